@@ -205,11 +205,11 @@ do_lab-6.12() { do_lab 6.12; }
 
 # Each target for its time, two at once: what takes requests, and what compiles, which gets most of it.
 do_fuzz() {
-    local status=0 seconds=${BATHYSCOPE_FUZZ_SECONDS:-600} requests
+    local status=0 seconds=${BATHYSCOPE_FUZZ_SECONDS:-450} requests
     local short=$((seconds / 10)) silence_seconds=$((3 * seconds + 300))
     {
         fuzz "$seconds" agent_bytes agent_requests login import &&
-            fuzz "$short" perf_records probe_records trace_pages host_texts sysdig event_formats
+            fuzz "$short" perf_records call_records probe_records trace_pages host_texts sysdig event_formats
     } &
     requests=$!
     fuzz "$seconds" script || status=1

@@ -1,9 +1,10 @@
 //! What is recorded beside a call, as pieces of arguments that calls do not have: what new descriptors are, how long the call
 //! ran on a CPU, where the program called from.
 
+use bathyscope_capture::{CALL_HEADER_BYTES, CallPlace};
 use bathyscope_catalog::syscalls::Beside;
 
-use super::{HEADER_BYTES, KernelPlaces, Place, copy::PIECE_BYTES, ends::kernel_number, plan, programs::Writer};
+use super::{KernelPlaces, copy::PIECE_BYTES, ends::kernel_number, plan, programs::Writer};
 use crate::ir::{BinaryOp, Helper, Reg, Size, Test, Width};
 
 /// Where a thread's value keeps, behind what is recorded, what is known of its time at a call's entry.
@@ -26,16 +27,16 @@ impl Writer<'_> {
     /// Appends a number of 8 bytes as a piece, if there is room.
     pub(super) fn append_number(&mut self, state: Reg, beside: u8, part: u8, number: Reg) {
         let (fits, done) = (self.b.block(), self.b.block());
-        let used = self.load(state, Place::USED, Size::B4);
+        let used = self.load(state, CallPlace::USED, Size::B4);
         self.b.branch(Test::Gt, used, i64::from(self.sizes.limit), done, fits);
         self.b.switch_to(fits);
         let piece = self.b.binary(BinaryOp::Add, state, used);
         let word = i64::from(beside) | i64::from(part) << 8 | 1 << 16;
-        self.store(piece, HEADER_BYTES, Size::B4, word);
-        self.store(piece, HEADER_BYTES + 4, Size::B4, 8);
-        self.store(piece, HEADER_BYTES + PIECE_BYTES, Size::B8, number);
+        self.store(piece, CALL_HEADER_BYTES, Size::B4, word);
+        self.store(piece, CALL_HEADER_BYTES + 4, Size::B4, 8);
+        self.store(piece, CALL_HEADER_BYTES + PIECE_BYTES, Size::B8, number);
         let after = self.b.binary(BinaryOp::Add, used, 16);
-        self.store(state, Place::USED, Size::B4, after);
+        self.store(state, CallPlace::USED, Size::B4, after);
         self.b.jump(done);
         self.b.switch_to(done);
     }
@@ -75,9 +76,9 @@ impl Writer<'_> {
         self.b.jump(done);
         self.b.switch_to(other);
         // A socket pair has its descriptors behind the fourth argument, a pipe behind the first.
-        let first = self.load(state, Place::ARGUMENTS, Size::B8);
-        let fourth = self.load(state, Place::ARGUMENTS + 24, Size::B8);
-        let number = self.load(state, Place::NUMBER, Size::B4);
+        let first = self.load(state, CallPlace::ARGUMENTS, Size::B8);
+        let fourth = self.load(state, CallPlace::ARGUMENTS + 24, Size::B8);
+        let number = self.load(state, CallPlace::NUMBER, Size::B4);
         let pair = self.number_of("socketpair");
         let address = self.b.select(Test::Eq, Width::W64, number, pair, fourth, first);
         self.b.jump(two);
@@ -121,7 +122,7 @@ impl Writer<'_> {
     pub(super) fn note_time(&mut self, state: Reg) {
         let Some(places) = self.kernel_places().time.filter(|_| self.probe.cpu_time) else { return };
         let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
-        let duration = self.load(state, Place::DURATION_NS, Size::B8);
+        let duration = self.load(state, CallPlace::DURATION_NS, Size::B8);
         let (ran, since) = (self.load(task, places.ran, Size::B8), self.load(task, places.since, Size::B8));
         let switches = self.switches(task, places.waits, places.preemptions);
         let kept = self.kept(state);

@@ -1,11 +1,12 @@
 //! Which call it is: whose number, at which place of the table, and where its arguments are.
 
+use bathyscope_capture::{CallFlags, CallPlace};
 use bathyscope_catalog::{
     constants::Arch,
     syscalls::{Abi, MAX_CALLS},
 };
 
-use super::{CompatPlace, Place, RecordFlags, plan, programs::Writer};
+use super::{CompatPlace, plan, programs::Writer};
 use crate::ir::{BinaryOp, BlockId, Helper, Memory, Reg, Size, SlotId, Test};
 
 /// Numbers of i386 that are one call for many, or have their arguments in memory.
@@ -183,7 +184,7 @@ impl Writer<'_> {
             self.b.switch_to(short);
             for index in 0..6_u32 {
                 let argument = self.b.load_slot(narrow.arguments, 8 * index, Size::B8, false);
-                self.store(state, Place::ARGUMENTS + 8 * index, Size::B8, argument);
+                self.store(state, CallPlace::ARGUMENTS + 8 * index, Size::B8, argument);
             }
             self.b.jump(done);
         } else {
@@ -191,7 +192,7 @@ impl Writer<'_> {
         }
         self.b.switch_to(wide);
         for (index, argument) in (0_u32..).zip(self.arguments(false)) {
-            self.store(state, Place::ARGUMENTS + 8 * index, Size::B8, argument);
+            self.store(state, CallPlace::ARGUMENTS + 8 * index, Size::B8, argument);
         }
         self.b.jump(done);
         self.b.switch_to(done);
@@ -241,15 +242,15 @@ impl Writer<'_> {
         let state = self.b.call(Helper::MapLookup, &[map.into(), key.into()]);
         self.b.branch(Test::Ne, state, 0, there, other);
         self.b.switch_to(there);
-        let flags = self.load(state, Place::FLAGS, Size::B4);
-        self.b.branch(Test::Bits, flags, RecordFlags::ACTIVE, active, other);
+        let flags = self.load(state, CallPlace::FLAGS, Size::B4);
+        self.b.branch(Test::Bits, flags, CallFlags::ACTIVE, active, other);
         self.b.switch_to(active);
-        let kept = self.load(state, Place::PLACE, Size::B2);
+        let kept = self.load(state, CallPlace::PLACE, Size::B2);
         let flags = self.flags_at(kept);
         let common = self.b.binary(BinaryOp::And, flags, family);
         self.b.branch(Test::Ne, common, 0, same, other);
         self.b.switch_to(same);
-        let kept_number = self.load(state, Place::NUMBER, Size::B4);
+        let kept_number = self.load(state, CallPlace::NUMBER, Size::B4);
         self.b.assign(number, kept_number);
         self.b.assign(place, kept);
         self.b.jump(decided);

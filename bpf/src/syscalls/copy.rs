@@ -3,9 +3,10 @@
 //! The verifier must see that what is written stays inside the value. So the length so far is read anew from the value
 //! and compared each time; that also lets paths through the program meet again as soon as a piece is done.
 
+use bathyscope_capture::{CALL_HEADER_BYTES, CallPlace};
 use bathyscope_catalog::syscalls::{CONTROL_PART, MAX_GRABS, PATH_ROOM, VECTORS as MAX_VECTORS, WORDS as MAX_WORDS};
 
-use super::{HEADER_BYTES, Place, ProgramPlaces, beside::KEPT_BYTES, ends::kernel_number, entries, plan};
+use super::{ProgramPlaces, beside::KEPT_BYTES, ends::kernel_number, entries, plan};
 use crate::ir::{
     BinaryOp, BlockId, Builder, FunctionId, Helper, MapId, Memory, Parameter, Reg, Round, Size, SlotId, Test,
 };
@@ -21,7 +22,7 @@ const MESSAGE_BYTES: u32 = 56;
 const NARROW_MESSAGE_BYTES: i64 = 28;
 /// Bytes of a program's environment that are looked at: its addresses.
 const ENVIRONMENT_BYTES: i64 = 512;
-/// The bit of [`Place::FAILED`] that says that a program's word could not be read.
+/// The bit of [`CallPlace::FAILED`] that says that a program's word could not be read.
 const UNREAD_WORD: i64 = 1 << 30;
 /// The bit of a piece's word that says that pointers have 32 bits.
 const NARROW_SHIFT: i64 = 24;
@@ -53,7 +54,7 @@ impl Sizes {
 
     /// Where a thread's value has what is kept for the call's end and is not recorded.
     pub(super) fn kept_at(self) -> u32 {
-        HEADER_BYTES + self.pieces_bytes()
+        CALL_HEADER_BYTES + self.pieces_bytes()
     }
 
     /// Bytes of a thread's value.
@@ -134,7 +135,7 @@ impl Copier<'_> {
 
     fn append(&self, b: &mut Builder, state: Reg, [address, most, word]: [Reg; 3], text: bool) {
         let (full, fits, sized, failed, read) = (b.block(), b.block(), b.block(), b.block(), b.block());
-        let used = load(b, state, Place::USED, Size::B4);
+        let used = load(b, state, CallPlace::USED, Size::B4);
         b.branch(Test::Gt, used, i64::from(self.sizes.limit), full, fits);
         b.switch_to(full);
         b.ret(-1);
@@ -142,22 +143,22 @@ impl Copier<'_> {
         b.branch(Test::Gt, most, i64::from(self.sizes.room), full, sized);
         b.switch_to(sized);
         let piece = b.binary(BinaryOp::Add, state, used);
-        b.store(piece, at(HEADER_BYTES), Size::B4, word);
-        let room = b.binary(BinaryOp::Add, piece, i64::from(HEADER_BYTES + PIECE_BYTES));
+        b.store(piece, at(CALL_HEADER_BYTES), Size::B4, word);
+        let room = b.binary(BinaryOp::Add, piece, i64::from(CALL_HEADER_BYTES + PIECE_BYTES));
         let helper = if text { Helper::ProbeReadUserStr } else { Helper::ProbeReadUser };
         let result = b.call(helper, &[room.into(), most.into(), address.into()]);
         let length = if text { result } else { b.select(Test::Eq, crate::ir::Width::W64, result, 0, most, result) };
-        b.store(piece, at(HEADER_BYTES + 4), Size::B4, length);
+        b.store(piece, at(CALL_HEADER_BYTES + 4), Size::B4, length);
         b.branch(Test::SignedLt, length, 0, failed, read);
         b.switch_to(failed);
         let after = b.binary(BinaryOp::Add, used, i64::from(PIECE_BYTES));
-        b.store(state, at(Place::USED), Size::B4, after);
+        b.store(state, at(CallPlace::USED), Size::B4, after);
         b.ret(-1);
         b.switch_to(read);
         let bytes = b.binary(BinaryOp::Add, length, 7 + i64::from(PIECE_BYTES));
         let bytes = b.binary(BinaryOp::And, bytes, !7);
         let after = b.binary(BinaryOp::Add, used, bytes);
-        b.store(state, at(Place::USED), Size::B4, after);
+        b.store(state, at(CallPlace::USED), Size::B4, after);
         b.ret(length);
     }
 
@@ -171,7 +172,7 @@ impl Copier<'_> {
         let index = b.binary(BinaryOp::And, index, 7);
         let offset = b.binary(BinaryOp::Shl, index, 3);
         let place = b.binary(BinaryOp::Add, state, offset);
-        load(b, place, Place::ARGUMENTS, Size::B8)
+        load(b, place, CallPlace::ARGUMENTS, Size::B8)
     }
 
     /// A piece's first word: argument, part, whether it is of the exit.
@@ -194,12 +195,12 @@ impl Copier<'_> {
         let flags = load(b, entry, 0, Size::B1);
         b.branch(Test::Bits, flags, plan::EXECUTES, executes, done);
         b.switch_to(executes);
-        let result = load(b, state, Place::RESULT, Size::B8);
+        let result = load(b, state, CallPlace::RESULT, Size::B8);
         b.branch(Test::Eq, result, 0, runs, done);
         b.switch_to(runs);
-        let failed = load(b, state, Place::FAILED, Size::B4);
+        let failed = load(b, state, CallPlace::FAILED, Size::B4);
         // Nothing of the addresses holds any more.
-        b.store(state, at(Place::FAILED), Size::B4, 0);
+        b.store(state, at(CallPlace::FAILED), Size::B4, 0);
         let narrow = load(b, entry, plan::NARROW_AT, Size::B1);
         let wide = b.block();
         b.branch(Test::Eq, narrow, 0, wide, done);
@@ -253,7 +254,7 @@ impl Copier<'_> {
         let word = b.binary(BinaryOp::Or, argument, shifted);
         let most = load(b, grab, part(6), Size::B2);
         let (memory, text) = (b.block(), b.block());
-        let before = load(b, state, Place::USED, Size::B4);
+        let before = load(b, state, CallPlace::USED, Size::B4);
         b.branch(Test::Eq, kind, plan::MEMORY, memory, text);
         b.switch_to(memory);
         let length = Self::length(b, state, grab, most, round.next);
@@ -283,11 +284,11 @@ impl Copier<'_> {
         let (again, now) = (b.block(), b.block());
         b.branch(Test::Eq, of_exit, 0, again, now);
         b.switch_to(again);
-        let failed = load(b, state, Place::FAILED, Size::B4);
+        let failed = load(b, state, CallPlace::FAILED, Size::B4);
         let bit = b.binary(BinaryOp::Shr, failed, round.index);
         b.branch(Test::Bits, bit, 1, go_on, round.next);
         b.switch_to(now);
-        let result = load(b, state, Place::RESULT, Size::B8);
+        let result = load(b, state, CallPlace::RESULT, Size::B8);
         b.branch(Test::SignedGe, result, 0, go_on, round.next);
         b.switch_to(go_on);
     }
@@ -306,7 +307,7 @@ impl Copier<'_> {
         let (result, not_result) = (b.block(), b.block());
         b.branch(Test::Eq, source, plan::RESULT, result, not_result);
         b.switch_to(result);
-        let value = load(b, state, Place::RESULT, Size::B8);
+        let value = load(b, state, CallPlace::RESULT, Size::B8);
         b.assign(length, value);
         b.jump(scaled);
         b.switch_to(not_result);
@@ -359,9 +360,9 @@ impl Copier<'_> {
         b.switch_to(failed);
         let one = b.set(1);
         let bit = b.binary(BinaryOp::Shl, one, round.index);
-        let before = load(b, state, Place::FAILED, Size::B4);
+        let before = load(b, state, CallPlace::FAILED, Size::B4);
         let after = b.binary(BinaryOp::Or, before, bit);
-        b.store(state, at(Place::FAILED), Size::B4, after);
+        b.store(state, at(CallPlace::FAILED), Size::B4, after);
         b.jump(round.next);
     }
 
@@ -371,10 +372,10 @@ impl Copier<'_> {
         b.branch(Test::Gt, before, i64::from(self.sizes.limit), go_on, inside);
         b.switch_to(inside);
         let piece = b.binary(BinaryOp::Add, state, before);
-        let text = Memory::Pointer(piece, at(HEADER_BYTES + PIECE_BYTES));
+        let text = Memory::Pointer(piece, at(CALL_HEADER_BYTES + PIECE_BYTES));
         b.compare_constant(text, self.path.unwrap_or_default(), equal, go_on);
         b.switch_to(equal);
-        b.store(state, at(Place::MATCHED), Size::B2, 1);
+        b.store(state, at(CallPlace::MATCHED), Size::B2, 1);
         b.jump(go_on);
     }
 
@@ -398,7 +399,7 @@ impl Copier<'_> {
         b.switch_to(now);
         if self.exit {
             let fine = b.block();
-            let result = load(b, state, Place::RESULT, Size::B8);
+            let result = load(b, state, CallPlace::RESULT, Size::B8);
             b.branch(Test::SignedGe, result, 0, fine, done);
             b.switch_to(fine);
         }
@@ -469,7 +470,7 @@ impl Copier<'_> {
                 let unread = b.block();
                 b.branch(Test::SignedLt, read, 0, unread, round.next);
                 b.switch_to(unread);
-                b.store(state, at(Place::FAILED), Size::B4, UNREAD_WORD);
+                b.store(state, at(CallPlace::FAILED), Size::B4, UNREAD_WORD);
             }
         });
         b.jump(counted);
@@ -486,16 +487,16 @@ impl Copier<'_> {
 
     /// A number as a piece of 4 bytes; goes to `done`.
     pub(super) fn number(&self, b: &mut Builder, state: Reg, [word, number]: [Reg; 2], done: BlockId) {
-        let used = load(b, state, Place::USED, Size::B4);
+        let used = load(b, state, CallPlace::USED, Size::B4);
         let fits = b.block();
         b.branch(Test::Gt, used, i64::from(self.sizes.limit), done, fits);
         b.switch_to(fits);
         let piece = b.binary(BinaryOp::Add, state, used);
-        b.store(piece, at(HEADER_BYTES), Size::B4, word);
-        b.store(piece, at(HEADER_BYTES + 4), Size::B4, 4);
-        b.store(piece, at(HEADER_BYTES + 8), Size::B8, number);
+        b.store(piece, at(CALL_HEADER_BYTES), Size::B4, word);
+        b.store(piece, at(CALL_HEADER_BYTES + 4), Size::B4, 4);
+        b.store(piece, at(CALL_HEADER_BYTES + 8), Size::B8, number);
         let after = b.binary(BinaryOp::Add, used, 16);
-        b.store(state, at(Place::USED), Size::B4, after);
+        b.store(state, at(CallPlace::USED), Size::B4, after);
         b.jump(done);
     }
 

@@ -2,9 +2,10 @@
 //! record holds.
 
 use bathyscope_capture::Descriptors;
+use bathyscope_capture::{CALL_HEADER_BYTES, CallFlags, CallPlace};
 
 use super::{
-    DATA_BYTES, HEADER_BYTES, MAX_DATA_BYTES, Place, RecordFlags, plan,
+    DATA_BYTES, MAX_DATA_BYTES, plan,
     programs::{Counter, Writer},
 };
 use crate::{
@@ -39,7 +40,7 @@ impl Writer<'_> {
         if self.probe.data.is_none() {
             return None;
         }
-        let map = self.b.map(MapDefinition::scratch(PIECES, HEADER_BYTES + DATA_BYTES));
+        let map = self.b.map(MapDefinition::scratch(PIECES, CALL_HEADER_BYTES + DATA_BYTES));
         let parameters = [Parameter::Number, Parameter::Frame { bytes: FRAME_BYTES, context: None }];
         let (function, registers) = self.b.begin_function("tell_data", &parameters);
         let outside = self.counters;
@@ -65,33 +66,33 @@ impl Writer<'_> {
     fn piece(&mut self, room: Reg, frame: Reg, bytes: Reg, stop: BlockId) {
         let (copied, fits, full, done) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
         // Read back, so that the verifier knows its limits.
-        self.store(room, Place::USED, Size::B4, bytes);
-        let used = self.load(room, Place::USED, Size::B4);
+        self.store(room, CallPlace::USED, Size::B4, bytes);
+        let used = self.load(room, CallPlace::USED, Size::B4);
         self.b.branch(Test::Gt, used, i64::from(DATA_BYTES), stop, fits);
         self.b.switch_to(fits);
         let from = self.b.load(frame, FROM, Size::B8, false);
-        let to = self.b.binary(BinaryOp::Add, room, i64::from(HEADER_BYTES));
+        let to = self.b.binary(BinaryOp::Add, room, i64::from(CALL_HEADER_BYTES));
         let read = self.b.call(Helper::ProbeReadUser, &[to.into(), used.into(), from.into()]);
         self.b.branch(Test::Eq, read, 0, copied, stop);
         self.b.switch_to(copied);
         let offset = self.b.load(frame, OFFSET, Size::B8, false);
-        self.store(room, Place::ARGUMENTS, Size::B8, offset);
+        self.store(room, CallPlace::ARGUMENTS, Size::B8, offset);
         let buffer = self.b.load(frame, BUFFER, Size::B8, false);
-        self.store(room, Place::ARGUMENTS + 8, Size::B8, buffer);
+        self.store(room, CallPlace::ARGUMENTS + 8, Size::B8, buffer);
         // The same moment as that of its call, before which it stands then wherever rows are in the order of time.
         let start = self.b.load(frame, START_NS, Size::B8, false);
-        self.store(room, Place::START_NS, Size::B8, start);
+        self.store(room, CallPlace::START_NS, Size::B8, start);
         let number = self.b.load(frame, NUMBER, Size::B8, false);
-        self.store(room, Place::NUMBER, Size::B4, number);
-        self.store(room, Place::DURATION_NS, Size::B8, 0);
-        self.store(room, Place::FLAGS, Size::B4, RecordFlags::DATA);
+        self.store(room, CallPlace::NUMBER, Size::B4, number);
+        self.store(room, CallPlace::DURATION_NS, Size::B8, 0);
+        self.store(room, CallPlace::FLAGS, Size::B4, CallFlags::DATA);
         let pid_tgid = self.b.call(Helper::GetCurrentPidTgid, &[]);
         let tgid = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
-        self.store(room, Place::PID, Size::B4, tgid);
-        self.store(room, Place::TID, Size::B4, pid_tgid);
+        self.store(room, CallPlace::PID, Size::B4, tgid);
+        self.store(room, CallPlace::TID, Size::B4, pid_tgid);
         let cpu = self.b.call(Helper::GetSmpProcessorId, &[]);
-        self.store(room, Place::CPU, Size::B4, cpu);
-        let comm = self.b.binary(BinaryOp::Add, room, i64::from(Place::COMM));
+        self.store(room, CallPlace::CPU, Size::B4, cpu);
+        let comm = self.b.binary(BinaryOp::Add, room, i64::from(CallPlace::COMM));
         self.b.call_only(Helper::GetCurrentComm, &[comm.into(), i64::from(COMM_BYTES).into()]);
         for (place, sign) in [(FROM, BinaryOp::Add), (OFFSET, BinaryOp::Add), (LEFT, BinaryOp::Sub)] {
             let before = self.b.load(frame, place, Size::B8, false);
@@ -99,7 +100,7 @@ impl Writer<'_> {
             self.b.store(frame, place, Size::B8, after);
         }
         self.count(Counter::Hits);
-        let bytes = self.b.binary(BinaryOp::Add, used, i64::from(HEADER_BYTES));
+        let bytes = self.b.binary(BinaryOp::Add, used, i64::from(CALL_HEADER_BYTES));
         self.put(room, bytes.into(), done, full);
         self.b.switch_to(full);
         self.count(Counter::RingFull);
@@ -126,11 +127,11 @@ impl Writer<'_> {
         let frame = self.b.slot(FRAME_BYTES);
         let most = i64::from(MAX_DATA_BYTES);
         let left = self.b.select(Test::Gt, Width::W64, result, most, most, result);
-        let start = self.load(state, Place::START_NS, Size::B8);
-        let number = self.load(state, Place::NUMBER, Size::B4);
+        let start = self.load(state, CallPlace::START_NS, Size::B8);
+        let number = self.load(state, CallPlace::NUMBER, Size::B4);
         self.b.store_slot(frame, slot_at(START_NS), Size::B8, start);
         self.b.store_slot(frame, slot_at(NUMBER), Size::B8, number);
-        let address = self.load(state, Place::ARGUMENTS + 8, Size::B8);
+        let address = self.load(state, CallPlace::ARGUMENTS + 8, Size::B8);
         let (plain, several) = (self.b.block(), self.b.block());
         self.b.branch(Test::Bits, flags, plan::VECTORED, several, plain);
         self.b.switch_to(plain);
@@ -147,7 +148,7 @@ impl Writer<'_> {
             Descriptors::None => self.b.jump(done),
             Descriptors::All => self.b.jump(wanted),
             Descriptors::Of(numbers) => {
-                let fd = self.load(state, Place::ARGUMENTS, Size::B4);
+                let fd = self.load(state, CallPlace::ARGUMENTS, Size::B4);
                 for number in numbers {
                     let next = self.b.block();
                     self.b.branch(Test::Eq, fd, i64::from(*number), wanted, next);

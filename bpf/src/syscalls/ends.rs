@@ -1,7 +1,9 @@
 //! The programs that tell what is no end of a call: the ends of threads, calls that have not returned, and signals.
 
+use bathyscope_capture::{CALL_HEADER_BYTES, CallFlags, CallPlace};
+
 use super::{
-    HEADER_BYTES, Place, RecordFlags, TARGET_RUNS,
+    TARGET_RUNS,
     programs::{Counter, Writer},
 };
 use crate::{
@@ -18,6 +20,11 @@ const SIGNAL_BYTES: u32 = 48;
 /// A number in the kernel's memory; 0 if it cannot be read.
 pub(super) fn kernel_number(b: &mut Builder, base: Reg, offset: u32, size: Size) -> Reg {
     let slot = b.slot(8);
+    kernel_number_by(b, slot, base, offset, size)
+}
+
+/// The same by way of a slot of 8 bytes, which several may share.
+pub(super) fn kernel_number_by(b: &mut Builder, slot: SlotId, base: Reg, offset: u32, size: Size) -> Reg {
     b.store_slot(slot, 0, Size::B8, 0);
     let from = b.binary(BinaryOp::Add, base, i64::from(offset));
     let room = b.slot_address(slot);
@@ -37,7 +44,7 @@ impl Writer<'_> {
         self.b.switch_to(there);
         let open = self.require_inside(state, gone);
         if open {
-            self.store(state, Place::FLAGS, Size::B4, RecordFlags::UNFINISHED);
+            self.store(state, CallPlace::FLAGS, Size::B4, CallFlags::UNFINISHED);
             self.identify(state);
             self.output(state, gone);
         }
@@ -53,8 +60,8 @@ impl Writer<'_> {
     /// then the block has ended.
     fn require_inside(&mut self, state: Reg, no: BlockId) -> bool {
         let (active, rejected) = (self.b.block(), self.b.block());
-        let flags = self.load(state, Place::FLAGS, Size::B4);
-        self.b.branch(Test::Bits, flags, RecordFlags::ACTIVE, active, no);
+        let flags = self.load(state, CallPlace::FLAGS, Size::B4);
+        self.b.branch(Test::Bits, flags, CallFlags::ACTIVE, active, no);
         self.b.switch_to(rejected);
         self.count(Counter::Filtered);
         self.b.jump(no);
@@ -65,16 +72,16 @@ impl Writer<'_> {
             return false;
         }
         let now = self.b.call(Helper::KtimeGetNs, &[]);
-        let start = self.load(state, Place::START_NS, Size::B8);
+        let start = self.load(state, CallPlace::START_NS, Size::B8);
         let duration = self.b.binary(BinaryOp::Sub, now, start);
-        self.store(state, Place::DURATION_NS, Size::B8, duration);
+        self.store(state, CallPlace::DURATION_NS, Size::B8, duration);
         if self.probe.min_duration_ns > 0 {
             let long = self.b.block();
             self.b.branch(Test::Lt, duration, self.probe.min_duration_ns.cast_signed(), rejected, long);
             self.b.switch_to(long);
         }
         if self.probe.path.is_some() {
-            let matched = self.load(state, Place::MATCHED, Size::B2);
+            let matched = self.load(state, CallPlace::MATCHED, Size::B2);
             let wanted = self.b.block();
             self.b.branch(Test::Ne, matched, 0, wanted, rejected);
             self.b.switch_to(wanted);
@@ -98,7 +105,7 @@ impl Writer<'_> {
         if let [_, _, state, _] = registers[..] {
             self.counters = self.b.array_value(self.counters_map, 0);
             if self.require_inside(state, next) {
-                self.store(state, Place::FLAGS, Size::B4, RecordFlags::INSIDE);
+                self.store(state, CallPlace::FLAGS, Size::B4, CallFlags::INSIDE);
                 self.output(state, next);
             }
         }
@@ -120,7 +127,7 @@ impl Writer<'_> {
         let nothing = self.nothing;
         let Some(places) = self.probe.ends else { return self.b.jump(nothing) };
         self.require_running_target();
-        let record = self.record(RecordFlags::END);
+        let record = self.record(CallFlags::END);
         let task = self.b.call(Helper::GetCurrentTask, &[]);
         let code = kernel_number(&mut self.b, task, places.exit_code, Size::B4);
         let group = kernel_number(&mut self.b, task, places.signal, Size::B8);
@@ -128,7 +135,7 @@ impl Writer<'_> {
         let flags = kernel_number(&mut self.b, group, places.flags, Size::B4);
         let group_code = kernel_number(&mut self.b, group, places.group_exit_code, Size::B4);
         for (at, number) in (0_u32..).zip([code, group_code, flags, live]) {
-            self.b.store_slot(record, Place::END + 4 * at, Size::B4, number);
+            self.b.store_slot(record, CallPlace::END + 4 * at, Size::B4, number);
         }
         self.tell(record);
     }
@@ -143,9 +150,9 @@ impl Writer<'_> {
         self.b.switch_to(told);
         self.require_running_target();
         self.find_counters();
-        let record = self.record(RecordFlags::SIGNAL);
-        self.b.store_slot(record, Place::NUMBER, Size::B4, number);
-        let room = self.b.address_of(Memory::Slot(record, Place::ARGUMENTS));
+        let record = self.record(CallFlags::SIGNAL);
+        self.b.store_slot(record, CallPlace::NUMBER, Size::B4, number);
+        let room = self.b.address_of(Memory::Slot(record, CallPlace::ARGUMENTS));
         let bytes = i64::from(SIGNAL_BYTES);
         let read = self.b.call(Helper::ProbeReadKernel, &[room.into(), bytes.into(), from.into()]);
         self.b.branch(Test::Eq, read, 0, whole, nothing);
@@ -178,28 +185,28 @@ impl Writer<'_> {
 
     /// A record of this thread and moment, the rest zero.
     fn record(&mut self, flags: i64) -> SlotId {
-        let record = self.b.slot(HEADER_BYTES);
-        self.b.zero(Memory::Slot(record, 0), HEADER_BYTES);
+        let record = self.b.slot(CALL_HEADER_BYTES);
+        self.b.zero(Memory::Slot(record, 0), CALL_HEADER_BYTES);
         let now = self.b.call(Helper::KtimeGetNs, &[]);
-        self.b.store_slot(record, Place::START_NS, Size::B8, now);
+        self.b.store_slot(record, CallPlace::START_NS, Size::B8, now);
         let tgid = self.b.binary(BinaryOp::Shr, self.pid_tgid, 32);
-        self.b.store_slot(record, Place::PID, Size::B4, tgid);
-        self.b.store_slot(record, Place::TID, Size::B4, self.pid_tgid);
+        self.b.store_slot(record, CallPlace::PID, Size::B4, tgid);
+        self.b.store_slot(record, CallPlace::TID, Size::B4, self.pid_tgid);
         let cpu = self.b.call(Helper::GetSmpProcessorId, &[]);
-        self.b.store_slot(record, Place::CPU, Size::B4, cpu);
-        self.b.store_slot(record, Place::FLAGS, Size::B4, flags);
+        self.b.store_slot(record, CallPlace::CPU, Size::B4, cpu);
+        self.b.store_slot(record, CallPlace::FLAGS, Size::B4, flags);
         // Without the kernel's types it does not give its registers.
         if self.probe.ends.is_some() {
             let number = self.number_in_registers();
-            self.b.store_slot(record, Place::INSIDE, Size::B8, number);
-            if self.probe.addresses && flags == RecordFlags::SIGNAL {
+            self.b.store_slot(record, CallPlace::INSIDE, Size::B8, number);
+            if self.probe.addresses && flags == CallFlags::SIGNAL {
                 let address = self.next_instruction();
-                self.b.store_slot(record, Place::ADDRESS, Size::B8, address);
+                self.b.store_slot(record, CallPlace::ADDRESS, Size::B8, address);
             }
         } else {
-            self.b.store_slot(record, Place::INSIDE, Size::B8, -1);
+            self.b.store_slot(record, CallPlace::INSIDE, Size::B8, -1);
         }
-        let comm = self.b.address_of(Memory::Slot(record, Place::COMM));
+        let comm = self.b.address_of(Memory::Slot(record, CallPlace::COMM));
         self.b.call_only(Helper::GetCurrentComm, &[comm.into(), i64::from(COMM_BYTES).into()]);
         record
     }
@@ -209,7 +216,7 @@ impl Writer<'_> {
         self.count(Counter::Hits);
         let (nothing, full) = (self.nothing, self.b.block());
         let from = self.b.slot_address(record);
-        self.put(from, i64::from(HEADER_BYTES).into(), nothing, full);
+        self.put(from, i64::from(CALL_HEADER_BYTES).into(), nothing, full);
         self.b.switch_to(full);
         self.count(Counter::RingFull);
         self.b.jump(nothing);

@@ -1,9 +1,9 @@
 //! Counting the entries of a folder that a call has given.
 
+use bathyscope_capture::CallPlace;
+
 use super::copy::Copier;
 use crate::ir::{BinaryOp, BlockId, Builder, FunctionId, Helper, Parameter, Reg, Size, Test};
-
-use super::Place;
 
 /// Where an entry has its length: the same in both kinds of entries.
 const LENGTH_AT: i64 = 16;
@@ -55,7 +55,7 @@ impl Copier<'_> {
         done: BlockId,
     ) {
         let frame = b.slot(FRAME_BYTES);
-        let result = b.load(state, Place::RESULT as i16, Size::B8, false);
+        let result = b.load(state, CallPlace::RESULT as i16, Size::B8, false);
         let end = b.binary(BinaryOp::Add, address, result);
         b.store_slot(frame, NEXT as u32, Size::B8, address);
         b.store_slot(frame, END as u32, Size::B8, end);

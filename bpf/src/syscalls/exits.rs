@@ -1,7 +1,9 @@
 //! The program at the exits of calls.
 
+use bathyscope_capture::{CallFlags, CallPlace};
+
 use super::{
-    Place, RecordFlags, TARGET_RUNS, TARGET_WILL_EXECUTE, plan,
+    TARGET_RUNS, TARGET_WILL_EXECUTE, plan,
     programs::{Counter, Writer},
 };
 use crate::ir::{BinaryOp, BlockId, Helper, Memory, Program, Reg, Size, Test};
@@ -33,27 +35,27 @@ impl Writer<'_> {
         let flags = self.require_wanted(nothing);
         let (no_room, known, unknown, ended) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
         let state = self.state(no_room);
-        let state_flags = self.load(state, Place::FLAGS, Size::B4);
+        let state_flags = self.load(state, CallPlace::FLAGS, Size::B4);
         let active = self.b.block();
-        self.b.branch(Test::Bits, state_flags, RecordFlags::ACTIVE, active, unknown);
+        self.b.branch(Test::Bits, state_flags, CallFlags::ACTIVE, active, unknown);
         self.b.switch_to(active);
-        let number = self.load(state, Place::NUMBER, Size::B4);
+        let number = self.load(state, CallPlace::NUMBER, Size::B4);
         self.b.branch(Test::Eq, number, self.number, known, unknown);
 
         self.b.switch_to(unknown);
         self.unseen(state, flags);
         let since = self.b.reg();
-        let began = self.load(state, Place::START_NS, Size::B8);
+        let began = self.load(state, CallPlace::START_NS, Size::B8);
         self.b.assign(since, began);
         self.b.jump(ended);
 
         self.b.switch_to(known);
         let now = self.b.call(Helper::KtimeGetNs, &[]);
         self.b.assign(since, now);
-        let start = self.load(state, Place::START_NS, Size::B8);
+        let start = self.load(state, CallPlace::START_NS, Size::B8);
         let duration = self.b.binary(BinaryOp::Sub, now, start);
-        self.store(state, Place::DURATION_NS, Size::B8, duration);
-        self.store(state, Place::FLAGS, Size::B4, 0);
+        self.store(state, CallPlace::DURATION_NS, Size::B8, duration);
+        self.store(state, CallPlace::FLAGS, Size::B4, 0);
         self.note_time(state);
         if self.probe.min_duration_ns > 0 {
             let long = self.b.block();
@@ -65,7 +67,7 @@ impl Writer<'_> {
         self.b.jump(ended);
 
         self.b.switch_to(ended);
-        self.store(state, Place::RESULT, Size::B8, result);
+        self.store(state, CallPlace::RESULT, Size::B8, result);
         self.require_outcome(flags, result);
         // What could not be read at the entry may be a path.
         self.b.call_function(copy, &[state.into(), self.place.into()]);
@@ -117,8 +119,8 @@ impl Writer<'_> {
         let renamed = plan::RESTORES | plan::EXECUTES | plan::THROUGH;
         self.b.branch(Test::Bits, flags, renamed, nothing, told);
         self.b.switch_to(told);
-        self.begin(state, RecordFlags::NO_START);
-        self.b.zero(Memory::Pointer(state, i16::try_from(Place::ARGUMENTS).unwrap_or(i16::MAX)), 48);
+        self.begin(state, CallFlags::NO_START);
+        self.b.zero(Memory::Pointer(state, i16::try_from(CallPlace::ARGUMENTS).unwrap_or(i16::MAX)), 48);
         if self.probe.min_duration_ns > 0 {
             let filtered = self.filtered;
             self.b.jump(filtered);

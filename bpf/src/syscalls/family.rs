@@ -1,9 +1,10 @@
 //! From which processes the caller's descends: as a condition, and recorded.
 
 use bathyscope_capture::Below;
+use bathyscope_capture::{CALL_HEADER_BYTES, CallPlace};
 use bathyscope_catalog::syscalls::Beside;
 
-use super::{HEADER_BYTES, Place, copy::PIECE_BYTES, programs::Writer};
+use super::{copy::PIECE_BYTES, programs::Writer};
 use crate::{
     ir::{BinaryOp, BlockId, Helper, Size, Test},
     probe::COMM_BYTES,
@@ -47,15 +48,15 @@ impl Writer<'_> {
         let group = self.b.call(Helper::GetCurrentCgroupId, &[]);
         self.append_number(state, Beside::OWNER, 1, group);
         let (fits, done) = (self.b.block(), self.b.block());
-        let used = self.load(state, Place::USED, Size::B4);
+        let used = self.load(state, CallPlace::USED, Size::B4);
         self.b.branch(Test::Gt, used, i64::from(self.sizes.limit), done, fits);
         self.b.switch_to(fits);
         let piece = self.b.binary(BinaryOp::Add, state, used);
-        self.store(piece, HEADER_BYTES, Size::B4, i64::from(Beside::ANCESTORS) | 1 << 16);
-        self.store(piece, HEADER_BYTES + 4, Size::B4, i64::from(RECORDED * ANCESTOR_BYTES));
+        self.store(piece, CALL_HEADER_BYTES, Size::B4, i64::from(Beside::ANCESTORS) | 1 << 16);
+        self.store(piece, CALL_HEADER_BYTES + 4, Size::B4, i64::from(RECORDED * ANCESTOR_BYTES));
         let mut task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
         for index in 0..RECORDED {
-            let at = HEADER_BYTES + PIECE_BYTES + index * ANCESTOR_BYTES;
+            let at = CALL_HEADER_BYTES + PIECE_BYTES + index * ANCESTOR_BYTES;
             task = self.load(task, places.parent, Size::B8);
             let pid = self.load(task, places.pid, Size::B4);
             self.store(piece, at, Size::B8, pid);
@@ -65,7 +66,7 @@ impl Writer<'_> {
             }
         }
         let after = self.b.binary(BinaryOp::Add, used, i64::from(PIECE_BYTES + RECORDED * ANCESTOR_BYTES));
-        self.store(state, Place::USED, Size::B4, after);
+        self.store(state, CallPlace::USED, Size::B4, after);
         self.b.jump(done);
         self.b.switch_to(done);
     }

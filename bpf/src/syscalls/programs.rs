@@ -1,8 +1,10 @@
 //! The programs at the entries and exits of calls.
 
+use bathyscope_capture::{CALL_HEADER_BYTES, CallFlags, CallPlace};
+
 use super::{
-    COUNTERS, COUNTERS_BYTES, HEADER_BYTES, MAX_THREADS, Place, RING, RecordFlags, SAMPLED, SAMPLED_SHIFT,
-    SyscallError, SyscallProbe, SyscallPrograms, TARGET_WILL_EXECUTE,
+    COUNTERS, COUNTERS_BYTES, MAX_THREADS, RING, SAMPLED, SAMPLED_SHIFT, SyscallError, SyscallProbe, SyscallPrograms,
+    TARGET_WILL_EXECUTE,
     copy::{Copier, Sizes},
     plan,
 };
@@ -258,24 +260,24 @@ impl<'a> Writer<'a> {
 
     /// Puts the thread's name into its value.
     fn name(&mut self, state: Reg) {
-        let comm = self.b.binary(BinaryOp::Add, state, i64::from(Place::COMM));
+        let comm = self.b.binary(BinaryOp::Add, state, i64::from(CallPlace::COMM));
         self.b.call_only(Helper::GetCurrentComm, &[comm.into(), i64::from(COMM_BYTES).into()]);
     }
 
     pub(super) fn begin(&mut self, state: Reg, flags: i64) {
         let tgid = self.b.binary(BinaryOp::Shr, self.pid_tgid, 32);
-        self.store(state, Place::PID, Size::B4, tgid);
-        self.store(state, Place::TID, Size::B4, self.pid_tgid);
+        self.store(state, CallPlace::PID, Size::B4, tgid);
+        self.store(state, CallPlace::TID, Size::B4, self.pid_tgid);
         let now = self.b.call(Helper::KtimeGetNs, &[]);
-        self.store(state, Place::START_NS, Size::B8, now);
-        self.store(state, Place::DURATION_NS, Size::B8, 0);
-        self.store(state, Place::RESULT, Size::B8, 0);
-        self.store(state, Place::NUMBER, Size::B4, self.number);
-        self.store(state, Place::USED, Size::B4, 0);
-        self.store(state, Place::FLAGS, Size::B4, flags);
-        self.store(state, Place::FAILED, Size::B4, 0);
-        self.store(state, Place::MATCHED, Size::B2, 0);
-        self.store(state, Place::PLACE, Size::B2, self.place);
+        self.store(state, CallPlace::START_NS, Size::B8, now);
+        self.store(state, CallPlace::DURATION_NS, Size::B8, 0);
+        self.store(state, CallPlace::RESULT, Size::B8, 0);
+        self.store(state, CallPlace::NUMBER, Size::B4, self.number);
+        self.store(state, CallPlace::USED, Size::B4, 0);
+        self.store(state, CallPlace::FLAGS, Size::B4, flags);
+        self.store(state, CallPlace::FAILED, Size::B4, 0);
+        self.store(state, CallPlace::MATCHED, Size::B2, 0);
+        self.store(state, CallPlace::PLACE, Size::B2, self.place);
     }
 
     /// Completes the record and gives it to the ring; ends the program. The time since a moment counts as spent on it.
@@ -301,17 +303,17 @@ impl<'a> Writer<'a> {
     /// Says on which CPU the call ended, and what its thread is called now.
     pub(super) fn identify(&mut self, state: Reg) {
         let cpu = self.b.call(Helper::GetSmpProcessorId, &[]);
-        self.store(state, Place::CPU, Size::B4, cpu);
+        self.store(state, CallPlace::CPU, Size::B4, cpu);
         self.name(state);
     }
 
     /// Gives the record to the ring, and goes to `done`.
     pub(super) fn output(&mut self, state: Reg, done: BlockId) {
-        let used = self.load(state, Place::USED, Size::B4);
+        let used = self.load(state, CallPlace::USED, Size::B4);
         let (fits, full) = (self.b.block(), self.b.block());
         self.b.branch(Test::Gt, used, i64::from(self.sizes.pieces_bytes()), full, fits);
         self.b.switch_to(fits);
-        let bytes = self.b.binary(BinaryOp::Add, used, i64::from(HEADER_BYTES));
+        let bytes = self.b.binary(BinaryOp::Add, used, i64::from(CALL_HEADER_BYTES));
         self.put(state, bytes.into(), done, full);
         self.b.switch_to(full);
         self.count(Counter::RingFull);
@@ -328,7 +330,7 @@ impl<'a> Writer<'a> {
     /// Goes on where a path was the one asked for.
     pub(super) fn require_path(&mut self, state: Reg, no: BlockId) {
         if self.probe.path.is_some() {
-            let matched = self.load(state, Place::MATCHED, Size::B2);
+            let matched = self.load(state, CallPlace::MATCHED, Size::B2);
             let go_on = self.b.block();
             self.b.branch(Test::Ne, matched, 0, go_on, no);
             self.b.switch_to(go_on);
@@ -369,7 +371,7 @@ impl<'a> Writer<'a> {
         }
         self.b.jump(known);
         self.b.switch_to(known);
-        self.store(state, Place::ARGUMENTS, Size::B8, mask);
+        self.store(state, CallPlace::ARGUMENTS, Size::B8, mask);
         self.b.jump(go_on);
         self.b.switch_to(go_on);
     }
@@ -395,7 +397,7 @@ impl<'a> Writer<'a> {
         // Without room the exit is recorded alone, and counts then.
         let nothing = self.nothing;
         let state = self.state(nothing);
-        self.begin(state, RecordFlags::ACTIVE);
+        self.begin(state, CallFlags::ACTIVE);
         self.keep_arguments(state, arguments);
         self.note_frame(state, flags);
         self.b.call_function(copy, &[state.into(), self.place.into()]);
@@ -403,13 +405,13 @@ impl<'a> Writer<'a> {
         self.note_family(state);
         self.keep_time(state);
         let (last, returns) = (self.b.block(), self.b.block());
-        let start = self.load(state, Place::START_NS, Size::B8);
+        let start = self.load(state, CallPlace::START_NS, Size::B8);
         self.b.branch(Test::Bits, flags, plan::NEVER_RETURNS, last, returns);
         self.b.switch_to(returns);
         self.note_spent(start);
         self.b.ret(0);
         self.b.switch_to(last);
-        self.store(state, Place::FLAGS, Size::B4, RecordFlags::NO_RETURN);
+        self.store(state, CallPlace::FLAGS, Size::B4, CallFlags::NO_RETURN);
         if self.probe.outcome == SyscallOutcome::Any && self.probe.min_duration_ns == 0 {
             self.require_path(state, filtered);
             self.count(Counter::Hits);

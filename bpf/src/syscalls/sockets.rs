@@ -1,10 +1,11 @@
 //! What a socket is and whom it talks to, recorded beside the calls that change that: as the kernel has it, so also where it chose
 //! a port, or where the other end is another process's.
 
+use bathyscope_capture::CallPlace;
 use bathyscope_catalog::syscalls::Beside;
 
-use super::{Place, plan, programs::Writer};
-use crate::ir::{BinaryOp, Helper, Reg, Size, SlotId, Test, Width};
+use super::{ends::kernel_number_by, plan, programs::Writer};
+use crate::ir::{BinaryOp, Helper, Reg, Size, Test, Width};
 
 /// Families of addresses.
 const UNIX: i64 = 1;
@@ -15,15 +16,6 @@ const NETLINK: i64 = 16;
 const IN_PROGRESS: i64 = -115;
 
 impl Writer<'_> {
-    /// A number in the kernel's memory, by way of a slot; 0 if it cannot be read.
-    fn number_by(&mut self, slot: SlotId, base: Reg, offset: u32, size: Size) -> Reg {
-        self.b.store_slot(slot, 0, Size::B8, 0);
-        let from = self.b.binary(BinaryOp::Add, base, i64::from(offset));
-        let room = self.b.slot_address(slot);
-        self.b.call_only(Helper::ProbeReadKernel, &[room.into(), i64::from(size.bytes()).into(), from.into()]);
-        self.b.load_slot(slot, 0, size, false)
-    }
-
     /// Appends what a socket is, for a call that has made it or changed its ends.
     pub(super) fn note_socket(&mut self, state: Reg, flags: Reg, result: Reg) {
         let (Some(files), Some(places)) = (self.probe.places.file, self.probe.places.socket) else { return };
@@ -40,27 +32,27 @@ impl Writer<'_> {
         self.b.branch(Test::Eq, result, IN_PROGRESS, fine, done);
         self.b.switch_to(fine);
         let slot = self.b.slot(8);
-        let first = self.load(state, Place::ARGUMENTS, Size::B4);
+        let first = self.load(state, CallPlace::ARGUMENTS, Size::B4);
         let opens = self.b.binary(BinaryOp::And, kind, plan::OPENS);
         let fd = self.b.select(Test::Eq, Width::W64, opens, 0, first, result);
         let task = self.b.call(Helper::GetCurrentTask, &[]);
-        let table = self.number_by(slot, task, files.files, Size::B8);
-        let table = self.number_by(slot, table, files.table, Size::B8);
-        let descriptors = self.number_by(slot, table, files.descriptors, Size::B8);
+        let table = kernel_number_by(&mut self.b, slot, task, files.files, Size::B8);
+        let table = kernel_number_by(&mut self.b, slot, table, files.table, Size::B8);
+        let descriptors = kernel_number_by(&mut self.b, slot, table, files.descriptors, Size::B8);
         let offset = self.b.binary(BinaryOp::Shl, fd, 3);
         let at = self.b.binary(BinaryOp::Add, descriptors, offset);
-        let file = self.number_by(slot, at, 0, Size::B8);
-        let socket = self.number_by(slot, file, places.private, Size::B8);
-        let sock = self.number_by(slot, socket, places.sock, Size::B8);
-        let family = self.number_by(slot, sock, places.family, Size::B2);
+        let file = kernel_number_by(&mut self.b, slot, at, 0, Size::B8);
+        let socket = kernel_number_by(&mut self.b, slot, file, places.private, Size::B8);
+        let sock = kernel_number_by(&mut self.b, slot, socket, places.sock, Size::B8);
+        let family = kernel_number_by(&mut self.b, slot, sock, places.family, Size::B2);
         let (unix, not_unix, inet, not_inet) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
         self.b.branch(Test::Eq, family, UNIX, unix, not_unix);
         self.b.switch_to(unix);
-        let peer = self.number_by(slot, sock, places.peer, Size::B8);
-        let peer = self.number_by(slot, peer, places.socket, Size::B8);
-        let file = self.number_by(slot, peer, places.file, Size::B8);
-        let inode = self.number_by(slot, file, files.inode, Size::B8);
-        let number = self.number_by(slot, inode, files.number, Size::B8);
+        let peer = kernel_number_by(&mut self.b, slot, sock, places.peer, Size::B8);
+        let peer = kernel_number_by(&mut self.b, slot, peer, places.socket, Size::B8);
+        let file = kernel_number_by(&mut self.b, slot, peer, places.file, Size::B8);
+        let inode = kernel_number_by(&mut self.b, slot, file, files.inode, Size::B8);
+        let number = kernel_number_by(&mut self.b, slot, inode, files.number, Size::B8);
         self.append_number(state, Beside::SOCKET, 0, family);
         self.append_number(state, Beside::SOCKET, 1, number);
         self.b.jump(done);
@@ -68,7 +60,7 @@ impl Writer<'_> {
         let netlink = self.b.block();
         self.b.branch(Test::Eq, family, NETLINK, netlink, not_inet);
         self.b.switch_to(netlink);
-        let port = self.number_by(slot, sock, places.netlink_port, Size::B4);
+        let port = kernel_number_by(&mut self.b, slot, sock, places.netlink_port, Size::B4);
         self.append_number(state, Beside::SOCKET, 0, family);
         self.append_number(state, Beside::SOCKET, 1, port);
         self.b.jump(done);
@@ -78,10 +70,10 @@ impl Writer<'_> {
         self.b.switch_to(six);
         self.b.branch(Test::Eq, family, INET6, inet, done);
         self.b.switch_to(inet);
-        let own = self.number_by(slot, sock, places.own_port, Size::B2);
+        let own = kernel_number_by(&mut self.b, slot, sock, places.own_port, Size::B2);
         let own = self.b.binary(BinaryOp::Shl, own, 16);
         let all = self.b.binary(BinaryOp::Or, family, own);
-        let other = self.number_by(slot, sock, places.other_port, Size::B2);
+        let other = kernel_number_by(&mut self.b, slot, sock, places.other_port, Size::B2);
         let other = self.b.binary(BinaryOp::Shl, other, 32);
         let all = self.b.binary(BinaryOp::Or, all, other);
         self.append_number(state, Beside::SOCKET, 0, all);
@@ -94,7 +86,7 @@ impl Writer<'_> {
             (places.other_address_6 + 8, Size::B8),
         ];
         for (part, (place, size)) in (1..).zip(addresses) {
-            let number = self.number_by(slot, sock, place, size);
+            let number = kernel_number_by(&mut self.b, slot, sock, place, size);
             self.append_number(state, Beside::SOCKET, part, number);
         }
         self.b.jump(done);

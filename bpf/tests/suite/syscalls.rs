@@ -21,8 +21,8 @@ use bathyscope_bpf::{
     compile, object,
     probe::{TARGETS_MAP, TargetFilter},
     syscalls::{
-        COUNTERS, COUNTERS_WORDS, CompatPlace, EndPlaces, KernelPlaces, RING, Record, SyscallProbe,
-        TARGET_WILL_EXECUTE, What, programs,
+        COUNTERS, COUNTERS_WORDS, CompatPlace, EndPlaces, KernelPlaces, RING, SyscallProbe, TARGET_WILL_EXECUTE,
+        programs,
     },
 };
 use bathyscope_capture::{Below, SyscallData, SyscallOutcome};
@@ -31,6 +31,7 @@ use bathyscope_catalog::{
     syscalls::{Beside, Style, decode, result_text, select, signal_text},
     types::{Btf, Types},
 };
+use bathyscope_decode::calls::{CallEvent, CallRecord};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -157,14 +158,16 @@ impl Tracing {
     }
 }
 
-fn line(record: &Record<'_>) -> String {
+fn line(record: &CallRecord<'_>) -> String {
     let call = record.call();
     match record.what {
-        What::Signal => return format!("--- {} ---", signal_text(call.number, &record.signal()).1),
-        What::End(end) => return format!("+++ {} of {} +++", end.status, if end.is_last { "all" } else { "some" }),
-        What::Stack => return format!("a stack of {} bytes", record.stack().bytes.len()),
-        What::Data => return format!("data of {} bytes", record.data().2.len()),
-        What::Call | What::Unfinished | What::Inside => {}
+        CallEvent::Signal => return format!("--- {} ---", signal_text(call.number, &record.signal()).1),
+        CallEvent::End(end) => {
+            return format!("+++ {} of {} +++", end.status, if end.is_last { "all" } else { "some" });
+        }
+        CallEvent::Stack => return format!("a stack of {} bytes", record.stack().bytes.len()),
+        CallEvent::Data => return format!("data of {} bytes", record.data().2.len()),
+        CallEvent::Call | CallEvent::Unfinished | CallEvent::Inside => {}
     }
     let decoded = decode(Arch::HOST, &call, &Style { strings: 32, ..Style::default() });
     let result = result_text(Arch::HOST, call.number, call.result, &decoded.note);
@@ -172,7 +175,7 @@ fn line(record: &Record<'_>) -> String {
 }
 
 fn lines(records: &[Vec<u8>]) -> Vec<String> {
-    records.iter().map(|record| line(&Record::read(record).unwrap())).collect()
+    records.iter().map(|record| line(&CallRecord::read(record).unwrap())).collect()
 }
 
 /// A program that begins when it is told to.
@@ -224,7 +227,7 @@ fn a_command_is_recorded_from_its_first_call_to_its_last() {
     assert_eq!(hits, filtered + records.len() as u64);
     assert_eq!((ring_full, no_room), (0, 0));
     for record in &records {
-        let record = Record::read(record).unwrap();
+        let record = CallRecord::read(record).unwrap();
         assert!(record.has_entry && record.pid == command.0.id() && record.tid == record.pid);
     }
 }
@@ -290,7 +293,7 @@ fn a_flood_of_calls_is_counted_to_the_last() {
 }
 
 /// A number beside a call.
-fn beside(record: &Record<'_>, which: u8, part: u8) -> Option<u64> {
+fn beside(record: &CallRecord<'_>, which: u8, part: u8) -> Option<u64> {
     let piece = record.pieces.iter().find(|piece| (piece.argument, piece.part) == (which, part))?;
     Some(u64::from_le_bytes(piece.bytes?.try_into().ok()?))
 }
@@ -313,19 +316,19 @@ fn what_is_recorded_beside_calls_is_what_the_process_is_and_did() {
     let mut bytes = vec![0; 2 << 20];
     File::open("/dev/urandom").unwrap().read_exact(&mut bytes).unwrap();
     let records = tracing.records();
-    let read: Vec<Record<'_>> = records.iter().map(|record| Record::read(record).unwrap()).collect();
+    let read: Vec<CallRecord<'_>> = records.iter().map(|record| CallRecord::read(record).unwrap()).collect();
     let own = fs::read_link("/proc/thread-self").unwrap();
     let own: u32 = own.file_name().unwrap().to_str().unwrap().parse().unwrap();
     let call = |name: &str| {
         let number = syscall_number(Arch::HOST, name).unwrap();
-        let is_it = |record: &&Record<'_>| i64::from(record.number) == number && record.tid == own;
+        let is_it = |record: &&CallRecord<'_>| i64::from(record.number) == number && record.tid == own;
         // That of most work, or the longest wait.
         let own = read.iter().filter(is_it).max_by_key(|record| record.duration_ns);
         own.unwrap_or_else(|| panic!("no {name}"))
     };
     // A thread that waits does not run; one that is not switched away from runs all the time.
     let (slept, worked) = (call("clock_nanosleep"), call("read"));
-    let cpu = |record: &Record<'_>| beside(record, Beside::CPU_NS, 0).unwrap();
+    let cpu = |record: &CallRecord<'_>| beside(record, Beside::CPU_NS, 0).unwrap();
     assert!(
         slept.duration_ns >= 60_000_000 && cpu(slept) < slept.duration_ns / 4,
         "{} {}",
@@ -381,7 +384,7 @@ fn calls_of_others_are_passed_over_and_counted_apart() {
     child.go();
     child.0.wait().unwrap();
     let records = tracing.records();
-    let pids: BTreeSet<u32> = records.iter().map(|record| Record::read(record).unwrap().pid).collect();
+    let pids: BTreeSet<u32> = records.iter().map(|record| CallRecord::read(record).unwrap().pid).collect();
     assert!(pids.contains(&child.0.id()) && !pids.contains(&std::process::id()), "{pids:?}");
     let spent = tracing.all_counters()[5];
     println!("{spent_ns} ns and {spent} ns spent on calls that were asked for");

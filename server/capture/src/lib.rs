@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod append;
+mod calls;
 mod cell;
 mod chunk;
 mod code;
@@ -32,6 +33,7 @@ mod text;
 mod trace;
 
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
+pub use calls::{CALL_HEADER_BYTES, CallFlags, CallPlace};
 pub use cell::{Cell, MAX_EXACT_NUMBER};
 pub use chunk::{
     ChunkError, ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, MAX_CHUNK_ROWS, decode_chunk,

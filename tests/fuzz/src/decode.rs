@@ -4,7 +4,12 @@ use std::{fs, path::PathBuf, sync::LazyLock};
 
 use bathyscope_bpf::lang::{CheckOptions, CompileOptions, compile, recorded::RecordedHost};
 use bathyscope_capture::{Batch, ColumnEncoding, ColumnLayout, StreamSchema, StringDictionary};
+use bathyscope_catalog::{
+    constants::Arch,
+    syscalls::{Hex, Style, decode},
+};
 use bathyscope_decode::{
+    calls::CallRecord,
     pages::{Calls, Events, Layout, Page, Role, value, write_value},
     perf::{PerfFormat, parse_record},
     records::RecordDecoder,
@@ -39,6 +44,20 @@ pub(crate) fn perf_records(input: &[u8]) {
     let format = PerfFormat { sample_type, read_format, sample_id_all: read_format >> 63 == 0, branch_sample_type };
     for record in pieces(rest) {
         let _parsed = parse_record(record, format);
+    }
+}
+
+/// A style in one byte, then records of system calls, each with its length in front, which are written for people.
+pub(crate) fn call_records(input: &[u8]) {
+    let Some((style, rest)) = input.split_first() else { return };
+    let has = |bit: u8| style & bit != 0;
+    let hex = [Hex::None, Hex::NonAscii, Hex::Characters, Hex::All][usize::from(style & 3)];
+    let style = Style { strings: 32, hex, verbose: has(4), pointers: has(8), raw: has(16), file_of: None };
+    let arch = if has(32) { Arch::Aarch64 } else { Arch::X86_64 };
+    for record in pieces(rest) {
+        let _time = CallRecord::end_ns(record);
+        let Some(record) = CallRecord::read(record) else { continue };
+        let _written = decode(arch, &record.call(), &style);
     }
 }
 

@@ -51,6 +51,11 @@ fn seeds_of_records_of_perf() {
 }
 
 #[test]
+fn seeds_of_records_of_calls() {
+    replay("call_records");
+}
+
+#[test]
 fn seeds_of_records_of_probes() {
     replay("probe_records");
 }

@@ -5,8 +5,7 @@ use std::{
     os::fd::{AsFd as _, OwnedFd},
 };
 
-use bathyscope_bpf::syscalls::{HEADER_BYTES, Place, RecordFlags};
-use bathyscope_capture::{Descriptors, SyscallOutcome, SyscallSpec};
+use bathyscope_capture::{CALL_HEADER_BYTES, CallFlags, CallPlace, Descriptors, SyscallOutcome, SyscallSpec};
 use bathyscope_catalog::{
     constants::{Arch, syscall_number},
     syscalls::{Beside, opening, select},
@@ -134,8 +133,8 @@ impl SyscallWork {
         let mut put = |at: u32, value: u32| {
             bytes.iter_mut().skip(at as usize).zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
         };
-        put(Place::USED, u32::try_from(text.len()).unwrap_or(0));
-        put(Place::FLAGS, u32::try_from(RecordFlags::DATA).unwrap_or(0));
+        put(CallPlace::USED, u32::try_from(text.len()).unwrap_or(0));
+        put(CallPlace::FLAGS, u32::try_from(CallFlags::DATA).unwrap_or(0));
         self.pieces += 1;
         if !self.ring.push(&bytes) {
             self.counts.ring_full += 1;
@@ -171,27 +170,27 @@ impl SyscallWork {
 fn append_number(record: &mut Vec<u8>, beside: u8, number: u64) {
     record.extend([beside, 0, 1, 0, 8, 0, 0, 0]);
     record.extend(number.to_le_bytes());
-    let used = u32::try_from(record.len()).unwrap_or(0).saturating_sub(HEADER_BYTES);
-    let place = record.iter_mut().skip(Place::USED as usize);
+    let used = u32::try_from(record.len()).unwrap_or(0).saturating_sub(CALL_HEADER_BYTES);
+    let place = record.iter_mut().skip(CallPlace::USED as usize);
     place.zip(used.to_le_bytes()).for_each(|(to, from)| *to = from);
 }
 
 fn record(made: &Made, (pid, comm): (u32, &[u8]), number: i64, [start_ns, duration_ns]: [u64; 2]) -> Vec<u8> {
-    let mut bytes = vec![0; HEADER_BYTES as usize];
+    let mut bytes = vec![0; CALL_HEADER_BYTES as usize];
     let mut put = |at: u32, value: &[u8]| {
         let places = bytes.iter_mut().skip(at as usize);
         places.zip(value).for_each(|(to, from)| *to = *from);
     };
-    put(Place::START_NS, &start_ns.to_le_bytes());
-    put(Place::DURATION_NS, &duration_ns.to_le_bytes());
-    put(Place::RESULT, &made.result.to_le_bytes());
-    put(Place::PID, &pid.to_le_bytes());
-    put(Place::TID, &pid.to_le_bytes());
-    put(Place::NUMBER, &u32::try_from(number).unwrap_or(0).to_le_bytes());
+    put(CallPlace::START_NS, &start_ns.to_le_bytes());
+    put(CallPlace::DURATION_NS, &duration_ns.to_le_bytes());
+    put(CallPlace::RESULT, &made.result.to_le_bytes());
+    put(CallPlace::PID, &pid.to_le_bytes());
+    put(CallPlace::TID, &pid.to_le_bytes());
+    put(CallPlace::NUMBER, &u32::try_from(number).unwrap_or(0).to_le_bytes());
     for (index, argument) in (0_u32..).zip(made.arguments) {
-        put(Place::ARGUMENTS + 8 * index, &argument.to_le_bytes());
+        put(CallPlace::ARGUMENTS + 8 * index, &argument.to_le_bytes());
     }
-    put(Place::COMM, comm.get(..15).unwrap_or(comm));
+    put(CallPlace::COMM, comm.get(..15).unwrap_or(comm));
     let mut pieces = Vec::new();
     if let Some((argument, exit, text)) = made.text {
         pieces.extend([argument, 0, u8::from(exit), 0]);
@@ -199,7 +198,7 @@ fn record(made: &Made, (pid, comm): (u32, &[u8]), number: i64, [start_ns, durati
         pieces.extend(text);
         pieces.resize(pieces.len().next_multiple_of(8), 0);
     }
-    put(Place::USED, &u32::try_from(pieces.len()).unwrap_or(0).to_le_bytes());
+    put(CallPlace::USED, &u32::try_from(pieces.len()).unwrap_or(0).to_le_bytes());
     bytes.extend(pieces);
     bytes
 }

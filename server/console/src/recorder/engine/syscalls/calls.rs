@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use bathyscope_bpf::syscalls::Record;
+use bathyscope_decode::calls::CallRecord;
 use bathyscope_protocol::{RingContent, RingInfo};
 
 use super::rows::{PlaceStack, SyscallRows};
@@ -66,7 +66,7 @@ impl Engine for CallEngine {
             return self.decode(batch.records(), sink, lookup);
         }
         for record in batch.records() {
-            let end_ns = Record::end_ns(record).unwrap_or(0);
+            let end_ns = CallRecord::end_ns(record).unwrap_or(0);
             self.waiting_bytes += record.len();
             self.waiting.push_back((end_ns, record.into()));
         }

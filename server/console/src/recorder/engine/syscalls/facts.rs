@@ -1,4 +1,4 @@
-//! What is known of a call, for filters that the kernel cannot decide.
+//! CallEvent is known of a call, for filters that the kernel cannot decide.
 
 use std::{
     collections::BTreeSet,
@@ -6,7 +6,6 @@ use std::{
     sync::LazyLock,
 };
 
-use bathyscope_bpf::syscalls::{Record, What};
 use bathyscope_capture::Target;
 use bathyscope_catalog::{
     constants::Arch,
@@ -14,11 +13,12 @@ use bathyscope_catalog::{
         Beside, Call, Decoded, Kind, Moment, Returns, definition, error_of, netlink_protocol, select, unquoted,
     },
 };
+use bathyscope_decode::calls::{CallEvent, CallRecord};
 use bathyscope_formats::{CallFacts, CallField as F};
 
 use super::owners::Owners;
 
-/// What a socket is, as far as calls have told.
+/// CallEvent a socket is, as far as calls have told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Socket {
     pub(super) family: u64,
@@ -48,7 +48,7 @@ impl Socket {
     }
 
     fn server(&self) -> Option<SocketAddr> {
-        // What has nobody at its other end is a server's.
+        // CallEvent has nobody at its other end is a server's.
         if self.accepted || self.remote.is_none() { self.local } else { self.remote }
     }
 
@@ -56,7 +56,7 @@ impl Socket {
         if self.accepted { self.remote } else { self.remote.and(self.local) }
     }
 
-    /// What is known of it besides: the kernel tells it beside a call.
+    /// CallEvent is known of it besides: the kernel tells it beside a call.
     pub(super) fn learn(&mut self, call: &Call<'_>) {
         let of = |part: u8| {
             let mut pieces = call.pieces.iter();
@@ -181,9 +181,9 @@ impl Named {
     }
 }
 
-/// What is known of one call, or of what is none.
+/// CallEvent is known of one call, or of what is none.
 pub(super) struct Facts<'a> {
-    pub(super) record: &'a Record<'a>,
+    pub(super) record: &'a CallRecord<'a>,
     pub(super) call: &'a Call<'a>,
     pub(super) decoded: &'a Decoded,
     /// The files it has to do with: of its descriptors, of its paths, of what it has opened.
@@ -191,18 +191,20 @@ pub(super) struct Facts<'a> {
     /// The words of the program that runs.
     pub(super) words: &'a [String],
     pub(super) working_directory: Option<&'a str>,
-    /// What the kernel decided about.
+    /// CallEvent the kernel decided about.
     pub(super) target: &'a Target,
     /// Names of users and containers.
     pub(super) owners: &'a Owners,
 }
 
 /// The name that sysdig gives to what is no call.
-pub(super) fn event_name<'a>(record: &Record<'_>, decoded: &'a Decoded) -> &'a str {
+pub(super) fn event_name<'a>(record: &CallRecord<'_>, decoded: &'a Decoded) -> &'a str {
     match record.what {
-        What::Signal => "signaldeliver",
-        What::End(_) => "procexit",
-        What::Call | What::Unfinished | What::Inside | What::Stack | What::Data => &decoded.name,
+        CallEvent::Signal => "signaldeliver",
+        CallEvent::End(_) => "procexit",
+        CallEvent::Call | CallEvent::Unfinished | CallEvent::Inside | CallEvent::Stack | CallEvent::Data => {
+            &decoded.name
+        }
     }
 }
 
@@ -248,7 +250,7 @@ impl Facts<'_> {
         let name = self.decoded.name.as_str();
         let of_socket = self.files.iter().any(|file| file.socket.is_some() || file.path.starts_with("socket:"));
         match name {
-            _ if !matches!(self.record.what, What::Call | What::Unfinished | What::Inside) => "internal",
+            _ if !matches!(self.record.what, CallEvent::Call | CallEvent::Unfinished | CallEvent::Inside) => "internal",
             "nanosleep" | "clock_nanosleep" | "pause" => "sleep",
             "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "futex" => {
                 "wait"

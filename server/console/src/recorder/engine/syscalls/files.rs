@@ -1,6 +1,6 @@
-//! What descriptors of processes are, for rows of system calls.
+//! CallEvent descriptors of processes are, for rows of system calls.
 //!
-//! What a descriptor is follows from the calls themselves: opening, duplicating and closing. What a process had open
+//! CallEvent a descriptor is follows from the calls themselves: opening, duplicating and closing. CallEvent a process had open
 //! before is asked of the agent once, when the process is first seen. So a file's path is the one that was opened,
 //! links in it included; where a call was not recorded, because it was not asked for or got lost, a descriptor may be
 //! shown with the file that it was before. A file that a process which is not recorded removes or renames keeps its path. Sockets and pipes are known by the numbers of their inodes, which are recorded
@@ -12,11 +12,11 @@ use std::{
     io::Read as _,
 };
 
-use bathyscope_bpf::syscalls::Record;
 use bathyscope_catalog::{
     constants::Arch,
     syscalls::{Beside, Call, FileText, Moment, definition},
 };
+use bathyscope_decode::calls::CallRecord;
 use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile};
 
 use super::facts::{Named, Socket, places, socket_address, unix_path};
@@ -32,7 +32,7 @@ const MAX_PATH_BYTES: usize = 4096;
 const MAX_LIST_BYTES: u64 = 4 << 20;
 /// The most bytes of `/proc/PID/stat`.
 const MAX_STAT_BYTES: u64 = 4096;
-/// What times are counted in there.
+/// CallEvent times are counted in there.
 const TICK_NS: u64 = 10_000_000;
 /// The working directory's number: `AT_FDCWD`.
 const WORKING_DIRECTORY: i32 = -100;
@@ -49,7 +49,7 @@ struct Open {
     process: Option<u64>,
 }
 
-/// What is shown of descriptors.
+/// CallEvent is shown of descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shows {
     pub(super) paths: bool,
@@ -62,12 +62,12 @@ type Files = HashMap<i32, Open>;
 /// Descriptors with what they were before.
 type Replaced = Vec<(i32, Option<Open>)>;
 
-/// What the descriptors of all processes are.
+/// CallEvent the descriptors of all processes are.
 pub(super) struct ProcessFiles {
     files: RefCell<HashMap<u32, Files>>,
     /// Processes in the order in which they were seen.
     seen: RefCell<VecDeque<u32>>,
-    /// What the last call that was learnt has replaced, and whose descriptors these are.
+    /// CallEvent the last call that was learnt has replaced, and whose descriptors these are.
     replaced: RefCell<(u32, Replaced)>,
     /// Paths of devices with their numbers; none of what is no device.
     devices: RefCell<HashMap<String, Option<String>>>,
@@ -93,7 +93,7 @@ impl ProcessFiles {
         self.files.borrow().get(&pid)?.get(&fd).map(|open| open.path.clone())
     }
 
-    /// What a descriptor is, as far as that is shown: with the ends of a connection, the numbers of a device, the process that
+    /// CallEvent a descriptor is, as far as that is shown: with the ends of a connection, the numbers of a device, the process that
     /// it stands for; before the call that was learnt last, or after it.
     pub(super) fn shown(&self, pid: u32, fd: i32, moment: Moment, shows: Shows) -> Option<FileText> {
         let replaced = self.replaced.borrow();
@@ -139,7 +139,7 @@ impl ProcessFiles {
 
     /// The files that a call has to do with: its descriptors, its paths, and what it has opened.
     #[expect(clippy::cast_possible_truncation, reason = "the kernel takes the low half of descriptors")]
-    pub(super) fn of_call(&self, record: &Record<'_>, call: &Call<'_>) -> Vec<Named> {
+    pub(super) fn of_call(&self, record: &CallRecord<'_>, call: &Call<'_>) -> Vec<Named> {
         let all = self.files.borrow();
         let empty = Files::new();
         let own = all.get(&record.pid).unwrap_or(&empty);
@@ -175,7 +175,7 @@ impl ProcessFiles {
             return;
         }
         // A new child may be heard of before the call that made it has returned, and before it is asked it may have opened and
-        // closed what its own calls tell. What its parent has is what it began with.
+        // closed what its own calls tell. CallEvent its parent has is what it began with.
         if let Some(parent) = self.parent_of(pid).filter(|parent| files.borrow().contains_key(parent)) {
             return self.inherit(parent, i64::from(pid));
         }
@@ -194,7 +194,7 @@ impl ProcessFiles {
         self.keep(pid, links(&list));
     }
 
-    /// What made a process, if that was while it is recorded.
+    /// CallEvent made a process, if that was while it is recorded.
     fn parent_of(&self, pid: u32) -> Option<u32> {
         let open = self.link.call_blocking(move |client| client.open_process_file(pid, ProcessFile::Stat));
         let mut text = Vec::new();
@@ -215,8 +215,8 @@ impl ProcessFiles {
         }
     }
 
-    /// What a call that has succeeded opened.
-    pub(super) fn learn(&self, record: &Record<'_>, call: &Call<'_>) {
+    /// CallEvent a call that has succeeded opened.
+    pub(super) fn learn(&self, record: &CallRecord<'_>, call: &Call<'_>) {
         let name = name_of(call);
         let mut replaced = Vec::new();
         self.learn_opened(record, call, name, &mut replaced);
@@ -226,7 +226,7 @@ impl ProcessFiles {
         }
     }
 
-    fn learn_opened(&self, record: &Record<'_>, call: &Call<'_>, name: &str, replaced: &mut Replaced) {
+    fn learn_opened(&self, record: &CallRecord<'_>, call: &Call<'_>, name: &str, replaced: &mut Replaced) {
         let Some(result @ 0..) = record.result.filter(|_| record.has_entry) else { return };
         let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
         match name {
@@ -310,9 +310,9 @@ impl ProcessFiles {
         }
     }
 
-    /// What a call tells of the ends of a connection, after it was written: it was given the socket as it was before. One that
+    /// CallEvent a call tells of the ends of a connection, after it was written: it was given the socket as it was before. One that
     /// is being made is not there yet, and will be.
-    fn learn_ends(&self, record: &Record<'_>, call: &Call<'_>, name: &str) {
+    fn learn_ends(&self, record: &CallRecord<'_>, call: &Call<'_>, name: &str) {
         const IN_PROGRESS: i64 = -115;
         let done = record.result == Some(0) || name == "connect" && record.result == Some(IN_PROGRESS);
         let (local, exit) = match name {
@@ -338,7 +338,7 @@ impl ProcessFiles {
     }
 
     /// The other end of a Unix socket that was accepted knows from now on whom it talks to.
-    fn meet_peer(&self, record: &Record<'_>, call: &Call<'_>) {
+    fn meet_peer(&self, record: &CallRecord<'_>, call: &Call<'_>) {
         let mut all = self.files.borrow_mut();
         let fd = record.result.and_then(|fd| i32::try_from(fd).ok());
         let accepted = fd.and_then(|fd| all.get(&record.pid)?.get(&fd)?.socket.as_ref()?.peer);
@@ -367,8 +367,8 @@ impl ProcessFiles {
         }
     }
 
-    /// What a call has closed, after it was written.
-    pub(super) fn forget(&self, record: &Record<'_>, call: &Call<'_>) {
+    /// CallEvent a call has closed, after it was written.
+    pub(super) fn forget(&self, record: &CallRecord<'_>, call: &Call<'_>) {
         let name = name_of(call);
         if record.has_entry {
             self.learn_ends(record, call, name);
@@ -390,7 +390,7 @@ impl ProcessFiles {
         }
     }
 
-    /// What was removed is told as such from now on, and what has another name by that.
+    /// CallEvent was removed is told as such from now on, and what has another name by that.
     fn moved(&self, pid: u32, call: &Call<'_>) {
         let mut all = self.files.borrow_mut();
         let empty = Files::new();
@@ -409,7 +409,7 @@ impl ProcessFiles {
         }
     }
 
-    /// What a call has closed, or has marked to be closed when a program is executed.
+    /// CallEvent a call has closed, or has marked to be closed when a program is executed.
     fn forget_range(&self, pid: u32, call: &Call<'_>) {
         /// `CLOSE_RANGE_CLOEXEC`.
         const ON_EXECUTE: u64 = 4;
@@ -453,7 +453,7 @@ fn name_of(call: &Call<'_>) -> &'static str {
     definition(Arch::HOST, call.number).map_or("", |definition| definition.name)
 }
 
-/// What a call opens.
+/// CallEvent a call opens.
 enum Opened {
     Nothing,
     /// A path, below the folder of an argument or else the working directory.
@@ -462,7 +462,7 @@ enum Opened {
         argument: u8,
         flags: u64,
     },
-    /// What its first argument is.
+    /// CallEvent its first argument is.
     Same {
         flags: u64,
     },
@@ -527,7 +527,7 @@ fn inode_of(call: &Call<'_>, part: u8) -> Option<u64> {
     inode.filter(|inode| *inode > 0)
 }
 
-/// What has no path but a number, as `/proc` tells of it: `socket:[4711]`.
+/// CallEvent has no path but a number, as `/proc` tells of it: `socket:[4711]`.
 fn numbered(call: &Call<'_>, name: &str, part: u8) -> String {
     inode_of(call, part).map_or_else(|| name.to_owned(), |inode| format!("{name}:[{inode}]"))
 }

@@ -1,9 +1,9 @@
-//! What rows of a capture of system calls are: calls, calls that have not returned, signals, ends of threads.
+//! CallEvent rows of a capture of system calls are: calls, calls that have not returned, signals, ends of threads.
 
 use std::collections::HashMap;
 
-use bathyscope_bpf::syscalls::{Record, ThreadEnd};
 use bathyscope_catalog::{constants::signal_name, syscalls::signal_text};
+use bathyscope_decode::calls::{CallRecord, ThreadEnd};
 
 use crate::recorder::row::{NewRow, RowCell};
 
@@ -20,7 +20,7 @@ pub(crate) mod kind {
     /// The end of a thread: `exited` with its code, or `killed` by a signal. That of the first thread is that of its
     /// process, and comes when all threads have ended.
     pub(crate) const EXIT: &str = "exit";
-    /// What a call has read or written, before the row of the call: in base sixteen as `args`, how many bytes of its buffer came
+    /// CallEvent a call has read or written, before the row of the call: in base sixteen as `args`, how many bytes of its buffer came
     /// before as `result`, which buffer of a vector it is as `note`.
     pub(crate) const DATA: &str = "data";
     /// The end of a process's first thread, where others of it were still there in the end.
@@ -42,7 +42,7 @@ pub(super) struct Words<'a> {
 }
 
 /// A row of this record.
-pub(super) fn row(record: &Record<'_>, kind: &str, result: i64, words: &Words<'_>) -> NewRow {
+pub(super) fn row(record: &CallRecord<'_>, kind: &str, result: i64, words: &Words<'_>) -> NewRow {
     let name = |text: &str| RowCell::Text(text.as_bytes().to_vec());
     let text = |text: &str| if text.is_empty() { RowCell::Null } else { name(text) };
     let comm = record.comm.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
@@ -65,14 +65,14 @@ pub(super) fn row(record: &Record<'_>, kind: &str, result: i64, words: &Words<'_
 }
 
 /// The row of a signal.
-pub(super) fn signal(record: &Record<'_>) -> NewRow {
+pub(super) fn signal(record: &CallRecord<'_>) -> NewRow {
     let number = i64::from(record.number);
     let (name, info) = signal_text(number, &record.signal());
     row(record, kind::SIGNAL, number, &Words { call: &name, arguments: &info, ..Words::default() })
 }
 
 /// The row of a piece of what a call has read or written.
-pub(super) fn data(record: &Record<'_>, call: &str) -> NewRow {
+pub(super) fn data(record: &CallRecord<'_>, call: &str) -> NewRow {
     let (offset, buffer, bytes) = record.data();
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let offset = i64::try_from(offset).unwrap_or(i64::MAX);
@@ -81,7 +81,7 @@ pub(super) fn data(record: &Record<'_>, call: &str) -> NewRow {
 }
 
 /// The row of the end of a thread, or of its process.
-fn end(record: &Record<'_>, status: u32, kind: &str) -> NewRow {
+fn end(record: &CallRecord<'_>, status: u32, kind: &str) -> NewRow {
     let (code, signal) = (i64::from(status >> 8 & 0xff), i64::from(status & 0x7f));
     if signal == 0 {
         let words = Words { call: "exited", arguments: &code.to_string(), ..Words::default() };
@@ -102,9 +102,9 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn record(&self, pid: u32, start_ns: u64) -> Record<'_> {
-        Record {
-            what: bathyscope_bpf::syscalls::What::Call,
+    fn record(&self, pid: u32, start_ns: u64) -> CallRecord<'_> {
+        CallRecord {
+            what: bathyscope_decode::calls::CallEvent::Call,
             start_ns,
             duration_ns: 0,
             result: None,
@@ -131,7 +131,7 @@ pub(super) struct Ends {
 
 impl Ends {
     /// The rows that follow from the end of a thread: as many as ends, sooner or later.
-    pub(super) fn rows(&mut self, record: &Record<'_>, ended: ThreadEnd) -> Vec<NewRow> {
+    pub(super) fn rows(&mut self, record: &CallRecord<'_>, ended: ThreadEnd) -> Vec<NewRow> {
         if record.pid != record.tid {
             let mut rows = vec![end(record, ended.status, kind::EXIT)];
             if ended.is_last
@@ -190,7 +190,7 @@ mod tests {
         let mut rows = |tid, status, is_last, is_of_process| {
             let first = first(u64::from(tid));
             let (record, end) =
-                (Record { tid, ..first.record(7, first.start_ns) }, ThreadEnd { status, is_last, is_of_process });
+                (CallRecord { tid, ..first.record(7, first.start_ns) }, ThreadEnd { status, is_last, is_of_process });
             told(&ends.rows(&record, end))
         };
         assert_eq!(rows(7, 3 << 8, true, true), ["7 exited 3 exit"]);

@@ -69,7 +69,7 @@ fn schema(spec: &SyscallSpec) -> StreamSchema {
         column("error", ColumnType::Text, Display::Text),
         column("duration_ns", ColumnType::U64, Display::DurationNs),
         column("note", ColumnType::Text, Display::Text),
-        // What the row is: see `kinds`.
+        // CallEvent the row is: see `kinds`.
         column("kind", ColumnType::Text, Display::Text),
         // Whose call it is: `64`, `32` of 32-bit programs, `x32`; nothing of what is no call, and where the kernel does not
         // tell.

@@ -11,7 +11,7 @@ use crate::{recorder::AgentLink, script::HostNames};
 const MAX_GROUPS: usize = 4096;
 /// As many digits as an id has that sysdig shows.
 const SHORT_ID: usize = 12;
-/// What sysdig calls the container of what runs in none.
+/// CallEvent sysdig calls the container of what runs in none.
 const HOST: &str = "host";
 
 /// A control group.
@@ -81,7 +81,7 @@ impl Owners {
     }
 }
 
-/// What a path tells.
+/// CallEvent a path tells.
 fn of_path(path: &str) -> Group {
     let container = name_of(path).container;
     let path = Some(path.to_owned());

@@ -6,13 +6,13 @@ use std::{
     io::Read as _,
 };
 
-use bathyscope_bpf::syscalls::{Record, What};
 use bathyscope_capture::{HexTexts, StackId, SyscallSpec, Target};
 use bathyscope_catalog::{
     constants::Arch,
     elf::Registers,
     syscalls::{Abi, Beside, Call, Decoded, Hex, Moment, Piece, Style, decode, definition, error_of, select},
 };
+use bathyscope_decode::calls::{CallEvent, CallRecord};
 use bathyscope_decode::perf::CopiedStack;
 use bathyscope_formats::CallFilter;
 use bathyscope_protocol::ProcessFile;
@@ -143,11 +143,11 @@ impl SyscallRows {
 
     /// The rows of a record; none if it is no record. Its end comes with them: rows come in the order of ends.
     pub(crate) fn rows(&self, bytes: &[u8], place: &mut PlaceStack<'_>) -> Option<(Vec<NewRow>, u64)> {
-        let record = Record::read(bytes)?;
+        let record = CallRecord::read(bytes)?;
         let end_ns = record.start_ns.saturating_add(record.duration_ns);
-        if matches!(record.what, What::Stack | What::Data) {
+        if matches!(record.what, CallEvent::Stack | CallEvent::Data) {
             match record.what {
-                What::Stack => self.keep_copy(&record),
+                CallEvent::Stack => self.keep_copy(&record),
                 _ => self.keep_data(&record),
             }
             return Some((Vec::new(), end_ns));
@@ -155,7 +155,7 @@ impl SyscallRows {
         let copy = self.copies.borrow_mut().remove(&record.tid);
         let mut rows = self.rows_of(&record);
         if self.stacks {
-            let has_one = matches!(record.what, What::Call | What::Signal);
+            let has_one = matches!(record.what, CallEvent::Call | CallEvent::Signal);
             let mut stack = copy.filter(|_| has_one && !rows.is_empty()).map(|copy| place(record.pid, copy));
             // Before the row of a call are those of its data.
             for row in rows.iter_mut().rev() {
@@ -166,7 +166,7 @@ impl SyscallRows {
         Some((rows, end_ns))
     }
 
-    fn keep_data(&self, record: &Record<'_>) {
+    fn keep_data(&self, record: &CallRecord<'_>) {
         let mut data = self.data.borrow_mut();
         if data.len() >= MAX_COPIES {
             // Of calls whose record was lost.
@@ -179,7 +179,7 @@ impl SyscallRows {
         data.entry(record.tid).or_default().push(row);
     }
 
-    fn keep_copy(&self, record: &Record<'_>) {
+    fn keep_copy(&self, record: &CallRecord<'_>) {
         let mut copies = self.copies.borrow_mut();
         if copies.len() >= MAX_COPIES {
             // Of calls whose record was lost.
@@ -190,11 +190,11 @@ impl SyscallRows {
         copies.insert(record.tid, CopiedStack { registers, bytes: stack.bytes.to_vec() });
     }
 
-    fn rows_of(&self, record: &Record<'_>) -> Vec<NewRow> {
+    fn rows_of(&self, record: &CallRecord<'_>) -> Vec<NewRow> {
         match record.what {
-            What::Stack | What::Data => Vec::new(),
-            What::Signal => self.asked_for(record, vec![kinds::signal(record)]),
-            What::End(end) => {
+            CallEvent::Stack | CallEvent::Data => Vec::new(),
+            CallEvent::Signal => self.asked_for(record, vec![kinds::signal(record)]),
+            CallEvent::End(end) => {
                 let rows = self.ends.borrow_mut().rows(record, end);
                 let rows = self.asked_for(record, rows);
                 if end.is_last {
@@ -202,7 +202,7 @@ impl SyscallRows {
                 }
                 rows
             }
-            What::Call | What::Unfinished | What::Inside => {
+            CallEvent::Call | CallEvent::Unfinished | CallEvent::Inside => {
                 let mut rows = self.data.borrow_mut().remove(&record.tid).unwrap_or_default();
                 match self.call(record) {
                     Some(row) => rows.push(row),
@@ -216,7 +216,7 @@ impl SyscallRows {
         }
     }
 
-    /// What is left when everything was read.
+    /// CallEvent is left when everything was read.
     pub(crate) fn finish(&self) -> Vec<NewRow> {
         let mut rows = self.completed(self.ends.borrow_mut().finish(), None, None);
         if self.stacks {
@@ -242,7 +242,7 @@ impl SyscallRows {
     }
 
     /// Rows of what is no call, if they are asked for.
-    fn asked_for(&self, record: &Record<'_>, rows: Vec<NewRow>) -> Vec<NewRow> {
+    fn asked_for(&self, record: &CallRecord<'_>, rows: Vec<NewRow>) -> Vec<NewRow> {
         let (call, decoded) = (record.call(), Decoded::default());
         if rows.is_empty() || self.holds(record, &call, &decoded, &[]) {
             return self.completed(rows, record.inside, record.address);
@@ -251,7 +251,7 @@ impl SyscallRows {
         Vec::new()
     }
 
-    fn holds(&self, record: &Record<'_>, call: &Call<'_>, decoded: &Decoded, files: &[Named]) -> bool {
+    fn holds(&self, record: &CallRecord<'_>, call: &Call<'_>, decoded: &Decoded, files: &[Named]) -> bool {
         let Some(filter) = &self.filter else { return true };
         let programs = self.programs.borrow();
         let words = programs.get(&record.pid).map(Vec::as_slice).unwrap_or_default();
@@ -261,7 +261,7 @@ impl SyscallRows {
         filter.holds(&Facts { record, call, decoded, files, words, working_directory, target, owners })
     }
 
-    fn call(&self, record: &Record<'_>) -> Option<NewRow> {
+    fn call(&self, record: &CallRecord<'_>) -> Option<NewRow> {
         self.note_process(record.pid);
         let call = record.call();
         let files = self.files.as_ref();
@@ -295,11 +295,11 @@ impl SyscallRows {
         holds.then(|| self.row(record, &call, &decoded))
     }
 
-    fn row(&self, record: &Record<'_>, call: &Call<'_>, decoded: &Decoded) -> NewRow {
+    fn row(&self, record: &CallRecord<'_>, call: &Call<'_>, decoded: &Decoded) -> NewRow {
         let kind = match record.what {
-            What::Unfinished => kind::UNFINISHED,
-            What::Inside => kind::INSIDE,
-            What::Call | What::Signal | What::End(_) | What::Stack | What::Data => kind::CALL,
+            CallEvent::Unfinished => kind::UNFINISHED,
+            CallEvent::Inside => kind::INSIDE,
+            CallEvent::Call | CallEvent::Signal | CallEvent::End(_) | CallEvent::Stack | CallEvent::Data => kind::CALL,
         };
         let error = record.result.and_then(error_of).unwrap_or_default();
         let abi = if self.tells_abi { Abi::of(Arch::HOST, call.number).word() } else { "" };
@@ -357,7 +357,7 @@ impl SyscallRows {
     }
 
     /// Takes note of a program that was executed, and of a process that was made.
-    fn note_program(&self, record: &Record<'_>, call: &Call<'_>, name: &str) {
+    fn note_program(&self, record: &CallRecord<'_>, call: &Call<'_>, name: &str) {
         if self.filter.is_none() || !record.has_entry {
             return;
         }

@@ -1,21 +1,21 @@
 //! Which calls are rows, where others are recorded only for what they tell of descriptors.
 //!
-//! What a descriptor is follows from the calls that open, copy and close it. Where descriptors are shown, or asked for by a
+//! CallEvent a descriptor is follows from the calls that open, copy and close it. Where descriptors are shown, or asked for by a
 //! filter, such calls are recorded with whatever is asked for, whether or not they are to be shown: else a descriptor would
 //! be shown with the file that it was before.
 
 use std::collections::BTreeSet;
 
-use bathyscope_bpf::syscalls::Record;
 use bathyscope_capture::{SyscallOutcome, SyscallSpec};
 use bathyscope_catalog::{
     constants::Arch,
     syscalls::{Call, error_of, opening, select},
 };
+use bathyscope_decode::calls::CallRecord;
 
 use super::{facts::places, files::path_of, filter_of};
 
-/// What is asked of calls that are recorded besides.
+/// CallEvent is asked of calls that are recorded besides.
 #[derive(Clone, Debug)]
 pub(super) struct ShownCalls {
     /// Numbers of the calls that are recorded whatever is asked for.
@@ -51,11 +51,11 @@ impl ShownCalls {
     }
 
     /// Whether a call is shown. Of others than those that are recorded besides the kernel has decided.
-    pub(super) fn shows(&self, record: &Record<'_>, call: &Call<'_>) -> bool {
+    pub(super) fn shows(&self, record: &CallRecord<'_>, call: &Call<'_>) -> bool {
         if !self.besides.contains(&call.number) {
             return true;
         }
-        // What has not returned has neither failed nor succeeded.
+        // CallEvent has not returned has neither failed nor succeeded.
         let outcome = match (self.outcome, record.result) {
             (SyscallOutcome::Any, _) => true,
             (_, None) => false,
@@ -77,8 +77,8 @@ fn is_error(result: i64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bathyscope_bpf::syscalls::What;
     use bathyscope_catalog::{constants::syscall_number, syscalls::Piece};
+    use bathyscope_decode::calls::CallEvent;
 
     use super::*;
 
@@ -89,8 +89,8 @@ mod tests {
     fn shows(spec: &SyscallSpec, name: &str, result: Option<i64>, duration_ns: u64) -> bool {
         let number = syscall_number(Arch::HOST, name).unwrap();
         let pieces = vec![Piece { argument: 1, part: 0, exit: false, bytes: Some(b"/etc/hosts\0") }];
-        let record = Record {
-            what: if result.is_some() { What::Call } else { What::Unfinished },
+        let record = CallRecord {
+            what: if result.is_some() { CallEvent::Call } else { CallEvent::Unfinished },
             start_ns: 0,
             duration_ns,
             result,

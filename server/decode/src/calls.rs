@@ -1,15 +1,15 @@
-//! A record of the ring → numbers and pieces.
+//! Records of system calls, signals and ends of threads → numbers and pieces. Their layout is [`CallPlace`]; the programs that write
+//! them are `bpf::syscalls`.
 
+use bathyscope_capture::{CALL_HEADER_BYTES, CallFlags, CallPlace};
 use bathyscope_catalog::syscalls::{Call, Piece};
-
-use super::{HEADER_BYTES, Place, RecordFlags};
 
 /// The most pieces of a record that are looked at.
 const MAX_PIECES: usize = 64;
 
 /// What a record tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum CallEvent {
     /// A call that has returned, or never does.
     Call,
     /// A call that its thread ended in.
@@ -28,7 +28,7 @@ pub enum What {
 
 /// A copy of a thread's registers and of the top of its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopiedStack<'a> {
+pub struct StackCopy<'a> {
     /// The next instruction.
     pub ip: u64,
     /// The stack pointer.
@@ -55,9 +55,9 @@ const GROUP_EXIT: u32 = 4;
 
 /// A call as the programs recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct CallRecord<'a> {
     /// What it tells; what is said of calls goes for the others in their own way.
-    pub what: What,
+    pub what: CallEvent,
     /// When it began, monotonic; without an entry, when it ended.
     pub start_ns: u64,
     /// How long it took; 0 without an entry or an exit.
@@ -88,7 +88,7 @@ pub struct Record<'a> {
     pub address: Option<u64>,
 }
 
-impl<'a> Record<'a> {
+impl<'a> CallRecord<'a> {
     /// Reads a record; none if it is no such.
     pub fn read(bytes: &'a [u8]) -> Option<Self> {
         let u32_at = |at: u32| {
@@ -99,44 +99,44 @@ impl<'a> Record<'a> {
             let at = at as usize;
             Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
         };
-        let flags = i64::from(u32_at(Place::FLAGS)?);
+        let flags = i64::from(u32_at(CallPlace::FLAGS)?);
         let mut arguments = [0; 6];
         for (index, argument) in (0_u32..).zip(&mut arguments) {
-            *argument = u64_at(Place::ARGUMENTS + 8 * index)?;
+            *argument = u64_at(CallPlace::ARGUMENTS + 8 * index)?;
         }
-        let used = u32_at(Place::USED)? as usize;
-        let content = bytes.get(HEADER_BYTES as usize..)?;
+        let used = u32_at(CallPlace::USED)? as usize;
+        let content = bytes.get(CALL_HEADER_BYTES as usize..)?;
         let content = content.get(..used)?;
         let what = match flags {
-            flags if flags & RecordFlags::STACK != 0 => What::Stack,
-            flags if flags & RecordFlags::DATA != 0 => What::Data,
-            flags if flags & RecordFlags::SIGNAL != 0 => What::Signal,
-            flags if flags & RecordFlags::END != 0 => {
-                What::End(thread_end([0, 4, 8, 12].map(|offset| u32_at(Place::END + offset).unwrap_or(0))))
+            flags if flags & CallFlags::STACK != 0 => CallEvent::Stack,
+            flags if flags & CallFlags::DATA != 0 => CallEvent::Data,
+            flags if flags & CallFlags::SIGNAL != 0 => CallEvent::Signal,
+            flags if flags & CallFlags::END != 0 => {
+                CallEvent::End(thread_end([0, 4, 8, 12].map(|offset| u32_at(CallPlace::END + offset).unwrap_or(0))))
             }
-            flags if flags & RecordFlags::UNFINISHED != 0 => What::Unfinished,
-            flags if flags & RecordFlags::INSIDE != 0 => What::Inside,
-            _ => What::Call,
+            flags if flags & CallFlags::UNFINISHED != 0 => CallEvent::Unfinished,
+            flags if flags & CallFlags::INSIDE != 0 => CallEvent::Inside,
+            _ => CallEvent::Call,
         };
-        let is_signal = what == What::Signal;
-        let is_no_call = is_signal || matches!(what, What::End(_));
-        let returned = flags & RecordFlags::NO_RETURN == 0 && what == What::Call;
+        let is_signal = what == CallEvent::Signal;
+        let is_no_call = is_signal || matches!(what, CallEvent::End(_));
+        let returned = flags & CallFlags::NO_RETURN == 0 && what == CallEvent::Call;
         Some(Self {
             what,
-            start_ns: u64_at(Place::START_NS)?,
-            duration_ns: u64_at(Place::DURATION_NS)?,
-            result: returned.then_some(u64_at(Place::RESULT)?.cast_signed()),
-            pid: u32_at(Place::PID)?,
-            tid: u32_at(Place::TID)?,
-            number: u32_at(Place::NUMBER)?,
-            cpu: u32_at(Place::CPU)?,
+            start_ns: u64_at(CallPlace::START_NS)?,
+            duration_ns: u64_at(CallPlace::DURATION_NS)?,
+            result: returned.then_some(u64_at(CallPlace::RESULT)?.cast_signed()),
+            pid: u32_at(CallPlace::PID)?,
+            tid: u32_at(CallPlace::TID)?,
+            number: u32_at(CallPlace::NUMBER)?,
+            cpu: u32_at(CallPlace::CPU)?,
             arguments,
-            comm: bytes.get(Place::COMM as usize..Place::USED as usize)?,
-            has_entry: flags & RecordFlags::NO_START == 0,
-            pieces: if matches!(what, What::Stack | What::Data) { Vec::new() } else { pieces(content)? },
+            comm: bytes.get(CallPlace::COMM as usize..CallPlace::USED as usize)?,
+            has_entry: flags & CallFlags::NO_START == 0,
+            pieces: if matches!(what, CallEvent::Stack | CallEvent::Data) { Vec::new() } else { pieces(content)? },
             content,
-            inside: is_no_call.then_some(u64_at(Place::INSIDE)?).and_then(|number| u32::try_from(number).ok()),
-            address: is_signal.then_some(u64_at(Place::ADDRESS)?).filter(|address| *address != 0),
+            inside: is_no_call.then_some(u64_at(CallPlace::INSIDE)?).and_then(|number| u32::try_from(number).ok()),
+            address: is_signal.then_some(u64_at(CallPlace::ADDRESS)?).filter(|address| *address != 0),
         })
     }
 
@@ -146,7 +146,7 @@ impl<'a> Record<'a> {
             number: i64::from(self.number),
             arguments: self.arguments,
             result: self.result,
-            unfinished: matches!(self.what, What::Unfinished | What::Inside),
+            unfinished: matches!(self.what, CallEvent::Unfinished | CallEvent::Inside),
             pieces: &self.pieces,
         }
     }
@@ -157,13 +157,13 @@ impl<'a> Record<'a> {
             let at = at as usize;
             Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
         };
-        Some(at(Place::START_NS)?.saturating_add(at(Place::DURATION_NS)?))
+        Some(at(CallPlace::START_NS)?.saturating_add(at(CallPlace::DURATION_NS)?))
     }
 
     /// Of a stack: what was copied.
-    pub fn stack(&self) -> CopiedStack<'a> {
+    pub fn stack(&self) -> StackCopy<'a> {
         let [ip, sp, bp, ..] = self.arguments;
-        CopiedStack { ip, sp, bp, bytes: self.content }
+        StackCopy { ip, sp, bp, bytes: self.content }
     }
 
     /// Of data: how many bytes of their buffer came before them, which buffer of a vector it is, and they.
@@ -204,13 +204,13 @@ mod tests {
     use super::*;
 
     fn record() -> Vec<u8> {
-        let mut bytes = vec![0; HEADER_BYTES as usize];
+        let mut bytes = vec![0; CALL_HEADER_BYTES as usize];
         let mut put = |at: u32, value: &[u8]| bytes[at as usize..at as usize + value.len()].copy_from_slice(value);
-        put(Place::START_NS, &7_u64.to_le_bytes());
-        put(Place::RESULT, &(-2_i64).to_le_bytes());
-        put(Place::NUMBER, &257_u32.to_le_bytes());
-        put(Place::USED, &32_u32.to_le_bytes());
-        put(Place::COMM, b"comm");
+        put(CallPlace::START_NS, &7_u64.to_le_bytes());
+        put(CallPlace::RESULT, &(-2_i64).to_le_bytes());
+        put(CallPlace::NUMBER, &257_u32.to_le_bytes());
+        put(CallPlace::USED, &32_u32.to_le_bytes());
+        put(CallPlace::COMM, b"comm");
         bytes.extend([1, 0, 0, 0, 2, 0, 0, 0, b'x', 0, 0, 0, 0, 0, 0, 0]);
         bytes.extend([2, 0, 1, 0, 0xf2, 0xff, 0xff, 0xff]);
         bytes.extend([3, 4, 1, 0, 0, 0, 0, 0]);
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn numbers_and_pieces_are_read() {
         let bytes = record();
-        let read = Record::read(&bytes).unwrap();
+        let read = CallRecord::read(&bytes).unwrap();
         assert_eq!((read.start_ns, read.result, read.number, read.has_entry), (7, Some(-2), 257, true));
         let piece = |argument, part, exit, bytes| Piece { argument, part, exit, bytes };
         let expected =
@@ -232,53 +232,53 @@ mod tests {
     fn calls_that_do_not_return_signals_and_ends_are_told_apart() {
         let with = |flags: i64, end: [u32; 4]| {
             let mut bytes = record();
-            bytes[Place::FLAGS as usize..][..8].copy_from_slice(&flags.to_le_bytes());
+            bytes[CallPlace::FLAGS as usize..][..8].copy_from_slice(&flags.to_le_bytes());
             for (at, number) in end.iter().enumerate() {
-                bytes[Place::END as usize + 4 * at..][..4].copy_from_slice(&number.to_le_bytes());
+                bytes[CallPlace::END as usize + 4 * at..][..4].copy_from_slice(&number.to_le_bytes());
             }
-            let read = Record::read(&bytes).unwrap();
+            let read = CallRecord::read(&bytes).unwrap();
             (read.what, read.result, read.call().unfinished)
         };
-        assert_eq!(with(0, [0; 4]), (What::Call, Some(-2), false));
-        assert_eq!(with(RecordFlags::NO_RETURN, [0; 4]), (What::Call, None, false));
-        assert_eq!(with(RecordFlags::UNFINISHED, [0; 4]), (What::Unfinished, None, true));
-        assert_eq!(with(RecordFlags::INSIDE, [0; 4]), (What::Inside, None, true));
-        assert_eq!(with(RecordFlags::SIGNAL, [0; 4]).0, What::Signal);
+        assert_eq!(with(0, [0; 4]), (CallEvent::Call, Some(-2), false));
+        assert_eq!(with(CallFlags::NO_RETURN, [0; 4]), (CallEvent::Call, None, false));
+        assert_eq!(with(CallFlags::UNFINISHED, [0; 4]), (CallEvent::Unfinished, None, true));
+        assert_eq!(with(CallFlags::INSIDE, [0; 4]), (CallEvent::Inside, None, true));
+        assert_eq!(with(CallFlags::SIGNAL, [0; 4]).0, CallEvent::Signal);
         let mut signal = record();
-        signal[Place::FLAGS as usize..][..8].copy_from_slice(&RecordFlags::SIGNAL.to_le_bytes());
-        assert_eq!(Record::read(&signal).unwrap().inside, None);
-        signal[Place::INSIDE as usize..][..8].copy_from_slice(&231_u64.to_le_bytes());
-        signal[Place::ADDRESS as usize..][..8].copy_from_slice(&0x40_1000_u64.to_le_bytes());
-        let read = Record::read(&signal).unwrap();
+        signal[CallPlace::FLAGS as usize..][..8].copy_from_slice(&CallFlags::SIGNAL.to_le_bytes());
+        assert_eq!(CallRecord::read(&signal).unwrap().inside, None);
+        signal[CallPlace::INSIDE as usize..][..8].copy_from_slice(&231_u64.to_le_bytes());
+        signal[CallPlace::ADDRESS as usize..][..8].copy_from_slice(&0x40_1000_u64.to_le_bytes());
+        let read = CallRecord::read(&signal).unwrap();
         assert_eq!((read.inside, read.address), (Some(231), Some(0x40_1000)));
-        assert_eq!(with(RecordFlags::STACK, [0; 4]).0, What::Stack);
-        assert_eq!(with(RecordFlags::DATA, [0; 4]).0, What::Data);
-        let end = |status, is_last, is_of_process| What::End(ThreadEnd { status, is_last, is_of_process });
-        assert_eq!(with(RecordFlags::END, [9, 256, 4, 0]).0, end(256, true, true));
-        assert_eq!(with(RecordFlags::END, [9, 256, 0, 2]).0, end(9, false, false));
+        assert_eq!(with(CallFlags::STACK, [0; 4]).0, CallEvent::Stack);
+        assert_eq!(with(CallFlags::DATA, [0; 4]).0, CallEvent::Data);
+        let end = |status, is_last, is_of_process| CallEvent::End(ThreadEnd { status, is_last, is_of_process });
+        assert_eq!(with(CallFlags::END, [9, 256, 4, 0]).0, end(256, true, true));
+        assert_eq!(with(CallFlags::END, [9, 256, 0, 2]).0, end(9, false, false));
     }
 
     #[test]
     fn a_stack_is_what_lies_behind_the_header() {
         let mut bytes = record();
-        bytes[Place::FLAGS as usize..][..8].copy_from_slice(&RecordFlags::STACK.to_le_bytes());
+        bytes[CallPlace::FLAGS as usize..][..8].copy_from_slice(&CallFlags::STACK.to_le_bytes());
         for (at, register) in [0x40_1000_u64, 0x7000, 0x7040].into_iter().enumerate() {
-            bytes[Place::ARGUMENTS as usize + 8 * at..][..8].copy_from_slice(&register.to_le_bytes());
+            bytes[CallPlace::ARGUMENTS as usize + 8 * at..][..8].copy_from_slice(&register.to_le_bytes());
         }
-        let stack = Record::read(&bytes).unwrap().stack();
+        let stack = CallRecord::read(&bytes).unwrap().stack();
         assert_eq!((stack.ip, stack.sp, stack.bp, stack.bytes.len()), (0x40_1000, 0x7000, 0x7040, 32));
-        assert_eq!(Record::end_ns(&bytes), Some(7));
-        assert_eq!(Record::end_ns(&bytes[..9]), None);
+        assert_eq!(CallRecord::end_ns(&bytes), Some(7));
+        assert_eq!(CallRecord::end_ns(&bytes[..9]), None);
     }
 
     #[test]
     fn a_record_that_is_cut_anywhere_is_refused() {
         let bytes = record();
         for length in 0..bytes.len() {
-            assert_eq!(Record::read(&bytes[..length]), None, "{length}");
+            assert_eq!(CallRecord::read(&bytes[..length]), None, "{length}");
         }
         let mut long = record();
-        long[HEADER_BYTES as usize + 4] = 200;
-        assert_eq!(Record::read(&long), None);
+        long[CALL_HEADER_BYTES as usize + 4] = 200;
+        assert_eq!(CallRecord::read(&long), None);
     }
 }

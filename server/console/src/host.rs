@@ -11,12 +11,12 @@ use std::{
 use bathyscope_capture::{HostFacts, Target, TracepointName, visible};
 use bathyscope_catalog::{EventFormat, FormatError, MAX_FORMAT_BYTES, parse_available_events, parse_event_format};
 use bathyscope_protocol::{AgentClient, Capability, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile};
+use bathyscope_symbols::{build_id_of_notes, build_id_text};
 use tokio::sync::Mutex;
 
 use crate::{
     dynamic::KernelFacts,
     groups::Group,
-    http::hex,
     processes::{self, Process},
     recorder::{AgentLink, AgentStatus, LinkError},
 };
@@ -322,7 +322,7 @@ pub async fn host_facts(link: &AgentLink) -> HostFacts {
         cpus: cpus_in_list(small("/sys/devices/system/cpu/online").await.trim()),
         memory_bytes: system.totalram.saturating_mul(u64::from(system.mem_unit.max(1))),
         boot_id: small("/proc/sys/kernel/random/boot_id").await.trim().to_owned(),
-        kernel_build_id: bathyscope_symbols::build_id_of_notes(&notes).map(hex).unwrap_or_default(),
+        kernel_build_id: build_id_of_notes(&notes).map(build_id_text).unwrap_or_default(),
         target_name: String::new(),
     }
 }

@@ -145,6 +145,11 @@ fn segment(program: &[u8], wide: bool) -> Option<Segment> {
     Some(Segment { kind, flags, offset, address, size })
 }
 
+/// A build id as people and servers of debug files write it: in hexadecimal digits.
+pub fn build_id_text(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The build id in a sequence of ELF notes, such as `/sys/kernel/notes`.
 pub fn build_id_of_notes(notes: &[u8]) -> Option<&[u8]> {
     let mut rest = notes;

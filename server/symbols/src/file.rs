@@ -18,7 +18,7 @@ use blazesym::symbolize::{
     source::{Elf, Source},
 };
 
-use crate::{ElfError, elf_build_id, elf_code_at};
+use crate::{ElfError, build_id_text, elf_build_id, elf_code_at};
 
 /// The longest name of a function or source file that is kept.
 const MAX_NAME_BYTES: usize = 4096;
@@ -192,8 +192,8 @@ impl FileResolver {
     ) -> Result<T, FileError> {
         let found = Self::build_id(descriptor)?;
         if !recorded.is_empty() && found != recorded {
-            let found = if found.is_empty() { "none".to_owned() } else { hex(&found) };
-            return Err(FileError::OtherFile { found, recorded: hex(recorded) });
+            let found = if found.is_empty() { "none".to_owned() } else { build_id_text(&found) };
+            return Err(FileError::OtherFile { found, recorded: build_id_text(recorded) });
         }
         let key = self.key(descriptor, found)?;
         let (path, symbolizer) = match self.read.remove(&key) {
@@ -382,8 +382,4 @@ fn symbol(found: &Sym<'_>, place: Place) -> Option<Symbol> {
 
 fn cut(text: &str) -> String {
     text.get(..text.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or_default().to_owned()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

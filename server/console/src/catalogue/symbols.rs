@@ -97,7 +97,7 @@ fn symbols_of(program: &ProgramFile, version: Version) -> Result<FileSymbols, St
         path: path.clone(),
         functions: Arc::new(names.finish()),
         markers: Arc::new(markers.finish()),
-        build_id: build_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        build_id: bathyscope_symbols::build_id_text(build_id),
         go: elf.is_go(),
         stripped: elf.is_stripped(),
         debug_file: program.debug_file.as_ref().map(|(path, _)| path.clone()),

@@ -33,7 +33,6 @@ mod state;
 mod turns;
 mod workers;
 
-pub(crate) use context::hex;
 pub use context::{Kind, Peer};
 pub use error::{ApiError, ErrorKind};
 pub use hosts::HostPolicy;

@@ -19,13 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Failure, Outcome,
-    cli::console::ConsoleArgs,
-    config::{ListenArgs, ScriptArgs},
+    config::{ConsoleArgs, ListenArgs, ScriptArgs},
     control::{Control, Tracing, login_url},
     http::{self, AppState, CommandPolicy, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
     import::NewReader,
     recorder::{AgentLink, Recorder, RecorderOptions},
-    retention,
 };
 
 /// How long running captures have to end when the console stops; the supervisor kills after ten seconds.
@@ -58,7 +56,7 @@ pub async fn run(args: &ConsoleArgs, door: Door, reader: NewReader) -> Outcome {
     let tasks = tokio_util::task::TaskTracker::new();
     tasks.spawn(http::serve(listener, state.clone(), limits, stop.clone()));
     tasks.spawn(state.sessions().clone().keep());
-    tasks.spawn(retention::keep(state.clone()));
+    tasks.spawn(state.retention_task().keep());
     if let Some(control) = control {
         tasks.spawn(control.serve(stop.clone()));
     }

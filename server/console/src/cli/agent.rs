@@ -3,11 +3,14 @@
 
 use std::{os::fd::AsFd as _, path::PathBuf, process::ExitCode};
 
-use bathyscope_agent::{AgentOptions, CommandRights, ScriptRights, Simulation};
+use bathyscope_agent::{AgentOptions, CommandRights, Simulation};
 use bathyscope_protocol::{Connection, Door};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use crate::{Failure, Outcome, config::LogArgs};
+use crate::{
+    Failure, Outcome,
+    config::{LogArgs, Scripts},
+};
 
 /// What `agent` takes.
 #[derive(Clone, Debug, Args)]
@@ -36,39 +39,6 @@ pub struct AgentArgs {
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,
-}
-
-/// What scripts may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Scripts {
-    /// None runs.
-    Off,
-    /// They observe.
-    Observe,
-    /// Those that ask for it may change what they observe.
-    Change,
-}
-
-impl Scripts {
-    /// Gives this to an agent that is started.
-    pub fn pass_on(self, command: &mut std::process::Command) {
-        let what = match self {
-            Self::Off => "off",
-            Self::Observe => "observe",
-            Self::Change => "change",
-        };
-        command.args(["--scripts", what]);
-    }
-}
-
-impl From<Scripts> for ScriptRights {
-    fn from(scripts: Scripts) -> Self {
-        match scripts {
-            Scripts::Off => Self::Off,
-            Scripts::Observe => Self::Observe,
-            Scripts::Change => Self::Change,
-        }
-    }
 }
 
 /// Serves one console at a time until the supervisor ends.

@@ -6,6 +6,8 @@ use bathyscope_capture::{Limits, MAX_BUDGET_CPU_PERMILLE, OverBudget, Target};
 use bathyscope_protocol::Budget;
 use clap::Args;
 
+use crate::config::bytes;
+
 /// What a capture may cost. One that costs more is told of, thinned, then detached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Budgets")]
@@ -84,21 +86,6 @@ fn percent(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Reads an amount of bytes: a number, with K, M, G or T behind it for powers of 1024.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    let text = text.trim_end_matches(['B', 'b']).trim_end_matches('i');
-    let (digits, shift) = match text.char_indices().next_back() {
-        Some((at, 'k' | 'K')) => (text.get(..at), 10),
-        Some((at, 'm' | 'M')) => (text.get(..at), 20),
-        Some((at, 'g' | 'G')) => (text.get(..at), 30),
-        Some((at, 't' | 'T')) => (text.get(..at), 40),
-        _ => (Some(text), 0),
-    };
-    let number = digits.and_then(|digits| digits.trim().parse::<u64>().ok());
-    let amount = number.and_then(|number| number.checked_mul(1 << shift)).filter(|amount| *amount > 0);
-    amount.ok_or_else(|| "write a number of bytes, such as 65536, 512K or 10M".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use bathyscope_capture::Budgets;
@@ -106,18 +93,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn budgets_are_percents_and_bytes() {
+    fn budgets_are_percents() {
         for (text, permille) in [("5", 50), ("0.1", 1), ("100%", 1000), ("2.5%", 25)] {
             assert_eq!(percent(text), Ok(permille), "{text}");
         }
         for bad in ["", "0", "101", "-1", "x", "nan"] {
             assert!(percent(bad).is_err(), "{bad}");
-        }
-        for (text, expected) in [("65536", 65_536), ("512K", 512 << 10), ("10MiB", 10 << 20), ("2g", 2 << 30)] {
-            assert_eq!(bytes(text), Ok(expected), "{text}");
-        }
-        for bad in ["", "K", "1E", "-1", "0", "99999999999999999999", "99999999999G"] {
-            assert!(bytes(bad).is_err(), "{bad}");
         }
     }
 

@@ -2,45 +2,7 @@
 
 use std::path::Path;
 
-use clap::Args;
-
-use crate::{
-    Outcome,
-    config::{CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptArgs},
-    import::NewReader,
-};
-
-/// What the supervisor gives to the console.
-#[derive(Clone, Debug, Args)]
-pub struct ConsoleArgs {
-    /// Where and for whom to listen.
-    #[command(flatten)]
-    pub listen: ListenArgs,
-    /// Where captures are kept.
-    #[command(flatten)]
-    pub data: DataArgs,
-    /// Who may run scripts.
-    #[command(flatten)]
-    pub scripts: ScriptArgs,
-    /// As whom captures start commands.
-    #[command(flatten)]
-    pub commands: CommandArgs,
-    /// How long captures are kept.
-    #[command(flatten)]
-    pub keep: KeepArgs,
-    /// What is logged.
-    #[command(flatten)]
-    pub log: LogArgs,
-    /// User id to become
-    #[arg(long, value_name = "UID")]
-    pub uid: Option<u32>,
-    /// Group id to become
-    #[arg(long, value_name = "GID")]
-    pub gid: Option<u32>,
-    /// Process that started this one; the console ends with it
-    #[arg(long, value_name = "PID")]
-    pub supervisor: Option<u32>,
-}
+use crate::{Outcome, config::ConsoleArgs, import::NewReader};
 
 /// Gives up all rights, and every file and system call that is not needed; then serves HTTP until it is told to stop.
 ///

@@ -85,14 +85,14 @@ pub struct Cli {
     pub verb: Option<Verb>,
     /// What `serve` takes, for a command line without a verb.
     #[command(flatten)]
-    pub serve: serve::ServeArgs,
+    pub serve: crate::config::ServeArgs,
 }
 
 /// What can be done.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Start agent and console and print a login link (the default)
-    Serve(serve::ServeArgs),
+    Serve(crate::config::ServeArgs),
     /// Test what works here, and say what to change where it does not
     Doctor(doctor::DoctorArgs),
     /// List what can be traced: tracepoints, functions, types, tracers, programs, what others have attached
@@ -132,7 +132,7 @@ pub enum Verb {
     Completions(completions::CompletionsArgs),
     /// The unprivileged side; started by `serve`
     #[command(hide = true)]
-    Console(console::ConsoleArgs),
+    Console(crate::config::ConsoleArgs),
     /// Reads files for the console, which starts it
     #[command(hide = true)]
     Reader(reader::ReaderArgs),

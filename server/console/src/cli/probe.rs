@@ -125,7 +125,7 @@ pub fn run(mut args: ProbeArgs) -> Outcome {
         return list(&args);
     }
     // The kernel is asked about places within functions by probes that are never on.
-    let mut agent = OwnAgent::start_for_scripts(args.simulate.as_ref(), None, super::agent::Scripts::Observe)?;
+    let mut agent = OwnAgent::start_for_scripts(args.simulate.as_ref(), None, crate::config::Scripts::Observe)?;
     let mut client = agent.client()?;
     match (&args.vars, &args.funcs) {
         (Some(function), _) => variables(&mut client, &args, function),

@@ -19,7 +19,6 @@ use bathyscope_views::ViewError;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
 
 use super::{
-    agent::Scripts,
     capture_file::CaptureFile,
     letters_of_perf::while_runs,
     report::write_new,
@@ -27,7 +26,7 @@ use super::{
 };
 use crate::{
     Failure, Outcome,
-    config::{DataArgs, LogArgs, LogFormat},
+    config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace, agent_failure},
     recorder::{AgentLink, Recorder, RecorderOptions},
     signals::EndSignals,

@@ -17,11 +17,10 @@ use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_store::{Options, Store, StoreError};
 use clap::{ArgAction, Args};
 
-use super::agent::Scripts;
 use super::trace::{FLUSH_EVERY, LOOK_EVERY, exit_status, start_failure, workplace};
 use crate::{
     Failure, Outcome,
-    config::{DataArgs, LogArgs, LogFormat},
+    config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace, agent_failure},
     recorder::{AgentLink, Recorder, RecorderOptions},
     signals::EndSignals,

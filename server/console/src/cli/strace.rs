@@ -27,10 +27,10 @@ use bathyscope_protocol::AgentClient;
 use bathyscope_store::{CaptureRecord, Store};
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::{agent::Scripts, trace};
+use super::trace;
 use crate::{
     Failure, Outcome,
-    config::{DataArgs, LogArgs, LogFormat},
+    config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace},
 };
 use choice::{Choice, Files, Quiet, hex_texts};

@@ -20,10 +20,10 @@ use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError, T
 use bathyscope_store::{Options, Store};
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::{agent::Scripts, capture_file::CaptureFile, probes, script};
+use super::{capture_file::CaptureFile, probes, script};
 use crate::{
     Failure, Outcome,
-    config::{DataArgs, LogArgs, LogFormat},
+    config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace, agent_failure},
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
     signals::EndSignals,

@@ -1,11 +1,16 @@
 //! What the command line and the environment say, one struct for each topic. Read once at start, never after.
 
+mod amount;
+mod processes;
+
 use std::{net::SocketAddr, path::PathBuf};
 
 use bathyscope_agent::{CommandRights, Simulation};
 use clap::{Args, ValueEnum};
 
 use crate::retention::RetentionRule;
+pub(crate) use amount::bytes;
+pub use processes::{ConsoleArgs, Scripts, ServeArgs};
 
 /// Where captures are kept.
 #[derive(Clone, Debug, Default, Args)]
@@ -139,10 +144,10 @@ fn command_rights(text: &str) -> Result<CommandRights, String> {
 }
 
 impl CommandArgs {
-    /// As whom they run. Not at all, unless it was said, where others than this host's users reach the console. Made-up
-    /// ones run as anybody, since nothing is run.
-    pub fn rights(&self, listen: &ListenArgs, simulated: bool) -> CommandRights {
-        let usual = || match crate::launch::starter_uid() {
+    /// As whom they run. `starter_uid` is who started this, if that is known. Not at all, unless it was said, where others
+    /// than this host's users reach the console. Made-up ones run as anybody, since nothing is run.
+    pub fn rights(&self, listen: &ListenArgs, simulated: bool, starter_uid: Option<u32>) -> CommandRights {
+        let usual = || match starter_uid {
             _ if simulated => CommandRights::AsRoot,
             Some(uid) if !listen.exposed() => CommandRights::Users(vec![uid]),
             Some(_) | None => CommandRights::Off,
@@ -158,7 +163,7 @@ pub struct KeepArgs {
     #[arg(long, value_name = "DAYS", env = "BATHYSCOPE_KEEP_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub keep_days: Option<u32>,
     /// Delete the oldest captures that are not pinned while all together have more bytes than this, such as 20G
-    #[arg(long, value_name = "SIZE", env = "BATHYSCOPE_KEEP_SIZE", value_parser = crate::cli::budgets::bytes)]
+    #[arg(long, value_name = "SIZE", env = "BATHYSCOPE_KEEP_SIZE", value_parser = bytes)]
     pub keep_size: Option<u64>,
 }
 

@@ -30,7 +30,7 @@ use crate::{
     host::Host,
     import::Importer,
     recorder::{AgentLink, Recorder},
-    retention::RetentionRule,
+    retention::{RetentionRule, RetentionTask},
     view_source::{CaptureCache, CaptureView},
 };
 
@@ -251,9 +251,15 @@ impl AppState {
         }
     }
 
-    /// Forgets what is known of a capture that was deleted.
-    pub(crate) fn forget(&self, id: CaptureId) {
-        self.captures().forget(id);
+    /// What deletes captures by the rule of this console.
+    pub fn retention_task(&self) -> RetentionTask {
+        RetentionTask {
+            rule: self.retention(),
+            store: self.store().clone(),
+            recorder: self.recorder().clone(),
+            captures: self.captures().clone(),
+            stop: self.stop().clone(),
+        }
     }
 
     pub(super) fn count_panic(&self) {

@@ -11,7 +11,10 @@ use bathyscope_agent::{CommandRights, Simulation};
 use bathyscope_protocol::{AgentClient, ClientError, Connection};
 
 use super::{Account, Workplace, console_account, give_up_rights, this_binary};
-use crate::{Failure, cli::agent::Scripts, config::LogArgs};
+use crate::{
+    Failure,
+    config::{LogArgs, Scripts},
+};
 
 /// An agent that serves this process alone and ends with it.
 #[derive(Debug)]

@@ -18,9 +18,9 @@ use tokio::{
 
 use super::{
     Account, FIRST_RESTART_MS, LONGEST_RESTART_MS, SETTLED_MS, STOP_AGENT_MS, STOP_CONSOLE_MS, console_account,
-    directories::prepare_data, this_binary,
+    directories::prepare_data, starter_uid, this_binary,
 };
-use crate::{Failure, Outcome, cli::serve::ServeArgs, signals::EndSignals};
+use crate::{Failure, Outcome, config::ServeArgs, signals::EndSignals};
 
 /// Asks for a process group of a child's own: Ctrl-C and `timeout` signal the whole group, but only the supervisor knows in
 /// which order the two others end so that captures are stored whole.
@@ -113,7 +113,7 @@ impl Plan<'_> {
 
     /// As whom commands run; both children are told, and the agent decides.
     fn commands(&self) -> CommandRights {
-        self.args.commands.rights(&self.args.listen, self.args.agent.simulate.is_some())
+        self.args.commands.rights(&self.args.listen, self.args.agent.simulate.is_some(), starter_uid())
     }
 
     fn start_agent(&self) -> std::io::Result<Child> {

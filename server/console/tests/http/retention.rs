@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bathyscope::retention::{RetentionRule, follow};
+use bathyscope::retention::RetentionRule;
 use bathyscope_capture::CaptureId;
 use bathyscope_store::Role;
 
@@ -78,11 +78,11 @@ async fn p39_what_is_too_old_goes_and_what_is_pinned_stays() {
     assert_eq!(shown["kept_until_unix_ns"].as_i64(), until(old));
 
     let last = until(old).unwrap();
-    assert_eq!(follow(&console.state, last).await.unwrap(), []);
+    assert_eq!(console.state.retention_task().follow(last).await.unwrap(), []);
     // A clock that is far behind deletes nothing.
-    assert_eq!(follow(&console.state, 0).await.unwrap(), []);
-    assert_eq!(follow(&console.state, last + 1).await.unwrap(), [old]);
-    assert_eq!(follow(&console.state, last + 1).await.unwrap(), []);
+    assert_eq!(console.state.retention_task().follow(0).await.unwrap(), []);
+    assert_eq!(console.state.retention_task().follow(last + 1).await.unwrap(), [old]);
+    assert_eq!(console.state.retention_task().follow(last + 1).await.unwrap(), []);
     assert_eq!(console.get(&format!("/api/captures/{old}"), &admin).await.status, 404);
     assert_eq!(console.get(&format!("/api/captures/{kept}"), &admin).await.status, 200);
     let audit = console.get("/api/audit?limit=1", &admin).await.json();
@@ -110,10 +110,10 @@ async fn p39_what_has_no_room_goes_but_never_what_is_recorded() {
     assert!(list["retention"]["captures_bytes"].as_u64() > Some(0), "{list}");
 
     // By size one goes: the newest of those that have ended stays.
-    let gone = follow(&console.state, STARTED + DAY_NS / 2).await.unwrap();
+    let gone = console.state.retention_task().follow(STARTED + DAY_NS / 2).await.unwrap();
     assert_eq!(gone.len(), 1);
     let far = i64::MAX;
-    let left = follow(&console.state, far).await.unwrap();
+    let left = console.state.retention_task().follow(far).await.unwrap();
     let mut both = [gone[0], left[0]];
     both.sort_by_key(|id| id.bits());
     let mut expected = [first, second];
@@ -122,6 +122,6 @@ async fn p39_what_has_no_room_goes_but_never_what_is_recorded() {
     assert!(console.state.recorder().stop(running, "the test"));
     console.state.recorder().wait(running).await;
     // It is being named, or was a moment ago.
-    assert_eq!(follow(&console.state, far).await.unwrap(), []);
+    assert_eq!(console.state.retention_task().follow(far).await.unwrap(), []);
     assert_eq!(console.get(&format!("/api/captures/{running}"), &admin).await.status, 200);
 }

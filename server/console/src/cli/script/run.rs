@@ -22,8 +22,8 @@ use super::{
 use crate::{
     Failure, Outcome,
     cli::budgets::BudgetArgs,
-    cli::{agent::Scripts, facts::link, trace::status_of},
-    config::{LogArgs, LogFormat},
+    cli::{facts::link, trace::status_of},
+    config::{LogArgs, LogFormat, Scripts},
     launch::OwnAgent,
     recorder::{AgentLink, guard_words, shows_user_addresses},
     script::{

@@ -25,6 +25,7 @@ pub mod logging;
 mod processes;
 pub mod recorder;
 pub mod retention;
+mod rings;
 pub mod script;
 pub mod script_view;
 pub mod server;

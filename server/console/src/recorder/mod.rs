@@ -31,11 +31,9 @@ mod live;
 mod live_rows;
 mod lookup;
 mod mappings;
-mod merge;
 mod naming;
 mod output;
 mod page_reader;
-mod perf_format;
 mod process_metadata;
 mod progress;
 mod reader;
@@ -62,8 +60,6 @@ pub use live::{
     LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, MapTick, ProbeTick, StreamTick, Subscription, Tick,
 };
 pub(crate) use mappings::{Backing, FileKey, Place as MappedAt, Processes};
-pub(crate) use merge::Merge;
-pub(crate) use perf_format::perf_format;
 
 use std::{
     collections::HashSet,
@@ -84,6 +80,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::{
     groups::TargetError,
+    rings::{merge, perf_format},
     script::{ScriptEvent, ScriptFailure},
 };
 use kernel_symbols::KernelSymbols;

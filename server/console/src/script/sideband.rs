@@ -9,7 +9,10 @@ use bathyscope_protocol::{
     rings::{RingError, RingReader},
 };
 
-use crate::recorder::{Merge, monotonic_ns, perf_format};
+use crate::{
+    recorder::monotonic_ns,
+    rings::{Merge, perf_format},
+};
 
 /// About how many bytes of one ring are read in one pass.
 const PASS_BYTES: usize = 1 << 20;

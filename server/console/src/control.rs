@@ -13,6 +13,7 @@ use std::{
 };
 
 use bathyscope_capture::{CaptureId, visible};
+use bathyscope_link::{AgentLink, words};
 use bathyscope_store::{AuditEntry, Role, Store};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,7 @@ use crate::{
     Failure,
     http::{AccessList, Sessions},
     import::{self, Imported, Importer},
-    recorder::{AgentLink, CaptureProbe, Recorder, words},
+    recorder::{CaptureProbe, Recorder},
 };
 
 /// The socket's name in the data directory.

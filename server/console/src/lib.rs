@@ -7,22 +7,17 @@
 
 mod call_forests;
 pub mod calls_query;
-pub mod catalogue;
 pub mod cli;
 pub mod config;
 pub mod control;
 mod decoded;
 mod dictionaries;
-pub mod dynamic;
 pub mod export;
 pub mod failure;
-pub mod groups;
-pub mod host;
 pub mod http;
 pub mod import;
 pub mod launch;
 pub mod logging;
-mod processes;
 pub mod recorder;
 pub mod retention;
 mod rings;
@@ -34,4 +29,6 @@ pub mod view_query;
 pub mod view_source;
 pub mod wire;
 
+// For the recorder.
+use bathyscope_link::{dynamic, groups, host, processes};
 pub use failure::{Failure, Outcome};

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use bathyscope_link::AgentLink;
 use bathyscope_protocol::Door;
 use bathyscope_store::{Options, Role, Store};
 use tokio::{
@@ -23,7 +24,7 @@ use crate::{
     control::{Control, Tracing, login_url},
     http::{self, AppState, CommandPolicy, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
     import::NewReader,
-    recorder::{AgentLink, Recorder, RecorderOptions},
+    recorder::{Recorder, RecorderOptions},
 };
 
 /// How long running captures have to end when the console stops; the supervisor kills after ten seconds.

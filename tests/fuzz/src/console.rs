@@ -10,10 +10,11 @@ use bathyscope::{
     config::{ListenArgs, ScriptUsers},
     http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     import::Importer,
-    recorder::{AgentLink, Recorder, RecorderOptions},
+    recorder::{Recorder, RecorderOptions},
     retention::RetentionRule,
 };
 use bathyscope_agent::CommandRights;
+use bathyscope_link::AgentLink;
 use bathyscope_protocol::{ClientError, ProtocolError};
 use bathyscope_store::{Options, Store};
 use http::{Request, StatusCode, header};

@@ -5,6 +5,7 @@ mod import;
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
 
 use bathyscope_capture::{CaptureId, Severity, visible};
+use bathyscope_link::words;
 use bathyscope_store::{CaptureRecord, CaptureSummary, Store, StoreError, SummaryQuery};
 use clap::{Args, Subcommand};
 
@@ -12,7 +13,7 @@ use super::{
     chosen::{ChosenCapture, no_captures},
     open, text,
 };
-use crate::{Failure, Outcome, config::DataArgs, recorder::words, wire};
+use crate::{Failure, Outcome, config::DataArgs, wire};
 
 /// What `captures` takes.
 #[derive(Clone, Debug, Args)]

@@ -89,7 +89,8 @@ pub fn run(args: CompileArgs) -> Outcome {
             .map(|expanded| (bathyscope_bpf::lang::print(&expanded.script, &text).into_bytes(), expanded.warnings))
     } else {
         let mut link = facts::link(client)?;
-        let places = crate::script::places_of(&mut link, &facts::request(&text, &expand_options.params, args.pid));
+        let places =
+            bathyscope_link::script::places_of(&mut link, &facts::request(&text, &expand_options.params, args.pid));
         let host = facts::HostFacts::new(link, places.unwrap_or_default())?;
         let check = CheckOptions { unsafe_allowed: args.allow_unsafe, pid: args.pid };
         let options = CompileOptions { name: name.clone(), expand: expand_options, check, ..CompileOptions::default() };

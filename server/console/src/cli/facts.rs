@@ -15,14 +15,15 @@ use bathyscope_catalog::{
     EventFormat, parse_available_events, parse_event_format,
     types::{Btf, Kind, Types},
 };
+use bathyscope_link::{
+    AgentLink, LinkError,
+    script::{ScriptFailure, ScriptOptions, ScriptRequest, USUAL_RING_BYTES},
+    words,
+};
 use bathyscope_plan::{Features, UserPlaces};
 use bathyscope_protocol::{AgentErrorKind, ClientError, KernelFile};
 
-use crate::{
-    Failure,
-    recorder::{AgentLink, LinkError, words},
-    script::{ScriptFailure, ScriptOptions, ScriptRequest, USUAL_RING_BYTES},
-};
+use crate::Failure;
 
 /// The most that is read of a file of the kernel.
 const MAX_BYTES: u64 = 256 << 20;

@@ -11,6 +11,10 @@ use bathyscope_agent::Simulation;
 use bathyscope_bpf::lang::place;
 use bathyscope_capture::visible;
 use bathyscope_catalog::dynamic::{Dialect, Passed, Variable, read_typed};
+use bathyscope_link::{
+    dynamic::{self, Answer, Checked, KernelFacts, Resolved},
+    script::matches,
+};
 use bathyscope_plan::{Diagnostic, Severity};
 use bathyscope_protocol::{AgentClient, DynamicEvent, DynamicEvents};
 use clap::{Args, ValueEnum};
@@ -20,10 +24,8 @@ use crate::{
     Failure, Outcome,
     config::DataArgs,
     control,
-    dynamic::{self, Answer, Checked, KernelFacts, Resolved},
     launch::{OwnAgent, agent_failure},
     recorder::CaptureProbe,
-    script::matches,
 };
 pub(super) use foreign::FOREIGN;
 

@@ -10,10 +10,11 @@ use bathyscope_catalog::{
     matches_wildcards,
     types::{Kind, Types},
 };
+use bathyscope_link::AgentLink;
 use serde::Serialize;
 
 use super::facts::{HostFacts, link, request, script_failure};
-use crate::{Failure, Outcome, launch::OwnAgent, recorder::AgentLink};
+use crate::{Failure, Outcome, launch::OwnAgent};
 
 /// Events of `software:`, as they are sorted with the `:` behind them.
 const SOFTWARE: [&str; 14] = [
@@ -236,7 +237,7 @@ fn full_name(function: &KernelFunction, always: bool) -> String {
 fn user_probes(link: &mut AgentLink, pattern: &str, pid: Option<u32>) -> Result<Vec<Probe>, Failure> {
     let doing = format!("looking for {}", visible(pattern.as_bytes()));
     // The places of a script with this attach point alone.
-    let places = crate::script::places_of(link, &request(&format!("{pattern} {{}}"), &[], pid));
+    let places = bathyscope_link::script::places_of(link, &request(&format!("{pattern} {{}}"), &[], pid));
     let places = places.map_err(|error| script_failure(&doing, error))?;
     let mut found: Vec<String> = Vec::new();
     for point in &places {

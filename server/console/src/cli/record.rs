@@ -13,6 +13,7 @@ use bathyscope_capture::{
     CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
 };
 use bathyscope_catalog::{closest, dynamic::missing_dynamic_event, matches_wildcards, parse_available_events};
+use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_store::{Options, Store};
 use bathyscope_views::ViewError;
@@ -28,7 +29,7 @@ use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace, agent_failure},
-    recorder::{AgentLink, Recorder, RecorderOptions},
+    recorder::{Recorder, RecorderOptions},
     signals::EndSignals,
     view_source::CaptureCache,
 };

@@ -13,6 +13,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputStream};
 use bathyscope_catalog::parse_available_events;
+use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_store::{Options, Store, StoreError};
 use clap::{ArgAction, Args};
@@ -22,7 +23,7 @@ use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace, agent_failure},
-    recorder::{AgentLink, Recorder, RecorderOptions},
+    recorder::{Recorder, RecorderOptions},
     signals::EndSignals,
 };
 pub(super) use foreign::FOREIGN;

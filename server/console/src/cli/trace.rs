@@ -16,6 +16,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{CaptureId, CaptureSpec, Target, TracepointName};
 use bathyscope_catalog::{MAX_FORMAT_BYTES, parse_event_format};
+use bathyscope_link::{AgentLink, words};
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError, TargetState};
 use bathyscope_store::{Options, Store};
 use clap::{ArgAction, Args, ValueEnum};
@@ -25,7 +26,7 @@ use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace, agent_failure},
-    recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
+    recorder::{Recorder, RecorderOptions, StartError},
     signals::EndSignals,
 };
 pub(super) use arguments::{duration, missing_option, read_script, unknown_option};
@@ -377,7 +378,7 @@ async fn trace(how: &Recording<'_>, spec: CaptureSpec, client: AgentClient, plac
 /// Why a capture could not be started, with what helps.
 pub(super) fn start_failure(error: StartError) -> Failure {
     match error {
-        StartError::Agent(crate::recorder::LinkError::Refused(error)) => {
+        StartError::Agent(bathyscope_link::LinkError::Refused(error)) => {
             Failure::new(format!("{}: {}", error.doing, error.why)).remedy(error.remedy)
         }
         StartError::Dynamic { text, diagnostics } => {

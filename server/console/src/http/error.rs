@@ -6,6 +6,7 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
+use bathyscope_link::{LinkError, host::HostError, script::ScriptFailure, words};
 use bathyscope_plan::Diagnostic;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use bathyscope_query::QueryError;
@@ -23,10 +24,8 @@ use super::{
     layers, next,
 };
 use crate::{
-    host::HostError,
     import::ImportError,
-    recorder::{DetachError, LinkError, StartError, words},
-    script::ScriptFailure,
+    recorder::{DetachError, StartError},
     wire::{self, SpecRefusal},
 };
 

@@ -12,6 +12,7 @@ use std::{
 
 use bathyscope_agent::CommandRights;
 use bathyscope_capture::CaptureId;
+use bathyscope_link::{AgentLink, host::Host, inventory::Inventory};
 use bathyscope_store::{AuditEntry, Role, Store};
 use http::HeaderMap;
 use tokio_util::sync::CancellationToken;
@@ -25,11 +26,9 @@ use super::{
     workers::Workers,
 };
 use crate::{
-    catalogue::Catalogue,
     config::ScriptUsers,
-    host::Host,
     import::Importer,
-    recorder::{AgentLink, Recorder},
+    recorder::Recorder,
     retention::{RetentionRule, RetentionTask},
     view_source::{CaptureCache, CaptureView},
 };
@@ -117,7 +116,7 @@ pub struct AppState {
 struct Inner {
     setup: Setup,
     host: Host,
-    catalogue: Catalogue,
+    inventory: Inventory,
     captures: CaptureCache,
     login_limit: RateLimit,
     workers: Workers,
@@ -128,11 +127,11 @@ impl AppState {
     /// The state of a console that begins.
     pub fn new(setup: Setup) -> Self {
         let host = Host::new(setup.link.clone());
-        let catalogue = Catalogue::new(setup.link.clone());
+        let inventory = Inventory::new(setup.link.clone());
         let captures = CaptureCache::new(setup.store.clone());
         let login_limit = RateLimit::new(LOGIN_PER_SOURCE, LOGIN_GLOBAL, Instant::now());
         let (workers, panics) = (Workers::default(), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { setup, host, catalogue, captures, login_limit, workers, panics }) }
+        Self { inner: Arc::new(Inner { setup, host, inventory, captures, login_limit, workers, panics }) }
     }
 
     /// The database.
@@ -171,8 +170,8 @@ impl AppState {
     }
 
     /// What can be traced on this host.
-    pub fn catalogue(&self) -> &Catalogue {
-        &self.inner.catalogue
+    pub fn inventory(&self) -> &Inventory {
+        &self.inner.inventory
     }
 
     /// By which names this console goes.

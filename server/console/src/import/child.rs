@@ -5,12 +5,12 @@ use std::{
     os::fd::BorrowedFd,
 };
 
+use bathyscope_link::words;
 use bathyscope_protocol::sandbox::{self, Inside, Limits, Sandbox, SandboxError};
 use bathyscope_store::{MAX_IMPORT_MESSAGE_BYTES, tell_file};
 use tokio::runtime::Runtime;
 
 use super::{Format, HEAD_BYTES, MAX_IMPORT_BYTES, unknown_format};
-use crate::recorder::words;
 
 /// What reading a file may use: the file as it comes, as a database in memory, and what reading that takes.
 const LIMITS: Limits = Limits { memory_bytes: 2 << 30, cpu_seconds: 1800, wall: None, threads: true, user: None };

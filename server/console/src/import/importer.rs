@@ -124,7 +124,7 @@ impl Importer {
         };
         let session = Arc::new(Mutex::new(session));
         let next = messages(Arc::clone(&session), first, cancelled.clone());
-        let id = store.import_messages(next, owner, crate::recorder::wall_unix_ns()).await?;
+        let id = store.import_messages(next, owner, bathyscope_link::clock::wall_unix_ns()).await?;
         let read_cpu_ns = session.lock().await.close().await;
         Ok(Imported { id, read_cpu_ns })
     }

@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use bathyscope_link::words;
 use bathyscope_protocol::sandbox::Sandbox;
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -19,7 +20,6 @@ use super::{
     child,
     frames::{self, Kind},
 };
-use crate::recorder::words;
 
 /// Serves the console at the other end of `console` until that is gone.
 ///

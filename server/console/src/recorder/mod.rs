@@ -26,7 +26,6 @@ mod history;
 mod kernel_formats;
 mod kernel_symbols;
 mod ledger;
-mod link;
 mod live;
 mod live_rows;
 mod lookup;
@@ -47,15 +46,13 @@ mod threads;
 mod unwind;
 
 pub(crate) use by_name::open_by_name;
-pub(crate) use clock::{boot_time, monotonic_ns, wall_unix_ns};
+pub(crate) use clock::boot_time;
 pub(crate) use engine::{
     script::{map_kind, probes_of, shows_user_addresses},
     syscalls::{columns as syscall_columns, kinds as syscall_kinds},
 };
 pub(crate) use frames::CUT_NAME;
 pub(crate) use guard_words::guard_words;
-pub(crate) use link::words;
-pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
 pub use live::{
     LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, MapTick, ProbeTick, StreamTick, Subscription, Tick,
 };
@@ -73,15 +70,15 @@ use std::{
 };
 
 use bathyscope_capture::{CaptureId, CaptureSpec, SpecError, visible};
+use bathyscope_link::{self as link, AgentLink, LinkError, groups::TargetError, script::ScriptFailure};
 use bathyscope_plan::Plan;
 use bathyscope_protocol::{CpuTime, TargetState};
 use bathyscope_store::{Store, StoreError};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::{
-    groups::TargetError,
     rings::{merge, perf_format},
-    script::{ScriptEvent, ScriptFailure},
+    script::ScriptEvent,
 };
 use kernel_symbols::KernelSymbols;
 use process_metadata::lock;

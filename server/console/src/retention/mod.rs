@@ -10,16 +10,14 @@ mod rule;
 use std::time::Duration;
 
 use bathyscope_capture::CaptureId;
+use bathyscope_link::clock::{monotonic_ns, wall_unix_ns};
 use bathyscope_store::{AuditEntry, RetainedCapture, Role, Store, StoreError};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 pub use rule::{Due, Reason, RetentionRule};
 
-use crate::{
-    recorder::{Recorder, monotonic_ns, wall_unix_ns},
-    view_source::CaptureCache,
-};
+use crate::{recorder::Recorder, view_source::CaptureCache};
 use clock::AgeClock;
 
 /// How often the rule is looked at when no capture ends.

@@ -3,11 +3,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bathyscope_decode::script::{Decoder, Record, Value};
+use bathyscope_link::{LinkError, ScriptAgent, words};
 use bathyscope_plan::{Action, Aggregation, MapPlan, Plan, Site, Type, layout};
 use bathyscope_protocol::CaptureHandle;
 
-use super::{MapSnapshot, ScriptAgent, ScriptEvent};
-use crate::recorder::{LinkError, words};
+use super::{MapSnapshot, ScriptEvent};
 
 /// The most bytes of a map that are read at a time.
 const MAX_MAP_BYTES: usize = 64 << 20;

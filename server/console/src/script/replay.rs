@@ -7,7 +7,7 @@ use bathyscope_decode::script::{Form, KeptRow, Names, Record, Renderer, Snapshot
 use bathyscope_plan::{Clock, Plan, Site, Type};
 use bathyscope_views::Dictionaries;
 
-use super::names::local;
+use bathyscope_link::local;
 
 /// Stands in for the room of a text that was kept whole.
 const ANY_TEXT: Type = Type::Text { bytes: u32::MAX };

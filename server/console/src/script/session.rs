@@ -8,15 +8,18 @@ use std::{
 };
 
 use bathyscope_decode::perf::PerfEvent;
-use bathyscope_plan::{Diagnostic, Plan, Span};
+use bathyscope_link::{
+    LinkError, ScriptAgent,
+    clock::monotonic_ns,
+    script::{PreparedScript, ScriptFailure, ScriptRequest, make},
+    words,
+};
+use bathyscope_plan::Plan;
 use bathyscope_protocol::{
     CaptureHandle, ProbeFailure, Readings, RingContent, ScriptEnabled, ScriptStarted, rings::RingReader,
 };
 
-use super::{
-    MapSnapshot, ScriptAgent, ScriptEvent, ScriptFailure, ScriptRequest, follow::Follower, places, sideband::Sideband,
-};
-use crate::recorder::{LinkError, monotonic_ns, words};
+use super::{MapSnapshot, ScriptEvent, follow::Follower, sideband::Sideband};
 
 /// About how many bytes one call of [`ScriptSession::poll`] reads at most.
 const POLL_BYTES: usize = 256 << 10;
@@ -49,43 +52,6 @@ pub struct Finished {
     pub after_exit: u64,
 }
 
-/// What the agent made for a script, before anything runs.
-#[derive(Debug)]
-pub(crate) struct Made {
-    pub(crate) started: ScriptStarted,
-    /// In the order of its rings; the first is the script's.
-    pub(crate) rings: Vec<OwnedFd>,
-    pub(crate) output: Option<(OwnedFd, OwnedFd)>,
-}
-
-/// Finds a script's places in user space and lets the agent compile, load and prepare it.
-pub(crate) fn make(
-    agent: &mut impl ScriptAgent,
-    handle: CaptureHandle,
-    request: &ScriptRequest,
-) -> Result<Made, ScriptFailure> {
-    let mut script = places::wire_script(agent, request)?;
-    let target = crate::groups::resolved_target(agent, &request.target)?;
-    let tables = places::tables_of(agent, &request.text, &target);
-    script.unwind = tables.tables;
-    let ring_bytes = request.ring_bytes;
-    let (started, taken) = agent.call(move |client| {
-        let started = client.start_script(handle, script, target, ring_bytes)?;
-        match client.take_rings(handle, &started.started) {
-            Ok(rings) => Ok((started, rings)),
-            Err(error) => {
-                // What was made must not stay; why its rings cannot be had is worth more than a failure to remove it.
-                let _undone = client.stop(handle, true).and_then(|_| client.discard(handle));
-                Err(error)
-            }
-        }
-    })?;
-    let mut started = started;
-    let warning = tables.warning.map(|warning| Diagnostic::warning(Span::default(), warning));
-    started.plan.warnings.extend(warning);
-    Ok(Made { started, rings: taken.rings, output: taken.output })
-}
-
 /// A script that is attached or runs.
 #[derive(Debug)]
 pub struct ScriptSession<A: ScriptAgent> {
@@ -108,7 +74,7 @@ impl<A: ScriptAgent> ScriptSession<A> {
     /// # Errors
     /// What is wrong with the script, or why it cannot run here.
     pub fn start(mut agent: A, handle: CaptureHandle, request: &ScriptRequest) -> Result<Self, ScriptFailure> {
-        let Made { started, rings, output } = make(&mut agent, handle, request)?;
+        let PreparedScript { started, rings, output } = make(&mut agent, handle, request)?;
         let plan = Arc::new(started.plan.clone());
         let own = started.started.rings.iter().zip(rings);
         let (own, others): (Vec<_>, Vec<_>) = own.partition(|(info, _)| info.content == RingContent::Script);

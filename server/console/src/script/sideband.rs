@@ -4,15 +4,13 @@
 use std::os::fd::OwnedFd;
 
 use bathyscope_decode::perf::{PerfEvent, PerfFormat, PerfRecord, parse_record};
+use bathyscope_link::clock::monotonic_ns;
 use bathyscope_protocol::{
     RingContent, RingInfo,
     rings::{RingError, RingReader},
 };
 
-use crate::{
-    recorder::monotonic_ns,
-    rings::{Merge, perf_format},
-};
+use crate::rings::{Merge, perf_format};
 
 /// About how many bytes of one ring are read in one pass.
 const PASS_BYTES: usize = 1 << 20;

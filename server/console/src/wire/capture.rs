@@ -153,7 +153,7 @@ impl From<CaptureRecord> for Capture {
             rows: stream.rows,
         };
         Self {
-            hints: crate::dynamic::hints(&record.spec),
+            hints: bathyscope_link::dynamic::hints(&record.spec),
             id: record.id,
             title: shown(&record.title),
             state: record.state,

@@ -61,7 +61,7 @@ mod tests {
         for (json, expected) in cases {
             let spec: CaptureSpec = serde_json::from_str(json).unwrap();
             let error = check_spec(&spec).unwrap_err();
-            let words = crate::recorder::words(&error);
+            let words = bathyscope_link::words(&error);
             assert!(words.contains(expected), "{words}");
         }
         for json in [

@@ -1,12 +1,12 @@
-//! The catalogue of the simulated host: what is found, what each entry tells, and what is told that is missing.
+//! The inventory of the simulated host: what is found, what each entry tells, and what is told that is missing.
 
 use std::time::Duration;
 
+use bathyscope_link::AgentLink;
 use bathyscope_store::Role;
 use serde_json::{Value, json};
 
 use super::harness::{Console, no_agent, simulated};
-use bathyscope::recorder::AgentLink;
 
 async fn console() -> (Console, String) {
     let link = simulated("");

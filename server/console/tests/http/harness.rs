@@ -13,7 +13,7 @@ use bathyscope::{
     config::{ListenArgs, ScriptUsers},
     http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     import::{Importer, NewReader},
-    recorder::{AgentLink, Recorder, RecorderOptions},
+    recorder::{Recorder, RecorderOptions},
     retention::RetentionRule,
 };
 use bathyscope_agent::{CommandRights, SimulatedBackend, Simulation, serve};
@@ -21,6 +21,7 @@ use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger,
     Limits, Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
 };
+use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, Connection, ProtocolError};
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
 use http::{HeaderMap, Request, StatusCode, header};

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use bathyscope::retention::RetentionRule;
 use bathyscope_capture::CaptureId;
+use bathyscope_link::AgentLink;
 use bathyscope_store::Role;
 
 use super::harness::{Console, no_agent, simulated};
-
-use bathyscope::recorder::AgentLink;
 
 /// The wall time at which captures of the harness start.
 const STARTED: i64 = 1_700_000_000_000_000_000;

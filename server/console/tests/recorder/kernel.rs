@@ -6,12 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope::recorder::{AgentLink, LiveMessage, Recorder, RecorderOptions};
+use bathyscope::recorder::{LiveMessage, Recorder, RecorderOptions};
 use bathyscope_agent::{CommandRights, KernelBackend, ScriptRights, serve};
 use bathyscope_capture::{
     CaptureId, CaptureSpec, EventProbe, FrameId, Limits, MappingKind, Method, Predicate, ProfileSpec, ScriptSpec,
     StreamSchema, Symbol, Target, decode_chunk,
 };
+use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, CapabilityState, Connection};
 use bathyscope_store::{CaptureRecord, CaptureState, Options, Store};
 

@@ -13,8 +13,8 @@ use std::{
     time::Duration,
 };
 
-use bathyscope::recorder::AgentLink;
 use bathyscope_capture::{ColumnEncoding, ColumnLayout};
+use bathyscope_link::AgentLink;
 use bathyscope_protocol::{
     AgentClient, AgentError, AgentErrorKind, Connection, GuardStage, ProbeReading, ProcessFile, Readings, Reply,
     Request, RingContent, RingInfo, RingKind, Started, StreamLayout, TargetState, WireMethod,

@@ -21,11 +21,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope::recorder::{AgentLink, AgentState, LiveMessage, Recorder, RecorderOptions, StartError, Subscription};
+use bathyscope::recorder::{LiveMessage, Recorder, RecorderOptions, StartError, Subscription};
 use bathyscope_capture::{
     CaptureId, CaptureSpec, EventProbe, Limits, Loss, LossStage, Method, OutputStream, OverBudget, ProfileSpec,
     StreamSchema, Target, decode_chunk,
 };
+use bathyscope_link::{AgentLink, AgentState};
 use bathyscope_protocol::{BudgetOf, GuardStage, Overspent};
 use bathyscope_store::{CaptureRecord, CaptureState, Options, Store};
 use made_agent::{Behaviour, Seen, link};

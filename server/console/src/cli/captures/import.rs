@@ -100,7 +100,7 @@ async fn store_it(store: &Store, mut child: Sandbox, first: Message) -> Result<C
         let message = first.take().unwrap_or_else(|| import::watch(&mut child));
         if cancelled.load(Ordering::Relaxed) { Err(CANCELLED.to_owned()) } else { message }
     });
-    let imported = store.import_messages(next, OWNER, crate::recorder::wall_unix_ns()).await;
+    let imported = store.import_messages(next, OWNER, bathyscope_link::clock::wall_unix_ns()).await;
     listening.abort();
     imported
 }

@@ -5,12 +5,14 @@ use bathyscope_catalog::{
     kernel_names,
     names::{Query, Searched, search},
 };
+use bathyscope_link::inventory::{
+    Answer, EntryKind, FileSymbols, Hidden, Inventory, InventoryError, Item, Wanted, read_symbols,
+};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use serde_json::json;
 
 use crate::{
     Failure, Outcome,
-    catalogue::{Answer, Catalogue, CatalogueError, EntryKind, FileSymbols, Hidden, Item, Wanted, read_symbols},
     cli::{facts::link, print_all, runtime},
     launch::OwnAgent,
 };
@@ -58,12 +60,12 @@ impl TypedValueParser for FirstWord {
     }
 }
 
-fn failure(error: &CatalogueError) -> Failure {
+fn failure(error: &InventoryError) -> Failure {
     let remedy = match error {
-        CatalogueError::Link(crate::recorder::LinkError::Refused(error)) => error.remedy.clone(),
+        InventoryError::Link(bathyscope_link::LinkError::Refused(error)) => error.remedy.clone(),
         _ => String::new(),
     };
-    Failure::new(crate::recorder::words(error)).remedy(remedy)
+    Failure::new(bathyscope_link::words(error)).remedy(remedy)
 }
 
 /// What may be meant by a name that nothing has.
@@ -86,11 +88,11 @@ fn remedy(kind: EntryKind, pattern: &str) -> String {
 /// # Errors
 /// If it cannot be read, or nothing matches.
 pub(super) fn run(agent: &mut OwnAgent, kind: EntryKind, pattern: Option<&str>, as_json: bool) -> Outcome {
-    let catalogue = Catalogue::new(link(agent.client()?)?);
+    let inventory = Inventory::new(link(agent.client()?)?);
     let query = pattern.unwrap_or_default().to_owned();
     let wanted = Wanted { query, kinds: vec![kind], limit: usize::MAX, ..Wanted::default() };
-    let answer = runtime()?.block_on(catalogue.search(wanted)).map_err(|error| failure(&error))?;
-    let standing = catalogue.standing().into_iter().find(|standing| standing.kind == kind);
+    let answer = runtime()?.block_on(inventory.search(wanted)).map_err(|error| failure(&error))?;
+    let standing = inventory.standing().into_iter().find(|standing| standing.kind == kind);
     let (hidden, all) = standing.map_or_else(Default::default, |it| (it.hidden, it.count.unwrap_or(0)));
     if let (Some(pattern), true) = (pattern, answer.items.is_empty()) {
         let what = kind.title().to_lowercase();

@@ -3,9 +3,10 @@
 //! `EVENT[,EVENT…]: CONDITION`, where an event is `NAME`, `SYSTEM:NAME`, `SYSTEM/NAME`, `SYSTEM` or a pattern with `*`, `.*`
 //! or `?`. With `!` in front, or behind `-v`, what fits is left out.
 
+use bathyscope_link::script::matches;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 
-use crate::{Failure, script::matches};
+use crate::Failure;
 
 /// The most events that are named where there is no such one.
 const NAMED: usize = 12;

@@ -16,15 +16,12 @@ use bathyscope_decode::{
     perf::PerfEvent,
     script::{Names, Symbol, WallTime},
 };
+use bathyscope_link::{AgentLink, HostNames, ProcessNames};
 use bathyscope_plan::Clock;
 use bathyscope_protocol::{KernelFile, ProcessFile};
 use bathyscope_symbols::{FileOptions, FileResolver, Kallsyms, Place, ProcessMaps};
 
 use super::mapped::Mapped;
-use crate::{
-    recorder::AgentLink,
-    script::{HostNames, ProcessNames},
-};
 
 /// The most that is read of `/proc/kallsyms`.
 const MAX_KALLSYMS_BYTES: u64 = 256 << 20;

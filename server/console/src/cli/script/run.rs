@@ -9,6 +9,10 @@ use std::{
 use bathyscope_agent::Simulation;
 use bathyscope_capture::Target;
 use bathyscope_decode::script::Form;
+use bathyscope_link::{
+    AgentLink, ScriptAgent as _,
+    script::{ScriptFailure, ScriptOptions, ScriptRequest, USUAL_RING_BYTES},
+};
 use bathyscope_protocol::{AgentClient, CaptureHandle, Readings, TargetState};
 
 use super::{
@@ -21,15 +25,11 @@ use super::{
 };
 use crate::{
     Failure, Outcome,
-    cli::budgets::BudgetArgs,
-    cli::{facts::link, trace::status_of},
+    cli::{budgets::BudgetArgs, facts::link, trace::status_of},
     config::{LogArgs, LogFormat, Scripts},
     launch::OwnAgent,
-    recorder::{AgentLink, guard_words, shows_user_addresses},
-    script::{
-        Finished, MapSnapshot, ScriptAgent as _, ScriptEvent, ScriptFailure, ScriptOptions, ScriptRequest,
-        ScriptSession, USUAL_RING_BYTES,
-    },
+    recorder::{guard_words, shows_user_addresses},
+    script::{Finished, MapSnapshot, ScriptEvent, ScriptSession},
 };
 
 /// The only capture over this connection.
@@ -110,7 +110,7 @@ pub(super) fn open_printer(args: &ScriptArgs) -> Result<Printer, Failure> {
 
 /// Compiles it and says what is to be said.
 fn check(args: &ScriptArgs, printer: &Printer, client: AgentClient) -> Outcome {
-    match crate::script::check_script(&mut link(client)?, &args.request(), None) {
+    match bathyscope_link::script::check_script(&mut link(client)?, &args.request(), None) {
         Ok(checked) => {
             printer.diagnostics(&checked.diagnostics, args.verbose > 0);
             Ok(if checked.plan.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -7,6 +7,7 @@ use std::{
 };
 
 use bathyscope_capture::{CaptureId, CaptureSpec, Method, ScriptSpec};
+use bathyscope_link::{AgentLink, words};
 use bathyscope_store::{Options, Store};
 
 use super::{
@@ -23,7 +24,7 @@ use crate::{
     },
     config::{DataArgs, LogArgs, LogFormat},
     launch::Workplace,
-    recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
+    recorder::{Recorder, RecorderOptions, StartError},
     script::ScriptEvent,
     signals::EndSignals,
 };

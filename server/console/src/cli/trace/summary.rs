@@ -41,7 +41,7 @@ fn text(record: &CaptureRecord, saved: bool, detached: bool) -> String {
         }
         text.push('\n');
     }
-    for hint in crate::dynamic::hints(&record.spec) {
+    for hint in bathyscope_link::dynamic::hints(&record.spec) {
         text.push_str(&format!("note: {hint}\n"));
     }
     let mut lost: HashMap<LossStage, u64> = HashMap::new();

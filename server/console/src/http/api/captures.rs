@@ -6,6 +6,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, visible};
+use bathyscope_link::script::ScriptFailure;
 use bathyscope_store::{CaptureSummary, Role, SummaryQuery};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use super::super::{
     state::{AppState, to_its_end},
 };
 use super::{CaptureAddress, commands, scripts};
-use crate::{recorder::StartError, script::ScriptFailure, wire};
+use crate::{recorder::StartError, wire};
 
 /// The most captures on a page of the list.
 const MOST_LISTED: u32 = 500;

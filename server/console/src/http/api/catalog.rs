@@ -10,6 +10,10 @@
 
 use axum::{Json, extract::State};
 use bathyscope_capture::{TracepointName, visible};
+use bathyscope_link::{
+    inventory::{Action, Code, Entry, EntryKind, Hidden, InventoryError, Item, Means, Wanted},
+    words,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -21,24 +25,20 @@ use super::{
     },
     tracepoints::DescribedField,
 };
-use crate::{
-    catalogue::{Action, CatalogueError, Code, Entry, EntryKind, Hidden, Item, Means, Wanted},
-    recorder::words,
-};
 
 /// The most entries of one answer.
 const MOST_LISTED: usize = 1000;
 /// The longest name, pattern or path that is looked for.
 const MOST_BYTES: usize = 16 << 10;
 
-impl From<CatalogueError> for ApiError {
-    fn from(error: CatalogueError) -> Self {
+impl From<InventoryError> for ApiError {
+    fn from(error: InventoryError) -> Self {
         match error {
-            CatalogueError::Link(error) => error.into(),
-            CatalogueError::Missing { .. } => Self::new(ErrorKind::NotFound, "looking it up", words(&error))
+            InventoryError::Link(error) => error.into(),
+            InventoryError::Missing { .. } => Self::new(ErrorKind::NotFound, "looking it up", words(&error))
                 .remedy("A module or a program may have gone; search again."),
-            CatalogueError::File { why } => Self::new(ErrorKind::Unsupported, "reading the names of a program", why),
-            error => Self::internal("reading the catalogue", error),
+            InventoryError::File { why } => Self::new(ErrorKind::Unsupported, "reading the names of a program", why),
+            error => Self::internal("reading the inventory", error),
         }
     }
 }
@@ -140,7 +140,7 @@ pub(in crate::http) async fn search(
     let within = query.within.filter(|within| !within.is_empty());
     let limit = query.limit.unwrap_or(100).min(MOST_LISTED);
     let wanted = Wanted { query: query.q, kinds, within, offset: query.offset, limit };
-    let answer = state.catalogue().search(wanted).await?;
+    let answer = state.inventory().search(wanted).await?;
     let kinds = answer.by_kind.into_iter().map(|(kind, count)| KindCount { kind: kind.word(), count });
     let items = answer.items.into_iter().map(WireItem::from);
     Ok(Json(Found { total: answer.total, kinds: kinds.collect(), items: items.collect() }))
@@ -168,7 +168,7 @@ pub(in crate::http) async fn kinds(_: Operator, State(state): State<AppState>) -
 }
 
 fn standing(state: &AppState) -> Kinds {
-    let kind = |it: crate::catalogue::Standing| WireKind {
+    let kind = |it: bathyscope_link::inventory::Standing| WireKind {
         kind: it.kind.word(),
         title: it.kind.title(),
         count: it.count,
@@ -182,12 +182,12 @@ fn standing(state: &AppState) -> Kinds {
         error: it.trouble.map(|error| words(&error)),
         hidden: it.hidden,
     };
-    Kinds { kinds: state.catalogue().standing().into_iter().map(kind).collect() }
+    Kinds { kinds: state.inventory().standing().into_iter().map(kind).collect() }
 }
 
 /// Forgets everything.
 pub(in crate::http) async fn refresh(_: Operator, State(state): State<AppState>) -> Json<Kinds> {
-    state.catalogue().forget();
+    state.inventory().forget();
     Json(standing(&state))
 }
 
@@ -272,7 +272,7 @@ pub(in crate::http) async fn entry(
     check_length(query.within.as_deref().unwrap_or(""))?;
     let kind = kind_of(&query.kind)?;
     let within = query.within.as_deref().filter(|within| !within.is_empty());
-    let mut entry: WireEntry = state.catalogue().entry(kind, &query.name, within).await?.into();
+    let mut entry: WireEntry = state.inventory().entry(kind, &query.name, within).await?.into();
     if let (EntryKind::Tracepoint | EntryKind::Probe, Ok(name)) = (kind, query.name.parse::<TracepointName>()) {
         match state.host().event_format(&name).await {
             Ok(format) => entry.fields = format.fields.iter().map(DescribedField::from).collect(),
@@ -310,6 +310,6 @@ pub(in crate::http) async fn count(
     check_length(query.within.as_deref().unwrap_or(""))?;
     let kind = kind_of(&query.kind)?;
     let within = query.within.filter(|within| !within.is_empty());
-    let counted = state.catalogue().count(kind, &query.pattern, within).await?;
+    let counted = state.inventory().count(kind, &query.pattern, within).await?;
     Ok(Json(WireCount { total: counted.total, usable: counted.usable }))
 }

@@ -17,6 +17,7 @@
 use axum::{Json, extract::State};
 use bathyscope_capture::{CaptureId, visible};
 use bathyscope_catalog::dynamic::{Argument, Place, Variable};
+use bathyscope_link::dynamic::{self, Checked, Resolved};
 use bathyscope_plan::Severity;
 use bathyscope_protocol::{DynamicEvent, ProbeLimit};
 use http::StatusCode;
@@ -31,10 +32,7 @@ use super::{
     },
     captures::{CapturePath, admit_change, may_change},
 };
-use crate::{
-    dynamic::{self, Checked, Resolved},
-    wire::ScriptMessage,
-};
+use crate::wire::ScriptMessage;
 
 /// The longest text that is checked, in bytes.
 const MAX_TEXT_BYTES: usize = 64 << 10;

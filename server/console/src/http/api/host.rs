@@ -2,6 +2,7 @@
 
 use axum::{Json, extract::State};
 use bathyscope_capture::HostFacts;
+use bathyscope_link::{AgentStatus, groups::Group, host::users_like, processes::Process, words};
 use bathyscope_protocol::Capability;
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +11,6 @@ use super::super::{
     error::ApiError,
     extract::Query,
     state::AppState,
-};
-use crate::{
-    groups::Group,
-    host::users_like,
-    processes::Process,
-    recorder::{AgentStatus, words},
 };
 
 const MOST_LISTED: usize = 1000;

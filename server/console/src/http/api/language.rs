@@ -12,6 +12,7 @@
 
 use axum::{Json, extract::State};
 use bathyscope_bpf::{examples, lang, tools};
+use bathyscope_link::script::script_facts;
 use bathyscope_protocol::{ScriptCompletion, ScriptFacts};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,6 @@ use super::super::{
     state::AppState,
 };
 use super::scripts::admit_texts;
-use crate::script::script_facts;
 
 /// Tools.
 #[derive(Serialize)]

@@ -60,7 +60,7 @@ pub(in crate::http) async fn open(
 ) -> Result<Json<CaptureAddress>, ApiError> {
     let (sample, bytes) = samples::open(&name).ok_or_else(ApiError::not_found)?;
     let opening = async move {
-        let id = state.store().import_bytes(&bytes, OWNER, crate::recorder::wall_unix_ns()).await?;
+        let id = state.store().import_bytes(&bytes, OWNER, bathyscope_link::clock::wall_unix_ns()).await?;
         state.audit(&who.session, "sample.open", &id.to_string(), &sample.name).await;
         Ok::<_, ApiError>(id)
     };

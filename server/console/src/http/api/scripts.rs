@@ -22,6 +22,7 @@ use std::time::Duration;
 use axum::{Json, extract::State};
 use bathyscope_capture::{CaptureSpec, Limits, Method, ScriptSpec, Target, visible};
 use bathyscope_catalog::pasted::{Plain, behind_program, unquoted};
+use bathyscope_link::script::{ScriptFailure, ScriptOptions, ScriptRequest, check_script};
 use bathyscope_plan::{Diagnostic, Severity};
 use bathyscope_protocol::{ScriptChecked, ScriptStage};
 use bathyscope_views::MapKind;
@@ -33,10 +34,7 @@ use super::super::{
     extract,
     state::AppState,
 };
-use crate::{
-    script::{ScriptFailure, ScriptOptions, ScriptRequest, check_script},
-    wire::{ScriptMessage, SpecRefusal},
-};
+use crate::wire::{ScriptMessage, SpecRefusal};
 
 /// How long compiling may take before nobody waits for it any more.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -161,7 +159,7 @@ impl Draft {
             settings: Vec::new(),
             target,
             folder: None,
-            ring_bytes: crate::script::USUAL_RING_BYTES,
+            ring_bytes: bathyscope_link::script::USUAL_RING_BYTES,
         })
     }
 }

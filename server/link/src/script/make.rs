@@ -1,0 +1,51 @@
+//! Has a script made: places, compiler, maps and rings, but for its links.
+
+use std::os::fd::OwnedFd;
+
+use bathyscope_plan::{Diagnostic, Span};
+use bathyscope_protocol::{CaptureHandle, ScriptStarted};
+
+use super::{ScriptFailure, ScriptRequest, places};
+use crate::{ScriptAgent, groups::resolved_target};
+
+/// What the agent made for a script, before anything runs.
+#[derive(Debug)]
+pub struct PreparedScript {
+    /// What it says of it.
+    pub started: ScriptStarted,
+    /// In the order of its rings; the first is the script's.
+    pub rings: Vec<OwnedFd>,
+    /// Read ends of the command's standard output and standard error, if there is one whose output is kept.
+    pub output: Option<(OwnedFd, OwnedFd)>,
+}
+
+/// Finds a script's places in user space and lets the agent compile, load and prepare it. Blocks.
+///
+/// # Errors
+/// What is wrong with the script, or why it cannot run here.
+pub fn make(
+    agent: &mut impl ScriptAgent,
+    handle: CaptureHandle,
+    request: &ScriptRequest,
+) -> Result<PreparedScript, ScriptFailure> {
+    let mut script = places::wire_script(agent, request)?;
+    let target = resolved_target(agent, &request.target)?;
+    let tables = places::tables_of(agent, &request.text, &target);
+    script.unwind = tables.tables;
+    let ring_bytes = request.ring_bytes;
+    let (started, taken) = agent.call(move |client| {
+        let started = client.start_script(handle, script, target, ring_bytes)?;
+        match client.take_rings(handle, &started.started) {
+            Ok(rings) => Ok((started, rings)),
+            Err(error) => {
+                // What was made must not stay; why its rings cannot be had is worth more than a failure to remove it.
+                let _undone = client.stop(handle, true).and_then(|_| client.discard(handle));
+                Err(error)
+            }
+        }
+    })?;
+    let mut started = started;
+    let warning = tables.warning.map(|warning| Diagnostic::warning(Span::default(), warning));
+    started.plan.warnings.extend(warning);
+    Ok(PreparedScript { started, rings: taken.rings, output: taken.output })
+}

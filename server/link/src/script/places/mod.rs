@@ -1,0 +1,149 @@
+//! Finds the places in user space that a script names: functions and markers of files that the agent opens and this process,
+//! which has no rights, reads.
+//!
+//! Every point of the script gets an answer: its places, or in words why there are none and what would match.
+
+mod debug;
+mod file;
+mod functions;
+mod lookup;
+mod markers;
+mod program;
+mod unwind;
+
+use std::collections::BTreeSet;
+
+use bathyscope_bpf::lang::{self, ExpandOptions, ast::AttachText};
+use bathyscope_capture::Target;
+use bathyscope_catalog::Wildcards;
+use bathyscope_plan::UserPlaces;
+use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
+
+use super::{ScriptAgent, ScriptFailure, ScriptRequest};
+use file::Files;
+pub(crate) use lookup::{OffsetPlace, file_functions, function_place, offset_place, user_path};
+pub use file::OpenFile;
+pub use program::{ProgramFile, open_program};
+pub(super) use unwind::tables_of;
+
+/// The most places of one attach point.
+const MAX_PLACES: usize = 4096;
+
+/// What is sent to the agent: the script with the places of its attach points.
+pub(super) fn wire_script(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<WireScript, ScriptFailure> {
+    let user_places = resolve(agent, request)?;
+    Ok(WireScript {
+        name: request.name.clone(),
+        text: request.text.clone(),
+        parameters: request.params.clone(),
+        allow_unsafe: request.options.unsafe_allowed,
+        comm: request.options.comm,
+        bare: request.options.bare,
+        settings: request.settings.clone(),
+        user_places,
+        unwind: Vec::new(),
+    })
+}
+
+/// Compiles a script without loading anything; `show` says which pass is to be shown.
+///
+/// # Errors
+/// What is wrong with it before the agent can be asked, or that the agent is not there.
+pub fn check_script(
+    agent: &mut impl ScriptAgent,
+    request: &ScriptRequest,
+    show: Option<ScriptStage>,
+) -> Result<ScriptChecked, ScriptFailure> {
+    let script = wire_script(agent, request)?;
+    Ok(agent.call(move |client| client.check_script(script, show))?)
+}
+
+fn target_pid(target: &Target) -> Option<u32> {
+    match target.watched() {
+        Target::Process { pid, .. } => Some(*pid),
+        _ => None,
+    }
+}
+
+/// The places of every attach point of a script in user space, each text once.
+///
+/// # Errors
+/// If the script cannot be read.
+pub fn resolve(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<Vec<UserPlaces>, ScriptFailure> {
+    let script = lang::parse(&request.text).map_err(|diagnostics| ScriptFailure::Script { diagnostics })?;
+    let mut points = lang::user_points(&script);
+    if points.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Parameters may stand in attach points. What is wrong with them is told by the agent, which does the same again.
+    let options = ExpandOptions { params: request.params.clone(), ..ExpandOptions::default() };
+    let mut symbols = lang::user_symbols(&script);
+    if let Ok(expanded) = lang::expand(&script, &options) {
+        points.extend(lang::user_points(&expanded.script));
+        symbols = lang::user_symbols(&expanded.script);
+    }
+    let mut seen = BTreeSet::new();
+    points.retain(|point| seen.insert(point.text.clone()));
+    let mut files = Files::new(agent, target_pid(&request.target), symbols).in_folder(request.folder.clone());
+    files = files.with_unsafe(request.options.unsafe_allowed);
+    Ok(points.iter().map(|point| one(&mut files, point)).collect())
+}
+
+/// The places of one attach point.
+fn one<A: ScriptAgent>(files: &mut Files<'_, A>, point: &AttachText) -> UserPlaces {
+    let parts: Vec<&str> = point.parts.iter().map(|part| part.text.as_str()).collect();
+    let mut found = UserPlaces { point: point.text.clone(), ..UserPlaces::default() };
+    let searched = match parts.as_slice() {
+        ["uprobe", file, rest @ ..] if !rest.is_empty() => functions::search(files, file, rest, false, &mut found),
+        ["uretprobe", file, rest @ ..] if !rest.is_empty() => functions::search(files, file, rest, true, &mut found),
+        ["usdt", file, rest @ ..] if !rest.is_empty() => markers::search(files, file, rest, &mut found),
+        // What is missing is told by the checker, which knows how it is written.
+        _ => Ok(()),
+    };
+    if let Err(trouble) = searched {
+        found.places.clear();
+        found.trouble = trouble;
+    } else if found.places.len() > MAX_PLACES {
+        let count = found.places.len();
+        found.places.clear();
+        found.trouble = format!("{count} probe sites match, which is more than {MAX_PLACES}; name fewer");
+    }
+    found
+}
+
+/// Whether a pattern has wildcards.
+fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?'])
+}
+
+/// A pattern of `*` (anything) and `?` (any one character).
+fn pattern(text: &str) -> Wildcards {
+    Wildcards::without_classes(text)
+}
+
+/// Whether `text` matches such a pattern.
+pub fn matches(wanted: &str, text: &str) -> bool {
+    pattern(wanted).matches(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_names() {
+        let cases = [
+            ("mall*", "malloc", true),
+            ("*", "", true),
+            ("m*l?c", "malloc", true),
+            ("mall", "malloc", false),
+            ("*oc*", "malloc", true),
+            ("a*b*c", "a-b-b-d", false),
+            ("?", "", false),
+            ("read*line", "readline", true),
+        ];
+        for (pattern, text, expected) in cases {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

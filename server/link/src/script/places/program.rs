@@ -1,0 +1,29 @@
+//! One program or library, opened with the file that has the symbols it was stripped of.
+
+use bathyscope_catalog::elf::ElfFile;
+
+use super::file::{Files, OpenFile};
+use crate::ScriptAgent;
+
+/// A program or library.
+pub struct ProgramFile {
+    /// Its path as the process sees it.
+    pub path: String,
+    /// The file.
+    pub file: OpenFile,
+    /// The file with its symbols, if it was stripped of them and they are on this host.
+    pub debug_file: Option<(String, OpenFile)>,
+}
+
+/// Opens a program or library by its path, or a library or program of `PATH` by its name alone.
+///
+/// # Errors
+/// In words, if it is none or may not be read.
+pub fn open_program(agent: &mut impl ScriptAgent, name: &str, in_process: Option<u32>) -> Result<ProgramFile, String> {
+    let mut files = Files::new(agent, in_process, Vec::new());
+    let file = if name.starts_with('/') { files.open(name)? } else { files.by_short_name(name)? };
+    let path = file.about.path.clone();
+    let elf = ElfFile::parse(&file).map_err(|error| format!("{path}: {error}"))?;
+    let debug_file = files.debug_file(&file, &elf).map(|found| (found.about.path.clone(), found));
+    Ok(ProgramFile { path, file, debug_file })
+}

@@ -1,4 +1,4 @@
-//! What the catalogue says of the running kernel beside what the kernel's own files say, and that what others have attached
+//! What the inventory says of the running kernel beside what the kernel's own files say, and that what others have attached
 //! is shown and left alone. Needs root; `tests/lab/run` runs the same on kernels with kprobes and function tracers.
 
 #![allow(
@@ -142,7 +142,7 @@ struct Foreign(PathBuf);
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        let _gone = append(&self.0, "-:catalogue_test/made");
+        let _gone = append(&self.0, "-:inventory_test/made");
     }
 }
 
@@ -158,7 +158,7 @@ fn what_others_have_attached_is_shown_and_stays() {
     let dynamic = tracefs().join("dynamic_events");
     let mut script = Tracer::start(["-e", "tracepoint:sched:sched_switch { @switches = count(); }"]);
     assert!(script.attached(), "the program of another agent");
-    if append(&dynamic, "p:catalogue_test/made /bin/sh:0x1000").is_err() {
+    if append(&dynamic, "p:inventory_test/made /bin/sh:0x1000").is_err() {
         return skip("probes of others", "dynamic events");
     }
     let foreign = Foreign(dynamic.clone());
@@ -173,7 +173,7 @@ fn what_others_have_attached_is_shown_and_stays() {
     let before = (fs::read_to_string(&dynamic).expect("dynamic events"), programs());
     for _ in 0..2 {
         let probes = list(&["probes"]);
-        let made = probes.iter().find(|it| text(it, "name") == "catalogue_test:made").expect("the other's probe");
+        let made = probes.iter().find(|it| text(it, "name") == "inventory_test:made").expect("the other's probe");
         assert_eq!(text(made, "note"), "uprobe at /bin/sh:0x0000000000001000");
         let found = list(&["programs"]);
         assert!(!found.is_empty() && found.iter().all(|it| !text(it, "note").contains("by Bathyscope")), "{found:?}");
@@ -256,7 +256,7 @@ fn tracepoints() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_catalogue_has_what_perf_lists() {
+fn the_inventory_has_what_perf_lists() {
     let what = "what perf lists";
     if !is_root() {
         return skip(what, "root");
@@ -266,7 +266,7 @@ fn the_catalogue_has_what_perf_lists() {
     let none = BTreeSet::new();
     let ours = tracepoints();
     let theirs = perf.get("Tracepoint event").unwrap_or(&none);
-    // Dynamic events that anyone makes or removes meanwhile are no matter of the catalogue; nor are ftrace's own formats.
+    // Dynamic events that anyone makes or removes meanwhile are no matter of the inventory; nor are ftrace's own formats.
     let made = fs::read_to_string(tracefs.join("dynamic_events")).unwrap_or_default();
     let groups: BTreeSet<&str> =
         made.lines().filter_map(|line| line.split_once(':')?.1.split_once('/')).map(|(group, _)| group).collect();
@@ -290,7 +290,7 @@ fn the_catalogue_has_what_perf_lists() {
 }
 
 #[test]
-fn the_catalogue_has_what_trace_cmd_lists() {
+fn the_inventory_has_what_trace_cmd_lists() {
     let what = "what trace-cmd lists";
     if !is_root() {
         return skip(what, "root");

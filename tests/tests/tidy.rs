@@ -11,12 +11,13 @@ use bathyscope_tests::workspace::{Source, root, sources};
 
 const ROOMS: [&str; 3] = ["server", "bpf", "web"];
 /// From top to bottom: a room may only know rooms that come later.
-const ORDER: [&str; 16] = [
-    "tests", "console", "agent", "web", "link", "protocol", "formats", "query", "views", "store", "symbols", "decode",
-    "bpf", "plan", "catalog", "capture",
+const ORDER: [&str; 17] = [
+    "tests", "console", "agent", "web", "reader", "link", "protocol", "formats", "query", "views", "store", "symbols",
+    "decode", "bpf", "plan", "catalog", "capture",
 ];
 /// Rooms of which it is promised what they know at most, which is less than their place in [`ORDER`] allows.
-const KNOWN: [(&str, &[&str]); 4] = [
+const KNOWN: [(&str, &[&str]); 5] = [
+    ("reader", &["link", "formats", "query", "views", "store", "decode", "plan", "capture"]),
     ("link", &["protocol", "symbols", "decode", "bpf", "plan", "catalog", "capture"]),
     ("protocol", &["capture", "plan"]),
     ("plan", &[]),

@@ -69,7 +69,7 @@ pub use spec::{
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
 };
-pub use text::{StringDictionary, StringId, visible};
+pub use text::{StringDictionary, StringId, shown, visible};
 pub use trace::{
     MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, MAX_FUNCTION_BYTES, MAX_FUNCTION_LINES, MAX_TRACE_BUFFER_KIB,
     MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent, TraceSpec, refused_tracer,

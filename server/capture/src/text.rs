@@ -68,6 +68,11 @@ pub fn visible(bytes: &[u8]) -> String {
     out
 }
 
+/// Text of people as it is, but for characters that are not to be seen. A backslash stays one: nobody reads it back.
+pub fn shown(text: &str) -> String {
+    text.split('\\').map(|part| visible(part.as_bytes())).collect::<Vec<_>>().join("\\")
+}
+
 fn write_escape(out: &mut String, escape: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _infallible = out.write_fmt(escape);

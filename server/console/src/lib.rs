@@ -5,14 +5,9 @@
 //! how a view is computed (`views`). No shell is ever started here, and no text from a client reaches a path.
 #![forbid(unsafe_code)]
 
-mod call_forests;
-pub mod calls_query;
 pub mod cli;
 pub mod config;
 pub mod control;
-mod decoded;
-mod dictionaries;
-pub mod export;
 pub mod failure;
 pub mod http;
 pub mod import;
@@ -22,11 +17,8 @@ pub mod recorder;
 pub mod retention;
 mod rings;
 pub mod script;
-pub mod script_view;
 pub mod server;
 pub mod signals;
-pub mod view_query;
-pub mod view_source;
 pub mod wire;
 
 // For the recorder.

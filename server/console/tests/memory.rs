@@ -4,11 +4,11 @@
 
 use std::{path::Path, process::Command, sync::Arc};
 
-use bathyscope::view_source::CaptureCache;
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, Frame, HostFacts, Ledger, Limits,
     Mapping, MappingKind, Method, ProfileSpec, StreamKind, StreamSchema, StreamTotals, Symbol, Target, encode_chunk,
 };
+use bathyscope_reader::CaptureCache;
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Store};
 use bathyscope_views::{Cancel, FlameQuery, GroupBy, TimeRange, flame};
 

@@ -41,4 +41,4 @@ pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DictionaryEnds, End, NewCapture, Options, Origin,
     ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd, StreamRecord, SummaryPage, SummaryQuery,
 };
-pub use store::{Store, StoreFuture};
+pub use store::{BlockingStore, Store, StoreFuture};

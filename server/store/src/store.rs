@@ -30,8 +30,11 @@ use crate::{
     writer::Job,
 };
 
+mod blocking;
 mod dictionaries;
 mod run;
+
+pub use blocking::BlockingStore;
 
 /// What a call on [`Store`] answers. Boxed, so that the call is compiled here, once: the body of an `async fn` is compiled
 /// again in each crate that waits for it.

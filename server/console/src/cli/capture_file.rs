@@ -8,9 +8,10 @@ use std::{
 };
 
 use bathyscope_capture::CaptureId;
+use bathyscope_reader::export;
 use bathyscope_store::Store;
 
-use crate::{Failure, export};
+use crate::Failure;
 
 /// A file that is opened before the capture is made, and written when that has ended.
 #[derive(Debug)]

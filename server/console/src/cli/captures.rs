@@ -239,7 +239,7 @@ fn summary(capture: &CaptureSummary) -> String {
         text::count(capture.rows),
         text::bytes(capture.size_bytes),
         capture.state,
-        wire::shown(&capture.title),
+        bathyscope_capture::shown(&capture.title),
     )
 }
 

@@ -9,6 +9,10 @@ use std::{
 };
 
 use bathyscope_capture::CaptureId;
+use bathyscope_reader::{
+    CaptureCache, ViewQuery,
+    export::{self, Format},
+};
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{Cancel, ViewError};
 use clap::Args;
@@ -17,13 +21,7 @@ use super::{
     chosen::{ChosenCapture, no_captures},
     open,
 };
-use crate::{
-    Failure, Outcome,
-    config::DataArgs,
-    export::{self, Format},
-    view_query::ViewQuery,
-    view_source::CaptureCache,
-};
+use crate::{Failure, Outcome, config::DataArgs};
 
 /// What `export` takes.
 #[derive(Clone, Debug, Args)]

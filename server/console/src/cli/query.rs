@@ -10,6 +10,7 @@ use std::{
 use bathyscope_capture::Display;
 use bathyscope_formats::write_csv_text;
 use bathyscope_query::{Answer, Capture, Cell, ColumnKind, Cut, Limits, QueryError, TableInfo};
+use bathyscope_reader::CaptureCache;
 use bathyscope_store::{Store, StoreError};
 use clap::Args;
 
@@ -17,7 +18,7 @@ use super::{
     chosen::{ChosenCapture, no_captures},
     open,
 };
-use crate::{Failure, Outcome, config::DataArgs, view_source::CaptureCache};
+use crate::{Failure, Outcome, config::DataArgs};
 
 /// The longest query that is read from standard input.
 const INPUT_BYTES: u64 = 1 << 20;

@@ -15,6 +15,7 @@ use bathyscope_capture::{
 use bathyscope_catalog::{closest, dynamic::missing_dynamic_event, matches_wildcards, parse_available_events};
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
+use bathyscope_reader::CaptureCache;
 use bathyscope_store::{Options, Store};
 use bathyscope_views::ViewError;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
@@ -31,7 +32,6 @@ use crate::{
     launch::{OwnAgent, Workplace, agent_failure},
     recorder::{Recorder, RecorderOptions},
     signals::EndSignals,
-    view_source::CaptureCache,
 };
 pub(super) use foreign::FOREIGN;
 

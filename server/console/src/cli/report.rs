@@ -12,6 +12,7 @@ use std::{
 };
 
 use bathyscope_formats::{write_report_note, write_trace_report};
+use bathyscope_reader::{CaptureCache, CaptureView, ViewQuery, WirePart, WireRank};
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{Cancel, RowCursor, RowsQuery, Source as _, ViewError};
 use clap::Args;
@@ -20,13 +21,7 @@ use super::{
     chosen::{ChosenCapture, no_captures},
     open,
 };
-use crate::{
-    Failure, Outcome,
-    calls_query::{WirePart, WireRank},
-    config::DataArgs,
-    view_query::ViewQuery,
-    view_source::{CaptureCache, CaptureView},
-};
+use crate::{Failure, Outcome, config::DataArgs};
 pub(super) use foreign::FOREIGN;
 
 /// What `report` takes.

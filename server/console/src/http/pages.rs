@@ -58,7 +58,7 @@ pub(super) async fn capture(
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Response, ApiError> {
     let record = state.store().capture(id).await?;
-    let (id, title) = (id.to_string(), crate::wire::shown(&record.title));
+    let (id, title) = (id.to_string(), bathyscope_capture::shown(&record.title));
     render(&pages::Capture { nonce: context.nonce(), frame: who.frame(pages::Nav::None), id: &id, title: &title })
 }
 

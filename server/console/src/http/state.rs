@@ -13,6 +13,7 @@ use std::{
 use bathyscope_agent::CommandRights;
 use bathyscope_capture::CaptureId;
 use bathyscope_link::{AgentLink, host::Host, inventory::Inventory};
+use bathyscope_reader::{CaptureCache, CaptureView};
 use bathyscope_store::{AuditEntry, Role, Store};
 use http::HeaderMap;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +31,6 @@ use crate::{
     import::Importer,
     recorder::Recorder,
     retention::{RetentionRule, RetentionTask},
-    view_source::{CaptureCache, CaptureView},
 };
 
 /// Attempts to log in, for one source and for all together. Tokens cannot be guessed; this keeps the log and the store

@@ -8,6 +8,7 @@ use std::{
 
 use axum::body::Body;
 use bathyscope_query::QueryError;
+use bathyscope_reader::CaptureView;
 use bathyscope_views::{Cancel, ViewError};
 use bytes::{Bytes, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -17,7 +18,6 @@ use super::{
     error::{ApiError, ErrorKind},
     turns::QueryTurns,
 };
-use crate::view_source::CaptureView;
 
 /// How long a view waits for its turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(20);

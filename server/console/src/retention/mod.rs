@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use bathyscope_capture::CaptureId;
 use bathyscope_link::clock::{monotonic_ns, wall_unix_ns};
+use bathyscope_reader::CaptureCache;
 use bathyscope_store::{AuditEntry, RetainedCapture, Role, Store, StoreError};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 pub use rule::{Due, Reason, RetentionRule};
 
-use crate::{recorder::Recorder, view_source::CaptureCache};
+use crate::recorder::Recorder;
 use clock::AgeClock;
 
 /// How often the rule is looked at when no capture ends.

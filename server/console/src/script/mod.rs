@@ -6,13 +6,11 @@
 
 mod event;
 mod follow;
-mod replay;
 mod session;
 mod sideband;
 
 pub use event::{MapSnapshot, ScriptEvent};
 pub(crate) use follow::Follower;
-pub(crate) use replay::Replay;
 pub use session::{Finished, Polled, ScriptSession};
 
 // For the recorder.

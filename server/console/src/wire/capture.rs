@@ -1,6 +1,6 @@
 //! A capture, and a line of the list of captures.
 
-use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, Ledger, Reading, StreamKind, visible};
+use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, Ledger, Reading, StreamKind, shown};
 use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room};
 use bathyscope_views::{ColumnHead, heads};
 use serde::Serialize;
@@ -176,11 +176,6 @@ impl From<CaptureRecord> for Capture {
             owner: shown(&record.owner),
         }
     }
-}
-
-/// Text of people as it is, but for characters that are not to be seen. A backslash stays one: nobody reads it back.
-pub(crate) fn shown(text: &str) -> String {
-    text.split('\\').map(|part| visible(part.as_bytes())).collect::<Vec<_>>().join("\\")
 }
 
 /// Facts of a host that may have come in a file.

@@ -8,7 +8,6 @@ mod every_spec;
 mod script;
 mod spec;
 
-pub(crate) use capture::shown;
 pub use capture::{Capture, CaptureItem, Retention, Stream};
 pub use script::{Probe, ScriptMessage};
 pub use spec::{SpecRefusal, check_spec};

@@ -1,10 +1,10 @@
 //! What rows refer to is read when a view asks for it: of running captures as they are, and never silently not at all.
 
-use bathyscope::view_source::{CaptureCache, CaptureView};
 use bathyscope_capture::{
     Append, CaptureId, CaptureSpec, Frame, HostFacts, Ledger, Limits, Mapping, MappingKind, Method, ProcessChange,
     ProcessChangeKind, ProfileSpec, StreamKind, StreamSchema, StreamTotals, Symbol, Target,
 };
+use bathyscope_reader::{CaptureCache, CaptureView};
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
 use bathyscope_views::{Source as _, ViewError};
 

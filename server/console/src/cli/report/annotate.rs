@@ -3,6 +3,7 @@
 use std::io::{BufWriter, Write};
 
 use bathyscope_capture::visible;
+use bathyscope_reader::{CaptureView, ViewQuery};
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{
     Annotation, Cancel, CodeRow, FunctionOrder, FunctionSamples, MAX_FUNCTIONS, ShownCode, Source as _, ViewError,
@@ -10,7 +11,7 @@ use bathyscope_views::{
 };
 
 use super::ReportArgs;
-use crate::{Failure, view_query::ViewQuery, view_source::CaptureView};
+use crate::Failure;
 
 /// How many of the hottest instructions are named before all of them.
 const HOTTEST: usize = 5;

@@ -3,17 +3,13 @@
 use std::io::{BufWriter, Write};
 
 use bathyscope_formats::{GraphEnd, duration_mark, write_graph_text};
+use bathyscope_reader::{CallsQuery, CaptureView, SortOrder, WireRank};
 use bathyscope_views::{
     CallChoice, Cancel, FunctionRow, FunctionsPage, FunctionsQuery, MAX_FUNCTION_PAGE, ViewError, all_call_lines,
     rank_functions,
 };
 
 use super::ReportArgs;
-use crate::{
-    calls_query::{CallsQuery, WireRank},
-    view_query::SortOrder,
-    view_source::CaptureView,
-};
 
 /// Writes the table.
 pub(super) fn write(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewError> {

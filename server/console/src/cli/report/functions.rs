@@ -3,12 +3,12 @@
 use std::io::{BufWriter, Write as _};
 
 use bathyscope_capture::visible;
+use bathyscope_reader::{CaptureView, ViewQuery};
 use bathyscope_views::{
     Cancel, FunctionOrder, MAX_FUNCTIONS, SampledFunction, SampledFunctions, ViewError, sampled_functions,
 };
 
 use super::ReportArgs;
-use crate::{view_query::ViewQuery, view_source::CaptureView};
 
 /// Writes the table, or an object for each function.
 pub(super) fn write(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewError> {

@@ -1,6 +1,7 @@
 //! The instructions of a function with the samples at each.
 
 use axum::{Json, extract::State};
+use bathyscope_reader::{CaptureView, ViewQuery};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{Annotation, CodePlace, Source as _, annotate, function_samples};
 use serde::Deserialize;
@@ -14,7 +15,6 @@ use super::{
     },
     captures::CapturePath,
 };
-use crate::{view_query::ViewQuery, view_source::CaptureView};
 
 /// Which function, beside which samples.
 #[derive(Clone, Debug, Deserialize)]

@@ -6,6 +6,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bathyscope_formats::{GraphEnd, write_graph_text};
+use bathyscope_reader::{CallsQuery, CaptureView};
 use bathyscope_views::{
     CallChart, CallChoice, CallForest, CallPage, CallPlace, Cancel, FoundCall, FunctionsPage, ViewError, call_chart,
     call_lines, call_overview, call_page, find_call, needs_overview, places, rank_functions,
@@ -22,7 +23,6 @@ use super::{
     },
     captures::CapturePath,
 };
-use crate::{calls_query::CallsQuery, view_source::CaptureView};
 
 /// A page of the tree, places in it, or what a search found.
 #[derive(Serialize)]

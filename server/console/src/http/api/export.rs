@@ -4,6 +4,10 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
+use bathyscope_reader::{
+    ViewQuery,
+    export::{self, Format},
+};
 use bathyscope_views::ViewError;
 use http::{
     HeaderName, HeaderValue,
@@ -19,10 +23,6 @@ use super::{
         state::{AppState, to_its_end},
     },
     captures::CapturePath,
-};
-use crate::{
-    export::{self, Format},
-    view_query::ViewQuery,
 };
 
 /// What the capture lacks, in words, where it lacks something.

@@ -27,6 +27,10 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bathyscope_capture::{CaptureId, visible};
+use bathyscope_reader::{
+    CaptureView, SortOrder, ViewQuery,
+    script_view::{Cursor, MAX_LINES, MapInfo, ScriptView, Text},
+};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{
     KeyId, Period, TableQuery, TimeRange, ViewError, heat, histogram, map_flame, map_table, series,
@@ -42,12 +46,7 @@ use super::{
     },
     captures::CapturePath,
 };
-use crate::{
-    script_view::{Cursor, MAX_LINES, MapInfo, ScriptView, Text},
-    view_query::{SortOrder, ViewQuery},
-    view_source::CaptureView,
-    wire,
-};
+use crate::wire;
 
 /// Rows of a map's table in one answer, where nothing is said.
 const USUAL_ROWS: u32 = 100;

@@ -6,6 +6,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bathyscope_capture::{CaptureId, FrameId, StackId, StreamKind, visible};
+use bathyscope_reader::{CaptureView, ViewQuery};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{
     CountView, Dictionaries, FlameGraph, FunctionOrder, NodeKind, Rate, RowsPage, SampledFunctions, Source as _,
@@ -23,7 +24,6 @@ use super::{
     },
     captures::CapturePath,
 };
-use crate::{view_query::ViewQuery, view_source::CaptureView};
 
 /// A page of rows.
 pub(in crate::http) async fn rows(

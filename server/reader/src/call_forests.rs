@@ -10,19 +10,19 @@ const MAX_FORESTS: usize = 4;
 
 /// What a forest is of. A running capture has more rows the next time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key {
+struct ForestKey {
     capture: CaptureId,
     rows: u64,
     /// Where not all calls fit.
     range: Option<TimeRange>,
 }
 
-type Kept = Vec<(Key, Arc<CallForest>)>;
+type KeptForests = Vec<(ForestKey, Arc<CallForest>)>;
 
 /// Forests, the least recently used first. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallForests {
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<KeptForests>>,
 }
 
 impl CallForests {
@@ -36,7 +36,7 @@ impl CallForests {
     ) -> Result<Arc<CallForest>, ViewError> {
         let stream = calls_stream(source).ok_or(ViewError::NoCalls)?;
         let rows = source.chunks(stream).iter().map(|chunk| u64::from(chunk.rows)).sum();
-        let key = Key { capture, rows, range: (rows > MAX_CALLS as u64).then_some(range) };
+        let key = ForestKey { capture, rows, range: (rows > MAX_CALLS as u64).then_some(range) };
         if let Some(known) = self.find(key) {
             return Ok(known);
         }
@@ -47,7 +47,7 @@ impl CallForests {
         Ok(built)
     }
 
-    fn find(&self, key: Key) -> Option<Arc<CallForest>> {
+    fn find(&self, key: ForestKey) -> Option<Arc<CallForest>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|(known, _)| *known == key)?;
         let found = kept.remove(at);
@@ -56,11 +56,11 @@ impl CallForests {
         Some(forest)
     }
 
-    fn keep(&self, key: Key, forest: &Arc<CallForest>) {
+    fn keep(&self, key: ForestKey, forest: &Arc<CallForest>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(known, _)| known.capture != key.capture || (known.rows == key.rows && *known != key));
         kept.push((key, Arc::clone(forest)));
-        let calls = |kept: &Kept| kept.iter().map(|(_, forest)| forest.len()).sum::<usize>();
+        let calls = |kept: &KeptForests| kept.iter().map(|(_, forest)| forest.len()).sum::<usize>();
         while kept.len() > 1 && (kept.len() > MAX_FORESTS || calls(&kept) > MAX_CALLS) {
             kept.remove(0);
         }

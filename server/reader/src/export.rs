@@ -139,7 +139,7 @@ fn svg_options(record: &CaptureRecord, width: u32, colours: NameColours) -> SvgO
     let when = seconds.strftime("%Y-%m-%d %H:%M:%S UTC");
     SvgOptions {
         colours,
-        title: crate::wire::shown(&record.title),
+        title: bathyscope_capture::shown(&record.title),
         subtitle: format!("{}, {when}", visible(record.host.hostname.as_bytes())),
         notice: missing_words(record).unwrap_or_default(),
         width,

@@ -9,7 +9,7 @@ use bathyscope_store::CaptureState;
 use bathyscope_views::{Cancel, MapKind, MapShape, Source, Unit, ViewError, snapshots};
 use serde::Serialize;
 
-use crate::{script::Replay, view_source::CaptureView};
+use crate::{replay::Replay, view_source::CaptureView};
 
 /// The most lines of output in one answer.
 pub const MAX_LINES: usize = 5000;

@@ -12,7 +12,7 @@ const MAX_DECODED_BYTES: usize = 128 << 20;
 
 /// What is kept of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(crate) struct DecodedKey {
     pub(crate) capture: CaptureId,
     pub(crate) part: Part,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Decoded {
 
 #[derive(Debug, Default)]
 struct DecodedInner {
-    parts: HashMap<Key, DecodedPart>,
+    parts: HashMap<DecodedKey, DecodedPart>,
     bytes: usize,
     clock: u64,
 }
@@ -53,14 +53,14 @@ enum Content {
 }
 
 impl DecodedInner {
-    fn find(&mut self, key: Key) -> Option<&Content> {
+    fn find(&mut self, key: DecodedKey) -> Option<&Content> {
         self.clock += 1;
         let part = self.parts.get_mut(&key)?;
         part.used = self.clock;
         Some(&part.content)
     }
 
-    fn keep(&mut self, key: Key, content: Content, bytes: usize) {
+    fn keep(&mut self, key: DecodedKey, content: Content, bytes: usize) {
         self.clock += 1;
         let used = self.clock;
         let old = self.parts.insert(key, DecodedPart { content, bytes, used }).map_or(0, |old| old.bytes);
@@ -80,7 +80,7 @@ impl Decoded {
 
     /// The chunk if all wanted columns of it are there, else the columns to decode: the wanted ones and those that
     /// were there.
-    pub(crate) fn find(&self, key: Key, wanted: &[usize]) -> Result<Arc<Batch>, Vec<usize>> {
+    pub(crate) fn find(&self, key: DecodedKey, wanted: &[usize]) -> Result<Arc<Batch>, Vec<usize>> {
         let mut inner = self.lock();
         let Some(Content::Chunk(batch, columns)) = inner.find(key) else { return Err(wanted.to_vec()) };
         if wanted.iter().all(|column| columns.contains(column)) {
@@ -92,20 +92,20 @@ impl Decoded {
         Err(all)
     }
 
-    pub(crate) fn keep(&self, key: Key, columns: Vec<usize>, batch: &Arc<Batch>) {
+    pub(crate) fn keep(&self, key: DecodedKey, columns: Vec<usize>, batch: &Arc<Batch>) {
         let bytes: usize = batch.columns.iter().map(column_bytes).sum();
         self.lock().keep(key, Content::Chunk(Arc::clone(batch), columns), bytes);
     }
 
     pub(crate) fn block(&self, capture: CaptureId, place: BlockPlace) -> Option<Arc<IndexBlock>> {
-        match self.lock().find(Key { capture, part: Part::Block(place) }) {
+        match self.lock().find(DecodedKey { capture, part: Part::Block(place) }) {
             Some(Content::Block(block)) => Some(Arc::clone(block)),
             _ => None,
         }
     }
 
     pub(crate) fn keep_block(&self, capture: CaptureId, place: BlockPlace, block: &Arc<IndexBlock>) {
-        let key = Key { capture, part: Part::Block(place) };
+        let key = DecodedKey { capture, part: Part::Block(place) };
         self.lock().keep(key, Content::Block(Arc::clone(block)), block.memory_bytes());
     }
 
@@ -128,8 +128,8 @@ fn column_bytes(column: &ColumnData) -> usize {
 mod tests {
     use super::*;
 
-    fn key(chunk: usize) -> Key {
-        Key { capture: CaptureId::from_bits(1), part: Part::Chunk(0, chunk) }
+    fn key(chunk: usize) -> DecodedKey {
+        DecodedKey { capture: CaptureId::from_bits(1), part: Part::Chunk(0, chunk) }
     }
 
     fn batch(rows: usize) -> Arc<Batch> {

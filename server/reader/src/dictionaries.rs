@@ -8,9 +8,8 @@ use std::{
 };
 
 use bathyscope_capture::CaptureId;
-use bathyscope_store::{Store, StoreError};
+use bathyscope_store::{BlockingStore, StoreError};
 use bathyscope_views::{LastIds, LoadError, LoadPages, Page, PageContent, PageKind, ProcessNames, Room, page_ids};
-use tokio::runtime::Handle;
 
 /// Bytes of pages that are kept for the next view.
 const MAX_KEPT_BYTES: usize = 128 << 20;
@@ -18,14 +17,14 @@ const MAX_KEPT_BYTES: usize = 128 << 20;
 const MAX_BYTES: usize = 768 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct PageKey {
     capture: CaptureId,
     kind: PageKind,
     number: u32,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptPage {
     page: Arc<Page>,
     /// The largest id of the dictionary when it was read: entries behind it may have come since then.
     end: u32,
@@ -38,12 +37,12 @@ pub(crate) struct DictionaryPages {
     all_bytes: Arc<AtomicUsize>,
     most_kept: usize,
     most: usize,
-    inner: Mutex<Inner>,
+    inner: Mutex<KeptPages>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    pages: HashMap<Key, Kept>,
+struct KeptPages {
+    pages: HashMap<PageKey, KeptPage>,
     bytes: usize,
     clock: u64,
 }
@@ -54,8 +53,8 @@ impl Default for DictionaryPages {
     }
 }
 
-impl Inner {
-    fn remove(&mut self, key: Key) {
+impl KeptPages {
+    fn remove(&mut self, key: PageKey) {
         if let Some(old) = self.pages.remove(&key) {
             self.bytes -= old.page.bytes();
         }
@@ -75,12 +74,12 @@ impl DictionaryPages {
         Self { all_bytes: Arc::default(), most_kept, most, inner: Mutex::default() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, KeptPages> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A page that has all up to the id `end`.
-    fn find(&self, key: Key, end: u32) -> Option<Arc<Page>> {
+    fn find(&self, key: PageKey, end: u32) -> Option<Arc<Page>> {
         let mut inner = self.lock();
         inner.clock += 1;
         let used = inner.clock;
@@ -100,13 +99,13 @@ impl DictionaryPages {
         Ok(Arc::new(Page::new(content, room)))
     }
 
-    fn keep(&self, key: Key, end: u32, page: &Arc<Page>) {
+    fn keep(&self, key: PageKey, end: u32, page: &Arc<Page>) {
         let mut inner = self.lock();
         inner.remove(key);
         inner.clock += 1;
         let used = inner.clock;
         inner.bytes += page.bytes();
-        inner.pages.insert(key, Kept { page: Arc::clone(page), end, used });
+        inner.pages.insert(key, KeptPage { page: Arc::clone(page), end, used });
         inner.shrink(self.most_kept);
     }
 
@@ -122,8 +121,7 @@ impl DictionaryPages {
 #[derive(Debug)]
 pub(crate) struct Loader {
     pub(crate) pages: Arc<DictionaryPages>,
-    pub(crate) store: Store,
-    pub(crate) runtime: Handle,
+    pub(crate) store: BlockingStore,
     pub(crate) capture: CaptureId,
     pub(crate) last: LastIds,
     /// Whether names of functions and the process history stay as they are.
@@ -142,21 +140,26 @@ impl Loader {
         }
     }
 
-    async fn read(&self, kind: PageKind, (first, last): (u32, u32)) -> Result<PageContent, StoreError> {
+    fn read(&self, kind: PageKind, (first, last): (u32, u32)) -> Result<PageContent, StoreError> {
         let (store, id) = (&self.store, self.capture);
         Ok(match kind {
-            PageKind::Texts => PageContent::Texts(store.string_page(id, first, last).await?),
-            PageKind::Stacks => PageContent::Stacks(store.stack_page(id, first, last).await?),
+            PageKind::Texts => PageContent::Texts(store.read(|store| store.string_page(id, first, last))?),
+            PageKind::Stacks => PageContent::Stacks(store.read(|store| store.stack_page(id, first, last))?),
             PageKind::Frames => {
-                PageContent::Frames(PageContent::placed(first, store.frame_page(id, first, last).await?))
+                let frames = store.read(|store| store.frame_page(id, first, last))?;
+                PageContent::Frames(PageContent::placed(first, frames))
             }
             PageKind::Symbols => {
-                PageContent::Symbols(PageContent::placed(first, store.symbol_page(id, first, last).await?))
+                let symbols = store.read(|store| store.symbol_page(id, first, last))?;
+                PageContent::Symbols(PageContent::placed(first, symbols))
             }
-            PageKind::Mappings => PageContent::Mappings(PageContent::placed(1, store.mappings(id, 0).await?)),
+            PageKind::Mappings => {
+                let mappings = store.read(|store| store.mappings(id, 0))?;
+                PageContent::Mappings(PageContent::placed(1, mappings))
+            }
             PageKind::Names => {
                 let mut names = ProcessNames::default();
-                store.processes(id).await?.iter().for_each(|change| names.insert(change));
+                store.read(|store| store.processes(id))?.iter().for_each(|change| names.insert(change));
                 PageContent::Names(names)
             }
         })
@@ -165,13 +168,13 @@ impl Loader {
 
 impl LoadPages for Loader {
     fn page(&self, kind: PageKind, number: u32, keep: bool) -> Result<Arc<Page>, LoadError> {
-        let key = Key { capture: self.capture, kind, number };
+        let key = PageKey { capture: self.capture, kind, number };
         let ids = page_ids(number);
         let end = self.end(kind, ids.1);
         if let Some(known) = end.and_then(|end| self.pages.find(key, end)) {
             return Ok(known);
         }
-        let content = self.runtime.block_on(self.read(kind, ids));
+        let content = self.read(kind, ids);
         let failed = |error: StoreError| LoadError::Failed(Arc::<dyn Error + Send + Sync>::from(Box::from(error)));
         let page = self.pages.page(content.map_err(failed)?)?;
         if let Some(end) = end.filter(|_| keep) {
@@ -187,8 +190,8 @@ mod tests {
 
     use super::*;
 
-    fn key(capture: u64, number: u32) -> Key {
-        Key { capture: CaptureId::from_bits(capture), kind: PageKind::Texts, number }
+    fn key(capture: u64, number: u32) -> PageKey {
+        PageKey { capture: CaptureId::from_bits(capture), kind: PageKind::Texts, number }
     }
 
     fn texts(bytes: usize) -> PageContent {

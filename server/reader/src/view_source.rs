@@ -14,13 +14,12 @@ use std::{
 
 use bathyscope_capture::{Batch, CaptureId, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema, decode_chunk};
 use bathyscope_query::Capture;
-use bathyscope_store::{CaptureRecord, CaptureState, ChunkInfo, DictionaryEnds, Store, StoreError};
+use bathyscope_store::{BlockingStore, CaptureRecord, CaptureState, ChunkInfo, DictionaryEnds, Store, StoreError};
 use bathyscope_views::{CallForest, Cancel, ChunkMeta, Dictionaries, LastIds, Source, TimeRange, ViewError};
-use tokio::runtime::Handle;
 
 use crate::{
     call_forests::CallForests,
-    decoded::{Decoded, Key, Part},
+    decoded::{Decoded, DecodedKey, Part},
     dictionaries::{DictionaryPages, Loader},
 };
 
@@ -68,7 +67,7 @@ impl Loaded {
     }
 }
 
-/// A snapshot of one capture. Views of it must run where they may wait: it loads chunks through the runtime.
+/// A snapshot of one capture. Views of it must run where they may wait: it reads chunks when it is asked for their rows.
 #[derive(Clone, Debug)]
 pub struct CaptureView {
     record: Arc<CaptureRecord>,
@@ -79,7 +78,7 @@ pub struct CaptureView {
     decoded: Arc<Decoded>,
     forests: CallForests,
     store: Store,
-    runtime: Handle,
+    reads: BlockingStore,
 }
 
 impl CaptureCache {
@@ -127,7 +126,7 @@ impl CaptureCache {
             decoded: Arc::clone(&self.decoded),
             forests: self.forests.clone(),
             store: self.store.clone(),
-            runtime: Handle::current(),
+            reads: self.store.blocking(),
         })
     }
 
@@ -136,8 +135,8 @@ impl CaptureCache {
     fn dictionaries(&self, capture: CaptureId, loaded: &Loaded) -> Dictionaries {
         let DictionaryEnds { strings, mappings, frames, stacks } = loaded.ends;
         let last = LastIds { string: strings, mapping: mappings, frame: frames, stack: stacks };
-        let (pages, store, settled) = (Arc::clone(&self.pages), self.store.clone(), loaded.settled);
-        Dictionaries::paged(Arc::new(Loader { pages, store, runtime: Handle::current(), capture, last, settled }), last)
+        let (pages, store, settled) = (Arc::clone(&self.pages), self.store.blocking(), loaded.settled);
+        Dictionaries::paged(Arc::new(Loader { pages, store, capture, last, settled }), last)
     }
 
     /// Forgets what is known of a capture, when it was deleted.
@@ -217,7 +216,7 @@ impl CaptureView {
         let schema = self.schemas.get(usize::from(stream));
         let schema = schema.ok_or(ViewError::NoSuchStream { stream, count: self.schemas.len() })?;
         let seq = u32::try_from(chunk).unwrap_or(u32::MAX);
-        let bytes = self.runtime.block_on(self.store.chunk(self.record.id, stream, seq));
+        let bytes = self.reads.read(|store| store.chunk(self.record.id, stream, seq));
         let bytes = bytes.map_err(|error| ViewError::Load { stream, chunk, source: Box::new(error) })?;
         let batch = decode_chunk(schema, &bytes, wanted);
         batch.map(Arc::new).map_err(|source| ViewError::Chunk { stream, chunk, source })
@@ -239,7 +238,7 @@ impl Source for CaptureView {
 
     fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
         self.dictionaries.check()?;
-        let key = Key { capture: self.record.id, part: Part::Chunk(stream, chunk) };
+        let key = DecodedKey { capture: self.record.id, part: Part::Chunk(stream, chunk) };
         let wanted = match self.decoded.find(key, wanted) {
             Ok(batch) => return Ok(batch),
             Err(all) => all,
@@ -265,7 +264,7 @@ impl Source for CaptureView {
             return Ok(block);
         }
         let chunk = number as usize;
-        let bytes = self.runtime.block_on(self.store.index_block(self.record.id, place));
+        let bytes = self.reads.read(|store| store.index_block(self.record.id, place));
         let bytes = bytes.map_err(|error| ViewError::Load { stream, chunk, source: Box::new(error) })?;
         let missing = ViewError::Shape { stream, chunk, what: "a block of the time index is missing" };
         let block = IndexBlock::decode(&bytes.ok_or(missing)?);

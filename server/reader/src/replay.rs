@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use bathyscope_capture::{Batch, ColumnData, ColumnType, FrameId, StreamSchema, column_name_of_field};
 use bathyscope_decode::script::{Form, KeptRow, Names, Record, Renderer, Snapshot, Value, WallTime, value_columns};
+use bathyscope_link::local;
 use bathyscope_plan::{Clock, Plan, Site, Type};
 use bathyscope_views::Dictionaries;
-
-use bathyscope_link::local;
 
 /// Stands in for the room of a text that was kept whole.
 const ANY_TEXT: Type = Type::Text { bytes: u32::MAX };

@@ -1,0 +1,23 @@
+//! Stored captures as people read them: snapshots of a capture for views ([`CaptureView`]), the parameters of views as
+//! addresses and options have them ([`ViewQuery`], [`CallsQuery`]), exports ([`export`]), and what scripts have printed
+//! ([`script_view`]).
+//!
+//! Constraints: what is computed is in `views`, what is stored in `store`; here it is loaded, kept for a while within limits, and
+//! put together. A snapshot is of the last stored chunk, whether the capture still runs or not. Work on a snapshot waits for the
+//! database: it belongs on a thread that may wait. It must not know HTTP, SQL, or how captures are made.
+
+#![forbid(unsafe_code)]
+
+mod call_forests;
+mod calls_query;
+mod decoded;
+mod dictionaries;
+pub mod export;
+mod replay;
+pub mod script_view;
+mod view_query;
+mod view_source;
+
+pub use calls_query::{CallsQuery, WireLanes, WirePart, WireRank};
+pub use view_query::{FirstLevel, SortOrder, TrackGroup, ViewQuery};
+pub use view_source::{CaptureCache, CaptureView};

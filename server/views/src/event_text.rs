@@ -12,7 +12,7 @@ use crate::{Dictionaries, Value};
 
 /// Where the value of a field is in a row.
 #[derive(Clone, Debug)]
-enum Place {
+enum FieldPlace {
     /// In one column.
     One { column: usize, bytes: u8, signed: bool },
     /// Each element in a column.
@@ -27,7 +27,7 @@ enum Place {
 #[derive(Clone, Debug)]
 pub struct EventText<'a> {
     print: PrintFormat,
-    places: Vec<Place>,
+    places: Vec<FieldPlace>,
     names: HashMap<u64, &'a Symbol>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> EventText<'a> {
     /// The columns with addresses of the kernel that are shown as its functions.
     pub fn address_columns(&self) -> Vec<usize> {
         let place = |index: usize| match self.places.get(index) {
-            Some(Place::One { column, .. }) => Some(*column),
+            Some(FieldPlace::One { column, .. }) => Some(*column),
             _ => None,
         };
         self.print.named_addresses().into_iter().filter_map(place).collect()
@@ -63,21 +63,23 @@ impl<'a> EventText<'a> {
 
     /// The columns that the text is made of.
     pub fn columns(&self) -> Vec<usize> {
-        let of = |place: &Place| match place {
-            Place::One { column, .. } | Place::Listed { column, .. } | Place::Bytes { column } => vec![*column],
-            Place::Elements { columns, .. } => columns.clone(),
+        let of = |place: &FieldPlace| match place {
+            FieldPlace::One { column, .. } | FieldPlace::Listed { column, .. } | FieldPlace::Bytes { column } => {
+                vec![*column]
+            }
+            FieldPlace::Elements { columns, .. } => columns.clone(),
         };
         self.places.iter().flat_map(of).collect()
     }
 
     /// Appends the text of a row, whose values `value` gives by column; says whether there is one.
     pub fn write<'b>(&self, value: impl Fn(usize) -> Value<'b>, out: &mut String) -> bool {
-        let row = Row { text: self, value };
+        let row = TextRow { text: self, value };
         self.print.write(&row, out).is_ok()
     }
 }
 
-fn place(schema: &StreamSchema, field: &Field, is_call: bool) -> Option<Place> {
+fn place(schema: &StreamSchema, field: &Field, is_call: bool) -> Option<FieldPlace> {
     let column = |name: &str| {
         let found = schema.columns.iter().enumerate().skip(StreamSchema::COMMON.len());
         found.into_iter().find(|(_, column): &(usize, &Column)| column.name == name).map(|(index, _)| index)
@@ -86,40 +88,42 @@ fn place(schema: &StreamSchema, field: &Field, is_call: bool) -> Option<Place> {
     let bytes = u8::try_from(field.size).unwrap_or(8);
     Some(match field.kind {
         // A call's arguments are printed as the registers that they came in, whose upper half is clear.
-        FieldKind::Integer => Place::One { column: column(&name)?, bytes, signed: field.signed && !is_call },
-        FieldKind::Pointer | FieldKind::UserText => Place::One { column: column(&name)?, bytes: 8, signed: false },
+        FieldKind::Integer => FieldPlace::One { column: column(&name)?, bytes, signed: field.signed && !is_call },
+        FieldKind::Pointer | FieldKind::UserText => FieldPlace::One { column: column(&name)?, bytes: 8, signed: false },
         FieldKind::FixedText | FieldKind::DynamicText | FieldKind::RelativeDynamicText => {
-            Place::One { column: column(&name)?, bytes: 8, signed: false }
+            FieldPlace::One { column: column(&name)?, bytes: 8, signed: false }
         }
         FieldKind::ArrayOf { element_bytes, count } => {
             let (width, signed) = (u8::try_from(element_bytes).ok()?, field.signed);
             match column(&name) {
-                Some(column) => Place::Listed { column, width, signed },
+                Some(column) => FieldPlace::Listed { column, width, signed },
                 None => {
                     let columns = (0..count).map(|index| column(&format!("{name}[{index}]")));
-                    Place::Elements { columns: columns.collect::<Option<_>>()?, width, signed }
+                    FieldPlace::Elements { columns: columns.collect::<Option<_>>()?, width, signed }
                 }
             }
         }
         FieldKind::Other => match field.varying_element() {
             // It is kept as text.
-            Some((1, true)) => Place::One { column: column(&name)?, bytes: 8, signed: false },
-            Some((width, signed)) => Place::Listed { column: column(&name)?, width: u8::try_from(width).ok()?, signed },
-            None => Place::Bytes { column: column(&name)? },
+            Some((1, true)) => FieldPlace::One { column: column(&name)?, bytes: 8, signed: false },
+            Some((width, signed)) => {
+                FieldPlace::Listed { column: column(&name)?, width: u8::try_from(width).ok()?, signed }
+            }
+            None => FieldPlace::Bytes { column: column(&name)? },
         },
     })
 }
 
-struct Row<'a, 'b, F: Fn(usize) -> Value<'b>> {
+struct TextRow<'a, 'b, F: Fn(usize) -> Value<'b>> {
     text: &'a EventText<'a>,
     value: F,
 }
 
-impl<'b, F: Fn(usize) -> Value<'b>> EventValues for Row<'_, 'b, F> {
+impl<'b, F: Fn(usize) -> Value<'b>> EventValues for TextRow<'_, 'b, F> {
     fn field(&self, index: usize) -> Option<FieldValue<'_>> {
         let array = |bytes: Vec<u8>, width, signed| FieldValue::Array { bytes: bytes.into(), width, signed };
         match self.text.places.get(index)? {
-            Place::One { column, bytes, signed } => match (self.value)(*column) {
+            FieldPlace::One { column, bytes, signed } => match (self.value)(*column) {
                 Value::U64(bits) => Some(FieldValue::Number { bits, bytes: *bytes, signed: *signed }),
                 Value::I64(number) => {
                     Some(FieldValue::Number { bits: number.cast_unsigned(), bytes: *bytes, signed: *signed })
@@ -127,7 +131,7 @@ impl<'b, F: Fn(usize) -> Value<'b>> EventValues for Row<'_, 'b, F> {
                 Value::Text(text) => Some(FieldValue::Text(Cow::Borrowed(text))),
                 Value::Null | Value::Stack(_) => None,
             },
-            Place::Elements { columns, width, signed } => {
+            FieldPlace::Elements { columns, width, signed } => {
                 let mut all = Vec::new();
                 for column in columns {
                     let number = match (self.value)(*column) {
@@ -139,11 +143,11 @@ impl<'b, F: Fn(usize) -> Value<'b>> EventValues for Row<'_, 'b, F> {
                 }
                 Some(array(all, *width, *signed))
             }
-            Place::Listed { column, width, signed } => {
+            FieldPlace::Listed { column, width, signed } => {
                 let Value::Text(text) = (self.value)(*column) else { return None };
                 Some(array(listed(text, *width)?, *width, *signed))
             }
-            Place::Bytes { column } => {
+            FieldPlace::Bytes { column } => {
                 let Value::Text(text) = (self.value)(*column) else { return None };
                 Some(array(bytes_of_hex(text)?, 1, false))
             }

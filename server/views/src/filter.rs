@@ -44,13 +44,13 @@ impl Filter {
 
 /// A filter with its names resolved for one stream, and what it learnt about strings and stacks so far.
 pub(crate) struct Prepared<'a> {
-    root: Node,
+    root: FilterNode,
     columns: Vec<usize>,
     dictionaries: &'a Dictionaries,
     origin_ns: u64,
 }
 
-enum Node {
+enum FilterNode {
     /// A number column; the predicate is a single comparison.
     Number {
         column: usize,
@@ -63,9 +63,9 @@ enum Node {
         compare: Predicate,
         memo: Memo,
     },
-    Not(Box<Node>),
-    All(Vec<Node>),
-    Any(Vec<Node>),
+    Not(Box<FilterNode>),
+    All(Vec<FilterNode>),
+    Any(Vec<FilterNode>),
     Substring {
         texts: Vec<usize>,
         stacks: Vec<usize>,
@@ -167,26 +167,26 @@ impl<'a> Prepared<'a> {
     }
 }
 
-fn substring(schema: &StreamSchema, text: &str, columns: &mut Vec<usize>) -> Node {
+fn substring(schema: &StreamSchema, text: &str, columns: &mut Vec<usize>) -> FilterNode {
     let of_type = |wanted: ColumnType| -> Vec<usize> {
         let typed = |(_, column): &(usize, &Column)| column.ty == wanted;
         schema.columns.iter().enumerate().filter(typed).map(|(index, _)| index).collect()
     };
     let (texts, stacks) = (of_type(ColumnType::Text), of_type(ColumnType::Stack));
-    let Some(needle) = Needle::new(text) else { return Node::Everything };
+    let Some(needle) = Needle::new(text) else { return FilterNode::Everything };
     columns.extend(texts.iter().chain(&stacks));
     let needle = Box::new(NeedleInFrames { needle, frames: HashMap::new() });
-    Node::Substring { texts, stacks, memo: Memo::default(), stack_memo: Memo::default(), needle }
+    FilterNode::Substring { texts, stacks, memo: Memo::default(), stack_memo: Memo::default(), needle }
 }
 
-fn compile(schema: &StreamSchema, predicate: &Predicate, columns: &mut Vec<usize>) -> Result<Node, ViewError> {
-    let mut parts = |parts: &[Predicate]| -> Result<Vec<Node>, ViewError> {
+fn compile(schema: &StreamSchema, predicate: &Predicate, columns: &mut Vec<usize>) -> Result<FilterNode, ViewError> {
+    let mut parts = |parts: &[Predicate]| -> Result<Vec<FilterNode>, ViewError> {
         parts.iter().map(|part| compile(schema, part, columns)).collect()
     };
     match predicate {
-        Predicate::Not(inner) => Ok(Node::Not(Box::new(compile(schema, inner, columns)?))),
-        Predicate::All(all) => parts(all).map(Node::All),
-        Predicate::Any(any) => parts(any).map(Node::Any),
+        Predicate::Not(inner) => Ok(FilterNode::Not(Box::new(compile(schema, inner, columns)?))),
+        Predicate::All(all) => parts(all).map(FilterNode::All),
+        Predicate::Any(any) => parts(any).map(FilterNode::Any),
         Predicate::Compare { field, op, value } => {
             let found =
                 resolve(schema, field).and_then(|index| schema.columns.get(index).map(|column| (index, column)));
@@ -197,16 +197,22 @@ fn compile(schema: &StreamSchema, predicate: &Predicate, columns: &mut Vec<usize
     }
 }
 
-fn leaf(index: usize, column: &Column, op: CompareOp, value: &Literal, compare: &Predicate) -> Result<Node, ViewError> {
+fn leaf(
+    index: usize,
+    column: &Column,
+    op: CompareOp,
+    value: &Literal,
+    compare: &Predicate,
+) -> Result<FilterNode, ViewError> {
     let text = matches!(value, Literal::Text(_)) || op == CompareOp::Matches;
     let mismatch = |is, wanted| Err(ViewError::Mismatch { field: column.name.clone(), is, wanted });
     match column.ty {
         ColumnType::Stack => mismatch("a stack", "compared; type part of a function's name alone to look in stacks"),
         ColumnType::Text if !text => mismatch("text", "compared with a number; put the text in double quotes"),
         ColumnType::U64 | ColumnType::I64 if text => mismatch("a number", "compared with text"),
-        ColumnType::Text => Ok(Node::Text { column: index, compare: compare.clone(), memo: Memo::default() }),
+        ColumnType::Text => Ok(FilterNode::Text { column: index, compare: compare.clone(), memo: Memo::default() }),
         ColumnType::U64 | ColumnType::I64 => {
-            Ok(Node::Number { column: index, time: column.display == Display::TimeNs, compare: compare.clone() })
+            Ok(FilterNode::Number { column: index, time: column.display == Display::TimeNs, compare: compare.clone() })
         }
     }
 }
@@ -229,7 +235,7 @@ fn between(low: i128, high: i128, op: CompareOp, value: &Literal) -> bool {
     }
 }
 
-impl Node {
+impl FilterNode {
     fn can_match(&self, chunk: &ChunkMeta) -> bool {
         match self {
             Self::All(parts) => parts.iter().all(|part| part.can_match(chunk)),

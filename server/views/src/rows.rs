@@ -73,7 +73,7 @@ pub struct RowsPage {
 }
 
 /// Chunk and row.
-type Place = (usize, usize);
+type RowPlace = (usize, usize);
 
 /// Makes a page of rows.
 ///
@@ -110,7 +110,7 @@ fn in_time_order(
     descending: bool,
     offset: u64,
     limit: u64,
-) -> Result<(Vec<Place>, u64), ViewError> {
+) -> Result<(Vec<RowPlace>, u64), ViewError> {
     let (mut places, mut before) = (Vec::new(), 0u64);
     let end = offset.saturating_add(limit);
     let count = scan.chunks().len();
@@ -133,14 +133,14 @@ fn sorted(
     (column, descending): (usize, bool),
     offset: u64,
     limit: u64,
-) -> Result<(Vec<Place>, u64), ViewError> {
+) -> Result<(Vec<RowPlace>, u64), ViewError> {
     let end = offset.saturating_add(limit);
     // A page past the end of the stream is empty however far it is.
     let reach = end.min(scan.total());
     if reach > MAX_SORTED_ROWS {
         return Err(ViewError::TooFar { wanted: end, limit: MAX_SORTED_ROWS });
     }
-    let window = Window { descending, offset, end: reach };
+    let window = SortedWindow { descending, offset, end: reach };
     let dictionaries = source.dictionaries();
     match scan.schema().columns.get(column).map(|column| column.ty) {
         Some(ColumnType::U64) => window.of(scan, |hit, row| hit.batch.columns.get(column)?.as_u64().get(row).copied()),
@@ -180,18 +180,18 @@ fn ranks_of_stacks(
 }
 
 /// The rows of a sorted table from `offset` to before `end`.
-struct Window {
+struct SortedWindow {
     descending: bool,
     offset: u64,
     end: u64,
 }
 
-impl Window {
+impl SortedWindow {
     fn of<K: Ord>(
         &self,
         scan: &mut Scan<'_>,
         key: impl Fn(&Hit, usize) -> Option<K>,
-    ) -> Result<(Vec<Place>, u64), ViewError> {
+    ) -> Result<(Vec<RowPlace>, u64), ViewError> {
         if self.descending { self.least(scan, |hit, row| Reverse(key(hit, row))) } else { self.least(scan, key) }
     }
 
@@ -200,9 +200,9 @@ impl Window {
         &self,
         scan: &mut Scan<'_>,
         key: impl Fn(&Hit, usize) -> K,
-    ) -> Result<(Vec<Place>, u64), ViewError> {
+    ) -> Result<(Vec<RowPlace>, u64), ViewError> {
         let room = self.end as usize;
-        let mut kept: BinaryHeap<(K, Place)> = BinaryHeap::new();
+        let mut kept: BinaryHeap<(K, RowPlace)> = BinaryHeap::new();
         let mut matched = 0u64;
         for chunk in 0..scan.chunks().len() {
             let Some(hit) = scan.hit(chunk)? else { continue };
@@ -227,7 +227,7 @@ fn fetch(
     source: &dyn Source,
     stream: u16,
     schema: &StreamSchema,
-    places: &[Place],
+    places: &[RowPlace],
 ) -> Result<(Vec<Vec<Cell>>, Vec<Option<String>>), ViewError> {
     let mut by_chunk: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (slot, (chunk, row)) in places.iter().enumerate() {

@@ -93,7 +93,7 @@ pub fn svg(graph: &FlameGraph, options: &SvgOptions) -> String {
 }
 
 /// Sizes that all parts need.
-struct Place<'a> {
+struct SvgSizes<'a> {
     graph: &'a FlameGraph,
     colours: &'a NameColours,
     width: u64,
@@ -104,7 +104,7 @@ struct Place<'a> {
 fn draw(out: &mut String, graph: &FlameGraph, options: &SvgOptions) -> fmt::Result {
     let width = u64::from(options.width.clamp(200, crate::MAX_FLAME_WIDTH));
     let (inner, levels) = (width - 2 * MARGIN, u64::from(graph.max_depth) + 1);
-    let place = Place { graph, colours: &options.colours, width, inner, levels };
+    let place = SvgSizes { graph, colours: &options.colours, width, inner, levels };
     let height = HEAD + place.levels * LEVEL + FOOT;
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
@@ -121,7 +121,7 @@ fn draw(out: &mut String, graph: &FlameGraph, options: &SvgOptions) -> fmt::Resu
     writeln!(out, "</svg>")
 }
 
-impl Place<'_> {
+impl SvgSizes<'_> {
     fn head(&self, out: &mut String, options: &SvgOptions) -> fmt::Result {
         let room = self.width - 2 * MARGIN;
         for (class, y, text) in [("t", 22, &options.title), ("s", 40, &options.subtitle), ("n", 58, &options.notice)] {

@@ -137,11 +137,11 @@ pub fn timeline(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> 
         return Err(ViewError::OutOfRange { what: "the number of tracks", value, least: 1, most });
     }
     let blocks = window.fill(source, query.filter.as_ref(), query.group.grouping(), cancel)?;
-    let lanes = Lanes::of(&blocks, query);
+    let lanes = CountedTracks::of(&blocks, query);
     let grouping = query.group.grouping();
     let cells = lanes.lanes.iter().map(|lane| cells(source, &blocks, &window, grouping, lane.key)).collect();
     let has_longest = blocks.iter().any(|(_, block)| block.measure == Measure::Longest);
-    Ok(Builder { source, query, window, has_longest, cells }.finish(lanes))
+    Ok(TimelineBuilder { source, query, window, has_longest, cells }.finish(lanes))
 }
 
 impl Group {
@@ -155,14 +155,14 @@ impl Group {
 }
 
 /// The tracks that are kept.
-struct Lanes {
-    lanes: Vec<Lane>,
+struct CountedTracks {
+    lanes: Vec<CountedTrack>,
     more: u64,
 }
 
 /// A track as it is counted.
 #[derive(Default)]
-struct Lane {
+struct CountedTrack {
     key: u64,
     pid: u64,
     rows: u64,
@@ -170,17 +170,17 @@ struct Lane {
     names: TopNames,
 }
 
-impl Lanes {
+impl CountedTracks {
     /// The busiest, in the order of the tracks.
     fn of(blocks: &[(u16, IndexBlock)], query: &TimelineQuery) -> Self {
-        let mut by_key: IdMap<u64, Lane> = IdMap::default();
+        let mut by_key: IdMap<u64, CountedTrack> = IdMap::default();
         for track in blocks.iter().flat_map(|(_, block)| &block.tracks) {
-            let new = || Lane { key: track.key, pid: track.pid, ..Lane::default() };
+            let new = || CountedTrack { key: track.key, pid: track.pid, ..CountedTrack::default() };
             let lane = by_key.entry(track.key).or_insert_with(new);
             lane.rows += track.rows();
             lane.names.merge(&track.names);
         }
-        let mut lanes: Vec<Lane> = by_key.into_values().collect();
+        let mut lanes: Vec<CountedTrack> = by_key.into_values().collect();
         lanes.sort_by_key(|lane| (Reverse(lane.rows), lane.key));
         let dropped: u64 = blocks.iter().map(|(_, block)| block.dropped_tracks).sum();
         let more = lanes.len().saturating_sub(query.limit_tracks as usize) as u64 + dropped;
@@ -209,7 +209,7 @@ struct Cell {
 }
 
 /// The bins of a track in one stream.
-struct Part<'a> {
+struct IndexedTrack<'a> {
     track: &'a IndexTrack,
     /// The next bin's place.
     at: usize,
@@ -217,7 +217,7 @@ struct Part<'a> {
     stream_name: Option<u32>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> IndexedTrack<'a> {
     fn of(source: &dyn Source, (stream, block): &'a (u16, IndexBlock), grouping: Grouping, key: u64) -> Option<Self> {
         let at = block.tracks.binary_search_by_key(&key, |track| track.key).ok()?;
         let has_names = source.streams().get(usize::from(*stream)).is_some_and(|schema| grouping.has_names(schema));
@@ -253,10 +253,11 @@ fn cells(
     grouping: Grouping,
     key: u64,
 ) -> Vec<Cell> {
-    let mut parts: Vec<Part<'_>> = blocks.iter().filter_map(|block| Part::of(source, block, grouping, key)).collect();
+    let mut parts: Vec<IndexedTrack<'_>> =
+        blocks.iter().filter_map(|block| IndexedTrack::of(source, block, grouping, key)).collect();
     let mut cells = Vec::new();
     let mut names: Vec<(u64, Reverse<u32>)> = Vec::new();
-    while let Some(number) = parts.iter().filter_map(Part::next_number).min() {
+    while let Some(number) = parts.iter().filter_map(IndexedTrack::next_number).min() {
         let mut cell =
             Cell { bin: window.relative(number), rows: 0, longest_ns: 0, name: 0, counter: CounterBin::default() };
         parts.iter_mut().for_each(|part| part.take(number, &mut cell, &mut names));
@@ -275,7 +276,7 @@ fn add_name(names: &mut Vec<(u64, Reverse<u32>)>, name: u32, rows: u64) {
     }
 }
 
-struct Builder<'a> {
+struct TimelineBuilder<'a> {
     source: &'a dyn Source,
     query: &'a TimelineQuery,
     window: Window,
@@ -284,7 +285,7 @@ struct Builder<'a> {
     cells: Vec<Vec<Cell>>,
 }
 
-impl Builder<'_> {
+impl TimelineBuilder<'_> {
     fn name(&self, name: u32) -> String {
         if name & STREAM_NAME == 0 {
             return comm_text(self.source, name);
@@ -293,7 +294,7 @@ impl Builder<'_> {
         schema.map(|schema| visible(schema.name.as_bytes())).unwrap_or_default()
     }
 
-    fn finish(self, lanes: Lanes) -> Timeline {
+    fn finish(self, lanes: CountedTracks) -> Timeline {
         let has_values = self.query.group == Group::Counter;
         let mut used: Vec<u32> = self.cells.iter().flatten().map(|cell| cell.name).collect();
         used.sort_unstable();
@@ -328,7 +329,7 @@ impl Builder<'_> {
         }
     }
 
-    fn track(&self, lane: &Lane) -> Track {
+    fn track(&self, lane: &CountedTrack) -> Track {
         let (key, pid, rows) = (lane.key, lane.pid, lane.rows);
         match self.query.group {
             Group::Cpu => {

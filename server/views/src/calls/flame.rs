@@ -33,7 +33,7 @@ pub(crate) fn fold_calls(source: &dyn Source, query: &FlameQuery, cancel: &Cance
 }
 
 /// A function below the same functions, of one process.
-struct Node {
+struct CallFlameNode {
     above: u32,
     name: String,
     weight_ns: u64,
@@ -47,7 +47,7 @@ fn fold_forest(
 ) -> Result<FoldedStacks, ViewError> {
     let (range, filter, tid) = (query.range, query.filter.clone(), query.tid);
     let choice = CallChoice::new(source, forest, &CallQuery { range, filter, tid, ..CallQuery::default() }, cancel)?;
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<CallFlameNode> = Vec::new();
     let mut by_key: IdMap<(u32, u32), u32> = IdMap::default();
     // By call; the processes have numbers of their own below them.
     let mut node_of = vec![NONE; forest.len()];
@@ -63,14 +63,14 @@ fn fold_forest(
                     u32::try_from(task.pid).ok().and_then(|pid| source.dictionaries().process_name(pid, call.end_ns));
                 let name = comm_of(source, task.tid, known.unwrap_or(call.comm));
                 *groups.entry(name).or_insert_with_key(|name| {
-                    nodes.push(Node { above: NONE, name: name.clone(), weight_ns: 0 });
+                    nodes.push(CallFlameNode { above: NONE, name: name.clone(), weight_ns: 0 });
                     nodes.len() as u32 - 1
                 })
             }
             None => NONE,
         };
         let node = *by_key.entry((above, call.function)).or_insert_with(|| {
-            nodes.push(Node { above, name: function_of(source, call), weight_ns: 0 });
+            nodes.push(CallFlameNode { above, name: function_of(source, call), weight_ns: 0 });
             nodes.len() as u32 - 1
         });
         if let Some(slot) = node_of.get_mut(index as usize) {

@@ -98,18 +98,18 @@ pub struct CallForest {
 
 /// The stream of calls, if the capture has one.
 pub fn calls_stream(source: &dyn Source) -> Option<u16> {
-    let is_calls = |schema: &StreamSchema| schema.kind == StreamKind::Events && Columns::of(schema).is_some();
+    let is_calls = |schema: &StreamSchema| schema.kind == StreamKind::Events && CallColumns::of(schema).is_some();
     (0_u16..).zip(source.streams()).find(|(_, schema)| is_calls(schema)).map(|(stream, _)| stream)
 }
 
-struct Columns {
+struct CallColumns {
     function: usize,
     depth: usize,
     duration: usize,
     state: usize,
 }
 
-impl Columns {
+impl CallColumns {
     fn of(schema: &StreamSchema) -> Option<Self> {
         let function = schema.column("func").filter(|_| schema.name == "function_graph")?;
         let [depth, duration, state] =
@@ -126,7 +126,7 @@ impl Columns {
 
 /// The columns of function, depth and duration of a stream of calls.
 pub(super) fn schema_columns(schema: &StreamSchema) -> Option<[usize; 3]> {
-    Columns::of(schema).map(|columns| [columns.function, columns.depth, columns.duration])
+    CallColumns::of(schema).map(|columns| [columns.function, columns.depth, columns.duration])
 }
 
 impl CallForest {
@@ -145,11 +145,11 @@ impl CallForest {
     pub fn of_at_most(most: usize, source: &dyn Source, range: TimeRange, cancel: &Cancel) -> Result<Self, ViewError> {
         let stream = calls_stream(source).ok_or(ViewError::NoCalls)?;
         let schema = schema_of(source, stream)?;
-        let columns = Columns::of(schema).ok_or(ViewError::NoCalls)?;
+        let columns = CallColumns::of(schema).ok_or(ViewError::NoCalls)?;
         let all = source.chunks(stream).iter().map(|chunk| u64::from(chunk.rows)).sum::<u64>() <= most as u64;
         let range = if all { TimeRange::ALL } else { range };
         let from = TimeRange { end_ns: u64::MAX, ..range };
-        let mut builder = Builder::new(source, stream, columns);
+        let mut builder = ForestBuilder::new(source, stream, columns);
         let mut scan = Scan::new(source, stream, from, None, &builder.columns.wanted(), cancel)?;
         let mut row = 0;
         for (chunk, meta) in scan.chunks().iter().enumerate() {
@@ -229,9 +229,9 @@ impl CallForest {
     }
 }
 
-struct Builder<'a> {
+struct ForestBuilder<'a> {
     source: &'a dyn Source,
-    columns: Columns,
+    columns: CallColumns,
     forest: CallForest,
     by_task: IdMap<(u64, u64), u32>,
     states: IdMap<StringId, CallState>,
@@ -241,8 +241,8 @@ struct Builder<'a> {
     unfinished_from: usize,
 }
 
-impl<'a> Builder<'a> {
-    fn new(source: &'a dyn Source, stream: u16, columns: Columns) -> Self {
+impl<'a> ForestBuilder<'a> {
+    fn new(source: &'a dyn Source, stream: u16, columns: CallColumns) -> Self {
         let (first_row, calls, roots, tasks, left_out) = Default::default();
         let forest = CallForest { stream, first_row, calls, roots, tasks, left_out };
         let (by_task, states, loose) = Default::default();

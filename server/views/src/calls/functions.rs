@@ -128,7 +128,7 @@ pub struct FunctionRow {
 }
 
 #[derive(Default)]
-struct Gathered {
+struct GatheredDurations {
     durations: Vec<u64>,
     cut: u64,
     own: u64,
@@ -151,7 +151,7 @@ pub fn rank_functions(
     cancel: &Cancel,
 ) -> Result<FunctionsPage, ViewError> {
     let irqs = Irqs::read(source, forest, cancel)?;
-    let mut gathered: IdMap<Key, Gathered> = IdMap::default();
+    let mut gathered: IdMap<Key, GatheredDurations> = IdMap::default();
     for (index, call) in (0_u32..).zip(&forest.calls).filter(|(index, _)| choice.is_hit(*index)) {
         let handled = irqs.of_call.get(&index).map_or(&[][..], Vec::as_slice);
         let part = match query.part {
@@ -187,7 +187,7 @@ pub fn rank_functions(
     Ok(FunctionsPage { total, offset: query.offset, rows, chosen, left_out, own, irqs: has_irqs(source) })
 }
 
-impl Gathered {
+impl GatheredDurations {
     fn add(&mut self, index: u32, call: &Record, irqs: &[u32]) {
         irqs.iter().for_each(|irq| *self.irqs.entry(*irq).or_insert(0) += 1);
         if !call.is_measured() {
@@ -213,7 +213,7 @@ fn row(
     irqs: &Irqs,
     part: Part,
     (function, key): Key,
-    mut gathered: Gathered,
+    mut gathered: GatheredDurations,
 ) -> FunctionRow {
     gathered.durations.sort_unstable();
     let durations = &gathered.durations;

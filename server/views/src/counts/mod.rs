@@ -84,14 +84,14 @@ pub struct CountLine {
 }
 
 /// Columns of a stream of counts.
-struct Columns {
+struct CountColumns {
     event: usize,
     scope: usize,
     state: usize,
     numbers: [usize; 4],
 }
 
-impl Columns {
+impl CountColumns {
     fn of(schema: &StreamSchema) -> Result<Self, ViewError> {
         let column = |name: &str| {
             let available = || schema.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -108,7 +108,7 @@ impl Columns {
 }
 
 /// Calls `each` for every row: time, event, scope, state, and value, enabled, running, span.
-fn rows(hit: &Hit, columns: &Columns, each: &mut dyn FnMut(u64, [u32; 3], [u64; 4])) -> Result<(), ViewError> {
+fn rows(hit: &Hit, columns: &CountColumns, each: &mut dyn FnMut(u64, [u32; 3], [u64; 4])) -> Result<(), ViewError> {
     let times = hit.u64s(StreamSchema::TIME)?;
     let (events, scopes, states) = (hit.ids(columns.event)?, hit.ids(columns.scope)?, hit.ids(columns.state)?);
     let [values, enabled, running, spans] = columns.numbers.map(|column| hit.u64s(column));
@@ -124,7 +124,7 @@ fn rows(hit: &Hit, columns: &Columns, each: &mut dyn FnMut(u64, [u32; 3], [u64; 
 }
 
 #[derive(Default)]
-struct Gathered {
+struct GatheredSums {
     sums: Vec<EventSum>,
     by_ids: HashMap<[u32; 2], usize>,
     /// Of each moment and sum: value and span.
@@ -147,9 +147,9 @@ pub fn count_view(
         let (value, most) = (u64::from(query.points), u64::from(MAX_COUNT_POINTS));
         return Err(ViewError::OutOfRange { what: "the number of moments", value, least: 1, most });
     }
-    let columns = Columns::of(schema_of(source, stream)?)?;
+    let columns = CountColumns::of(schema_of(source, stream)?)?;
     let joined = intervals(source, stream, query.range, cancel)?.div_ceil(query.points.into()).max(1);
-    let mut gathered = Gathered::default();
+    let mut gathered = GatheredSums::default();
     let (mut last_ns, mut interval) = (None, 0_u64);
     let mut scan = Scan::new(source, stream, query.range, None, &columns.wanted(), cancel)?;
     scan.for_each_hit(|hit| {
@@ -180,7 +180,7 @@ fn intervals(source: &dyn Source, stream: u16, range: TimeRange, cancel: &Cancel
     Ok(count)
 }
 
-impl Gathered {
+impl GatheredSums {
     fn row(&mut self, source: &dyn Source, point: usize, time_ns: u64, row: ([u32; 3], [u64; 4])) {
         let ([event, scope, state], [value, enabled_ns, running_ns, span_ns]) = row;
         let text = |id: u32| source.dictionaries().text(id).map(visible).unwrap_or_default();

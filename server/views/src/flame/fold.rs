@@ -193,13 +193,13 @@ fn fold_counts(
     most_names: usize,
     cancel: &Cancel,
 ) -> Result<FoldedStacks, ViewError> {
-    let mut builder = Builder::new(source, query);
+    let mut builder = FoldBuilder::new(source, query);
     let paths = match builder.add_all(counts, |_stack| true, most_names, cancel)? {
         Some(paths) => paths,
         None => builder.add_most(counts, most_names, cancel)?,
     };
     let mut groups: IdMap<StringId, u32> = IdMap::default();
-    let mut group = |builder: &mut Builder<'_>, process: StringId| {
+    let mut group = |builder: &mut FoldBuilder<'_>, process: StringId| {
         if query.by != GroupBy::Process {
             return NO_GROUP;
         }
@@ -238,11 +238,11 @@ pub(crate) struct Weighted {
 }
 
 /// Stacks of names that are folded as they come.
-pub(crate) struct NamedStacks<'a>(Builder<'a>);
+pub(crate) struct NamedStacks<'a>(FoldBuilder<'a>);
 
 impl<'a> NamedStacks<'a> {
     pub(crate) fn new(source: &'a dyn Source, query: &'a FlameQuery) -> Self {
-        let mut builder = Builder::new(source, query);
+        let mut builder = FoldBuilder::new(source, query);
         builder.out.unit = "nanoseconds";
         Self(builder)
     }
@@ -271,7 +271,7 @@ pub(crate) fn fold_weighted(
     unit: &'static str,
 ) -> FoldedStacks {
     stacks.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| (&a.group, &a.stacks).cmp(&(&b.group, &b.stacks))));
-    let mut builder = Builder::new(source, query);
+    let mut builder = FoldBuilder::new(source, query);
     builder.out.unit = unit;
     for stack in stacks {
         let group = grouped.then_some(if stack.group.is_empty() { "[no name]" } else { stack.group.as_str() });
@@ -287,14 +287,14 @@ pub(crate) fn fold_weighted(
     builder.finish()
 }
 
-struct Builder<'a> {
+struct FoldBuilder<'a> {
     source: &'a dyn Source,
     leaf_first: bool,
     names: Names<'a>,
     out: FoldedStacks,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> FoldBuilder<'a> {
     fn new(source: &'a dyn Source, query: &FlameQuery) -> Self {
         let out = FoldedStacks { group_last: query.invert, ..FoldedStacks::default() };
         Self { source, leaf_first: query.invert, names: Names::new(source.dictionaries()), out }

@@ -20,7 +20,7 @@ fn id_of(parent: u64, name: &str) -> u64 {
 }
 
 #[derive(Clone, Copy)]
-struct Node {
+struct LayoutNode {
     depth: u32,
     x: u64,
     value: u64,
@@ -113,7 +113,7 @@ impl FoldedStacks {
     }
 
     /// Gives the nodes below the focused one what they have in the whole capture; the pass saw only what is above it.
-    fn restore_values(&self, focus: &Focus, out: &mut [Node]) {
+    fn restore_values(&self, focus: &Focus, out: &mut [LayoutNode]) {
         if focus.depth == 0 {
             return;
         }
@@ -143,7 +143,7 @@ struct Layout<'a> {
     keep_depth: usize,
     /// The nodes of the path that is being built, by their places in the output.
     open: Vec<usize>,
-    out: Vec<Node>,
+    out: Vec<LayoutNode>,
     cut_nodes: u64,
     x: u64,
     matched_samples: u64,
@@ -153,10 +153,10 @@ struct Layout<'a> {
 impl Layout<'_> {
     fn open_root(&mut self) {
         let (kind, matched) = (NodeKind::Root, 0);
-        self.push(Node { depth: 0, x: 0, value: 0, own: 0, name: None, kind, matched, cut: 0 });
+        self.push(LayoutNode { depth: 0, x: 0, value: 0, own: 0, name: None, kind, matched, cut: 0 });
     }
 
-    fn push(&mut self, node: Node) {
+    fn push(&mut self, node: LayoutNode) {
         self.open.push(self.out.len());
         self.out.push(node);
     }
@@ -180,7 +180,7 @@ impl Layout<'_> {
             let Some((name, kind)) = path.at(level) else { break };
             let matched = if self.is_hit(name) { MATCH_SELF } else { 0 };
             let depth = self.open.len() as u32;
-            self.push(Node { depth, x: self.x, value: 0, own: 0, name: Some(name), kind, matched, cut: 0 });
+            self.push(LayoutNode { depth, x: self.x, value: 0, own: 0, name: Some(name), kind, matched, cut: 0 });
         }
         if let Some(leaf) = self.open.last().and_then(|index| self.out.get_mut(*index)) {
             leaf.own += path.samples;
@@ -232,7 +232,7 @@ impl Layout<'_> {
                 *slot = true;
             }
         }
-        let mut kept: Vec<Node> = Vec::with_capacity(most);
+        let mut kept: Vec<LayoutNode> = Vec::with_capacity(most);
         // The kept nodes below the present one, as indexes.
         let mut below: Vec<usize> = Vec::new();
         for (node, keep) in std::mem::take(&mut self.out).into_iter().zip(keep) {

@@ -144,13 +144,13 @@ fn name_of(group: &str, value: i64) -> Option<&'static str> {
     all.find(|found| found.group == group && found.value == value).map(|found| found.name)
 }
 
-struct Entry {
+struct ConstantEntry {
     name: &'static str,
     group: &'static str,
     values: [Option<i64>; 2],
 }
 
-impl Entry {
+impl ConstantEntry {
     fn on(&self, arch: Arch) -> Option<Constant> {
         let value = (*self.values.get(arch.index())?)?;
         Some(Constant { name: self.name, value, group: self.group })
@@ -160,15 +160,15 @@ impl Entry {
 /// System calls by number and by name.
 type Syscalls = (HashMap<i64, &'static str>, HashMap<&'static str, i64>);
 
-struct Tables {
-    constants: Vec<Entry>,
+struct ConstantTables {
+    constants: Vec<ConstantEntry>,
     by_name: HashMap<&'static str, usize>,
     errors: HashMap<u64, (&'static str, &'static str)>,
     syscalls: [Syscalls; 2],
 }
 
-fn tables() -> &'static Tables {
-    static TABLES: OnceLock<Tables> = OnceLock::new();
+fn tables() -> &'static ConstantTables {
+    static TABLES: OnceLock<ConstantTables> = OnceLock::new();
     TABLES.get_or_init(|| {
         let (mut constants, mut errors) = (Vec::new(), HashMap::new());
         let mut group = "";
@@ -181,14 +181,14 @@ fn tables() -> &'static Tables {
             let name = words.next().unwrap_or_default();
             let on_x86_64 = words.next().unwrap_or_default();
             let on_aarch64 = words.next().unwrap_or(on_x86_64);
-            constants.push(Entry { name, group, values: [number(on_x86_64), number(on_aarch64)] });
+            constants.push(ConstantEntry { name, group, values: [number(on_x86_64), number(on_aarch64)] });
         }
         for line in lines(ERRORS) {
             let mut words = line.splitn(3, ' ');
             let value = words.next().and_then(number).unwrap_or(0);
             let (names, text) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
             errors.insert(value.unsigned_abs(), (names.split('|').next().unwrap_or_default(), text));
-            let of = |name| Entry { name, group: "errno", values: [Some(value); 2] };
+            let of = |name| ConstantEntry { name, group: "errno", values: [Some(value); 2] };
             constants.extend(names.split('|').map(of));
         }
         let by_name = constants.iter().enumerate().map(|(at, entry)| (entry.name, at)).collect();
@@ -197,7 +197,7 @@ fn tables() -> &'static Tables {
             let pairs: Vec<_> = pairs.filter_map(|(value, name)| Some((number(value)?, name))).collect();
             (pairs.iter().copied().collect(), pairs.iter().map(|(value, name)| (*name, *value)).collect())
         });
-        Tables { constants, by_name, errors, syscalls }
+        ConstantTables { constants, by_name, errors, syscalls }
     })
 }
 

@@ -14,13 +14,13 @@ pub fn matches_wildcards(pattern: &str, name: &str) -> bool {
 /// the name's length at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wildcards {
-    parts: Vec<Part>,
+    parts: Vec<WildcardPart>,
     /// Bytes that a name must have at least.
     least: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum WildcardPart {
     /// Anything.
     Star,
     /// Any character.
@@ -57,27 +57,27 @@ impl Wildcards {
             };
             match (first, class) {
                 ('*', _) => {
-                    if parts.last() != Some(&Part::Star) {
-                        parts.push(Part::Star);
+                    if parts.last() != Some(&WildcardPart::Star) {
+                        parts.push(WildcardPart::Star);
                     }
                 }
-                ('?', _) => parts.push(Part::Any),
+                ('?', _) => parts.push(WildcardPart::Any),
                 ('\\', _) if classes => match pattern.get(at..).and_then(|rest| rest.chars().next()) {
                     Some(meant) => {
                         at += meant.len_utf8();
-                        parts.push(Part::Character(meant));
+                        parts.push(WildcardPart::Character(meant));
                     }
                     // At the end of a pattern it stands for nothing that there could be.
-                    None => parts.push(Part::Class { ranges: Vec::new(), negated: false }),
+                    None => parts.push(WildcardPart::Class { ranges: Vec::new(), negated: false }),
                 },
                 (_, Some((class, bytes))) => {
                     at += bytes;
                     parts.push(class);
                 }
-                (character, None) => parts.push(Part::Character(character)),
+                (character, None) => parts.push(WildcardPart::Character(character)),
             }
         }
-        let least = parts.iter().filter(|part| **part != Part::Star).count();
+        let least = parts.iter().filter(|part| **part != WildcardPart::Star).count();
         Self { parts, least }
     }
 
@@ -91,7 +91,7 @@ impl Wildcards {
         let mut star: Option<(usize, &str)> = None;
         loop {
             let part = self.parts.get(p);
-            if part == Some(&Part::Star) {
+            if part == Some(&WildcardPart::Star) {
                 p += 1;
                 star = Some((p, rest));
                 continue;
@@ -109,11 +109,11 @@ impl Wildcards {
                 return false;
             }
         }
-        self.parts.get(p..).unwrap_or_default().iter().all(|part| *part == Part::Star)
+        self.parts.get(p..).unwrap_or_default().iter().all(|part| *part == WildcardPart::Star)
     }
 }
 
-impl Part {
+impl WildcardPart {
     fn fits(&self, found: char) -> bool {
         match self {
             Self::Star | Self::Any => true,
@@ -126,7 +126,7 @@ impl Part {
 }
 
 /// The class that begins behind a `[`, and how many bytes it has with its `]`; none if it has no end.
-fn class(text: &str) -> Option<(Part, usize)> {
+fn class(text: &str) -> Option<(WildcardPart, usize)> {
     let (negated, inside) = match text.strip_prefix(['!', '^']) {
         Some(inside) => (true, inside),
         None => (false, text),
@@ -145,7 +145,7 @@ fn class(text: &str) -> Option<(Part, usize)> {
             _ => ranges.push((first, first)),
         }
     }
-    Some((Part::Class { ranges, negated }, text.len() - inside.len() + end + 1))
+    Some((WildcardPart::Class { ranges, negated }, text.len() - inside.len() + end + 1))
 }
 
 #[cfg(test)]

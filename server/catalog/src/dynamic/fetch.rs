@@ -51,13 +51,13 @@ pub(super) const ALL_PARAMETERS: [&str; 3] = ["params", "vars", "arg*"];
 
 /// A word of a line, and where it stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word<'a> {
+pub(super) struct FetchWord<'a> {
     /// Bytes of the line before it.
     pub(super) at: usize,
     pub(super) text: &'a str,
 }
 
-impl<'a> Word<'a> {
+impl<'a> FetchWord<'a> {
     pub(super) fn error(self, problem: Problem) -> DynamicError {
         DynamicError { at: self.at, problem }
     }
@@ -122,7 +122,7 @@ pub(super) fn is_symbol(text: &str) -> bool {
         && !text.starts_with(|first: char| first.is_ascii_digit() || first == '$')
 }
 
-pub(super) fn argument(word: Word<'_>, context: Context) -> Result<Argument, DynamicError> {
+pub(super) fn argument(word: FetchWord<'_>, context: Context) -> Result<Argument, DynamicError> {
     // A name ends at the first `=`; none of the other characters of a value is one.
     let (name, value) = match word.split('=') {
         Some((name, value)) => {
@@ -139,7 +139,7 @@ pub(super) fn argument(word: Word<'_>, context: Context) -> Result<Argument, Dyn
     // The type stands behind the last `:`; `@MODULE:SYMBOL` is not in the kernel's language.
     let (fetch_word, type_word) = match value.text.rfind(':') {
         Some(at) => {
-            let before = Word { text: value.text.get(..at).unwrap_or_default(), ..value };
+            let before = FetchWord { text: value.text.get(..at).unwrap_or_default(), ..value };
             (before, Some(value.skip(at + 1)))
         }
         None => (value, None),
@@ -152,7 +152,7 @@ pub(super) fn argument(word: Word<'_>, context: Context) -> Result<Argument, Dyn
     Ok(Argument { name, fetch, ty })
 }
 
-fn fetch(word: Word<'_>, context: Context, depth: usize) -> Result<Fetch, DynamicError> {
+fn fetch(word: FetchWord<'_>, context: Context, depth: usize) -> Result<Fetch, DynamicError> {
     if depth > MAX_NESTING {
         return Err(word.error(Problem::Nesting));
     }
@@ -179,7 +179,7 @@ fn fetch(word: Word<'_>, context: Context, depth: usize) -> Result<Fetch, Dynami
     }
 }
 
-fn register(word: Word<'_>) -> Result<Fetch, DynamicError> {
+fn register(word: FetchWord<'_>) -> Result<Fetch, DynamicError> {
     if let Some((_, kernel)) = OTHER_NAMES.iter().find(|(other, _)| *other == word.text) {
         return Err(word.error(Problem::Register(kernel)));
     }
@@ -190,7 +190,7 @@ fn register(word: Word<'_>) -> Result<Fetch, DynamicError> {
 }
 
 /// Behind `@`.
-fn memory(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
+fn memory(word: FetchWord<'_>, context: Context) -> Result<Fetch, DynamicError> {
     if let Some(offset) = word.text.strip_prefix('+') {
         if !context.user {
             return Err(word.error(Problem::FileOffset));
@@ -213,7 +213,7 @@ fn memory(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
 }
 
 /// A number behind its sign.
-fn signed(word: Word<'_>) -> Result<i64, DynamicError> {
+fn signed(word: FetchWord<'_>) -> Result<i64, DynamicError> {
     let magnitude = number(word.skip(1).text).and_then(|number| i64::try_from(number).ok());
     let magnitude = magnitude.ok_or_else(|| word.error(Problem::Number))?;
     Ok(if word.text.starts_with('-') { -magnitude } else { magnitude })
@@ -246,7 +246,7 @@ fn argument_of_program(_number: u32) -> Option<Fetch> {
 }
 
 /// Behind `$`.
-fn variable(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
+fn variable(word: FetchWord<'_>, context: Context) -> Result<Fetch, DynamicError> {
     let numbered = |prefix: &str, most: u32| {
         let digits = word.text.strip_prefix(prefix)?;
         let only_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -289,7 +289,7 @@ fn variable(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
 }
 
 /// `±[u]OFFSET(FETCH)`
-fn dereference(word: Word<'_>, context: Context, depth: usize) -> Result<Fetch, DynamicError> {
+fn dereference(word: FetchWord<'_>, context: Context, depth: usize) -> Result<Fetch, DynamicError> {
     let Some((before, inside)) = word.split('(') else { return Err(word.error(Problem::Fetch)) };
     let inner = inside.text.strip_suffix(')').ok_or_else(|| inside.error(Problem::Unclosed))?;
     let user = before.text.get(1..).is_some_and(|rest| rest.starts_with('u'));
@@ -297,12 +297,12 @@ fn dereference(word: Word<'_>, context: Context, depth: usize) -> Result<Fetch, 
     let magnitude = number(digits.text).and_then(|number| i64::try_from(number).ok());
     let magnitude = magnitude.ok_or_else(|| digits.error(Problem::Number))?;
     let offset = if before.text.starts_with('-') { -magnitude } else { magnitude };
-    let of = fetch(Word { text: inner, ..inside }, context, depth + 1)?;
+    let of = fetch(FetchWord { text: inner, ..inside }, context, depth + 1)?;
     Ok(Fetch::Dereference { offset, user, of: Box::new(of) })
 }
 
 /// The name of a parameter, with members behind it.
-fn named(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
+fn named(word: FetchWord<'_>, context: Context) -> Result<Fetch, DynamicError> {
     let part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'>' | b'[' | b']');
     if context.event || word.text.len() > MAX_SYMBOL_BYTES || !word.text.bytes().all(part) {
         return Err(word.error(Problem::Fetch));
@@ -313,7 +313,7 @@ fn named(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
     Ok(Fetch::Variable(word.text.to_owned()))
 }
 
-fn parse_type(word: Word<'_>) -> Result<Type, DynamicError> {
+fn parse_type(word: FetchWord<'_>) -> Result<Type, DynamicError> {
     let (base, count) = match word.split('[') {
         Some((base, count)) => {
             let digits = count.text.strip_suffix(']').ok_or_else(|| count.error(Problem::Array))?;
@@ -351,7 +351,7 @@ fn parse_type(word: Word<'_>) -> Result<Type, DynamicError> {
 }
 
 /// `bWIDTH@SHIFT/CONTAINER`
-fn bit_field(word: Word<'_>) -> Result<BaseType, DynamicError> {
+fn bit_field(word: FetchWord<'_>) -> Result<BaseType, DynamicError> {
     let parts = || {
         let (width, rest) = word.text.strip_prefix('b')?.split_once('@')?;
         let (shift, container) = rest.split_once('/')?;
@@ -365,7 +365,7 @@ fn bit_field(word: Word<'_>) -> Result<BaseType, DynamicError> {
     Ok(BaseType::Bits { width, shift, container })
 }
 
-fn check_type(ty: Type, fetch: &Fetch, word: Word<'_>) -> Result<(), DynamicError> {
+fn check_type(ty: Type, fetch: &Fetch, word: FetchWord<'_>) -> Result<(), DynamicError> {
     let in_memory = matches!(
         fetch,
         Fetch::Dereference { .. }

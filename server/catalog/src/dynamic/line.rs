@@ -3,7 +3,7 @@
 use super::{
     Argument, Definition, DynamicError, DynamicProblem as Problem, End, FilePlace, Line, MAX_ARGUMENTS, MAX_LINE_BYTES,
     MAX_NAME_BYTES, Place,
-    fetch::{self, Context, Word},
+    fetch::{self, Context, FetchWord},
 };
 
 /// The most calls that a return probe can watch, as in the kernel.
@@ -20,25 +20,27 @@ pub fn parse_dynamic(line: &str) -> Result<Line, DynamicError> {
         return remove(head, words.next());
     }
     let head = Head::parse(head)?;
-    let rest: Vec<Word<'_>> = words.collect();
+    let rest: Vec<FetchWord<'_>> = words.collect();
     let (place, arguments) = match rest.split_first() {
         Some((place, arguments)) => (*place, arguments),
         None => return Err(DynamicError { at: line.trim_end().len(), problem: Problem::NoPlace }),
     };
     let (arguments, filter) = split_filter(head.kind, arguments, line);
     let place = match head.kind {
-        Kind::Event => event_place(place, filter)?,
-        Kind::Traced => traced_place(place, head.max_active)?,
-        Kind::Tracepoint if is_name(place.text, MAX_NAME_BYTES) => Place::Tracepoint { name: place.text.to_owned() },
-        Kind::Tracepoint => return Err(place.error(Problem::WhichTracepoint)),
-        Kind::Probe | Kind::Return => probe_place(place, &head)?,
+        LineKind::Event => event_place(place, filter)?,
+        LineKind::Traced => traced_place(place, head.max_active)?,
+        LineKind::Tracepoint if is_name(place.text, MAX_NAME_BYTES) => {
+            Place::Tracepoint { name: place.text.to_owned() }
+        }
+        LineKind::Tracepoint => return Err(place.error(Problem::WhichTracepoint)),
+        LineKind::Probe | LineKind::Return => probe_place(place, &head)?,
     };
     let arguments = arguments_of(arguments, &place)?;
     Ok(Line::Define(Definition { group: head.group, event: head.event, place, arguments }))
 }
 
 /// The words of a line with their places, if all of it can stand in one.
-pub(super) fn words(line: &str) -> Result<Vec<Word<'_>>, DynamicError> {
+pub(super) fn words(line: &str) -> Result<Vec<FetchWord<'_>>, DynamicError> {
     if line.len() > MAX_LINE_BYTES {
         return Err(DynamicError { at: MAX_LINE_BYTES, problem: Problem::TooLong });
     }
@@ -53,7 +55,7 @@ pub(super) fn words(line: &str) -> Result<Vec<Word<'_>>, DynamicError> {
     let mut at = 0;
     for text in line.split([' ', '\t', '\n']) {
         if !text.is_empty() {
-            words.push(Word { at, text });
+            words.push(FetchWord { at, text });
         }
         at += text.len() + 1;
     }
@@ -61,7 +63,7 @@ pub(super) fn words(line: &str) -> Result<Vec<Word<'_>>, DynamicError> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     Probe,
     Return,
     Event,
@@ -70,7 +72,7 @@ enum Kind {
 }
 
 struct Head {
-    kind: Kind,
+    kind: LineKind,
     max_active: Option<Word32>,
     group: Option<String>,
     event: Option<String>,
@@ -85,23 +87,23 @@ struct Word32 {
 
 impl Head {
     /// `p[:[GROUP/][EVENT]]`, `r[MAXACTIVE]…`, `e…`
-    fn parse(word: Word<'_>) -> Result<Self, DynamicError> {
+    fn parse(word: FetchWord<'_>) -> Result<Self, DynamicError> {
         let (kind, name) = match word.split(':') {
             Some((kind, name)) => (kind, Some(name)),
             None => (word, None),
         };
         let number = kind.text.get(1..).unwrap_or_default();
         let (kind, max_active) = match kind.text.bytes().next() {
-            Some(b'p') if number.is_empty() => (Kind::Probe, None),
-            Some(b'e') if number.is_empty() => (Kind::Event, None),
-            Some(b't') if number.is_empty() => (Kind::Tracepoint, None),
-            Some(b'r') if number.is_empty() => (Kind::Return, None),
-            Some(b'f') if number.is_empty() => (Kind::Traced, None),
+            Some(b'p') if number.is_empty() => (LineKind::Probe, None),
+            Some(b'e') if number.is_empty() => (LineKind::Event, None),
+            Some(b't') if number.is_empty() => (LineKind::Tracepoint, None),
+            Some(b'r') if number.is_empty() => (LineKind::Return, None),
+            Some(b'f') if number.is_empty() => (LineKind::Traced, None),
             Some(first @ (b'r' | b'f')) => {
                 let at = word.at + 1;
                 let value = number.parse::<u32>().ok().filter(|count| (1..=MAX_ACTIVE).contains(count));
                 let value = value.ok_or(DynamicError { at, problem: Problem::MaxActive })?;
-                (if first == b'r' { Kind::Return } else { Kind::Traced }, Some(Word32 { at, value }))
+                (if first == b'r' { LineKind::Return } else { LineKind::Traced }, Some(Word32 { at, value }))
             }
             _ => return Err(word.error(Problem::Kind)),
         };
@@ -111,12 +113,12 @@ impl Head {
 }
 
 /// `[GROUP/][EVENT]`; the kernel takes a point for the stroke.
-pub(super) fn names(word: Word<'_>) -> Result<(Option<String>, Option<String>), DynamicError> {
+pub(super) fn names(word: FetchWord<'_>) -> Result<(Option<String>, Option<String>), DynamicError> {
     let (group, event) = match word.split('/').or_else(|| word.split('.')) {
         Some((group, event)) => (Some(group), event),
         None => (None, word),
     };
-    let checked = |word: Word<'_>| {
+    let checked = |word: FetchWord<'_>| {
         if is_name(word.text, MAX_NAME_BYTES) { Ok(word.text.to_owned()) } else { Err(word.error(Problem::Name)) }
     };
     let group = group.map(checked).transpose()?;
@@ -131,7 +133,7 @@ pub(super) fn is_name(text: &str, longest: usize) -> bool {
         && !text.starts_with(|first: char| first.is_ascii_digit())
 }
 
-fn remove(head: Word<'_>, more: Option<Word<'_>>) -> Result<Line, DynamicError> {
+fn remove(head: FetchWord<'_>, more: Option<FetchWord<'_>>) -> Result<Line, DynamicError> {
     // Documents write `- NAME` too; the kernel takes only `-:NAME`.
     let name = match (head.text, more) {
         ("-", Some(name)) => name,
@@ -146,8 +148,12 @@ fn remove(head: Word<'_>, more: Option<Word<'_>>) -> Result<Line, DynamicError> 
 }
 
 /// The arguments before the word `if` of an event at another event, and what stands behind it.
-fn split_filter<'a, 'l>(kind: Kind, words: &'a [Word<'l>], line: &'l str) -> (&'a [Word<'l>], Option<&'l str>) {
-    let at = words.iter().position(|word| kind == Kind::Event && word.text == "if");
+fn split_filter<'a, 'l>(
+    kind: LineKind,
+    words: &'a [FetchWord<'l>],
+    line: &'l str,
+) -> (&'a [FetchWord<'l>], Option<&'l str>) {
+    let at = words.iter().position(|word| kind == LineKind::Event && word.text == "if");
     match at.and_then(|at| words.split_at_checked(at)) {
         Some((before, rest)) => {
             let filter = rest.first().and_then(|word| line.get(word.at + 2..)).unwrap_or_default();
@@ -157,14 +163,14 @@ fn split_filter<'a, 'l>(kind: Kind, words: &'a [Word<'l>], line: &'l str) -> (&'
     }
 }
 
-fn event_place(word: Word<'_>, filter: Option<&str>) -> Result<Place, DynamicError> {
+fn event_place(word: FetchWord<'_>, filter: Option<&str>) -> Result<Place, DynamicError> {
     let (group, event) = names(word)?;
     let (Some(group), Some(event)) = (group, event) else { return Err(word.error(Problem::WhichEvent)) };
     Ok(Place::Event { group, event, filter: filter.filter(|text| !text.is_empty()).map(str::to_owned) })
 }
 
 /// `SYMBOL[%return]`
-fn traced_place(word: Word<'_>, max_active: Option<Word32>) -> Result<Place, DynamicError> {
+fn traced_place(word: FetchWord<'_>, max_active: Option<Word32>) -> Result<Place, DynamicError> {
     let (bare, on) = match (word.text.strip_suffix("%return"), max_active) {
         (Some(bare), active) => (bare, End::Return { max_active: active.map(|number| number.value) }),
         (None, None) => (word.text, End::Entry),
@@ -176,10 +182,10 @@ fn traced_place(word: Word<'_>, max_active: Option<Word32>) -> Result<Place, Dyn
     Ok(Place::Traced { symbol: bare.to_owned(), on })
 }
 
-fn probe_place(word: Word<'_>, head: &Head) -> Result<Place, DynamicError> {
+fn probe_place(word: FetchWord<'_>, head: &Head) -> Result<Place, DynamicError> {
     let (bare, returns) = match word.text.strip_suffix("%return") {
-        Some(bare) => (Word { text: bare, ..word }, true),
-        None => (word, head.kind == Kind::Return),
+        Some(bare) => (FetchWord { text: bare, ..word }, true),
+        None => (word, head.kind == LineKind::Return),
     };
     if bare.text.contains('/') {
         if let Some(number) = head.max_active {
@@ -192,7 +198,7 @@ fn probe_place(word: Word<'_>, head: &Head) -> Result<Place, DynamicError> {
 }
 
 /// `[MODULE:]SYMBOL[+OFFSET]` or an address.
-pub(super) fn kernel_place(word: Word<'_>, on: End) -> Result<Place, DynamicError> {
+pub(super) fn kernel_place(word: FetchWord<'_>, on: End) -> Result<Place, DynamicError> {
     if word.text.starts_with(|first: char| first.is_ascii_digit()) {
         let address = fetch::number(word.text).ok_or_else(|| word.error(Problem::Place))?;
         return Ok(Place::Address { address, on });
@@ -220,7 +226,7 @@ pub(super) fn kernel_place(word: Word<'_>, on: End) -> Result<Place, DynamicErro
 }
 
 /// `/PATH:OFFSET[(REFERENCE)]`, with `%return` before or behind the reference.
-fn file_place(word: Word<'_>, returns: bool) -> Result<Place, DynamicError> {
+fn file_place(word: FetchWord<'_>, returns: bool) -> Result<Place, DynamicError> {
     if !word.text.starts_with('/') {
         return Err(word.error(Problem::RelativePath));
     }
@@ -234,14 +240,14 @@ fn file_place(word: Word<'_>, returns: bool) -> Result<Place, DynamicError> {
         None => (at, None),
     };
     let (at, returns) = match at.text.strip_suffix("%return") {
-        Some(bare) => (Word { text: bare, ..at }, true),
+        Some(bare) => (FetchWord { text: bare, ..at }, true),
         None => (at, returns),
     };
     let offset = fetch::number(at.text).ok_or_else(|| at.error(Problem::Place))?;
     Ok(Place::File { path: path.to_owned(), at: FilePlace::Offset(offset), reference, returns })
 }
 
-pub(super) fn arguments_of(words: &[Word<'_>], place: &Place) -> Result<Vec<Argument>, DynamicError> {
+pub(super) fn arguments_of(words: &[FetchWord<'_>], place: &Place) -> Result<Vec<Argument>, DynamicError> {
     let context = Context::of(place);
     let mut arguments = Vec::<Argument>::new();
     for word in words {

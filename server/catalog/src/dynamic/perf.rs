@@ -5,7 +5,7 @@
 
 use super::{
     Definition, DynamicError, DynamicProblem as Problem, End, FilePlace, MAX_NAME_BYTES, Place,
-    fetch::{self, Word},
+    fetch::{self, FetchWord},
     line::{arguments_of, is_name, kernel_place, words},
 };
 use crate::kernel_names::other_names;
@@ -36,7 +36,7 @@ pub fn parse_perf_probe(text: &str, file: Option<&str>) -> Result<Definition, Dy
         None => (None, None),
     };
     let (place, returns) = match place.text.strip_suffix("%return") {
-        Some(bare) => (Word { text: bare, ..place }, true),
+        Some(bare) => (FetchWord { text: bare, ..place }, true),
         None => (place, false),
     };
     if place.text.is_empty() {
@@ -59,11 +59,11 @@ pub fn parse_perf_probe(text: &str, file: Option<&str>) -> Result<Definition, Dy
     Ok(Definition { group, event, place: found, arguments })
 }
 
-fn name(word: Word<'_>) -> Result<String, DynamicError> {
+fn name(word: FetchWord<'_>) -> Result<String, DynamicError> {
     if is_name(word.text, MAX_NAME_BYTES) { Ok(word.text.to_owned()) } else { Err(word.error(Problem::Name)) }
 }
 
-fn file_place(path: &str, word: Word<'_>, returns: bool) -> Result<Place, DynamicError> {
+fn file_place(path: &str, word: FetchWord<'_>, returns: bool) -> Result<Place, DynamicError> {
     let problem = match path {
         _ if !path.starts_with('/') => Some(Problem::RelativePath),
         _ if path.contains(|c: char| c.is_whitespace() || c.is_control()) => Some(Problem::BlankInPath),

@@ -43,7 +43,8 @@ pub fn variables(types: &Types, function: TypeId) -> Option<Vec<Variable>> {
     let one = |(index, parameter): (usize, &crate::types::Parameter<'_>)| {
         let fetch = places.fetch(index);
         let argument = fetch.and_then(|fetch| {
-            let state = State { value: Value::Word { fetch, shift: 0 }, ty: parameter.ty, user: false, width: None };
+            let state =
+                State { value: ResolvedValue::Word { fetch, shift: 0 }, ty: parameter.ty, user: false, width: None };
             state.argument(types, Some(parameter.name), None).ok()
         });
         let (record, pointer) = record_behind(types, parameter.ty);
@@ -241,7 +242,7 @@ impl Finder<'_> {
     fn all(&self) -> Vec<Argument> {
         let parameters = self.signature.parameters.iter().enumerate();
         let one = |(index, parameter): (usize, &crate::types::Parameter<'_>)| {
-            let value = Value::Word { fetch: self.places.fetch(index)?, shift: 0 };
+            let value = ResolvedValue::Word { fetch: self.places.fetch(index)?, shift: 0 };
             let state = State { value, ty: parameter.ty, user: false, width: None };
             let name = Some(parameter.name).filter(|name| !name.is_empty());
             state.argument(self.types, name, None).ok()
@@ -282,13 +283,13 @@ impl Finder<'_> {
             return Err(Problem::NoParameter { name: name.to_owned(), function: self.function.to_owned(), known });
         };
         let fetch = self.places.fetch(index).ok_or_else(|| Problem::ByValue(name.to_owned()))?;
-        Ok(State { value: Value::Word { fetch, shift: 0 }, ty: parameter.ty, user: false, width: None })
+        Ok(State { value: ResolvedValue::Word { fetch, shift: 0 }, ty: parameter.ty, user: false, width: None })
     }
 }
 
 /// Where a value is.
 #[derive(Clone, Debug)]
-enum Value {
+enum ResolvedValue {
     /// In a register, from a bit on.
     Word { fetch: Fetch, shift: u64 },
     /// In memory: bits from an address.
@@ -298,7 +299,7 @@ enum Value {
 /// A value on the way along a path.
 #[derive(Clone, Debug)]
 struct State {
-    value: Value,
+    value: ResolvedValue,
     ty: TypeId,
     /// Whether the memory is the program's.
     user: bool,
@@ -310,8 +311,8 @@ impl State {
     /// The word that is there.
     fn fetch(&self) -> Fetch {
         match &self.value {
-            Value::Word { fetch, .. } => fetch.clone(),
-            Value::Memory { base, bits } => dereference(base.clone(), bits / 8, self.user),
+            ResolvedValue::Word { fetch, .. } => fetch.clone(),
+            ResolvedValue::Memory { base, bits } => dereference(base.clone(), bits / 8, self.user),
         }
     }
 
@@ -319,7 +320,9 @@ impl State {
         let pointer = types.pointer(self.ty);
         let told = || types.render(self.ty);
         let (value, record, user) = match (pointer, arrow) {
-            (Some(pointer), true) => (Value::Memory { base: self.fetch(), bits: 0 }, pointer.to, pointer.notes.user),
+            (Some(pointer), true) => {
+                (ResolvedValue::Memory { base: self.fetch(), bits: 0 }, pointer.to, pointer.notes.user)
+            }
             (None, true) => return Err(Problem::NoPointer(told())),
             (Some(_), false) => return Err(Problem::IsPointer(told())),
             (None, false) => (self.value.clone(), self.ty, self.user),
@@ -332,14 +335,18 @@ impl State {
             });
         };
         let value = match value {
-            Value::Memory { base, bits } => Value::Memory { base, bits: bits.saturating_add(field.bit_offset) },
+            ResolvedValue::Memory { base, bits } => {
+                ResolvedValue::Memory { base, bits: bits.saturating_add(field.bit_offset) }
+            }
             // A struct in registers: its second word is in the next.
-            Value::Word { fetch: Fetch::Argument(number), shift } => {
+            ResolvedValue::Word { fetch: Fetch::Argument(number), shift } => {
                 let at = shift.saturating_add(field.bit_offset);
                 let further = u32::try_from(at / 64).unwrap_or(0);
-                Value::Word { fetch: Fetch::Argument(number.saturating_add(further)), shift: at % 64 }
+                ResolvedValue::Word { fetch: Fetch::Argument(number.saturating_add(further)), shift: at % 64 }
             }
-            Value::Word { fetch, shift } => Value::Word { fetch, shift: shift.saturating_add(field.bit_offset) },
+            ResolvedValue::Word { fetch, shift } => {
+                ResolvedValue::Word { fetch, shift: shift.saturating_add(field.bit_offset) }
+            }
         };
         Ok(Self { value, ty: field.ty, user, width: field.bits })
     }
@@ -347,14 +354,16 @@ impl State {
     fn element(self, types: &Types, index: u64) -> Result<Self, Problem> {
         let (element, base, user) = match (types.stripped(self.ty), types.pointer(self.ty)) {
             (crate::types::Type::Array { element, .. }, _) => (element, self.value.clone(), self.user),
-            (_, Some(pointer)) => (pointer.to, Value::Memory { base: self.fetch(), bits: 0 }, pointer.notes.user),
+            (_, Some(pointer)) => {
+                (pointer.to, ResolvedValue::Memory { base: self.fetch(), bits: 0 }, pointer.notes.user)
+            }
             _ => return Err(Problem::NoPointer(types.render(self.ty))),
         };
         let bytes = types.size(element).unwrap_or(1);
         let further = bytes.saturating_mul(8).saturating_mul(index);
         match base {
-            Value::Memory { base, bits } if further < 1 << 40 => Ok(Self {
-                value: Value::Memory { base, bits: bits.saturating_add(further) },
+            ResolvedValue::Memory { base, bits } if further < 1 << 40 => Ok(Self {
+                value: ResolvedValue::Memory { base, bits: bits.saturating_add(further) },
                 ty: element,
                 user,
                 width: None,
@@ -390,11 +399,11 @@ impl State {
     fn bit_field(self, types: &Types, width: u32) -> Result<(Fetch, Type), Problem> {
         let container = types.size(self.ty).unwrap_or(4).clamp(1, 8) * 8;
         let (fetch, shift, container) = match self.value {
-            Value::Memory { base, bits } => {
+            ResolvedValue::Memory { base, bits } => {
                 let start = bits / container * container;
                 (dereference(base, start / 8, self.user), bits - start, container)
             }
-            Value::Word { fetch, shift } => (fetch, shift, 64),
+            ResolvedValue::Word { fetch, shift } => (fetch, shift, 64),
         };
         let base =
             BaseType::Bits { width: narrow(u64::from(width))?, shift: narrow(shift)?, container: narrow(container)? };
@@ -423,7 +432,7 @@ impl State {
             return Ok((self.fetch(), Type { base, count: Some(count) }));
         }
         let Some(base) = base_of(types, self.ty) else { return Err(self.whole(types)) };
-        if let Value::Word { fetch, shift: shift @ 1.. } = self.value {
+        if let ResolvedValue::Word { fetch, shift: shift @ 1.. } = self.value {
             let width = types.size(self.ty).unwrap_or(WORD_BYTES).saturating_mul(8);
             let base = BaseType::Bits { width: narrow(width)?, shift: narrow(shift)?, container: 64 };
             return Ok((fetch, Type::one(base)));

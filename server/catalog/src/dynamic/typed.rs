@@ -8,7 +8,7 @@ mod part;
 mod perf_words;
 mod prompts;
 
-use part::{Part, commands, quoted};
+use part::{TypedPart, commands, quoted};
 
 use super::{DynamicError, DynamicProblem as Problem, Line, parse_dynamic};
 
@@ -143,12 +143,12 @@ pub fn read_typed(text: &str, file: Option<&str>) -> Result<Reading, DynamicErro
 }
 
 /// Without `sudo`.
-fn without_sudo(part: Part<'_>) -> Part<'_> {
+fn without_sudo(part: TypedPart<'_>) -> TypedPart<'_> {
     part.after("sudo").unwrap_or(part)
 }
 
 /// Whether a line is of a shell and not a definition.
-fn is_command(part: Part<'_>, file: Option<&str>) -> bool {
+fn is_command(part: TypedPart<'_>, file: Option<&str>) -> bool {
     let command = without_sudo(part);
     let known = ["echo", "perf", "cat", "trace-cmd", "sh", "bash"].iter().any(|word| command.after(word).is_some());
     // A library has functions of some of these names.
@@ -161,11 +161,11 @@ impl Reading {
     /// # Errors
     /// What cannot be read, with its place in the text.
     pub fn read_line(&mut self, line: &str, at: usize, file: Option<&str>) -> Result<(), DynamicError> {
-        let part = Part { at, text: line }.trim();
+        let part = TypedPart { at, text: line }.trim();
         if part.text.is_empty() { Ok(()) } else { self.line(part, file) }
     }
 
-    fn line(&mut self, part: Part<'_>, file: Option<&str>) -> Result<(), DynamicError> {
+    fn line(&mut self, part: TypedPart<'_>, file: Option<&str>) -> Result<(), DynamicError> {
         if let Some(what) = prompts::answer(part) {
             self.skip(part, what);
             return Ok(());
@@ -189,7 +189,7 @@ impl Reading {
     }
 
     /// A definition, or a line that removes one.
-    fn bare(&mut self, part: Part<'_>, file: Option<&str>) -> Result<(), DynamicError> {
+    fn bare(&mut self, part: TypedPart<'_>, file: Option<&str>) -> Result<(), DynamicError> {
         // `--add DEFINITION` without the command before it; the kernel's lines have a blank or a colon behind `-`.
         if part
             .text
@@ -203,7 +203,7 @@ impl Reading {
     }
 
     /// The commands of a line.
-    fn shell(&mut self, line: Part<'_>, file: Option<&str>, depth: usize) -> Result<(), DynamicError> {
+    fn shell(&mut self, line: TypedPart<'_>, file: Option<&str>, depth: usize) -> Result<(), DynamicError> {
         let all = commands(line);
         let mut rest = all.iter().peekable();
         while let Some((command, _)) = rest.next() {
@@ -219,8 +219,8 @@ impl Reading {
 
     fn command(
         &mut self,
-        part: Part<'_>,
-        behind: &[Part<'_>],
+        part: TypedPart<'_>,
+        behind: &[TypedPart<'_>],
         file: Option<&str>,
         depth: usize,
     ) -> Result<(), DynamicError> {
@@ -250,11 +250,11 @@ impl Reading {
         Ok(())
     }
 
-    fn skip(&mut self, part: Part<'_>, why: impl Into<String>) {
+    fn skip(&mut self, part: TypedPart<'_>, why: impl Into<String>) {
         self.skipped.push(Passed { text: part.text.to_owned(), why: why.into() });
     }
 
-    fn define(&mut self, part: Part<'_>, dialect: Dialect, file: Option<String>) -> Result<(), DynamicError> {
+    fn define(&mut self, part: TypedPart<'_>, dialect: Dialect, file: Option<String>) -> Result<(), DynamicError> {
         if dialect == Dialect::Kernel && part.text.starts_with('-') {
             let moved = |error: DynamicError| DynamicError { at: part.at + error.at, ..error };
             if let Line::Remove { group, event } = parse_dynamic(part.text).map_err(moved)? {
@@ -266,13 +266,18 @@ impl Reading {
         Ok(())
     }
 
-    fn remove(&mut self, part: Part<'_>, group: Option<String>, event: String) {
+    fn remove(&mut self, part: TypedPart<'_>, group: Option<String>, event: String) {
         let (after, used) = (self.typed.len(), self.used);
         self.removed.push(Removal { text: part.text.to_owned(), at: part.at, group, event, after, used });
     }
 
     /// `echo [-n] 'LINE' >> FILE`, or `| tee FILE`
-    fn echo(&mut self, line: Part<'_>, mut rest: Part<'_>, tee: Option<Part<'_>>) -> Result<(), DynamicError> {
+    fn echo(
+        &mut self,
+        line: TypedPart<'_>,
+        mut rest: TypedPart<'_>,
+        tee: Option<TypedPart<'_>>,
+    ) -> Result<(), DynamicError> {
         while let Some(behind) = ["-n", "-e"].iter().find_map(|option| rest.after(option)) {
             rest = behind;
         }
@@ -280,7 +285,7 @@ impl Reading {
             Some((inside, behind)) => (inside, behind.trim()),
             None => {
                 let end = rest.text.find('>').unwrap_or(rest.text.len());
-                (Part { text: rest.text.get(..end).unwrap_or_default(), ..rest }.trim(), rest.skip(end))
+                (TypedPart { text: rest.text.get(..end).unwrap_or_default(), ..rest }.trim(), rest.skip(end))
             }
         };
         let tee = tee.map(|files| files.after("-a").unwrap_or(files).first_word());
@@ -299,7 +304,7 @@ impl Reading {
     }
 
     /// `perf probe [-x FILE] [--add] 'DEFINITION' …`, and what else it can be asked.
-    fn perf(&mut self, line: Part<'_>, rest: Part<'_>, file: Option<&str>) -> Result<(), DynamicError> {
+    fn perf(&mut self, line: TypedPart<'_>, rest: TypedPart<'_>, file: Option<&str>) -> Result<(), DynamicError> {
         let command = perf_words::read(rest)?;
         let file = command.file.map(|file| file.text.to_owned()).or_else(|| file.map(str::to_owned));
         for note in command.notes {
@@ -307,7 +312,7 @@ impl Reading {
                 self.notes.push(note);
             }
         }
-        let text = |part: Part<'_>| part.text.to_owned();
+        let text = |part: TypedPart<'_>| part.text.to_owned();
         let mut ask = |at: usize, question| self.asked.push(Asked { text: text(line), at, question });
         if let Some(function) = command.variables {
             let (at, function) = (function.at, text(function));
@@ -324,7 +329,7 @@ impl Reading {
                 Some((group, event)) => (Some(group.to_owned()), event.to_owned()),
                 None => (None, text(pattern)),
             };
-            self.remove(Part { text: line.text, ..pattern }, group, event);
+            self.remove(TypedPart { text: line.text, ..pattern }, group, event);
         }
         for one in command.added {
             if command.dry {
@@ -365,6 +370,6 @@ pub fn argument_places(text: &str, dialect: Dialect) -> Vec<usize> {
         Dialect::Perf => 1,
     };
     let Ok(words) = super::line::words(text) else { return Vec::new() };
-    let place = |word: super::fetch::Word<'_>| word.split('=').map_or(word.at, |(_, value)| value.at);
+    let place = |word: super::fetch::FetchWord<'_>| word.split('=').map_or(word.at, |(_, value)| value.at);
     words.into_iter().skip(before).map(place).collect()
 }

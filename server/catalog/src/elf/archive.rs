@@ -47,7 +47,7 @@ pub fn stored_file(archive: &impl ReadAt, name: &str) -> Result<(u64, u64), Arch
     if fits { Ok((from, entry.bytes)) } else { Err(ArchiveError::NoArchive) }
 }
 
-struct Entry {
+struct ArchiveEntry {
     method: u32,
     bytes: u64,
     head_at: u64,
@@ -80,7 +80,7 @@ fn list(archive: &impl ReadAt) -> Option<Vec<u8>> {
     archive.read_at(u64::from(from), &mut list).then_some(list)
 }
 
-fn find(list: &[u8], wanted: &[u8]) -> Option<Entry> {
+fn find(list: &[u8], wanted: &[u8]) -> Option<ArchiveEntry> {
     let mut rest = list;
     while rest.starts_with(b"PK\x01\x02") {
         let length = |at| number(rest, at, 2).map(|bytes| bytes as usize);
@@ -88,7 +88,7 @@ fn find(list: &[u8], wanted: &[u8]) -> Option<Entry> {
         let name = rest.get(ENTRY_BYTES..ENTRY_BYTES + name_bytes)?;
         if name == wanted {
             let (method, bytes, head_at) = (number(rest, 10, 2)?, number(rest, 20, 4)?, number(rest, 42, 4)?);
-            return Some(Entry { method, bytes: bytes.into(), head_at: head_at.into() });
+            return Some(ArchiveEntry { method, bytes: bytes.into(), head_at: head_at.into() });
         }
         rest = rest.get(ENTRY_BYTES + name_bytes + length(30)? + length(32)?..)?;
     }

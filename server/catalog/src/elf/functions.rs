@@ -27,7 +27,7 @@ pub struct Symbol<'a> {
 
 /// A function: offset, address, size, and where its name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct FunctionEntry {
     offset: u64,
     address: u64,
     bytes: u64,
@@ -40,7 +40,7 @@ pub struct Functions {
     /// The names of both symbol tables.
     strings: [Vec<u8>; 2],
     /// In order of their offsets.
-    entries: Vec<Entry>,
+    entries: Vec<FunctionEntry>,
 }
 
 impl std::fmt::Debug for Functions {
@@ -78,7 +78,7 @@ impl ElfFile<'_> {
                     && let Some(offset) = self.offset_of(symbol.address)
                 {
                     let (address, bytes, name) = (symbol.address, symbol.bytes, symbol.name);
-                    functions.entries.push(Entry { offset, address, bytes, table, name });
+                    functions.entries.push(FunctionEntry { offset, address, bytes, table, name });
                 }
                 let place = functions.strings.get_mut(usize::from(table));
                 if let Some(place) = place.filter(|place| place.is_empty()) {
@@ -194,13 +194,13 @@ impl Functions {
         Some(self.symbol(entry))
     }
 
-    fn symbol(&self, entry: &Entry) -> Symbol<'_> {
-        let Entry { offset, address, bytes, .. } = *entry;
+    fn symbol(&self, entry: &FunctionEntry) -> Symbol<'_> {
+        let FunctionEntry { offset, address, bytes, .. } = *entry;
         Symbol { offset, name: name_in(&self.strings, entry), address, bytes }
     }
 }
 
-fn name_in<'a>(strings: &'a [Vec<u8>; 2], entry: &Entry) -> &'a str {
+fn name_in<'a>(strings: &'a [Vec<u8>; 2], entry: &FunctionEntry) -> &'a str {
     strings.get(usize::from(entry.table)).map(|strings| text(strings, entry.name)).unwrap_or_default()
 }
 

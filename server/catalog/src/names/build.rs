@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{AFTER_NAME, BETWEEN_FORMS, Entry, MAX_NAME_BYTES, MAX_NAMES, MAX_NAMES_BYTES, Names};
+use super::{AFTER_NAME, BETWEEN_FORMS, MAX_NAME_BYTES, MAX_NAMES, MAX_NAMES_BYTES, NameEntry, Names};
 
 /// A name to add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct NewName<'a> {
 #[derive(Debug, Default)]
 pub struct NamesBuilder {
     text: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<NameEntry>,
     groups: Vec<Box<str>>,
     numbers: HashMap<Box<str>, u32>,
     left_out: usize,
@@ -57,7 +57,7 @@ impl NamesBuilder {
         }
         self.text.push(AFTER_NAME);
         let group = self.number_of(name.group);
-        self.entries.push(Entry { start, shown, own_at, group, flags: name.flags, value: name.value });
+        self.entries.push(NameEntry { start, shown, own_at, group, flags: name.flags, value: name.value });
     }
 
     fn number_of(&mut self, group: &str) -> u32 {
@@ -76,11 +76,11 @@ impl NamesBuilder {
     /// The list, in the order of the names' bytes, then of their groups.
     pub fn finish(self) -> Names {
         let Self { text: collected, mut entries, groups, left_out, .. } = self;
-        let whole = |entry: &Entry| {
+        let whole = |entry: &NameEntry| {
             let rest = collected.get(entry.start as usize..).unwrap_or_default();
             rest.get(..rest.iter().position(|byte| *byte == AFTER_NAME).unwrap_or(rest.len())).unwrap_or_default()
         };
-        let group = |entry: &Entry| groups.get(entry.group as usize);
+        let group = |entry: &NameEntry| groups.get(entry.group as usize);
         entries.sort_by(|a, b| {
             // What separates the forms is greater than all text, so it must not take part: `a` comes before `ab`.
             let parts = |entry| split(whole(entry), entry);
@@ -100,7 +100,7 @@ impl NamesBuilder {
 }
 
 /// The two forms of a name.
-fn split<'a>(whole: &'a [u8], entry: &Entry) -> (&'a [u8], &'a [u8]) {
+fn split<'a>(whole: &'a [u8], entry: &NameEntry) -> (&'a [u8], &'a [u8]) {
     let shown = usize::from(entry.shown);
     (whole.get(..shown).unwrap_or_default(), whole.get(shown..).unwrap_or_default())
 }

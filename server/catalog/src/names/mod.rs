@@ -29,7 +29,7 @@ const AFTER_NAME: u8 = 0xff;
 
 /// Where a name is and what is known about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct NameEntry {
     /// Where it begins in the block.
     start: u32,
     /// Bytes of the form that is read.
@@ -64,7 +64,7 @@ pub struct Name<'a> {
 pub struct Names {
     text: Vec<u8>,
     lower: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<NameEntry>,
     /// The first is empty and stands for none.
     groups: Vec<Box<str>>,
     left_out: usize,
@@ -89,7 +89,7 @@ impl Names {
     /// Bytes of memory that it takes, about.
     pub fn memory_bytes(&self) -> usize {
         let groups: usize = self.groups.iter().map(|group| group.len() + size_of::<Box<str>>()).sum();
-        self.text.len() + self.lower.len() + self.entries.len() * size_of::<Entry>() + groups
+        self.text.len() + self.lower.len() + self.entries.len() * size_of::<NameEntry>() + groups
     }
 
     /// What names belong to, in no order.
@@ -130,7 +130,7 @@ impl Names {
         self.text.contains(&BETWEEN_FORMS)
     }
 
-    fn shown_of(&self, entry: &Entry) -> &[u8] {
+    fn shown_of(&self, entry: &NameEntry) -> &[u8] {
         let start = entry.start as usize;
         self.text.get(start..start + usize::from(entry.shown)).unwrap_or_default()
     }

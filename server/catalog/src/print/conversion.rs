@@ -6,18 +6,18 @@ use bathyscope_capture::visible;
 
 use super::{
     EventValues, MAX_PRINTED_BYTES, NoText,
-    evaluate::{Evaluator, Value, until_nul},
+    evaluate::{Evaluator, PrintValue, until_nul},
     expression::Expr,
     number::extended,
     pointer,
-    template::{Amount, Conversion, ConversionKind, Piece, PointerKind, fixed},
+    template::{Amount, Conversion, ConversionKind, PointerKind, TemplatePiece, fixed},
 };
 
 /// What stands for a value that only the running kernel knows.
 const HIDDEN: &str = "?";
 
 pub(super) fn write(
-    pieces: &[Piece],
+    pieces: &[TemplatePiece],
     arguments: &[Expr],
     values: &dyn EventValues,
     out: &mut String,
@@ -27,8 +27,8 @@ pub(super) fn write(
     let most = out.len() + MAX_PRINTED_BYTES;
     for piece in pieces {
         match piece {
-            Piece::Literal(text) => out.push_str(text),
-            Piece::Conversion(conversion) => conversion.write(&evaluator, &mut arguments, out)?,
+            TemplatePiece::Literal(text) => out.push_str(text),
+            TemplatePiece::Conversion(conversion) => conversion.write(&evaluator, &mut arguments, out)?,
         }
         if out.len() > most {
             out.truncate(out.floor_char_boundary(most));
@@ -60,7 +60,7 @@ impl Conversion {
         let precision = precision.and_then(|precision| usize::try_from(precision).ok());
         let value = evaluator.value(arguments.next().ok_or(NoText)?)?;
         let text = match value {
-            Value::Hidden => HIDDEN.to_owned(),
+            PrintValue::Hidden => HIDDEN.to_owned(),
             value => self.text(evaluator, value, (width, precision))?,
         };
         let is_number = !matches!(self.kind, ConversionKind::Char | ConversionKind::Text);
@@ -77,25 +77,25 @@ impl Conversion {
     fn text(
         &self,
         evaluator: &Evaluator<'_>,
-        value: Value<'_>,
+        value: PrintValue<'_>,
         (width, precision): (Option<usize>, Option<usize>),
     ) -> Result<String, NoText> {
         let bits = match (&self.kind, value) {
-            (ConversionKind::Pointer(kind), Value::Int(number)) => return address(kind, number.bits, evaluator),
-            (ConversionKind::Pointer(kind), Value::Text(bytes) | Value::Array { bytes, .. }) => {
+            (ConversionKind::Pointer(kind), PrintValue::Int(number)) => return address(kind, number.bits, evaluator),
+            (ConversionKind::Pointer(kind), PrintValue::Text(bytes) | PrintValue::Array { bytes, .. }) => {
                 return pointer::of_bytes(kind, &bytes, width).ok_or(NoText);
             }
-            (ConversionKind::Text, Value::Text(bytes) | Value::Array { bytes, .. }) => {
+            (ConversionKind::Text, PrintValue::Text(bytes) | PrintValue::Array { bytes, .. }) => {
                 let text = until_nul(bytes);
                 let most = precision.unwrap_or(MAX_PRINTED_BYTES);
                 return Ok(visible(text.get(..most).unwrap_or(&text)));
             }
             // The address of a text that was not recorded.
-            (ConversionKind::Text, Value::Int(number)) => {
+            (ConversionKind::Text, PrintValue::Int(number)) => {
                 return Ok(if number.bits == 0 { "(null)".to_owned() } else { format!("{:#x}", number.bits) });
             }
-            (_, Value::Int(number)) => number.bits,
-            (_, Value::Text(_) | Value::Array { .. } | Value::Hidden) => return Err(NoText),
+            (_, PrintValue::Int(number)) => number.bits,
+            (_, PrintValue::Text(_) | PrintValue::Array { .. } | PrintValue::Hidden) => return Err(NoText),
         };
         Ok(self.number(bits, precision))
     }
@@ -141,7 +141,7 @@ fn resolved<'a>(
         Amount::None => Ok(None),
         Amount::Fixed(amount) => Ok(Some(signed(amount))),
         Amount::Argument => match evaluator.value(arguments.next().ok_or(NoText)?)? {
-            Value::Int(number) => {
+            PrintValue::Int(number) => {
                 let given = extended(number.bits, 4, true).cast_signed();
                 let Amount::Fixed(limited) = fixed(given.unsigned_abs() as usize) else { return Err(NoText) };
                 Ok(Some(if given < 0 { -signed(limited) } else { signed(limited) }))

@@ -5,14 +5,14 @@ use std::{borrow::Cow, cell::RefCell, collections::HashMap, fmt::Write as _};
 use super::{
     AddressName, EventValues, FieldValue, MAX_PRINTED_BYTES, NoText,
     expression::{CType, Expr, Named},
-    number::{BinaryOp, Int, UnaryOp, extended},
+    number::{BinaryOp, PrintInt, UnaryOp, extended},
     pointer,
 };
 
 /// What an expression gives.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value<'a> {
-    Int(Int),
+pub(super) enum PrintValue<'a> {
+    Int(PrintInt),
     Text(Cow<'a, [u8]>),
     /// An array, or the address of one.
     Array {
@@ -27,7 +27,7 @@ pub(super) enum Value<'a> {
 /// Evaluates expressions for one event.
 pub(super) struct Evaluator<'a> {
     values: &'a dyn EventValues,
-    locals: RefCell<HashMap<usize, Value<'a>>>,
+    locals: RefCell<HashMap<usize, PrintValue<'a>>>,
 }
 
 /// An event without anything, for constants.
@@ -46,7 +46,7 @@ impl EventValues for Nothing {
 /// The value of an expression that is one for every event.
 pub(super) fn constant(expr: &Expr) -> Option<u64> {
     match Evaluator::new(&Nothing).value(expr) {
-        Ok(Value::Int(number)) => Some(number.bits),
+        Ok(PrintValue::Int(number)) => Some(number.bits),
         _ => None,
     }
 }
@@ -56,11 +56,11 @@ impl<'a> Evaluator<'a> {
         Self { values, locals: RefCell::default() }
     }
 
-    pub(super) fn value(&self, expr: &'a Expr) -> Result<Value<'a>, NoText> {
+    pub(super) fn value(&self, expr: &'a Expr) -> Result<PrintValue<'a>, NoText> {
         Ok(match expr {
-            Expr::Number(number) => Value::Int(*number),
-            Expr::Text(text) => Value::Text(Cow::Borrowed(text)),
-            Expr::Hidden => Value::Hidden,
+            Expr::Number(number) => PrintValue::Int(*number),
+            Expr::Text(text) => PrintValue::Text(Cow::Borrowed(text)),
+            Expr::Hidden => PrintValue::Hidden,
             Expr::Field(index) => self.field(*index)?,
             Expr::LengthOf(index) => self.length(*index)?,
             Expr::Local(slot) => self.locals.borrow().get(slot).cloned().ok_or(NoText)?,
@@ -72,20 +72,20 @@ impl<'a> Evaluator<'a> {
                 self.value(result)?
             }
             Expr::Index(both) => element(&self.value(&both.0)?, &self.value(&both.1)?)?,
-            Expr::Dereference(of) => element(&self.value(of)?, &Value::Int(Int::signed(0)))?,
+            Expr::Dereference(of) => element(&self.value(of)?, &PrintValue::Int(PrintInt::signed(0)))?,
             Expr::Cast(to, of) => cast(*to, self.value(of)?),
             Expr::Unary(op, of) => match (self.value(of)?, op) {
-                (Value::Int(number), op) => Value::Int(number.unary(*op)),
-                (Value::Hidden, _) => Value::Hidden,
+                (PrintValue::Int(number), op) => PrintValue::Int(number.unary(*op)),
+                (PrintValue::Hidden, _) => PrintValue::Hidden,
                 // Of an array there is an address.
-                (Value::Text(_) | Value::Array { .. }, UnaryOp::Not) => Value::Int(Int::signed(0)),
-                (Value::Text(_) | Value::Array { .. }, _) => return Err(NoText),
+                (PrintValue::Text(_) | PrintValue::Array { .. }, UnaryOp::Not) => PrintValue::Int(PrintInt::signed(0)),
+                (PrintValue::Text(_) | PrintValue::Array { .. }, _) => return Err(NoText),
             },
             Expr::Binary(op, both) => self.binary(*op, both)?,
             Expr::Choice(parts) => match truth(&self.value(&parts.0)?) {
                 Some(true) => self.value(&parts.1)?,
                 Some(false) => self.value(&parts.2)?,
-                None => Value::Hidden,
+                None => PrintValue::Hidden,
             },
             Expr::Flags { value, between, names } => flags(self.value(value)?, between, names)?,
             Expr::Symbolic { value, names } => symbolic(self.value(value)?, names)?,
@@ -97,58 +97,61 @@ impl<'a> Evaluator<'a> {
                 let (bytes, count) = (self.bytes(&parts.0)?, self.count(&parts.1)?);
                 numbers(&bytes, count, self.count(&parts.2)?)?
             }
-            Expr::Bits(of) => Value::Text(pointer::bits(&self.bytes(of)?, None).into_bytes().into()),
+            Expr::Bits(of) => PrintValue::Text(pointer::bits(&self.bytes(of)?, None).into_bytes().into()),
             Expr::SocketAddress(of) => {
                 let text = pointer::socket_address(&self.bytes(of)?, "pc").ok_or(NoText)?;
-                Value::Text(text.into_bytes().into())
+                PrintValue::Text(text.into_bytes().into())
             }
             Expr::DiskName(of) => match self.text(of)? {
-                text if text.is_empty() => Value::Text(text),
-                text => Value::Text([b"disk=", &*text, b", "].concat().into()),
+                text if text.is_empty() => PrintValue::Text(text),
+                text => PrintValue::Text([b"disk=", &*text, b", "].concat().into()),
             },
         })
     }
 
-    fn field(&self, index: usize) -> Result<Value<'a>, NoText> {
+    fn field(&self, index: usize) -> Result<PrintValue<'a>, NoText> {
         Ok(match self.values.field(index).ok_or(NoText)? {
-            FieldValue::Number { bits, bytes, signed } => Value::Int(Int::read(bits, bytes, signed)),
-            FieldValue::Text(text) => Value::Text(text),
-            FieldValue::Array { bytes, width, signed } => Value::Array { bytes, width, signed },
+            FieldValue::Number { bits, bytes, signed } => PrintValue::Int(PrintInt::read(bits, bytes, signed)),
+            FieldValue::Text(text) => PrintValue::Text(text),
+            FieldValue::Array { bytes, width, signed } => PrintValue::Array { bytes, width, signed },
         })
     }
 
-    fn length(&self, index: usize) -> Result<Value<'a>, NoText> {
+    fn length(&self, index: usize) -> Result<PrintValue<'a>, NoText> {
         let bytes = match self.values.field(index).ok_or(NoText)? {
             FieldValue::Number { bytes, .. } => usize::from(bytes),
             // With its NUL.
             FieldValue::Text(text) => text.len() + 1,
             FieldValue::Array { bytes, .. } => bytes.len(),
         };
-        Ok(Value::Int(Int::read(bytes as u64, 4, true)))
+        Ok(PrintValue::Int(PrintInt::read(bytes as u64, 4, true)))
     }
 
-    fn binary(&self, op: BinaryOp, both: &'a (Expr, Expr)) -> Result<Value<'a>, NoText> {
+    fn binary(&self, op: BinaryOp, both: &'a (Expr, Expr)) -> Result<PrintValue<'a>, NoText> {
         let left = self.value(&both.0)?;
         if matches!(op, BinaryOp::BothTrue | BinaryOp::AnyTrue) {
             let decides = op == BinaryOp::AnyTrue;
             if truth(&left) == Some(decides) {
-                return Ok(Value::Int(Int::signed(i64::from(decides))));
+                return Ok(PrintValue::Int(PrintInt::signed(i64::from(decides))));
             }
             let right = truth(&self.value(&both.1)?);
             return Ok(match (truth(&left), right) {
-                (_, Some(right)) if right == decides => Value::Int(Int::signed(i64::from(decides))),
-                (Some(_), Some(right)) => Value::Int(Int::signed(i64::from(right))),
-                _ => Value::Hidden,
+                (_, Some(right)) if right == decides => PrintValue::Int(PrintInt::signed(i64::from(decides))),
+                (Some(_), Some(right)) => PrintValue::Int(PrintInt::signed(i64::from(right))),
+                _ => PrintValue::Hidden,
             });
         }
         match (left, self.value(&both.1)?) {
-            (Value::Int(left), Value::Int(right)) => left.binary(op, right).map(Value::Int).ok_or(NoText),
-            (Value::Hidden, Value::Hidden | Value::Int(_)) | (Value::Int(_), Value::Hidden) => Ok(Value::Hidden),
+            (PrintValue::Int(left), PrintValue::Int(right)) => {
+                left.binary(op, right).map(PrintValue::Int).ok_or(NoText)
+            }
+            (PrintValue::Hidden, PrintValue::Hidden | PrintValue::Int(_))
+            | (PrintValue::Int(_), PrintValue::Hidden) => Ok(PrintValue::Hidden),
             // A step in an array.
-            (Value::Array { bytes, width, signed }, Value::Int(by)) if op == BinaryOp::Add => {
+            (PrintValue::Array { bytes, width, signed }, PrintValue::Int(by)) if op == BinaryOp::Add => {
                 let skip = usize::try_from(by.bits).ok().and_then(|by| by.checked_mul(usize::from(width)));
                 let rest = skip.and_then(|skip| bytes.get(skip..)).ok_or(NoText)?.to_vec();
-                Ok(Value::Array { bytes: rest.into(), width, signed })
+                Ok(PrintValue::Array { bytes: rest.into(), width, signed })
             }
             _ => Err(NoText),
         }
@@ -157,8 +160,8 @@ impl<'a> Evaluator<'a> {
     /// The bytes of an array or text.
     pub(super) fn bytes(&self, expr: &'a Expr) -> Result<Cow<'a, [u8]>, NoText> {
         match self.value(expr)? {
-            Value::Array { bytes, .. } | Value::Text(bytes) => Ok(bytes),
-            Value::Int(_) | Value::Hidden => Err(NoText),
+            PrintValue::Array { bytes, .. } | PrintValue::Text(bytes) => Ok(bytes),
+            PrintValue::Int(_) | PrintValue::Hidden => Err(NoText),
         }
     }
 
@@ -169,7 +172,7 @@ impl<'a> Evaluator<'a> {
     fn count(&self, expr: &'a Expr) -> Result<usize, NoText> {
         match self.value(expr)? {
             // A length may be wider than what there is.
-            Value::Int(count) => Ok(usize::try_from(count.bits.cast_signed()).unwrap_or(0)),
+            PrintValue::Int(count) => Ok(usize::try_from(count.bits.cast_signed()).unwrap_or(0)),
             _ => Err(NoText),
         }
     }
@@ -186,29 +189,29 @@ pub(super) fn until_nul(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     }
 }
 
-fn truth(value: &Value<'_>) -> Option<bool> {
+fn truth(value: &PrintValue<'_>) -> Option<bool> {
     match value {
-        Value::Int(number) => Some(number.is_true()),
-        Value::Text(_) | Value::Array { .. } => Some(true),
-        Value::Hidden => None,
+        PrintValue::Int(number) => Some(number.is_true()),
+        PrintValue::Text(_) | PrintValue::Array { .. } => Some(true),
+        PrintValue::Hidden => None,
     }
 }
 
-fn element<'a>(of: &Value<'a>, index: &Value<'a>) -> Result<Value<'a>, NoText> {
-    let Value::Int(index) = index else { return Err(NoText) };
+fn element<'a>(of: &PrintValue<'a>, index: &PrintValue<'a>) -> Result<PrintValue<'a>, NoText> {
+    let PrintValue::Int(index) = index else { return Err(NoText) };
     let index = usize::try_from(index.bits).map_err(|_too_far| NoText)?;
     match of {
-        Value::Array { bytes, width, signed } if *width > 0 => {
+        PrintValue::Array { bytes, width, signed } if *width > 0 => {
             let part = bytes.chunks_exact(usize::from(*width)).nth(index).ok_or(NoText)?;
-            Ok(Value::Int(Int::read(little_endian(part), *width, *signed)))
+            Ok(PrintValue::Int(PrintInt::read(little_endian(part), *width, *signed)))
         }
-        Value::Text(text) => {
+        PrintValue::Text(text) => {
             // Behind the text is its NUL.
             let byte = text.get(index).or((index == text.len()).then_some(&0)).ok_or(NoText)?;
-            Ok(Value::Int(Int::read(u64::from(*byte), 1, true)))
+            Ok(PrintValue::Int(PrintInt::read(u64::from(*byte), 1, true)))
         }
-        Value::Hidden => Ok(Value::Hidden),
-        Value::Array { .. } | Value::Int(_) => Err(NoText),
+        PrintValue::Hidden => Ok(PrintValue::Hidden),
+        PrintValue::Array { .. } | PrintValue::Int(_) => Err(NoText),
     }
 }
 
@@ -216,24 +219,28 @@ pub(super) fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-fn cast(to: CType, value: Value<'_>) -> Value<'_> {
+fn cast(to: CType, value: PrintValue<'_>) -> PrintValue<'_> {
     match (to, value) {
-        (CType::Int { bytes, signed }, Value::Int(number)) => Value::Int(Int::read(number.bits, bytes, signed)),
-        (CType::Bool, Value::Int(number)) => Value::Int(Int::signed(i64::from(number.is_true()))),
-        (CType::Pointer { .. }, Value::Int(number)) => Value::Int(Int::unsigned(extended(number.bits, 8, false))),
-        (CType::Pointer { bytes: width @ 1.., signed }, Value::Array { bytes, .. }) => {
-            Value::Array { bytes, width, signed }
+        (CType::Int { bytes, signed }, PrintValue::Int(number)) => {
+            PrintValue::Int(PrintInt::read(number.bits, bytes, signed))
+        }
+        (CType::Bool, PrintValue::Int(number)) => PrintValue::Int(PrintInt::signed(i64::from(number.is_true()))),
+        (CType::Pointer { .. }, PrintValue::Int(number)) => {
+            PrintValue::Int(PrintInt::unsigned(extended(number.bits, 8, false)))
+        }
+        (CType::Pointer { bytes: width @ 1.., signed }, PrintValue::Array { bytes, .. }) => {
+            PrintValue::Array { bytes, width, signed }
         }
         (_, value) => value,
     }
 }
 
 /// As the kernel's `trace_print_flags_seq`.
-fn flags<'a>(value: Value<'a>, between: &[u8], names: &[(u64, Vec<u8>)]) -> Result<Value<'a>, NoText> {
+fn flags<'a>(value: PrintValue<'a>, between: &[u8], names: &[(u64, Vec<u8>)]) -> Result<PrintValue<'a>, NoText> {
     let mut left = match value {
-        Value::Int(number) => number.bits,
-        Value::Hidden => return Ok(Value::Hidden),
-        Value::Text(_) | Value::Array { .. } => return Err(NoText),
+        PrintValue::Int(number) => number.bits,
+        PrintValue::Hidden => return Ok(PrintValue::Hidden),
+        PrintValue::Text(_) | PrintValue::Array { .. } => return Err(NoText),
     };
     let mut text = Vec::new();
     let mut first = true;
@@ -255,31 +262,33 @@ fn flags<'a>(value: Value<'a>, between: &[u8], names: &[(u64, Vec<u8>)]) -> Resu
         }
         text.extend_from_slice(format!("{left:#x}").as_bytes());
     }
-    Ok(Value::Text(text.into()))
+    Ok(PrintValue::Text(text.into()))
 }
 
-fn symbolic<'a>(value: Value<'a>, names: &'a Named) -> Result<Value<'a>, NoText> {
+fn symbolic<'a>(value: PrintValue<'a>, names: &'a Named) -> Result<PrintValue<'a>, NoText> {
     match value {
-        Value::Int(Int { bits, .. }) => Ok(Value::Text(match names.iter().find(|(number, _)| *number == bits) {
-            Some((_, name)) => Cow::Borrowed(name.as_slice()),
-            None => format!("{bits:#x}").into_bytes().into(),
-        })),
-        Value::Hidden => Ok(Value::Hidden),
-        Value::Text(_) | Value::Array { .. } => Err(NoText),
+        PrintValue::Int(PrintInt { bits, .. }) => {
+            Ok(PrintValue::Text(match names.iter().find(|(number, _)| *number == bits) {
+                Some((_, name)) => Cow::Borrowed(name.as_slice()),
+                None => format!("{bits:#x}").into_bytes().into(),
+            }))
+        }
+        PrintValue::Hidden => Ok(PrintValue::Hidden),
+        PrintValue::Text(_) | PrintValue::Array { .. } => Err(NoText),
     }
 }
 
-fn hex<'a>(bytes: &[u8], between: &str) -> Value<'a> {
+fn hex<'a>(bytes: &[u8], between: &str) -> PrintValue<'a> {
     let mut text = String::new();
     for (i, byte) in bytes.iter().take(MAX_PRINTED_BYTES / 3).enumerate() {
         // Writing to a String cannot fail.
         let _infallible = write!(text, "{}{byte:02x}", if i > 0 { between } else { "" });
     }
-    Value::Text(text.into_bytes().into())
+    PrintValue::Text(text.into_bytes().into())
 }
 
 /// As the kernel's `trace_print_array_seq`.
-fn numbers<'a>(bytes: &[u8], count: usize, width: usize) -> Result<Value<'a>, NoText> {
+fn numbers<'a>(bytes: &[u8], count: usize, width: usize) -> Result<PrintValue<'a>, NoText> {
     if !matches!(width, 1 | 2 | 4 | 8) {
         return Err(NoText);
     }
@@ -290,5 +299,5 @@ fn numbers<'a>(bytes: &[u8], count: usize, width: usize) -> Result<Value<'a>, No
         let _infallible = write!(text, "{comma}{:#x}", little_endian(part));
     }
     text.push('}');
-    Ok(Value::Text(text.into_bytes().into()))
+    Ok(PrintValue::Text(text.into_bytes().into()))
 }

@@ -1,6 +1,6 @@
 //! The tree of an expression in a print format.
 
-use super::number::{BinaryOp, Int, UnaryOp};
+use super::number::{BinaryOp, PrintInt, UnaryOp};
 
 /// A type, as far as a cast or the size of it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) type Named = Vec<(u64, Vec<u8>)>;
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
-    Number(Int),
+    Number(PrintInt),
     Text(Vec<u8>),
     /// Something that only the running kernel knows.
     Hidden,

@@ -3,9 +3,9 @@
 use super::{
     PrintError, PrintErrorKind, evaluate,
     expression::{Expr, Named},
-    number::{BinaryOp, Int},
-    parser::{Parser, Tall},
-    words::Word,
+    number::{BinaryOp, PrintInt},
+    parser::{PrintParser, Tall},
+    words::PrintWord,
 };
 
 /// The most names of one set.
@@ -13,7 +13,7 @@ const MAX_NAMES: usize = 4096;
 /// Errors are the last so many addresses.
 const LEAST_ERROR: u64 = 4095_u64.wrapping_neg();
 
-impl Parser<'_> {
+impl PrintParser<'_> {
     /// A call whose name was read.
     pub(super) fn call(&mut self, name: &str) -> Result<Tall, PrintError> {
         self.expect("(")?;
@@ -81,11 +81,11 @@ impl Parser<'_> {
             }
             "__builtin_constant_p" => {
                 self.expression()?;
-                Ok(Tall::leaf(Expr::Number(Int::signed(0))))
+                Ok(Tall::leaf(Expr::Number(PrintInt::signed(0))))
             }
             "IS_ERR_VALUE" | "IS_ERR" => {
                 let value = self.expression()?;
-                let least = Tall::leaf(Expr::Number(Int::unsigned(LEAST_ERROR)));
+                let least = Tall::leaf(Expr::Number(PrintInt::unsigned(LEAST_ERROR)));
                 self.grown([value, least], |[value, least]| {
                     Expr::Binary(BinaryOp::GreaterOrEqual, Box::new((value, least)))
                 })
@@ -126,7 +126,7 @@ impl Parser<'_> {
         let value = self.expression()?;
         self.expect(",")?;
         let between = match self.peek() {
-            Word::Name("NULL") => {
+            PrintWord::Name("NULL") => {
                 self.name()?;
                 Vec::new()
             }
@@ -151,7 +151,7 @@ impl Parser<'_> {
             self.expect(",")?;
             let Some(number) = evaluate::constant(&number.expr) else { return self.fail(PrintErrorKind::Name) };
             match self.peek() {
-                Word::Text(_) => names.push((number, self.text()?)),
+                PrintWord::Text(_) => names.push((number, self.text()?)),
                 // The kernel's own end of a list: no name.
                 _ => match evaluate::constant(&self.expression()?.expr) {
                     Some(0) => {}

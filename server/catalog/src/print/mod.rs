@@ -24,7 +24,7 @@ pub(crate) use hex::hex_fields;
 
 use std::borrow::Cow;
 
-use self::{expression::Expr, template::Piece};
+use self::{expression::Expr, template::TemplatePiece};
 use crate::EventFormat;
 
 /// The longest text that is made of one event, in bytes.
@@ -118,7 +118,7 @@ pub struct NoText;
 /// A print format that is understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrintFormat {
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
     arguments: Vec<Expr>,
     fields: Vec<String>,
 }
@@ -171,7 +171,7 @@ impl PrintFormat {
 
     /// Whether addresses in it are shown as functions of the kernel.
     pub fn names_addresses(&self) -> bool {
-        self.pieces.iter().any(Piece::names_address)
+        self.pieces.iter().any(TemplatePiece::names_address)
     }
 
     /// The numbers of the fields whose addresses are shown as functions of the kernel.

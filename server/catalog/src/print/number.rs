@@ -2,7 +2,7 @@
 
 /// An integer of 4 or 8 bytes. `bits` are extended to 64 as its sign wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Int {
+pub(super) struct PrintInt {
     pub(super) bits: u64,
     pub(super) bytes: u8,
     pub(super) signed: bool,
@@ -45,7 +45,7 @@ pub(super) fn extended(bits: u64, bytes: u8, signed: bool) -> u64 {
     if signed { ((bits << unused).cast_signed() >> unused).cast_unsigned() } else { bits << unused >> unused }
 }
 
-impl Int {
+impl PrintInt {
     /// A number of the type `int`, or `long` if it does not fit.
     pub(super) fn signed(value: i64) -> Self {
         let bytes = if i32::try_from(value).is_ok() { 4 } else { 8 };

@@ -3,8 +3,8 @@
 use super::{
     PrintError, PrintErrorKind,
     expression::{CType, Expr},
-    number::{BinaryOp, Int, UnaryOp},
-    words::{Token, Word, tokens},
+    number::{BinaryOp, PrintInt, UnaryOp},
+    words::{PrintToken, PrintWord, tokens},
 };
 use crate::{EventFormat, format::scalar};
 
@@ -15,7 +15,7 @@ const MAX_HEIGHT: u32 = 400;
 const MAX_ARGUMENTS: usize = 256;
 
 /// A format taken apart.
-pub(super) struct Parsed {
+pub(super) struct ParsedPrint {
     pub(super) template: Vec<u8>,
     pub(super) arguments: Vec<Expr>,
     pub(super) fields: Vec<String>,
@@ -33,8 +33,8 @@ impl Tall {
     }
 }
 
-pub(super) struct Parser<'a> {
-    tokens: Vec<Token<'a>>,
+pub(super) struct PrintParser<'a> {
+    tokens: Vec<PrintToken<'a>>,
     at: usize,
     event: &'a EventFormat,
     constant: &'a mut dyn FnMut(&str) -> Option<i64>,
@@ -47,10 +47,10 @@ pub(super) fn parse<'a>(
     event: &'a EventFormat,
     text: &'a str,
     constant: &'a mut dyn FnMut(&str) -> Option<i64>,
-) -> Result<Parsed, PrintError> {
+) -> Result<ParsedPrint, PrintError> {
     let tokens = tokens(text)?;
     let (fields, locals) = (Vec::new(), Vec::new());
-    let mut parser = Parser { tokens, at: 0, event, constant, fields, locals, nesting: 0 };
+    let mut parser = PrintParser { tokens, at: 0, event, constant, fields, locals, nesting: 0 };
     let template = parser.text()?;
     let mut arguments = Vec::new();
     while parser.take(",") {
@@ -59,34 +59,34 @@ pub(super) fn parse<'a>(
         }
         arguments.push(parser.expression()?.expr);
     }
-    if *parser.peek() != Word::End {
+    if *parser.peek() != PrintWord::End {
         return parser.fail(PrintErrorKind::Syntax);
     }
-    Ok(Parsed { template, arguments, fields: parser.fields })
+    Ok(ParsedPrint { template, arguments, fields: parser.fields })
 }
 
-impl<'a> Parser<'a> {
+impl<'a> PrintParser<'a> {
     pub(super) fn fail<T>(&self, kind: PrintErrorKind) -> Result<T, PrintError> {
         let offset = self.tokens.get(self.at).or(self.tokens.last()).map_or(0, |token| token.at);
         Err(PrintError { offset, kind })
     }
 
-    pub(super) fn peek(&self) -> &Word<'a> {
+    pub(super) fn peek(&self) -> &PrintWord<'a> {
         self.ahead(0)
     }
 
-    fn ahead(&self, count: usize) -> &Word<'a> {
-        self.tokens.get(self.at + count).map_or(&Word::End, |token| &token.word)
+    fn ahead(&self, count: usize) -> &PrintWord<'a> {
+        self.tokens.get(self.at + count).map_or(&PrintWord::End, |token| &token.word)
     }
 
-    fn next(&mut self) -> Word<'a> {
+    fn next(&mut self) -> PrintWord<'a> {
         let word = self.peek().clone();
         self.at += 1;
         word
     }
 
     pub(super) fn take(&mut self, mark: &str) -> bool {
-        let found = matches!(self.peek(), Word::Mark(found) if *found == mark);
+        let found = matches!(self.peek(), PrintWord::Mark(found) if *found == mark);
         self.at += usize::from(found);
         found
     }
@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn name(&mut self) -> Result<&'a str, PrintError> {
         match *self.peek() {
-            Word::Name(name) => {
+            PrintWord::Name(name) => {
                 self.at += 1;
                 Ok(name)
             }
@@ -107,9 +107,9 @@ impl<'a> Parser<'a> {
 
     /// Literal texts, one after the other.
     pub(super) fn text(&mut self) -> Result<Vec<u8>, PrintError> {
-        let Word::Text(mut text) = self.peek().clone() else { return self.fail(PrintErrorKind::Syntax) };
+        let PrintWord::Text(mut text) = self.peek().clone() else { return self.fail(PrintErrorKind::Syntax) };
         self.at += 1;
-        while let Word::Text(more) = self.peek() {
+        while let PrintWord::Text(more) = self.peek() {
             text.extend_from_slice(more);
             self.at += 1;
         }
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
     fn binary(&mut self, least: u8) -> Result<Tall, PrintError> {
         let mut left = self.unary()?;
         loop {
-            let Word::Mark(mark) = self.peek() else { return Ok(left) };
+            let PrintWord::Mark(mark) = self.peek() else { return Ok(left) };
             let Some((op, level)) = BinaryOp::of(mark).filter(|(_, level)| *level >= least) else { return Ok(left) };
             self.at += 1;
             let right = self.binary(level + 1)?;
@@ -193,20 +193,20 @@ impl<'a> Parser<'a> {
 
     fn prefixed(&mut self) -> Result<Tall, PrintError> {
         let op = match self.peek() {
-            Word::Mark("-") => UnaryOp::Minus,
-            Word::Mark("~") => UnaryOp::Complement,
-            Word::Mark("!") => UnaryOp::Not,
+            PrintWord::Mark("-") => UnaryOp::Minus,
+            PrintWord::Mark("~") => UnaryOp::Complement,
+            PrintWord::Mark("!") => UnaryOp::Not,
             // An array is its own address.
-            Word::Mark("+" | "&") => {
+            PrintWord::Mark("+" | "&") => {
                 self.at += 1;
                 return self.unary();
             }
-            Word::Mark("*") => {
+            PrintWord::Mark("*") => {
                 self.at += 1;
                 let of = self.unary()?;
                 return self.grown([of], |[of]| Expr::Dereference(Box::new(of)));
             }
-            Word::Mark("(") if *self.ahead(1) != Word::Mark("{") => match self.cast()? {
+            PrintWord::Mark("(") if *self.ahead(1) != PrintWord::Mark("{") => match self.cast()? {
                 Some(to) => {
                     let of = self.unary()?;
                     return self.grown([of], |[of]| Expr::Cast(to, Box::new(of)));
@@ -228,9 +228,9 @@ impl<'a> Parser<'a> {
         if let Some(found) = found.filter(|_| self.take(")")) {
             // `(name)` before an operator is a name in brackets, whatever it looks like.
             let operand = match self.peek() {
-                Word::Name(_) | Word::Number(_) | Word::Text(_) => true,
-                Word::Mark(mark) => matches!(*mark, "(" | "~" | "!" | "-" | "&" | "*"),
-                Word::End => false,
+                PrintWord::Name(_) | PrintWord::Number(_) | PrintWord::Text(_) => true,
+                PrintWord::Mark(mark) => matches!(*mark, "(" | "~" | "!" | "-" | "&" | "*"),
+                PrintWord::End => false,
             };
             if operand {
                 return Ok(Some(found));
@@ -245,15 +245,15 @@ impl<'a> Parser<'a> {
         let (mut words, mut tagged, mut stars) = (Vec::new(), None, 0);
         loop {
             match *self.peek() {
-                Word::Name("const" | "volatile" | "static" | "__user" | "__force") => {}
-                Word::Name(tag @ ("struct" | "union" | "enum")) if words.is_empty() && tagged.is_none() => {
+                PrintWord::Name("const" | "volatile" | "static" | "__user" | "__force") => {}
+                PrintWord::Name(tag @ ("struct" | "union" | "enum")) if words.is_empty() && tagged.is_none() => {
                     self.at += 1;
                     tagged = Some(tag);
                 }
-                Word::Name(name) if stars == 0 && tagged.is_none() && is_type_word(name, words.is_empty()) => {
+                PrintWord::Name(name) if stars == 0 && tagged.is_none() && is_type_word(name, words.is_empty()) => {
                     words.push(name);
                 }
-                Word::Mark("*") if tagged.is_some() || !words.is_empty() => stars += 1,
+                PrintWord::Mark("*") if tagged.is_some() || !words.is_empty() => stars += 1,
                 _ => break,
             }
             self.at += 1;
@@ -281,7 +281,7 @@ impl<'a> Parser<'a> {
             self.expect("]")?;
             found = self.grown([found, index], |[of, index]| Expr::Index(Box::new((of, index))))?;
         }
-        if matches!(self.peek(), Word::Mark("." | "->")) {
+        if matches!(self.peek(), PrintWord::Mark("." | "->")) {
             return self.fail(PrintErrorKind::Name);
         }
         Ok(found)
@@ -289,26 +289,26 @@ impl<'a> Parser<'a> {
 
     fn primary(&mut self) -> Result<Tall, PrintError> {
         // The kernel has it in brackets at times.
-        if [0, 1, 2].map(|i| self.ahead(i)) == [&Word::Mark("("), &Word::Name("REC"), &Word::Mark(")")] {
+        if [0, 1, 2].map(|i| self.ahead(i)) == [&PrintWord::Mark("("), &PrintWord::Name("REC"), &PrintWord::Mark(")")] {
             self.at += 3;
             return self.of_record();
         }
         match self.peek() {
-            Word::Text(_) => Ok(Tall::leaf(Expr::Text(self.text()?))),
-            Word::Number(number) => {
+            PrintWord::Text(_) => Ok(Tall::leaf(Expr::Text(self.text()?))),
+            PrintWord::Number(number) => {
                 let number = *number;
                 self.at += 1;
                 Ok(Tall::leaf(Expr::Number(number)))
             }
-            Word::Mark("(") if *self.ahead(1) == Word::Mark("{") => self.block(),
-            Word::Mark("(") => {
+            PrintWord::Mark("(") if *self.ahead(1) == PrintWord::Mark("{") => self.block(),
+            PrintWord::Mark("(") => {
                 self.at += 1;
                 let inner = self.expression()?;
                 self.expect(")")?;
                 Ok(inner)
             }
-            Word::Name(_) => self.named(),
-            Word::Mark(_) | Word::End => self.fail(PrintErrorKind::Syntax),
+            PrintWord::Name(_) => self.named(),
+            PrintWord::Mark(_) | PrintWord::End => self.fail(PrintErrorKind::Syntax),
         }
     }
 
@@ -326,7 +326,7 @@ impl<'a> Parser<'a> {
         if name == "sizeof" {
             return self.size_of();
         }
-        if matches!(self.peek(), Word::Mark("(")) {
+        if matches!(self.peek(), PrintWord::Mark("(")) {
             return self.call(name);
         }
         if let Some(slot) = self.locals.iter().rposition(|local| local == name) {
@@ -335,10 +335,10 @@ impl<'a> Parser<'a> {
         Ok(Tall::leaf(match name {
             // The kernel's time and the addresses of its memory: they differ from moment to moment and from boot to boot.
             "jiffies" | "vmemmap_base" | "mem_map" => Expr::Hidden,
-            "true" => Expr::Number(Int::signed(1)),
-            "false" | "NULL" => Expr::Number(Int::signed(0)),
+            "true" => Expr::Number(PrintInt::signed(1)),
+            "false" | "NULL" => Expr::Number(PrintInt::signed(0)),
             _ => match (self.constant)(name) {
-                Some(value) => Expr::Number(Int::signed(value)),
+                Some(value) => Expr::Number(PrintInt::signed(value)),
                 None => {
                     self.at -= 1;
                     return self.fail(PrintErrorKind::Name);
@@ -360,15 +360,17 @@ impl<'a> Parser<'a> {
         let size = match of_type {
             Some(size) => size,
             None => match (self.next(), self.next(), self.next()) {
-                (Word::Name("REC"), Word::Mark("->"), Word::Name(field)) => match self.event.field(field) {
-                    Some(field) => u64::from(field.size),
-                    None => return self.fail(PrintErrorKind::Name),
-                },
+                (PrintWord::Name("REC"), PrintWord::Mark("->"), PrintWord::Name(field)) => {
+                    match self.event.field(field) {
+                        Some(field) => u64::from(field.size),
+                        None => return self.fail(PrintErrorKind::Name),
+                    }
+                }
                 _ => return self.fail(PrintErrorKind::Syntax),
             },
         };
         self.expect(")")?;
-        Ok(Tall::leaf(Expr::Number(Int::unsigned(size))))
+        Ok(Tall::leaf(Expr::Number(PrintInt::unsigned(size))))
     }
 
     /// Sizes that are part of what the kernel promises to programs.
@@ -376,16 +378,16 @@ impl<'a> Parser<'a> {
         self.at = at;
         let (first, second) = (self.next(), self.peek().clone());
         let size = match (first, second) {
-            (Word::Name("struct"), Word::Name("in_addr")) => 4,
-            (Word::Name("struct"), Word::Name("in6_addr" | "sockaddr" | "sockaddr_in")) => 16,
-            (Word::Name("struct"), Word::Name("sockaddr_in6")) => 28,
-            (Word::Name("struct"), Word::Name("sockaddr_storage")) => 128,
-            (Word::Name("guid_t" | "uuid_t"), _) => 16,
+            (PrintWord::Name("struct"), PrintWord::Name("in_addr")) => 4,
+            (PrintWord::Name("struct"), PrintWord::Name("in6_addr" | "sockaddr" | "sockaddr_in")) => 16,
+            (PrintWord::Name("struct"), PrintWord::Name("sockaddr_in6")) => 28,
+            (PrintWord::Name("struct"), PrintWord::Name("sockaddr_storage")) => 128,
+            (PrintWord::Name("guid_t" | "uuid_t"), _) => 16,
             _ => return self.fail(PrintErrorKind::Name),
         };
-        self.at += usize::from(!matches!(self.peek(), Word::Mark(")")));
+        self.at += usize::from(!matches!(self.peek(), PrintWord::Mark(")")));
         self.expect(")")?;
-        Ok(Tall::leaf(Expr::Number(Int::unsigned(size))))
+        Ok(Tall::leaf(Expr::Number(PrintInt::unsigned(size))))
     }
 
     fn variable(&mut self, name: &str) -> Result<usize, PrintError> {
@@ -401,11 +403,11 @@ impl<'a> Parser<'a> {
         self.at += 2;
         let (mut variables, mut height) = (Vec::new(), 0);
         loop {
-            let inferred = matches!(self.peek(), Word::Name("__auto_type"));
+            let inferred = matches!(self.peek(), PrintWord::Name("__auto_type"));
             self.at += usize::from(inferred);
             let to = if inferred { Some(CType::Unknown) } else { self.ctype() };
             let Some(to) = to else { break };
-            let Word::Name(name) = *self.peek() else { return self.fail(PrintErrorKind::Statement) };
+            let PrintWord::Name(name) = *self.peek() else { return self.fail(PrintErrorKind::Statement) };
             self.at += 1;
             if !self.take("=") {
                 return self.fail(PrintErrorKind::Statement);

@@ -9,7 +9,7 @@ const MAX_WIDTH: usize = 512;
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum TemplatePiece {
     Literal(String),
     Conversion(Conversion),
 }
@@ -74,7 +74,7 @@ pub(super) enum PointerKind {
     Error,
 }
 
-impl Piece {
+impl TemplatePiece {
     /// How many arguments it takes.
     pub(super) fn arguments(&self) -> usize {
         match self {
@@ -92,7 +92,7 @@ impl Piece {
 }
 
 /// Takes a template apart; also gives how many arguments it needs.
-pub(super) fn pieces(template: &[u8]) -> Result<(Vec<Piece>, usize), PrintErrorKind> {
+pub(super) fn pieces(template: &[u8]) -> Result<(Vec<TemplatePiece>, usize), PrintErrorKind> {
     let template = String::from_utf8_lossy(template);
     // Some end in a line end; an event is one line.
     let mut rest = template.trim_end_matches('\n');
@@ -111,7 +111,7 @@ pub(super) fn pieces(template: &[u8]) -> Result<(Vec<Piece>, usize), PrintErrorK
         }
         let (conversion, after) = conversion(rest).ok_or(PrintErrorKind::Conversion)?;
         push_literal(&mut pieces, &std::mem::take(&mut literal));
-        let piece = Piece::Conversion(conversion);
+        let piece = TemplatePiece::Conversion(conversion);
         needed += piece.arguments();
         pieces.push(piece);
         rest = after;
@@ -121,10 +121,10 @@ pub(super) fn pieces(template: &[u8]) -> Result<(Vec<Piece>, usize), PrintErrorK
     Ok((pieces, needed))
 }
 
-fn push_literal(pieces: &mut Vec<Piece>, literal: &str) {
+fn push_literal(pieces: &mut Vec<TemplatePiece>, literal: &str) {
     if !literal.is_empty() {
         let line = literal.replace(['\n', '\t'], " ");
-        pieces.push(Piece::Literal(bathyscope_capture::visible(line.as_bytes())));
+        pieces.push(TemplatePiece::Literal(bathyscope_capture::visible(line.as_bytes())));
     }
 }
 

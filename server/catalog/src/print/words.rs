@@ -1,6 +1,6 @@
 //! The words of a print format: the C of the kernel's headers after its preprocessor.
 
-use super::{PrintError, PrintErrorKind, number::Int};
+use super::{PrintError, PrintErrorKind, number::PrintInt};
 
 /// The most words of one format; the longest of any kernel seen has some 6000.
 const MAX_WORDS: usize = 1 << 16;
@@ -11,9 +11,9 @@ const MARKS: [&str; 32] = [
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Word<'a> {
+pub(super) enum PrintWord<'a> {
     Name(&'a str),
-    Number(Int),
+    Number(PrintInt),
     Text(Vec<u8>),
     Mark(&'static str),
     End,
@@ -21,13 +21,13 @@ pub(super) enum Word<'a> {
 
 /// A word and the offset of its first byte.
 #[derive(Clone, Debug)]
-pub(super) struct Token<'a> {
-    pub(super) word: Word<'a>,
+pub(super) struct PrintToken<'a> {
+    pub(super) word: PrintWord<'a>,
     pub(super) at: usize,
 }
 
-/// Takes a format apart. The last token is [`Word::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, PrintError> {
+/// Takes a format apart. The last token is [`PrintWord::End`].
+pub(super) fn tokens(text: &str) -> Result<Vec<PrintToken<'_>>, PrintError> {
     let (mut tokens, mut at) = (Vec::new(), 0);
     while let Some(rest) = text.get(at..) {
         let blank = rest.len() - rest.trim_start().len();
@@ -38,10 +38,10 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, PrintError> {
         }
         let failed = |kind| PrintError { offset: at, kind };
         let (word, length) = word(rest).ok_or(failed(PrintErrorKind::Syntax))?;
-        tokens.push(Token { word, at });
+        tokens.push(PrintToken { word, at });
         at += length;
     }
-    tokens.push(Token { word: Word::End, at: text.len() });
+    tokens.push(PrintToken { word: PrintWord::End, at: text.len() });
     Ok(tokens)
 }
 
@@ -50,27 +50,27 @@ fn is_name(c: char) -> bool {
 }
 
 /// The word that `rest` begins with, and its bytes.
-fn word(rest: &str) -> Option<(Word<'_>, usize)> {
+fn word(rest: &str) -> Option<(PrintWord<'_>, usize)> {
     let first = rest.chars().next()?;
     if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
-        return Some((Word::Mark(mark), mark.len()));
+        return Some((PrintWord::Mark(mark), mark.len()));
     }
     match first {
         '"' => {
             let (text, length) = quoted(rest, b'"')?;
-            Some((Word::Text(text), length))
+            Some((PrintWord::Text(text), length))
         }
         '\'' => {
             let (text, length) = quoted(rest, b'\'')?;
             let [byte] = text.as_slice() else { return None };
             // A `char` has a sign.
-            Some((Word::Number(Int::signed(i64::from(byte.cast_signed()))), length))
+            Some((PrintWord::Number(PrintInt::signed(i64::from(byte.cast_signed()))), length))
         }
-        '.' => Some((Word::Mark("."), 1)),
+        '.' => Some((PrintWord::Mark("."), 1)),
         c if is_name(c) => {
             let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
             let name = rest.get(..length)?;
-            let word = if c.is_ascii_digit() { Word::Number(number(name)?) } else { Word::Name(name) };
+            let word = if c.is_ascii_digit() { PrintWord::Number(number(name)?) } else { PrintWord::Name(name) };
             Some((word, length))
         }
         _ => None,
@@ -78,7 +78,7 @@ fn word(rest: &str) -> Option<(Word<'_>, usize)> {
 }
 
 /// A number with the type that C gives it.
-fn number(text: &str) -> Option<Int> {
+fn number(text: &str) -> Option<PrintInt> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.trim_end_matches(['u', 'l']);
     let suffix = lower.get(digits.len()..)?;
@@ -101,7 +101,7 @@ fn number(text: &str) -> Option<Int> {
     } else {
         (8, !unsigned && bits <= i64::MAX as u64)
     };
-    Some(Int { bits, bytes, signed })
+    Some(PrintInt { bits, bytes, signed })
 }
 
 /// The bytes of a text in quotes with C's escapes, and the bytes it takes with the quotes.

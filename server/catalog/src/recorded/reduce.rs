@@ -82,7 +82,7 @@ pub struct Reduced {
 /// What `roots` lead to, of the kernel first and then of each module that has any of it.
 pub fn reduce(types: &Types, roots: &Roots) -> Vec<Reduced> {
     let reached = Reached::from(types, roots);
-    let mut writer = Writer { reached: &reached, numbers: HashMap::new(), strings: Strings::default(), next: 1 };
+    let mut writer = ReducedWriter { reached: &reached, numbers: HashMap::new(), strings: Strings::default(), next: 1 };
     // All numbers first: types refer to later ones.
     for source in &types.sources {
         for (id, _) in reached.of(source) {
@@ -246,14 +246,14 @@ impl Strings {
     }
 }
 
-struct Writer<'a> {
+struct ReducedWriter<'a> {
     reached: &'a Reached,
     numbers: HashMap<TypeId, u32>,
     strings: Strings,
     next: u32,
 }
 
-impl Writer<'_> {
+impl ReducedWriter<'_> {
     fn write(&mut self, types: &Types, source: &Source) -> Vec<u8> {
         let module = source.btf.base().is_some();
         if module {

@@ -3,7 +3,7 @@
 //! Their numbers mean other calls, and their arguments other structures. So a call's number says whose it is: bits that
 //! no number has are set in it. That of x32 the programs themselves set; that of 32-bit programs is ours.
 
-use super::table::Layout;
+use super::table::StructureLayout;
 use crate::constants::Arch;
 
 /// The interface that a call was made by.
@@ -74,14 +74,16 @@ impl Abi {
     }
 
     /// The sizes in structures of the call of this number, without its bit.
-    pub(super) fn layout(self, number: i64) -> Layout {
+    pub(super) fn layout(self, number: i64) -> StructureLayout {
         /// From here on i386 has only calls with times of 64 bits, the first of them `clock_gettime64`.
         const WIDE_TIMES: i64 = 403;
         match self {
-            Self::Native => Layout { word: 8, time: 8 },
-            Self::I386 if (WIDE_TIMES..Self::THROUGH_SOCKETCALL).contains(&number) => Layout { word: 4, time: 8 },
-            Self::I386 => Layout { word: 4, time: 4 },
-            Self::X32 => Layout { word: 4, time: 8 },
+            Self::Native => StructureLayout { word: 8, time: 8 },
+            Self::I386 if (WIDE_TIMES..Self::THROUGH_SOCKETCALL).contains(&number) => {
+                StructureLayout { word: 4, time: 8 }
+            }
+            Self::I386 => StructureLayout { word: 4, time: 4 },
+            Self::X32 => StructureLayout { word: 4, time: 8 },
         }
     }
 }

@@ -178,7 +178,7 @@ pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
         return Decoded { name: definition.name.to_owned(), arguments: raw(definition, call), note: String::new() };
     }
     let (out, note) = (String::with_capacity(64), String::new());
-    let mut writer = Writer { call, abi, definition, style, out, note, moment: Moment::Entry };
+    let mut writer = CallWriter { call, abi, definition, style, out, note, moment: Moment::Entry };
     if special::write(arch, &mut writer).is_none() {
         writer.arguments();
     }
@@ -281,7 +281,7 @@ pub(super) fn value(call: &Call<'_>, at: usize) -> u64 {
 }
 
 /// A call that is being written.
-pub(super) struct Writer<'a> {
+pub(super) struct CallWriter<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) abi: Abi,
     pub(super) definition: &'static Definition,
@@ -292,7 +292,7 @@ pub(super) struct Writer<'a> {
     moment: Moment,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> CallWriter<'a> {
     /// What was copied of an argument; what was copied at the entry, unless `exit`. Bytes that could be read go first.
     pub(super) fn piece(&self, at: usize, part: usize, exit: bool) -> Option<&'a [u8]> {
         let of = |piece: &&Piece<'a>| usize::from(piece.argument) == at && usize::from(piece.part) == part;

@@ -1,6 +1,6 @@
 //! Which memory of a process is copied when it makes a call: at the entry what it passes, at the exit what it gets.
 
-use super::table::{Argument, Definition, Kind, Layout, Returns};
+use super::table::{Argument, Definition, Kind, Returns, StructureLayout};
 use crate::constants::Arch;
 
 /// The most pieces of one call, special ones not counted.
@@ -130,7 +130,7 @@ pub struct CallGrabs {
 }
 
 /// Bytes of a kind that has one size.
-fn size(kind: Kind, layout: Layout) -> Option<u16> {
+fn size(kind: Kind, layout: StructureLayout) -> Option<u16> {
     let narrow = if layout.is_narrow() { narrow_size(kind) } else { None };
     narrow.or_else(|| time_size(kind, layout)).or_else(|| wide_size(kind))
 }
@@ -149,7 +149,7 @@ fn narrow_size(kind: Kind) -> Option<u16> {
 }
 
 /// Bytes of a kind that consists of times.
-fn time_size(kind: Kind, layout: Layout) -> Option<u16> {
+fn time_size(kind: Kind, layout: StructureLayout) -> Option<u16> {
     if kind == Kind::Rusage && !layout.is_narrow() && layout.time == 8 {
         return Some(144);
     }
@@ -222,7 +222,7 @@ impl Definition {
 }
 
 /// The pieces of one argument.
-fn pieces(layout: Layout, argument: &Argument, moment: Moment, strings: u16) -> Vec<Grab> {
+fn pieces(layout: StructureLayout, argument: &Argument, moment: Moment, strings: u16) -> Vec<Grab> {
     let at = argument.register;
     let base = Grab { argument: at, moment, text: false, path: false, length: Length::Fixed, unit: 1, most: 0 };
     let memory = |length: Length, unit: u16, most: u16| Grab { length, unit, most, ..base };

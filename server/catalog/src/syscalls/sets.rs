@@ -1,14 +1,14 @@
 //! Sets of descriptors and of signals, entries of folders, and what comes beside a message.
 
 use super::{
-    decode::{Writer, value},
+    decode::{CallWriter, value},
     structs::structure,
-    table::{Kind, Layout},
+    table::{Kind, StructureLayout},
     text::{Bytes, pointer, put},
 };
 
 /// Appends the descriptors of a set.
-pub(super) fn descriptors(w: &mut Writer<'_>, bytes: &[u8]) {
+pub(super) fn descriptors(w: &mut CallWriter<'_>, bytes: &[u8]) {
     let nfds = usize::try_from(value(w.call, 0)).unwrap_or(usize::MAX);
     let is_in = |fd: &usize| bytes.get(fd / 8).is_some_and(|byte| byte >> (fd % 8) & 1 == 1);
     w.out.push('[');
@@ -26,7 +26,7 @@ pub(super) fn descriptors(w: &mut Writer<'_>, bytes: &[u8]) {
 }
 
 /// What `select` found: the descriptors of each set that are ready, and the time that was left.
-pub(super) fn select_note(w: &mut Writer<'_>) {
+pub(super) fn select_note(w: &mut CallWriter<'_>) {
     let Some(found @ 0..) = w.call.result else { return };
     if found == 0 {
         w.note.push_str("Timeout");
@@ -53,7 +53,7 @@ pub(super) fn select_note(w: &mut Writer<'_>) {
 }
 
 /// Appends what `pselect6` gets as its last argument: where the signals are, and how many bytes. They are not copied.
-pub(super) fn mask_pointer(out: &mut String, b: Bytes<'_>, layout: Layout) -> Option<()> {
+pub(super) fn mask_pointer(out: &mut String, b: Bytes<'_>, layout: StructureLayout) -> Option<()> {
     out.push_str("{sigmask=");
     pointer(out, b.word(0, layout.word)?);
     put(out, format_args!(", sigsetsize={}}}", b.word(layout.word, layout.word)?));
@@ -61,7 +61,7 @@ pub(super) fn mask_pointer(out: &mut String, b: Bytes<'_>, layout: Layout) -> Op
 }
 
 /// Appends where the entries of a folder are and how many, where they were counted.
-pub(super) fn entries(w: &mut Writer<'_>, at: usize) -> Option<()> {
+pub(super) fn entries(w: &mut CallWriter<'_>, at: usize) -> Option<()> {
     let count = match w.call.result {
         Some(0) => 0,
         _ => Bytes(w.piece(at, 0, true)?).u32(0)?,

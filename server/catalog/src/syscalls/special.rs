@@ -2,7 +2,7 @@
 
 use super::{
     abi::Abi,
-    decode::{Writer, before_nul, hex, value},
+    decode::{CallWriter, before_nul, hex, value},
     structs::{LockPlaces, lock, signal, structure},
     table::{Kind, Set, set},
     text::{Bytes, pointer, put},
@@ -13,7 +13,7 @@ use crate::constants::{Arch, capability_name, errno_name};
 pub(super) const DESCRIPTOR: &str = "\0fd";
 
 /// Writes the arguments of a call of this kind; `None` if it is of another.
-pub(super) fn write(arch: Arch, w: &mut Writer<'_>) -> Option<()> {
+pub(super) fn write(arch: Arch, w: &mut CallWriter<'_>) -> Option<()> {
     match w.definition.like {
         "fcntl" => control(w),
         "futex" => futex(w),
@@ -44,7 +44,7 @@ pub(super) fn socket_option_set(level: u64) -> &'static Set {
     })
 }
 
-fn control(w: &mut Writer<'_>) {
+fn control(w: &mut CallWriter<'_>) {
     w.descriptor(low(value(w.call, 0)));
     w.out.push_str(", ");
     let (command, argument) = (value(w.call, 1), value(w.call, 2));
@@ -95,7 +95,7 @@ fn control(w: &mut Writer<'_>) {
 }
 
 /// How a lock lies in memory: 32-bit programs have two kinds.
-fn lock_places(w: &Writer<'_>, command: u64) -> LockPlaces {
+fn lock_places(w: &CallWriter<'_>, command: u64) -> LockPlaces {
     match (w.abi, command) {
         (Abi::I386, 5..=7) => LockPlaces::Short,
         (Abi::I386, _) => LockPlaces::Packed,
@@ -119,16 +119,16 @@ fn futex_operation(out: &mut String, op: u64) {
     }
 }
 
-fn futex(w: &mut Writer<'_>) {
+fn futex(w: &mut CallWriter<'_>) {
     pointer(&mut w.out, value(w.call, 0));
     w.out.push_str(", ");
     let op = value(w.call, 1) & 0xffff_ffff;
     futex_operation(&mut w.out, op);
-    let number = |w: &mut Writer<'_>, at: usize| {
+    let number = |w: &mut CallWriter<'_>, at: usize| {
         let value = value(w.call, at) & 0xffff_ffff;
         put(&mut w.out, format_args!(", {value}"));
     };
-    let bits = |w: &mut Writer<'_>| match value(w.call, 5) & 0xffff_ffff {
+    let bits = |w: &mut CallWriter<'_>| match value(w.call, 5) & 0xffff_ffff {
         0xffff_ffff => w.out.push_str(", FUTEX_BITSET_MATCH_ANY"),
         other => put(&mut w.out, format_args!(", {other:#x}")),
     };
@@ -173,7 +173,7 @@ fn futex(w: &mut Writer<'_>) {
     }
 }
 
-fn futex_time(w: &mut Writer<'_>) {
+fn futex_time(w: &mut CallWriter<'_>) {
     w.comma();
     let start = w.out.len();
     let bytes = w.piece(3, 0, false).unwrap_or_default();
@@ -183,10 +183,10 @@ fn futex_time(w: &mut Writer<'_>) {
     }
 }
 
-fn process_control(w: &mut Writer<'_>) {
+fn process_control(w: &mut CallWriter<'_>) {
     let (option, first) = (value(w.call, 0) & 0xffff_ffff, value(w.call, 1));
     set("prctl").write_one(&mut w.out, option);
-    let with = |w: &mut Writer<'_>, count: usize| {
+    let with = |w: &mut CallWriter<'_>, count: usize| {
         for at in 1..=count {
             w.out.push_str(", ");
             hex(&mut w.out, value(w.call, at));
@@ -247,7 +247,7 @@ fn process_control(w: &mut Writer<'_>) {
     }
 }
 
-fn clone(arch: Arch, w: &mut Writer<'_>) {
+fn clone(arch: Arch, w: &mut CallWriter<'_>) {
     let (child_at, tls_at) = if arch == Arch::Aarch64 || w.abi == Abi::I386 { (4, 3) } else { (3, 4) };
     let flags = value(w.call, 0);
     w.out.push_str("child_stack=");
@@ -280,7 +280,7 @@ fn clone(arch: Arch, w: &mut Writer<'_>) {
     }
 }
 
-fn device_control(w: &mut Writer<'_>) {
+fn device_control(w: &mut CallWriter<'_>) {
     w.descriptor(low(value(w.call, 0)));
     w.out.push_str(", ");
     let (command, argument) = (value(w.call, 1) & 0xffff_ffff, value(w.call, 2));
@@ -329,7 +329,7 @@ fn device_control(w: &mut Writer<'_>) {
 }
 
 /// The signals that are blocked again; nothing if the kernel did not tell.
-fn signal_return(w: &mut Writer<'_>) {
+fn signal_return(w: &mut CallWriter<'_>) {
     let Some(bytes) = w.piece(0, 0, false) else { return };
     let start = w.out.len();
     w.out.push_str("{mask=");
@@ -351,7 +351,7 @@ fn one(out: &mut String, b: Bytes<'_>) -> Option<()> {
 }
 
 /// A message's header, whose parts are: itself, its name, its vectors' array and buffers.
-pub(super) fn message(w: &mut Writer<'_>, at: usize, out: bool) -> Option<()> {
+pub(super) fn message(w: &mut CallWriter<'_>, at: usize, out: bool) -> Option<()> {
     let header = Bytes(w.piece(at, 0, out)?);
     let word = w.definition.layout.word;
     let (name, name_bytes) = (header.word(0, word)?, header.u32(word)?);
@@ -391,20 +391,20 @@ pub(super) fn message(w: &mut Writer<'_>, at: usize, out: bool) -> Option<()> {
 }
 
 /// The length of a message's name before the call.
-fn name_bytes_before(w: &Writer<'_>, at: usize) -> Option<u32> {
+fn name_bytes_before(w: &CallWriter<'_>, at: usize) -> Option<u32> {
     let before = w.call.pieces.iter().find(|piece| usize::from(piece.argument) == at && !piece.exit)?;
     Bytes(before.bytes?).u32(w.definition.layout.word)
 }
 
 /// A message that was not received: what was asked for.
-pub(super) fn message_before(w: &mut Writer<'_>, at: usize) -> Option<()> {
+pub(super) fn message_before(w: &mut CallWriter<'_>, at: usize) -> Option<()> {
     let name_bytes = name_bytes_before(w, at)?;
     put(&mut w.out, format_args!("{{msg_namelen={name_bytes}}}"));
     Some(())
 }
 
 /// What a socket's option is set to, or was found to be.
-pub(super) fn socket_value(w: &mut Writer<'_>, bytes: &[u8]) -> Option<()> {
+pub(super) fn socket_value(w: &mut CallWriter<'_>, bytes: &[u8]) -> Option<()> {
     const SOL_SOCKET: u64 = 1;
     const SO_ERROR: u64 = 4;
     const SO_LINGER: u64 = 13;
@@ -425,7 +425,7 @@ pub(super) fn socket_value(w: &mut Writer<'_>, bytes: &[u8]) -> Option<()> {
 }
 
 /// What `poll` waits for.
-pub(super) fn poll_descriptors(w: &mut Writer<'_>, at: usize) -> Option<()> {
+pub(super) fn poll_descriptors(w: &mut CallWriter<'_>, at: usize) -> Option<()> {
     let (bytes, count) = (w.piece(at, 0, false)?, value(w.call, 1) & 0xffff_ffff);
     let files: Vec<String> = (0..bytes.len() / 8)
         .map(|index| {

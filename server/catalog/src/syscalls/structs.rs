@@ -2,15 +2,15 @@
 
 use super::{
     narrow,
-    table::{Kind, Layout, set},
+    table::{Kind, StructureLayout, set},
     text::{Bytes, octal, pointer, put, quoted},
 };
 use crate::constants::{Arch, signal_name};
 
 /// Appends the structure of `kind` that begins at `bytes`; `layout` says how large its members are.
-pub(super) fn structure(out: &mut String, kind: Kind, bytes: &[u8], layout: Layout) -> Option<()> {
+pub(super) fn structure(out: &mut String, kind: Kind, bytes: &[u8], layout: StructureLayout) -> Option<()> {
     let b = Bytes(bytes);
-    let (Layout { word, time: half }, narrow) = (layout, layout.is_narrow());
+    let (StructureLayout { word, time: half }, narrow) = (layout, layout.is_narrow());
     match kind {
         Kind::Timespec | Kind::FutexTime => time(out, b, 0, ("nsec", half)),
         Kind::Timeval => time(out, b, 0, ("usec", half)),
@@ -442,7 +442,7 @@ pub(super) fn open_how(out: &mut String, b: Bytes<'_>) -> Option<()> {
 mod tests {
     use super::*;
 
-    const WIDE: Layout = Layout { word: 8, time: 8 };
+    const WIDE: StructureLayout = StructureLayout { word: 8, time: 8 };
 
     fn shown(kind: Kind, words: &[u64]) -> String {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

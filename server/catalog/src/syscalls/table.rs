@@ -19,14 +19,14 @@ pub const MAX_CALLS: usize = 512;
 
 /// Sizes of what structures consist of, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct StructureLayout {
     /// Of pointers and `long`.
     pub(super) word: usize,
     /// Of the halves of times.
     pub(super) time: usize,
 }
 
-impl Layout {
+impl StructureLayout {
     /// Whether pointers have 32 bits.
     pub(super) fn is_narrow(self) -> bool {
         self.word == 4
@@ -232,7 +232,7 @@ pub struct Definition {
     /// The call of 64-bit programs that it is like, or its own name.
     pub(super) like: &'static str,
     /// How large what its arguments point to is.
-    pub(super) layout: Layout,
+    pub(super) layout: StructureLayout,
     /// Its arguments.
     pub arguments: Vec<Argument>,
     /// What it returns.
@@ -241,7 +241,7 @@ pub struct Definition {
     pub(super) sets: &'static str,
 }
 
-struct Tables {
+struct CallTables {
     /// By number, with the bits of [`Abi`].
     calls: [BTreeMap<i64, Definition>; 2],
     /// Numbers by name; a call of its own goes before one that is made through another.
@@ -285,9 +285,9 @@ fn read_sets() -> Vec<Set> {
     sets
 }
 
-fn tables() -> &'static Tables {
+fn tables() -> &'static CallTables {
     static SETS: OnceLock<Vec<Set>> = OnceLock::new();
-    static TABLES: OnceLock<Tables> = OnceLock::new();
+    static TABLES: OnceLock<CallTables> = OnceLock::new();
     TABLES.get_or_init(|| {
         let sets = SETS.get_or_init(read_sets);
         let calls = [Arch::X86_64, Arch::Aarch64].map(|arch| calls_of(arch, sets));
@@ -297,7 +297,7 @@ fn tables() -> &'static Tables {
         };
         let [x86_64, aarch64] = &calls;
         let by_name = [names(x86_64, Arch::X86_64), names(aarch64, Arch::Aarch64)];
-        Tables { calls, by_name, sets }
+        CallTables { calls, by_name, sets }
     })
 }
 

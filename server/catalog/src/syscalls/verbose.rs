@@ -2,13 +2,13 @@
 
 use super::{
     structs::{device, is_device, mode},
-    table::{Kind, Layout},
+    table::{Kind, StructureLayout},
     text::{Bytes, put, quoted},
 };
 use crate::constants::Arch;
 
 /// Appends a structure whole; `None` of one that is written whole anyway, and of one that is cut.
-pub(super) fn whole(out: &mut String, kind: Kind, bytes: &[u8], layout: Layout) -> Option<()> {
+pub(super) fn whole(out: &mut String, kind: Kind, bytes: &[u8], layout: StructureLayout) -> Option<()> {
     if layout.is_narrow() {
         return None;
     }

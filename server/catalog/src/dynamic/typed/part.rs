@@ -4,13 +4,13 @@ use super::super::{DynamicError, DynamicProblem as Problem};
 
 /// A part of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part<'a> {
+pub(super) struct TypedPart<'a> {
     /// Bytes before it.
     pub(super) at: usize,
     pub(super) text: &'a str,
 }
 
-impl<'a> Part<'a> {
+impl<'a> TypedPart<'a> {
     pub(super) fn skip(self, bytes: usize) -> Self {
         Self { at: self.at + bytes, text: self.text.get(bytes..).unwrap_or_default() }
     }
@@ -42,15 +42,15 @@ impl<'a> Part<'a> {
 }
 
 /// In quotes, if it begins with one: what is inside, and what stands behind.
-pub(super) fn quoted(part: Part<'_>) -> Result<Option<(Part<'_>, Part<'_>)>, DynamicError> {
+pub(super) fn quoted(part: TypedPart<'_>) -> Result<Option<(TypedPart<'_>, TypedPart<'_>)>, DynamicError> {
     let Some(quote) = part.text.chars().next().filter(|first| matches!(first, '\'' | '"')) else { return Ok(None) };
     let inside = part.skip(1);
     let end = inside.text.find(quote).ok_or(DynamicError { at: part.at, problem: Problem::Quote })?;
-    Ok(Some((Part { text: inside.text.get(..end).unwrap_or_default(), ..inside }, inside.skip(end + 1))))
+    Ok(Some((TypedPart { text: inside.text.get(..end).unwrap_or_default(), ..inside }, inside.skip(end + 1))))
 }
 
 /// Words with blanks between them; quotes hold one together, also behind `--add=`.
-pub(super) fn shell_words(part: Part<'_>) -> Result<Vec<Part<'_>>, DynamicError> {
+pub(super) fn shell_words(part: TypedPart<'_>) -> Result<Vec<TypedPart<'_>>, DynamicError> {
     let (mut words, mut rest) = (Vec::new(), part.trim());
     while !rest.text.is_empty() {
         if let Some((inside, behind)) = quoted(rest)? {
@@ -63,7 +63,7 @@ pub(super) fn shell_words(part: Part<'_>) -> Result<Vec<Part<'_>>, DynamicError>
         let value = word.text.find('=').map(|at| at + 1).filter(|_| word.text.starts_with('-'));
         match value.map(|at| (at, quoted(rest.skip(at)))) {
             Some((at, Ok(Some((inside, behind))))) => {
-                words.push(Part { text: word.text.get(..at - 1).unwrap_or_default(), ..word });
+                words.push(TypedPart { text: word.text.get(..at - 1).unwrap_or_default(), ..word });
                 words.push(inside);
                 rest = behind.trim();
             }
@@ -78,7 +78,7 @@ pub(super) fn shell_words(part: Part<'_>) -> Result<Vec<Part<'_>>, DynamicError>
 }
 
 /// The commands of a line, between `;`, `&&`, `||` and `|` outside of quotes; each with whether it reads the one before.
-pub(super) fn commands(line: Part<'_>) -> Vec<(Part<'_>, bool)> {
+pub(super) fn commands(line: TypedPart<'_>) -> Vec<(TypedPart<'_>, bool)> {
     let mut found = Vec::new();
     let (mut begin, mut piped, mut quote) = (0, false, None);
     let bytes = line.text.as_bytes();

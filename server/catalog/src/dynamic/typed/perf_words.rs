@@ -2,7 +2,7 @@
 
 use super::{
     super::{DynamicError, DynamicProblem as Problem},
-    part::{Part, shell_words},
+    part::{TypedPart, shell_words},
 };
 use crate::suggest::closest;
 
@@ -93,28 +93,28 @@ const OPTIONS: [PerfOption; 26] = [
 #[derive(Debug, Default)]
 pub(super) struct PerfCommand<'a> {
     /// Behind `-x`.
-    pub(super) file: Option<Part<'a>>,
+    pub(super) file: Option<TypedPart<'a>>,
     /// Definitions.
-    pub(super) added: Vec<Part<'a>>,
+    pub(super) added: Vec<TypedPart<'a>>,
     /// Patterns of those that are removed.
-    pub(super) removed: Vec<Part<'a>>,
+    pub(super) removed: Vec<TypedPart<'a>>,
     /// Nothing is to be made.
     pub(super) dry: bool,
     /// Behind `-V`.
-    pub(super) variables: Option<Part<'a>>,
+    pub(super) variables: Option<TypedPart<'a>>,
     /// `-F`, with its pattern.
-    pub(super) functions: Option<Option<Part<'a>>>,
+    pub(super) functions: Option<Option<TypedPart<'a>>>,
     /// `-l`, with its pattern.
-    pub(super) list: Option<Option<Part<'a>>>,
+    pub(super) list: Option<Option<TypedPart<'a>>>,
     /// What was given and changes nothing, in words.
     pub(super) notes: Vec<String>,
 }
 
 /// Reads what stands behind `perf probe`.
-pub(super) fn read(rest: Part<'_>) -> Result<PerfCommand<'_>, DynamicError> {
+pub(super) fn read(rest: TypedPart<'_>) -> Result<PerfCommand<'_>, DynamicError> {
     let mut command = PerfCommand::default();
-    let mut bare: Option<Part<'_>> = None;
-    let redirected = |word: &Part<'_>| {
+    let mut bare: Option<TypedPart<'_>> = None;
+    let redirected = |word: &TypedPart<'_>| {
         let text = word.text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
         text.starts_with(['>', '<'])
     };
@@ -123,8 +123,10 @@ pub(super) fn read(rest: Part<'_>) -> Result<PerfCommand<'_>, DynamicError> {
         if !word.text.starts_with('-') || word.text.len() < 2 {
             // As perf does: what is not in quotes is one definition.
             let end = word.at + word.text.len() - rest.at;
-            let all = bare
-                .map(|first| Part { at: first.at, text: rest.text.get(first.at - rest.at..end).unwrap_or(first.text) });
+            let all = bare.map(|first| TypedPart {
+                at: first.at,
+                text: rest.text.get(first.at - rest.at..end).unwrap_or(first.text),
+            });
             bare = Some(all.unwrap_or(word));
             continue;
         }
@@ -149,7 +151,7 @@ fn missing(known: &PerfOption) -> Problem {
 }
 
 /// The options of a word, each with what is written to it.
-fn options(word: Part<'_>) -> Result<Vec<(&'static PerfOption, Option<Part<'_>>)>, DynamicError> {
+fn options(word: TypedPart<'_>) -> Result<Vec<(&'static PerfOption, Option<TypedPart<'_>>)>, DynamicError> {
     if let Some(long) = word.text.strip_prefix("--") {
         let (name, value) = match long.find('=') {
             Some(at) => (long.get(..at).unwrap_or_default(), Some(word.skip(at + 3))),
@@ -184,7 +186,12 @@ fn unknown(option: &str) -> Problem {
 }
 
 impl<'a> PerfCommand<'a> {
-    fn take(&mut self, word: Part<'a>, known: &PerfOption, value: Option<Part<'a>>) -> Result<(), DynamicError> {
+    fn take(
+        &mut self,
+        word: TypedPart<'a>,
+        known: &PerfOption,
+        value: Option<TypedPart<'a>>,
+    ) -> Result<(), DynamicError> {
         match known.does {
             Does::Add => self.added.extend(value),
             Does::Define => {

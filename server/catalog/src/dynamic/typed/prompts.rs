@@ -1,6 +1,6 @@
 //! What stands around commands in documents and on terminals: prompts, and what `perf` answers.
 
-use super::part::Part;
+use super::part::TypedPart;
 
 /// The longest prompt.
 const MAX_PROMPT_BYTES: usize = 200;
@@ -18,7 +18,7 @@ const ANSWERS: [(&str, &str); 8] = [
 ];
 
 /// Without a prompt that names a user or a shell, such as `[root@host ~]#` or `root@host:/sys#`; none if there is none.
-pub(super) fn after_prompt(part: Part<'_>) -> Option<Part<'_>> {
+pub(super) fn after_prompt(part: TypedPart<'_>) -> Option<TypedPart<'_>> {
     let end = match part.text.strip_prefix('[') {
         Some(inside) => {
             let end = inside.find(']')?;
@@ -46,7 +46,7 @@ pub(super) fn after_prompt(part: Part<'_>) -> Option<Part<'_>> {
 }
 
 /// What a line of output is, if it is one of `perf`.
-pub(super) fn answer(part: Part<'_>) -> Option<&'static str> {
+pub(super) fn answer(part: TypedPart<'_>) -> Option<&'static str> {
     if let Some((_, what)) = ANSWERS.iter().find(|(begin, _)| part.text.starts_with(begin)) {
         return Some(what);
     }

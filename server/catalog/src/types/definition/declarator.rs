@@ -1,8 +1,8 @@
 //! Declarators: the stars, names, brackets and parentheses behind a type.
 
 use super::{
-    parser::{Parsed, Parser, is_reserved, tag_of},
-    tokens::Word,
+    parser::{DefinitionParser, Parsed, is_reserved, tag_of},
+    tokens::DefinitionWord,
 };
 use crate::types::{Type, TypeId, local::LocalType};
 
@@ -16,7 +16,7 @@ pub(super) struct Declared<'a> {
     pub(super) flexible: bool,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> DefinitionParser<'a> {
     /// Reads a declarator of something made of `base`.
     pub(super) fn declarator(&mut self, base: TypeId) -> Parsed<Declared<'a>> {
         self.nested(|parser| parser.declarator_here(base))
@@ -33,7 +33,7 @@ impl<'a> Parser<'a> {
         let mut name = None;
         if inner.is_some() {
             self.skip_group()?;
-        } else if let Word::Name(found) = self.word()
+        } else if let DefinitionWord::Name(found) = self.word()
             && !is_reserved(found)
         {
             name = Some(found);
@@ -53,10 +53,10 @@ impl<'a> Parser<'a> {
 
     /// Whether a parenthesis begins a declarator, not the parameters of a function.
     fn inner_declarator(&self) -> bool {
-        self.word() == Word::Mark("(")
+        self.word() == DefinitionWord::Mark("(")
             && match self.ahead(1) {
-                Word::Mark("*" | "(") | Word::Name("__attribute__") => true,
-                Word::Name(name) => self.types.spelled(name).is_none() && !is_reserved(name),
+                DefinitionWord::Mark("*" | "(") | DefinitionWord::Name("__attribute__") => true,
+                DefinitionWord::Name(name) => self.types.spelled(name).is_none() && !is_reserved(name),
                 _ => false,
             }
     }
@@ -67,11 +67,11 @@ impl<'a> Parser<'a> {
         loop {
             self.attributes()?;
             match self.word() {
-                Word::Name("const") => {
+                DefinitionWord::Name("const") => {
                     ty = self.types.locals.push(LocalType::Qualified { qualifier: "const", to: ty });
                 }
-                Word::Name("volatile" | "restrict" | "__restrict" | "__restrict__") => {}
-                Word::Name(name) => match tag_of(name) {
+                DefinitionWord::Name("volatile" | "restrict" | "__restrict" | "__restrict__") => {}
+                DefinitionWord::Name(name) => match tag_of(name) {
                     Some(tag) => ty = self.types.locals.push(LocalType::Tag { tag, to: ty }),
                     None => return Ok(ty),
                 },
@@ -87,11 +87,11 @@ impl<'a> Parser<'a> {
         let start = self.place();
         loop {
             match self.word() {
-                Word::Mark("[") => {
+                DefinitionWord::Mark("[") => {
                     self.next();
                     sizes.push(self.dimension(sizes.is_empty())?);
                 }
-                Word::Mark("(") if sizes.is_empty() => {
+                DefinitionWord::Mark("(") if sizes.is_empty() => {
                     self.skip_group()?;
                     // What a function takes is of no use to a probe: it cannot call it.
                     let prototype = LocalType::Prototype { returns: base, parameters: Vec::new(), variadic: true };

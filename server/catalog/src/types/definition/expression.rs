@@ -1,8 +1,8 @@
 //! Constant expressions: sizes of arrays, widths of bitfields, values of enums.
 
 use super::{
-    parser::{Parsed, Parser},
-    tokens::{Value, Word},
+    parser::{DefinitionParser, Parsed},
+    tokens::{DefinitionValue, DefinitionWord},
 };
 use crate::constants::{Arch, constant};
 
@@ -20,13 +20,13 @@ const LEVELS: [&[&str]; 10] = [
     &["*", "/", "%"],
 ];
 
-impl Parser<'_> {
+impl DefinitionParser<'_> {
     /// A constant expression; wide enough for all numbers of 64 bits with and without sign.
     pub(super) fn constant_expression(&mut self) -> Parsed<i128> {
         self.nested(Self::choice).map(|value| value.number)
     }
 
-    fn choice(&mut self) -> Parsed<Value> {
+    fn choice(&mut self) -> Parsed<DefinitionValue> {
         let condition = self.level(0)?;
         if !self.take("?") {
             return Ok(condition);
@@ -37,11 +37,11 @@ impl Parser<'_> {
         Ok(if condition.number != 0 { yes } else { no })
     }
 
-    fn level(&mut self, level: usize) -> Parsed<Value> {
+    fn level(&mut self, level: usize) -> Parsed<DefinitionValue> {
         let Some(operators) = LEVELS.get(level) else { return self.nested(Self::unary) };
         let mut left = self.level(level + 1)?;
         loop {
-            let Word::Mark(operator) = self.word() else { return Ok(left) };
+            let DefinitionWord::Mark(operator) = self.word() else { return Ok(left) };
             if !operators.contains(&operator) {
                 return Ok(left);
             }
@@ -59,44 +59,44 @@ impl Parser<'_> {
         }
     }
 
-    fn unary(&mut self) -> Parsed<Value> {
+    fn unary(&mut self) -> Parsed<DefinitionValue> {
         let place = self.place();
-        if let Word::Mark(mark @ ("-" | "+" | "~" | "!")) = self.word() {
+        if let DefinitionWord::Mark(mark @ ("-" | "+" | "~" | "!")) = self.word() {
             self.next();
             let value = self.nested(Self::unary)?;
             let number = match mark {
                 "-" => -value.number,
                 "~" => !value.number,
-                "!" => return Ok(Value::new(i128::from(value.number == 0))),
+                "!" => return Ok(DefinitionValue::new(i128::from(value.number == 0))),
                 _ => value.number,
             };
-            let value = Value::typed(number, value.wide, value.unsigned);
+            let value = DefinitionValue::typed(number, value.wide, value.unsigned);
             return value.ok_or_else(|| self.wrong_at(place, "this number does not fit into its type", None));
         }
         match self.word() {
-            Word::Number(value) => {
+            DefinitionWord::Number(value) => {
                 self.next();
                 Ok(value)
             }
-            Word::Mark("(") => {
+            DefinitionWord::Mark("(") => {
                 self.next();
                 self.grouped()
             }
-            Word::Name("sizeof") => {
+            DefinitionWord::Name("sizeof") => {
                 self.next();
                 self.size_of()
             }
-            Word::Name(name) => {
+            DefinitionWord::Name(name) => {
                 let value = self.named_constant(name)?;
                 self.next();
-                Ok(Value::new(value))
+                Ok(DefinitionValue::new(value))
             }
             other => Err(self.wrong_at(place, &format!("expected a number, found {}", other.shown()), None)),
         }
     }
 
     /// Behind an opening parenthesis: a type, whose cast changes the value, or an expression.
-    fn grouped(&mut self) -> Parsed<Value> {
+    fn grouped(&mut self) -> Parsed<DefinitionValue> {
         if !self.at_type() {
             let value = self.nested(Self::choice)?;
             self.expect(")", "behind the expression")?;
@@ -113,10 +113,10 @@ impl Parser<'_> {
         } else {
             ((value.number.cast_unsigned() << unused) >> unused).cast_signed()
         };
-        Ok(Value { number, wide, unsigned })
+        Ok(DefinitionValue { number, wide, unsigned })
     }
 
-    fn size_of(&mut self) -> Parsed<Value> {
+    fn size_of(&mut self) -> Parsed<DefinitionValue> {
         self.expect("(", "behind `sizeof`")?;
         let place = self.place();
         if !self.at_type() {
@@ -126,7 +126,7 @@ impl Parser<'_> {
         let ty = self.type_name()?;
         let bytes = self.complete_size(ty, place, "the operand of `sizeof`")?;
         self.expect(")", "behind the type")?;
-        Ok(Value { number: i128::from(bytes), wide: true, unsigned: true })
+        Ok(DefinitionValue { number: i128::from(bytes), wide: true, unsigned: true })
     }
 
     fn named_constant(&mut self, name: &str) -> Parsed<i128> {
@@ -147,15 +147,15 @@ impl Parser<'_> {
 }
 
 /// What an operation gives, in the type that C gives it.
-fn computed(operator: &str, left: Value, right: Value) -> Option<Value> {
-    let truth = |is: bool| Some(Value::new(i128::from(is)));
+fn computed(operator: &str, left: DefinitionValue, right: DefinitionValue) -> Option<DefinitionValue> {
+    let truth = |is: bool| Some(DefinitionValue::new(i128::from(is)));
     match operator {
         "||" => return truth(left.number != 0 || right.number != 0),
         "&&" => return truth(left.number != 0 && right.number != 0),
         "<<" | ">>" => {
             let by = u32::try_from(right.number).ok().filter(|by| *by < if left.wide { 64 } else { 32 })?;
             let number = if operator == "<<" { left.number.checked_mul(1 << by)? } else { left.number >> by };
-            return Value::typed(number, left.wide, left.unsigned);
+            return DefinitionValue::typed(number, left.wide, left.unsigned);
         }
         _ => {}
     }
@@ -163,7 +163,10 @@ fn computed(operator: &str, left: Value, right: Value) -> Option<Value> {
     let wide = left.wide || right.wide;
     let unsigned = (left.unsigned && left.wide == wide) || (right.unsigned && right.wide == wide);
     let (left, right) = match unsigned {
-        true => (Value::typed(left.number, wide, true)?.number, Value::typed(right.number, wide, true)?.number),
+        true => (
+            DefinitionValue::typed(left.number, wide, true)?.number,
+            DefinitionValue::typed(right.number, wide, true)?.number,
+        ),
         false => (left.number, right.number),
     };
     let number = match operator {
@@ -182,5 +185,5 @@ fn computed(operator: &str, left: Value, right: Value) -> Option<Value> {
         "/" => left.checked_div(right)?,
         _ => left.checked_rem(right)?,
     };
-    Value::typed(number, wide, unsigned)
+    DefinitionValue::typed(number, wide, unsigned)
 }

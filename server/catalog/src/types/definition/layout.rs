@@ -35,7 +35,7 @@ pub(super) struct Wanted {
 
 /// A struct or union that is being laid out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct DefinedLayout {
     union: bool,
     packed: bool,
     /// Behind the last member; in a union behind the largest.
@@ -43,7 +43,7 @@ pub(super) struct Layout {
     align: u64,
 }
 
-impl Layout {
+impl DefinedLayout {
     /// An empty one. `packed` must be known before the first member, though C writes it behind the last.
     pub(super) fn new(union: bool, packed: bool) -> Self {
         Self { union, packed, end_bits: 0, align: 1 }

@@ -38,7 +38,7 @@ impl Types {
         text: &str,
         constants: &dyn Fn(&str) -> Option<i64>,
     ) -> Result<Vec<TypeId>, DefinitionError> {
-        self.or_nothing(|types| parser::Parser::new(types, text, constants)?.definitions())
+        self.or_nothing(|types| parser::DefinitionParser::new(types, text, constants)?.definitions())
     }
 
     /// The type that a C type name means, pointers and arrays included: `struct task_struct *`, `u8[16]`,
@@ -47,7 +47,7 @@ impl Types {
     /// # Errors
     /// If the text is not understood or names an unknown type.
     pub fn declared(&mut self, text: &str) -> Result<TypeId, DefinitionError> {
-        self.or_nothing(|types| parser::Parser::new(types, text, &|_name| None)?.type_alone())
+        self.or_nothing(|types| parser::DefinitionParser::new(types, text, &|_name| None)?.type_alone())
     }
 
     /// Takes back what was added if there is an error.

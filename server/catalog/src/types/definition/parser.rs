@@ -3,7 +3,7 @@
 use super::{
     DefinitionError,
     layout::Attributes,
-    tokens::{Token, Word, error, tokens},
+    tokens::{DefinitionToken, DefinitionWord, error, tokens},
 };
 use crate::types::{Kind, Type, TypeId, Types, local::LocalType, lookup};
 
@@ -37,10 +37,10 @@ pub(super) struct Specifiers {
     pub(super) tagged: bool,
 }
 
-pub(super) struct Parser<'a> {
+pub(super) struct DefinitionParser<'a> {
     pub(super) types: &'a mut Types,
     pub(super) constants: &'a dyn Fn(&str) -> Option<i64>,
-    tokens: Vec<Token<'a>>,
+    tokens: Vec<DefinitionToken<'a>>,
     at: usize,
     nesting: u32,
     /// Whether structs that are not known may be pointed to: not where nothing could define them any more.
@@ -48,7 +48,7 @@ pub(super) struct Parser<'a> {
     pub(super) defined: Vec<TypeId>,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> DefinitionParser<'a> {
     pub(super) fn new(types: &'a mut Types, text: &'a str, constants: &'a dyn Fn(&str) -> Option<i64>) -> Parsed<Self> {
         let tokens = tokens(text)?;
         Ok(Self { types, constants, tokens, at: 0, nesting: 0, may_declare: true, defined: Vec::new() })
@@ -56,7 +56,7 @@ impl<'a> Parser<'a> {
 
     /// Reads all definitions.
     pub(super) fn definitions(mut self) -> Parsed<Vec<TypeId>> {
-        while self.word() != Word::End {
+        while self.word() != DefinitionWord::End {
             if !self.take(";") {
                 self.definition()?;
             }
@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
         self.may_declare = false;
         let ty = self.type_name()?;
         match self.word() {
-            Word::End => Ok(ty),
+            DefinitionWord::End => Ok(ty),
             other => Err(self.wrong(&format!("expected the end of the type, found {}", other.shown()), None)),
         }
     }
@@ -78,12 +78,14 @@ impl<'a> Parser<'a> {
         if self.take_name("typedef") {
             return self.typedef();
         }
-        if !matches!(self.word(), Word::Name("struct" | "union" | "enum" | "__extension__")) {
+        if !matches!(self.word(), DefinitionWord::Name("struct" | "union" | "enum" | "__extension__")) {
             let what = format!("expected `struct`, `union`, `enum` or `typedef`, found {}", self.word().shown());
             let how = "Only types can be defined in C; functions, variables and macros with parameters cannot.";
             return Err(self.wrong(&what, Some(how)));
         }
-        if let (Word::Name(keyword), Word::Name(name), Word::Mark(";")) = (self.word(), self.ahead(1), self.ahead(2)) {
+        if let (DefinitionWord::Name(keyword), DefinitionWord::Name(name), DefinitionWord::Mark(";")) =
+            (self.word(), self.ahead(1), self.ahead(2))
+        {
             self.declare(keyword, name);
             self.at += 3;
             return Ok(());
@@ -91,7 +93,7 @@ impl<'a> Parser<'a> {
         self.specifiers()?;
         if !self.take(";") {
             let what = format!("expected `;` behind the definition, found {}", self.word().shown());
-            let how = if matches!(self.word(), Word::Name(_)) {
+            let how = if matches!(self.word(), DefinitionWord::Name(_)) {
                 "Variables cannot be defined here; add `;`."
             } else {
                 "Add `;`."
@@ -156,7 +158,7 @@ impl<'a> Parser<'a> {
         let (mut words, mut constant, mut done, mut tags) = (Vec::new(), false, false, Vec::new());
         loop {
             found.attributes = found.attributes.and(self.attributes()?);
-            let Word::Name(name) = self.word() else { break };
+            let DefinitionWord::Name(name) = self.word() else { break };
             match name {
                 "const" | "__const" => constant = true,
                 "volatile" | "__volatile__" => {}
@@ -212,15 +214,15 @@ impl<'a> Parser<'a> {
     fn tagged(&mut self, keyword: &str) -> Parsed<TypeId> {
         let attributes = self.attributes()?;
         let name = match self.word() {
-            Word::Name(name) => {
+            DefinitionWord::Name(name) => {
                 self.at += 1;
                 Some(name)
             }
             _ => None,
         };
         match (keyword, self.word()) {
-            ("enum", Word::Mark("{" | ":")) => self.enumeration(name),
-            (_, Word::Mark("{")) => self.record(keyword == "union", name, attributes),
+            ("enum", DefinitionWord::Mark("{" | ":")) => self.enumeration(name),
+            (_, DefinitionWord::Mark("{")) => self.record(keyword == "union", name, attributes),
             _ => match name {
                 Some(name) => self.reference(keyword, name),
                 None => {
@@ -263,8 +265,8 @@ impl<'a> Parser<'a> {
     /// Whether a type begins here.
     pub(super) fn at_type(&self) -> bool {
         match self.word() {
-            Word::Name("struct" | "union" | "enum" | "void" | "const" | "volatile") => true,
-            Word::Name(name) => BASE_WORDS.contains(&name) || self.types.spelled(name).is_some(),
+            DefinitionWord::Name("struct" | "union" | "enum" | "void" | "const" | "volatile") => true,
+            DefinitionWord::Name(name) => BASE_WORDS.contains(&name) || self.types.spelled(name).is_some(),
             _ => false,
         }
     }
@@ -274,13 +276,13 @@ impl<'a> Parser<'a> {
         let mut found = Attributes::default();
         loop {
             match self.word() {
-                Word::Name("__packed") => found.packed = true,
-                Word::Name("__aligned") => {
+                DefinitionWord::Name("__packed") => found.packed = true,
+                DefinitionWord::Name("__aligned") => {
                     self.at += 1;
                     found.align = found.align.max(self.alignment()?);
                     continue;
                 }
-                Word::Name("__attribute__" | "__attribute") => {
+                DefinitionWord::Name("__attribute__" | "__attribute") => {
                     self.at += 1;
                     found = found.and(self.attribute_list()?);
                     continue;
@@ -297,17 +299,17 @@ impl<'a> Parser<'a> {
         self.expect("(", "behind `__attribute__`")?;
         loop {
             match self.word() {
-                Word::Name(name) => {
+                DefinitionWord::Name(name) => {
                     self.at += 1;
                     match name.trim_matches('_') {
                         "packed" => found.packed = true,
                         "aligned" => found.align = found.align.max(self.alignment()?),
                         // Others do not change where things are.
-                        _ if self.word() == Word::Mark("(") => self.skip_group()?,
+                        _ if self.word() == DefinitionWord::Mark("(") => self.skip_group()?,
                         _ => {}
                     }
                 }
-                Word::Mark(",") => self.at += 1,
+                DefinitionWord::Mark(",") => self.at += 1,
                 _ => break,
             }
         }
@@ -337,9 +339,9 @@ impl<'a> Parser<'a> {
         let (start, mut open) = (self.at, 0_usize);
         loop {
             match self.word() {
-                Word::Mark("(") => open += 1,
-                Word::Mark(")") => open -= 1,
-                Word::End => {
+                DefinitionWord::Mark("(") => open += 1,
+                DefinitionWord::Mark(")") => open -= 1,
+                DefinitionWord::End => {
                     return Err(self.wrong_at(start, "this parenthesis is not closed", Some("Add `)`.")));
                 }
                 _ => {}
@@ -362,12 +364,12 @@ impl<'a> Parser<'a> {
         result
     }
 
-    pub(super) fn word(&self) -> Word<'a> {
+    pub(super) fn word(&self) -> DefinitionWord<'a> {
         self.ahead(0)
     }
 
-    pub(super) fn ahead(&self, by: usize) -> Word<'a> {
-        self.tokens.get(self.at + by).map_or(Word::End, |token| token.word)
+    pub(super) fn ahead(&self, by: usize) -> DefinitionWord<'a> {
+        self.tokens.get(self.at + by).map_or(DefinitionWord::End, |token| token.word)
     }
 
     pub(super) fn next(&mut self) {
@@ -384,13 +386,13 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn take(&mut self, mark: &str) -> bool {
-        let here = matches!(self.word(), Word::Mark(found) if found == mark);
+        let here = matches!(self.word(), DefinitionWord::Mark(found) if found == mark);
         self.at += usize::from(here);
         here
     }
 
     pub(super) fn take_name(&mut self, name: &str) -> bool {
-        let here = matches!(self.word(), Word::Name(found) if found == name);
+        let here = matches!(self.word(), DefinitionWord::Name(found) if found == name);
         self.at += usize::from(here);
         here
     }

@@ -1,9 +1,9 @@
 //! The bodies of structs, unions and enums.
 
 use super::{
-    layout::{Attributes, Layout, Wanted},
-    parser::{Parsed, Parser, Specifiers},
-    tokens::Word,
+    layout::{Attributes, DefinedLayout, Wanted},
+    parser::{DefinitionParser, Parsed, Specifiers},
+    tokens::DefinitionWord,
 };
 use crate::types::{
     Kind, Type, TypeId,
@@ -11,7 +11,7 @@ use crate::types::{
 };
 
 /// A member before it has a place.
-struct Listed {
+struct ListedRecord {
     name: String,
     ty: TypeId,
     wanted: Wanted,
@@ -19,16 +19,16 @@ struct Listed {
     place: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> DefinitionParser<'a> {
     /// `{ … }` of a struct or union.
     pub(super) fn record(&mut self, union: bool, name: Option<&str>, before: Attributes) -> Parsed<TypeId> {
         let kind = if union { Kind::Union } else { Kind::Struct };
         let open = self.place();
         let id = self.claim(kind, name)?;
         self.next();
-        let mut listed: Vec<Listed> = Vec::new();
+        let mut listed: Vec<ListedRecord> = Vec::new();
         while !self.take("}") {
-            if self.word() == Word::End {
+            if self.word() == DefinitionWord::End {
                 return Err(self.wrong_at(open, "this is not closed", Some("Add `}`.")));
             }
             if !self.take(";") {
@@ -37,9 +37,9 @@ impl<'a> Parser<'a> {
         }
         let attributes = before.and(self.attributes()?);
         self.check_names(&listed, union)?;
-        let mut layout = Layout::new(union, attributes.packed);
+        let mut layout = DefinedLayout::new(union, attributes.packed);
         let mut members = Vec::with_capacity(listed.len());
-        for Listed { name, ty, wanted, place, .. } in listed {
+        for ListedRecord { name, ty, wanted, place, .. } in listed {
             let Some(bit_offset) = layout.add(wanted) else {
                 return Err(self.wrong_at(place, "with this member, the whole is too large", None));
             };
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One declaration in a struct: any number of members.
-    fn member(&mut self, listed: &mut Vec<Listed>) -> Parsed<()> {
+    fn member(&mut self, listed: &mut Vec<ListedRecord>) -> Parsed<()> {
         let start = self.place();
         let specifiers = self.specifiers()?;
         if self.take(";") {
@@ -99,14 +99,25 @@ impl<'a> Parser<'a> {
     }
 
     /// An anonymous struct or union becomes part of what it is in; anything else only defines its type.
-    fn without_declarator(&mut self, start: usize, specifiers: Specifiers, listed: &mut Vec<Listed>) -> Parsed<()> {
+    fn without_declarator(
+        &mut self,
+        start: usize,
+        specifiers: Specifiers,
+        listed: &mut Vec<ListedRecord>,
+    ) -> Parsed<()> {
         match self.types.stripped(specifiers.ty) {
             Type::Record(record) if record.name.is_empty() => {
                 let bytes = u64::from(record.bytes);
                 let align = self.types.align(specifiers.ty).unwrap_or(1);
                 let attributes = Attributes { packed: false, ..specifiers.attributes };
                 let wanted = Wanted { bytes, align, bits: None, named: true, attributes };
-                listed.push(Listed { name: String::new(), ty: specifiers.ty, wanted, flexible: false, place: start });
+                listed.push(ListedRecord {
+                    name: String::new(),
+                    ty: specifiers.ty,
+                    wanted,
+                    flexible: false,
+                    place: start,
+                });
                 Ok(())
             }
             _ if specifiers.tagged => Ok(()),
@@ -114,8 +125,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn declared_member(&mut self, specifiers: Specifiers, place: usize) -> Parsed<Listed> {
-        let unnamed = self.word() == Word::Mark(":");
+    fn declared_member(&mut self, specifiers: Specifiers, place: usize) -> Parsed<ListedRecord> {
+        let unnamed = self.word() == DefinitionWord::Mark(":");
         let declared = if unnamed { None } else { Some(self.declarator(specifiers.ty)?) };
         let ty = declared.map_or(specifiers.ty, |declared| declared.ty);
         let bits = if self.take(":") { Some(self.width(ty)?) } else { None };
@@ -136,7 +147,7 @@ impl<'a> Parser<'a> {
         let align = self.types.align(ty).unwrap_or(1);
         let wanted = Wanted { bytes, align, bits, named: name.is_some(), attributes };
         let flexible = declared.is_some_and(|declared| declared.flexible);
-        Ok(Listed { name: name.unwrap_or_default().to_owned(), ty, wanted, flexible, place })
+        Ok(ListedRecord { name: name.unwrap_or_default().to_owned(), ty, wanted, flexible, place })
     }
 
     /// The width of a bitfield.
@@ -158,7 +169,7 @@ impl<'a> Parser<'a> {
     }
 
     /// No name twice, and nothing behind an array that may be of any length.
-    fn check_names(&self, listed: &[Listed], union: bool) -> Parsed<()> {
+    fn check_names(&self, listed: &[ListedRecord], union: bool) -> Parsed<()> {
         let mut seen = std::collections::HashSet::new();
         for (at, member) in listed.iter().enumerate() {
             let inner = if member.name.is_empty() && member.wanted.named {
@@ -192,7 +203,7 @@ impl<'a> Parser<'a> {
         self.types.locals.replace(id, LocalType::Enum(of.clone()));
         let mut values = Vec::new();
         while !self.take("}") {
-            if self.word() == Word::End {
+            if self.word() == DefinitionWord::End {
                 return Err(self.wrong_at(open, "this is not closed", Some("Add `}`.")));
             }
             self.enumerator(id, &mut values)?;
@@ -214,7 +225,7 @@ impl<'a> Parser<'a> {
     /// `NAME = value,`
     fn enumerator(&mut self, of: TypeId, values: &mut Vec<i128>) -> Parsed<()> {
         let place = self.place();
-        let Word::Name(name) = self.word() else {
+        let DefinitionWord::Name(name) = self.word() else {
             let what = format!("expected the name of a constant, found {}", self.word().shown());
             return Err(self.wrong(&what, None));
         };
@@ -232,7 +243,7 @@ impl<'a> Parser<'a> {
         };
         self.types.locals.add_constant(of, name, bits);
         values.push(value);
-        if self.take(",") || self.word() == Word::Mark("}") {
+        if self.take(",") || self.word() == DefinitionWord::Mark("}") {
             return Ok(());
         }
         let what = format!("expected `,` or `}}`, found {}", self.word().shown());

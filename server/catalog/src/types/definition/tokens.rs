@@ -14,14 +14,14 @@ const MARKS: [&str; 33] = [
 
 /// A number with its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Value {
+pub(super) struct DefinitionValue {
     pub(super) number: i128,
     /// Whether the type has 64 bits, not 32.
     pub(super) wide: bool,
     pub(super) unsigned: bool,
 }
 
-impl Value {
+impl DefinitionValue {
     /// A number of the smallest signed type that has it, from `int` on.
     pub(super) fn new(number: i128) -> Self {
         let unsigned = i64::try_from(number).is_err();
@@ -41,9 +41,9 @@ impl Value {
 
 /// What a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word<'a> {
+pub(super) enum DefinitionWord<'a> {
     Name(&'a str),
-    Number(Value),
+    Number(DefinitionValue),
     Text(&'a str),
     Mark(&'static str),
     End,
@@ -51,12 +51,12 @@ pub(super) enum Word<'a> {
 
 /// A word and where it is.
 #[derive(Clone, Debug)]
-pub(super) struct Token<'a> {
-    pub(super) word: Word<'a>,
+pub(super) struct DefinitionToken<'a> {
+    pub(super) word: DefinitionWord<'a>,
     pub(super) at: Range<usize>,
 }
 
-impl Word<'_> {
+impl DefinitionWord<'_> {
     /// For messages.
     pub(super) fn shown(self) -> String {
         match self {
@@ -69,8 +69,8 @@ impl Word<'_> {
     }
 }
 
-/// Takes a text apart. The last token is [`Word::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, DefinitionError> {
+/// Takes a text apart. The last token is [`DefinitionWord::End`].
+pub(super) fn tokens(text: &str) -> Result<Vec<DefinitionToken<'_>>, DefinitionError> {
     if text.len() > MAX_TEXT_BYTES {
         let message = format!("the definitions are longer than {MAX_TEXT_BYTES} bytes");
         return Err(DefinitionError { at: MAX_TEXT_BYTES..text.len(), message, suggestion: None });
@@ -92,21 +92,21 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, DefinitionError> {
             at += 1;
         } else {
             let (word, length) = word(rest, at)?;
-            tokens.push(Token { word, at: at..at + length });
+            tokens.push(DefinitionToken { word, at: at..at + length });
             at += length;
         }
     }
-    tokens.push(Token { word: Word::End, at: text.len()..text.len() });
+    tokens.push(DefinitionToken { word: DefinitionWord::End, at: text.len()..text.len() });
     Ok(tokens)
 }
 
 /// The first word of `rest`, which is at `at` of the text, and its length.
-fn word(rest: &str, at: usize) -> Result<(Word<'_>, usize), DefinitionError> {
+fn word(rest: &str, at: usize) -> Result<(DefinitionWord<'_>, usize), DefinitionError> {
     let first = rest.chars().next().unwrap_or_default();
     let length = || rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
     if first.is_ascii_alphabetic() || first == '_' {
         let length = length();
-        return Ok((Word::Name(rest.get(..length).unwrap_or_default()), length));
+        return Ok((DefinitionWord::Name(rest.get(..length).unwrap_or_default()), length));
     }
     if first.is_ascii_digit() {
         let length = length();
@@ -115,24 +115,24 @@ fn word(rest: &str, at: usize) -> Result<(Word<'_>, usize), DefinitionError> {
             let what = format!("`{digits}` is no number of at most 64 bits");
             error(at..at + length, &what, Some("Write it as 42, 052, 0x2a or 0b101010."))
         })?;
-        return Ok((Word::Number(number), length));
+        return Ok((DefinitionWord::Number(number), length));
     }
     if first == '\'' {
         let (value, length) = character(rest)
             .ok_or_else(|| error(at..at + 1, "this is no character", Some("Write it as 'a', '\\n' or '\\x41'.")))?;
-        return Ok((Word::Number(Value::new(i128::from(value))), length));
+        return Ok((DefinitionWord::Number(DefinitionValue::new(i128::from(value))), length));
     }
     if first == '"' {
         let inside = rest.get(1..).unwrap_or_default();
         return match inside.find(['"', '\n']) {
             Some(end) if inside.get(end..).is_some_and(|rest| rest.starts_with('"')) => {
-                Ok((Word::Text(inside.get(..end).unwrap_or_default()), end + 2))
+                Ok((DefinitionWord::Text(inside.get(..end).unwrap_or_default()), end + 2))
             }
             _ => Err(error(at..at + 1, "this string has no end", Some("End it with `\"`."))),
         };
     }
     if let Some(mark) = MARKS.iter().find(|mark| rest.starts_with(**mark)) {
-        return Ok((Word::Mark(mark), mark.len()));
+        return Ok((DefinitionWord::Mark(mark), mark.len()));
     }
     let (what, how) = match first {
         '#' => ("a line of the preprocessor cannot stand inside of definitions", Some("Put it before them.")),
@@ -143,7 +143,7 @@ fn word(rest: &str, at: usize) -> Result<(Word<'_>, usize), DefinitionError> {
 }
 
 /// A number as C writes it. Its suffix and its size say which type it has.
-fn number(text: &str) -> Option<Value> {
+fn number(text: &str) -> Option<DefinitionValue> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.trim_end_matches(['u', 'l']);
     let suffix = lower.get(digits.len()..)?;
@@ -163,7 +163,7 @@ fn number(text: &str) -> Option<Value> {
     let mut unsigned = suffix.contains('u') || bits == 64;
     let wide = suffix.contains('l') || bits > 32 || (bits == 32 && !unsigned && !in_bits);
     unsigned |= in_bits && bits == 32 && !wide;
-    Some(Value { number: i128::from(number), wide, unsigned })
+    Some(DefinitionValue { number: i128::from(number), wide, unsigned })
 }
 
 /// A character in quotes, and its length with them.

@@ -29,10 +29,7 @@ use self::{
     messages::{Done, Job},
     verify::Allowed,
 };
-use crate::{
-    backend::{ScriptTrouble, monotonic_ns},
-    error::failed,
-};
+use crate::{backend::monotonic_ns, engine::EngineError, error::failed};
 
 /// What is not in the script.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +78,7 @@ pub(crate) fn compile(
     facts: &dyn Facts,
     around: Around,
     rights: ScriptRights,
-) -> Result<CompiledScript, ScriptTrouble> {
+) -> Result<CompiledScript, EngineError> {
     match child::run(&Job::Compile(around), script, facts)? {
         Done::Compiled { mut codes, plan } => {
             let source = Arc::new(Source { name: script.name.clone(), text: script.text.clone() });
@@ -92,7 +89,7 @@ pub(crate) fn compile(
             verify::check(&compiled, script, Allowed::of(script, rights))?;
             Ok(compiled)
         }
-        Done::Refused { diagnostics } => Err(ScriptTrouble::Script(ScriptRefused { diagnostics })),
+        Done::Refused { diagnostics } => Err(EngineError::Script(ScriptRefused { diagnostics })),
         _other => Err(child::wrong_answer().into()),
     }
 }

@@ -14,6 +14,7 @@ mod commands;
 mod compile;
 mod count_row;
 mod doctor;
+mod engine;
 mod error;
 mod guard;
 mod kernel;
@@ -24,15 +25,15 @@ pub mod seccomp;
 mod server;
 mod session;
 mod simulated;
+mod source;
 mod spending;
 
-pub use backend::{
-    Backend, Elements, MAX_RING_BYTES, MIN_RING_BYTES, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble,
-    UserFile, check_script_sizes,
-};
+pub use backend::{Backend, UserFile};
 pub use commands::{CommandRights, ParseCommandRightsError, has_account, user_name};
 pub use compile::ScriptRights;
+pub use engine::{Elements, Engine, EngineError, HeldTarget, RunningCapture, ScriptMaps};
 pub use kernel::{KernelBackend, Leftover, cgroup_id, cleanup};
 pub use server::{AgentOptions, RunError, close_inherited, run, run_on, take_inherited};
 pub use session::{SessionEnd, serve, serve_with_lease};
 pub use simulated::{ParseSimulationError, SimulatedBackend, Simulation};
+pub use source::{MAX_RING_BYTES, MIN_RING_BYTES, Plan};

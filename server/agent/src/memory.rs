@@ -3,13 +3,12 @@
 //! It is the kernel's memory, which nobody takes back while a capture runs, and the console asks for it: so it has one
 //! budget, by what the host has.
 
-use bathyscope_capture::MIN_TRACE_BUFFER_KIB;
-use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut, WireMethod};
+use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut};
 
 use crate::{
-    backend::{MAX_MAP_BYTES, MIN_RING_BYTES, Plan, ScriptPlan},
     error::failed,
-    kernel::{SIDEBAND_RING_BYTES, cpus, first_group_mount, usual_trace_kib},
+    kernel::{SIDEBAND_RING_BYTES, cpus, first_group_mount},
+    source::{MAX_MAP_BYTES, MIN_RING_BYTES},
 };
 
 /// What is always allowed of rings.
@@ -118,42 +117,52 @@ impl Room {
         fits.then_some(given)
     }
 
-    /// Makes a plan fit; says what was cut of it.
-    pub(crate) fn fit(self, plan: &mut Plan) -> Result<Option<RingsCut>, AgentError> {
-        let sideband = u64::from(SIDEBAND_RING_BYTES) * self.cpus;
-        let wanted = u64::from(plan.ring_bytes);
-        let (rings, reserved) = match &mut plan.method {
-            WireMethod::Trace(trace) => {
-                let kib = trace.buffer_kib.unwrap_or_else(|| usual_trace_kib(trace.tracer.is_some(), self.cpus));
-                let each = u64::from(kib) * 1024;
-                let left = self.left().saturating_sub(sideband) / self.cpus;
-                let least = each.min(LEAST_BYTES_PER_CPU).max(u64::from(MIN_TRACE_BUFFER_KIB) * 1024);
-                if each <= left {
-                    return Ok(None);
-                }
-                if left < least {
-                    return Err(self.refusal());
-                }
-                trace.buffer_kib = Some(u32::try_from(left / 1024).unwrap_or(kib));
-                let given_bytes = left / 1024 * 1024 * self.cpus;
-                return Ok(Some(RingsCut { wanted_bytes: each * self.cpus, given_bytes }));
-            }
-            WireMethod::Events { probes } => (probes.len() as u64, sideband),
-            WireMethod::Syscalls(_) => (1, sideband),
-            WireMethod::Profile(_) | WireMethod::Count(_) => (1, 0),
-        };
+    /// How many CPUs there are.
+    pub(crate) fn cpus(self) -> u64 {
+        self.cpus
+    }
+
+    /// Bytes of the rings of the side band, of all CPUs.
+    pub(crate) fn sideband_bytes(self) -> u64 {
+        u64::from(SIDEBAND_RING_BYTES) * self.cpus
+    }
+
+    /// The most bytes that the maps of another script may take, beside its ring.
+    pub(crate) fn map_bytes(self) -> u64 {
+        self.map_bytes
+    }
+
+    /// Makes `rings` rings of `ring_bytes` fit, beside `reserved` bytes; says what was cut of them.
+    pub(crate) fn fit_rings(
+        self,
+        rings: u64,
+        ring_bytes: &mut u32,
+        reserved: u64,
+    ) -> Result<Option<RingsCut>, AgentError> {
+        let wanted = u64::from(*ring_bytes);
         let given = self.each(rings, wanted, reserved).ok_or_else(|| self.refusal())?;
-        plan.ring_bytes = u32::try_from(given).unwrap_or(plan.ring_bytes);
+        *ring_bytes = u32::try_from(given).unwrap_or(*ring_bytes);
         Ok((given < wanted).then_some(RingsCut { wanted_bytes: rings * wanted, given_bytes: rings * given }))
     }
 
-    /// Makes a script's plan fit: its ring, and what its maps may take beside it.
-    pub(crate) fn fit_script(self, plan: &mut ScriptPlan) -> Result<Option<RingsCut>, AgentError> {
-        let wanted_bytes = u64::from(plan.ring_bytes);
-        let given_bytes = self.each(1, wanted_bytes, 0).ok_or_else(|| self.refusal())?;
-        plan.ring_bytes = u32::try_from(given_bytes).unwrap_or(plan.ring_bytes);
-        plan.map_bytes = self.map_bytes.saturating_add(given_bytes);
-        Ok((given_bytes < wanted_bytes).then_some(RingsCut { wanted_bytes, given_bytes }))
+    /// Makes a buffer of `kib` for each CPU fit, at least `least_kib` of it, beside `reserved` bytes; says what was cut of them.
+    pub(crate) fn fit_buffers(
+        self,
+        kib: &mut u32,
+        least_kib: u32,
+        reserved: u64,
+    ) -> Result<Option<RingsCut>, AgentError> {
+        let each = u64::from(*kib) * 1024;
+        let left = self.left().saturating_sub(reserved) / self.cpus;
+        if each <= left {
+            return Ok(None);
+        }
+        if left < each.min(LEAST_BYTES_PER_CPU).max(u64::from(least_kib) * 1024) {
+            return Err(self.refusal());
+        }
+        *kib = u32::try_from(left / 1024).unwrap_or(*kib);
+        let given_bytes = left / 1024 * 1024 * self.cpus;
+        Ok(Some(RingsCut { wanted_bytes: each * self.cpus, given_bytes }))
     }
 }
 

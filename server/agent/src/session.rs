@@ -14,16 +14,18 @@ use std::{
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, CaptureHandle, Connection, ContainerName, MAX_BPF_PAGE, MAX_CAPTURES,
     MAX_CONTAINER_IDS, MAX_CONTAINER_NAME_BYTES, MAX_GROUP_PAGE_BYTES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE,
-    PROTOCOL_VERSION, ProcessUse, ProtocolError, Readings, Reply, Request, ScriptStarted, Started, WireMethod,
+    PROTOCOL_VERSION, ProcessUse, ProtocolError, Readings, Reply, Request, RingContent, RingInfo, Started, WireMethod,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
 use bathyscope_capture::{MAX_BUDGET_CPU_PERMILLE, Target};
 
 use crate::{
-    backend::{Backend, Plan, RunningCapture, RunningScript},
+    backend::Backend,
+    engine::{EngineError, RunningCapture},
     error::failed,
     memory::Room,
+    source::Plan,
 };
 use lease::{LEASE, LetGo};
 use watch::{Looked, Watched};
@@ -59,7 +61,7 @@ enum Stage {
 }
 
 struct Entry {
-    capture: Running,
+    capture: RunningCapture,
     stage: Stage,
     watched: Watched,
     /// Bytes of the kernel's memory that its rings take until it is discarded.
@@ -72,81 +74,18 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(capture: Running, watched: Watched) -> Self {
-        let rings = |started: &Started| started.rings.iter().map(|ring| u64::from(ring.data_bytes)).sum::<u64>();
-        let (ring_bytes, map_bytes) = match &capture {
-            Running::Capture(capture) => (rings(capture.started()), 0),
-            Running::Script(script) => {
-                let ScriptStarted { started, stats, .. } = script.started();
-                // The script's own ring is among its maps.
-                let own = started.rings.first().map_or(0, |ring| u64::from(ring.data_bytes));
-                (rings(started), stats.map_bytes.saturating_sub(own))
-            }
-        };
+    fn new(capture: RunningCapture, started: &Started, watched: Watched) -> Self {
+        let bytes = |ring: &RingInfo| u64::from(ring.data_bytes);
+        // The ring of a script is among its maps.
+        let own = started.rings.iter().filter(|ring| ring.content == RingContent::Script).map(bytes).sum();
+        let map_bytes = started.script.as_ref().map_or(0, |script| script.stats.map_bytes.saturating_sub(own));
+        let ring_bytes = started.rings.iter().map(bytes).sum();
         let (stage, kept, asked) = (Stage::Made, counters::Kept::default(), Instant::now());
         Self { capture, stage, watched, ring_bytes, map_bytes, kept, asked }
     }
 
     fn readings(&mut self) -> Readings {
-        self.watched.overlay(self.capture.readings())
-    }
-}
-
-enum Running {
-    Capture(Box<dyn RunningCapture>),
-    Script(Box<dyn RunningScript>),
-}
-
-impl Running {
-    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
-        match self {
-            Self::Capture(capture) => capture.descriptor(index),
-            Self::Script(script) => script.descriptor(index),
-        }
-    }
-
-    fn readings(&mut self) -> Readings {
-        let readings = match self {
-            Self::Capture(capture) => capture.readings(),
-            Self::Script(script) => script.readings(),
-        };
-        Readings { agent: ProcessUse::own(), ..readings }
-    }
-
-    fn detach(&mut self) {
-        match self {
-            Self::Capture(capture) => capture.detach(),
-            Self::Script(script) => script.detach(),
-        }
-    }
-
-    /// Makes it cost the agent less. A script's maps are read by the console, which is told and reads them more rarely.
-    fn throttle(&mut self) -> bool {
-        match self {
-            Self::Capture(capture) => capture.throttle(),
-            Self::Script(script) => !script.started().plan.maps.is_empty(),
-        }
-    }
-
-    fn stop(&mut self, end_command: bool) -> Readings {
-        match self {
-            Self::Capture(capture) => capture.stop(end_command),
-            Self::Script(script) => script.stop(end_command),
-        }
-    }
-
-    /// The reply, and whether it runs.
-    fn enable(&mut self) -> (Reply, bool) {
-        match self {
-            Self::Capture(capture) => match capture.enable() {
-                Ok(time_ns) => (Reply::Enabled { time_ns }, true),
-                Err(error) => (Reply::Failed(error), false),
-            },
-            Self::Script(script) => match script.enable() {
-                Ok(enabled) => (Reply::ScriptEnabled(enabled), true),
-                Err(trouble) => (script::trouble_reply(trouble), false),
-            },
-        }
+        self.watched.overlay(Readings { agent: ProcessUse::own(), ..self.capture.readings() })
     }
 }
 
@@ -241,14 +180,20 @@ type Violation = &'static str;
 
 /// Whether a request may be in a file. The others are small, so only these may make the agent take more memory.
 fn may_be_large(request: &Request) -> bool {
-    // A trace may have many filters and probes, and counts many events.
-    let is_long = matches!(request, Request::Start { method: WireMethod::Trace(_) | WireMethod::Count(_), .. });
-    is_long
-        || matches!(request, Request::CheckScript { .. } | Request::ScriptFacts { .. } | Request::StartScript { .. })
+    // A script is long, a trace may have many filters and probes, and counts many events.
+    matches!(request, Request::Start { .. } | Request::CheckScript { .. } | Request::ScriptFacts { .. })
 }
 
 fn plain(result: Result<Reply, AgentError>) -> Answer {
     Answer::Plain(result.unwrap_or_else(Reply::Failed))
+}
+
+/// The reply to what makes or enables a capture.
+fn engine_reply(result: Result<Reply, EngineError>) -> Reply {
+    result.unwrap_or_else(|error| match error {
+        EngineError::Script(refused) => Reply::ScriptRefused(refused),
+        EngineError::Agent(error) => Reply::Failed(error),
+    })
 }
 
 impl Session<'_> {
@@ -295,7 +240,7 @@ impl Session<'_> {
             }
             Request::ContainerNames { ids } => plain(self.container_names(&ids)),
             Request::Start { capture, method, target, ring_bytes } => {
-                plain(self.start(capture, method, target, ring_bytes)?)
+                Answer::Plain(self.start(capture, method, target, ring_bytes)?)
             }
             Request::TakeRings { capture, from } => {
                 let entry = self.captures.get(&capture).ok_or("it named an unknown capture")?;
@@ -351,23 +296,23 @@ impl Session<'_> {
         method: WireMethod,
         target: Target,
         ring_bytes: u32,
-    ) -> Result<Result<Reply, AgentError>, Violation> {
+    ) -> Result<Reply, Violation> {
         if let Some(error) = self.no_room_for(handle)? {
-            return Ok(Err(error));
+            return Ok(Reply::Failed(error));
         }
         let watched = Watched::begin();
         let room = self.room();
         let command_user = self.command_user(&target);
         let made = watched.pays(|| {
             let mut plan = Plan::checked(method, target, ring_bytes)?;
-            let cut = room.fit(&mut plan)?;
+            let cut = plan.fit(room)?;
             Ok((self.backend.start(&plan)?, cut))
         });
-        Ok(made.map(|(capture, rings_cut)| {
-            let reply = Reply::Started(Started { rings_cut, command_user, ..capture.started().clone() });
-            self.captures.insert(handle, Entry::new(Running::Capture(capture), watched.made()));
-            reply
-        }))
+        Ok(engine_reply(made.map(|(mut capture, rings_cut)| {
+            let started = Started { rings_cut, command_user, ..capture.started() };
+            self.captures.insert(handle, Entry::new(capture, &started, watched.made()));
+            Reply::Started(started)
+        })))
     }
 
     /// As whom the command of a target runs, if it has one.
@@ -407,21 +352,21 @@ impl Session<'_> {
             return Ok(Err(failed(AgentErrorKind::Invalid, "setting the capture's budget", error.to_string(), "")));
         }
         entry.watched.set_budget(budget);
-        match &mut entry.capture {
-            Running::Capture(capture) => capture.set_budget(budget),
-            Running::Script(script) => script.set_budget(budget),
-        }
+        entry.capture.engine.set_budget(budget);
         Ok(Ok(Reply::Done))
     }
 
     fn detach_events(&mut self, handle: CaptureHandle, events: &[u16]) -> Result<Result<Reply, AgentError>, Violation> {
         let entry = self.captures.get_mut(&handle).ok_or("it named an unknown capture")?;
-        let Running::Capture(capture) = &mut entry.capture else { return Err("it named a script for a trace") };
+        let engine = &mut entry.capture.engine;
+        if engine.started().trace.is_none() {
+            return Err("it named a capture that is no trace");
+        }
         if entry.stage != Stage::Enabled {
             let why = "it does not record now";
             return Ok(Err(failed(AgentErrorKind::Invalid, "detaching probes of the capture", why, "")));
         }
-        Ok(capture.detach_events(events).map(|count| Reply::Changed { count }))
+        Ok(engine.detach_events(events).map(|count| Reply::Changed { count }))
     }
 
     fn enable(&mut self, handle: CaptureHandle) -> Result<Reply, Violation> {
@@ -429,9 +374,9 @@ impl Session<'_> {
         if entry.stage != Stage::Made {
             return Err("it enabled a capture twice");
         }
-        let (reply, runs) = entry.capture.enable();
-        entry.stage = if runs { Stage::Enabled } else { Stage::Broken };
-        Ok(reply)
+        let enabled = entry.capture.enable();
+        entry.stage = if enabled.is_ok() { Stage::Enabled } else { Stage::Broken };
+        Ok(engine_reply(enabled.map(Reply::Enabled)))
     }
 
     fn rings(&self, handle: CaptureHandle, from: u32) -> Vec<BorrowedFd<'_>> {

@@ -228,9 +228,10 @@ fn p25_what_a_hanging_console_has_made_or_stopped_is_let_go() {
     assert_eq!(waiting.command_user.as_deref(), Some("54321"), "the agent tells as whom it runs");
     let text = "tracepoint:sched:sched_process_exec { @[pid] = count(); }".to_owned();
     let script = WireScript { text, ..WireScript::default() };
-    client.start_script(2, script.clone(), Target::System, RING_BYTES).unwrap();
-    client.start_script(3, script, Target::System, RING_BYTES).unwrap();
-    client.enable_script(3).unwrap();
+    let script = WireMethod::Script(Box::new(script));
+    client.start(2, script.clone(), Target::System, RING_BYTES).unwrap();
+    client.start(3, script, Target::System, RING_BYTES).unwrap();
+    client.enable(3).unwrap();
     client.stop(3, false).unwrap();
     let made: Vec<u32> = ids(&mut client).difference(&before).copied().collect();
     assert!(made.len() >= 3, "{made:?}");
@@ -303,6 +304,7 @@ fn p20_the_real_agent_refuses_what_a_taken_over_console_may_not_have() {
     let file = |path: &str| Request::OpenUserFile { path: path.to_owned(), in_process: None };
     let of_process = |path: &str| Request::OpenUserFile { path: path.to_owned(), in_process: Some(1) };
     let script = WireScript { text: "begin { exit(); }".to_owned(), ..WireScript::default() };
+    let script = WireMethod::Script(Box::new(script));
     let trace: WireMethod = serde_json::from_value(serde_json::json!({"trace": {
         "events": [], "tracer": null, "functions": [], "not_functions": [], "graph_roots": [], "graph_not": [],
         "max_depth": null, "dynamic": ["p:x vfs_read"], "options": [], "clock": null, "buffer_kib": null,
@@ -318,7 +320,7 @@ fn p20_the_real_agent_refuses_what_a_taken_over_console_may_not_have() {
         of_process("/etc/shadow"),
         Request::OpenProcessFile { pid: 1, file: ProcessFile::Mapped { start: 0, end: u64::MAX } },
         Request::DetachOthers { group: "bathyscope_1_2_3_4".to_owned(), name: "x".to_owned() },
-        Request::StartScript { capture: 1, script, target: Target::System, ring_bytes: RING_BYTES },
+        Request::Start { capture: 1, method: script, target: Target::System, ring_bytes: RING_BYTES },
         Request::Start { capture: 1, method: trace, target: Target::System, ring_bytes: RING_BYTES },
         Request::TryEvent { line: "p:x vfs_read".to_owned() },
         Request::Start { capture: 1, method: events(), target: Target::System, ring_bytes: u32::MAX },

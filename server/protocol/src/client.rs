@@ -10,7 +10,7 @@ use bathyscope_capture::Target;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
-    AgentError, Budget, Capability, CaptureHandle, Connection, ContainerName, Door, DynamicEvents, KernelFile,
+    AgentError, Budget, Capability, CaptureHandle, Connection, ContainerName, Door, DynamicEvents, Enabled, KernelFile,
     MAX_CONTAINER_IDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply, ScriptRefused,
     Started, WireMethod,
     counters::CounterView,
@@ -236,7 +236,8 @@ impl AgentClient {
     /// Makes a capture's probes; nothing is recorded before [`AgentClient::enable`].
     ///
     /// # Errors
-    /// If the agent refuses it, or the connection breaks.
+    /// [`ClientError::Script`] if it is a script that does not compile or cannot be attached; others if the agent refuses
+    /// it, or the connection breaks.
     pub fn start(
         &mut self,
         capture: CaptureHandle,
@@ -244,7 +245,10 @@ impl AgentClient {
         target: Target,
         ring_bytes: u32,
     ) -> Result<Started, ClientError> {
-        self.ask(call::start(capture, method, target, ring_bytes))
+        let has_plan = method.has_plan();
+        let started = self.ask(call::start(capture, method, target, ring_bytes))?;
+        // Whoever asked for a script relies on its plan.
+        if started.script.is_some() == has_plan { Ok(started) } else { Err(self.wrong_reply("start")) }
     }
 
     /// Takes the descriptors of a capture that `started` tells of.
@@ -276,11 +280,12 @@ impl AgentClient {
         CounterView::new(file).map_err(|_not_such_a_file| self.wrong_reply("open_counters"))
     }
 
-    /// Begins to record. Returns the moment at which everything was enabled, monotonic nanoseconds.
+    /// Begins to record: runs a script's `begin` probes, enables everything, and lets a command run.
     ///
     /// # Errors
-    /// If the agent refuses it, or the connection breaks.
-    pub fn enable(&mut self, capture: CaptureHandle) -> Result<u64, ClientError> {
+    /// [`ClientError::Script`] if probes cannot be attached without which a script does not run; others if the agent
+    /// refuses it, or the connection breaks.
+    pub fn enable(&mut self, capture: CaptureHandle) -> Result<Enabled, ClientError> {
         self.ask(call::enable(capture))
     }
 

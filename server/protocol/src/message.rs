@@ -10,10 +10,7 @@ use bathyscope_capture::{Budgets, Target, TracepointName, USUAL_BUDGET_BYTES_PER
 use bathyscope_plan::Features;
 use serde::{Deserialize, Serialize};
 
-use crate::script::{
-    Bytes, MapPage, ModuleName, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted,
-    WireScript,
-};
+use crate::script::{Bytes, MapPage, ModuleName, ScriptChecked, ScriptFacts, ScriptRefused, ScriptStage, WireScript};
 
 pub use attached::*;
 pub use dynamic::*;
@@ -22,7 +19,7 @@ pub use readings::*;
 pub use started::*;
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 /// The largest packet.
 pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
 /// The most descriptors with one packet (the kernel's limit is 253).
@@ -85,8 +82,8 @@ pub enum Request {
         /// Which.
         file: ProcessFile,
     },
-    /// Make a capture's probes. Nothing is recorded before [`Request::Enable`]. Answered by [`Reply::Started`]. May be large
-    /// for a trace.
+    /// Make a capture's probes. Nothing is recorded before [`Request::Enable`]. Answered by [`Reply::Started`], or by
+    /// [`Reply::ScriptRefused`] if it is a script that does not compile or cannot be attached. May be large.
     Start {
         /// Its handle, unused so far.
         capture: CaptureHandle,
@@ -94,7 +91,8 @@ pub enum Request {
         method: WireMethod,
         /// Whose events.
         target: Target,
-        /// Bytes of each stream's ring; rounded up to a power of two within the agent's limits.
+        /// Bytes of each stream's ring; rounded up to a power of two within the agent's limits. A script's own setting goes
+        /// before it.
         ring_bytes: u32,
     },
     /// What a capture that is not enabled yet may cost; a capture of which nothing is said is only told of. Answered by
@@ -118,8 +116,8 @@ pub enum Request {
         /// Which capture.
         capture: CaptureHandle,
     },
-    /// Begin to record, then let the command run if there is one. Answered by [`Reply::Enabled`]; for a script, whose
-    /// `begin` probes run first, by [`Reply::ScriptEnabled`] or [`Reply::ScriptRefused`].
+    /// Begin to record, then let the command run if there is one; a script's `begin` probes run first. Answered by
+    /// [`Reply::Enabled`], or by [`Reply::ScriptRefused`] if a script cannot be attached.
     Enable {
         /// Which capture.
         capture: CaptureHandle,
@@ -169,19 +167,6 @@ pub enum Request {
         text: String,
         /// The place, in bytes.
         offset: u32,
-    },
-    /// Compile and load a script; nothing runs before [`Request::Enable`]. Answered by [`Reply::ScriptStarted`], or by
-    /// [`Reply::ScriptRefused`] if it does not compile or cannot be attached. May be large.
-    StartScript {
-        /// Its handle, unused so far.
-        capture: CaptureHandle,
-        /// What to run.
-        script: WireScript,
-        /// Whose events.
-        target: Target,
-        /// Bytes of the script's ring; rounded up to a power of two within the agent's limits. The script's own setting
-        /// goes before it.
-        ring_bytes: u32,
     },
     /// The elements of a script's map. Answered by [`Reply::MapPage`] with one descriptor.
     ReadMap {
@@ -459,7 +444,7 @@ pub enum Reply {
         /// One for each id, in their order.
         names: Vec<ContainerName>,
     },
-    /// To [`Request::Start`].
+    /// To [`Request::Start`]. May be large.
     Started(Started),
     /// To [`Request::TakeRings`]: as many descriptors as travel with the packet, in the order of [`Started::rings`].
     Rings {
@@ -467,10 +452,7 @@ pub enum Reply {
         count: u32,
     },
     /// To [`Request::Enable`].
-    Enabled {
-        /// Moment after the last probe was enabled, monotonic nanoseconds.
-        time_ns: u64,
-    },
+    Enabled(Enabled),
     /// To [`Request::Readings`].
     Readings(Readings),
     /// To [`Request::Stop`]: the final counters.
@@ -504,13 +486,9 @@ pub enum Reply {
     ScriptFacts(ScriptFacts),
     /// To [`Request::CheckScript`].
     ScriptChecked(ScriptChecked),
-    /// To [`Request::StartScript`].
-    ScriptStarted(Box<ScriptStarted>),
-    /// To [`Request::StartScript`], or [`Request::Enable`] of a script: what is wrong with the script, or what it needs and
-    /// does not get here.
+    /// To [`Request::Start`] or [`Request::Enable`] of a script: what is wrong with the script, or what it needs and does not
+    /// get here.
     ScriptRefused(ScriptRefused),
-    /// To [`Request::Enable`] of a script.
-    ScriptEnabled(ScriptEnabled),
     /// To [`Request::ReadMap`] and [`Request::ReadElements`]: the elements are in the descriptor.
     MapPage(MapPage),
     /// To [`Request::ReadStacks`]: the stacks are in the descriptor, those that exist: `u64` id, `u64` number of frames,

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use bathyscope_plan::{Diagnostic, Plan, UserFile, UserPlaces};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::{AgentError, Started};
+use crate::AgentError;
 
 /// The longest script.
 pub const MAX_SCRIPT_BYTES: usize = 64 << 10;
@@ -170,14 +170,12 @@ pub struct ScriptChecked {
     pub compile_ns: u64,
 }
 
-/// A script that is loaded and ready to be enabled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What only a script has that is loaded and ready to be enabled. Its first ring is its own
+/// ([`crate::RingContent::Script`]), even if it never says anything; rings of the side band follow if the plan shows
+/// addresses of user space.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptStarted {
-    /// Rings, target, outputs and times, as for other captures; there are no streams. The first ring is the script's
-    /// ([`crate::RingContent::Script`]), even if it never says anything; rings of the side band follow if the plan shows
-    /// addresses of user space.
-    pub started: Started,
     /// What the script does, and the warnings of compiling it.
     pub plan: Plan,
     /// CPUs whose values a per-CPU map has.
@@ -218,12 +216,10 @@ pub struct ScriptRefused {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A script that runs.
+/// What only a script has that runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptEnabled {
-    /// Moment after the last attach point was enabled, monotonic nanoseconds.
-    pub time_ns: u64,
     /// Attach points that are attached, `begin`, `end` and signals among them.
     pub attached: u32,
     /// Those that could not be attached, where the script's settings let it run without them; not those of

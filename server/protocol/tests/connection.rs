@@ -7,9 +7,10 @@ use std::{
     time::Duration,
 };
 
+use bathyscope_capture::Target;
 use bathyscope_protocol::{
     AgentClient, AgentError, AgentErrorKind, ClientError, Connection, KernelFile, MAX_MESSAGE_BYTES, MAX_MESSAGE_FDS,
-    PROTOCOL_VERSION, ProtocolError, Reply, Request, RingContent, RingInfo, RingKind, Started,
+    PROTOCOL_VERSION, ProtocolError, Reply, Request, RingContent, RingInfo, RingKind, Started, WireMethod,
 };
 
 const SOON: Duration = Duration::from_secs(5);
@@ -176,23 +177,28 @@ fn replies_with_unasked_descriptors_are_not_trusted() {
 #[test]
 fn rings_come_in_several_packets_with_the_outputs_last() {
     let ring = RingInfo { kind: RingKind::Bpf, content: RingContent::Sideband, data_bytes: 4096, cpu: None };
-    let started = Started {
-        streams: Vec::new(),
-        rings: vec![ring; 3],
-        target_pid: None,
-        has_output: true,
-        rings_cut: None,
-        command_user: None,
-        compile_ns: 0,
-        load_ns: 0,
-        attach_ns: 0,
-        trace: None,
-    };
+    let started = Started { rings: vec![ring; 3], has_output: true, ..Started::default() };
     let mut client = scripted(vec![(Reply::Rings { count: 2 }, 2), (Reply::Rings { count: 3 }, 3)]);
     let taken = client.take_rings(1, &started).unwrap();
     assert_eq!((taken.rings.len(), taken.output.is_some()), (3, true));
     let mut client = scripted(vec![(Reply::Rings { count: 0 }, 0)]);
     assert!(client.take_rings(1, &started).is_err(), "an agent that never delivers");
+}
+
+#[test]
+fn what_was_made_of_a_script_and_of_nothing_else_has_a_plan() {
+    let of_script = Started { script: Some(Box::default()), ..Started::default() };
+    let events = || WireMethod::Events { probes: Vec::new() };
+    let script = || WireMethod::Script(Box::default());
+    let start = |method, started: &Started| {
+        let mut client = scripted(vec![(Reply::Started(started.clone()), 0)]);
+        client.start(1, method, Target::System, 1 << 16)
+    };
+    assert_eq!(start(events(), &Started::default()).unwrap().script, None);
+    assert!(start(script(), &of_script).unwrap().script.is_some());
+    for (method, started) in [(events(), &of_script), (script(), &Started::default())] {
+        assert!(matches!(start(method, started), Err(ClientError::Broken(_))));
+    }
 }
 
 #[test]

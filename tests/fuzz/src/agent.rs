@@ -76,7 +76,10 @@ fn request(kind: u8, small: u8) -> Request {
         7 => Request::ListProcesses { after: u32::from(small) },
         8 => Request::ListGroups { after: String::new() },
         9 | 10 => Request::Start { capture, method: events(), target: Target::System, ring_bytes: 1 << 16 },
-        11 => Request::StartScript { capture, script: script(text), target: Target::System, ring_bytes: 1 << 16 },
+        11 => {
+            let method = WireMethod::Script(Box::new(script(text)));
+            Request::Start { capture, method, target: Target::System, ring_bytes: 1 << 16 }
+        }
         12 => Request::TakeRings { capture, from: u32::from(small / 4) },
         13 => Request::SetBudget { capture, budget: Budget::of_cpu(u32::from(small) + 1, small.is_multiple_of(2)) },
         14 | 15 => Request::Enable { capture },

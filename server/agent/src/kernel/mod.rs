@@ -33,25 +33,28 @@ use std::os::fd::OwnedFd;
 pub(crate) use command::{launcher, remember_caller};
 pub use host::cgroup_id;
 pub(crate) use host::first_mount as first_group_mount;
-pub(crate) use trace::usual_kib as usual_trace_kib;
 pub use trace::{Leftover, cleanup};
 
 use bathyscope_plan::Features;
 use bathyscope_protocol::{
     AgentError, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile,
-    ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
+    ScriptChecked, ScriptFacts, ScriptStage, WireScript,
 };
 
 use crate::{
-    backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
+    backend::{Backend, UserFile},
     commands::CommandRights,
-    compile::{self, ScriptRights},
+    compile::ScriptRights,
     doctor,
+    engine::{EngineError, RunningCapture},
+    source::Plan,
 };
 
 pub(crate) use loader::{Loader, compile as loader_compile};
-pub(crate) use perf_event::memory_events;
+pub(crate) use perf_event::{memory_events, read_events};
+pub(crate) use script::check_sizes as check_script_sizes;
 pub(crate) use sideband::{RING_BYTES as SIDEBAND_RING_BYTES, attributes as sideband_attributes};
+pub(crate) use target::ResolvedTarget;
 pub(crate) use users::User;
 
 /// Does now, once and for all, what the filter of system calls will not let the agent do: mounting tracefs where it is not
@@ -187,35 +190,14 @@ impl Backend for KernelBackend {
         script::facts(&self.host, script, offset)
     }
 
-    fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
-        compile::check_rights(&plan.script, self.scripts)?;
-        Ok(Box::new(script::start(&self.host, plan, &self.commands, self.scripts)?))
-    }
-
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {
         user_file::open_user_file(path, in_process)
     }
 
-    fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError> {
-        let target = target::ResolvedTarget::take(&plan.target, &self.commands)?;
-        match &plan.method {
-            WireMethod::Events { probes } => {
-                let capture = events::EventsCapture::make(&mut self.loader, probes, target, plan.ring_bytes)?;
-                Ok(Box::new(capture))
-            }
-            WireMethod::Profile(profile) => {
-                let wish = profile::Wish::new(profile, plan.ring_bytes)?;
-                Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, &wish, target)?))
-            }
-            WireMethod::Trace(wire) => Ok(Box::new(trace::TraceCapture::make(wire, target, self.scripts)?)),
-            WireMethod::Syscalls(wanted) => {
-                let capture =
-                    syscalls::SyscallCapture::make(&mut self.loader, &self.host, wanted, target, plan.ring_bytes)?;
-                Ok(Box::new(capture))
-            }
-            WireMethod::Count(count) => {
-                Ok(Box::new(count::CountCapture::make(count, target, plan.ring_bytes, self.scripts)?))
-            }
-        }
+    fn start(&mut self, plan: &Plan) -> Result<RunningCapture, EngineError> {
+        plan.source.allow(self.scripts)?;
+        let target = ResolvedTarget::take(&plan.target, &self.commands)?;
+        let engine = plan.source.start(self, &target, plan.memory)?;
+        Ok(RunningCapture { engine, target: Box::new(target) })
     }
 }

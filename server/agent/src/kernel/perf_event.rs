@@ -1,10 +1,11 @@
 //! What people call an event → the attributes with which the kernel opens it.
 //!
-//! Texts were parsed before (`catalog::perf_events`); here the host is asked for what only it knows: ids of tracepoints,
-//! numbers and formats of PMUs.
+//! Texts are parsed by `catalog::perf_events`; here the host is asked for what only it knows: ids of tracepoints, numbers and
+//! formats of PMUs.
 
 use std::{fs::File, io, io::Read as _};
 
+use bathyscope_capture::visible;
 use bathyscope_catalog::perf_events::{
     EventSource, Modifiers, PerfEvent, TYPE_TRACEPOINT, Term, encode_terms, listed, parse_event,
 };
@@ -26,6 +27,31 @@ const DEVICES: &str = "/sys/bus/event_source/devices";
 const MAX_PMU_FILE_BYTES: u64 = 4096;
 /// The most events that PMUs name.
 const MAX_PMU_EVENTS: usize = 4096;
+
+/// The event that a text names. The console has read it too, but it may be anybody by now.
+///
+/// # Errors
+/// If it is no event.
+pub(crate) fn read_event(text: Option<&str>) -> Result<Option<PerfEvent>, AgentError> {
+    let Some(text) = text else { return Ok(None) };
+    let event = parse_event(text).map_err(|error| {
+        let doing = format!("reading the event `{}`", visible(text.as_bytes()));
+        failed(AgentErrorKind::Invalid, doing, error.to_string(), "")
+    });
+    event.map(Some)
+}
+
+/// The events that texts name, in their groups.
+///
+/// # Errors
+/// If one is no event.
+pub(crate) fn read_events(groups: &[Vec<String>]) -> Result<Vec<Vec<PerfEvent>>, AgentError> {
+    let of_group = |group: &Vec<String>| {
+        let events = group.iter().map(|text| read_event(Some(text)));
+        events.filter_map(Result::transpose).collect()
+    };
+    groups.iter().map(of_group).collect()
+}
 
 /// Attributes of an event that is created disabled and counts.
 ///

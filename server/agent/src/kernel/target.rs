@@ -7,7 +7,7 @@ use std::{
 
 use bathyscope_bpf::probe::{CommPattern, TargetFilter};
 use bathyscope_capture::Target;
-use bathyscope_protocol::{AgentError, AgentErrorKind, TargetState};
+use bathyscope_protocol::{AgentError, AgentErrorKind, CpuTime, TargetState};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -16,9 +16,10 @@ use rustix::{
 
 use super::{command::Command, host::Group};
 use crate::{
-    backend::unresolved,
     commands::{self, CommandRights},
+    engine::HeldTarget,
     error::{failed, refused},
+    source::unresolved,
 };
 
 /// The number of the first pid namespace, fixed in the kernel.
@@ -276,15 +277,15 @@ impl ResolvedTarget {
                 | Self::Command { children: true, .. }
         )
     }
+}
 
-    /// The read ends of the command's standard output and standard error, if they are not the caller's.
-    pub(crate) fn outputs(&self) -> Option<(&OwnedFd, &OwnedFd)> {
-        self.command().and_then(Command::outputs)
+impl HeldTarget for ResolvedTarget {
+    fn pid(&self) -> Option<u32> {
+        Self::pid(self)
     }
 
-    /// Of these the first or the second.
-    pub(crate) fn output(&self, index: usize) -> Option<BorrowedFd<'_>> {
-        let (stdout, stderr) = self.outputs()?;
+    fn output(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        let (stdout, stderr) = self.command().and_then(Command::outputs)?;
         match index {
             0 => Some(stdout.as_fd()),
             1 => Some(stderr.as_fd()),
@@ -292,23 +293,24 @@ impl ResolvedTarget {
         }
     }
 
-    /// Lets a command run.
-    pub(crate) fn release(&mut self) -> Result<(), AgentError> {
+    fn release(&mut self) -> Result<(), AgentError> {
         match self {
             Self::Command { command, .. } | Self::During { command, .. } => command.release(),
             _ => Ok(()),
         }
     }
 
-    /// Ends a command that still runs.
-    pub(crate) fn end(&mut self) {
+    fn end(&mut self) {
         if let Self::Command { command, .. } | Self::During { command, .. } = self {
             command.end();
         }
     }
 
-    /// What became of it.
-    pub(crate) fn state(&mut self) -> TargetState {
+    fn command_time(&self) -> Option<CpuTime> {
+        self.command().and_then(|command| command.used().known())
+    }
+
+    fn state(&mut self) -> TargetState {
         match self {
             Self::System | Self::User(_) | Self::Comm(_) => TargetState::Running,
             // A group that was removed and made again is another one.

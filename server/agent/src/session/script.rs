@@ -3,25 +3,18 @@
 //! Numbers and keys of the console are checked here against the plan that it was given: one that does not fit is no
 //! mistake of a person and ends the connection.
 
-use bathyscope_capture::Target;
 use bathyscope_plan::{AttachPoint, Plan};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_PATH_BYTES, MAX_STACK_IDS, MapPage, Reply, Request,
     WireScript, large,
 };
 
-use super::{Answer, Entry, Running, Session, Stage, Violation, plain, watch::Watched};
+use super::{Answer, Session, Stage, Violation, plain};
 use crate::{
-    backend::{Elements, RunningScript, ScriptPlan, ScriptTrouble, check_script_sizes},
+    engine::{Elements, ScriptMaps},
     error::{failed, refused},
+    kernel::check_script_sizes,
 };
-
-pub(super) fn trouble_reply(trouble: ScriptTrouble) -> Reply {
-    match trouble {
-        ScriptTrouble::Script(refused) => Reply::ScriptRefused(refused),
-        ScriptTrouble::Agent(error) => Reply::Failed(error),
-    }
-}
 
 impl Session<'_> {
     pub(super) fn answer_about_scripts(&mut self, request: Request) -> Result<Answer, Violation> {
@@ -35,9 +28,6 @@ impl Session<'_> {
                 let script = WireScript { text, ..WireScript::default() };
                 let facts = check_script_sizes(&script).and_then(|()| self.backend.script_facts(&script, offset));
                 plain(facts.map(Reply::ScriptFacts))
-            }
-            Request::StartScript { capture, script, target, ring_bytes } => {
-                Answer::Plain(self.start_script(capture, script, target, ring_bytes)?)
             }
             Request::OpenUserFile { path, in_process } => self.open_user_file(&path, in_process),
             Request::ReadMap { capture, map, take, after } => {
@@ -69,44 +59,13 @@ impl Session<'_> {
             }
             Request::ReadIterator { capture, probe } => {
                 let script = self.running_script(capture)?;
-                let found = script.started().plan.probes.get(probe as usize);
+                let found = script.script().plan.probes.get(probe as usize);
                 if !found.is_some_and(|probe| matches!(probe.point, AttachPoint::Iterator { .. })) {
                     return Err("it named a probe that is no iterator");
                 }
                 plain(script.run_iterator(probe as usize).map(|()| Reply::Ran { count: 1 }))
             }
             _other => return Err("it sent a request that nothing answers"),
-        })
-    }
-
-    fn start_script(
-        &mut self,
-        handle: CaptureHandle,
-        script: WireScript,
-        target: Target,
-        ring_bytes: u32,
-    ) -> Result<Reply, Violation> {
-        if let Some(error) = self.no_room_for(handle)? {
-            return Ok(Reply::Failed(error));
-        }
-        let watched = Watched::begin();
-        let room = self.room();
-        let command_user = self.command_user(&target);
-        let made = watched.pays(|| {
-            let mut plan = ScriptPlan::checked(script, target, ring_bytes).map_err(ScriptTrouble::Agent)?;
-            let cut = room.fit_script(&mut plan).map_err(ScriptTrouble::Agent)?;
-            Ok((self.backend.start_script(&plan)?, cut))
-        });
-        Ok(match made {
-            Ok((script, rings_cut)) => {
-                let mut started = script.started().clone();
-                started.started.rings_cut = rings_cut;
-                started.started.command_user = command_user;
-                let reply = Reply::ScriptStarted(Box::new(started));
-                self.captures.insert(handle, Entry::new(Running::Script(script), watched.made()));
-                reply
-            }
-            Err(trouble) => trouble_reply(trouble),
         })
     }
 
@@ -126,30 +85,28 @@ impl Session<'_> {
         }
     }
 
-    fn script(&mut self, handle: CaptureHandle) -> Result<(&mut dyn RunningScript, Stage), Violation> {
+    fn script(&mut self, handle: CaptureHandle) -> Result<(&mut dyn ScriptMaps, Stage), Violation> {
         let entry = self.captures.get_mut(&handle).ok_or("it named an unknown capture")?;
-        match &mut entry.capture {
-            Running::Script(script) => Ok((script.as_mut(), entry.stage)),
-            Running::Capture(_) => Err("it named a capture that is no script"),
-        }
+        let maps = entry.capture.engine.maps().ok_or("it named a capture that is no script")?;
+        Ok((maps, entry.stage))
     }
 
-    fn running_script(&mut self, handle: CaptureHandle) -> Result<&mut dyn RunningScript, Violation> {
+    fn running_script(&mut self, handle: CaptureHandle) -> Result<&mut dyn ScriptMaps, Violation> {
         match self.script(handle)? {
             (script, Stage::Enabled) => Ok(script),
             _other => Err("it named a script that does not run"),
         }
     }
 
-    fn map(&mut self, handle: CaptureHandle, map: u32) -> Result<(&mut dyn RunningScript, usize), Violation> {
+    fn map(&mut self, handle: CaptureHandle, map: u32) -> Result<(&mut dyn ScriptMaps, usize), Violation> {
         let (script, _any_stage) = self.script(handle)?;
         let map = map as usize;
-        if map < script.started().plan.maps.len() { Ok((script, map)) } else { Err("it named an unknown map") }
+        if map < script.script().plan.maps.len() { Ok((script, map)) } else { Err("it named an unknown map") }
     }
 
     fn read_stacks(&mut self, handle: CaptureHandle, user: bool, ids: &[u64]) -> Result<Answer, Violation> {
         let (script, _any_stage) = self.script(handle)?;
-        let Plan { kernel_stacks, user_stacks, .. } = script.started().plan;
+        let Plan { kernel_stacks, user_stacks, .. } = script.script().plan;
         if ids.len() > MAX_STACK_IDS || !(if user { user_stacks } else { kernel_stacks }) {
             return Err("it asked for stacks that are not there");
         }
@@ -163,8 +120,8 @@ impl Session<'_> {
 }
 
 /// Keys that are as long as the map's.
-fn checked_keys<'a>(script: &dyn RunningScript, map: usize, keys: &'a [Bytes]) -> Result<Vec<&'a [u8]>, Violation> {
-    let length = script.started().plan.maps.get(map).map_or(0, |map| map.key_bytes as usize);
+fn checked_keys<'a>(script: &dyn ScriptMaps, map: usize, keys: &'a [Bytes]) -> Result<Vec<&'a [u8]>, Violation> {
+    let length = script.script().plan.maps.get(map).map_or(0, |map| map.key_bytes as usize);
     if keys.len() > MAX_KEYS || keys.iter().any(|key| key.0.len() != length) {
         return Err("it sent keys that are not the map's");
     }

@@ -145,12 +145,12 @@ impl Entry {
         let guard = &mut self.watched.guard;
         match guard.look(over, self.watched.budget.detach) {
             AgentAction::Leave => {}
-            AgentAction::Spare(over) if self.capture.throttle() => guard.spared(over),
+            AgentAction::Spare(over) if self.capture.engine.throttle() => guard.spared(over),
             AgentAction::Spare(over) => {
                 guard.detached(over);
-                self.capture.detach();
+                self.capture.engine.detach();
             }
-            AgentAction::Detach => self.capture.detach(),
+            AgentAction::Detach => self.capture.engine.detach(),
         }
     }
 }

@@ -11,7 +11,8 @@ use bathyscope_protocol::{
 };
 
 use super::{
-    capture::{MadeTarget, Work},
+    MadeTarget,
+    engine::{SimulatedEngine, Work},
     host::no_such_tracepoint,
     options::Simulation,
     records::{self, Moment},
@@ -45,6 +46,16 @@ pub(super) struct EventWork {
     ring_bytes: u32,
     sideband: SimulatedPerfRing,
     begun: bool,
+}
+
+/// Makes the engine of a capture of tracepoints.
+pub(crate) fn start(
+    simulation: &Simulation,
+    probes: &[EventProbe],
+    target: &MadeTarget,
+    ring_bytes: u32,
+) -> Result<SimulatedEngine, AgentError> {
+    SimulatedEngine::new(EventWork::make(simulation, probes, target, ring_bytes)?, target)
 }
 
 fn make_stream(probe: &EventProbe, index: usize, ring_bytes: u32) -> Result<Stream, AgentError> {
@@ -181,7 +192,7 @@ impl Stream {
 }
 
 impl EventWork {
-    pub(super) fn make(
+    fn make(
         simulation: &Simulation,
         probes: &[EventProbe],
         target: &MadeTarget,

@@ -4,18 +4,19 @@
 //! simulation drops on purpose it counts exactly, so tests know the truth.
 
 mod attached;
-mod capture;
-mod counts;
+pub(crate) mod count;
 mod elf;
-mod events;
+mod engine;
+pub(crate) mod events;
 mod host;
 mod options;
+pub(crate) mod profile;
 mod records;
 mod sample_records;
-mod samples;
-mod script;
-mod syscalls;
-mod trace;
+pub(crate) mod script;
+pub(crate) mod syscalls;
+mod target;
+pub(crate) mod trace;
 mod world;
 
 use std::os::fd::OwnedFd;
@@ -23,15 +24,21 @@ use std::os::fd::OwnedFd;
 use bathyscope_plan::Features;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile,
-    PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
+    PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireScript,
 };
 
 pub use options::{ParseSimulationError, Simulation};
 #[cfg(test)]
 pub(crate) use script::SimulatedFacts;
+pub(crate) use target::MadeTarget;
 
-use crate::backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile};
-use crate::error::failed;
+use crate::{
+    backend::{Backend, UserFile},
+    engine::{EngineError, RunningCapture},
+    error::failed,
+    source::Plan,
+};
+use target::SimulatedTarget;
 
 /// A host that does not exist.
 #[derive(Debug)]
@@ -60,7 +67,7 @@ impl Backend for SimulatedBackend {
     }
 
     fn perf_events(&mut self) -> Vec<PerfEventInfo> {
-        counts::perf_events()
+        count::perf_events()
     }
 
     fn dynamic_events(&mut self) -> Result<DynamicEvents, AgentError> {
@@ -124,42 +131,13 @@ impl Backend for SimulatedBackend {
         script::facts(script, offset)
     }
 
-    fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
-        Ok(Box::new(script::start(&self.simulation, plan)?))
-    }
-
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {
         host::open_user_file(path, in_process)
     }
 
-    fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError> {
-        let target = capture::MadeTarget::of(&plan.target)?;
-        Ok(match &plan.method {
-            WireMethod::Events { probes } => {
-                let work = events::EventWork::make(&self.simulation, probes, &target, plan.ring_bytes)?;
-                Box::new(capture::SimulatedCapture::new(work, target)?)
-            }
-            WireMethod::Profile(profile) => {
-                let stacks = samples::Stacks { kernel: profile.kernel_stacks, user: profile.user_stacks };
-                let hertz = profile.frequency_hz;
-                let extras = sample_records::Extras { memory: profile.memory, branches: profile.branches.clone() };
-                let events = u32::try_from(profile.more.len() + 1).unwrap_or(1);
-                let wanted = (hertz, stacks, extras, events);
-                let work = samples::SampleWork::make(&self.simulation, wanted, &target, plan.ring_bytes)?;
-                Box::new(capture::SimulatedCapture::new(work, target)?.later(profile.delay_ms))
-            }
-            WireMethod::Count(count) => {
-                let work = counts::CountWork::make(&self.simulation, count, &target, plan.ring_bytes)?;
-                Box::new(capture::SimulatedCapture::new(work, target)?.later(count.delay_ms))
-            }
-            WireMethod::Trace(wanted) => {
-                let work = trace::TraceWork::make(&self.simulation, wanted, &target)?;
-                Box::new(capture::SimulatedCapture::new(work, target)?)
-            }
-            WireMethod::Syscalls(wanted) => {
-                let work = syscalls::SyscallWork::make(&self.simulation, wanted, &target, plan.ring_bytes)?;
-                Box::new(capture::SimulatedCapture::new(work, target)?)
-            }
-        })
+    fn start(&mut self, plan: &Plan) -> Result<RunningCapture, EngineError> {
+        let target = MadeTarget::of(&plan.target)?;
+        let engine = plan.source.simulate(&self.simulation, &target, plan.memory)?;
+        Ok(RunningCapture { engine, target: Box::new(SimulatedTarget::new(target)?) })
     }
 }

@@ -16,7 +16,8 @@ use bathyscope_protocol::{
 };
 
 use super::{
-    capture::{MadeTarget, Work},
+    MadeTarget,
+    engine::{SimulatedEngine, Work},
     events::{NS_PER_HIT, SIDEBAND_BYTES},
     options::Simulation,
     records,
@@ -50,6 +51,16 @@ const CALLS: [Made; 8] = [
     call("socket", [2, 0x8_0001, 0, 0, 0, 0], 4, None),
 ];
 
+/// Makes the engine of a capture of system calls.
+pub(crate) fn start(
+    simulation: &Simulation,
+    wanted: &WireSyscalls,
+    target: &MadeTarget,
+    ring_bytes: u32,
+) -> Result<SimulatedEngine, AgentError> {
+    SimulatedEngine::new(SyscallWork::make(simulation, wanted, target, ring_bytes)?, target)
+}
+
 /// A capture of made system calls.
 pub(super) struct SyscallWork {
     simulation: Simulation,
@@ -69,7 +80,7 @@ pub(super) struct SyscallWork {
 }
 
 impl SyscallWork {
-    pub(super) fn make(
+    fn make(
         simulation: &Simulation,
         wanted: &WireSyscalls,
         target: &MadeTarget,

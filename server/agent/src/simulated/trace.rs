@@ -13,7 +13,8 @@ use bathyscope_protocol::{
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::{
-    capture::{MadeTarget, Work},
+    MadeTarget,
+    engine::{SimulatedEngine, Work},
     events::{CPUS, NS_PER_HIT, SIDEBAND_BYTES},
     host::no_such_tracepoint,
     options::Simulation,
@@ -115,6 +116,15 @@ struct Cpu {
     missed: u64,
 }
 
+/// Makes the engine of a trace.
+pub(crate) fn start(
+    simulation: &Simulation,
+    wanted: &TraceSpec,
+    target: &MadeTarget,
+) -> Result<SimulatedEngine, AgentError> {
+    SimulatedEngine::new(TraceWork::make(simulation, wanted, target)?, target)
+}
+
 /// A capture of made calls.
 pub(super) struct TraceWork {
     simulation: Simulation,
@@ -130,7 +140,7 @@ pub(super) struct TraceWork {
 }
 
 impl TraceWork {
-    pub(super) fn make(simulation: &Simulation, wanted: &TraceSpec, target: &MadeTarget) -> Result<Self, AgentError> {
+    fn make(simulation: &Simulation, wanted: &TraceSpec, target: &MadeTarget) -> Result<Self, AgentError> {
         if !matches!(wanted.tracer.as_deref(), None | Some("function_graph")) || !wanted.dynamic.is_empty() {
             let why = "the simulated kernel has only the tracer function_graph, and no dynamic events";
             let remedy = "Record calls, events or a profile, or start without --simulate.";

@@ -72,6 +72,10 @@ fn p20_whatever_is_out_of_order_closes_the_connection() {
             "events of a script to detach",
             vec![hello.clone(), start_script(1), Request::DetachEvents { capture: 1, events: vec![0] }],
         ),
+        (
+            "dynamic events of a capture that is no trace to detach",
+            vec![hello.clone(), start(1), Request::DetachEvents { capture: 1, events: vec![0] }],
+        ),
         ("events of nothing to detach", vec![hello.clone(), Request::DetachEvents { capture: 1, events: vec![0] }]),
         ("a budget of nothing", vec![hello.clone(), Request::SetBudget { capture: 1, budget: Budget::default() }]),
         (
@@ -93,7 +97,8 @@ fn p20_whatever_is_out_of_order_closes_the_connection() {
 fn start_script(capture: u32) -> Request {
     let text = "tracepoint:sched:sched_switch { @[pid] = count(); printf(\"x\"); }".to_owned();
     let script = WireScript { text, ..WireScript::default() };
-    Request::StartScript { capture, script, target: Target::System, ring_bytes: 1 << 16 }
+    let method = WireMethod::Script(Box::new(script));
+    Request::Start { capture, method, target: Target::System, ring_bytes: 1 << 16 }
 }
 
 /// Numbers, keys and states that do not fit the plan that the console was given.
@@ -412,7 +417,7 @@ fn p25_asking_for_something_else_keeps_no_capture() {
     for capture in 1..=3 {
         assert!(matches!(ask(&connection, &start(capture)), Reply::Started(_)));
     }
-    assert!(matches!(ask(&connection, &Request::Enable { capture: 1 }), Reply::Enabled { .. }));
+    assert!(matches!(ask(&connection, &Request::Enable { capture: 1 }), Reply::Enabled(_)));
     let end = Instant::now() + LEASE * 3;
     while Instant::now() < end {
         assert!(matches!(ask(&connection, &Request::Readings { capture: 1 }), Reply::Readings(_)));
@@ -431,7 +436,7 @@ fn p25_silence_while_something_records_ends_the_connection() {
     let (connection, thread) = with_lease();
     assert!(matches!(ask(&connection, &start(1)), Reply::Started(_)));
     assert!(matches!(ask(&connection, &start(2)), Reply::Started(_)));
-    assert!(matches!(ask(&connection, &Request::Enable { capture: 1 }), Reply::Enabled { .. }));
+    assert!(matches!(ask(&connection, &Request::Enable { capture: 1 }), Reply::Enabled(_)));
     assert!(matches!(connection.receive::<Reply>(Some(SOON)), Err(ProtocolError::Closed)));
     assert!(matches!(thread.join().unwrap(), SessionEnd::Lease(lease) if lease == LEASE));
 }
@@ -440,7 +445,7 @@ fn p25_silence_while_something_records_ends_the_connection() {
 fn a_console_that_goes_ends_the_session() {
     let (connection, thread) = greeted();
     assert!(matches!(ask(&connection, &start(1)), Reply::Started(_)));
-    assert!(matches!(ask(&connection, &Request::Enable { capture: 1 }), Reply::Enabled { .. }));
+    assert!(matches!(ask(&connection, &Request::Enable { capture: 1 }), Reply::Enabled(_)));
     drop(connection);
     assert!(matches!(thread.join().unwrap(), SessionEnd::Closed));
 }

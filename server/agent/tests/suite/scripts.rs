@@ -14,8 +14,8 @@ use bathyscope_agent::ScriptRights;
 use bathyscope_capture::Target;
 use bathyscope_plan::{Action, UserFile};
 use bathyscope_protocol::{
-    AgentClient, AgentErrorKind, ClientError, RingContent, Rows, ScriptStage, ScriptStarted, TargetState, UnwindTable,
-    WireScript, rings::RingReader,
+    AgentClient, AgentErrorKind, ClientError, RingContent, Rows, ScriptEnabled, ScriptStage, ScriptStarted, Started,
+    TargetState, UnwindTable, WireMethod, WireScript, rings::RingReader,
 };
 use common::{kernel, kernel_with, simulated, wait_for};
 
@@ -23,6 +23,14 @@ const MAP_BYTES: usize = 64 << 20;
 
 fn script(text: &str) -> WireScript {
     WireScript { name: "test.bt".into(), text: text.into(), ..WireScript::default() }
+}
+
+fn start(client: &mut AgentClient, script: WireScript, target: Target) -> Result<Started, ClientError> {
+    client.start(1, WireMethod::Script(Box::new(script)), target, 1 << 20)
+}
+
+fn enable(client: &mut AgentClient) -> ScriptEnabled {
+    client.enable(1).unwrap().script.unwrap()
 }
 
 /// A script that runs, with its ring.
@@ -33,11 +41,11 @@ struct Run {
 
 impl Run {
     fn start(client: &mut AgentClient, text: &str, target: Target) -> Self {
-        let started = client.start_script(1, script(text), target, 1 << 20).unwrap();
-        let mut taken = client.take_rings(1, &started.started).unwrap();
-        assert_eq!(started.started.rings[0].content, RingContent::Script);
-        let ring = RingReader::map(taken.rings.remove(0), &started.started.rings[0]).unwrap();
-        Self { started, ring }
+        let started = start(client, script(text), target).unwrap();
+        let mut taken = client.take_rings(1, &started).unwrap();
+        assert_eq!(started.rings[0].content, RingContent::Script);
+        let ring = RingReader::map(taken.rings.remove(0), &started.rings[0]).unwrap();
+        Self { started: *started.script.unwrap(), ring }
     }
 
     /// The records, and which program sent each.
@@ -84,7 +92,7 @@ fn simulated_scripts_print_count_and_lose_what_is_known() {
         tracepoint:syscalls:sys_exit_openat { @ret = hist(args.ret); }
         end { printf(\"done\\n\"); }";
     let mut run = Run::start(&mut client, text, Target::System);
-    let enabled = client.enable_script(1).unwrap();
+    let enabled = enable(&mut client);
     assert_eq!((enabled.attached, enabled.failed.len()), (4, 0));
     wait_for("hits", || client.readings(1).unwrap().probes[1].hits > 100);
     let last = client.stop(1, false).unwrap();
@@ -113,7 +121,7 @@ fn simulated_scripts_are_the_same_each_time() {
         let text = "tracepoint:sched:sched_switch { printf(\"%d %s %d\\n\", pid, args.next_comm, args.next_pid); }
             interval:ms:50 { printf(\"tick %d\\n\", cpu); }";
         let mut run = Run::start(&mut client, text, Target::System);
-        client.enable_script(1).unwrap();
+        enable(&mut client);
         let mut records = Vec::new();
         wait_for("records", || {
             records.extend(run.records());
@@ -131,7 +139,7 @@ fn simulated_stacks_lead_to_their_bodies() {
     let mut client = simulated("rate=1000");
     let text = "profile:hz:499 { @[kstack, ustack] = count(); }";
     let run = Run::start(&mut client, text, Target::System);
-    client.enable_script(1).unwrap();
+    enable(&mut client);
     wait_for("samples", || client.readings(1).unwrap().probes[0].hits > 200);
     let last = client.stop(1, false).unwrap();
     let counts = run.counts(&mut client, "@");
@@ -151,7 +159,7 @@ fn simulated_stacks_lead_to_their_bodies() {
 fn scripts_that_are_wrong_are_told_where() {
     let mut client = simulated("");
     let text = "tracepoint:sched:sched_switch { @ = args.no_such_field; }";
-    let refused = client.start_script(1, script(text), Target::System, 1 << 20).unwrap_err();
+    let refused = start(&mut client, script(text), Target::System).unwrap_err();
     let ClientError::Script(refused) = refused else { panic!("{refused:?}") };
     let first = &refused.diagnostics[0];
     assert!(text[first.start as usize..first.end as usize].contains("no_such_field"), "{first:?}");
@@ -200,7 +208,7 @@ fn scripts_run_on_the_kernel_from_text_to_detached() {
         interval:ms:5 { printf(\"%d\\n\", cpu); }
         end { printf(\"done\\n\"); }";
     let mut run = Run::start(&mut client, text, Target::System);
-    client.enable_script(1).unwrap();
+    enable(&mut client);
     let mut records = Vec::new();
     wait_for("hits", || {
         records.extend(run.records());
@@ -257,7 +265,7 @@ fn kernel_functions_are_probed_from_text() {
         println!("SKIPPED: fentry from text — {features:?}");
     }
     let run = Run::start(&mut client, &text, Target::System);
-    assert_eq!(client.enable_script(1).unwrap().failed, []);
+    assert_eq!(enable(&mut client).failed, []);
     let mut names = vec!["@raw", "@faults", "@tasks"];
     names.extend(features.kprobe.then_some(["@k", "@ns", "@returns"]).into_iter().flatten());
     names.extend(features.fentry.then_some(["@fentry", "@fexit"]).into_iter().flatten());
@@ -280,7 +288,7 @@ fn a_commands_children_are_counted_too() {
     let target = Target::Command { argv, user: None, children: true };
     let text = "tracepoint:syscalls:sys_enter_write { @[comm] = count(); }";
     let run = Run::start(&mut client, text, target);
-    client.enable_script(1).unwrap();
+    enable(&mut client);
     wait_for("the command's end", || client.readings(1).unwrap().target != TargetState::Running);
     let last = client.stop(1, false).unwrap();
     assert_eq!(last.target, TargetState::Exited { code: Some(0), signal: None });
@@ -306,28 +314,28 @@ fn starting_and_stopping_tell_what_they_took() {
         "tracepoint:syscalls:sys_enter_* { @[probe] = count(); }",
     ] {
         let clock = Instant::now();
-        let started = client.start_script(1, script(text), Target::System, 1 << 20).unwrap();
+        let started = start(&mut client, script(text), Target::System).unwrap();
         let made = clock.elapsed();
-        let enabled = client.enable_script(1).unwrap();
+        let enabled = enable(&mut client);
         let attached = clock.elapsed();
         let clock = Instant::now();
         let stopped = client.stop(1, false).unwrap();
         let seen = clock.elapsed();
         client.discard(1).unwrap();
         let ns = |ns: u64| Duration::from_nanos(ns);
-        let times = &started.started;
+        let script = started.script.as_ref().unwrap();
         println!(
             "{text}: {} points, compile {:?} load {:?} prepare {:?}, made {made:?}, linked in {:?}, attached after \
              {attached:?}; stopped in {seen:?}, left {:?}; {:?}",
             enabled.attached,
-            ns(times.compile_ns),
-            ns(times.load_ns),
-            ns(times.attach_ns),
+            ns(started.compile_ns),
+            ns(started.load_ns),
+            ns(started.attach_ns),
             ns(enabled.attach_ns),
             stopped.detaching,
-            started.stats,
+            script.stats,
         );
-        assert!(times.compile_ns > 0 && times.load_ns > 0);
+        assert!(started.compile_ns > 0 && started.load_ns > 0);
     }
 }
 
@@ -339,7 +347,7 @@ fn a_console_that_goes_leaves_no_program_of_a_script() {
     }
     let mut client = kernel();
     let mut run = Run::start(&mut client, "interval:ms:1 { printf(\"%d\\n\", cpu); }", Target::System);
-    client.enable_script(1).unwrap();
+    enable(&mut client);
     wait_for("records", || !run.records().is_empty());
     drop(client);
     wait_for("silence", || {
@@ -357,7 +365,7 @@ fn scripts_do_only_what_the_agent_was_started_for() {
     let start = |rights: ScriptRights, allow_unsafe: bool| {
         let mut client = kernel_with(rights);
         let wanted = WireScript { allow_unsafe, ..script("begin { signal(9); }") };
-        match client.start_script(1, wanted, Target::System, 1 << 20) {
+        match client.start(1, WireMethod::Script(Box::new(wanted)), Target::System, 1 << 20) {
             Err(ClientError::Refused(error)) => Some(error.kind),
             Err(ClientError::Script(refused)) => {
                 assert!(!refused.diagnostics.is_empty());

@@ -217,7 +217,11 @@ fn name(what: &'static str, text: &str, most: usize) -> Result<(), SpecError> {
 }
 
 impl Target {
-    pub(super) fn validate(&self) -> Result<(), SpecError> {
+    /// Checks that it can be looked for.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), SpecError> {
         match self {
             Self::System => Ok(()),
             Self::Process { pid, .. } => check_pid(*pid),

@@ -102,9 +102,9 @@ async fn make_script(inner: &Inner, request: ScriptRequest, handle: CaptureHandl
         undo(&inner.link, handle, now).await;
         return Err(LinkError::Absent { message: "it was restarted meanwhile; try again".to_owned() }.into());
     }
-    let ScriptStarted { started, plan, failed, .. } = made.started;
+    let ScriptStarted { plan, failed, .. } = made.script;
     let rings = TakenRings { rings: made.rings, output: made.output };
-    Ok(Begun { handle, connection, started, rings, plan: Some(plan), failed, counters: None })
+    Ok(Begun { handle, connection, started: made.started, rings, plan: Some(plan), failed, counters: None })
 }
 
 /// Takes back what the agent made.

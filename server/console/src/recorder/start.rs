@@ -177,12 +177,12 @@ async fn enable(
     let detach = spec.over_budget() == OverBudget::Detach;
     let budget = Budget::of_cpu(spec.limits.budget_cpu_permille, detach).with(spec.limits.budgets);
     inner.link.call(move |client| client.set_budget(handle, budget)).await?;
+    let enabled = inner.link.call(move |client| client.enable(handle)).await;
     if let Some(script) = &running.script {
-        let enabled = inner.link.call(move |client| client.enable_script(handle)).await;
-        let enabled = enabled.map_err(ScriptFailure::from)?;
-        note_failures(&script.plan, &enabled.failed, &mut lock(&script.state));
+        let failed = enabled.map_err(ScriptFailure::from)?.script.map(|script| script.failed).unwrap_or_default();
+        note_failures(&script.plan, &failed, &mut lock(&script.state));
     } else {
-        inner.link.call(move |client| client.enable(handle)).await?;
+        enabled?;
     }
     let enabled = Instant::now();
     inner.add(Arc::clone(running));

@@ -16,7 +16,8 @@ use bathyscope_link::{
 };
 use bathyscope_plan::Plan;
 use bathyscope_protocol::{
-    CaptureHandle, ProbeFailure, Readings, RingContent, ScriptEnabled, ScriptStarted, rings::RingReader,
+    CaptureHandle, ObjectStats, ProbeFailure, ProtocolError, Readings, RingContent, ScriptEnabled, ScriptStarted,
+    Started, rings::RingReader,
 };
 
 use super::{MapSnapshot, ScriptEvent, follow::Follower, sideband::Sideband};
@@ -58,7 +59,8 @@ pub struct ScriptSession<A: ScriptAgent> {
     agent: A,
     handle: CaptureHandle,
     plan: Arc<Plan>,
-    started: ScriptStarted,
+    started: Started,
+    script: ScriptStarted,
     enabled: Option<ScriptEnabled>,
     ring: Option<RingReader>,
     sideband: Sideband,
@@ -74,9 +76,9 @@ impl<A: ScriptAgent> ScriptSession<A> {
     /// # Errors
     /// What is wrong with the script, or why it cannot run here.
     pub fn start(mut agent: A, handle: CaptureHandle, request: &ScriptRequest) -> Result<Self, ScriptFailure> {
-        let PreparedScript { started, rings, output } = make(&mut agent, handle, request)?;
-        let plan = Arc::new(started.plan.clone());
-        let own = started.started.rings.iter().zip(rings);
+        let PreparedScript { started, script, rings, output } = make(&mut agent, handle, request)?;
+        let plan = Arc::new(script.plan.clone());
+        let own = started.rings.iter().zip(rings);
         let (own, others): (Vec<_>, Vec<_>) = own.partition(|(info, _)| info.content == RingContent::Script);
         let ring = own.into_iter().next().map(|(info, fd)| RingReader::map(fd, info)).transpose();
         let (ring, sideband) = match ring.and_then(|ring| Ok((ring, Sideband::map(others)?))) {
@@ -89,7 +91,7 @@ impl<A: ScriptAgent> ScriptSession<A> {
         };
         let follower = Follower::new(handle, Arc::clone(&plan));
         let stacks = HashMap::new();
-        Ok(Self { agent, handle, plan, started, enabled: None, ring, sideband, output, follower, stacks })
+        Ok(Self { agent, handle, plan, started, script, enabled: None, ring, sideband, output, follower, stacks })
     }
 
     /// What the script's records mean.
@@ -98,8 +100,13 @@ impl<A: ScriptAgent> ScriptSession<A> {
     }
 
     /// What the agent made.
-    pub fn started(&self) -> &ScriptStarted {
+    pub fn started(&self) -> &Started {
         &self.started
+    }
+
+    /// What the script takes of the kernel.
+    pub fn stats(&self) -> ObjectStats {
+        self.script.stats
     }
 
     /// How many attach points are attached; 0 before [`ScriptSession::enable`].
@@ -110,7 +117,7 @@ impl<A: ScriptAgent> ScriptSession<A> {
     /// Attach points that could not be had, where the script runs without them.
     pub fn failed(&self) -> impl Iterator<Item = &ProbeFailure> {
         let later = self.enabled.iter().flat_map(|enabled| &enabled.failed);
-        self.started.failed.iter().chain(later)
+        self.script.failed.iter().chain(later)
     }
 
     /// Whether no probe is left at which anything could happen: the script has only `begin`, `end` and walks, or its other
@@ -137,7 +144,11 @@ impl<A: ScriptAgent> ScriptSession<A> {
     /// script is left then.
     pub fn enable(&mut self) -> Result<&ScriptEnabled, ScriptFailure> {
         let handle = self.handle;
-        match self.agent.call(move |client| client.enable_script(handle)) {
+        let enabled = self.agent.call(move |client| {
+            let enabled = client.enable(handle)?;
+            Ok(enabled.script.ok_or(ProtocolError::WrongReply { request: "enable" })?)
+        });
+        match enabled {
             Ok(enabled) => Ok(self.enabled.insert(enabled)),
             Err(error) => {
                 self.abandon();

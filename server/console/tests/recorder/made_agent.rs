@@ -16,8 +16,8 @@ use std::{
 use bathyscope_capture::{ColumnEncoding, ColumnLayout};
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{
-    AgentClient, AgentError, AgentErrorKind, Connection, GuardStage, ProbeReading, ProcessFile, Readings, Reply,
-    Request, RingContent, RingInfo, RingKind, Started, StreamLayout, TargetState, WireMethod,
+    AgentClient, AgentError, AgentErrorKind, Connection, Enabled, GuardStage, ProbeReading, ProcessFile, Readings,
+    Reply, Request, RingContent, RingInfo, RingKind, Started, StreamLayout, TargetState, WireMethod,
     counters::{CounterFile, LastReadings},
     rings::{SimulatedBpfRing, SimulatedPerfRing},
 };
@@ -199,7 +199,7 @@ impl Agent {
             Request::Enable { capture } => {
                 let capture = self.captures.get_mut(&capture).unwrap();
                 capture.enable(&self.behaviour);
-                Reply::Enabled { time_ns: now_ns() }
+                Reply::Enabled(Enabled::at(now_ns()))
             }
             Request::OpenCounters { capture } => {
                 return (Reply::File, vec![self.captures[&capture].counters.reader().unwrap()]);
@@ -286,7 +286,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
     }
     let streams = match method {
         WireMethod::Events { probes } => probes.len(),
-        WireMethod::Profile(_) | WireMethod::Count(_) | WireMethod::Trace(_) | WireMethod::Syscalls(_) => 0,
+        _other => 0,
     };
     let data_bytes = behaviour.ring_bytes;
     let rings: Vec<_> = (0..streams).map(|_| SimulatedBpfRing::create(data_bytes).unwrap()).collect();
@@ -321,12 +321,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
         rings: infos,
         target_pid: Some(std::process::id()),
         has_output: true,
-        rings_cut: None,
-        command_user: None,
-        compile_ns: 0,
-        load_ns: 0,
-        attach_ns: 0,
-        trace: None,
+        ..Started::default()
     };
     let truths = (0..streams.max(1)).map(|_| Arc::new(Truth::default())).collect();
     let (command_output, counters) = (Some((out_end, err_end)), CounterFile::new().unwrap());

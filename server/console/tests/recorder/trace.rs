@@ -56,18 +56,8 @@ pub(crate) fn make(wire: &TraceSpec) -> (Started, Vec<OwnedFd>) {
     });
     let facts =
         TraceFacts { clock: "mono".to_owned(), clock_ahead_ns: 0, instance: String::new(), events: events.collect() };
-    let started = Started {
-        streams: vec![StreamLayout::TracePages],
-        rings,
-        target_pid: None,
-        has_output: false,
-        rings_cut: None,
-        command_user: None,
-        compile_ns: 0,
-        load_ns: 0,
-        attach_ns: 0,
-        trace: Some(Box::new(facts)),
-    };
+    let started =
+        Started { streams: vec![StreamLayout::TracePages], rings, trace: Some(Box::new(facts)), ..Started::default() };
     (started, descriptors)
 }
 

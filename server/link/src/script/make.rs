@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use bathyscope_plan::{Diagnostic, Span};
-use bathyscope_protocol::{CaptureHandle, ScriptStarted};
+use bathyscope_protocol::{CaptureHandle, ProtocolError, ScriptStarted, Started, WireMethod};
 
 use super::{ScriptFailure, ScriptRequest, places};
 use crate::{ScriptAgent, groups::resolved_target};
@@ -11,8 +11,10 @@ use crate::{ScriptAgent, groups::resolved_target};
 /// What the agent made for a script, before anything runs.
 #[derive(Debug)]
 pub struct PreparedScript {
-    /// What it says of it.
-    pub started: ScriptStarted,
+    /// What it says of it, but for what only scripts have.
+    pub started: Started,
+    /// What the script does and takes.
+    pub script: ScriptStarted,
     /// In the order of its rings; the first is the script's.
     pub rings: Vec<OwnedFd>,
     /// Read ends of the command's standard output and standard error, if there is one whose output is kept.
@@ -32,11 +34,12 @@ pub fn make(
     let target = resolved_target(agent, &request.target)?;
     let tables = places::tables_of(agent, &request.text, &target);
     script.unwind = tables.tables;
-    let ring_bytes = request.ring_bytes;
-    let (started, taken) = agent.call(move |client| {
-        let started = client.start_script(handle, script, target, ring_bytes)?;
-        match client.take_rings(handle, &started.started) {
-            Ok(rings) => Ok((started, rings)),
+    let (method, ring_bytes) = (WireMethod::Script(Box::new(script)), request.ring_bytes);
+    let (started, mut script, taken) = agent.call(move |client| {
+        let mut started = client.start(handle, method, target, ring_bytes)?;
+        let script = started.script.take().ok_or(ProtocolError::WrongReply { request: "start" })?;
+        match client.take_rings(handle, &started) {
+            Ok(rings) => Ok((started, *script, rings)),
             Err(error) => {
                 // What was made must not stay; why its rings cannot be had is worth more than a failure to remove it.
                 let _undone = client.stop(handle, true).and_then(|_| client.discard(handle));
@@ -44,8 +47,7 @@ pub fn make(
             }
         }
     })?;
-    let mut started = started;
     let warning = tables.warning.map(|warning| Diagnostic::warning(Span::default(), warning));
-    started.plan.warnings.extend(warning);
-    Ok(PreparedScript { started, rings: taken.rings, output: taken.output })
+    script.plan.warnings.extend(warning);
+    Ok(PreparedScript { started, script, rings: taken.rings, output: taken.output })
 }

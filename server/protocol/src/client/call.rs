@@ -8,9 +8,9 @@ use bathyscope_plan::Features;
 
 use super::{CALL_TIMEOUT, SLOW_CALL_TIMEOUT};
 use crate::{
-    BpfLink, BpfProgram, Budget, Bytes, Capability, CaptureHandle, ContainerName, DynamicEvents, KernelFile,
-    MAX_MESSAGE_FDS, MapPage, PerfEventInfo, ProcessFile, Readings, Reply, Request, ScriptChecked, ScriptEnabled,
-    ScriptFacts, ScriptStage, ScriptStarted, Started, WireMethod, WireScript,
+    BpfLink, BpfProgram, Budget, Bytes, Capability, CaptureHandle, ContainerName, DynamicEvents, Enabled, KernelFile,
+    MAX_MESSAGE_FDS, MapPage, PerfEventInfo, ProcessFile, Readings, Reply, Request, ScriptChecked, ScriptFacts,
+    ScriptStage, Started, WireMethod, WireScript,
 };
 
 /// A request whose reply holds an `R`, with the descriptors `D`.
@@ -109,8 +109,8 @@ calls! {
         Request::TakeRings { capture, from } => Reply::Rings { count } => count;
     open_counters(capture: CaptureHandle) -> (), OwnedFd, CALL_TIMEOUT:
         Request::OpenCounters { capture } => Reply::File => ();
-    enable(capture: CaptureHandle) -> u64, (), SLOW_CALL_TIMEOUT:
-        Request::Enable { capture } => Reply::Enabled { time_ns } => time_ns;
+    enable(capture: CaptureHandle) -> Enabled, (), SLOW_CALL_TIMEOUT:
+        Request::Enable { capture } => Reply::Enabled(enabled) => enabled;
     readings(capture: CaptureHandle) -> Readings, (), CALL_TIMEOUT:
         Request::Readings { capture } => Reply::Readings(readings) => readings;
     stop(capture: CaptureHandle, end_command: bool) -> Readings, (), SLOW_CALL_TIMEOUT:
@@ -123,11 +123,6 @@ calls! {
         Request::ScriptFacts { text, offset } => Reply::ScriptFacts(facts) => facts;
     check_script(script: WireScript, show: Option<ScriptStage>) -> ScriptChecked, (), SLOW_CALL_TIMEOUT:
         Request::CheckScript { script, show } => Reply::ScriptChecked(checked) => checked;
-    start_script(capture: CaptureHandle, script: WireScript, target: Target, ring_bytes: u32)
-        -> ScriptStarted, (), SLOW_CALL_TIMEOUT:
-        Request::StartScript { capture, script, target, ring_bytes } => Reply::ScriptStarted(started) => *started;
-    enable_script(capture: CaptureHandle) -> ScriptEnabled, (), SLOW_CALL_TIMEOUT:
-        Request::Enable { capture } => Reply::ScriptEnabled(enabled) => enabled;
     read_map(capture: CaptureHandle, map: u32, take: bool, after: Option<Bytes>) -> MapPage, OwnedFd, SLOW_CALL_TIMEOUT:
         Request::ReadMap { capture, map, take, after } => Reply::MapPage(page) => page;
     read_elements(capture: CaptureHandle, map: u32, keys: Vec<Bytes>) -> MapPage, OwnedFd, SLOW_CALL_TIMEOUT:

@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 
-use bathyscope_capture::Target;
 use bathyscope_plan::Features;
 
 use super::{
@@ -11,7 +10,7 @@ use super::{
 };
 use crate::{
     AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_MAP_PAGE_BYTES, MAX_STACK_IDS, MapPage,
-    ProtocolError, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript, large,
+    ProtocolError, ScriptChecked, ScriptFacts, ScriptStage, WireScript, large,
 };
 
 /// Bytes of a stack's id and number of frames.
@@ -78,31 +77,6 @@ impl AgentClient {
         show: Option<ScriptStage>,
     ) -> Result<ScriptChecked, ClientError> {
         self.ask(call::check_script(script, show))
-    }
-
-    /// Compiles and loads a script; nothing runs before [`AgentClient::enable_script`]. Its ring and outputs are taken with
-    /// [`AgentClient::take_rings`].
-    ///
-    /// # Errors
-    /// [`ClientError::Script`] if it does not compile or cannot be attached; others if the agent refuses it, or the
-    /// connection breaks.
-    pub fn start_script(
-        &mut self,
-        capture: CaptureHandle,
-        script: WireScript,
-        target: Target,
-        ring_bytes: u32,
-    ) -> Result<ScriptStarted, ClientError> {
-        self.ask(call::start_script(capture, script, target, ring_bytes))
-    }
-
-    /// Runs a script's `begin` probes, attaches all others, and lets a command run.
-    ///
-    /// # Errors
-    /// [`ClientError::Script`] if probes cannot be attached without which the script does not run; others if the agent
-    /// refuses it, or the connection breaks.
-    pub fn enable_script(&mut self, capture: CaptureHandle) -> Result<ScriptEnabled, ClientError> {
-        self.ask(call::enable_script(capture))
     }
 
     /// All elements of a script's map, at most `most_bytes` of them. With `take` they are removed as they are read.

@@ -4,7 +4,9 @@
 use bathyscope_capture::{CountSpec, EventProbe, ProfileSpec, SyscallSpec, TraceSpec};
 use serde::{Deserialize, Serialize};
 
-/// How events are obtained. Scripts are made by [`super::Request::StartScript`].
+use crate::WireScript;
+
+/// How events are obtained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum WireMethod {
@@ -18,10 +20,19 @@ pub enum WireMethod {
     /// How often events happen. The events are named one by one, at least one. The rows come in one stream,
     /// [`super::StreamLayout::Records`], of a ring that the agent itself writes.
     Count(CountSpec),
+    /// What a script prints and keeps in its maps.
+    Script(Box<WireScript>),
     /// What the kernel's own tracer records.
     Trace(Box<TraceSpec>),
     /// System calls.
     Syscalls(WireSyscalls),
+}
+
+impl WireMethod {
+    /// Whether a plan tells what its records and maps mean ([`super::Started::script`]).
+    pub fn has_plan(&self) -> bool {
+        matches!(self, Self::Script(_))
+    }
 }
 
 /// Which system calls, and what lies beside each.

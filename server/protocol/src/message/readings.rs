@@ -19,7 +19,7 @@ pub struct Readings {
     /// What is still being detached after a stop.
     #[serde(default, skip_serializing_if = "Detaching::is_done")]
     pub detaching: Detaching,
-    /// What the command has used, once it has ended; only captures of counts tell it.
+    /// What the command has used, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CpuTime>,
     /// What the agent itself has used.

@@ -3,11 +3,14 @@
 use bathyscope_capture::ColumnLayout;
 use serde::{Deserialize, Serialize};
 
+use crate::{ScriptEnabled, ScriptStarted};
+
 /// A capture whose probes exist.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started {
-    /// One for each stream, in the order of the request; a profile has one, and another one for branches.
+    /// One for each stream, in the order of the request; a profile has one, and another one for branches. A script has none:
+    /// its plan tells what its records are.
     pub streams: Vec<StreamLayout>,
     /// One for each descriptor that [`super::Request::TakeRings`] gives.
     pub rings: Vec<RingInfo>,
@@ -30,6 +33,27 @@ pub struct Started {
     /// Of a trace: what its pages mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Box<TraceFacts>>,
+    /// Of a script: what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Box<ScriptStarted>>,
+}
+
+/// A capture that records.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Enabled {
+    /// Moment after the last probe was enabled, monotonic nanoseconds.
+    pub time_ns: u64,
+    /// Of a script: what is attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<ScriptEnabled>,
+}
+
+impl Enabled {
+    /// Of anything but a script.
+    pub fn at(time_ns: u64) -> Self {
+        Self { time_ns, script: None }
+    }
 }
 
 /// Memory of a capture's rings that was not given as it was asked for.

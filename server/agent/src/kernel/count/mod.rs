@@ -5,6 +5,7 @@
 
 mod open;
 mod reader;
+mod spec;
 mod times;
 
 use std::{
@@ -21,7 +22,7 @@ use std::{
 use bathyscope_capture::CountSpec;
 use bathyscope_catalog::perf_events::ToolEvent;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
+    AgentError, AgentErrorKind, Budget, Enabled, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
     rings::SimulatedBpfRing,
 };
 use rustix::event::EventfdFlags;
@@ -29,14 +30,16 @@ use rustix::event::EventfdFlags;
 use super::{
     estimates,
     perf::Event,
+    perf_event::{read_event, read_events},
     stats::{CostMeter, Estimate, Guarded},
     target::ResolvedTarget,
     trace::{MadeEvents, make_events},
 };
 use crate::{
-    backend::{RunningCapture, monotonic_ns, read_event, read_events},
+    backend::monotonic_ns,
     compile::ScriptRights,
     count_row,
+    engine::{Engine, EngineError},
     error::{failed, refused},
     spending::Spending,
 };
@@ -69,10 +72,9 @@ struct Slot {
 
 /// A capture of counts.
 #[derive(Debug)]
-pub(crate) struct CountCapture {
+pub(crate) struct CountEngine {
     started: Started,
     ring: OwnedFd,
-    target: ResolvedTarget,
     /// The kernel enables the events itself when the command is executed.
     on_exec: bool,
     ready: Option<Reader>,
@@ -113,11 +115,11 @@ fn own(borrowed: &[BorrowedFd<'_>]) -> io::Result<Vec<OwnedFd>> {
     borrowed.iter().map(BorrowedFd::try_clone_to_owned).collect()
 }
 
-impl CountCapture {
+impl CountEngine {
     /// Opens everything, disabled.
     pub(crate) fn make(
         wish: &CountSpec,
-        target: ResolvedTarget,
+        target: &ResolvedTarget,
         ring_bytes: u32,
         rights: ScriptRights,
     ) -> Result<Self, AgentError> {
@@ -135,7 +137,7 @@ impl CountCapture {
         let trouble = |error: &io::Error| refused("making the ring of a capture of counts", error, "");
         let made = (!wish.dynamic.is_empty()).then(|| make_events(&wish.dynamic, rights)).transpose()?;
         let names = made.as_ref().map_or(&[][..], |made| &made.names);
-        let Opened { counters, on_exec, everywhere } = open::open(wish, &events, names, &target)?;
+        let Opened { counters, on_exec, everywhere } = open::open(wish, &events, names, target)?;
         let ring = SimulatedBpfRing::create(ring_bytes).map_err(|error| trouble(&error))?;
         let reading_end = ring.as_fd().try_clone_to_owned().map_err(|error| trouble(&error))?;
         let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -148,7 +150,7 @@ impl CountCapture {
             interval_ms: wish.interval_ms,
             delay_ms: wish.delay_ms.unwrap_or(0),
             targets: own(&target.pidfds()).map_err(|error| trouble(&error))?,
-            times: Times::of(&target, everywhere).map_err(|error| trouble(&error))?,
+            times: Times::of(target, everywhere).map_err(|error| trouble(&error))?,
             stop: stop.try_clone().map_err(|error| trouble(&error))?,
             told: Arc::clone(&told),
             rarer: Arc::clone(&rarer),
@@ -160,19 +162,12 @@ impl CountCapture {
         let started = Started {
             streams: vec![count_row::layout()],
             rings: vec![RingInfo { kind: RingKind::Bpf, content, data_bytes: ring_bytes, cpu: None }],
-            target_pid: target.pid(),
-            has_output: target.outputs().is_some(),
-            rings_cut: None,
-            command_user: None,
-            compile_ns: 0,
-            load_ns: 0,
             attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            trace: None,
+            ..Started::default()
         };
         Ok(Self {
             started,
             ring: reading_end,
-            target,
             on_exec,
             ready: Some(reader),
             thread: None,
@@ -212,20 +207,20 @@ impl CountCapture {
     }
 }
 
-impl RunningCapture for CountCapture {
+impl Engine for CountEngine {
     fn started(&self) -> &Started {
         &self.started
     }
 
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
-        index.checked_sub(1).map_or(Some(self.ring.as_fd()), |index| self.target.output(index))
+        (index == 0).then_some(self.ring.as_fd())
     }
 
     fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
     }
 
-    fn enable(&mut self) -> Result<u64, AgentError> {
+    fn enable(&mut self) -> Result<Enabled, EngineError> {
         let doing = "enabling the counters";
         let mut reader =
             self.ready.take().ok_or_else(|| failed(AgentErrorKind::Invalid, doing, "they are enabled already", ""))?;
@@ -236,18 +231,15 @@ impl RunningCapture for CountCapture {
         reader.last_ns = time_ns;
         reader.times.begin(time_ns);
         self.guard(&reader.counters);
-        self.target.release()?;
         let thread = std::thread::Builder::new().name("bathyscope-cnt".into()).spawn(move || reader.run());
         self.thread = Some(thread.map_err(|error| refused("starting the thread that reads counters", &error, ""))?);
-        Ok(time_ns)
+        Ok(Enabled::at(time_ns))
     }
 
     fn readings(&mut self) -> Readings {
-        // The counters first: once the target is told to have ended, the last row is in the ring or on its way there.
         let probe = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (target, guard) = (self.target.state(), self.cost.as_ref().map(CostMeter::stage).unwrap_or_default());
-        let command = self.target.command().and_then(|command| command.used().known());
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, command, ..Readings::default() }
+        let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
+        Readings { time_ns: monotonic_ns(), probes: vec![probe], guard, ..Readings::default() }
     }
 
     fn throttle(&mut self) -> bool {
@@ -259,17 +251,13 @@ impl RunningCapture for CountCapture {
         self.end_thread();
     }
 
-    fn stop(&mut self, end_command: bool) -> Readings {
+    fn stop(&mut self) {
         self.end_thread();
         self.ready = None;
-        if end_command {
-            self.target.end();
-        }
-        self.readings()
     }
 }
 
-impl Drop for CountCapture {
+impl Drop for CountEngine {
     fn drop(&mut self) {
         self.end_thread();
     }

@@ -12,7 +12,7 @@ fn wish(groups: &[&[&str]]) -> CountSpec {
 #[test]
 fn what_does_not_exist_is_told() {
     let make = |wish: &CountSpec| {
-        CountCapture::make(wish, ResolvedTarget::System, 1 << 16, ScriptRights::Off).map(|_made| ()).unwrap_err()
+        CountEngine::make(wish, &ResolvedTarget::System, 1 << 16, ScriptRights::Off).map(|_made| ()).unwrap_err()
     };
     if !rustix::process::geteuid().is_root() {
         return;
@@ -24,5 +24,5 @@ fn what_does_not_exist_is_told() {
     let error = make(&CountSpec { cgroup: Some("../../etc".to_owned()), ..wish(&[&["cs"]]) });
     assert_eq!(error.kind, AgentErrorKind::NotFound);
     let target = ResolvedTarget::take(&Target::System, &CommandRights::Off).unwrap();
-    assert!(CountCapture::make(&wish(&[&["task-clock", "cs"]]), target, 1 << 16, ScriptRights::Off).is_ok());
+    assert!(CountEngine::make(&wish(&[&["task-clock", "cs"]]), &target, 1 << 16, ScriptRights::Off).is_ok());
 }

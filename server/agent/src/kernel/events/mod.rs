@@ -4,6 +4,8 @@
 //! which has the kernel patch the tracepoint's code. Enabling then only puts the programs on those events. Programs run
 //! at a hit even if their event is disabled, so the events stay disabled and record nothing themselves.
 
+mod spec;
+
 use std::{
     io,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd},
@@ -17,7 +19,8 @@ use bathyscope_bpf::probe::{
 use bathyscope_capture::{ColumnEncoding, ColumnLayout, EventProbe, TracepointName};
 use bathyscope_catalog::{EventFormat, parse_event_format};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout,
+    AgentError, AgentErrorKind, Budget, Enabled, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
+    StreamLayout,
 };
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 
@@ -33,7 +36,8 @@ use super::{
     tracefs::Tracefs,
 };
 use crate::{
-    backend::{RunningCapture, monotonic_ns},
+    backend::monotonic_ns,
+    engine::{Engine, EngineError},
     error::{failed, refused},
     guard::{Guard, SECOND_STAGE, check_stage},
     needs::Need,
@@ -81,14 +85,15 @@ struct Stream {
 
 /// A capture of tracepoints.
 #[derive(Debug)]
-pub(crate) struct EventsCapture {
+pub(crate) struct EventsEngine {
     started: Started,
     streams: Vec<Stream>,
     /// Programs that follow the target's children.
     follow: Vec<Attachment>,
     links: Arc<Mutex<Vec<OwnedFd>>>,
     sideband: Sideband,
-    target: ResolvedTarget,
+    /// Whose hits its programs count.
+    filter: TargetFilter,
     budget: Budget,
     /// Until the guard takes it.
     allowance: Option<Allowance>,
@@ -268,16 +273,16 @@ pub(crate) fn elapsed_ns(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl EventsCapture {
+impl EventsEngine {
     /// Compiles, loads, and opens everything; attaches nothing.
     pub(crate) fn make(
         loader: &mut Loader,
         probes: &[EventProbe],
-        target: ResolvedTarget,
+        target: &ResolvedTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
         let clock = Instant::now();
-        let compiled = compile_all(probes, &target, ring_bytes)?;
+        let compiled = compile_all(probes, target, ring_bytes)?;
         let compile_ns = elapsed_ns(clock);
 
         let clock = Instant::now();
@@ -311,7 +316,7 @@ impl EventsCapture {
         let follow = follow.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let sideband = Sideband::open()?;
         let times = [compile_ns, load_ns, elapsed_ns(clock)];
-        let started = describe_started(&compiled, &sideband, &target, ring_bytes, times);
+        let started = describe_started(&compiled, &sideband, ring_bytes, times);
         let allowance = Some(loaded.allowance("making the capture's programs")?);
         Ok(Self {
             started,
@@ -319,7 +324,7 @@ impl EventsCapture {
             follow,
             links: Arc::default(),
             sideband,
-            target,
+            filter: target.filter(),
             budget: Budget::default(),
             allowance,
             cost: None,
@@ -339,7 +344,6 @@ impl EventsCapture {
 fn describe_started(
     compiled: &Compiled,
     sideband: &Sideband,
-    target: &ResolvedTarget,
     ring_bytes: u32,
     [compile_ns, load_ns, attach_ns]: [u64; 3],
 ) -> Started {
@@ -356,14 +360,10 @@ fn describe_started(
     Started {
         streams: compiled.probes.iter().map(layout).collect(),
         rings: (0..compiled.probes.len()).map(ring).chain(sideband.infos().iter().cloned()).collect(),
-        target_pid: target.pid(),
-        has_output: target.outputs().is_some(),
-        rings_cut: None,
-        command_user: None,
         compile_ns,
         load_ns,
         attach_ns,
-        trace: None,
+        ..Started::default()
     }
 }
 
@@ -375,7 +375,7 @@ pub(super) fn take(links: &Mutex<Vec<OwnedFd>>) -> Vec<OwnedFd> {
     std::mem::take(&mut *links.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-impl EventsCapture {
+impl EventsEngine {
     /// Attaches one probe, then some, then the rest (P23): what is already too much with a few is not tried with all.
     fn attach_in_stages(&self, programs: &[OwnedFd]) -> Result<(), AgentError> {
         let staged = self.budget.detach && self.streams.len() > SECOND_STAGE;
@@ -410,7 +410,7 @@ impl EventsCapture {
         let counters: Vec<(Arc<Counters>, u64)> = self.streams.iter().map(counted).collect();
         let links = Arc::clone(&self.links);
         // Of a target, what others do is passed over, and nobody has asked for that.
-        let of_target = (self.target.filter() != TargetFilter::System).then(|| counters.clone());
+        let of_target = (self.filter != TargetFilter::System).then(|| counters.clone());
         Ok(Guarded {
             guard: Guard::new(self.budget, true).holding_rates(),
             written: Box::new(move || written(&counters)),
@@ -459,7 +459,7 @@ fn per_window(per_s: u64) -> u64 {
     (per_s.saturating_mul(probe::ALLOWANCE_WINDOW_NS) / 1_000_000_000).max(1)
 }
 
-impl RunningCapture for EventsCapture {
+impl Engine for EventsEngine {
     fn started(&self) -> &Started {
         &self.started
     }
@@ -468,16 +468,15 @@ impl RunningCapture for EventsCapture {
         if let Some(stream) = self.streams.get(index) {
             return Some(stream.ring.as_fd());
         }
-        let index = index - self.streams.len();
-        self.sideband.descriptor(index).or_else(|| self.target.output(index - self.sideband.infos().len()))
+        self.sideband.descriptor(index - self.streams.len())
     }
 
     fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
     }
 
-    /// First what reports processes, then what follows them, then the probes, then the command.
-    fn enable(&mut self) -> Result<u64, AgentError> {
+    /// First what reports processes, then what follows them, then the probes.
+    fn enable(&mut self) -> Result<Enabled, EngineError> {
         self.sideband.enable()?;
         for attachment in &self.follow {
             hold(&self.links, attach(attachment)?);
@@ -488,8 +487,7 @@ impl RunningCapture for EventsCapture {
         self.attach_in_stages(&programs)?;
         let time_ns = monotonic_ns();
         self.cost = Some(CostMeter::start(programs, self.guarded()?));
-        self.target.release()?;
-        Ok(time_ns)
+        Ok(Enabled::at(time_ns))
     }
 
     fn readings(&mut self) -> Readings {
@@ -504,23 +502,19 @@ impl RunningCapture for EventsCapture {
         };
         let probes = self.streams.iter_mut().enumerate().map(read).collect();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), guard, ..Readings::default() }
+        Readings { time_ns: monotonic_ns(), probes, guard, ..Readings::default() }
     }
 
     fn detach(&mut self) {
         Self::detach(self);
     }
 
-    fn stop(&mut self, end_command: bool) -> Readings {
-        self.detach();
-        if end_command {
-            self.target.end();
-        }
-        self.readings()
+    fn stop(&mut self) {
+        Self::detach(self);
     }
 }
 
-impl Drop for EventsCapture {
+impl Drop for EventsEngine {
     fn drop(&mut self) {
         self.detach();
         drop_aside((std::mem::take(&mut self.streams), std::mem::take(&mut self.follow)));

@@ -4,6 +4,7 @@
 //! lets the kernel count the samples that did not fit into the ring without counting other records.
 
 mod records;
+mod spec;
 
 use std::{
     io,
@@ -16,7 +17,7 @@ use bathyscope_bpf::probe::{SampleFilter, sample_filter_program};
 use bathyscope_capture::{CallGraph, ProfileSpec, visible};
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, Started, USER_REGISTERS,
+    AgentError, AgentErrorKind, Budget, Enabled, ProbeReading, Readings, RingContent, RingInfo, Started, USER_REGISTERS,
 };
 use perf_event_open_sys::bindings as sys;
 
@@ -29,14 +30,17 @@ use super::{
     events::Following,
     loader::{Counters, Counts, Loaded, Loader, compile},
     perf::{self, Buffer, Event, Scope},
-    perf_event, sideband,
+    perf_event::{self, read_event},
+    sideband,
     stats::{CostMeter, Estimate, Guarded},
     target::ResolvedTarget,
 };
 use crate::{
-    backend::{MIN_RING_BYTES, RunningCapture, monotonic_ns, read_event},
+    backend::monotonic_ns,
+    engine::{Engine, EngineError},
     error::{failed, refused},
     needs::Need,
+    source::MIN_RING_BYTES,
 };
 
 const SAMPLE_TYPE: u64 = sys::PERF_SAMPLE_IP as u64
@@ -240,7 +244,7 @@ struct Filter {
 
 /// A capture of sampled stacks.
 #[derive(Debug)]
-pub(crate) struct ProfileCapture {
+pub(crate) struct ProfileEngine {
     started: Started,
     cpus: Vec<Cpu>,
     /// The kernel enables the events of threads itself.
@@ -248,7 +252,6 @@ pub(crate) struct ProfileCapture {
     /// Of each event its own, where programs choose.
     filters: Vec<Filter>,
     following: Vec<Following>,
-    target: ResolvedTarget,
     /// What a sample takes, about.
     ns_per_sample: f64,
     /// How often samples of each event are taken.
@@ -457,16 +460,16 @@ impl Threads {
     }
 }
 
-impl ProfileCapture {
+impl ProfileEngine {
     /// Opens everything, disabled.
-    pub(crate) fn make(loader: &mut Loader, wish: &Wish, target: ResolvedTarget) -> Result<Self, AgentError> {
+    pub(crate) fn make(loader: &mut Loader, wish: &Wish, target: &ResolvedTarget) -> Result<Self, AgentError> {
         let clock = Instant::now();
         let parts = wish.parts()?;
         let by_thread = parts.iter().any(Wish::is_tracepoint) || !target.threads().is_empty();
-        let threads = if by_thread { Threads::of(&target, wish.delay())? } else { None };
+        let threads = if by_thread { Threads::of(target, wish.delay())? } else { None };
         let (mut filters, mut following) = (Vec::new(), Vec::new());
         for part in parts.iter().filter(|_| !by_thread) {
-            let (filter, follows) = Filter::load(loader, &target, part.skip_idle())?;
+            let (filter, follows) = Filter::load(loader, target, part.skip_idle())?;
             filters.push(filter);
             following.extend(follows);
         }
@@ -498,14 +501,9 @@ impl ProfileCapture {
         let started = Started {
             streams: records::streams(&wish.profile),
             rings,
-            target_pid: target.pid(),
-            has_output: target.outputs().is_some(),
-            rings_cut: None,
-            command_user: None,
-            compile_ns: 0,
             load_ns,
             attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            trace: None,
+            ..Started::default()
         };
         let on_exec = threads.is_some_and(|threads| threads.on_exec);
         let ns_per_sample = estimates::of_sample(&wish.profile, wish.stack_bytes);
@@ -515,7 +513,6 @@ impl ProfileCapture {
             on_exec,
             filters,
             following,
-            target,
             ns_per_sample,
             rates: parts.iter().zip(&sources).map(|(part, source)| part.rate(*source)).collect(),
             delay: wish.delay(),
@@ -587,23 +584,20 @@ impl ProfileCapture {
     }
 }
 
-impl RunningCapture for ProfileCapture {
+impl Engine for ProfileEngine {
     fn started(&self) -> &Started {
         &self.started
     }
 
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
-        if let Some(cpu) = self.cpus.get(index) {
-            return Some(cpu.sampler.as_fd());
-        }
-        self.target.output(index - self.cpus.len())
+        self.cpus.get(index).map(|cpu| cpu.sampler.as_fd())
     }
 
     fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
     }
 
-    fn enable(&mut self) -> Result<u64, AgentError> {
+    fn enable(&mut self) -> Result<Enabled, EngineError> {
         let enable = |event: &Event| event.enable().map_err(|error| refused("enabling a perf event", &error, ""));
         self.cpus.iter().filter_map(|cpu| cpu.reporter.as_ref()).try_for_each(enable)?;
         for following in &mut self.following {
@@ -621,8 +615,7 @@ impl RunningCapture for ProfileCapture {
         }
         let time_ns = monotonic_ns();
         self.guard();
-        self.target.release()?;
-        Ok(time_ns)
+        Ok(Enabled::at(time_ns))
     }
 
     fn readings(&mut self) -> Readings {
@@ -640,25 +633,21 @@ impl RunningCapture for ProfileCapture {
             // The kernel's statistics cover the filter program alone, not walking and writing the stack.
             (probe.ring_full, probe.ns_per_hit) = (lost, Some(self.ns_per_sample));
         }
-        let (target, guard) = (self.target.state(), self.cost.as_ref().map(CostMeter::stage).unwrap_or_default());
+        let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         // Branches come with samples: nothing counts them by themselves.
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }
+        Readings { time_ns: monotonic_ns(), probes: vec![probe], guard, ..Readings::default() }
     }
 
     fn detach(&mut self) {
         Self::detach(self);
     }
 
-    fn stop(&mut self, end_command: bool) -> Readings {
-        self.detach();
-        if end_command {
-            self.target.end();
-        }
-        self.readings()
+    fn stop(&mut self) {
+        Self::detach(self);
     }
 }
 
-impl Drop for ProfileCapture {
+impl Drop for ProfileEngine {
     fn drop(&mut self) {
         self.detach();
     }

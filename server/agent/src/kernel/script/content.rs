@@ -12,7 +12,7 @@ use bathyscope_plan::{MapPlan, MapType, STACK_FRAMES};
 use bathyscope_protocol::{AgentError, MAX_MAP_PAGE_BYTES};
 
 use crate::{
-    backend::Elements,
+    engine::Elements,
     error::refused,
     kernel::bpf::maps::{self, Room},
 };

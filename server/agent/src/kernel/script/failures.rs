@@ -5,7 +5,7 @@ use bathyscope_plan::{Diagnostic, MissingProbes, Plan, Span};
 use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure, ScriptRefused};
 
 use crate::{
-    backend::ScriptTrouble,
+    engine::EngineError,
     error::{failed, kind_of, words},
     kernel::bpf::programs::Refusal,
     needs::Need,
@@ -51,7 +51,7 @@ pub(super) fn judge(
     text: &str,
     failures: Vec<ProbeFailure>,
     attached: usize,
-) -> Result<Vec<ProbeFailure>, ScriptTrouble> {
+) -> Result<Vec<ProbeFailure>, EngineError> {
     let fatal = |failure: &ProbeFailure| {
         // What is missing may be missing; what is not allowed, or goes wrong, is something else.
         matches!(failure.error.kind, AgentErrorKind::Denied | AgentErrorKind::Limit | AgentErrorKind::Internal)
@@ -65,11 +65,11 @@ pub(super) fn judge(
     if let (Some(last), true) = (diagnostics.last_mut(), failures.len() > MAX_TOLD) {
         last.hint = format!("{} {} more attach points failed.", last.hint, failures.len() - MAX_TOLD).trim().to_owned();
     }
-    Err(ScriptTrouble::Script(ScriptRefused { diagnostics }))
+    Err(EngineError::Script(ScriptRefused { diagnostics }))
 }
 
 /// What to make of a program that was not loaded: a diagnostic at the line that the verifier stopped at.
-pub(super) fn of_program(code: &Code, line: u32, text: &str, refusal: &Refusal) -> ScriptTrouble {
+pub(super) fn of_program(code: &Code, line: u32, text: &str, refusal: &Refusal) -> EngineError {
     let Refusal { error, log } = refusal;
     let doing = "loading the script's programs";
     if log.is_empty() && kind_of(error) == AgentErrorKind::Denied {
@@ -80,7 +80,7 @@ pub(super) fn of_program(code: &Code, line: u32, text: &str, refusal: &Refusal) 
     let (message, hint) = explain(error, log);
     let mut told = Diagnostic::error(line_span(text, at), message).hint(hint);
     told.detail = tail(log).to_owned();
-    ScriptTrouble::Script(ScriptRefused { diagnostics: vec![told] })
+    EngineError::Script(ScriptRefused { diagnostics: vec![told] })
 }
 
 /// Whether a typed program was refused for its target, before the verifier looked at any instruction.

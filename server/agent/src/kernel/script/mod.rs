@@ -9,6 +9,8 @@ mod object;
 mod points;
 mod running;
 mod sampling;
+mod sizes;
+mod spec;
 mod unwind;
 
 #[cfg(test)]
@@ -24,7 +26,8 @@ use bathyscope_protocol::{
     ScriptStarted, Started, WireScript,
 };
 
-use self::{content::Content, object::Object, points::Preparing, running::KernelScript};
+pub(crate) use self::sizes::check_sizes;
+use self::{content::Content, object::Object, points::Preparing, running::ScriptEngine};
 use super::{
     bpf::maps,
     events::Following,
@@ -33,10 +36,10 @@ use super::{
     target::ResolvedTarget,
 };
 use crate::{
-    backend::{ScriptPlan, ScriptTrouble},
-    commands::CommandRights,
     compile::{self, Around, CompiledScript, ScriptRights, elapsed_ns},
+    engine::EngineError,
     error::{failed, refused},
+    source::SourceMemory,
 };
 
 /// Words in the text of a script that is about modules from the begin.
@@ -71,10 +74,10 @@ fn compile(
     script: &WireScript,
     around: Around,
     rights: ScriptRights,
-) -> Result<CompiledScript, ScriptTrouble> {
+) -> Result<CompiledScript, EngineError> {
     let attempt = |modules| compile::compile(script, &KernelFacts::new(host, modules), around, rights);
     match attempt(wants_modules(script)) {
-        Err(ScriptTrouble::Script(_refused)) if !wants_modules(script) && host.has_module_types() => attempt(true),
+        Err(EngineError::Script(_refused)) if !wants_modules(script) && host.has_module_types() => attempt(true),
         compiled => compiled,
     }
 }
@@ -82,18 +85,18 @@ fn compile(
 /// Compiles and loads a script, and prepares everything that it is attached to.
 pub(super) fn start(
     host: &KernelHost,
-    plan: &ScriptPlan,
-    commands: &CommandRights,
+    script: &WireScript,
+    target: &ResolvedTarget,
+    memory: SourceMemory,
     rights: ScriptRights,
-) -> Result<KernelScript, ScriptTrouble> {
-    let target = ResolvedTarget::take(&plan.target, commands)?;
+) -> Result<ScriptEngine, EngineError> {
     let filter = target.filter();
     let clock = Instant::now();
-    let around =
-        Around { filter, pid: target.pid().or(target.command_pid()).unwrap_or(0), ring_bytes: plan.ring_bytes };
-    let compiled = compile(host, &plan.script, around, rights)?;
+    let pid = target.pid().or(target.command_pid()).unwrap_or(0);
+    let around = Around { filter, pid, ring_bytes: memory.ring_bytes };
+    let compiled = compile(host, script, around, rights)?;
     let compile_ns = elapsed_ns(clock);
-    let made = make(host, compiled, plan, target, compile_ns);
+    let made = make(host, compiled, (script, memory.map_bytes), target, compile_ns);
     if made.is_err() {
         // The number of a tracepoint may have been an old one: its module was removed and came back.
         host.forget_formats();
@@ -105,18 +108,17 @@ pub(super) fn start(
 fn make(
     host: &KernelHost,
     compiled: CompiledScript,
-    wanted: &ScriptPlan,
-    target: ResolvedTarget,
+    (script, map_bytes): (&WireScript, u64),
+    target: &ResolvedTarget,
     compile_ns: u64,
-) -> Result<KernelScript, ScriptTrouble> {
+) -> Result<ScriptEngine, EngineError> {
     let CompiledScript { mut codes, mut plan } = compiled;
-    let script = &wanted.script;
     let text = script.text.as_str();
     let clock = Instant::now();
     let follow = if target.follows_children() { add_follow_programs(&mut codes)? } else { Vec::new() };
     let register = unwind::add_program(&mut codes, host, script)?;
     let cpus = host.features().possible_cpus;
-    let object = Object::make(&codes, &plan.config.license, cpus, wanted.map_bytes)?;
+    let object = Object::make(&codes, &plan.config.license, cpus, map_bytes)?;
     for pid in target.mapped() {
         add_target(&object, pid)?;
     }
@@ -143,21 +145,16 @@ fn make(
     let more = sideband.iter().flat_map(|sideband| sideband.infos().iter().cloned());
     let all_ns = elapsed_ns(clock);
     let started = Started {
-        streams: Vec::new(),
         rings: ring.into_iter().chain(more).collect(),
-        target_pid: target.pid(),
-        has_output: target.outputs().is_some(),
-        rings_cut: None,
-        command_user: None,
         compile_ns,
         load_ns: maps_ns + prepared.load_ns,
         attach_ns: all_ns.saturating_sub(maps_ns + prepared.load_ns),
-        trace: None,
+        ..Started::default()
     };
-    let started = ScriptStarted { started, plan, cpus, failed, stats };
-    let mut script = KernelScript::new(started, text, prepared, following, object, contents, sideband, target);
-    script.mapped = filled.mapped;
-    Ok(script)
+    let made = (started, ScriptStarted { plan, cpus, failed, stats });
+    let mut engine = ScriptEngine::new(made, text, prepared, following, object, contents);
+    (engine.sideband, engine.mapped) = (sideband, filled.mapped);
+    Ok(engine)
 }
 
 fn internal(why: &str) -> AgentError {

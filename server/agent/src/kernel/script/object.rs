@@ -19,13 +19,13 @@ use bathyscope_plan::RING;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use crate::{
-    backend::{MAX_MAP_BYTES, MIN_RING_BYTES},
     error::{failed, kind_of, words},
     kernel::bpf::{
         maps::{self, Shape},
         programs::{self, Load, Refusal},
     },
     needs::Need,
+    source::{MAX_MAP_BYTES, MIN_RING_BYTES},
 };
 
 /// What an element of a hash takes beside its key and value, about.

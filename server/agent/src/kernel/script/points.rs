@@ -25,8 +25,8 @@ use super::{
     sampling,
 };
 use crate::{
-    backend::ScriptTrouble,
     compile::elapsed_ns,
+    engine::EngineError,
     error::{failed, refused, words},
     kernel::{
         bpf::links::Place,
@@ -223,7 +223,7 @@ impl<'a> Preparing<'a> {
         text: &'a str,
         object: &'a Object,
         host: &'a KernelHost,
-    ) -> Result<Prepared, ScriptTrouble> {
+    ) -> Result<Prepared, EngineError> {
         let (files, modules) = (HashMap::new(), HashMap::new());
         let (pending, prepared) = (Vec::new(), Prepared::default());
         let probe_events = OnceCell::new();
@@ -248,9 +248,9 @@ impl<'a> Preparing<'a> {
         text: &str,
         object: &Object,
         follow: &[(usize, u32)],
-    ) -> Result<Vec<Attachment>, ScriptTrouble> {
+    ) -> Result<Vec<Attachment>, EngineError> {
         let doing = "following child processes";
-        let open = |(index, id): &(usize, u32)| -> Result<Attachment, ScriptTrouble> {
+        let open = |(index, id): &(usize, u32)| -> Result<Attachment, EngineError> {
             let code = codes.get(*index).ok_or_else(|| internal(doing, "a program has no code"))?;
             let program = object.load(*index, code, LoadAs { kind: TRACEPOINT, ..LoadAs::default() });
             let program = program.map_err(|refusal| failures::of_program(code, 0, text, &refusal))?;
@@ -262,7 +262,7 @@ impl<'a> Preparing<'a> {
         follow.iter().map(open).collect()
     }
 
-    fn program(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
+    fn program(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
         let Some(program) = self.plan.programs.get(index) else { return Ok(()) };
         match program.kind {
             ProgramType::Run => self.by_hand(index, points),
@@ -290,8 +290,8 @@ impl<'a> Preparing<'a> {
         format!("attaching to {}", name(self.plan, probe))
     }
 
-    fn load(&mut self, index: usize, as_: LoadAs<'_>) -> Result<Arc<OwnedFd>, ScriptTrouble> {
-        let missing = || ScriptTrouble::Agent(internal("loading the script's programs", "a program has no code"));
+    fn load(&mut self, index: usize, as_: LoadAs<'_>) -> Result<Arc<OwnedFd>, EngineError> {
+        let missing = || EngineError::Agent(internal("loading the script's programs", "a program has no code"));
         let code = self.codes.get(index).ok_or_else(missing)?;
         let line = self.plan.programs.get(index).map_or(0, |program| program.line);
         let clock = Instant::now();
@@ -313,7 +313,7 @@ impl<'a> Preparing<'a> {
         self.prepared.attachments.push(Attachment { probes: vec![probe], program, way, last_runs_first });
     }
 
-    fn by_hand(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
+    fn by_hand(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
         let program = self.load(index, LoadAs { kind: RAW_TRACEPOINT, ..LoadAs::default() })?;
         for (probe, point) in points {
             let one = ByHand { probe: *probe, program: Arc::clone(&program) };
@@ -327,7 +327,7 @@ impl<'a> Preparing<'a> {
         Ok(())
     }
 
-    fn tracepoints(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
+    fn tracepoints(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
         let program = self.load(index, LoadAs { kind: TRACEPOINT, ..LoadAs::default() })?;
         if let Some(side) = self.plan.programs.get(index).and_then(|program| program.calls) {
             self.all_calls(&program, side, points);
@@ -409,7 +409,7 @@ impl<'a> Preparing<'a> {
         attach: u32,
         last_runs_first: bool,
         target: &dyn Fn(&Types, &AttachPoint) -> Option<TypeId>,
-    ) -> Result<(), ScriptTrouble> {
+    ) -> Result<(), EngineError> {
         let mut known = HashMap::<TypeId, Arc<OwnedFd>>::new();
         for (probe, point) in points {
             let types = self.host.types_for(point);
@@ -440,7 +440,7 @@ impl<'a> Preparing<'a> {
         types: &Types,
         id: TypeId,
         attach: u32,
-    ) -> Result<Option<Arc<OwnedFd>>, ScriptTrouble> {
+    ) -> Result<Option<Arc<OwnedFd>>, EngineError> {
         let doing = self.doing(probe);
         let Some(target) = types.btf_id(id) else {
             self.fail(probe, internal(doing, "its type is not the kernel's"));
@@ -482,7 +482,7 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    fn iterators(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
+    fn iterators(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
         for (probe, point) in points {
             let AttachPoint::Iterator { target, pin } = point else { continue };
             if pin.is_some() {
@@ -504,7 +504,7 @@ impl<'a> Preparing<'a> {
     }
 
     /// Many plain functions go into one link where the kernel has that; others get an event each.
-    fn kprobes(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
+    fn kprobes(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
         let plain = |(_probe, point): &&Point<'a>| {
             matches!(point, AttachPoint::Kprobe { module, function, offset: 0, .. }
                 if module.is_empty() && !function.is_empty())
@@ -581,7 +581,7 @@ impl<'a> Preparing<'a> {
         inside::open(doing, function, *offset, &mut open)
     }
 
-    fn uprobes(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
+    fn uprobes(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
         let Features { uprobe_multi, kernel, .. } = *self.host.features();
         let (mut groups, mut single) = (BTreeMap::<Group, Vec<(u32, Place)>>::new(), Vec::new());
         for (probe, point) in points {
@@ -643,7 +643,7 @@ impl<'a> Preparing<'a> {
         Event::open_at(&mut attributes, &path_of(file), place.offset, scope).map_err(|error| no_uprobe(doing, &error))
     }
 
-    fn samplers(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
+    fn samplers(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
         let program = self.load(index, LoadAs { kind: PERF_EVENT, ..LoadAs::default() })?;
         for (probe, point) in points {
             match sampling::open(point, self.doing(*probe)) {

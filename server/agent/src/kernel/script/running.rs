@@ -9,7 +9,8 @@ use std::{
 
 use bathyscope_plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, RING, USER_STACKS};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, ProbeFailure, ProbeReading, Readings, ScriptEnabled, ScriptStarted,
+    AgentError, AgentErrorKind, Budget, Enabled, ProbeFailure, ProbeReading, Readings, ScriptEnabled, ScriptStarted,
+    Started,
 };
 
 use super::{
@@ -22,8 +23,9 @@ use super::{
     unwind::Mapped,
 };
 use crate::{
-    backend::{Elements, RunningScript, ScriptTrouble, monotonic_ns},
+    backend::monotonic_ns,
     compile::elapsed_ns,
+    engine::{Elements, Engine, EngineError, ScriptMaps},
     error::{failed, refused},
     guard::{SECOND_STAGE, check_stage},
     kernel::{
@@ -31,21 +33,21 @@ use crate::{
         retire::{close_links, drop_aside},
         sideband::Sideband,
         stats::{CostMeter, Guarded, cpu_permille_now},
-        target::ResolvedTarget,
     },
 };
 
 /// A script's programs and maps in the kernel.
 #[derive(Debug)]
-pub(crate) struct KernelScript {
-    started: ScriptStarted,
+pub(crate) struct ScriptEngine {
+    started: Started,
+    script: ScriptStarted,
     text: String,
     prepared: Prepared,
     following: Vec<Attachment>,
     object: Object,
     contents: Vec<Content>,
-    sideband: Option<Sideband>,
-    target: ResolvedTarget,
+    /// Where it shows addresses of user space.
+    pub(super) sideband: Option<Sideband>,
     links: Arc<Mutex<Vec<Link>>>,
     budget: Budget,
     cost: Option<CostMeter>,
@@ -58,28 +60,25 @@ pub(crate) struct KernelScript {
     pub(super) mapped: Vec<Mapped>,
 }
 
-impl KernelScript {
-    #[expect(clippy::too_many_arguments, reason = "the parts of one thing, put together in one place")]
+impl ScriptEngine {
     pub(super) fn new(
-        started: ScriptStarted,
+        (started, script): (Started, ScriptStarted),
         text: &str,
         prepared: Prepared,
         following: Vec<Attachment>,
         object: Object,
         contents: Vec<Content>,
-        sideband: Option<Sideband>,
-        target: ResolvedTarget,
     ) -> Self {
-        let last = vec![ProbeReading::default(); started.plan.programs.len()];
+        let last = vec![ProbeReading::default(); script.plan.programs.len()];
         Self {
             started,
+            script,
             text: text.to_owned(),
             prepared,
             following,
             object,
             contents,
-            sideband,
-            target,
+            sideband: None,
             links: Arc::default(),
             budget: Budget::default(),
             cost: None,
@@ -96,12 +95,12 @@ impl KernelScript {
     }
 
     fn doing(&self, probe: u32) -> String {
-        let probe = self.started.plan.probes.get(probe as usize);
+        let probe = self.script.plan.probes.get(probe as usize);
         let name = probe.map_or("a probe", |probe| probe.name.as_str());
         format!("attaching to {}", bathyscope_capture::visible(name.as_bytes()))
     }
 
-    fn attach(&mut self) -> Result<(usize, Vec<ProbeFailure>), ScriptTrouble> {
+    fn attach(&mut self) -> Result<(usize, Vec<ProbeFailure>), EngineError> {
         let follow = attach_all(&self.following, &|_none| "following child processes".to_owned(), &mut |_| Ok(()));
         hold(&self.links, follow.links);
         if let Some(failure) = follow.failed.into_iter().next() {
@@ -123,7 +122,7 @@ impl KernelScript {
             + self.prepared.signals.len()
             + self.prepared.iterators.len();
         let points = attached.points + by_hand;
-        let failed = failures::judge(&self.started.plan, &self.text, attached.failed, points)?;
+        let failed = failures::judge(&self.script.plan, &self.text, attached.failed, points)?;
         Ok((points, failed))
     }
 
@@ -156,7 +155,7 @@ impl KernelScript {
         self.link_missed.fill(0);
         for (probe, missed) in counted {
             let program =
-                self.started.plan.probes.get(probe as usize).map_or(usize::MAX, |probe| probe.program as usize);
+                self.script.plan.probes.get(probe as usize).map_or(usize::MAX, |probe| probe.program as usize);
             if let Some(sum) = self.link_missed.get_mut(program) {
                 *sum += missed;
             }
@@ -167,7 +166,7 @@ impl KernelScript {
     fn read_counters(&mut self) {
         self.read_missed();
         let words = COUNTER_WORDS as usize;
-        let mut value = vec![0_u8; 8 * words * self.started.cpus as usize];
+        let mut value = vec![0_u8; 8 * words * self.script.cpus as usize];
         let mut measured = 0;
         for (index, (reading, loaded)) in self.last.iter_mut().zip(&self.prepared.loaded).enumerate() {
             let key = u32::try_from(index).unwrap_or(u32::MAX).to_ne_bytes();
@@ -230,25 +229,28 @@ fn count(reading: &mut ProbeReading, value: &[u8], words: usize) {
     reading.hits = ran.wrapping_add(reading.filtered);
 }
 
-impl RunningScript for KernelScript {
-    fn started(&self) -> &ScriptStarted {
+impl Engine for ScriptEngine {
+    fn started(&self) -> &Started {
         &self.started
     }
 
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
         let ring = self.object.map(RING).map(|ring| ring.fd.as_fd());
         let sideband = self.sideband.iter().flat_map(|sideband| (0..).map_while(|index| sideband.descriptor(index)));
-        let outputs = self.target.outputs().into_iter().flat_map(|(out, err)| [out.as_fd(), err.as_fd()]);
-        ring.into_iter().chain(sideband).chain(outputs).nth(index)
+        ring.into_iter().chain(sideband).nth(index)
     }
 
     fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
     }
 
-    /// First what reports processes, then `begin`, then what follows processes, then the probes, then the iterators, then
-    /// the command.
-    fn enable(&mut self) -> Result<ScriptEnabled, ScriptTrouble> {
+    /// A script's maps are read by the console, which is told and reads them more rarely.
+    fn throttle(&mut self) -> bool {
+        !self.script.plan.maps.is_empty()
+    }
+
+    /// First what reports processes, then `begin`, then what follows processes, then the probes, then the iterators.
+    fn enable(&mut self) -> Result<Enabled, EngineError> {
         if let Some(sideband) = &mut self.sideband {
             sideband.enable()?;
         }
@@ -265,8 +267,8 @@ impl RunningScript for KernelScript {
                 self.run_iterator(probe)?;
             }
         }
-        self.target.release()?;
-        Ok(ScriptEnabled { time_ns, attached: u32::try_from(attached).unwrap_or(u32::MAX), failed, attach_ns })
+        let attached = u32::try_from(attached).unwrap_or(u32::MAX);
+        Ok(Enabled { time_ns, script: Some(ScriptEnabled { attached, failed, attach_ns }) })
     }
 
     fn readings(&mut self) -> Readings {
@@ -274,14 +276,7 @@ impl RunningScript for KernelScript {
         let detaching = self.progress.left();
         self.read_counters();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings {
-            time_ns: monotonic_ns(),
-            probes: self.last.clone(),
-            target: self.target.state(),
-            guard,
-            detaching,
-            ..Readings::default()
-        }
+        Readings { time_ns: monotonic_ns(), probes: self.last.clone(), guard, detaching, ..Readings::default() }
     }
 
     fn detach(&mut self) {
@@ -289,17 +284,24 @@ impl RunningScript for KernelScript {
         close_links(take(&self.links));
     }
 
-    fn stop(&mut self, end_command: bool) -> Readings {
+    /// When nothing is attached any more the `end` probes run.
+    fn stop(&mut self) {
         self.read_counters();
         self.disable();
         let attachments = std::mem::take(&mut self.prepared.attachments);
         let attachments = attachments.into_iter().chain(std::mem::take(&mut self.following)).collect();
         let end = std::mem::take(&mut self.prepared.end);
         detach::detach(&self.progress, take(&self.links), end, attachments);
-        if end_command {
-            self.target.end();
-        }
-        self.readings()
+    }
+
+    fn maps(&mut self) -> Option<&mut dyn ScriptMaps> {
+        Some(self)
+    }
+}
+
+impl ScriptMaps for ScriptEngine {
+    fn script(&self) -> &ScriptStarted {
+        &self.script
     }
 
     fn read_map(&mut self, map: usize, take: bool, after: Option<&[u8]>) -> Result<Elements, AgentError> {
@@ -357,7 +359,7 @@ fn walk_to_end(mut walk: std::fs::File) -> std::io::Result<()> {
     }
 }
 
-impl Drop for KernelScript {
+impl Drop for ScriptEngine {
     fn drop(&mut self) {
         self.disable();
         close_links(take(&self.links));

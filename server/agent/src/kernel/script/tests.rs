@@ -15,10 +15,14 @@ use bathyscope_plan::{
     Action, Aggregation, Architecture, AttachPoint, Config, MapPlan, MapType, MissingProbes, Period, Shown, Site,
     SiteField, Span, Type, UserFile,
 };
-use bathyscope_protocol::{TargetState, rings::RingReader};
+use bathyscope_protocol::{Readings, rings::RingReader};
 
 use super::*;
-use crate::backend::RunningScript;
+use crate::{
+    commands::CommandRights,
+    engine::{Engine as _, ScriptMaps as _},
+    source::MAX_MAP_BYTES,
+};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -95,30 +99,35 @@ fn compiled(probes: Vec<hir::Probe>, config: Config) -> CompiledScript {
     CompiledScript { codes, plan }
 }
 
-fn start_with(probes: Vec<hir::Probe>, config: Config) -> Result<KernelScript, ScriptTrouble> {
+fn start_with(probes: Vec<hir::Probe>, config: Config) -> Result<ScriptEngine, EngineError> {
     let target = ResolvedTarget::take(&Target::System, &CommandRights::Off).unwrap();
-    let plan = ScriptPlan::checked(WireScript::default(), Target::System, 1 << 16).unwrap();
-    make(&KernelHost::default(), compiled(probes, config), &plan, target, 1)
+    make(&KernelHost::default(), compiled(probes, config), (&WireScript::default(), MAX_MAP_BYTES), &target, 1)
 }
 
-fn start(probes: Vec<hir::Probe>) -> KernelScript {
+fn start(probes: Vec<hir::Probe>) -> ScriptEngine {
     start_with(probes, Config::default()).unwrap_or_else(|trouble| panic!("{trouble:#?}"))
 }
 
+/// Stops it; gives its last readings.
+fn stopped(script: &mut ScriptEngine) -> Readings {
+    script.stop();
+    script.readings()
+}
+
 /// The counts of the map by probe.
-fn hits(script: &mut KernelScript) -> BTreeMap<u32, u64> {
+fn hits(script: &mut ScriptEngine) -> BTreeMap<u32, u64> {
     let page = script.read_map(0, false, None).unwrap();
     assert_eq!(page.next, None);
-    let cpus = script.started().cpus as usize;
+    let cpus = script.script().cpus as usize;
     let elements = page.bytes.chunks_exact(8 + 8 * cpus);
     let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
     let count = |element: &[u8]| (number(&element[..8]) as u32, element[8..].chunks_exact(8).map(number).sum());
     elements.map(count).collect()
 }
 
-fn ring(script: &KernelScript) -> RingReader {
+fn ring(script: &ScriptEngine) -> RingReader {
     let fd = script.descriptor(0).unwrap().try_clone_to_owned().unwrap();
-    RingReader::map(fd, &script.started().started.rings[0]).unwrap()
+    RingReader::map(fd, &script.started().rings[0]).unwrap()
 }
 
 /// The probes whose records came, in order.
@@ -178,17 +187,16 @@ fn begin_signal_and_end_run_by_hand_and_in_order() {
     ]);
     let mut ring = ring(&script);
     assert_eq!(fired(&mut ring), [0_u32; 0]);
-    let enabled = script.enable().unwrap();
+    let enabled = script.enable().unwrap().script.unwrap();
     assert_eq!((enabled.attached, enabled.failed.len()), (4, 0));
     assert_eq!(fired(&mut ring), [0, 2]);
     assert_eq!((script.run_signal(10).unwrap(), script.run_signal(12).unwrap()), (1, 0));
     assert_eq!(fired(&mut ring), [3]);
-    let readings = script.stop(false);
+    let readings = stopped(&mut script);
     assert_eq!(readings.detaching.attached, 0);
     assert_eq!(fired(&mut ring), [1]);
     assert_eq!(readings.probes.iter().map(|probe| probe.hits).collect::<Vec<_>>(), [1, 1, 1, 1]);
     assert_eq!(hits(&mut script), BTreeMap::from([(0, 1), (1, 1), (2, 1), (3, 1)]));
-    assert_eq!(readings.target, TargetState::Running);
 }
 
 #[test]
@@ -235,7 +243,7 @@ fn tracepoints_and_raw_tracepoints_fire_and_balance() {
         // SAFETY: a plain system call.
         unsafe { libc::syscall(libc::SYS_getpid) };
     }
-    let readings = script.stop(false);
+    let readings = stopped(&mut script);
     wait_for("the background", || script.readings().detaching.is_done());
     let all = fired(&mut ring);
     let of = |probe: u32| all.iter().filter(|one| **one == probe).count() as u64;
@@ -267,7 +275,7 @@ fn timers_and_software_events_fire() {
         assert!(std::process::Command::new("true").status().unwrap().success());
         hits(&mut script).values().filter(|count| **count > 5).count() == 3
     });
-    let readings = script.stop(false);
+    let readings = stopped(&mut script);
     assert_eq!(script.readings().probes, readings.probes, "nothing comes after the stop");
     let too_often = AttachPoint::Interval { every: Period::Nanoseconds(1) };
     assert!(start_with(vec![probe(&[("i", too_often)], Context::PerfEvent)], Config::default()).is_err());
@@ -291,7 +299,7 @@ fn user_functions_fire_at_entry_and_return() {
     assert_eq!((0..10).map(|one| probed(one)).sum::<u64>(), 55);
     // Another thread of the process counts too.
     std::thread::spawn(|| probed(1)).join().unwrap();
-    script.stop(false);
+    stopped(&mut script);
     let all = fired(&mut ring);
     let of = |probe: u32| all.iter().filter(|one| **one == probe).count();
     assert_eq!([of(0), of(1), of(2), of(3), of(4)], [11, 11, 11, 11, 0], "{all:?}");
@@ -335,7 +343,7 @@ fn markers_fire_while_their_semaphore_is_raised() {
     script.enable().unwrap();
     assert_eq!(raised(), 1, "one place is one, however many look");
     probed(1);
-    let readings = script.stop(false);
+    let readings = stopped(&mut script);
     assert_eq!(readings.probes[0].hits, 2, "{readings:?}");
     wait_for("the semaphore", || raised() == 0);
 }
@@ -349,7 +357,7 @@ fn p26_a_file_that_was_replaced_is_not_probed() {
     file.inode += 1;
     let point = AttachPoint::Uprobe { file, offset, exit: false, pid: None, symbol: "probed".into() };
     let refused = start_with(vec![probe(&[("u", point)], Context::Registers)], Config::default());
-    let Err(ScriptTrouble::Script(refused)) = refused else { panic!("{refused:?}") };
+    let Err(EngineError::Script(refused)) = refused else { panic!("{refused:?}") };
     assert!(refused.diagnostics[0].message.contains("was replaced"), "{refused:?}");
 }
 
@@ -374,13 +382,13 @@ fn what_is_missing_is_told_by_probe_or_left_out() {
     }
     let points = [("good", tracepoint("sched", "sched_switch")), ("bad", tracepoint("sched", "no_such_event"))];
     let strict = start_with(vec![probe(&points, Context::Tracepoint)], Config::default());
-    let Err(ScriptTrouble::Script(refused)) = strict else { panic!("{strict:?}") };
+    let Err(EngineError::Script(refused)) = strict else { panic!("{strict:?}") };
     assert_eq!(refused.diagnostics.len(), 1, "{refused:?}");
     assert!(refused.diagnostics[0].message.contains("attaching to bad: this kernel has no such"), "{refused:?}");
     let lenient = Config { missing_probes: MissingProbes::Warn, ..Config::default() };
     let mut script = start_with(vec![probe(&points, Context::Tracepoint)], lenient.clone()).unwrap();
-    assert_eq!(script.started().failed.iter().map(|failure| failure.probe).collect::<Vec<_>>(), [1]);
-    assert_eq!(script.enable().unwrap().attached, 1);
+    assert_eq!(script.script().failed.iter().map(|failure| failure.probe).collect::<Vec<_>>(), [1]);
+    assert_eq!(script.enable().unwrap().script.unwrap().attached, 1);
     let nothing = start_with(vec![probe(&points[1..], Context::Tracepoint)], lenient);
     assert!(nothing.is_err(), "nothing is attached at all");
 }
@@ -400,7 +408,7 @@ fn a_programs_memory_is_watched() {
     for value in 0..10 {
         WATCHED.store(value, std::sync::atomic::Ordering::SeqCst);
     }
-    let readings = script.stop(false);
+    let readings = stopped(&mut script);
     assert_eq!(readings.probes[0].hits, 10, "{readings:?}");
 }
 
@@ -420,12 +428,12 @@ fn many_tracepoints_are_attached_and_detached() {
     let clock = Instant::now();
     let mut script = start(vec![probe(&points, Context::Tracepoint)]);
     let made = clock.elapsed();
-    let enabled = script.enable().unwrap();
+    let enabled = script.enable().unwrap().script.unwrap();
     let attached = clock.elapsed();
     assert_eq!(enabled.attached as usize, names.len());
     read_something(1);
     let clock = Instant::now();
-    let readings = script.stop(false);
+    let readings = stopped(&mut script);
     let stopped = clock.elapsed();
     wait_for("the end of all links", || script.readings().detaching.attached == 0);
     println!(
@@ -478,9 +486,9 @@ fn kernel_functions_fire_at_entry_and_return() {
         probe(&[("off", kprobe("vfs_read", 0, false)), ("off", kprobe("vfs_read", 0, false))], Context::Registers),
     ]);
     let mut ring = ring(&script);
-    assert_eq!(script.enable().unwrap().failed, []);
+    assert_eq!(script.enable().unwrap().script.unwrap().failed, []);
     read_something(20);
-    let readings = script.stop(false);
+    let readings = stopped(&mut script);
     let all = fired(&mut ring);
     println!("{:?}", hits(&mut script));
     for probe in [0, 1, 3, 4, 5, 6, 7, 8] {
@@ -505,14 +513,14 @@ fn kernel_functions_that_cannot_be_probed_are_told_one_by_one() {
         ("k", kprobe("vfs_write", 0, false)),
     ];
     let mut script = start_with(vec![probe(&points, Context::Registers)], lenient).unwrap();
-    let enabled = script.enable().unwrap();
-    let told: Vec<u32> = script.started().failed.iter().chain(&enabled.failed).map(|one| one.probe).collect();
+    let enabled = script.enable().unwrap().script.unwrap();
+    let told: Vec<u32> = script.script().failed.iter().chain(&enabled.failed).map(|one| one.probe).collect();
     assert_eq!((told, enabled.attached), (vec![1], 3));
     read_something(3);
     assert!(hits(&mut script)[&0] >= 3);
     let strict = start_with(vec![probe(&points, Context::Registers)], Config::default());
     let refused = strict.and_then(|mut script| script.enable().map(|_| ()));
-    let Err(ScriptTrouble::Script(refused)) = refused else { panic!("{refused:?}") };
+    let Err(EngineError::Script(refused)) = refused else { panic!("{refused:?}") };
     assert!(refused.diagnostics[0].message.contains("no such function"), "{refused:?}");
 }
 
@@ -531,9 +539,9 @@ fn kernel_functions_fire_through_trampolines() {
         probe(&[("fr", at("vfs_read", true))], Context::Words),
     ]);
     let mut ring = ring(&script);
-    assert_eq!(script.enable().unwrap().failed, []);
+    assert_eq!(script.enable().unwrap().script.unwrap().failed, []);
     read_something(20);
-    let readings = script.stop(false);
+    let readings = stopped(&mut script);
     let all = fired(&mut ring);
     println!("{:?}", hits(&mut script));
     for probe in 0..5 {

@@ -18,8 +18,8 @@ use super::{
     object::{LoadAs, Object},
 };
 use crate::{
-    backend::ScriptTrouble,
     compile,
+    engine::EngineError,
     error::refused,
     kernel::{
         bpf::{maps, programs},
@@ -91,7 +91,7 @@ pub(super) fn fill(
     register: Option<usize>,
     tables: &[UnwindTable],
     text: &str,
-) -> Result<Filled, ScriptTrouble> {
+) -> Result<Filled, EngineError> {
     let Some(index) = register else { return Ok(Filled::default()) };
     let code = codes.get(index).ok_or_else(|| internal("a program has no code"))?;
     fill_rows(object, tables)?;

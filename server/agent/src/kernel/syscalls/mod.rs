@@ -3,6 +3,8 @@
 //! Attached in this order: what reports processes, what follows children, what forgets threads, the exits, the entries:
 //! so no call is kept whose end nobody would see.
 
+mod spec;
+
 use std::{
     collections::BTreeSet,
     ffi::CStr,
@@ -26,8 +28,8 @@ use bathyscope_catalog::{
     syscalls::{opening, select},
 };
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, GuardStage, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
-    StreamLayout, WireSyscalls,
+    AgentError, AgentErrorKind, Budget, Enabled, GuardStage, ProbeReading, Readings, RingContent, RingInfo, RingKind,
+    Started, StreamLayout, WireSyscalls,
 };
 
 use super::{
@@ -42,7 +44,8 @@ use super::{
     tracefs::Tracefs,
 };
 use crate::{
-    backend::{RunningCapture, monotonic_ns},
+    backend::monotonic_ns,
+    engine::{Engine, EngineError},
     error::{failed, refused},
 };
 
@@ -80,7 +83,7 @@ impl HoldsEvents for Point {
 
 /// A capture of system calls.
 #[derive(Debug)]
-pub(crate) struct SyscallCapture {
+pub(crate) struct SyscallEngine {
     started: Started,
     ring: OwnedFd,
     counters: Arc<Counters<COUNTERS_WORDS>>,
@@ -93,7 +96,6 @@ pub(crate) struct SyscallCapture {
     inside: Option<OwnedFd>,
     links: Arc<Mutex<Vec<OwnedFd>>>,
     sideband: Sideband,
-    target: ResolvedTarget,
     budget: Budget,
     cost: Option<CostMeter>,
     /// Keeps the maps that nothing else holds.
@@ -192,18 +194,18 @@ fn place(tracefs: &Tracefs, tracepoint: &str, program: Program) -> Result<Placed
     Ok((name, format.id, program))
 }
 
-impl SyscallCapture {
+impl SyscallEngine {
     /// Compiles, loads, and opens everything; attaches nothing.
     pub(crate) fn make(
         loader: &mut Loader,
         host: &KernelHost,
         wanted: &WireSyscalls,
-        target: ResolvedTarget,
+        target: &ResolvedTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
         let doing = "loading the programs for system calls";
         let clock = Instant::now();
-        let filter = filter_of(&target);
+        let filter = filter_of(target);
         let mut probe = probe_of(wanted, filter, ring_bytes)?;
         // A kernel that does not tell its types does not tell how processes ended.
         probe.ends = if wanted.calls.signals { EndPlaces::find(host.types()) } else { None };
@@ -263,14 +265,10 @@ impl SyscallCapture {
         let started = Started {
             streams: vec![StreamLayout::Syscalls { tells_abi: probe.compat.is_some() }],
             rings: std::iter::once(info).chain(sideband.infos().iter().cloned()).collect(),
-            target_pid: target.pid(),
-            has_output: target.outputs().is_some(),
-            rings_cut: None,
-            command_user: None,
             compile_ns,
             load_ns,
             attach_ns: elapsed_ns(clock),
-            trace: None,
+            ..Started::default()
         };
         Ok(Self {
             started,
@@ -283,7 +281,6 @@ impl SyscallCapture {
             inside: Some(inside),
             links: Arc::default(),
             sideband,
-            target,
             budget: Budget::default(),
             cost: None,
             _loaded: loaded,
@@ -321,21 +318,21 @@ fn detach_in_order(links: &Mutex<Vec<OwnedFd>>) {
     close_links(links);
 }
 
-impl RunningCapture for SyscallCapture {
+impl Engine for SyscallEngine {
     fn started(&self) -> &Started {
         &self.started
     }
 
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
         let Some(index) = index.checked_sub(1) else { return Some(self.ring.as_fd()) };
-        self.sideband.descriptor(index).or_else(|| self.target.output(index - self.sideband.infos().len()))
+        self.sideband.descriptor(index)
     }
 
     fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
     }
 
-    fn enable(&mut self) -> Result<u64, AgentError> {
+    fn enable(&mut self) -> Result<Enabled, EngineError> {
         self.sideband.enable()?;
         if let Some(following) = &mut self.following {
             following.enable()?;
@@ -359,8 +356,7 @@ impl RunningCapture for SyscallCapture {
                 .telling_apart(move || counters.sums().ok().map(asked));
             self.cost = Some(CostMeter::start(programs, guarded));
         }
-        self.target.release()?;
-        Ok(time_ns)
+        Ok(Enabled::at(time_ns))
     }
 
     fn readings(&mut self) -> Readings {
@@ -380,22 +376,17 @@ impl RunningCapture for SyscallCapture {
             map_full: no_room,
             ..ProbeReading::default()
         };
-        let target = self.target.state();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }
+        Readings { time_ns: monotonic_ns(), probes: vec![probe], guard, ..Readings::default() }
     }
 
     fn detach(&mut self) {
         Self::detach(self);
     }
 
-    fn stop(&mut self, end_command: bool) -> Readings {
-        self.detach();
+    fn stop(&mut self) {
+        Self::detach(self);
         self.record_inside();
-        if end_command {
-            self.target.end();
-        }
-        self.readings()
     }
 }
 
@@ -409,7 +400,7 @@ fn cost_of_a_call(cost: &CostMeter) -> Option<f64> {
     Some(cost.ns_per_hit(0)? + cost.ns_per_hit(1)?)
 }
 
-impl Drop for SyscallCapture {
+impl Drop for SyscallEngine {
     fn drop(&mut self) {
         self.detach();
         drop_aside(std::mem::take(&mut self.attachments));

@@ -20,6 +20,7 @@ mod names;
 mod others;
 mod refusals;
 mod setup;
+mod spec;
 mod undo;
 
 use std::{
@@ -30,7 +31,8 @@ use std::{
 
 use bathyscope_capture::TraceSpec;
 use bathyscope_protocol::{
-    AgentError, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout, TraceFacts,
+    AgentError, Budget, Enabled, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout,
+    TraceFacts,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -40,7 +42,7 @@ pub use leftovers::{Leftover, cleanup};
 pub(crate) use listing::{dynamic_events, optimize_kprobes, probe_events};
 pub(crate) use names::Owner;
 pub(crate) use others::detach_others;
-pub(crate) use setup::{MadeEvents, make_events, try_event, usual_kib};
+pub(crate) use setup::{MadeEvents, make_events, try_event};
 
 use super::{
     estimates,
@@ -49,8 +51,9 @@ use super::{
     target::ResolvedTarget,
 };
 use crate::{
-    backend::{RunningCapture, monotonic_ns},
+    backend::monotonic_ns,
     compile::ScriptRights,
+    engine::{Engine, EngineError},
     error::refused,
 };
 use area::Area;
@@ -73,11 +76,10 @@ pub(crate) fn settle() {
 
 /// A trace.
 #[derive(Debug)]
-pub(crate) struct TraceCapture {
+pub(crate) struct TraceEngine {
     started: Started,
     pages: Vec<OwnedFd>,
     sideband: Sideband,
-    target: ResolvedTarget,
     set: Set,
     /// What each dynamic event counted when it was last known.
     hits: Vec<Hits>,
@@ -108,15 +110,15 @@ fn clock_ahead_ns(clock: &str) -> i64 {
     nanoseconds(id).saturating_sub(nanoseconds(ClockId::Monotonic))
 }
 
-impl TraceCapture {
+impl TraceEngine {
     /// Sets everything up; records nothing.
-    pub(crate) fn make(wire: &TraceSpec, target: ResolvedTarget, rights: ScriptRights) -> Result<Self, AgentError> {
+    pub(crate) fn make(wire: &TraceSpec, target: &ResolvedTarget, rights: ScriptRights) -> Result<Self, AgentError> {
         let clock = Instant::now();
         let events = dynamic::prepare(&wire.dynamic, rights)?;
         let compile_ns = elapsed_ns(clock);
 
         let clock = Instant::now();
-        let set = setup::set_up(wire, events, &target)?;
+        let set = setup::set_up(wire, events, target)?;
         let load_ns = elapsed_ns(clock);
 
         let clock = Instant::now();
@@ -142,21 +144,17 @@ impl TraceCapture {
         let started = Started {
             streams: vec![StreamLayout::TracePages],
             rings: set.cpus.iter().map(ring).chain(sideband.infos().iter().cloned()).collect(),
-            target_pid: target.pid(),
-            has_output: target.outputs().is_some(),
-            rings_cut: None,
-            command_user: None,
             compile_ns,
             load_ns,
             attach_ns: elapsed_ns(clock),
             trace: Some(Box::new(facts)),
+            ..Started::default()
         };
         let hits = vec![(0, 0); set.dynamic.len()];
         Ok(Self {
             started,
             pages,
             sideband,
-            target,
             set,
             hits,
             stats: Stats::default(),
@@ -245,7 +243,7 @@ fn page_bytes(set: &Set) -> u32 {
     kib.and_then(|kib| kib.checked_mul(1024)).filter(|bytes| *bytes >= page).unwrap_or(page)
 }
 
-impl RunningCapture for TraceCapture {
+impl Engine for TraceEngine {
     fn started(&self) -> &Started {
         &self.started
     }
@@ -254,22 +252,20 @@ impl RunningCapture for TraceCapture {
         if let Some(pages) = self.pages.get(index) {
             return Some(pages.as_fd());
         }
-        let index = index - self.pages.len();
-        self.sideband.descriptor(index).or_else(|| self.target.output(index - self.sideband.infos().len()))
+        self.sideband.descriptor(index - self.pages.len())
     }
 
     fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
     }
 
-    /// First what reports processes, then the trace, then the command.
-    fn enable(&mut self) -> Result<u64, AgentError> {
+    /// First what reports processes, then the trace.
+    fn enable(&mut self) -> Result<Enabled, EngineError> {
         self.sideband.enable()?;
         self.set.area.set("tracing_on", "1")?;
         let time_ns = monotonic_ns();
         self.guard();
-        self.target.release()?;
-        Ok(time_ns)
+        Ok(Enabled::at(time_ns))
     }
 
     fn readings(&mut self) -> Readings {
@@ -286,7 +282,7 @@ impl RunningCapture for TraceCapture {
         let one = |(hits, missed): &Hits| ProbeReading { hits: *hits, missed: *missed, ..ProbeReading::default() };
         let probes = std::iter::once(total).chain(self.hits.iter().map(one)).collect();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), guard, ..Readings::default() }
+        Readings { time_ns: monotonic_ns(), probes, guard, ..Readings::default() }
     }
 
     /// The events stay, since their records name them; nothing hits them any more.
@@ -313,7 +309,7 @@ impl RunningCapture for TraceCapture {
     }
 
     /// Nothing is written from now on, and the pages can be read to their end; the rest is removed with the capture.
-    fn stop(&mut self, end_command: bool) -> Readings {
+    fn stop(&mut self) {
         if let Some(cost) = &mut self.cost {
             cost.end();
         }
@@ -321,11 +317,7 @@ impl RunningCapture for TraceCapture {
             tracing::warn!(%error, "a trace could not be stopped");
         }
         self.sideband.disable();
-        if end_command {
-            self.target.end();
-        }
-        let readings = self.readings();
+        self.count();
         self.stopped = true;
-        readings
     }
 }

@@ -520,7 +520,7 @@ impl Setup<'_> {
 }
 
 /// KiB of buffer for each of `cpus` CPUs where nobody said, with a tracer or without.
-pub(crate) fn usual_kib(traces_functions: bool, cpus: u64) -> u32 {
+pub(super) fn usual_kib(traces_functions: bool, cpus: u64) -> u32 {
     if !traces_functions {
         return EVENTS_BUFFER_KIB;
     }

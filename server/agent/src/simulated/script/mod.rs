@@ -12,25 +12,22 @@ use std::{
 };
 
 use bathyscope_bpf::probe::{TARGETS_MAP, TargetFilter};
-use bathyscope_capture::Target;
 use bathyscope_plan::{AttachPoint, KERNEL_STACKS, MapPlan, Plan, RING, USER_STACKS};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, Detaching, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked,
-    ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript,
+    AgentError, AgentErrorKind, Budget, Enabled, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked,
+    ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, Started, WireScript,
 };
 
 pub(crate) use self::host::SimulatedFacts;
 pub(super) use self::host::features;
 use self::work::{Core, ScriptWork, Shared, lock};
-use super::{
-    capture::{MadeTarget, SimulatedCapture},
-    events::CPUS,
-    options::Simulation,
-};
+use super::{MadeTarget, engine::SimulatedEngine, events::CPUS, options::Simulation};
 use crate::{
-    backend::{Elements, RunningCapture as _, RunningScript, ScriptPlan, ScriptTrouble, monotonic_ns},
+    backend::monotonic_ns,
     compile::{self, Around, CompiledScript, ScriptRights, elapsed_ns},
+    engine::{Elements, Engine, EngineError, ScriptMaps},
     error::{failed, refused},
+    source::MIN_RING_BYTES,
 };
 
 /// Compiles a script for its messages.
@@ -43,32 +40,29 @@ pub(super) fn facts(script: &WireScript, offset: u32) -> Result<ScriptFacts, Age
 }
 
 /// Compiles a script and makes its machine.
-pub(super) fn start(simulation: &Simulation, plan: &ScriptPlan) -> Result<SimulatedScript, ScriptTrouble> {
-    let target = MadeTarget::of(&plan.target)?;
-    let watched = if let Target::During { of, .. } = &plan.target { of } else { &plan.target };
-    let children = match watched {
-        Target::Process { children, .. } | Target::Processes { children, .. } | Target::Command { children, .. } => {
-            *children
-        }
-        _ => false,
-    };
+pub(crate) fn start(
+    simulation: &Simulation,
+    script: &WireScript,
+    target: &MadeTarget,
+    ring_bytes: u32,
+) -> Result<SimulatedScript, EngineError> {
     let filter = match (&target.among, target.pid) {
         (None, _) => TargetFilter::System,
-        (Some(_), Some(pid)) if !children => TargetFilter::Process(pid),
+        (Some(_), Some(pid)) if !target.children => TargetFilter::Process(pid),
         (Some(_), _) => TargetFilter::Targets,
     };
     let clock = Instant::now();
-    let around = Around { filter, pid: target.pid.or(target.executes()).unwrap_or(0), ring_bytes: plan.ring_bytes };
+    let around = Around { filter, pid: target.pid.or(target.executes()).unwrap_or(0), ring_bytes };
     // Nothing that is made up can be changed.
-    let compiled = compile::compile(&plan.script, &SimulatedFacts, around, ScriptRights::Change)?;
-    let made = SimulatedScript::make(simulation, compiled, target, elapsed_ns(clock))?;
-    Ok(made)
+    let compiled = compile::compile(script, &SimulatedFacts, around, ScriptRights::Change)?;
+    Ok(SimulatedScript::make(simulation, compiled, target, elapsed_ns(clock))?)
 }
 
 /// A script that runs in the machine.
-pub(super) struct SimulatedScript {
-    started: ScriptStarted,
-    capture: SimulatedCapture,
+pub(crate) struct SimulatedScript {
+    started: Started,
+    script: ScriptStarted,
+    engine: SimulatedEngine,
     core: Shared,
     detached: bool,
 }
@@ -77,7 +71,7 @@ impl SimulatedScript {
     fn make(
         simulation: &Simulation,
         compiled: CompiledScript,
-        target: MadeTarget,
+        target: &MadeTarget,
         compile_ns: u64,
     ) -> Result<Self, AgentError> {
         let trouble = |error: std::io::Error| refused("making a simulated script", &error, "");
@@ -89,7 +83,7 @@ impl SimulatedScript {
             map_bytes: 0,
         };
         let ring = codes.iter().flat_map(|code| &code.maps).find(|map| map.name == RING);
-        let ring_bytes = ring.map_or(crate::backend::MIN_RING_BYTES, |map| map.max_entries);
+        let ring_bytes = ring.map_or(MIN_RING_BYTES, |map| map.max_entries);
         let mut core = Core::new(simulation, codes, plan.clone(), ring_bytes).map_err(trouble)?;
         for pid in target.among.iter().flatten() {
             // Where the script has no such map, its programs compare the process themselves.
@@ -97,15 +91,14 @@ impl SimulatedScript {
         }
         let core = Arc::new(Mutex::new(core));
         let work = ScriptWork::new(&core, target.pid).map_err(trouble)?;
-        let capture = SimulatedCapture::new(work, target)?;
-        let mut started = capture.started().clone();
-        started.compile_ns = compile_ns;
-        let started = ScriptStarted { started, plan, cpus: CPUS, failed: Vec::new(), stats };
-        Ok(Self { started, capture, core, detached: false })
+        let engine = SimulatedEngine::new(work, target)?;
+        let started = Started { compile_ns, ..engine.started().clone() };
+        let script = ScriptStarted { plan, cpus: CPUS, failed: Vec::new(), stats };
+        Ok(Self { started, script, engine, core, detached: false })
     }
 
     fn plan(&self) -> &Plan {
-        &self.started.plan
+        &self.script.plan
     }
 
     /// Runs all probes of which `chosen` says so, in order.
@@ -157,42 +150,55 @@ fn is_array(map: &MapPlan) -> bool {
     map.key.is_empty()
 }
 
-impl RunningScript for SimulatedScript {
-    fn started(&self) -> &ScriptStarted {
+impl Engine for SimulatedScript {
+    fn started(&self) -> &Started {
         &self.started
     }
 
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
-        self.capture.descriptor(index)
+        self.engine.descriptor(index)
     }
 
     fn set_budget(&mut self, budget: Budget) {
-        self.capture.set_budget(budget);
+        self.engine.set_budget(budget);
     }
 
-    fn enable(&mut self) -> Result<ScriptEnabled, ScriptTrouble> {
+    fn throttle(&mut self) -> bool {
+        !self.plan().maps.is_empty()
+    }
+
+    fn enable(&mut self) -> Result<Enabled, EngineError> {
         self.run_all(|point| matches!(point, AttachPoint::Begin));
-        let time_ns = self.capture.enable()?;
+        let enabled = self.engine.enable()?;
         let attached = u32::try_from(self.plan().probes.len()).unwrap_or(u32::MAX);
-        Ok(ScriptEnabled { time_ns, attached, failed: Vec::new(), attach_ns: 300_000 })
+        let script = ScriptEnabled { attached, failed: Vec::new(), attach_ns: 300_000 };
+        Ok(Enabled { script: Some(script), ..enabled })
     }
 
     fn readings(&mut self) -> Readings {
-        let mut readings = self.capture.readings();
-        readings.probes = lock(&self.core).readings();
-        readings
+        let readings = self.engine.readings();
+        Readings { probes: lock(&self.core).readings(), ..readings }
     }
 
     fn detach(&mut self) {
-        self.capture.detach();
+        self.engine.detach();
     }
 
-    fn stop(&mut self, end_command: bool) -> Readings {
-        let target = self.capture.stop(end_command).target;
+    fn stop(&mut self) {
+        self.engine.stop();
         if !std::mem::replace(&mut self.detached, true) {
             self.run_all(|point| matches!(point, AttachPoint::End));
         }
-        Readings { target, detaching: Detaching::default(), ..self.readings() }
+    }
+
+    fn maps(&mut self) -> Option<&mut dyn ScriptMaps> {
+        Some(self)
+    }
+}
+
+impl ScriptMaps for SimulatedScript {
+    fn script(&self) -> &ScriptStarted {
+        &self.script
     }
 
     fn read_map(&mut self, map: usize, take: bool, after: Option<&[u8]>) -> Result<Elements, AgentError> {

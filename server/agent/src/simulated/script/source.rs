@@ -8,7 +8,7 @@ use bathyscope_plan::{AttachPoint, Period, Plan};
 use crate::simulated::{
     events::CPUS,
     options::Simulation,
-    samples::{Stacks, chain_of},
+    profile::{Stacks, chain_of},
     world::{self, CODE_ADDRESS, CODE_OFFSET, Draw, Made, MadeField, MadeTracepoint, PROCESSES, Process},
 };
 

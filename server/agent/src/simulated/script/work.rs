@@ -15,7 +15,7 @@ use bathyscope_protocol::{
 
 use super::source::{Source, sources};
 use crate::simulated::{
-    capture::Work,
+    engine::Work,
     events::{CPUS, NS_PER_HIT, SIDEBAND_BYTES},
     options::Simulation,
     records::{self, Moment},

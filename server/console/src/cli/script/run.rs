@@ -157,7 +157,7 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
         ));
     }
     // The command waits at its first instruction: later it may be gone before anybody has looked at it.
-    let target = session.started().started.target_pid.filter(|_| shows_user_addresses(session.plan()));
+    let target = session.started().target_pid.filter(|_| shows_user_addresses(session.plan()));
     if let Some(pid) = target {
         names.remember(pid, Duration::ZERO);
     }
@@ -249,7 +249,7 @@ impl Run {
 
     /// Looks at the target's memory while it lives, often at first: what it runs is mapped then, and it may be gone soon.
     fn remember_target(&self, age: Duration) {
-        let Some(pid) = self.session.started().started.target_pid else { return };
+        let Some(pid) = self.session.started().target_pid else { return };
         let fresh = if age < YOUNG { Duration::ZERO } else { LOOK_EVERY };
         if shows_user_addresses(self.session.plan()) {
             self.names.remember(pid, fresh);
@@ -303,14 +303,14 @@ impl Run {
         }
         if args.verbose > 0 {
             let started = self.session.started();
-            let stats = &started.stats;
+            let stats = self.session.stats();
             let ms = |ns: u64| ns as f64 / 1e6;
             printer.note(&format!(
                 "{} programs of {} instructions; compiled in {:.2} ms, loaded in {:.2} ms",
                 stats.programs,
                 stats.instructions,
-                ms(started.started.compile_ns),
-                ms(started.started.load_ns)
+                ms(started.compile_ns),
+                ms(started.load_ns)
             ));
             plan.probes.iter().for_each(|probe| printer.note(&probe.name));
         }

@@ -2,10 +2,12 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use bathyscope_capture::ProfileSpec;
 use bathyscope_protocol::{AgentError, ProbeReading, RingContent, RingInfo, StreamLayout, rings::SimulatedPerfRing};
 
 use super::{
-    capture::{MadeTarget, Work},
+    MadeTarget,
+    engine::{SimulatedEngine, Work},
     events::CPUS,
     options::Simulation,
     records::{self, CONTEXT_KERNEL, CONTEXT_USER, Moment},
@@ -34,6 +36,17 @@ const USER_PATHS: [&[u64]; 6] =
     [&[0, 1, 2, 3], &[0, 1, 2, 4], &[0, 1, 2, 4, 7], &[0, 1, 2, 5, 8], &[0, 1, 2, 5, 6, 9], &[0, 1]];
 /// Call paths through the simulated kernel; the first means that the sample is in the program.
 const KERNEL_PATHS: [&[u64]; 5] = [&[], &[], &[1, 2, 3, 4, 7], &[1, 2, 5, 6, 7], &[1, 2, 8]];
+
+/// Makes the engine of a profile.
+pub(crate) fn start(
+    simulation: &Simulation,
+    profile: &ProfileSpec,
+    target: &MadeTarget,
+    ring_bytes: u32,
+) -> Result<SimulatedEngine, AgentError> {
+    let work = SampleWork::make(simulation, profile, target, ring_bytes)?;
+    Ok(SimulatedEngine::new(work, target)?.later(profile.delay_ms))
+}
 
 /// An event on a CPU.
 struct Cpu {
@@ -90,12 +103,16 @@ pub(super) fn chain_of(process: &Process, stacks: Stacks, draw: Draw) -> (bool, 
 }
 
 impl SampleWork {
-    pub(super) fn make(
+    fn make(
         simulation: &Simulation,
-        (frequency_hz, stacks, extras, events): (u32, Stacks, Extras, u32),
+        profile: &ProfileSpec,
         target: &MadeTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
+        let stacks = Stacks { kernel: profile.kernel_stacks, user: profile.user_stacks };
+        let extras = Extras { memory: profile.memory, branches: profile.branches.clone() };
+        let events = u32::try_from(profile.more.len() + 1).unwrap_or(1);
+        let frequency_hz = profile.frequency_hz;
         let make = |_cpu| Ok(Cpu { ring: SimulatedPerfRing::create(ring_bytes)?, made: 0, pending_lost: 0 });
         let cpus = (0..CPUS * events)
             .map(make)

@@ -9,15 +9,16 @@ use bathyscope_protocol::{
 };
 
 use super::{
-    capture::{MadeTarget, Work},
+    MadeTarget,
+    engine::{SimulatedEngine, Work},
     events::CPUS,
     options::Simulation,
     world::process,
 };
 use crate::{
-    backend::read_events,
     count_row::{self, CountRow},
     error::refused,
+    kernel::read_events,
 };
 
 /// The events that the made host has: those of software.
@@ -29,6 +30,17 @@ pub(super) fn perf_events() -> Vec<PerfEventInfo> {
         PerfEventInfo { name, alias, kind, meaning: listed.meaning, works, why: why.to_owned() }
     };
     listed().map(info).collect()
+}
+
+/// Makes the engine of a capture of counts.
+pub(crate) fn start(
+    simulation: &Simulation,
+    count: &CountSpec,
+    target: &MadeTarget,
+    ring_bytes: u32,
+) -> Result<SimulatedEngine, AgentError> {
+    let work = CountWork::make(simulation, count, target, ring_bytes)?;
+    Ok(SimulatedEngine::new(work, target)?.later(count.delay_ms))
 }
 
 /// A capture of made counts.
@@ -44,7 +56,7 @@ pub(super) struct CountWork {
 }
 
 impl CountWork {
-    pub(super) fn make(
+    fn make(
         simulation: &Simulation,
         wish: &CountSpec,
         target: &MadeTarget,

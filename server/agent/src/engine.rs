@@ -1,0 +1,211 @@
+//! What records a source, and whose events they are, from its start to its end.
+//!
+//! An engine knows neither the target's command nor other engines: who holds a capture lets the command run when all that
+//! records it does, and ends it.
+
+use std::os::fd::BorrowedFd;
+
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, Budget, CpuTime, Enabled, Readings, ScriptRefused, ScriptStarted, Started, TargetState,
+};
+
+use crate::error::failed;
+
+/// Why something cannot be recorded.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EngineError {
+    /// Something about the script.
+    #[error("the script cannot run: {}", .0.diagnostics.first().map_or("", |first| first.message.as_str()))]
+    Script(ScriptRefused),
+    /// Something else.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+}
+
+/// An engine, or why there is none.
+pub(crate) type MadeEngine = Result<Box<dyn Engine>, EngineError>;
+
+/// What records a source: its programs, events or threads. Dropping it detaches and closes everything.
+pub trait Engine {
+    /// What was made; what the target tells is not in it, nor what only scripts have.
+    fn started(&self) -> &Started;
+
+    /// Descriptor `index` of its rings.
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>>;
+
+    /// What it may cost; said before it is enabled, if at all.
+    fn set_budget(&mut self, budget: Budget);
+
+    /// Makes it cost the agent less, once. Returns whether it can.
+    fn throttle(&mut self) -> bool {
+        false
+    }
+
+    /// Detaches what costs something, without running a script's `end`; counters, maps and rings stay, and it can only be
+    /// stopped.
+    fn detach(&mut self);
+
+    /// Begins to record. Returns after the last probe is attached.
+    ///
+    /// # Errors
+    /// If a probe cannot be attached without which it does not record; it can then only be stopped.
+    fn enable(&mut self) -> Result<Enabled, EngineError>;
+
+    /// Counters and states; what the target tells is not in it.
+    fn readings(&mut self) -> Readings;
+
+    /// Switches some of its dynamic events off; the rest goes on. Returns how many were on.
+    ///
+    /// # Errors
+    /// If it has none, or the kernel fails.
+    fn detach_events(&mut self, _events: &[u16]) -> Result<u32, AgentError> {
+        let why = "it has no dynamic events";
+        Err(failed(AgentErrorKind::Invalid, "detaching probes of the capture", why, "Stop the whole capture."))
+    }
+
+    /// Detaches; the rings keep what they hold, and readings are final when nothing is attached any more. What cannot be
+    /// detached at once goes on in the background, and readings tell how far it is.
+    fn stop(&mut self);
+
+    /// Its maps and what else can be asked of a script; none if it is no script.
+    fn maps(&mut self) -> Option<&mut dyn ScriptMaps> {
+        None
+    }
+}
+
+/// What can be asked of a script beside its records. Maps and probes are named by their index in the plan, which the caller
+/// has checked.
+pub trait ScriptMaps {
+    /// What it does and takes.
+    fn script(&self) -> &ScriptStarted;
+
+    /// A page of a map's elements, those that come after `after`.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn read_map(&mut self, map: usize, take: bool, after: Option<&[u8]>) -> Result<Elements, AgentError>;
+
+    /// Those of `keys`, all as long as the map's, that are in it.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn read_elements(&mut self, map: usize, keys: &[&[u8]]) -> Result<Elements, AgentError>;
+
+    /// Removes all elements; sets an array's to zero. Returns how many.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn clear_map(&mut self, map: usize) -> Result<u32, AgentError>;
+
+    /// Sets all values to zero. Returns how many.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn zero_map(&mut self, map: usize) -> Result<u32, AgentError>;
+
+    /// Removes `keys`, all as long as the map's. Returns how many there were.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn delete_keys(&mut self, map: usize, keys: &[&[u8]]) -> Result<u32, AgentError>;
+
+    /// Stacks by id, those that exist, with their frames.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn read_stacks(&mut self, user: bool, ids: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, AgentError>;
+
+    /// Runs the probes of a signal. Returns how many ran.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn run_signal(&mut self, number: i32) -> Result<u32, AgentError>;
+
+    /// Walks the iterator of probe `probe` of the plan, which the caller has checked to be one.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn run_iterator(&mut self, probe: usize) -> Result<(), AgentError>;
+}
+
+/// Elements of a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Elements {
+    /// How many.
+    pub count: u32,
+    /// Key and values of each, see [`bathyscope_protocol::MapPage`].
+    pub bytes: Vec<u8>,
+    /// Where to go on; none after the last.
+    pub next: Option<Vec<u8>>,
+}
+
+/// A target, held for as long as a capture is. Dropping it ends its command.
+pub trait HeldTarget {
+    /// The process that is the target when the capture begins, if it is one.
+    fn pid(&self) -> Option<u32>;
+
+    /// The read end of the command's standard output (0) or standard error (1), if they are not the caller's.
+    fn output(&self, index: usize) -> Option<BorrowedFd<'_>>;
+
+    /// Lets a command run.
+    ///
+    /// # Errors
+    /// If it cannot be executed.
+    fn release(&mut self) -> Result<(), AgentError>;
+
+    /// Ends a command that still runs.
+    fn end(&mut self);
+
+    /// What became of it.
+    fn state(&mut self) -> TargetState;
+
+    /// What the command has used, once it has ended.
+    fn command_time(&self) -> Option<CpuTime>;
+}
+
+/// A capture: what records, and whose events.
+pub struct RunningCapture {
+    /// Dropped first: what is attached goes before the command that it is attached to.
+    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) target: Box<dyn HeldTarget>,
+}
+
+impl RunningCapture {
+    /// What was made.
+    pub(crate) fn started(&mut self) -> Started {
+        let (target_pid, has_output) = (self.target.pid(), self.target.output(0).is_some());
+        let script = self.engine.maps().map(|maps| Box::new(maps.script().clone()));
+        Started { target_pid, has_output, script, ..self.engine.started().clone() }
+    }
+
+    /// Descriptor `index`: the rings in order, then the read ends of the command's two outputs.
+    pub(crate) fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        match index.checked_sub(self.engine.started().rings.len()) {
+            None => self.engine.descriptor(index),
+            Some(output) => self.target.output(output),
+        }
+    }
+
+    /// Begins to record, then lets the command run.
+    pub(crate) fn enable(&mut self) -> Result<Enabled, EngineError> {
+        let enabled = self.engine.enable()?;
+        self.target.release()?;
+        Ok(enabled)
+    }
+
+    /// Counters and states. The counters first: when the target is told to have ended, they hold all that it did.
+    pub(crate) fn readings(&mut self) -> Readings {
+        let readings = self.engine.readings();
+        let target = self.target.state();
+        Readings { target, command: self.target.command_time(), ..readings }
+    }
+
+    /// Detaches, ends the command if it is to be ended, and returns the counters.
+    pub(crate) fn stop(&mut self, end_command: bool) -> Readings {
+        self.engine.stop();
+        if end_command {
+            self.target.end();
+        }
+        self.readings()
+    }
+}

@@ -1,0 +1,31 @@
+//! Counts as they are asked for.
+
+use bathyscope_capture::{CountSpec, Method, Target};
+use bathyscope_protocol::{AgentError, AgentErrorKind};
+
+use super::CountEngine;
+use crate::{
+    engine::MadeEngine,
+    error::failed,
+    kernel::{KernelBackend, ResolvedTarget, perf_event::read_events},
+    simulated::{self, MadeTarget, Simulation},
+    source::{SourceMemory, SourceSpec, check_spec},
+};
+
+impl SourceSpec for CountSpec {
+    fn check(&self, target: &Target) -> Result<(), AgentError> {
+        check_spec(Method::Count(self.clone()), target)?;
+        if self.groups.is_empty() {
+            return Err(failed(AgentErrorKind::Invalid, "checking the capture", "it counts nothing", ""));
+        }
+        read_events(&self.groups).map(drop)
+    }
+
+    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(CountEngine::make(self, target, memory.ring_bytes, kernel.scripts)?))
+    }
+
+    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(simulated::count::start(simulation, self, target, memory.ring_bytes)?))
+    }
+}

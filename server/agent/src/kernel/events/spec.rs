@@ -1,0 +1,33 @@
+//! Tracepoints as they are asked for.
+
+use bathyscope_capture::{EventProbe, Method, Target};
+use bathyscope_protocol::{AgentError, RingsCut};
+
+use super::EventsEngine;
+use crate::{
+    engine::MadeEngine,
+    kernel::{KernelBackend, ResolvedTarget},
+    memory::Room,
+    simulated::{self, MadeTarget, Simulation},
+    source::{SourceMemory, SourceSpec, check_spec},
+};
+
+impl SourceSpec for Vec<EventProbe> {
+    /// What they name only the kernel knows.
+    fn check(&self, target: &Target) -> Result<(), AgentError> {
+        check_spec(Method::Events { probes: self.clone() }, target)
+    }
+
+    /// A ring for each probe, beside those of the side band.
+    fn fit(&mut self, memory: &mut SourceMemory, room: Room) -> Result<Option<RingsCut>, AgentError> {
+        room.fit_rings(self.len() as u64, &mut memory.ring_bytes, room.sideband_bytes())
+    }
+
+    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(EventsEngine::make(&mut kernel.loader, self, target, memory.ring_bytes)?))
+    }
+
+    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(simulated::events::start(simulation, self, target, memory.ring_bytes)?))
+    }
+}

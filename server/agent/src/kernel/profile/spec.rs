@@ -1,0 +1,32 @@
+//! A profile as it is asked for.
+
+use bathyscope_capture::{Method, ProfileSpec, Target};
+use bathyscope_protocol::AgentError;
+
+use super::{ProfileEngine, Wish};
+use crate::{
+    engine::MadeEngine,
+    kernel::{KernelBackend, ResolvedTarget, perf_event::read_event},
+    simulated::{self, MadeTarget, Simulation},
+    source::{SourceMemory, SourceSpec, check_spec},
+};
+
+impl SourceSpec for ProfileSpec {
+    fn check(&self, target: &Target) -> Result<(), AgentError> {
+        check_spec(Method::Profile(self.clone()), target)?;
+        let more = self.more.iter().map(|more| more.event.as_str());
+        for event in self.event.as_deref().into_iter().chain(more) {
+            drop(read_event(Some(event))?);
+        }
+        Ok(())
+    }
+
+    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
+        let wish = Wish::new(self, memory.ring_bytes)?;
+        Ok(Box::new(ProfileEngine::make(&mut kernel.loader, &wish, target)?))
+    }
+
+    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(simulated::profile::start(simulation, self, target, memory.ring_bytes)?))
+    }
+}

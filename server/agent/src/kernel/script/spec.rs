@@ -1,0 +1,46 @@
+//! A script as it is asked for, checked as far as that goes without compiling it.
+
+use bathyscope_capture::Target;
+use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut, WireScript};
+
+use super::check_sizes;
+use crate::{
+    compile::{ScriptRights, check_rights},
+    engine::MadeEngine,
+    error::failed,
+    kernel::{KernelBackend, ResolvedTarget},
+    memory::Room,
+    simulated::{self, MadeTarget, Simulation},
+    source::{SourceMemory, SourceSpec},
+};
+
+impl SourceSpec for WireScript {
+    fn check(&self, target: &Target) -> Result<(), AgentError> {
+        check_sizes(self)?;
+        if let Target::Threads { .. } = target {
+            let remedy = "Choose their process; tid is the thread's id in a script, such as /tid == 7/.";
+            return Err(failed(AgentErrorKind::Invalid, "checking the script", "scripts are not of threads", remedy));
+        }
+        let invalid = |why: String| failed(AgentErrorKind::Invalid, "checking the capture", why, "");
+        target.validate().map_err(|error| invalid(error.to_string()))
+    }
+
+    fn allow(&self, rights: ScriptRights) -> Result<(), AgentError> {
+        check_rights(self, rights)
+    }
+
+    /// Its ring, and beside it what its maps may take.
+    fn fit(&mut self, memory: &mut SourceMemory, room: Room) -> Result<Option<RingsCut>, AgentError> {
+        let cut = room.fit_rings(1, &mut memory.ring_bytes, 0)?;
+        memory.map_bytes = room.map_bytes().saturating_add(u64::from(memory.ring_bytes));
+        Ok(cut)
+    }
+
+    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(super::start(&kernel.host, self, target, memory, kernel.scripts)?))
+    }
+
+    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(simulated::script::start(simulation, self, target, memory.ring_bytes)?))
+    }
+}

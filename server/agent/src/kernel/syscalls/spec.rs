@@ -1,0 +1,34 @@
+//! System calls as they are asked for.
+
+use bathyscope_capture::{Method, Target};
+use bathyscope_protocol::{AgentError, RingsCut, WireSyscalls};
+
+use super::SyscallEngine;
+use crate::{
+    engine::MadeEngine,
+    kernel::{KernelBackend, ResolvedTarget},
+    memory::Room,
+    simulated::{self, MadeTarget, Simulation},
+    source::{SourceMemory, SourceSpec, check_spec},
+};
+
+impl SourceSpec for WireSyscalls {
+    /// Which calls the words mean is looked up when the programs are made.
+    fn check(&self, target: &Target) -> Result<(), AgentError> {
+        check_spec(Method::Syscalls(self.calls.clone()), target)
+    }
+
+    /// One ring, beside those of the side band.
+    fn fit(&mut self, memory: &mut SourceMemory, room: Room) -> Result<Option<RingsCut>, AgentError> {
+        room.fit_rings(1, &mut memory.ring_bytes, room.sideband_bytes())
+    }
+
+    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
+        let KernelBackend { loader, host, .. } = kernel;
+        Ok(Box::new(SyscallEngine::make(loader, host, self, target, memory.ring_bytes)?))
+    }
+
+    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(simulated::syscalls::start(simulation, self, target, memory.ring_bytes)?))
+    }
+}

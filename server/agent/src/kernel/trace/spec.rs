@@ -1,0 +1,38 @@
+//! A trace as it is asked for.
+
+use bathyscope_capture::{MIN_TRACE_BUFFER_KIB, Method, Target, TraceSpec};
+use bathyscope_protocol::{AgentError, RingsCut};
+
+use super::{TraceEngine, setup::usual_kib};
+use crate::{
+    engine::MadeEngine,
+    kernel::{KernelBackend, ResolvedTarget},
+    memory::Room,
+    simulated::{self, MadeTarget, Simulation},
+    source::{SourceMemory, SourceSpec, check_spec},
+};
+
+impl SourceSpec for TraceSpec {
+    /// What it names only the kernel knows.
+    fn check(&self, target: &Target) -> Result<(), AgentError> {
+        check_spec(Method::Trace(self.clone()), target)
+    }
+
+    /// A buffer for each CPU, of a size of its own, beside the rings of the side band.
+    fn fit(&mut self, _memory: &mut SourceMemory, room: Room) -> Result<Option<RingsCut>, AgentError> {
+        let mut kib = self.buffer_kib.unwrap_or_else(|| usual_kib(self.tracer.is_some(), room.cpus()));
+        let cut = room.fit_buffers(&mut kib, MIN_TRACE_BUFFER_KIB, room.sideband_bytes())?;
+        if cut.is_some() {
+            self.buffer_kib = Some(kib);
+        }
+        Ok(cut)
+    }
+
+    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, _memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(TraceEngine::make(self, target, kernel.scripts)?))
+    }
+
+    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, _memory: SourceMemory) -> MadeEngine {
+        Ok(Box::new(simulated::trace::start(simulation, self, target)?))
+    }
+}

@@ -18,6 +18,7 @@ mod engine;
 mod error;
 mod guard;
 mod kernel;
+mod lockdown;
 mod memory;
 mod needs;
 mod rights;

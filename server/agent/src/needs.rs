@@ -3,7 +3,7 @@
 
 use rustix::thread::CapabilitySet;
 
-use crate::kernel::lockdown::{self, Lockdown};
+use crate::lockdown::{self, Lockdown};
 
 /// What is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

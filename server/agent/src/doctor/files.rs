@@ -11,9 +11,9 @@ use super::{
     Trial,
     verdict::{Need, Verdict},
 };
-use crate::kernel::{
+use crate::{
+    kernel::tracefs::Tracefs,
     lockdown::{self, Lockdown},
-    tracefs::Tracefs,
 };
 
 pub(super) fn tracefs(_trial: &mut Trial<'_>) -> Verdict {

@@ -12,7 +12,6 @@ mod files;
 mod groups;
 pub(crate) mod host;
 mod loader;
-pub(crate) mod lockdown;
 pub(crate) mod perf;
 mod perf_event;
 mod profile;
@@ -62,7 +61,7 @@ pub(crate) use users::User;
 pub(crate) fn do_what_the_filter_forbids() {
     let _said_when_needed = tracefs::Tracefs::find();
     tracefs::stop_mounting();
-    let _kept = lockdown::Lockdown::of_this_kernel();
+    let _kept = crate::lockdown::Lockdown::of_this_kernel();
 }
 
 /// The running kernel.

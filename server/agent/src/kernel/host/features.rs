@@ -9,12 +9,14 @@ use bathyscope_catalog::types::{Kind, Types};
 use bathyscope_plan::{Architecture, Features};
 use perf_event_open_sys::bindings as sys;
 
-use crate::kernel::{
-    bpf::{self, AttachType, ProgramType, links},
-    cpus,
+use crate::{
+    kernel::{
+        bpf::{self, AttachType, ProgramType, links},
+        cpus,
+        perf::{self, Event, Scope},
+        tracefs::Tracefs,
+    },
     lockdown::Lockdown,
-    perf::{self, Event, Scope},
-    tracefs::Tracefs,
 };
 
 /// A function that does nothing and is there for trying such things.

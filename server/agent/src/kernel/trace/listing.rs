@@ -15,10 +15,8 @@ use super::{
 };
 use crate::{
     error::{failed, refused},
-    kernel::{
-        lockdown::{self, Lockdown},
-        tracefs::Tracefs,
-    },
+    kernel::tracefs::Tracefs,
+    lockdown::{self, Lockdown},
     needs::Need,
 };
 

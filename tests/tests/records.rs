@@ -1,6 +1,6 @@
 //! Memory and branch records of samples on a real kernel. No machine of the tests has hardware for them: what can be seen
 //! here is the address of a page fault, beside what `perf` says of it, and how the rest is refused. That records of
-//! hardware are read as perf reads them is tested with made ones (`server/console/src/recorder/tests/beside_perf.rs`).
+//! hardware are read as perf reads them is tested with made ones (`server/decode/src/perf/tests/beside_perf.rs`).
 //! Needs root.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]

@@ -11,12 +11,13 @@ use bathyscope_tests::workspace::{Source, root, sources};
 
 const ROOMS: [&str; 3] = ["server", "bpf", "web"];
 /// From top to bottom: a room may only know rooms that come later.
-const ORDER: [&str; 17] = [
-    "tests", "console", "agent", "web", "reader", "link", "protocol", "formats", "query", "views", "store", "symbols",
-    "decode", "bpf", "plan", "catalog", "capture",
+const ORDER: [&str; 18] = [
+    "tests", "console", "agent", "web", "recorder", "reader", "link", "protocol", "formats", "query", "views", "store",
+    "symbols", "decode", "bpf", "plan", "catalog", "capture",
 ];
 /// Rooms of which it is promised what they know at most, which is less than their place in [`ORDER`] allows.
-const KNOWN: [(&str, &[&str]); 5] = [
+const KNOWN: [(&str, &[&str]); 6] = [
+    ("recorder", &["link", "protocol", "formats", "views", "store", "symbols", "decode", "plan", "catalog", "capture"]),
     ("reader", &["link", "formats", "query", "views", "store", "decode", "plan", "capture"]),
     ("link", &["protocol", "symbols", "decode", "bpf", "plan", "catalog", "capture"]),
     ("protocol", &["capture", "plan"]),
@@ -281,7 +282,7 @@ fn kinds_of_what_is_recorded_are_told_apart_in_tables_only() {
     let tables = [
         "server/capture/src/spec/method.rs",
         "server/capture/src/spec.rs",
-        "server/console/src/recorder/engine/mod.rs",
+        "server/recorder/src/engine/mod.rs",
         "server/agent/src/source.rs",
         // A test that has a spec of each kind, and does not compile without.
         "server/console/src/wire/every_spec.rs",

@@ -32,8 +32,8 @@ use crate::{
     Failure,
     http::{AccessList, Sessions},
     import::{self, Imported, Importer},
-    recorder::{CaptureProbe, Recorder},
 };
+use bathyscope_recorder::{CaptureProbe, Recorder};
 
 /// The socket's name in the data directory.
 const NAME: &str = "control.sock";

@@ -13,14 +13,9 @@ pub mod http;
 pub mod import;
 pub mod launch;
 pub mod logging;
-pub mod recorder;
 pub mod retention;
-mod rings;
-pub mod script;
 pub mod server;
 pub mod signals;
 pub mod wire;
 
-// For the recorder.
-use bathyscope_link::{dynamic, groups, host, processes};
 pub use failure::{Failure, Outcome};

@@ -24,8 +24,8 @@ use crate::{
     control::{Control, Tracing, login_url},
     http::{self, AppState, CommandPolicy, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
     import::NewReader,
-    recorder::{Recorder, RecorderOptions},
 };
+use bathyscope_recorder::{Recorder, RecorderOptions};
 
 /// How long running captures have to end when the console stops; the supervisor kills after ten seconds.
 const STOP_CAPTURES: Duration = Duration::from_secs(6);
@@ -176,7 +176,7 @@ async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> 
 /// If it cannot be used; the message says what helps.
 pub async fn open_store(dir: &Path) -> Result<Store, Failure> {
     make_private(dir)?;
-    Store::open(dir, Options { now: crate::recorder::boot_time(), ..Options::default() })
+    Store::open(dir, Options { now: bathyscope_recorder::boot_time(), ..Options::default() })
         .await
         .map_err(|error| Failure::because("opening the database", error))
 }

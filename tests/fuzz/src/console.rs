@@ -10,12 +10,12 @@ use bathyscope::{
     config::{ListenArgs, ScriptUsers},
     http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     import::Importer,
-    recorder::{Recorder, RecorderOptions},
     retention::RetentionRule,
 };
 use bathyscope_agent::CommandRights;
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{ClientError, ProtocolError};
+use bathyscope_recorder::{Recorder, RecorderOptions};
 use bathyscope_store::{Options, Store};
 use http::{Request, StatusCode, header};
 use tempfile::TempDir;

@@ -18,11 +18,11 @@ pub(crate) fn reading<T>(
     let dir = data.directory()?;
     Owner::of(&dir).become_it(&dir)?;
     super::runtime()?.block_on(async {
-        let opened = match Store::open(&dir, Options { now: crate::recorder::boot_time(), ..Options::default() }).await
-        {
-            Err(StoreError::InUse { .. }) => Store::open_read_only(&dir).await,
-            opened => opened,
-        };
+        let opened =
+            match Store::open(&dir, Options { now: bathyscope_recorder::boot_time(), ..Options::default() }).await {
+                Err(StoreError::InUse { .. }) => Store::open_read_only(&dir).await,
+                opened => opened,
+            };
         finish(opened, work).await
     })
 }
@@ -50,7 +50,8 @@ pub(crate) fn writing_as<T>(
 ) -> Result<T, Failure> {
     owner.become_it(dir)?;
     super::runtime()?.block_on(async {
-        finish(Store::open(dir, Options { now: crate::recorder::boot_time(), ..Options::default() }).await, work).await
+        finish(Store::open(dir, Options { now: bathyscope_recorder::boot_time(), ..Options::default() }).await, work)
+            .await
     })
 }
 

@@ -25,8 +25,8 @@ use crate::{
     config::DataArgs,
     control,
     launch::{OwnAgent, agent_failure},
-    recorder::CaptureProbe,
 };
+use bathyscope_recorder::CaptureProbe;
 pub(super) use foreign::FOREIGN;
 
 const ABOUT: &str = "\

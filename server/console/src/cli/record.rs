@@ -30,9 +30,9 @@ use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace, agent_failure},
-    recorder::{Recorder, RecorderOptions},
     signals::EndSignals,
 };
+use bathyscope_recorder::{Recorder, RecorderOptions};
 pub(super) use foreign::FOREIGN;
 
 /// The most that is read of the list of events.
@@ -395,7 +395,7 @@ async fn record(
     live: bool,
     file: Option<&CaptureFile>,
 ) -> Outcome {
-    let store = Store::open(directory, Options { now: crate::recorder::boot_time(), ..Options::default() }).await;
+    let store = Store::open(directory, Options { now: bathyscope_recorder::boot_time(), ..Options::default() }).await;
     let store = store.map_err(|error| Failure::because("opening the database", error))?;
     let mut client = Some(client);
     // There is only this one agent: once it is gone, it stays away.

@@ -23,9 +23,9 @@ use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace, agent_failure},
-    recorder::{Recorder, RecorderOptions},
     signals::EndSignals,
 };
+use bathyscope_recorder::{Recorder, RecorderOptions};
 pub(super) use foreign::FOREIGN;
 use report::Report;
 use sums::{Reader, Sums};

@@ -26,10 +26,10 @@ use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace, agent_failure},
-    recorder::{Recorder, RecorderOptions, StartError},
     signals::EndSignals,
 };
 pub(super) use arguments::{duration, missing_option, read_script, unknown_option};
+use bathyscope_recorder::{Recorder, RecorderOptions, StartError};
 pub(super) use foreign::FOREIGN;
 use rows::Printer;
 

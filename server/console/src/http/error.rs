@@ -25,9 +25,9 @@ use super::{
 };
 use crate::{
     import::ImportError,
-    recorder::{DetachError, StartError},
     wire::{self, SpecRefusal},
 };
+use bathyscope_recorder::{DetachError, StartError};
 
 /// What kind of trouble; each has one status and a stable name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

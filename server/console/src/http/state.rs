@@ -29,9 +29,9 @@ use super::{
 use crate::{
     config::ScriptUsers,
     import::Importer,
-    recorder::Recorder,
     retention::{RetentionRule, RetentionTask},
 };
+use bathyscope_recorder::Recorder;
 
 /// Attempts to log in, for one source and for all together. Tokens cannot be guessed; this keeps the log and the store
 /// from being flooded.

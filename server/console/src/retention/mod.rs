@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use rule::{Due, Reason, RetentionRule};
 
-use crate::recorder::Recorder;
+use bathyscope_recorder::Recorder;
 use clock::AgeClock;
 
 /// How often the rule is looked at when no capture ends.

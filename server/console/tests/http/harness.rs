@@ -13,7 +13,6 @@ use bathyscope::{
     config::{ListenArgs, ScriptUsers},
     http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     import::{Importer, NewReader},
-    recorder::{Recorder, RecorderOptions},
     retention::RetentionRule,
 };
 use bathyscope_agent::{CommandRights, SimulatedBackend, Simulation, serve};
@@ -23,6 +22,7 @@ use bathyscope_capture::{
 };
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, Connection, ProtocolError};
+use bathyscope_recorder::{Recorder, RecorderOptions};
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
 use http::{HeaderMap, Request, StatusCode, header};
 use tempfile::TempDir;

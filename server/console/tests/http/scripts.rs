@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bathyscope::recorder::LiveMessage;
 use bathyscope_capture::CaptureId;
+use bathyscope_recorder::LiveMessage;
 use bathyscope_store::Role;
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@ use bathyscope_decode::perf::{MapFile, NewMap, PerfEvent};
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::ProcessFile;
 
-use crate::recorder::{Backing, FileKey, MappedAt, Processes, open_by_name};
+use bathyscope_recorder::{Backing, FileKey, MappedAt, Processes, open_by_name};
 
 /// The most files that are kept open.
 const MAX_FILES: usize = 512;

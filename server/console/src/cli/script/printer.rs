@@ -13,10 +13,8 @@ use super::{
     signals::Signals,
     sink::{Buffering, Sink},
 };
-use crate::{
-    Failure,
-    script::{MapSnapshot, ScriptEvent},
-};
+use crate::Failure;
+use bathyscope_recorder::script::{MapSnapshot, ScriptEvent};
 
 /// What decides how output looks.
 #[derive(Clone, Debug)]

@@ -28,9 +28,9 @@ use crate::{
     cli::{budgets::BudgetArgs, facts::link, trace::status_of},
     config::{LogArgs, LogFormat, Scripts},
     launch::OwnAgent,
-    recorder::{guard_words, shows_user_addresses},
-    script::{Finished, MapSnapshot, ScriptEvent, ScriptSession},
 };
+use bathyscope_recorder::script::{Finished, MapSnapshot, ScriptEvent, ScriptSession};
+use bathyscope_recorder::{guard_words, shows_user_addresses};
 
 /// The only capture over this connection.
 const HANDLE: CaptureHandle = 1;

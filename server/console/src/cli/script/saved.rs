@@ -24,10 +24,10 @@ use crate::{
     },
     config::{DataArgs, LogArgs, LogFormat},
     launch::Workplace,
-    recorder::{Recorder, RecorderOptions, StartError},
-    script::ScriptEvent,
     signals::EndSignals,
 };
+use bathyscope_recorder::script::ScriptEvent;
+use bathyscope_recorder::{Recorder, RecorderOptions, StartError};
 
 /// Events that may wait to be printed; the capture waits for them beyond that.
 const QUEUE: usize = 1;
@@ -49,7 +49,7 @@ pub(crate) fn run_saved(args: &ScriptArgs, name: &str, data: &DataArgs) -> Outco
     crate::logging::start(&log)?;
     let runtime = crate::cli::runtime()?;
     let link = link(client)?;
-    let options = Options { now: crate::recorder::boot_time(), ..Options::default() };
+    let options = Options { now: bathyscope_recorder::boot_time(), ..Options::default() };
     let store = runtime.block_on(Store::open(place.directory(), options));
     let store = store.map_err(|error| Failure::because("opening the database", error))?;
     let recorder = Recorder::new(

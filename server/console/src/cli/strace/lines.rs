@@ -14,8 +14,8 @@ use super::{Precision, choice::Quiet, dump::Dumps, output::Sink, stacks::Stacks}
 use crate::{
     Failure,
     cli::trace::rows::{Row, RowReader, json_line},
-    recorder::{Recorder, syscall_columns, syscall_kinds::kind},
 };
+use bathyscope_recorder::{Recorder, syscall_columns, syscall_kinds::kind};
 
 /// What stands where an address is not known.
 const NO_ADDRESS: &str = "????????????????";

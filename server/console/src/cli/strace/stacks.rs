@@ -5,10 +5,8 @@ use bathyscope_store::{Store, StoreError};
 use bathyscope_views::Dictionaries;
 use serde_json::{Value, json};
 
-use crate::{
-    cli::trace::{names::NameReader, rows::Row},
-    recorder::{CUT_NAME, Recorder},
-};
+use crate::cli::trace::{names::NameReader, rows::Row};
+use bathyscope_recorder::{CUT_NAME, Recorder};
 
 /// What stands behind a call whose stack could not be copied.
 const NONE: &str = " > [no stack was recorded]\n";

@@ -4,7 +4,7 @@ use bathyscope_capture::{CaptureId, FrameId, MappingId, StackId};
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::Dictionaries;
 
-use crate::recorder::Recorder;
+use bathyscope_recorder::Recorder;
 
 /// What was loaded of a capture's stacks and names.
 #[derive(Debug, Default)]

@@ -10,7 +10,8 @@ use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{Dictionaries, EventText, Value, cells};
 
 use super::names::NameReader;
-use crate::{Failure, recorder::Recorder};
+use crate::Failure;
+use bathyscope_recorder::Recorder;
 
 /// Reads the rows of a capture as they are stored.
 pub(in crate::cli) struct RowReader {

@@ -20,7 +20,8 @@ use super::super::{
     state::{AppState, to_its_end},
 };
 use super::{CaptureAddress, commands, scripts};
-use crate::{recorder::StartError, wire};
+use crate::wire;
+use bathyscope_recorder::StartError;
 
 /// The most captures on a page of the list.
 const MOST_LISTED: u32 = 500;

@@ -26,7 +26,7 @@ use super::{
     },
     captures::CapturePath,
 };
-use crate::recorder::{LiveMessage, RunningCapture, Subscription};
+use bathyscope_recorder::{LiveMessage, RunningCapture, Subscription};
 
 /// How often something is sent when nothing happens, so that proxies and browsers see that it lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

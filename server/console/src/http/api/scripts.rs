@@ -275,8 +275,9 @@ fn describe(text: &str, checked: &ScriptChecked) -> Checked {
             line: probe.line,
             attached: probe.attached,
         };
-        described.probes = crate::recorder::probes_of(plan).into_iter().map(probe).collect();
-        let map = |map| CheckedMap { name: visible(map_name(map).as_bytes()), kind: crate::recorder::map_kind(map) };
+        described.probes = bathyscope_recorder::probes_of(plan).into_iter().map(probe).collect();
+        let map =
+            |map| CheckedMap { name: visible(map_name(map).as_bytes()), kind: bathyscope_recorder::map_kind(map) };
         described.maps = plan.maps.iter().map(map).collect();
     }
     described

@@ -1,0 +1,235 @@
+//! Starts a capture: everything or nothing.
+
+use std::{
+    sync::{Arc, Mutex, mpsc::SyncSender},
+    time::{Duration, Instant},
+};
+
+use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, OverBudget};
+use bathyscope_protocol::{Budget, CaptureHandle, counters::CounterView};
+use bathyscope_store::{CaptureState, End, NewCapture};
+use bathyscope_symbols::Kallsyms;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{
+    Inner, StartError,
+    clock::{monotonic_ns, wall_unix_ns},
+    control::Controller,
+    engine::{MadeSource, Prepared, Source, note_failures, source_of},
+    frames::Frames,
+    kernel_formats,
+    ledger::{Known, LossAccounting},
+    link::words,
+    live::LiveMessage,
+    process_metadata::lock,
+    progress::Progress,
+    request::{Begun, make, resolved, undo},
+    rings::map_rings,
+    running::{Made, Phase, Running},
+    threads::{self, Parts, Threads},
+};
+use crate::script::{ScriptEvent, ScriptFailure};
+
+/// How old the kernel's symbols may be while a capture is recorded: only where the image lies is needed then.
+const OLD_SYMBOLS: Duration = Duration::from_secs(3600);
+
+/// Who wants a capture.
+struct Asked {
+    owner: String,
+    /// Who gets every event of a script too, in order.
+    tap: Option<SyncSender<ScriptEvent>>,
+    /// The permit for one more capture.
+    slot: OwnedSemaphorePermit,
+}
+
+/// Starts a capture; to be run where nobody can cancel it.
+pub(super) async fn start(
+    inner: Arc<Inner>,
+    spec: CaptureSpec,
+    owner: String,
+    tap: Option<SyncSender<ScriptEvent>>,
+) -> Result<CaptureId, StartError> {
+    spec.validate()?;
+    // Before anything is looked up: what cannot be asked for is refused at once.
+    drop(source_of(&spec.method).request(&spec.target, inner.options.ring_bytes)?);
+    // Before the agent is asked: what would end at once is not begun.
+    inner.store.has_room().await?;
+    let limit = inner.options.max_captures;
+    let slot = Arc::clone(&inner.slots).try_acquire_owned().map_err(|error| match error {
+        tokio::sync::TryAcquireError::Closed => StartError::ShuttingDown,
+        tokio::sync::TryAcquireError::NoPermits => StartError::TooMany { limit },
+    })?;
+    let spec = resolved(&inner, spec).await?;
+    let source = source_of(&spec.method);
+    let made = make(&inner, &*source, &spec.target).await?;
+    let (handle, connection) = (made.handle, made.connection);
+    let begun = begin(&inner, &spec, &*source, Asked { owner, tap, slot }, made).await;
+    if begun.is_err() {
+        undo(&inner.link, handle, connection).await;
+    }
+    begun
+}
+
+async fn begin(
+    inner: &Arc<Inner>,
+    spec: &CaptureSpec,
+    source: &dyn Source,
+    Asked { owner, tap, slot }: Asked,
+    made: Begun,
+) -> Result<CaptureId, StartError> {
+    let Begun { handle, connection, started, rings, plan, failed, counters } = made;
+    let rings_error = |why: String| StartError::Rings { why };
+    let of_agent = MadeSource { target: &spec.target, started: &started, plan, failed };
+    let mut prepared = source.prepare(&inner.link, of_agent).await.map_err(rings_error)?;
+    let readers = map_rings(rings.rings, &started).map_err(rings_error)?;
+    let host = bathyscope_link::host::facts_of_capture(&inner.link, &spec.target).await;
+    let kernel = name_addresses(inner, &mut prepared).await;
+    let kernel_build_id = from_hex(&host.kernel_build_id);
+    let new = new_capture(inner, spec, owner, host, &prepared)?;
+    let (id, title, owner, start_ns) = (new.id, new.title.clone(), new.owner.clone(), new.start_ns);
+    tracing::debug!(capture = %id, started.compile_ns, started.load_ns, started.attach_ns, "the probes are attached");
+    inner.store.create(new).await?;
+    let (script, record) = prepared.script.unzip();
+    if let Some(record) = record {
+        inner.store.put_script(id, record).await?;
+    }
+    let streams = prepared.schemas.len();
+    let progress = Arc::new(Progress::new(streams, spec.limits.max_events, spec.limits.max_bytes));
+    let accounting = Arc::new(Mutex::new(LossAccounting::new(streams, start_ns, prepared.counters)));
+    let made = Made::of(handle, connection, &started);
+    let running = Arc::new(Running::new((id, title, owner), (progress, accounting), slot, (script, made)));
+    if let Some(cut) = started.rings_cut {
+        running.progress.cut_rings(cut);
+        tracing::info!(capture = %id, words = running.progress.rings_cut_words(), "the rings were cut");
+    }
+    let parts = Parts {
+        started,
+        schemas: prepared.schemas,
+        readers,
+        output: rings.output,
+        frames: Frames::new(kernel.clone(), kernel_build_id, Arc::clone(&running.held)),
+        kernel,
+        follows_maps: prepared.follows_maps,
+        make_engine: prepared.engine,
+        tap,
+        start_ns,
+    };
+    let begun = match threads::run(inner, &running, parts) {
+        Ok(threads) => enable(inner, &running, spec.clone(), (handle, connection, counters), threads, start_ns).await,
+        Err(error) => Err(StartError::System { doing: "starting the capture's threads", why: error.to_string() }),
+    };
+    if let Err(error) = &begun {
+        mark_failed(inner, &running, start_ns, error).await;
+    }
+    begun.map(|()| id)
+}
+
+/// Keeps with the streams how the kernel prints them, and reads the kernel's functions, if rows show any.
+async fn name_addresses(inner: &Inner, prepared: &mut Prepared) -> Option<Arc<Kallsyms>> {
+    let kernel = if prepared.names_kernel_addresses { inner.kernel.get(&inner.link, OLD_SYMBOLS).await } else { None };
+    let (formats, code_start) = (std::mem::take(&mut prepared.formats), kernel.as_ref().map(|kernel| kernel.base()));
+    kernel_formats::keep(&inner.link, &mut prepared.schemas, formats, code_start).await;
+    kernel
+}
+
+fn new_capture(
+    inner: &Inner,
+    spec: &CaptureSpec,
+    owner: String,
+    host: HostFacts,
+    prepared: &Prepared,
+) -> Result<NewCapture, StartError> {
+    Ok(NewCapture {
+        id: new_id()?,
+        title: spec.title(),
+        owner,
+        spec: spec.clone(),
+        host,
+        streams: prepared.schemas.clone(),
+        started_unix_ns: wall_unix_ns(),
+        start_ns: monotonic_ns(),
+        simulated: inner.link.status().simulated,
+    })
+}
+
+/// Ends a capture that exists already and could not be started.
+async fn mark_failed(inner: &Inner, running: &Running, start_ns: u64, error: &StartError) {
+    let (state, reason) = (CaptureState::Failed, format!("it could not be started: {}", words(error)));
+    let ledger = lock(&running.accounting).close(start_ns, Known::All);
+    let end = End { state, reason, end_ns: start_ns, ledger, readings: Vec::new(), script: None };
+    if let Err(error) = inner.store.finish(running.id, end).await {
+        tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");
+    }
+}
+
+async fn enable(
+    inner: &Arc<Inner>,
+    running: &Arc<Running>,
+    spec: CaptureSpec,
+    (handle, connection, counters): (CaptureHandle, u64, Option<CounterView>),
+    mut threads: Threads,
+    start_ns: u64,
+) -> Result<(), StartError> {
+    if let Some(ready) = threads.ready.take() {
+        // A decoder that is gone is told of by the controller.
+        let _gone = ready.await;
+    }
+    let detach = spec.over_budget() == OverBudget::Detach;
+    let budget = Budget::of_cpu(spec.limits.budget_cpu_permille, detach).with(spec.limits.budgets);
+    inner.link.call(move |client| client.set_budget(handle, budget)).await?;
+    let enabled = inner.link.call(move |client| client.enable(handle)).await;
+    if let Some(script) = &running.script {
+        let failed = enabled.map_err(ScriptFailure::from)?.script.map(|script| script.failed).unwrap_or_default();
+        note_failures(&script.plan, &failed, &mut lock(&script.state));
+    } else {
+        enabled?;
+    }
+    let enabled = Instant::now();
+    inner.add(Arc::clone(running));
+    let controller = Controller {
+        inner: Arc::clone(inner),
+        running: Arc::clone(running),
+        spec,
+        handle,
+        connection,
+        counters,
+        start_ns,
+        enabled,
+        threads,
+    };
+    tokio::spawn(guard(Arc::clone(inner), Arc::clone(running), controller, (handle, connection)));
+    Ok(())
+}
+
+/// Runs the controller; if it panics, its capture fails and no other does (P45).
+async fn guard(
+    inner: Arc<Inner>,
+    running: Arc<Running>,
+    controller: Controller,
+    (handle, connection): (CaptureHandle, u64),
+) {
+    let Err(error) = tokio::spawn(controller.run()).await else { return };
+    tracing::error!(capture = %running.id, %error, "the controller of a capture failed");
+    undo(&inner.link, handle, connection).await;
+    let (state, reason) = (CaptureState::Failed, "the console failed while it was recorded".to_owned());
+    let end_ns = monotonic_ns();
+    let ledger = lock(&running.accounting).close(end_ns, Known::UntilLastReading);
+    let end = End { state, reason: reason.clone(), end_ns, ledger, readings: Vec::new(), script: None };
+    if let Err(error) = inner.store.finish(running.id, end).await {
+        tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");
+    }
+    running.set_phase(Phase::Ended);
+    running.hub.send(LiveMessage::Ended { state, reason });
+    inner.remove(running.id);
+}
+
+fn new_id() -> Result<CaptureId, StartError> {
+    let bits = getrandom::u64();
+    bits.map(CaptureId::from_bits)
+        .map_err(|error| StartError::System { doing: "drawing a random id", why: error.to_string() })
+}
+
+fn from_hex(digits: &str) -> Vec<u8> {
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.as_bytes().chunks(2).map_while(pair).collect()
+}

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Failure, Outcome,
-    config::{ConsoleArgs, ListenArgs, ScriptArgs},
+    config::{ConsoleConfig, ListenConfig},
     control::{Control, Tracing, login_url},
     http::{self, AppState, CommandPolicy, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
     import::NewReader,
@@ -38,14 +38,13 @@ const FIRST_USER: &str = "admin";
 ///
 /// # Errors
 /// If the store cannot be opened or the address cannot be bound.
-pub async fn run(args: &ConsoleArgs, door: Door, reader: NewReader) -> Outcome {
+pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcome {
     // What is wrong with the address is said before anything is opened.
-    HostPolicy::new(&args.listen, args.listen.listen)?;
+    HostPolicy::new(&config.listen, config.listen.listen)?;
     let mut signals = Signals::new()?;
-    let dir = args.data.directory()?;
-    let store = open_store(&dir).await?;
+    let store = open_store(&config.data).await?;
     let abandoned = CancellationToken::new();
-    let running = start(args, (door, reader, abandoned.clone()), &dir, store.clone()).await;
+    let running = start(&config, (door, reader, abandoned.clone()), store.clone()).await;
     let Console { state, listener, stop, control } = match running {
         Ok(console) => console,
         Err(failure) => {
@@ -53,7 +52,7 @@ pub async fn run(args: &ConsoleArgs, door: Door, reader: NewReader) -> Outcome {
             return Err(failure);
         }
     };
-    let limits = limits(&args.listen);
+    let limits = limits(&config.listen);
     let tasks = tokio_util::task::TaskTracker::new();
     tasks.spawn(http::serve(listener, state.clone(), limits, stop.clone()));
     tasks.spawn(state.sessions().clone().keep());
@@ -90,36 +89,32 @@ struct Console {
 }
 
 async fn start(
-    args: &ConsoleArgs,
+    config: &ConsoleConfig,
     (door, reader, abandoned): (Door, NewReader, CancellationToken),
-    dir: &Path,
     store: Store,
 ) -> Result<Console, Failure> {
     let importer = reader.ready();
     let stop = CancellationToken::new();
-    let private_dir = private_dir(dir)?;
+    let private_dir = private_dir(&config.data)?;
     let link = AgentLink::through(door, move || abandoned.cancel())
         .map_err(|error| Failure::because("starting the thread of the agent's connection", error))?;
     let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(private_dir.clone()));
     let sessions = Sessions::open(store.clone(), SessionClock::Boot, &stop).await;
     let sessions = sessions.map_err(|error| Failure::because("opening the sessions", error))?;
-    let (listener, bound) = bind(args.listen.listen).await?;
-    let hosts = HostPolicy::new(&args.listen, bound)?;
-    let origin = origin(&args.listen, bound);
+    let (listener, bound) = bind(config.listen.listen).await?;
+    let hosts = HostPolicy::new(&config.listen, bound)?;
+    let origin = origin(&config.listen, bound);
     let importing = importer.clone();
     let tracing = Tracing { recorder: recorder.clone(), link: link.clone(), store: store.clone(), importer: importing };
-    // Who was given a user to become was started by root.
-    let starter = args.uid.is_none().then(|| rustix::process::geteuid().as_raw());
-    let control = Control::bind(dir, sessions.clone(), origin.clone(), starter)
+    let control = Control::bind(&config.data, sessions.clone(), origin.clone(), config.starter_uid)
         .map(|control| control.with_tracing(tracing))
         .inspect_err(|error| tracing::warn!(%error, "no control socket; `bathyscope login-link` will not work"));
     let token = sessions.login_token(FIRST_USER, Role::Admin).await;
     let token = token.map_err(|error| Failure::because("making a login link", error))?;
-    let behind_proxy = args.listen.behind_proxy;
+    let behind_proxy = config.listen.behind_proxy;
     // The agent is started at the same time; whoever waits for the line wants to trace. Without an agent it comes too.
     link.connected(AGENT_PATIENCE).await;
-    let ScriptArgs { scripts, allow_unsafe_scripts: allow_unsafe } = args.scripts;
-    let scripts = ScriptPolicy { for_whom: scripts.unwrap_or_default(), allow_unsafe };
+    let scripts = ScriptPolicy { for_whom: config.scripts, allow_unsafe: config.allow_unsafe_scripts };
     let setup = Setup {
         store,
         link,
@@ -128,8 +123,8 @@ async fn start(
         hosts,
         behind_proxy,
         scripts,
-        commands: CommandPolicy { rights: args.commands.commands.clone().unwrap_or_default() },
-        retention: args.keep.rule(),
+        commands: CommandPolicy { rights: config.commands.clone() },
+        retention: config.retention,
         private_dir,
         importer,
         stop: stop.clone(),
@@ -148,13 +143,13 @@ fn announce(url: &str) -> Result<(), Failure> {
 }
 
 /// The limits of the listener. A proxy in front is one source for everybody.
-fn limits(listen: &ListenArgs) -> ListenLimits {
+fn limits(listen: &ListenConfig) -> ListenLimits {
     let usual = ListenLimits::default();
     ListenLimits { per_source: if listen.behind_proxy { usual.connections } else { usual.per_source }, ..usual }
 }
 
 /// How a browser of this machine, or behind the proxy, reaches the console.
-fn origin(listen: &ListenArgs, bound: SocketAddr) -> String {
+fn origin(listen: &ListenConfig, bound: SocketAddr) -> String {
     match listen.allow_host.first() {
         Some(name) if listen.behind_proxy => format!("https://{name}"),
         _ => format!("http://{bound}"),

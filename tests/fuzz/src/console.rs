@@ -6,13 +6,13 @@ use std::{
 };
 
 use axum::body::Body;
-use bathyscope::{
-    config::{ListenArgs, ScriptUsers},
+use bathyscope_agent::CommandRights;
+use bathyscope_console::{
+    config::{ListenConfig, ScriptUsers},
     http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     import::Importer,
     retention::RetentionRule,
 };
-use bathyscope_agent::CommandRights;
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{ClientError, ProtocolError};
 use bathyscope_recorder::{Recorder, RecorderOptions};
@@ -48,7 +48,7 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
     let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(1000)));
     let clock = SessionClock::Manual { seconds, epoch: "a boot".to_owned() };
     let sessions = Sessions::open(store.clone(), clock, &stop).await.expect("sessions");
-    let listen = ListenArgs { listen: HOST.parse().unwrap(), allow_host: Vec::new(), behind_proxy: false };
+    let listen = ListenConfig { listen: HOST.parse().unwrap(), allow_host: Vec::new(), behind_proxy: false };
     let hosts = HostPolicy::new(&listen, listen.listen).expect("a host");
     let setup = Setup {
         store: store.clone(),

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, net::SocketAddr};
 
 use http::{HeaderMap, Uri, header::HOST};
 
-use crate::{Failure, config::ListenArgs};
+use crate::{Failure, config::ListenConfig};
 
 /// The names of this console, each a host with its port as a browser would send it, in lower case.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl HostPolicy {
     ///
     /// # Errors
     /// If the address is not loopback and no proxy and name were given, or a name is not a host.
-    pub fn new(listen: &ListenArgs, bound: SocketAddr) -> Result<Self, Failure> {
+    pub fn new(listen: &ListenConfig, bound: SocketAddr) -> Result<Self, Failure> {
         let is_fenced = listen.behind_proxy && !listen.allow_host.is_empty();
         if !bound.ip().is_loopback() && !is_fenced {
             return Err(Failure::new(format!("refusing to listen on {bound}: it can be reached from other machines"))
@@ -109,8 +109,8 @@ mod tests {
 
     use super::*;
 
-    fn listen(allow_host: &[&str], behind_proxy: bool) -> ListenArgs {
-        ListenArgs {
+    fn listen(allow_host: &[&str], behind_proxy: bool) -> ListenConfig {
+        ListenConfig {
             listen: ([127, 0, 0, 1], 0).into(),
             allow_host: allow_host.iter().map(|&name| name.to_owned()).collect(),
             behind_proxy,

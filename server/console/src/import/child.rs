@@ -24,7 +24,7 @@ const UNREADABLE: u8 = b'U';
 ///
 /// # Errors
 /// If there can be no more processes or descriptors.
-pub(crate) fn start(input: BorrowedFd<'_>, user: Option<(u32, u32)>) -> Result<Sandbox, SandboxError> {
+pub fn start(input: BorrowedFd<'_>, user: Option<(u32, u32)>) -> Result<Sandbox, SandboxError> {
     sandbox::start(Limits { user, ..LIMITS }, Some(input), runtime, read)
 }
 
@@ -52,16 +52,16 @@ fn read(runtime: Runtime, mut inside: Inside) {
 }
 
 /// What a child says, or why it says nothing any more.
-pub(crate) type Message = Result<Option<Vec<u8>>, String>;
+pub type Message = Result<Option<Vec<u8>>, String>;
 
 /// The child's next message.
-pub(crate) fn watch(child: &mut Sandbox) -> Message {
+pub fn watch(child: &mut Sandbox) -> Message {
     child.receive(MAX_IMPORT_MESSAGE_BYTES).map_err(|error| words(&error))
 }
 
 /// What the first message of a child is about.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// The file is larger than [`MAX_IMPORT_BYTES`].
     TooLarge,
     /// It could not be read, and why.
@@ -71,7 +71,7 @@ pub(crate) enum Answer {
 }
 
 /// Takes the first message of a child.
-pub(crate) fn first_answer(message: Message) -> Answer {
+pub fn first_answer(message: Message) -> Answer {
     match message {
         Ok(Some(message)) if message == TOO_LARGE => Answer::TooLarge,
         Ok(Some(message)) if message.first() == Some(&UNREADABLE) => {

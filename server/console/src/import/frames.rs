@@ -115,7 +115,7 @@ pub(super) async fn read_async(from: &mut (impl AsyncRead + Unpin)) -> io::Resul
 ///
 /// # Errors
 /// If it cannot be read, or the other side is gone.
-pub(crate) fn to_frames(file: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+pub fn to_frames(file: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     let mut part = vec![0; DATA_BYTES];
     loop {
         let read = match file.read(&mut part) {
@@ -129,7 +129,7 @@ pub(crate) fn to_frames(file: &mut impl Read, to: &mut impl Write) -> io::Result
 }
 
 /// Takes a file from frames, to its end also where nobody wants it any more.
-pub(crate) async fn take_frames(from: &mut (impl AsyncRead + Unpin), parts: mpsc::Sender<io::Result<Bytes>>) {
+pub async fn take_frames(from: &mut (impl AsyncRead + Unpin), parts: mpsc::Sender<io::Result<Bytes>>) {
     loop {
         let part = match read_async(from).await {
             Ok((Kind::Data, bytes)) => Ok(Bytes::from(bytes)),

@@ -1,6 +1,11 @@
 //! The console's side of an import: sends a file to the reader as it comes, and gives the store what is said about it.
 
-use std::{io, os::unix::net::UnixStream as StdStream, sync::Arc, time::Duration};
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
+    sync::Arc,
+    time::Duration,
+};
 
 use bathyscope_capture::CaptureId;
 use bathyscope_store::{NextMessage, Store, StoreError};
@@ -20,7 +25,6 @@ use super::{
     frames::{self, DATA_BYTES, Kind},
     unknown_format,
 };
-use crate::launch::start_reader;
 
 /// How long an import waits for the one before it.
 const TURN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -75,12 +79,12 @@ pub struct Importer {
 pub struct NewReader(Result<StdStream, String>);
 
 impl NewReader {
-    /// Starts the reader, with this process's own program: to be called while it may still start processes. It becomes the
-    /// user `uid` and group `gid` as the console does.
-    pub fn start(program: &std::path::Path, uid: Option<u32>, gid: Option<u32>) -> Self {
+    /// Has a reader started that has the other end of a socket, as [`super::serve_reader`] takes it: to be called while this
+    /// process may still start others.
+    pub fn start(start_reader: impl FnOnce(OwnedFd) -> io::Result<()>) -> Self {
         let start = || -> io::Result<StdStream> {
             let (ours, theirs) = StdStream::pair()?;
-            start_reader(program, uid, gid, theirs.into())?;
+            start_reader(theirs.into())?;
             ours.set_nonblocking(true)?;
             Ok(ours)
         };

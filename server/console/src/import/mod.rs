@@ -12,15 +12,15 @@ mod reader;
 
 use std::fmt;
 
-pub(crate) use child::{Answer, Message, first_answer, start, watch};
-pub(crate) use frames::{take_frames, to_frames};
+pub use child::{Answer, Message, first_answer, start, watch};
+pub use frames::{take_frames, to_frames};
 pub use importer::{ImportError, Imported, Importer, NewReader};
-pub(crate) use reader::serve as serve_reader;
+pub use reader::serve as serve_reader;
 
 /// The largest file that is imported: the child reads it into memory.
 pub const MAX_IMPORT_BYTES: u64 = 512 << 20;
 /// So many bytes tell what a file is.
-pub(crate) const HEAD_BYTES: usize = 16;
+pub const HEAD_BYTES: usize = 16;
 
 /// What a file is, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl fmt::Display for Format {
 }
 
 /// What a file that begins with none of the formats is told.
-pub(crate) fn unknown_format() -> String {
+pub fn unknown_format() -> String {
     let all: Vec<String> = Format::ALL.iter().map(ToString::to_string).collect();
     format!("its format is not known; what can be imported: {}", all.join(", "))
 }

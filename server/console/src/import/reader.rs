@@ -25,7 +25,7 @@ use super::{
 ///
 /// # Errors
 /// If the console says what is not agreed.
-pub(crate) fn serve(console: OwnedFd) -> io::Result<()> {
+pub fn serve(console: OwnedFd) -> io::Result<()> {
     let mut console = UnixStream::from(console);
     let served = loop {
         if let Err(error) = one_request(&mut console) {

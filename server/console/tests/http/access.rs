@@ -1,7 +1,7 @@
 //! P01: hosts. P02: origins. P04: GET changes nothing.
 
 use axum::body::Body;
-use bathyscope::http::{Kind, table};
+use bathyscope_console::http::{Kind, table};
 use bathyscope_store::Role;
 use http::{Method, Request, header};
 

@@ -1,7 +1,7 @@
 //! P09: what somebody who is not logged in can learn.
 
 use axum::body::Body;
-use bathyscope::http::table;
+use bathyscope_console::http::table;
 use bathyscope_store::Role;
 use http::{Request, header};
 

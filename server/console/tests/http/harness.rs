@@ -9,16 +9,16 @@ use std::{
 };
 
 use axum::{body::Body, response::Response};
-use bathyscope::{
-    config::{ListenArgs, ScriptUsers},
-    http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
-    import::{Importer, NewReader},
-    retention::RetentionRule,
-};
 use bathyscope_agent::{CommandRights, SimulatedBackend, Simulation, serve};
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger,
     Limits, Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
+};
+use bathyscope_console::{
+    config::{ListenConfig, ScriptUsers},
+    http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
+    import::{Importer, NewReader},
+    retention::RetentionRule,
 };
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, Connection, ProtocolError};
@@ -116,9 +116,7 @@ impl Console {
 
     /// With a process that reads files.
     pub async fn importing() -> Self {
-        let user = rustix::process::geteuid().is_root().then_some(65_534);
-        let program = std::path::Path::new(env!("CARGO_BIN_EXE_bathyscope"));
-        let importer = NewReader::start(program, user, user).ready();
+        let importer = NewReader::start(super::import::start_reader).ready();
         let link = AgentLink::new(no_agent).unwrap();
         let rule = RetentionRule::default();
         Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, (rule, importer)).await
@@ -142,7 +140,7 @@ impl Console {
         let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(now_s)));
         let clock = SessionClock::Manual { seconds: Arc::clone(&seconds), epoch: boot.to_owned() };
         let sessions = Sessions::open(store.clone(), clock, &stop).await.unwrap();
-        let listen = ListenArgs { listen: HOST.parse().unwrap(), allow_host: Vec::new(), behind_proxy: false };
+        let listen = ListenConfig { listen: HOST.parse().unwrap(), allow_host: Vec::new(), behind_proxy: false };
         let hosts = HostPolicy::new(&listen, listen.listen).unwrap();
         let setup = Setup {
             store: store.clone(),

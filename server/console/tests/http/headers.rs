@@ -1,7 +1,7 @@
 //! P10: headers of every answer. P11: exports are attachments in a sandbox.
 
 use axum::body::Body;
-use bathyscope::http::table;
+use bathyscope_console::http::table;
 use bathyscope_store::Role;
 use http::{Request, header};
 

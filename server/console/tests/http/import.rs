@@ -1,6 +1,11 @@
 //! Files from the browser: imported whole or not at all, read by a process without rights.
 
-use std::time::Duration;
+use std::{
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use axum::body::{Body, Bytes};
 use bathyscope_store::Role;
@@ -22,6 +27,21 @@ fn post(cookie: &str, body: Body) -> Request<Body> {
 
 async fn import(console: &Console, cookie: &str, file: impl Into<Bytes>) -> Answer {
     Answer::of(console.send(post(cookie, Body::from(file.into()))).await).await
+}
+
+/// Has this program read files in a process of its own, which ends with the other end of the socket.
+pub fn start_reader(socket: OwnedFd) -> io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    // One thread, so that the test runs on the first one of the process: a child of it is a copy of that thread.
+    command.args(["--exact", "import::reads_files_for_another_test", "--ignored", "--test-threads=1"]);
+    command.stdin(Stdio::from(socket)).stdout(Stdio::null()).spawn().map(drop)
+}
+
+#[test]
+#[ignore = "started by others of this file"]
+fn reads_files_for_another_test() {
+    let console = io::stdin().as_fd().try_clone_to_owned().unwrap();
+    bathyscope_console::import::serve_reader(console).unwrap();
 }
 
 /// A capture as a file.
@@ -103,7 +123,7 @@ async fn what_is_given_up_is_not_stored_and_does_not_hold_up_the_next() {
     let half = Bytes::from(file[..file.len() / 2].to_vec());
     let parts = futures_util::stream::unfold(Some(half), |half| async {
         match half {
-            Some(half) => Some((Ok::<_, std::io::Error>(half), None)),
+            Some(half) => Some((Ok::<_, io::Error>(half), None)),
             None => std::future::pending().await,
         }
     });
@@ -112,7 +132,7 @@ async fn what_is_given_up_is_not_stored_and_does_not_hold_up_the_next() {
     // Whoever goes away closes the connection: its body ends with an error.
     let broken = futures_util::stream::iter([
         Ok(Bytes::from(file[..file.len() / 2].to_vec())),
-        Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset)),
+        Err(io::Error::from(io::ErrorKind::ConnectionReset)),
     ]);
     let answer = Answer::of(console.send(post(&operator, Body::from_stream(broken))).await).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text());

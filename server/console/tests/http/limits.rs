@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use bathyscope::http::{ListenLimits, serve};
+use bathyscope_console::http::{ListenLimits, serve};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},

@@ -3,8 +3,8 @@
 use std::{pin::pin, task::Poll, time::Duration};
 
 use axum::body::Body;
-use bathyscope::http::service;
 use bathyscope_capture::CaptureId;
+use bathyscope_console::http::service;
 use bathyscope_link::AgentLink;
 use bathyscope_store::{CaptureState, Role, SummaryQuery};
 use http::Request;

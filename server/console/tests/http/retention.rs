@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bathyscope::retention::RetentionRule;
 use bathyscope_capture::CaptureId;
+use bathyscope_console::retention::RetentionRule;
 use bathyscope_link::AgentLink;
 use bathyscope_store::Role;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bathyscope::http::table;
+use bathyscope_console::http::table;
 use bathyscope_store::Role;
 
 use super::harness::{Console, EVERYBODY};

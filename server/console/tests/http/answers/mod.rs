@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use bathyscope::http::{Kind, table};
+use bathyscope_console::http::{Kind, table};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ static ANSWERS: LazyLock<Answers> = LazyLock::new(|| {
     let sources = Sources::read();
     let mut shapes = Shapes::default();
     let routes = routes::answers(&sources, &mut shapes);
-    let failure = shapes.named(&sources, "bathyscope", &["http", "error"], "Wire");
+    let failure = shapes.named(&sources, "bathyscope_console", &["http", "error"], "Wire");
     let timeline = shapes.named(&sources, "bathyscope_views", &["timeline"], "Timeline");
     let of_routes = routes.iter().flat_map(RouteAnswer::shapes);
     shapes.finish(&sources, &of_routes.chain([&failure, &timeline]).collect::<Vec<_>>());

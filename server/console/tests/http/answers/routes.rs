@@ -69,7 +69,7 @@ const STREAMS: [(&str, &str, Option<&str>); 2] =
 
 /// The routes of the API with what each answers.
 pub fn answers(sources: &Sources, shapes: &mut Shapes) -> Vec<RouteAnswer> {
-    let routes = sources.file("bathyscope", &["http", "routes"]);
+    let routes = sources.file("bathyscope_console", &["http", "routes"]);
     let table = sources.function(routes, "table");
     let Some(Stmt::Expr(Expr::Macro(lines), _)) = table.block.stmts.last() else {
         panic!("the table ends with vec![…]")
@@ -91,7 +91,7 @@ pub fn answers(sources: &Sources, shapes: &mut Shapes) -> Vec<RouteAnswer> {
 fn body_of(sources: &Sources, shapes: &mut Shapes, method: &str, path: &str, handler: &[String]) -> Body {
     let (function, module) = handler.split_last().unwrap();
     let module: Vec<&str> = std::iter::once("http").chain(module.iter().map(String::as_str)).collect();
-    let file = sources.file("bathyscope", &module);
+    let file = sources.file("bathyscope_console", &module);
     let mut of_words = |words: &str| {
         let names: Vec<String> = words.split("::").map(str::to_owned).collect();
         shapes.of_path(sources, file, &names)
@@ -192,7 +192,7 @@ fn path_of(sources: &Sources, expression: &Expr) -> String {
         return text;
     }
     let [module, name] = &names_of(expression)[..] else { panic!("a path is a text or a constant of a module") };
-    let file = sources.file("bathyscope", &["http", module]);
+    let file = sources.file("bathyscope_console", &["http", module]);
     let found = sources.files[file].items.iter().find_map(|item| match item {
         Item::Const(constant) if constant.ident == name => text(&constant.expr),
         _ => None,

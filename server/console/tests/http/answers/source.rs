@@ -41,7 +41,7 @@ impl Sources {
         folders.sort();
         for folder in folders {
             let name = folder.file_name().unwrap().to_str().unwrap();
-            let crate_name = if name == "console" { "bathyscope".to_owned() } else { format!("bathyscope_{name}") };
+            let crate_name = if name == "cli" { "bathyscope".to_owned() } else { format!("bathyscope_{name}") };
             read_folder(&folder.join("src"), &crate_name, &mut Vec::new(), &mut files);
         }
         let mut types: BTreeMap<String, Vec<TypeId>> = BTreeMap::new();
@@ -141,7 +141,7 @@ fn read_folder(folder: &Path, crate_name: &str, module: &mut Vec<String>, files:
 
 fn read_file(path: &Path, crate_name: &str, module: Vec<String>) -> Option<SourceFile> {
     let text = fs::read_to_string(path).unwrap();
-    let is_http = crate_name == "bathyscope" && module.first().is_some_and(|room| room == "http");
+    let is_http = crate_name == "bathyscope_console" && module.first().is_some_and(|room| room == "http");
     if !is_http && !text.contains("Serialize") {
         return None;
     }

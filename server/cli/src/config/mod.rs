@@ -1,0 +1,245 @@
+//! What the command line and the environment say, one struct for each topic. Read once at start, never after.
+
+mod amount;
+mod processes;
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use bathyscope_agent::{CommandRights, Simulation};
+use bathyscope_console::{
+    config::{ListenConfig, ScriptUsers},
+    retention::RetentionRule,
+};
+use clap::{Args, ValueEnum};
+
+pub(crate) use amount::bytes;
+pub use processes::{ConsoleArgs, Scripts, ServeArgs};
+
+/// Where captures are kept.
+#[derive(Clone, Debug, Default, Args)]
+pub struct DataArgs {
+    /// Directory of the database [default: /var/lib/bathyscope for root, else ~/.local/share/bathyscope]
+    #[arg(long, value_name = "DIR", env = "BATHYSCOPE_DATA")]
+    pub data: Option<PathBuf>,
+}
+
+/// What is logged, and how. Logs go to standard error.
+#[derive(Clone, Debug, Args)]
+pub struct LogArgs {
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "BATHYSCOPE_LOG_FORMAT")]
+    pub log_format: LogFormat,
+    /// What is logged: a level, or levels by module such as `info,bathyscope_console::http=debug`
+    #[arg(long, value_name = "FILTER", default_value = "info", env = "BATHYSCOPE_LOG")]
+    pub log: String,
+}
+
+impl LogArgs {
+    /// Gives the same options to another process of this binary.
+    pub fn pass_on(&self, command: &mut std::process::Command) {
+        let format = match self.log_format {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        };
+        command.args(["--log-format", format, "--log", &self.log]);
+    }
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where and for whom the console listens.
+#[derive(Clone, Debug, Args)]
+pub struct ListenArgs {
+    /// Address and port to listen on; port 0 takes a free one, which is printed
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070", env = "BATHYSCOPE_LISTEN")]
+    pub listen: SocketAddr,
+    /// Host name (with the port, unless it is the scheme's own) that browsers may use; repeatable
+    #[arg(long, value_name = "NAME", env = "BATHYSCOPE_ALLOW_HOST", value_delimiter = ',')]
+    pub allow_host: Vec<String>,
+    /// A proxy that speaks TLS stands in front; needed, with --allow-host, to listen on other than loopback
+    #[arg(long, env = "BATHYSCOPE_BEHIND_PROXY")]
+    pub behind_proxy: bool,
+}
+
+impl ListenArgs {
+    /// What the console is told.
+    pub fn config(&self) -> ListenConfig {
+        let Self { listen, allow_host, behind_proxy } = self.clone();
+        ListenConfig { listen, allow_host, behind_proxy }
+    }
+
+    /// Whether others than this host's users can reach the console.
+    pub fn exposed(&self) -> bool {
+        self.behind_proxy || !self.listen.ip().is_loopback()
+    }
+}
+
+/// Who may run scripts.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ScriptArgs {
+    /// Who may run scripts of the probe language [default: admins; nobody where the console is reached from elsewhere]
+    #[arg(long, value_enum, value_name = "WHO", env = "BATHYSCOPE_SCRIPTS")]
+    pub scripts: Option<ScriptUsersArg>,
+    /// Scripts may change the system: system(), signal(), override(), raw addresses
+    #[arg(long, env = "BATHYSCOPE_ALLOW_UNSAFE_SCRIPTS")]
+    pub allow_unsafe_scripts: bool,
+}
+
+impl ScriptArgs {
+    /// Who may run them. Nobody, unless it was said, where others than this host's users reach the console: a script reads
+    /// whatever memory it likes.
+    pub fn for_whom(&self, listen: &ListenArgs) -> ScriptUsers {
+        let usual = if listen.exposed() { ScriptUsers::Off } else { ScriptUsers::Admins };
+        self.scripts.map_or(usual, ScriptUsers::from)
+    }
+
+    /// What the agent is told: it refuses what nobody may do, whatever the console asks for.
+    pub fn pass_on_to_agent(&self, command: &mut std::process::Command, listen: &ListenArgs) {
+        let rights = match (self.for_whom(listen), self.allow_unsafe_scripts) {
+            (ScriptUsers::Off, _) => "off",
+            (_, false) => "observe",
+            (_, true) => "change",
+        };
+        command.args(["--scripts", rights]);
+    }
+
+    /// Gives the same options to another process of this binary.
+    pub fn pass_on(&self, command: &mut std::process::Command, listen: &ListenArgs) {
+        let whom = match self.for_whom(listen) {
+            ScriptUsers::Off => "off",
+            ScriptUsers::Admins => "on",
+            ScriptUsers::Operators => "operators",
+        };
+        command.args(["--scripts", whom]);
+        if self.allow_unsafe_scripts {
+            command.arg("--allow-unsafe-scripts");
+        }
+    }
+}
+
+/// Who may run scripts, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScriptUsersArg {
+    /// Nobody.
+    Off,
+    /// Admins.
+    #[value(name = "on", alias = "admins")]
+    Admins,
+    /// Admins and operators.
+    Operators,
+}
+
+impl From<ScriptUsersArg> for ScriptUsers {
+    fn from(users: ScriptUsersArg) -> Self {
+        match users {
+            ScriptUsersArg::Off => Self::Off,
+            ScriptUsersArg::Admins => Self::Admins,
+            ScriptUsersArg::Operators => Self::Operators,
+        }
+    }
+}
+
+/// As whom captures start commands.
+#[derive(Clone, Debug, Default, Args)]
+pub struct CommandArgs {
+    /// As whom captures may start commands: off, users (NAME,…), or as-root for any user; started by another user than root, only as that user [default: who started this; where root did, the person behind sudo or the login, and off if there is none; off too where others reach the console]
+    #[arg(long, value_name = "WHO", env = "BATHYSCOPE_COMMANDS", value_parser = command_rights)]
+    pub commands: Option<CommandRights>,
+}
+
+fn command_rights(text: &str) -> Result<CommandRights, String> {
+    match text.parse() {
+        Ok(CommandRights::Caller) => Err("it is off, as-root, or comma-separated names of users".to_owned()),
+        Ok(rights) => Ok(rights),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl CommandArgs {
+    /// As whom they run. `starter_uid` is who started this, if that is known. Not at all, unless it was said, where others
+    /// than this host's users reach the console. Made-up ones run as anybody, since nothing is run.
+    pub fn rights(&self, listen: &ListenArgs, simulated: bool, starter_uid: Option<u32>) -> CommandRights {
+        let usual = || match starter_uid {
+            _ if simulated => CommandRights::AsRoot,
+            Some(uid) if !listen.exposed() => CommandRights::Users(vec![uid]),
+            Some(_) | None => CommandRights::Off,
+        };
+        self.commands.clone().unwrap_or_else(usual)
+    }
+}
+
+/// How long captures are kept. Without a rule they stay until somebody deletes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub struct KeepArgs {
+    /// Delete captures that ended, or were imported, more than so many days ago, unless they are pinned
+    #[arg(long, value_name = "DAYS", env = "BATHYSCOPE_KEEP_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub keep_days: Option<u32>,
+    /// Delete the oldest captures that are not pinned while all together have more bytes than this, such as 20G
+    #[arg(long, value_name = "SIZE", env = "BATHYSCOPE_KEEP_SIZE", value_parser = bytes)]
+    pub keep_size: Option<u64>,
+}
+
+impl KeepArgs {
+    /// Gives the same options to another process of this binary.
+    pub fn pass_on(&self, command: &mut std::process::Command) {
+        if let Some(days) = self.keep_days {
+            command.args(["--keep-days", &days.to_string()]);
+        }
+        if let Some(bytes) = self.keep_size {
+            command.args(["--keep-size", &bytes.to_string()]);
+        }
+    }
+
+    /// The rule that they make.
+    pub fn rule(&self) -> RetentionRule {
+        RetentionRule { max_days: self.keep_days, max_bytes: self.keep_size }
+    }
+}
+
+/// How the agent is run.
+#[derive(Clone, Debug, Default, Args)]
+pub struct AgentRunArgs {
+    /// Make up events instead of tracing; needs no rights. Options: rate=N,lose_every=N,seed=N
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        env = "BATHYSCOPE_SIMULATE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub simulate: Option<Simulation>,
+    /// User that the console runs as when started by root [default: bathyscope if it exists, else a number that nobody has]
+    #[arg(long, value_name = "NAME", env = "BATHYSCOPE_USER")]
+    pub user: Option<String>,
+}
+
+impl DataArgs {
+    /// The directory to use: the given one, or the default for this user.
+    ///
+    /// # Errors
+    /// If none was given and the environment names no home.
+    pub fn directory(&self) -> Result<PathBuf, crate::Failure> {
+        if let Some(data) = &self.data {
+            return Ok(data.clone());
+        }
+        if rustix::process::geteuid().is_root() {
+            return Ok(PathBuf::from("/var/lib/bathyscope"));
+        }
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        absolute("XDG_DATA_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+            .map(|base| base.join("bathyscope"))
+            .ok_or_else(|| {
+                crate::Failure::new("no directory for captures: neither XDG_DATA_HOME nor HOME is set")
+                    .remedy("Give one with --data DIR.")
+            })
+    }
+}

@@ -1,0 +1,323 @@
+//! `captures`: stored captures, from the terminal.
+
+mod import;
+
+use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
+
+use bathyscope_capture::{CaptureId, Severity, visible};
+use bathyscope_console::wire;
+use bathyscope_link::words;
+use bathyscope_store::{CaptureRecord, CaptureSummary, Store, StoreError, SummaryQuery};
+use clap::{Args, Subcommand};
+
+use super::{
+    chosen::{ChosenCapture, no_captures},
+    open, text,
+};
+use crate::{Failure, Outcome, config::DataArgs};
+
+/// What `captures` takes.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+While a console runs, `list`, `show` and `check` read its database beside it, and `import` gives it the file. `rename`, `pin`, \
+`unpin` and `delete` need the database for themselves: do them in the browser, or stop the console first.")]
+pub struct CapturesArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: CapturesVerb,
+}
+
+/// What can be done with stored captures.
+#[derive(Clone, Debug, Subcommand)]
+pub enum CapturesVerb {
+    /// List them, newest first
+    List {
+        /// Only those whose title, owner, host, method or target contain these words
+        #[arg(value_name = "WORDS")]
+        words: Vec<String>,
+        /// How many at most
+        #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 100)]
+        limit: u32,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Show one: spec, host, streams, ledger
+    Show {
+        /// Which: its id, or `newest`
+        id: ChosenCapture,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Read everything of them and say whether it is as it was stored; ends with status 1 if something is damaged
+    Check {
+        /// Which [default: all]
+        #[arg(value_name = "ID")]
+        ids: Vec<CaptureId>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Give one another title
+    Rename {
+        /// Which
+        id: CaptureId,
+        /// The new title
+        title: String,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Keep captures however old they are: `serve --keep-days` and `--keep-size` do not delete them
+    Pin {
+        /// Which
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<CaptureId>,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Take that back
+    Unpin {
+        /// Which
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<CaptureId>,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Delete captures for good
+    Delete {
+        /// Which
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<CaptureId>,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Add a capture from a .bathy file and print its id, and on standard error what reading it cost
+    Import {
+        /// The file
+        file: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+}
+
+/// Does it.
+///
+/// # Errors
+/// If the store cannot be opened, or the capture is not there.
+pub fn run(args: CapturesArgs) -> Outcome {
+    let printed = match args.verb {
+        CapturesVerb::List { words, limit, json, data } => {
+            let query = SummaryQuery { text: words.join(" "), limit, offset: 0 };
+            open::reading(&data, async |store| list(&store, &query, json).await)?
+        }
+        CapturesVerb::Show { id, json, data } => {
+            open::reading(&data, async |store| show(&store, id, json).await)?.ok_or_else(no_captures)?
+        }
+        CapturesVerb::Check { ids, json, data } => {
+            let checked = open::reading(&data, async |store| check(&store, ids).await)?;
+            print(&if json { checked.json() } else { checked.text() })?;
+            return Ok(if checked.damaged() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        CapturesVerb::Rename { id, title, data } => {
+            open::writing(&data, async |store| store.rename(id, &title).await.map(|()| String::new()))?
+        }
+        CapturesVerb::Pin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, true).await)?,
+        CapturesVerb::Unpin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, false).await)?,
+        CapturesVerb::Delete { ids, data } => open::writing(&data, async |store| delete(&store, &ids).await)?,
+        CapturesVerb::Import { file, json, data } => import::run(&file, json, &data)?,
+    };
+    print(&printed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| Failure::because("printing", error))
+}
+
+/// What a check found of each capture: what is damaged, or nothing.
+struct Checked(Vec<(CaptureId, Option<String>)>);
+
+impl Checked {
+    fn damaged(&self) -> usize {
+        self.0.iter().filter(|(_, damage)| damage.is_some()).count()
+    }
+
+    fn json(&self) -> String {
+        let item = |(id, damage): &(CaptureId, Option<String>)| serde_json::json!({ "id": id, "damage": damage });
+        let items: Vec<_> = self.0.iter().map(item).collect();
+        json_line(&serde_json::json!({ "checked": self.0.len(), "damaged": self.damaged(), "items": items }))
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for (id, damage) in &self.0 {
+            match damage {
+                Some(damage) => line(&mut out, format_args!("{id}  damaged: {damage}")),
+                None => line(&mut out, format_args!("{id}  ok")),
+            }
+        }
+        line(&mut out, format_args!("{} checked, {} damaged", self.0.len(), self.damaged()));
+        out
+    }
+}
+
+/// Checks these captures, or all of them. What is damaged in one holds nobody up with the others.
+async fn check(store: &Store, mut ids: Vec<CaptureId>) -> Result<Checked, StoreError> {
+    if ids.is_empty() {
+        ids = store.retained().await?.into_iter().map(|capture| capture.id).collect();
+    }
+    let mut checked = Vec::with_capacity(ids.len());
+    for id in ids {
+        let damage = match store.check(id).await {
+            Ok(()) => None,
+            // Somebody deleted it meanwhile, or it was never there.
+            Err(error @ (StoreError::NoCapture { .. } | StoreError::Locked | StoreError::Closed)) => return Err(error),
+            Err(error) => Some(words(&error)),
+        };
+        checked.push((id, damage));
+    }
+    Ok(Checked(checked))
+}
+
+async fn list(store: &Store, query: &SummaryQuery, json: bool) -> Result<String, StoreError> {
+    let page = store.summaries(query).await?;
+    let (captures_bytes, _pinned) = store.sizes().await?;
+    let database_bytes = store.room().database_bytes;
+    if json {
+        let items: Vec<_> = page.items.into_iter().map(wire::CaptureItem::from).collect();
+        return Ok(json_line(&serde_json::json!({
+            "total": page.total, "items": items, "captures_bytes": captures_bytes, "database_bytes": database_bytes,
+        })));
+    }
+    let mut out = String::new();
+    for capture in &page.items {
+        line(&mut out, format_args!("{}", summary(capture)));
+    }
+    let left_out = page.total.saturating_sub(page.items.len() as u64);
+    if left_out > 0 {
+        line(&mut out, format_args!("and {left_out} more; -n COUNT lists them"));
+    }
+    if page.total == 0 {
+        line(&mut out, format_args!("No captures. Make one with `bathyscope trace`, or in the browser."));
+    } else {
+        let (captures, database) = (text::bytes(captures_bytes), text::bytes(database_bytes));
+        line(&mut out, format_args!("all captures together have {captures}, the database {database}"));
+    }
+    Ok(out)
+}
+
+fn summary(capture: &CaptureSummary) -> String {
+    let lost = match (capture.lost, capture.lost_at_least) {
+        (0, false) => String::new(),
+        (0, true) => ", lost unknown".to_owned(),
+        (lost, false) => format!(", {} lost", text::count(lost)),
+        (lost, true) => format!(", at least {} lost", text::count(lost)),
+    };
+    let pinned = if capture.pinned { "  pinned" } else { "" };
+    format!(
+        "{}  {}  {:>9}  {:>8} rows{lost}  {:>9}  {}{pinned}  {}",
+        capture.id,
+        text::wall_time(capture.started_unix_ns),
+        text::duration(capture.duration_ns),
+        text::count(capture.rows),
+        text::bytes(capture.size_bytes),
+        capture.state,
+        bathyscope_capture::shown(&capture.title),
+    )
+}
+
+async fn show(store: &Store, chosen: ChosenCapture, json: bool) -> Result<Option<String>, StoreError> {
+    let Some(id) = chosen.id(store).await? else { return Ok(None) };
+    let record = store.capture(id).await?;
+    Ok(Some(if json { json_line(&wire::Capture::from(record)) } else { described(&record) }))
+}
+
+fn described(record: &CaptureRecord) -> String {
+    let mut out = String::new();
+    let shown = |text: &str| visible(text.as_bytes());
+    line(&mut out, format_args!("{}  {}", record.id, shown(&record.title)));
+    let reason = if record.reason.is_empty() { String::new() } else { format!(": {}", shown(&record.reason)) };
+    line(&mut out, format_args!("state    {}{reason}", record.state));
+    let simulated = if record.simulated { ", simulated" } else { "" };
+    let host = &record.host;
+    line(
+        &mut out,
+        format_args!("host     {}, Linux {}{simulated}", shown(&host.hostname), shown(&host.kernel_release)),
+    );
+    let length = record.end_ns.saturating_sub(record.start_ns);
+    line(&mut out, format_args!("time     {}, {}", text::wall_time(record.started_unix_ns), text::duration(length)));
+    line(&mut out, format_args!("owner    {}", shown(&record.owner)));
+    let pinned = if record.pinned { ", pinned" } else { "" };
+    line(&mut out, format_args!("size     {}{pinned}", text::bytes(record.size_bytes)));
+    for (index, stream) in record.streams.iter().enumerate() {
+        let totals = record.ledger.streams.get(index).copied().unwrap_or_default();
+        let lost = u16::try_from(index).map_or(0, |index| record.ledger.lost(index));
+        line(
+            &mut out,
+            format_args!(
+                "stream {index}  {}: {} rows of {} emitted, {} filtered, {} lost",
+                shown(&stream.schema.name),
+                stream.rows,
+                totals.emitted,
+                totals.filtered,
+                lost
+            ),
+        );
+    }
+    for loss in &record.ledger.losses {
+        let from = loss.start_ns.saturating_sub(record.start_ns);
+        let until = loss.end_ns.saturating_sub(record.start_ns);
+        let (from, until) = (text::duration(from), text::duration(until));
+        let at_least = if loss.severity() == Severity::Error { "at least " } else { "" };
+        let (count, stage) = (loss.count, loss.stage.as_str());
+        line(&mut out, format_args!("lost     {at_least}{count} ({stage}) from {from} to {until}"));
+    }
+    if record.ledger.is_lower_bound() {
+        line(&mut out, format_args!("lost     {}", record.ledger.lost_words()));
+    }
+    out
+}
+
+async fn pin(store: &Store, ids: &[CaptureId], pinned: bool) -> Result<String, StoreError> {
+    for id in ids {
+        store.set_pinned(*id, pinned).await?;
+    }
+    Ok(String::new())
+}
+
+async fn delete(store: &Store, ids: &[CaptureId]) -> Result<String, StoreError> {
+    for id in ids {
+        store.delete(*id).await?;
+    }
+    Ok(String::new())
+}
+
+fn json_line(value: &impl serde::Serialize) -> String {
+    // Maps with text keys only: serialising cannot fail.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    let _infallible = writeln!(out, "{text}");
+}

@@ -1,0 +1,562 @@
+//! `record`: a trace by the kernel's ftrace, kept as a capture, with the letters of `trace-cmd record`.
+//!
+//! An agent as a process of its own keeps the rights; this process gives them up before it reads an event.
+
+mod foreign;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use bathyscope_capture::{
+    CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
+};
+use bathyscope_catalog::{closest, dynamic::missing_dynamic_event, matches_wildcards, parse_available_events};
+use bathyscope_link::AgentLink;
+use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
+use bathyscope_reader::CaptureCache;
+use bathyscope_recorder::{Recorder, RecorderOptions};
+use bathyscope_store::{Options, Store};
+use bathyscope_views::ViewError;
+use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
+
+use super::{
+    capture_file::CaptureFile,
+    letters_of_perf::while_runs,
+    report::write_new,
+    trace::{FLUSH_EVERY, arguments::duration, exit_status, follow, missing_option, print_summary, start_failure},
+};
+use crate::{
+    Failure, Outcome,
+    config::{DataArgs, LogArgs, LogFormat, Scripts},
+    launch::{OwnAgent, Workplace, agent_failure},
+    signals::EndSignals,
+};
+pub(super) use foreign::FOREIGN;
+
+/// The most that is read of the list of events.
+const MAX_LIST_BYTES: u64 = 16 << 20;
+
+const EXAMPLES: &str = "\
+Examples:
+  bathyscope record -p function_graph -g do_sys_openat2 -O funcgraph-proc -F ls
+  bathyscope record -p function -l 'vfs_*' -e sched_switch ls
+  bathyscope record -e sched_switch sleep 2
+  bathyscope record -e kmem:kmalloc -f 'bytes_req > 1000' --duration 5s
+  bathyscope record --live -e irq --duration 5s
+  bathyscope record --probe 'do_sys_openat2 filename:string' ls
+  bathyscope record --probe 'p:open do_sys_openat2 file=+0($arg2):string' ls
+  bathyscope record -x bash --probe 'readline%return +0($retval):string' --duration 1m
+  bathyscope report | less
+
+Everything is traced for as long as COMMAND runs; with -F only the command itself, with -F -c also what it starts, with -P \
+only those processes. Without a command it lasts until Ctrl-C or the end of --duration. The command has the terminal as if a shell \
+had started it. The capture is shown by `bathyscope report` and in the browser. No console may be running \
+on the same database. The exit status is the command's.";
+
+/// What `record` takes.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RecordArgs {
+    /// Tracer such as function or function_graph [default: none, only events]
+    #[arg(short = 'p', long = "plugin", value_name = "TRACER")]
+    pub tracer: Option<String>,
+    /// Events.
+    #[command(flatten)]
+    pub events: EventArgs,
+    /// Probe to make and record, as after `perf probe --add` or in the grammar of kprobe_events; repeatable
+    #[arg(long, value_name = "DEFINITION")]
+    pub probe: Vec<String>,
+    /// Program or library that the probes' functions are in, a path or a name such as bash or libc
+    #[arg(short = 'x', long, value_name = "FILE", requires = "probe")]
+    pub exec: Option<String>,
+    /// Functions to trace, a pattern such as 'vfs_*'; repeatable
+    #[arg(short = 'l', long = "function", value_name = "FUNC")]
+    pub functions: Vec<String>,
+    /// Functions not to trace; repeatable
+    #[arg(short = 'n', long = "not-function", value_name = "FUNC")]
+    pub not_functions: Vec<String>,
+    /// Functions with which the graph begins; repeatable
+    #[arg(short = 'g', long = "graph", value_name = "FUNC")]
+    pub roots: Vec<String>,
+    /// How deep the graph goes
+    #[arg(long, value_name = "N")]
+    pub max_graph_depth: Option<u32>,
+    /// Option of ftrace, with `no` before it to switch it off; repeatable
+    #[arg(short = 'O', long = "option", value_name = "OPTION")]
+    pub options: Vec<String>,
+    /// Clock: mono, mono_raw or boot [default: mono]
+    #[arg(short = 'C', long, value_name = "CLOCK")]
+    pub clock: Option<String>,
+    /// Buffer of each CPU in KiB
+    #[arg(short = 'b', long, value_name = "KIB")]
+    pub buffer: Option<u32>,
+    /// A full buffer loses its oldest events instead of the newest
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Everything, which is the default; with a command while it runs
+    #[arg(short = 'a', long, conflicts_with_all = ["pid", "filter_command", "only_command"])]
+    pub all: bool,
+    /// Only this process, or a comma-separated list; with a command while it runs
+    #[arg(short = 'P', long, value_name = "PID,…", value_delimiter = ',')]
+    pub pid: Vec<u32>,
+    /// Only the command itself; with -c also the processes that it starts
+    #[arg(short = 'F', conflicts_with = "pid")]
+    pub filter_command: bool,
+    /// Only the command and the processes that it starts: the same as -F -c
+    #[arg(long, conflicts_with = "pid")]
+    pub only_command: bool,
+    /// With the processes that those of -P or -F fork
+    #[arg(short = 'c', long)]
+    pub children: bool,
+    /// User that the command runs as [default: who runs this]
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// End after this time, such as 500ms, 5s or 2m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// Print rows as they come, as `report` does; calls of a graph when they have ended
+    #[arg(long)]
+    pub live: bool,
+    /// Write the capture to a file too, to import it elsewhere; with `-`, the same as --live
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Name of the capture
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub name: String,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budgets: crate::verbs::budgets::BudgetArgs,
+    /// Where captures are kept.
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// What is logged: a level, or levels by module
+    #[arg(long = "log", value_name = "FILTER", default_value = "warn")]
+    pub log_filter: String,
+    /// Command to run, with its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
+    pub command: Vec<String>,
+}
+
+/// Events with their filters: which filter belongs to which event is told by their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventArgs {
+    /// What stands after each `-e`, and after the `-f` that follows it.
+    pub events: Vec<(String, Option<String>)>,
+    /// A filter without an event before it.
+    pub stray: Option<String>,
+}
+
+impl FromArgMatches for EventArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let of = |id: &str| {
+            let values = matches.get_many::<String>(id).into_iter().flatten().cloned();
+            matches.indices_of(id).into_iter().flatten().zip(values).collect::<Vec<_>>()
+        };
+        let (events, filters) = (of("event"), of("event_filter"));
+        let stray = filters.iter().find(|(at, _)| events.iter().all(|(event, _)| event > at));
+        let stray = stray.map(|(_, filter)| filter.clone());
+        let with_filter = events.iter().enumerate().map(|(index, (at, event))| {
+            let until = events.get(index + 1).map_or(usize::MAX, |(next, _)| *next);
+            let own = filters.iter().filter(|(place, _)| (*at..until).contains(place)).map(|(_, text)| text.as_str());
+            let own: Vec<&str> = own.collect();
+            let filter = match own.as_slice() {
+                [] => None,
+                [one] => Some((*one).to_owned()),
+                several => Some(several.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" && ")),
+            };
+            (event.clone(), filter)
+        });
+        Ok(Self { events: with_filter.collect(), stray })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for EventArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let event = clap::Arg::new("event").short('e').long("event").value_name("EVENT").action(ArgAction::Append);
+        let filter = clap::Arg::new("event_filter").short('f').long("filter").value_name("FILTER");
+        command
+            .arg(event.help("Event to record: NAME, SYSTEM:NAME, SYSTEM, or a pattern; with :FILTER; repeatable"))
+            .arg(filter.action(ArgAction::Append).help("Filter, in the kernel's language, of the event before it"))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+/// Makes the capture.
+///
+/// # Errors
+/// If it cannot be started, or is refused.
+pub fn run(args: RecordArgs) -> Outcome {
+    let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
+    // What needs rights, or must happen before there are threads.
+    // Probes read memory as scripts do.
+    let scripts = if args.probe.is_empty() { Scripts::Off } else { Scripts::Observe };
+    // Opened before rights are given up: it may be where only who started this can write.
+    let (live, file) = match args.output.as_deref() {
+        Some(path) if path == Path::new("-") => (true, None),
+        path => (args.live, path.map(CaptureFile::open).transpose()?),
+    };
+    let mut agent = OwnAgent::start_for_scripts(None, Some(&log), scripts)?;
+    let place = Workplace::make(Some(&args.data.directory()?))?;
+    let mut client = agent.client_at(&place)?;
+    crate::logging::start(&log)?;
+    let available = if args.events.events.is_empty() { Vec::new() } else { available(&mut client)? };
+    let spec = spec(&args, &available)?;
+    let outcome = super::runtime()?.block_on(record(spec, client, place.directory(), live, file.as_ref()));
+    drop(agent);
+    outcome
+}
+
+fn available(client: &mut AgentClient) -> Result<Vec<TracepointName>, Failure> {
+    use std::io::Read as _;
+    let doing = "reading the list of events";
+    let file = client.open_kernel_file(KernelFile::AvailableEvents).map_err(|error| agent_failure(doing, error))?;
+    let mut text = Vec::new();
+    let read = std::fs::File::from(file).take(MAX_LIST_BYTES).read_to_end(&mut text);
+    read.map_err(|error| Failure::because(doing, error))?;
+    Ok(parse_available_events(&text))
+}
+
+fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, Failure> {
+    if let Some(filter) = &args.events.stray {
+        let failure = Failure::new(format!("the filter `{filter}` has no event before it"));
+        return Err(failure.remedy("Write -e EVENT -f FILTER."));
+    }
+    let mut events = Vec::<TraceEvent>::new();
+    for (asked, filter) in &args.events.events {
+        for event in events_of(asked, filter.as_deref(), available)? {
+            match events.iter_mut().find(|known| known.event == event.event) {
+                Some(known) => *known = event,
+                None => events.push(event),
+            }
+        }
+    }
+    super::probe::require_use_of_file(&args.probe, args.exec.as_deref())?;
+    let option = |text: &String| match text.strip_prefix("no") {
+        Some(name) => (name.to_owned(), false),
+        None => (text.clone(), true),
+    };
+    let trace = TraceSpec {
+        tracer: args.tracer.clone().filter(|tracer| tracer != "nop"),
+        functions: args.functions.clone(),
+        not_functions: args.not_functions.clone(),
+        graph_roots: args.roots.clone(),
+        graph_not: Vec::new(),
+        max_depth: args.max_graph_depth,
+        events,
+        dynamic: args
+            .probe
+            .iter()
+            .map(|typed| DynamicProbe {
+                typed: typed.clone(),
+                file: args.exec.clone().map(super::probe::absolute),
+                line: None,
+            })
+            .collect(),
+        options: args.options.iter().map(option).collect(),
+        clock: args.clock.clone(),
+        buffer_kib: args.buffer,
+        overwrite: args.overwrite,
+    };
+    let target = target(args)?;
+    let limits = args.budgets.limits_of(&target, args.duration);
+    let spec = CaptureSpec { name: args.name.clone(), method: Method::Trace(trace), target, limits };
+    spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
+    Ok(spec)
+}
+
+/// Whose events: everybody's or those of processes, while a command runs if there is one; or only the command's.
+fn target(args: &RecordArgs) -> Result<Target, Failure> {
+    let argv = args.command.clone();
+    if let Some(word) = argv.first().filter(|word| word.starts_with('-')) {
+        return Err(missing_option(word, "record"));
+    }
+    let needs_command =
+        [("--user", args.user.is_some()), ("-F", args.filter_command), ("--only-command", args.only_command)];
+    if let Some((option, _)) = needs_command.iter().find(|(_, given)| *given && argv.is_empty()) {
+        return Err(Failure::new(format!("{option} is for a command, and there is none")));
+    }
+    let own = args.filter_command || args.only_command;
+    if args.children && !own && args.pid.is_empty() {
+        return Err(Failure::new("-c is for processes of -P or the command of -F, and neither is given")
+            .remedy("Without them everything is traced, and so is what anybody forks."));
+    }
+    Ok(match (args.pid.as_slice(), own) {
+        (_, true) => {
+            let children = args.only_command || args.children;
+            Target::Command { argv, user: args.user.clone(), children }
+        }
+        ([], false) => while_runs(Target::System, argv, args.user.clone()),
+        (pids, false) => while_runs(Target::of_processes(pids, args.children), argv, args.user.clone()),
+    })
+}
+
+/// What helps where no event has the name that was asked for.
+fn missing_event(first: &str, second: Option<&str>, available: &[TracepointName]) -> String {
+    if let Some(remedy) = second.and_then(|name| missing_dynamic_event(first, name)) {
+        return remedy;
+    }
+    let names: Vec<String> = match second {
+        Some(_) => available.iter().map(ToString::to_string).collect(),
+        None => available.iter().map(|name| name.name().to_owned()).collect(),
+    };
+    let asked = second.map_or_else(|| first.to_owned(), |second| format!("{first}:{second}"));
+    let near = closest(&asked, names.iter().map(String::as_str));
+    let near = near.map_or_else(String::new, |near| format!("Did you mean `{near}`? "));
+    format!("{near}`bathyscope list WORD` finds events by a part of their name.")
+}
+
+/// The events that one `-e` names: `NAME`, `SYSTEM:NAME`, `SYSTEM`, each with patterns, and a filter behind one more `:`.
+fn events_of(asked: &str, filter: Option<&str>, available: &[TracepointName]) -> Result<Vec<TraceEvent>, Failure> {
+    let mut parts = asked.splitn(3, ':');
+    let (first, mut second, mut third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    // What stands behind a name that is no system is its filter: no event has blanks or signs in its name.
+    let is_filter = |text: &str| text.contains(|c: char| c.is_whitespace() || "=!<>&|~()".contains(c));
+    if second.is_some_and(is_filter) {
+        third = asked.split_once(':').map(|(_, filter)| filter);
+        second = None;
+    }
+    let filters: Vec<&str> = third.into_iter().chain(filter).map(str::trim).filter(|text| !text.is_empty()).collect();
+    let filter = match filters.as_slice() {
+        [] => None,
+        [one] => Some((*one).to_owned()),
+        // Both hold, as where -f is given twice.
+        several => Some(several.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" && ")),
+    };
+    let matches = |name: &&TracepointName| match second {
+        Some(second) => matches_wildcards(first, name.system()) && matches_wildcards(second, name.name()),
+        None => matches_wildcards(first, name.name()),
+    };
+    let mut found: Vec<&TracepointName> = available.iter().filter(matches).collect();
+    if found.is_empty() && second.is_none() {
+        found = available.iter().filter(|name| matches_wildcards(first, name.system())).collect();
+    }
+    if found.is_empty() {
+        let failure = Failure::new(format!("this kernel has no event `{asked}`"));
+        return Err(failure.remedy(missing_event(first, second, available)));
+    }
+    if found.len() > MAX_TRACE_EVENTS {
+        let failure = Failure::new(format!(
+            "`{asked}` stands for {} events, and {MAX_TRACE_EVENTS} can be recorded",
+            found.len()
+        ));
+        return Err(failure.remedy("Name fewer."));
+    }
+    let event = |name: &TracepointName| TraceEvent { event: name.clone(), filter: filter.clone() };
+    Ok(found.into_iter().map(event).collect())
+}
+
+/// Prints rows of a capture as they come.
+struct LiveLines {
+    captures: CaptureCache,
+    id: CaptureId,
+    /// Of how many chunks of each stream the rows were printed.
+    told: Vec<usize>,
+}
+
+impl LiveLines {
+    /// Prints what is new. Says whether anybody reads it.
+    async fn print_new(&mut self, recorder: &Recorder) -> Result<bool, Failure> {
+        // Functions have the names that they have in a report.
+        if recorder.is_recording(self.id) {
+            recorder.name_functions(self.id).await;
+        } else {
+            recorder.ended(self.id).await;
+        }
+        let failed = |error: &dyn std::fmt::Display| Failure::new(format!("printing rows: {error}"));
+        let view = self.captures.view(self.id, true).await.map_err(|error| failed(&error))?;
+        let told = &mut self.told;
+        // Nothing else runs here that the work could hold up.
+        let written = tokio::task::block_in_place(|| {
+            let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+            write_new(&view, told, &mut out)
+        });
+        match view.checked(written) {
+            Ok(()) => Ok(true),
+            Err(ViewError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+}
+
+async fn record(
+    spec: CaptureSpec,
+    client: AgentClient,
+    directory: &Path,
+    live: bool,
+    file: Option<&CaptureFile>,
+) -> Outcome {
+    let store = Store::open(directory, Options { now: bathyscope_recorder::boot_time(), ..Options::default() }).await;
+    let store = store.map_err(|error| Failure::because("opening the database", error))?;
+    let mut client = Some(client);
+    // There is only this one agent: once it is gone, it stays away.
+    let link = AgentLink::new(move || client.take().ok_or(ClientError::Broken(ProtocolError::Closed)));
+    let link = link.map_err(|error| Failure::because("starting a thread", error))?;
+    link.connected(Duration::from_secs(5)).await;
+    let options = RecorderOptions::new(directory);
+    let options = if live { RecorderOptions { flush_every: FLUSH_EVERY, ..options } } else { options };
+    let recorder = Recorder::new(store.clone(), link, options);
+    let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
+    if live {
+        let mut lines = LiveLines { captures: CaptureCache::new(store.clone()), id, told: Vec::new() };
+        follow(&recorder, id, async || lines.print_new(&recorder).await).await?;
+    }
+    let mut signals = EndSignals::watch()?;
+    let ended = recorder.ended(id);
+    tokio::pin!(ended);
+    loop {
+        tokio::select! {
+            () = &mut ended => break,
+            signal = signals.next() => { recorder.stop(id, signal); }
+        }
+    }
+    let code = exit_status(&recorder, id);
+    if let Some(file) = file {
+        file.write(&store, id, directory).await?;
+    }
+    print_summary(&store, id, recorder.detached(id).is_some()).await?;
+    store.close().await;
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::verbs::{Cli, Verb};
+
+    fn args(words: &[&str]) -> RecordArgs {
+        let cli = Cli::try_parse_from(["bathyscope", "record"].iter().chain(words)).unwrap();
+        let Some(Verb::Record(args)) = cli.verb else { panic!() };
+        *args
+    }
+
+    fn names() -> Vec<TracepointName> {
+        ["sched:sched_switch", "sched:sched_wakeup", "kmem:kmalloc", "irq:irq_handler_entry"]
+            .map(|name| name.parse().unwrap())
+            .to_vec()
+    }
+
+    fn made(words: &[&str]) -> Result<(TraceSpec, Target), String> {
+        match spec(&args(words), &names()) {
+            Ok(CaptureSpec { method: Method::Trace(trace), target, .. }) => Ok((trace, target)),
+            Ok(other) => panic!("{other:?}"),
+            Err(failure) => Err(failure.report()),
+        }
+    }
+
+    #[test]
+    fn a_file_that_no_probe_takes_is_refused() {
+        let error = made(&["-x", "/bin/bash", "--probe", "p:x /bin/bash:0x100"]).unwrap_err();
+        assert!(error.contains("-x /bin/bash is taken by no probe"), "{error}");
+        for probes in [&["readline"][..], &["p:x vfs_read", "--probe", "readline%return"]] {
+            let words = [&["-x", "/bin/bash", "--probe"][..], probes].concat();
+            assert!(made(&words).is_ok(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn letters_are_those_of_trace_cmd() {
+        let words =
+            ["-p", "function_graph", "-g", "do_sys_open", "-O", "funcgraph-proc", "-O", "nofuncgraph-irqs", "ls", "-l"];
+        let (trace, target) = made(&words).unwrap();
+        assert_eq!(trace.tracer.as_deref(), Some("function_graph"));
+        assert_eq!(trace.graph_roots, ["do_sys_open"]);
+        assert_eq!(trace.options, [("funcgraph-proc".to_owned(), true), ("funcgraph-irqs".to_owned(), false)]);
+        let argv = vec!["ls".to_owned(), "-l".to_owned()];
+        assert_eq!(target, Target::during(argv, None, Target::System));
+        let (trace, target) =
+            made(&["-p", "function", "-l", "vfs_*", "-n", "vfs_read", "-b", "64", "-C", "boot", "-P", "7", "-c"])
+                .unwrap();
+        assert_eq!((trace.functions, trace.not_functions), (vec!["vfs_*".to_owned()], vec!["vfs_read".to_owned()]));
+        assert_eq!((trace.buffer_kib, trace.clock.as_deref()), (Some(64), Some("boot")));
+        assert_eq!(target, Target::Process { pid: 7, children: true });
+    }
+
+    #[test]
+    fn everything_is_traced_while_a_command_runs_unless_letters_say_otherwise() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let during = |of| Target::during(words(&["ls", "-l"]), None, of);
+        let own = |children| Target::Command { argv: words(&["ls", "-l"]), user: None, children };
+        for (letters, target) in [
+            (&["ls", "-l"][..], during(Target::System)),
+            (&["-a", "ls", "-l"], during(Target::System)),
+            (&["-a", "-e", "sched_switch", "--", "ls", "-l"], during(Target::System)),
+            (&["-F", "ls", "-l"], own(false)),
+            (&["-F", "-c", "ls", "-l"], own(true)),
+            (&["--only-command", "ls", "-l"], own(true)),
+            (&["-P", "7", "ls", "-l"], during(Target::of_processes(&[7], false))),
+            (&["-P", "7,8", "-c", "ls", "-l"], during(Target::of_processes(&[7, 8], true))),
+            (&["-P", "7,8"], Target::of_processes(&[7, 8], false)),
+            (&["-a"], Target::System),
+        ] {
+            let (_, made) = made(&[&["-e", "kmalloc"], letters].concat()).unwrap();
+            assert_eq!(made, target, "{letters:?}");
+        }
+        for letters in [&["-F"][..], &["--only-command"], &["--user", "root"], &["-c"], &["-c", "ls"]] {
+            assert!(made(&[&["-e", "kmalloc"], letters].concat()).is_err(), "{letters:?}");
+        }
+        assert_eq!(args(&["-e", "x", "-o", "/tmp/a.bathy", "ls"]).output, Some(PathBuf::from("/tmp/a.bathy")));
+        let read = |words: &[&str]| Cli::try_parse_from(["bathyscope", "record"].iter().chain(words)).is_ok();
+        for letters in
+            [&["-a", "-P", "7"][..], &["-F", "-P", "7", "ls"], &["--nonsense", "ls"], &["-e", "x", "-v", "ls"]]
+        {
+            assert!(!read(letters), "{letters:?}");
+        }
+        assert!(read(&["-e", "x", "--", "ls", "-v"]) && read(&["ls", "--nonsense"]));
+    }
+
+    #[test]
+    fn filters_belong_to_the_event_before_them() {
+        let events = |words: &[&str]| -> Result<String, String> {
+            let (trace, _) = made(words)?;
+            let show = |event: &TraceEvent| format!("{}[{}]", event.event, event.filter.as_deref().unwrap_or(""));
+            Ok(trace.events.iter().map(show).collect::<Vec<_>>().join(" "))
+        };
+        let cases: [(&[&str], Result<&str, &str>); 17] = [
+            (&["-e", "sched_switch"], Ok("sched:sched_switch[]")),
+            (&["-e", "sched"], Ok("sched:sched_switch[] sched:sched_wakeup[]")),
+            (&["-e", "sched:*switch"], Ok("sched:sched_switch[]")),
+            (&["-e", "sched_[sw]witch"], Ok("sched:sched_switch[]")),
+            (&["-e", "kmem:kmalloc:bytes_req > 1000"], Ok("kmem:kmalloc[bytes_req > 1000]")),
+            (&["-e", "kmalloc:bytes_req > 1000"], Ok("kmem:kmalloc[bytes_req > 1000]")),
+            (
+                &["-e", "sched:prev_comm ~ \"a:b\""],
+                Ok("sched:sched_switch[prev_comm ~ \"a:b\"] sched:sched_wakeup[prev_comm ~ \"a:b\"]"),
+            ),
+            (&["-e", "kmalloc:a > 1", "-f", "b == 1"], Ok("kmem:kmalloc[(a > 1) && (b == 1)]")),
+            (
+                &["-e", "sched_switch", "-e", "kmalloc", "-f", "bytes_req > 1"],
+                Ok("sched:sched_switch[] kmem:kmalloc[bytes_req > 1]"),
+            ),
+            (
+                &["-e", "sched_switch", "-f", "a == 1", "-f", "b == 1", "-e", "kmalloc"],
+                Ok("sched:sched_switch[(a == 1) && (b == 1)] kmem:kmalloc[]"),
+            ),
+            (&["-f", "a == 1", "-e", "kmalloc"], Err("has no event before it")),
+            (&["-e", "nothing"], Err("this kernel has no event")),
+            (&["-e", "sched_swich"], Err("Did you mean `sched_switch`?")),
+            (&["-e", "sched:sched_swich"], Err("Did you mean `sched:sched_switch`?")),
+            (&["-e", "probe_libc:malloc"], Err("`--exec libc --probe malloc`")),
+            (&["-e", "probe:clear_huge_page"], Err("Other kernels call that function folio_zero_user")),
+            (&["ls"], Err("a trace needs a tracer")),
+        ];
+        for (words, expected) in cases {
+            match (events(words), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(error), Err(expected)) => assert!(error.contains(expected), "{error}"),
+                (found, _) => panic!("{words:?}: {found:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What the console is told at its start. Read once, never after.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use bathyscope_agent::CommandRights;
+
+use crate::retention::RetentionRule;
+
+/// Everything that a console is told.
+#[derive(Clone, Debug)]
+pub struct ConsoleConfig {
+    /// Where and for whom it listens.
+    pub listen: ListenConfig,
+    /// The directory of the database.
+    pub data: PathBuf,
+    /// Who may run scripts.
+    pub scripts: ScriptUsers,
+    /// Whether scripts may change the system.
+    pub allow_unsafe_scripts: bool,
+    /// As whom captures start commands, as the agent was told.
+    pub commands: CommandRights,
+    /// How long captures are kept.
+    pub retention: RetentionRule,
+    /// Who started it, if that was not root: the control socket answers that user too.
+    pub starter_uid: Option<u32>,
+}
+
+/// Where and for whom the console listens.
+#[derive(Clone, Debug)]
+pub struct ListenConfig {
+    /// Address and port; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Host names (with the port, unless it is the scheme's own) that browsers may use beside those of this machine.
+    pub allow_host: Vec<String>,
+    /// Whether a proxy that speaks TLS stands in front.
+    pub behind_proxy: bool,
+}
+
+/// Who may run scripts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScriptUsers {
+    /// Nobody.
+    #[default]
+    Off,
+    /// Admins.
+    Admins,
+    /// Admins and operators.
+    Operators,
+}

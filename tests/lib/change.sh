@@ -22,7 +22,7 @@ changed_files() {
 read_change() {
     changed=$(changed_files)
     local folder folders=()
-    for folder in server/{console,recorder,reader,link,agent,protocol,formats,views,query,store,decode,symbols,catalog,capture} bpf web tests; do
+    for folder in server/{cli,console,recorder,reader,link,agent,protocol,formats,views,query,store,decode,symbols,catalog,plan,capture} bpf web tests; do
         if has_changed "^$folder/"; then folders+=("$folder"); fi
     done
     if has_changed '^migrations/'; then folders+=(server/store); fi

@@ -146,7 +146,7 @@ do_whole() {
         # Rules about the sources hold for every change; processes only matter where something of them has changed.
         run_tests '^tests test tidy$' || return
         if has_changed '^Cargo'; then run_tests '^tests test licences$' || return; fi
-        if has_changed '^(server/(console|agent|protocol|link|recorder|store)|tests)/'; then
+        if has_changed '^(server/(cli|console|agent|protocol|link|recorder|store)|tests)/'; then
             run_tests '^tests ((lib|bin) |test process$)' || return
         fi
         return

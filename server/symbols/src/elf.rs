@@ -4,6 +4,10 @@ use bathyscope_capture::Machine;
 
 /// The most program headers that are looked at.
 const MAX_HEADERS: u64 = 256;
+/// The most sections that are looked at; large programs have some thousands.
+const MAX_SECTIONS: u64 = 1 << 20;
+/// Bit of a section that is compressed.
+const SHF_COMPRESSED: u64 = 0x800;
 /// The most bytes of notes that are read of one segment.
 const MAX_NOTE_BYTES: u64 = 64 << 10;
 /// The longest build id.
@@ -143,6 +147,89 @@ fn segment(program: &[u8], wide: bool) -> Option<Segment> {
         (at(24, 4)?, at(4, 4)?, at(8, 4)?, at(16, 4)?)
     };
     Some(Segment { kind, flags, offset, address, size })
+}
+
+/// How a section is compressed, where a parser would decompress it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Zlib,
+    Zstd,
+}
+
+/// A compressed section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompressedSection {
+    pub(crate) compression: Compression,
+    /// Offset of its data in the file.
+    pub(crate) offset: u64,
+    /// Bytes of its data in the file.
+    pub(crate) bytes: u64,
+    /// How much it says it is when it is decompressed.
+    pub(crate) told_bytes: u64,
+}
+
+/// The compressed sections of the ELF file whose bytes `read` gives, as [`elf_build_id`].
+///
+/// # Errors
+/// If it is not an ELF file, or has more sections than are looked at.
+pub(crate) fn compressed_sections(
+    mut read: impl FnMut(u64, &mut [u8]) -> bool,
+) -> Result<Vec<CompressedSection>, ElfError> {
+    let mut header = [0_u8; 64];
+    if !read(0, &mut header) && !read(0, header.get_mut(..52).unwrap_or_default()) {
+        return Err(ElfError::NotElf);
+    }
+    let wide = match header {
+        [0x7f, b'E', b'L', b'F', 2, 1, ..] => true,
+        [0x7f, b'E', b'L', b'F', 1, 1, ..] => false,
+        _ => return Err(ElfError::NotElf),
+    };
+    let at = |place, size| number(&header, place, size).unwrap_or(0);
+    let (table, entry, count, usual_entry) =
+        if wide { (at(40, 8), at(58, 2), at(60, 2), 64) } else { (at(32, 4), at(46, 2), at(48, 2), 40) };
+    if table == 0 {
+        return Ok(Vec::new());
+    }
+    // Parsers take the usual size, whatever is said here.
+    if entry != usual_entry {
+        return Err(ElfError::Damaged { what: "its section headers" });
+    }
+    let mut section = |index: u64| {
+        let mut bytes = [0_u8; 64];
+        let place = index.checked_mul(entry).and_then(|offset| table.checked_add(offset))?;
+        read(place, bytes.get_mut(..usize::try_from(entry).ok()?)?).then_some(bytes)
+    };
+    // With very many sections their number is the size of the first one.
+    let size_of = |first: [u8; 64]| if wide { number(&first, 32, 8) } else { number(&first, 20, 4) };
+    let count = if count == 0 { section(0).and_then(size_of).unwrap_or(0) } else { count };
+    if count > MAX_SECTIONS {
+        return Err(ElfError::Damaged { what: "its sections, of which there are too many" });
+    }
+    let is_compressed = |section: &[u8; 64]| {
+        let flags = if wide { number(section, 8, 8) } else { number(section, 8, 4) };
+        flags.is_some_and(|flags| flags & SHF_COMPRESSED != 0)
+    };
+    let found: Vec<[u8; 64]> = (0..count).map_while(&mut section).filter(is_compressed).collect();
+    Ok(found.iter().filter_map(|section| compressed(section, wide, &mut read)).collect())
+}
+
+fn compressed(section: &[u8], wide: bool, read: &mut impl FnMut(u64, &mut [u8]) -> bool) -> Option<CompressedSection> {
+    let at = |place, size| number(section, place, size);
+    let (offset, bytes) = if wide { (at(24, 8)?, at(32, 8)?) } else { (at(16, 4)?, at(20, 4)?) };
+    let mut header = [0_u8; 24];
+    let header_bytes = if wide { 24_u8 } else { 12 };
+    let header = header.get_mut(..usize::from(header_bytes))?;
+    if !read(offset, header) {
+        return None;
+    }
+    let compression = match number(header, 0, 4)? {
+        1 => Compression::Zlib,
+        2 => Compression::Zstd,
+        _ => return None,
+    };
+    let told_bytes = if wide { number(header, 8, 8)? } else { number(header, 4, 4)? };
+    let (offset, bytes) = (offset.checked_add(header_bytes.into())?, bytes.checked_sub(header_bytes.into())?);
+    Some(CompressedSection { compression, offset, bytes, told_bytes })
 }
 
 /// A build id as people and servers of debug files write it: in hexadecimal digits.

@@ -18,7 +18,7 @@ use blazesym::symbolize::{
     source::{Elf, Source},
 };
 
-use crate::{ElfError, build_id_text, elf_build_id, elf_code_at};
+use crate::{ElfError, build_id_text, compressed::decompressed_bytes, elf_build_id, elf_code_at};
 
 /// The longest name of a function or source file that is kept.
 const MAX_NAME_BYTES: usize = 4096;
@@ -232,13 +232,17 @@ impl FileResolver {
         let in_place = PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
         let builder = Symbolizer::builder().enable_auto_reload(false);
         if ours && about.mode() & 0o022 == 0 && File::open(&in_place).is_ok() {
+            check_sections(&file, limit)?;
             let symbolizer = builder.build();
             read_now(&symbolizer, &in_place)?;
             return Ok((in_place, symbolizer));
         }
         let symbolizer = builder.set_debug_dirs(Some(std::iter::empty::<&Path>())).build();
         let copy = self.copy(&file, about.size())?;
-        let read = read_now(&symbolizer, &copy);
+        // Of the copy, as nobody else can change that.
+        let io = |source| FileError::Io { doing: "opening the copy of a mapped file", source };
+        let checked = File::open(&copy).map_err(io).and_then(|copy| check_sections(&copy, limit));
+        let read = checked.and_then(|()| read_now(&symbolizer, &copy));
         // What was read stays mapped without its name.
         if let Err(error) = std::fs::remove_file(&copy) {
             tracing::warn!(%error, "a private copy of a mapped file could not be removed");
@@ -296,6 +300,12 @@ fn spoil(bytes: &mut [u8], name: &[u8]) {
         }
         at += 1;
     }
+}
+
+/// Refuses a file that is too large when its sections are decompressed, as one that is too large without.
+fn check_sections(file: &File, limit: u64) -> Result<(), FileError> {
+    let bytes = decompressed_bytes(file, limit)?;
+    if bytes > limit { Err(FileError::TooLarge { bytes, limit }) } else { Ok(()) }
 }
 
 /// Makes the symboliser read the file now. A panic in a parser of hostile bytes is an error of that file only.

@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod compressed;
 mod elf;
 mod file;
 mod kallsyms;

@@ -100,7 +100,8 @@ struct Headers {
     segments: Vec<Segment>,
 }
 
-fn headers(read: &mut impl FnMut(u64, &mut [u8]) -> bool) -> Result<Headers, ElfError> {
+/// The header, and whether its numbers have 64 bits.
+fn file_header(read: &mut impl FnMut(u64, &mut [u8]) -> bool) -> Result<([u8; 64], bool), ElfError> {
     let mut header = [0_u8; 64];
     // A file of 32-bit code may be shorter than a 64-bit header.
     if !read(0, &mut header) && !read(0, header.get_mut(..52).unwrap_or_default()) {
@@ -111,6 +112,11 @@ fn headers(read: &mut impl FnMut(u64, &mut [u8]) -> bool) -> Result<Headers, Elf
         [0x7f, b'E', b'L', b'F', 1, 1, ..] => false,
         _ => return Err(ElfError::NotElf),
     };
+    Ok((header, wide))
+}
+
+fn headers(read: &mut impl FnMut(u64, &mut [u8]) -> bool) -> Result<Headers, ElfError> {
+    let (header, wide) = file_header(read)?;
     let damaged = ElfError::Damaged { what: "its header" };
     let (table, entry, count) = if wide {
         (number(&header, 32, 8), number(&header, 54, 2), number(&header, 56, 2))
@@ -175,15 +181,7 @@ pub(crate) struct CompressedSection {
 pub(crate) fn compressed_sections(
     mut read: impl FnMut(u64, &mut [u8]) -> bool,
 ) -> Result<Vec<CompressedSection>, ElfError> {
-    let mut header = [0_u8; 64];
-    if !read(0, &mut header) && !read(0, header.get_mut(..52).unwrap_or_default()) {
-        return Err(ElfError::NotElf);
-    }
-    let wide = match header {
-        [0x7f, b'E', b'L', b'F', 2, 1, ..] => true,
-        [0x7f, b'E', b'L', b'F', 1, 1, ..] => false,
-        _ => return Err(ElfError::NotElf),
-    };
+    let (header, wide) = file_header(&mut read)?;
     let at = |place, size| number(&header, place, size).unwrap_or(0);
     let (table, entry, count, usual_entry) =
         if wide { (at(40, 8), at(58, 2), at(60, 2), 64) } else { (at(32, 4), at(46, 2), at(48, 2), 40) };

@@ -43,13 +43,18 @@ fn b1_descriptors_are_what_strace_says_also_of_calls_that_are_not_shown() {
         &["-yy", "-e", "trace=%desc"],
         &["-e", "decode-fds=dev", "-e", "trace=read,write,close"],
     ];
+    let mut tells_peers = true;
     for options in cases {
         let options = [&["-f"][..], options].concat();
+        if !tells_peers && options.contains(&"-yy") {
+            continue;
+        }
         let (theirs, ours) = strace_both(&folder, &options, &[descriptors]);
         let (theirs, ours) = (own_calls(&theirs), own_calls(&ours));
         assert!(theirs.concat().len() > 1, "{options:?}: {theirs:#?}");
         if theirs.concat().iter().any(|line| has_no_peer(line)) {
             skip("peers of Unix sockets beside strace's", "a kernel with the module unix_diag, which strace asks");
+            tells_peers = false;
             continue;
         }
         assert_same(&without_numbers(&theirs), &without_numbers(&ours), &options.join(" "));

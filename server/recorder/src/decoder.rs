@@ -71,6 +71,8 @@ pub(super) fn spawn(setup: DecoderSetup) -> std::io::Result<std::thread::JoinHan
 struct Seat {
     engine: Box<dyn Engine>,
     streams: Range<u16>,
+    /// Among these are its rings; those that tell of processes are the history's.
+    rings: Range<usize>,
 }
 
 struct Decoder {
@@ -106,7 +108,7 @@ impl Decoder {
         let _given_up = ready.send(());
         Self {
             id: running.id,
-            seats: vec![Seat { engine, streams }],
+            seats: vec![Seat { engine, streams, rings: 0..rings.len() }],
             rings,
             sink,
             lookup,
@@ -146,7 +148,7 @@ impl Decoder {
         let missing = self.naming.without_file(&self.lookup.history.held());
         self.progress.without_file(missing);
         let mut late = 0;
-        for Seat { engine, streams } in self.seats.iter().filter(|seat| seat.engine.is_ordered()) {
+        for Seat { engine, streams, .. } in self.seats.iter().filter(|seat| seat.engine.is_ordered()) {
             late += self.sink.late(streams.clone()) + engine.late();
         }
         let (changes, malformed) = (self.lookup.history.late(), self.lookup.history.malformed());
@@ -158,7 +160,15 @@ impl Decoder {
 
     /// Does something with each engine in turn.
     fn for_each(&mut self, mut todo: impl FnMut(&mut dyn Engine, &mut Sink, &mut Lookup)) {
-        for Seat { engine, streams } in &mut self.seats {
+        for Seat { engine, streams, .. } in &mut self.seats {
+            self.sink.turn_to(streams.start);
+            todo(&mut **engine, &mut self.sink, &mut self.lookup);
+        }
+    }
+
+    /// The same with the engine whose ring it is.
+    fn for_owner(&mut self, ring: usize, todo: impl FnOnce(&mut dyn Engine, &mut Sink, &mut Lookup)) {
+        if let Some(Seat { engine, streams, .. }) = self.seats.iter_mut().find(|seat| seat.rings.contains(&ring)) {
             self.sink.turn_to(streams.start);
             todo(&mut **engine, &mut self.sink, &mut self.lookup);
         }
@@ -184,7 +194,7 @@ impl Decoder {
         self.sink.was_read(read_ns);
         self.lookup.history.read(ring, read_ns, to_its_end);
         if !self.is_sideband(ring) {
-            self.for_each(|engine, sink, _| engine.ring_read(ring, read_ns, to_its_end, sink));
+            self.for_owner(ring, |engine, sink, _| engine.ring_read(ring, read_ns, to_its_end, sink));
         }
     }
 
@@ -193,7 +203,7 @@ impl Decoder {
             return self.lookup.history.take(batch);
         }
         self.sink.look_for_viewers();
-        self.for_each(|engine, sink, lookup| engine.take(batch, sink, lookup));
+        self.for_owner(batch.ring, |engine, sink, lookup| engine.take(batch, sink, lookup));
     }
 
     /// What was found out about processes, records whose turn has come, viewers.
@@ -202,11 +212,16 @@ impl Decoder {
         self.learn();
         self.release(false);
         self.for_each(|engine, sink, lookup| engine.tick(sink, lookup));
+        self.note_addresses();
+        self.lookup.history.send_requests(&self.requests);
+        self.sink.send_live(false);
+    }
+
+    /// Addresses of the kernel in rows get names with those of the stacks.
+    fn note_addresses(&mut self) {
         for address in self.sink.take_noted() {
             self.lookup.history.note_address(address);
         }
-        self.lookup.history.send_requests(&self.requests);
-        self.sink.send_live(false);
     }
 
     fn learn(&mut self) {
@@ -221,7 +236,7 @@ impl Decoder {
         let known_ns = if all { u64::MAX } else { self.lookup.history.complete_ns() };
         while let Some((index, next_ns)) = self.next(all, known_ns) {
             self.changes_until(next_ns);
-            if let Some(Seat { engine, streams }) = self.seats.get_mut(index) {
+            if let Some(Seat { engine, streams, .. }) = self.seats.get_mut(index) {
                 self.sink.turn_to(streams.start);
                 engine.release(all, &mut self.sink, &mut self.lookup);
             }
@@ -261,9 +276,7 @@ impl Decoder {
 
     fn flush(&mut self, all: bool) -> bool {
         self.flushed = Instant::now();
-        for address in self.sink.take_noted() {
-            self.lookup.history.note_address(address);
-        }
+        self.note_addresses();
         let (mut append, rows) = self.sink.take_chunks(all);
         (append.mappings, append.frames, append.stacks) = self.lookup.history.take_new(&self.naming);
         append.processes = self.lookup.history.take_processes();

@@ -13,7 +13,7 @@ use bathyscope_capture::{
     Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, Stack, StackId, StringDictionary, StringId,
     visible,
 };
-use bathyscope_decode::perf::{CopiedStack, MapFile, PerfEvent, PerfFormat, PerfRecord, Sample, parse_record};
+use bathyscope_decode::perf::{CopiedStack, MapFile, PerfEvent, PerfRecord, Sample, parse_record};
 use bathyscope_protocol::{ProcessFile, RingInfo};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
 
@@ -25,9 +25,9 @@ use super::{
     mappings::{FileKey, Processes},
     merge::Merge,
     naming::{NamingWork, kernel_symbol},
-    perf_format::perf_format,
     process_metadata::{MAX_MAPS_BYTES, MetadataRequest, MetadataResponse, lock, read_some},
     reader::RecordBatch,
+    rings::{PerfRing, perf_rings},
 };
 
 /// How much is found out for one stack that cannot wait.
@@ -47,13 +47,6 @@ pub(crate) struct Placed {
     pub(crate) mapping: Option<Arc<[u8]>>,
     /// From and to of each branch.
     pub(crate) branches: Vec<(StackId, StackId)>,
-}
-
-/// A perf ring that tells of processes: its number in the merge, and how its records look.
-#[derive(Clone, Copy, Debug)]
-struct PerfRing {
-    merged: usize,
-    format: PerfFormat,
 }
 
 /// A change of a process whose turn has come.
@@ -97,13 +90,7 @@ pub(crate) struct ProcessHistory {
 impl ProcessHistory {
     /// For the perf rings among `rings`; others are left alone. With `maps` what processes map is followed, for stacks.
     pub(crate) fn new(rings: &[RingInfo], frames: Frames, maps: bool) -> Self {
-        let mut count = 0;
-        let ring = |ring: &RingInfo| {
-            let format = perf_format(ring.kind)?;
-            count += 1;
-            Some(PerfRing { merged: count - 1, format })
-        };
-        let rings: Vec<_> = rings.iter().map(ring).collect();
+        let (rings, count) = perf_rings(rings, |_any| true);
         let has_memory = rings.iter().flatten().any(|ring| ring.format.has_memory());
         Self {
             maps,

@@ -82,7 +82,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use kernel_symbols::KernelSymbols;
 use process_metadata::lock;
-use rings::{merge, perf_format};
+use rings::merge;
 use running::{Phase, Running};
 use script::ScriptEvent;
 

@@ -6,4 +6,4 @@ pub(crate) mod perf_format;
 
 pub(crate) use map::map_rings;
 pub(crate) use merge::Merge;
-pub(crate) use perf_format::perf_format;
+pub(crate) use perf_format::{PerfRing, perf_format, perf_rings};

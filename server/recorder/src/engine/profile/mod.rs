@@ -31,8 +31,10 @@ impl Source for ProfileSource<'_> {
 impl ProfileSource<'_> {
     fn prepared(&self, started: &Started) -> Result<Prepared, String> {
         let schemas = self.schemas(started)?;
-        let events = self.events();
-        let engine = move |setup: EngineSetup| Box::new(SampleEngine::new(setup, events)) as Box<dyn super::Engine>;
+        let (events, has_branches) = (self.events(), !self.spec.branches.is_empty());
+        let engine = move |setup: EngineSetup| {
+            Box::new(SampleEngine::new(setup, events, has_branches)) as Box<dyn super::Engine>
+        };
         Ok(Prepared { names_kernel_addresses: true, follows_maps: true, ..Prepared::of(schemas, Box::new(engine)) })
     }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use bathyscope_capture::{Cell, LossStage, StreamSchema, StringId, visible};
-use bathyscope_decode::perf::{PerfEvent, PerfFormat, PerfRecord, Sample, parse_record};
-use bathyscope_protocol::{RingContent, RingInfo};
+use bathyscope_decode::perf::{PerfEvent, PerfRecord, Sample, parse_record};
+use bathyscope_protocol::RingContent;
 
 use super::rows::{self, SourceWords, Value};
 use crate::{
@@ -16,9 +16,9 @@ use crate::{
     history::{Placed, ProcessHistory},
     lookup::Lookup,
     merge::Merge,
-    perf_format::perf_format,
     progress::Progress,
     reader::RecordBatch,
+    rings::{PerfRing, perf_rings},
     sink::Sink,
 };
 
@@ -42,20 +42,14 @@ struct Waiting {
     need: Need,
 }
 
-/// A ring of samples: its number in the merge, and how its records look.
-#[derive(Clone, Copy)]
-struct SampleRing {
-    merged: usize,
-    format: PerfFormat,
-}
-
 /// See the module.
 pub(super) struct SampleEngine {
     /// By number among all rings of the capture.
-    rings: Vec<Option<SampleRing>>,
+    rings: Vec<Option<PerfRing>>,
     merge: Merge<Sample>,
     /// The events that are sampled, if there are several: the rings of a CPU are theirs in turn.
     events: Vec<String>,
+    has_branches: bool,
     sources: SourceWords,
     /// Samples that have a number, by which their branches find them.
     numbered: u64,
@@ -64,18 +58,15 @@ pub(super) struct SampleEngine {
 }
 
 impl SampleEngine {
-    pub(super) fn new(setup: EngineSetup, events: Vec<String>) -> Self {
-        let mut count = 0;
-        let ring = |ring: &RingInfo| {
-            let format = perf_format(ring.kind).filter(|_| matches!(ring.content, RingContent::Stream { .. }))?;
-            count += 1;
-            Some(SampleRing { merged: count - 1, format })
-        };
-        let rings = setup.rings.iter().map(ring).collect();
+    /// Of these events, if they are several; with branches these are the second stream.
+    pub(super) fn new(setup: EngineSetup, events: Vec<String>, has_branches: bool) -> Self {
+        let is_of_samples = |content| matches!(content, RingContent::Stream { .. });
+        let (rings, count) = perf_rings(&setup.rings, is_of_samples);
         Self {
             rings,
             merge: Merge::new(count),
             events,
+            has_branches,
             sources: SourceWords::default(),
             numbered: 0,
             waiting: VecDeque::new(),
@@ -144,12 +135,11 @@ impl SampleEngine {
         if let Some(event) = self.events.get(sample.event) {
             values.push(Value::Text(history.text(event.as_bytes(), sink.strings())));
         }
-        let has_branches = sink.stream(BRANCHES).is_some();
-        if has_branches {
+        if self.has_branches {
             values.push(Value::Number(self.numbered));
         }
         append(SAMPLES, sample, &values, sink, history);
-        if has_branches {
+        if self.has_branches {
             self.push_branches(time_ns, sample, name, placed, sink, history);
         }
     }
@@ -186,7 +176,7 @@ impl SampleEngine {
 
 impl Engine for SampleEngine {
     fn take(&mut self, batch: &RecordBatch, sink: &mut Sink, lookup: &mut Lookup) {
-        let Some(Some(SampleRing { merged, format })) = self.rings.get(batch.ring).copied() else { return };
+        let Some(Some(PerfRing { merged, format })) = self.rings.get(batch.ring).copied() else { return };
         for bytes in batch.records() {
             let since_ns = self.merge.last_ns(merged);
             let Ok(PerfRecord { time_ns, event }) = parse_record(bytes, format) else {
@@ -240,7 +230,10 @@ impl Engine for SampleEngine {
     fn settle(&mut self, all: bool, sink: &mut Sink, lookup: &mut Lookup) {
         self.settle_if(|_| all, sink, &mut lookup.history);
         let complete_ns = self.complete_ns();
-        [SAMPLES, BRANCHES].into_iter().for_each(|stream| sink.complete(stream, complete_ns));
+        sink.complete(SAMPLES, complete_ns);
+        if self.has_branches {
+            sink.complete(BRANCHES, complete_ns);
+        }
     }
 
     fn finish(&mut self, _sink: &mut Sink, _lookup: &mut Lookup) {

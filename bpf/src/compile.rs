@@ -176,7 +176,7 @@ pub(crate) fn optimise_all(body: &mut Body) {
     optimise::order_blocks(body);
 }
 
-struct Part {
+struct CompiledFunction {
     name: String,
     parameters: usize,
     emitted: Emitted,
@@ -186,7 +186,7 @@ struct Part {
 struct Linker<'a> {
     program: &'a Program,
     optimise: &'a dyn Fn(&mut Body),
-    parts: Vec<Part>,
+    parts: Vec<CompiledFunction>,
     /// By function, its index among the parts.
     indexes: Vec<Option<usize>>,
 }
@@ -204,7 +204,7 @@ impl Linker<'_> {
         let is_read = |op: &Op| matches!(op, Op::LoadContext { .. } | Op::ContextAddress { .. });
         let reads_context = body.blocks.iter().flat_map(|block| &block.ops).any(is_read);
         let (name, parameters) = (name.to_owned(), parameters.map_or(1, <[Parameter]>::len));
-        self.parts.push(Part { name, parameters, emitted, reads_context });
+        self.parts.push(CompiledFunction { name, parameters, emitted, reads_context });
         Ok(())
     }
 

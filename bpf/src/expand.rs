@@ -1,7 +1,7 @@
 //! Operations that BPF does not have, made of those that it has: moving memory, and signed division, which is an
 //! instruction only from Linux 6.6 on.
 
-use crate::ir::{BinaryOp, Body, Helper, Memory, Op, Operand, Reg, Size, UnaryOp, Width};
+use crate::ir::{Body, Helper, IrBinaryOp, IrUnaryOp, Memory, Op, Operand, Reg, Size, Width};
 
 /// More bytes are copied by a helper than by loads and stores.
 const MAX_UNROLLED_COPY: u32 = 256;
@@ -40,7 +40,7 @@ pub(crate) fn expand(body: &mut Body) -> bool {
     let wide = |op: &Op| {
         matches!(
             op,
-            Op::Copy { .. } | Op::Zero { .. } | Op::Binary { op: BinaryOp::SignedDiv | BinaryOp::SignedMod, .. }
+            Op::Copy { .. } | Op::Zero { .. } | Op::Binary { op: IrBinaryOp::SignedDiv | IrBinaryOp::SignedMod, .. }
         )
     };
     let mut changed = false;
@@ -55,7 +55,7 @@ pub(crate) fn expand(body: &mut Body) -> bool {
             match op {
                 Op::Copy { to, from, bytes } => out.copy(to, from, bytes),
                 Op::Zero { to, bytes } => out.zero(to, bytes),
-                Op::Binary { to, op: op @ (BinaryOp::SignedDiv | BinaryOp::SignedMod), width, left, right } => {
+                Op::Binary { to, op: op @ (IrBinaryOp::SignedDiv | IrBinaryOp::SignedMod), width, left, right } => {
                     out.signed(to, op, width, left, right);
                 }
                 op => out.ops.push(op),
@@ -79,7 +79,7 @@ impl Expansion {
         Reg(self.registers - 1)
     }
 
-    fn binary(&mut self, op: BinaryOp, left: Reg, right: impl Into<Operand>) -> Reg {
+    fn binary(&mut self, op: IrBinaryOp, left: Reg, right: impl Into<Operand>) -> Reg {
         let to = self.reg();
         self.ops.push(Op::Binary { to, op, width: Width::W64, left, right: right.into() });
         to
@@ -111,7 +111,7 @@ impl Expansion {
             Memory::Slot(slot, offset) => self.ops.push(Op::SlotAddress { to, slot, offset }),
             Memory::Context(offset) => self.ops.push(Op::ContextAddress { to, offset }),
             Memory::Pointer(base, offset) => {
-                let (op, width, right) = (BinaryOp::Add, Width::W64, Operand::Constant(i64::from(offset)));
+                let (op, width, right) = (IrBinaryOp::Add, Width::W64, Operand::Constant(i64::from(offset)));
                 self.ops.push(Op::Binary { to, op, width, left: base, right });
             }
         }
@@ -151,13 +151,13 @@ impl Expansion {
 
     /// All ones where the number is negative, and the number without its sign.
     fn magnitude(&mut self, number: Reg) -> (Reg, Reg) {
-        let sign = self.binary(BinaryOp::Sar, number, 63);
-        let turned = self.binary(BinaryOp::Xor, number, sign);
-        (sign, self.binary(BinaryOp::Sub, turned, sign))
+        let sign = self.binary(IrBinaryOp::Sar, number, 63);
+        let turned = self.binary(IrBinaryOp::Xor, number, sign);
+        (sign, self.binary(IrBinaryOp::Sub, turned, sign))
     }
 
     /// Divides without the signs, and puts the sign on afterwards: `(n ^ s) - s` is `n` or `-n`.
-    fn signed(&mut self, to: Reg, op: BinaryOp, width: Width, left: Reg, right: Operand) {
+    fn signed(&mut self, to: Reg, op: IrBinaryOp, width: Width, left: Reg, right: Operand) {
         let narrow = |this: &mut Self, from: Reg| match width {
             Width::W64 => from,
             Width::W32 => {
@@ -181,16 +181,18 @@ impl Expansion {
             }
         };
         let sign = match (op, right_sign) {
-            (BinaryOp::SignedMod, _) | (_, Operand::Constant(0)) => left_sign,
-            (_, other) => self.binary(BinaryOp::Xor, left_sign, other),
+            (IrBinaryOp::SignedMod, _) | (_, Operand::Constant(0)) => left_sign,
+            (_, other) => self.binary(IrBinaryOp::Xor, left_sign, other),
         };
-        let unsigned = if op == BinaryOp::SignedMod { BinaryOp::Mod } else { BinaryOp::Div };
+        let unsigned = if op == IrBinaryOp::SignedMod { IrBinaryOp::Mod } else { IrBinaryOp::Div };
         let result = self.binary(unsigned, left, right);
-        let turned = self.binary(BinaryOp::Xor, result, sign);
+        let turned = self.binary(IrBinaryOp::Xor, result, sign);
         match width {
-            Width::W64 => self.ops.push(Op::Binary { to, op: BinaryOp::Sub, width, left: turned, right: sign.into() }),
+            Width::W64 => {
+                self.ops.push(Op::Binary { to, op: IrBinaryOp::Sub, width, left: turned, right: sign.into() })
+            }
             Width::W32 => {
-                let result = self.binary(BinaryOp::Sub, turned, sign);
+                let result = self.binary(IrBinaryOp::Sub, turned, sign);
                 self.ops.push(Op::Extend { to, from: result, size: Size::B4, signed: false });
             }
         }
@@ -204,15 +206,15 @@ fn low_half(value: i64) -> i64 {
 }
 
 /// What a unary operation gives.
-pub(crate) fn compute_unary(op: UnaryOp, width: Width, from: i64) -> i64 {
+pub(crate) fn compute_unary(op: IrUnaryOp, width: Width, from: i64) -> i64 {
     let value = from.cast_unsigned();
     let low = |value: u64| u32::try_from(value & 0xffff_ffff).unwrap_or(0);
     let result = match op {
-        UnaryOp::Negate => from.wrapping_neg().cast_unsigned(),
-        UnaryOp::Not => !value,
-        UnaryOp::Swap16 => return i64::from(u16::try_from(value & 0xffff).unwrap_or(0).swap_bytes()),
-        UnaryOp::Swap32 => return i64::from(low(value).swap_bytes()),
-        UnaryOp::Swap64 => return from.swap_bytes(),
+        IrUnaryOp::Negate => from.wrapping_neg().cast_unsigned(),
+        IrUnaryOp::Not => !value,
+        IrUnaryOp::Swap16 => return i64::from(u16::try_from(value & 0xffff).unwrap_or(0).swap_bytes()),
+        IrUnaryOp::Swap32 => return i64::from(low(value).swap_bytes()),
+        IrUnaryOp::Swap64 => return from.swap_bytes(),
     };
     if width == Width::W32 { i64::from(low(result)) } else { result.cast_signed() }
 }

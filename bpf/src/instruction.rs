@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Code,
-    ir::{AtomicOp, BinaryOp, Helper, Size, Test},
+    ir::{AtomicOp, Helper, IrBinaryOp, Size, Test},
 };
 
 pub(crate) const LD_IMM64: u8 = 0x18;
@@ -85,19 +85,19 @@ fn size_bits(size: Size) -> u8 {
     }
 }
 
-fn alu_bits(op: BinaryOp) -> u8 {
+fn alu_bits(op: IrBinaryOp) -> u8 {
     match op {
-        BinaryOp::Add => 0x00,
-        BinaryOp::Sub => 0x10,
-        BinaryOp::Mul => 0x20,
-        BinaryOp::Div | BinaryOp::SignedDiv => 0x30,
-        BinaryOp::Or => 0x40,
-        BinaryOp::And => 0x50,
-        BinaryOp::Shl => 0x60,
-        BinaryOp::Shr => 0x70,
-        BinaryOp::Mod | BinaryOp::SignedMod => 0x90,
-        BinaryOp::Xor => 0xa0,
-        BinaryOp::Sar => 0xc0,
+        IrBinaryOp::Add => 0x00,
+        IrBinaryOp::Sub => 0x10,
+        IrBinaryOp::Mul => 0x20,
+        IrBinaryOp::Div | IrBinaryOp::SignedDiv => 0x30,
+        IrBinaryOp::Or => 0x40,
+        IrBinaryOp::And => 0x50,
+        IrBinaryOp::Shl => 0x60,
+        IrBinaryOp::Shr => 0x70,
+        IrBinaryOp::Mod | IrBinaryOp::SignedMod => 0x90,
+        IrBinaryOp::Xor => 0xa0,
+        IrBinaryOp::Sar => 0xc0,
     }
 }
 
@@ -129,7 +129,7 @@ impl Instruction {
         }
     }
 
-    pub(crate) fn alu(wide: bool, op: BinaryOp, dst: u8, second: Second) -> Self {
+    pub(crate) fn alu(wide: bool, op: IrBinaryOp, dst: u8, second: Second) -> Self {
         Self::with_second(alu_bits(op) | if wide { ALU64 } else { ALU32 }, dst, second, 0)
     }
 
@@ -246,18 +246,18 @@ pub fn disassemble(code: &Code) -> String {
             let _infallible = writeln!(text, "r{} = {value:#x} ll", instruction.dst);
             second_half = true;
         } else {
-            let _infallible = writeln!(text, "{}", Shown { instruction: *instruction, index });
+            let _infallible = writeln!(text, "{}", ShownInstruction { instruction: *instruction, index });
         }
     }
     text
 }
 
-struct Shown {
+struct ShownInstruction {
     instruction: Instruction,
     index: usize,
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for ShownInstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Instruction { code, dst, src, off, imm } = self.instruction;
         let target = self.index as i64 + 1 + i64::from(off);

@@ -63,7 +63,7 @@ pub fn object(programs: &[&Code]) -> Result<Vec<u8>, ObjectError> {
     let maps = distinct_maps(programs)?;
     let mut file = Object::new(BinaryFormat::Elf, Architecture::Bpf, Endianness::Little);
     let symbols = add_maps(&mut file, &maps);
-    let mut writer = Writer { file, maps, symbols, types: Types::new(), infos: Vec::new(), text: None };
+    let mut writer = ObjectWriter { file, maps, symbols, types: Types::new(), infos: Vec::new(), text: None };
     let mut names = std::collections::BTreeSet::new();
     for code in programs {
         if !names.insert(&code.name) {
@@ -131,7 +131,7 @@ fn symbol(name: Vec<u8>, value: u64, size: u64, kind: SymbolKind, section: Secti
     Symbol { name, value, size, kind, scope, weak: false, section: SymbolSection::Section(section), flags }
 }
 
-struct Writer<'a> {
+struct ObjectWriter<'a> {
     file: Object<'static>,
     maps: Vec<&'a MapDefinition>,
     symbols: Vec<SymbolId>,
@@ -142,14 +142,14 @@ struct Writer<'a> {
 }
 
 /// Where a function of a program has come to be.
-struct Placed {
+struct PlacedFunction {
     section: SectionId,
     info: usize,
     offset: u64,
     symbol: SymbolId,
 }
 
-impl Writer<'_> {
+impl ObjectWriter<'_> {
     fn section(&mut self, name: &str) -> (SectionId, usize) {
         let section = self.file.add_section(Vec::new(), name.as_bytes().to_vec(), SectionKind::Text);
         let name = self.types.strings.add(name);
@@ -175,7 +175,7 @@ impl Writer<'_> {
             let name = function.name.clone().into_bytes();
             let symbol = symbol(name, offset, bytes.len() as u64, SymbolKind::Text, section);
             let symbol = self.file.add_symbol(symbol);
-            placed.push(Placed { section, info, offset, symbol });
+            placed.push(PlacedFunction { section, info, offset, symbol });
         }
         self.relocations(code, &placed)?;
         let types = self.types.program(code);
@@ -183,7 +183,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn relocations(&mut self, code: &Code, placed: &[Placed]) -> Result<(), ObjectError> {
+    fn relocations(&mut self, code: &Code, placed: &[PlacedFunction]) -> Result<(), ObjectError> {
         let by_name: std::collections::HashMap<&str, SymbolId> =
             self.maps.iter().zip(&self.symbols).map(|(map, symbol)| (map.name.as_str(), *symbol)).collect();
         let maps = code.map_references.iter().filter_map(|(at, map)| {
@@ -205,7 +205,7 @@ impl Writer<'_> {
     }
 
     /// Notes where functions and lines are, by their offsets in the sections.
-    fn describe(&mut self, code: &Code, placed: &[Placed], types: &ProgramTypes) {
+    fn describe(&mut self, code: &Code, placed: &[PlacedFunction], types: &ProgramTypes) {
         let bytes = |count: u64| u32::try_from(count).unwrap_or(0);
         for (place, function) in placed.iter().zip(&types.functions) {
             if let Some(info) = self.infos.get_mut(place.info) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::ir::{
-    AtomicOp, BinaryOp, Body, End, MapKind, Memory, Op, Operand, Parameter, Program, Size, Test, UnaryOp, Width,
+    AtomicOp, Body, End, IrBinaryOp, IrUnaryOp, MapKind, Memory, Op, Operand, Parameter, Program, Size, Test, Width,
 };
 
 pub(crate) fn program(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,14 +57,14 @@ fn body(body: &Body, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (index, block) in body.blocks.iter().enumerate() {
         writeln!(f, "b{index}:")?;
         for op in &block.ops {
-            writeln!(f, "  {}", Shown(op))?;
+            writeln!(f, "  {}", ShownOp(op))?;
         }
         writeln!(f, "  {}", ShownEnd(&block.end))?;
     }
     Ok(())
 }
 
-struct Shown<'a>(&'a Op);
+struct ShownOp<'a>(&'a Op);
 
 fn operand(operand: Operand) -> String {
     match operand {
@@ -95,7 +95,7 @@ fn type_of(size: Size, signed: bool) -> String {
     format!("{}{}", if signed { 's' } else { 'u' }, size.bytes() * 8)
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ShownOp<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Op::Set { to, value } => write!(f, "v{} = {}", to.0, operand(*value)),
@@ -136,11 +136,11 @@ impl fmt::Display for Shown<'_> {
             Op::Position(position) => write!(f, "at {}:{}", position.line, position.column),
             Op::Unary { to, op, width, from } => {
                 let name = match op {
-                    UnaryOp::Negate => "-",
-                    UnaryOp::Not => "~",
-                    UnaryOp::Swap16 => "swap16 ",
-                    UnaryOp::Swap32 => "swap32 ",
-                    UnaryOp::Swap64 => "swap64 ",
+                    IrUnaryOp::Negate => "-",
+                    IrUnaryOp::Not => "~",
+                    IrUnaryOp::Swap16 => "swap16 ",
+                    IrUnaryOp::Swap32 => "swap32 ",
+                    IrUnaryOp::Swap64 => "swap64 ",
                 };
                 write!(f, "v{} = {name}{}v{}", to.0, narrow(*width), from.0)
             }
@@ -188,21 +188,21 @@ fn narrow(width: Width) -> &'static str {
     }
 }
 
-fn sign(op: BinaryOp) -> &'static str {
+fn sign(op: IrBinaryOp) -> &'static str {
     match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::Mod => "%",
-        BinaryOp::SignedDiv => "s/",
-        BinaryOp::SignedMod => "s%",
-        BinaryOp::And => "&",
-        BinaryOp::Or => "|",
-        BinaryOp::Xor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Sar => "s>>",
+        IrBinaryOp::Add => "+",
+        IrBinaryOp::Sub => "-",
+        IrBinaryOp::Mul => "*",
+        IrBinaryOp::Div => "/",
+        IrBinaryOp::Mod => "%",
+        IrBinaryOp::SignedDiv => "s/",
+        IrBinaryOp::SignedMod => "s%",
+        IrBinaryOp::And => "&",
+        IrBinaryOp::Or => "|",
+        IrBinaryOp::Xor => "^",
+        IrBinaryOp::Shl => "<<",
+        IrBinaryOp::Shr => ">>",
+        IrBinaryOp::Sar => "s>>",
     }
 }
 

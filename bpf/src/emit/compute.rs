@@ -3,8 +3,8 @@
 use super::{DISPLACED, Emitter, FRAME, RESULT, SCRATCH, shift_distance, wide};
 use crate::{
     instruction::{Instruction, Second},
-    ir::{AtomicOp, BinaryOp, Operand, Reg, Size, UnaryOp, Width},
-    registers::Place,
+    ir::{AtomicOp, IrBinaryOp, IrUnaryOp, Operand, Reg, Size, Width},
+    registers::RegisterLocation,
 };
 
 impl Emitter<'_> {
@@ -20,12 +20,14 @@ impl Emitter<'_> {
         self.written(to, register);
     }
 
-    pub(super) fn binary(&mut self, to: Reg, op: BinaryOp, width: Width, left: Reg, right: Operand) {
+    pub(super) fn binary(&mut self, to: Reg, op: IrBinaryOp, width: Width, left: Reg, right: Operand) {
         let right = self.second(shift_distance(op, width, right), width, SCRATCH[1]);
         let left_place = self.place(left);
         let register = match (self.target(to), right) {
             // The result must not overwrite the right operand before it is used.
-            (target, Second::Reg(right)) if target == right && left_place != Place::Register(target) => SCRATCH[0],
+            (target, Second::Reg(right)) if target == right && left_place != RegisterLocation::Register(target) => {
+                SCRATCH[0]
+            }
             (target, _) => target,
         };
         let left = self.read(left, register);
@@ -41,7 +43,7 @@ impl Emitter<'_> {
             (_, false) => {
                 self.mov(to, from);
                 let mask = if size == Size::B1 { 0xff } else { 0xffff };
-                self.push(Instruction::alu(true, BinaryOp::And, to, Second::Imm(mask)));
+                self.push(Instruction::alu(true, IrBinaryOp::And, to, Second::Imm(mask)));
             }
             (_, true) => {
                 self.mov(to, from);
@@ -52,29 +54,29 @@ impl Emitter<'_> {
                 } else {
                     32
                 });
-                self.push(Instruction::alu(true, BinaryOp::Shl, to, distance));
-                self.push(Instruction::alu(true, BinaryOp::Sar, to, distance));
+                self.push(Instruction::alu(true, IrBinaryOp::Shl, to, distance));
+                self.push(Instruction::alu(true, IrBinaryOp::Sar, to, distance));
             }
         }
     }
 
-    pub(super) fn unary(&mut self, to: Reg, op: UnaryOp, width: Width, from: Reg) {
+    pub(super) fn unary(&mut self, to: Reg, op: IrUnaryOp, width: Width, from: Reg) {
         let register = self.target(to);
         let from = self.read(from, register);
         match op {
-            UnaryOp::Negate => {
+            IrUnaryOp::Negate => {
                 self.mov(register, from);
                 self.push(Instruction::negate(wide(width), register));
             }
-            UnaryOp::Not => {
+            IrUnaryOp::Not => {
                 self.mov(register, from);
-                self.push(Instruction::alu(wide(width), BinaryOp::Xor, register, Second::Imm(-1)));
+                self.push(Instruction::alu(wide(width), IrBinaryOp::Xor, register, Second::Imm(-1)));
             }
-            UnaryOp::Swap16 | UnaryOp::Swap32 | UnaryOp::Swap64 => {
+            IrUnaryOp::Swap16 | IrUnaryOp::Swap32 | IrUnaryOp::Swap64 => {
                 self.mov(register, from);
                 let bits = match op {
-                    UnaryOp::Swap16 => 16,
-                    UnaryOp::Swap32 => 32,
+                    IrUnaryOp::Swap16 => 16,
+                    IrUnaryOp::Swap32 => 32,
                     _ => 64,
                 };
                 self.push(Instruction::swap(register, bits));
@@ -125,7 +127,7 @@ impl Emitter<'_> {
             }
         }
         // With r0 and r5 taken, a base on the stack displaces a register for the moment.
-        let displaces = value == SCRATCH[1] && matches!(self.place(base), Place::Stack(_));
+        let displaces = value == SCRATCH[1] && matches!(self.place(base), RegisterLocation::Stack(_));
         let cell = self.allocation.key_cell;
         if displaces {
             self.push(Instruction::store(Size::B8, FRAME, cell, Second::Reg(DISPLACED)));

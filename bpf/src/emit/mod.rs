@@ -7,10 +7,10 @@ use crate::{
     compile::CompileError,
     instruction::{Instruction, PSEUDO_FUNC, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, Second},
     ir::{
-        BinaryOp, BlockId, Body, End, FunctionId, MapId, Op, Operand, Parameter, Position, Program, Reg, Size, SlotId,
-        Test, Width,
+        BlockId, Body, End, FunctionId, IrBinaryOp, MapId, Op, Operand, Parameter, Position, Program, Reg, Size,
+        SlotId, Test, Width,
     },
-    registers::{Allocation, Loops, Place, context_register},
+    registers::{Allocation, Loops, RegisterLocation, context_register},
 };
 
 const RESULT: u8 = 0;
@@ -115,8 +115,8 @@ fn inverse(test: Test) -> Option<Test> {
 }
 
 impl Emitter<'_> {
-    fn place(&self, reg: Reg) -> Place {
-        self.allocation.places.get(reg.index()).copied().unwrap_or(Place::Nowhere)
+    fn place(&self, reg: Reg) -> RegisterLocation {
+        self.allocation.places.get(reg.index()).copied().unwrap_or(RegisterLocation::Nowhere)
     }
 
     fn slot(&self, slot: SlotId, offset: u32) -> i16 {
@@ -146,12 +146,12 @@ impl Emitter<'_> {
     /// The register that holds `reg`; loads it into `scratch` if it is on the stack.
     fn read(&mut self, reg: Reg, scratch: u8) -> u8 {
         match self.place(reg) {
-            Place::Register(register) => register,
-            Place::Stack(offset) => {
+            RegisterLocation::Register(register) => register,
+            RegisterLocation::Stack(offset) => {
                 self.push(Instruction::load(Size::B8, scratch, FRAME, offset));
                 scratch
             }
-            Place::Nowhere => scratch,
+            RegisterLocation::Nowhere => scratch,
         }
     }
 
@@ -172,18 +172,18 @@ impl Emitter<'_> {
     /// The register in which to compute `to`; [`Self::written`] must follow.
     fn target(&self, to: Reg) -> u8 {
         match self.place(to) {
-            Place::Register(register) => register,
-            Place::Stack(_) | Place::Nowhere => SCRATCH[0],
+            RegisterLocation::Register(register) => register,
+            RegisterLocation::Stack(_) | RegisterLocation::Nowhere => SCRATCH[0],
         }
     }
 
     fn written(&mut self, to: Reg, register: u8) {
         match self.place(to) {
-            Place::Register(place) => self.mov(place, register),
-            Place::Stack(offset) => {
+            RegisterLocation::Register(place) => self.mov(place, register),
+            RegisterLocation::Stack(offset) => {
                 self.push(Instruction::store(Size::B8, FRAME, offset, Second::Reg(register)));
             }
-            Place::Nowhere => {}
+            RegisterLocation::Nowhere => {}
         }
     }
 
@@ -199,7 +199,7 @@ impl Emitter<'_> {
             }
             Op::ContextAddress { to, offset } => {
                 let context = context_register(self.body);
-                self.binary(*to, BinaryOp::Add, Width::W64, context, Operand::Constant(i64::from(*offset)));
+                self.binary(*to, IrBinaryOp::Add, Width::W64, context, Operand::Constant(i64::from(*offset)));
             }
             Op::SlotAddress { to, slot, offset } => {
                 let register = self.target(*to);
@@ -276,7 +276,8 @@ impl Emitter<'_> {
             }
             Op::Store { base, offset, size, value } => {
                 // A value that is still in r0 needs no second scratch register.
-                let in_result = value.reg().is_some_and(|value| self.place(value) == Place::Register(RESULT));
+                let in_result =
+                    value.reg().is_some_and(|value| self.place(value) == RegisterLocation::Register(RESULT));
                 let base = self.read(*base, SCRATCH[usize::from(in_result)]);
                 let value = self.second(*value, store_width(*size), SCRATCH[1]);
                 self.push(Instruction::store(*size, base, *offset, value));
@@ -358,10 +359,10 @@ fn store_width(size: Size) -> Width {
 }
 
 /// The kernel refuses constant distances that BPF would reduce.
-fn shift_distance(op: BinaryOp, width: Width, right: Operand) -> Operand {
+fn shift_distance(op: IrBinaryOp, width: Width, right: Operand) -> Operand {
     let bits = if width == Width::W64 { 63 } else { 31 };
     match (op, right) {
-        (BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Sar, Operand::Constant(distance)) => {
+        (IrBinaryOp::Shl | IrBinaryOp::Shr | IrBinaryOp::Sar, Operand::Constant(distance)) => {
             Operand::Constant(distance & bits)
         }
         _ => right,

@@ -3,8 +3,8 @@
 use super::{Emitter, FRAME, RESULT, SCRATCH};
 use crate::{
     instruction::{Instruction, PSEUDO_MAP_FD, Second},
-    ir::{BinaryOp, Helper, MapId, Operand, Parameter, Reg, Size, Test},
-    registers::{Place, context_register},
+    ir::{Helper, IrBinaryOp, MapId, Operand, Parameter, Reg, Size, Test},
+    registers::{RegisterLocation, context_register},
 };
 
 impl Emitter<'_> {
@@ -28,7 +28,7 @@ impl Emitter<'_> {
             }
         }
         let mut spare = SCRATCH[0];
-        if let Some((from, offset)) = in_frame.filter(|_| context != Place::Nowhere) {
+        if let Some((from, offset)) = in_frame.filter(|_| context != RegisterLocation::Nowhere) {
             let offset = i16::try_from(offset).unwrap_or(i16::MAX);
             self.push(Instruction::load(Size::B8, RESULT, from, offset));
             arrivals.push((context, RESULT));
@@ -38,9 +38,11 @@ impl Emitter<'_> {
         let mut moves = Vec::new();
         for (place, from) in arrivals {
             match place {
-                Place::Register(to) => moves.push((to, from)),
-                Place::Stack(offset) => self.push(Instruction::store(Size::B8, FRAME, offset, Second::Reg(from))),
-                Place::Nowhere => {}
+                RegisterLocation::Register(to) => moves.push((to, from)),
+                RegisterLocation::Stack(offset) => {
+                    self.push(Instruction::store(Size::B8, FRAME, offset, Second::Reg(from)))
+                }
+                RegisterLocation::Nowhere => {}
             }
         }
         self.move_all(moves, spare);
@@ -89,8 +91,8 @@ impl Emitter<'_> {
         for (argument, register) in arguments.iter().zip(1_u8..) {
             match argument {
                 Operand::Reg(reg) => match self.place(*reg) {
-                    Place::Register(from) => moves.push((register, from)),
-                    Place::Stack(_) | Place::Nowhere => later.push((register, *argument)),
+                    RegisterLocation::Register(from) => moves.push((register, from)),
+                    RegisterLocation::Stack(_) | RegisterLocation::Nowhere => later.push((register, *argument)),
                 },
                 Operand::Constant(_) => later.push((register, *argument)),
             }
@@ -116,7 +118,7 @@ impl Emitter<'_> {
 
     pub(super) fn frame_address(&mut self, register: u8, offset: i16) {
         self.mov(register, FRAME);
-        self.push(Instruction::alu(true, BinaryOp::Add, register, Second::Imm(i32::from(offset))));
+        self.push(Instruction::alu(true, IrBinaryOp::Add, register, Second::Imm(i32::from(offset))));
     }
 
     pub(super) fn wide_address(&mut self, to: Reg, map: MapId, kind: u8, offset: u32) {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    AtomicOp, BinaryOp, Block, BlockId, Body, End, Function, FunctionId, Helper, MapDefinition, MapId, Memory, Op,
-    Operand, Parameter, Position, Program, ProgramKind, Reg, Size, SlotId, Source, Test, UnaryOp, Width,
+    AtomicOp, BasicBlock, BlockId, Body, End, Function, FunctionId, Helper, IrBinaryOp, IrUnaryOp, MapDefinition,
+    MapId, Memory, Op, Operand, Parameter, Position, Program, ProgramKind, Reg, Size, SlotId, Source, Test, Width,
 };
 
 /// Comparisons of more bytes than this are loops.
@@ -99,7 +99,7 @@ impl Builder {
     pub fn block(&mut self) -> BlockId {
         let writing = &mut self.writing;
         self.size += 1;
-        writing.body.blocks.push(Block { ops: Vec::new(), end: End::Return(Operand::Constant(0)) });
+        writing.body.blocks.push(BasicBlock { ops: Vec::new(), end: End::Return(Operand::Constant(0)) });
         writing.ended.push(false);
         writing.positions.push(Position::default());
         BlockId(index_of(writing.body.blocks.len()))
@@ -209,14 +209,14 @@ impl Builder {
     }
 
     /// The result of a 64-bit operation in a new register.
-    pub fn binary(&mut self, op: BinaryOp, left: Reg, right: impl Into<Operand>) -> Reg {
+    pub fn binary(&mut self, op: IrBinaryOp, left: Reg, right: impl Into<Operand>) -> Reg {
         let to = self.reg();
         self.push(Op::Binary { to, op, width: Width::W64, left, right: right.into() });
         to
     }
 
     /// The result of a 64-bit operation in a new register.
-    pub fn unary(&mut self, op: UnaryOp, from: Reg) -> Reg {
+    pub fn unary(&mut self, op: IrUnaryOp, from: Reg) -> Reg {
         let to = self.reg();
         self.push(Op::Unary { to, op, width: Width::W64, from });
         to
@@ -400,7 +400,7 @@ impl Builder {
         body(self, Round { index, next, after });
         self.jump(next);
         self.switch_to(next);
-        self.push(Op::Binary { to: index, op: BinaryOp::Add, width: Width::W64, left: index, right: 1.into() });
+        self.push(Op::Binary { to: index, op: IrBinaryOp::Add, width: Width::W64, left: index, right: 1.into() });
         self.jump(head);
         self.switch_to(after);
     }
@@ -437,8 +437,8 @@ impl Builder {
             done = bytes / 8 * 8;
             let (a, b) = (self.address_of(a), self.address_of(b));
             self.repeat(i64::from(bytes / 8), |builder, round| {
-                let offset = builder.binary(BinaryOp::Shl, round.index, 3);
-                let (a, b) = (builder.binary(BinaryOp::Add, a, offset), builder.binary(BinaryOp::Add, b, offset));
+                let offset = builder.binary(IrBinaryOp::Shl, round.index, 3);
+                let (a, b) = (builder.binary(IrBinaryOp::Add, a, offset), builder.binary(IrBinaryOp::Add, b, offset));
                 let (left, right) = (builder.load(a, 0, Size::B8, false), builder.load(b, 0, Size::B8, false));
                 let next = builder.block();
                 builder.branch(Test::Ne, left, right, different, next);
@@ -464,7 +464,7 @@ impl Builder {
             Memory::Context(offset) => self.push(Op::ContextAddress { to, offset }),
             Memory::Pointer(reg, offset) => {
                 let right = Operand::Constant(i64::from(offset));
-                self.push(Op::Binary { to, op: BinaryOp::Add, width: Width::W64, left: reg, right });
+                self.push(Op::Binary { to, op: IrBinaryOp::Add, width: Width::W64, left: reg, right });
             }
         }
         to

@@ -1,6 +1,6 @@
 //! The functions of the kernel that programs may call.
 
-use Argument::{
+use ArgumentKind::{
     Any, Bytes, Constant, Context, EntryCallback, Frame, Key, Long, LoopCallback, Map, Memory, PerCpuMap, Record, Ring,
     Room, Stacks, Text, Typed, Value,
 };
@@ -115,7 +115,7 @@ pub enum Helper {
 
 /// What a helper takes in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Argument {
+pub(crate) enum ArgumentKind {
     /// A map of keys and values.
     Map,
     /// A map of one value for each CPU.
@@ -158,7 +158,7 @@ pub(crate) enum Argument {
 
 /// Each helper with the kernel's name without `bpf_`, and what it takes.
 #[rustfmt::skip]
-const TABLE: [(Helper, &str, &[Argument]); 49] = [
+const TABLE: [(Helper, &str, &[ArgumentKind]); 49] = [
     (Helper::MapLookup, "map_lookup_elem", &[Map, Key]),
     (Helper::MapUpdate, "map_update_elem", &[Map, Key, Value, Constant]),
     (Helper::MapDelete, "map_delete_elem", &[Map, Key]),
@@ -221,7 +221,7 @@ impl Helper {
         TABLE.iter().map(|(helper, _, _)| *helper).find(|helper| helper.number() == number)
     }
 
-    fn entry(self) -> (&'static str, &'static [Argument]) {
+    fn entry(self) -> (&'static str, &'static [ArgumentKind]) {
         // All are in the table; a test says so.
         TABLE.iter().find(|(helper, _, _)| *helper == self).map_or(("?", &[]), |(_, name, arguments)| (name, arguments))
     }
@@ -231,7 +231,7 @@ impl Helper {
         self.entry().0
     }
 
-    pub(crate) fn arguments(self) -> &'static [Argument] {
+    pub(crate) fn arguments(self) -> &'static [ArgumentKind] {
         self.entry().1
     }
 

@@ -14,7 +14,7 @@ use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::helper::Argument;
+pub(crate) use self::helper::ArgumentKind;
 pub use self::{
     builder::{Builder, Round},
     helper::Helper,
@@ -122,7 +122,7 @@ pub enum Width {
 
 /// An operation on two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BinaryOp {
+pub enum IrBinaryOp {
     /// Sum, wrapping.
     Add,
     /// Difference, wrapping.
@@ -153,7 +153,7 @@ pub enum BinaryOp {
 
 /// An operation on one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum UnaryOp {
+pub enum IrUnaryOp {
     /// The number with the other sign.
     Negate,
     /// All bits the other way.
@@ -303,7 +303,7 @@ impl End {
 
 /// Operations that run one after the other, and what comes then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct BasicBlock {
     /// The operations.
     pub ops: Vec<Op>,
     /// What comes then.
@@ -317,7 +317,7 @@ pub struct Body {
     /// Bytes of each stack slot; each is aligned to 8. Slots that are never in use at the same time share their place.
     pub slots: Vec<u32>,
     /// The blocks.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<BasicBlock>,
     /// How many virtual registers there are.
     pub registers: u32,
 }

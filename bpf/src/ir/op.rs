@@ -1,7 +1,7 @@
 //! Operations.
 
 use super::{
-    AtomicOp, BinaryOp, FunctionId, Helper, MapId, Memory, Operand, Position, Reg, Size, SlotId, UnaryOp, Width,
+    AtomicOp, FunctionId, Helper, IrBinaryOp, IrUnaryOp, MapId, Memory, Operand, Position, Reg, Size, SlotId, Width,
 };
 
 /// One operation.
@@ -16,9 +16,9 @@ pub enum Op {
     /// `to` becomes the value.
     Set { to: Reg, value: Operand },
     /// `to` becomes the result of the operation.
-    Binary { to: Reg, op: BinaryOp, width: Width, left: Reg, right: Operand },
+    Binary { to: Reg, op: IrBinaryOp, width: Width, left: Reg, right: Operand },
     /// `to` becomes the result of the operation.
-    Unary { to: Reg, op: UnaryOp, width: Width, from: Reg },
+    Unary { to: Reg, op: IrUnaryOp, width: Width, from: Reg },
     /// `to` becomes the low bytes of `from`, extended by zeros or by the sign.
     Extend { to: Reg, from: Reg, size: Size, signed: bool },
     /// `to` becomes the address of the context plus the offset.

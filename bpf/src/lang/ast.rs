@@ -90,7 +90,7 @@ pub struct Macro {
     /// Its name.
     pub name: Name,
     /// Its parameters.
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<MacroParameter>,
     /// What it is replaced by.
     pub body: Block,
     /// All of it.
@@ -99,7 +99,7 @@ pub struct Macro {
 
 /// A parameter of a macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Parameter {
+pub enum MacroParameter {
     /// `name`: an expression, put in as it is.
     Expression(Name),
     /// `$name`: a variable, passed by name.

@@ -68,7 +68,7 @@ pub struct Compiled {
     /// The script with everything replaced that its text alone decides.
     pub script: ast::Script,
     /// The checked script.
-    pub checked: hir::Script,
+    pub checked: hir::TypedScript,
     /// The programs before the back end.
     pub programs: Vec<ir::Program>,
 }
@@ -172,7 +172,7 @@ fn task_offsets(host: &dyn Host) -> Option<TaskOffsets> {
 /// What cannot be made into programs that a kernel accepts.
 pub fn compile_checked(
     script: ast::Script,
-    checked: hir::Script,
+    checked: hir::TypedScript,
     options: &LowerOptions,
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let limit = checked.config.on_stack_limit;
@@ -199,7 +199,7 @@ enum Failure {
     Stack(Box<Diagnostic>),
 }
 
-fn attempt(script: &hir::Script, options: &LowerOptions, limit: u32) -> Result<(Lowered, Vec<Code>), Failure> {
+fn attempt(script: &hir::TypedScript, options: &LowerOptions, limit: u32) -> Result<(Lowered, Vec<Code>), Failure> {
     let lowered = lower_within(script, options, limit).map_err(Failure::Diagnostics)?;
     let mut codes = Vec::with_capacity(lowered.programs.len());
     for (program, span) in lowered.programs.iter().zip(&lowered.spans) {

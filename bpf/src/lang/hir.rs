@@ -1,17 +1,17 @@
 //! The checked script: every name resolved, every type known, every conversion explicit. The checker makes it, the
 //! lowering turns it into programs of the intermediate representation.
 //!
-//! One [`Probe`] here is one program: a body of the script checked for one layout of its context. A body that is attached
-//! at several places of one layout is one program with several attach points.
+//! One [`TypedProbe`] is one program: a body of the script checked for one layout of its context. A body that is
+//! attached at several places of one layout is one program with several attach points.
 
 use bathyscope_plan::{AttachPoint, Config, Diagnostic, MapPlan, Shown, Site, Space, Span, Type};
 
 /// A checked script.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Script {
+pub struct TypedScript {
     /// The programs, in the script's order.
-    pub probes: Vec<Probe>,
-    /// The maps, by [`MapId`]; sizes and layouts complete.
+    pub probes: Vec<TypedProbe>,
+    /// The maps, by [`ScriptMapId`]; sizes and layouts complete.
     pub maps: Vec<MapPlan>,
     /// What programs send to user space, by [`SiteId`]; offsets and sizes of records are filled in by the lowering.
     pub sites: Vec<Site>,
@@ -21,21 +21,21 @@ pub struct Script {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// A map, by index in [`Script::maps`].
+/// A map, by index in [`TypedScript::maps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MapId(pub u32);
+pub struct ScriptMapId(pub u32);
 
-/// Something sent to user space, by index in [`Script::sites`].
+/// Something sent to user space, by index in [`TypedScript::sites`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SiteId(pub u32);
 
-/// A variable of a program, by index in [`Probe::locals`].
+/// A variable of a program, by index in [`TypedProbe::locals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocalId(pub u32);
 
 /// One program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Probe {
+pub struct TypedProbe {
     /// Where it is attached; all alike in what the context is. Never empty.
     pub points: Vec<ProbePoint>,
     /// What its context is.
@@ -43,9 +43,9 @@ pub struct Probe {
     /// Its variables.
     pub locals: Vec<Local>,
     /// When the body runs, a scalar; a hit for which it is 0 is counted as filtered.
-    pub predicate: Option<Expr>,
+    pub predicate: Option<TypedExpr>,
     /// What it does.
-    pub body: Vec<Statement>,
+    pub body: Vec<TypedStatement>,
     /// The whole probe in the text.
     pub span: Span,
 }
@@ -86,9 +86,9 @@ pub struct Local {
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Statement {
+pub struct TypedStatement {
     /// What it does.
-    pub kind: StatementKind,
+    pub kind: TypedStatementKind,
     /// Where it stands.
     pub span: Span,
 }
@@ -96,48 +96,48 @@ pub struct Statement {
 /// What a statement does.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields are what the description names")]
-pub enum StatementKind {
+pub enum TypedStatementKind {
     /// Evaluates for the effect.
-    Expression(Expr),
+    Expression(TypedExpr),
     /// Assigns a variable; the value's type is the variable's, or a smaller text or buffer.
-    SetLocal { local: LocalId, value: Expr },
+    SetLocal { local: LocalId, value: TypedExpr },
     /// Assigns a map's element. `key` is none for a map without one; else it has exactly the map's key type.
-    SetMap { map: MapId, key: Option<Expr>, value: Expr },
+    SetMap { map: ScriptMapId, key: Option<TypedExpr>, value: TypedExpr },
     /// Aggregates into a map's element; `value` is none for `count`. `count` may also be a weight.
-    Aggregate { map: MapId, key: Option<Expr>, value: Option<Expr> },
+    Aggregate { map: ScriptMapId, key: Option<TypedExpr>, value: Option<TypedExpr> },
     /// Removes an element; a map without key is set to zero.
-    Delete { map: MapId, key: Option<Expr> },
+    Delete { map: ScriptMapId, key: Option<TypedExpr> },
     /// Sends a record with these arguments, in the order of the site's fields.
-    Emit { site: SiteId, arguments: Vec<Expr> },
+    Emit { site: SiteId, arguments: Vec<TypedExpr> },
     /// `if`.
-    If { condition: Expr, then: Vec<Statement>, otherwise: Vec<Statement> },
+    If { condition: TypedExpr, then: Vec<TypedStatement>, otherwise: Vec<TypedStatement> },
     /// Runs `body` with `variable` (if any) counting from `first` up to but not including `end`.
-    ForRange { variable: Option<LocalId>, first: Expr, end: Expr, body: Vec<Statement> },
+    ForRange { variable: Option<LocalId>, first: TypedExpr, end: TypedExpr, body: Vec<TypedStatement> },
     /// Runs `body` once for each element; `key` and `value` are set before each.
-    ForMap { map: MapId, key: LocalId, value: Option<LocalId>, body: Vec<Statement> },
+    ForMap { map: ScriptMapId, key: LocalId, value: Option<LocalId>, body: Vec<TypedStatement> },
     /// Runs `body` while the condition holds, at most `limit` times.
-    While { condition: Expr, body: Vec<Statement>, limit: u32 },
+    While { condition: TypedExpr, body: Vec<TypedStatement>, limit: u32 },
     /// Leaves the innermost loop.
     Break,
     /// Goes on with the next round of the innermost loop.
     Continue,
     /// Ends the program; the value is what the program returns where that matters (0 else).
-    Return(Option<Expr>),
+    Return(Option<TypedExpr>),
     /// Statements of a scope (an unrolled round, a macro): `Break` and `Continue` inside pass through to the loop around.
-    Block(Vec<Statement>),
+    Block(Vec<TypedStatement>),
     /// Sends a signal to the current process or thread.
-    Signal { number: Expr, thread: bool },
+    Signal { number: TypedExpr, thread: bool },
     /// Makes the traced function return this at once (kprobes with error injection).
-    Override(Expr),
+    Override(TypedExpr),
     /// Writes a value into the current process's memory.
-    WriteUser { address: Expr, value: Expr },
+    WriteUser { address: TypedExpr, value: TypedExpr },
 }
 
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Expr {
+pub struct TypedExpr {
     /// What it is.
-    pub kind: ExprKind,
+    pub kind: TypedExprKind,
     /// Its type.
     pub ty: Type,
     /// Where.
@@ -148,7 +148,7 @@ pub struct Expr {
 /// in memory at a destination (see `types`).
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields are what the description names")]
-pub enum ExprKind {
+pub enum TypedExprKind {
     /// A number; also enums, booleans, and constant pointers.
     Integer(i64),
     /// A text; the type's room is at least its length and the NUL.
@@ -156,12 +156,12 @@ pub enum ExprKind {
     /// A variable.
     Local(LocalId),
     /// A map's element: the value, or zeros if it is not there. For an aggregation, what [`MapRead`] says, over all CPUs.
-    Map { map: MapId, key: Option<Box<Expr>>, read: MapRead },
+    Map { map: ScriptMapId, key: Option<Box<TypedExpr>>, read: MapRead },
     /// 1 if the element is there.
-    HasKey { map: MapId, key: Option<Box<Expr>> },
+    HasKey { map: ScriptMapId, key: Option<Box<TypedExpr>> },
     /// Adds to an integer element atomically (no key: to the only one), making it if needed; the value is that before if
     /// `gives_old`, else that after.
-    AtomicStep { map: MapId, key: Option<Box<Expr>>, by: i64, gives_old: bool },
+    AtomicStep { map: ScriptMapId, key: Option<Box<TypedExpr>>, by: i64, gives_old: bool },
     /// As above for a variable.
     LocalStep { local: LocalId, by: i64, gives_old: bool },
     /// How many elements a map has (counted by walking it), or how many frames a stack has.
@@ -181,17 +181,17 @@ pub enum ExprKind {
     /// The address of a `__data_loc` (or `__rel_loc`) field's content.
     DynamicAddress { offset: u32, relative: bool },
     /// Reads the expression's type from the address plus `offset` in `space`. A failed read gives zeros and is counted.
-    Read { address: Box<Expr>, offset: i64, space: Space, bits: Option<(u8, u8)> },
+    Read { address: Box<TypedExpr>, offset: i64, space: Space, bits: Option<(u8, u8)> },
     /// A part of a value in memory (a member, an element at a constant place).
-    Part { of: Box<Expr>, offset: u32, bits: Option<(u8, u8)> },
+    Part { of: Box<TypedExpr>, offset: u32, bits: Option<(u8, u8)> },
     /// An element of an array or byte of a text in memory; outside it gives zero.
-    Element { of: Box<Expr>, index: Box<Expr> },
+    Element { of: Box<TypedExpr>, index: Box<TypedExpr> },
     /// `str(address, n)`: text that ends at a NUL. The type says the room; `length` is evaluated if it is not constant.
-    ReadText { address: Box<Expr>, space: Space, length: Option<Box<Expr>> },
+    ReadText { address: Box<TypedExpr>, space: Space, length: Option<Box<TypedExpr>> },
     /// `buf(address, n)`.
-    ReadBuffer { address: Box<Expr>, space: Space, length: Option<Box<Expr>> },
+    ReadBuffer { address: Box<TypedExpr>, space: Space, length: Option<Box<TypedExpr>> },
     /// `buf(value, n)` of a value in memory of the program: its first bytes, and zeros after its end.
-    BufferOf { of: Box<Expr>, length: Option<Box<Expr>> },
+    BufferOf { of: Box<TypedExpr>, length: Option<Box<TypedExpr>> },
     /// `kstack`, `ustack`.
     Stack,
     /// `dw_ustack`: as `ustack`, taken by the tables of the files.
@@ -199,53 +199,53 @@ pub enum ExprKind {
     /// One of the parameterless values.
     Builtin(Builtin),
     /// A user symbol, function or user stack's companion: address with the current process's id.
-    WithProcess { address: Box<Expr> },
+    WithProcess { address: Box<TypedExpr> },
     /// Gives the scalar another type of [`Type::Shown`] or width without changing bits beyond the width. Of a text or buffer:
     /// the same with another room, filled up with NULs or cut.
-    Convert(Box<Expr>),
+    Convert(Box<TypedExpr>),
     /// `-x`, `~x`.
-    Unary { op: UnaryOp, of: Box<Expr> },
+    Unary { op: TypedUnaryOp, of: Box<TypedExpr> },
     /// Arithmetic; both sides have the result's type.
-    Binary { op: ArithmeticOp, left: Box<Expr>, right: Box<Expr> },
+    Binary { op: ArithmeticOp, left: Box<TypedExpr>, right: Box<TypedExpr> },
     /// A comparison of scalars; the sign is that of the sides' types.
-    Compare { op: CompareOp, left: Box<Expr>, right: Box<Expr> },
+    Compare { op: CompareOp, left: Box<TypedExpr>, right: Box<TypedExpr> },
     /// A comparison of memory values of one kind for equality; for texts up to the first NUL of either, at most `most`
     /// bytes (`strncmp`); the result is 1 if equal.
-    Same { left: Box<Expr>, right: Box<Expr>, most: Option<u32> },
+    Same { left: Box<TypedExpr>, right: Box<TypedExpr>, most: Option<u32> },
     /// `strncmp`'s and `memcmp`'s number: 0 if equal, else the difference of the first bytes that differ.
-    Difference { left: Box<Expr>, right: Box<Expr>, most: u32, text: bool },
+    Difference { left: Box<TypedExpr>, right: Box<TypedExpr>, most: u32, text: bool },
     /// Position of the second text in the first, or -1.
-    Find { text: Box<Expr>, needle: Box<Expr> },
+    Find { text: Box<TypedExpr>, needle: Box<TypedExpr> },
     /// Length of a text up to its NUL.
-    TextLength(Box<Expr>),
+    TextLength(Box<TypedExpr>),
     /// Two texts one after the other, cut at the type's room.
-    Concat { left: Box<Expr>, right: Box<Expr> },
+    Concat { left: Box<TypedExpr>, right: Box<TypedExpr> },
     /// `!x` of a truth value: 1 if 0.
-    Not(Box<Expr>),
+    Not(Box<TypedExpr>),
     /// Both, the second only if the first is not 0.
-    And(Box<Expr>, Box<Expr>),
+    And(Box<TypedExpr>, Box<TypedExpr>),
     /// Either, the second only if the first is 0.
-    Or(Box<Expr>, Box<Expr>),
+    Or(Box<TypedExpr>, Box<TypedExpr>),
     /// One of two; only that one is evaluated.
-    Select { condition: Box<Expr>, then: Box<Expr>, otherwise: Box<Expr> },
+    Select { condition: Box<TypedExpr>, then: Box<TypedExpr>, otherwise: Box<TypedExpr> },
     /// Parts of a tuple or record, in order.
-    Tuple(Vec<Expr>),
+    Tuple(Vec<TypedExpr>),
     /// Statements, then a value.
-    Block(Vec<Statement>, Box<Expr>),
+    Block(Vec<TypedStatement>, Box<TypedExpr>),
     /// The address of a value in memory (a variable, a map's element).
-    AddressOf(Box<Expr>),
+    AddressOf(Box<TypedExpr>),
     /// Bytes reversed: the type is an integer of 2, 4 or 8 bytes.
-    ByteSwap(Box<Expr>),
+    ByteSwap(Box<TypedExpr>),
     /// An address of a network: from a number (IPv4, in network order) or an array of 4 or 16 bytes.
-    Inet { family: Option<Box<Expr>>, address: Box<Expr> },
+    Inet { family: Option<Box<TypedExpr>>, address: Box<TypedExpr> },
     /// A copy of `bytes` of memory of another type (`macaddr`, casts of arrays to integers and back).
-    Reinterpret(Box<Expr>),
+    Reinterpret(Box<TypedExpr>),
     /// `path()`: the path of a `struct path` or `struct file`'s path, by `bpf_d_path`.
-    Path { address: Box<Expr> },
+    Path { address: Box<TypedExpr> },
     /// `socket_cookie()`: the number that the kernel gave a `struct sock`.
-    SocketCookie { address: Box<Expr> },
+    SocketCookie { address: Box<TypedExpr> },
     /// A per-CPU variable's address on a CPU.
-    PerCpuAddress { address: Box<Expr>, cpu: Option<Box<Expr>> },
+    PerCpuAddress { address: Box<TypedExpr>, cpu: Option<Box<TypedExpr>> },
 }
 
 /// What is read of an aggregation.
@@ -261,9 +261,9 @@ pub enum MapRead {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Countable {
     /// A map.
-    Map(MapId),
+    Map(ScriptMapId),
     /// A stack.
-    Stack(Box<Expr>),
+    Stack(Box<TypedExpr>),
 }
 
 /// Values without parameters. Their types are as bpftrace has them.
@@ -312,7 +312,7 @@ pub enum Builtin {
 
 /// An operation on one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnaryOp {
+pub enum TypedUnaryOp {
     /// `-x`
     Negate,
     /// `~x`
@@ -347,9 +347,9 @@ pub enum CompareOp {
     GreaterEqual,
 }
 
-impl Expr {
+impl TypedExpr {
     /// A number that is shown as something else.
-    pub fn shown(kind: ExprKind, shown: Shown, span: Span) -> Self {
+    pub fn shown(kind: TypedExprKind, shown: Shown, span: Span) -> Self {
         Self { kind, ty: Type::Shown(shown), span }
     }
 }

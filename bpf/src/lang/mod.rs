@@ -18,13 +18,13 @@ mod show;
 mod syntax;
 
 pub use check::{
-    CheckOptions, Completion, CompletionKind, Group, Hover, Reference, check, complete, denied_function, hover,
-    reference,
+    CheckOptions, Completion, CompletionKind, Hover, Reference, ReferenceGroup, check, complete, denied_function,
+    hover, reference,
 };
 pub use compile::{CompileOptions, Compiled, Stage, compile, compile_checked};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options, user_symbols};
 pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};
-pub use render::{Place, place, render};
+pub use render::{LineColumn, place, render};
 pub use syntax::{PROVIDERS, Provider, attach_text, definition_text, parse, points, print, provider, user_points};
 
 /// The one of `candidates` that was probably meant by `word`: a few typing slips away, or one that contains it.

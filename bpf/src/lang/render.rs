@@ -11,7 +11,7 @@ const INDENT: &str = "    ";
 
 /// A place in a text as people count: both from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LineColumn {
     /// The line.
     pub line: u32,
     /// The column.
@@ -19,11 +19,11 @@ pub struct Place {
 }
 
 /// The line and column of byte `at` of `text`.
-pub fn place(text: &str, at: u32) -> Place {
+pub fn place(text: &str, at: u32) -> LineColumn {
     let before = &text[..text.floor_char_boundary(at as usize)];
     let line = &before[line_start(before, before.len())..];
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Place { line: count(before.matches('\n').count() + 1), column: count(line.chars().count() + 1) }
+    LineColumn { line: count(before.matches('\n').count() + 1), column: count(line.chars().count() + 1) }
 }
 
 fn line_start(text: &str, at: usize) -> usize {
@@ -40,7 +40,7 @@ fn line_start(text: &str, at: usize) -> usize {
 ///     hint: did you mean `filename`?
 /// ```
 pub fn render(text: &str, name: &str, diagnostic: &Diagnostic) -> String {
-    let Place { line, column } = place(text, diagnostic.start);
+    let LineColumn { line, column } = place(text, diagnostic.start);
     let severity = match diagnostic.severity {
         Severity::Error => "ERROR",
         Severity::Warning => "WARNING",

@@ -8,15 +8,15 @@ use bathyscope_plan::{Action, FormatPiece, MapPlan, Site, Space, Type};
 use super::{
     check::describe,
     hir::{
-        ArithmeticOp, CompareOp, Countable, Expr, ExprKind, MapId, MapRead, Probe, Script, Statement, StatementKind,
-        UnaryOp,
+        ArithmeticOp, CompareOp, Countable, MapRead, ScriptMapId, TypedExpr, TypedExprKind, TypedProbe, TypedScript,
+        TypedStatement, TypedStatementKind, TypedUnaryOp,
     },
 };
 
 /// The most attach points of a probe that are shown.
 const SHOWN_POINTS: usize = 4;
 
-impl Display for Script {
+impl Display for TypedScript {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (index, map) in self.maps.iter().enumerate() {
             writeln!(f, "map {index} {}", MapShown(map))?;
@@ -90,8 +90,8 @@ fn format_text(format: &[FormatPiece]) -> String {
 }
 
 struct Shower<'a> {
-    script: &'a Script,
-    probe: &'a Probe,
+    script: &'a TypedScript,
+    probe: &'a TypedProbe,
 }
 
 impl Shower<'_> {
@@ -109,29 +109,29 @@ impl Shower<'_> {
         self.statements(f, &self.probe.body, 1)
     }
 
-    fn statements(&self, f: &mut Formatter<'_>, statements: &[Statement], depth: usize) -> fmt::Result {
+    fn statements(&self, f: &mut Formatter<'_>, statements: &[TypedStatement], depth: usize) -> fmt::Result {
         statements.iter().try_for_each(|statement| self.statement(f, statement, depth))
     }
 
-    fn statement(&self, f: &mut Formatter<'_>, statement: &Statement, depth: usize) -> fmt::Result {
+    fn statement(&self, f: &mut Formatter<'_>, statement: &TypedStatement, depth: usize) -> fmt::Result {
         let pad = "  ".repeat(depth);
         match &statement.kind {
-            StatementKind::Expression(it) => writeln!(f, "{pad}{}", self.expr(it)),
-            StatementKind::SetLocal { local, value } => {
+            TypedStatementKind::Expression(it) => writeln!(f, "{pad}{}", self.expr(it)),
+            TypedStatementKind::SetLocal { local, value } => {
                 writeln!(f, "{pad}{} = {}", self.local(local.0 as usize), self.expr(value))
             }
-            StatementKind::SetMap { map, key, value } => {
+            TypedStatementKind::SetMap { map, key, value } => {
                 writeln!(f, "{pad}{} = {}", self.element(*map, key.as_ref()), self.expr(value))
             }
-            StatementKind::Aggregate { map, key, value } => {
+            TypedStatementKind::Aggregate { map, key, value } => {
                 let value = value.as_ref().map(|value| self.expr(value)).unwrap_or_default();
                 writeln!(f, "{pad}{} <- {value}", self.element(*map, key.as_ref()))
             }
-            StatementKind::Delete { map, key } => writeln!(f, "{pad}delete {}", self.element(*map, key.as_ref())),
-            StatementKind::Emit { site, arguments } => {
+            TypedStatementKind::Delete { map, key } => writeln!(f, "{pad}delete {}", self.element(*map, key.as_ref())),
+            TypedStatementKind::Emit { site, arguments } => {
                 writeln!(f, "{pad}emit {}({})", site.0, self.list(arguments))
             }
-            StatementKind::If { condition, then, otherwise } => {
+            TypedStatementKind::If { condition, then, otherwise } => {
                 writeln!(f, "{pad}if {}", self.expr(condition))?;
                 self.statements(f, then, depth + 1)?;
                 if otherwise.is_empty() {
@@ -140,34 +140,34 @@ impl Shower<'_> {
                 writeln!(f, "{pad}else")?;
                 self.statements(f, otherwise, depth + 1)
             }
-            StatementKind::ForRange { variable, first, end, body } => {
+            TypedStatementKind::ForRange { variable, first, end, body } => {
                 let variable = variable.map_or_else(|| "_".to_owned(), |it| self.local(it.0 as usize));
                 writeln!(f, "{pad}for {variable} in {}..{}", self.expr(first), self.expr(end))?;
                 self.statements(f, body, depth + 1)
             }
-            StatementKind::ForMap { map, key, value, body } => {
+            TypedStatementKind::ForMap { map, key, value, body } => {
                 let value = value.map_or_else(|| "_".to_owned(), |it| self.local(it.0 as usize));
                 writeln!(f, "{pad}for {}, {value} in {}", self.local(key.0 as usize), self.map(*map))?;
                 self.statements(f, body, depth + 1)
             }
-            StatementKind::While { condition, body, limit } => {
+            TypedStatementKind::While { condition, body, limit } => {
                 writeln!(f, "{pad}while {} (at most {limit})", self.expr(condition))?;
                 self.statements(f, body, depth + 1)
             }
-            StatementKind::Break => writeln!(f, "{pad}break"),
-            StatementKind::Continue => writeln!(f, "{pad}continue"),
-            StatementKind::Return(value) => {
+            TypedStatementKind::Break => writeln!(f, "{pad}break"),
+            TypedStatementKind::Continue => writeln!(f, "{pad}continue"),
+            TypedStatementKind::Return(value) => {
                 writeln!(f, "{pad}return {}", value.as_ref().map(|value| self.expr(value)).unwrap_or_default())
             }
-            StatementKind::Block(statements) => {
+            TypedStatementKind::Block(statements) => {
                 writeln!(f, "{pad}block")?;
                 self.statements(f, statements, depth + 1)
             }
-            StatementKind::Signal { number, thread } => {
+            TypedStatementKind::Signal { number, thread } => {
                 writeln!(f, "{pad}signal {}{}", self.expr(number), if *thread { " to the thread" } else { "" })
             }
-            StatementKind::Override(value) => writeln!(f, "{pad}override {}", self.expr(value)),
-            StatementKind::WriteUser { address, value } => {
+            TypedStatementKind::Override(value) => writeln!(f, "{pad}override {}", self.expr(value)),
+            TypedStatementKind::WriteUser { address, value } => {
                 writeln!(f, "{pad}write {} at {}", self.expr(value), self.expr(address))
             }
         }
@@ -181,53 +181,53 @@ impl Shower<'_> {
         }
     }
 
-    fn map(&self, map: MapId) -> String {
+    fn map(&self, map: ScriptMapId) -> String {
         self.script.maps.get(map.0 as usize).map_or_else(|| format!("@?{}", map.0), |map| map.name.clone())
     }
 
-    fn element(&self, map: MapId, key: Option<&Expr>) -> String {
+    fn element(&self, map: ScriptMapId, key: Option<&TypedExpr>) -> String {
         let key = key.map(|key| format!("[{}]", self.expr(key))).unwrap_or_default();
         format!("{}{key}", self.map(map))
     }
 
-    fn list(&self, parts: &[Expr]) -> String {
+    fn list(&self, parts: &[TypedExpr]) -> String {
         parts.iter().map(|part| self.expr(part)).collect::<Vec<_>>().join(", ")
     }
 
-    fn expr(&self, expr: &Expr) -> String {
+    fn expr(&self, expr: &TypedExpr) -> String {
         let ty = describe(&expr.ty);
         match &expr.kind {
-            ExprKind::Integer(value) => match &expr.ty {
+            TypedExprKind::Integer(value) => match &expr.ty {
                 Type::Integer { .. } => format!("{value}"),
                 _ => format!("{ty}({value})"),
             },
-            ExprKind::Text(bytes) => format!("\"{}\"", bytes.escape_ascii()),
-            ExprKind::Local(local) => self.local(local.0 as usize),
-            ExprKind::Map { map, key, read } => {
+            TypedExprKind::Text(bytes) => format!("\"{}\"", bytes.escape_ascii()),
+            TypedExprKind::Local(local) => self.local(local.0 as usize),
+            TypedExprKind::Map { map, key, read } => {
                 let element = self.element(*map, key.as_deref());
                 if *read == MapRead::Aggregated { format!("all({element})") } else { element }
             }
-            ExprKind::HasKey { map, key } => format!("has({})", self.element(*map, key.as_deref())),
-            ExprKind::AtomicStep { map, key, by, gives_old } => {
+            TypedExprKind::HasKey { map, key } => format!("has({})", self.element(*map, key.as_deref())),
+            TypedExprKind::AtomicStep { map, key, by, gives_old } => {
                 let element = self.element(*map, key.as_deref());
                 if *gives_old { format!("({element} then += {by})") } else { format!("({element} += {by})") }
             }
-            ExprKind::LocalStep { local, by, gives_old } => {
+            TypedExprKind::LocalStep { local, by, gives_old } => {
                 let local = self.local(local.0 as usize);
                 if *gives_old { format!("({local} then += {by})") } else { format!("({local} += {by})") }
             }
-            ExprKind::Length(Countable::Map(map)) => format!("len({})", self.map(*map)),
-            ExprKind::Length(Countable::Stack(stack)) => format!("len({})", self.expr(stack)),
-            ExprKind::Context { offset } => format!("ctx+{offset}:{ty}"),
-            ExprKind::ContextAddress { offset } => format!("&ctx+{offset}"),
-            ExprKind::Register { offset } => format!("reg+{offset}"),
-            ExprKind::StackArgument { index, space } => format!("{}stack[{index}]", space_text(*space)),
-            ExprKind::UsdtArgument { index } => format!("usdt[{index}]:{ty}"),
-            ExprKind::DynamicText { offset, relative } => {
+            TypedExprKind::Length(Countable::Map(map)) => format!("len({})", self.map(*map)),
+            TypedExprKind::Length(Countable::Stack(stack)) => format!("len({})", self.expr(stack)),
+            TypedExprKind::Context { offset } => format!("ctx+{offset}:{ty}"),
+            TypedExprKind::ContextAddress { offset } => format!("&ctx+{offset}"),
+            TypedExprKind::Register { offset } => format!("reg+{offset}"),
+            TypedExprKind::StackArgument { index, space } => format!("{}stack[{index}]", space_text(*space)),
+            TypedExprKind::UsdtArgument { index } => format!("usdt[{index}]:{ty}"),
+            TypedExprKind::DynamicText { offset, relative } => {
                 format!("{}[ctx+{offset}]:{ty}", if *relative { "rel_loc" } else { "data_loc" })
             }
-            ExprKind::DynamicAddress { offset, .. } => format!("&data_loc[ctx+{offset}]"),
-            ExprKind::Block(statements, value) => {
+            TypedExprKind::DynamicAddress { offset, .. } => format!("&data_loc[ctx+{offset}]"),
+            TypedExprKind::Block(statements, value) => {
                 let mut text = String::new();
                 let shown = Statements { shower: self, statements };
                 let _infallible = write!(text, "{shown}");
@@ -238,78 +238,78 @@ impl Shower<'_> {
         }
     }
 
-    fn memory(&self, kind: &ExprKind, ty: &str) -> String {
+    fn memory(&self, kind: &TypedExprKind, ty: &str) -> String {
         match kind {
-            ExprKind::Read { address, offset, space, bits } => {
+            TypedExprKind::Read { address, offset, space, bits } => {
                 let offset = if *offset == 0 { String::new() } else { format!(" + {offset}") };
                 format!("{}*({}{offset}){}:{ty}", space_text(*space), self.expr(address), bits_text(*bits))
             }
-            ExprKind::Part { of, offset, bits } => format!("{}.{offset}{}:{ty}", self.expr(of), bits_text(*bits)),
-            ExprKind::Element { of, index } => format!("{}[{}]", self.expr(of), self.expr(index)),
-            ExprKind::ReadText { address, space, length } => {
+            TypedExprKind::Part { of, offset, bits } => format!("{}.{offset}{}:{ty}", self.expr(of), bits_text(*bits)),
+            TypedExprKind::Element { of, index } => format!("{}[{}]", self.expr(of), self.expr(index)),
+            TypedExprKind::ReadText { address, space, length } => {
                 let length = length.as_ref().map(|it| format!(", {}", self.expr(it))).unwrap_or_default();
                 format!("{}str({}{length}):{ty}", space_text(*space), self.expr(address))
             }
-            ExprKind::ReadBuffer { address, space, length } => {
+            TypedExprKind::ReadBuffer { address, space, length } => {
                 let length = length.as_ref().map(|it| format!(", {}", self.expr(it))).unwrap_or_default();
                 format!("{}buf({}{length}):{ty}", space_text(*space), self.expr(address))
             }
-            ExprKind::BufferOf { of, length } => {
+            TypedExprKind::BufferOf { of, length } => {
                 let length = length.as_ref().map(|it| format!(", {}", self.expr(it))).unwrap_or_default();
                 format!("buf({}{length}):{ty}", self.expr(of))
             }
-            ExprKind::Stack => ty.to_owned(),
-            ExprKind::UnwoundStack => format!("dw_{ty}"),
-            ExprKind::Builtin(builtin) => format!("{builtin:?}"),
-            ExprKind::WithProcess { address } => format!("process({})", self.expr(address)),
-            ExprKind::Convert(of) => format!("{ty}({})", self.expr(of)),
-            ExprKind::Reinterpret(of) => format!("{ty} of ({})", self.expr(of)),
-            ExprKind::AddressOf(of) => format!("&{}", self.expr(of)),
-            ExprKind::ByteSwap(of) => format!("bswap({})", self.expr(of)),
-            ExprKind::SocketCookie { address } => format!("socket_cookie({})", self.expr(address)),
-            ExprKind::Path { address } => format!("path({})", self.expr(address)),
-            ExprKind::Inet { family, address } => {
+            TypedExprKind::Stack => ty.to_owned(),
+            TypedExprKind::UnwoundStack => format!("dw_{ty}"),
+            TypedExprKind::Builtin(builtin) => format!("{builtin:?}"),
+            TypedExprKind::WithProcess { address } => format!("process({})", self.expr(address)),
+            TypedExprKind::Convert(of) => format!("{ty}({})", self.expr(of)),
+            TypedExprKind::Reinterpret(of) => format!("{ty} of ({})", self.expr(of)),
+            TypedExprKind::AddressOf(of) => format!("&{}", self.expr(of)),
+            TypedExprKind::ByteSwap(of) => format!("bswap({})", self.expr(of)),
+            TypedExprKind::SocketCookie { address } => format!("socket_cookie({})", self.expr(address)),
+            TypedExprKind::Path { address } => format!("path({})", self.expr(address)),
+            TypedExprKind::Inet { family, address } => {
                 let family = family.as_ref().map(|it| format!("{}, ", self.expr(it))).unwrap_or_default();
                 format!("inet({family}{})", self.expr(address))
             }
-            ExprKind::PerCpuAddress { address, cpu } => {
+            TypedExprKind::PerCpuAddress { address, cpu } => {
                 let cpu = cpu.as_ref().map(|it| format!(", {}", self.expr(it))).unwrap_or_default();
                 format!("percpu({}{cpu})", self.expr(address))
             }
-            ExprKind::Tuple(parts) => format!("({})", self.list(parts)),
+            TypedExprKind::Tuple(parts) => format!("({})", self.list(parts)),
             other => self.operation(other),
         }
     }
 
-    fn operation(&self, kind: &ExprKind) -> String {
+    fn operation(&self, kind: &TypedExprKind) -> String {
         match kind {
-            ExprKind::Unary { op, of } => {
-                format!("{}{}", if *op == UnaryOp::Negate { "-" } else { "~" }, self.expr(of))
+            TypedExprKind::Unary { op, of } => {
+                format!("{}{}", if *op == TypedUnaryOp::Negate { "-" } else { "~" }, self.expr(of))
             }
-            ExprKind::Binary { op, left, right } => {
+            TypedExprKind::Binary { op, left, right } => {
                 format!("({} {} {})", self.expr(left), arithmetic(*op), self.expr(right))
             }
-            ExprKind::Compare { op, left, right } => {
+            TypedExprKind::Compare { op, left, right } => {
                 let sign = if matches!(left.ty, Type::Integer { signed: true, .. }) { "" } else { "u" };
                 let both = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
                 let sign = if both { "" } else { sign };
                 format!("({} {sign}{} {})", self.expr(left), comparison(*op), self.expr(right))
             }
-            ExprKind::Same { left, right, most } => {
+            TypedExprKind::Same { left, right, most } => {
                 let most = most.map(|it| format!(", {it}")).unwrap_or_default();
                 format!("same({}, {}{most})", self.expr(left), self.expr(right))
             }
-            ExprKind::Difference { left, right, most, text } => {
+            TypedExprKind::Difference { left, right, most, text } => {
                 let name = if *text { "strncmp" } else { "memcmp" };
                 format!("{name}({}, {}, {most})", self.expr(left), self.expr(right))
             }
-            ExprKind::Find { text, needle } => format!("find({}, {})", self.expr(text), self.expr(needle)),
-            ExprKind::TextLength(of) => format!("strlen({})", self.expr(of)),
-            ExprKind::Concat { left, right } => format!("concat({}, {})", self.expr(left), self.expr(right)),
-            ExprKind::Not(of) => format!("!{}", self.expr(of)),
-            ExprKind::And(left, right) => format!("({} && {})", self.expr(left), self.expr(right)),
-            ExprKind::Or(left, right) => format!("({} || {})", self.expr(left), self.expr(right)),
-            ExprKind::Select { condition, then, otherwise } => {
+            TypedExprKind::Find { text, needle } => format!("find({}, {})", self.expr(text), self.expr(needle)),
+            TypedExprKind::TextLength(of) => format!("strlen({})", self.expr(of)),
+            TypedExprKind::Concat { left, right } => format!("concat({}, {})", self.expr(left), self.expr(right)),
+            TypedExprKind::Not(of) => format!("!{}", self.expr(of)),
+            TypedExprKind::And(left, right) => format!("({} && {})", self.expr(left), self.expr(right)),
+            TypedExprKind::Or(left, right) => format!("({} || {})", self.expr(left), self.expr(right)),
+            TypedExprKind::Select { condition, then, otherwise } => {
                 format!("({} ? {} : {})", self.expr(condition), self.expr(then), self.expr(otherwise))
             }
             other => format!("{other:?}"),
@@ -320,7 +320,7 @@ impl Shower<'_> {
 /// Statements as one text.
 struct Statements<'a> {
     shower: &'a Shower<'a>,
-    statements: &'a [Statement],
+    statements: &'a [TypedStatement],
 }
 
 impl Display for Statements<'_> {

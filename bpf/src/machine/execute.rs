@@ -2,7 +2,7 @@
 
 use super::{
     MAX_STEPS, Machine, Trap,
-    memory::{Regions, Use},
+    memory::{RegionUse, Regions},
 };
 use crate::{
     Code, Instruction,
@@ -33,7 +33,7 @@ pub(super) struct Run<'a> {
 }
 
 /// The registers of a frame; those that hold nothing are none.
-type Registers = [Option<u64>; 11];
+type MachineRegisters = [Option<u64>; 11];
 
 enum Next {
     At(usize),
@@ -53,12 +53,12 @@ pub(super) fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-fn get(registers: &Registers, register: u8) -> Result<u64, String> {
+fn get(registers: &MachineRegisters, register: u8) -> Result<u64, String> {
     let value = registers.get(usize::from(register)).copied().flatten();
     value.ok_or_else(|| format!("r{register} is read and holds nothing"))
 }
 
-fn set(registers: &mut Registers, register: u8, value: u64) -> Result<(), String> {
+fn set(registers: &mut MachineRegisters, register: u8, value: u64) -> Result<(), String> {
     match registers.get_mut(usize::from(register)) {
         Some(entry) if register < 10 => *entry = Some(value),
         _ => return Err(format!("r{register} is written")),
@@ -73,7 +73,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn start(mut self, context: &[u8]) -> Result<u64, Trap> {
         let hidden = if self.code.kind == ProgramKind::Tracepoint { 8 } else { 0 };
-        let region = self.machine.regions.add(context.to_vec(), Use::Context { hidden });
+        let region = self.machine.regions.add(context.to_vec(), RegionUse::Context { hidden });
         self.context = Regions::address(region);
         let result = self.call(0, &[self.context]);
         self.machine.regions.remove(region);
@@ -93,8 +93,8 @@ impl<'a> Run<'a> {
             return Err("calls are too deep".to_owned());
         }
         self.frames += 1;
-        let stack = self.machine.regions.add(vec![0; STACK_BYTES], Use::Stack);
-        let mut registers: Registers = [None; 11];
+        let stack = self.machine.regions.add(vec![0; STACK_BYTES], RegionUse::Stack);
+        let mut registers: MachineRegisters = [None; 11];
         for (register, argument) in registers.iter_mut().skip(1).zip(arguments) {
             *register = Some(*argument);
         }
@@ -107,7 +107,7 @@ impl<'a> Run<'a> {
         result
     }
 
-    fn body(&mut self, start: usize, registers: &mut Registers) -> Result<u64, String> {
+    fn body(&mut self, start: usize, registers: &mut MachineRegisters) -> Result<u64, String> {
         let mut at = start;
         loop {
             self.at = at;
@@ -135,7 +135,7 @@ impl<'a> Run<'a> {
         result.map(|_result| ()).map_err(|trap| format!("the run in between: {trap}"))
     }
 
-    fn step(&mut self, i: Instruction, at: usize, registers: &mut Registers) -> Result<Next, String> {
+    fn step(&mut self, i: Instruction, at: usize, registers: &mut MachineRegisters) -> Result<Next, String> {
         let address = |base: u64| base.wrapping_add_signed(i64::from(i.off));
         match (i.code, i.code & 7) {
             (LD_IMM64, _) => {
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn called(&mut self, i: Instruction, at: usize, registers: &mut Registers) -> Result<(), String> {
+    fn called(&mut self, i: Instruction, at: usize, registers: &mut MachineRegisters) -> Result<(), String> {
         let result = if i.src == PSEUDO_CALL {
             let start = usize::try_from(at as i64 + 1 + i64::from(i.imm)).map_err(|error| error.to_string())?;
             let function = self.code.functions.iter().find(|function| function.start == start);
@@ -233,7 +233,7 @@ impl<'a> Run<'a> {
         set(registers, 0, result)
     }
 
-    fn atomic(&mut self, i: Instruction, registers: &mut Registers) -> Result<(), String> {
+    fn atomic(&mut self, i: Instruction, registers: &mut MachineRegisters) -> Result<(), String> {
         let bytes = width(i.code);
         let mask = if bytes == 4 { u64::from(u32::MAX) } else { u64::MAX };
         let place = get(registers, i.dst)?.wrapping_add_signed(i64::from(i.off));
@@ -273,7 +273,7 @@ impl<'a> Run<'a> {
     }
 }
 
-fn operands(i: Instruction, registers: &Registers, wide: bool, needs_left: bool) -> Result<(u64, u64), String> {
+fn operands(i: Instruction, registers: &MachineRegisters, wide: bool, needs_left: bool) -> Result<(u64, u64), String> {
     let left = if needs_left { get(registers, i.dst)? } else { 0 };
     let right = if i.code & 8 == 0 { i64::from(i.imm).cast_unsigned() } else { get(registers, i.src)? };
     let mask = if wide { u64::MAX } else { u64::from(u32::MAX) };
@@ -284,7 +284,7 @@ fn low(value: u64) -> u32 {
     u32::try_from(value & u64::from(u32::MAX)).unwrap_or(0)
 }
 
-fn alu(i: Instruction, registers: &mut Registers) -> Result<(), String> {
+fn alu(i: Instruction, registers: &mut MachineRegisters) -> Result<(), String> {
     let wide = i.code & 7 == 7;
     if i.code & 0xf0 == 0xd0 {
         let value = get(registers, i.dst)?;
@@ -325,7 +325,7 @@ fn alu(i: Instruction, registers: &mut Registers) -> Result<(), String> {
     set(registers, i.dst, if wide { result } else { result & u64::from(u32::MAX) })
 }
 
-fn test(i: Instruction, registers: &Registers) -> Result<bool, String> {
+fn test(i: Instruction, registers: &MachineRegisters) -> Result<bool, String> {
     let wide = i.code & 7 == 5;
     let (a, b) = operands(i, registers, wide, true)?;
     let signed = |value: u64| if wide { value.cast_signed() } else { i64::from(low(value).cast_signed()) };

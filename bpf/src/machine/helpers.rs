@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     execute::Run,
     maps::{E2BIG, EFAULT, EINVAL, ENOENT},
-    memory::{Regions, Use},
+    memory::{RegionUse, Regions},
 };
 use crate::ir::{Helper, MapKind};
 
@@ -207,7 +207,7 @@ impl Run<'_> {
                 continue;
             }
             seen += 1;
-            let region = self.machine.regions.add(key, Use::Key);
+            let region = self.machine.regions.add(key, RegionUse::Key);
             let result = self.call(callback, &[a[0], Regions::address(region), value, a[2]]);
             self.machine.regions.remove(region);
             match result? {
@@ -282,7 +282,7 @@ impl Run<'_> {
                 if !room(bytes) {
                     return Ok(0);
                 }
-                let record = self.machine.regions.add(vec![0x55; bytes], Use::Record);
+                let record = self.machine.regions.add(vec![0x55; bytes], RegionUse::Record);
                 self.record = Some((record, index));
                 Ok(Regions::address(record))
             }
@@ -386,7 +386,7 @@ impl Run<'_> {
     fn compare(&self, a: [u64; 5]) -> Result<u64, String> {
         let bytes = self.read(a[0], length(a[1])?)?;
         let Some((_, region, offset)) =
-            self.machine.regions.find(a[2]).filter(|(_, region, _)| region.purpose == Use::Constant)
+            self.machine.regions.find(a[2]).filter(|(_, region, _)| region.purpose == RegionUse::Constant)
         else {
             return Err("the text is no constant".to_owned());
         };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::memory::{Regions, Use};
+use super::memory::{RegionUse, Regions};
 use crate::ir::{MapDefinition, MapKind};
 
 /// Errors of the kernel that programs see.
@@ -13,7 +13,7 @@ pub(super) const EEXIST: i64 = -17;
 pub(super) const EINVAL: i64 = -22;
 
 #[derive(Debug)]
-struct Entry {
+struct MapEntry {
     /// The region of each CPU's value, or of the only one.
     regions: Vec<u32>,
     /// When it was made or looked up last.
@@ -21,24 +21,24 @@ struct Entry {
 }
 
 #[derive(Debug)]
-pub(super) struct Map {
+pub(super) struct MachineMap {
     pub definition: MapDefinition,
     cpus: u32,
-    entries: BTreeMap<Vec<u8>, Entry>,
+    entries: BTreeMap<Vec<u8>, MapEntry>,
     clock: u64,
 }
 
 /// All maps, by name.
 #[derive(Debug, Default)]
-pub(super) struct Maps {
-    all: Vec<Map>,
+pub(super) struct MachineMaps {
+    all: Vec<MachineMap>,
     names: HashMap<String, usize>,
 }
 
 /// What is in a map.
 #[derive(Debug)]
 pub struct Entries<'a> {
-    map: &'a Map,
+    map: &'a MachineMap,
     regions: &'a Regions,
 }
 
@@ -79,14 +79,14 @@ impl<'a> Entries<'a> {
     }
 }
 
-impl Maps {
+impl MachineMaps {
     pub(super) fn declare(&mut self, definition: &MapDefinition, cpus: u32, regions: &mut Regions) {
         if self.names.contains_key(&definition.name) {
             return;
         }
         self.names.insert(definition.name.clone(), self.all.len());
         let (entries, clock) = (BTreeMap::new(), 0);
-        let mut map = Map { definition: definition.clone(), cpus, entries, clock };
+        let mut map = MachineMap { definition: definition.clone(), cpus, entries, clock };
         if definition.kind.is_array() {
             for index in 0..definition.max_entries {
                 map.insert(&index.to_le_bytes(), regions);
@@ -99,7 +99,7 @@ impl Maps {
         self.names.get(name).copied()
     }
 
-    pub(super) fn get(&mut self, index: usize) -> Option<&mut Map> {
+    pub(super) fn get(&mut self, index: usize) -> Option<&mut MachineMap> {
         self.all.get_mut(index)
     }
 
@@ -119,17 +119,17 @@ impl Maps {
     }
 }
 
-impl Map {
+impl MachineMap {
     fn insert(&mut self, key: &[u8], regions: &mut Regions) {
         let count = if self.definition.kind.is_per_cpu() { self.cpus } else { 1 };
-        let purpose = if self.definition.kind == MapKind::Constant { Use::Constant } else { Use::Value };
+        let purpose = if self.definition.kind == MapKind::Constant { RegionUse::Constant } else { RegionUse::Value };
         let content = match &*self.definition.content {
             [] => vec![0; self.definition.value_bytes as usize],
             content => content.to_vec(),
         };
         let regions = (0..count).map(|_| regions.add(content.clone(), purpose)).collect();
         self.clock += 1;
-        self.entries.insert(key.to_vec(), Entry { regions, used: self.clock });
+        self.entries.insert(key.to_vec(), MapEntry { regions, used: self.clock });
     }
 
     /// The address of a CPU's value, or 0.

@@ -10,7 +10,7 @@ const START: u64 = 1 << 30;
 
 /// What a region is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum RegionUse {
     Context { hidden: usize },
     Stack,
     Value,
@@ -24,7 +24,7 @@ pub(super) struct Region {
     pub bytes: Vec<u8>,
     /// Which bytes were written; none for all.
     written: Option<Vec<bool>>,
-    pub purpose: Use,
+    pub purpose: RegionUse,
 }
 
 /// All regions, by number.
@@ -36,8 +36,8 @@ pub(super) struct Regions {
 
 impl Regions {
     /// A new region; gives its number.
-    pub(super) fn add(&mut self, bytes: Vec<u8>, purpose: Use) -> u32 {
-        let written = (purpose == Use::Stack).then(|| vec![false; bytes.len()]);
+    pub(super) fn add(&mut self, bytes: Vec<u8>, purpose: RegionUse) -> u32 {
+        let written = (purpose == RegionUse::Stack).then(|| vec![false; bytes.len()]);
         self.next += 1;
         self.all.insert(self.next, Region { bytes, written, purpose });
         self.next
@@ -68,7 +68,7 @@ impl Regions {
 
     fn range(region: &Region, offset: usize, bytes: usize) -> Result<std::ops::Range<usize>, String> {
         let end = offset.checked_add(bytes).filter(|end| *end <= region.bytes.len());
-        let hidden = matches!(region.purpose, Use::Context { hidden } if offset < hidden);
+        let hidden = matches!(region.purpose, RegionUse::Context { hidden } if offset < hidden);
         match end {
             Some(end) if !hidden => Ok(offset..end),
             _ => {
@@ -97,7 +97,7 @@ impl Regions {
         let Some((number, region, offset)) = self.find(address) else {
             return Err(format!("{} bytes are written at {address:#x}, where nothing is", bytes.len()));
         };
-        if matches!(region.purpose, Use::Context { .. } | Use::Constant | Use::Key) {
+        if matches!(region.purpose, RegionUse::Context { .. } | RegionUse::Constant | RegionUse::Key) {
             return Err(format!("{:?} is written", region.purpose));
         }
         let range = Self::range(region, offset, bytes.len())?;
@@ -114,7 +114,7 @@ impl Regions {
 }
 
 fn check_alignment(region: &Region, offset: usize, bytes: usize, aligned: bool) -> Result<(), String> {
-    let strict = matches!(region.purpose, Use::Stack | Use::Context { .. });
+    let strict = matches!(region.purpose, RegionUse::Stack | RegionUse::Context { .. });
     if aligned && strict && !offset.is_multiple_of(bytes) {
         return Err(format!("{bytes} bytes at {offset} of {:?} are not aligned", region.purpose));
     }

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use crate::{Code, ir::Helper};
 use execute::Run;
 pub use maps::Entries;
-use maps::Maps;
+use maps::MachineMaps;
 use memory::Regions;
 
 /// Instructions that one run may take.
@@ -148,7 +148,7 @@ pub struct Machine {
     /// What comes in between the next run; none once it has.
     pub interruption: Option<Interruption>,
     cpus: u32,
-    maps: Maps,
+    maps: MachineMaps,
     regions: Regions,
     records: Vec<(String, Vec<u8>)>,
     randoms: usize,
@@ -162,7 +162,7 @@ impl Machine {
             effects: Effects::default(),
             interruption: None,
             cpus: cpus.max(1),
-            maps: Maps::default(),
+            maps: MachineMaps::default(),
             regions: Regions::default(),
             records: Vec::new(),
             randoms: 0,

@@ -5,7 +5,7 @@ use super::Machine;
 use crate::{
     Code, CodeFunction, Instruction,
     instruction::{PSEUDO_MAP_FD, Second},
-    ir::{BinaryOp, Helper, MapDefinition, MapId, MapKind, ProgramKind, Size, Test},
+    ir::{Helper, IrBinaryOp, MapDefinition, MapId, MapKind, ProgramKind, Size, Test},
 };
 
 fn code(instructions: Vec<Instruction>, maps: Vec<MapDefinition>, map_references: Vec<(usize, MapId)>) -> Code {
@@ -40,7 +40,7 @@ fn what_the_verifier_would_refuse_is_a_trap() {
     let exit = Instruction::exit();
     let cases: Vec<(&str, Vec<Instruction>)> = vec![
         ("r0 is read", vec![exit]),
-        ("r2 is read", vec![Instruction::alu(true, BinaryOp::Add, 2, Second::Imm(1))]),
+        ("r2 is read", vec![Instruction::alu(true, IrBinaryOp::Add, 2, Second::Imm(1))]),
         ("r10 is written", vec![mov(10, 0)]),
         ("were not written", vec![load(Size::B8, 0, 10, -8), exit]),
         ("are outside of Stack", vec![store(Size::B8, 10, -520, Second::Imm(0))]),
@@ -60,8 +60,8 @@ fn what_the_verifier_would_refuse_is_a_trap() {
             }],
         ),
         ("runs past the end", vec![mov(0, 0)]),
-        ("a shift is by too much", vec![mov(0, 0), Instruction::alu(true, BinaryOp::Shl, 0, Second::Imm(64))]),
-        ("constant zero", vec![mov(0, 0), Instruction::alu(true, BinaryOp::Div, 0, Second::Imm(0))]),
+        ("a shift is by too much", vec![mov(0, 0), Instruction::alu(true, IrBinaryOp::Shl, 0, Second::Imm(64))]),
+        ("constant zero", vec![mov(0, 0), Instruction::alu(true, IrBinaryOp::Div, 0, Second::Imm(0))]),
     ];
     for (expected, instructions) in cases {
         let trap = Machine::new(1).run(&code(instructions, vec![], vec![]), &[0; 16]).unwrap_err();
@@ -77,7 +77,7 @@ fn keys_must_be_written_and_records_given_back() {
     let mut lookup = map(1).to_vec();
     lookup.extend([
         Instruction::mov(true, 2, Second::Reg(10)),
-        Instruction::alu(true, BinaryOp::Add, 2, Second::Imm(-8)),
+        Instruction::alu(true, IrBinaryOp::Add, 2, Second::Imm(-8)),
         Instruction::store(Size::B4, 10, -8, Second::Imm(1)),
         Instruction::call(Helper::MapLookup),
         Instruction::exit(),

@@ -1,7 +1,7 @@
 //! Blocks: where they lead, and in which order they are.
 
 use super::fold::holds;
-use crate::ir::{Block, BlockId, Body, End, Op, Operand, Reg};
+use crate::ir::{BasicBlock, BlockId, Body, End, Op, Operand, Reg};
 
 /// How many empty blocks a jump is led through at a time.
 const MAX_STEPS: usize = 32;
@@ -9,7 +9,7 @@ const MAX_STEPS: usize = 32;
 const MAX_LOOK_BACK: usize = 8;
 
 /// Whether the block does nothing.
-fn is_empty(block: &Block) -> bool {
+fn is_empty(block: &BasicBlock) -> bool {
     block.ops.iter().all(|op| matches!(op, Op::Position(_)))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn join_blocks(body: &mut Body) -> bool {
             if !only || next.index() <= index {
                 break;
             }
-            let empty = Block { ops: Vec::new(), end: End::Return(Operand::Constant(0)) };
+            let empty = BasicBlock { ops: Vec::new(), end: End::Return(Operand::Constant(0)) };
             let Some(next) = body.blocks.get_mut(next.index()).map(|next| std::mem::replace(next, empty)) else {
                 break;
             };
@@ -49,13 +49,13 @@ pub(crate) fn thread_jumps(body: &mut Body) -> bool {
         // Bounded, because empty blocks may form a ring.
         for _ in 0..MAX_STEPS {
             match body.blocks.get(target.index()) {
-                Some(block @ Block { end: End::Jump(next), .. }) if is_empty(block) => target = *next,
+                Some(block @ BasicBlock { end: End::Jump(next), .. }) if is_empty(block) => target = *next,
                 _ => break,
             }
         }
         target
     };
-    let decided = |block: &Block, target: BlockId| {
+    let decided = |block: &BasicBlock, target: BlockId| {
         let next = body.blocks.get(target.index()).filter(|next| is_empty(next))?;
         match &next.end {
             End::Return(Operand::Constant(value)) => Some(End::Return(Operand::Constant(*value))),
@@ -66,7 +66,7 @@ pub(crate) fn thread_jumps(body: &mut Body) -> bool {
             _ => None,
         }
     };
-    let of_block = |block: &Block| match &block.end {
+    let of_block = |block: &BasicBlock| match &block.end {
         End::Jump(target) => {
             let target = through(*target);
             decided(block, target).unwrap_or(End::Jump(target))
@@ -93,7 +93,7 @@ pub(crate) fn thread_jumps(body: &mut Body) -> bool {
 }
 
 /// The constant that the register is set to last in the block.
-fn constant_at_end(block: &Block, reg: Reg) -> Option<i64> {
+fn constant_at_end(block: &BasicBlock, reg: Reg) -> Option<i64> {
     let last = block.ops.iter().rev().take(MAX_LOOK_BACK).find(|op| op.target() == Some(reg))?;
     match last {
         Op::Set { value: Operand::Constant(value), .. } => Some(*value),

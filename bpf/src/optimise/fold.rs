@@ -2,14 +2,14 @@
 
 use crate::{
     expand::compute_unary,
-    ir::{BinaryOp, Body, End, Helper, Memory, Op, Operand, Position, Reg, Size, Test, UnaryOp, Width},
+    ir::{Body, End, Helper, IrBinaryOp, IrUnaryOp, Memory, Op, Operand, Position, Reg, Size, Test, Width},
 };
 
 /// How far a chain of copies is followed at a time.
 const MAX_COPIES: usize = 16;
 
 /// What is known of registers: a constant or another register of the same value.
-struct Known {
+struct RegisterValues {
     /// For registers that are assigned once in the whole body.
     global: Vec<Option<Operand>>,
     /// For registers that are assigned once: above so many low bits they are 0.
@@ -22,7 +22,7 @@ struct Known {
     block: usize,
 }
 
-impl Known {
+impl RegisterValues {
     fn new(body: &Body) -> Self {
         let registers = body.registers as usize;
         let mut assigned = vec![0_u32; registers];
@@ -124,14 +124,14 @@ fn result_bits(op: &Op) -> Option<u8> {
         | Op::LoadSlot { size, signed: false, .. }
         | Op::Load { size, signed: false, .. }
         | Op::Extend { size, signed: false, .. } => Some(of_size(*size)),
-        Op::Unary { op: UnaryOp::Swap16, .. } => Some(16),
-        Op::Unary { op: UnaryOp::Swap32, .. } => Some(32),
-        Op::Unary { op: UnaryOp::Negate | UnaryOp::Not, width: Width::W32, .. } => Some(32),
+        Op::Unary { op: IrUnaryOp::Swap16, .. } => Some(16),
+        Op::Unary { op: IrUnaryOp::Swap32, .. } => Some(32),
+        Op::Unary { op: IrUnaryOp::Negate | IrUnaryOp::Not, width: Width::W32, .. } => Some(32),
         Op::Binary { width: Width::W32, .. } => Some(32),
-        Op::Binary { op: BinaryOp::Shr, right: Operand::Constant(distance @ 1..64), .. } => {
+        Op::Binary { op: IrBinaryOp::Shr, right: Operand::Constant(distance @ 1..64), .. } => {
             u8::try_from(64 - distance).ok()
         }
-        Op::Binary { op: BinaryOp::And, right: Operand::Constant(mask @ 0..), .. } => {
+        Op::Binary { op: IrBinaryOp::And, right: Operand::Constant(mask @ 0..), .. } => {
             u8::try_from(64 - mask.leading_zeros()).ok()
         }
         Op::Call { helper: Helper::GetSmpProcessorId | Helper::GetPrandomU32, .. } => Some(32),
@@ -141,7 +141,7 @@ fn result_bits(op: &Op) -> Option<u8> {
 
 /// Replaces registers whose value is known, computes what has constant operands, and decides branches on constants.
 pub(crate) fn fold(body: &mut Body) -> bool {
-    let mut known = Known::new(body);
+    let mut known = RegisterValues::new(body);
     let mut changed = false;
     for block in &mut body.blocks {
         known.block += 1;
@@ -168,7 +168,7 @@ pub(crate) fn fold(body: &mut Body) -> bool {
     changed
 }
 
-fn fold_op(op: &Op, known: &Known) -> Op {
+fn fold_op(op: &Op, known: &RegisterValues) -> Op {
     let mut op = op.clone();
     match &mut op {
         Op::Set { value, .. } | Op::StoreSlot { value, .. } => *value = known.resolve(*value),
@@ -236,7 +236,7 @@ fn fold_op(op: &Op, known: &Known) -> Op {
     op
 }
 
-fn fold_binary(to: Reg, op: BinaryOp, width: Width, left: Reg, right: Operand, known: &Known) -> Op {
+fn fold_binary(to: Reg, op: IrBinaryOp, width: Width, left: Reg, right: Operand, known: &RegisterValues) -> Op {
     let set = |value| Op::Set { to, value };
     let resolved = known.resolve(Operand::Reg(left));
     if let (Operand::Constant(a), Operand::Constant(b)) = (resolved, right) {
@@ -252,9 +252,11 @@ fn fold_binary(to: Reg, op: BinaryOp, width: Width, left: Reg, right: Operand, k
     {
         // The kernel refuses divisions by the constant zero, though BPF says what they give.
         match op {
-            BinaryOp::Div | BinaryOp::SignedDiv => return set(Operand::Constant(0)),
-            BinaryOp::Mod | BinaryOp::SignedMod if width == Width::W64 => return set(Operand::Reg(left)),
-            BinaryOp::Mod | BinaryOp::SignedMod => return Op::Extend { to, from: left, size: Size::B4, signed: false },
+            IrBinaryOp::Div | IrBinaryOp::SignedDiv => return set(Operand::Constant(0)),
+            IrBinaryOp::Mod | IrBinaryOp::SignedMod if width == Width::W64 => return set(Operand::Reg(left)),
+            IrBinaryOp::Mod | IrBinaryOp::SignedMod => {
+                return Op::Extend { to, from: left, size: Size::B4, signed: false };
+            }
             _ => {}
         }
     }
@@ -264,36 +266,36 @@ fn fold_binary(to: Reg, op: BinaryOp, width: Width, left: Reg, right: Operand, k
     }
 }
 
-fn commutes(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor)
+fn commutes(op: IrBinaryOp) -> bool {
+    matches!(op, IrBinaryOp::Add | IrBinaryOp::Mul | IrBinaryOp::And | IrBinaryOp::Or | IrBinaryOp::Xor)
 }
 
 /// An operation with a constant, or something cheaper that gives the same.
-fn simplify(to: Reg, op: BinaryOp, left: Reg, constant: i64) -> Op {
+fn simplify(to: Reg, op: IrBinaryOp, left: Reg, constant: i64) -> Op {
     let neutral = match op {
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Or | BinaryOp::Xor => constant == 0,
-        BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Sar => constant == 0,
-        BinaryOp::Mul | BinaryOp::Div | BinaryOp::SignedDiv => constant == 1,
-        BinaryOp::And => constant == -1,
-        BinaryOp::Mod | BinaryOp::SignedMod => false,
+        IrBinaryOp::Add | IrBinaryOp::Sub | IrBinaryOp::Or | IrBinaryOp::Xor => constant == 0,
+        IrBinaryOp::Shl | IrBinaryOp::Shr | IrBinaryOp::Sar => constant == 0,
+        IrBinaryOp::Mul | IrBinaryOp::Div | IrBinaryOp::SignedDiv => constant == 1,
+        IrBinaryOp::And => constant == -1,
+        IrBinaryOp::Mod | IrBinaryOp::SignedMod => false,
     };
     if neutral {
         return Op::Set { to, value: Operand::Reg(left) };
     }
-    if constant == 0 && matches!(op, BinaryOp::And | BinaryOp::Mul) {
+    if constant == 0 && matches!(op, IrBinaryOp::And | IrBinaryOp::Mul) {
         return Op::Set { to, value: Operand::Constant(0) };
     }
     let binary = |op, constant| Op::Binary { to, op, width: Width::W64, left, right: Operand::Constant(constant) };
     let power = (constant > 0 && constant.count_ones() == 1).then(|| i64::from(constant.trailing_zeros()));
     match (op, power) {
-        (BinaryOp::Mul, Some(power)) => binary(BinaryOp::Shl, power),
-        (BinaryOp::Div, Some(power)) => binary(BinaryOp::Shr, power),
-        (BinaryOp::Mod, Some(_)) => binary(BinaryOp::And, constant - 1),
+        (IrBinaryOp::Mul, Some(power)) => binary(IrBinaryOp::Shl, power),
+        (IrBinaryOp::Div, Some(power)) => binary(IrBinaryOp::Shr, power),
+        (IrBinaryOp::Mod, Some(_)) => binary(IrBinaryOp::And, constant - 1),
         _ => binary(op, constant),
     }
 }
 
-fn fold_end(end: &End, known: &Known) -> End {
+fn fold_end(end: &End, known: &RegisterValues) -> End {
     match end {
         End::Jump(target) => End::Jump(*target),
         End::Return(value) => End::Return(known.resolve(*value)),
@@ -342,7 +344,7 @@ pub(crate) fn extend(value: i64, size: Size, signed: bool) -> i64 {
 }
 
 /// What the operation gives, as BPF defines it.
-pub(crate) fn compute(op: BinaryOp, width: Width, a: i64, b: i64) -> i64 {
+pub(crate) fn compute(op: IrBinaryOp, width: Width, a: i64, b: i64) -> i64 {
     let (a, b, bits) = match width {
         Width::W64 => (a, b, 64),
         Width::W32 => (extend(a, Size::B4, false), extend(b, Size::B4, false), 32),
@@ -351,22 +353,22 @@ pub(crate) fn compute(op: BinaryOp, width: Width, a: i64, b: i64) -> i64 {
     let distance = u32::try_from(ub % bits).unwrap_or(0);
     let signed = |value: i64| if width == Width::W32 { extend(value, Size::B4, true) } else { value };
     let result = match op {
-        BinaryOp::Add => a.wrapping_add(b),
-        BinaryOp::Sub => a.wrapping_sub(b),
-        BinaryOp::Mul => a.wrapping_mul(b),
-        BinaryOp::Div => ua.checked_div(ub).unwrap_or(0).cast_signed(),
-        BinaryOp::Mod => ua.checked_rem(ub).unwrap_or(ua).cast_signed(),
-        BinaryOp::SignedDiv if b == 0 => 0,
-        BinaryOp::SignedMod if b == 0 => a,
-        BinaryOp::SignedDiv => signed(a).wrapping_div(signed(b)),
-        BinaryOp::SignedMod => signed(a).wrapping_rem(signed(b)),
-        BinaryOp::And => a & b,
-        BinaryOp::Or => a | b,
-        BinaryOp::Xor => a ^ b,
-        BinaryOp::Shl => a.wrapping_shl(distance),
-        BinaryOp::Shr => ua.wrapping_shr(distance).cast_signed(),
-        BinaryOp::Sar if width == Width::W32 => extend(a, Size::B4, true).wrapping_shr(distance),
-        BinaryOp::Sar => a.wrapping_shr(distance),
+        IrBinaryOp::Add => a.wrapping_add(b),
+        IrBinaryOp::Sub => a.wrapping_sub(b),
+        IrBinaryOp::Mul => a.wrapping_mul(b),
+        IrBinaryOp::Div => ua.checked_div(ub).unwrap_or(0).cast_signed(),
+        IrBinaryOp::Mod => ua.checked_rem(ub).unwrap_or(ua).cast_signed(),
+        IrBinaryOp::SignedDiv if b == 0 => 0,
+        IrBinaryOp::SignedMod if b == 0 => a,
+        IrBinaryOp::SignedDiv => signed(a).wrapping_div(signed(b)),
+        IrBinaryOp::SignedMod => signed(a).wrapping_rem(signed(b)),
+        IrBinaryOp::And => a & b,
+        IrBinaryOp::Or => a | b,
+        IrBinaryOp::Xor => a ^ b,
+        IrBinaryOp::Shl => a.wrapping_shl(distance),
+        IrBinaryOp::Shr => ua.wrapping_shr(distance).cast_signed(),
+        IrBinaryOp::Sar if width == Width::W32 => extend(a, Size::B4, true).wrapping_shr(distance),
+        IrBinaryOp::Sar => a.wrapping_shr(distance),
     };
     match width {
         Width::W64 => result,

@@ -15,16 +15,16 @@ const MAX_DEPTH: u32 = 6;
 const MAX_WRITES: usize = 16;
 
 /// Where an operation is: block, and index in it.
-type Place = (usize, usize);
+type OpIndex = (usize, usize);
 
 /// A map's element, the same wherever it is the same text.
-pub(super) type Element = (MapId, String);
+pub(super) type ElementKey = (MapId, String);
 
 /// What is known of the lookups of a body.
 #[derive(Default)]
 pub(super) struct Lookups {
     /// Which element each asks for.
-    elements: HashMap<Place, Element>,
+    elements: HashMap<OpIndex, ElementKey>,
 }
 
 impl Lookups {
@@ -41,11 +41,11 @@ impl Lookups {
         if count < 2 || goes_back {
             return Self::default();
         }
-        let known = Known::of(body, once);
+        let definitions = Definitions::of(body, once);
         let mut elements = HashMap::new();
         for (block, ops) in body.blocks.iter().map(|block| &block.ops).enumerate() {
             for (index, op) in ops.iter().enumerate().filter(|(_, op)| calls(op)) {
-                if let Some(element) = known.element(op, (block, index)) {
+                if let Some(element) = definitions.element(op, (block, index)) {
                     elements.insert((block, index), element);
                 }
             }
@@ -54,7 +54,7 @@ impl Lookups {
     }
 
     /// Which element the lookup at a place asks for.
-    pub(super) fn at(&self, place: Place) -> Option<&Element> {
+    pub(super) fn at(&self, place: OpIndex) -> Option<&ElementKey> {
         self.elements.get(&place)
     }
 }
@@ -69,28 +69,30 @@ pub(super) fn changes_maps(op: &Op) -> bool {
 }
 
 /// How registers and slots come to be what they are.
-struct Known<'a> {
+struct Definitions<'a> {
     /// By register: what assigns it, if that is one operation.
     assigned: HashMap<Reg, &'a Op>,
     /// By slot: what writes to it. Only slots that nothing else can write to.
-    writes: HashMap<SlotId, Vec<(Place, &'a Op)>>,
+    writes: HashMap<SlotId, Vec<(OpIndex, &'a Op)>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> Definitions<'a> {
     fn of(body: &'a Body, once: &impl Fn(Reg) -> bool) -> Self {
-        let mut known = Self { assigned: HashMap::new(), writes: HashMap::new() };
+        let mut definitions = Self { assigned: HashMap::new(), writes: HashMap::new() };
         let mut slots = HashMap::<Reg, SlotId>::new();
         let mut unknown: Vec<SlotId> = Vec::new();
         for (block, ops) in body.blocks.iter().map(|block| &block.ops).enumerate() {
             for (index, op) in ops.iter().enumerate() {
                 if let Some(to) = op.target().filter(|to| once(*to)) {
-                    known.assigned.insert(to, op);
+                    definitions.assigned.insert(to, op);
                 }
                 match op {
                     Op::SlotAddress { to, slot, .. } => {
                         slots.insert(*to, *slot);
                     }
-                    Op::StoreSlot { slot, .. } => known.writes.entry(*slot).or_default().push(((block, index), op)),
+                    Op::StoreSlot { slot, .. } => {
+                        definitions.writes.entry(*slot).or_default().push(((block, index), op))
+                    }
                     Op::StoreContext { slot, .. } => unknown.push(*slot),
                     _ => {}
                 }
@@ -106,12 +108,12 @@ impl<'a> Known<'a> {
             unknown.extend(slots.get(&reg));
         }
         unknown.iter().for_each(|slot| {
-            known.writes.remove(slot);
+            definitions.writes.remove(slot);
         });
-        known
+        definitions
     }
 
-    fn element(&self, op: &Op, (block, index): Place) -> Option<Element> {
+    fn element(&self, op: &Op, (block, index): OpIndex) -> Option<ElementKey> {
         let Op::Call { arguments, .. } = op else { return None };
         let [map, key] = arguments.as_slice() else { return None };
         let Some(Op::MapAddress { map, .. }) = self.assigned.get(&map.reg()?) else { return None };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::lookups::{Element, Lookups, changes_maps};
+use super::lookups::{ElementKey, Lookups, changes_maps};
 use crate::ir::{Body, Helper, MapId, Op, Operand, Reg, Size};
 
 /// What gives the same whenever it is asked in one run.
@@ -12,7 +12,7 @@ enum Question {
     ArrayValue(MapId, u32),
     Context(u32, Size, bool),
     /// With how many changes of maps there are before it.
-    Lookup(Element, usize),
+    Lookup(ElementKey, usize),
 }
 
 /// Replaces questions to the kernel that were asked before, on every path that leads here, by what was answered: who is
@@ -131,31 +131,31 @@ fn dominated(body: &Body) -> Vec<Vec<usize>> {
 /// A tree that grows at its leaves and finds the last common ancestor of two nodes in logarithmic time: each node knows
 /// its parent and an ancestor some way up.
 struct Tree {
-    nodes: Vec<Node>,
+    nodes: Vec<DominatorNode>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Node {
+struct DominatorNode {
     parent: usize,
     far: usize,
     depth: usize,
 }
 
 impl Tree {
-    fn node(&self, index: usize) -> Node {
+    fn node(&self, index: usize) -> DominatorNode {
         self.nodes.get(index).copied().unwrap_or_default()
     }
 
     /// Adds the next node; the first is its own parent.
     fn add(&mut self, parent: usize) {
         if self.nodes.is_empty() {
-            return self.nodes.push(Node::default());
+            return self.nodes.push(DominatorNode::default());
         }
         let above = self.node(parent);
         let far = self.node(above.far);
         let balanced = above.depth - far.depth == far.depth - self.node(far.far).depth;
         let far = if balanced { far.far } else { parent };
-        self.nodes.push(Node { parent, far, depth: above.depth + 1 });
+        self.nodes.push(DominatorNode { parent, far, depth: above.depth + 1 });
     }
 
     fn common(&self, mut a: usize, mut b: usize) -> usize {

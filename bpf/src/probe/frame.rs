@@ -2,7 +2,7 @@
 
 use super::{ALLOWANCE_MAP, ALLOWANCE_WORDS, COUNTERS_BYTES, ProbeError, TargetFilter, target::tgid_of};
 use crate::ir::{
-    AtomicOp, BinaryOp, BlockId, Builder, End, Helper, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size,
+    AtomicOp, BlockId, Builder, End, Helper, IrBinaryOp, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size,
     Test, Width,
 };
 
@@ -11,7 +11,7 @@ const MAX_NAME_CHARS: usize = 8;
 
 /// Offsets in the value of a counters map.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Counter {
+pub(super) enum ProbeCounter {
     Hits = 0,
     Filtered = 8,
     RingFull = 16,
@@ -77,17 +77,17 @@ impl Frame {
         builder.switch_to(there);
         let filtered = builder.block();
         let mut frame = Self { builder, counters_name, counters, pid_tgid: counters, tgid: counters, filtered };
-        frame.count(Counter::Hits);
+        frame.count(ProbeCounter::Hits);
         frame.pid_tgid = frame.builder.call(Helper::GetCurrentPidTgid, &[]);
         frame.tgid = tgid_of(&mut frame.builder, frame.pid_tgid);
         Ok(frame)
     }
 
     /// Adds one. No atomics: the counters are this CPU's, and the kernel does not run a program inside another.
-    pub(super) fn count(&mut self, counter: Counter) {
+    pub(super) fn count(&mut self, counter: ProbeCounter) {
         let (base, offset) = (self.counters, counter as i16);
         let before = self.load(base, offset);
-        let after = self.builder.binary(BinaryOp::Add, before, 1);
+        let after = self.builder.binary(IrBinaryOp::Add, before, 1);
         self.store(offset, after.into());
     }
 
@@ -121,12 +121,12 @@ impl Frame {
         self.builder.switch_to(read);
         let each = self.load(found, Allowance::EACH);
         let (rows, bytes) = (self.load(found, Allowance::ROWS), self.load(found, Allowance::BYTES_IN_ALL));
-        let in_all = self.builder.binary(BinaryOp::Or, rows, bytes);
-        let any = self.builder.binary(BinaryOp::Or, in_all, each);
+        let in_all = self.builder.binary(IrBinaryOp::Or, rows, bytes);
+        let any = self.builder.binary(IrBinaryOp::Or, in_all, each);
         self.builder.branch(Test::Eq, any, 0, go_on, given);
         self.builder.switch_to(given);
         let now = self.builder.call(Helper::KtimeGetNs, &[]);
-        let window = self.builder.binary(BinaryOp::Shr, now, WINDOW_BITS);
+        let window = self.builder.binary(IrBinaryOp::Shr, now, WINDOW_BITS);
         let (own, shared, ask) = (self.builder.block(), self.builder.block(), self.builder.block());
         self.builder.branch(Test::Eq, each, 0, shared, own);
         self.builder.switch_to(own);
@@ -136,7 +136,7 @@ impl Frame {
         self.builder.switch_to(ask);
         self.require_shared([found, rows, bytes, window], record_bytes, go_on, limited);
         self.builder.switch_to(limited);
-        self.count(Counter::Limited);
+        self.count(ProbeCounter::Limited);
         self.builder.end(End::Return(Operand::Constant(0)));
         self.builder.switch_to(go_on);
     }
@@ -154,7 +154,7 @@ impl Frame {
         let before = self.load(self.counters, USED);
         self.builder.branch(Test::Lt, before, each, used, limited);
         self.builder.switch_to(used);
-        let after = self.builder.binary(BinaryOp::Add, before, 1);
+        let after = self.builder.binary(IrBinaryOp::Add, before, 1);
         self.store(USED, after.into());
         self.builder.jump(go_on);
     }
@@ -212,7 +212,7 @@ impl Frame {
     /// Writes the block that counts and returns 0, and gives the program.
     pub(super) fn finish(mut self) -> crate::ir::Program {
         self.builder.switch_to(self.filtered);
-        self.count(Counter::Filtered);
+        self.count(ProbeCounter::Filtered);
         self.builder.end(End::Return(Operand::Constant(0)));
         self.builder.finish()
     }
@@ -229,8 +229,8 @@ pub(super) fn load_number(builder: &mut Builder, offset: u32, bytes: u32, signed
             let mut number = builder.load_context(offset, piece, false);
             for at in (aligned..bytes).step_by(aligned as usize) {
                 let next = builder.load_context(offset + at, piece, false);
-                let shifted = builder.binary(BinaryOp::Shl, next, i64::from(at * 8));
-                number = builder.binary(BinaryOp::Or, number, shifted);
+                let shifted = builder.binary(IrBinaryOp::Shl, next, i64::from(at * 8));
+                number = builder.binary(IrBinaryOp::Or, number, shifted);
             }
             match size {
                 Some(size) if signed && size != Size::B8 => {
@@ -253,10 +253,10 @@ pub(super) fn largest_access(places: &[u32], left: u32) -> Size {
 /// Where the text of an event begins: `loc` is the `u32` that tells it.
 pub(super) fn dynamic_text_address(builder: &mut Builder, offset: u32, relative: bool) -> Reg {
     let loc = load_number(builder, offset, 4, false);
-    let distance = builder.binary(BinaryOp::And, loc, 0xffff);
+    let distance = builder.binary(IrBinaryOp::And, loc, 0xffff);
     let base = builder.reg();
     builder.push(Op::ContextAddress { to: base, offset: if relative { offset + 4 } else { 0 } });
     let to = builder.reg();
-    builder.push(Op::Binary { to, op: BinaryOp::Add, width: Width::W64, left: base, right: distance.into() });
+    builder.push(Op::Binary { to, op: IrBinaryOp::Add, width: Width::W64, left: base, right: distance.into() });
     to
 }

@@ -7,9 +7,9 @@ use super::{
     COMM_BYTES, ColumnPlace, DYNAMIC_TEXT_ROOM, Encoding, MAX_RECORD_BYTES, ProbeError, ProbeProgram, TracepointProbe,
     USER_TEXT_ROOM,
     condition::Conditions,
-    frame::{Counter, Frame, dynamic_text_address, largest_access, load_number},
+    frame::{Frame, ProbeCounter, dynamic_text_address, largest_access, load_number},
 };
-use crate::ir::{BinaryOp, Builder, End, Helper, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size, Test};
+use crate::ir::{Builder, End, Helper, IrBinaryOp, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size, Test};
 
 /// The smallest ring: a page.
 const MIN_RING_BYTES: u32 = 4096;
@@ -104,7 +104,7 @@ fn reserve(frame: &mut Frame, ring_name: &str, ring_bytes: u32, record_bytes: u3
     let (there, full) = (frame.builder.block(), frame.builder.block());
     frame.builder.branch(Test::Eq, record, 0, full, there);
     frame.builder.switch_to(full);
-    frame.count(Counter::RingFull);
+    frame.count(ProbeCounter::RingFull);
     frame.builder.end(End::Return(Operand::Constant(0)));
     frame.builder.switch_to(there);
     record
@@ -137,7 +137,7 @@ fn fill(frame: &mut Frame, record: Reg, cpu: Option<Reg>, columns: &[FieldColumn
 }
 
 fn address(builder: &mut Builder, record: Reg, offset: u32) -> Reg {
-    builder.binary(BinaryOp::Add, record, i64::from(offset))
+    builder.binary(IrBinaryOp::Add, record, i64::from(offset))
 }
 
 fn copy(builder: &mut Builder, record: Reg, to: u32, source: ColumnSource) {

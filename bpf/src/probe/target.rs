@@ -4,7 +4,7 @@ use bathyscope_capture::CompareOp;
 use bathyscope_catalog::Operand as Named;
 
 use super::{COMM_BYTES, TARGETS_MAP, TARGETS_MAX, text::Texts};
-use crate::ir::{BinaryOp, BlockId, Builder, Helper, MapDefinition, MapKind, Op, Operand, Reg, Size, SlotId, Test};
+use crate::ir::{BlockId, Builder, Helper, IrBinaryOp, MapDefinition, MapKind, Op, Operand, Reg, Size, SlotId, Test};
 
 /// Whose hits are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) fn targets_map() -> MapDefinition {
 
 /// The process of what `bpf_get_current_pid_tgid` gave.
 pub(super) fn tgid_of(builder: &mut Builder, pid_tgid: Reg) -> Reg {
-    builder.binary(BinaryOp::Shr, pid_tgid, 32)
+    builder.binary(IrBinaryOp::Shr, pid_tgid, 32)
 }
 
 /// Looks a `u32` up in a map; the result may be null.

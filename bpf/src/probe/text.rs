@@ -13,11 +13,11 @@ use super::{
     COMM_BYTES, DYNAMIC_TEXT_ROOM, USER_TEXT_ROOM,
     frame::{dynamic_text_address, largest_access, load_number},
 };
-use crate::ir::{BinaryOp, BlockId, Builder, Helper, Op, Operand, Reg, Size, SlotId, Test, Width};
+use crate::ir::{BlockId, Builder, Helper, IrBinaryOp, Op, Operand, Reg, Size, SlotId, Test, Width};
 
 /// Where text is that can be read at constant places.
 #[derive(Clone, Copy)]
-enum Place {
+enum TextLocation {
     Context(u32),
     Slot(SlotId),
 }
@@ -80,11 +80,11 @@ impl Texts {
 
     /// The text at a place where words can be read, with how many bytes there are, of which the last may be text too
     /// (an array in the record) or is always a NUL at the latest.
-    fn at_constant_place(&mut self, builder: &mut Builder, source: Named, no: BlockId) -> Option<(Place, u32)> {
+    fn at_constant_place(&mut self, builder: &mut Builder, source: Named, no: BlockId) -> Option<(TextLocation, u32)> {
         match source {
-            Named::Comm => Some((Place::Slot(self.comm?), u32::from(COMM_BYTES))),
-            Named::Field(ColumnSource::FixedText { offset, bytes }) => Some((Place::Context(offset), bytes)),
-            _ => self.with_length(builder, source, no).map(|(slot, room, _length)| (Place::Slot(slot), room)),
+            Named::Comm => Some((TextLocation::Slot(self.comm?), u32::from(COMM_BYTES))),
+            Named::Field(ColumnSource::FixedText { offset, bytes }) => Some((TextLocation::Context(offset), bytes)),
+            _ => self.with_length(builder, source, no).map(|(slot, room, _length)| (TextLocation::Slot(slot), room)),
         }
     }
 
@@ -139,7 +139,7 @@ fn word(bytes: &[u8]) -> i64 {
 /// Compares the first bytes, and the NUL after them if the text must end there.
 fn compare_start(
     builder: &mut Builder,
-    place: Place,
+    place: TextLocation,
     room: u32,
     wanted: &[u8],
     whole: bool,
@@ -147,7 +147,7 @@ fn compare_start(
     no: BlockId,
 ) {
     let mut bytes = wanted.to_vec();
-    let fills_array = bytes.len() == room as usize && matches!(place, Place::Context(_));
+    let fills_array = bytes.len() == room as usize && matches!(place, TextLocation::Context(_));
     if whole && !fills_array {
         bytes.push(0);
     }
@@ -160,12 +160,12 @@ fn compare_start(
     while !rest.is_empty() {
         let left = u32::try_from(rest.len()).unwrap_or(u32::MAX);
         let size = match place {
-            Place::Context(offset) => largest_access(&[offset + at], left),
-            Place::Slot(_) => largest_access(&[at], left),
+            TextLocation::Context(offset) => largest_access(&[offset + at], left),
+            TextLocation::Slot(_) => largest_access(&[at], left),
         };
         builder.push(match place {
-            Place::Context(offset) => Op::LoadContext { to: found, offset: offset + at, size, signed: false },
-            Place::Slot(slot) => Op::LoadSlot { to: found, slot, offset: at, size, signed: false },
+            TextLocation::Context(offset) => Op::LoadContext { to: found, offset: offset + at, size, signed: false },
+            TextLocation::Slot(slot) => Op::LoadSlot { to: found, slot, offset: at, size, signed: false },
         });
         let (piece, after) = rest.split_at(size.bytes() as usize);
         let same = builder.block();
@@ -181,12 +181,12 @@ fn compare_start(
 fn compare_end(builder: &mut Builder, slot: SlotId, room: u32, length: Reg, wanted: &[u8], yes: BlockId, no: BlockId) {
     let count = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
     // A text that is too short gives a negative start, which is a large unsigned one.
-    let start = builder.binary(BinaryOp::Sub, length, i64::from(count) + 1);
+    let start = builder.binary(IrBinaryOp::Sub, length, i64::from(count) + 1);
     let bounded = builder.block();
     builder.branch(Test::Gt, start, i64::from(room - 1 - count), no, bounded);
     builder.switch_to(bounded);
     let base = builder.slot_address(slot);
-    let end = builder.binary(BinaryOp::Add, base, start);
+    let end = builder.binary(IrBinaryOp::Add, base, start);
     let found = builder.reg();
     for (byte, offset) in wanted.iter().zip(0_i16..) {
         builder.push(Op::Load { to: found, base: end, offset, size: Size::B1, signed: false });
@@ -207,7 +207,7 @@ fn search(builder: &mut Builder, slot: SlotId, room: u32, wanted: &[u8], yes: Bl
 
     builder.switch_to(head);
     let base = builder.slot_address(slot);
-    let place = builder.binary(BinaryOp::Add, base, at);
+    let place = builder.binary(IrBinaryOp::Add, base, at);
     let found = builder.reg();
     builder.push(Op::Load { to: found, base: place, offset: 0, size: Size::B1, signed: false });
     builder.branch(Test::Eq, found, 0, no, unfinished);
@@ -219,13 +219,13 @@ fn search(builder: &mut Builder, slot: SlotId, room: u32, wanted: &[u8], yes: Bl
     for (byte, offset) in others.iter().zip(1_i16..) {
         builder.push(Op::Load { to: found, base: place, offset, size: Size::B1, signed: false });
         let wide = |to, op, left, right| Op::Binary { to, op, width: Width::W64, left, right };
-        builder.push(wide(found, BinaryOp::Xor, found, Operand::Constant(i64::from(*byte))));
-        builder.push(wide(difference, BinaryOp::Or, difference, found.into()));
+        builder.push(wide(found, IrBinaryOp::Xor, found, Operand::Constant(i64::from(*byte))));
+        builder.push(wide(difference, IrBinaryOp::Or, difference, found.into()));
     }
     builder.branch(Test::Eq, difference, 0, yes, next);
 
     builder.switch_to(next);
-    builder.push(Op::Binary { to: at, op: BinaryOp::Add, width: Width::W64, left: at, right: Operand::Constant(1) });
+    builder.push(Op::Binary { to: at, op: IrBinaryOp::Add, width: Width::W64, left: at, right: Operand::Constant(1) });
     // The last place at which all bytes are still inside, before the final NUL.
     builder.branch(Test::Gt, at, i64::from(room - 1 - count), no, head);
 }

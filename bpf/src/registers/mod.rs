@@ -23,7 +23,7 @@ const MAX_WEIGHT_DEPTH: usize = 5;
 
 /// Where a virtual register is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RegisterLocation {
     /// It is never assigned.
     Nowhere,
     /// In a register.
@@ -36,7 +36,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Allocation {
     /// By virtual register; the last is the context.
-    pub places: Vec<Place>,
+    pub places: Vec<RegisterLocation>,
     /// Offset of each slot from r10.
     pub slots: Vec<i16>,
     /// Offset of 8 bytes for operations that need some themselves.
@@ -213,7 +213,7 @@ fn context_of(spans: &Spans) -> usize {
 
 /// Gives every virtual register a place. `parameters` are those of a function; the program itself has none.
 pub(crate) fn allocate(body: &Body, parameters: Option<&[Parameter]>) -> Allocation {
-    let mut places = vec![Place::Nowhere; body.registers as usize + 1];
+    let mut places = vec![RegisterLocation::Nowhere; body.registers as usize + 1];
     let mut active = Vec::<(Interval, u8)>::new();
     let mut spilled = Vec::<Interval>::new();
     let spans = Spans::of(body, parameters);
@@ -222,7 +222,7 @@ pub(crate) fn allocate(body: &Body, parameters: Option<&[Parameter]>) -> Allocat
     intervals.sort_by_key(|interval| (interval.start, interval.reg));
     for interval in intervals {
         if interval.is_brief() {
-            set(&mut places, interval.reg, Place::Register(RESULT));
+            set(&mut places, interval.reg, RegisterLocation::Register(RESULT));
             continue;
         }
         active.retain(|(other, _)| other.end >= interval.start);
@@ -230,7 +230,7 @@ pub(crate) fn allocate(body: &Body, parameters: Option<&[Parameter]>) -> Allocat
         let volatile = if interval.crosses_call { &[][..] } else { &VOLATILE[..] };
         let usable = |register: &u8| (volatile.contains(register) || PRESERVED.contains(register)) && free(register);
         let like = interval.like.and_then(|like| match places.get(like) {
-            Some(Place::Register(register)) => Some(*register),
+            Some(RegisterLocation::Register(register)) => Some(*register),
             _ => None,
         });
         let hinted = interval.hint.filter(usable).or(like.filter(usable));
@@ -249,7 +249,7 @@ pub(crate) fn allocate(body: &Body, parameters: Option<&[Parameter]>) -> Allocat
             },
         };
         active.push((interval, register));
-        set(&mut places, interval.reg, Place::Register(register));
+        set(&mut places, interval.reg, RegisterLocation::Register(register));
     }
     stack::lay_out(body, &spans, places, &spilled)
 }
@@ -262,7 +262,7 @@ fn take_cheaper(active: &mut Vec<(Interval, u8)>, interval: &Interval, volatile:
     (other.weight() < interval.weight()).then(|| active.swap_remove(at))
 }
 
-fn set(places: &mut [Place], reg: usize, place: Place) {
+fn set(places: &mut [RegisterLocation], reg: usize, place: RegisterLocation) {
     if let Some(entry) = places.get_mut(reg) {
         *entry = place;
     }
@@ -289,10 +289,10 @@ fn slot_of(op: &Op) -> impl Iterator<Item = usize> {
 
 /// The register from which an operation computes another pointer to the same thing.
 fn pointer_source(op: &Op) -> Option<(Reg, Reg)> {
-    use crate::ir::BinaryOp;
+    use crate::ir::IrBinaryOp;
     match op {
         Op::Set { to, value: Operand::Reg(from) } => Some((*to, *from)),
-        Op::Binary { to, op: BinaryOp::Add | BinaryOp::Sub, left, .. } => Some((*to, *left)),
+        Op::Binary { to, op: IrBinaryOp::Add | IrBinaryOp::Sub, left, .. } => Some((*to, *left)),
         _ => None,
     }
 }

@@ -1,12 +1,12 @@
 //! The stack: slots, and the virtual registers that did not fit into registers. What is never in use at the same time
 //! shares a place.
 
-use super::{Allocation, Interval, Place, Spans, pointer_source, set, slot_of};
+use super::{Allocation, Interval, RegisterLocation, Spans, pointer_source, set, slot_of};
 use crate::ir::{Body, Op};
 
 /// What has a place on the stack while it is in use.
 #[derive(Clone, Copy, Debug)]
-struct Item {
+struct StackObject {
     start: usize,
     end: usize,
     bytes: u32,
@@ -25,17 +25,22 @@ fn below(depth: u32) -> i16 {
     i16::try_from(depth).map_or(i16::MIN, |depth| -depth)
 }
 
-pub(super) fn lay_out(body: &Body, spans: &Spans, mut places: Vec<Place>, spilled: &[Interval]) -> Allocation {
+pub(super) fn lay_out(
+    body: &Body,
+    spans: &Spans,
+    mut places: Vec<RegisterLocation>,
+    spilled: &[Interval],
+) -> Allocation {
     let mut slots = vec![below(0); body.slots.len()];
     let mut key_cell = below(0);
     let registers = spilled.iter().map(|interval| {
         let (start, end) = (interval.start, interval.end);
-        Item { start, end, bytes: 8, what: What::Register(interval.reg) }
+        StackObject { start, end, bytes: 8, what: What::Register(interval.reg) }
     });
-    let mut items: Vec<Item> = slot_items(body, spans).into_iter().chain(registers).collect();
+    let mut items: Vec<StackObject> = slot_items(body, spans).into_iter().chain(registers).collect();
     let needs_cell = |op: &Op| matches!(op, Op::ArrayValue { .. } | Op::CompareExchange { .. });
     if body.blocks.iter().flat_map(|block| &block.ops).any(needs_cell) {
-        items.push(Item { start: 0, end: usize::MAX, bytes: 8, what: What::KeyCell });
+        items.push(StackObject { start: 0, end: usize::MAX, bytes: 8, what: What::KeyCell });
     }
     items.sort_by_key(|item| item.start);
     let (places_of, stack_bytes) = pack(&items);
@@ -46,7 +51,7 @@ pub(super) fn lay_out(body: &Body, spans: &Spans, mut places: Vec<Place>, spille
                     *entry = below(depth);
                 }
             }
-            What::Register(reg) => set(&mut places, reg, Place::Stack(below(depth))),
+            What::Register(reg) => set(&mut places, reg, RegisterLocation::Stack(below(depth))),
             What::KeyCell => key_cell = below(depth),
         }
     }
@@ -55,7 +60,7 @@ pub(super) fn lay_out(body: &Body, spans: &Spans, mut places: Vec<Place>, spille
 
 /// Gives each item the shallowest place that is free while it is in use: the depth at which it ends. Also the depth of
 /// all.
-fn pack(items: &[Item]) -> (Vec<u32>, u32) {
+fn pack(items: &[StackObject]) -> (Vec<u32>, u32) {
     // In use: end of use, and from which depth to which, by depth.
     let mut active = Vec::<(usize, u32, u32)>::new();
     let mut deepest = 0;
@@ -80,7 +85,7 @@ fn pack(items: &[Item]) -> (Vec<u32>, u32) {
 
 /// The spans in which slots are in use: from the first mention to the last, or to the last use of a pointer into it,
 /// and all of each loop that it is used in. Slots that one pointer may point to are in use together.
-fn slot_items(body: &Body, spans: &Spans) -> Vec<Item> {
+fn slot_items(body: &Body, spans: &Spans) -> Vec<StackObject> {
     let mut groups = Groups::of(body);
     let mut uses: Vec<(usize, usize)> = vec![(usize::MAX, 0); body.slots.len()];
     let mut extend = |slot: usize, start: usize, end: usize| {
@@ -119,7 +124,7 @@ fn slot_items(body: &Body, spans: &Spans) -> Vec<Item> {
     let slots = body.slots.iter().enumerate();
     let items = slots.filter_map(|(slot, bytes)| {
         let (start, end) = uses.get(groups.find(slot)).copied()?;
-        (start <= end).then_some(Item { start, end, bytes: *bytes, what: What::Slot(slot) })
+        (start <= end).then_some(StackObject { start, end, bytes: *bytes, what: What::Slot(slot) })
     });
     items.collect()
 }

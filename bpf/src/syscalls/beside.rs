@@ -4,8 +4,8 @@
 use bathyscope_capture::{CALL_HEADER_BYTES, CallPlace};
 use bathyscope_catalog::syscalls::Beside;
 
-use super::{KernelPlaces, copy::PIECE_BYTES, ends::kernel_number, plan, programs::Writer};
-use crate::ir::{BinaryOp, Helper, Reg, Size, Test, Width};
+use super::{KernelPlaces, copy::PIECE_BYTES, ends::kernel_number, plan, programs::ProgramWriter};
+use crate::ir::{Helper, IrBinaryOp, Reg, Size, Test, Width};
 
 /// Where a thread's value keeps, behind what is recorded, what is known of its time at a call's entry.
 const RAN: u32 = 0;
@@ -14,14 +14,14 @@ const SWITCHES: u32 = 16;
 /// Bytes of that.
 pub(super) const KEPT_BYTES: u32 = 24;
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     fn kernel_places(&self) -> KernelPlaces {
         self.probe.places
     }
 
     /// Where a thread's value has what is kept for the call's end and is not recorded.
     fn kept(&mut self, state: Reg) -> Reg {
-        self.b.binary(BinaryOp::Add, state, i64::from(self.sizes.kept_at()))
+        self.b.binary(IrBinaryOp::Add, state, i64::from(self.sizes.kept_at()))
     }
 
     /// Appends a number of 8 bytes as a piece, if there is room.
@@ -30,12 +30,12 @@ impl Writer<'_> {
         let used = self.load(state, CallPlace::USED, Size::B4);
         self.b.branch(Test::Gt, used, i64::from(self.sizes.limit), done, fits);
         self.b.switch_to(fits);
-        let piece = self.b.binary(BinaryOp::Add, state, used);
+        let piece = self.b.binary(IrBinaryOp::Add, state, used);
         let word = i64::from(beside) | i64::from(part) << 8 | 1 << 16;
         self.store(piece, CALL_HEADER_BYTES, Size::B4, word);
         self.store(piece, CALL_HEADER_BYTES + 4, Size::B4, 8);
         self.store(piece, CALL_HEADER_BYTES + PIECE_BYTES, Size::B8, number);
-        let after = self.b.binary(BinaryOp::Add, used, 16);
+        let after = self.b.binary(IrBinaryOp::Add, used, 16);
         self.store(state, CallPlace::USED, Size::B4, after);
         self.b.jump(done);
         self.b.switch_to(done);
@@ -48,8 +48,8 @@ impl Writer<'_> {
         let files = kernel_number(&mut self.b, task, places.files, Size::B8);
         let table = kernel_number(&mut self.b, files, places.table, Size::B8);
         let descriptors = kernel_number(&mut self.b, table, places.descriptors, Size::B8);
-        let offset = self.b.binary(BinaryOp::Shl, fd, 3);
-        let at = self.b.binary(BinaryOp::Add, descriptors, offset);
+        let offset = self.b.binary(IrBinaryOp::Shl, fd, 3);
+        let at = self.b.binary(IrBinaryOp::Add, descriptors, offset);
         let file = kernel_number(&mut self.b, at, 0, Size::B8);
         let inode = kernel_number(&mut self.b, file, places.inode, Size::B8);
         Some(kernel_number(&mut self.b, inode, places.number, Size::B8))
@@ -62,7 +62,7 @@ impl Writer<'_> {
         }
         let (opened, one, two, other, done) =
             (self.b.block(), self.b.block(), self.b.block(), self.b.block(), self.b.block());
-        let kind = self.b.binary(BinaryOp::And, flags, plan::OPENS | plan::OPENS_TWO);
+        let kind = self.b.binary(IrBinaryOp::And, flags, plan::OPENS | plan::OPENS_TWO);
         self.b.branch(Test::Eq, kind, 0, done, opened);
         self.b.switch_to(opened);
         let fine = self.b.block();
@@ -101,7 +101,7 @@ impl Writer<'_> {
     fn switches(&mut self, task: Reg, waits: u32, preemptions: u32) -> Reg {
         let waits = self.load(task, waits, Size::B8);
         let preemptions = self.load(task, preemptions, Size::B8);
-        self.b.binary(BinaryOp::Add, waits, preemptions)
+        self.b.binary(IrBinaryOp::Add, waits, preemptions)
     }
 
     /// Keeps what is known of the thread's time when a call begins.
@@ -128,10 +128,10 @@ impl Writer<'_> {
         let kept = self.kept(state);
         let [ran_before, since_before, switches_before] =
             [RAN, SINCE, SWITCHES].map(|place| self.load(kept, place, Size::B8));
-        let ran = self.b.binary(BinaryOp::Sub, ran, ran_before);
-        let passed = self.b.binary(BinaryOp::Sub, since, since_before);
-        let rest = self.b.binary(BinaryOp::Sub, duration, passed);
-        let used = self.b.binary(BinaryOp::Add, ran, rest);
+        let ran = self.b.binary(IrBinaryOp::Sub, ran, ran_before);
+        let passed = self.b.binary(IrBinaryOp::Sub, since, since_before);
+        let rest = self.b.binary(IrBinaryOp::Sub, duration, passed);
+        let used = self.b.binary(IrBinaryOp::Add, ran, rest);
         // As unsigned numbers negative ones are the largest.
         let used = self.b.select(Test::Gt, Width::W64, used, duration, duration, used);
         let ran = self.b.select(Test::Gt, Width::W64, ran, duration, duration, ran);

@@ -6,8 +6,8 @@ use bathyscope_catalog::{
     syscalls::{Abi, MAX_CALLS},
 };
 
-use super::{CompatPlace, plan, programs::Writer};
-use crate::ir::{BinaryOp, BlockId, Helper, Memory, Reg, Size, SlotId, Test};
+use super::{CompatPlace, plan, programs::ProgramWriter};
+use crate::ir::{BlockId, Helper, IrBinaryOp, Memory, Reg, Size, SlotId, Test};
 
 /// Numbers of i386 that are one call for many, or have their arguments in memory.
 const SOCKETCALL: i64 = 102;
@@ -31,7 +31,7 @@ pub(super) struct Narrow {
     arguments: SlotId,
 }
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// Goes to `yes` in a call of a 32-bit program, else to `no`.
     fn branch_compat(&mut self, place: CompatPlace, yes: BlockId, no: BlockId) {
         let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
@@ -52,13 +52,13 @@ impl Writer<'_> {
             return self.b.jump(no);
         }
         let (x32, own) = (self.b.block(), self.b.block());
-        let bare = self.b.binary(BinaryOp::Sub, raw, Abi::X32_BIT);
+        let bare = self.b.binary(IrBinaryOp::Sub, raw, Abi::X32_BIT);
         self.b.assign(place, bare);
         self.b.branch(Test::Ge, bare, plan::X32_FIRST + plan::X32_CALLS, no, x32);
         self.b.switch_to(x32);
         self.b.branch(Test::Ge, bare, plan::X32_FIRST, own, known);
         self.b.switch_to(own);
-        let own_place = self.b.binary(BinaryOp::Add, bare, plan::X32_PLACES - plan::X32_FIRST);
+        let own_place = self.b.binary(IrBinaryOp::Add, bare, plan::X32_PLACES - plan::X32_FIRST);
         self.b.assign(place, own_place);
         self.b.jump(known);
     }
@@ -68,9 +68,9 @@ impl Writer<'_> {
         let inside = self.b.block();
         self.b.branch(Test::Ge, raw, MAX_CALLS as i64, no, inside);
         self.b.switch_to(inside);
-        let own = self.b.binary(BinaryOp::Add, raw, Abi::I386_BIT);
+        let own = self.b.binary(IrBinaryOp::Add, raw, Abi::I386_BIT);
         self.b.assign(number, own);
-        let own = self.b.binary(BinaryOp::Add, raw, plan::I386_PLACES);
+        let own = self.b.binary(IrBinaryOp::Add, raw, plan::I386_PLACES);
         self.b.assign(place, own);
     }
 
@@ -136,9 +136,9 @@ impl Writer<'_> {
 
     /// The call that is meant by one that stands for many.
     fn through(&mut self, [number, place]: [Reg; 2], meant: Reg, base: i64) {
-        let own = self.b.binary(BinaryOp::Add, meant, Abi::I386_BIT + base);
+        let own = self.b.binary(IrBinaryOp::Add, meant, Abi::I386_BIT + base);
         self.b.assign(number, own);
-        let own = self.b.binary(BinaryOp::Add, meant, plan::THROUGH_PLACES + base - Abi::THROUGH_SOCKETCALL);
+        let own = self.b.binary(IrBinaryOp::Add, meant, plan::THROUGH_PLACES + base - Abi::THROUGH_SOCKETCALL);
         self.b.assign(place, own);
     }
 
@@ -149,7 +149,7 @@ impl Writer<'_> {
         let given = self.b.load_slot(arguments, 0, Size::B8, false);
         self.b.branch(Test::Eq, given, RECEIVE, known, other);
         self.b.switch_to(other);
-        let low = self.b.binary(BinaryOp::And, given, 0xffff);
+        let low = self.b.binary(IrBinaryOp::And, given, 0xffff);
         self.b.branch(Test::Ge, low, Abi::IPC_CALLS, known, meant);
         self.b.switch_to(meant);
         self.through(call, low, Abi::THROUGH_IPC);
@@ -224,7 +224,7 @@ impl Writer<'_> {
         self.identify_native(raw, [number, place], known, no);
         self.b.switch_to(known);
         let flags = self.flags_at(place);
-        let renamed = self.b.binary(BinaryOp::And, flags, plan::EXECUTES | plan::THROUGH);
+        let renamed = self.b.binary(IrBinaryOp::And, flags, plan::EXECUTES | plan::THROUGH);
         self.b.assign(family, renamed);
         self.b.branch(Test::Eq, renamed, 0, decided, ask);
         self.b.switch_to(ask);
@@ -247,7 +247,7 @@ impl Writer<'_> {
         self.b.switch_to(active);
         let kept = self.load(state, CallPlace::PLACE, Size::B2);
         let flags = self.flags_at(kept);
-        let common = self.b.binary(BinaryOp::And, flags, family);
+        let common = self.b.binary(IrBinaryOp::And, flags, family);
         self.b.branch(Test::Ne, common, 0, same, other);
         self.b.switch_to(same);
         let kept_number = self.load(state, CallPlace::NUMBER, Size::B4);

@@ -8,7 +8,7 @@ use bathyscope_catalog::syscalls::{CONTROL_PART, MAX_GRABS, PATH_ROOM, VECTORS a
 
 use super::{ProgramPlaces, beside::KEPT_BYTES, ends::kernel_number, entries, plan};
 use crate::ir::{
-    BinaryOp, BlockId, Builder, FunctionId, Helper, MapId, Memory, Parameter, Reg, Round, Size, SlotId, Test,
+    BlockId, Builder, FunctionId, Helper, IrBinaryOp, MapId, Memory, Parameter, Reg, Round, Size, SlotId, Test,
 };
 
 /// Bytes of a piece before its content.
@@ -116,10 +116,10 @@ impl Copier<'_> {
     /// The address of the table's entry at a place. A mask keeps it inside, which the verifier sees wherever the place was
     /// kept before; the table is filled up for it.
     pub(super) fn entry(&self, b: &mut Builder, place: Reg) -> Reg {
-        let place = b.binary(BinaryOp::And, place, self.places - 1);
-        let offset = b.binary(BinaryOp::Mul, place, i64::from(plan::ENTRY_BYTES));
+        let place = b.binary(IrBinaryOp::And, place, self.places - 1);
+        let offset = b.binary(IrBinaryOp::Mul, place, i64::from(plan::ENTRY_BYTES));
         let table = b.global_address(self.table, 0);
-        b.binary(BinaryOp::Add, table, offset)
+        b.binary(IrBinaryOp::Add, table, offset)
     }
 
     fn appender(&self, b: &mut Builder, name: &str, text: bool) -> FunctionId {
@@ -142,22 +142,22 @@ impl Copier<'_> {
         b.switch_to(fits);
         b.branch(Test::Gt, most, i64::from(self.sizes.room), full, sized);
         b.switch_to(sized);
-        let piece = b.binary(BinaryOp::Add, state, used);
+        let piece = b.binary(IrBinaryOp::Add, state, used);
         b.store(piece, at(CALL_HEADER_BYTES), Size::B4, word);
-        let room = b.binary(BinaryOp::Add, piece, i64::from(CALL_HEADER_BYTES + PIECE_BYTES));
+        let room = b.binary(IrBinaryOp::Add, piece, i64::from(CALL_HEADER_BYTES + PIECE_BYTES));
         let helper = if text { Helper::ProbeReadUserStr } else { Helper::ProbeReadUser };
         let result = b.call(helper, &[room.into(), most.into(), address.into()]);
         let length = if text { result } else { b.select(Test::Eq, crate::ir::Width::W64, result, 0, most, result) };
         b.store(piece, at(CALL_HEADER_BYTES + 4), Size::B4, length);
         b.branch(Test::SignedLt, length, 0, failed, read);
         b.switch_to(failed);
-        let after = b.binary(BinaryOp::Add, used, i64::from(PIECE_BYTES));
+        let after = b.binary(IrBinaryOp::Add, used, i64::from(PIECE_BYTES));
         b.store(state, at(CallPlace::USED), Size::B4, after);
         b.ret(-1);
         b.switch_to(read);
-        let bytes = b.binary(BinaryOp::Add, length, 7 + i64::from(PIECE_BYTES));
-        let bytes = b.binary(BinaryOp::And, bytes, !7);
-        let after = b.binary(BinaryOp::Add, used, bytes);
+        let bytes = b.binary(IrBinaryOp::Add, length, 7 + i64::from(PIECE_BYTES));
+        let bytes = b.binary(IrBinaryOp::And, bytes, !7);
+        let after = b.binary(IrBinaryOp::Add, used, bytes);
         b.store(state, at(CallPlace::USED), Size::B4, after);
         b.ret(length);
     }
@@ -169,21 +169,21 @@ impl Copier<'_> {
     }
 
     fn argument_of(b: &mut Builder, state: Reg, index: Reg) -> Reg {
-        let index = b.binary(BinaryOp::And, index, 7);
-        let offset = b.binary(BinaryOp::Shl, index, 3);
-        let place = b.binary(BinaryOp::Add, state, offset);
+        let index = b.binary(IrBinaryOp::And, index, 7);
+        let offset = b.binary(IrBinaryOp::Shl, index, 3);
+        let place = b.binary(IrBinaryOp::Add, state, offset);
         load(b, place, CallPlace::ARGUMENTS, Size::B8)
     }
 
     /// A piece's first word: argument, part, whether it is of the exit.
     pub(super) fn word(b: &mut Builder, argument: Reg, part: i64, exit: bool) -> Reg {
-        b.binary(BinaryOp::Or, argument, part << 8 | if exit { 1 << 16 } else { 0 })
+        b.binary(IrBinaryOp::Or, argument, part << 8 | if exit { 1 << 16 } else { 0 })
     }
 
     /// A word that says to the function of vectors whether pointers have 32 bits; readers of records do not look at it.
     fn narrow_word(b: &mut Builder, word: Reg, narrow: Reg) -> Reg {
-        let bit = b.binary(BinaryOp::Shl, narrow, NARROW_SHIFT);
-        b.binary(BinaryOp::Or, word, bit)
+        let bit = b.binary(IrBinaryOp::Shl, narrow, NARROW_SHIFT);
+        b.binary(IrBinaryOp::Or, word, bit)
     }
 
     /// What a program was given, read where it runs now: what executed it had pages that were not in memory, as a child that
@@ -213,21 +213,21 @@ impl Copier<'_> {
         let name = kernel_number(b, memory, places.name, Size::B8);
         let argument = load(b, entry, 5, Size::B1);
         // The name is one argument before the words, the environment one behind them.
-        let before = b.binary(BinaryOp::Sub, argument, 1);
+        let before = b.binary(IrBinaryOp::Sub, argument, 1);
         let word = Self::word(b, before, 0, true);
         b.call_function(appenders.text, &[state.into(), name.into(), i64::from(PATH_ROOM).into(), word.into()]);
-        let behind = b.binary(BinaryOp::Add, argument, 1);
+        let behind = b.binary(IrBinaryOp::Add, argument, 1);
         let word = Self::word(b, behind, 0, true);
         let slot = b.slot(8);
         b.store_slot(slot, 0, Size::B8, 0);
         let room = b.slot_address(slot);
         b.call_only(Helper::ProbeReadUser, &[room.into(), 8.into(), stack.into()]);
         let words = b.load_slot(slot, 0, Size::B8, false);
-        let bytes = b.binary(BinaryOp::Shl, words, 3);
-        let environment = b.binary(BinaryOp::Add, stack, bytes);
-        let environment = b.binary(BinaryOp::Add, environment, 16);
+        let bytes = b.binary(IrBinaryOp::Shl, words, 3);
+        let environment = b.binary(IrBinaryOp::Add, stack, bytes);
+        let environment = b.binary(IrBinaryOp::Add, environment, 16);
         b.call_function(appenders.memory, &[state.into(), environment.into(), ENVIRONMENT_BYTES.into(), word.into()]);
-        let first = b.binary(BinaryOp::Add, stack, 8);
+        let first = b.binary(IrBinaryOp::Add, stack, 8);
         let word = Self::word(b, argument, 0, true);
         let wide = b.set(0);
         self.words(b, appenders, state, [first, word, wide], done);
@@ -236,8 +236,8 @@ impl Copier<'_> {
 
     /// One piece of the table.
     fn grab(&self, b: &mut Builder, appenders: Appenders, state: Reg, entry: Reg, round: Round) {
-        let offset = b.binary(BinaryOp::Shl, round.index, 3);
-        let grab = b.binary(BinaryOp::Add, entry, offset);
+        let offset = b.binary(IrBinaryOp::Shl, round.index, 3);
+        let grab = b.binary(IrBinaryOp::Add, entry, offset);
         let part = |offset: u32| plan::GRABS_AT + offset;
         let kind = load(b, grab, part(0), Size::B1);
         let some = b.block();
@@ -250,8 +250,8 @@ impl Copier<'_> {
         b.branch(Test::Eq, address, 0, round.next, given);
         b.switch_to(given);
         let argument = load(b, grab, part(1), Size::B1);
-        let shifted = b.binary(BinaryOp::Shl, of_exit, 16);
-        let word = b.binary(BinaryOp::Or, argument, shifted);
+        let shifted = b.binary(IrBinaryOp::Shl, of_exit, 16);
+        let word = b.binary(IrBinaryOp::Or, argument, shifted);
         let most = load(b, grab, part(6), Size::B2);
         let (memory, text) = (b.block(), b.block());
         let before = load(b, state, CallPlace::USED, Size::B4);
@@ -285,7 +285,7 @@ impl Copier<'_> {
         b.branch(Test::Eq, of_exit, 0, again, now);
         b.switch_to(again);
         let failed = load(b, state, CallPlace::FAILED, Size::B4);
-        let bit = b.binary(BinaryOp::Shr, failed, round.index);
+        let bit = b.binary(IrBinaryOp::Shr, failed, round.index);
         b.branch(Test::Bits, bit, 1, go_on, round.next);
         b.switch_to(now);
         let result = load(b, state, CallPlace::RESULT, Size::B8);
@@ -315,10 +315,10 @@ impl Copier<'_> {
         let (bits, no_bits, given, behind) = (b.block(), b.block(), b.block(), b.block());
         b.branch(Test::Eq, source, plan::BITS, bits, no_bits);
         b.switch_to(bits);
-        let words = b.binary(BinaryOp::And, value, 0xffff);
-        let words = b.binary(BinaryOp::Add, words, 63);
-        let words = b.binary(BinaryOp::Shr, words, 6);
-        let bytes = b.binary(BinaryOp::Shl, words, 3);
+        let words = b.binary(IrBinaryOp::And, value, 0xffff);
+        let words = b.binary(IrBinaryOp::Add, words, 63);
+        let words = b.binary(IrBinaryOp::Shr, words, 6);
+        let bytes = b.binary(IrBinaryOp::Shl, words, 3);
         b.assign(length, bytes);
         b.jump(scaled);
         b.switch_to(no_bits);
@@ -338,7 +338,7 @@ impl Copier<'_> {
         // First cut, so that the product cannot overflow.
         let cut = b.select(Test::Gt, crate::ir::Width::W64, length, 0xffff, 0xffff, length);
         let unit = load(b, grab, part(5), Size::B1);
-        let bytes = b.binary(BinaryOp::Mul, cut, unit);
+        let bytes = b.binary(IrBinaryOp::Mul, cut, unit);
         let bytes = b.select(Test::Gt, crate::ir::Width::W64, bytes, most, most, bytes);
         b.assign(length, bytes);
         b.jump(done);
@@ -359,9 +359,9 @@ impl Copier<'_> {
         b.branch(Test::SignedLt, read, 0, failed, round.next);
         b.switch_to(failed);
         let one = b.set(1);
-        let bit = b.binary(BinaryOp::Shl, one, round.index);
+        let bit = b.binary(IrBinaryOp::Shl, one, round.index);
         let before = load(b, state, CallPlace::FAILED, Size::B4);
-        let after = b.binary(BinaryOp::Or, before, bit);
+        let after = b.binary(IrBinaryOp::Or, before, bit);
         b.store(state, at(CallPlace::FAILED), Size::B4, after);
         b.jump(round.next);
     }
@@ -371,7 +371,7 @@ impl Copier<'_> {
         let (inside, equal) = (b.block(), b.block());
         b.branch(Test::Gt, before, i64::from(self.sizes.limit), go_on, inside);
         b.switch_to(inside);
-        let piece = b.binary(BinaryOp::Add, state, before);
+        let piece = b.binary(IrBinaryOp::Add, state, before);
         let text = Memory::Pointer(piece, at(CALL_HEADER_BYTES + PIECE_BYTES));
         b.compare_constant(text, self.path.unwrap_or_default(), equal, go_on);
         b.switch_to(equal);
@@ -405,7 +405,7 @@ impl Copier<'_> {
         }
         let address = Self::argument_of(b, state, argument);
         let narrow = load(b, entry, plan::NARROW_AT, Size::B1);
-        let narrow = b.binary(BinaryOp::And, narrow, 1);
+        let narrow = b.binary(IrBinaryOp::And, narrow, 1);
         let (words, other, is_vectors, message) = (b.block(), b.block(), b.block(), b.block());
         b.branch(Test::Eq, kind, plan::WORDS, words, other);
         b.switch_to(words);
@@ -450,8 +450,8 @@ impl Copier<'_> {
         let count = b.set(0);
         let counted = b.block();
         b.repeat(i64::from(MAX_WORDS) + 1, |b, round| {
-            let offset = b.binary(BinaryOp::Mul, round.index, bytes);
-            let place = b.binary(BinaryOp::Add, address, offset);
+            let offset = b.binary(IrBinaryOp::Mul, round.index, bytes);
+            let place = b.binary(IrBinaryOp::Add, address, offset);
             let room = b.slot_address(slot);
             b.store_slot(slot, 0, Size::B8, 0);
             b.call_only(Helper::ProbeReadUser, &[room.into(), bytes.into(), place.into()]);
@@ -460,10 +460,10 @@ impl Copier<'_> {
             b.branch(Test::Eq, word, 0, counted, some);
             b.switch_to(some);
             b.assign(count, round.index);
-            let next = b.binary(BinaryOp::Add, count, 1);
+            let next = b.binary(IrBinaryOp::Add, count, 1);
             b.assign(count, next);
-            let part = b.binary(BinaryOp::Shl, next, 8);
-            let header = b.binary(BinaryOp::Or, argument, part);
+            let part = b.binary(IrBinaryOp::Shl, next, 8);
+            let header = b.binary(IrBinaryOp::Or, argument, part);
             let most = i64::from(self.sizes.strings + 2);
             let read = b.call_function(appenders.text, &[state.into(), word.into(), most.into(), header.into()]);
             if !self.exit {
@@ -480,9 +480,9 @@ impl Copier<'_> {
 
     /// Bytes of a pointer, where `narrow` is 1 for 32 bits and else 0.
     fn pointer_bytes(b: &mut Builder, narrow: Reg) -> Reg {
-        let less = b.binary(BinaryOp::Shl, narrow, 2);
+        let less = b.binary(IrBinaryOp::Shl, narrow, 2);
         let eight = b.set(8);
-        b.binary(BinaryOp::Sub, eight, less)
+        b.binary(IrBinaryOp::Sub, eight, less)
     }
 
     /// A number as a piece of 4 bytes; goes to `done`.
@@ -491,11 +491,11 @@ impl Copier<'_> {
         let fits = b.block();
         b.branch(Test::Gt, used, i64::from(self.sizes.limit), done, fits);
         b.switch_to(fits);
-        let piece = b.binary(BinaryOp::Add, state, used);
+        let piece = b.binary(IrBinaryOp::Add, state, used);
         b.store(piece, at(CALL_HEADER_BYTES), Size::B4, word);
         b.store(piece, at(CALL_HEADER_BYTES + 4), Size::B4, 4);
         b.store(piece, at(CALL_HEADER_BYTES + 8), Size::B8, number);
-        let after = b.binary(BinaryOp::Add, used, 16);
+        let after = b.binary(IrBinaryOp::Add, used, 16);
         b.store(state, at(CallPlace::USED), Size::B4, after);
         b.jump(done);
     }
@@ -515,19 +515,19 @@ impl Copier<'_> {
             b.switch_to(none);
             b.ret(0);
             b.switch_to(some);
-            let narrow = b.binary(BinaryOp::Shr, word, NARROW_SHIFT);
-            let narrow = b.binary(BinaryOp::And, narrow, 1);
+            let narrow = b.binary(IrBinaryOp::Shr, word, NARROW_SHIFT);
+            let narrow = b.binary(IrBinaryOp::And, narrow, 1);
             let pointer = Self::pointer_bytes(b, narrow);
-            let vector = b.binary(BinaryOp::Shl, pointer, 1);
-            let bytes = b.binary(BinaryOp::Mul, count, vector);
+            let vector = b.binary(IrBinaryOp::Shl, pointer, 1);
+            let bytes = b.binary(IrBinaryOp::Mul, count, vector);
             b.call_function(appenders.memory, &[state.into(), address.into(), bytes.into(), word.into()]);
             let slot = b.slot(16);
             b.repeat(most, |b, round| {
                 let inside = b.block();
                 b.branch(Test::Ge, round.index, count, round.after, inside);
                 b.switch_to(inside);
-                let offset = b.binary(BinaryOp::Mul, round.index, vector);
-                let place = b.binary(BinaryOp::Add, address, offset);
+                let offset = b.binary(IrBinaryOp::Mul, round.index, vector);
+                let place = b.binary(IrBinaryOp::Add, address, offset);
                 b.zero(Memory::Slot(slot, 0), 16);
                 let room = b.slot_address(slot);
                 b.call_only(Helper::ProbeReadUser, &[room.into(), vector.into(), place.into()]);
@@ -538,9 +538,9 @@ impl Copier<'_> {
                 let filled = b.block();
                 b.branch(Test::Eq, length, 0, round.next, filled);
                 b.switch_to(filled);
-                let part = b.binary(BinaryOp::Add, round.index, 1);
-                let part = b.binary(BinaryOp::Shl, part, 8);
-                let word = b.binary(BinaryOp::Add, word, part);
+                let part = b.binary(IrBinaryOp::Add, round.index, 1);
+                let part = b.binary(IrBinaryOp::Shl, part, 8);
+                let word = b.binary(IrBinaryOp::Add, word, part);
                 b.call_function(appenders.memory, &[state.into(), base.into(), length.into(), word.into()]);
             });
             b.ret(0);
@@ -566,9 +566,9 @@ impl Copier<'_> {
     ) {
         let slot = b.slot(MESSAGE_BYTES);
         let word = Self::word(b, argument, 0, self.exit);
-        let less = b.binary(BinaryOp::Mul, narrow, NARROW_MESSAGE_BYTES);
+        let less = b.binary(IrBinaryOp::Mul, narrow, NARROW_MESSAGE_BYTES);
         let whole = b.set(i64::from(MESSAGE_BYTES));
-        let bytes = b.binary(BinaryOp::Sub, whole, less);
+        let bytes = b.binary(IrBinaryOp::Sub, whole, less);
         b.call_function(appenders.memory, &[state.into(), address.into(), bytes.into(), word.into()]);
         b.zero(Memory::Slot(slot, 0), MESSAGE_BYTES);
         let room = b.slot_address(slot);

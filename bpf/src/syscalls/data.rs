@@ -6,10 +6,10 @@ use bathyscope_capture::{CALL_HEADER_BYTES, CallFlags, CallPlace};
 
 use super::{
     DATA_BYTES, MAX_DATA_BYTES, plan,
-    programs::{Counter, Writer},
+    programs::{ProgramWriter, SyscallCounter},
 };
 use crate::{
-    ir::{BinaryOp, BlockId, FunctionId, Helper, MapDefinition, Parameter, Reg, Size, SlotId, Test, Width},
+    ir::{BlockId, FunctionId, Helper, IrBinaryOp, MapDefinition, Parameter, Reg, Size, SlotId, Test, Width},
     probe::COMM_BYTES,
 };
 
@@ -34,7 +34,7 @@ fn slot_at(place: i16) -> u32 {
     u32::from(place.unsigned_abs())
 }
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// The function that gives the ring one piece; only to be written where data are asked for.
     pub(super) fn data_function(&mut self) -> Option<FunctionId> {
         if self.probe.data.is_none() {
@@ -71,7 +71,7 @@ impl Writer<'_> {
         self.b.branch(Test::Gt, used, i64::from(DATA_BYTES), stop, fits);
         self.b.switch_to(fits);
         let from = self.b.load(frame, FROM, Size::B8, false);
-        let to = self.b.binary(BinaryOp::Add, room, i64::from(CALL_HEADER_BYTES));
+        let to = self.b.binary(IrBinaryOp::Add, room, i64::from(CALL_HEADER_BYTES));
         let read = self.b.call(Helper::ProbeReadUser, &[to.into(), used.into(), from.into()]);
         self.b.branch(Test::Eq, read, 0, copied, stop);
         self.b.switch_to(copied);
@@ -87,23 +87,23 @@ impl Writer<'_> {
         self.store(room, CallPlace::DURATION_NS, Size::B8, 0);
         self.store(room, CallPlace::FLAGS, Size::B4, CallFlags::DATA);
         let pid_tgid = self.b.call(Helper::GetCurrentPidTgid, &[]);
-        let tgid = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
+        let tgid = self.b.binary(IrBinaryOp::Shr, pid_tgid, 32);
         self.store(room, CallPlace::PID, Size::B4, tgid);
         self.store(room, CallPlace::TID, Size::B4, pid_tgid);
         let cpu = self.b.call(Helper::GetSmpProcessorId, &[]);
         self.store(room, CallPlace::CPU, Size::B4, cpu);
-        let comm = self.b.binary(BinaryOp::Add, room, i64::from(CallPlace::COMM));
+        let comm = self.b.binary(IrBinaryOp::Add, room, i64::from(CallPlace::COMM));
         self.b.call_only(Helper::GetCurrentComm, &[comm.into(), i64::from(COMM_BYTES).into()]);
-        for (place, sign) in [(FROM, BinaryOp::Add), (OFFSET, BinaryOp::Add), (LEFT, BinaryOp::Sub)] {
+        for (place, sign) in [(FROM, IrBinaryOp::Add), (OFFSET, IrBinaryOp::Add), (LEFT, IrBinaryOp::Sub)] {
             let before = self.b.load(frame, place, Size::B8, false);
             let after = self.b.binary(sign, before, used);
             self.b.store(frame, place, Size::B8, after);
         }
-        self.count(Counter::Hits);
-        let bytes = self.b.binary(BinaryOp::Add, used, i64::from(CALL_HEADER_BYTES));
+        self.count(SyscallCounter::Hits);
+        let bytes = self.b.binary(IrBinaryOp::Add, used, i64::from(CALL_HEADER_BYTES));
         self.put(room, bytes.into(), done, full);
         self.b.switch_to(full);
-        self.count(Counter::RingFull);
+        self.count(SyscallCounter::RingFull);
         self.b.jump(stop);
         self.b.switch_to(done);
         self.b.ret(0);
@@ -180,7 +180,7 @@ impl Writer<'_> {
         self.b.branch(Test::Bits, flags, plan::OF_MESSAGE, message, ready);
         self.b.switch_to(message);
         self.b.store_slot(slot, 0, Size::B8, 0);
-        let from = self.b.binary(BinaryOp::Add, address, MESSAGE_VECTOR);
+        let from = self.b.binary(IrBinaryOp::Add, address, MESSAGE_VECTOR);
         let room = self.b.slot_address(slot);
         self.b.call_only(Helper::ProbeReadUser, &[room.into(), 8.into(), from.into()]);
         let vector = self.b.load_slot(slot, 0, Size::B8, false);
@@ -198,17 +198,17 @@ impl Writer<'_> {
         self.b.switch_to(some);
         self.b.store_slot(slot, 0, Size::B8, 0);
         self.b.store_slot(slot, 8, Size::B8, 0);
-        let offset = self.b.binary(BinaryOp::Shl, index, 4);
-        let from = self.b.binary(BinaryOp::Add, base, offset);
+        let offset = self.b.binary(IrBinaryOp::Shl, index, 4);
+        let from = self.b.binary(IrBinaryOp::Add, base, offset);
         let room = self.b.slot_address(slot);
         self.b.call_only(Helper::ProbeReadUser, &[room.into(), 16.into(), from.into()]);
         let address = self.b.load_slot(slot, 0, Size::B8, false);
         let length = self.b.load_slot(slot, 8, Size::B8, false);
         let held = self.b.select(Test::Gt, Width::W64, length, rest, rest, length);
         self.buffer(function, frame, [address, held], index.into());
-        let less = self.b.binary(BinaryOp::Sub, rest, held);
+        let less = self.b.binary(IrBinaryOp::Sub, rest, held);
         self.b.assign(rest, less);
-        let next = self.b.binary(BinaryOp::Add, index, 1);
+        let next = self.b.binary(IrBinaryOp::Add, index, 1);
         self.b.assign(index, next);
         self.b.jump(head);
         self.b.switch_to(after);

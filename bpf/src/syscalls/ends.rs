@@ -4,10 +4,10 @@ use bathyscope_capture::{CALL_HEADER_BYTES, CallFlags, CallPlace};
 
 use super::{
     TARGET_RUNS,
-    programs::{Counter, Writer},
+    programs::{ProgramWriter, SyscallCounter},
 };
 use crate::{
-    ir::{BinaryOp, BlockId, Builder, Helper, Memory, Parameter, Program, Reg, Size, SlotId, Test},
+    ir::{BlockId, Builder, Helper, IrBinaryOp, Memory, Parameter, Program, Reg, Size, SlotId, Test},
     probe::COMM_BYTES,
 };
 use bathyscope_capture::SyscallOutcome;
@@ -26,13 +26,13 @@ pub(super) fn kernel_number(b: &mut Builder, base: Reg, offset: u32, size: Size)
 /// The same by way of a slot of 8 bytes, which several may share.
 pub(super) fn kernel_number_by(b: &mut Builder, slot: SlotId, base: Reg, offset: u32, size: Size) -> Reg {
     b.store_slot(slot, 0, Size::B8, 0);
-    let from = b.binary(BinaryOp::Add, base, i64::from(offset));
+    let from = b.binary(IrBinaryOp::Add, base, i64::from(offset));
     let room = b.slot_address(slot);
     b.call_only(Helper::ProbeReadKernel, &[room.into(), i64::from(size.bytes()).into(), from.into()]);
     b.load_slot(slot, 0, size, false)
 }
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// Records the call that a thread ends in, forgets the thread, and records its end.
     pub(super) fn forget(mut self) -> Program {
         self.find_counters();
@@ -63,17 +63,17 @@ impl Writer<'_> {
         let flags = self.load(state, CallPlace::FLAGS, Size::B4);
         self.b.branch(Test::Bits, flags, CallFlags::ACTIVE, active, no);
         self.b.switch_to(rejected);
-        self.count(Counter::Filtered);
+        self.count(SyscallCounter::Filtered);
         self.b.jump(no);
         self.b.switch_to(active);
-        self.count(Counter::Hits);
+        self.count(SyscallCounter::Hits);
         if self.probe.outcome != SyscallOutcome::Any {
             self.b.jump(rejected);
             return false;
         }
         let now = self.b.call(Helper::KtimeGetNs, &[]);
         let start = self.load(state, CallPlace::START_NS, Size::B8);
-        let duration = self.b.binary(BinaryOp::Sub, now, start);
+        let duration = self.b.binary(IrBinaryOp::Sub, now, start);
         self.store(state, CallPlace::DURATION_NS, Size::B8, duration);
         if self.probe.min_duration_ns > 0 {
             let long = self.b.block();
@@ -162,8 +162,8 @@ impl Writer<'_> {
             self.tell_stack(full);
             self.b.jump(fits);
             self.b.switch_to(full);
-            self.count(Counter::Hits);
-            self.count(Counter::RingFull);
+            self.count(SyscallCounter::Hits);
+            self.count(SyscallCounter::RingFull);
             self.b.jump(nothing);
             self.b.switch_to(fits);
         }
@@ -189,7 +189,7 @@ impl Writer<'_> {
         self.b.zero(Memory::Slot(record, 0), CALL_HEADER_BYTES);
         let now = self.b.call(Helper::KtimeGetNs, &[]);
         self.b.store_slot(record, CallPlace::START_NS, Size::B8, now);
-        let tgid = self.b.binary(BinaryOp::Shr, self.pid_tgid, 32);
+        let tgid = self.b.binary(IrBinaryOp::Shr, self.pid_tgid, 32);
         self.b.store_slot(record, CallPlace::PID, Size::B4, tgid);
         self.b.store_slot(record, CallPlace::TID, Size::B4, self.pid_tgid);
         let cpu = self.b.call(Helper::GetSmpProcessorId, &[]);
@@ -213,12 +213,12 @@ impl Writer<'_> {
 
     /// Counts a record without pieces and gives it to the ring; ends the block.
     fn tell(&mut self, record: SlotId) {
-        self.count(Counter::Hits);
+        self.count(SyscallCounter::Hits);
         let (nothing, full) = (self.nothing, self.b.block());
         let from = self.b.slot_address(record);
         self.put(from, i64::from(CALL_HEADER_BYTES).into(), nothing, full);
         self.b.switch_to(full);
-        self.count(Counter::RingFull);
+        self.count(SyscallCounter::RingFull);
         self.b.jump(nothing);
     }
 }

@@ -3,7 +3,7 @@
 use bathyscope_capture::CallPlace;
 
 use super::copy::Copier;
-use crate::ir::{BinaryOp, BlockId, Builder, FunctionId, Helper, Parameter, Reg, Size, Test};
+use crate::ir::{BlockId, Builder, FunctionId, Helper, IrBinaryOp, Parameter, Reg, Size, Test};
 
 /// Where an entry has its length: the same in both kinds of entries.
 const LENGTH_AT: i64 = 16;
@@ -26,15 +26,15 @@ pub(super) fn counter(b: &mut Builder) -> FunctionId {
         b.switch_to(inside);
         let slot = b.slot(8);
         b.store_slot(slot, 0, Size::B8, 0);
-        let (room, from) = (b.slot_address(slot), b.binary(BinaryOp::Add, next, LENGTH_AT));
+        let (room, from) = (b.slot_address(slot), b.binary(IrBinaryOp::Add, next, LENGTH_AT));
         b.call_only(Helper::ProbeReadUser, &[room.into(), 2.into(), from.into()]);
         let length = b.load_slot(slot, 0, Size::B2, false);
         b.branch(Test::Eq, length, 0, stop, whole);
         b.switch_to(whole);
-        let after = b.binary(BinaryOp::Add, next, length);
+        let after = b.binary(IrBinaryOp::Add, next, length);
         b.store(frame, NEXT, Size::B8, after);
         let count = b.load(frame, COUNT, Size::B8, false);
-        let count = b.binary(BinaryOp::Add, count, 1);
+        let count = b.binary(IrBinaryOp::Add, count, 1);
         b.store(frame, COUNT, Size::B8, count);
         b.ret(0);
         b.switch_to(stop);
@@ -56,7 +56,7 @@ impl Copier<'_> {
     ) {
         let frame = b.slot(FRAME_BYTES);
         let result = b.load(state, CallPlace::RESULT as i16, Size::B8, false);
-        let end = b.binary(BinaryOp::Add, address, result);
+        let end = b.binary(IrBinaryOp::Add, address, result);
         b.store_slot(frame, NEXT as u32, Size::B8, address);
         b.store_slot(frame, END as u32, Size::B8, end);
         b.store_slot(frame, COUNT as u32, Size::B8, 0);

@@ -4,9 +4,9 @@ use bathyscope_capture::{CallFlags, CallPlace};
 
 use super::{
     TARGET_RUNS, TARGET_WILL_EXECUTE, plan,
-    programs::{Counter, Writer},
+    programs::{ProgramWriter, SyscallCounter},
 };
-use crate::ir::{BinaryOp, BlockId, Helper, Memory, Program, Reg, Size, Test};
+use crate::ir::{BlockId, Helper, IrBinaryOp, Memory, Program, Reg, Size, Test};
 use bathyscope_capture::SyscallOutcome;
 
 /// Where the record of `raw_syscalls:sys_exit` has the result.
@@ -16,7 +16,7 @@ const RAW_RESULT_AT: u32 = 8;
 /// Results from here to -1 are errors.
 const LAST_ERROR: i64 = -4095;
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     pub(super) fn exit(mut self) -> Program {
         let copier = self.copier(true);
         let copy = copier.write(&mut self.b);
@@ -53,7 +53,7 @@ impl Writer<'_> {
         let now = self.b.call(Helper::KtimeGetNs, &[]);
         self.b.assign(since, now);
         let start = self.load(state, CallPlace::START_NS, Size::B8);
-        let duration = self.b.binary(BinaryOp::Sub, now, start);
+        let duration = self.b.binary(IrBinaryOp::Sub, now, start);
         self.store(state, CallPlace::DURATION_NS, Size::B8, duration);
         self.store(state, CallPlace::FLAGS, Size::B4, 0);
         self.note_time(state);
@@ -83,12 +83,12 @@ impl Writer<'_> {
         if let Some(data) = data {
             self.tell_data(data, state, flags, result);
         }
-        self.count(Counter::Hits);
+        self.count(SyscallCounter::Hits);
         self.submit(state, since);
 
         self.b.switch_to(no_room);
-        self.count(Counter::Hits);
-        self.count(Counter::NoRoom);
+        self.count(SyscallCounter::Hits);
+        self.count(SyscallCounter::NoRoom);
         self.b.ret(0);
         self.finish()
     }

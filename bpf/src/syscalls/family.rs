@@ -4,9 +4,9 @@ use bathyscope_capture::Below;
 use bathyscope_capture::{CALL_HEADER_BYTES, CallPlace};
 use bathyscope_catalog::syscalls::Beside;
 
-use super::{copy::PIECE_BYTES, programs::Writer};
+use super::{copy::PIECE_BYTES, programs::ProgramWriter};
 use crate::{
-    ir::{BinaryOp, BlockId, Helper, Size, Test},
+    ir::{BlockId, Helper, IrBinaryOp, Size, Test},
     probe::COMM_BYTES,
 };
 
@@ -17,7 +17,7 @@ const RECORDED: u32 = Beside::ANCESTORS_MOST;
 const ANCESTOR_BYTES: u32 = Beside::ANCESTOR_BYTES;
 const _FITS: () = assert!(ANCESTOR_BYTES as usize == 8 + COMM_BYTES as usize);
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// Goes on where the process descends from the one that is asked for, else to `no`.
     pub(super) fn require_below(&mut self, no: BlockId) {
         let Some(Below { pid, direct }) = self.probe.below else { return };
@@ -51,7 +51,7 @@ impl Writer<'_> {
         let used = self.load(state, CallPlace::USED, Size::B4);
         self.b.branch(Test::Gt, used, i64::from(self.sizes.limit), done, fits);
         self.b.switch_to(fits);
-        let piece = self.b.binary(BinaryOp::Add, state, used);
+        let piece = self.b.binary(IrBinaryOp::Add, state, used);
         self.store(piece, CALL_HEADER_BYTES, Size::B4, i64::from(Beside::ANCESTORS) | 1 << 16);
         self.store(piece, CALL_HEADER_BYTES + 4, Size::B4, i64::from(RECORDED * ANCESTOR_BYTES));
         let mut task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
@@ -65,7 +65,7 @@ impl Writer<'_> {
                 self.store(piece, at + 8 + 8 * half, Size::B8, comm);
             }
         }
-        let after = self.b.binary(BinaryOp::Add, used, i64::from(PIECE_BYTES + RECORDED * ANCESTOR_BYTES));
+        let after = self.b.binary(IrBinaryOp::Add, used, i64::from(PIECE_BYTES + RECORDED * ANCESTOR_BYTES));
         self.store(state, CallPlace::USED, Size::B4, after);
         self.b.jump(done);
         self.b.switch_to(done);

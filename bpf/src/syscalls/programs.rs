@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     ir::{
-        BinaryOp, BlockId, Builder, Helper, MapDefinition, MapId, MapKind, Operand, Program, ProgramKind, Reg, Size,
+        BlockId, Builder, Helper, IrBinaryOp, MapDefinition, MapId, MapKind, Operand, Program, ProgramKind, Reg, Size,
         Test,
     },
     probe::{COMM_BYTES, TargetFilter, targets_map},
@@ -26,7 +26,7 @@ pub(super) const ARGUMENTS_AT: u32 = 16;
 const NO_WAKEUP: i64 = 1;
 
 #[derive(Clone, Copy)]
-pub(super) enum Counter {
+pub(super) enum SyscallCounter {
     Hits = 0,
     Filtered = 8,
     RingFull = 16,
@@ -46,11 +46,13 @@ pub fn programs(probe: &SyscallProbe) -> Result<SyscallPrograms, SyscallError> {
     let content = plan::content(probe);
     let kind = if probe.raw { ProgramKind::RawTracepoint } else { ProgramKind::Tracepoint };
     Ok(SyscallPrograms {
-        enter: Writer::new(probe, "sys_enter", &content, kind).enter(),
-        exit: Writer::new(probe, "sys_exit", &content, kind).exit(),
-        forget: Writer::new(probe, "sys_forget", &content, ProgramKind::Tracepoint).forget(),
-        signal: probe.signals.then(|| Writer::new(probe, "sys_signal", &content, ProgramKind::RawTracepoint).signal()),
-        inside: Writer::new(probe, "sys_inside", &content, ProgramKind::RawTracepoint).inside(),
+        enter: ProgramWriter::new(probe, "sys_enter", &content, kind).enter(),
+        exit: ProgramWriter::new(probe, "sys_exit", &content, kind).exit(),
+        forget: ProgramWriter::new(probe, "sys_forget", &content, ProgramKind::Tracepoint).forget(),
+        signal: probe
+            .signals
+            .then(|| ProgramWriter::new(probe, "sys_signal", &content, ProgramKind::RawTracepoint).signal()),
+        inside: ProgramWriter::new(probe, "sys_inside", &content, ProgramKind::RawTracepoint).inside(),
     })
 }
 
@@ -65,7 +67,7 @@ fn threads_map(probe: &SyscallProbe) -> MapDefinition {
     MapDefinition::new("sys_threads", MapKind::Hash, 4, bytes, threads).with_flags(MapDefinition::NO_PREALLOC)
 }
 
-pub(super) struct Writer<'a> {
+pub(super) struct ProgramWriter<'a> {
     pub(super) b: Builder,
     pub(super) probe: &'a SyscallProbe,
     pub(super) sizes: Sizes,
@@ -87,7 +89,7 @@ pub(super) struct Writer<'a> {
     pub(super) filtered: BlockId,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ProgramWriter<'a> {
     fn new(probe: &'a SyscallProbe, name: &str, content: &[u8], kind: ProgramKind) -> Self {
         let mut b = Builder::new(name, kind);
         let sizes = Sizes::of(probe.string_bytes);
@@ -125,10 +127,10 @@ impl<'a> Writer<'a> {
         Copier { threads: self.threads, table: self.table, sizes: self.sizes, places, exit, path, program }
     }
 
-    pub(super) fn count(&mut self, counter: Counter) {
+    pub(super) fn count(&mut self, counter: SyscallCounter) {
         let at = counter as i16;
         let before = self.b.load(self.counters, at, Size::B8, false);
-        let after = self.b.binary(BinaryOp::Add, before, 1);
+        let after = self.b.binary(IrBinaryOp::Add, before, 1);
         self.b.store(self.counters, at, Size::B8, after);
     }
 
@@ -156,7 +158,7 @@ impl<'a> Writer<'a> {
         let (here, other) = (self.b.here(), self.b.block());
         self.b.switch_to(other);
         self.find_counters();
-        self.count(Counter::Others);
+        self.count(SyscallCounter::Others);
         self.b.ret(0);
         self.b.switch_to(here);
         other
@@ -165,14 +167,14 @@ impl<'a> Writer<'a> {
     /// Adds the time since a moment to what was spent on recorded calls, if this call is one that is measured.
     pub(super) fn note_spent(&mut self, since: Reg) {
         let (measured, done) = (self.b.block(), self.b.block());
-        let hits = self.b.load(self.counters, Counter::Hits as i16, Size::B8, false);
+        let hits = self.b.load(self.counters, SyscallCounter::Hits as i16, Size::B8, false);
         self.b.branch(Test::Bits, hits, SAMPLED - 1, done, measured);
         self.b.switch_to(measured);
         let now = self.b.call(Helper::KtimeGetNs, &[]);
-        let spent = self.b.binary(BinaryOp::Sub, now, since);
-        let spent = self.b.binary(BinaryOp::Shl, spent, SAMPLED_SHIFT);
+        let spent = self.b.binary(IrBinaryOp::Sub, now, since);
+        let spent = self.b.binary(IrBinaryOp::Shl, spent, SAMPLED_SHIFT);
         let before = self.b.load(self.counters, SPENT_AT, Size::B8, false);
-        let after = self.b.binary(BinaryOp::Add, before, spent);
+        let after = self.b.binary(IrBinaryOp::Add, before, spent);
         self.b.store(self.counters, SPENT_AT, Size::B8, after);
         self.b.jump(done);
         self.b.switch_to(done);
@@ -181,7 +183,7 @@ impl<'a> Writer<'a> {
     /// Goes on where the process is a target, else to `no`. Where targets are in a map and one has not executed its
     /// command yet, gives the address of what says so.
     pub(super) fn require_target(&mut self, no: BlockId) -> Option<Reg> {
-        let tgid = self.b.binary(BinaryOp::Shr, self.pid_tgid, 32);
+        let tgid = self.b.binary(IrBinaryOp::Shr, self.pid_tgid, 32);
         let go_on = self.b.block();
         let mut found = None;
         match self.probe.target {
@@ -260,12 +262,12 @@ impl<'a> Writer<'a> {
 
     /// Puts the thread's name into its value.
     fn name(&mut self, state: Reg) {
-        let comm = self.b.binary(BinaryOp::Add, state, i64::from(CallPlace::COMM));
+        let comm = self.b.binary(IrBinaryOp::Add, state, i64::from(CallPlace::COMM));
         self.b.call_only(Helper::GetCurrentComm, &[comm.into(), i64::from(COMM_BYTES).into()]);
     }
 
     pub(super) fn begin(&mut self, state: Reg, flags: i64) {
-        let tgid = self.b.binary(BinaryOp::Shr, self.pid_tgid, 32);
+        let tgid = self.b.binary(IrBinaryOp::Shr, self.pid_tgid, 32);
         self.store(state, CallPlace::PID, Size::B4, tgid);
         self.store(state, CallPlace::TID, Size::B4, self.pid_tgid);
         let now = self.b.call(Helper::KtimeGetNs, &[]);
@@ -290,7 +292,7 @@ impl<'a> Writer<'a> {
             self.b.jump(fits);
             // A call without the stack that was asked for is lost.
             self.b.switch_to(full);
-            self.count(Counter::RingFull);
+            self.count(SyscallCounter::RingFull);
             self.b.jump(told);
             self.b.switch_to(fits);
         }
@@ -313,10 +315,10 @@ impl<'a> Writer<'a> {
         let (fits, full) = (self.b.block(), self.b.block());
         self.b.branch(Test::Gt, used, i64::from(self.sizes.pieces_bytes()), full, fits);
         self.b.switch_to(fits);
-        let bytes = self.b.binary(BinaryOp::Add, used, i64::from(CALL_HEADER_BYTES));
+        let bytes = self.b.binary(IrBinaryOp::Add, used, i64::from(CALL_HEADER_BYTES));
         self.put(state, bytes.into(), done, full);
         self.b.switch_to(full);
-        self.count(Counter::RingFull);
+        self.count(SyscallCounter::RingFull);
         self.b.jump(done);
     }
 
@@ -341,8 +343,8 @@ impl<'a> Writer<'a> {
         self.b.switch_to(self.nothing);
         self.b.ret(0);
         self.b.switch_to(self.filtered);
-        self.count(Counter::Hits);
-        self.count(Counter::Filtered);
+        self.count(SyscallCounter::Hits);
+        self.count(SyscallCounter::Filtered);
         self.b.ret(0);
         self.b.finish()
     }
@@ -366,7 +368,7 @@ impl<'a> Writer<'a> {
             let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
             let registers = self.b.call(Helper::TaskPtRegs, &[task.into()]);
             let stack = self.b.load(registers, stack_pointer, Size::B8, false);
-            let address = self.b.binary(BinaryOp::Add, stack, place);
+            let address = self.b.binary(IrBinaryOp::Add, stack, place);
             self.b.assign(mask, address);
         }
         self.b.jump(known);
@@ -414,7 +416,7 @@ impl<'a> Writer<'a> {
         self.store(state, CallPlace::FLAGS, Size::B4, CallFlags::NO_RETURN);
         if self.probe.outcome == SyscallOutcome::Any && self.probe.min_duration_ns == 0 {
             self.require_path(state, filtered);
-            self.count(Counter::Hits);
+            self.count(SyscallCounter::Hits);
             self.submit(state, start);
         } else {
             self.b.jump(filtered);

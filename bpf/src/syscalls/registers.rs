@@ -2,11 +2,11 @@
 
 use bathyscope_catalog::constants::Arch;
 
-use super::programs::{ARGUMENTS_AT, Writer};
+use super::programs::{ARGUMENTS_AT, ProgramWriter};
 use crate::ir::{Helper, Reg, Size};
 
 /// Where `struct pt_regs` has what, in bytes from its beginning.
-struct Registers {
+struct PtRegsLayout {
     /// The arguments of a call, in their order.
     arguments: [i16; 6],
     /// The same of a call of a 32-bit program.
@@ -15,22 +15,24 @@ struct Registers {
     number: (i16, Size),
 }
 
-const fn registers_of(arch: Arch) -> Registers {
+const fn registers_of(arch: Arch) -> PtRegsLayout {
     match arch {
         // rdi, rsi, rdx, r10, r8, r9; ebx, ecx, edx, esi, edi, ebp; orig_rax.
-        Arch::X86_64 => Registers {
+        Arch::X86_64 => PtRegsLayout {
             arguments: [112, 104, 96, 56, 72, 64],
             narrow: [40, 88, 96, 104, 112, 32],
             number: (120, Size::B8),
         },
         // orig_x0, x1 to x5; syscallno. Calls of 32-bit programs are not told apart there.
-        Arch::Aarch64 => {
-            Registers { arguments: [272, 8, 16, 24, 32, 40], narrow: [272, 8, 16, 24, 32, 40], number: (280, Size::B4) }
-        }
+        Arch::Aarch64 => PtRegsLayout {
+            arguments: [272, 8, 16, 24, 32, 40],
+            narrow: [272, 8, 16, 24, 32, 40],
+            number: (280, Size::B4),
+        },
     }
 }
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// The registers with which this thread left user space.
     pub(super) fn registers(&mut self) -> Reg {
         let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);

@@ -4,8 +4,8 @@
 use bathyscope_capture::CallPlace;
 use bathyscope_catalog::syscalls::Beside;
 
-use super::{ends::kernel_number_by, plan, programs::Writer};
-use crate::ir::{BinaryOp, Helper, Reg, Size, Test, Width};
+use super::{ends::kernel_number_by, plan, programs::ProgramWriter};
+use crate::ir::{Helper, IrBinaryOp, Reg, Size, Test, Width};
 
 /// Families of addresses.
 const UNIX: i64 = 1;
@@ -15,7 +15,7 @@ const NETLINK: i64 = 16;
 /// A connection that is being made is not there yet, and its ends are known.
 const IN_PROGRESS: i64 = -115;
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// Appends what a socket is, for a call that has made it or changed its ends.
     pub(super) fn note_socket(&mut self, state: Reg, flags: Reg, result: Reg) {
         let (Some(files), Some(places)) = (self.probe.places.file, self.probe.places.socket) else { return };
@@ -23,7 +23,7 @@ impl Writer<'_> {
             return;
         }
         let (told, fine, done) = (self.b.block(), self.b.block(), self.b.block());
-        let kind = self.b.binary(BinaryOp::And, flags, plan::OPENS | plan::CONNECTS);
+        let kind = self.b.binary(IrBinaryOp::And, flags, plan::OPENS | plan::CONNECTS);
         self.b.branch(Test::Eq, kind, 0, done, told);
         self.b.switch_to(told);
         let pending = self.b.block();
@@ -33,14 +33,14 @@ impl Writer<'_> {
         self.b.switch_to(fine);
         let slot = self.b.slot(8);
         let first = self.load(state, CallPlace::ARGUMENTS, Size::B4);
-        let opens = self.b.binary(BinaryOp::And, kind, plan::OPENS);
+        let opens = self.b.binary(IrBinaryOp::And, kind, plan::OPENS);
         let fd = self.b.select(Test::Eq, Width::W64, opens, 0, first, result);
         let task = self.b.call(Helper::GetCurrentTask, &[]);
         let table = kernel_number_by(&mut self.b, slot, task, files.files, Size::B8);
         let table = kernel_number_by(&mut self.b, slot, table, files.table, Size::B8);
         let descriptors = kernel_number_by(&mut self.b, slot, table, files.descriptors, Size::B8);
-        let offset = self.b.binary(BinaryOp::Shl, fd, 3);
-        let at = self.b.binary(BinaryOp::Add, descriptors, offset);
+        let offset = self.b.binary(IrBinaryOp::Shl, fd, 3);
+        let at = self.b.binary(IrBinaryOp::Add, descriptors, offset);
         let file = kernel_number_by(&mut self.b, slot, at, 0, Size::B8);
         let socket = kernel_number_by(&mut self.b, slot, file, places.private, Size::B8);
         let sock = kernel_number_by(&mut self.b, slot, socket, places.sock, Size::B8);
@@ -71,11 +71,11 @@ impl Writer<'_> {
         self.b.branch(Test::Eq, family, INET6, inet, done);
         self.b.switch_to(inet);
         let own = kernel_number_by(&mut self.b, slot, sock, places.own_port, Size::B2);
-        let own = self.b.binary(BinaryOp::Shl, own, 16);
-        let all = self.b.binary(BinaryOp::Or, family, own);
+        let own = self.b.binary(IrBinaryOp::Shl, own, 16);
+        let all = self.b.binary(IrBinaryOp::Or, family, own);
         let other = kernel_number_by(&mut self.b, slot, sock, places.other_port, Size::B2);
-        let other = self.b.binary(BinaryOp::Shl, other, 32);
-        let all = self.b.binary(BinaryOp::Or, all, other);
+        let other = self.b.binary(IrBinaryOp::Shl, other, 32);
+        let all = self.b.binary(IrBinaryOp::Or, all, other);
         self.append_number(state, Beside::SOCKET, 0, all);
         let addresses = [
             (places.own_address, Size::B4),

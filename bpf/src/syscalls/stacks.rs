@@ -4,8 +4,8 @@
 use bathyscope_capture::{CALL_HEADER_BYTES, CallFlags, CallPlace};
 use bathyscope_catalog::constants::Arch;
 
-use super::{STACK_BYTES, programs::Writer};
-use crate::ir::{BinaryOp, BlockId, Helper, MapDefinition, Memory, Size, Test};
+use super::{STACK_BYTES, programs::ProgramWriter};
+use crate::ir::{BlockId, Helper, IrBinaryOp, MapDefinition, Memory, Size, Test};
 
 /// The name of the place where a copy is put together: a per-CPU array of one value.
 const STACKS: &str = "sys_stack";
@@ -21,7 +21,7 @@ fn registers_of(arch: Arch) -> [i16; 3] {
     }
 }
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// Gives the ring a copy of the thread's stack; goes to `full` where it has no room.
     pub(super) fn tell_stack(&mut self, full: BlockId) {
         let map = self.b.map(MapDefinition::scratch(STACKS, CALL_HEADER_BYTES + STACK_BYTES));
@@ -34,7 +34,7 @@ impl Writer<'_> {
         let now = self.b.call(Helper::KtimeGetNs, &[]);
         self.store(room, CallPlace::START_NS, Size::B8, now);
         self.store(room, CallPlace::DURATION_NS, Size::B8, 0);
-        let tgid = self.b.binary(BinaryOp::Shr, self.pid_tgid, 32);
+        let tgid = self.b.binary(IrBinaryOp::Shr, self.pid_tgid, 32);
         self.store(room, CallPlace::PID, Size::B4, tgid);
         self.store(room, CallPlace::TID, Size::B4, self.pid_tgid);
         self.store(room, CallPlace::FLAGS, Size::B4, CallFlags::STACK);
@@ -44,7 +44,7 @@ impl Writer<'_> {
             let next = self.b.block();
             let to =
                 self.b.address_of(Memory::Pointer(room, i16::try_from(CALL_HEADER_BYTES + at).unwrap_or(i16::MAX)));
-            let from = self.b.binary(BinaryOp::Add, sp, i64::from(at));
+            let from = self.b.binary(IrBinaryOp::Add, sp, i64::from(at));
             let read = self.b.call(Helper::ProbeReadUser, &[to.into(), i64::from(CHUNK_BYTES).into(), from.into()]);
             self.b.branch(Test::SignedLt, read, 0, copied, next);
             self.b.switch_to(next);
@@ -56,7 +56,7 @@ impl Writer<'_> {
         let used = self.load(room, CallPlace::USED, Size::B4);
         self.b.branch(Test::Gt, used, i64::from(STACK_BYTES), full, fits);
         self.b.switch_to(fits);
-        let bytes = self.b.binary(BinaryOp::Add, used, i64::from(CALL_HEADER_BYTES));
+        let bytes = self.b.binary(IrBinaryOp::Add, used, i64::from(CALL_HEADER_BYTES));
         self.put(room, bytes.into(), done, full);
         self.b.switch_to(done);
     }

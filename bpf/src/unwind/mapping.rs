@@ -5,7 +5,7 @@
 
 use super::{MappingOffsets, Tables};
 use crate::ir::{
-    BinaryOp, BlockId, Builder, FunctionId, Helper, MapDefinition, MapId, Parameter, Program, ProgramKind, Reg, Size,
+    BlockId, Builder, FunctionId, Helper, IrBinaryOp, MapDefinition, MapId, Parameter, Program, ProgramKind, Reg, Size,
     Test,
 };
 
@@ -66,7 +66,7 @@ pub(crate) fn read_user(b: &mut Builder, address: Reg, offset: u32) -> Reg {
 
 fn read(b: &mut Builder, helper: Helper, address: Reg, offset: u32) -> Reg {
     let slot = b.slot(8);
-    let place = b.binary(BinaryOp::Add, address, i64::from(offset));
+    let place = b.binary(IrBinaryOp::Add, address, i64::from(offset));
     let room = b.slot_address(slot);
     // What cannot be read is filled with zeros.
     b.call_only(helper, &[room.into(), 8.into(), place.into()]);
@@ -99,7 +99,7 @@ fn write_find(b: &mut Builder, offsets: MappingOffsets, (files, executable): (Ma
     let memory = read_kernel(b, task, offsets.task_mm);
     let entry = read_kernel(b, memory, offsets.mm_root);
     let root = b.block();
-    let tag = b.binary(BinaryOp::And, entry, ROOT_MASK);
+    let tag = b.binary(IrBinaryOp::And, entry, ROOT_MASK);
     b.branch(Test::Eq, tag, ROOT_TAG, root, nothing);
     b.switch_to(root);
     b.repeat(MAX_LEVELS, |b, _round| {
@@ -120,10 +120,10 @@ fn write_find(b: &mut Builder, offsets: MappingOffsets, (files, executable): (Ma
 /// Replaces a node by what is under it at the address; gives the node's kind.
 fn descend(b: &mut Builder, offsets: MappingOffsets, state: Reg, address: Reg, entry: Reg, nothing: BlockId) -> Reg {
     let (read_there, range, arange, other) = (b.block(), b.block(), b.block(), b.block());
-    let kind = b.binary(BinaryOp::Shr, entry, 3);
-    let kind = b.binary(BinaryOp::And, kind, 15);
-    let node = b.binary(BinaryOp::And, entry, !255);
-    let room = b.binary(BinaryOp::Add, state, i64::from(Mapping::ROOM));
+    let kind = b.binary(IrBinaryOp::Shr, entry, 3);
+    let kind = b.binary(IrBinaryOp::And, kind, 15);
+    let node = b.binary(IrBinaryOp::And, entry, !255);
+    let room = b.binary(IrBinaryOp::Add, state, i64::from(Mapping::ROOM));
     let failed = b.call(Helper::ProbeReadKernel, &[room.into(), i64::from(NODE_BYTES).into(), node.into()]);
     b.branch(Test::Eq, failed, 0, read_there, nothing);
     b.switch_to(read_there);
@@ -145,9 +145,9 @@ fn descend(b: &mut Builder, offsets: MappingOffsets, state: Reg, address: Reg, e
     }
     b.switch_to(search);
     let index = slot_of(b, offsets, state, address, pivots);
-    let offset = b.binary(BinaryOp::Shl, index, 3);
-    let offset = b.binary(BinaryOp::Add, offset, slots);
-    let place = b.binary(BinaryOp::Add, state, offset);
+    let offset = b.binary(IrBinaryOp::Shl, index, 3);
+    let offset = b.binary(IrBinaryOp::Add, offset, slots);
+    let place = b.binary(IrBinaryOp::Add, state, offset);
     let under = b.load(place, Mapping::ROOM, Size::B8, false);
     b.assign(entry, under);
     kind
@@ -162,8 +162,8 @@ fn slot_of(b: &mut Builder, offsets: MappingOffsets, state: Reg, address: Reg, p
         let (look, beyond, zero) = (b.block(), b.block(), b.block());
         b.branch(Test::Ge, round.index, pivots, round.after, look);
         b.switch_to(look);
-        let offset = b.binary(BinaryOp::Shl, round.index, 3);
-        let place = b.binary(BinaryOp::Add, state, offset);
+        let offset = b.binary(IrBinaryOp::Shl, round.index, 3);
+        let place = b.binary(IrBinaryOp::Add, state, offset);
         let pivot = b.load(place, first_pivot, Size::B8, false);
         b.branch(Test::Ge, pivot, address, round.after, beyond);
         b.switch_to(beyond);
@@ -173,7 +173,7 @@ fn slot_of(b: &mut Builder, offsets: MappingOffsets, state: Reg, address: Reg, p
         b.assign(found, round.index);
         b.branch(Test::Ne, round.index, 0, round.after, round.next);
     });
-    b.binary(BinaryOp::And, found, i64::from(MAX_SLOTS - 1))
+    b.binary(IrBinaryOp::And, found, i64::from(MAX_SLOTS - 1))
 }
 
 /// Keeps where a mapping is, if it holds the address.
@@ -202,8 +202,8 @@ fn at_mapping(
     b.store(state, Mapping::START, Size::B8, start);
     b.store(state, Mapping::END, Size::B8, end);
     let pages = read_kernel(b, vma, offsets.vma_pgoff);
-    let offset = b.binary(BinaryOp::Shl, pages, PAGE_SHIFT);
-    let shift = b.binary(BinaryOp::Sub, offset, start);
+    let offset = b.binary(IrBinaryOp::Shl, pages, PAGE_SHIFT);
+    let shift = b.binary(IrBinaryOp::Sub, offset, start);
     b.store(state, Mapping::SHIFT, Size::B8, shift);
 }
 

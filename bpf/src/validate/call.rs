@@ -1,23 +1,23 @@
 //! Calls of helpers and functions.
 
 use super::{
-    Checker, State,
+    BodyValidator, State,
     held::{Held, assigned, number},
     op::Access,
 };
-use crate::ir::{Argument, Function, FunctionId, Helper, MapId, MapKind, Operand, Parameter, Reg};
+use crate::ir::{ArgumentKind, Function, FunctionId, Helper, MapId, MapKind, Operand, Parameter, Reg};
 
 /// The largest number of bytes that a helper is given at a time.
 const MAX_HELPER_BYTES: i64 = 1 << 20;
 
 /// What was found among the arguments before.
 #[derive(Clone, Copy, Default)]
-struct Found<'a> {
+struct EarlierArguments<'a> {
     map: Option<MapId>,
     callback: Option<&'a Function>,
 }
 
-impl Checker<'_> {
+impl BodyValidator<'_> {
     pub(super) fn call(
         &self,
         to: Option<Reg>,
@@ -30,7 +30,7 @@ impl Checker<'_> {
         if kinds.len() != arguments.len() {
             return Err(format!("{name} takes {} arguments", kinds.len()));
         }
-        let mut found = Found::default();
+        let mut found = EarlierArguments::default();
         for (index, (kind, argument)) in kinds.iter().zip(arguments).enumerate() {
             let next = arguments.get(index + 1).copied();
             self.argument(*kind, *argument, next, state, &mut found)
@@ -66,49 +66,55 @@ impl Checker<'_> {
 
     fn argument<'a>(
         &'a self,
-        kind: Argument,
+        kind: ArgumentKind,
         argument: Operand,
         next: Option<Operand>,
         state: &State,
-        found: &mut Found<'a>,
+        found: &mut EarlierArguments<'a>,
     ) -> Result<(), String> {
         let held = match argument {
             Operand::Reg(reg) => Some(assigned(state, reg)?),
             Operand::Constant(_) => None,
         };
         let fits = match (kind, held, argument) {
-            (Argument::Any, Some(_), _) | (Argument::Any | Argument::Constant, _, Operand::Constant(_)) => true,
-            (Argument::Bytes, _, Operand::Constant(bytes)) => bytes > 0 && bytes <= MAX_HELPER_BYTES,
-            (Argument::Bytes, Some(Held::Number), _) => true,
-            (Argument::Map | Argument::PerCpuMap | Argument::Ring | Argument::Stacks, Some(Held::Map(id)), _) => {
+            (ArgumentKind::Any, Some(_), _) | (ArgumentKind::Any | ArgumentKind::Constant, _, Operand::Constant(_)) => {
+                true
+            }
+            (ArgumentKind::Bytes, _, Operand::Constant(bytes)) => bytes > 0 && bytes <= MAX_HELPER_BYTES,
+            (ArgumentKind::Bytes, Some(Held::Number), _) => true,
+            (
+                ArgumentKind::Map | ArgumentKind::PerCpuMap | ArgumentKind::Ring | ArgumentKind::Stacks,
+                Some(Held::Map(id)),
+                _,
+            ) => {
                 found.map = Some(id);
                 self.map_fits(kind, id)?
             }
-            (Argument::Record, Some(Held::Record(_, Some(0))), _) => true,
-            (Argument::Context, Some(Held::Context(Some(0))), _) => true,
-            (Argument::Typed, Some(Held::Typed), _) => true,
-            (Argument::Room, Some(held), _) => return self.room(held, next, Access::Write),
-            (Argument::Memory, Some(held), _) => return self.room(held, next, Access::Read),
-            (Argument::Long, Some(held), _) => return self.pointer(held, 0, 8, Access::Write),
-            (Argument::Key | Argument::Value, Some(held), _) => {
+            (ArgumentKind::Record, Some(Held::Record(_, Some(0))), _) => true,
+            (ArgumentKind::Context, Some(Held::Context(Some(0))), _) => true,
+            (ArgumentKind::Typed, Some(Held::Typed), _) => true,
+            (ArgumentKind::Room, Some(held), _) => return self.room(held, next, Access::Write),
+            (ArgumentKind::Memory, Some(held), _) => return self.room(held, next, Access::Read),
+            (ArgumentKind::Long, Some(held), _) => return self.pointer(held, 0, 8, Access::Write),
+            (ArgumentKind::Key | ArgumentKind::Value, Some(held), _) => {
                 let definition = found.map.map(|map| self.map(map)).transpose()?;
                 let bytes =
-                    definition.map_or(1, |map| if kind == Argument::Key { map.key_bytes } else { map.value_bytes });
+                    definition.map_or(1, |map| if kind == ArgumentKind::Key { map.key_bytes } else { map.value_bytes });
                 return self.pointer(held, 0, bytes, Access::Read);
             }
-            (Argument::Text, Some(Held::Value(map, Some(_))), _) => self.map(map)?.kind == MapKind::Constant,
-            (Argument::LoopCallback | Argument::EntryCallback, Some(Held::Function(function)), _) => {
+            (ArgumentKind::Text, Some(Held::Value(map, Some(_))), _) => self.map(map)?.kind == MapKind::Constant,
+            (ArgumentKind::LoopCallback | ArgumentKind::EntryCallback, Some(Held::Function(function)), _) => {
                 let callback = self.callee(function)?;
                 found.callback = Some(callback);
                 let before: &[Parameter] = match (kind, found.map) {
-                    (Argument::EntryCallback, Some(map)) => {
+                    (ArgumentKind::EntryCallback, Some(map)) => {
                         &[Parameter::Map(map), Parameter::Key(map), Parameter::Value(map)]
                     }
                     _ => &[Parameter::Number],
                 };
                 callback.parameters.len() == before.len() + 1 && callback.parameters.starts_with(before)
             }
-            (Argument::Frame, held, _) => match found.callback.and_then(|callback| callback.parameters.last()) {
+            (ArgumentKind::Frame, held, _) => match found.callback.and_then(|callback| callback.parameters.last()) {
                 Some(Parameter::Frame { bytes, .. }) => {
                     return self.pointer(held.unwrap_or(Held::Number), 0, *bytes, Access::Write);
                 }
@@ -120,12 +126,12 @@ impl Checker<'_> {
         if fits { Ok(()) } else { Err("it is not of the kind that the helper takes".to_owned()) }
     }
 
-    fn map_fits(&self, wanted: Argument, map: MapId) -> Result<bool, String> {
+    fn map_fits(&self, wanted: ArgumentKind, map: MapId) -> Result<bool, String> {
         let kind = self.map(map)?.kind;
         Ok(match wanted {
-            Argument::Ring => kind == MapKind::RingBuffer,
-            Argument::Stacks => kind == MapKind::StackTrace,
-            Argument::PerCpuMap => kind.is_per_cpu(),
+            ArgumentKind::Ring => kind == MapKind::RingBuffer,
+            ArgumentKind::Stacks => kind == MapKind::StackTrace,
+            ArgumentKind::PerCpuMap => kind.is_per_cpu(),
             _ => !matches!(kind, MapKind::RingBuffer | MapKind::StackTrace),
         })
     }

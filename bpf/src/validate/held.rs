@@ -1,7 +1,7 @@
 //! What a register holds.
 
 use super::State;
-use crate::ir::{BinaryOp, FunctionId, MapId, Operand, Parameter, Reg, SlotId, Width};
+use crate::ir::{FunctionId, IrBinaryOp, MapId, Operand, Parameter, Reg, SlotId, Width};
 
 /// What a register holds. Offsets are known until a number that is not constant is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,11 +80,11 @@ pub(super) fn number(state: &State, operand: Operand) -> Result<(), String> {
 }
 
 /// What an operation on two operands gives.
-pub(super) fn binary(state: &State, op: BinaryOp, width: Width, left: Reg, right: Operand) -> Result<Held, String> {
+pub(super) fn binary(state: &State, op: IrBinaryOp, width: Width, left: Reg, right: Operand) -> Result<Held, String> {
     number(state, right)?;
     let zero = right == Operand::Constant(0)
         || (width == Width::W32 && matches!(right, Operand::Constant(c) if c & 0xffff_ffff == 0));
-    let divides = matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::SignedDiv | BinaryOp::SignedMod);
+    let divides = matches!(op, IrBinaryOp::Div | IrBinaryOp::Mod | IrBinaryOp::SignedDiv | IrBinaryOp::SignedMod);
     if zero && divides {
         return Err("a division by the constant zero".to_owned());
     }
@@ -92,7 +92,7 @@ pub(super) fn binary(state: &State, op: BinaryOp, width: Width, left: Reg, right
     if held == Held::Number {
         return Ok(Held::Number);
     }
-    let moves = width == Width::W64 && matches!(op, BinaryOp::Add | BinaryOp::Sub);
+    let moves = width == Width::W64 && matches!(op, IrBinaryOp::Add | IrBinaryOp::Sub);
     if held == Held::Typed {
         // A typed pointer with a constant added is still one.
         return Ok(if moves && matches!(right, Operand::Constant(_)) { Held::Typed } else { Held::Number });
@@ -102,7 +102,7 @@ pub(super) fn binary(state: &State, op: BinaryOp, width: Width, left: Reg, right
     }
     let moved = |at: Option<u32>| match right {
         Operand::Constant(by) => {
-            let by = if op == BinaryOp::Sub { by.checked_neg()? } else { by };
+            let by = if op == IrBinaryOp::Sub { by.checked_neg()? } else { by };
             u32::try_from(i64::from(at?).checked_add(by)?).ok()
         }
         Operand::Reg(_) => None,

@@ -71,13 +71,13 @@ impl State {
 
 /// What is known where a block begins: what each register holds that is read later.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct BlockEntry {
     held: Vec<(usize, Held)>,
     reserved: bool,
 }
 
 /// Checks one body.
-struct Checker<'a> {
+struct BodyValidator<'a> {
     program: &'a Program,
     body: &'a Body,
     /// The function, unless it is the program itself.
@@ -99,13 +99,13 @@ pub fn validate(program: &Program) -> Result<(), Fault> {
     let functions = program.functions.iter().map(|function| (&function.body, Some(function)));
     let bodies: Vec<_> = std::iter::once((&program.body, None)).chain(functions).collect();
     for (body, function) in &bodies {
-        let checker = Checker { program, body, function: *function };
-        checker.frame().map_err(|what| fault(*function, 0, what))?;
+        let validator = BodyValidator { program, body, function: *function };
+        validator.frame().map_err(|what| fault(*function, 0, what))?;
     }
     acyclic(program).map_err(|what| fault(None, 0, what))?;
     for (body, function) in bodies {
-        let checker = Checker { program, body, function };
-        checker.flow().map_err(|(block, what)| fault(function, block, what))?;
+        let validator = BodyValidator { program, body, function };
+        validator.flow().map_err(|(block, what)| fault(function, block, what))?;
     }
     Ok(())
 }
@@ -216,7 +216,7 @@ fn acyclic(program: &Program) -> Result<(), String> {
     Ok(())
 }
 
-impl<'a> Checker<'a> {
+impl<'a> BodyValidator<'a> {
     /// Limits, and that everything named exists.
     fn frame(&self) -> Result<(), String> {
         let body = self.body;
@@ -253,7 +253,7 @@ impl<'a> Checker<'a> {
     fn flow(&self) -> Result<(), (usize, String)> {
         let liveness = Liveness::of(self.body);
         let live = |block: usize| liveness.before(block).filter(|reg| *reg < self.body.registers as usize);
-        let mut entries: Vec<Option<Entry>> = vec![None; self.body.blocks.len()];
+        let mut entries: Vec<Option<BlockEntry>> = vec![None; self.body.blocks.len()];
         let mut state = State { held: vec![Held::Nothing; self.body.registers as usize], reserved: false };
         for (index, parameter) in self.function.into_iter().flat_map(|function| &function.parameters).enumerate() {
             if let Some(entry) = state.held.get_mut(index) {
@@ -263,7 +263,7 @@ impl<'a> Checker<'a> {
         let mut pending = BTreeSet::from([0]);
         let first = live(0).map(|reg| (reg, state.held.get(reg).copied().unwrap_or(Held::Nothing))).collect();
         if let Some(entry) = entries.get_mut(0) {
-            *entry = Some(Entry { held: first, reserved: false });
+            *entry = Some(BlockEntry { held: first, reserved: false });
         }
         while let Some(index) = pending.pop_first() {
             let (Some(Some(entry)), Some(block)) = (entries.get(index), self.body.blocks.get(index)) else { continue };
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
                     _ => state.held.get(reg).copied().unwrap_or(Held::Nothing),
                 };
                 let incoming =
-                    Entry { held: live(target).map(|reg| (reg, held(reg))).collect(), reserved: changes.reserved };
+                    BlockEntry { held: live(target).map(|reg| (reg, held(reg))).collect(), reserved: changes.reserved };
                 let Some(known) = entries.get_mut(target) else { continue };
                 let merged = merge(known.as_ref(), incoming).map_err(|what| (target, what))?;
                 if known.as_ref() != Some(&merged) {
@@ -354,12 +354,12 @@ struct Changes {
     reserved: bool,
 }
 
-fn merge(known: Option<&Entry>, incoming: Entry) -> Result<Entry, String> {
+fn merge(known: Option<&BlockEntry>, incoming: BlockEntry) -> Result<BlockEntry, String> {
     let Some(known) = known else { return Ok(incoming) };
     if known.reserved != incoming.reserved {
         return Err("a record is reserved on one path that leads here and not on another".to_owned());
     }
     let both = known.held.iter().zip(&incoming.held);
     let held = both.map(|((reg, a), (_, b))| (*reg, if a == b { *a } else { unite(*a, *b) })).collect();
-    Ok(Entry { held, reserved: known.reserved })
+    Ok(BlockEntry { held, reserved: known.reserved })
 }

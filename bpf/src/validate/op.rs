@@ -1,7 +1,7 @@
 //! Single operations.
 
 use super::{
-    Checker, State,
+    BodyValidator, State,
     held::{Held, assigned, binary, number},
 };
 use crate::ir::{MapId, MapKind, Memory, Op, Operand, Parameter, ProgramKind, Reg, Size, SlotId, Width};
@@ -16,7 +16,7 @@ pub(super) enum Access {
     Write,
 }
 
-impl Checker<'_> {
+impl BodyValidator<'_> {
     pub(super) fn op(&self, op: &Op, state: &mut State) -> Result<(), String> {
         match op {
             Op::Position(_) => {}

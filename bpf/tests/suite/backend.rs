@@ -7,7 +7,7 @@ use crate::machine;
 use bathyscope_bpf::{
     CompileError, PASSES, compile, disassemble,
     ir::{
-        BinaryOp, Builder, End, Helper, MapDefinition, MapKind, Op, Operand, Program, ProgramKind, Reg, Size, Test,
+        Builder, End, Helper, IrBinaryOp, MapDefinition, MapKind, Op, Operand, Program, ProgramKind, Reg, Size, Test,
         Width,
     },
     validate,
@@ -16,20 +16,20 @@ use machine::{World, run};
 use proptest::prelude::*;
 
 const SIZES: [Size; 4] = [Size::B1, Size::B2, Size::B4, Size::B8];
-const BINARY: [BinaryOp; 13] = [
-    BinaryOp::SignedDiv,
-    BinaryOp::SignedMod,
-    BinaryOp::Add,
-    BinaryOp::Sub,
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::Mod,
-    BinaryOp::And,
-    BinaryOp::Or,
-    BinaryOp::Xor,
-    BinaryOp::Shl,
-    BinaryOp::Shr,
-    BinaryOp::Sar,
+const BINARY: [IrBinaryOp; 13] = [
+    IrBinaryOp::SignedDiv,
+    IrBinaryOp::SignedMod,
+    IrBinaryOp::Add,
+    IrBinaryOp::Sub,
+    IrBinaryOp::Mul,
+    IrBinaryOp::Div,
+    IrBinaryOp::Mod,
+    IrBinaryOp::And,
+    IrBinaryOp::Or,
+    IrBinaryOp::Xor,
+    IrBinaryOp::Shl,
+    IrBinaryOp::Shr,
+    IrBinaryOp::Sar,
 ];
 const TESTS: [Test; 11] = [
     Test::Eq,
@@ -56,7 +56,7 @@ fn program(count: usize, blocks: &[Recipe], initial: &[i64]) -> Program {
     // Half of them start as something that the compiler does not know.
     for (to, by) in regs.iter().zip(initial.iter().cycle()).skip(1).step_by(2) {
         builder.push(Op::Call { to: Some(*to), helper: Helper::GetSmpProcessorId, arguments: vec![] });
-        let (op, width, right) = (BinaryOp::Mul, Width::W64, Operand::Constant(*by));
+        let (op, width, right) = (IrBinaryOp::Mul, Width::W64, Operand::Constant(*by));
         builder.push(Op::Binary { to: *to, op, width, left: *to, right });
     }
     let slot = builder.slot(16);
@@ -103,8 +103,8 @@ fn program(count: usize, blocks: &[Recipe], initial: &[i64]) -> Program {
     builder.switch_to(ids[blocks.len()]);
     let mut all = builder.set(1);
     for reg in regs {
-        let scaled = builder.binary(BinaryOp::Mul, all, 31);
-        all = builder.binary(BinaryOp::Add, scaled, reg);
+        let scaled = builder.binary(IrBinaryOp::Mul, all, 31);
+        all = builder.binary(IrBinaryOp::Add, scaled, reg);
     }
     builder.end(End::Return(all.into()));
     builder.finish()
@@ -160,7 +160,7 @@ fn interpret(program: &Program, cpu: u64) -> u64 {
     }
 }
 
-fn binary(op: BinaryOp, width: Width, a: u64, b: u64) -> u64 {
+fn binary(op: IrBinaryOp, width: Width, a: u64, b: u64) -> u64 {
     let (a, b, bits) = match width {
         Width::W64 => (a, b, 64),
         Width::W32 => (a & 0xffff_ffff, b & 0xffff_ffff, 32),
@@ -171,20 +171,24 @@ fn binary(op: BinaryOp, width: Width, a: u64, b: u64) -> u64 {
         Width::W64 => value.cast_signed(),
     };
     let result = match op {
-        BinaryOp::Add => a.wrapping_add(b),
-        BinaryOp::Sub => a.wrapping_sub(b),
-        BinaryOp::Mul => a.wrapping_mul(b),
-        BinaryOp::Div => a.checked_div(b).unwrap_or(0),
-        BinaryOp::Mod => a.checked_rem(b).unwrap_or(a),
-        BinaryOp::SignedDiv => signed(a).checked_div(signed(b)).map_or(if b == 0 { 0 } else { a }, i64::cast_unsigned),
-        BinaryOp::SignedMod => signed(a).checked_rem(signed(b)).map_or(if b == 0 { a } else { 0 }, i64::cast_unsigned),
-        BinaryOp::And => a & b,
-        BinaryOp::Or => a | b,
-        BinaryOp::Xor => a ^ b,
-        BinaryOp::Shl => a << by,
-        BinaryOp::Shr => a >> by,
-        BinaryOp::Sar if width == Width::W64 => (a.cast_signed() >> by).cast_unsigned(),
-        BinaryOp::Sar => i64::from((a as u32).cast_signed() >> by).cast_unsigned(),
+        IrBinaryOp::Add => a.wrapping_add(b),
+        IrBinaryOp::Sub => a.wrapping_sub(b),
+        IrBinaryOp::Mul => a.wrapping_mul(b),
+        IrBinaryOp::Div => a.checked_div(b).unwrap_or(0),
+        IrBinaryOp::Mod => a.checked_rem(b).unwrap_or(a),
+        IrBinaryOp::SignedDiv => {
+            signed(a).checked_div(signed(b)).map_or(if b == 0 { 0 } else { a }, i64::cast_unsigned)
+        }
+        IrBinaryOp::SignedMod => {
+            signed(a).checked_rem(signed(b)).map_or(if b == 0 { a } else { 0 }, i64::cast_unsigned)
+        }
+        IrBinaryOp::And => a & b,
+        IrBinaryOp::Or => a | b,
+        IrBinaryOp::Xor => a ^ b,
+        IrBinaryOp::Shl => a << by,
+        IrBinaryOp::Shr => a >> by,
+        IrBinaryOp::Sar if width == Width::W64 => (a.cast_signed() >> by).cast_unsigned(),
+        IrBinaryOp::Sar => i64::from((a as u32).cast_signed() >> by).cast_unsigned(),
     };
     if width == Width::W32 { result & 0xffff_ffff } else { result }
 }
@@ -240,7 +244,7 @@ fn registers_that_do_not_fit_go_to_the_stack() {
     let regs: Vec<Reg> = (0..20).map(|_| builder.call(Helper::KtimeGetNs, &[])).collect();
     let mut sum = builder.set(0);
     for reg in regs {
-        sum = builder.binary(BinaryOp::Add, sum, reg);
+        sum = builder.binary(IrBinaryOp::Add, sum, reg);
     }
     builder.end(End::Return(sum.into()));
     let code = compile(&builder.finish()).unwrap();
@@ -271,7 +275,7 @@ fn the_stack_has_a_limit() {
 fn what_is_known_and_unused_is_dropped() {
     let mut builder = Builder::new("known", ProgramKind::Tracepoint);
     let a = builder.set(6);
-    let b = builder.binary(BinaryOp::Mul, a, 7);
+    let b = builder.binary(IrBinaryOp::Mul, a, 7);
     let _unused = builder.call(Helper::KtimeGetNs, &[]);
     let (yes, no) = (builder.block(), builder.block());
     builder.branch(Test::Eq, b, 42, yes, no);
@@ -443,7 +447,7 @@ fn malformed_programs_are_refused_with_the_reason() {
             "division by the constant zero",
             Box::new(|b| {
                 let one = b.set(1);
-                b.binary(BinaryOp::Div, one, 0);
+                b.binary(IrBinaryOp::Div, one, 0);
             }),
         ),
         (
@@ -491,13 +495,13 @@ fn long_program(statements: usize) -> Program {
         builder.switch_to(there);
         let count = builder.array_value(counts, u32::try_from(statement % 16).unwrap());
         let before = builder.load(count, 0, Size::B8, false);
-        let after = builder.binary(BinaryOp::Add, before, carried);
+        let after = builder.binary(IrBinaryOp::Add, before, carried);
         builder.store(count, 0, Size::B8, after);
         builder.jump(next);
         builder.switch_to(next);
         if statement % 8 == 0 {
             builder.repeat(4, |builder, round| {
-                let (op, width, left) = (BinaryOp::Add, Width::W64, carried);
+                let (op, width, left) = (IrBinaryOp::Add, Width::W64, carried);
                 builder.push(Op::Binary { to: carried, op, width, left, right: round.index.into() });
             });
         }

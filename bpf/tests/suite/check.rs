@@ -81,7 +81,7 @@ fn host(series: &str) -> RecordedHost {
     host
 }
 
-fn checked(text: &str, host: &RecordedHost, options: &CheckOptions) -> Result<hir::Script, Vec<Diagnostic>> {
+fn checked(text: &str, host: &RecordedHost, options: &CheckOptions) -> Result<hir::TypedScript, Vec<Diagnostic>> {
     let expanded = expand(&parse(text)?, &ExpandOptions::default())?;
     check(&expanded, text, host, options)
 }

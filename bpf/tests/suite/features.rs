@@ -18,8 +18,8 @@ use aya::{
 use bathyscope_bpf::{
     Code, compile, disassemble,
     ir::{
-        AtomicOp, BinaryOp, Builder, End, Helper, MapDefinition, MapId, MapKind, Memory, Op, Operand, Parameter,
-        ProgramKind, Reg, Size, Source, Test, UnaryOp, Width,
+        AtomicOp, Builder, End, Helper, IrBinaryOp, IrUnaryOp, MapDefinition, MapId, MapKind, Memory, Op, Operand,
+        Parameter, ProgramKind, Reg, Size, Source, Test, Width,
     },
     object,
 };
@@ -115,8 +115,8 @@ impl Computation {
     /// Something that the compiler does not know to be `value`.
     fn unknown(&mut self, value: i64) -> Reg {
         let cpu = self.builder.call(Helper::GetSmpProcessorId, &[]);
-        let none = self.builder.binary(BinaryOp::Shr, cpu, 32);
-        self.builder.binary(BinaryOp::Add, none, value)
+        let none = self.builder.binary(IrBinaryOp::Shr, cpu, 32);
+        self.builder.binary(IrBinaryOp::Add, none, value)
     }
 
     fn check(self) {
@@ -146,25 +146,25 @@ fn arithmetic_that_bpf_lacks() {
     let mut test = Computation::new("arithmetic");
     for (a, b) in [(7_i64, -2_i64), (-7, 2), (-7, -2), (i64::MIN, -1), (5, 0)] {
         let (left, right) = (test.unknown(a), test.unknown(b));
-        let quotient = test.builder.binary(BinaryOp::SignedDiv, left, right);
+        let quotient = test.builder.binary(IrBinaryOp::SignedDiv, left, right);
         test.expect(quotient, a.checked_div(b).unwrap_or(if b == 0 { 0 } else { a }).cast_unsigned());
-        let remainder = test.builder.binary(BinaryOp::SignedMod, left, right);
+        let remainder = test.builder.binary(IrBinaryOp::SignedMod, left, right);
         test.expect(remainder, a.checked_rem(b).unwrap_or(if b == 0 { a } else { 0 }).cast_unsigned());
     }
     let number = test.unknown(0x0102_0304_0506_0708);
     let ops = [
-        (UnaryOp::Swap16, 0x0807),
-        (UnaryOp::Swap32, 0x0807_0605),
-        (UnaryOp::Swap64, 0x0807_0605_0403_0201),
-        (UnaryOp::Negate, 0x0102_0304_0506_0708_u64.wrapping_neg()),
-        (UnaryOp::Not, !0x0102_0304_0506_0708),
+        (IrUnaryOp::Swap16, 0x0807),
+        (IrUnaryOp::Swap32, 0x0807_0605),
+        (IrUnaryOp::Swap64, 0x0807_0605_0403_0201),
+        (IrUnaryOp::Negate, 0x0102_0304_0506_0708_u64.wrapping_neg()),
+        (IrUnaryOp::Not, !0x0102_0304_0506_0708),
     ];
     for (op, expected) in ops {
         let result = test.builder.unary(op, number);
         test.expect(result, expected);
     }
     let narrow = test.builder.reg();
-    test.builder.push(Op::Unary { to: narrow, op: UnaryOp::Negate, width: Width::W32, from: number });
+    test.builder.push(Op::Unary { to: narrow, op: IrUnaryOp::Negate, width: Width::W32, from: number });
     test.expect(narrow, u64::from(0x0506_0708_u32.wrapping_neg()));
     let chosen = test.builder.select(Test::SignedLt, Width::W64, number, 0, 1, number);
     test.expect(chosen, 0x0102_0304_0506_0708);
@@ -245,17 +245,17 @@ fn scratch_copies_and_comparisons() {
     compare(&mut test, 16, 1056, 100, true);
     // A place that depends on a number: its bounds are shown by a mask right before.
     let at = test.unknown(1056);
-    let at = test.builder.binary(BinaryOp::And, at, 2047);
-    let place = test.builder.binary(BinaryOp::Add, scratch, at);
+    let at = test.builder.binary(IrBinaryOp::And, at, 2047);
+    let place = test.builder.binary(IrBinaryOp::Add, scratch, at);
     let word = test.builder.load(place, 0, Size::B8, false);
     let original = test.builder.load(scratch, 16, Size::B8, false);
-    let difference = test.builder.binary(BinaryOp::Sub, word, original);
+    let difference = test.builder.binary(IrBinaryOp::Sub, word, original);
     test.expect(difference, 0);
     // A length that depends on a number: text read into scratch, and its end.
-    let end = test.builder.binary(BinaryOp::Add, scratch, 2100);
+    let end = test.builder.binary(IrBinaryOp::Add, scratch, 2100);
     let bytes = test.unknown(9);
-    let bytes = test.builder.binary(BinaryOp::And, bytes, 1023);
-    let from = test.builder.binary(BinaryOp::Add, scratch, 16);
+    let bytes = test.builder.binary(IrBinaryOp::And, bytes, 1023);
+    let from = test.builder.binary(IrBinaryOp::Add, scratch, 16);
     let done = test.builder.call(Helper::ProbeReadKernel, &[end.into(), bytes.into(), from.into()]);
     test.expect(done, 0);
     test.check();
@@ -298,11 +298,11 @@ fn callbacks_loop_and_visit_maps() {
     let (sum, arguments) = test.builder.begin_function("sum", &parameters);
     let (round, memory) = (arguments[0], arguments[1]);
     let before = test.builder.load(memory, 0, Size::B8, false);
-    let after = test.builder.binary(BinaryOp::Add, before, round);
+    let after = test.builder.binary(IrBinaryOp::Add, before, round);
     test.builder.store(memory, 0, Size::B8, after);
     // The system call's number, so that the context is used.
     let id = test.builder.load_context(8, Size::B8, true);
-    let id = test.builder.binary(BinaryOp::And, id, 0);
+    let id = test.builder.binary(IrBinaryOp::And, id, 0);
     test.builder.store(memory, 8, Size::B8, id);
     let (stop, go_on) = (test.builder.block(), test.builder.block());
     test.builder.branch(Test::Ge, round, 999, stop, go_on);
@@ -339,7 +339,7 @@ fn visit_map(test: &mut Computation) {
         Parameter::Frame { bytes: 8, context: None },
     ];
     let (twice, argument) = test.builder.begin_function("twice", &[Parameter::Number, Parameter::Number]);
-    let product = test.builder.binary(BinaryOp::Mul, argument[0], argument[1]);
+    let product = test.builder.binary(IrBinaryOp::Mul, argument[0], argument[1]);
     test.builder.ret(product);
     test.builder.end_function();
     let (visit, arguments) = test.builder.begin_function("visit", &parameters);
@@ -347,7 +347,7 @@ fn visit_map(test: &mut Computation) {
         (test.builder.load(arguments[1], 0, Size::B8, false), test.builder.load(arguments[2], 0, Size::B8, false));
     let product = test.builder.call_function(twice, &[key.into(), value.into()]);
     let before = test.builder.load(arguments[3], 0, Size::B8, false);
-    let after = test.builder.binary(BinaryOp::Add, before, product);
+    let after = test.builder.binary(IrBinaryOp::Add, before, product);
     test.builder.store(arguments[3], 0, Size::B8, after);
     test.builder.ret(0);
     test.builder.end_function();
@@ -367,7 +367,7 @@ fn loops_with_a_known_bound() {
     let mut test = Computation::new("rounds");
     let sum = test.builder.set(0);
     let most = test.unknown(40);
-    let most = test.builder.binary(BinaryOp::And, most, 63);
+    let most = test.builder.binary(IrBinaryOp::And, most, 63);
     test.builder.repeat(most, |builder, round| {
         let (skip, add) = (builder.block(), builder.block());
         builder.branch(Test::Eq, round.index, 10, skip, add);
@@ -376,7 +376,7 @@ fn loops_with_a_known_bound() {
         builder.switch_to(add);
         builder.push(Op::Binary {
             to: sum,
-            op: BinaryOp::Add,
+            op: IrBinaryOp::Add,
             width: Width::W64,
             left: sum,
             right: round.index.into(),
@@ -460,11 +460,11 @@ fn task(builder: &mut Builder) {
     let task = builder.call(Helper::GetCurrentTaskBtf, &[]);
     let number = builder.reg();
     builder.push(Op::Untype { to: number, from: task });
-    let shifted = builder.binary(BinaryOp::Shr, number, 12);
+    let shifted = builder.binary(IrBinaryOp::Shr, number, 12);
     let word = builder.load(task, 0, Size::B8, false);
     let number = builder.reg();
     builder.push(Op::Untype { to: number, from: word });
-    let mixed = builder.binary(BinaryOp::Xor, shifted, number);
+    let mixed = builder.binary(IrBinaryOp::Xor, shifted, number);
     let slot = builder.slot(8);
     builder.store_slot(slot, 0, Size::B8, mixed);
     let ring = builder.map(MapDefinition::ring("ring", 65536));
@@ -478,7 +478,7 @@ fn arguments(builder: &mut Builder) {
     let number = builder.reg();
     builder.push(Op::Untype { to: number, from: first });
     let slot = builder.slot(8);
-    let masked = builder.binary(BinaryOp::And, number, 0xfff);
+    let masked = builder.binary(IrBinaryOp::And, number, 0xfff);
     builder.store_slot(slot, 0, Size::B8, masked);
     let room = builder.slot_address(slot);
     builder.call_only(Helper::ProbeReadKernel, &[room.into(), 8.into(), first.into()]);
@@ -539,7 +539,7 @@ fn current(builder: &mut Builder) {
     let mut all = builder.set(0);
     for helper in helpers {
         let value = builder.call(helper, &[]);
-        all = builder.binary(BinaryOp::Add, all, value);
+        all = builder.binary(IrBinaryOp::Add, all, value);
     }
     let slot = builder.slot(16);
     builder.store_slot(slot, 8, Size::B8, all);
@@ -612,7 +612,7 @@ fn the_verifier_names_lines_of_the_script() {
     builder.at(3, 3);
     // Without a bound: the verifier must refuse it, at this line.
     let base = builder.array_value(scratch, 0);
-    let place = builder.binary(BinaryOp::Add, base, id);
+    let place = builder.binary(IrBinaryOp::Add, base, id);
     let value = builder.load(place, 0, Size::B8, false);
     builder.store(base, 0, Size::B8, value);
     builder.ret(0);
@@ -636,7 +636,7 @@ fn counts_of_a_cpu_are_its_own() {
     let map = builder.map(MapDefinition::new("count", MapKind::PerCpuArray, 4, 8, 1));
     let base = builder.array_value(map, 0);
     let before = builder.load(base, 0, Size::B8, false);
-    let after = builder.binary(BinaryOp::Add, before, 1);
+    let after = builder.binary(IrBinaryOp::Add, before, 1);
     builder.store(base, 0, Size::B8, after);
     builder.ret(0);
     let code = compile(&builder.finish()).unwrap();

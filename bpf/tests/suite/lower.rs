@@ -135,7 +135,7 @@ fn bucket(number: i64, bits: u32, unsigned: bool) -> u64 {
     ((level + 1) << bits) + ((number >> level) & ((1 << bits) - 1)) + 1
 }
 
-fn histogram(hand: Hand, map: MapId, numbers: &[i64]) -> Vec<(u64, u64)> {
+fn histogram(hand: Hand, map: ScriptMapId, numbers: &[i64]) -> Vec<(u64, u64)> {
     let compiled = hand.compile();
     let mut machine = machine();
     for (index, number) in numbers.iter().enumerate() {
@@ -220,7 +220,7 @@ fn numbers_are_aggregated_and_read_over_all_cpus() {
                 [one] => Some(number(3, one)),
                 both => {
                     let parts = vec![number(3, &both[0]), builtin(Builtin::Comm)];
-                    Some(expr(ExprKind::Tuple(parts), Type::Tuple(both.to_vec())))
+                    Some(expr(TypedExprKind::Tuple(parts), Type::Tuple(both.to_vec())))
                 }
             };
             let mut hand = Hand::new();
@@ -298,23 +298,24 @@ fn elements_are_set_read_and_removed() {
     for key in [None, Some(int(5))] {
         let mut hand = Hand::new();
         let map = hand.map(key.iter().map(|key| key.ty.clone()).collect(), Type::I64);
-        let has = |key: &Option<Expr>| expr(ExprKind::HasKey { map, key: key.clone().map(Box::new) }, Type::Bool);
+        let has =
+            |key: &Option<TypedExpr>| expr(TypedExprKind::HasKey { map, key: key.clone().map(Box::new) }, Type::Bool);
         let before = has(&key);
         let value = field(8, &Type::I64);
-        let boxed = |key: &Option<Expr>| key.clone().map(Box::new);
+        let boxed = |key: &Option<TypedExpr>| key.clone().map(Box::new);
         let step = |by, gives_old| {
-            expr(ExprKind::AtomicStep { map, key: key.clone().map(Box::new), by, gives_old }, Type::I64)
+            expr(TypedExprKind::AtomicStep { map, key: key.clone().map(Box::new), by, gives_old }, Type::I64)
         };
         let local = hand.local(&Type::Bool);
         hand.set(local, before);
-        hand.push(StatementKind::SetMap { map, key: key.clone(), value });
+        hand.push(TypedStatementKind::SetMap { map, key: key.clone(), value });
         let (after, plus) = (hand.local(&Type::I64), hand.local(&Type::I64));
         hand.set(after, step(1, true));
         hand.set(plus, step(-5, false));
-        hand.push(StatementKind::Expression(step(100, false)));
+        hand.push(TypedStatementKind::Expression(step(100, false)));
         let end = hand.local(&Type::I64);
         hand.set(end, hand.read(map, boxed(&key).map(|key| *key)));
-        hand.push(StatementKind::Delete { map, key: key.clone() });
+        hand.push(TypedStatementKind::Delete { map, key: key.clone() });
         let gone = hand.read(map, key.clone());
         let all = [local, after, plus, end].map(|local| hand.get(local));
         hand.emit([all.to_vec(), vec![gone]].concat());
@@ -345,7 +346,7 @@ fn keys_have_no_accidental_bytes() {
     let map = hand.map(parts.to_vec(), Type::Aggregate(Aggregation::Count));
     let key =
         vec![number(1, &parts[0]), field(8, &parts[1]), user_text(field(16, &Type::U64), 24), field(24, &parts[3])];
-    hand.aggregate(map, Some(expr(ExprKind::Tuple(key), Type::Tuple(parts.to_vec()))), None);
+    hand.aggregate(map, Some(expr(TypedExprKind::Tuple(key), Type::Tuple(parts.to_vec()))), None);
     let compiled = hand.compile();
     let mut machine = machine();
     machine.world.user.insert(0x1000, b"a long text at first\0".to_vec());
@@ -367,7 +368,7 @@ fn stacks_are_kept_once() {
         let mut hand = Hand::new();
         let ty = Type::Stack { user, mode: StackMode::Bpftrace, frames: 127 };
         let map = hand.map(vec![ty.clone()], Type::Aggregate(Aggregation::Count));
-        hand.aggregate(map, Some(expr(ExprKind::Stack, ty)), None);
+        hand.aggregate(map, Some(expr(TypedExprKind::Stack, ty)), None);
         let compiled = hand.compile();
         assert_eq!((compiled.plan.kernel_stacks, compiled.plan.user_stacks), (!user, user));
         let mut machine = machine();
@@ -414,7 +415,8 @@ fn texts_are_compared() {
         let (held, other) = (hand.local(&Type::Text { bytes: 64 }), hand.local(&Type::Text { bytes: 32 }));
         hand.set(held, read());
         hand.set(other, user_text(field(16, &Type::U64), 32));
-        let limited = |most| ExprKind::Same { left: Box::new(read()), right: Box::new(text(wanted)), most: Some(most) };
+        let limited =
+            |most| TypedExprKind::Same { left: Box::new(read()), right: Box::new(text(wanted)), most: Some(most) };
         let held = hand.get(held);
         let other = hand.get(other);
         hand.emit(vec![
@@ -423,16 +425,19 @@ fn texts_are_compared() {
             same(held.clone(), other.clone()),
             expr(limited(3), Type::Bool),
             expr(
-                ExprKind::Difference { left: Box::new(held.clone()), right: Box::new(other), most: 9, text: true },
+                TypedExprKind::Difference { left: Box::new(held.clone()), right: Box::new(other), most: 9, text: true },
                 Type::I64,
             ),
-            expr(ExprKind::TextLength(Box::new(held.clone())), Type::U64),
-            expr(ExprKind::Find { text: Box::new(held.clone()), needle: Box::new(text("ef")) }, Type::I64),
+            expr(TypedExprKind::TextLength(Box::new(held.clone())), Type::U64),
+            expr(TypedExprKind::Find { text: Box::new(held.clone()), needle: Box::new(text("ef")) }, Type::I64),
             expr(
-                ExprKind::Find { text: Box::new(held.clone()), needle: Box::new(user_text(field(16, &Type::U64), 32)) },
+                TypedExprKind::Find {
+                    text: Box::new(held.clone()),
+                    needle: Box::new(user_text(field(16, &Type::U64), 32)),
+                },
                 Type::I64,
             ),
-            expr(ExprKind::Concat { left: Box::new(held), right: Box::new(text("+")) }, Type::Text { bytes: 66 }),
+            expr(TypedExprKind::Concat { left: Box::new(held), right: Box::new(text("+")) }, Type::Text { bytes: 66 }),
         ]);
         let compiled = hand.compile();
         for found in texts {
@@ -467,23 +472,23 @@ fn loops_do_their_rounds() {
         let (i, sum) = (hand.local(&Type::I64), hand.local(&Type::I64));
         hand.set(sum, int(0));
         let body = vec![
-            statement(StatementKind::If {
+            statement(TypedStatementKind::If {
                 condition: compare(CompareOp::Equal, hand.get(i), int(3)),
-                then: vec![statement(StatementKind::Continue)],
+                then: vec![statement(TypedStatementKind::Continue)],
                 otherwise: Vec::new(),
             }),
-            statement(StatementKind::If {
+            statement(TypedStatementKind::If {
                 condition: compare(CompareOp::Greater, hand.get(i), field(16, &Type::I64)),
-                then: vec![statement(StatementKind::Break)],
+                then: vec![statement(TypedStatementKind::Break)],
                 otherwise: Vec::new(),
             }),
-            statement(StatementKind::SetLocal {
+            statement(TypedStatementKind::SetLocal {
                 local: sum,
                 value: binary(ArithmeticOp::Add, hand.get(sum), hand.get(i)),
             }),
         ];
         let bound = if is_constant { int(end) } else { field(8, &Type::I64) };
-        hand.push(StatementKind::ForRange { variable: Some(i), first: int(0), end: bound, body });
+        hand.push(TypedStatementKind::ForRange { variable: Some(i), first: int(0), end: bound, body });
         let sum = hand.get(sum);
         hand.emit(vec![sum]);
         let compiled = hand.compile();
@@ -499,18 +504,18 @@ fn loops_do_their_rounds() {
 fn returns_end_the_program_from_within_loops() {
     let mut hand = Hand::new();
     let (i, j) = (hand.local(&Type::I64), hand.local(&Type::I64));
-    let inner = vec![statement(StatementKind::If {
+    let inner = vec![statement(TypedStatementKind::If {
         condition: compare(
             CompareOp::Equal,
             binary(ArithmeticOp::Multiply, hand.get(i), hand.get(j)),
             field(8, &Type::I64),
         ),
-        then: vec![statement(StatementKind::Return(None))],
+        then: vec![statement(TypedStatementKind::Return(None))],
         otherwise: Vec::new(),
     })];
     let outer =
-        vec![statement(StatementKind::ForRange { variable: Some(j), first: int(1), end: int(30), body: inner })];
-    hand.push(StatementKind::ForRange { variable: Some(i), first: int(1), end: int(30), body: outer });
+        vec![statement(TypedStatementKind::ForRange { variable: Some(j), first: int(1), end: int(30), body: inner })];
+    hand.push(TypedStatementKind::ForRange { variable: Some(i), first: int(1), end: int(30), body: outer });
     hand.emit(vec![int(1)]);
     let compiled = hand.compile();
     let mut machine = machine();
@@ -527,11 +532,11 @@ fn while_counts_down_to_its_limit() {
         let left = hand.local(&Type::I64);
         hand.set(left, field(8, &Type::I64));
         let condition = compare(CompareOp::Greater, hand.get(left), int(0));
-        let body = vec![statement(StatementKind::Expression(expr(
-            ExprKind::LocalStep { local: left, by: -1, gives_old: true },
+        let body = vec![statement(TypedStatementKind::Expression(expr(
+            TypedExprKind::LocalStep { local: left, by: -1, gives_old: true },
             Type::I64,
         )))];
-        hand.push(StatementKind::While { condition, body, limit });
+        hand.push(TypedStatementKind::While { condition, body, limit });
         let left = hand.get(left);
         hand.emit(vec![left]);
         let compiled = hand.compile();
@@ -548,21 +553,21 @@ fn loops_over_maps_see_every_element() {
     let plain = hand.map(vec![integer(4, false)], Type::I64);
     let counted = hand.map(vec![Type::U64], Type::Aggregate(Aggregation::Sum { signed: true }));
     let key = field(8, &integer(4, false));
-    hand.push(StatementKind::SetMap { map: plain, key: Some(key), value: field(16, &Type::I64) });
+    hand.push(TypedStatementKind::SetMap { map: plain, key: Some(key), value: field(16, &Type::I64) });
     hand.aggregate(counted, Some(field(8, &Type::U64)), Some(field(16, &Type::I64)));
     let (keys, sums) = (hand.local(&Type::I64), hand.local(&Type::I64));
     hand.set(keys, int(0));
     hand.set(sums, int(0));
     for (map, key_ty) in [(plain, integer(4, false)), (counted, Type::U64)] {
         let (k, v) = (hand.local(&key_ty), hand.local(&Type::I64));
-        let key = expr(ExprKind::Convert(Box::new(hand.get(k))), Type::I64);
-        let add = |to: LocalId, value: Expr, hand: &Hand| {
-            statement(StatementKind::SetLocal { local: to, value: binary(ArithmeticOp::Add, hand.get(to), value) })
+        let key = expr(TypedExprKind::Convert(Box::new(hand.get(k))), Type::I64);
+        let add = |to: LocalId, value: TypedExpr, hand: &Hand| {
+            statement(TypedStatementKind::SetLocal { local: to, value: binary(ArithmeticOp::Add, hand.get(to), value) })
         };
         let body = vec![add(keys, key, &hand), add(sums, hand.get(v), &hand)];
-        hand.push(StatementKind::ForMap { map, key: k, value: Some(v), body });
+        hand.push(TypedStatementKind::ForMap { map, key: k, value: Some(v), body });
     }
-    let length = expr(ExprKind::Length(Countable::Map(plain)), Type::U64);
+    let length = expr(TypedExprKind::Length(Countable::Map(plain)), Type::U64);
     let (keys, sums) = (hand.get(keys), hand.get(sums));
     hand.emit(vec![keys, sums, length]);
     let compiled = hand.compile();

@@ -11,7 +11,7 @@ use bathyscope_bpf::{disassemble, lang::hir::*};
 use bathyscope_plan::{Aggregation, StackMode, Type};
 use hand::*;
 
-fn count(key: Option<Expr>) -> Hand {
+fn count(key: Option<TypedExpr>) -> Hand {
     let mut hand = Hand::new();
     let map = hand.map(key.iter().map(|key| key.ty.clone()).collect(), Type::Aggregate(Aggregation::Count));
     hand.aggregate(map, key, None);
@@ -19,7 +19,7 @@ fn count(key: Option<Expr>) -> Hand {
 }
 
 fn scripts() -> Vec<(&'static str, Hand)> {
-    let stack = || expr(ExprKind::Stack, Type::Stack { user: false, mode: StackMode::Bpftrace, frames: 127 });
+    let stack = || expr(TypedExprKind::Stack, Type::Stack { user: false, mode: StackMode::Bpftrace, frames: 127 });
     let long = || integer(8, true);
     let mut all = vec![
         ("count", count(None)),
@@ -53,23 +53,26 @@ fn scripts() -> Vec<(&'static str, Hand)> {
     let start = hand.map(vec![integer(4, false)], Type::U64);
     let tid = || builtin(Builtin::Tid);
     let now = || builtin(Builtin::Nanoseconds(bathyscope_plan::Clock::Monotonic));
-    hand.push(StatementKind::SetMap { map: start, key: Some(tid()), value: now() });
+    hand.push(TypedStatementKind::SetMap { map: start, key: Some(tid()), value: now() });
     all.push(("latency_begin", hand));
 
     let mut hand = Hand::new();
     let start = hand.map(vec![integer(4, false)], Type::U64);
     let times = hand.map(Vec::new(), Type::Aggregate(Aggregation::Hist { bits: 0 }));
     let key = Some(Box::new(tid()));
-    hand.predicate = Some(expr(ExprKind::HasKey { map: start, key }, Type::Bool));
+    hand.predicate = Some(expr(TypedExprKind::HasKey { map: start, key }, Type::Bool));
     let begun = hand.read(start, Some(tid()));
     hand.aggregate(times, None, Some(binary(ArithmeticOp::Subtract, now(), begun)));
-    hand.push(StatementKind::Delete { map: start, key: Some(tid()) });
+    hand.push(TypedStatementKind::Delete { map: start, key: Some(tid()) });
     all.push(("latency_end", hand));
 
     let mut hand = Hand::new();
     let map = hand.map(Vec::new(), long());
     let key = None;
-    hand.push(StatementKind::Expression(expr(ExprKind::AtomicStep { map, key, by: 1, gives_old: true }, long())));
+    hand.push(TypedStatementKind::Expression(expr(
+        TypedExprKind::AtomicStep { map, key, by: 1, gives_old: true },
+        long(),
+    )));
     all.push(("step", hand));
     all
 }

@@ -16,14 +16,16 @@ fn signed(value: i64) -> Value {
 fn memory_is_read_by_its_type() {
     let mut hand = Hand::new();
     let address = || Box::new(field(8, &Type::U64));
-    let read =
-        |offset, space, bits, ty: &Type| expr(ExprKind::Read { address: address(), offset, space, bits }, ty.clone());
+    let read = |offset, space, bits, ty: &Type| {
+        expr(TypedExprKind::Read { address: address(), offset, space, bits }, ty.clone())
+    };
     let array = Type::Array { of: Box::new(integer(4, true)), count: 4 };
     let held = hand.local(&array);
     hand.set(held, read(16, Space::Kernel, None, &array));
     let index = field(16, &Type::U64);
-    let element =
-        |of: Expr| expr(ExprKind::Element { of: Box::new(of), index: Box::new(index.clone()) }, integer(4, true));
+    let element = |of: TypedExpr| {
+        expr(TypedExprKind::Element { of: Box::new(of), index: Box::new(index.clone()) }, integer(4, true))
+    };
     let element_of_local = element(hand.get(held));
     hand.emit(vec![
         read(0, Space::Kernel, None, &integer(1, true)),
@@ -59,12 +61,12 @@ fn composed_values_survive_their_travels() {
     let map = hand.map(vec![Type::U64], tuple.clone());
     let held = hand.local(&tuple);
     let parts = vec![field(8, &types[0]), builtin(Builtin::Comm), field(16, &types[2])];
-    hand.set(held, expr(ExprKind::Tuple(parts), tuple.clone()));
-    hand.push(StatementKind::SetMap { map, key: Some(int(1)), value: hand.get(held) });
+    hand.set(held, expr(TypedExprKind::Tuple(parts), tuple.clone()));
+    hand.push(TypedStatementKind::SetMap { map, key: Some(int(1)), value: hand.get(held) });
     let there = hand.read(map, Some(int(1)));
     let missing = hand.read(map, Some(int(2)));
-    let part = |of: &Expr, offset, ty: &Type| {
-        expr(ExprKind::Part { of: Box::new(of.clone()), offset, bits: None }, ty.clone())
+    let part = |of: &TypedExpr, offset, ty: &Type| {
+        expr(TypedExprKind::Part { of: Box::new(of.clone()), offset, bits: None }, ty.clone())
     };
     let all = vec![there.clone(), missing, part(&there, 1, &types[1]), part(&hand.get(held), 24, &types[2])];
     hand.emit(all);
@@ -80,11 +82,11 @@ fn composed_values_survive_their_travels() {
 fn hard_scripts_are_accepted() {
     let long = || user_text(field(8, &Type::U64), 1024);
     let other = || user_text(field(16, &Type::U64), 1024);
-    let find = |needle| expr(ExprKind::Find { text: Box::new(long()), needle: Box::new(needle) }, Type::I64);
+    let find = |needle| expr(TypedExprKind::Find { text: Box::new(long()), needle: Box::new(needle) }, Type::I64);
 
     // Two long texts are compared, searched and joined.
     let mut hand = Hand::new();
-    let joined = ExprKind::Concat { left: Box::new(long()), right: Box::new(other()) };
+    let joined = TypedExprKind::Concat { left: Box::new(long()), right: Box::new(other()) };
     hand.emit(vec![
         same(long(), other()),
         find(text("needle in a haystack")),
@@ -112,11 +114,11 @@ fn hard_scripts_are_accepted() {
         let map =
             hand.map(vec![Type::Text { bytes: 1024 }, Type::U64], Type::Aggregate(Aggregation::Hist { bits: n % 6 }));
         let tuple = Type::Tuple(vec![Type::Text { bytes: 1024 }, Type::U64]);
-        let key = expr(ExprKind::Tuple(vec![long(), number(1, &Type::U64)]), tuple);
+        let key = expr(TypedExprKind::Tuple(vec![long(), number(1, &Type::U64)]), tuple);
         let value = Some(hand.get(i));
-        body.push(statement(StatementKind::Aggregate { map, key: Some(key), value }));
+        body.push(statement(TypedStatementKind::Aggregate { map, key: Some(key), value }));
     }
-    hand.push(StatementKind::ForRange { variable: Some(i), first: int(0), end: int(16), body });
+    hand.push(TypedStatementKind::ForRange { variable: Some(i), first: int(0), end: int(16), body });
     hand.compile();
 
     // Many conditions.
@@ -126,8 +128,8 @@ fn hard_scripts_are_accepted() {
     for n in 0..100 {
         let condition = compare(CompareOp::Greater, field(8 + 8 * (n % 10), &Type::I64), int(i64::from(n)));
         let value = binary(ArithmeticOp::Add, hand.get(sum), int(1));
-        let then = vec![statement(StatementKind::SetLocal { local: sum, value })];
-        hand.push(StatementKind::If { condition, then, otherwise: Vec::new() });
+        let then = vec![statement(TypedStatementKind::SetLocal { local: sum, value })];
+        hand.push(TypedStatementKind::If { condition, then, otherwise: Vec::new() });
     }
     let sum = hand.get(sum);
     hand.emit(vec![sum]);
@@ -140,7 +142,7 @@ fn hard_scripts_are_accepted() {
         hand.set(
             *local,
             expr(
-                ExprKind::Read {
+                TypedExprKind::Read {
                     address: Box::new(field(8, &Type::U64)),
                     offset: i64::from(n) * 8,
                     space: Space::User,
@@ -161,11 +163,11 @@ fn elements_of_histograms_are_removed_with_all_their_buckets() {
         for bits in [0, 5] {
             let mut hand = Hand::new();
             let map = hand.map(key.iter().cloned().collect(), Type::Aggregate(Aggregation::Hist { bits }));
-            let at = |field: Expr| key.as_ref().map(|_| field);
+            let at = |field: TypedExpr| key.as_ref().map(|_| field);
             hand.aggregate(map, at(field(8, &Type::U64)), Some(field(16, &Type::I64)));
-            let remove = vec![statement(StatementKind::Delete { map, key: at(field(8, &Type::U64)) })];
+            let remove = vec![statement(TypedStatementKind::Delete { map, key: at(field(8, &Type::U64)) })];
             let condition = compare(CompareOp::Less, field(16, &Type::I64), int(0));
-            hand.push(StatementKind::If { condition, then: remove, otherwise: Vec::new() });
+            hand.push(TypedStatementKind::If { condition, then: remove, otherwise: Vec::new() });
             let compiled = hand.compile();
             let mut machine = machine();
             for (key, number) in [(1_u64, 5_i64), (1, 5000), (2, 7), (1, -1)] {
@@ -194,8 +196,8 @@ fn processes_are_those_of_the_namespace() {
 fn relatives_are_found_through_the_task() {
     let mut hand = Hand::new();
     let names =
-        [Builtin::LeaderComm, Builtin::ParentComm].map(|it| expr(ExprKind::Builtin(it), Type::Text { bytes: 16 }));
-    let parent = expr(ExprKind::Builtin(Builtin::ParentPid), integer(4, false));
+        [Builtin::LeaderComm, Builtin::ParentComm].map(|it| expr(TypedExprKind::Builtin(it), Type::Text { bytes: 16 }));
+    let parent = expr(TypedExprKind::Builtin(Builtin::ParentPid), integer(4, false));
     hand.emit([names.to_vec(), vec![parent]].concat());
     let task = Some(TaskOffsets { comm: 32, tgid: 8, pid: 12, group_leader: 16, real_parent: 24 });
     let compiled = compiled(hand.finish(), &LowerOptions { task, ..LowerOptions::new("made", Architecture::X86_64) });
@@ -237,12 +239,12 @@ fn markers_of_different_layouts_are_different_programs() {
     });
     let mut hand = Hand::new();
     hand.emit(vec![
-        expr(ExprKind::UsdtArgument { index: 0 }, Type::I64),
-        expr(ExprKind::Builtin(Builtin::Probe), integer(4, false)),
+        expr(TypedExprKind::UsdtArgument { index: 0 }, Type::I64),
+        expr(TypedExprKind::Builtin(Builtin::Probe), integer(4, false)),
     ]);
     let mut script = hand.script;
     let (body, context) = (hand.body, Context::Registers);
-    script.probes.push(Probe {
+    script.probes.push(TypedProbe {
         points: points.collect(),
         context,
         locals: Vec::new(),
@@ -279,25 +281,29 @@ fn markers_of_different_layouts_are_different_programs() {
 fn addresses_and_bytes_are_copied() {
     let mut hand = Hand::new();
     let shown = |kind, shown| expr(kind, Type::Shown(shown));
-    let inet = |address: Expr| shown(ExprKind::Inet { family: None, address: Box::new(address) }, Shown::Inet);
+    let inet =
+        |address: TypedExpr| shown(TypedExprKind::Inet { family: None, address: Box::new(address) }, Shown::Inet);
     let bytes = |count| {
         let ty = Type::Array { of: Box::new(integer(1, false)), count };
-        expr(ExprKind::Read { address: Box::new(field(8, &Type::U64)), offset: 0, space: Space::User, bits: None }, ty)
+        expr(
+            TypedExprKind::Read { address: Box::new(field(8, &Type::U64)), offset: 0, space: Space::User, bits: None },
+            ty,
+        )
     };
-    let buffer = |length: Option<Expr>| {
+    let buffer = |length: Option<TypedExpr>| {
         let address = Box::new(field(8, &Type::U64));
         expr(
-            ExprKind::ReadBuffer { address, space: Space::User, length: length.map(Box::new) },
+            TypedExprKind::ReadBuffer { address, space: Space::User, length: length.map(Box::new) },
             Type::Buffer { bytes: 8 },
         )
     };
     hand.emit(vec![
         inet(field(16, &integer(4, false))),
         inet(bytes(16)),
-        shown(ExprKind::Reinterpret(Box::new(bytes(6))), Shown::Mac),
+        shown(TypedExprKind::Reinterpret(Box::new(bytes(6))), Shown::Mac),
         buffer(None),
         buffer(Some(field(24, &Type::U64))),
-        shown(ExprKind::WithProcess { address: Box::new(field(8, &Type::U64)) }, Shown::UserSymbol),
+        shown(TypedExprKind::WithProcess { address: Box::new(field(8, &Type::U64)) }, Shown::UserSymbol),
     ]);
     let compiled = hand.compile();
     let mut machine = machine();

@@ -7,8 +7,8 @@ use aya::{EbpfLoader, programs::TracePoint};
 use bathyscope_bpf::{
     Code, compile, compile_plainly, disassemble,
     ir::{
-        AtomicOp, BinaryOp, BlockId, Builder, Helper, MapDefinition, MapId, MapKind, Memory, Op, Operand, Parameter,
-        Program, ProgramKind, Reg, Size, SlotId, Test, UnaryOp, Width,
+        AtomicOp, BlockId, Builder, Helper, IrBinaryOp, IrUnaryOp, MapDefinition, MapId, MapKind, Memory, Op, Operand,
+        Parameter, Program, ProgramKind, Reg, Size, SlotId, Test, Width,
     },
     machine::Machine,
     object,
@@ -17,22 +17,23 @@ use proptest::prelude::*;
 
 const SIZES: [Size; 4] = [Size::B1, Size::B2, Size::B4, Size::B8];
 const WIDTHS: [Width; 2] = [Width::W32, Width::W64];
-const BINARY: [BinaryOp; 13] = [
-    BinaryOp::Add,
-    BinaryOp::Sub,
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::Mod,
-    BinaryOp::SignedDiv,
-    BinaryOp::SignedMod,
-    BinaryOp::And,
-    BinaryOp::Or,
-    BinaryOp::Xor,
-    BinaryOp::Shl,
-    BinaryOp::Shr,
-    BinaryOp::Sar,
+const BINARY: [IrBinaryOp; 13] = [
+    IrBinaryOp::Add,
+    IrBinaryOp::Sub,
+    IrBinaryOp::Mul,
+    IrBinaryOp::Div,
+    IrBinaryOp::Mod,
+    IrBinaryOp::SignedDiv,
+    IrBinaryOp::SignedMod,
+    IrBinaryOp::And,
+    IrBinaryOp::Or,
+    IrBinaryOp::Xor,
+    IrBinaryOp::Shl,
+    IrBinaryOp::Shr,
+    IrBinaryOp::Sar,
 ];
-const UNARY: [UnaryOp; 5] = [UnaryOp::Negate, UnaryOp::Not, UnaryOp::Swap16, UnaryOp::Swap32, UnaryOp::Swap64];
+const UNARY: [IrUnaryOp; 5] =
+    [IrUnaryOp::Negate, IrUnaryOp::Not, IrUnaryOp::Swap16, IrUnaryOp::Swap32, IrUnaryOp::Swap64];
 const ATOMIC: [AtomicOp; 5] = [AtomicOp::Add, AtomicOp::And, AtomicOp::Or, AtomicOp::Xor, AtomicOp::Exchange];
 const TESTS: [Test; 11] = [
     Test::Eq,
@@ -112,8 +113,8 @@ fn generate(recipe: &[u8]) -> Program {
     generator.block(&scope, 0);
     let mut all = generator.builder.set(1);
     for number in &scope.numbers {
-        let scaled = generator.builder.binary(BinaryOp::Mul, all, 31);
-        all = generator.builder.binary(BinaryOp::Add, scaled, *number);
+        let scaled = generator.builder.binary(IrBinaryOp::Mul, all, 31);
+        all = generator.builder.binary(IrBinaryOp::Add, scaled, *number);
     }
     generator.builder.ret(all);
     generator.builder.finish()
@@ -132,7 +133,7 @@ impl Generator<'_> {
                     0 => self.builder.set(constant),
                     _ => {
                         let cpu = self.builder.call(Helper::GetSmpProcessorId, &[]);
-                        self.builder.binary(BinaryOp::Mul, cpu, constant)
+                        self.builder.binary(IrBinaryOp::Mul, cpu, constant)
                     }
                 }
             })
@@ -179,7 +180,8 @@ impl Generator<'_> {
             _ => {
                 let (op, right) = (self.source.of(&BINARY), self.operand(scope));
                 let zero = matches!(right, Operand::Constant(c) if c & 0xffff_ffff == 0);
-                let divides = matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::SignedDiv | BinaryOp::SignedMod);
+                let divides =
+                    matches!(op, IrBinaryOp::Div | IrBinaryOp::Mod | IrBinaryOp::SignedDiv | IrBinaryOp::SignedMod);
                 let right = if zero && divides { Operand::Constant(3) } else { right };
                 Op::Binary { to, op, width, left, right }
             }
@@ -205,8 +207,8 @@ impl Generator<'_> {
                 // Somewhere in scratch, by a number whose bounds the mask shows.
                 let number = self.source.of(&scope.numbers);
                 let base = self.builder.array_value(self.scratch, 0);
-                let masked = self.builder.binary(BinaryOp::And, number, 504);
-                Memory::Pointer(self.builder.binary(BinaryOp::Add, base, masked), 8)
+                let masked = self.builder.binary(IrBinaryOp::And, number, 504);
+                Memory::Pointer(self.builder.binary(IrBinaryOp::Add, base, masked), 8)
             }
         }
     }
@@ -261,7 +263,7 @@ impl Generator<'_> {
     fn map(&mut self, scope: &Scope) {
         let key = self.builder.slot(8);
         let number = self.source.of(&scope.numbers);
-        let small = self.builder.binary(BinaryOp::And, number, 7);
+        let small = self.builder.binary(IrBinaryOp::And, number, 7);
         self.builder.store_slot(key, 0, Size::B8, small);
         let (map, key) = (self.builder.map_address(self.hash), self.builder.slot_address(key));
         match self.source.below(3) {
@@ -278,7 +280,7 @@ impl Generator<'_> {
                 self.builder.branch(Test::Ne, found, 0, there, join);
                 self.builder.switch_to(there);
                 let value = self.builder.load(found, 0, Size::B8, false);
-                let more = self.builder.binary(BinaryOp::Add, value, 3);
+                let more = self.builder.binary(IrBinaryOp::Add, value, 3);
                 self.builder.store(found, 0, Size::B8, more);
                 let to = self.source.of(&scope.numbers);
                 self.builder.assign(to, value);
@@ -343,9 +345,9 @@ impl Generator<'_> {
         self.builder.switch_to(inside);
         self.block(scope, depth + 1);
         let to = self.source.of(&scope.numbers);
-        self.builder.push(Op::Binary { to, op: BinaryOp::Add, width: Width::W64, left: to, right: index.into() });
+        self.builder.push(Op::Binary { to, op: IrBinaryOp::Add, width: Width::W64, left: to, right: index.into() });
         let one = Operand::Constant(1);
-        self.builder.push(Op::Binary { to: index, op: BinaryOp::Add, width: Width::W64, left: index, right: one });
+        self.builder.push(Op::Binary { to: index, op: IrBinaryOp::Add, width: Width::W64, left: index, right: one });
         self.builder.jump(head);
         self.builder.switch_to(after);
     }
@@ -391,8 +393,8 @@ impl Generator<'_> {
         let key = self.builder.load(arguments[1], 0, Size::B8, false);
         let value = self.builder.load(arguments[2], 0, Size::B8, false);
         let before = self.builder.load(arguments[3], 0, Size::B8, false);
-        let product = self.builder.binary(BinaryOp::Mul, key, value);
-        let sum = self.builder.binary(BinaryOp::Add, before, product);
+        let product = self.builder.binary(IrBinaryOp::Mul, key, value);
+        let sum = self.builder.binary(IrBinaryOp::Add, before, product);
         self.builder.store(arguments[3], 0, Size::B8, sum);
         self.builder.ret(0);
         self.builder.end_function();

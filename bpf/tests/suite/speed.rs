@@ -17,7 +17,7 @@ use aya::{
 };
 use bathyscope_bpf::{
     compile, disassemble,
-    ir::{BinaryOp, Builder, Helper, MapDefinition, MapKind, Op, Program, ProgramKind, Size, Test, Width},
+    ir::{Builder, Helper, IrBinaryOp, MapDefinition, MapKind, Op, Program, ProgramKind, Size, Test, Width},
     object,
 };
 
@@ -27,7 +27,7 @@ fn count(builder: &mut Builder) {
     let map = builder.map(MapDefinition::new("count", MapKind::PerCpuArray, 4, 8, 1));
     let value = builder.array_value(map, 0);
     let before = builder.load(value, 0, Size::B8, false);
-    let after = builder.binary(BinaryOp::Add, before, 1);
+    let after = builder.binary(IrBinaryOp::Add, before, 1);
     builder.store(value, 0, Size::B8, after);
 }
 
@@ -48,7 +48,7 @@ fn keyed(builder: &mut Builder) {
     builder.jump(end);
     builder.switch_to(there);
     let before = builder.load(found, 0, Size::B8, false);
-    let after = builder.binary(BinaryOp::Add, before, 1);
+    let after = builder.binary(IrBinaryOp::Add, before, 1);
     builder.store(found, 0, Size::B8, after);
     builder.jump(end);
     builder.switch_to(end);
@@ -57,7 +57,7 @@ fn keyed(builder: &mut Builder) {
 fn rejected(builder: &mut Builder) {
     let pid_tgid = builder.call(Helper::GetCurrentPidTgid, &[]);
     let pid = builder.reg();
-    let (op, width, right) = (BinaryOp::Shr, Width::W64, 32.into());
+    let (op, width, right) = (IrBinaryOp::Shr, Width::W64, 32.into());
     builder.push(Op::Binary { to: pid, op, width, left: pid_tgid, right });
     let (wanted, end) = (builder.block(), builder.block());
     builder.branch(Test::Eq, pid, 1, wanted, end);

@@ -110,9 +110,9 @@ fn script(frames: u16, point: AttachPoint) -> Compiled {
     let mut hand = Hand::new();
     let ty = Type::Stack { user: true, mode: StackMode::Bpftrace, frames };
     let map = hand.map(vec![ty.clone()], Type::Aggregate(Aggregation::Count));
-    hand.aggregate(map, Some(expr(ExprKind::UnwoundStack, ty.clone())), None);
+    hand.aggregate(map, Some(expr(TypedExprKind::UnwoundStack, ty.clone())), None);
     // A second one shares the function.
-    hand.emit(vec![expr(ExprKind::UnwoundStack, ty)]);
+    hand.emit(vec![expr(TypedExprKind::UnwoundStack, ty)]);
     let mut script = hand.finish();
     script.probes[0].points[0].point = point;
     let options =

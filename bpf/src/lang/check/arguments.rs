@@ -7,19 +7,21 @@ use bathyscope_plan::{Pointee, Space, Span, Type};
 
 use super::{
     Checked, Failed,
-    body::Body,
-    context::{Args, Kind, MAX_ARGUMENTS, Returned, Word, argument_register, register, registers, return_register},
+    body::BodyChecker,
+    context::{
+        Args, MAX_ARGUMENTS, PointKind, Returned, Word, argument_register, register, registers, return_register,
+    },
     points::SHOWN_NAMES,
-    values::Operand,
+    values::CheckedOperand,
 };
 use crate::lang::{
     ast::Name,
-    hir::{Expr, ExprKind},
+    hir::{TypedExpr, TypedExprKind},
 };
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// `args.name`.
-    pub(super) fn argument(&mut self, name: &Name, span: Span) -> Checked<Operand> {
+    pub(super) fn argument(&mut self, name: &Name, span: Span) -> Checked<CheckedOperand> {
         let shape = self.shape;
         match &shape.args {
             Args::Unknown => Err(Failed),
@@ -28,16 +30,16 @@ impl Body<'_, '_> {
             Args::Format { format, name: point, syscall } => {
                 let (format, syscall) = (Arc::clone(format), *syscall);
                 match format.field(&name.text) {
-                    Some(field) => self.field(field, syscall, span).map(Operand::Value),
+                    Some(field) => self.field(field, syscall, span).map(CheckedOperand::Value),
                     None => {
                         let names = || format.fields.iter().map(|field| field.name.as_str()).collect();
                         self.no_argument(name, point, names)
                     }
                 }
             }
-            Args::Words { .. } if shape.kind == Kind::Iter => self.no_args(span, "use `ctx`: `ctx.task`"),
+            Args::Words { .. } if shape.kind == PointKind::Iter => self.no_args(span, "use `ctx`: `ctx.task`"),
             Args::Words { name: point, words } => match words.iter().find(|word| word.name == name.text) {
-                Some(word) => Ok(Operand::Value(self.word(&word.clone(), span))),
+                Some(word) => Ok(CheckedOperand::Value(self.word(&word.clone(), span))),
                 None => {
                     let names = || words.iter().map(|word| word.name.as_str()).collect();
                     self.no_argument(name, point, names)
@@ -68,23 +70,23 @@ impl Body<'_, '_> {
     }
 
     /// A field of a tracepoint's record.
-    fn field(&mut self, field: &Field, syscall: bool, span: Span) -> Checked<Expr> {
+    fn field(&mut self, field: &Field, syscall: bool, span: Span) -> Checked<TypedExpr> {
         let space = if syscall { Space::User } else { Space::Kernel };
         let offset = field.offset;
-        let context = ExprKind::Context { offset };
+        let context = TypedExprKind::Context { offset };
         Ok(match field.kind {
-            FieldKind::Integer => Expr::new(context, self.field_number(field), span),
-            FieldKind::Pointer | FieldKind::UserText => Expr::new(context, self.field_pointer(field, space), span),
-            FieldKind::FixedText => Expr::new(context, Type::Text { bytes: field.size }, span),
+            FieldKind::Integer => TypedExpr::new(context, self.field_number(field), span),
+            FieldKind::Pointer | FieldKind::UserText => TypedExpr::new(context, self.field_pointer(field, space), span),
+            FieldKind::FixedText => TypedExpr::new(context, Type::Text { bytes: field.size }, span),
             FieldKind::ArrayOf { element_bytes, count } => {
                 let bytes = u8::try_from(element_bytes).unwrap_or(8);
                 let of = Box::new(Type::Integer { bytes, signed: field.signed });
-                Expr::new(context, Type::Array { of, count }, span)
+                TypedExpr::new(context, Type::Array { of, count }, span)
             }
             FieldKind::DynamicText | FieldKind::RelativeDynamicText => {
                 let relative = field.kind == FieldKind::RelativeDynamicText;
                 let bytes = self.cx.config.max_strlen.saturating_add(1);
-                Expr::new(ExprKind::DynamicText { offset, relative }, Type::Text { bytes }, span)
+                TypedExpr::new(TypedExprKind::DynamicText { offset, relative }, Type::Text { bytes }, span)
             }
             FieldKind::Other => return self.odd_field(field, span),
         })
@@ -122,18 +124,18 @@ impl Body<'_, '_> {
     }
 
     /// A field that is neither a number nor text.
-    fn odd_field(&mut self, field: &Field, span: Span) -> Checked<Expr> {
+    fn odd_field(&mut self, field: &Field, span: Span) -> Checked<TypedExpr> {
         let offset = field.offset;
         for (prefix, relative) in [("__data_loc", false), ("__rel_loc", true)] {
             let Some(of) = field.type_name.strip_prefix(prefix) else { continue };
             let element = of.trim().trim_end_matches("[]").trim();
             let of = self.cx.types.spelled(element).map(|id| self.cx.c_type(id, Space::Kernel));
             let to = match of {
-                Some(ty) if ty != Type::None => super::checker::Checker::pointee(ty),
+                Some(ty) if ty != Type::None => super::checker::ScriptChecker::pointee(ty),
                 _ => Pointee::Void,
             };
             let ty = Type::Pointer { to: Box::new(to), space: Space::Kernel };
-            return Ok(Expr::new(ExprKind::DynamicAddress { offset, relative }, ty, span));
+            return Ok(TypedExpr::new(TypedExprKind::DynamicAddress { offset, relative }, ty, span));
         }
         if field.size == 0 {
             let message = format!("the kernel does not say how long the field `{}` is", field.name);
@@ -144,19 +146,19 @@ impl Body<'_, '_> {
             Some(ty) if ty.bytes() == field.size => ty,
             _ => Type::Array { of: Box::new(Type::Integer { bytes: 1, signed: false }), count: field.size },
         };
-        Ok(Expr::new(ExprKind::Context { offset }, ty, span))
+        Ok(TypedExpr::new(TypedExprKind::Context { offset }, ty, span))
     }
 
-    fn word(&mut self, word: &Word, span: Span) -> Expr {
+    fn word(&mut self, word: &Word, span: Span) -> TypedExpr {
         let ty = match self.cx.c_type(word.ty, Space::Kernel) {
             Type::None => Type::U64,
             ty => ty,
         };
-        Expr::new(ExprKind::Context { offset: word.offset }, ty, span)
+        TypedExpr::new(TypedExprKind::Context { offset: word.offset }, ty, span)
     }
 
     /// `args` as a whole: a record of all that can be read.
-    pub(super) fn all_args(&mut self, span: Span) -> Checked<Expr> {
+    pub(super) fn all_args(&mut self, span: Span) -> Checked<TypedExpr> {
         let shape = self.shape;
         let (mut types, mut parts) = (Vec::new(), Vec::new());
         match &shape.args {
@@ -169,7 +171,7 @@ impl Body<'_, '_> {
                     }
                 }
             }
-            Args::Words { words, .. } if shape.kind != Kind::Iter => {
+            Args::Words { words, .. } if shape.kind != PointKind::Iter => {
                 for word in words.clone() {
                     let value = self.word(&word, span);
                     types.push((word.name.clone(), value.ty.clone()));
@@ -184,14 +186,14 @@ impl Body<'_, '_> {
         if parts.is_empty() {
             return self.fail(span, "there are no arguments", "");
         }
-        Ok(Expr::new(ExprKind::Tuple(parts), Type::Record(types), span))
+        Ok(TypedExpr::new(TypedExprKind::Tuple(parts), Type::Record(types), span))
     }
 
     /// A member of an iterator's `ctx`.
-    pub(super) fn iterator_member(&mut self, name: &Name, span: Span) -> Checked<Operand> {
+    pub(super) fn iterator_member(&mut self, name: &Name, span: Span) -> Checked<CheckedOperand> {
         let Args::Words { name: point, words } = &self.shape.args else { return Err(Failed) };
         match words.iter().find(|word| word.name == name.text) {
-            Some(word) => Ok(Operand::Value(self.word(&word.clone(), span))),
+            Some(word) => Ok(CheckedOperand::Value(self.word(&word.clone(), span))),
             None => {
                 let hint = self.cx.hints.about(point, &name.text, || {
                     let names = words.iter().map(|word| word.name.as_str());
@@ -206,29 +208,33 @@ impl Body<'_, '_> {
     }
 
     /// `ctx`.
-    pub(super) fn context(&mut self, span: Span) -> Checked<Operand> {
+    pub(super) fn context(&mut self, span: Span) -> Checked<CheckedOperand> {
         let kind = self.shape.kind;
-        if kind == Kind::Iter {
-            return Ok(Operand::IteratorContext(span));
+        if kind == PointKind::Iter {
+            return Ok(CheckedOperand::IteratorContext(span));
         }
         let named = match kind {
-            Kind::Kprobe | Kind::Kretprobe | Kind::Uprobe | Kind::Uretprobe | Kind::Usdt => Some("struct pt_regs"),
-            Kind::Profile | Kind::Interval | Kind::Software | Kind::Hardware | Kind::Watchpoint => {
-                Some("struct bpf_perf_event_data")
+            PointKind::Kprobe | PointKind::Kretprobe | PointKind::Uprobe | PointKind::Uretprobe | PointKind::Usdt => {
+                Some("struct pt_regs")
             }
+            PointKind::Profile
+            | PointKind::Interval
+            | PointKind::Software
+            | PointKind::Hardware
+            | PointKind::Watchpoint => Some("struct bpf_perf_event_data"),
             _ => None,
         };
         let known = named.and_then(|name| self.cx.types.spelled(name));
         let to = match known.map(|id| self.cx.c_type(id, Space::Kernel)) {
-            Some(ty) => super::checker::Checker::pointee(ty),
+            Some(ty) => super::checker::ScriptChecker::pointee(ty),
             None => Pointee::Void,
         };
         let ty = Type::Pointer { to: Box::new(to), space: Space::Kernel };
-        Ok(Operand::Value(Expr::new(ExprKind::ContextAddress { offset: 0 }, ty, span)))
+        Ok(CheckedOperand::Value(TypedExpr::new(TypedExprKind::ContextAddress { offset: 0 }, ty, span)))
     }
 
     /// `argN`.
-    pub(super) fn numbered_argument(&mut self, index: u32, span: Span) -> Checked<Expr> {
+    pub(super) fn numbered_argument(&mut self, index: u32, span: Span) -> Checked<TypedExpr> {
         let architecture = self.cx.host.features().architecture;
         if index >= MAX_ARGUMENTS {
             return self.fail(
@@ -240,21 +246,21 @@ impl Body<'_, '_> {
         let shape = self.shape;
         match (shape.kind, &shape.args) {
             (_, Args::Unknown) => Err(Failed),
-            (Kind::Kprobe | Kind::Uprobe, _) => {
+            (PointKind::Kprobe | PointKind::Uprobe, _) => {
                 let kind = match argument_register(architecture, index) {
-                    Some(offset) => ExprKind::Register { offset },
+                    Some(offset) => TypedExprKind::Register { offset },
                     None => {
                         let before = (0..index).filter(|it| argument_register(architecture, *it).is_some()).count();
                         let index = index - u32::try_from(before).unwrap_or(0);
-                        ExprKind::StackArgument { index, space: shape.space }
+                        TypedExprKind::StackArgument { index, space: shape.space }
                     }
                 };
-                Ok(Expr::new(kind, Type::U64, span))
+                Ok(TypedExpr::new(kind, Type::U64, span))
             }
-            (Kind::Usdt, Args::Usdt(arguments)) => match arguments.get(index as usize) {
+            (PointKind::Usdt, Args::Usdt(arguments)) => match arguments.get(index as usize) {
                 Some(argument) => {
                     let ty = Type::Integer { bytes: argument.bytes, signed: argument.signed };
-                    Ok(Expr::new(ExprKind::UsdtArgument { index }, ty, span))
+                    Ok(TypedExpr::new(TypedExprKind::UsdtArgument { index }, ty, span))
                 }
                 None => {
                     let hint = match arguments.len() {
@@ -266,11 +272,11 @@ impl Body<'_, '_> {
                     self.fail(span, message, hint)
                 }
             },
-            (Kind::RawTracepoint | Kind::Fentry | Kind::Fexit, Args::Words { words, name }) => {
+            (PointKind::RawTracepoint | PointKind::Fentry | PointKind::Fexit, Args::Words { words, name }) => {
                 match words.get(index as usize) {
                     Some(word) => {
                         let offset = word.offset;
-                        Ok(Expr::new(ExprKind::Context { offset }, Type::U64, span))
+                        Ok(TypedExpr::new(TypedExprKind::Context { offset }, Type::U64, span))
                     }
                     None => {
                         let message = format!("{name} has no arg{index}");
@@ -280,10 +286,10 @@ impl Body<'_, '_> {
                     }
                 }
             }
-            (Kind::Tracepoint, _) => {
+            (PointKind::Tracepoint, _) => {
                 self.fail(span, format!("tracepoints have no arg{index}"), "their arguments have names: `args.name`")
             }
-            (Kind::Kretprobe | Kind::Uretprobe, _) => self.fail(
+            (PointKind::Kretprobe | PointKind::Uretprobe, _) => self.fail(
                 span,
                 format!("arg{index} is gone when the function returns"),
                 "use `retval`; keep arguments in a map at the entry: `@a[tid] = arg0`",
@@ -293,22 +299,22 @@ impl Body<'_, '_> {
     }
 
     /// `sargN`: a word of the stack.
-    pub(super) fn stack_argument(&mut self, index: u32, span: Span) -> Checked<Expr> {
-        if !matches!(self.shape.kind, Kind::Kprobe | Kind::Uprobe) {
+    pub(super) fn stack_argument(&mut self, index: u32, span: Span) -> Checked<TypedExpr> {
+        if !matches!(self.shape.kind, PointKind::Kprobe | PointKind::Uprobe) {
             let message = format!("{} probes have no sarg{index}", self.shape.kind.name());
             return self.fail(span, message, "only kprobes and uprobes have arguments on the stack");
         }
         let space = self.shape.space;
-        Ok(Expr::new(ExprKind::StackArgument { index, space }, Type::U64, span))
+        Ok(TypedExpr::new(TypedExprKind::StackArgument { index, space }, Type::U64, span))
     }
 
     /// `retval`.
-    pub(super) fn returned(&mut self, span: Span) -> Checked<Expr> {
+    pub(super) fn returned(&mut self, span: Span) -> Checked<TypedExpr> {
         let offset = return_register(self.cx.host.features().architecture);
         match self.shape.returned.clone() {
             Returned::Unknown => Err(Failed),
             Returned::Register(ty) => {
-                let value = Expr::new(ExprKind::Register { offset }, Type::U64, span);
+                let value = TypedExpr::new(TypedExprKind::Register { offset }, Type::U64, span);
                 let ty = ty.map(|ty| self.cx.c_type(ty, Space::Kernel));
                 Ok(match ty {
                     Some(ty @ (Type::Integer { .. } | Type::Enum { .. } | Type::Bool)) => value.convert(ty),
@@ -319,11 +325,11 @@ impl Body<'_, '_> {
             Returned::None => {
                 let kind = self.shape.kind;
                 let hint = match kind {
-                    Kind::Kprobe => "use a `kretprobe`",
-                    Kind::Fentry => "use `fexit`",
-                    Kind::Fexit => "the function returns nothing",
-                    Kind::Uprobe => "use a `uretprobe`",
-                    Kind::Tracepoint => "`tracepoint:syscalls:sys_exit_…` have `args.ret`",
+                    PointKind::Kprobe => "use a `kretprobe`",
+                    PointKind::Fentry => "use `fexit`",
+                    PointKind::Fexit => "the function returns nothing",
+                    PointKind::Uprobe => "use a `uretprobe`",
+                    PointKind::Tracepoint => "`tracepoint:syscalls:sys_exit_…` have `args.ret`",
                     _ => "it is what a function returned: kretprobe, fexit, uretprobe",
                 };
                 self.fail(span, format!("{} probes have no `retval`", kind.name()), hint)
@@ -332,7 +338,7 @@ impl Body<'_, '_> {
     }
 
     /// `reg("ip")`.
-    pub(super) fn register(&mut self, name: &str, span: Span) -> Checked<Expr> {
+    pub(super) fn register(&mut self, name: &str, span: Span) -> Checked<TypedExpr> {
         if self.shape.unknown {
             return Err(Failed);
         }
@@ -342,7 +348,7 @@ impl Body<'_, '_> {
         }
         let architecture = self.cx.host.features().architecture;
         match register(architecture, name) {
-            Some(offset) => Ok(Expr::new(ExprKind::Register { offset }, Type::U64, span)),
+            Some(offset) => Ok(TypedExpr::new(TypedExprKind::Register { offset }, Type::U64, span)),
             None => {
                 let hint = self.cx.hints.about("register", name, || {
                     let names = registers(architecture).iter().map(|(name, _)| *name);

@@ -4,18 +4,24 @@ use bathyscope_plan::{Action, FormatPiece, Output, Pointee, Shown, Span, Type};
 
 use super::{
     Checked,
-    body::Body,
+    body::BodyChecker,
     describe::{Join, describe, fits, join, literal_type, number},
     places::scaled,
     values::symbol,
 };
 use crate::lang::{
     ast::{self, BinaryOp},
-    hir::{ArithmeticOp, CompareOp, Expr, ExprKind},
+    hir::{ArithmeticOp, CompareOp, TypedExpr, TypedExprKind},
 };
 
-impl Body<'_, '_> {
-    pub(super) fn binary(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr, span: Span) -> Checked<Expr> {
+impl BodyChecker<'_, '_> {
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        span: Span,
+    ) -> Checked<TypedExpr> {
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
             return self.logical(op, left, right, span);
         }
@@ -23,28 +29,34 @@ impl Body<'_, '_> {
         self.combine(op, left?, right?, span)
     }
 
-    fn logical(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr, span: Span) -> Checked<Expr> {
+    fn logical(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr, span: Span) -> Checked<TypedExpr> {
         let left = self.value(left)?;
         let left = self.condition(left)?;
         let decided = left.constant().map(|value| (value != 0) == (op == BinaryOp::Or));
         if decided == Some(true) {
-            return Ok(Expr::integer(i64::from(op == BinaryOp::Or), Type::Bool, span));
+            return Ok(TypedExpr::integer(i64::from(op == BinaryOp::Or), Type::Bool, span));
         }
         let right = self.value(right)?;
         let right = self.condition(right)?;
         if decided == Some(false) {
             return Ok(match right.constant() {
-                Some(value) => Expr::integer(i64::from(value != 0), Type::Bool, span),
+                Some(value) => TypedExpr::integer(i64::from(value != 0), Type::Bool, span),
                 None => truth(right, span),
             });
         }
         let (left, right) = (Box::new(left), Box::new(right));
-        let kind = if op == BinaryOp::And { ExprKind::And(left, right) } else { ExprKind::Or(left, right) };
-        Ok(Expr::new(kind, Type::Bool, span))
+        let kind = if op == BinaryOp::And { TypedExprKind::And(left, right) } else { TypedExprKind::Or(left, right) };
+        Ok(TypedExpr::new(kind, Type::Bool, span))
     }
 
     /// Two values and an operator between them.
-    pub(super) fn combine(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+    pub(super) fn combine(
+        &mut self,
+        op: BinaryOp,
+        left: TypedExpr,
+        right: TypedExpr,
+        span: Span,
+    ) -> Checked<TypedExpr> {
         match op {
             BinaryOp::Equal
             | BinaryOp::NotEqual
@@ -56,7 +68,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn arithmetic(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+    fn arithmetic(&mut self, op: BinaryOp, left: TypedExpr, right: TypedExpr, span: Span) -> Checked<TypedExpr> {
         if let Type::Pointer { .. } = left.ty {
             return self.pointer_arithmetic(op, left, right, span);
         }
@@ -86,13 +98,13 @@ impl Body<'_, '_> {
             }
             let ty = Type::Integer { bytes: 8, signed };
             let (left, right) = (Box::new(left.convert(ty.clone())), Box::new(right.convert(ty.clone())));
-            return Ok(Expr::new(ExprKind::Binary { op: arithmetic, left, right }, ty, span));
+            return Ok(TypedExpr::new(TypedExprKind::Binary { op: arithmetic, left, right }, ty, span));
         }
         self.computed_of(op, left, right, span)
     }
 
     /// A division by what may be zero: then the result is 1, and a warning is sent.
-    fn division(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+    fn division(&mut self, op: BinaryOp, left: TypedExpr, right: TypedExpr, span: Span) -> Checked<TypedExpr> {
         self.once(left, |body, left| {
             body.once(right, |body, right| {
                 let condition = body.condition(right.clone())?;
@@ -101,16 +113,16 @@ impl Body<'_, '_> {
                 let action = Action::Print { to: Output::Warning, format: vec![FormatPiece::Literal(text)] };
                 let warning = body.emit(action, Vec::new(), span)?;
                 let ty = divided.ty.clone();
-                let one = Box::new(Expr::integer(1, ty.clone(), span));
-                let instead = Box::new(Expr::new(ExprKind::Block(vec![warning], one), ty.clone(), span));
+                let one = Box::new(TypedExpr::integer(1, ty.clone(), span));
+                let instead = Box::new(TypedExpr::new(TypedExprKind::Block(vec![warning], one), ty.clone(), span));
                 let (condition, then) = (Box::new(condition), Box::new(divided));
-                Ok(Expr::new(ExprKind::Select { condition, then, otherwise: instead }, ty, span))
+                Ok(TypedExpr::new(TypedExprKind::Select { condition, then, otherwise: instead }, ty, span))
             })
         })
     }
 
     /// Two numbers and an operator that is no shift, as one type.
-    fn computed_of(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+    fn computed_of(&mut self, op: BinaryOp, left: TypedExpr, right: TypedExpr, span: Span) -> Checked<TypedExpr> {
         let arithmetic = arithmetic_op(op);
         let (left, right, ty) = self.common(left, right, op, span);
         // What is subtracted may be more than there is.
@@ -119,12 +131,12 @@ impl Body<'_, '_> {
         } else {
             (left, right, ty)
         };
-        let kind = ExprKind::Binary { op: arithmetic, left: Box::new(left), right: Box::new(right) };
-        Ok(Expr::new(kind, ty, span))
+        let kind = TypedExprKind::Binary { op: arithmetic, left: Box::new(left), right: Box::new(right) };
+        Ok(TypedExpr::new(kind, ty, span))
     }
 
     /// A side of arithmetic: a number.
-    fn operand_of(&mut self, op: BinaryOp, value: Expr) -> Checked<Expr> {
+    fn operand_of(&mut self, op: BinaryOp, value: TypedExpr) -> Checked<TypedExpr> {
         if number(&value.ty).is_some() {
             return Ok(value);
         }
@@ -139,7 +151,13 @@ impl Body<'_, '_> {
         self.fail(value.span, message, hint)
     }
 
-    fn pointer_arithmetic(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+    fn pointer_arithmetic(
+        &mut self,
+        op: BinaryOp,
+        left: TypedExpr,
+        right: TypedExpr,
+        span: Span,
+    ) -> Checked<TypedExpr> {
         let Type::Pointer { to, space } = left.ty.clone() else { return self.operand_of(op, left) };
         if !matches!(op, BinaryOp::Add | BinaryOp::Subtract) {
             // Masks and the like are meant of the address.
@@ -159,18 +177,18 @@ impl Body<'_, '_> {
         if let Some(constant) = right.constant() {
             let bytes = constant.wrapping_mul(size);
             let bytes = if op == BinaryOp::Add { bytes } else { bytes.wrapping_neg() };
-            return Ok(Expr { span, ..left.plus(bytes) });
+            return Ok(TypedExpr { span, ..left.plus(bytes) });
         }
         let right = Box::new(scaled(right, size, &ty));
         let op = arithmetic_op(op);
-        Ok(Expr::new(ExprKind::Binary { op, left: Box::new(left), right }, ty, span))
+        Ok(TypedExpr::new(TypedExprKind::Binary { op, left: Box::new(left), right }, ty, span))
     }
 
-    fn address_as_number(&self, value: Expr) -> Expr {
+    fn address_as_number(&self, value: TypedExpr) -> TypedExpr {
         if matches!(value.ty, Type::Pointer { .. }) { value.convert(Type::U64) } else { value }
     }
 
-    fn compare(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+    fn compare(&mut self, op: BinaryOp, left: TypedExpr, right: TypedExpr, span: Span) -> Checked<TypedExpr> {
         let equality = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
         if left.ty.is_scalar() && right.ty.is_scalar() && !is_shown(&left.ty) && !is_shown(&right.ty) {
             return self.compare_scalars(op, left, right, span);
@@ -184,16 +202,23 @@ impl Body<'_, '_> {
             return self.fail(span, message, "these can only be compared with `==` and `!=`");
         }
         if let Some(same) = known_same(&left, &right) {
-            return Ok(Expr::integer(i64::from(same == (op == BinaryOp::Equal)), Type::Bool, span));
+            return Ok(TypedExpr::integer(i64::from(same == (op == BinaryOp::Equal)), Type::Bool, span));
         }
         let (left, right) = self.comparable(left, right, span)?;
-        let same =
-            Expr::new(ExprKind::Same { left: Box::new(left), right: Box::new(right), most: None }, Type::Bool, span);
-        Ok(if op == BinaryOp::Equal { same } else { Expr::new(ExprKind::Not(Box::new(same)), Type::Bool, span) })
+        let same = TypedExpr::new(
+            TypedExprKind::Same { left: Box::new(left), right: Box::new(right), most: None },
+            Type::Bool,
+            span,
+        );
+        Ok(if op == BinaryOp::Equal {
+            same
+        } else {
+            TypedExpr::new(TypedExprKind::Not(Box::new(same)), Type::Bool, span)
+        })
     }
 
     /// Both sides as memory that can be compared.
-    fn comparable(&mut self, left: Expr, right: Expr, span: Span) -> Checked<(Expr, Expr)> {
+    fn comparable(&mut self, left: TypedExpr, right: TypedExpr, span: Span) -> Checked<(TypedExpr, TypedExpr)> {
         if is_text(&left.ty) && is_text(&right.ty) {
             return Ok((left, right));
         }
@@ -203,7 +228,7 @@ impl Body<'_, '_> {
         {
             let ty = Type::Text { bytes: *count };
             let span = left.span;
-            return Ok((Expr::new(ExprKind::Reinterpret(Box::new(left)), ty, span), right));
+            return Ok((TypedExpr::new(TypedExprKind::Reinterpret(Box::new(left)), ty, span), right));
         }
         if matches!((&left.ty, &right.ty), (Type::Text { .. }, Type::Array { .. })) {
             let (right, left) = self.comparable(right, left, span)?;
@@ -228,7 +253,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn compare_scalars(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+    fn compare_scalars(&mut self, op: BinaryOp, left: TypedExpr, right: TypedExpr, span: Span) -> Checked<TypedExpr> {
         let pointer = |ty: &Type| matches!(ty, Type::Pointer { .. } | Type::Stack { .. });
         let (left, right) = if pointer(&left.ty) || pointer(&right.ty) {
             (left.convert(Type::U64), right.convert(Type::U64))
@@ -262,14 +287,14 @@ impl Body<'_, '_> {
                 CompareOp::Greater => order.is_gt(),
                 CompareOp::GreaterEqual => order.is_ge(),
             };
-            return Ok(Expr::integer(i64::from(holds), Type::Bool, span));
+            return Ok(TypedExpr::integer(i64::from(holds), Type::Bool, span));
         }
-        let kind = ExprKind::Compare { op: compare, left: Box::new(left), right: Box::new(right) };
-        Ok(Expr::new(kind, Type::Bool, span))
+        let kind = TypedExprKind::Compare { op: compare, left: Box::new(left), right: Box::new(right) };
+        Ok(TypedExpr::new(kind, Type::Bool, span))
     }
 
     /// Whether a comparison of a small number with a constant that it cannot be has one outcome only.
-    fn always(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Option<bool> {
+    fn always(&self, op: BinaryOp, left: &TypedExpr, right: &TypedExpr) -> Option<bool> {
         let (bytes, signed) = number(&left.ty)?;
         let constant = right.constant()?;
         // A literal above what 64 bits hold with a sign looks negative here.
@@ -289,10 +314,10 @@ impl Body<'_, '_> {
 }
 
 /// Whether two values are the same, if both are written in the script or known when it is compiled.
-fn known_same(left: &Expr, right: &Expr) -> Option<bool> {
+fn known_same(left: &TypedExpr, right: &TypedExpr) -> Option<bool> {
     match (&left.kind, &right.kind) {
-        (ExprKind::Text(left), ExprKind::Text(right)) => Some(left == right),
-        (ExprKind::Tuple(left), ExprKind::Tuple(right)) if left.len() == right.len() => {
+        (TypedExprKind::Text(left), TypedExprKind::Text(right)) => Some(left == right),
+        (TypedExprKind::Tuple(left), TypedExprKind::Tuple(right)) if left.len() == right.len() => {
             let parts: Option<Vec<bool>> =
                 left.iter().zip(right).map(|(left, right)| known_same(left, right)).collect();
             Some(parts?.into_iter().all(|same| same))
@@ -304,13 +329,17 @@ fn known_same(left: &Expr, right: &Expr) -> Option<bool> {
 }
 
 /// A scalar as 0 or 1.
-fn truth(value: Expr, span: Span) -> Expr {
+fn truth(value: TypedExpr, span: Span) -> TypedExpr {
     if value.ty == Type::Bool {
         return value;
     }
     let ty = if value.ty == Type::U64 { Type::U64 } else { value.ty.clone() };
-    let zero = Box::new(Expr::integer(0, ty, span));
-    Expr::new(ExprKind::Compare { op: CompareOp::NotEqual, left: Box::new(value), right: zero }, Type::Bool, span)
+    let zero = Box::new(TypedExpr::integer(0, ty, span));
+    TypedExpr::new(
+        TypedExprKind::Compare { op: CompareOp::NotEqual, left: Box::new(value), right: zero },
+        Type::Bool,
+        span,
+    )
 }
 
 fn is_text(ty: &Type) -> bool {
@@ -369,7 +398,7 @@ fn arithmetic_op(op: BinaryOp) -> ArithmeticOp {
 }
 
 /// Arithmetic with two known numbers.
-fn fold(op: BinaryOp, (a, a_ty): (i64, &Type), (b, b_ty): (i64, &Type), span: Span) -> Option<Expr> {
+fn fold(op: BinaryOp, (a, a_ty): (i64, &Type), (b, b_ty): (i64, &Type), span: Span) -> Option<TypedExpr> {
     let wide = |ty: &Type, value: i64| *ty == Type::U64 && value < 0;
     let unsigned = wide(a_ty, a) || wide(b_ty, b) || (*a_ty == Type::U64 && *b_ty == Type::U64);
     let bits = u32::try_from(b).ok().filter(|bits| *bits < 64);
@@ -400,5 +429,5 @@ fn fold(op: BinaryOp, (a, a_ty): (i64, &Type), (b, b_ty): (i64, &Type), span: Sp
         // What was cast is no literal any more: it is computed with 64 bits.
         () => Type::Integer { bytes: 8, signed: !unsigned },
     };
-    Some(Expr::integer(value, ty, span))
+    Some(TypedExpr::integer(value, ty, span))
 }

@@ -6,13 +6,13 @@ use bathyscope_plan::{Diagnostic, Span, Type};
 
 use super::{
     Checked, Failed,
-    checker::Checker,
+    checker::ScriptChecker,
     context::Shape,
     describe::{Join, describe, number},
 };
 use crate::lang::{
     ast::{self, Name, Probe},
-    hir::{Expr, ExprKind, Local, LocalId},
+    hir::{Local, LocalId, TypedExpr, TypedExprKind},
 };
 
 /// What a variable's name stands for.
@@ -27,7 +27,7 @@ pub(super) enum Binding {
         fixed: bool,
     },
     /// The key and value of a loop over a map.
-    Pair { key: Expr, value: Option<Expr> },
+    Pair { key: TypedExpr, value: Option<TypedExpr> },
     /// The counter of a loop that was unrolled or of a range: cannot be assigned.
     Counter(LocalId),
     /// What was assigned is wrong, which was told.
@@ -35,8 +35,8 @@ pub(super) enum Binding {
 }
 
 /// See the module.
-pub(super) struct Body<'c, 'a> {
-    pub(super) cx: &'c mut Checker<'a>,
+pub(super) struct BodyChecker<'c, 'a> {
+    pub(super) cx: &'c mut ScriptChecker<'a>,
     pub(super) shape: &'c Shape,
     pub(super) locals: Vec<Local>,
     /// The attach points' names.
@@ -55,8 +55,8 @@ pub(super) struct Body<'c, 'a> {
     pub(super) calls: Vec<Span>,
 }
 
-impl<'c, 'a> Body<'c, 'a> {
-    pub(super) fn new(cx: &'c mut Checker<'a>, shape: &'c Shape, instance: usize) -> Self {
+impl<'c, 'a> BodyChecker<'c, 'a> {
+    pub(super) fn new(cx: &'c mut ScriptChecker<'a>, shape: &'c Shape, instance: usize) -> Self {
         Self {
             cx,
             shape,
@@ -73,7 +73,7 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// Checks the probe: its predicate and statements.
-    pub(super) fn probe(&mut self, probe: &Probe) -> (Option<Expr>, Vec<crate::lang::hir::Statement>) {
+    pub(super) fn probe(&mut self, probe: &Probe) -> (Option<TypedExpr>, Vec<crate::lang::hir::TypedStatement>) {
         let predicate = probe.predicate.as_ref().and_then(|predicate| {
             let value = self.value(predicate).ok()?;
             self.condition(value).ok()
@@ -149,8 +149,8 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// The value of a variable.
-    pub(super) fn variable(&mut self, name: &str, span: Span) -> Checked<super::values::Operand> {
-        use super::values::Operand;
+    pub(super) fn variable(&mut self, name: &str, span: Span) -> Checked<super::values::CheckedOperand> {
+        use super::values::CheckedOperand;
         match self.binding(name) {
             Some(Binding::Variable { local, .. }) => {
                 let local = *local;
@@ -160,14 +160,16 @@ impl<'c, 'a> Body<'c, 'a> {
                     let message = format!("${name} has no value yet");
                     return self.fail(span, message, format!("assign it first: `${name} = …`"));
                 }
-                Ok(Operand::Value(Expr::new(ExprKind::Local(local), ty, span)))
+                Ok(CheckedOperand::Value(TypedExpr::new(TypedExprKind::Local(local), ty, span)))
             }
             Some(Binding::Counter(local)) => {
                 let local = *local;
                 let ty = self.locals.get(local.0 as usize).map_or(Type::I64, |it| it.ty.clone());
-                Ok(Operand::Value(Expr::new(ExprKind::Local(local), ty, span)))
+                Ok(CheckedOperand::Value(TypedExpr::new(TypedExprKind::Local(local), ty, span)))
             }
-            Some(Binding::Pair { key, value }) => Ok(Operand::Pair { key: key.clone(), value: value.clone(), span }),
+            Some(Binding::Pair { key, value }) => {
+                Ok(CheckedOperand::Pair { key: key.clone(), value: value.clone(), span })
+            }
             Some(Binding::Unknown) => Err(Failed),
             None => self.no_variable(name, span),
         }
@@ -219,7 +221,7 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// Assigns a variable, whose type grows as needed: the variable and the value as it takes it.
-    pub(super) fn assign_variable(&mut self, name: &Name, value: Expr) -> Checked<(LocalId, Expr)> {
+    pub(super) fn assign_variable(&mut self, name: &Name, value: TypedExpr) -> Checked<(LocalId, TypedExpr)> {
         if value.ty == Type::None {
             return self.fail(value.span, "this has no value that could be assigned", "");
         }
@@ -282,7 +284,7 @@ impl<'c, 'a> Body<'c, 'a> {
         }
     }
 
-    fn grown(&mut self, name: &str, current: &Type, value: &Expr, fixed: bool) -> Checked<Type> {
+    fn grown(&mut self, name: &str, current: &Type, value: &TypedExpr, fixed: bool) -> Checked<Type> {
         if *current == Type::None {
             return Ok(Self::kept_type(value));
         }
@@ -316,10 +318,10 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// Whether a variable's value may go into a smaller type, since no more than that was ever put into it.
-    fn may_convert(&self, into: &Type, value: &Expr) -> bool {
-        let ExprKind::Local(local) = value.kind else { return false };
+    fn may_convert(&self, into: &Type, value: &TypedExpr) -> bool {
+        let TypedExprKind::Local(local) = value.kind else { return false };
         let known = self.scopes.iter().flat_map(HashMap::iter).find_map(|(name, binding)| match binding {
             Binding::Variable { local: own, declared, fixed: false } if *own == local => {
                 self.cx.inferred(&(self.instance, *declared, name.clone()))
@@ -334,7 +336,7 @@ impl Body<'_, '_> {
 }
 
 /// Whether it is a known number that is not negative: as good with a sign as without.
-pub(super) fn is_natural(value: &Expr) -> bool {
+pub(super) fn is_natural(value: &TypedExpr) -> bool {
     value.constant().is_some_and(|it| it >= 0) && value.ty != Type::U64
 }
 

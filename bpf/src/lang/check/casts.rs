@@ -4,30 +4,30 @@ use bathyscope_plan::{Pointee, Space, Span, Type};
 
 use super::{
     Checked, Failed,
-    body::Body,
+    body::BodyChecker,
     describe::{Join, describe, join, number},
-    values::{Operand, Place},
+    values::{CheckedOperand, MemoryPlace},
 };
-use crate::lang::hir::{Expr, ExprKind};
+use crate::lang::hir::{TypedExpr, TypedExprKind};
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// `(type)x`.
-    pub(super) fn cast(&mut self, ty: Type, of: Operand, span: Span) -> Checked<Operand> {
-        if let (Operand::Place(place), Type::Struct(_) | Type::Array { .. }) = (&of, &ty)
+    pub(super) fn cast(&mut self, ty: Type, of: CheckedOperand, span: Span) -> Checked<CheckedOperand> {
+        if let (CheckedOperand::Place(place), Type::Struct(_) | Type::Array { .. }) = (&of, &ty)
             && place.bits.is_none()
             && ty.bytes() <= place.ty.bytes()
             && !place.ty.is_scalar()
         {
             let ty = in_space(&ty, place.space);
-            let Operand::Place(place) = of else { return Err(Failed) };
-            return Ok(Operand::Place(Place { ty, span, ..place }));
+            let CheckedOperand::Place(place) = of else { return Err(Failed) };
+            return Ok(CheckedOperand::Place(MemoryPlace { ty, span, ..place }));
         }
         let value = self.load(of)?;
-        self.cast_value(ty, value, span).map(|value| Operand::Value(Expr { span, ..value }))
+        self.cast_value(ty, value, span).map(|value| CheckedOperand::Value(TypedExpr { span, ..value }))
     }
 
     /// A value of another type.
-    pub(super) fn cast_value(&mut self, ty: Type, value: Expr, span: Span) -> Checked<Expr> {
+    pub(super) fn cast_value(&mut self, ty: Type, value: TypedExpr, span: Span) -> Checked<TypedExpr> {
         let number_like = |ty: &Type| number(ty).is_some();
         match (&ty, &value.ty) {
             (Type::Pointer { .. }, from) if from.is_scalar() => {
@@ -35,7 +35,7 @@ impl Body<'_, '_> {
                 Ok(value.convert(in_space(&ty, space)))
             }
             (Type::Pointer { .. }, Type::Array { .. }) if value.ty.bytes() == 8 => {
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+                Ok(TypedExpr::new(TypedExprKind::Reinterpret(Box::new(value)), ty, span))
             }
             (to, Type::Pointer { .. }) if number_like(to) => Ok(value.convert(ty)),
             (to, from) if number_like(to) && from.is_scalar() && !matches!(from, Type::Shown(_)) => {
@@ -43,7 +43,7 @@ impl Body<'_, '_> {
             }
             (to, Type::Shown(_)) if number_like(to) && value.ty.is_scalar() => Ok(value.convert(ty)),
             (to, Type::Array { .. } | Type::Struct(_)) if number_like(to) && value.ty.bytes() >= ty.bytes() => {
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+                Ok(TypedExpr::new(TypedExprKind::Reinterpret(Box::new(value)), ty, span))
             }
             (Type::Array { of, count }, from) if number_like(from) || matches!(from, Type::Array { .. }) => {
                 // The array takes all of a known number's 8 bytes, as its type is only the smallest that fits.
@@ -54,18 +54,18 @@ impl Body<'_, '_> {
                     return self.bad_cast(&ty, &value, span);
                 }
                 let ty = Type::Array { of: of.clone(), count };
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+                Ok(TypedExpr::new(TypedExprKind::Reinterpret(Box::new(value)), ty, span))
             }
             (Type::Array { of, count }, Type::Text { bytes }) if of.bytes() == 1 && count <= bytes => {
                 let count = if *count == 0 { *bytes } else { *count };
                 let ty = Type::Array { of: of.clone(), count };
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+                Ok(TypedExpr::new(TypedExprKind::Reinterpret(Box::new(value)), ty, span))
             }
             (Type::Text { .. }, Type::Text { .. }) | (Type::Buffer { .. }, Type::Buffer { .. }) => {
                 self.coerce(value, &ty, true)
             }
             (Type::Struct(_), Type::Struct(_) | Type::Array { .. }) if value.ty.bytes() >= ty.bytes() => {
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+                Ok(TypedExpr::new(TypedExprKind::Reinterpret(Box::new(value)), ty, span))
             }
             (to, from) if to == from => Ok(value),
             (Type::Tuple(_) | Type::Record(_), _) if join(&ty, &value.ty) == Join::To(ty.clone()) => {
@@ -75,7 +75,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn bad_cast<T>(&mut self, ty: &Type, value: &Expr, span: Span) -> Checked<T> {
+    fn bad_cast<T>(&mut self, ty: &Type, value: &TypedExpr, span: Span) -> Checked<T> {
         let hint = match ty {
             Type::Struct(it) => format!("cast to a pointer: `({} *)…`", it.name),
             Type::Text { .. } => "read a text with `str(…)`".to_owned(),

@@ -11,11 +11,11 @@ use bathyscope_plan::{Config, Diagnostic, Severity, Site, Space, Span, Type};
 
 use super::{
     CheckOptions,
-    body::{Body, Hint},
+    body::{BodyChecker, Hint},
     describe::{Join, join},
-    maps::Maps,
+    maps::ScriptMaps,
     near::NameHints,
-    points::{Group, Unit},
+    points::{LayoutGroup, Unit},
 };
 use crate::lang::{
     Expanded,
@@ -46,7 +46,7 @@ pub(super) enum Watch {
 }
 
 /// See the module.
-pub(super) struct Checker<'a> {
+pub(super) struct ScriptChecker<'a> {
     pub(super) host: &'a dyn Host,
     pub(super) types: Types,
     pub(super) config: &'a Config,
@@ -57,7 +57,7 @@ pub(super) struct Checker<'a> {
     c_numbers: HashMap<TypeId, u32>,
     /// Types of tracepoints' pointers by how their formats name them.
     pub(super) pointers: HashMap<(String, Space), Type>,
-    pub(super) maps: Maps,
+    pub(super) maps: ScriptMaps,
     /// Types of variables, as learned so far.
     pub(super) variables: HashMap<VariableKey, Type>,
     growths: HashMap<VariableKey, u32>,
@@ -88,7 +88,7 @@ pub(super) struct Checker<'a> {
     pub(super) hints: NameHints,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> ScriptChecker<'a> {
     pub(super) fn new(expanded: &'a Expanded, text: &'a str, host: &'a dyn Host, options: &'a CheckOptions) -> Self {
         Self {
             host,
@@ -100,7 +100,7 @@ impl<'a> Checker<'a> {
             c_types: Vec::new(),
             c_numbers: HashMap::new(),
             pointers: HashMap::new(),
-            maps: Maps::default(),
+            maps: ScriptMaps::default(),
             variables: HashMap::new(),
             growths: HashMap::new(),
             inferred: HashMap::new(),
@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The script, checked.
-    pub(super) fn run(&mut self, warnings: &[Diagnostic]) -> Result<hir::Script, Vec<Diagnostic>> {
+    pub(super) fn run(&mut self, warnings: &[Diagnostic]) -> Result<hir::TypedScript, Vec<Diagnostic>> {
         self.definitions();
         if self.diagnostics.len() >= MAX_DIAGNOSTICS {
             return Err(std::mem::take(&mut self.diagnostics));
@@ -145,10 +145,10 @@ impl<'a> Checker<'a> {
         }
         diagnostics.truncate(MAX_DIAGNOSTICS);
         let sites = std::mem::take(&mut self.sites);
-        Ok(hir::Script { probes, maps, sites, config: self.config.clone(), warnings: diagnostics })
+        Ok(hir::TypedScript { probes, maps, sites, config: self.config.clone(), warnings: diagnostics })
     }
 
-    fn passes(&mut self, units: &[Unit<'a>]) -> Vec<hir::Probe> {
+    fn passes(&mut self, units: &[Unit<'a>]) -> Vec<hir::TypedProbe> {
         let mut probes = Vec::new();
         for _ in 0..MAX_PASSES {
             self.changed = false;
@@ -173,7 +173,7 @@ impl<'a> Checker<'a> {
         probes
     }
 
-    fn pass(&mut self, units: &[Unit<'a>]) -> Vec<hir::Probe> {
+    fn pass(&mut self, units: &[Unit<'a>]) -> Vec<hir::TypedProbe> {
         let mut probes = Vec::new();
         let mut instance = 0;
         for unit in units {
@@ -188,13 +188,13 @@ impl<'a> Checker<'a> {
         probes
     }
 
-    fn group(&mut self, unit: &Unit<'a>, group: &Group, instance: usize) -> hir::Probe {
+    fn group(&mut self, unit: &Unit<'a>, group: &LayoutGroup, instance: usize) -> hir::TypedProbe {
         self.has_missing |= group.shape.unknown;
-        let mut body = Body::new(self, &group.shape, instance);
+        let mut body = BodyChecker::new(self, &group.shape, instance);
         body.names = group.points.iter().map(|point| point.name.clone()).collect();
         let (predicate, statements) = body.probe(unit.probe);
         let locals = std::mem::take(&mut body.locals);
-        hir::Probe {
+        hir::TypedProbe {
             points: group.points.clone(),
             context: group.shape.kind.context(),
             locals,
@@ -253,7 +253,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Remembers what a variable was assigned, for [`Checker::inferred`].
+    /// Remembers what a variable was assigned, for [`ScriptChecker::inferred`].
     pub(super) fn infer_variable(&mut self, key: VariableKey, ty: &Type) {
         let known = self.inferred.get(&key);
         let joined = inferred(known, ty);

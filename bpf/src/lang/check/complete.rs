@@ -10,7 +10,7 @@ use super::{
     checker::Watch,
     hover::{expanded_of, type_at},
     points::{HARDWARE_EVENTS, ITERATORS, SOFTWARE_EVENTS},
-    reference::{Group, reference},
+    reference::{ReferenceGroup, reference},
 };
 use crate::lang::{PROVIDERS, host::Host};
 
@@ -85,7 +85,7 @@ const SETTINGS: [(&str, &str); 14] = [
 /// What can stand at a place of a script, best first.
 pub fn complete(text: &str, offset: u32, host: &dyn Host) -> Vec<Completion> {
     let Some(before) = text.get(..offset as usize) else { return Vec::new() };
-    let Some(place) = Place::of(before) else { return Vec::new() };
+    let Some(place) = CursorPlace::of(before) else { return Vec::new() };
     let start = before.len() - place.word.len();
     let replace = Span { start: u32::try_from(start).unwrap_or(offset), end: offset };
     let mut offered = Offered { replace, prefix: place.word.to_owned(), all: Vec::new() };
@@ -107,7 +107,7 @@ pub fn complete(text: &str, offset: u32, host: &dyn Host) -> Vec<Completion> {
 }
 
 /// Where in a script the cursor is.
-struct Place<'t> {
+struct CursorPlace<'t> {
     /// What is typed of a name.
     word: &'t str,
     kind: PlaceKind<'t>,
@@ -205,7 +205,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-impl<'t> Place<'t> {
+impl<'t> CursorPlace<'t> {
     fn of(before: &'t str) -> Option<Self> {
         let scan = scan(before);
         if scan.quiet {
@@ -422,7 +422,7 @@ impl Offered {
 
     fn words(&mut self, text: &str, host: &dyn Host) {
         for it in reference() {
-            let value = it.group == Group::Value;
+            let value = it.group == ReferenceGroup::Value;
             let kind = if value { CompletionKind::Value } else { CompletionKind::Function };
             let detail = format!("{} — {}", it.signature, it.about);
             let insert = if value { it.name.to_owned() } else { format!("{}(", it.name) };

@@ -9,7 +9,7 @@ use crate::lang::hir::Context;
 
 /// A kind of attach point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum PointKind {
     Begin,
     End,
     Signal,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Iter,
 }
 
-impl Kind {
+impl PointKind {
     pub(super) fn of(provider: &str) -> Option<Self> {
         Some(match provider {
             "begin" => Self::Begin,
@@ -168,7 +168,7 @@ pub(super) enum Returned {
 /// What a body finds at its attach points.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shape {
-    pub(super) kind: Kind,
+    pub(super) kind: PointKind,
     pub(super) args: Args,
     pub(super) returned: Returned,
     /// Where addresses point that say nothing themselves.
@@ -182,22 +182,22 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn new(kind: Kind, point: &str) -> Self {
+    pub(super) fn new(kind: PointKind, point: &str) -> Self {
         let instead = match kind {
-            Kind::Kprobe => "use `arg0`, `arg1`, …",
-            Kind::Uprobe => "use `arg0`, `arg1`, …; `args` would need debug information",
-            Kind::Usdt => "use `arg0`, `arg1`, …",
-            Kind::Kretprobe | Kind::Uretprobe => {
+            PointKind::Kprobe => "use `arg0`, `arg1`, …",
+            PointKind::Uprobe => "use `arg0`, `arg1`, …; `args` would need debug information",
+            PointKind::Usdt => "use `arg0`, `arg1`, …",
+            PointKind::Kretprobe | PointKind::Uretprobe => {
                 "at the return there is only `retval`; keep arguments in a map at the entry"
             }
-            Kind::Iter => "use `ctx`",
+            PointKind::Iter => "use `ctx`",
             _ => "",
         };
         Self {
             kind,
             args: Args::None(instead.to_owned()),
             returned: match kind {
-                Kind::Kretprobe | Kind::Uretprobe => Returned::Register(None),
+                PointKind::Kretprobe | PointKind::Uretprobe => Returned::Register(None),
                 _ => Returned::None,
             },
             space: if kind.is_user() { Space::User } else { Space::Kernel },
@@ -208,7 +208,7 @@ impl Shape {
     }
 
     /// For an attach point that does not exist: all of the body is checked that does not depend on it.
-    pub(super) fn unknown(kind: Kind, point: &str) -> Self {
+    pub(super) fn unknown(kind: PointKind, point: &str) -> Self {
         Self { args: Args::Unknown, returned: Returned::Unknown, unknown: true, ..Self::new(kind, point) }
     }
 }

@@ -5,15 +5,15 @@ use bathyscope_plan::{Pointee, Shown, Space, Span, StructField, StructType, Type
 
 use super::{
     Checked, Failed,
-    body::Body,
-    checker::Checker,
+    body::BodyChecker,
+    checker::ScriptChecker,
     describe::describe,
     points::SHOWN_NAMES,
-    values::{Operand, Place},
+    values::{CheckedOperand, MemoryPlace},
 };
 use crate::lang::{
     ast::{self, Name, PathStep, TypeBase, TypeSuffix, TypeText},
-    hir::{Expr, ExprKind},
+    hir::{TypedExpr, TypedExprKind},
 };
 
 /// Where a member is, the bits of its value that are its own, and its type.
@@ -26,7 +26,7 @@ const MAX_SHOWN_FIELDS: usize = 512;
 /// How many structs within each other are shown.
 const MAX_SHOWN_DEPTH: u32 = 8;
 
-impl Checker<'_> {
+impl ScriptChecker<'_> {
     /// A C type as a type of the language. Pointers in it point into `space` unless the kernel's types say that it is the
     /// user's memory.
     pub(super) fn c_type(&mut self, id: TypeId, space: Space) -> Type {
@@ -186,32 +186,34 @@ impl Checker<'_> {
     }
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// A member of a struct in memory or of a value, through a pointer too.
-    pub(super) fn member(&mut self, base: Operand, name: &Name, span: Span) -> Checked<Operand> {
+    pub(super) fn member(&mut self, base: CheckedOperand, name: &Name, span: Span) -> Checked<CheckedOperand> {
         match base {
-            Operand::Args(_) => self.argument(name, span),
-            Operand::IteratorContext(_) => self.iterator_member(name, span),
-            Operand::Pair { .. } => self.fail(
+            CheckedOperand::Args(_) => self.argument(name, span),
+            CheckedOperand::IteratorContext(_) => self.iterator_member(name, span),
+            CheckedOperand::Pair { .. } => self.fail(
                 name.span,
                 "the variable of a loop over a map is a tuple",
                 "use `.0` for the key, `.1` for the value",
             ),
-            Operand::Place(Place { ref ty, .. }) if matches!(ty, Type::Pointer { .. } | Type::Record(_)) => {
+            CheckedOperand::Place(MemoryPlace { ref ty, .. })
+                if matches!(ty, Type::Pointer { .. } | Type::Record(_)) =>
+            {
                 let value = self.load(base)?;
                 self.member_of_value(value, name, span)
             }
-            Operand::Place(place) => {
+            CheckedOperand::Place(place) => {
                 let Type::Struct(of) = &place.ty else { return self.no_members(&place.ty.clone(), name) };
                 let (offset, bits, ty) = self.find_member(of.id, &of.name.clone(), place.space, name)?;
                 let offset = place.offset.saturating_add(i64::from(offset));
-                Ok(Operand::Place(Place { offset, bits, ty, span, ..place }))
+                Ok(CheckedOperand::Place(MemoryPlace { offset, bits, ty, span, ..place }))
             }
-            Operand::Value(value) => self.member_of_value(value, name, span),
+            CheckedOperand::Value(value) => self.member_of_value(value, name, span),
         }
     }
 
-    fn member_of_value(&mut self, value: Expr, name: &Name, span: Span) -> Checked<Operand> {
+    fn member_of_value(&mut self, value: TypedExpr, name: &Name, span: Span) -> Checked<CheckedOperand> {
         match value.ty.clone() {
             Type::Pointer { to, space } => {
                 let (id, of) = match &*to {
@@ -228,11 +230,18 @@ impl Body<'_, '_> {
                     _ => return self.no_members(&value.ty, name),
                 };
                 let (offset, bits, ty) = self.find_member(id, &of, space, name)?;
-                Ok(Operand::Place(Place { address: value, offset: i64::from(offset), space, bits, ty, span }))
+                Ok(CheckedOperand::Place(MemoryPlace {
+                    address: value,
+                    offset: i64::from(offset),
+                    space,
+                    bits,
+                    ty,
+                    span,
+                }))
             }
             Type::Struct(of) => {
                 let (offset, bits, ty) = self.find_member(of.id, &of.name, of.space, name)?;
-                Ok(Operand::Value(Self::part(value, offset, bits, ty, span)))
+                Ok(CheckedOperand::Value(Self::part(value, offset, bits, ty, span)))
             }
             Type::Record(parts) => {
                 let Some(index) = parts.iter().position(|(known, _)| *known == name.text) else {
@@ -245,7 +254,7 @@ impl Body<'_, '_> {
                     });
                     return self.fail(name.span, format!("the record has no member `{}`", name.text), hint);
                 };
-                Self::tuple_part(value, index, span).map(Operand::Value).ok_or(Failed)
+                Self::tuple_part(value, index, span).map(CheckedOperand::Value).ok_or(Failed)
             }
             other => self.no_members(&other, name),
         }
@@ -330,7 +339,7 @@ impl Body<'_, '_> {
             TypeBase::Struct(name) => self.c_name(TypeKind::Struct, "struct", name, text.span)?,
             TypeBase::Union(name) => self.c_name(TypeKind::Union, "union", name, text.span)?,
             TypeBase::Enum(name) => self.c_name(TypeKind::Enum, "enum", name, text.span)?,
-            TypeBase::Of(expr) => Checker::pointee(self.type_of(expr)?),
+            TypeBase::Of(expr) => ScriptChecker::pointee(self.type_of(expr)?),
         };
         for suffix in suffixes {
             to = match suffix {
@@ -422,7 +431,7 @@ impl Body<'_, '_> {
         let locals = self.locals.len();
         let operand = self.operand(expr)?;
         let ty = match operand {
-            Operand::Place(place) => place.ty,
+            CheckedOperand::Place(place) => place.ty,
             other => self.load(other)?.ty,
         };
         // What the evaluation needed is not needed.
@@ -441,19 +450,19 @@ impl Body<'_, '_> {
     }
 
     /// `sizeof`.
-    pub(super) fn size_of(&mut self, ty: &Type, span: Span) -> Checked<Expr> {
+    pub(super) fn size_of(&mut self, ty: &Type, span: Span) -> Checked<TypedExpr> {
         if *ty == Type::None {
             return self.fail(span, "void has no size", "");
         }
         // Enumerators are numbers of 64 bits in the language, whatever C keeps them in.
         let bytes = if matches!(ty, Type::Enum { .. }) { 8 } else { ty.bytes() };
-        Ok(Expr::integer(i64::from(bytes), Type::U64, span))
+        Ok(TypedExpr::integer(i64::from(bytes), Type::U64, span))
     }
 
     /// `offsetof`.
-    pub(super) fn offset_of(&mut self, ty: &Type, path: &[PathStep], span: Span) -> Checked<Expr> {
-        let mut place = Place {
-            address: Expr::integer(0, Type::U64, span),
+    pub(super) fn offset_of(&mut self, ty: &Type, path: &[PathStep], span: Span) -> Checked<TypedExpr> {
+        let mut place = MemoryPlace {
+            address: TypedExpr::integer(0, Type::U64, span),
             offset: 0,
             space: Space::Kernel,
             bits: None,
@@ -466,22 +475,22 @@ impl Body<'_, '_> {
         };
         for step in path {
             let next = match step {
-                PathStep::Member(name) => self.member(Operand::Place(place), name, name.span)?,
+                PathStep::Member(name) => self.member(CheckedOperand::Place(place), name, name.span)?,
                 PathStep::Index(index) => {
                     let index = self.value(index)?;
-                    self.index(Operand::Place(place), index, span)?
+                    self.index(CheckedOperand::Place(place), index, span)?
                 }
             };
             place = match next {
-                Operand::Place(place) => place,
+                CheckedOperand::Place(place) => place,
                 other => {
                     return self.fail(other.span(), "offsetof ends at a pointer", "name members of the struct itself");
                 }
             };
         }
-        if !matches!(place.address.kind, ExprKind::Integer(0)) {
+        if !matches!(place.address.kind, TypedExprKind::Integer(0)) {
             return self.fail(span, "offsetof leads through a pointer", "name members of the struct itself");
         }
-        Ok(Expr::integer(place.offset, Type::U64, span))
+        Ok(TypedExpr::integer(place.offset, Type::U64, span))
     }
 }

@@ -4,25 +4,25 @@ use bathyscope_plan::{Span, Type};
 
 use super::{
     Checked, Failed,
-    body::{Binding, Body},
+    body::{Binding, BodyChecker},
     describe::{Join, describe, join, number},
     maps::is_steppable,
-    values::Operand,
+    values::CheckedOperand,
 };
 use crate::lang::{
-    ast::{self, ExprKind as Ast, Name, UnaryOp},
-    hir::{Expr, ExprKind, Statement, UnaryOp as HirUnary},
+    ast::{self, ExprKind, Name, UnaryOp},
+    hir::{TypedExpr, TypedExprKind, TypedStatement, TypedUnaryOp},
 };
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// The value of an expression.
-    pub(super) fn value(&mut self, expr: &ast::Expr) -> Checked<Expr> {
+    pub(super) fn value(&mut self, expr: &ast::Expr) -> Checked<TypedExpr> {
         let operand = self.operand(expr)?;
         self.load(operand)
     }
 
     /// What an expression denotes.
-    pub(super) fn operand(&mut self, expr: &ast::Expr) -> Checked<Operand> {
+    pub(super) fn operand(&mut self, expr: &ast::Expr) -> Checked<CheckedOperand> {
         self.cx.steps += 1;
         let operand = self.denoted(expr)?;
         if self.cx.watch.is_some() {
@@ -31,62 +31,64 @@ impl Body<'_, '_> {
         Ok(operand)
     }
 
-    fn denoted(&mut self, expr: &ast::Expr) -> Checked<Operand> {
+    fn denoted(&mut self, expr: &ast::Expr) -> Checked<CheckedOperand> {
         let span = expr.span;
         match &expr.kind {
-            Ast::Integer { value, unsigned } => Ok(Operand::Value(Self::literal(*value, *unsigned, span))),
-            Ast::Bool(value) => Ok(Operand::Value(Expr::integer(i64::from(*value), Type::Bool, span))),
-            Ast::Text(bytes) => Ok(Operand::Value(Self::text(bytes.clone(), span))),
-            Ast::Identifier(name) => self.identifier(name, span),
-            Ast::Variable(name) => self.variable(name, span),
-            Ast::Map { name, keys } => {
+            ExprKind::Integer { value, unsigned } => Ok(CheckedOperand::Value(Self::literal(*value, *unsigned, span))),
+            ExprKind::Bool(value) => Ok(CheckedOperand::Value(TypedExpr::integer(i64::from(*value), Type::Bool, span))),
+            ExprKind::Text(bytes) => Ok(CheckedOperand::Value(Self::text(bytes.clone(), span))),
+            ExprKind::Identifier(name) => self.identifier(name, span),
+            ExprKind::Variable(name) => self.variable(name, span),
+            ExprKind::Map { name, keys } => {
                 let element = self.element(name, keys, span)?;
                 self.whole_element(&element)?;
-                self.read_element(element).map(Operand::Value)
+                self.read_element(element).map(CheckedOperand::Value)
             }
-            Ast::Member { base, name } => {
+            ExprKind::Member { base, name } => {
                 let base = self.operand(base)?;
                 self.member(base, name, span)
             }
-            Ast::Element { base, index } => {
+            ExprKind::Element { base, index } => {
                 let base = self.operand(base)?;
                 self.tuple_element(base, *index as usize, span)
             }
-            Ast::Index { base, index } => {
+            ExprKind::Index { base, index } => {
                 let base = self.operand(base)?;
                 let index = self.value(index)?;
                 self.index(base, index, span)
             }
-            Ast::Unary { op, of } => self.unary(*op, of, span),
-            Ast::Cast { ty, of } => {
+            ExprKind::Unary { op, of } => self.unary(*op, of, span),
+            ExprKind::Cast { ty, of } => {
                 let ty = self.written_type(ty)?;
                 let of = self.operand(of)?;
                 self.cast(ty, of, span)
             }
-            Ast::If { condition, comptime: true, then, otherwise } => {
+            ExprKind::If { condition, comptime: true, then, otherwise } => {
                 self.comptime(condition, then, otherwise.as_ref(), span)
             }
-            Ast::If { condition, comptime: false, then, otherwise } => {
-                self.either(condition, then, otherwise.as_ref(), span).map(Operand::Value)
+            ExprKind::If { condition, comptime: false, then, otherwise } => {
+                self.either(condition, then, otherwise.as_ref(), span).map(CheckedOperand::Value)
             }
-            other => self.computed(other, span).map(Operand::Value),
+            other => self.computed(other, span).map(CheckedOperand::Value),
         }
     }
 
     /// Expressions that are always values.
-    fn computed(&mut self, kind: &Ast, span: Span) -> Checked<Expr> {
+    fn computed(&mut self, kind: &ExprKind, span: Span) -> Checked<TypedExpr> {
         match kind {
-            Ast::Step { place, add, prefix } => self.step(place, *add, !*prefix, span),
-            Ast::Binary { op, left, right } => self.binary(*op, left, right, span),
-            Ast::Ternary { condition, then, otherwise } => self.ternary(condition, then.as_deref(), otherwise, span),
-            Ast::Call { function, arguments } => self.call(function, arguments, span),
-            Ast::Tuple(parts) => {
-                let parts: Checked<Vec<Expr>> = parts.iter().map(|part| self.part_value(part)).collect();
+            ExprKind::Step { place, add, prefix } => self.step(place, *add, !*prefix, span),
+            ExprKind::Binary { op, left, right } => self.binary(*op, left, right, span),
+            ExprKind::Ternary { condition, then, otherwise } => {
+                self.ternary(condition, then.as_deref(), otherwise, span)
+            }
+            ExprKind::Call { function, arguments } => self.call(function, arguments, span),
+            ExprKind::Tuple(parts) => {
+                let parts: Checked<Vec<TypedExpr>> = parts.iter().map(|part| self.part_value(part)).collect();
                 let parts = parts?;
                 let ty = Type::Tuple(parts.iter().map(|part| part.ty.clone()).collect());
-                Ok(Expr::new(ExprKind::Tuple(parts), ty, span))
+                Ok(TypedExpr::new(TypedExprKind::Tuple(parts), ty, span))
             }
-            Ast::Record(parts) => {
+            ExprKind::Record(parts) => {
                 let (mut types, mut values) = (Vec::new(), Vec::new());
                 for (name, part) in parts {
                     let value = self.part_value(part)?;
@@ -96,29 +98,29 @@ impl Body<'_, '_> {
                     types.push((name.text.clone(), value.ty.clone()));
                     values.push(value);
                 }
-                Ok(Expr::new(ExprKind::Tuple(values), Type::Record(types), span))
+                Ok(TypedExpr::new(TypedExprKind::Tuple(values), Type::Record(types), span))
             }
-            Ast::SizeOf(ty) => {
+            ExprKind::SizeOf(ty) => {
                 let ty = self.written_type(ty)?;
                 self.size_of(&ty, span)
             }
-            Ast::OffsetOf { ty, path } => {
+            ExprKind::OffsetOf { ty, path } => {
                 let ty = self.written_type(ty)?;
                 self.offset_of(&ty, path, span)
             }
-            Ast::Block(block) => self.block_value(block, span),
-            Ast::Positional(number) => {
+            ExprKind::Block(block) => self.block_value(block, span),
+            ExprKind::Positional(number) => {
                 self.fail(span, format!("there is no parameter ${number} here"), "give it after the script's name")
             }
-            Ast::PositionalCount => Ok(Expr::integer(0, Type::I64, span)),
-            Ast::Type(_) => {
+            ExprKind::PositionalCount => Ok(TypedExpr::integer(0, Type::I64, span)),
+            ExprKind::Type(_) => {
                 self.fail(span, "a type is no value", "it can be used in sizeof, offsetof, typeof and casts")
             }
             _ => Err(Failed),
         }
     }
 
-    fn part_value(&mut self, part: &ast::Expr) -> Checked<Expr> {
+    fn part_value(&mut self, part: &ast::Expr) -> Checked<TypedExpr> {
         let value = self.value(part)?;
         match value.ty {
             Type::None | Type::Aggregate(_) => self.fail(part.span, "a tuple cannot hold this", "it has no value"),
@@ -127,13 +129,13 @@ impl Body<'_, '_> {
     }
 
     /// A text written in the script.
-    pub(super) fn text(bytes: Vec<u8>, span: Span) -> Expr {
+    pub(super) fn text(bytes: Vec<u8>, span: Span) -> TypedExpr {
         let room = u32::try_from(bytes.len() + 1).unwrap_or(u32::MAX);
-        Expr::new(ExprKind::Text(bytes), Type::Text { bytes: room }, span)
+        TypedExpr::new(TypedExprKind::Text(bytes), Type::Text { bytes: room }, span)
     }
 
     /// Refuses a keyed map as a value without its key.
-    fn whole_element(&mut self, element: &super::maps::Element) -> Checked<()> {
+    fn whole_element(&mut self, element: &super::maps::MapElement) -> Checked<()> {
         let keyed = self.cx.maps.get(element.map).and_then(|map| map.key.as_ref()).is_some_and(|key| !key.is_empty());
         if keyed && element.key.is_none() {
             let name = self.cx.maps.get(element.map).map(|map| map.name.clone()).unwrap_or_default();
@@ -146,19 +148,19 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    fn unary(&mut self, op: UnaryOp, of: &ast::Expr, span: Span) -> Checked<Operand> {
+    fn unary(&mut self, op: UnaryOp, of: &ast::Expr, span: Span) -> Checked<CheckedOperand> {
         match op {
             UnaryOp::Dereference => {
                 let value = self.value(of)?;
-                self.dereference(value, span).map(Operand::Place)
+                self.dereference(value, span).map(CheckedOperand::Place)
             }
-            UnaryOp::AddressOf => self.address_of(of, span).map(Operand::Value),
+            UnaryOp::AddressOf => self.address_of(of, span).map(CheckedOperand::Value),
             UnaryOp::Not => {
                 let value = self.value(of)?;
                 let value = self.condition(value)?;
-                Ok(Operand::Value(match value.constant() {
-                    Some(value) => Expr::integer(i64::from(value == 0), Type::Bool, span),
-                    None => Expr::new(ExprKind::Not(Box::new(value)), Type::Bool, span),
+                Ok(CheckedOperand::Value(match value.constant() {
+                    Some(value) => TypedExpr::integer(i64::from(value == 0), Type::Bool, span),
+                    None => TypedExpr::new(TypedExprKind::Not(Box::new(value)), Type::Bool, span),
                 }))
             }
             UnaryOp::Negate | UnaryOp::Complement => {
@@ -167,37 +169,37 @@ impl Body<'_, '_> {
                     let sign = if op == UnaryOp::Negate { "-" } else { "~" };
                     return self.fail(span, format!("`{sign}` needs a number, not {}", describe(&value.ty)), "");
                 };
-                let literal = matches!(of.kind, Ast::Integer { .. });
+                let literal = matches!(of.kind, ExprKind::Integer { .. });
                 if let Some(constant) = value.constant()
                     && (op == UnaryOp::Negate || literal)
                 {
                     let result = if op == UnaryOp::Negate { constant.wrapping_neg() } else { !constant };
                     let ty = if op == UnaryOp::Complement { Type::U64 } else { super::describe::literal_type(result) };
-                    return Ok(Operand::Value(Expr::integer(result, ty, span)));
+                    return Ok(CheckedOperand::Value(TypedExpr::integer(result, ty, span)));
                 }
                 let (op, ty) = match op {
-                    UnaryOp::Negate => (HirUnary::Negate, Type::I64),
+                    UnaryOp::Negate => (TypedUnaryOp::Negate, Type::I64),
                     // As wide as what is inferred, and without a sign unless 64 bits were asked for with one.
                     _ => {
                         let inferred = self.inferred(of).unwrap_or_else(|| value.ty.clone());
                         let bytes = number(&inferred).map_or(8, |(bytes, _)| bytes);
-                        (HirUnary::Complement, Type::Integer { bytes, signed: signed && bytes == 8 })
+                        (TypedUnaryOp::Complement, Type::Integer { bytes, signed: signed && bytes == 8 })
                     }
                 };
                 let of = Box::new(value.convert(ty.clone()));
-                Ok(Operand::Value(Expr::new(ExprKind::Unary { op, of }, ty, span)))
+                Ok(CheckedOperand::Value(TypedExpr::new(TypedExprKind::Unary { op, of }, ty, span)))
             }
         }
     }
 
-    fn step(&mut self, place: &ast::Expr, add: bool, gives_old: bool, span: Span) -> Checked<Expr> {
+    fn step(&mut self, place: &ast::Expr, add: bool, gives_old: bool, span: Span) -> Checked<TypedExpr> {
         let by = if add { 1 } else { -1 };
         match &place.kind {
-            Ast::Map { name, keys } => {
+            ExprKind::Map { name, keys } => {
                 let element = self.element(name, keys, place.span)?;
                 self.step_element(element, by, gives_old, span)
             }
-            Ast::Variable(name) => self.step_variable(name, by, gives_old, span, place.span),
+            ExprKind::Variable(name) => self.step_variable(name, by, gives_old, span, place.span),
             _ => self.fail(span, "`++` and `--` need a variable or a map", ""),
         }
     }
@@ -205,18 +207,18 @@ impl Body<'_, '_> {
     /// Adds to a map's element, atomically.
     pub(super) fn step_element(
         &mut self,
-        element: super::maps::Element,
+        element: super::maps::MapElement,
         by: i64,
         gives_old: bool,
         span: Span,
-    ) -> Checked<Expr> {
+    ) -> Checked<TypedExpr> {
         self.whole_element(&element)?;
         let known = self.cx.maps.get(element.map).and_then(|map| map.value.clone());
         if let Some(Type::Pointer { to, space }) = &known {
             let size = self.cx.behind(to, *space).map_or(1, |ty| i64::from(ty.bytes().max(1)));
             let (ty, key) = (known.unwrap_or(Type::U64), element.key.map(Box::new));
             let by = by.saturating_mul(size);
-            return Ok(Expr::new(ExprKind::AtomicStep { map: element.map, key, by, gives_old }, ty, span));
+            return Ok(TypedExpr::new(TypedExprKind::AtomicStep { map: element.map, key, by, gives_old }, ty, span));
         }
         if let Some(ty) = &known
             && !is_steppable(ty)
@@ -227,19 +229,19 @@ impl Body<'_, '_> {
         }
         // Only what is counted down must have a sign.
         let one = if by < 0 && known != Some(Type::U64) { -1 } else { 1 };
-        let one = Expr::integer(one, Type::Integer { bytes: 8, signed: known != Some(Type::U64) }, span);
+        let one = TypedExpr::integer(one, Type::Integer { bytes: 8, signed: known != Some(Type::U64) }, span);
         let ty = self.put(element.map, &one, span)?;
         let key = element.key.map(Box::new);
-        Ok(Expr::new(ExprKind::AtomicStep { map: element.map, key, by, gives_old }, ty, span))
+        Ok(TypedExpr::new(TypedExprKind::AtomicStep { map: element.map, key, by, gives_old }, ty, span))
     }
 
-    fn step_variable(&mut self, name: &str, by: i64, gives_old: bool, span: Span, at: Span) -> Checked<Expr> {
+    fn step_variable(&mut self, name: &str, by: i64, gives_old: bool, span: Span, at: Span) -> Checked<TypedExpr> {
         let value = self.variable(name, at)?;
         let value = self.load(value)?;
-        if let (Type::Pointer { to, space }, ExprKind::Local(local)) = (&value.ty, &value.kind) {
+        if let (Type::Pointer { to, space }, TypedExprKind::Local(local)) = (&value.ty, &value.kind) {
             let size = self.cx.behind(to, *space).map_or(1, |ty| i64::from(ty.bytes().max(1)));
             let by = by.saturating_mul(size);
-            return Ok(Expr::new(ExprKind::LocalStep { local: *local, by, gives_old }, value.ty, span));
+            return Ok(TypedExpr::new(TypedExprKind::LocalStep { local: *local, by, gives_old }, value.ty, span));
         }
         let Some((_, signed)) = number(&value.ty) else {
             return self.fail(
@@ -251,15 +253,18 @@ impl Body<'_, '_> {
         let fixed = matches!(self.binding(name), Some(Binding::Variable { fixed: true, .. }));
         if !fixed {
             // It may grow beyond what it was assigned.
-            let one =
-                Expr::new(ExprKind::Local(crate::lang::hir::LocalId(0)), Type::Integer { bytes: 8, signed }, span);
+            let one = TypedExpr::new(
+                TypedExprKind::Local(crate::lang::hir::LocalId(0)),
+                Type::Integer { bytes: 8, signed },
+                span,
+            );
             self.assign_variable(&Name { text: name.to_owned(), span: at }, one)?;
         }
         match self.binding(name) {
             Some(Binding::Variable { local, .. }) => {
                 let local = *local;
                 let ty = self.locals.get(local.0 as usize).map_or(Type::I64, |it| it.ty.clone());
-                Ok(Expr::new(ExprKind::LocalStep { local, by, gives_old }, ty, span))
+                Ok(TypedExpr::new(TypedExprKind::LocalStep { local, by, gives_old }, ty, span))
             }
             _ => self.fail(span, format!("${name} is the variable of a loop and cannot be changed"), ""),
         }
@@ -271,7 +276,7 @@ impl Body<'_, '_> {
         then: Option<&ast::Expr>,
         otherwise: &ast::Expr,
         span: Span,
-    ) -> Checked<Expr> {
+    ) -> Checked<TypedExpr> {
         let condition = self.value(condition)?;
         let Some(then) = then else {
             let other = self.value(otherwise)?;
@@ -297,7 +302,7 @@ impl Body<'_, '_> {
         then: &ast::Block,
         otherwise: Option<&ast::Block>,
         span: Span,
-    ) -> Checked<Expr> {
+    ) -> Checked<TypedExpr> {
         let condition = self.value(condition)?;
         let condition = self.condition(condition)?;
         let then = self.block_value(then, span);
@@ -309,14 +314,20 @@ impl Body<'_, '_> {
     }
 
     /// One of two values, which are made of one type.
-    pub(super) fn select(&mut self, condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Checked<Expr> {
+    pub(super) fn select(
+        &mut self,
+        condition: TypedExpr,
+        then: TypedExpr,
+        otherwise: TypedExpr,
+        span: Span,
+    ) -> Checked<TypedExpr> {
         if let Some(constant) = condition.constant() {
             return Ok(if constant == 0 { otherwise } else { then });
         }
         if then.ty == Type::None && otherwise.ty == Type::None {
             let (then, otherwise) = (statements_of(then), statements_of(otherwise));
-            let kind = crate::lang::hir::StatementKind::If { condition, then, otherwise };
-            return Ok(Self::effect(vec![Statement { kind, span }], span));
+            let kind = crate::lang::hir::TypedStatementKind::If { condition, then, otherwise };
+            return Ok(Self::effect(vec![TypedStatement { kind, span }], span));
         }
         let joined = match (then.constant().is_some(), otherwise.constant().is_some()) {
             (true, false) => Self::join_value(&otherwise.ty, &then),
@@ -333,15 +344,19 @@ impl Body<'_, '_> {
         };
         let then = Box::new(self.coerce(then, &ty, true)?);
         let otherwise = Box::new(self.coerce(otherwise, &ty, true)?);
-        Ok(Expr::new(ExprKind::Select { condition: Box::new(condition), then, otherwise }, ty, span))
+        Ok(TypedExpr::new(TypedExprKind::Select { condition: Box::new(condition), then, otherwise }, ty, span))
     }
 
     /// Statements as an expression without a value.
-    pub(super) fn effect(statements: Vec<Statement>, span: Span) -> Expr {
-        Expr::new(ExprKind::Block(statements, Box::new(Expr::integer(0, Type::None, span))), Type::None, span)
+    pub(super) fn effect(statements: Vec<TypedStatement>, span: Span) -> TypedExpr {
+        TypedExpr::new(
+            TypedExprKind::Block(statements, Box::new(TypedExpr::integer(0, Type::None, span))),
+            Type::None,
+            span,
+        )
     }
 
-    fn block_value(&mut self, block: &ast::Block, span: Span) -> Checked<Expr> {
+    fn block_value(&mut self, block: &ast::Block, span: Span) -> Checked<TypedExpr> {
         self.in_block(block, |body| {
             let statements = body.statements(&block.statements);
             let Some(value) = &block.value else { return Ok(Self::effect(statements, span)) };
@@ -350,7 +365,7 @@ impl Body<'_, '_> {
                 return Ok(value);
             }
             let ty = value.ty.clone();
-            Ok(Expr::new(ExprKind::Block(statements, Box::new(value)), ty, span))
+            Ok(TypedExpr::new(TypedExprKind::Block(statements, Box::new(value)), ty, span))
         })
     }
 
@@ -360,11 +375,11 @@ impl Body<'_, '_> {
         then: &ast::Block,
         otherwise: Option<&ast::Block>,
         span: Span,
-    ) -> Checked<Operand> {
+    ) -> Checked<CheckedOperand> {
         let chosen = if self.comptime_condition(condition)? { Some(then) } else { otherwise };
         match chosen {
-            Some(block) => self.block_value(block, span).map(Operand::Value),
-            None => Ok(Operand::Value(Self::effect(Vec::new(), span))),
+            Some(block) => self.block_value(block, span).map(CheckedOperand::Value),
+            None => Ok(CheckedOperand::Value(Self::effect(Vec::new(), span))),
         }
     }
 
@@ -373,7 +388,7 @@ impl Body<'_, '_> {
         let value = self.value(condition)?;
         match (value.constant(), &value.kind) {
             (Some(value), _) => Ok(value != 0),
-            (None, ExprKind::Text(bytes)) => Ok(!bytes.is_empty()),
+            (None, TypedExprKind::Text(bytes)) => Ok(!bytes.is_empty()),
             _ => {
                 self.fail(condition.span, "`comptime` needs a condition that is known when the script is compiled", "")
             }
@@ -382,16 +397,16 @@ impl Body<'_, '_> {
 }
 
 /// The statements of an expression without a value.
-pub(super) fn statements_of(expr: Expr) -> Vec<Statement> {
+pub(super) fn statements_of(expr: TypedExpr) -> Vec<TypedStatement> {
     let span = expr.span;
     match expr.kind {
-        ExprKind::Block(mut statements, value) => {
-            if !matches!(value.kind, ExprKind::Integer(_) | ExprKind::Text(_) | ExprKind::Local(_)) {
+        TypedExprKind::Block(mut statements, value) => {
+            if !matches!(value.kind, TypedExprKind::Integer(_) | TypedExprKind::Text(_) | TypedExprKind::Local(_)) {
                 statements.extend(statements_of(*value));
             }
             statements
         }
-        ExprKind::Integer(_) if expr.ty == Type::None => Vec::new(),
-        _ => vec![Statement { kind: crate::lang::hir::StatementKind::Expression(expr), span }],
+        TypedExprKind::Integer(_) if expr.ty == Type::None => Vec::new(),
+        _ => vec![TypedStatement { kind: crate::lang::hir::TypedStatementKind::Expression(expr), span }],
     }
 }

@@ -4,10 +4,10 @@ use bathyscope_plan::{Conversion, FormatPiece, Shown, Span, Type};
 
 use super::{
     Checked,
-    body::Body,
+    body::BodyChecker,
     describe::{describe, number},
 };
-use crate::lang::hir::Expr;
+use crate::lang::hir::TypedExpr;
 
 /// The largest width or precision.
 const MAX_WIDTH: u32 = 4096;
@@ -124,9 +124,15 @@ fn decimal(text: &[u8]) -> Result<(Option<u32>, &[u8]), FormatError> {
     }
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// The pieces of a format, of which each conversion suits its value.
-    pub(super) fn format(&mut self, format: &[u8], at: Span, values: &[Expr], call: Span) -> Checked<Vec<FormatPiece>> {
+    pub(super) fn format(
+        &mut self,
+        format: &[u8],
+        at: Span,
+        values: &[TypedExpr],
+        call: Span,
+    ) -> Checked<Vec<FormatPiece>> {
         let pieces = match pieces(format) {
             Ok(pieces) => pieces,
             Err(FormatError(message, hint)) => return self.fail(at, message, hint),
@@ -159,7 +165,7 @@ impl Body<'_, '_> {
         if failed { Err(super::Failed) } else { Ok(pieces) }
     }
 
-    fn conversion(&mut self, conversion: Conversion, value: &Expr) -> Checked<()> {
+    fn conversion(&mut self, conversion: Conversion, value: &TypedExpr) -> Checked<()> {
         let ty = &value.ty;
         let written = match conversion {
             Conversion { letter: 'r', raw: Some('g'), .. } => "%gr".to_owned(),

@@ -4,11 +4,11 @@ use bathyscope_plan::{Pointee, Span, Type};
 
 use super::{
     CheckOptions,
-    body::Body,
-    checker::{Checker, Watch},
+    body::BodyChecker,
+    checker::{ScriptChecker, Watch},
     describe::describe,
     reference::reference,
-    values::Operand,
+    values::CheckedOperand,
 };
 use crate::lang::{ExpandOptions, Expanded, expand, host::Host, parse};
 
@@ -67,7 +67,7 @@ fn word_at(text: &str, offset: usize) -> Option<(&str, Span)> {
 /// What a map of the script holds: `@start[uint32] = uint64`.
 fn map_type(expanded: &Expanded, text: &str, name: &str, host: &dyn Host) -> Option<String> {
     let options = CheckOptions { unsafe_allowed: true, pid: None };
-    let mut checker = Checker::new(expanded, text, host, &options);
+    let mut checker = ScriptChecker::new(expanded, text, host, &options);
     let _checked = checker.run(&[]);
     let name = format!("@{name}");
     let map = checker.maps.all.iter().find(|map| map.name == name)?;
@@ -77,27 +77,27 @@ fn map_type(expanded: &Expanded, text: &str, name: &str, host: &dyn Host) -> Opt
 }
 
 /// What was found about an expression.
-pub(super) struct Known {
+pub(super) struct ExpressionType {
     pub(super) at: Span,
     pub(super) ty: String,
     pub(super) members: Vec<(String, String)>,
 }
 
 /// The type of the expression that is looked for.
-pub(super) fn type_at(expanded: &Expanded, text: &str, watch: Watch, host: &dyn Host) -> Option<Known> {
+pub(super) fn type_at(expanded: &Expanded, text: &str, watch: Watch, host: &dyn Host) -> Option<ExpressionType> {
     let options = CheckOptions { unsafe_allowed: true, pid: None };
-    let mut checker = Checker::new(expanded, text, host, &options);
+    let mut checker = ScriptChecker::new(expanded, text, host, &options);
     checker.watch = Some(watch);
     let _checked = checker.run(&[]);
     match checker.watch {
-        Some(Watch::Found { at, ty, members, .. }) => Some(Known { at, ty, members }),
+        Some(Watch::Found { at, ty, members, .. }) => Some(ExpressionType { at, ty, members }),
         _ => None,
     }
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// Keeps what the editor wants to know.
-    pub(super) fn watched(&mut self, operand: &Operand, span: Span) {
+    pub(super) fn watched(&mut self, operand: &CheckedOperand, span: Span) {
         let around = |offset: u32| (span.start..=span.end).contains(&offset);
         let wanted = match &self.cx.watch {
             Some(Watch::Exactly(at)) if *at == span => None,
@@ -114,11 +114,11 @@ impl Body<'_, '_> {
         };
         let members = if wanted.is_none() { self.members_of(operand) } else { Vec::new() };
         let ty = match operand {
-            Operand::Value(value) => describe(&value.ty),
-            Operand::Place(place) => describe(&place.ty),
-            Operand::Args(_) => "the arguments of the attach point".to_owned(),
-            Operand::IteratorContext(_) => "the iterator's context".to_owned(),
-            Operand::Pair { key, value, .. } => {
+            CheckedOperand::Value(value) => describe(&value.ty),
+            CheckedOperand::Place(place) => describe(&place.ty),
+            CheckedOperand::Args(_) => "the arguments of the attach point".to_owned(),
+            CheckedOperand::IteratorContext(_) => "the iterator's context".to_owned(),
+            CheckedOperand::Pair { key, value, .. } => {
                 let value = value.as_ref().map_or_else(|| "aggregation".to_owned(), |it| describe(&it.ty));
                 format!("({}, {value})", describe(&key.ty))
             }
@@ -126,17 +126,17 @@ impl Body<'_, '_> {
         self.cx.watch = Some(Watch::Found { at: span, ty, members, wanted });
     }
 
-    fn members_of(&mut self, operand: &Operand) -> Vec<(String, String)> {
+    fn members_of(&mut self, operand: &CheckedOperand) -> Vec<(String, String)> {
         let ty = match operand {
-            Operand::Args(_) | Operand::IteratorContext(_) => {
+            CheckedOperand::Args(_) | CheckedOperand::IteratorContext(_) => {
                 return self.argument_types().into_iter().map(|(name, ty)| (name, describe(&ty))).collect();
             }
-            Operand::Pair { key, value, .. } => {
+            CheckedOperand::Pair { key, value, .. } => {
                 let value = value.iter().map(|it| ("1".to_owned(), describe(&it.ty)));
                 return [("0".to_owned(), describe(&key.ty))].into_iter().chain(value).collect();
             }
-            Operand::Value(value) => &value.ty,
-            Operand::Place(place) => &place.ty,
+            CheckedOperand::Value(value) => &value.ty,
+            CheckedOperand::Place(place) => &place.ty,
         };
         match ty {
             Type::Pointer { to, .. } => match &**to {

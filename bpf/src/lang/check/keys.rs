@@ -4,28 +4,28 @@ use bathyscope_plan::{MapType, Span, Type};
 
 use super::{
     Checked, Failed,
-    body::Body,
+    body::BodyChecker,
     describe::{Join, describe, join, number},
-    maps::{Element, Map},
+    maps::{MapElement, ScriptMap},
 };
 use crate::lang::{
     ast,
-    hir::{Expr, ExprKind, MapId},
+    hir::{ScriptMapId, TypedExpr, TypedExprKind},
 };
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// A map's element with its key, which tells more about what keys are.
-    pub(super) fn element(&mut self, name: &str, keys: &[ast::Expr], span: Span) -> Checked<Element> {
+    pub(super) fn element(&mut self, name: &str, keys: &[ast::Expr], span: Span) -> Checked<MapElement> {
         let map = self.map_id(name, span);
         let mut parts = Vec::with_capacity(keys.len());
         for key in keys {
             parts.push(self.value(key));
         }
-        let mut parts = parts.into_iter().collect::<Checked<Vec<Expr>>>()?;
+        let mut parts = parts.into_iter().collect::<Checked<Vec<TypedExpr>>>()?;
         if parts.len() == 1
-            && let Some(Expr { kind: ExprKind::Tuple(_), ty: Type::Tuple(types), .. }) = parts.first()
+            && let Some(TypedExpr { kind: TypedExprKind::Tuple(_), ty: Type::Tuple(types), .. }) = parts.first()
             && types.len() > 1
-            && let Some(Expr { kind: ExprKind::Tuple(inner), .. }) = parts.pop()
+            && let Some(TypedExpr { kind: TypedExprKind::Tuple(inner), .. }) = parts.pop()
         {
             // `@x[(a, b)]` is `@x[a, b]`.
             parts = inner;
@@ -34,15 +34,15 @@ impl Body<'_, '_> {
     }
 
     /// A map's element by values of its key's parts.
-    pub(super) fn key_of(&mut self, map: MapId, parts: Vec<Expr>, span: Span) -> Checked<Element> {
+    pub(super) fn key_of(&mut self, map: ScriptMapId, parts: Vec<TypedExpr>, span: Span) -> Checked<MapElement> {
         for part in &parts {
             self.key_part(part)?;
         }
-        if let Some(Map { declared: Some((MapType::PerCpuArray, _)), .. }) = self.cx.maps.get(map) {
+        if let Some(ScriptMap { declared: Some((MapType::PerCpuArray, _)), .. }) = self.cx.maps.get(map) {
             return self.array_element(map, parts, span);
         }
         let types: Vec<Type> = match parts.as_slice() {
-            [Expr { ty: Type::Tuple(types), .. }] if types.len() > 1 => types.clone(),
+            [TypedExpr { ty: Type::Tuple(types), .. }] if types.len() > 1 => types.clone(),
             parts => parts.iter().map(Self::kept_type).collect(),
         };
         let known = self.cx.maps.get(map).and_then(|map| map.key.clone());
@@ -66,25 +66,25 @@ impl Body<'_, '_> {
             }
             _ => {
                 let whole = Type::Tuple(parts.iter().map(|part| part.ty.clone()).collect());
-                let tuple = Expr::new(ExprKind::Tuple(parts), whole, span);
+                let tuple = TypedExpr::new(TypedExprKind::Tuple(parts), whole, span);
                 Some(self.coerce(tuple, &Type::Tuple(types), true)?)
             }
         };
-        Ok(Element { map, key, span })
+        Ok(MapElement { map, key, span })
     }
 
     /// The element of a map that is declared as an array, whose key is an index.
-    fn array_element(&mut self, map: MapId, parts: Vec<Expr>, span: Span) -> Checked<Element> {
+    fn array_element(&mut self, map: ScriptMapId, parts: Vec<TypedExpr>, span: Span) -> Checked<MapElement> {
         let index = Type::Integer { bytes: 4, signed: false };
         let mut parts = parts.into_iter();
         match (parts.next(), parts.next()) {
             (None, _) => {
                 self.cx.learn_key(map, Vec::new(), span);
-                Ok(Element { map, key: None, span })
+                Ok(MapElement { map, key: None, span })
             }
             (Some(part), None) if number(&part.ty).is_some() => {
                 self.cx.learn_key(map, vec![index.clone()], span);
-                Ok(Element { map, key: Some(part.convert(index)), span })
+                Ok(MapElement { map, key: Some(part.convert(index)), span })
             }
             _ => {
                 let (name, _) = self.map_place(map, true);
@@ -93,7 +93,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn key_part(&mut self, part: &Expr) -> Checked<()> {
+    fn key_part(&mut self, part: &TypedExpr) -> Checked<()> {
         let what = match &part.ty {
             Type::None => "nothing",
             Type::Aggregate(_) => "an aggregation",
@@ -104,9 +104,9 @@ impl Body<'_, '_> {
 
     fn join_key(
         &mut self,
-        map: MapId,
+        map: ScriptMapId,
         known: &[Type],
-        parts: &[Expr],
+        parts: &[TypedExpr],
         types: &[Type],
         span: Span,
     ) -> Checked<Vec<Type>> {
@@ -132,7 +132,7 @@ impl Body<'_, '_> {
         Ok(joined)
     }
 
-    fn key_count<T>(&mut self, map: MapId, known: usize, now: usize, span: Span) -> Checked<T> {
+    fn key_count<T>(&mut self, map: ScriptMapId, known: usize, now: usize, span: Span) -> Checked<T> {
         let (name, line) = self.map_place(map, true);
         let message = match (known, now) {
             (0, _) => format!("{name} has no key, but is used with one"),
@@ -144,7 +144,7 @@ impl Body<'_, '_> {
     }
 
     /// A map's name, and where its key or value was decided.
-    pub(super) fn map_place(&self, map: MapId, key: bool) -> (String, String) {
+    pub(super) fn map_place(&self, map: ScriptMapId, key: bool) -> (String, String) {
         let Some(map) = self.cx.maps.get(map) else { return Default::default() };
         (map.name.clone(), self.cx.line(if key { map.key_at } else { map.value_at }))
     }

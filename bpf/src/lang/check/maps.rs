@@ -6,13 +6,13 @@ use bathyscope_plan::{Aggregation, Diagnostic, MapPlan, MapType, Span, Type, lay
 
 use super::{
     Checked, Failed,
-    body::{Body, is_natural},
-    checker::Checker,
+    body::{BodyChecker, is_natural},
+    checker::ScriptChecker,
     describe::{Join, aggregation_name, describe, number},
 };
 use crate::lang::{
     ast::{self, Item},
-    hir::{Expr, ExprKind, MapId, MapRead},
+    hir::{MapRead, ScriptMapId, TypedExpr, TypedExprKind},
 };
 
 /// The most entries of a map.
@@ -26,7 +26,7 @@ const MAX_GROWTHS: u32 = 4;
 
 /// A map.
 #[derive(Clone, Debug)]
-pub(super) struct Map {
+pub(super) struct ScriptMap {
     pub(super) name: String,
     /// Its key's parts; none while unknown, empty for a map of one element.
     pub(super) key: Option<Vec<Type>>,
@@ -47,22 +47,22 @@ pub(super) struct Map {
 
 /// All maps, in the order in which they are met.
 #[derive(Debug, Default)]
-pub(super) struct Maps {
-    pub(super) all: Vec<Map>,
-    by_name: HashMap<String, MapId>,
+pub(super) struct ScriptMaps {
+    pub(super) all: Vec<ScriptMap>,
+    by_name: HashMap<String, ScriptMapId>,
 }
 
-impl Maps {
+impl ScriptMaps {
     pub(super) fn begin_pass(&mut self) {
         self.all.iter_mut().for_each(|map| map.doubtful = false);
     }
 
-    fn id(&mut self, name: &str, at: Span) -> MapId {
+    fn id(&mut self, name: &str, at: Span) -> ScriptMapId {
         if let Some(id) = self.by_name.get(name) {
             return *id;
         }
-        let id = MapId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
-        self.all.push(Map {
+        let id = ScriptMapId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+        self.all.push(ScriptMap {
             name: format!("@{name}"),
             key: None,
             key_at: at,
@@ -85,24 +85,24 @@ impl Maps {
     }
 
     /// A map that was met before.
-    pub(super) fn get(&self, id: MapId) -> Option<&Map> {
+    pub(super) fn get(&self, id: ScriptMapId) -> Option<&ScriptMap> {
         self.all.get(id.0 as usize)
     }
 
-    fn get_mut(&mut self, id: MapId) -> Option<&mut Map> {
+    fn get_mut(&mut self, id: ScriptMapId) -> Option<&mut ScriptMap> {
         self.all.get_mut(id.0 as usize)
     }
 }
 
 /// A map and its key, evaluated.
 #[derive(Clone, Debug)]
-pub(super) struct Element {
-    pub(super) map: MapId,
-    pub(super) key: Option<Expr>,
+pub(super) struct MapElement {
+    pub(super) map: ScriptMapId,
+    pub(super) key: Option<TypedExpr>,
     pub(super) span: Span,
 }
 
-impl Checker<'_> {
+impl ScriptChecker<'_> {
     pub(super) fn declare_maps(&mut self) {
         let script = self.script;
         for item in &script.items {
@@ -146,7 +146,7 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn learn_key(&mut self, id: MapId, parts: Vec<Type>, at: Span) {
+    pub(super) fn learn_key(&mut self, id: ScriptMapId, parts: Vec<Type>, at: Span) {
         let limit = self.config.max_strlen;
         let Some(map) = self.maps.get_mut(id) else { return };
         if map.key.as_ref() == Some(&parts) {
@@ -164,7 +164,7 @@ impl Checker<'_> {
         self.changed = true;
     }
 
-    fn learn_value(&mut self, id: MapId, ty: Type, at: Span) {
+    fn learn_value(&mut self, id: ScriptMapId, ty: Type, at: Span) {
         let limit = self.config.max_strlen;
         let Some(map) = self.maps.get_mut(id) else { return };
         if map.value.as_ref() == Some(&ty) {
@@ -190,7 +190,7 @@ impl Checker<'_> {
         plans
     }
 
-    fn map_plan(&mut self, index: usize, map: &Map) -> MapPlan {
+    fn map_plan(&mut self, index: usize, map: &ScriptMap) -> MapPlan {
         let key: Vec<Type> = map.key.clone().unwrap_or_default().iter().map(|ty| self.shown_type(ty)).collect();
         let value = self.shown_type(&map.value.clone().unwrap_or(Type::I64));
         let aggregation = if let Type::Aggregate(it) = &value { Some(it) } else { None };
@@ -241,7 +241,7 @@ impl Checker<'_> {
         }
     }
 
-    fn limit_sizes(&mut self, map: &Map, key: u32, value: u32) {
+    fn limit_sizes(&mut self, map: &ScriptMap, key: u32, value: u32) {
         let name = &map.name;
         if key > MAX_KEY_BYTES {
             let message = format!("a key of {name} takes {key} bytes, more than {MAX_KEY_BYTES}");
@@ -281,14 +281,14 @@ fn object_name(index: usize, name: &str) -> String {
     name.trim_end_matches('_').to_owned()
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// A map by its name.
-    pub(super) fn map_id(&mut self, name: &str, at: Span) -> MapId {
+    pub(super) fn map_id(&mut self, name: &str, at: Span) -> ScriptMapId {
         self.cx.maps.id(name, at)
     }
 
     /// What a map holds, if that is known yet; else an error (which counts only if it is never known).
-    pub(super) fn map_value_type(&mut self, map: MapId, at: Span) -> Checked<Type> {
+    pub(super) fn map_value_type(&mut self, map: ScriptMapId, at: Span) -> Checked<Type> {
         if let Some(ty) = self.cx.maps.get(map).and_then(|map| map.value.clone()) {
             return Ok(ty);
         }
@@ -321,7 +321,7 @@ impl Body<'_, '_> {
     }
 
     /// The type of a map's values when this one is put into it too.
-    pub(super) fn put(&mut self, map: MapId, value: &Expr, span: Span) -> Checked<Type> {
+    pub(super) fn put(&mut self, map: ScriptMapId, value: &TypedExpr, span: Span) -> Checked<Type> {
         if value.ty == Type::None {
             return self.fail(value.span, "this has no value that could be assigned", "");
         }
@@ -374,17 +374,17 @@ impl Body<'_, '_> {
         self.written(map, ty, span)
     }
 
-    fn is_signed_map(&self, map: MapId) -> bool {
+    fn is_signed_map(&self, map: ScriptMapId) -> bool {
         self.cx.maps.get(map).is_some_and(|map| map.signed)
     }
 
-    fn written(&mut self, map: MapId, ty: Type, span: Span) -> Checked<Type> {
+    fn written(&mut self, map: ScriptMapId, ty: Type, span: Span) -> Checked<Type> {
         self.cx.learn_value(map, ty.clone(), span);
         Ok(self.cx.maps.get(map).and_then(|map| map.value.clone()).unwrap_or(ty))
     }
 
     /// The aggregation that a map keeps when this one goes into it too.
-    pub(super) fn put_aggregation(&mut self, map: MapId, new: &Aggregation, span: Span) -> Checked<Aggregation> {
+    pub(super) fn put_aggregation(&mut self, map: ScriptMapId, new: &Aggregation, span: Span) -> Checked<Aggregation> {
         let known = self.cx.maps.get(map).and_then(|map| map.value.clone());
         let joined = match &known {
             None => new.clone(),
@@ -405,7 +405,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn mixed<T>(&mut self, map: MapId, old: &Aggregation, new: &Aggregation, span: Span) -> Checked<T> {
+    fn mixed<T>(&mut self, map: ScriptMapId, old: &Aggregation, new: &Aggregation, span: Span) -> Checked<T> {
         let (name, line) = self.map_place(map, false);
         let (was, is) = (aggregation_name(old), aggregation_name(new));
         if was == is {
@@ -416,7 +416,7 @@ impl Body<'_, '_> {
     }
 
     /// The value of a map's element.
-    pub(super) fn read_element(&mut self, element: Element) -> Checked<Expr> {
+    pub(super) fn read_element(&mut self, element: MapElement) -> Checked<TypedExpr> {
         let ty = self.map_value_type(element.map, element.span)?;
         let (ty, read) = match ty {
             Type::Aggregate(aggregation) => match read_type(&aggregation) {
@@ -430,8 +430,8 @@ impl Body<'_, '_> {
             },
             ty => (ty, MapRead::Value),
         };
-        let kind = ExprKind::Map { map: element.map, key: element.key.map(Box::new), read };
-        Ok(Expr::new(kind, ty, element.span))
+        let kind = TypedExprKind::Map { map: element.map, key: element.key.map(Box::new), read };
+        Ok(TypedExpr::new(kind, ty, element.span))
     }
 }
 

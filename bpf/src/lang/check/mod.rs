@@ -36,7 +36,7 @@ pub use complete::{Completion, CompletionKind, complete};
 pub(in crate::lang) use describe::describe;
 pub use hover::{Hover, hover};
 pub use points::denied_function;
-pub use reference::{Group, Reference, reference};
+pub use reference::{Reference, ReferenceGroup, reference};
 
 use super::{Expanded, hir, host::Host};
 use bathyscope_plan::Diagnostic;
@@ -67,6 +67,6 @@ pub fn check(
     text: &str,
     host: &dyn Host,
     options: &CheckOptions,
-) -> Result<hir::Script, Vec<Diagnostic>> {
-    checker::Checker::new(expanded, text, host, options).run(&expanded.warnings)
+) -> Result<hir::TypedScript, Vec<Diagnostic>> {
+    checker::ScriptChecker::new(expanded, text, host, options).run(&expanded.warnings)
 }

@@ -4,22 +4,22 @@ use bathyscope_plan::{Pointee, Space, Span, Type};
 
 use super::{
     Checked,
-    body::Body,
-    checker::Checker,
+    body::BodyChecker,
+    checker::ScriptChecker,
     describe::{describe, number},
-    values::{Operand, Place},
+    values::{CheckedOperand, MemoryPlace},
 };
 use crate::lang::{
     ast,
-    hir::{ArithmeticOp, Expr, ExprKind},
+    hir::{ArithmeticOp, TypedExpr, TypedExprKind},
 };
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// What an address points to.
-    pub(super) fn dereference(&mut self, value: Expr, span: Span) -> Checked<Place> {
+    pub(super) fn dereference(&mut self, value: TypedExpr, span: Span) -> Checked<MemoryPlace> {
         match value.ty.clone() {
             Type::Pointer { to, space } => match self.cx.behind(&to, space) {
-                Some(ty) => Ok(Place { address: value, offset: 0, space, bits: None, ty, span }),
+                Some(ty) => Ok(MemoryPlace { address: value, offset: 0, space, bits: None, ty, span }),
                 None => {
                     let message = format!("what {} points to is not known", describe(&value.ty));
                     self.fail(span, message, "cast it first: `*(uint64 *)…`")
@@ -28,40 +28,44 @@ impl Body<'_, '_> {
             Type::Integer { .. } => {
                 let space = self.space_of(&value);
                 let address = value.convert(Type::Pointer { to: Box::new(Pointee::Type(Type::U64)), space });
-                Ok(Place { address, offset: 0, space, bits: None, ty: Type::U64, span })
+                Ok(MemoryPlace { address, offset: 0, space, bits: None, ty: Type::U64, span })
             }
             other => self.fail(span, format!("`*` needs an address, not {}", describe(&other)), ""),
         }
     }
 
-    pub(super) fn address_of(&mut self, of: &ast::Expr, span: Span) -> Checked<Expr> {
+    pub(super) fn address_of(&mut self, of: &ast::Expr, span: Span) -> Checked<TypedExpr> {
         match self.operand(of)? {
-            Operand::Place(Place { bits: Some(_), .. }) => self.fail(span, "a bit field has no address", ""),
-            Operand::Place(place) => {
+            CheckedOperand::Place(MemoryPlace { bits: Some(_), .. }) => {
+                self.fail(span, "a bit field has no address", "")
+            }
+            CheckedOperand::Place(place) => {
                 let (ty, space) = (place.ty.clone(), place.space);
                 let mut address = place.into_address();
-                address.ty = Type::Pointer { to: Box::new(Checker::pointee(ty)), space };
+                address.ty = Type::Pointer { to: Box::new(ScriptChecker::pointee(ty)), space };
                 Ok(address)
             }
-            Operand::Value(value) if matches!(value.kind, ExprKind::Local(_) | ExprKind::Map { .. }) => {
-                let to = Box::new(Checker::pointee(value.ty.clone()));
+            CheckedOperand::Value(value)
+                if matches!(value.kind, TypedExprKind::Local(_) | TypedExprKind::Map { .. }) =>
+            {
+                let to = Box::new(ScriptChecker::pointee(value.ty.clone()));
                 let ty = Type::Pointer { to, space: Space::Kernel };
-                Ok(Expr::new(ExprKind::AddressOf(Box::new(value)), ty, span))
+                Ok(TypedExpr::new(TypedExprKind::AddressOf(Box::new(value)), ty, span))
             }
-            Operand::Value(Expr { kind: ExprKind::Context { offset }, ty, .. }) => {
-                let ty = Type::Pointer { to: Box::new(Checker::pointee(ty)), space: Space::Kernel };
-                Ok(Expr::new(ExprKind::ContextAddress { offset }, ty, span))
+            CheckedOperand::Value(TypedExpr { kind: TypedExprKind::Context { offset }, ty, .. }) => {
+                let ty = Type::Pointer { to: Box::new(ScriptChecker::pointee(ty)), space: Space::Kernel };
+                Ok(TypedExpr::new(TypedExprKind::ContextAddress { offset }, ty, span))
             }
             other => self.fail(other.span(), "only variables, maps and members have addresses", ""),
         }
     }
 
-    pub(super) fn tuple_element(&mut self, base: Operand, index: usize, span: Span) -> Checked<Operand> {
-        if let Operand::Pair { key, value, .. } = base {
+    pub(super) fn tuple_element(&mut self, base: CheckedOperand, index: usize, span: Span) -> Checked<CheckedOperand> {
+        if let CheckedOperand::Pair { key, value, .. } = base {
             return match (index, value) {
-                (0, _) => Ok(Operand::Value(Expr { span, ..key })),
-                (1, Some(value)) => Ok(Operand::Value(Expr { span, ..value })),
-                (1, None) => self.load(Operand::Pair { key, value: None, span }).map(Operand::Value),
+                (0, _) => Ok(CheckedOperand::Value(TypedExpr { span, ..key })),
+                (1, Some(value)) => Ok(CheckedOperand::Value(TypedExpr { span, ..value })),
+                (1, None) => self.load(CheckedOperand::Pair { key, value: None, span }).map(CheckedOperand::Value),
                 _ => self.fail(
                     span,
                     "the variable of a loop over a map has two parts",
@@ -79,7 +83,7 @@ impl Body<'_, '_> {
             }
         };
         match Self::tuple_part(value, index, span) {
-            Some(part) => Ok(Operand::Value(part)),
+            Some(part) => Ok(CheckedOperand::Value(part)),
             None => {
                 let message = format!("the tuple has {count} parts, and no `.{index}`");
                 self.fail(span, message, "parts are counted from 0")
@@ -88,11 +92,11 @@ impl Body<'_, '_> {
     }
 
     /// `a[i]`.
-    pub(super) fn index(&mut self, base: Operand, index: Expr, span: Span) -> Checked<Operand> {
+    pub(super) fn index(&mut self, base: CheckedOperand, index: TypedExpr, span: Span) -> Checked<CheckedOperand> {
         if number(&index.ty).is_none() {
             return self.fail(index.span, format!("an index is a number, not {}", describe(&index.ty)), "");
         }
-        if let Operand::Place(place) = base {
+        if let CheckedOperand::Place(place) = base {
             return match place.ty.clone() {
                 Type::Array { of, count } => self.place_element(place, *of, count, index, span),
                 Type::Text { bytes } => {
@@ -104,7 +108,7 @@ impl Body<'_, '_> {
                 }
             };
         }
-        if let (Operand::Pair { .. }, Some(constant)) = (&base, index.constant()) {
+        if let (CheckedOperand::Pair { .. }, Some(constant)) = (&base, index.constant()) {
             return self.tuple_element(base, usize::try_from(constant).unwrap_or(usize::MAX), span);
         }
         let value = self.load(base)?;
@@ -114,16 +118,16 @@ impl Body<'_, '_> {
                     let message = format!("what {} points to is not known", describe(&value.ty));
                     return self.fail(span, message, "cast it first: `((uint64 *)…)[i]`");
                 };
-                let place = Place { address: value, offset: 0, space, bits: None, ty: of.clone(), span };
+                let place = MemoryPlace { address: value, offset: 0, space, bits: None, ty: of.clone(), span };
                 self.place_element(place, of, 0, index, span)
             }
-            Type::Array { of, count } => self.value_element(value, *of, count, index, span).map(Operand::Value),
+            Type::Array { of, count } => self.value_element(value, *of, count, index, span).map(CheckedOperand::Value),
             Type::Text { bytes } => {
                 let of = Type::Integer { bytes: 1, signed: true };
-                self.value_element(value, of, bytes, index, span).map(Operand::Value)
+                self.value_element(value, of, bytes, index, span).map(CheckedOperand::Value)
             }
             Type::Tuple(_) | Type::Record(_) => match index.constant().and_then(|it| usize::try_from(it).ok()) {
-                Some(index) => self.tuple_element(Operand::Value(value), index, span),
+                Some(index) => self.tuple_element(CheckedOperand::Value(value), index, span),
                 None => self.fail(index.span, "the part of a tuple is a constant", ""),
             },
             other => self.fail(
@@ -134,8 +138,8 @@ impl Body<'_, '_> {
         }
     }
 
-    fn load_place_for_index(&mut self, place: Place) -> Checked<Operand> {
-        self.load(Operand::Place(place)).map(Operand::Value)
+    fn load_place_for_index(&mut self, place: MemoryPlace) -> Checked<CheckedOperand> {
+        self.load(CheckedOperand::Place(place)).map(CheckedOperand::Value)
     }
 
     fn outside<T>(&mut self, at: Span, index: i64, count: u32) -> Checked<T> {
@@ -144,26 +148,40 @@ impl Body<'_, '_> {
     }
 
     /// An element of memory; `count` is 0 if nobody knows how many there are.
-    fn place_element(&mut self, place: Place, of: Type, count: u32, index: Expr, span: Span) -> Checked<Operand> {
+    fn place_element(
+        &mut self,
+        place: MemoryPlace,
+        of: Type,
+        count: u32,
+        index: TypedExpr,
+        span: Span,
+    ) -> Checked<CheckedOperand> {
         let size = i64::from(of.bytes().max(1));
         if let Some(constant) = index.constant() {
             if count > 0 && !(0..i64::from(count)).contains(&constant) {
                 return self.outside(index.span, constant, count);
             }
             let offset = place.offset.saturating_add(constant.saturating_mul(size));
-            return Ok(Operand::Place(Place { offset, ty: of, span, ..place }));
+            return Ok(CheckedOperand::Place(MemoryPlace { offset, ty: of, span, ..place }));
         }
         let ty = place.address.ty.clone();
         let step = scaled(index, size, &ty);
-        let address = Expr::new(
-            ExprKind::Binary { op: ArithmeticOp::Add, left: Box::new(place.address), right: Box::new(step) },
+        let address = TypedExpr::new(
+            TypedExprKind::Binary { op: ArithmeticOp::Add, left: Box::new(place.address), right: Box::new(step) },
             ty,
             span,
         );
-        Ok(Operand::Place(Place { address, ty: of, span, ..place }))
+        Ok(CheckedOperand::Place(MemoryPlace { address, ty: of, span, ..place }))
     }
 
-    fn value_element(&mut self, value: Expr, of: Type, count: u32, index: Expr, span: Span) -> Checked<Expr> {
+    fn value_element(
+        &mut self,
+        value: TypedExpr,
+        of: Type,
+        count: u32,
+        index: TypedExpr,
+        span: Span,
+    ) -> Checked<TypedExpr> {
         let size = of.bytes().max(1);
         match index.constant() {
             Some(constant) => match u32::try_from(constant) {
@@ -172,24 +190,28 @@ impl Body<'_, '_> {
             },
             None => {
                 let index = Box::new(index.convert(Type::U64));
-                Ok(Expr::new(ExprKind::Element { of: Box::new(value), index }, of, span))
+                Ok(TypedExpr::new(TypedExprKind::Element { of: Box::new(value), index }, of, span))
             }
         }
     }
 }
 
 /// A number of elements as bytes to add to an address of type `ty`.
-pub(super) fn scaled(index: Expr, size: i64, ty: &Type) -> Expr {
+pub(super) fn scaled(index: TypedExpr, size: i64, ty: &Type) -> TypedExpr {
     let span = index.span;
     if let Some(constant) = index.constant() {
-        return Expr::integer(constant.wrapping_mul(size), ty.clone(), span);
+        return TypedExpr::integer(constant.wrapping_mul(size), ty.clone(), span);
     }
     let index = index.convert(Type::I64);
     let bytes = if size == 1 {
         index
     } else {
-        let right = Box::new(Expr::integer(size, Type::I64, span));
-        Expr::new(ExprKind::Binary { op: ArithmeticOp::Multiply, left: Box::new(index), right }, Type::I64, span)
+        let right = Box::new(TypedExpr::integer(size, Type::I64, span));
+        TypedExpr::new(
+            TypedExprKind::Binary { op: ArithmeticOp::Multiply, left: Box::new(index), right },
+            Type::I64,
+            span,
+        )
     };
     bytes.convert(ty.clone())
 }

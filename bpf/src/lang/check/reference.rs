@@ -1,12 +1,12 @@
 //! The table of what a script can call: names, how they are called, what they do in a line, and who checks them. It also
 //! feeds the editor and the reference page.
 
-use super::{Checked, body::Body, calls, calls::Call};
-use crate::lang::hir::Expr;
+use super::{Checked, body::BodyChecker, calls, calls::Call};
+use crate::lang::hir::TypedExpr;
 
 /// What kind of thing a name of the language is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Group {
+pub enum ReferenceGroup {
     /// A value of the moment: `pid`.
     Value,
     /// What is shown: `printf`.
@@ -25,7 +25,7 @@ pub enum Group {
     Compile,
 }
 
-impl Group {
+impl ReferenceGroup {
     /// Its heading.
     pub fn title(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ pub struct Reference {
     /// Its name.
     pub name: &'static str,
     /// What it is.
-    pub group: Group,
+    pub group: ReferenceGroup,
     /// How it is written, with what it gives: `str(address[, length]) → string`.
     pub signature: &'static str,
     /// What it does, in a line.
@@ -55,36 +55,36 @@ pub struct Reference {
 }
 
 /// An entry of the table.
-pub(super) struct Entry {
+pub(super) struct ReferenceEntry {
     pub(super) name: &'static str,
-    group: Group,
+    group: ReferenceGroup,
     pub(super) signature: &'static str,
     about: &'static str,
     pub(super) least: usize,
     pub(super) most: usize,
-    pub(super) check: fn(&mut Body<'_, '_>, &Call<'_>) -> Checked<Expr>,
+    pub(super) check: fn(&mut BodyChecker<'_, '_>, &Call<'_>) -> Checked<TypedExpr>,
 }
 
-type Check = fn(&mut Body<'_, '_>, &Call<'_>) -> Checked<Expr>;
+type Check = fn(&mut BodyChecker<'_, '_>, &Call<'_>) -> Checked<TypedExpr>;
 
 const MANY: usize = usize::MAX;
 
 const fn entry(
     name: &'static str,
-    group: Group,
+    group: ReferenceGroup,
     (least, most): (usize, usize),
     signature: &'static str,
     about: &'static str,
     check: Check,
-) -> Entry {
-    Entry { name, group, signature, about, least, most, check }
+) -> ReferenceEntry {
+    ReferenceEntry { name, group, signature, about, least, most, check }
 }
 
-use Group::{Action, Address, Aggregation, Compile, Map, Output, Text, Value};
+use ReferenceGroup::{Action, Address, Aggregation, Compile, Map, Output, Text, Value};
 use calls::{actions, addresses, aggregations, compile_time, maps, output, texts, values};
 
 #[rustfmt::skip]
-static ENTRIES: &[Entry] = &[
+static ENTRIES: &[ReferenceEntry] = &[
     entry("cgroup", Value, (0, 0), "cgroup → uint64", "The id of the current process's control group (version 2).", values::plain),
     entry("comm", Value, (0, 1), "comm → string[16] · comm(pid) → process name", "The name of the current thread; or of another one, looked up when it is shown, and `:pid` if it is gone by then and was not seen before. As a key each process counts by itself.", values::comm),
     entry("config", Value, (0, 0), "config → record", "The settings that are in force: `config.max_strlen`.", values::config),
@@ -201,12 +201,12 @@ static ENTRIES: &[Entry] = &[
 ];
 
 /// The entry of a name.
-pub(super) fn find(name: &str) -> Option<&'static Entry> {
+pub(super) fn find(name: &str) -> Option<&'static ReferenceEntry> {
     ENTRIES.iter().find(|entry| entry.name == name)
 }
 
 /// All entries.
-pub(super) fn entries() -> &'static [Entry] {
+pub(super) fn entries() -> &'static [ReferenceEntry] {
     ENTRIES
 }
 

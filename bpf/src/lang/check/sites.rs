@@ -2,18 +2,23 @@
 
 use bathyscope_plan::{Action, Output, Site, SiteField, Span, Type};
 
-use super::{Checked, body::Body, describe::describe};
+use super::{Checked, body::BodyChecker, describe::describe};
 use crate::lang::{
-    ast::{self, ExprKind as Ast},
-    hir::{Expr, SiteId, Statement, StatementKind},
+    ast::{self, ExprKind},
+    hir::{SiteId, TypedExpr, TypedStatement, TypedStatementKind},
 };
 
 /// The largest record.
 const MAX_RECORD_BYTES: u32 = 48 * 1024;
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// Sends a record: what is asked for, and the values by their columns' names.
-    pub(super) fn emit(&mut self, action: Action, values: Vec<(String, Expr)>, span: Span) -> Checked<Statement> {
+    pub(super) fn emit(
+        &mut self,
+        action: Action,
+        values: Vec<(String, TypedExpr)>,
+        span: Span,
+    ) -> Checked<TypedStatement> {
         let mut bytes = 0_u32;
         let mut fields: Vec<SiteField> = Vec::with_capacity(values.len());
         let mut arguments = Vec::with_capacity(values.len());
@@ -34,7 +39,7 @@ impl Body<'_, '_> {
             return self.fail(span, message, "shorten the texts: `str(p, 256)`");
         }
         let site = self.site(action, fields, span);
-        Ok(Statement { kind: StatementKind::Emit { site, arguments }, span })
+        Ok(TypedStatement { kind: TypedStatementKind::Emit { site, arguments }, span })
     }
 
     /// The site for this; the same place of the script that sends the same is one site in all programs.
@@ -61,8 +66,8 @@ impl Body<'_, '_> {
 }
 
 /// Known numbers are sent with 64 bits, so that a column has one type however the number is written.
-fn shown_value(value: Expr) -> Expr {
-    let ty = Body::kept_type(&value);
+fn shown_value(value: TypedExpr) -> TypedExpr {
+    let ty = BodyChecker::kept_type(&value);
     match (&value.ty, &ty) {
         (Type::Integer { .. }, Type::Integer { .. }) => value.convert(ty),
         _ => value,
@@ -84,17 +89,17 @@ pub(super) fn column(expr: &ast::Expr, index: usize) -> String {
 
 fn named(expr: &ast::Expr) -> Option<String> {
     match &expr.kind {
-        Ast::Identifier(name) | Ast::Variable(name) => Some(name.clone()),
-        Ast::Map { name, .. } if !name.is_empty() => Some(name.clone()),
-        Ast::Member { name, .. } => Some(name.text.clone()),
-        Ast::Cast { of, .. } | Ast::Unary { of, .. } | Ast::Step { place: of, .. } => named(of),
-        Ast::Element { base, .. } | Ast::Index { base, .. } => named(base),
-        Ast::Binary { left, right, .. } => match (&left.kind, &right.kind) {
+        ExprKind::Identifier(name) | ExprKind::Variable(name) => Some(name.clone()),
+        ExprKind::Map { name, .. } if !name.is_empty() => Some(name.clone()),
+        ExprKind::Member { name, .. } => Some(name.text.clone()),
+        ExprKind::Cast { of, .. } | ExprKind::Unary { of, .. } | ExprKind::Step { place: of, .. } => named(of),
+        ExprKind::Element { base, .. } | ExprKind::Index { base, .. } => named(base),
+        ExprKind::Binary { left, right, .. } => match (&left.kind, &right.kind) {
             // `x / 1000` is still x.
-            (_, Ast::Integer { .. }) => named(left),
+            (_, ExprKind::Integer { .. }) => named(left),
             _ => None,
         },
-        Ast::Call { function, arguments } => match (function.text.as_str(), arguments.as_slice()) {
+        ExprKind::Call { function, arguments } => match (function.text.as_str(), arguments.as_slice()) {
             (name, []) => Some(name.to_owned()),
             ("strftime", _) => Some("time".to_owned()),
             ("kstack" | "ustack" | "dw_ustack" | "nsecs" | "pid" | "tid" | "comm" | "ppid" | "pcomm", _) => {

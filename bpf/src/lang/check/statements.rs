@@ -4,15 +4,15 @@ use bathyscope_plan::{Aggregation, Span, Type};
 
 use super::{
     Checked, Failed,
-    body::{Binding, Body},
+    body::{Binding, BodyChecker},
     calls::aggregations::is_aggregating,
     describe::{describe, number},
     expressions::statements_of,
-    maps::{Element, read_type},
+    maps::{MapElement, read_type},
 };
 use crate::lang::{
-    ast::{self, BinaryOp, Block, ExprKind as Ast, Name, StatementKind as Stmt, TypeText},
-    hir::{Expr, ExprKind, Statement, StatementKind},
+    ast::{self, BinaryOp, Block, ExprKind, Name, StatementKind, TypeText},
+    hir::{TypedExpr, TypedExprKind, TypedStatement, TypedStatementKind},
     limits::MAX_UNROLLED_PARTS,
 };
 
@@ -31,9 +31,9 @@ struct MapPlace<'p> {
     at: Span,
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// A block with a scope of its own.
-    pub(super) fn block(&mut self, block: &Block) -> Vec<Statement> {
+    pub(super) fn block(&mut self, block: &Block) -> Vec<TypedStatement> {
         self.in_block(block, |body| {
             let mut statements = body.statements(&block.statements);
             if let Some(value) = &block.value {
@@ -44,7 +44,7 @@ impl Body<'_, '_> {
     }
 
     /// Statements one after the other; one that is wrong is left out.
-    pub(super) fn statements(&mut self, statements: &[ast::Statement]) -> Vec<Statement> {
+    pub(super) fn statements(&mut self, statements: &[ast::Statement]) -> Vec<TypedStatement> {
         let mut all = Vec::new();
         let mut ended = false;
         for statement in statements {
@@ -58,28 +58,30 @@ impl Body<'_, '_> {
         all
     }
 
-    fn statement(&mut self, statement: &ast::Statement) -> Checked<Vec<Statement>> {
+    fn statement(&mut self, statement: &ast::Statement) -> Checked<Vec<TypedStatement>> {
         self.cx.steps += 1;
         let span = statement.span;
-        let one = |kind: StatementKind| Ok(vec![Statement { kind, span }]);
+        let one = |kind: TypedStatementKind| Ok(vec![TypedStatement { kind, span }]);
         match &statement.kind {
-            Stmt::Expression(expr) => self.expression_statement(expr),
-            Stmt::Let { variable, ty, value } => self.let_statement(variable, ty.as_ref(), value.as_ref(), span),
-            Stmt::Assign { place, op, value } => self.assign(place, *op, value, span),
-            Stmt::If { condition, comptime, then, otherwise } => {
+            StatementKind::Expression(expr) => self.expression_statement(expr),
+            StatementKind::Let { variable, ty, value } => {
+                self.let_statement(variable, ty.as_ref(), value.as_ref(), span)
+            }
+            StatementKind::Assign { place, op, value } => self.assign(place, *op, value, span),
+            StatementKind::If { condition, comptime, then, otherwise } => {
                 self.if_statement(condition, *comptime, then, otherwise.as_ref(), span)
             }
-            Stmt::Unroll { count, body } => self.unroll(count, body, span),
-            Stmt::While { condition, body } => self.while_loop(condition, body, span),
-            Stmt::ForRange { variable, first, end, body } => self.for_range(variable, first, end, body, span),
-            Stmt::ForMap { variable, map, body } => self.for_map(variable, map, body, span),
-            Stmt::Break | Stmt::Continue if self.loops == 0 => {
-                let word = if statement.kind == Stmt::Break { "break" } else { "continue" };
+            StatementKind::Unroll { count, body } => self.unroll(count, body, span),
+            StatementKind::While { condition, body } => self.while_loop(condition, body, span),
+            StatementKind::ForRange { variable, first, end, body } => self.for_range(variable, first, end, body, span),
+            StatementKind::ForMap { variable, map, body } => self.for_map(variable, map, body, span),
+            StatementKind::Break | StatementKind::Continue if self.loops == 0 => {
+                let word = if statement.kind == StatementKind::Break { "break" } else { "continue" };
                 self.fail(span, format!("`{word}` is not in a loop"), "`return` ends the probe")
             }
-            Stmt::Break => one(StatementKind::Break),
-            Stmt::Continue => one(StatementKind::Continue),
-            Stmt::Return(value) => {
+            StatementKind::Break => one(TypedStatementKind::Break),
+            StatementKind::Continue => one(TypedStatementKind::Continue),
+            StatementKind::Return(value) => {
                 let value = match value {
                     None => None,
                     Some(value) => {
@@ -94,16 +96,16 @@ impl Body<'_, '_> {
                         Some(value.convert(Type::I64))
                     }
                 };
-                one(StatementKind::Return(value))
+                one(TypedStatementKind::Return(value))
             }
-            Stmt::Block(block) => {
+            StatementKind::Block(block) => {
                 let statements = self.block(block);
-                one(StatementKind::Block(statements))
+                one(TypedStatementKind::Block(statements))
             }
         }
     }
 
-    fn while_loop(&mut self, condition: &ast::Expr, body: &Block, span: Span) -> Checked<Vec<Statement>> {
+    fn while_loop(&mut self, condition: &ast::Expr, body: &Block, span: Span) -> Checked<Vec<TypedStatement>> {
         // One message for what stands within each other; whoever calls a macro cannot change it.
         if self.whiles == 0 && self.calls.is_empty() {
             self.warn(span, "`while` is deprecated in this language and may go in a later version of it")
@@ -117,17 +119,17 @@ impl Body<'_, '_> {
         self.whiles += 1;
         let body = self.looped(span, |it| it.block(body));
         self.whiles -= 1;
-        let kind = StatementKind::While { condition, body: body?, limit: MAX_WHILE_ROUNDS };
-        Ok(vec![Statement { kind, span }])
+        let kind = TypedStatementKind::While { condition, body: body?, limit: MAX_WHILE_ROUNDS };
+        Ok(vec![TypedStatement { kind, span }])
     }
 
     /// An expression for its effect.
-    fn expression_statement(&mut self, expr: &ast::Expr) -> Checked<Vec<Statement>> {
+    fn expression_statement(&mut self, expr: &ast::Expr) -> Checked<Vec<TypedStatement>> {
         let span = expr.span;
         let used = has_effect(expr);
         let value = match &expr.kind {
             // Without a result, `delete` needs no look whether the element is there.
-            Ast::Call { function, arguments } => self.call_statement(function, arguments, span)?,
+            ExprKind::Call { function, arguments } => self.call_statement(function, arguments, span)?,
             _ => self.value(expr)?,
         };
         if value.ty == Type::None {
@@ -139,7 +141,7 @@ impl Body<'_, '_> {
         if value.constant().is_some() {
             return Ok(Vec::new());
         }
-        Ok(vec![Statement { kind: StatementKind::Expression(value), span }])
+        Ok(vec![TypedStatement { kind: TypedStatementKind::Expression(value), span }])
     }
 
     fn let_statement(
@@ -148,7 +150,7 @@ impl Body<'_, '_> {
         ty: Option<&TypeText>,
         value: Option<&ast::Expr>,
         span: Span,
-    ) -> Checked<Vec<Statement>> {
+    ) -> Checked<Vec<TypedStatement>> {
         if self.declared_here(&variable.text) {
             let message = format!("${} is declared twice in this block", variable.text);
             self.error(variable.span, message).hint("leave out the second `let`");
@@ -166,7 +168,7 @@ impl Body<'_, '_> {
         self.declare(variable, ty);
         let Some(value) = value else { return Ok(Vec::new()) };
         let (local, value) = self.assign_variable(variable, value?)?;
-        Ok(vec![Statement { kind: StatementKind::SetLocal { local, value }, span }])
+        Ok(vec![TypedStatement { kind: TypedStatementKind::SetLocal { local, value }, span }])
     }
 
     fn assign(
@@ -175,17 +177,17 @@ impl Body<'_, '_> {
         op: Option<BinaryOp>,
         value: &ast::Expr,
         span: Span,
-    ) -> Checked<Vec<Statement>> {
-        let one = |kind: StatementKind| Ok(vec![Statement { kind, span }]);
+    ) -> Checked<Vec<TypedStatement>> {
+        let one = |kind: TypedStatementKind| Ok(vec![TypedStatement { kind, span }]);
         match &place.kind {
-            Ast::Identifier(name) if name == "_" => {
+            ExprKind::Identifier(name) if name == "_" => {
                 let value = self.value(value)?;
                 if value.ty == Type::None {
                     return Ok(statements_of(value));
                 }
-                one(StatementKind::Expression(value))
+                one(TypedStatementKind::Expression(value))
             }
-            Ast::Variable(name) => {
+            ExprKind::Variable(name) => {
                 let name = Name { text: name.clone(), span: place.span };
                 let value = match op {
                     None => {
@@ -200,13 +202,13 @@ impl Body<'_, '_> {
                     }
                 };
                 let (local, value) = self.assign_variable(&name, value)?;
-                one(StatementKind::SetLocal { local, value })
+                one(TypedStatementKind::SetLocal { local, value })
             }
-            Ast::Map { name, keys } => match op {
+            ExprKind::Map { name, keys } => match op {
                 None => self.assign_map(name, keys, value, place.span, span),
                 Some(op) => self.assign_map_op(name, keys, op, value, place.span, span),
             },
-            Ast::Unary { .. } | Ast::Member { .. } | Ast::Index { .. } => self.fail(
+            ExprKind::Unary { .. } | ExprKind::Member { .. } | ExprKind::Index { .. } => self.fail(
                 place.span,
                 "memory of the kernel and of processes cannot be assigned",
                 "assign a variable `$x` or a map `@x`; `write_user()` writes into a process",
@@ -222,26 +224,26 @@ impl Body<'_, '_> {
         value: &ast::Expr,
         place: Span,
         span: Span,
-    ) -> Checked<Vec<Statement>> {
-        let one = |kind: StatementKind| Ok(vec![Statement { kind, span }]);
+    ) -> Checked<Vec<TypedStatement>> {
+        let one = |kind: TypedStatementKind| Ok(vec![TypedStatement { kind, span }]);
         if let Some(aggregated) = self.aggregate(MapPlace { name, keys, at: place }, value, span, None) {
             return one(aggregated?);
         }
         // `@x = count`, without parentheses.
-        if let Ast::Identifier(word) = &value.kind
+        if let ExprKind::Identifier(word) = &value.kind
             && word == "count"
         {
-            let Element { map, key, .. } = self.element(name, keys, place)?;
+            let MapElement { map, key, .. } = self.element(name, keys, place)?;
             self.put_aggregation(map, &Aggregation::Count, span)?;
-            return one(StatementKind::Aggregate { map, key, value: None });
+            return one(TypedStatementKind::Aggregate { map, key, value: None });
         }
         let value = self.value(value);
         let value = self.put_or_doubt(name, place, value);
         let element = self.element(name, keys, place);
-        let (value, Element { map, key, .. }) = (value?, element?);
+        let (value, MapElement { map, key, .. }) = (value?, element?);
         let ty = self.put(map, &value, span)?;
         let value = self.coerce(value, &ty, true)?;
-        one(StatementKind::SetMap { map, key, value })
+        one(TypedStatementKind::SetMap { map, key, value })
     }
 
     /// `@x = avg(…)`, also at the end of blocks: `@x = { $a = 5; avg($a) }`, as macros are too. None if it is no aggregation.
@@ -250,29 +252,29 @@ impl Body<'_, '_> {
         to: MapPlace<'_>,
         value: &ast::Expr,
         span: Span,
-        element: Option<Element>,
-    ) -> Option<Checked<StatementKind>> {
+        element: Option<MapElement>,
+    ) -> Option<Checked<TypedStatementKind>> {
         let found = |body: &mut Self| element.map_or_else(|| body.element(to.name, to.keys, to.at), Ok);
         match &value.kind {
-            Ast::Call { function, arguments } => {
+            ExprKind::Call { function, arguments } => {
                 let aggregation = self.aggregation(function, arguments, value.span)?;
                 Some(self.put_or_doubt(to.name, to.at, aggregation).and_then(|(aggregation, value)| {
-                    let Element { map, key, .. } = found(self)?;
+                    let MapElement { map, key, .. } = found(self)?;
                     let joined = self.put_aggregation(map, &aggregation, span)?;
                     let value = value.map(|value| as_aggregated(value, &joined));
-                    Ok(StatementKind::Aggregate { map, key, value })
+                    Ok(TypedStatementKind::Aggregate { map, key, value })
                 }))
             }
-            Ast::Block(block) => {
+            ExprKind::Block(block) => {
                 let last = block.value.as_deref().filter(|last| is_aggregation(last))?;
                 // What the key says is meant as it is outside of the block.
                 Some(found(self).and_then(|element| {
                     self.in_block(block, |body| {
                         let mut statements = body.statements(&block.statements);
                         if let Some(kind) = body.aggregate(to, last, span, Some(element)) {
-                            statements.push(Statement { kind: kind?, span });
+                            statements.push(TypedStatement { kind: kind?, span });
                         }
-                        Ok(StatementKind::Block(statements))
+                        Ok(TypedStatementKind::Block(statements))
                     })
                 }))
             }
@@ -288,7 +290,7 @@ impl Body<'_, '_> {
         value: &ast::Expr,
         place: Span,
         span: Span,
-    ) -> Checked<Vec<Statement>> {
+    ) -> Checked<Vec<TypedStatement>> {
         let value = self.value(value);
         let value = self.put_or_doubt(name, place, value)?;
         let element = self.element(name, keys, place)?;
@@ -300,12 +302,12 @@ impl Body<'_, '_> {
         {
             let by = if op == BinaryOp::Add { by } else { by.wrapping_neg() };
             let step = self.step_element(element, by, false, span)?;
-            return Ok(vec![Statement { kind: StatementKind::Expression(step), span }]);
+            return Ok(vec![TypedStatement { kind: TypedStatementKind::Expression(step), span }]);
         }
         if known.is_none() {
             // `@x += n` alone says that it is a number.
             let signed = op == BinaryOp::Subtract || number(&value.ty).is_none_or(|(_, signed)| signed);
-            let zero = Expr::integer(0, Type::Integer { bytes: 8, signed }, span);
+            let zero = TypedExpr::integer(0, Type::Integer { bytes: 8, signed }, span);
             self.put(map, &zero, span)?;
         }
         let key = element.key.clone();
@@ -316,7 +318,7 @@ impl Body<'_, '_> {
             }
             key => (None, key),
         };
-        let current = self.read_element(Element { map, key: key.clone(), span: place })?;
+        let current = self.read_element(MapElement { map, key: key.clone(), span: place })?;
         if let Some(Type::Aggregate(_)) = known {
             // Says which function the map holds.
             self.put(map, &current, span)?;
@@ -324,8 +326,8 @@ impl Body<'_, '_> {
         let value = self.combine(op, current, value, span)?;
         let ty = self.put(map, &value, span)?;
         let value = self.coerce(value, &ty, true)?;
-        let mut statements: Vec<Statement> = bound.into_iter().collect();
-        statements.push(Statement { kind: StatementKind::SetMap { map, key, value }, span });
+        let mut statements: Vec<TypedStatement> = bound.into_iter().collect();
+        statements.push(TypedStatement { kind: TypedStatementKind::SetMap { map, key, value }, span });
         Ok(statements)
     }
 
@@ -336,7 +338,7 @@ impl Body<'_, '_> {
         then: &Block,
         otherwise: Option<&Block>,
         span: Span,
-    ) -> Checked<Vec<Statement>> {
+    ) -> Checked<Vec<TypedStatement>> {
         let chosen = if comptime {
             Some(self.comptime_condition(condition)?)
         } else {
@@ -354,19 +356,19 @@ impl Body<'_, '_> {
                 None => {
                     let then = self.block(then);
                     let otherwise = otherwise.map(|block| self.block(block)).unwrap_or_default();
-                    let kind = StatementKind::If { condition: value, then, otherwise };
-                    return Ok(vec![Statement { kind, span }]);
+                    let kind = TypedStatementKind::If { condition: value, then, otherwise };
+                    return Ok(vec![TypedStatement { kind, span }]);
                 }
             }
         };
         let block = if chosen == Some(true) { Some(then) } else { otherwise };
         Ok(match block {
-            Some(block) => vec![Statement { kind: StatementKind::Block(self.block(block)), span }],
+            Some(block) => vec![TypedStatement { kind: TypedStatementKind::Block(self.block(block)), span }],
             None => Vec::new(),
         })
     }
 
-    fn unroll(&mut self, count: &ast::Expr, body: &Block, span: Span) -> Checked<Vec<Statement>> {
+    fn unroll(&mut self, count: &ast::Expr, body: &Block, span: Span) -> Checked<Vec<TypedStatement>> {
         let count = self.count(count, "the count of `unroll`", u64::from(MAX_UNROLLED))?;
         let mut rounds = Vec::new();
         self.loops += 1;
@@ -374,7 +376,7 @@ impl Body<'_, '_> {
         let before = self.cx.steps;
         for _ in 0..count {
             let statements = self.block(body);
-            rounds.push(Statement { kind: StatementKind::Block(statements), span });
+            rounds.push(TypedStatement { kind: TypedStatementKind::Block(statements), span });
             if self.cx.has_errors() {
                 // The next rounds would say the same.
                 break;
@@ -396,28 +398,29 @@ impl Body<'_, '_> {
         }
         // `break` and `continue` mean these rounds: each is a loop's round.
         let counter = self.temporary(Type::I64);
-        let mut chosen: Vec<Statement> = Vec::new();
+        let mut chosen: Vec<TypedStatement> = Vec::new();
         for (round, statement) in rounds.into_iter().enumerate().rev() {
-            let number = Expr::integer(i64::try_from(round).unwrap_or(0), Type::I64, span);
-            let condition = Expr::new(
-                ExprKind::Compare {
+            let number = TypedExpr::integer(i64::try_from(round).unwrap_or(0), Type::I64, span);
+            let condition = TypedExpr::new(
+                TypedExprKind::Compare {
                     op: crate::lang::hir::CompareOp::Equal,
-                    left: Box::new(Expr::new(ExprKind::Local(counter), Type::I64, span)),
+                    left: Box::new(TypedExpr::new(TypedExprKind::Local(counter), Type::I64, span)),
                     right: Box::new(number),
                 },
                 Type::Bool,
                 span,
             );
-            let kind = StatementKind::If { condition, then: vec![statement], otherwise: std::mem::take(&mut chosen) };
-            chosen.push(Statement { kind, span });
+            let kind =
+                TypedStatementKind::If { condition, then: vec![statement], otherwise: std::mem::take(&mut chosen) };
+            chosen.push(TypedStatement { kind, span });
         }
-        let kind = StatementKind::ForRange {
+        let kind = TypedStatementKind::ForRange {
             variable: Some(counter),
-            first: Expr::integer(0, Type::I64, span),
-            end: Expr::integer(i64::from(count), Type::I64, span),
+            first: TypedExpr::integer(0, Type::I64, span),
+            end: TypedExpr::integer(i64::from(count), Type::I64, span),
             body: chosen,
         };
-        Ok(vec![Statement { kind, span }])
+        Ok(vec![TypedStatement { kind, span }])
     }
 
     fn looped<T>(&mut self, span: Span, inside: impl FnOnce(&mut Self) -> T) -> Checked<T> {
@@ -443,7 +446,7 @@ impl Body<'_, '_> {
         end: &ast::Expr,
         body: &Block,
         span: Span,
-    ) -> Checked<Vec<Statement>> {
+    ) -> Checked<Vec<TypedStatement>> {
         let (first, end) = (self.bound(first)?, self.bound(end)?);
         let (local, body) = self.looped(span, |it| {
             it.scoped(|it| {
@@ -452,11 +455,11 @@ impl Body<'_, '_> {
                 (local, it.block(body))
             })
         })?;
-        let kind = StatementKind::ForRange { variable: Some(local), first, end, body };
-        Ok(vec![Statement { kind, span }])
+        let kind = TypedStatementKind::ForRange { variable: Some(local), first, end, body };
+        Ok(vec![TypedStatement { kind, span }])
     }
 
-    fn bound(&mut self, expr: &ast::Expr) -> Checked<Expr> {
+    fn bound(&mut self, expr: &ast::Expr) -> Checked<TypedExpr> {
         let value = self.value(expr)?;
         match number(&value.ty) {
             Some(_) => Ok(value.convert(Type::I64)),
@@ -468,7 +471,7 @@ impl Body<'_, '_> {
         }
     }
 
-    fn for_map(&mut self, variable: &Name, map: &Name, body: &Block, span: Span) -> Checked<Vec<Statement>> {
+    fn for_map(&mut self, variable: &Name, map: &Name, body: &Block, span: Span) -> Checked<Vec<TypedStatement>> {
         let id = self.map_id(&map.text, map.span);
         let value_type = self.map_value_type(id, map.span)?;
         let key_type = match self.cx.maps.get(id).and_then(|map| map.key.clone()).as_deref() {
@@ -488,7 +491,7 @@ impl Body<'_, '_> {
             it.scoped(|it| {
                 let key = it.local(format!("{}.0", variable.text), key_type.clone());
                 let value = value_type.as_ref().map(|ty| it.local(format!("{}.1", variable.text), ty.clone()));
-                let read = |local, ty: &Type| Expr::new(ExprKind::Local(local), ty.clone(), variable.span);
+                let read = |local, ty: &Type| TypedExpr::new(TypedExprKind::Local(local), ty.clone(), variable.span);
                 let pair = Binding::Pair {
                     key: read(key, &key_type),
                     value: value.zip(value_type.as_ref()).map(|(local, ty)| read(local, ty)),
@@ -497,12 +500,12 @@ impl Body<'_, '_> {
                 (key, value, it.block(body))
             })
         })?;
-        Ok(vec![Statement { kind: StatementKind::ForMap { map: id, key, value, body }, span }])
+        Ok(vec![TypedStatement { kind: TypedStatementKind::ForMap { map: id, key, value, body }, span }])
     }
 }
 
 /// The value as the aggregation takes it.
-fn as_aggregated(value: Expr, aggregation: &Aggregation) -> Expr {
+fn as_aggregated(value: TypedExpr, aggregation: &Aggregation) -> TypedExpr {
     let signed = match aggregation {
         Aggregation::Sum { signed }
         | Aggregation::Min { signed }
@@ -519,13 +522,13 @@ fn as_aggregated(value: Expr, aggregation: &Aggregation) -> Expr {
 /// Whether an expression does something besides having a value.
 fn has_effect(expr: &ast::Expr) -> bool {
     match &expr.kind {
-        Ast::Step { .. } => true,
-        Ast::Call { function, .. } => !super::reference::is_pure(&function.text),
-        Ast::Ternary { then, otherwise, .. } => {
+        ExprKind::Step { .. } => true,
+        ExprKind::Call { function, .. } => !super::reference::is_pure(&function.text),
+        ExprKind::Ternary { then, otherwise, .. } => {
             then.as_ref().is_some_and(|then| has_effect(then)) || has_effect(otherwise)
         }
-        Ast::Block(block) => block.value.as_ref().is_none_or(|value| has_effect(value)),
-        Ast::If { .. } => true,
+        ExprKind::Block(block) => block.value.as_ref().is_none_or(|value| has_effect(value)),
+        ExprKind::If { .. } => true,
         _ => false,
     }
 }
@@ -533,17 +536,19 @@ fn has_effect(expr: &ast::Expr) -> bool {
 /// Whether an expression is a function that maps aggregate by, or a block that ends in one.
 fn is_aggregation(expr: &ast::Expr) -> bool {
     match &expr.kind {
-        Ast::Call { function, .. } => is_aggregating(&function.text),
-        Ast::Block(block) => block.value.as_deref().is_some_and(is_aggregation),
+        ExprKind::Call { function, .. } => is_aggregating(&function.text),
+        ExprKind::Block(block) => block.value.as_deref().is_some_and(is_aggregation),
         _ => false,
     }
 }
 
 /// Whether nothing behind a statement runs.
-fn ends(statement: &Stmt) -> bool {
+fn ends(statement: &StatementKind) -> bool {
     match statement {
-        Stmt::Break | Stmt::Continue | Stmt::Return(_) => true,
-        Stmt::Expression(expr) => matches!(&expr.kind, Ast::Call { function, .. } if function.text == "exit"),
+        StatementKind::Break | StatementKind::Continue | StatementKind::Return(_) => true,
+        StatementKind::Expression(expr) => {
+            matches!(&expr.kind, ExprKind::Call { function, .. } if function.text == "exit")
+        }
         _ => false,
     }
 }
@@ -551,9 +556,9 @@ fn ends(statement: &Stmt) -> bool {
 /// Whether a block has a `break` or `continue` of its own, not of a loop in it.
 fn leaves(block: &Block) -> bool {
     block.statements.iter().any(|statement| match &statement.kind {
-        Stmt::Break | Stmt::Continue => true,
-        Stmt::If { then, otherwise, .. } => leaves(then) || otherwise.as_ref().is_some_and(leaves),
-        Stmt::Block(block) => leaves(block),
+        StatementKind::Break | StatementKind::Continue => true,
+        StatementKind::If { then, otherwise, .. } => leaves(then) || otherwise.as_ref().is_some_and(leaves),
+        StatementKind::Block(block) => leaves(block),
         _ => false,
     })
 }

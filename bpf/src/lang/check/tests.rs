@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 
-use super::{CheckOptions, Completion, check, checker::Checker, complete, hover};
+use super::{CheckOptions, Completion, check, checker::ScriptChecker, complete, hover};
 use crate::lang::{ExpandOptions, expand, parse, recorded::RecordedHost};
 
 const SCRIPTS: [&str; 8] = [
@@ -27,7 +27,7 @@ fn steps(text: &str) -> u64 {
     let Ok(script) = parse(text) else { return 0 };
     let Ok(expanded) = expand(&script, &ExpandOptions::default()) else { return 0 };
     let options = CheckOptions { unsafe_allowed: true, pid: None };
-    let mut checker = Checker::new(&expanded, text, host(), &options);
+    let mut checker = ScriptChecker::new(&expanded, text, host(), &options);
     let _checked = checker.run(&expanded.warnings);
     checker.steps
 }

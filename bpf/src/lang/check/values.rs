@@ -5,12 +5,12 @@ use bathyscope_plan::{Pointee, Shown, Space, Span, Type, layout};
 
 use super::{
     Checked, Failed,
-    body::Body,
+    body::BodyChecker,
     describe::{Join, describe, fits, join, join_all, literal_type, number, truncate},
 };
 use crate::lang::{
     ast::BinaryOp,
-    hir::{ArithmeticOp, Expr, ExprKind, LocalId, StatementKind},
+    hir::{ArithmeticOp, LocalId, TypedExpr, TypedExprKind, TypedStatementKind},
 };
 
 /// The largest value that is copied out of memory at once.
@@ -18,23 +18,23 @@ const MAX_COPIED_BYTES: u32 = 16 * 1024;
 
 /// What an expression denotes.
 #[derive(Clone, Debug)]
-pub(super) enum Operand {
+pub(super) enum CheckedOperand {
     /// A value.
-    Value(Expr),
+    Value(TypedExpr),
     /// Something in memory.
-    Place(Place),
+    Place(MemoryPlace),
     /// `args`.
     Args(Span),
     /// `ctx` of an iterator.
     IteratorContext(Span),
     /// The variable of a loop over a map.
-    Pair { key: Expr, value: Option<Expr>, span: Span },
+    Pair { key: TypedExpr, value: Option<TypedExpr>, span: Span },
 }
 
 /// Something in memory.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) address: Expr,
+pub(super) struct MemoryPlace {
+    pub(super) address: TypedExpr,
     pub(super) offset: i64,
     pub(super) space: Space,
     pub(super) bits: Option<(u8, u8)>,
@@ -42,20 +42,20 @@ pub(super) struct Place {
     pub(super) span: Span,
 }
 
-impl Expr {
-    pub(super) fn new(kind: ExprKind, ty: Type, span: Span) -> Self {
+impl TypedExpr {
+    pub(super) fn new(kind: TypedExprKind, ty: Type, span: Span) -> Self {
         Self { kind, ty, span }
     }
 
     /// A number of a given type.
     pub(super) fn integer(value: i64, ty: Type, span: Span) -> Self {
-        Self::new(ExprKind::Integer(value), ty, span)
+        Self::new(TypedExprKind::Integer(value), ty, span)
     }
 
     /// The number, if it is known.
     pub(super) fn constant(&self) -> Option<i64> {
         match self.kind {
-            ExprKind::Integer(value) => Some(value),
+            TypedExprKind::Integer(value) => Some(value),
             _ => None,
         }
     }
@@ -78,7 +78,7 @@ impl Expr {
             return Self::integer(value, ty, span);
         }
         // Widening twice is widening once; narrowing is not.
-        if let ExprKind::Convert(inner) = &self.kind
+        if let TypedExprKind::Convert(inner) = &self.kind
             && let (Some((from, _)), Some((through, signed)), Some(_)) =
                 (number(&inner.ty), number(&self.ty), number(&ty))
             && (from < through || inner.ty == self.ty)
@@ -86,9 +86,9 @@ impl Expr {
             && !matches!(ty, Type::Bool)
             && !matches!(self.ty, Type::Bool)
         {
-            return Self::new(ExprKind::Convert(inner.clone()), ty, span);
+            return Self::new(TypedExprKind::Convert(inner.clone()), ty, span);
         }
-        Self::new(ExprKind::Convert(self.boxed()), ty, span)
+        Self::new(TypedExprKind::Convert(self.boxed()), ty, span)
     }
 
     /// Adds a number of bytes to an address.
@@ -98,22 +98,22 @@ impl Expr {
         }
         let (ty, span) = (self.ty.clone(), self.span);
         match self.kind {
-            ExprKind::Integer(value) => Self::integer(value.wrapping_add(bytes), ty, span),
-            ExprKind::ContextAddress { offset } if u32::try_from(i64::from(offset) + bytes).is_ok() => {
+            TypedExprKind::Integer(value) => Self::integer(value.wrapping_add(bytes), ty, span),
+            TypedExprKind::ContextAddress { offset } if u32::try_from(i64::from(offset) + bytes).is_ok() => {
                 let offset = u32::try_from(i64::from(offset) + bytes).unwrap_or(offset);
-                Self::new(ExprKind::ContextAddress { offset }, ty, span)
+                Self::new(TypedExprKind::ContextAddress { offset }, ty, span)
             }
             _ => {
                 let right = Self::integer(bytes, ty.clone(), span).boxed();
-                Self::new(ExprKind::Binary { op: ArithmeticOp::Add, left: self.boxed(), right }, ty, span)
+                Self::new(TypedExprKind::Binary { op: ArithmeticOp::Add, left: self.boxed(), right }, ty, span)
             }
         }
     }
 }
 
-impl Place {
+impl MemoryPlace {
     /// Its address.
-    pub(super) fn into_address(self) -> Expr {
+    pub(super) fn into_address(self) -> TypedExpr {
         let ty = Type::Pointer { to: Box::new(Pointee::Type(self.ty)), space: self.space };
         let mut address = self.address.plus(self.offset);
         address.ty = ty;
@@ -122,7 +122,7 @@ impl Place {
     }
 }
 
-impl Operand {
+impl CheckedOperand {
     pub(super) fn span(&self) -> Span {
         match self {
             Self::Value(value) => value.span,
@@ -132,21 +132,21 @@ impl Operand {
     }
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// The value of what an expression denotes.
-    pub(super) fn load(&mut self, operand: Operand) -> Checked<Expr> {
+    pub(super) fn load(&mut self, operand: CheckedOperand) -> Checked<TypedExpr> {
         match operand {
-            Operand::Value(value) => Ok(value),
-            Operand::Place(place) => self.load_place(place),
-            Operand::Args(span) => self.all_args(span),
-            Operand::IteratorContext(span) => {
-                Ok(Expr::new(ExprKind::ContextAddress { offset: 0 }, self.void_pointer(), span))
+            CheckedOperand::Value(value) => Ok(value),
+            CheckedOperand::Place(place) => self.load_place(place),
+            CheckedOperand::Args(span) => self.all_args(span),
+            CheckedOperand::IteratorContext(span) => {
+                Ok(TypedExpr::new(TypedExprKind::ContextAddress { offset: 0 }, self.void_pointer(), span))
             }
-            Operand::Pair { key, value: Some(value), span } => {
+            CheckedOperand::Pair { key, value: Some(value), span } => {
                 let ty = Type::Tuple(vec![key.ty.clone(), value.ty.clone()]);
-                Ok(Expr::new(ExprKind::Tuple(vec![key, value]), ty, span))
+                Ok(TypedExpr::new(TypedExprKind::Tuple(vec![key, value]), ty, span))
             }
-            Operand::Pair { value: None, span, .. } => {
+            CheckedOperand::Pair { value: None, span, .. } => {
                 self.error(span, "the values of this map are aggregations that cannot be read here")
                     .hint("use `.0` for the key; `print(@map)` shows the values");
                 Err(Failed)
@@ -158,8 +158,8 @@ impl Body<'_, '_> {
         Type::Pointer { to: Box::new(Pointee::Void), space: Space::Kernel }
     }
 
-    fn load_place(&mut self, place: Place) -> Checked<Expr> {
-        let Place { address, offset, space, bits, ty, span } = place;
+    fn load_place(&mut self, place: MemoryPlace) -> Checked<TypedExpr> {
+        let MemoryPlace { address, offset, space, bits, ty, span } = place;
         let bytes = ty.bytes();
         if bytes == 0 {
             self.error(span, format!("a value of type {} has no size and cannot be read", describe(&ty)))
@@ -171,33 +171,33 @@ impl Body<'_, '_> {
                 .hint("read the members that are needed");
             return Err(Failed);
         }
-        if let (ExprKind::ContextAddress { offset: base }, None, true) = (&address.kind, bits, ty.is_scalar())
+        if let (TypedExprKind::ContextAddress { offset: base }, None, true) = (&address.kind, bits, ty.is_scalar())
             && let Ok(offset) = u32::try_from(i64::from(*base) + offset)
         {
-            return Ok(Expr::new(ExprKind::Context { offset }, ty, span));
+            return Ok(TypedExpr::new(TypedExprKind::Context { offset }, ty, span));
         }
         if matches!(ty, Type::Text { .. }) {
             let address = Box::new(address.plus(offset));
-            return Ok(Expr::new(ExprKind::ReadText { address, space, length: None }, ty, span));
+            return Ok(TypedExpr::new(TypedExprKind::ReadText { address, space, length: None }, ty, span));
         }
-        Ok(Expr::new(ExprKind::Read { address: Box::new(address), offset, space, bits }, ty, span))
+        Ok(TypedExpr::new(TypedExprKind::Read { address: Box::new(address), offset, space, bits }, ty, span))
     }
 
     /// A part of a value that is in memory of the program.
-    pub(super) fn part(of: Expr, offset: u32, bits: Option<(u8, u8)>, ty: Type, span: Span) -> Expr {
+    pub(super) fn part(of: TypedExpr, offset: u32, bits: Option<(u8, u8)>, ty: Type, span: Span) -> TypedExpr {
         match of.kind {
-            ExprKind::Part { of, offset: outer, bits: None } => {
-                Expr::new(ExprKind::Part { of, offset: outer.saturating_add(offset), bits }, ty, span)
+            TypedExprKind::Part { of, offset: outer, bits: None } => {
+                TypedExpr::new(TypedExprKind::Part { of, offset: outer.saturating_add(offset), bits }, ty, span)
             }
-            ExprKind::Context { offset: outer } if bits.is_none() => {
-                Expr::new(ExprKind::Context { offset: outer.saturating_add(offset) }, ty, span)
+            TypedExprKind::Context { offset: outer } if bits.is_none() => {
+                TypedExpr::new(TypedExprKind::Context { offset: outer.saturating_add(offset) }, ty, span)
             }
-            _ => Expr::new(ExprKind::Part { of: Box::new(of), offset, bits }, ty, span),
+            _ => TypedExpr::new(TypedExprKind::Part { of: Box::new(of), offset, bits }, ty, span),
         }
     }
 
     /// The `index`-th part of a tuple or record.
-    pub(super) fn tuple_part(of: Expr, index: usize, span: Span) -> Option<Expr> {
+    pub(super) fn tuple_part(of: TypedExpr, index: usize, span: Span) -> Option<TypedExpr> {
         let types: Vec<&Type> = match &of.ty {
             Type::Tuple(parts) => parts.iter().collect(),
             Type::Record(parts) => parts.iter().map(|(_, ty)| ty).collect(),
@@ -205,64 +205,75 @@ impl Body<'_, '_> {
         };
         let ty = (*types.get(index)?).clone();
         let offset = layout(types.into_iter()).0.get(index).copied()?;
-        if let ExprKind::Tuple(parts) = of.kind {
+        if let TypedExprKind::Tuple(parts) = of.kind {
             return parts.into_iter().nth(index);
         }
         Some(Self::part(of, offset, None, ty, span))
     }
 
     /// Whether an expression may be evaluated twice without anybody noticing.
-    pub(super) fn is_simple(expr: &Expr) -> bool {
+    pub(super) fn is_simple(expr: &TypedExpr) -> bool {
         match &expr.kind {
-            ExprKind::Integer(_) | ExprKind::Text(_) | ExprKind::Local(_) | ExprKind::Context { .. } => true,
-            ExprKind::Register { .. } | ExprKind::ContextAddress { .. } => true,
-            ExprKind::Convert(of) => Self::is_simple(of),
-            ExprKind::Part { of, .. } => Self::is_simple(of),
+            TypedExprKind::Integer(_)
+            | TypedExprKind::Text(_)
+            | TypedExprKind::Local(_)
+            | TypedExprKind::Context { .. } => true,
+            TypedExprKind::Register { .. } | TypedExprKind::ContextAddress { .. } => true,
+            TypedExprKind::Convert(of) => Self::is_simple(of),
+            TypedExprKind::Part { of, .. } => Self::is_simple(of),
             _ => false,
         }
     }
 
     /// Keeps a value in a variable of its own: the statement that does it, and the variable.
-    pub(super) fn bind(&mut self, value: Expr) -> (crate::lang::hir::Statement, Expr) {
+    pub(super) fn bind(&mut self, value: TypedExpr) -> (crate::lang::hir::TypedStatement, TypedExpr) {
         let (ty, span) = (value.ty.clone(), value.span);
         let local = self.temporary(ty.clone());
-        let statement = crate::lang::hir::Statement { kind: StatementKind::SetLocal { local, value }, span };
-        (statement, Expr::new(ExprKind::Local(local), ty, span))
+        let statement = crate::lang::hir::TypedStatement { kind: TypedStatementKind::SetLocal { local, value }, span };
+        (statement, TypedExpr::new(TypedExprKind::Local(local), ty, span))
     }
 
     /// Uses a value several times while it is evaluated once.
-    pub(super) fn once(&mut self, value: Expr, make: impl FnOnce(&mut Self, Expr) -> Checked<Expr>) -> Checked<Expr> {
+    pub(super) fn once(
+        &mut self,
+        value: TypedExpr,
+        make: impl FnOnce(&mut Self, TypedExpr) -> Checked<TypedExpr>,
+    ) -> Checked<TypedExpr> {
         if Self::is_simple(&value) {
             return make(self, value);
         }
         let (statement, local) = self.bind(value);
         let result = make(self, local)?;
         let (ty, span) = (result.ty.clone(), result.span);
-        Ok(Expr::new(ExprKind::Block(vec![statement], Box::new(result)), ty, span))
+        Ok(TypedExpr::new(TypedExprKind::Block(vec![statement], Box::new(result)), ty, span))
     }
 
     /// The value as exactly that type, which it can be joined to. `exact` if texts must have all of the room.
-    pub(super) fn coerce(&mut self, value: Expr, ty: &Type, exact: bool) -> Checked<Expr> {
+    pub(super) fn coerce(&mut self, value: TypedExpr, ty: &Type, exact: bool) -> Checked<TypedExpr> {
         if value.ty == *ty {
             return Ok(value);
         }
         let span = value.span;
         match (&value.ty, ty) {
             (Type::Text { .. }, Type::Text { .. }) | (Type::Buffer { .. }, Type::Buffer { .. }) => {
-                if matches!(value.kind, ExprKind::Text(_)) {
-                    return Ok(Expr::new(value.kind, ty.clone(), span));
+                if matches!(value.kind, TypedExprKind::Text(_)) {
+                    return Ok(TypedExpr::new(value.kind, ty.clone(), span));
                 }
-                if exact { Ok(Expr::new(ExprKind::Convert(Box::new(value)), ty.clone(), span)) } else { Ok(value) }
+                if exact {
+                    Ok(TypedExpr::new(TypedExprKind::Convert(Box::new(value)), ty.clone(), span))
+                } else {
+                    Ok(value)
+                }
             }
             (Type::Tuple(_) | Type::Record(_), Type::Tuple(_) | Type::Record(_)) => self.coerce_parts(value, ty),
             _ if value.ty.is_scalar() && ty.is_scalar() => Ok(value.convert(ty.clone())),
             // Other values of memory differ in what is known of them, not in how they lie.
-            _ if value.ty.bytes() == ty.bytes() => Ok(Expr::new(value.kind, ty.clone(), span)),
-            _ => Ok(Expr::new(ExprKind::Convert(Box::new(value)), ty.clone(), span)),
+            _ if value.ty.bytes() == ty.bytes() => Ok(TypedExpr::new(value.kind, ty.clone(), span)),
+            _ => Ok(TypedExpr::new(TypedExprKind::Convert(Box::new(value)), ty.clone(), span)),
         }
     }
 
-    fn coerce_parts(&mut self, value: Expr, ty: &Type) -> Checked<Expr> {
+    fn coerce_parts(&mut self, value: TypedExpr, ty: &Type) -> Checked<TypedExpr> {
         let types: Vec<Type> = match ty {
             Type::Tuple(parts) => parts.clone(),
             Type::Record(parts) => parts.iter().map(|(_, ty)| ty.clone()).collect(),
@@ -273,10 +284,10 @@ impl Body<'_, '_> {
         if value.ty == *ty {
             return Ok(value);
         }
-        if let ExprKind::Tuple(parts) = value.kind {
-            let parts: Checked<Vec<Expr>> =
+        if let TypedExprKind::Tuple(parts) = value.kind {
+            let parts: Checked<Vec<TypedExpr>> =
                 parts.into_iter().zip(&types).map(|(part, ty)| self.coerce(part, ty, true)).collect();
-            return Ok(Expr::new(ExprKind::Tuple(parts?), ty.clone(), span));
+            return Ok(TypedExpr::new(TypedExprKind::Tuple(parts?), ty.clone(), span));
         }
         let ty = ty.clone();
         self.once(value, move |body, value| {
@@ -285,12 +296,12 @@ impl Body<'_, '_> {
                 let part = Self::tuple_part(value.clone(), index, span).ok_or(Failed)?;
                 parts.push(body.coerce(part, of, true)?);
             }
-            Ok(Expr::new(ExprKind::Tuple(parts), ty, span))
+            Ok(TypedExpr::new(TypedExprKind::Tuple(parts), ty, span))
         })
     }
 
     /// A record with its fields in the order of another one.
-    fn in_order(&mut self, value: Expr, ty: &Type) -> Checked<Expr> {
+    fn in_order(&mut self, value: TypedExpr, ty: &Type) -> Checked<TypedExpr> {
         let (Type::Record(wanted), Type::Record(given)) = (ty, value.ty.clone()) else { return Ok(value) };
         let place = |name: &String| given.iter().position(|(other, _)| other == name);
         let order: Option<Vec<usize>> = wanted.iter().map(|(name, _)| place(name)).collect();
@@ -298,17 +309,18 @@ impl Body<'_, '_> {
         let types: Vec<(String, Type)> = order.iter().filter_map(|at| given.get(*at).cloned()).collect();
         let span = value.span;
         self.once(value, move |_, value| {
-            let parts: Option<Vec<Expr>> = order.iter().map(|at| Self::tuple_part(value.clone(), *at, span)).collect();
-            Ok(Expr::new(ExprKind::Tuple(parts.ok_or(Failed)?), Type::Record(types), span))
+            let parts: Option<Vec<TypedExpr>> =
+                order.iter().map(|at| Self::tuple_part(value.clone(), *at, span)).collect();
+            Ok(TypedExpr::new(TypedExprKind::Tuple(parts.ok_or(Failed)?), Type::Record(types), span))
         })
     }
 
     /// The type that a value has once it is kept: known numbers take 64 bits.
-    pub(super) fn kept_type(value: &Expr) -> Type {
+    pub(super) fn kept_type(value: &TypedExpr) -> Type {
         match (&value.ty, &value.kind) {
-            (Type::Integer { signed, .. }, ExprKind::Integer(_)) => Type::Integer { bytes: 8, signed: *signed },
-            (Type::Tuple(_), ExprKind::Tuple(parts)) => Type::Tuple(parts.iter().map(Self::kept_type).collect()),
-            (Type::Record(types), ExprKind::Tuple(parts)) => {
+            (Type::Integer { signed, .. }, TypedExprKind::Integer(_)) => Type::Integer { bytes: 8, signed: *signed },
+            (Type::Tuple(_), TypedExprKind::Tuple(parts)) => Type::Tuple(parts.iter().map(Self::kept_type).collect()),
+            (Type::Record(types), TypedExprKind::Tuple(parts)) => {
                 let kept = types.iter().zip(parts).map(|((name, _), part)| (name.clone(), Self::kept_type(part)));
                 Type::Record(kept.collect())
             }
@@ -317,7 +329,7 @@ impl Body<'_, '_> {
     }
 
     /// Joins the type of a place with that of a value that goes into it; a known number takes the place's type if it fits.
-    pub(super) fn join_value(place: &Type, value: &Expr) -> Join {
+    pub(super) fn join_value(place: &Type, value: &TypedExpr) -> Join {
         if let (Some((bytes, signed)), Some(constant)) = (number(place), value.constant())
             && matches!(value.ty, Type::Integer { .. } | Type::Bool)
         {
@@ -332,12 +344,12 @@ impl Body<'_, '_> {
         if let (Type::Pointer { .. }, Some(0)) = (place, value.constant()) {
             return Join::To(place.clone());
         }
-        if let (Type::Tuple(types), ExprKind::Tuple(parts)) = (place, &value.kind)
+        if let (Type::Tuple(types), TypedExprKind::Tuple(parts)) = (place, &value.kind)
             && types.len() == parts.len()
         {
             return join_all(types.iter().zip(parts).map(|(ty, part)| Self::join_value(ty, part)), Type::Tuple);
         }
-        if let (Type::Record(types), Type::Record(of), ExprKind::Tuple(parts)) = (place, &value.ty, &value.kind)
+        if let (Type::Record(types), Type::Record(of), TypedExprKind::Tuple(parts)) = (place, &value.ty, &value.kind)
             && types.iter().map(|it| &it.0).eq(of.iter().map(|it| &it.0))
         {
             let names: Vec<String> = types.iter().map(|it| it.0.clone()).collect();
@@ -348,7 +360,13 @@ impl Body<'_, '_> {
     }
 
     /// Both as numbers of one type, for arithmetic and comparison. `None` if one is no number.
-    pub(super) fn common(&mut self, left: Expr, right: Expr, op: BinaryOp, span: Span) -> (Expr, Expr, Type) {
+    pub(super) fn common(
+        &mut self,
+        left: TypedExpr,
+        right: TypedExpr,
+        op: BinaryOp,
+        span: Span,
+    ) -> (TypedExpr, TypedExpr, Type) {
         let (a, b) = (number(&left.ty).unwrap_or((8, false)), number(&right.ty).unwrap_or((8, false)));
         let mut signed = match (a.1, b.1) {
             (x, y) if x == y => x,
@@ -360,7 +378,7 @@ impl Body<'_, '_> {
                 let wide = number(&unsigned.ty).is_some_and(|(bytes, _)| bytes == 8);
                 let quiet = unsigned.constant().is_some_and(|value| value >= 0)
                     || other.constant().is_some()
-                    || matches!(unsigned.kind, ExprKind::Register { .. } | ExprKind::StackArgument { .. });
+                    || matches!(unsigned.kind, TypedExprKind::Register { .. } | TypedExprKind::StackArgument { .. });
                 // Where both signs give the same bits, nothing is lost.
                 let same_bits = !matches!(
                     op,
@@ -393,21 +411,21 @@ impl Body<'_, '_> {
     }
 
     /// A number written in the script.
-    pub(super) fn literal(value: u64, unsigned: bool, span: Span) -> Expr {
+    pub(super) fn literal(value: u64, unsigned: bool, span: Span) -> TypedExpr {
         match i64::try_from(value) {
-            Ok(value) if !unsigned => Expr::integer(value, literal_type(value), span),
+            Ok(value) if !unsigned => TypedExpr::integer(value, literal_type(value), span),
             Ok(value) => {
                 let Type::Integer { bytes, .. } = literal_type(value) else {
-                    return Expr::integer(value, Type::U64, span);
+                    return TypedExpr::integer(value, Type::U64, span);
                 };
-                Expr::integer(value, Type::Integer { bytes, signed: false }, span)
+                TypedExpr::integer(value, Type::Integer { bytes, signed: false }, span)
             }
-            Err(_above) => Expr::integer(value.cast_signed(), Type::U64, span),
+            Err(_above) => TypedExpr::integer(value.cast_signed(), Type::U64, span),
         }
     }
 
     /// A value as a condition: a scalar that is not 0.
-    pub(super) fn condition(&mut self, value: Expr) -> Checked<Expr> {
+    pub(super) fn condition(&mut self, value: TypedExpr) -> Checked<TypedExpr> {
         if value.ty.is_scalar() {
             return Ok(value);
         }
@@ -420,7 +438,7 @@ impl Body<'_, '_> {
     }
 
     /// A scalar as an address in its space.
-    pub(super) fn address(&mut self, value: Expr, what: &str) -> Checked<(Expr, Space)> {
+    pub(super) fn address(&mut self, value: TypedExpr, what: &str) -> Checked<(TypedExpr, Space)> {
         match &value.ty {
             Type::Pointer { space, .. } => {
                 let space = *space;
@@ -440,14 +458,14 @@ impl Body<'_, '_> {
     }
 
     /// In whose memory a number would point.
-    pub(super) fn space_of(&self, value: &Expr) -> Space {
+    pub(super) fn space_of(&self, value: &TypedExpr) -> Space {
         match &value.ty {
             Type::Pointer { space, .. } => *space,
             _ => match &value.kind {
-                ExprKind::Convert(of) => self.space_of(of),
-                ExprKind::Binary { left, right, .. } if right.constant().is_some() => self.space_of(left),
-                ExprKind::Binary { left, right, .. } if left.constant().is_some() => self.space_of(right),
-                ExprKind::Binary { left, right, .. } => match (self.space_of(left), self.space_of(right)) {
+                TypedExprKind::Convert(of) => self.space_of(of),
+                TypedExprKind::Binary { left, right, .. } if right.constant().is_some() => self.space_of(left),
+                TypedExprKind::Binary { left, right, .. } if left.constant().is_some() => self.space_of(right),
+                TypedExprKind::Binary { left, right, .. } => match (self.space_of(left), self.space_of(right)) {
                     (Space::User, _) | (_, Space::User) => Space::User,
                     _ => Space::Kernel,
                 },

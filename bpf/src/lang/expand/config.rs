@@ -8,7 +8,7 @@ use super::super::{
 };
 
 /// How a setting's value is read and where it goes.
-enum Kind {
+enum SettingKind {
     /// A number in a range, and what it is called in a message.
     Number(u64, u64, fn(&mut Config, u64)),
     /// Yes or no.
@@ -29,25 +29,27 @@ fn small(value: u64) -> u32 {
 const PAGE_BYTES: u64 = 4096;
 
 /// Every setting.
-const SETTINGS: &[(&str, Kind)] = &[
-    ("max_strlen", Kind::Number(1, 16_384, |config, value| config.max_strlen = small(value))),
-    ("max_map_keys", Kind::Number(1, 1 << 24, |config, value| config.max_map_keys = small(value))),
-    ("max_probes", Kind::Number(1, 16_384, |config, value| config.max_probes = small(value))),
-    ("max_bpf_progs", Kind::Number(1, 16_384, |config, value| config.max_bpf_programs = small(value))),
-    ("max_cat_bytes", Kind::Number(1, 1 << 24, |config, value| config.max_cat_bytes = value)),
+const SETTINGS: &[(&str, SettingKind)] = &[
+    ("max_strlen", SettingKind::Number(1, 16_384, |config, value| config.max_strlen = small(value))),
+    ("max_map_keys", SettingKind::Number(1, 1 << 24, |config, value| config.max_map_keys = small(value))),
+    ("max_probes", SettingKind::Number(1, 16_384, |config, value| config.max_probes = small(value))),
+    ("max_bpf_progs", SettingKind::Number(1, 16_384, |config, value| config.max_bpf_programs = small(value))),
+    ("max_cat_bytes", SettingKind::Number(1, 1 << 24, |config, value| config.max_cat_bytes = value)),
     (
         "perf_rb_pages",
-        Kind::Number(1, 16_384, |config, value| config.ring_bytes = small((value * PAGE_BYTES).next_power_of_two())),
+        SettingKind::Number(1, 16_384, |config, value| {
+            config.ring_bytes = small((value * PAGE_BYTES).next_power_of_two())
+        }),
     ),
-    ("on_stack_limit", Kind::Number(0, 256, |config, value| config.on_stack_limit = small(value))),
-    ("str_trunc_trailer", Kind::Text(64, |config, value| value.clone_into(&mut config.str_trunc_trailer))),
-    ("license", Kind::Text(64, |config, value| value.clone_into(&mut config.license))),
-    ("print_maps_on_exit", Kind::Bool(|config, value| config.print_maps_on_exit = value)),
-    ("cpp_demangle", Kind::Bool(|config, value| config.cpp_demangle = value)),
-    ("lazy_symbolication", Kind::Bool(|config, value| config.lazy_symbolication = value)),
+    ("on_stack_limit", SettingKind::Number(0, 256, |config, value| config.on_stack_limit = small(value))),
+    ("str_trunc_trailer", SettingKind::Text(64, |config, value| value.clone_into(&mut config.str_trunc_trailer))),
+    ("license", SettingKind::Text(64, |config, value| value.clone_into(&mut config.license))),
+    ("print_maps_on_exit", SettingKind::Bool(|config, value| config.print_maps_on_exit = value)),
+    ("cpp_demangle", SettingKind::Bool(|config, value| config.cpp_demangle = value)),
+    ("lazy_symbolication", SettingKind::Bool(|config, value| config.lazy_symbolication = value)),
     (
         "stack_mode",
-        Kind::Word(&["bpftrace", "perf", "raw", "build_id"], |config, value| {
+        SettingKind::Word(&["bpftrace", "perf", "raw", "build_id"], |config, value| {
             config.stack_mode = match value {
                 "perf" => StackMode::Perf,
                 "raw" => StackMode::Raw,
@@ -58,7 +60,7 @@ const SETTINGS: &[(&str, Kind)] = &[
     ),
     (
         "missing_probes",
-        Kind::Word(&["error", "warn", "ignore"], |config, value| {
+        SettingKind::Word(&["error", "warn", "ignore"], |config, value| {
             config.missing_probes = match value {
                 "warn" => MissingProbes::Warn,
                 "ignore" => MissingProbes::Ignore,
@@ -66,21 +68,21 @@ const SETTINGS: &[(&str, Kind)] = &[
             };
         }),
     ),
-    ("cache_user_symbols", Kind::Ignored),
-    ("debug_output", Kind::Ignored),
-    ("log_size", Kind::Ignored),
-    ("max_ast_nodes", Kind::Ignored),
-    ("max_type_res_iterations", Kind::Ignored),
-    ("show_debug_info", Kind::Ignored),
-    ("symbol_source", Kind::Ignored),
-    ("unstable_dw_ustack", Kind::Ignored),
-    ("unstable_import", Kind::Ignored),
-    ("unstable_import_statement", Kind::Ignored),
-    ("unstable_macro", Kind::Ignored),
-    ("unstable_map_decl", Kind::Ignored),
-    ("unstable_tseries", Kind::Ignored),
-    ("use_blazesym", Kind::Ignored),
-    ("verify_llvm_ir", Kind::Ignored),
+    ("cache_user_symbols", SettingKind::Ignored),
+    ("debug_output", SettingKind::Ignored),
+    ("log_size", SettingKind::Ignored),
+    ("max_ast_nodes", SettingKind::Ignored),
+    ("max_type_res_iterations", SettingKind::Ignored),
+    ("show_debug_info", SettingKind::Ignored),
+    ("symbol_source", SettingKind::Ignored),
+    ("unstable_dw_ustack", SettingKind::Ignored),
+    ("unstable_import", SettingKind::Ignored),
+    ("unstable_import_statement", SettingKind::Ignored),
+    ("unstable_macro", SettingKind::Ignored),
+    ("unstable_map_decl", SettingKind::Ignored),
+    ("unstable_tseries", SettingKind::Ignored),
+    ("use_blazesym", SettingKind::Ignored),
+    ("verify_llvm_ir", SettingKind::Ignored),
 ];
 
 /// Variables of bpftrace's environment that are no settings of a script.
@@ -99,19 +101,19 @@ fn present_name(name: &str) -> String {
     .to_owned()
 }
 
-fn kind(name: &str) -> Option<&'static Kind> {
+fn kind(name: &str) -> Option<&'static SettingKind> {
     SETTINGS.iter().find(|(it, _)| *it == name).map(|(_, kind)| kind)
 }
 
 fn unknown(name: &str) -> String {
-    let names = || SETTINGS.iter().filter(|(_, kind)| !matches!(kind, Kind::Ignored)).map(|(name, _)| *name);
+    let names = || SETTINGS.iter().filter(|(_, kind)| !matches!(kind, SettingKind::Ignored)).map(|(name, _)| *name);
     suggest(name, SETTINGS.iter().map(|(name, _)| *name)).map_or_else(
         || format!("there are {}", names().collect::<Vec<_>>().join(", ")),
         |near| format!("did you mean `{near}`?"),
     )
 }
 
-impl Kind {
+impl SettingKind {
     /// Sets what `value` says.
     ///
     /// # Errors
@@ -173,7 +175,7 @@ pub(super) fn from_script(
             errors.push(Diagnostic::error(setting.name.span, message).hint(unknown(&name)));
             continue;
         };
-        if matches!(kind, Kind::Ignored) {
+        if matches!(kind, SettingKind::Ignored) {
             let message = format!("the setting `{name}` has no effect here");
             warnings.push(Diagnostic::warning(setting.name.span, message));
         }
@@ -192,7 +194,7 @@ pub(super) fn from_script(
     config
 }
 
-impl Kind {
+impl SettingKind {
     fn expected(&self) -> String {
         self.set(&mut Config::default(), "\0").err().unwrap_or_else(|| "a number or a word".to_owned())
     }

@@ -9,7 +9,7 @@ use super::super::{
 
 /// The values of all that are numbers.
 pub(super) fn of(defines: &[Define]) -> BTreeMap<String, i64> {
-    let mut reader = Reader { defines: BTreeMap::new(), values: BTreeMap::new() };
+    let mut reader = DefineEvaluator { defines: BTreeMap::new(), values: BTreeMap::new() };
     for define in defines {
         reader.defines.insert(&define.name.text, define.value.as_ref());
     }
@@ -19,13 +19,13 @@ pub(super) fn of(defines: &[Define]) -> BTreeMap<String, i64> {
     reader.values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-struct Reader<'a> {
+struct DefineEvaluator<'a> {
     defines: BTreeMap<&'a str, Option<&'a Expr>>,
     /// What was found out; none for what is no number.
     values: BTreeMap<&'a str, Option<i64>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DefineEvaluator<'a> {
     fn named(&mut self, name: &'a str, depth: u32) -> Option<i64> {
         if let Some(known) = self.values.get(name) {
             return *known;

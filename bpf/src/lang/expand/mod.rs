@@ -28,7 +28,7 @@ const MAX_SYMBOLS: usize = 256;
 pub fn user_symbols(script: &Script) -> Vec<String> {
     let mut found = BTreeSet::new();
     walk::script(script, &mut |part| {
-        if let walk::Part::Expr(expr) = part
+        if let walk::VisitedNode::Expr(expr) = part
             && let ExprKind::Call { function, arguments } = &expr.kind
             && function.text == "uaddr"
             && let Some(ExprKind::Text(name)) = arguments.first().map(|it| &it.kind)

@@ -176,7 +176,7 @@ pub(super) fn value(option: &ScriptOption, given: Option<&Option<String>>, span:
 pub fn script_options(script: &Script) -> Vec<ScriptOption> {
     let mut options: Vec<ScriptOption> = Vec::new();
     walk::script(script, &mut |part| {
-        let walk::Part::Expr(expr) = part else { return };
+        let walk::VisitedNode::Expr(expr) = part else { return };
         let ExprKind::Call { function, arguments } = &expr.kind else { return };
         if function.text != "getopt" || options.len() >= MAX_PARAMETERS {
             return;

@@ -5,14 +5,14 @@ use super::super::ast::{
 };
 
 /// A part of a tree that is looked at.
-pub(super) enum Part<'a> {
+pub(super) enum VisitedNode<'a> {
     /// An expression; its parts follow.
     Expr(&'a Expr),
     /// A variable gets its name or a value: `let`, `for`, or an assignment.
     Variable(&'a str),
 }
 
-type Look<'f, 'a> = &'f mut dyn FnMut(Part<'a>);
+type Look<'f, 'a> = &'f mut dyn FnMut(VisitedNode<'a>);
 
 pub(super) fn script<'a>(script: &'a Script, look: Look<'_, 'a>) {
     for item in &script.items {
@@ -37,7 +37,7 @@ pub(super) fn block<'a>(block: &'a Block, look: Look<'_, 'a>) {
 }
 
 fn loop_body<'a>(variable: &'a Name, body: &'a Block, look: Look<'_, 'a>) {
-    look(Part::Variable(&variable.text));
+    look(VisitedNode::Variable(&variable.text));
     block(body, look);
 }
 
@@ -45,13 +45,13 @@ fn statement<'a>(statement: &'a Statement, look: Look<'_, 'a>) {
     match &statement.kind {
         StatementKind::Expression(it) | StatementKind::Return(Some(it)) => expr(it, look),
         StatementKind::Let { variable, ty: of, value } => {
-            look(Part::Variable(&variable.text));
+            look(VisitedNode::Variable(&variable.text));
             of.iter().for_each(|it| ty(it, look));
             value.iter().for_each(|it| expr(it, look));
         }
         StatementKind::Assign { place, value, .. } => {
             if let ExprKind::Variable(name) = &place.kind {
-                look(Part::Variable(name));
+                look(VisitedNode::Variable(name));
             }
             expr(place, look);
             expr(value, look);
@@ -88,7 +88,7 @@ fn ty<'a>(ty: &'a TypeText, look: Look<'_, 'a>) {
 }
 
 pub(super) fn expr<'a>(of: &'a Expr, look: Look<'_, 'a>) {
-    look(Part::Expr(of));
+    look(VisitedNode::Expr(of));
     match &of.kind {
         ExprKind::Unary { of, .. } | ExprKind::Step { place: of, .. } => expr(of, look),
         ExprKind::Member { base, .. } | ExprKind::Element { base, .. } => expr(base, look),

@@ -6,11 +6,11 @@ use bathyscope_plan::{Aggregation, MapPlan, SeriesOf, Type};
 use super::{
     Result,
     maps::{ONLY_NEW, is_sparse},
-    program::{Counter, Lower, is_signed},
+    program::{Lower, ScriptCounter, is_signed},
 };
 use crate::{
-    ir::{BinaryOp, Helper, MapId, Memory, Op, Operand, Reg, Size, Test, Width},
-    lang::hir::{self, Expr},
+    ir::{Helper, IrBinaryOp, MapId, Memory, Op, Operand, Reg, Size, Test, Width},
+    lang::hir::{self, TypedExpr},
 };
 
 /// Values up to this are made with their first content, others of zeros.
@@ -30,7 +30,12 @@ enum Input {
 }
 
 impl Lower<'_> {
-    pub(super) fn aggregate(&mut self, id: hir::MapId, key: Option<&Expr>, value: Option<&Expr>) -> Result<()> {
+    pub(super) fn aggregate(
+        &mut self,
+        id: hir::ScriptMapId,
+        key: Option<&TypedExpr>,
+        value: Option<&TypedExpr>,
+    ) -> Result<()> {
         let (map, plan) = self.script_map(id)?;
         let Some(aggregation) = plan.aggregation() else {
             return self.error("the checked script aggregates into a map that does not");
@@ -60,9 +65,9 @@ impl Lower<'_> {
     /// The key of a bucket; the element that it belongs to gets its mark if the script asks for elements.
     fn key_with_bucket(
         &mut self,
-        (map, id): (MapId, hir::MapId),
+        (map, id): (MapId, hir::ScriptMapId),
         plan: &MapPlan,
-        key: Option<&Expr>,
+        key: Option<&TypedExpr>,
         bucket: Operand,
     ) -> Result<Memory> {
         let to = self.mark_key(plan, key)?;
@@ -80,9 +85,9 @@ impl Lower<'_> {
             Aggregation::LinearHist { min, max, step } => self.linear_bucket(number, *min, *max, *step, unsigned),
             Aggregation::TimeSeries { interval_ns, phase_ns, slots, .. } => {
                 let now = self.b.call(Helper::KtimeGetNs, &[]);
-                let wall = self.b.binary(BinaryOp::Add, now, phase_ns.cast_signed());
-                let interval = self.b.binary(BinaryOp::Div, wall, (*interval_ns).max(1).cast_signed());
-                let slot = self.b.binary(BinaryOp::Mod, interval, i64::from((*slots).max(1)));
+                let wall = self.b.binary(IrBinaryOp::Add, now, phase_ns.cast_signed());
+                let interval = self.b.binary(IrBinaryOp::Div, wall, (*interval_ns).max(1).cast_signed());
+                let slot = self.b.binary(IrBinaryOp::Mod, interval, i64::from((*slots).max(1)));
                 // The verifier does not follow a remainder.
                 let slot = self.unless_greater(slot.into(), i64::from(*slots) - 1);
                 let slot = self.in_register(slot);
@@ -131,7 +136,7 @@ impl Lower<'_> {
         self.b.assign(element, found);
         self.b.branch(Test::Eq, element, 0, failed, update);
         self.b.switch_to(failed);
-        self.count(Counter::MapFull);
+        self.count(ScriptCounter::MapFull);
         self.b.jump(done);
         self.b.switch_to(update);
         self.add(plan, aggregation, element, input);
@@ -169,8 +174,8 @@ impl Lower<'_> {
                 self.add_word(plan, element, 8, Operand::Constant(1));
             }
             (Aggregation::TimeSeries { of, signed, .. }, Input::Interval { value, now, interval, slot }) => {
-                let offset = self.b.binary(BinaryOp::Mul, slot, 24);
-                let place = self.b.binary(BinaryOp::Add, element, offset);
+                let offset = self.b.binary(IrBinaryOp::Mul, slot, 24);
+                let place = self.b.binary(IrBinaryOp::Add, element, offset);
                 let value = self.in_register(value);
                 self.begin_interval(place, interval);
                 self.add_to_interval(plan, place, (*of, *signed), value, now);
@@ -180,8 +185,8 @@ impl Lower<'_> {
                 self.add_word(plan, element, offset, Operand::Constant(1));
             }
             (_, Input::Bucket(Operand::Reg(bucket))) => {
-                let offset = self.b.binary(BinaryOp::Shl, bucket, 3);
-                let place = self.b.binary(BinaryOp::Add, element, offset);
+                let offset = self.b.binary(IrBinaryOp::Shl, bucket, 3);
+                let place = self.b.binary(IrBinaryOp::Add, element, offset);
                 self.add_word(plan, place, 0, Operand::Constant(1));
             }
             (_, Input::Number(number)) => self.add_word(plan, element, 0, number),
@@ -195,7 +200,7 @@ impl Lower<'_> {
             return self.b.atomic(crate::ir::AtomicOp::Add, Width::W64, place, offset, number);
         }
         let before = self.b.load(place, offset, Size::B8, false);
-        let after = self.b.binary(BinaryOp::Add, before, number);
+        let after = self.b.binary(IrBinaryOp::Add, before, number);
         self.b.store(place, offset, Size::B8, after);
     }
 
@@ -228,7 +233,7 @@ impl Lower<'_> {
         self.b.repeat(ROUNDS, |builder, round| {
             let there = builder.load(place, 0, Size::B8, false);
             let set = builder.load(place, 8, Size::B8, false);
-            let known = builder.binary(BinaryOp::Or, set, there);
+            let known = builder.binary(IrBinaryOp::Or, set, there);
             let [compare, keep] = [(); 2].map(|()| builder.block());
             builder.branch(Test::Eq, known, 0, keep, compare);
             builder.switch_to(compare);
@@ -239,7 +244,7 @@ impl Lower<'_> {
             builder.push(Op::CompareExchange { to, width, base: place, offset: 0, expected, value: number });
             builder.branch(Test::Eq, to, there, exchanged, round.next);
         });
-        self.count(Counter::Nested);
+        self.count(ScriptCounter::Nested);
         self.b.jump(done);
         self.b.switch_to(exchanged);
         self.b.store(place, 8, Size::B8, 1);
@@ -289,7 +294,12 @@ impl Lower<'_> {
     }
 
     /// What an aggregation has over all CPUs.
-    pub(super) fn read_aggregation(&mut self, id: hir::MapId, key: Option<&Expr>, ty: &Type) -> Result<Operand> {
+    pub(super) fn read_aggregation(
+        &mut self,
+        id: hir::ScriptMapId,
+        key: Option<&TypedExpr>,
+        ty: &Type,
+    ) -> Result<Operand> {
         let (map, plan) = self.script_map(id)?;
         let key = self.key(plan, key)?;
         self.aggregation_at(map, plan, key, ty)
@@ -315,7 +325,7 @@ impl Lower<'_> {
         }
         let result = match aggregation {
             Aggregation::Average { signed } | Aggregation::Stats { signed } => {
-                let op = if *signed { BinaryOp::SignedDiv } else { BinaryOp::Div };
+                let op = if *signed { IrBinaryOp::SignedDiv } else { IrBinaryOp::Div };
                 self.b.binary(op, value, count)
             }
             _ => value,
@@ -332,10 +342,10 @@ impl Lower<'_> {
             Aggregation::Max { signed: true } => Test::SignedGt,
             Aggregation::Max { signed: false } => Test::Gt,
             other => {
-                self.change_register(value, BinaryOp::Add, own);
+                self.change_register(value, IrBinaryOp::Add, own);
                 if other.bytes() == 16 {
                     let own = self.b.load(element, 8, Size::B8, false);
-                    self.change_register(count, BinaryOp::Add, own);
+                    self.change_register(count, IrBinaryOp::Add, own);
                 }
                 return;
             }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use bathyscope_plan::Type;
 
 use super::walk;
-use crate::lang::hir::{Builtin, Expr, ExprKind, LocalId, Probe, Statement, StatementKind};
+use crate::lang::hir::{Builtin, LocalId, TypedExpr, TypedExprKind, TypedProbe, TypedStatement, TypedStatementKind};
 
 /// Loops in which the verifier meets more decisions than this are callbacks: it walks through every round of an ordinary
 /// loop, and in loops it rarely sees that two ways have come together again.
@@ -27,7 +27,7 @@ const FRAME_VALUES: u32 = 24;
 
 /// Where a variable is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum LocalLocation {
     /// It is not used.
     Nowhere,
     /// In the registers or slots of one function: 0 is the program, others are callbacks.
@@ -40,8 +40,8 @@ pub(super) enum Place {
 
 /// A variable.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    pub place: Place,
+pub(super) struct LocalPlacement {
+    pub place: LocalLocation,
     /// Whether it may be read before it is set: then it is zero at first.
     pub zeroed: bool,
     /// For texts: whether the bytes after the final NUL are NULs.
@@ -60,14 +60,14 @@ pub(super) struct Callback {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Analysis {
-    pub locals: Vec<Known>,
-    callbacks: HashMap<*const Statement, Callback>,
+    pub locals: Vec<LocalPlacement>,
+    callbacks: HashMap<*const TypedStatement, Callback>,
     /// Bytes of the frame; 0 if there are no callbacks.
     pub frame_bytes: u32,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Use {
+struct LocalUse {
     functions: Vec<u32>,
     unset: bool,
     /// Whether a callback reads it before it sets it.
@@ -75,45 +75,47 @@ struct Use {
 }
 
 struct Walk<'a> {
-    uses: Vec<Use>,
-    callbacks: HashMap<*const Statement, Callback>,
+    uses: Vec<LocalUse>,
+    callbacks: HashMap<*const TypedStatement, Callback>,
     function: u32,
     frame: u32,
     /// What is certainly set.
     set: Vec<bool>,
-    texts: Vec<(LocalId, &'a Expr)>,
+    texts: Vec<(LocalId, &'a TypedExpr)>,
 }
 
 /// About how many ways lead through a body.
-fn decisions(body: &[Statement]) -> i64 {
+fn decisions(body: &[TypedStatement]) -> i64 {
     let mut sum = 0;
     walk::any_statement(body, &mut |statement| {
         sum += match statement.kind {
-            StatementKind::Aggregate { .. } => 8,
-            StatementKind::Emit { .. } => 4,
-            StatementKind::SetMap { .. } | StatementKind::If { .. } => 3,
+            TypedStatementKind::Aggregate { .. } => 8,
+            TypedStatementKind::Emit { .. } => 4,
+            TypedStatementKind::SetMap { .. } | TypedStatementKind::If { .. } => 3,
             // The kernel calls these in turn in any case.
-            StatementKind::ForRange { .. } | StatementKind::While { .. } | StatementKind::ForMap { .. } => 100,
+            TypedStatementKind::ForRange { .. }
+            | TypedStatementKind::While { .. }
+            | TypedStatementKind::ForMap { .. } => 100,
             _ => 1,
         };
         false
     });
     walk::any_expression_of(body, &mut |expr| {
         sum += match expr.kind {
-            ExprKind::Stack
-            | ExprKind::UnwoundStack
-            | ExprKind::Same { .. }
-            | ExprKind::Find { .. }
-            | ExprKind::Difference { .. } => 10,
-            ExprKind::Read { .. }
-            | ExprKind::ReadText { .. }
-            | ExprKind::ReadBuffer { .. }
-            | ExprKind::Map { .. }
-            | ExprKind::HasKey { .. }
-            | ExprKind::AtomicStep { .. }
-            | ExprKind::Element { .. }
-            | ExprKind::Compare { .. }
-            | ExprKind::Select { .. } => 2,
+            TypedExprKind::Stack
+            | TypedExprKind::UnwoundStack
+            | TypedExprKind::Same { .. }
+            | TypedExprKind::Find { .. }
+            | TypedExprKind::Difference { .. } => 10,
+            TypedExprKind::Read { .. }
+            | TypedExprKind::ReadText { .. }
+            | TypedExprKind::ReadBuffer { .. }
+            | TypedExprKind::Map { .. }
+            | TypedExprKind::HasKey { .. }
+            | TypedExprKind::AtomicStep { .. }
+            | TypedExprKind::Element { .. }
+            | TypedExprKind::Compare { .. }
+            | TypedExprKind::Select { .. } => 2,
             _ => 0,
         };
         false
@@ -122,13 +124,13 @@ fn decisions(body: &[Statement]) -> i64 {
 }
 
 /// Whether a loop is a callback.
-fn is_callback(statement: &Statement) -> bool {
+fn is_callback(statement: &TypedStatement) -> bool {
     let is_small = |rounds: i64, body| rounds.saturating_mul(decisions(body)) <= MAX_INLINE_DECISIONS;
     match &statement.kind {
-        StatementKind::ForMap { .. } => true,
-        StatementKind::While { body, limit, .. } => !is_small(i64::from(*limit), body),
-        StatementKind::ForRange { first, end, body, .. } => match (&first.kind, &end.kind) {
-            (ExprKind::Integer(first), ExprKind::Integer(end)) => !is_small(end.saturating_sub(*first), body),
+        TypedStatementKind::ForMap { .. } => true,
+        TypedStatementKind::While { body, limit, .. } => !is_small(i64::from(*limit), body),
+        TypedStatementKind::ForRange { first, end, body, .. } => match (&first.kind, &end.kind) {
+            (TypedExprKind::Integer(first), TypedExprKind::Integer(end)) => !is_small(end.saturating_sub(*first), body),
             _ => true,
         },
         _ => false,
@@ -136,7 +138,7 @@ fn is_callback(statement: &Statement) -> bool {
 }
 
 impl<'a> Walk<'a> {
-    fn used(&mut self, local: LocalId) -> Option<&mut Use> {
+    fn used(&mut self, local: LocalId) -> Option<&mut LocalUse> {
         let function = self.function;
         let known = self.uses.get_mut(local.0 as usize)?;
         if !known.functions.contains(&function) {
@@ -163,10 +165,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn expr(&mut self, expr: &'a Expr) {
+    fn expr(&mut self, expr: &'a TypedExpr) {
         match &expr.kind {
-            ExprKind::Local(local) => self.read(*local),
-            ExprKind::LocalStep { local, .. } => {
+            TypedExprKind::Local(local) => self.read(*local),
+            TypedExprKind::LocalStep { local, .. } => {
                 self.read(*local);
                 self.write(*local);
             }
@@ -177,50 +179,50 @@ impl<'a> Walk<'a> {
         // What only one of several ways sets is not certainly set.
         let before = self.set.clone();
         inside.into_iter().for_each(|expr| self.expr(expr));
-        if matches!(expr.kind, ExprKind::And(..) | ExprKind::Or(..) | ExprKind::Select { .. }) {
+        if matches!(expr.kind, TypedExprKind::And(..) | TypedExprKind::Or(..) | TypedExprKind::Select { .. }) {
             self.set = before;
         }
     }
 
-    fn statements(&mut self, statements: &'a [Statement]) {
+    fn statements(&mut self, statements: &'a [TypedStatement]) {
         statements.iter().for_each(|statement| self.statement(statement));
     }
 
-    fn statement(&mut self, statement: &'a Statement) {
+    fn statement(&mut self, statement: &'a TypedStatement) {
         if is_callback(statement) {
             return self.callback(statement);
         }
         walk::expressions(statement).into_iter().for_each(|expr| self.expr(expr));
         match &statement.kind {
-            StatementKind::SetLocal { local, value } => {
+            TypedStatementKind::SetLocal { local, value } => {
                 self.texts.push((*local, value));
                 self.write(*local);
             }
-            StatementKind::If { then, otherwise, .. } => {
+            TypedStatementKind::If { then, otherwise, .. } => {
                 let before = self.set.clone();
                 self.statements(then);
                 let after = std::mem::replace(&mut self.set, before);
                 self.statements(otherwise);
                 self.set.iter_mut().zip(after).for_each(|(set, other)| *set &= other);
             }
-            StatementKind::ForRange { body, variable, .. } => {
+            TypedStatementKind::ForRange { body, variable, .. } => {
                 let before = self.set.clone();
                 variable.iter().for_each(|variable| self.write(*variable));
                 self.statements(body);
                 self.set = before;
             }
-            StatementKind::While { body, .. } => {
+            TypedStatementKind::While { body, .. } => {
                 let before = self.set.clone();
                 self.statements(body);
                 self.set = before;
             }
-            StatementKind::Block(body) => self.statements(body),
+            TypedStatementKind::Block(body) => self.statements(body),
             _ => {}
         }
     }
 
-    fn callback(&mut self, statement: &'a Statement) {
-        if let StatementKind::ForRange { first, end, .. } = &statement.kind {
+    fn callback(&mut self, statement: &'a TypedStatement) {
+        if let TypedStatementKind::ForRange { first, end, .. } = &statement.kind {
             self.expr(first);
             self.expr(end);
         }
@@ -231,12 +233,12 @@ impl<'a> Walk<'a> {
         let nothing = vec![false; self.set.len()];
         let set = std::mem::replace(&mut self.set, nothing);
         match &statement.kind {
-            StatementKind::ForRange { variable, .. } => variable.iter().for_each(|variable| self.write(*variable)),
-            StatementKind::ForMap { key, value, .. } => {
+            TypedStatementKind::ForRange { variable, .. } => variable.iter().for_each(|variable| self.write(*variable)),
+            TypedStatementKind::ForMap { key, value, .. } => {
                 self.write(*key);
                 value.iter().for_each(|value| self.write(*value));
             }
-            StatementKind::While { condition, .. } => self.expr(condition),
+            TypedStatementKind::While { condition, .. } => self.expr(condition),
             _ => {}
         }
         walk::bodies(statement).into_iter().for_each(|body| self.statements(body));
@@ -246,9 +248,9 @@ impl<'a> Walk<'a> {
 }
 
 impl Analysis {
-    pub(super) fn of(probe: &Probe) -> Self {
+    pub(super) fn of(probe: &TypedProbe) -> Self {
         let nothing = vec![false; probe.locals.len()];
-        let uses = vec![Use::default(); probe.locals.len()];
+        let uses = vec![LocalUse::default(); probe.locals.len()];
         let frame = FRAME_VALUES;
         let mut walk = Walk { uses, callbacks: HashMap::new(), function: 0, frame, set: nothing, texts: Vec::new() };
         if let Some(predicate) = &probe.predicate {
@@ -256,37 +258,37 @@ impl Analysis {
         }
         walk.statements(&probe.body);
         let mut frame = walk.frame;
-        let place = |(known, local): (&Use, &super::hir::Local)| {
+        let place = |(known, local): (&LocalUse, &super::hir::Local)| {
             let bytes = local.ty.bytes().next_multiple_of(8);
             let place = match known.functions.as_slice() {
-                [] => Place::Nowhere,
-                [function] if !known.kept => Place::Function(*function),
-                _ if bytes > MAX_FRAME_VALUE => Place::Scratch,
+                [] => LocalLocation::Nowhere,
+                [function] if !known.kept => LocalLocation::Function(*function),
+                _ if bytes > MAX_FRAME_VALUE => LocalLocation::Scratch,
                 _ => {
                     frame += bytes;
-                    Place::Frame(frame - bytes)
+                    LocalLocation::Frame(frame - bytes)
                 }
             };
-            Known { place, zeroed: known.unset, padded: matches!(local.ty, Type::Text { .. }) }
+            LocalPlacement { place, zeroed: known.unset, padded: matches!(local.ty, Type::Text { .. }) }
         };
-        let mut locals: Vec<Known> = walk.uses.iter().zip(&probe.locals).map(place).collect();
+        let mut locals: Vec<LocalPlacement> = walk.uses.iter().zip(&probe.locals).map(place).collect();
         while unpad(&mut locals, &walk.texts) {}
         let frame_bytes = if walk.callbacks.is_empty() { 0 } else { frame };
         Self { locals, callbacks: walk.callbacks, frame_bytes }
     }
 
     /// The callback that a loop becomes, if it does.
-    pub(super) fn callback(&self, statement: &Statement) -> Option<Callback> {
+    pub(super) fn callback(&self, statement: &TypedStatement) -> Option<Callback> {
         self.callbacks.get(&std::ptr::from_ref(statement)).copied()
     }
 
-    pub(super) fn local(&self, local: LocalId) -> Option<&Known> {
+    pub(super) fn local(&self, local: LocalId) -> Option<&LocalPlacement> {
         self.locals.get(local.0 as usize)
     }
 }
 
 /// Takes back what was assumed of one text; tells whether there was one.
-fn unpad(locals: &mut [Known], texts: &[(LocalId, &Expr)]) -> bool {
+fn unpad(locals: &mut [LocalPlacement], texts: &[(LocalId, &TypedExpr)]) -> bool {
     for (local, value) in texts {
         let padded = is_padded(value, locals);
         if let Some(known) = locals.get_mut(local.0 as usize)
@@ -301,15 +303,15 @@ fn unpad(locals: &mut [Known], texts: &[(LocalId, &Expr)]) -> bool {
 }
 
 /// Whether the bytes after a text's final NUL are NULs, wherever it is written.
-pub(super) fn is_padded(expr: &Expr, locals: &[Known]) -> bool {
+pub(super) fn is_padded(expr: &TypedExpr, locals: &[LocalPlacement]) -> bool {
     match &expr.kind {
-        ExprKind::Text(_)
-        | ExprKind::Map { .. }
-        | ExprKind::Builtin(Builtin::Comm | Builtin::LeaderComm | Builtin::ParentComm) => true,
-        ExprKind::Local(local) => locals.get(local.0 as usize).is_some_and(|known| known.padded),
-        ExprKind::Part { of, .. } => matches!(of.ty, Type::Tuple(_) | Type::Record(_)),
-        ExprKind::Select { then, otherwise, .. } => is_padded(then, locals) && is_padded(otherwise, locals),
-        ExprKind::Block(_, value) => is_padded(value, locals),
+        TypedExprKind::Text(_)
+        | TypedExprKind::Map { .. }
+        | TypedExprKind::Builtin(Builtin::Comm | Builtin::LeaderComm | Builtin::ParentComm) => true,
+        TypedExprKind::Local(local) => locals.get(local.0 as usize).is_some_and(|known| known.padded),
+        TypedExprKind::Part { of, .. } => matches!(of.ty, Type::Tuple(_) | Type::Record(_)),
+        TypedExprKind::Select { then, otherwise, .. } => is_padded(then, locals) && is_padded(otherwise, locals),
+        TypedExprKind::Block(_, value) => is_padded(value, locals),
         _ => false,
     }
 }

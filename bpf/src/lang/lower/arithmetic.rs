@@ -7,7 +7,7 @@ use super::{
     scalar::normal,
 };
 use crate::{
-    ir::{BinaryOp, Op, Operand, Test, Width},
+    ir::{IrBinaryOp, Op, Operand, Test, Width},
     lang::hir::ArithmeticOp,
 };
 
@@ -19,17 +19,17 @@ impl Lower<'_> {
             return Operand::Constant(normal(folded(op, left, right, signed), ty));
         }
         let op = match op {
-            A::Add => BinaryOp::Add,
-            A::Subtract => BinaryOp::Sub,
-            A::Multiply => BinaryOp::Mul,
+            A::Add => IrBinaryOp::Add,
+            A::Subtract => IrBinaryOp::Sub,
+            A::Multiply => IrBinaryOp::Mul,
             A::Divide | A::Modulo => return self.division(op, left, right, ty),
-            A::BitAnd => BinaryOp::And,
-            A::BitOr => BinaryOp::Or,
-            A::BitXor => BinaryOp::Xor,
+            A::BitAnd => IrBinaryOp::And,
+            A::BitOr => IrBinaryOp::Or,
+            A::BitXor => IrBinaryOp::Xor,
             A::ShiftLeft | A::ShiftRight => return self.shift(op, left, right, ty),
         };
         // What is extended alike on both sides stays so without a carry.
-        let carries = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
+        let carries = matches!(op, IrBinaryOp::Add | IrBinaryOp::Sub | IrBinaryOp::Mul);
         let left = self.in_register(left);
         let to = self.b.reg();
         let width = if carries && ty.bytes() == 4 && !signed { Width::W32 } else { Width::W64 };
@@ -43,10 +43,10 @@ impl Lower<'_> {
             return if divide { Operand::Constant(0) } else { left };
         }
         let op = match (divide, is_signed(ty)) {
-            (true, true) => BinaryOp::SignedDiv,
-            (true, false) => BinaryOp::Div,
-            (false, true) => BinaryOp::SignedMod,
-            (false, false) => BinaryOp::Mod,
+            (true, true) => IrBinaryOp::SignedDiv,
+            (true, false) => IrBinaryOp::Div,
+            (false, true) => IrBinaryOp::SignedMod,
+            (false, false) => IrBinaryOp::Mod,
         };
         let to = self.binary(op, left, right);
         // Only the smallest number by -1 leaves the type.
@@ -55,9 +55,9 @@ impl Lower<'_> {
 
     fn shift(&mut self, op: ArithmeticOp, left: Operand, right: Operand, ty: &Type) -> Operand {
         let (op, sign) = match (op, is_signed(ty)) {
-            (ArithmeticOp::ShiftLeft, _) => (BinaryOp::Shl, false),
-            (_, false) => (BinaryOp::Shr, false),
-            (_, true) => (BinaryOp::Sar, true),
+            (ArithmeticOp::ShiftLeft, _) => (IrBinaryOp::Shl, false),
+            (_, false) => (IrBinaryOp::Shr, false),
+            (_, true) => (IrBinaryOp::Sar, true),
         };
         let left = self.in_register(left);
         let shifted: Operand = match right {
@@ -73,7 +73,7 @@ impl Lower<'_> {
                 self.b.select(Test::Gt, Width::W64, distance, 63, 0, shifted).into()
             }
         };
-        if op == BinaryOp::Shl { self.narrowed(shifted, ty) } else { shifted }
+        if op == IrBinaryOp::Shl { self.narrowed(shifted, ty) } else { shifted }
     }
 }
 

@@ -3,7 +3,7 @@
 use bathyscope_plan::Aggregation;
 
 use super::program::Lower;
-use crate::ir::{BinaryOp, Operand, Reg, Test, UnaryOp};
+use crate::ir::{IrBinaryOp, IrUnaryOp, Operand, Reg, Test};
 
 impl Lower<'_> {
     /// The bucket of a number: 0 for negative ones; else one for each number below `2^bits`, and then `2^bits` for each
@@ -22,26 +22,26 @@ impl Lower<'_> {
         }
         if bits == 0 {
             let length = self.bit_length(number);
-            let bucket = self.b.binary(BinaryOp::Add, length, 1);
+            let bucket = self.b.binary(IrBinaryOp::Add, length, 1);
             self.b.assign(result, bucket);
         } else {
             let (small, large) = (self.b.block(), self.b.block());
             self.b.branch(Test::Lt, number, 1 << bits, small, large);
             self.b.switch_to(small);
-            let bucket = self.b.binary(BinaryOp::Add, number, 1);
+            let bucket = self.b.binary(IrBinaryOp::Add, number, 1);
             self.b.assign(result, bucket);
             self.b.jump(done);
             self.b.switch_to(large);
             let length = self.bit_length(number);
             // The power of two, less the bits below it that count.
-            let level = self.b.binary(BinaryOp::Sub, length, i64::from(bits) + 1);
-            let level = self.b.binary(BinaryOp::And, level, 63);
-            let low = self.b.binary(BinaryOp::Shr, number, level);
-            let low = self.b.binary(BinaryOp::And, low, (1 << bits) - 1);
-            let next = self.b.binary(BinaryOp::Add, level, 1);
-            let base = self.b.binary(BinaryOp::Shl, next, i64::from(bits));
-            let bucket = self.b.binary(BinaryOp::Add, base, low);
-            let bucket = self.b.binary(BinaryOp::Add, bucket, 1);
+            let level = self.b.binary(IrBinaryOp::Sub, length, i64::from(bits) + 1);
+            let level = self.b.binary(IrBinaryOp::And, level, 63);
+            let low = self.b.binary(IrBinaryOp::Shr, number, level);
+            let low = self.b.binary(IrBinaryOp::And, low, (1 << bits) - 1);
+            let next = self.b.binary(IrBinaryOp::Add, level, 1);
+            let base = self.b.binary(IrBinaryOp::Shl, next, i64::from(bits));
+            let bucket = self.b.binary(IrBinaryOp::Add, base, low);
+            let bucket = self.b.binary(IrBinaryOp::Add, bucket, 1);
             self.b.assign(result, bucket);
         }
         self.b.jump(done);
@@ -52,23 +52,23 @@ impl Lower<'_> {
     /// How many bits a number has, without branches: each step asks whether the upper half of the bits that are left has
     /// any, by the sign of a difference, and shifts them down if so.
     fn bit_length(&mut self, number: Reg) -> Reg {
-        let length = self.b.binary(BinaryOp::Shr, number, 32);
-        let to = self.b.unary(UnaryOp::Negate, length);
+        let length = self.b.binary(IrBinaryOp::Shr, number, 32);
+        let to = self.b.unary(IrUnaryOp::Negate, length);
         self.b.assign(length, to);
-        self.change_register(length, BinaryOp::Shr, 58);
-        self.change_register(length, BinaryOp::And, 32);
-        let rest = self.b.binary(BinaryOp::Shr, number, length);
+        self.change_register(length, IrBinaryOp::Shr, 58);
+        self.change_register(length, IrBinaryOp::And, 32);
+        let rest = self.b.binary(IrBinaryOp::Shr, number, length);
         for half in [16_i64, 8, 4, 2, 1] {
             let step = self.b.set((1_i64 << half) - 1);
-            self.change_register(step, BinaryOp::Sub, rest);
+            self.change_register(step, IrBinaryOp::Sub, rest);
             // The sign bit, moved to where it stands for the number of bits.
-            self.change_register(step, BinaryOp::Shr, 63 - i64::from(half.ilog2()));
-            self.change_register(step, BinaryOp::And, half);
-            self.change_register(rest, BinaryOp::Shr, step);
-            self.change_register(length, BinaryOp::Or, step);
+            self.change_register(step, IrBinaryOp::Shr, 63 - i64::from(half.ilog2()));
+            self.change_register(step, IrBinaryOp::And, half);
+            self.change_register(rest, IrBinaryOp::Shr, step);
+            self.change_register(length, IrBinaryOp::Or, step);
         }
         // What is left is 0 or 1.
-        self.b.binary(BinaryOp::Add, length, rest)
+        self.b.binary(IrBinaryOp::Add, length, rest)
     }
 
     pub(super) fn linear_bucket(&mut self, number: Operand, min: i64, max: i64, step: u64, unsigned: bool) -> Operand {
@@ -92,9 +92,9 @@ impl Lower<'_> {
         self.b.assign(result, last);
         self.b.jump(done);
         self.b.switch_to(inside);
-        let distance = self.b.binary(BinaryOp::Sub, number, min);
-        let full = self.b.binary(BinaryOp::Div, distance, step);
-        let bucket = self.b.binary(BinaryOp::Add, full, 1);
+        let distance = self.b.binary(IrBinaryOp::Sub, number, min);
+        let full = self.b.binary(IrBinaryOp::Div, distance, step);
+        let bucket = self.b.binary(IrBinaryOp::Add, full, 1);
         self.b.assign(result, bucket);
         self.b.jump(done);
         self.b.switch_to(done);

@@ -4,7 +4,7 @@ use bathyscope_plan::{Architecture, Clock, Space, Type};
 
 use super::{Result, TaskOffsets, program::Lower};
 use crate::{
-    ir::{BinaryOp, Helper, Operand, ProgramKind, Reg, Size, Test, Width},
+    ir::{Helper, IrBinaryOp, Operand, ProgramKind, Reg, Size, Test, Width},
     lang::hir::{Builtin, Context},
 };
 
@@ -33,7 +33,7 @@ impl Lower<'_> {
             B::Nanoseconds(Clock::Tai) => call(self, Helper::KtimeGetTaiNs).into(),
             B::Elapsed => {
                 let now = call(self, Helper::KtimeGetNs);
-                self.b.binary(BinaryOp::Sub, now, self.shared.options.begin_ns.cast_signed()).into()
+                self.b.binary(IrBinaryOp::Sub, now, self.shared.options.begin_ns.cast_signed()).into()
             }
             B::Jiffies => call(self, Helper::Jiffies64).into(),
             B::Random => call(self, Helper::GetPrandomU32).into(),
@@ -54,7 +54,7 @@ impl Lower<'_> {
 
     fn high_half(&mut self, helper: Helper) -> Reg {
         let both = self.b.call(helper, &[]);
-        self.b.binary(BinaryOp::Shr, both, 32)
+        self.b.binary(IrBinaryOp::Shr, both, 32)
     }
 
     fn low_half(&mut self, helper: Helper) -> Reg {
@@ -149,7 +149,7 @@ impl Lower<'_> {
             Architecture::Aarch64 => (264, 0xf, 0),
         };
         let state = self.b.load_context(offset, Size::B8, false);
-        let level = self.b.binary(BinaryOp::And, state, mask);
+        let level = self.b.binary(IrBinaryOp::And, state, mask);
         Ok(self.b.boolean(Test::Eq, Width::W64, level, user).into())
     }
 }

@@ -18,8 +18,8 @@ use bathyscope_plan::{Architecture, AttachPoint, CallSide};
 
 use super::{LowerOptions, program::Lower, walk};
 use crate::{
-    ir::{BinaryOp, Helper, MapDefinition, Operand, Reg, Size, Test},
-    lang::hir::{self, ExprKind, ProbePoint},
+    ir::{Helper, IrBinaryOp, MapDefinition, Operand, Reg, Size, Test},
+    lang::hir::{self, ProbePoint, TypedExprKind},
     syscalls::CompatPlace,
 };
 
@@ -69,7 +69,7 @@ fn call_of(point: &AttachPoint, arch: Arch) -> Option<(CallSide, usize)> {
 
 /// The sides of which a script has a program for many calls. All its programs for calls on that side are attached in the same
 /// way then, as only that keeps their order.
-pub(super) fn sides(script: &hir::Script, options: &LowerOptions) -> Vec<CallSide> {
+pub(super) fn sides(script: &hir::TypedScript, options: &LowerOptions) -> Vec<CallSide> {
     // Asking whether a call is of a 32-bit program takes the kernel's types, and a helper for programs of this licence.
     if options.architecture != Architecture::X86_64
         || options.compat.is_none()
@@ -77,7 +77,7 @@ pub(super) fn sides(script: &hir::Script, options: &LowerOptions) -> Vec<CallSid
     {
         return Vec::new();
     }
-    let is_many = |probe: &hir::Probe, side| {
+    let is_many = |probe: &hir::TypedProbe, side| {
         let points = probe.points.iter().filter(|point| number(point, side).is_some());
         points.count() > MOST_SINGLE && is_like_all(probe, side)
     };
@@ -92,7 +92,7 @@ fn number(point: &ProbePoint, side: CallSide) -> Option<usize> {
 
 /// What of a probe's attach points one program at `raw_syscalls` serves, on these sides; the rest remains in `points`.
 pub(super) fn take<'a>(
-    probe: &hir::Probe,
+    probe: &hir::TypedProbe,
     sides: &[CallSide],
     points: &mut Vec<&'a ProbePoint>,
 ) -> Vec<(Calls, Vec<&'a ProbePoint>)> {
@@ -112,12 +112,14 @@ pub(super) fn take<'a>(
 }
 
 /// Whether the probe reads only what records of all calls have where those of single ones have it.
-fn is_like_all(probe: &hir::Probe, side: CallSide) -> bool {
+fn is_like_all(probe: &hir::TypedProbe, side: CallSide) -> bool {
     let end = FIRST_AT + 8 * if side == CallSide::Entry { ARGUMENTS } else { 1 };
     let is_there = |offset: u32, bytes: u32| offset >= NUMBER_AT && offset.saturating_add(bytes) <= end;
-    let mut elsewhere = |expr: &hir::Expr| match &expr.kind {
-        ExprKind::Context { offset } => !is_there(*offset, expr.ty.bytes()),
-        ExprKind::ContextAddress { .. } | ExprKind::DynamicText { .. } | ExprKind::DynamicAddress { .. } => true,
+    let mut elsewhere = |expr: &hir::TypedExpr| match &expr.kind {
+        TypedExprKind::Context { offset } => !is_there(*offset, expr.ty.bytes()),
+        TypedExprKind::ContextAddress { .. }
+        | TypedExprKind::DynamicText { .. }
+        | TypedExprKind::DynamicAddress { .. } => true,
         _ => false,
     };
     !probe.predicate.as_ref().is_some_and(|predicate| walk::any_expression(predicate, &mut elsewhere))
@@ -164,9 +166,9 @@ impl Lower<'_> {
     pub(super) fn attach_point_of_call(&mut self) -> Operand {
         let number = self.b.load_context(NUMBER_AT, Size::B8, false);
         // Asked for at the begin of the program; the verifier does not know that any more.
-        let number = self.b.binary(BinaryOp::And, number, MAX_CALLS as i64 - 1);
+        let number = self.b.binary(IrBinaryOp::And, number, MAX_CALLS as i64 - 1);
         let entry = self.call_entry(number);
-        self.b.binary(BinaryOp::Sub, entry, 1).into()
+        self.b.binary(IrBinaryOp::Sub, entry, 1).into()
     }
 
     /// What the table has at a number that is within it.
@@ -174,8 +176,8 @@ impl Lower<'_> {
         let table = self.id.calls.as_ref().map(|calls| calls.table(self.id.point)).unwrap_or_default();
         let map = self.map(MapDefinition::constant(format!("calls{}", self.id.program), table));
         let table = self.b.global_address(map, 0);
-        let offset = self.b.binary(BinaryOp::Shl, number, 2);
-        let place = self.b.binary(BinaryOp::Add, table, offset);
+        let offset = self.b.binary(IrBinaryOp::Shl, number, 2);
+        let place = self.b.binary(IrBinaryOp::Add, table, offset);
         self.b.load(place, 0, Size::B4, false)
     }
 }

@@ -5,8 +5,8 @@ use bathyscope_plan::{Shown, Type};
 
 use super::{Result, program::Lower};
 use crate::{
-    ir::{BinaryOp, BlockId, Helper, Memory, Op, Operand, Parameter, Reg, Size, Test, UnaryOp, Width},
-    lang::hir::{Expr, ExprKind},
+    ir::{BlockId, Helper, IrBinaryOp, IrUnaryOp, Memory, Op, Operand, Parameter, Reg, Size, Test, Width},
+    lang::hir::{TypedExpr, TypedExprKind},
 };
 
 /// A byte of 1 in each byte of a word.
@@ -22,8 +22,8 @@ impl Lower<'_> {
     /// Ends the block: goes to `yes` if both are the same.
     pub(super) fn branch_same(
         &mut self,
-        left: &Expr,
-        right: &Expr,
+        left: &TypedExpr,
+        right: &TypedExpr,
         most: Option<u32>,
         yes: BlockId,
         no: BlockId,
@@ -31,13 +31,13 @@ impl Lower<'_> {
         if is_text(&left.ty) {
             let most = most.unwrap_or(u32::MAX);
             return match (&left.kind, &right.kind) {
-                (ExprKind::Text(a), ExprKind::Text(b)) => {
+                (TypedExprKind::Text(a), TypedExprKind::Text(b)) => {
                     let cut = |text: &[u8]| text.iter().copied().take(most as usize).collect::<Vec<u8>>();
                     self.b.jump(if cut(a) == cut(b) { yes } else { no });
                     Ok(())
                 }
-                (ExprKind::Text(wanted), _) => self.branch_text(right, wanted, most, yes, no),
-                (_, ExprKind::Text(wanted)) => self.branch_text(left, wanted, most, yes, no),
+                (TypedExprKind::Text(wanted), _) => self.branch_text(right, wanted, most, yes, no),
+                (_, TypedExprKind::Text(wanted)) => self.branch_text(left, wanted, most, yes, no),
                 _ => self.branch_texts(left, right, most, yes, no),
             };
         }
@@ -52,7 +52,7 @@ impl Lower<'_> {
     }
 
     /// Compares with a constant. No more is read than what can make a difference.
-    fn branch_text(&mut self, text: &Expr, wanted: &[u8], most: u32, yes: BlockId, no: BlockId) -> Result<()> {
+    fn branch_text(&mut self, text: &TypedExpr, wanted: &[u8], most: u32, yes: BlockId, no: BlockId) -> Result<()> {
         let mut wanted: Vec<u8> = wanted.iter().copied().take_while(|byte| *byte != 0).collect();
         if wanted.len() < most as usize {
             wanted.push(0);
@@ -65,8 +65,10 @@ impl Lower<'_> {
             self.b.jump(no);
             return Ok(());
         }
-        let is_read =
-            matches!(text.kind, ExprKind::ReadText { .. } | ExprKind::DynamicText { .. } | ExprKind::Read { .. });
+        let is_read = matches!(
+            text.kind,
+            TypedExprKind::ReadText { .. } | TypedExprKind::DynamicText { .. } | TypedExprKind::Read { .. }
+        );
         let place = if is_read {
             // One byte more, since the last one is always a NUL.
             let room = (needed + 1).min(room);
@@ -80,21 +82,28 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn branch_texts(&mut self, left: &Expr, right: &Expr, most: u32, yes: BlockId, no: BlockId) -> Result<()> {
+    fn branch_texts(
+        &mut self,
+        left: &TypedExpr,
+        right: &TypedExpr,
+        most: u32,
+        yes: BlockId,
+        no: BlockId,
+    ) -> Result<()> {
         let a = self.word_place(left)?;
         let b = self.word_place(right)?;
         let bytes = left.ty.bytes().min(right.ty.bytes()).min(most);
         let (a, b) = (self.b.address_of(a), self.b.address_of(b));
         self.b.repeat(i64::from(bytes / 8), |builder, round| {
-            let offset = builder.binary(BinaryOp::Shl, round.index, 3);
-            let (a, b) = (builder.binary(BinaryOp::Add, a, offset), builder.binary(BinaryOp::Add, b, offset));
+            let offset = builder.binary(IrBinaryOp::Shl, round.index, 3);
+            let (a, b) = (builder.binary(IrBinaryOp::Add, a, offset), builder.binary(IrBinaryOp::Add, b, offset));
             let (a, b) = (builder.load(a, 0, Size::B8, false), builder.load(b, 0, Size::B8, false));
-            let difference = builder.binary(BinaryOp::Xor, a, b);
+            let difference = builder.binary(IrBinaryOp::Xor, a, b);
             // The lowest bit of this is in the first byte of `a` that is NUL.
-            let less = builder.binary(BinaryOp::Add, a, ONES.wrapping_neg());
-            let inverted = builder.unary(UnaryOp::Not, a);
-            let high = builder.binary(BinaryOp::And, less, inverted);
-            let nul = builder.binary(BinaryOp::And, high, HIGHS);
+            let less = builder.binary(IrBinaryOp::Add, a, ONES.wrapping_neg());
+            let inverted = builder.unary(IrUnaryOp::Not, a);
+            let high = builder.binary(IrBinaryOp::And, less, inverted);
+            let nul = builder.binary(IrBinaryOp::And, high, HIGHS);
             let (same, differs, both) = (builder.block(), builder.block(), builder.block());
             builder.branch(Test::Eq, difference, 0, same, differs);
             builder.switch_to(same);
@@ -104,8 +113,8 @@ impl Lower<'_> {
             // Both end where `a` has a NUL before the first difference.
             builder.switch_to(both);
             let lowest = |builder: &mut crate::ir::Builder, value: Reg| {
-                let negated = builder.unary(UnaryOp::Negate, value);
-                builder.binary(BinaryOp::And, value, negated)
+                let negated = builder.unary(IrUnaryOp::Negate, value);
+                builder.binary(IrBinaryOp::And, value, negated)
             };
             let (nul, difference) = (lowest(builder, nul), lowest(builder, difference));
             builder.branch(Test::Lt, nul, difference, yes, no);
@@ -125,7 +134,7 @@ impl Lower<'_> {
     }
 
     /// Where a text is, at a multiple of 8.
-    fn word_place(&mut self, text: &Expr) -> Result<Memory> {
+    fn word_place(&mut self, text: &TypedExpr) -> Result<Memory> {
         let place = self.place_outside_context(text)?;
         let aligned = match place {
             Memory::Slot(_, offset) => offset.is_multiple_of(8),
@@ -140,7 +149,7 @@ impl Lower<'_> {
         Ok(to)
     }
 
-    fn branch_buffers(&mut self, left: &Expr, right: &Expr, yes: BlockId, no: BlockId) -> Result<()> {
+    fn branch_buffers(&mut self, left: &TypedExpr, right: &TypedExpr, yes: BlockId, no: BlockId) -> Result<()> {
         let a = self.place_outside_context(left)?;
         let b = self.place_outside_context(right)?;
         let length = self.b.load_memory(a, Size::B4, false);
@@ -154,7 +163,8 @@ impl Lower<'_> {
             let inside = builder.block();
             builder.branch(Test::Ge, round.index, length, yes, inside);
             builder.switch_to(inside);
-            let (a, b) = (builder.binary(BinaryOp::Add, a, round.index), builder.binary(BinaryOp::Add, b, round.index));
+            let (a, b) =
+                (builder.binary(IrBinaryOp::Add, a, round.index), builder.binary(IrBinaryOp::Add, b, round.index));
             let (a, b) = (builder.load(a, 4, Size::B1, false), builder.load(b, 4, Size::B1, false));
             builder.branch(Test::Ne, a, b, no, round.next);
         });
@@ -163,7 +173,7 @@ impl Lower<'_> {
     }
 
     /// The difference of the first bytes that differ, or 0.
-    pub(super) fn difference(&mut self, left: &Expr, right: &Expr, most: u32, text: bool) -> Result<Operand> {
+    pub(super) fn difference(&mut self, left: &TypedExpr, right: &TypedExpr, most: u32, text: bool) -> Result<Operand> {
         let (a, room_a) = self.content(left)?;
         let (b, room_b) = self.content(right)?;
         let rounds = i64::from(most.min(room_a).min(room_b));
@@ -171,12 +181,13 @@ impl Lower<'_> {
         let result = self.b.set(0);
         let done = self.b.block();
         self.b.repeat(rounds, |builder, round| {
-            let (a, b) = (builder.binary(BinaryOp::Add, a, round.index), builder.binary(BinaryOp::Add, b, round.index));
+            let (a, b) =
+                (builder.binary(IrBinaryOp::Add, a, round.index), builder.binary(IrBinaryOp::Add, b, round.index));
             let (a, b) = (builder.load(a, 0, Size::B1, false), builder.load(b, 0, Size::B1, false));
             let (same, differs) = (builder.block(), builder.block());
             builder.branch(Test::Eq, a, b, same, differs);
             builder.switch_to(differs);
-            let (to, op, width, left, right) = (result, BinaryOp::Sub, Width::W64, a, b.into());
+            let (to, op, width, left, right) = (result, IrBinaryOp::Sub, Width::W64, a, b.into());
             builder.push(Op::Binary { to, op, width, left, right });
             builder.jump(done);
             builder.switch_to(same);
@@ -190,16 +201,16 @@ impl Lower<'_> {
     }
 
     /// Where the second text begins in the first, or -1.
-    pub(super) fn find(&mut self, text: &Expr, needle: &Expr) -> Result<Operand> {
+    pub(super) fn find(&mut self, text: &TypedExpr, needle: &TypedExpr) -> Result<Operand> {
         match &needle.kind {
-            ExprKind::Text(needle) => self.find_constant(text, needle),
+            TypedExprKind::Text(needle) => self.find_constant(text, needle),
             _ => self.find_text(text, needle),
         }
     }
 
     /// The byte that decides whether to look closer is tested by a branch and the others without one, because a branch
     /// for each would multiply the verifier's paths.
-    fn find_constant(&mut self, text: &Expr, needle: &[u8]) -> Result<Operand> {
+    fn find_constant(&mut self, text: &TypedExpr, needle: &[u8]) -> Result<Operand> {
         let place = self.place_outside_context(text)?;
         let needle: Vec<u8> = needle.iter().copied().take_while(|byte| *byte != 0).collect();
         let Some((first, others)) = needle.split_first() else { return Ok(Operand::Constant(0)) };
@@ -211,7 +222,7 @@ impl Lower<'_> {
         let result = self.b.set(-1);
         let done = self.b.block();
         self.b.repeat(places, |builder, round| {
-            let place = builder.binary(BinaryOp::Add, base, round.index);
+            let place = builder.binary(IrBinaryOp::Add, base, round.index);
             let found = builder.load(place, 0, Size::B1, false);
             let (going, closer, yes) = (builder.block(), builder.block(), builder.block());
             builder.branch(Test::Eq, found, 0, done, going);
@@ -221,8 +232,8 @@ impl Lower<'_> {
             let mut difference = builder.set(0);
             for (byte, offset) in others.iter().zip(1_i16..) {
                 let found = builder.load(place, offset, Size::B1, false);
-                let other = builder.binary(BinaryOp::Xor, found, i64::from(*byte));
-                difference = builder.binary(BinaryOp::Or, difference, other);
+                let other = builder.binary(IrBinaryOp::Xor, found, i64::from(*byte));
+                difference = builder.binary(IrBinaryOp::Or, difference, other);
             }
             builder.branch(Test::Eq, difference, 0, yes, round.next);
             builder.switch_to(yes);
@@ -236,7 +247,7 @@ impl Lower<'_> {
 
     /// A search in as many steps as it takes: each compares one byte, and goes on within the text that is looked for or
     /// begins again one further. It is a callback, since the verifier would walk through all steps of a loop.
-    fn find_text(&mut self, text: &Expr, needle: &Expr) -> Result<Operand> {
+    fn find_text(&mut self, text: &TypedExpr, needle: &TypedExpr) -> Result<Operand> {
         const MOST_STEPS: u32 = 1 << 20;
         let rooms = [text.ty.bytes(), needle.ty.bytes()];
         let pieces = [self.piece(rooms[0])?, self.piece(rooms[1])?];
@@ -283,7 +294,7 @@ impl Lower<'_> {
         self.b.store(state, 16, Size::B8, begin);
         self.b.jump(stop);
         self.b.switch_to(search);
-        let at = self.b.binary(BinaryOp::Add, begin, within);
+        let at = self.b.binary(IrBinaryOp::Add, begin, within);
         let inside = self.b.block();
         self.b.branch(Test::Ge, at, i64::from(rooms[0]), outside, inside);
         self.b.switch_to(inside);
@@ -293,14 +304,14 @@ impl Lower<'_> {
         let (same, differs, again) = (self.b.block(), self.b.block(), self.b.block());
         self.b.branch(Test::Eq, there, wanted, same, differs);
         self.b.switch_to(same);
-        let further = self.b.binary(BinaryOp::Add, within, 1);
+        let further = self.b.binary(IrBinaryOp::Add, within, 1);
         let further = self.forgotten(further.into());
         self.b.store(state, 8, Size::B8, further);
         self.b.jump(go_on);
         self.b.switch_to(differs);
         self.b.branch(Test::Eq, there, 0, outside, again);
         self.b.switch_to(again);
-        let next = self.b.binary(BinaryOp::Add, begin, 1);
+        let next = self.b.binary(IrBinaryOp::Add, begin, 1);
         let (next, zero) = (self.forgotten(next.into()), self.forgotten(Operand::Constant(0)));
         self.b.store(state, 0, Size::B8, next);
         self.b.store(state, 8, Size::B8, zero);

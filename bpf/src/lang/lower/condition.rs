@@ -6,37 +6,37 @@ use super::{
 };
 use crate::{
     ir::{BlockId, Operand, Test, Width},
-    lang::hir::{CompareOp, Expr, ExprKind},
+    lang::hir::{CompareOp, TypedExpr, TypedExprKind},
 };
 
 impl Lower<'_> {
     /// Ends the block: goes to `yes` if the value is not 0, else to `no`.
-    pub(super) fn branch_on(&mut self, expr: &Expr, yes: BlockId, no: BlockId) -> Result<()> {
+    pub(super) fn branch_on(&mut self, expr: &TypedExpr, yes: BlockId, no: BlockId) -> Result<()> {
         match &expr.kind {
-            ExprKind::Not(of) => return self.branch_on(of, no, yes),
-            ExprKind::And(left, right) => {
+            TypedExprKind::Not(of) => return self.branch_on(of, no, yes),
+            TypedExprKind::And(left, right) => {
                 let next = self.b.block();
                 self.branch_on(left, next, no)?;
                 self.b.switch_to(next);
                 return self.branch_on(right, yes, no);
             }
-            ExprKind::Or(left, right) => {
+            TypedExprKind::Or(left, right) => {
                 let next = self.b.block();
                 self.branch_on(left, yes, next)?;
                 self.b.switch_to(next);
                 return self.branch_on(right, yes, no);
             }
-            ExprKind::Compare { op, left, right } => return self.branch_compare(*op, left, right, yes, no),
-            ExprKind::Same { left, right, most } => return self.branch_same(left, right, *most, yes, no),
-            ExprKind::HasKey { map, key } => {
+            TypedExprKind::Compare { op, left, right } => return self.branch_compare(*op, left, right, yes, no),
+            TypedExprKind::Same { left, right, most } => return self.branch_same(left, right, *most, yes, no),
+            TypedExprKind::HasKey { map, key } => {
                 let found = self.find_element(*map, key.as_deref())?;
                 self.b.branch(Test::Ne, found, 0, yes, no);
                 return Ok(());
             }
-            ExprKind::Convert(of) if of.ty.bytes() <= expr.ty.bytes() && of.ty.is_scalar() => {
+            TypedExprKind::Convert(of) if of.ty.bytes() <= expr.ty.bytes() && of.ty.is_scalar() => {
                 return self.branch_on(of, yes, no);
             }
-            ExprKind::Block(statements, value) => {
+            TypedExprKind::Block(statements, value) => {
                 self.statements(statements)?;
                 return self.branch_on(value, yes, no);
             }
@@ -49,7 +49,14 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn branch_compare(&mut self, op: CompareOp, left: &Expr, right: &Expr, yes: BlockId, no: BlockId) -> Result<()> {
+    fn branch_compare(
+        &mut self,
+        op: CompareOp,
+        left: &TypedExpr,
+        right: &TypedExpr,
+        yes: BlockId,
+        no: BlockId,
+    ) -> Result<()> {
         let signed = is_signed(&left.ty);
         let test = match (op, signed) {
             (CompareOp::Equal, _) => Test::Eq,
@@ -74,7 +81,7 @@ impl Lower<'_> {
     }
 
     /// 1 if the value is not 0, else 0.
-    pub(super) fn truth_of(&mut self, expr: &Expr) -> Result<Operand> {
+    pub(super) fn truth_of(&mut self, expr: &TypedExpr) -> Result<Operand> {
         let (yes, no, join) = (self.b.block(), self.b.block(), self.b.block());
         self.branch_on(expr, yes, no)?;
         let to = self.b.reg();

@@ -5,16 +5,16 @@ use bathyscope_plan::{Space, Type};
 use super::{Result, program::Lower};
 use crate::{
     expand::moved,
-    ir::{BinaryOp, BlockId, Memory, Operand, Test},
-    lang::hir::{Expr, ExprKind},
+    ir::{BlockId, IrBinaryOp, Memory, Operand, Test},
+    lang::hir::{TypedExpr, TypedExprKind},
 };
 
 impl Lower<'_> {
     /// The address of an element whose index is inside, at the end of the block; outside it goes to `outside`.
     fn element_address(
         &mut self,
-        of: &Expr,
-        index: &Expr,
+        of: &TypedExpr,
+        index: &TypedExpr,
         bytes: u32,
         outside: BlockId,
     ) -> Result<(Operand, Option<Space>)> {
@@ -23,9 +23,9 @@ impl Lower<'_> {
             other => other.bytes() / bytes.max(1),
         };
         let base: (Operand, Option<Space>) = match &of.kind {
-            ExprKind::Read { address, offset, space, .. } => {
+            TypedExprKind::Read { address, offset, space, .. } => {
                 let address = self.scalar(address)?;
-                (self.binary(BinaryOp::Add, address, (*offset).into()).into(), Some(*space))
+                (self.binary(IrBinaryOp::Add, address, (*offset).into()).into(), Some(*space))
             }
             _ => {
                 let place = self.place_outside_context(of)?;
@@ -36,13 +36,13 @@ impl Lower<'_> {
         let inside = self.b.block();
         self.b.branch(Test::Ge, index, i64::from(count), outside, inside);
         self.b.switch_to(inside);
-        let distance = self.b.binary(BinaryOp::Mul, index, i64::from(bytes));
-        Ok((self.binary(BinaryOp::Add, base.0, distance.into()).into(), base.1))
+        let distance = self.b.binary(IrBinaryOp::Mul, index, i64::from(bytes));
+        Ok((self.binary(IrBinaryOp::Add, base.0, distance.into()).into(), base.1))
     }
 
     /// An element that is a number.
-    pub(super) fn element(&mut self, of: &Expr, index: &Expr, ty: &Type) -> Result<Operand> {
-        if let ExprKind::Integer(at) = index.kind
+    pub(super) fn element(&mut self, of: &TypedExpr, index: &TypedExpr, ty: &Type) -> Result<Operand> {
+        if let TypedExprKind::Integer(at) = index.kind
             && let Some(place) = self.constant_element(of, at, ty.bytes())?
         {
             return Ok(self.load(place, ty));
@@ -66,10 +66,10 @@ impl Lower<'_> {
         Ok(to.into())
     }
 
-    fn constant_element(&mut self, of: &Expr, at: i64, bytes: u32) -> Result<Option<Memory>> {
+    fn constant_element(&mut self, of: &TypedExpr, at: i64, bytes: u32) -> Result<Option<Memory>> {
         let offset = u32::try_from(at).ok().and_then(|at| at.checked_mul(bytes));
         let Some(offset) = offset.filter(|offset| offset + bytes <= of.ty.bytes()) else { return Ok(None) };
-        if matches!(of.kind, ExprKind::Read { .. }) {
+        if matches!(of.kind, TypedExprKind::Read { .. }) {
             return Ok(None);
         }
         let place = moved(self.place(of)?, offset);
@@ -79,7 +79,7 @@ impl Lower<'_> {
         })
     }
 
-    pub(super) fn write_element(&mut self, of: &Expr, index: &Expr, to: Memory, bytes: u32) -> Result<()> {
+    pub(super) fn write_element(&mut self, of: &TypedExpr, index: &TypedExpr, to: Memory, bytes: u32) -> Result<()> {
         let (outside, join) = (self.b.block(), self.b.block());
         let (address, space) = self.element_address(of, index, bytes, outside)?;
         self.read_into(to, i64::from(bytes).into(), address, 0, space.unwrap_or(Space::Kernel));

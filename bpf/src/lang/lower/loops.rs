@@ -11,28 +11,28 @@ use super::{
 };
 use crate::{
     expand::moved,
-    ir::{BinaryOp, Helper, MapDefinition, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
-    lang::hir::{self, Expr, ExprKind, LocalId, Statement, StatementKind},
+    ir::{Helper, IrBinaryOp, MapDefinition, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
+    lang::hir::{self, LocalId, TypedExpr, TypedExprKind, TypedStatement, TypedStatementKind},
 };
 
 /// The most rounds that the kernel does of a callback.
 const MAX_ROUNDS: i64 = 1 << 23;
 
 impl Lower<'_> {
-    pub(super) fn repeat(&mut self, statement: &Statement) -> Result<()> {
+    pub(super) fn repeat(&mut self, statement: &TypedStatement) -> Result<()> {
         let callback = self.analysis.callback(statement);
         match (&statement.kind, callback) {
-            (StatementKind::ForRange { variable, first, end, body }, Some(callback)) => {
+            (TypedStatementKind::ForRange { variable, first, end, body }, Some(callback)) => {
                 self.range_callback(callback, *variable, [first, end], body)
             }
-            (StatementKind::ForRange { variable, first, end, body }, None) => {
+            (TypedStatementKind::ForRange { variable, first, end, body }, None) => {
                 self.range_loop(*variable, first, end, body)
             }
-            (StatementKind::While { condition, body, limit }, Some(callback)) => {
+            (TypedStatementKind::While { condition, body, limit }, Some(callback)) => {
                 self.while_callback(callback, condition, body, *limit)
             }
-            (StatementKind::While { condition, body, limit }, None) => self.while_loop(condition, body, *limit),
-            (StatementKind::ForMap { map, key, value, body }, Some(callback)) => {
+            (TypedStatementKind::While { condition, body, limit }, None) => self.while_loop(condition, body, *limit),
+            (TypedStatementKind::ForMap { map, key, value, body }, Some(callback)) => {
                 self.map_callback(callback, *map, *key, *value, body)
             }
             _ => self.error("the checked script repeats something that is no loop"),
@@ -40,7 +40,7 @@ impl Lower<'_> {
     }
 
     /// Writes a body between `next` (with the next round) and `after`.
-    fn round(&mut self, next: crate::ir::BlockId, after: crate::ir::BlockId, body: &[Statement]) -> Result<()> {
+    fn round(&mut self, next: crate::ir::BlockId, after: crate::ir::BlockId, body: &[TypedStatement]) -> Result<()> {
         self.around.push(Around::Loop { next, after });
         self.statements(body)?;
         self.around.pop();
@@ -48,8 +48,14 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn range_loop(&mut self, variable: Option<LocalId>, first: &Expr, end: &Expr, body: &[Statement]) -> Result<()> {
-        let (ExprKind::Integer(first), ExprKind::Integer(end)) = (&first.kind, &end.kind) else {
+    fn range_loop(
+        &mut self,
+        variable: Option<LocalId>,
+        first: &TypedExpr,
+        end: &TypedExpr,
+        body: &[TypedStatement],
+    ) -> Result<()> {
+        let (TypedExprKind::Integer(first), TypedExprKind::Integer(end)) = (&first.kind, &end.kind) else {
             return self.error("the bounds of this loop are not known");
         };
         let rounds = end.saturating_sub(*first).max(0);
@@ -60,18 +66,18 @@ impl Lower<'_> {
         self.b.branch(Test::Ge, index, rounds, after, inside);
         self.b.switch_to(inside);
         if let Some(variable) = variable {
-            let value = self.b.binary(BinaryOp::Add, index, *first);
+            let value = self.b.binary(IrBinaryOp::Add, index, *first);
             self.set_local(variable, value.into());
         }
         self.round(next, after, body)?;
         self.b.switch_to(next);
-        self.change_register(index, BinaryOp::Add, 1);
+        self.change_register(index, IrBinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())
     }
 
-    fn while_loop(&mut self, condition: &Expr, body: &[Statement], limit: u32) -> Result<()> {
+    fn while_loop(&mut self, condition: &TypedExpr, body: &[TypedStatement], limit: u32) -> Result<()> {
         let index = self.b.set(0);
         let [head, ask, inside, next, after] = [(); 5].map(|()| self.b.block());
         self.b.jump(head);
@@ -82,7 +88,7 @@ impl Lower<'_> {
         self.b.switch_to(inside);
         self.round(next, after, body)?;
         self.b.switch_to(next);
-        self.change_register(index, BinaryOp::Add, 1);
+        self.change_register(index, IrBinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())
@@ -98,7 +104,7 @@ impl Lower<'_> {
         &mut self,
         callback: Callback,
         parameters: &[Parameter],
-        body: &[Statement],
+        body: &[TypedStatement],
         prologue: impl FnOnce(&mut Self, &[Reg]) -> Result<()>,
     ) -> Result<crate::ir::FunctionId> {
         let name = format!("loop_{}", callback.number);
@@ -133,16 +139,16 @@ impl Lower<'_> {
     /// as each begins with other constants.
     pub(super) fn forgotten(&mut self, value: Operand) -> Operand {
         let zero = self.opaque_zero();
-        self.b.binary(BinaryOp::Add, zero, value).into()
+        self.b.binary(IrBinaryOp::Add, zero, value).into()
     }
 
     /// Calls a callback's loop and goes on, unless a `return` within it ended the program.
-    fn run(&mut self, helper: Helper, what: Operand, function: crate::ir::FunctionId, body: &[Statement]) {
+    fn run(&mut self, helper: Helper, what: Operand, function: crate::ir::FunctionId, body: &[TypedStatement]) {
         let function = self.b.function_address(function);
         let Some(frame) = self.frame else { return };
         let address = self.address(frame);
         self.b.call_only(helper, &[what, function.into(), address.into(), 0.into()]);
-        if !walk::any_statement(body, &mut |inner| matches!(inner.kind, StatementKind::Return(_))) {
+        if !walk::any_statement(body, &mut |inner| matches!(inner.kind, TypedStatementKind::Return(_))) {
             return;
         }
         let returned = self.b.load_memory(moved(frame, FRAME_RETURNED), Size::B8, false);
@@ -164,14 +170,14 @@ impl Lower<'_> {
         &mut self,
         callback: Callback,
         variable: Option<LocalId>,
-        [first, end]: [&Expr; 2],
-        body: &[Statement],
+        [first, end]: [&TypedExpr; 2],
+        body: &[TypedStatement],
     ) -> Result<()> {
         let first = self.scalar(first)?;
         let end = self.scalar(end)?;
         let Some(frame) = self.frame else { return self.error("a loop has no frame") };
         self.store(moved(frame, callback.first), Size::B8, first);
-        let distance = self.binary(BinaryOp::Sub, end, first);
+        let distance = self.binary(IrBinaryOp::Sub, end, first);
         let rounds = self.b.select(Test::SignedLt, Width::W64, distance, 0, 0, distance);
         let rounds = self.at_most(rounds.into(), MAX_ROUNDS);
         let parameters = [Parameter::Number, self.frame_parameter()];
@@ -179,7 +185,7 @@ impl Lower<'_> {
             if let (Some(variable), [index, frame]) = (variable, registers) {
                 let first = it.b.load_memory(moved(Memory::Pointer(*frame, 0), callback.first), Size::B8, false);
                 let index = it.b.extend(*index, Size::B4, false);
-                let value = it.b.binary(BinaryOp::Add, first, index);
+                let value = it.b.binary(IrBinaryOp::Add, first, index);
                 it.set_local(variable, value.into());
             }
             Ok(())
@@ -188,7 +194,13 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn while_callback(&mut self, callback: Callback, condition: &Expr, body: &[Statement], limit: u32) -> Result<()> {
+    fn while_callback(
+        &mut self,
+        callback: Callback,
+        condition: &TypedExpr,
+        body: &[TypedStatement],
+        limit: u32,
+    ) -> Result<()> {
         let parameters = [Parameter::Number, self.frame_parameter()];
         let function = self.callback(callback, &parameters, body, |it, _registers| {
             let (inside, after) = (it.b.block(), it.b.block());
@@ -205,10 +217,10 @@ impl Lower<'_> {
     fn map_callback(
         &mut self,
         callback: Callback,
-        id: hir::MapId,
+        id: hir::ScriptMapId,
         key: LocalId,
         value: Option<LocalId>,
-        body: &[Statement],
+        body: &[TypedStatement],
     ) -> Result<()> {
         let (map, plan) = self.script_map(id)?;
         let sparse = super::maps::is_sparse(plan);
@@ -233,7 +245,7 @@ impl Lower<'_> {
     /// Sets the variables of a round over a map.
     fn load_element(
         &mut self,
-        id: hir::MapId,
+        id: hir::ScriptMapId,
         (map, key_at, value_at): (MapId, Reg, Reg),
         key: LocalId,
         value: Option<LocalId>,

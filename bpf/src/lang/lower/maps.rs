@@ -4,12 +4,12 @@ use bathyscope_plan::{MARK_BUCKET, MapPlan, Type, layout};
 
 use super::{
     Result,
-    program::{Counter, Lower, Where, is_signed, size_of},
+    program::{Lower, ScriptCounter, Where, is_signed, size_of},
 };
 use crate::{
     expand::moved,
-    ir::{AtomicOp, BinaryOp, Helper, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
-    lang::hir::{self, Expr, ExprKind, MapRead},
+    ir::{AtomicOp, Helper, IrBinaryOp, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
+    lang::hir::{self, MapRead, TypedExpr, TypedExprKind},
 };
 
 /// Update only what is not there.
@@ -17,7 +17,7 @@ pub(super) const ONLY_NEW: i64 = 1;
 
 impl Lower<'_> {
     /// Builds a key: all of its bytes are written.
-    pub(super) fn key(&mut self, plan: &MapPlan, key: Option<&Expr>) -> Result<Memory> {
+    pub(super) fn key(&mut self, plan: &MapPlan, key: Option<&TypedExpr>) -> Result<Memory> {
         let bytes = plan.key_bytes;
         if let Some(place) = key.and_then(|key| self.ready_key(key, bytes)) {
             return Ok(place);
@@ -31,14 +31,14 @@ impl Lower<'_> {
     }
 
     /// A variable that has all bytes of a key already.
-    fn ready_key(&mut self, key: &Expr, bytes: u32) -> Option<Memory> {
+    fn ready_key(&mut self, key: &TypedExpr, bytes: u32) -> Option<Memory> {
         let is_whole = match &key.ty {
             Type::Tuple(parts) => layout(parts.iter()).1 == bytes,
             Type::Record(parts) => layout(parts.iter().map(|(_, ty)| ty)).1 == bytes,
             Type::Text { bytes: room } => *room == bytes && self.is_padded(key),
             _ => false,
         };
-        if !is_whole || !matches!(key.kind, ExprKind::Local(_)) {
+        if !is_whole || !matches!(key.kind, TypedExprKind::Local(_)) {
             return None;
         }
         self.place(key).ok()
@@ -51,7 +51,7 @@ impl Lower<'_> {
     }
 
     /// The element's address or null; an address that is not null if there is one element.
-    pub(super) fn find_element(&mut self, id: hir::MapId, key: Option<&Expr>) -> Result<Reg> {
+    pub(super) fn find_element(&mut self, id: hir::ScriptMapId, key: Option<&TypedExpr>) -> Result<Reg> {
         let (map, plan) = self.script_map(id)?;
         if plan.key.is_empty() {
             return Ok(self.b.set(1));
@@ -61,7 +61,13 @@ impl Lower<'_> {
     }
 
     /// The value of a scalar element; 0 if it is not there.
-    pub(super) fn read_map(&mut self, id: hir::MapId, key: Option<&Expr>, read: MapRead, ty: &Type) -> Result<Operand> {
+    pub(super) fn read_map(
+        &mut self,
+        id: hir::ScriptMapId,
+        key: Option<&TypedExpr>,
+        read: MapRead,
+        ty: &Type,
+    ) -> Result<Operand> {
         let (map, plan) = self.script_map(id)?;
         if read == MapRead::Aggregated || plan.aggregation().is_some() {
             return self.read_aggregation(id, key, ty);
@@ -84,7 +90,13 @@ impl Lower<'_> {
     }
 
     /// Copies an element to memory; zeros if it is not there.
-    pub(super) fn copy_element(&mut self, id: hir::MapId, key: Option<&Expr>, to: Memory, bytes: u32) -> Result<()> {
+    pub(super) fn copy_element(
+        &mut self,
+        id: hir::ScriptMapId,
+        key: Option<&TypedExpr>,
+        to: Memory,
+        bytes: u32,
+    ) -> Result<()> {
         let (map, plan) = self.script_map(id)?;
         let bytes = bytes.min(plan.content_bytes());
         if plan.key.is_empty() {
@@ -107,12 +119,12 @@ impl Lower<'_> {
     }
 
     /// Sets an element.
-    pub(super) fn set_map(&mut self, id: hir::MapId, key: Option<&Expr>, value: &Expr) -> Result<()> {
+    pub(super) fn set_map(&mut self, id: hir::ScriptMapId, key: Option<&TypedExpr>, value: &TypedExpr) -> Result<()> {
         let (map, plan) = self.script_map(id)?;
         let room = plan.content_bytes();
         if plan.key.is_empty() {
             let scalar = value.ty.is_scalar();
-            let itself = |expr: &Expr| matches!(expr.kind, ExprKind::Map { map, .. } if map == id);
+            let itself = |expr: &TypedExpr| matches!(expr.kind, TypedExprKind::Map { map, .. } if map == id);
             if scalar {
                 let value_now = self.scalar(value)?;
                 let to = self.b.array_value(map, 0);
@@ -148,7 +160,7 @@ impl Lower<'_> {
     /// Updates an element; counts if there is no room.
     fn update(&mut self, map: MapId, key: Memory, value: Memory, flags: i64) {
         let failed = self.update_quietly(map, key, value, flags);
-        self.count_unless_zero(failed, Counter::MapFull);
+        self.count_unless_zero(failed, ScriptCounter::MapFull);
     }
 
     pub(super) fn update_quietly(&mut self, map: MapId, key: Memory, value: Memory, flags: i64) -> Reg {
@@ -157,7 +169,7 @@ impl Lower<'_> {
     }
 
     /// Removes an element.
-    pub(super) fn delete(&mut self, id: hir::MapId, key: Option<&Expr>) -> Result<()> {
+    pub(super) fn delete(&mut self, id: hir::ScriptMapId, key: Option<&TypedExpr>) -> Result<()> {
         let (map, plan) = self.script_map(id)?;
         if is_sparse(plan) {
             return self.delete_buckets(map, plan, key);
@@ -181,7 +193,7 @@ impl Lower<'_> {
     }
 
     /// Removes all buckets of a sparse histogram's element, each of which is an element of the kernel's map.
-    fn delete_buckets(&mut self, map: MapId, plan: &MapPlan, key: Option<&Expr>) -> Result<()> {
+    fn delete_buckets(&mut self, map: MapId, plan: &MapPlan, key: Option<&TypedExpr>) -> Result<()> {
         let buckets = plan.aggregation().and_then(bathyscope_plan::Aggregation::buckets).unwrap_or(0);
         let piece = self.piece(plan.key_bytes)?;
         let to = self.reach(Where::Scratch(piece));
@@ -218,7 +230,7 @@ impl Lower<'_> {
 
     /// The key of the mark that a sparse histogram has an element. Each of its buckets is an element of the kernel's map, so
     /// where a script asks for elements as such, each has one more that is no bucket.
-    pub(super) fn mark_key(&mut self, plan: &MapPlan, key: Option<&Expr>) -> Result<Memory> {
+    pub(super) fn mark_key(&mut self, plan: &MapPlan, key: Option<&TypedExpr>) -> Result<Memory> {
         let to = self.temporary(plan.key_bytes)?;
         if let Some(key) = key {
             self.write(key, to, plan.key_bytes.saturating_sub(8), true)?;
@@ -239,7 +251,7 @@ impl Lower<'_> {
         let found = self.look_up(map, key);
         self.b.branch(Test::Eq, found, 0, refused, done);
         self.b.switch_to(refused);
-        self.count(Counter::MapFull);
+        self.count(ScriptCounter::MapFull);
         self.b.jump(done);
         self.b.switch_to(done);
         Ok(())
@@ -266,7 +278,7 @@ impl Lower<'_> {
         each(self, value);
         self.b.jump(next);
         self.b.switch_to(next);
-        self.change_register(cpu, BinaryOp::Add, 1);
+        self.change_register(cpu, IrBinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())
@@ -275,8 +287,8 @@ impl Lower<'_> {
     /// Adds to an element at once, whatever other CPUs do. `gives_old` says whether the value before or after is asked for.
     pub(super) fn step_map(
         &mut self,
-        id: hir::MapId,
-        key: Option<&Expr>,
+        id: hir::ScriptMapId,
+        key: Option<&TypedExpr>,
         by: i64,
         gives_old: Option<bool>,
     ) -> Result<Option<Operand>> {
@@ -308,7 +320,7 @@ impl Lower<'_> {
         self.b.assign(value, found);
         self.b.branch(Test::Eq, value, 0, failed, update);
         self.b.switch_to(failed);
-        self.count(Counter::MapFull);
+        self.count(ScriptCounter::MapFull);
         self.b.assign(result, 0);
         self.b.jump(done);
         self.b.switch_to(update);
@@ -336,21 +348,21 @@ impl Lower<'_> {
         if gives_old {
             return Some(self.narrowed(old.into(), ty));
         }
-        let new = self.b.binary(BinaryOp::Add, old, by);
+        let new = self.b.binary(IrBinaryOp::Add, old, by);
         Some(self.narrowed(new.into(), ty))
     }
 
     fn step_plainly(&mut self, value: Reg, ty: &Type, by: i64, gives_old: Option<bool>) -> Option<Operand> {
         let size = size_of(ty.bytes());
         let old = self.b.load(value, 0, size, is_signed(ty));
-        let sum = self.b.binary(BinaryOp::Add, old, by);
+        let sum = self.b.binary(IrBinaryOp::Add, old, by);
         self.b.store(value, 0, size, sum);
         let new = self.narrowed(sum.into(), ty);
         gives_old.map(|gives_old| if gives_old { old.into() } else { new })
     }
 
     /// How many elements there are.
-    pub(super) fn map_length(&mut self, id: hir::MapId) -> Result<Operand> {
+    pub(super) fn map_length(&mut self, id: hir::ScriptMapId) -> Result<Operand> {
         let (map, plan) = self.script_map(id)?;
         if plan.key.is_empty() {
             return Ok(Operand::Constant(1));
@@ -368,7 +380,7 @@ impl Lower<'_> {
             let bucket = self.bucket_at(plan, *key);
             let is_mark = self.b.select(Test::Eq, Width::W64, bucket, MARK_BUCKET.cast_signed(), 1, 0);
             let count = self.b.load(*frame, 0, Size::B8, false);
-            let count = self.b.binary(BinaryOp::Add, count, is_mark);
+            let count = self.b.binary(IrBinaryOp::Add, count, is_mark);
             self.b.store(*frame, 0, Size::B8, count);
         }
         self.b.ret(0);

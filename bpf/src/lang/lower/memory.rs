@@ -8,35 +8,35 @@ use bathyscope_plan::{Shown, Space, Type, layout};
 use super::{
     Result,
     analysis::is_padded,
-    program::{Counter, Home, Lower, size_of},
+    program::{Home, Lower, ScriptCounter, size_of},
     text::MAX_WHOLE_TEXT,
 };
 use crate::{
     expand::moved,
-    ir::{BinaryOp, Helper, Memory, Op, Operand, Reg, Size, Test},
-    lang::hir::{self, Context, Expr, ExprKind},
+    ir::{Helper, IrBinaryOp, Memory, Op, Operand, Reg, Size, Test},
+    lang::hir::{self, Context, TypedExpr, TypedExprKind},
 };
 
 impl Lower<'_> {
     /// Where a value in memory is; if it is nowhere yet, it is written to temporary memory.
-    pub(super) fn place(&mut self, expr: &Expr) -> Result<Memory> {
+    pub(super) fn place(&mut self, expr: &TypedExpr) -> Result<Memory> {
         match &expr.kind {
-            ExprKind::Local(local) => match self.homes.get(local.0 as usize).copied() {
+            TypedExprKind::Local(local) => match self.homes.get(local.0 as usize).copied() {
                 Some(Home::Memory(place)) => Ok(self.reach(place)),
                 _ => self.temporary_of(expr),
             },
             // Numbers in the record may be read in place if they are aligned; the rest is left to the kernel.
-            ExprKind::Context { offset } if self.probe.context == Context::Tracepoint && *offset >= 8 => {
+            TypedExprKind::Context { offset } if self.probe.context == Context::Tracepoint && *offset >= 8 => {
                 Ok(Memory::Context(*offset))
             }
-            ExprKind::Part { of, offset, bits: None } if !matches!(of.kind, ExprKind::Read { .. }) => {
+            TypedExprKind::Part { of, offset, bits: None } if !matches!(of.kind, TypedExprKind::Read { .. }) => {
                 Ok(moved(self.place(of)?, *offset))
             }
-            ExprKind::Block(statements, value) => {
+            TypedExprKind::Block(statements, value) => {
                 self.statements(statements)?;
                 self.place(value)
             }
-            ExprKind::Reinterpret(of) | ExprKind::Convert(of)
+            TypedExprKind::Reinterpret(of) | TypedExprKind::Convert(of)
                 if !of.ty.is_scalar() && of.ty.bytes() >= expr.ty.bytes() =>
             {
                 self.place(of)
@@ -45,12 +45,12 @@ impl Lower<'_> {
         }
     }
 
-    fn temporary_of(&mut self, expr: &Expr) -> Result<Memory> {
+    fn temporary_of(&mut self, expr: &TypedExpr) -> Result<Memory> {
         let memory = self.temporary(expr.ty.bytes())?;
         // Short texts are copied whole later, and some count as padded wherever they are: nothing may be left unwritten.
         let padded = match expr.kind {
-            ExprKind::Select { .. } | ExprKind::Block(..) => matches!(expr.ty, Type::Text { .. }),
-            ExprKind::Concat { .. } => expr.ty.bytes() <= MAX_WHOLE_TEXT,
+            TypedExprKind::Select { .. } | TypedExprKind::Block(..) => matches!(expr.ty, Type::Text { .. }),
+            TypedExprKind::Concat { .. } => expr.ty.bytes() <= MAX_WHOLE_TEXT,
             _ => false,
         };
         self.write(expr, memory, expr.ty.bytes(), padded)?;
@@ -58,7 +58,7 @@ impl Lower<'_> {
     }
 
     /// As [`Self::place`], but not in the context, which can only be read at constant places.
-    pub(super) fn place_outside_context(&mut self, expr: &Expr) -> Result<Memory> {
+    pub(super) fn place_outside_context(&mut self, expr: &TypedExpr) -> Result<Memory> {
         match self.place(expr)? {
             Memory::Context(offset) => {
                 let to = self.temporary(expr.ty.bytes())?;
@@ -71,8 +71,8 @@ impl Lower<'_> {
 
     /// Writes the value into memory with `room` bytes. What is larger than the room is cut; a text smaller than the room
     /// leaves the rest as it is, unless `padded`.
-    pub(super) fn write(&mut self, expr: &Expr, to: Memory, room: u32, padded: bool) -> Result<()> {
-        use ExprKind as K;
+    pub(super) fn write(&mut self, expr: &TypedExpr, to: Memory, room: u32, padded: bool) -> Result<()> {
+        use TypedExprKind as K;
         if expr.ty.is_scalar() {
             let value = self.scalar(expr)?;
             self.store_scalar(to, room, value, &expr.ty, padded);
@@ -154,8 +154,8 @@ impl Lower<'_> {
 
     fn write_either(
         &mut self,
-        condition: &Expr,
-        values: [&Expr; 2],
+        condition: &TypedExpr,
+        values: [&TypedExpr; 2],
         to: Memory,
         room: u32,
         padded: bool,
@@ -172,7 +172,7 @@ impl Lower<'_> {
     }
 
     /// Parts are always padded, and so are the gaps between them.
-    fn write_tuple(&mut self, parts: &[Expr], ty: &Type, to: Memory) -> Result<()> {
+    fn write_tuple(&mut self, parts: &[TypedExpr], ty: &Type, to: Memory) -> Result<()> {
         let types: Vec<&Type> = match ty {
             Type::Tuple(types) => types.iter().collect(),
             Type::Record(types) => types.iter().map(|(_, ty)| ty).collect(),
@@ -231,7 +231,7 @@ impl Lower<'_> {
             return self.store(moved(to, 8), Size::B8, Operand::Constant(0));
         }
         let pid_tgid = self.pid_tgid();
-        let mut pid = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
+        let mut pid = self.b.binary(IrBinaryOp::Shr, pid_tgid, 32);
         if kernel_only {
             // What was interrupted may be either; addresses of the kernel are in the upper half.
             let address = self.in_register(address);
@@ -240,7 +240,7 @@ impl Lower<'_> {
         self.store(moved(to, 8), Size::B8, pid);
     }
 
-    fn write_inet(&mut self, family: Option<&Expr>, address: &Expr, to: Memory) -> Result<()> {
+    fn write_inet(&mut self, family: Option<&TypedExpr>, address: &TypedExpr, to: Memory) -> Result<()> {
         const IPV4: i64 = 2;
         const IPV6: i64 = 10;
         let bytes = address.ty.bytes().min(16);
@@ -261,29 +261,29 @@ impl Lower<'_> {
     }
 
     /// `buf()`: the length, then the content.
-    fn write_buffer(&mut self, expr: &Expr, to: Memory, room: u32, padded: bool) -> Result<()> {
+    fn write_buffer(&mut self, expr: &TypedExpr, to: Memory, room: u32, padded: bool) -> Result<()> {
         let bytes = expr.ty.bytes().min(room);
         match &expr.kind {
-            ExprKind::ReadBuffer { .. } => {
+            TypedExprKind::ReadBuffer { .. } => {
                 if padded {
                     self.b.zero(to, room);
                 }
                 self.read_buffer(expr, to)?;
             }
-            ExprKind::Map { map, key, .. } => {
+            TypedExprKind::Map { map, key, .. } => {
                 self.copy_element(*map, key.as_deref(), to, bytes)?;
                 if padded && room > bytes {
                     self.b.zero(moved(to, bytes), room - bytes);
                 }
             }
-            ExprKind::BufferOf { of, length } => self.write_buffer_of(of, length.as_deref(), to, bytes)?,
+            TypedExprKind::BufferOf { of, length } => self.write_buffer_of(of, length.as_deref(), to, bytes)?,
             // A smaller buffer: what is missing is zeros.
-            ExprKind::Convert(of) if matches!(of.ty, Type::Buffer { .. }) && of.ty.bytes() < bytes => {
+            TypedExprKind::Convert(of) if matches!(of.ty, Type::Buffer { .. }) && of.ty.bytes() < bytes => {
                 let own = of.ty.bytes();
                 self.write(of, to, own, padded)?;
                 self.b.zero(moved(to, own), bytes - own);
             }
-            ExprKind::Convert(of) | ExprKind::Reinterpret(of) if of.ty.bytes() < bytes => {
+            TypedExprKind::Convert(of) | TypedExprKind::Reinterpret(of) if of.ty.bytes() < bytes => {
                 return self.error("the checked script makes a buffer of something smaller");
             }
             _ => {
@@ -298,7 +298,7 @@ impl Lower<'_> {
     }
 
     /// A buffer with so many bytes, its length among them, of a value in memory of the program.
-    fn write_buffer_of(&mut self, of: &Expr, length: Option<&Expr>, to: Memory, bytes: u32) -> Result<()> {
+    fn write_buffer_of(&mut self, of: &TypedExpr, length: Option<&TypedExpr>, to: Memory, bytes: u32) -> Result<()> {
         let content = bytes.saturating_sub(4);
         let from = self.place_outside_context(of)?;
         let own = of.ty.bytes().min(content);
@@ -318,8 +318,9 @@ impl Lower<'_> {
     }
 
     /// Reads a buffer; gives how many bytes of content it has.
-    pub(super) fn read_buffer(&mut self, expr: &Expr, to: Memory) -> Result<Operand> {
-        let (ExprKind::ReadBuffer { address, space, length }, Type::Buffer { bytes }) = (&expr.kind, &expr.ty) else {
+    pub(super) fn read_buffer(&mut self, expr: &TypedExpr, to: Memory) -> Result<Operand> {
+        let (TypedExprKind::ReadBuffer { address, space, length }, Type::Buffer { bytes }) = (&expr.kind, &expr.ty)
+        else {
             return self.error("the checked script reads a buffer that is none");
         };
         let most = i64::from(*bytes);
@@ -357,11 +358,11 @@ impl Lower<'_> {
     }
 
     /// Whether a text needs no more than a copy to be padded.
-    pub(super) fn is_padded(&self, expr: &Expr) -> bool {
+    pub(super) fn is_padded(&self, expr: &TypedExpr) -> bool {
         is_padded(expr, &self.analysis.locals)
     }
 
-    pub(super) fn set_memory_local(&mut self, local: hir::LocalId, value: &Expr) -> Result<()> {
+    pub(super) fn set_memory_local(&mut self, local: hir::LocalId, value: &TypedExpr) -> Result<()> {
         let Some(Home::Memory(place)) = self.homes.get(local.0 as usize).copied() else { return Ok(()) };
         let bytes = self.probe.locals.get(local.0 as usize).map_or(0, |local| local.ty.bytes());
         let padded = self.analysis.local(local).is_some_and(|known| known.padded) || value.ty.bytes() < bytes;
@@ -382,13 +383,13 @@ impl Lower<'_> {
         let id = if unwound { self.unwound_stack_id(ty)? } else { self.stack_id(ty)? };
         self.store(to, Size::B8, id);
         let pid_tgid = self.pid_tgid();
-        let pid = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
+        let pid = self.b.binary(IrBinaryOp::Shr, pid_tgid, 32);
         self.store(moved(to, 8), Size::B8, pid);
         Ok(())
     }
 
     /// Text that the kernel makes of a path; gives its length with the NUL, 1 if it failed or there is none.
-    pub(super) fn read_path(&mut self, address: &Expr, to: Memory, room: u32) -> Result<Reg> {
+    pub(super) fn read_path(&mut self, address: &TypedExpr, to: Memory, room: u32) -> Result<Reg> {
         let (null, join) = (self.b.block(), self.b.block());
         let path = self.typed(address, null)?;
         let place = self.address(to);
@@ -411,7 +412,7 @@ impl Lower<'_> {
         self.b.switch_to(positive);
         self.b.branch(Test::Gt, to, i64::from(room), failed, join);
         self.b.switch_to(failed);
-        self.count(Counter::HelperFailed);
+        self.count(ScriptCounter::HelperFailed);
         self.store(text, Size::B1, Operand::Constant(0));
         self.b.assign(to, 1);
         self.b.jump(join);
@@ -421,8 +422,8 @@ impl Lower<'_> {
 }
 
 /// Whether a value is made of a variable that it is about to replace.
-fn mentions(expr: &Expr, local: hir::LocalId) -> bool {
-    super::walk::any_expression(expr, &mut |inner| matches!(inner.kind, ExprKind::Local(other) if other == local))
+fn mentions(expr: &TypedExpr, local: hir::LocalId) -> bool {
+    super::walk::any_expression(expr, &mut |inner| matches!(inner.kind, TypedExprKind::Local(other) if other == local))
 }
 
 /// Whether the place is a multiple of 8.

@@ -127,13 +127,13 @@ impl LowerOptions {
 ///
 /// # Errors
 /// What cannot be made into programs that a kernel accepts, and what to change.
-pub fn lower(script: &hir::Script, options: &LowerOptions) -> std::result::Result<Lowered, Vec<Diagnostic>> {
+pub fn lower(script: &hir::TypedScript, options: &LowerOptions) -> std::result::Result<Lowered, Vec<Diagnostic>> {
     lower_within(script, options, script.config.on_stack_limit)
 }
 
 /// The same, keeping values of at most so many bytes on the stack, whatever the script says.
 pub(super) fn lower_within(
-    script: &hir::Script,
+    script: &hir::TypedScript,
     options: &LowerOptions,
     on_stack_limit: u32,
 ) -> std::result::Result<Lowered, Vec<Diagnostic>> {

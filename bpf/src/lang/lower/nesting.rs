@@ -17,13 +17,13 @@
 //! memory's first word says whether it is claimed; the kernel never ends a program midway, so no claim is left behind.
 
 use super::{
-    program::{Counter, Lower},
+    program::{Lower, ScriptCounter},
     scratch::{CHUNK_BYTES, MAX_PIECES, Piece},
 };
 use crate::{
     expand::moved,
     ir::{
-        AtomicOp, BinaryOp, Builder, Helper, MapDefinition, Memory, Operand, ProgramKind, Reg, Size, SlotId, Test,
+        AtomicOp, Builder, Helper, IrBinaryOp, MapDefinition, Memory, Operand, ProgramKind, Reg, Size, SlotId, Test,
         Width,
     },
 };
@@ -61,7 +61,7 @@ impl Lower<'_> {
         let first = self.opaque_zero();
         let map = self.map(MapDefinition::scratch(self.scratch_name(word.chunk), CHUNK_BYTES));
         self.b.repeat(i64::from(MAX_PIECES), |builder, round| {
-            let index = builder.binary(BinaryOp::Add, first, round.index);
+            let index = builder.binary(IrBinaryOp::Add, first, round.index);
             store_number(builder, number, index);
             let (map, key) = (builder.map_address(map), builder.address_of(number));
             let piece = builder.call(Helper::MapLookup, &[map.into(), key.into()]);
@@ -74,7 +74,7 @@ impl Lower<'_> {
         });
         self.b.jump(full);
         self.b.switch_to(full);
-        self.count(Counter::Nested);
+        self.count(ScriptCounter::Nested);
         self.b.ret(0);
         self.b.switch_to(claimed);
         self.claimed = Some(number);

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     expand::moved,
     ir::{
-        AtomicOp, BinaryOp, BlockId, Builder, Helper, MapDefinition, MapId, Memory, Op, Operand, ProgramKind, Reg,
+        AtomicOp, BlockId, Builder, Helper, IrBinaryOp, MapDefinition, MapId, Memory, Op, Operand, ProgramKind, Reg,
         Size, SlotId, Source, Test, Width,
     },
     lang::hir,
@@ -25,7 +25,7 @@ use crate::{
 
 /// What is counted, by word of the program's entry in the counters.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Counter {
+pub(super) enum ScriptCounter {
     Ran = 0,
     Filtered = 1,
     RingFull = 2,
@@ -63,7 +63,7 @@ pub(super) enum Around {
 /// What all programs of a script share.
 #[derive(Debug)]
 pub(super) struct Shared<'a> {
-    pub script: &'a hir::Script,
+    pub script: &'a hir::TypedScript,
     pub options: &'a LowerOptions,
     pub lines: &'a Lines,
     pub source: std::sync::Arc<Source>,
@@ -102,7 +102,7 @@ pub(super) struct Identity<'a> {
 pub(super) struct Lower<'a> {
     pub b: Builder,
     pub shared: &'a Shared<'a>,
-    pub probe: &'a hir::Probe,
+    pub probe: &'a hir::TypedProbe,
     pub id: Identity<'a>,
     pub analysis: &'a Analysis,
     maps: HashMap<String, MapId>,
@@ -146,7 +146,7 @@ pub(super) fn is_signed(ty: &Type) -> bool {
 impl<'a> Lower<'a> {
     pub(super) fn new(
         shared: &'a Shared<'a>,
-        probe: &'a hir::Probe,
+        probe: &'a hir::TypedProbe,
         (id, guarded): (Identity<'a>, bool),
         analysis: &'a Analysis,
     ) -> Self {
@@ -200,7 +200,7 @@ impl<'a> Lower<'a> {
     }
 
     /// A map of the script.
-    pub(super) fn script_map(&mut self, id: hir::MapId) -> Result<(MapId, &'a bathyscope_plan::MapPlan)> {
+    pub(super) fn script_map(&mut self, id: hir::ScriptMapId) -> Result<(MapId, &'a bathyscope_plan::MapPlan)> {
         let Some(plan) = self.shared.script.maps.get(id.0 as usize) else {
             return self.error("the checked script names a map that it does not have");
         };
@@ -209,7 +209,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Adds one to what is counted for every hit.
-    pub(super) fn count_hit(&mut self, counter: Counter) {
+    pub(super) fn count_hit(&mut self, counter: ScriptCounter) {
         let map = self.counters();
         let counters = self.b.array_value(map, self.id.program);
         self.add_to_counter(counters, counter);
@@ -217,7 +217,7 @@ impl<'a> Lower<'a> {
 
     /// Adds one to what is rarely counted. It asks for the counters anew, so that their address need not be kept in a
     /// register all the time.
-    pub(super) fn count(&mut self, counter: Counter) {
+    pub(super) fn count(&mut self, counter: ScriptCounter) {
         let map = self.counters();
         let key = self.b.slot(8);
         self.b.store_slot(key, 0, Size::B4, i64::from(self.id.program));
@@ -237,7 +237,7 @@ impl<'a> Lower<'a> {
         self.map(MapDefinition::new(COUNTERS, MapKind::PerCpuArray, 4, COUNTER_WORDS * 8, entries))
     }
 
-    fn add_to_counter(&mut self, counters: Reg, counter: Counter) {
+    fn add_to_counter(&mut self, counters: Reg, counter: ScriptCounter) {
         let offset = counter as i16 * 8;
         // The counters are this CPU's and this program's: only another run of it can come in between.
         if nests(self.id.kind) {
@@ -245,12 +245,12 @@ impl<'a> Lower<'a> {
             return self.b.atomic(AtomicOp::Add, Width::W64, counters, offset, one);
         }
         let before = self.b.load(counters, offset, Size::B8, false);
-        let after = self.b.binary(BinaryOp::Add, before, 1);
+        let after = self.b.binary(IrBinaryOp::Add, before, 1);
         self.b.store(counters, offset, Size::B8, after);
     }
 
     /// Counts if the result of a helper is not 0.
-    pub(super) fn count_unless_zero(&mut self, result: Reg, counter: Counter) {
+    pub(super) fn count_unless_zero(&mut self, result: Reg, counter: ScriptCounter) {
         let (failed, go_on) = (self.b.block(), self.b.block());
         self.b.branch(Test::Ne, result, 0, failed, go_on);
         self.b.switch_to(failed);
@@ -357,13 +357,13 @@ impl<'a> Lower<'a> {
         }
     }
 
-    pub(super) fn binary(&mut self, op: BinaryOp, left: Operand, right: Operand) -> Reg {
+    pub(super) fn binary(&mut self, op: IrBinaryOp, left: Operand, right: Operand) -> Reg {
         let left = self.in_register(left);
         self.b.binary(op, left, right)
     }
 
     /// Changes a register.
-    pub(super) fn change_register(&mut self, to: Reg, op: BinaryOp, right: impl Into<Operand>) {
+    pub(super) fn change_register(&mut self, to: Reg, op: IrBinaryOp, right: impl Into<Operand>) {
         let right = right.into();
         self.b.push(Op::Binary { to, op, width: Width::W64, left: to, right });
     }

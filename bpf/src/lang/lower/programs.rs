@@ -18,7 +18,7 @@ use super::{
 use crate::{
     ir::{Program, ProgramKind, Source},
     lang::{
-        hir::{self, ExprKind, ProbePoint},
+        hir::{self, ProbePoint, TypedExprKind},
         limits::MAX_SCRIPT_OPS,
     },
 };
@@ -27,8 +27,8 @@ use crate::{
 const MAX_NAME: usize = 24;
 
 /// What one program is attached to.
-struct Group<'a> {
-    probe: &'a hir::Probe,
+struct ProgramAttachment<'a> {
+    probe: &'a hir::TypedProbe,
     kind: ProgramKind,
     points: Vec<&'a ProbePoint>,
     /// If it is attached to the tracepoint of all system calls.
@@ -81,9 +81,9 @@ fn is_filtered(point: &AttachPoint) -> bool {
 }
 
 /// Splits the attach points of a probe into those that one program can serve.
-fn groups<'a>(probe: &'a hir::Probe, sides: &[CallSide]) -> Vec<Group<'a>> {
-    let reads_arguments = |probe: &hir::Probe| {
-        let mut found = |expr: &hir::Expr| matches!(expr.kind, ExprKind::UsdtArgument { .. });
+fn groups<'a>(probe: &'a hir::TypedProbe, sides: &[CallSide]) -> Vec<ProgramAttachment<'a>> {
+    let reads_arguments = |probe: &hir::TypedProbe| {
+        let mut found = |expr: &hir::TypedExpr| matches!(expr.kind, TypedExprKind::UsdtArgument { .. });
         probe.predicate.as_ref().is_some_and(|predicate| walk::any_expression(predicate, &mut found))
             || walk::any_expression_of(&probe.body, &mut found)
     };
@@ -94,21 +94,21 @@ fn groups<'a>(probe: &'a hir::Probe, sides: &[CallSide]) -> Vec<Group<'a>> {
     };
     let mut points: Vec<&ProbePoint> = probe.points.iter().collect();
     let of_calls = calls::take(probe, sides, &mut points).into_iter();
-    let mut all: Vec<Group<'_>> = of_calls
-        .map(|(calls, points)| Group { probe, kind: ProgramKind::Tracepoint, points, calls: Some(calls) })
+    let mut all: Vec<ProgramAttachment<'_>> = of_calls
+        .map(|(calls, points)| ProgramAttachment { probe, kind: ProgramKind::Tracepoint, points, calls: Some(calls) })
         .collect();
     for point in points {
         let (kind, ty) = kind_of(&point.point);
         // Of these a program serves one point, or does not know which it was.
         let alone = kind.has_target() || ty == ProgramType::Run;
-        let same = |group: &&mut Group<'_>| {
+        let same = |group: &&mut ProgramAttachment<'_>| {
             group.kind == kind
                 && group.calls.is_none()
                 && group.points.first().is_some_and(|first| alike(&first.point, &point.point))
         };
         match all.iter_mut().find(same).filter(|_| !alone) {
             Some(group) => group.points.push(point),
-            None => all.push(Group { probe, kind, points: vec![point], calls: None }),
+            None => all.push(ProgramAttachment { probe, kind, points: vec![point], calls: None }),
         }
     }
     all
@@ -123,14 +123,14 @@ fn name_of(index: usize, point: &ProbePoint) -> String {
 
 /// Lowers a script, keeping values of at most so many bytes on the stack.
 pub(super) fn lower(
-    script: &hir::Script,
+    script: &hir::TypedScript,
     options: &LowerOptions,
     on_stack_limit: u32,
 ) -> std::result::Result<Lowered, Vec<Diagnostic>> {
     let lines = Lines::of(&options.source);
     let layouts: Vec<Layout> = script.sites.iter().map(|site| layout(site, options.comm)).collect();
     let sides = calls::sides(script, options);
-    let groups: Vec<Group<'_>> = script.probes.iter().flat_map(|probe| groups(probe, &sides)).collect();
+    let groups: Vec<ProgramAttachment<'_>> = script.probes.iter().flat_map(|probe| groups(probe, &sides)).collect();
     let shared = Shared {
         script,
         options,
@@ -203,7 +203,7 @@ struct One {
 }
 
 /// Lowers one program and adds it and its attach points to the plan.
-fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) -> Result<One> {
+fn one(shared: &Shared<'_>, index: usize, group: &ProgramAttachment<'_>, plan: &mut Plan) -> Result<One> {
     let probe = group.probe;
     let Some(first) = group.points.first() else {
         return Err(Diagnostic::error(probe.span, "this probe is attached nowhere"));
@@ -247,31 +247,31 @@ fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) ->
     Ok(One { program: lower.b.finish(), needs, size })
 }
 
-fn shows_comm(probe: &hir::Probe) -> bool {
-    let mut found = |expr: &hir::Expr| matches!(expr.kind, ExprKind::Builtin(hir::Builtin::Comm));
+fn shows_comm(probe: &hir::TypedProbe) -> bool {
+    let mut found = |expr: &hir::TypedExpr| matches!(expr.kind, TypedExprKind::Builtin(hir::Builtin::Comm));
     probe.predicate.as_ref().is_some_and(|predicate| walk::any_expression(predicate, &mut found))
         || walk::any_expression_of(&probe.body, &mut found)
 }
 
 /// For each map, whether the elements of a histogram whose buckets are in its keys are asked for as such.
-fn marked(script: &hir::Script) -> Vec<bool> {
+fn marked(script: &hir::TypedScript) -> Vec<bool> {
     let mut marked: Vec<bool> = script.maps.iter().map(|_| false).collect();
-    let mut mark = |map: hir::MapId| {
+    let mut mark = |map: hir::ScriptMapId| {
         if let (Some(it), Some(plan)) = (marked.get_mut(map.0 as usize), script.maps.get(map.0 as usize)) {
             *it = super::maps::is_sparse(plan) && !plan.key.is_empty();
         }
     };
     for probe in &script.probes {
-        let mut asked = |expr: &hir::Expr| {
-            if let ExprKind::HasKey { map, .. } | ExprKind::Length(hir::Countable::Map(map)) = &expr.kind {
+        let mut asked = |expr: &hir::TypedExpr| {
+            if let TypedExprKind::HasKey { map, .. } | TypedExprKind::Length(hir::Countable::Map(map)) = &expr.kind {
                 mark(*map);
             }
             false
         };
         let _all = probe.predicate.as_ref().is_some_and(|it| walk::any_expression(it, &mut asked));
         let _all = walk::any_expression_of(&probe.body, &mut asked);
-        let mut visited = |statement: &hir::Statement| {
-            if let hir::StatementKind::ForMap { map, .. } = &statement.kind {
+        let mut visited = |statement: &hir::TypedStatement| {
+            if let hir::TypedStatementKind::ForMap { map, .. } = &statement.kind {
                 mark(*map);
             }
             false

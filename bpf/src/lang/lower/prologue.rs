@@ -3,8 +3,8 @@
 
 use super::{
     Result,
-    analysis::{FRAME_CONTEXT, Place},
-    program::{Counter, Home, Lower, Where},
+    analysis::{FRAME_CONTEXT, LocalLocation},
+    program::{Home, Lower, ScriptCounter, Where},
 };
 use crate::ir::{BlockId, Memory, Op, ProgramKind, Size, Test};
 
@@ -39,12 +39,12 @@ impl Lower<'_> {
         let body = self.b.here();
         self.b.switch_to(filtered);
         if !self.shared.options.bare {
-            self.count_hit(Counter::Filtered);
+            self.count_hit(ScriptCounter::Filtered);
         }
         self.b.ret(0);
         self.b.switch_to(body);
         if !self.shared.options.bare {
-            self.count_hit(Counter::Ran);
+            self.count_hit(ScriptCounter::Ran);
         }
         Ok(())
     }
@@ -85,22 +85,22 @@ impl Lower<'_> {
         for (index, (known, local)) in self.analysis.locals.iter().zip(&self.probe.locals).enumerate() {
             let bytes = local.ty.bytes();
             let home = match known.place {
-                Place::Nowhere => continue,
-                Place::Function(function) if function != self.function => continue,
-                Place::Function(_) if local.ty.is_scalar() => {
+                LocalLocation::Nowhere => continue,
+                LocalLocation::Function(function) if function != self.function => continue,
+                LocalLocation::Function(_) if local.ty.is_scalar() => {
                     let reg = self.b.reg();
                     if known.zeroed {
                         self.b.assign(reg, 0);
                     }
                     Home::Register(reg)
                 }
-                Place::Function(_) if bytes <= self.shared.on_stack_limit => {
+                LocalLocation::Function(_) if bytes <= self.shared.on_stack_limit => {
                     Home::Memory(Where::Slot(self.b.slot(bytes.next_multiple_of(8).max(8))))
                 }
                 // All others are made once, with the program.
-                _ if self.function != 0 && !matches!(known.place, Place::Function(_)) => continue,
-                Place::Frame(offset) => Home::Memory(Where::Frame(offset)),
-                Place::Function(_) | Place::Scratch => Home::Memory(Where::Scratch(self.piece(bytes)?)),
+                _ if self.function != 0 && !matches!(known.place, LocalLocation::Function(_)) => continue,
+                LocalLocation::Frame(offset) => Home::Memory(Where::Frame(offset)),
+                LocalLocation::Function(_) | LocalLocation::Scratch => Home::Memory(Where::Scratch(self.piece(bytes)?)),
             };
             if let Home::Memory(place) = home
                 && known.zeroed

@@ -8,13 +8,13 @@ use bathyscope_plan::{Action, COMM_BYTES, HEADER_BYTES, Shown, Site, Type};
 
 use super::{
     Result,
-    program::{Counter, Lower, size_of},
+    program::{Lower, ScriptCounter, size_of},
     text::MAX_WHOLE_TEXT,
 };
 use crate::{
     expand::moved,
-    ir::{BinaryOp, Helper, Memory, Operand, Reg, Size, Test},
-    lang::hir::{Builtin, Expr, ExprKind, SiteId},
+    ir::{Helper, IrBinaryOp, Memory, Operand, Reg, Size, Test},
+    lang::hir::{Builtin, SiteId, TypedExpr, TypedExprKind},
 };
 
 /// A flag of `ringbuf_submit` and `ringbuf_output`: nobody is woken; readers poll.
@@ -62,13 +62,13 @@ fn room(ty: &Type) -> u32 {
 /// A field that waits for its place.
 enum Ready<'a> {
     /// It is evaluated into the record.
-    Later(&'a Expr),
+    Later(&'a TypedExpr),
     Number(Operand),
     There(Memory),
 }
 
 impl Lower<'_> {
-    pub(super) fn emit(&mut self, site: SiteId, arguments: &[Expr]) -> Result<()> {
+    pub(super) fn emit(&mut self, site: SiteId, arguments: &[TypedExpr]) -> Result<()> {
         let index = site.0 as usize;
         let (Some(layout), Some(plan)) = (self.shared.layouts.get(index), self.shared.script.sites.get(index)) else {
             return self.error("the checked script names a site that it does not have");
@@ -76,7 +76,7 @@ impl Lower<'_> {
         if plan.fields.len() != arguments.len() {
             return self.error("the checked script gives a site other fields than it has");
         }
-        let measured = |expr: &&Expr| expr.ty.has_length() && constant_length(expr).is_none();
+        let measured = |expr: &&TypedExpr| expr.ty.has_length() && constant_length(expr).is_none();
         if arguments.iter().any(|expr| measured(&expr)) {
             self.output(site, layout, arguments)
         } else {
@@ -85,7 +85,7 @@ impl Lower<'_> {
     }
 
     /// A record of a length that is known.
-    fn reserve(&mut self, site: SiteId, plan: &Site, layout: &Layout, arguments: &[Expr]) -> Result<()> {
+    fn reserve(&mut self, site: SiteId, plan: &Site, layout: &Layout, arguments: &[TypedExpr]) -> Result<()> {
         // Nothing that may fail or call for memory can be done while a record is reserved.
         let mut ready = Vec::with_capacity(arguments.len());
         for expr in arguments {
@@ -108,7 +108,7 @@ impl Lower<'_> {
         let [full, there, done] = [(); 3].map(|()| self.b.block());
         self.b.branch(Test::Eq, record, 0, full, there);
         self.b.switch_to(full);
-        self.count(Counter::RingFull);
+        self.count(ScriptCounter::RingFull);
         self.b.jump(done);
         self.b.switch_to(there);
         self.header(site, Memory::Pointer(record, 0))?;
@@ -124,7 +124,7 @@ impl Lower<'_> {
             self.store(to, Size::B4, Operand::Constant(length.into()));
             let to = moved(to, 4);
             match (&expr.kind, ready) {
-                (ExprKind::Text(text), _) => self.write_exact(text, to, length),
+                (TypedExprKind::Text(text), _) => self.write_exact(text, to, length),
                 (_, Ready::There(from)) => self.copy(to, from, length),
                 _ => self.write_text(expr, to, length, false)?,
             }
@@ -177,7 +177,7 @@ impl Lower<'_> {
         self.store(moved(to, 8), Size::B8, now);
         let pid_tgid = self.pid_tgid();
         self.store(moved(to, 20), Size::B4, pid_tgid);
-        let pid = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
+        let pid = self.b.binary(IrBinaryOp::Shr, pid_tgid, 32);
         self.store(moved(to, 16), Size::B4, pid);
         let cpu = self.b.call(Helper::GetSmpProcessorId, &[]);
         // The upper half is the reserved word.
@@ -189,7 +189,7 @@ impl Lower<'_> {
     }
 
     /// A record whose length the program finds out.
-    fn output(&mut self, site: SiteId, layout: &Layout, arguments: &[Expr]) -> Result<()> {
+    fn output(&mut self, site: SiteId, layout: &Layout, arguments: &[TypedExpr]) -> Result<()> {
         // The verifier does not see that rounding up adds nothing to what is a multiple of 4 already.
         let slack = 4 * u32::try_from(arguments.len()).unwrap_or(0) + 8;
         let piece = self.piece(layout.max_bytes.saturating_add(slack))?;
@@ -209,26 +209,28 @@ impl Lower<'_> {
         let ring = self.ring();
         let arguments = [ring.into(), address.into(), end, NO_WAKEUP.into()];
         let failed = self.b.call(Helper::RingbufOutput, &arguments);
-        self.count_unless_zero(failed, Counter::RingFull);
+        self.count_unless_zero(failed, ScriptCounter::RingFull);
         Ok(())
     }
 
     /// Appends a text or buffer; gives where it ends.
-    fn append(&mut self, record: Memory, end: Operand, expr: &Expr) -> Result<Operand> {
+    fn append(&mut self, record: Memory, end: Operand, expr: &TypedExpr) -> Result<Operand> {
         let (place, at) = match end {
             Operand::Constant(end) => {
                 let at = (end + 3) & !3;
                 (moved(record, u32::try_from(at).unwrap_or(u32::MAX)), Operand::Constant(at))
             }
             Operand::Reg(end) => {
-                let up = self.b.binary(BinaryOp::Add, end, 3);
-                let at = self.b.binary(BinaryOp::And, up, !3);
+                let up = self.b.binary(IrBinaryOp::Add, end, 3);
+                let at = self.b.binary(IrBinaryOp::And, up, !3);
                 let base = self.b.address_of(record);
-                (Memory::Pointer(self.b.binary(BinaryOp::Add, base, at), 0), at.into())
+                (Memory::Pointer(self.b.binary(IrBinaryOp::Add, base, at), 0), at.into())
             }
         };
         let length = match &expr.ty {
-            Type::Buffer { .. } if matches!(expr.kind, ExprKind::ReadBuffer { .. }) => self.read_buffer(expr, place)?,
+            Type::Buffer { .. } if matches!(expr.kind, TypedExprKind::ReadBuffer { .. }) => {
+                self.read_buffer(expr, place)?
+            }
             Type::Buffer { bytes } => {
                 let from = self.place_outside_context(expr)?;
                 let length = self.b.load_memory(from, Size::B4, false);
@@ -239,7 +241,7 @@ impl Lower<'_> {
                 let length = match (constant_length(expr), self.read_text(expr, moved(place, 4), room(&expr.ty))?) {
                     (Some(length), _) => Operand::Constant(length.into()),
                     (None, Operand::Constant(length)) => Operand::Constant(length - 1),
-                    (None, Operand::Reg(length)) => self.b.binary(BinaryOp::Sub, length, 1).into(),
+                    (None, Operand::Reg(length)) => self.b.binary(IrBinaryOp::Sub, length, 1).into(),
                 };
                 self.store(place, Size::B4, length);
                 length
@@ -248,20 +250,20 @@ impl Lower<'_> {
         Ok(match (at, length) {
             (Operand::Constant(at), Operand::Constant(length)) => Operand::Constant(at + 4 + length),
             (Operand::Reg(reg), Operand::Constant(known)) | (Operand::Constant(known), Operand::Reg(reg)) => {
-                self.b.binary(BinaryOp::Add, reg, known + 4).into()
+                self.b.binary(IrBinaryOp::Add, reg, known + 4).into()
             }
             (Operand::Reg(at), Operand::Reg(length)) => {
-                let sum = self.b.binary(BinaryOp::Add, at, length);
-                self.b.binary(BinaryOp::Add, sum, 4).into()
+                let sum = self.b.binary(IrBinaryOp::Add, at, length);
+                self.b.binary(IrBinaryOp::Add, sum, 4).into()
             }
         })
     }
 }
 
 /// With how many bytes a text is sent, if that does not depend on what it is.
-fn constant_length(expr: &Expr) -> Option<u32> {
+fn constant_length(expr: &TypedExpr) -> Option<u32> {
     match (&expr.kind, &expr.ty) {
-        (ExprKind::Text(text), _) => u32::try_from(text.len()).ok(),
+        (TypedExprKind::Text(text), _) => u32::try_from(text.len()).ok(),
         (_, Type::Text { bytes } | Type::Shown(Shown::Path { bytes })) if *bytes <= MAX_WHOLE_TEXT => Some(*bytes),
         _ => None,
     }
@@ -269,9 +271,9 @@ fn constant_length(expr: &Expr) -> Option<u32> {
 
 impl Lower<'_> {
     /// Whether a value can be made while a record is reserved: it needs no memory and nothing of it can fail.
-    fn is_direct(&self, expr: &Expr) -> bool {
-        use ExprKind as K;
-        let narrow = |of: &Expr| expr.ty != Type::Bool && expr.ty.is_scalar() && of.ty.is_scalar();
+    fn is_direct(&self, expr: &TypedExpr) -> bool {
+        use TypedExprKind as K;
+        let narrow = |of: &TypedExpr| expr.ty != Type::Bool && expr.ty.is_scalar() && of.ty.is_scalar();
         match &expr.kind {
             K::Integer(_) | K::Text(_) | K::Register { .. } => true,
             K::Context { offset } => {

@@ -5,12 +5,12 @@ use bathyscope_plan::{AttachPoint, Space, Type, UsdtPlace};
 
 use super::{
     Result,
-    program::{Counter, Home, Lower, Where, is_signed, size_of},
+    program::{Home, Lower, ScriptCounter, Where, is_signed, size_of},
 };
 use crate::{
     expand::moved,
-    ir::{BinaryOp, BlockId, Helper, Memory, Op, Operand, ProgramKind, Reg, Size, Test, UnaryOp},
-    lang::hir::{self, ArithmeticOp, Context, Countable, Expr, ExprKind},
+    ir::{BlockId, Helper, IrBinaryOp, IrUnaryOp, Memory, Op, Operand, ProgramKind, Reg, Size, Test},
+    lang::hir::{self, ArithmeticOp, Context, Countable, TypedExpr, TypedExprKind},
 };
 
 /// The first bytes of a tracepoint's record, which a program cannot read.
@@ -24,8 +24,8 @@ pub(super) fn normal(value: i64, ty: &Type) -> i64 {
 
 impl Lower<'_> {
     /// The value of an expression of a scalar type.
-    pub(super) fn scalar(&mut self, expr: &Expr) -> Result<Operand> {
-        use ExprKind as K;
+    pub(super) fn scalar(&mut self, expr: &TypedExpr) -> Result<Operand> {
+        use TypedExprKind as K;
         Ok(match &expr.kind {
             K::Integer(value) => Operand::Constant(normal(*value, &expr.ty)),
             K::Local(local) => self.read_local(*local, &expr.ty),
@@ -62,8 +62,8 @@ impl Lower<'_> {
                 let from = self.scalar(of)?;
                 let from = self.in_register(from);
                 let op = match op {
-                    hir::UnaryOp::Negate => UnaryOp::Negate,
-                    hir::UnaryOp::Complement => UnaryOp::Not,
+                    hir::TypedUnaryOp::Negate => IrUnaryOp::Negate,
+                    hir::TypedUnaryOp::Complement => IrUnaryOp::Not,
                 };
                 let to = self.b.unary(op, from);
                 self.narrowed(to.into(), &expr.ty)
@@ -90,9 +90,9 @@ impl Lower<'_> {
                 let from = self.scalar(of)?;
                 let from = self.in_register(from);
                 let op = match expr.ty.bytes() {
-                    2 => UnaryOp::Swap16,
-                    4 => UnaryOp::Swap32,
-                    _ => UnaryOp::Swap64,
+                    2 => IrUnaryOp::Swap16,
+                    4 => IrUnaryOp::Swap32,
+                    _ => IrUnaryOp::Swap64,
                 };
                 let to = self.b.unary(op, from);
                 self.narrowed(to.into(), &expr.ty)
@@ -121,7 +121,7 @@ impl Lower<'_> {
         })
     }
 
-    pub(super) fn register(&mut self, expr: &Expr) -> Result<Reg> {
+    pub(super) fn register(&mut self, expr: &TypedExpr) -> Result<Reg> {
         let value = self.scalar(expr)?;
         Ok(self.in_register(value))
     }
@@ -146,7 +146,7 @@ impl Lower<'_> {
         to
     }
 
-    fn convert(&mut self, of: &Expr, ty: &Type) -> Result<Operand> {
+    fn convert(&mut self, of: &TypedExpr, ty: &Type) -> Result<Operand> {
         if *ty == Type::Bool && of.ty != Type::Bool {
             return self.truth_of(of);
         }
@@ -189,7 +189,7 @@ impl Lower<'_> {
     fn step_local(&mut self, local: hir::LocalId, by: i64, gives_old: bool) -> Operand {
         let ty = self.probe.locals.get(local.0 as usize).map_or(Type::I64, |local| local.ty.clone());
         let old = self.read_local(local, &ty);
-        let sum = self.binary(BinaryOp::Add, old, by.into());
+        let sum = self.binary(IrBinaryOp::Add, old, by.into());
         let new = self.narrowed(sum.into(), &ty);
         self.set_local(local, new);
         if gives_old { old } else { new }
@@ -222,8 +222,8 @@ impl Lower<'_> {
         let mut number = self.b.load_context(offset, size_of(step), false);
         for at in (step..bytes).step_by(step as usize) {
             let next = self.b.load_context(offset + at, size_of(step), false);
-            let shifted = self.b.binary(BinaryOp::Shl, next, i64::from(at * 8));
-            number = self.b.binary(BinaryOp::Or, number, shifted);
+            let shifted = self.b.binary(IrBinaryOp::Shl, next, i64::from(at * 8));
+            number = self.b.binary(IrBinaryOp::Or, number, shifted);
         }
         number
     }
@@ -252,15 +252,15 @@ impl Lower<'_> {
             UsdtPlace::Constant(value) => Operand::Constant(normal(value, &its)),
             UsdtPlace::Register { offset, shift } => {
                 let whole = self.b.load_context(offset, Size::B8, false);
-                let moved = self.b.binary(BinaryOp::Shr, whole, i64::from(shift));
+                let moved = self.b.binary(IrBinaryOp::Shr, whole, i64::from(shift));
                 self.narrowed(moved.into(), &its)
             }
             UsdtPlace::Memory { base, index, scale, displacement } => {
                 let mut address = self.b.load_context(base, Size::B8, false);
                 if let Some(index) = index {
                     let index = self.b.load_context(index, Size::B8, false);
-                    let scaled = self.b.binary(BinaryOp::Mul, index, i64::from(scale));
-                    address = self.b.binary(BinaryOp::Add, address, scaled);
+                    let scaled = self.b.binary(IrBinaryOp::Mul, index, i64::from(scale));
+                    address = self.b.binary(IrBinaryOp::Add, address, scaled);
                 }
                 self.read_at(address.into(), displacement, Space::User, None, &its)?
             }
@@ -275,15 +275,15 @@ impl Lower<'_> {
         } else {
             self.load_unaligned(offset, 4)
         };
-        let distance = self.b.binary(BinaryOp::And, loc, 0xffff);
+        let distance = self.b.binary(IrBinaryOp::And, loc, 0xffff);
         let base = self.b.reg();
         self.b.push(Op::ContextAddress { to: base, offset: if relative { offset + 4 } else { 0 } });
-        self.b.binary(BinaryOp::Add, base, distance)
+        self.b.binary(IrBinaryOp::Add, base, distance)
     }
 
     fn read_scalar(
         &mut self,
-        address: &Expr,
+        address: &TypedExpr,
         offset: i64,
         space: Space,
         bits: Option<(u8, u8)>,
@@ -311,14 +311,14 @@ impl Lower<'_> {
 
     /// Reads memory of the kernel or the process; zeros if it cannot be read, which is counted.
     pub(super) fn read_into(&mut self, to: Memory, bytes: Operand, address: Operand, offset: i64, space: Space) {
-        let from = if offset == 0 { address } else { self.binary(BinaryOp::Add, address, offset.into()).into() };
+        let from = if offset == 0 { address } else { self.binary(IrBinaryOp::Add, address, offset.into()).into() };
         let room = self.address(to);
         let helper = match space {
             Space::Kernel => Helper::ProbeReadKernel,
             Space::User => Helper::ProbeReadUser,
         };
         let failed = self.b.call(helper, &[room.into(), bytes, from]);
-        self.count_unless_zero(failed, Counter::HelperFailed);
+        self.count_unless_zero(failed, ScriptCounter::HelperFailed);
     }
 
     /// A scalar in memory, or some bits of it.
@@ -326,12 +326,12 @@ impl Lower<'_> {
         let Some((first, count)) = bits else { return self.load(from, ty) };
         let whole = self.b.load_memory(from, size_of(bit_field_bytes(bits, ty)), false);
         let (first, count) = (i64::from(first), i64::from(count.clamp(1, 64)));
-        let up = self.b.binary(BinaryOp::Shl, whole, (64 - first - count).max(0));
-        let down = if is_signed(ty) { BinaryOp::Sar } else { BinaryOp::Shr };
+        let up = self.b.binary(IrBinaryOp::Shl, whole, (64 - first - count).max(0));
+        let down = if is_signed(ty) { IrBinaryOp::Sar } else { IrBinaryOp::Shr };
         self.b.binary(down, up, 64 - count).into()
     }
 
-    fn select_scalar(&mut self, condition: &Expr, then: &Expr, otherwise: &Expr) -> Result<Operand> {
+    fn select_scalar(&mut self, condition: &TypedExpr, then: &TypedExpr, otherwise: &TypedExpr) -> Result<Operand> {
         let (yes, no, join) = (self.b.block(), self.b.block(), self.b.block());
         self.branch_on(condition, yes, no)?;
         let to = self.b.reg();
@@ -345,7 +345,7 @@ impl Lower<'_> {
         Ok(to.into())
     }
 
-    fn per_cpu_address(&mut self, address: &Expr, cpu: Option<&Expr>) -> Result<Operand> {
+    fn per_cpu_address(&mut self, address: &TypedExpr, cpu: Option<&TypedExpr>) -> Result<Operand> {
         let Some(offsets) = self.shared.options.per_cpu_offset else {
             return self.error("per-CPU variables cannot be found: this kernel does not tell where they are");
         };
@@ -353,31 +353,31 @@ impl Lower<'_> {
             Some(cpu) => self.scalar(cpu)?,
             None => self.b.call(Helper::GetSmpProcessorId, &[]).into(),
         };
-        let place = self.binary(BinaryOp::Mul, cpu, 8.into());
+        let place = self.binary(IrBinaryOp::Mul, cpu, 8.into());
         let base = self.read_at(place.into(), offsets.cast_signed(), Space::Kernel, None, &Type::U64)?;
         let address = self.scalar(address)?;
-        Ok(self.binary(BinaryOp::Add, base, address).into())
+        Ok(self.binary(IrBinaryOp::Add, base, address).into())
     }
 
     /// A pointer whose type the verifier knows, which some helpers insist on.
     ///
     /// Where a pointer on the way to it is null, the program goes to `null` instead: the verifier asks for it where the kernel
     /// may give none (what an iterator is at), and elsewhere there would be nothing to find.
-    pub(super) fn typed(&mut self, expr: &Expr, null: BlockId) -> Result<Reg> {
+    pub(super) fn typed(&mut self, expr: &TypedExpr, null: BlockId) -> Result<Reg> {
         let context = self.probe.context;
         match &expr.kind {
-            ExprKind::Context { offset } if context == Context::Words => {
+            TypedExprKind::Context { offset } if context == Context::Words => {
                 let pointer = self.b.load_context(*offset, Size::B8, false);
                 Ok(self.unless_null(pointer, null))
             }
-            ExprKind::Builtin(hir::Builtin::CurrentTask) => Ok(self.b.call(Helper::GetCurrentTaskBtf, &[])),
-            ExprKind::Convert(of) if of.ty.bytes() == 8 => self.typed(of, null),
-            ExprKind::Binary { op: ArithmeticOp::Add, left, right } => {
-                let ExprKind::Integer(by) = right.kind else { return self.untypable() };
+            TypedExprKind::Builtin(hir::Builtin::CurrentTask) => Ok(self.b.call(Helper::GetCurrentTaskBtf, &[])),
+            TypedExprKind::Convert(of) if of.ty.bytes() == 8 => self.typed(of, null),
+            TypedExprKind::Binary { op: ArithmeticOp::Add, left, right } => {
+                let TypedExprKind::Integer(by) = right.kind else { return self.untypable() };
                 let base = self.typed(left, null)?;
-                Ok(self.b.binary(BinaryOp::Add, base, by))
+                Ok(self.b.binary(IrBinaryOp::Add, base, by))
             }
-            ExprKind::Read { address, offset, space: Space::Kernel, bits: None } => {
+            TypedExprKind::Read { address, offset, space: Space::Kernel, bits: None } => {
                 let base = self.typed(address, null)?;
                 let (Ok(offset), 8) = (i16::try_from(*offset), expr.ty.bytes()) else { return self.untypable() };
                 let pointer = self.b.load(base, offset, Size::B8, false);
@@ -388,7 +388,7 @@ impl Lower<'_> {
     }
 
     /// The number of a socket; 0 where there is none.
-    fn socket_cookie(&mut self, address: &Expr) -> Result<Operand> {
+    fn socket_cookie(&mut self, address: &TypedExpr) -> Result<Operand> {
         let (null, join) = (self.b.block(), self.b.block());
         let cookie = self.b.reg();
         let socket = self.typed(address, null)?;
@@ -421,8 +421,8 @@ impl Lower<'_> {
     }
 
     /// Some bytes of a value in memory.
-    fn part(&mut self, of: &Expr, offset: u32, bits: Option<(u8, u8)>, ty: &Type) -> Result<Operand> {
-        if let ExprKind::Read { address, offset: base, space, bits: None } = &of.kind {
+    fn part(&mut self, of: &TypedExpr, offset: u32, bits: Option<(u8, u8)>, ty: &Type) -> Result<Operand> {
+        if let TypedExprKind::Read { address, offset: base, space, bits: None } = &of.kind {
             return self.read_scalar(address, base.saturating_add(i64::from(offset)), *space, bits, ty);
         }
         let place = self.place(of)?;

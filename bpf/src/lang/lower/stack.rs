@@ -4,11 +4,11 @@ use bathyscope_plan::{KERNEL_STACKS, STACK_FRAMES, Type, USER_STACKS};
 
 use super::{
     Result,
-    program::{Counter, Lower},
+    program::{Lower, ScriptCounter},
 };
 use crate::{
-    ir::{BinaryOp, Helper, MapDefinition, MapId, MapKind, Memory, Operand, Reg, Size, Test},
-    lang::hir::Expr,
+    ir::{Helper, IrBinaryOp, MapDefinition, MapId, MapKind, Memory, Operand, Reg, Size, Test},
+    lang::hir::TypedExpr,
 };
 
 /// Bytes of a body.
@@ -62,7 +62,7 @@ impl Lower<'_> {
         self.b.switch_to(odd);
         self.b.branch(Test::Eq, bytes, NO_SUCH_STACK, join, failed);
         self.b.switch_to(failed);
-        self.count(Counter::StackFailed);
+        self.count(ScriptCounter::StackFailed);
         self.b.jump(join);
         self.b.switch_to(taken);
         self.hash_frames(address, bytes, id);
@@ -82,7 +82,7 @@ impl Lower<'_> {
         let [some, missing, failed, join] = [(); 4].map(|()| self.b.block());
         self.b.branch(Test::Le, count, i64::from(STACK_FRAMES), some, failed);
         self.b.switch_to(failed);
-        self.count(Counter::StackFailed);
+        self.count(ScriptCounter::StackFailed);
         self.b.jump(join);
         self.b.switch_to(some);
         let taken = self.b.block();
@@ -90,7 +90,7 @@ impl Lower<'_> {
         self.b.switch_to(missing);
         self.b.jump(join);
         self.b.switch_to(taken);
-        let bytes = self.b.binary(BinaryOp::Shl, count, 3);
+        let bytes = self.b.binary(IrBinaryOp::Shl, count, 3);
         let address = self.b.address_of(body);
         self.hash_frames(address, bytes, id);
         self.keep_body(true, address, id);
@@ -100,8 +100,8 @@ impl Lower<'_> {
     }
 
     fn hash_frames(&mut self, body: Reg, bytes: Reg, id: Reg) {
-        let count = self.b.binary(BinaryOp::Shr, bytes, 3);
-        let end = self.b.binary(BinaryOp::Add, body, bytes);
+        let count = self.b.binary(IrBinaryOp::Shr, bytes, 3);
+        let end = self.b.binary(IrBinaryOp::Add, body, bytes);
         self.b.store(end, 0, Size::B8, 0);
         let multiplier = self.b.set(MULTIPLIER);
         self.b.assign(id, count);
@@ -114,21 +114,21 @@ impl Lower<'_> {
         // In this order the verifier of 6.1 sees the end: it compares what it knows only in part with what it knows.
         self.b.branch(Test::Le, count, index, after, inside);
         self.b.switch_to(inside);
-        let offset = self.b.binary(BinaryOp::Shl, index, 3);
-        let place = self.b.binary(BinaryOp::Add, body, offset);
+        let offset = self.b.binary(IrBinaryOp::Shl, index, 3);
+        let place = self.b.binary(IrBinaryOp::Add, body, offset);
         for (lane, at) in [(id, 0), (other, 8)] {
             let frame = self.b.load(place, at, Size::B8, false);
-            self.change_register(lane, BinaryOp::Xor, frame);
-            self.change_register(lane, BinaryOp::Mul, multiplier);
+            self.change_register(lane, IrBinaryOp::Xor, frame);
+            self.change_register(lane, IrBinaryOp::Mul, multiplier);
         }
-        self.change_register(index, BinaryOp::Add, 2);
+        self.change_register(index, IrBinaryOp::Add, 2);
         self.b.jump(head);
         self.b.switch_to(after);
-        self.change_register(id, BinaryOp::Mul, multiplier);
-        self.change_register(id, BinaryOp::Add, other);
+        self.change_register(id, IrBinaryOp::Mul, multiplier);
+        self.change_register(id, IrBinaryOp::Add, other);
         // The low bits have only seen low bits.
-        let high = self.b.binary(BinaryOp::Shr, id, 32);
-        self.change_register(id, BinaryOp::Xor, high);
+        let high = self.b.binary(IrBinaryOp::Shr, id, 32);
+        self.change_register(id, IrBinaryOp::Xor, high);
     }
 
     /// Keeps the body unless it is there.
@@ -144,13 +144,13 @@ impl Lower<'_> {
         self.b.switch_to(new);
         let address = self.b.map_address(map);
         let failed = self.b.call(Helper::MapUpdate, &[address.into(), key.into(), body.into(), 0.into()]);
-        self.count_unless_zero(failed, Counter::StackFailed);
+        self.count_unless_zero(failed, ScriptCounter::StackFailed);
         self.b.jump(join);
         self.b.switch_to(join);
     }
 
     /// How many frames a stack has.
-    pub(super) fn stack_length(&mut self, stack: &Expr) -> Result<Reg> {
+    pub(super) fn stack_length(&mut self, stack: &TypedExpr) -> Result<Reg> {
         let Type::Stack { user, .. } = stack.ty else {
             return self.error("the checked script asks for the length of a stack that is none");
         };
@@ -170,13 +170,13 @@ impl Lower<'_> {
         self.b.branch(Test::Eq, body, 0, done, there);
         self.b.switch_to(there);
         self.b.repeat(i64::from(STACK_FRAMES), |builder, round| {
-            let offset = builder.binary(BinaryOp::Shl, round.index, 3);
-            let place = builder.binary(BinaryOp::Add, body, offset);
+            let offset = builder.binary(IrBinaryOp::Shl, round.index, 3);
+            let place = builder.binary(IrBinaryOp::Add, body, offset);
             let frame = builder.load_memory(Memory::Pointer(place, 0), Size::B8, false);
             let more = builder.block();
             builder.branch(Test::Eq, frame, 0, done, more);
             builder.switch_to(more);
-            let next = builder.binary(BinaryOp::Add, round.index, 1);
+            let next = builder.binary(IrBinaryOp::Add, round.index, 1);
             builder.assign(count, next);
         });
         self.b.jump(done);

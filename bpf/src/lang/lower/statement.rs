@@ -4,19 +4,19 @@ use bathyscope_plan::Diagnostic;
 
 use super::{
     Result,
-    program::{Around, Counter, Lower},
+    program::{Around, Lower, ScriptCounter},
 };
 use crate::{
     ir::{Helper, Operand},
     lang::{
-        hir::{Expr, Statement, StatementKind},
+        hir::{TypedExpr, TypedStatement, TypedStatementKind},
         limits::MAX_PROGRAM_OPS,
     },
 };
 
 impl Lower<'_> {
     /// Writes statements; what they took of scratch memory is free afterwards.
-    pub(super) fn statements(&mut self, statements: &[Statement]) -> Result<()> {
+    pub(super) fn statements(&mut self, statements: &[TypedStatement]) -> Result<()> {
         for statement in statements {
             let outer = std::mem::replace(&mut self.statement, statement.span);
             let mark = self.scratch.mark();
@@ -33,8 +33,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn one(&mut self, statement: &Statement) -> Result<()> {
-        use StatementKind as K;
+    fn one(&mut self, statement: &TypedStatement) -> Result<()> {
+        use TypedStatementKind as K;
         match &statement.kind {
             K::Expression(expr) => self.effect(expr),
             K::SetLocal { local, value } if value.ty.is_scalar() => {
@@ -80,7 +80,7 @@ impl Lower<'_> {
                 let number = self.scalar(number)?;
                 let helper = if *thread { Helper::SendSignalThread } else { Helper::SendSignal };
                 let failed = self.b.call(helper, &[number]);
-                self.count_unless_zero(failed, Counter::HelperFailed);
+                self.count_unless_zero(failed, ScriptCounter::HelperFailed);
                 Ok(())
             }
             K::Override(value) => {
@@ -100,8 +100,8 @@ impl Lower<'_> {
     }
 
     /// An expression whose value nobody asks for.
-    fn effect(&mut self, expr: &Expr) -> Result<()> {
-        use crate::lang::hir::ExprKind as E;
+    fn effect(&mut self, expr: &TypedExpr) -> Result<()> {
+        use crate::lang::hir::TypedExprKind as E;
         match &expr.kind {
             E::AtomicStep { map, key, by, .. } => {
                 self.step_map(*map, key.as_deref(), *by, None)?;
@@ -117,7 +117,7 @@ impl Lower<'_> {
         }
     }
 
-    fn choose(&mut self, condition: &Expr, then: &[Statement], otherwise: &[Statement]) -> Result<()> {
+    fn choose(&mut self, condition: &TypedExpr, then: &[TypedStatement], otherwise: &[TypedStatement]) -> Result<()> {
         let (yes, no, join) = (self.b.block(), self.b.block(), self.b.block());
         self.branch_on(condition, yes, no)?;
         for (block, body) in [(yes, then), (no, otherwise)] {
@@ -129,14 +129,14 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn write_user(&mut self, address: &Expr, value: &Expr) -> Result<()> {
+    fn write_user(&mut self, address: &TypedExpr, value: &TypedExpr) -> Result<()> {
         let bytes = value.ty.bytes().max(1);
         let from = self.temporary(bytes)?;
         self.write(value, from, bytes, true)?;
         let address = self.scalar(address)?;
         let from = self.b.address_of(from);
         let failed = self.b.call(Helper::ProbeWriteUser, &[address, from.into(), i64::from(bytes).into()]);
-        self.count_unless_zero(failed, Counter::HelperFailed);
+        self.count_unless_zero(failed, ScriptCounter::HelperFailed);
         Ok(())
     }
 }

@@ -4,12 +4,12 @@ use bathyscope_plan::{COMM_BYTES, Space, Type};
 
 use super::{
     Result,
-    program::{Counter, Lower},
+    program::{Lower, ScriptCounter},
 };
 use crate::{
     expand::moved,
-    ir::{BinaryOp, Helper, MapDefinition, Memory, Op, Operand, Reg, Size, Test},
-    lang::hir::{Builtin, Expr, ExprKind},
+    ir::{Helper, IrBinaryOp, MapDefinition, Memory, Op, Operand, Reg, Size, Test},
+    lang::hir::{Builtin, TypedExpr, TypedExprKind},
 };
 
 /// Longer constants come from a map of constants.
@@ -19,17 +19,17 @@ pub(super) const MAX_WHOLE_TEXT: u32 = 64;
 
 impl Lower<'_> {
     /// Writes a text into `room` bytes, cut to fit, with a NUL at its end; with `padded` all that follows is NULs too.
-    pub(super) fn write_text(&mut self, expr: &Expr, to: Memory, room: u32, padded: bool) -> Result<()> {
+    pub(super) fn write_text(&mut self, expr: &TypedExpr, to: Memory, room: u32, padded: bool) -> Result<()> {
         let bytes = expr.ty.bytes();
         match &expr.kind {
-            ExprKind::Text(text) => {
+            TypedExprKind::Text(text) => {
                 let most = (room as usize).saturating_sub(1);
                 let text = text.get(..most).unwrap_or(text);
                 let end = if padded { room } else { u32::try_from(text.len()).unwrap_or(room).saturating_add(1) };
                 self.write_constant(text, to, end);
                 return Ok(());
             }
-            ExprKind::Builtin(builtin @ (Builtin::Comm | Builtin::LeaderComm | Builtin::ParentComm))
+            TypedExprKind::Builtin(builtin @ (Builtin::Comm | Builtin::LeaderComm | Builtin::ParentComm))
                 if room >= COMM_BYTES =>
             {
                 self.write_comm(*builtin, to)?;
@@ -38,24 +38,24 @@ impl Lower<'_> {
                 }
                 return Ok(());
             }
-            ExprKind::Map { map, key, .. } if room >= bytes => {
+            TypedExprKind::Map { map, key, .. } if room >= bytes => {
                 self.copy_element(*map, key.as_deref(), to, bytes)?;
                 if padded && room > bytes {
                     self.b.zero(moved(to, bytes), room - bytes);
                 }
                 return Ok(());
             }
-            ExprKind::Concat { left, right } => return self.write_concat(left, right, to, room, padded),
-            ExprKind::Element { of, index } => {
+            TypedExprKind::Concat { left, right } => return self.write_concat(left, right, to, room, padded),
+            TypedExprKind::Element { of, index } => {
                 let own = bytes.min(room);
                 self.write_element(of, index, to, own)?;
                 self.terminate(to, own, room, padded);
                 return Ok(());
             }
-            ExprKind::Convert(of) if matches!(of.ty, Type::Text { .. }) => {
+            TypedExprKind::Convert(of) if matches!(of.ty, Type::Text { .. }) => {
                 return self.write_text(of, to, room, padded);
             }
-            ExprKind::Reinterpret(of) | ExprKind::Convert(of) => {
+            TypedExprKind::Reinterpret(of) | TypedExprKind::Convert(of) => {
                 let own = of.ty.bytes().min(room);
                 self.write(of, to, own, false)?;
                 self.terminate(to, own, room, padded);
@@ -63,7 +63,7 @@ impl Lower<'_> {
             }
             _ => {}
         }
-        let in_memory = matches!(expr.kind, ExprKind::Local(_) | ExprKind::Part { .. });
+        let in_memory = matches!(expr.kind, TypedExprKind::Local(_) | TypedExprKind::Part { .. });
         let whole = in_memory && room >= bytes && if padded { self.is_padded(expr) } else { bytes <= MAX_WHOLE_TEXT };
         if whole {
             let from = self.place(expr)?;
@@ -84,8 +84,8 @@ impl Lower<'_> {
 
     /// Reads a text into `room` bytes; gives its length with the NUL, at least 1 and at most the room. A text that cannot
     /// be read is empty, and counted.
-    pub(super) fn read_text(&mut self, expr: &Expr, to: Memory, room: u32) -> Result<Operand> {
-        use ExprKind as K;
+    pub(super) fn read_text(&mut self, expr: &TypedExpr, to: Memory, room: u32) -> Result<Operand> {
+        use TypedExprKind as K;
         let (address, space, size) = match &expr.kind {
             K::Text(text) => {
                 let most = (room as usize).saturating_sub(1);
@@ -103,7 +103,7 @@ impl Lower<'_> {
                         // One more for the NUL.
                         match length {
                             Operand::Constant(length) => Operand::Constant(length + 1),
-                            Operand::Reg(length) => self.b.binary(BinaryOp::Add, length, 1).into(),
+                            Operand::Reg(length) => self.b.binary(IrBinaryOp::Add, length, 1).into(),
                         }
                     }
                     None => Operand::Constant(room.into()),
@@ -116,7 +116,7 @@ impl Lower<'_> {
             }
             K::Read { address, offset, space, .. } => {
                 let address = self.scalar(address)?;
-                let address = self.binary(BinaryOp::Add, address, (*offset).into());
+                let address = self.binary(IrBinaryOp::Add, address, (*offset).into());
                 (address.into(), *space, Operand::Constant(room.into()))
             }
             K::Path { address } => return Ok(self.read_path(address, to, room)?.into()),
@@ -134,7 +134,7 @@ impl Lower<'_> {
             }
             K::Part { of, offset, bits: None } if let K::Read { address, offset: base, space, .. } = &of.kind => {
                 let address = self.scalar(address)?;
-                let address = self.binary(BinaryOp::Add, address, base.saturating_add(i64::from(*offset)).into());
+                let address = self.binary(IrBinaryOp::Add, address, base.saturating_add(i64::from(*offset)).into());
                 (address.into(), *space, Operand::Constant(room.into()))
             }
             K::Local(_)
@@ -154,7 +154,13 @@ impl Lower<'_> {
         Ok(self.read_string(to, size, room, address, space).into())
     }
 
-    fn read_either(&mut self, condition: &Expr, values: [&Expr; 2], to: Memory, room: u32) -> Result<Operand> {
+    fn read_either(
+        &mut self,
+        condition: &TypedExpr,
+        values: [&TypedExpr; 2],
+        to: Memory,
+        room: u32,
+    ) -> Result<Operand> {
         let (yes, no, join) = (self.b.block(), self.b.block(), self.b.block());
         self.branch_on(condition, yes, no)?;
         let length = self.b.reg();
@@ -182,7 +188,7 @@ impl Lower<'_> {
         let to = self.b.set(length);
         self.b.branch(Test::SignedLe, to, 0, failed, join);
         self.b.switch_to(failed);
-        self.count(Counter::HelperFailed);
+        self.count(ScriptCounter::HelperFailed);
         self.b.assign(to, 1);
         self.b.jump(join);
         self.b.switch_to(join);
@@ -268,7 +274,7 @@ impl Lower<'_> {
 
     /// The second text goes where the first one ends, which only memory off the stack allows; so both are put together
     /// there, with room for all of both.
-    fn write_concat(&mut self, left: &Expr, right: &Expr, to: Memory, room: u32, padded: bool) -> Result<()> {
+    fn write_concat(&mut self, left: &TypedExpr, right: &TypedExpr, to: Memory, room: u32, padded: bool) -> Result<()> {
         let rooms = [left.ty.bytes().max(1), right.ty.bytes().max(1)];
         let piece = self.piece(rooms[0] + rooms[1])?;
         let whole = self.reach(super::program::Where::Scratch(piece));
@@ -278,13 +284,13 @@ impl Lower<'_> {
         let length = self.read_text(left, whole, rooms[0])?;
         let base = self.b.address_of(whole);
         let end = match length {
-            Operand::Constant(length) => self.b.binary(BinaryOp::Add, base, length - 1),
+            Operand::Constant(length) => self.b.binary(IrBinaryOp::Add, base, length - 1),
             Operand::Reg(length) => {
-                let before = self.b.binary(BinaryOp::Sub, length, 1);
-                self.b.binary(BinaryOp::Add, base, before)
+                let before = self.b.binary(IrBinaryOp::Sub, length, 1);
+                self.b.binary(IrBinaryOp::Add, base, before)
             }
         };
-        if let ExprKind::Text(text) = &right.kind {
+        if let TypedExprKind::Text(text) = &right.kind {
             let mut content = text.clone();
             content.push(0);
             let from = self.constant(content);
@@ -298,26 +304,26 @@ impl Lower<'_> {
     }
 
     /// The length of a text without its NUL.
-    pub(super) fn text_length(&mut self, text: &Expr) -> Result<Operand> {
-        if let ExprKind::Text(text) = &text.kind {
+    pub(super) fn text_length(&mut self, text: &TypedExpr) -> Result<Operand> {
+        if let TypedExprKind::Text(text) = &text.kind {
             return Ok(Operand::Constant(i64::try_from(text.len()).unwrap_or(i64::MAX)));
         }
         let room = text.ty.bytes();
         let to = self.temporary(room)?;
         Ok(match self.read_text(text, to, room)? {
             Operand::Constant(length) => Operand::Constant(length - 1),
-            Operand::Reg(length) => self.b.binary(BinaryOp::Sub, length, 1).into(),
+            Operand::Reg(length) => self.b.binary(IrBinaryOp::Sub, length, 1).into(),
         })
     }
 
     /// One byte behind an address in memory of the program.
     pub(super) fn byte_at(&mut self, base: Reg, index: Reg) -> Reg {
-        let place = self.b.binary(BinaryOp::Add, base, index);
+        let place = self.b.binary(IrBinaryOp::Add, base, index);
         self.b.load(place, 0, Size::B1, false)
     }
 
     /// Bytes of a value where text or content is compared: `(place, room)`.
-    pub(super) fn content(&mut self, expr: &Expr) -> Result<(Memory, u32)> {
+    pub(super) fn content(&mut self, expr: &TypedExpr) -> Result<(Memory, u32)> {
         let place = self.place_outside_context(expr)?;
         Ok(match expr.ty {
             Type::Buffer { bytes } => (moved(place, 4), bytes),

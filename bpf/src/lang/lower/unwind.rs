@@ -10,7 +10,9 @@ use super::{
     scratch::Piece,
 };
 use crate::{
-    ir::{BinaryOp, BlockId, FunctionId, Helper, MapDefinition, MapId, Memory, Op, Parameter, Reg, Size, Test, Width},
+    ir::{
+        BlockId, FunctionId, Helper, IrBinaryOp, MapDefinition, MapId, Memory, Op, Parameter, Reg, Size, Test, Width,
+    },
     unwind::{Mapping, Tables, find_function, read_kernel, read_user, rule_at},
 };
 use bathyscope_catalog::elf::Rule;
@@ -118,7 +120,7 @@ impl Lower<'_> {
         let state = self.walk_memory();
         let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
         let registers = self.b.call(Helper::TaskPtRegs, &[task.into()]);
-        let room = self.b.binary(BinaryOp::Add, state, i64::from(Mapping::ROOM));
+        let room = self.b.binary(IrBinaryOp::Add, state, i64::from(Mapping::ROOM));
         let failed = self.b.call(Helper::ProbeReadKernel, &[room.into(), REGISTERS_BYTES.into(), registers.into()]);
         let (read, there) = (self.b.block(), self.b.block());
         self.b.branch(Test::Eq, failed, 0, read, lost);
@@ -150,7 +152,7 @@ impl Lower<'_> {
         let stop = self.b.block();
         let ip = self.b.load(state, IP, Size::B8, false);
         let back = self.b.load(state, BACK, Size::B8, false);
-        let at = self.b.binary(BinaryOp::Sub, ip, back);
+        let at = self.b.binary(IrBinaryOp::Sub, ip, back);
         self.find_mapping(state, at, find);
         self.keep_frame(state, ip, stop);
         let code = rule_at(&mut self.b, rows, state, at);
@@ -174,10 +176,10 @@ impl Lower<'_> {
         self.b.switch_to(code);
         self.b.branch(Test::Ge, depth, i64::from(STACK_FRAMES), stop, room);
         self.b.switch_to(room);
-        let offset = self.b.binary(BinaryOp::Shl, depth, 3);
-        let place = self.b.binary(BinaryOp::Add, state, offset);
+        let offset = self.b.binary(IrBinaryOp::Shl, depth, 3);
+        let place = self.b.binary(IrBinaryOp::Add, state, offset);
         self.b.store(place, FRAMES, Size::B8, ip);
-        let next = self.b.binary(BinaryOp::Add, depth, 1);
+        let next = self.b.binary(IrBinaryOp::Add, depth, 1);
         self.b.store(state, DEPTH, Size::B8, next);
         let limit = self.b.load(state, LIMIT, Size::B8, false);
         self.b.branch(Test::Ge, next, limit, stop, more);
@@ -201,11 +203,11 @@ impl Lower<'_> {
     /// What is in the code of a rule: its kind, the offset of the CFA, that of `rbp` below it.
     fn fields(&mut self, code: Reg) -> [Reg; 3] {
         let [kind, offset, saved] = [(0, 0xff), (8, 0xffff), (24, 0xff)].map(|(shift, mask)| {
-            let field = self.b.binary(BinaryOp::Shr, code, shift);
-            self.b.binary(BinaryOp::And, field, mask)
+            let field = self.b.binary(IrBinaryOp::Shr, code, shift);
+            self.b.binary(IrBinaryOp::And, field, mask)
         });
-        self.change_register(offset, BinaryOp::Shl, 3);
-        self.change_register(saved, BinaryOp::Shl, 3);
+        self.change_register(offset, IrBinaryOp::Shl, 3);
+        self.change_register(saved, IrBinaryOp::Shl, 3);
         [kind, offset, saved]
     }
 
@@ -224,19 +226,19 @@ impl Lower<'_> {
         self.b.jump(frame);
         for (block, base) in [(stack, sp), (frame, bp)] {
             self.b.switch_to(block);
-            let sum = self.b.binary(BinaryOp::Add, base, offset);
+            let sum = self.b.binary(IrBinaryOp::Add, base, offset);
             self.b.assign(cfa, sum);
             self.b.jump(below);
         }
         self.b.switch_to(aligned);
-        let kept = self.b.binary(BinaryOp::Sub, bp, offset);
+        let kept = self.b.binary(IrBinaryOp::Sub, bp, offset);
         let kept = read_user(&mut self.b, kept, 0);
         self.b.assign(cfa, kept);
         self.b.assign(saved_at, bp);
         self.b.jump(plain);
         self.b.switch_to(below);
         // The CFA is never so low that this is 0 with something saved.
-        let place = self.b.binary(BinaryOp::Sub, cfa, saved);
+        let place = self.b.binary(IrBinaryOp::Sub, cfa, saved);
         let place = self.b.select(Test::Ne, Width::W64, saved, 0, place, 0);
         self.b.assign(saved_at, place);
         self.b.jump(plain);
@@ -270,11 +272,11 @@ impl Lower<'_> {
         // So a walk cannot go round in circles.
         self.b.branch(Test::Gt, cfa, sp, grows, stop);
         self.b.switch_to(grows);
-        let slot = self.b.binary(BinaryOp::Sub, cfa, 8);
+        let slot = self.b.binary(IrBinaryOp::Sub, cfa, 8);
         let back = read_user(&mut self.b, slot, 0);
         self.b.branch(Test::Ne, back, 0, returns, stop);
         self.b.switch_to(returns);
-        let high = self.b.binary(BinaryOp::Shr, back, USER_BITS);
+        let high = self.b.binary(IrBinaryOp::Shr, back, USER_BITS);
         self.b.branch(Test::Eq, high, 0, user, stop);
         self.b.switch_to(user);
         self.b.store(state, IP, Size::B8, back);

@@ -1,12 +1,12 @@
 //! Visits the parts of statements and expressions.
 
-use crate::lang::hir::{Countable, Expr, ExprKind, Statement, StatementKind};
+use crate::lang::hir::{Countable, TypedExpr, TypedExprKind, TypedStatement, TypedStatementKind};
 
 /// The expressions directly in an expression, in the order of evaluation, and the statements of a block.
-pub(super) fn parts(expr: &Expr) -> (Vec<&Expr>, &[Statement]) {
-    use ExprKind as K;
-    let mut statements: &[Statement] = &[];
-    let inside: Vec<&Expr> = match &expr.kind {
+pub(super) fn parts(expr: &TypedExpr) -> (Vec<&TypedExpr>, &[TypedStatement]) {
+    use TypedExprKind as K;
+    let mut statements: &[TypedStatement] = &[];
+    let inside: Vec<&TypedExpr> = match &expr.kind {
         K::Integer(_)
         | K::Text(_)
         | K::Local(_)
@@ -62,8 +62,8 @@ pub(super) fn parts(expr: &Expr) -> (Vec<&Expr>, &[Statement]) {
 }
 
 /// The expressions directly in a statement, in the order of evaluation; not those of statements within it.
-pub(super) fn expressions(statement: &Statement) -> Vec<&Expr> {
-    use StatementKind as K;
+pub(super) fn expressions(statement: &TypedStatement) -> Vec<&TypedExpr> {
+    use TypedStatementKind as K;
     match &statement.kind {
         K::Expression(expr) | K::Override(expr) | K::SetLocal { value: expr, .. } => vec![expr],
         K::SetMap { key, value, .. } => std::iter::once(value).chain(key).collect(),
@@ -80,19 +80,19 @@ pub(super) fn expressions(statement: &Statement) -> Vec<&Expr> {
 }
 
 /// The statements directly in a statement.
-pub(super) fn bodies(statement: &Statement) -> [&[Statement]; 2] {
+pub(super) fn bodies(statement: &TypedStatement) -> [&[TypedStatement]; 2] {
     match &statement.kind {
-        StatementKind::If { then, otherwise, .. } => [then, otherwise],
-        StatementKind::ForRange { body, .. }
-        | StatementKind::ForMap { body, .. }
-        | StatementKind::While { body, .. }
-        | StatementKind::Block(body) => [body, &[]],
+        TypedStatementKind::If { then, otherwise, .. } => [then, otherwise],
+        TypedStatementKind::ForRange { body, .. }
+        | TypedStatementKind::ForMap { body, .. }
+        | TypedStatementKind::While { body, .. }
+        | TypedStatementKind::Block(body) => [body, &[]],
         _ => [&[], &[]],
     }
 }
 
 /// Whether something holds for a statement or one within it, including those in expressions.
-pub(super) fn any_statement(statements: &[Statement], found: &mut dyn FnMut(&Statement) -> bool) -> bool {
+pub(super) fn any_statement(statements: &[TypedStatement], found: &mut dyn FnMut(&TypedStatement) -> bool) -> bool {
     statements.iter().any(|statement| {
         found(statement)
             || expressions(statement).into_iter().any(|expr| any_statement_in(expr, found))
@@ -100,13 +100,13 @@ pub(super) fn any_statement(statements: &[Statement], found: &mut dyn FnMut(&Sta
     })
 }
 
-fn any_statement_in(expr: &Expr, found: &mut dyn FnMut(&Statement) -> bool) -> bool {
+fn any_statement_in(expr: &TypedExpr, found: &mut dyn FnMut(&TypedStatement) -> bool) -> bool {
     let (inside, statements) = parts(expr);
     any_statement(statements, found) || inside.into_iter().any(|expr| any_statement_in(expr, found))
 }
 
 /// Whether something holds for an expression or one within it.
-pub(super) fn any_expression(expr: &Expr, found: &mut dyn FnMut(&Expr) -> bool) -> bool {
+pub(super) fn any_expression(expr: &TypedExpr, found: &mut dyn FnMut(&TypedExpr) -> bool) -> bool {
     if found(expr) {
         return true;
     }
@@ -115,7 +115,7 @@ pub(super) fn any_expression(expr: &Expr, found: &mut dyn FnMut(&Expr) -> bool) 
 }
 
 /// Whether something holds for an expression anywhere in statements.
-pub(super) fn any_expression_of(statements: &[Statement], found: &mut dyn FnMut(&Expr) -> bool) -> bool {
+pub(super) fn any_expression_of(statements: &[TypedStatement], found: &mut dyn FnMut(&TypedExpr) -> bool) -> bool {
     statements.iter().any(|statement| {
         expressions(statement).into_iter().any(|expr| any_expression(expr, found))
             || bodies(statement).into_iter().any(|body| any_expression_of(body, found))

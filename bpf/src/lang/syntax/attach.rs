@@ -69,7 +69,7 @@ pub(super) fn spellings() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads one attach point.
-struct Reader<'a> {
+struct AttachPointParser<'a> {
     text: &'a str,
     at: usize,
     start: usize,
@@ -92,12 +92,12 @@ pub(super) fn point(
     params: Option<&[String]>,
 ) -> Result<(AttachText, usize), Box<Diagnostic>> {
     let (parts, part) = (Vec::new(), String::new());
-    let mut reader = Reader { text, at: start, start, params, parts, part, part_at: start, replaced: false };
+    let mut reader = AttachPointParser { text, at: start, start, params, parts, part, part_at: start, replaced: false };
     reader.read()?;
     reader.finish()
 }
 
-impl Reader<'_> {
+impl AttachPointParser<'_> {
     fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }

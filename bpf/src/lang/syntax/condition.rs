@@ -7,18 +7,18 @@ use super::{super::limits::MAX_CONDITIONS, token};
 /// # Errors
 /// What is not understood.
 pub(super) fn holds(text: &str, is_defined: &dyn Fn(&str) -> bool) -> Result<bool, String> {
-    let mut reader = Reader { rest: text.trim(), is_defined, depth: 0 };
+    let mut reader = ConditionParser { rest: text.trim(), is_defined, depth: 0 };
     let value = reader.any()?;
     if reader.rest.is_empty() { Ok(value) } else { Err(format!("`{}` is not understood in a condition", reader.rest)) }
 }
 
-struct Reader<'a> {
+struct ConditionParser<'a> {
     rest: &'a str,
     is_defined: &'a dyn Fn(&str) -> bool,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ConditionParser<'a> {
     fn take(&mut self, mark: &str) -> bool {
         let Some(rest) = self.rest.strip_prefix(mark) else { return false };
         self.rest = rest.trim_start();

@@ -7,11 +7,11 @@ use super::{
         ast::{BinaryOp, Expr, ExprKind, Name, PathStep, TypeBase, TypeText, UnaryOp},
         suggest,
     },
-    parser::{Node, Parsed, Parser},
+    parser::{Parsed, Parser, SyntaxNode},
     token::{RESERVED, Token},
 };
 
-type Expression = Parsed<Node<Expr>>;
+type Expression = Parsed<SyntaxNode<Expr>>;
 
 /// An operator on two values and how strongly it binds.
 fn binary(mark: &str) -> Option<(BinaryOp, u8)> {
@@ -357,7 +357,7 @@ impl Parser<'_> {
         if self.is_mark(0, ")") {
             self.take();
             let span = self.since(start);
-            return Ok(Node { of: Expr { kind: first.of.kind, span }, height: first.height });
+            return Ok(SyntaxNode { of: Expr { kind: first.of.kind, span }, height: first.height });
         }
         if !self.take_mark(",") {
             let hint = if self.is_mark(0, "=") { "to compare, write `==`" } else { "" };

@@ -4,7 +4,7 @@ use bathyscope_plan::{Diagnostic, Span};
 
 use super::{
     super::{
-        ast::{AttachText, Define, Item, Macro, MapDeclaration, Name, Parameter, Probe, Script, Setting},
+        ast::{AttachText, Define, Item, Macro, MacroParameter, MapDeclaration, Name, Probe, Script, Setting},
         limits::MAX_POINTS,
         suggest,
     },
@@ -208,11 +208,11 @@ impl Parser<'_> {
             let next = self.peek(0).clone();
             let named = |text: &str| Name { text: text.to_owned(), span: next.span };
             parameters.push(match next.token {
-                Token::Variable(text) => Parameter::Variable(named(text)),
-                Token::Map(text) if !text.is_empty() => Parameter::Map(named(text)),
-                _ => Parameter::Expression(self.name("a parameter: `name`, `$name` or `@name`")?),
+                Token::Variable(text) => MacroParameter::Variable(named(text)),
+                Token::Map(text) if !text.is_empty() => MacroParameter::Map(named(text)),
+                _ => MacroParameter::Expression(self.name("a parameter: `name`, `$name` or `@name`")?),
             });
-            if !matches!(parameters.last(), Some(Parameter::Expression(_))) {
+            if !matches!(parameters.last(), Some(MacroParameter::Expression(_))) {
                 self.take();
             }
             if !self.take_mark(",") && !self.is_mark(0, ")") {

@@ -4,7 +4,7 @@ use bathyscope_plan::{Diagnostic, Span};
 
 use super::{
     directives::Directives,
-    token::{Placed, Token, is_word_byte, mark, number, text},
+    token::{SpannedToken, Token, is_word_byte, mark, number, text},
 };
 
 /// Reads tokens. The parser keeps what it looked ahead.
@@ -79,12 +79,12 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token.
-    pub(super) fn next(&mut self) -> Placed<'a> {
+    pub(super) fn next(&mut self) -> SpannedToken<'a> {
         self.skip_blanks();
         let start = self.at;
         let token = self.token();
         self.steps += (self.at - start) as u64 + 1;
-        Placed { token, span: span(start, self.at) }
+        SpannedToken { token, span: span(start, self.at) }
     }
 
     fn token(&mut self) -> Token<'a> {

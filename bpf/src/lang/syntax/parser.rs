@@ -11,7 +11,7 @@ use super::{
         limits::{MAX_DEPTH, MAX_DIAGNOSTICS},
     },
     lexer::Lexer,
-    token::{Placed, RESERVED, Token},
+    token::{RESERVED, SpannedToken, Token},
 };
 
 /// Something is wrong and was reported.
@@ -23,7 +23,7 @@ pub(super) type Parsed<T> = Result<T, Reported>;
 /// A part of the tree and how high it is. Chains such as `a + b + …` make high trees without recursion in the parser, but
 /// everything that later walks them recurses.
 #[derive(Debug)]
-pub(super) struct Node<T> {
+pub(super) struct SyntaxNode<T> {
     pub(super) of: T,
     pub(super) height: u32,
 }
@@ -31,7 +31,7 @@ pub(super) struct Node<T> {
 #[derive(Debug)]
 pub(super) struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
-    ahead: VecDeque<Placed<'a>>,
+    ahead: VecDeque<SpannedToken<'a>>,
     pub(super) errors: Vec<Diagnostic>,
     depth: u32,
     /// The end of the last token that was taken.
@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The token `index` places ahead.
-    pub(super) fn peek(&mut self, index: usize) -> &Placed<'a> {
+    pub(super) fn peek(&mut self, index: usize) -> &SpannedToken<'a> {
         self.lexer.steps += 1;
         while self.ahead.len() <= index {
             let next = self.lexer.next();
@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
         &self.ahead[index]
     }
 
-    pub(super) fn take(&mut self) -> Placed<'a> {
+    pub(super) fn take(&mut self) -> SpannedToken<'a> {
         self.peek(0);
         let taken = self.ahead.pop_front().unwrap_or_else(|| self.lexer.next());
         self.last_end = taken.span.end;
@@ -176,7 +176,7 @@ impl<'a> Parser<'a> {
         self.report(Diagnostic::error(next.span, format!("expected {expected}, found {found}")).hint(hint))
     }
 
-    fn describe(&self, next: &Placed<'_>) -> String {
+    fn describe(&self, next: &SpannedToken<'_>) -> String {
         match &next.token {
             Token::End => "the end of the script".to_owned(),
             Token::Text(_) => "a text".to_owned(),
@@ -206,11 +206,11 @@ impl<'a> Parser<'a> {
     }
 
     /// An expression above others, the highest of which has `below`.
-    pub(super) fn node(&mut self, kind: ExprKind, span: Span, below: u32) -> Parsed<Node<Expr>> {
+    pub(super) fn node(&mut self, kind: ExprKind, span: Span, below: u32) -> Parsed<SyntaxNode<Expr>> {
         let height = below + 1;
         if height > MAX_DEPTH {
             return Err(self.too_deep(span));
         }
-        Ok(Node { of: Expr { kind, span }, height })
+        Ok(SyntaxNode { of: Expr { kind, span }, height })
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write as _};
 
 use super::super::ast::{
-    BinaryOp, Block, Expr, ExprKind, Item, Macro, MapDeclaration, Parameter, PathStep, Probe, Script, Statement,
+    BinaryOp, Block, Expr, ExprKind, Item, Macro, MacroParameter, MapDeclaration, PathStep, Probe, Script, Statement,
     StatementKind, TypeBase, TypeSuffix, TypeText, UnaryOp,
 };
 use super::types::{is_builtin, is_c_word};
@@ -488,9 +488,9 @@ impl Printer {
         for (index, parameter) in item.parameters.iter().enumerate() {
             self.put(if index == 0 { "" } else { ", " });
             match parameter {
-                Parameter::Expression(name) => self.put(&name.text),
-                Parameter::Variable(name) => self.show(format_args!("${}", name.text)),
-                Parameter::Map(name) => self.show(format_args!("@{}", name.text)),
+                MacroParameter::Expression(name) => self.put(&name.text),
+                MacroParameter::Variable(name) => self.show(format_args!("${}", name.text)),
+                MacroParameter::Map(name) => self.show(format_args!("@{}", name.text)),
             }
         }
         self.put(") ");

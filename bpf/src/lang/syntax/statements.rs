@@ -5,7 +5,7 @@ use bathyscope_plan::{Diagnostic, Span};
 use super::{
     super::ast::{BinaryOp, Block, Expr, ExprKind, Name, Statement, StatementKind},
     expressions::from_to,
-    parser::{Node, Parsed, Parser},
+    parser::{Parsed, Parser, SyntaxNode},
     token::Token,
 };
 
@@ -38,7 +38,7 @@ struct Read {
 
 impl Parser<'_> {
     /// Statements in braces; the value stays apart.
-    pub(super) fn block(&mut self) -> Parsed<Node<Block>> {
+    pub(super) fn block(&mut self) -> Parsed<SyntaxNode<Block>> {
         let open = self.expect("{", "before statements")?;
         let predicate = std::mem::replace(&mut self.in_predicate, false);
         let result = self.deeper(|parser| parser.statements(open));
@@ -47,13 +47,13 @@ impl Parser<'_> {
     }
 
     /// Statements in braces that have no value: what stands last is a statement too.
-    fn body(&mut self) -> Parsed<Node<Block>> {
+    fn body(&mut self) -> Parsed<SyntaxNode<Block>> {
         let mut block = self.block()?;
         without_value(&mut block.of);
         Ok(block)
     }
 
-    fn statements(&mut self, open: Span) -> Parsed<Node<Block>> {
+    fn statements(&mut self, open: Span) -> Parsed<SyntaxNode<Block>> {
         let (mut block, mut height) = (Block::default(), 0);
         loop {
             if self.take_mark("}") {
@@ -75,7 +75,7 @@ impl Parser<'_> {
         }
         block.span = self.since(open.start);
         last_is_value(&mut block);
-        Ok(Node { of: block, height: height + 1 })
+        Ok(SyntaxNode { of: block, height: height + 1 })
     }
 
     fn line_of(&self, place: Span) -> u32 {
@@ -239,7 +239,7 @@ impl Parser<'_> {
     }
 
     /// What stands after `else`: a block, or an `if`, which is put into a block of its own.
-    pub(super) fn otherwise(&mut self) -> Parsed<Node<Block>> {
+    pub(super) fn otherwise(&mut self) -> Parsed<SyntaxNode<Block>> {
         if !self.is_word(0, "if") {
             return self.block();
         }
@@ -249,11 +249,11 @@ impl Parser<'_> {
         let mut block =
             Block { statements: vec![Statement { kind: read.kind, span }], value: None, span, called: None };
         last_is_value(&mut block);
-        Ok(Node { of: block, height: read.height + 1 })
+        Ok(SyntaxNode { of: block, height: read.height + 1 })
     }
 
     /// The condition of `if` or `while`.
-    fn condition(&mut self, word: &str) -> Parsed<Node<Expr>> {
+    fn condition(&mut self, word: &str) -> Parsed<SyntaxNode<Expr>> {
         let condition = self.expression()?;
         if let Token::Mark(mark) = self.peek(0).token
             && assignment(mark).is_some()
@@ -304,7 +304,7 @@ impl Parser<'_> {
         self.for_body(variable, over, end)
     }
 
-    fn for_body(&mut self, variable: Name, over: Node<Expr>, end: Option<Node<Expr>>) -> Parsed<Read> {
+    fn for_body(&mut self, variable: Name, over: SyntaxNode<Expr>, end: Option<SyntaxNode<Expr>>) -> Parsed<Read> {
         let map = match (&over.of.kind, &end) {
             (_, Some(_)) => None,
             (ExprKind::Map { name, keys }, None) if keys.is_empty() => {

@@ -35,7 +35,7 @@ pub(super) enum Token<'a> {
 
 /// A token and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Placed<'a> {
+pub(super) struct SpannedToken<'a> {
     pub(super) token: Token<'a>,
     pub(super) span: Span,
 }
@@ -58,10 +58,10 @@ pub(super) fn is_word_byte(byte: u8) -> bool {
 }
 
 /// What is wrong with a number, and what would be right.
-type Trouble = (String, &'static str);
+type NumberError = (String, &'static str);
 
 /// The value of a number's text (letters, digits and `_`), and whether it was written as unsigned.
-pub(in super::super) fn number(text: &str) -> Result<(u64, bool), Trouble> {
+pub(in super::super) fn number(text: &str) -> Result<(u64, bool), NumberError> {
     let plain = text.replace('_', "");
     if let Some(digits) = plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X")) {
         return radix(text, digits, 16);
@@ -91,15 +91,15 @@ pub(in super::super) fn number(text: &str) -> Result<(u64, bool), Trouble> {
     suffixed(text, decimal(text, digits)?, rest)
 }
 
-fn decimal(text: &str, digits: &str) -> Result<u64, Trouble> {
+fn decimal(text: &str, digits: &str) -> Result<u64, NumberError> {
     digits.parse().map_err(|_error| too_large(text))
 }
 
-fn too_large(text: &str) -> Trouble {
+fn too_large(text: &str) -> NumberError {
     (format!("the number `{text}` does not fit into 64 bits"), "")
 }
 
-fn radix(text: &str, digits: &str, radix: u32) -> Result<(u64, bool), Trouble> {
+fn radix(text: &str, digits: &str, radix: u32) -> Result<(u64, bool), NumberError> {
     let split = digits.find(|it: char| !it.is_digit(radix)).unwrap_or(digits.len());
     let (digits, suffix) = digits.split_at(split);
     if digits.is_empty() {
@@ -115,7 +115,7 @@ fn radix(text: &str, digits: &str, radix: u32) -> Result<(u64, bool), Trouble> {
     suffixed(text, value, suffix)
 }
 
-fn suffixed(text: &str, value: u64, suffix: &str) -> Result<(u64, bool), Trouble> {
+fn suffixed(text: &str, value: u64, suffix: &str) -> Result<(u64, bool), NumberError> {
     let unsigned = match suffix.to_ascii_lowercase().as_str() {
         "" | "l" | "ll" => false,
         "u" | "ul" | "ull" | "lu" | "llu" => true,

@@ -2,7 +2,7 @@
 
 use super::{
     super::ast::{TypeBase, TypeSuffix, TypeText},
-    parser::{Node, Parsed, Parser},
+    parser::{Parsed, Parser, SyntaxNode},
     token::{RESERVED, Token},
 };
 
@@ -33,7 +33,7 @@ pub(super) fn is_c_word(word: &str) -> bool {
 
 impl Parser<'_> {
     /// A type.
-    pub(super) fn type_text(&mut self) -> Parsed<Node<TypeText>> {
+    pub(super) fn type_text(&mut self) -> Parsed<SyntaxNode<TypeText>> {
         self.deeper(|parser| {
             while parser.is_word(0, "const") || parser.is_word(0, "volatile") {
                 parser.take();
@@ -62,7 +62,7 @@ impl Parser<'_> {
                     return Err(parser.report(bathyscope_plan::Diagnostic::error(span, message)));
                 }
             }
-            Ok(Node { of: TypeText { base, suffixes, span: parser.since(start) }, height: height + 1 })
+            Ok(SyntaxNode { of: TypeText { base, suffixes, span: parser.since(start) }, height: height + 1 })
         })
     }
 

@@ -18,69 +18,69 @@ pub(crate) fn span() -> Span {
     Span { start: 0, end: 1 }
 }
 
-pub(crate) fn expr(kind: ExprKind, ty: Type) -> Expr {
-    Expr { kind, ty, span: span() }
+pub(crate) fn expr(kind: TypedExprKind, ty: Type) -> TypedExpr {
+    TypedExpr { kind, ty, span: span() }
 }
 
-pub(crate) fn statement(kind: StatementKind) -> Statement {
-    Statement { kind, span: span() }
+pub(crate) fn statement(kind: TypedStatementKind) -> TypedStatement {
+    TypedStatement { kind, span: span() }
 }
 
 pub(crate) fn integer(bytes: u8, signed: bool) -> Type {
     Type::Integer { bytes, signed }
 }
 
-pub(crate) fn int(value: i64) -> Expr {
-    expr(ExprKind::Integer(value), Type::I64)
+pub(crate) fn int(value: i64) -> TypedExpr {
+    expr(TypedExprKind::Integer(value), Type::I64)
 }
 
-pub(crate) fn number(value: i64, ty: &Type) -> Expr {
-    expr(ExprKind::Integer(value), ty.clone())
+pub(crate) fn number(value: i64, ty: &Type) -> TypedExpr {
+    expr(TypedExprKind::Integer(value), ty.clone())
 }
 
-pub(crate) fn text(value: &str) -> Expr {
+pub(crate) fn text(value: &str) -> TypedExpr {
     let bytes = u32::try_from(value.len()).unwrap() + 1;
-    expr(ExprKind::Text(value.as_bytes().to_vec()), Type::Text { bytes })
+    expr(TypedExprKind::Text(value.as_bytes().to_vec()), Type::Text { bytes })
 }
 
-pub(crate) fn builtin(it: Builtin) -> Expr {
+pub(crate) fn builtin(it: Builtin) -> TypedExpr {
     let ty = match it {
         Builtin::Comm => Type::Text { bytes: 16 },
         Builtin::Pid | Builtin::Tid => integer(4, false),
         _ => Type::U64,
     };
-    expr(ExprKind::Builtin(it), ty)
+    expr(TypedExprKind::Builtin(it), ty)
 }
 
-pub(crate) fn field(offset: u32, ty: &Type) -> Expr {
-    expr(ExprKind::Context { offset }, ty.clone())
+pub(crate) fn field(offset: u32, ty: &Type) -> TypedExpr {
+    expr(TypedExprKind::Context { offset }, ty.clone())
 }
 
-pub(crate) fn binary(op: ArithmeticOp, left: Expr, right: Expr) -> Expr {
+pub(crate) fn binary(op: ArithmeticOp, left: TypedExpr, right: TypedExpr) -> TypedExpr {
     let ty = left.ty.clone();
-    expr(ExprKind::Binary { op, left: Box::new(left), right: Box::new(right) }, ty)
+    expr(TypedExprKind::Binary { op, left: Box::new(left), right: Box::new(right) }, ty)
 }
 
-pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
-    expr(ExprKind::Compare { op, left: Box::new(left), right: Box::new(right) }, Type::Bool)
+pub(crate) fn compare(op: CompareOp, left: TypedExpr, right: TypedExpr) -> TypedExpr {
+    expr(TypedExprKind::Compare { op, left: Box::new(left), right: Box::new(right) }, Type::Bool)
 }
 
-pub(crate) fn same(left: Expr, right: Expr) -> Expr {
-    expr(ExprKind::Same { left: Box::new(left), right: Box::new(right), most: None }, Type::Bool)
+pub(crate) fn same(left: TypedExpr, right: TypedExpr) -> TypedExpr {
+    expr(TypedExprKind::Same { left: Box::new(left), right: Box::new(right), most: None }, Type::Bool)
 }
 
-pub(crate) fn user_text(address: Expr, bytes: u32) -> Expr {
+pub(crate) fn user_text(address: TypedExpr, bytes: u32) -> TypedExpr {
     let space = bathyscope_plan::Space::User;
-    expr(ExprKind::ReadText { address: Box::new(address), space, length: None }, Type::Text { bytes })
+    expr(TypedExprKind::ReadText { address: Box::new(address), space, length: None }, Type::Text { bytes })
 }
 
 /// A script under construction: one tracepoint.
 #[derive(Default)]
 pub(crate) struct Hand {
-    pub(crate) script: Script,
+    pub(crate) script: TypedScript,
     pub(crate) locals: Vec<Local>,
-    pub(crate) predicate: Option<Expr>,
-    pub(crate) body: Vec<Statement>,
+    pub(crate) predicate: Option<TypedExpr>,
+    pub(crate) body: Vec<TypedStatement>,
 }
 
 impl Hand {
@@ -93,19 +93,19 @@ impl Hand {
         LocalId(u32::try_from(self.locals.len()).unwrap() - 1)
     }
 
-    pub(crate) fn get(&self, local: LocalId) -> Expr {
-        expr(ExprKind::Local(local), self.locals[local.0 as usize].ty.clone())
+    pub(crate) fn get(&self, local: LocalId) -> TypedExpr {
+        expr(TypedExprKind::Local(local), self.locals[local.0 as usize].ty.clone())
     }
 
-    pub(crate) fn set(&mut self, local: LocalId, value: Expr) {
-        self.push(StatementKind::SetLocal { local, value });
+    pub(crate) fn set(&mut self, local: LocalId, value: TypedExpr) {
+        self.push(TypedStatementKind::SetLocal { local, value });
     }
 
-    pub(crate) fn push(&mut self, kind: StatementKind) {
+    pub(crate) fn push(&mut self, kind: TypedStatementKind) {
         self.body.push(statement(kind));
     }
 
-    pub(crate) fn map(&mut self, key: Vec<Type>, value: Type) -> MapId {
+    pub(crate) fn map(&mut self, key: Vec<Type>, value: Type) -> ScriptMapId {
         let index = self.script.maps.len();
         let aggregates = matches!(value, Type::Aggregate(_));
         let sparse = matches!(&value, Type::Aggregate(aggregation) if aggregation.is_sparse());
@@ -132,24 +132,24 @@ impl Hand {
             start: 0,
             end: 1,
         });
-        MapId(u32::try_from(index).unwrap())
+        ScriptMapId(u32::try_from(index).unwrap())
     }
 
-    pub(crate) fn aggregate(&mut self, map: MapId, key: Option<Expr>, value: Option<Expr>) {
-        self.push(StatementKind::Aggregate { map, key, value });
+    pub(crate) fn aggregate(&mut self, map: ScriptMapId, key: Option<TypedExpr>, value: Option<TypedExpr>) {
+        self.push(TypedStatementKind::Aggregate { map, key, value });
     }
 
-    pub(crate) fn read(&self, map: MapId, key: Option<Expr>) -> Expr {
+    pub(crate) fn read(&self, map: ScriptMapId, key: Option<TypedExpr>) -> TypedExpr {
         let plan = &self.script.maps[map.0 as usize];
         let (read, ty) = match &plan.value {
             Type::Aggregate(Aggregation::Count) => (MapRead::Aggregated, Type::U64),
             Type::Aggregate(_) => (MapRead::Aggregated, Type::I64),
             other => (MapRead::Value, other.clone()),
         };
-        expr(ExprKind::Map { map, key: key.map(Box::new), read }, ty)
+        expr(TypedExprKind::Map { map, key: key.map(Box::new), read }, ty)
     }
 
-    pub(crate) fn site(&mut self, arguments: &[Expr]) -> SiteId {
+    pub(crate) fn site(&mut self, arguments: &[TypedExpr]) -> SiteId {
         let fields = arguments.iter().zip(0..);
         let fields = fields.map(|(expr, n)| SiteField { name: format!("f{n}"), ty: expr.ty.clone(), offset: 0 });
         let conversion = Conversion { letter: 'd', ..Conversion::default() };
@@ -166,14 +166,14 @@ impl Hand {
         SiteId(u32::try_from(self.script.sites.len()).unwrap() - 1)
     }
 
-    pub(crate) fn emit(&mut self, arguments: Vec<Expr>) {
+    pub(crate) fn emit(&mut self, arguments: Vec<TypedExpr>) {
         let site = self.site(&arguments);
-        self.push(StatementKind::Emit { site, arguments });
+        self.push(TypedStatementKind::Emit { site, arguments });
     }
 
-    pub(crate) fn finish(mut self) -> Script {
+    pub(crate) fn finish(mut self) -> TypedScript {
         let point = AttachPoint::Tracepoint { system: "made".to_owned(), name: "event".to_owned() };
-        self.script.probes.push(Probe {
+        self.script.probes.push(TypedProbe {
             points: vec![ProbePoint { name: "tracepoint:made:event".to_owned(), point }],
             context: Context::Tracepoint,
             locals: self.locals,
@@ -190,7 +190,7 @@ impl Hand {
     }
 }
 
-pub(crate) fn compiled(script: Script, options: &LowerOptions) -> Compiled {
+pub(crate) fn compiled(script: TypedScript, options: &LowerOptions) -> Compiled {
     let compiled = compile_checked(ast::Script::default(), script, options)
         .unwrap_or_else(|diagnostics| panic!("{diagnostics:#?}"));
     // Where there are the rights, the kernel must accept all that the machine runs.

@@ -4,24 +4,24 @@ use bathyscope_plan::{Pointee, Shown, Space, Type};
 
 use super::Call;
 use crate::lang::{
-    ast::ExprKind as Ast,
+    ast::ExprKind,
     check::{
-        Checked, Failed, body::Body, casts::in_space, checker::Checker, context::Kind, describe::describe,
-        values::Operand,
+        Checked, Failed, body::BodyChecker, casts::in_space, checker::ScriptChecker, context::PointKind,
+        describe::describe, values::CheckedOperand,
     },
-    hir::{Builtin, CompareOp, Expr, ExprKind},
+    hir::{Builtin, CompareOp, TypedExpr, TypedExprKind},
 };
 
 /// The first kernel that tells programs at returns in user space where the function is.
 pub(super) const ENTRY_ADDRESS: u32 = 6006;
 
 /// `kaddr("name")`.
-pub(in crate::lang::check) fn kaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn kaddr(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let address = kernel_symbol(body, call)?;
-    Ok(Expr::integer(address.cast_signed(), Type::U64, call.span))
+    Ok(TypedExpr::integer(address.cast_signed(), Type::U64, call.span))
 }
 
-fn kernel_symbol(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<u64> {
+fn kernel_symbol(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<u64> {
     let name = body.literal_name(call, 0, "the symbol")?;
     match body.cx.host.kernel_symbol(&name) {
         Some(address) => Ok(address),
@@ -40,7 +40,7 @@ fn kernel_symbol(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<u64> {
 }
 
 /// `percpu_kaddr("name"[, cpu])`.
-pub(in crate::lang::check) fn percpu_kaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn percpu_kaddr(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let span = call.span;
     let name = body.literal_name(call, 0, "the symbol")?;
     let known = body.cx.types.variable(&name).map(|it| (it.ty, it.percpu()));
@@ -53,16 +53,16 @@ pub(in crate::lang::check) fn percpu_kaddr(body: &mut Body<'_, '_>, call: &Call<
         _ => Some(Box::new(body.number_argument(call, 1, "the CPU")?.convert(Type::U64))),
     };
     let to = match known.map(|(ty, _)| body.cx.c_type(ty, Space::Kernel)) {
-        Some(ty) if ty != Type::None => Checker::pointee(ty),
+        Some(ty) if ty != Type::None => ScriptChecker::pointee(ty),
         _ => Pointee::Type(Type::U64),
     };
     let ty = Type::Pointer { to: Box::new(to), space: Space::Kernel };
-    let address = Box::new(Expr::integer(address.cast_signed(), Type::U64, span));
-    Ok(Expr::new(ExprKind::PerCpuAddress { address, cpu }, ty, span))
+    let address = Box::new(TypedExpr::integer(address.cast_signed(), Type::U64, span));
+    Ok(TypedExpr::new(TypedExprKind::PerCpuAddress { address, cpu }, ty, span))
 }
 
 /// `uaddr("name")`.
-pub(in crate::lang::check) fn uaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn uaddr(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let name = body.literal_name(call, 0, "the symbol")?;
     if body.shape.unknown {
         return Err(Failed);
@@ -83,7 +83,7 @@ pub(in crate::lang::check) fn uaddr(body: &mut Body<'_, '_>, call: &Call<'_>) ->
     let to = Pointee::Type(Type::Integer { bytes, signed: false });
     let ty = Type::Pointer { to: Box::new(to), space: Space::User };
     if symbol.fixed {
-        return Ok(Expr::integer(symbol.address.cast_signed(), ty, call.span));
+        return Ok(TypedExpr::integer(symbol.address.cast_signed(), ty, call.span));
     }
     // The distance to the place that was hit is the same wherever the file is loaded.
     let hit = hit_address(body, call)?;
@@ -91,8 +91,8 @@ pub(in crate::lang::check) fn uaddr(body: &mut Body<'_, '_>, call: &Call<'_>) ->
 }
 
 /// The address of the place that was hit, in the process.
-fn hit_address(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
-    if body.shape.kind != Kind::Uretprobe {
+fn hit_address(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
+    if body.shape.kind != PointKind::Uretprobe {
         return body.register("ip", call.span);
     }
     if body.cx.host.features().kernel < ENTRY_ADDRESS {
@@ -102,11 +102,11 @@ fn hit_address(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
             "keep it from the function's begin: `uprobe:… { @at[tid] = uaddr(…); }`; Linux 6.6 and later tell it",
         );
     }
-    Ok(Expr::new(ExprKind::Builtin(Builtin::EntryAddress), Type::U64, call.span))
+    Ok(TypedExpr::new(TypedExprKind::Builtin(Builtin::EntryAddress), Type::U64, call.span))
 }
 
 /// `kptr`, `uptr`: whose memory a pointer is of.
-pub(in crate::lang::check) fn space(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn space(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let space = if call.name == "uptr" { Space::User } else { Space::Kernel };
     let value = body.value(call.argument(0).ok_or(Failed)?)?;
     match &value.ty {
@@ -123,27 +123,31 @@ pub(in crate::lang::check) fn space(body: &mut Body<'_, '_>, call: &Call<'_>) ->
 }
 
 /// `ksym(address)`.
-pub(in crate::lang::check) fn ksym(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn ksym(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let value = body.number_argument(call, 0, "the address")?;
-    Ok(Expr { span: call.span, ..value.convert(Type::U64).convert(Type::Shown(Shown::KernelSymbol)) })
+    Ok(TypedExpr { span: call.span, ..value.convert(Type::U64).convert(Type::Shown(Shown::KernelSymbol)) })
 }
 
 /// `usym(address)`.
-pub(in crate::lang::check) fn usym(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn usym(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let value = body.number_argument(call, 0, "the address")?.convert(Type::U64);
-    Ok(Expr::new(ExprKind::WithProcess { address: Box::new(value) }, Type::Shown(Shown::UserSymbol), call.span))
+    Ok(TypedExpr::new(
+        TypedExprKind::WithProcess { address: Box::new(value) },
+        Type::Shown(Shown::UserSymbol),
+        call.span,
+    ))
 }
 
 /// `reg("name")`.
-pub(in crate::lang::check) fn reg(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn reg(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let name = body.literal_name(call, 0, "the register")?;
     body.register(&name, call.span)
 }
 
 /// `path(struct path *[, size])`.
-pub(in crate::lang::check) fn path(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn path(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let span = call.span;
-    if !matches!(body.shape.kind, Kind::Fentry | Kind::Fexit | Kind::Iter) && !body.shape.unknown {
+    if !matches!(body.shape.kind, PointKind::Fentry | PointKind::Fexit | PointKind::Iter) && !body.shape.unknown {
         let message = format!("`path` cannot be used in {} probes", body.shape.kind.name());
         return body.fail(
             span,
@@ -162,7 +166,7 @@ pub(in crate::lang::check) fn path(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
     let argument = call.argument(0).ok_or(Failed)?;
     let operand = body.operand(argument)?;
     let address = match operand {
-        Operand::Place(place) if matches!(&place.ty, Type::Struct(it) if it.name == "struct path") => {
+        CheckedOperand::Place(place) if matches!(&place.ty, Type::Struct(it) if it.name == "struct path") => {
             place.into_address()
         }
         other => {
@@ -175,8 +179,8 @@ pub(in crate::lang::check) fn path(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
                 "struct path" => value,
                 "struct file" => {
                     let name = crate::lang::ast::Name { text: "f_path".to_owned(), span };
-                    match body.member(Operand::Value(value), &name, span)? {
-                        Operand::Place(place) => place.into_address(),
+                    match body.member(CheckedOperand::Value(value), &name, span)? {
+                        CheckedOperand::Place(place) => place.into_address(),
                         _ => return Err(Failed),
                     }
                 }
@@ -187,7 +191,7 @@ pub(in crate::lang::check) fn path(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
             }
         }
     };
-    Ok(Expr::new(ExprKind::Path { address: Box::new(address) }, Type::Shown(Shown::Path { bytes }), span))
+    Ok(TypedExpr::new(TypedExprKind::Path { address: Box::new(address) }, Type::Shown(Shown::Path { bytes }), span))
 }
 
 /// Types of sockets that the kernel takes for a `struct sock`, which is what each begins with.
@@ -207,8 +211,8 @@ const SOCKETS: [&str; 12] = [
 ];
 
 /// `socket_cookie(struct sock *)`.
-pub(in crate::lang::check) fn socket_cookie(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
-    let kinds = [Kind::Fentry, Kind::Fexit, Kind::RawTracepoint, Kind::Iter];
+pub(in crate::lang::check) fn socket_cookie(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
+    let kinds = [PointKind::Fentry, PointKind::Fexit, PointKind::RawTracepoint, PointKind::Iter];
     if !kinds.contains(&body.shape.kind) && !body.shape.unknown {
         let message = format!("`socket_cookie` cannot be used in {} probes", body.shape.kind.name());
         return body.fail(call.span, message, "the kernel allows it in fentry, fexit, rawtracepoint and iterators");
@@ -223,7 +227,7 @@ pub(in crate::lang::check) fn socket_cookie(body: &mut Body<'_, '_>, call: &Call
         let message = format!("`socket_cookie` takes a `struct sock *`, not {}", describe(&value.ty));
         return body.fail(argument.span, message, "give for instance `args.sk`");
     }
-    Ok(Expr::new(ExprKind::SocketCookie { address: Box::new(value) }, Type::U64, call.span))
+    Ok(TypedExpr::new(TypedExprKind::SocketCookie { address: Box::new(value) }, Type::U64, call.span))
 }
 
 fn describe_pointee(to: &Pointee) -> String {
@@ -235,10 +239,10 @@ fn describe_pointee(to: &Pointee) -> String {
 }
 
 /// `cgroupid("path")`.
-pub(in crate::lang::check) fn cgroup_id(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn cgroup_id(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let path = body.literal_name(call, 0, "the path")?;
     match body.cx.host.cgroup_id(&path) {
-        Some(id) => Ok(Expr::integer(id.cast_signed(), Type::U64, call.span)),
+        Some(id) => Ok(TypedExpr::integer(id.cast_signed(), Type::U64, call.span)),
         None => {
             let at = call.argument(0).map_or(call.span, |it| it.span);
             body.fail(
@@ -251,17 +255,17 @@ pub(in crate::lang::check) fn cgroup_id(body: &mut Body<'_, '_>, call: &Call<'_>
 }
 
 /// `cgroup_path(id[, filter])`.
-pub(in crate::lang::check) fn cgroup_path(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn cgroup_path(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let value = body.number_argument(call, 0, "the id")?;
     let filter = match call.arguments.len() {
         1 => String::new(),
         _ => body.literal_name(call, 1, "the filter")?,
     };
-    Ok(Expr { span: call.span, ..value.convert(Type::U64).convert(Type::Shown(Shown::CgroupPath { filter })) })
+    Ok(TypedExpr { span: call.span, ..value.convert(Type::U64).convert(Type::Shown(Shown::CgroupPath { filter })) })
 }
 
 /// `container_of(pointer, type, member)`.
-pub(in crate::lang::check) fn container_of(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn container_of(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let span = call.span;
     let pointer = body.value(call.argument(0).ok_or(Failed)?)?;
     let (pointer, space) = body.address(pointer, "`container_of`")?;
@@ -271,16 +275,16 @@ pub(in crate::lang::check) fn container_of(body: &mut Body<'_, '_>, call: &Call<
     let mut at = member;
     loop {
         match &at.kind {
-            Ast::Member { base, name } => {
+            ExprKind::Member { base, name } => {
                 path.push(crate::lang::ast::PathStep::Member(name.clone()));
                 at = base;
             }
-            Ast::Identifier(name) => {
+            ExprKind::Identifier(name) => {
                 let name = crate::lang::ast::Name { text: name.clone(), span: at.span };
                 path.push(crate::lang::ast::PathStep::Member(name));
                 break;
             }
-            Ast::Index { base, index } => {
+            ExprKind::Index { base, index } => {
                 path.push(crate::lang::ast::PathStep::Index((**index).clone()));
                 at = base;
             }
@@ -295,16 +299,16 @@ pub(in crate::lang::check) fn container_of(body: &mut Body<'_, '_>, call: &Call<
     }
     path.reverse();
     let offset = body.offset_of(&ty, &path, span)?.constant().unwrap_or(0);
-    let ty = Type::Pointer { to: Box::new(Checker::pointee(ty)), space };
+    let ty = Type::Pointer { to: Box::new(ScriptChecker::pointee(ty)), space };
     Ok(pointer.plus(offset.wrapping_neg()).convert(ty))
 }
 
 /// `is_err(pointer)`: the kernel keeps errors in the last 4095 addresses.
-pub(in crate::lang::check) fn is_err(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn is_err(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     const FIRST_ERROR: i64 = -4095;
     let value = body.value(call.argument(0).ok_or(Failed)?)?;
     let (address, _) = body.address(value, "`is_err`")?;
     let left = Box::new(address.convert(Type::U64));
-    let right = Box::new(Expr::integer(FIRST_ERROR, Type::U64, call.span));
-    Ok(Expr::new(ExprKind::Compare { op: CompareOp::GreaterEqual, left, right }, Type::Bool, call.span))
+    let right = Box::new(TypedExpr::integer(FIRST_ERROR, Type::U64, call.span));
+    Ok(TypedExpr::new(TypedExprKind::Compare { op: CompareOp::GreaterEqual, left, right }, Type::Bool, call.span))
 }

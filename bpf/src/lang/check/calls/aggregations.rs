@@ -5,8 +5,8 @@ use bathyscope_plan::{Aggregation, SeriesOf, Span, Type};
 use super::Call;
 use crate::lang::{
     ast::{self, Name},
-    check::{Checked, body::Body, describe::number},
-    hir::Expr,
+    check::{Checked, body::BodyChecker, describe::number},
+    hir::TypedExpr,
 };
 
 /// The most bits of precision of `hist`.
@@ -17,7 +17,7 @@ const MAX_LINEAR_BUCKETS: u64 = 1000;
 const MAX_SLOTS: i64 = 1000;
 
 /// Anywhere but as what is assigned to a map.
-pub(in crate::lang::check) fn misplaced(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn misplaced(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let message = format!("`{}()` can only be assigned to a map", call.name);
     body.fail(call.span, message, format!("write `@x = {}(…)`", call.name))
 }
@@ -39,14 +39,14 @@ pub(in crate::lang::check) fn is_aggregating(function: &str) -> bool {
     argument_counts(function).is_some()
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// If the call is one of the functions that aggregate: what it does with which value.
     pub(in crate::lang::check) fn aggregation(
         &mut self,
         function: &Name,
         arguments: &[ast::Expr],
         span: Span,
-    ) -> Option<Checked<(Aggregation, Option<Expr>)>> {
+    ) -> Option<Checked<(Aggregation, Option<TypedExpr>)>> {
         let call = Call { name: &function.text, arguments, span };
         let (least, most) = argument_counts(&function.text)?;
         let count = arguments.len();
@@ -63,7 +63,7 @@ impl Body<'_, '_> {
         Some(self.aggregated(&call))
     }
 
-    fn aggregated(&mut self, call: &Call<'_>) -> Checked<(Aggregation, Option<Expr>)> {
+    fn aggregated(&mut self, call: &Call<'_>) -> Checked<(Aggregation, Option<TypedExpr>)> {
         let value = self.number_argument(call, 0, "the value")?;
         let signed = number(&value.ty).is_none_or(|(_, signed)| signed);
         let aggregation = match call.name {

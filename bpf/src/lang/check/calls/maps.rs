@@ -4,20 +4,24 @@ use bathyscope_plan::{Action, Span, Type};
 
 use super::Call;
 use crate::lang::{
-    ast::{self, ExprKind as Ast, Name},
-    check::{Checked, Failed, body::Body, describe::describe, maps::Element},
-    hir::{Countable, Expr, ExprKind, MapId, Statement, StatementKind},
+    ast::{self, ExprKind, Name},
+    check::{Checked, Failed, body::BodyChecker, describe::describe, maps::MapElement},
+    hir::{Countable, ScriptMapId, TypedExpr, TypedExprKind, TypedStatement, TypedStatementKind},
 };
 
 /// An argument that is a map as a whole.
-pub(super) fn map_argument(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize) -> Checked<(MapId, Span)> {
+pub(super) fn map_argument(
+    body: &mut BodyChecker<'_, '_>,
+    call: &Call<'_>,
+    index: usize,
+) -> Checked<(ScriptMapId, Span)> {
     match call.argument(index).map(|it| (&it.kind, it.span)) {
-        Some((Ast::Map { name, keys }, span)) if keys.is_empty() => {
+        Some((ExprKind::Map { name, keys }, span)) if keys.is_empty() => {
             let map = body.map_id(name, span);
             body.map_value_type(map, span)?;
             Ok((map, span))
         }
-        Some((Ast::Map { name, .. }, span)) => {
+        Some((ExprKind::Map { name, .. }, span)) => {
             let message = format!("`{}` takes a map as a whole", call.name);
             body.fail(
                 span,
@@ -33,8 +37,8 @@ pub(super) fn map_argument(body: &mut Body<'_, '_>, call: &Call<'_>, index: usiz
 }
 
 /// `@m, key` or, as it was written formerly, `@m[key]`.
-fn element_argument(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Element> {
-    let Some(ast::Expr { kind: Ast::Map { name, keys }, span }) = call.argument(0) else {
+fn element_argument(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<MapElement> {
+    let Some(ast::Expr { kind: ExprKind::Map { name, keys }, span }) = call.argument(0) else {
         let at = call.argument(0).map_or(call.span, |it| it.span);
         return body.fail(at, format!("`{}` takes a map", call.name), format!("write `{}(@x, key)`", call.name));
     };
@@ -58,35 +62,35 @@ fn element_argument(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Element
     let map = body.map_id(name, *span);
     body.map_value_type(map, *span)?;
     let element = match &key.kind {
-        Ast::Tuple(parts) if parts.len() > 1 => body.element(name, parts, *span)?,
+        ExprKind::Tuple(parts) if parts.len() > 1 => body.element(name, parts, *span)?,
         _ => body.element(name, std::slice::from_ref(key), *span)?,
     };
     Ok(element)
 }
 
 /// `delete` for its effect.
-pub(super) fn delete_statement(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(super) fn delete_statement(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let element = element_argument(body, call)?;
-    let kind = StatementKind::Delete { map: element.map, key: element.key };
-    Ok(Body::effect(vec![Statement { kind, span: call.span }], call.span))
+    let kind = TypedStatementKind::Delete { map: element.map, key: element.key };
+    Ok(BodyChecker::effect(vec![TypedStatement { kind, span: call.span }], call.span))
 }
 
 /// `delete` with its result: whether there was such an element.
-pub(in crate::lang::check) fn delete(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn delete(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let element = element_argument(body, call)?;
     let span = call.span;
     let (mut statements, key) = bound_key(body, element.key);
     let map = element.map;
-    let has = Expr::new(ExprKind::HasKey { map, key: key.clone().map(Box::new) }, Type::Bool, span);
+    let has = TypedExpr::new(TypedExprKind::HasKey { map, key: key.clone().map(Box::new) }, Type::Bool, span);
     let (statement, had) = body.bind(has);
     statements.push(statement);
-    statements.push(Statement { kind: StatementKind::Delete { map, key }, span });
-    Ok(Expr::new(ExprKind::Block(statements, Box::new(had)), Type::Bool, span))
+    statements.push(TypedStatement { kind: TypedStatementKind::Delete { map, key }, span });
+    Ok(TypedExpr::new(TypedExprKind::Block(statements, Box::new(had)), Type::Bool, span))
 }
 
-fn bound_key(body: &mut Body<'_, '_>, key: Option<Expr>) -> (Vec<Statement>, Option<Expr>) {
+fn bound_key(body: &mut BodyChecker<'_, '_>, key: Option<TypedExpr>) -> (Vec<TypedStatement>, Option<TypedExpr>) {
     match key {
-        Some(key) if !Body::is_simple(&key) => {
+        Some(key) if !BodyChecker::is_simple(&key) => {
             let (statement, local) = body.bind(key);
             (vec![statement], Some(local))
         }
@@ -94,7 +98,7 @@ fn bound_key(body: &mut Body<'_, '_>, key: Option<Expr>) -> (Vec<Statement>, Opt
     }
 }
 
-fn refuse_scalar(body: &mut Body<'_, '_>, call: &Call<'_>, element: &Element) -> Checked<()> {
+fn refuse_scalar(body: &mut BodyChecker<'_, '_>, call: &Call<'_>, element: &MapElement) -> Checked<()> {
     if element.key.is_none() {
         return body.fail(
             call.span,
@@ -106,17 +110,17 @@ fn refuse_scalar(body: &mut Body<'_, '_>, call: &Call<'_>, element: &Element) ->
 }
 
 /// `has_key`.
-pub(in crate::lang::check) fn has_key(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn has_key(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let element = element_argument(body, call)?;
     refuse_scalar(body, call, &element)?;
-    let kind = ExprKind::HasKey { map: element.map, key: element.key.map(Box::new) };
-    Ok(Expr::new(kind, Type::Bool, call.span))
+    let kind = TypedExprKind::HasKey { map: element.map, key: element.key.map(Box::new) };
+    Ok(TypedExpr::new(kind, Type::Bool, call.span))
 }
 
 /// `find(@m, key, $x)`.
-pub(in crate::lang::check) fn find(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn find(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let span = call.span;
-    let Some(ast::Expr { kind: Ast::Variable(name), span: at }) = call.argument(2) else {
+    let Some(ast::Expr { kind: ExprKind::Variable(name), span: at }) = call.argument(2) else {
         return body.fail(span, "`find` puts the value into a variable", "write `find(@x, key, $value)`");
     };
     let two = Call { name: call.name, arguments: call.arguments.get(..2).unwrap_or_default(), span };
@@ -124,21 +128,21 @@ pub(in crate::lang::check) fn find(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
     refuse_scalar(body, call, &element)?;
     let (mut statements, key) = bound_key(body, element.key);
     let map = element.map;
-    let has = Expr::new(ExprKind::HasKey { map, key: key.clone().map(Box::new) }, Type::Bool, span);
+    let has = TypedExpr::new(TypedExprKind::HasKey { map, key: key.clone().map(Box::new) }, Type::Bool, span);
     let (statement, had) = body.bind(has);
     statements.push(statement);
-    let value = body.read_element(Element { map, key, span })?;
+    let value = body.read_element(MapElement { map, key, span })?;
     let (local, value) = body.assign_variable(&Name { text: name.clone(), span: *at }, value)?;
-    let set = Statement { kind: StatementKind::SetLocal { local, value }, span };
-    let kind = StatementKind::If { condition: had.clone(), then: vec![set], otherwise: Vec::new() };
-    statements.push(Statement { kind, span });
-    Ok(Expr::new(ExprKind::Block(statements, Box::new(had)), Type::Bool, span))
+    let set = TypedStatement { kind: TypedStatementKind::SetLocal { local, value }, span };
+    let kind = TypedStatementKind::If { condition: had.clone(), then: vec![set], otherwise: Vec::new() };
+    statements.push(TypedStatement { kind, span });
+    Ok(TypedExpr::new(TypedExprKind::Block(statements, Box::new(had)), Type::Bool, span))
 }
 
 /// `len(@m)`, `len(stack)`.
-pub(in crate::lang::check) fn len(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn len(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let argument = call.argument(0).ok_or(Failed)?;
-    if let Ast::Map { name, keys } = &argument.kind
+    if let ExprKind::Map { name, keys } = &argument.kind
         && keys.is_empty()
     {
         let map = body.map_id(name, argument.span);
@@ -148,14 +152,16 @@ pub(in crate::lang::check) fn len(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
             if scalar {
                 return body.fail(argument.span, format!("@{name} has no keys to count"), "");
             }
-            return Ok(Expr::new(ExprKind::Length(Countable::Map(map)), Type::I64, call.span));
+            return Ok(TypedExpr::new(TypedExprKind::Length(Countable::Map(map)), Type::I64, call.span));
         }
     }
     let value = body.value(argument)?;
     match &value.ty {
-        Type::Stack { .. } => Ok(Expr::new(ExprKind::Length(Countable::Stack(Box::new(value))), Type::I64, call.span)),
+        Type::Stack { .. } => {
+            Ok(TypedExpr::new(TypedExprKind::Length(Countable::Stack(Box::new(value))), Type::I64, call.span))
+        }
         Type::Text { .. } => super::texts::strlen(body, call),
-        Type::Array { count, .. } => Ok(Expr::integer(i64::from(*count), Type::I64, call.span)),
+        Type::Array { count, .. } => Ok(TypedExpr::integer(i64::from(*count), Type::I64, call.span)),
         other => {
             let message = format!("{} has no length", describe(other));
             body.fail(argument.span, message, "maps, stacks, texts and arrays have")
@@ -164,9 +170,9 @@ pub(in crate::lang::check) fn len(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
 }
 
 /// `clear(@m)`, `zero(@m)`.
-pub(in crate::lang::check) fn clear(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn clear(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let (map, _) = map_argument(body, call, 0)?;
     let action = if call.name == "clear" { Action::Clear { map: map.0 } } else { Action::Zero { map: map.0 } };
     let statement = body.emit(action, Vec::new(), call.span)?;
-    Ok(Body::effect(vec![statement], call.span))
+    Ok(BodyChecker::effect(vec![statement], call.span))
 }

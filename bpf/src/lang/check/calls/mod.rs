@@ -14,13 +14,13 @@ use bathyscope_plan::{Architecture, Span, Type};
 
 use super::{
     Checked,
-    body::Body,
-    reference::{self, Entry},
-    values::Operand,
+    body::BodyChecker,
+    reference::{self, ReferenceEntry},
+    values::CheckedOperand,
 };
 use crate::lang::{
     ast::{self, Name},
-    hir::Expr,
+    hir::TypedExpr,
 };
 
 /// A call as written.
@@ -54,32 +54,32 @@ fn numbered(name: &str) -> Option<(bool, u32)> {
         .then(|| (stack, rest.parse().unwrap_or(u32::MAX)))
 }
 
-impl Body<'_, '_> {
+impl BodyChecker<'_, '_> {
     /// A bare name.
-    pub(super) fn identifier(&mut self, name: &str, span: Span) -> Checked<Operand> {
+    pub(super) fn identifier(&mut self, name: &str, span: Span) -> Checked<CheckedOperand> {
         match name {
-            "args" => return Ok(Operand::Args(span)),
+            "args" => return Ok(CheckedOperand::Args(span)),
             "ctx" => return self.context(span),
             _ => {}
         }
         if let Some((stack, index)) = numbered(name) {
             let value = if stack { self.stack_argument(index, span) } else { self.numbered_argument(index, span) };
-            return value.map(Operand::Value);
+            return value.map(CheckedOperand::Value);
         }
         if let Some(entry) = reference::find(name)
             && entry.least == 0
         {
-            return self.run(entry, &Call { name, arguments: &[], span }).map(Operand::Value);
+            return self.run(entry, &Call { name, arguments: &[], span }).map(CheckedOperand::Value);
         }
         if let Some(constant) = self.cx.types.constant(name) {
             let (value, of) = (constant.value, constant.of);
             let ty = self.cx.c_type(of, bathyscope_plan::Space::Kernel);
-            return Ok(Operand::Value(Expr::integer(value, ty, span)));
+            return Ok(CheckedOperand::Value(TypedExpr::integer(value, ty, span)));
         }
         let architecture = self.cx.host.features().architecture;
         if let Some(constant) = constants::constant(arch(architecture), name) {
             let ty = super::describe::literal_type(constant.value);
-            return Ok(Operand::Value(Expr::integer(constant.value, ty, span)));
+            return Ok(CheckedOperand::Value(TypedExpr::integer(constant.value, ty, span)));
         }
         self.no_name(name, span)
     }
@@ -103,7 +103,7 @@ impl Body<'_, '_> {
     }
 
     /// `name(arguments)`.
-    pub(super) fn call(&mut self, function: &Name, arguments: &[ast::Expr], span: Span) -> Checked<Expr> {
+    pub(super) fn call(&mut self, function: &Name, arguments: &[ast::Expr], span: Span) -> Checked<TypedExpr> {
         let name = function.text.as_str();
         let call = Call { name, arguments, span };
         match (name, arguments) {
@@ -130,14 +130,19 @@ impl Body<'_, '_> {
     }
 
     /// A call whose result is not used.
-    pub(super) fn call_statement(&mut self, function: &Name, arguments: &[ast::Expr], span: Span) -> Checked<Expr> {
+    pub(super) fn call_statement(
+        &mut self,
+        function: &Name,
+        arguments: &[ast::Expr],
+        span: Span,
+    ) -> Checked<TypedExpr> {
         if function.text == "delete" && matches!(arguments.len(), 1 | 2) {
             return maps::delete_statement(self, &Call { name: "delete", arguments, span });
         }
         self.call(function, arguments, span)
     }
 
-    fn run(&mut self, entry: &'static Entry, call: &Call<'_>) -> Checked<Expr> {
+    fn run(&mut self, entry: &'static ReferenceEntry, call: &Call<'_>) -> Checked<TypedExpr> {
         let count = call.arguments.len();
         if count < entry.least || count > entry.most {
             let wanted = match (entry.least, entry.most) {
@@ -158,7 +163,7 @@ impl Body<'_, '_> {
             return self.fail(call.span, format!("`{}` needs {what}", call.name), "");
         };
         match self.value(argument)?.kind {
-            crate::lang::hir::ExprKind::Text(bytes) => Ok(bytes),
+            crate::lang::hir::TypedExprKind::Text(bytes) => Ok(bytes),
             _ => self.fail(
                 argument.span,
                 format!("{what} of `{}` is a text written in the script", call.name),
@@ -190,7 +195,7 @@ impl Body<'_, '_> {
     }
 
     /// An argument that is a number.
-    pub(super) fn number_argument(&mut self, call: &Call<'_>, index: usize, what: &str) -> Checked<Expr> {
+    pub(super) fn number_argument(&mut self, call: &Call<'_>, index: usize, what: &str) -> Checked<TypedExpr> {
         let Some(argument) = call.argument(index) else {
             return self.fail(call.span, format!("`{}` needs {what}", call.name), "");
         };

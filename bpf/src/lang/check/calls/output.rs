@@ -4,9 +4,9 @@ use bathyscope_plan::{Action, FormatPiece, Output, Pointee, Span, Type};
 
 use super::{Call, maps::map_argument};
 use crate::lang::{
-    ast::{self, ExprKind as Ast},
-    check::{Checked, Failed, body::Body, describe::describe, sites::column, values::Operand},
-    hir::{CompareOp, Expr, ExprKind, MapRead, Statement, StatementKind},
+    ast::{self, ExprKind},
+    check::{Checked, Failed, body::BodyChecker, describe::describe, sites::column, values::CheckedOperand},
+    hir::{CompareOp, MapRead, TypedExpr, TypedExprKind, TypedStatement, TypedStatementKind},
 };
 
 /// The most words that `join` puts together.
@@ -14,19 +14,19 @@ const MAX_JOINED: i64 = 16;
 /// The most bytes of each.
 const MAX_JOINED_BYTES: u32 = 1024;
 
-fn effect(statement: Statement, span: Span) -> Expr {
-    Body::effect(vec![statement], span)
+fn effect(statement: TypedStatement, span: Span) -> TypedExpr {
+    BodyChecker::effect(vec![statement], span)
 }
 
 /// Pieces of a format, and values with their columns' names.
-type Formatted = (Vec<FormatPiece>, Vec<(String, Expr)>);
+type Formatted = (Vec<FormatPiece>, Vec<(String, TypedExpr)>);
 
 /// The pieces of the format and the values with their columns' names; the format is the first argument.
-fn formatted(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Formatted> {
+fn formatted(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<Formatted> {
     let format = body.literal_text(call, 0, "the format");
     let arguments = call.arguments.get(1..).unwrap_or_default();
-    let values: Vec<Checked<Expr>> = arguments.iter().map(|argument| body.value(argument)).collect();
-    let values = values.into_iter().collect::<Checked<Vec<Expr>>>()?;
+    let values: Vec<Checked<TypedExpr>> = arguments.iter().map(|argument| body.value(argument)).collect();
+    let values = values.into_iter().collect::<Checked<Vec<TypedExpr>>>()?;
     let at = call.argument(0).map_or(call.span, |it| it.span);
     let pieces = body.format(&format?, at, &values, call.span)?;
     let names = arguments.iter().enumerate().map(|(index, argument)| column(argument, index));
@@ -34,7 +34,7 @@ fn formatted(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Formatted> {
 }
 
 /// `printf`, `errorf`, `warnf`.
-pub(in crate::lang::check) fn printf(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn printf(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let (format, values) = formatted(body, call)?;
     let to = match call.name {
         "errorf" => Output::Error,
@@ -50,14 +50,14 @@ pub(in crate::lang::check) fn printf(body: &mut Body<'_, '_>, call: &Call<'_>) -
 }
 
 /// `cat`.
-pub(in crate::lang::check) fn cat(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn cat(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let (format, values) = formatted(body, call)?;
     let statement = body.emit(Action::Cat { format }, values, call.span)?;
     Ok(effect(statement, call.span))
 }
 
 /// `system`.
-pub(in crate::lang::check) fn system(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn system(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     super::actions::needs_unsafe(body, call)?;
     let (format, values) = formatted(body, call)?;
     let statement = body.emit(Action::System { format }, values, call.span)?;
@@ -65,7 +65,7 @@ pub(in crate::lang::check) fn system(body: &mut Body<'_, '_>, call: &Call<'_>) -
 }
 
 /// `time`.
-pub(in crate::lang::check) fn time(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn time(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let format = match call.arguments {
         [] => "%H:%M:%S\n".to_owned(),
         _ => body.literal_name(call, 0, "the format")?,
@@ -75,18 +75,18 @@ pub(in crate::lang::check) fn time(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
 }
 
 /// `exit`, `exit(code)`: the rest of the body is not run.
-pub(in crate::lang::check) fn exit(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn exit(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let values = match call.arguments {
         [] => Vec::new(),
         _ => vec![("code".to_owned(), body.number_argument(call, 0, "the code")?.convert(Type::I64))],
     };
     let statement = body.emit(Action::Exit, values, call.span)?;
-    let end = Statement { kind: StatementKind::Return(None), span: call.span };
-    Ok(Body::effect(vec![statement, end], call.span))
+    let end = TypedStatement { kind: TypedStatementKind::Return(None), span: call.span };
+    Ok(BodyChecker::effect(vec![statement, end], call.span))
 }
 
 /// `assert(condition, message)`.
-pub(in crate::lang::check) fn assert(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn assert(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let span = call.span;
     let condition = body.value(call.argument(0).ok_or(Failed)?)?;
     let condition = body.condition(condition)?;
@@ -98,38 +98,41 @@ pub(in crate::lang::check) fn assert(body: &mut Body<'_, '_>, call: &Call<'_>) -
     text.push(b'\n');
     let action = Action::Print { to: Output::Error, format: vec![FormatPiece::Literal(text)] };
     let shown = body.emit(action, Vec::new(), span)?;
-    let code = vec![("code".to_owned(), Expr::integer(1, Type::I64, span))];
+    let code = vec![("code".to_owned(), TypedExpr::integer(1, Type::I64, span))];
     let exit = body.emit(Action::Exit, code, span)?;
-    let end = Statement { kind: StatementKind::Return(None), span };
-    let kind = StatementKind::If { condition, then: Vec::new(), otherwise: vec![shown, exit, end] };
-    Ok(effect(Statement { kind, span }, span))
+    let end = TypedStatement { kind: TypedStatementKind::Return(None), span };
+    let kind = TypedStatementKind::If { condition, then: Vec::new(), otherwise: vec![shown, exit, end] };
+    Ok(effect(TypedStatement { kind, span }, span))
 }
 
 /// `print` in all its forms.
-pub(in crate::lang::check) fn print(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn print(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let first = call.argument(0).ok_or(Failed)?;
     match &first.kind {
-        Ast::Map { keys, .. } if keys.is_empty() => print_map(body, call),
-        Ast::Map { name, keys } => print_element(body, call, name, keys, first.span),
+        ExprKind::Map { keys, .. } if keys.is_empty() => print_map(body, call),
+        ExprKind::Map { name, keys } => print_element(body, call, name, keys, first.span),
         _ => {
             if let Some(extra) = call.argument(1) {
                 return body.fail(extra.span, "only maps are printed with a limit", "`print(@map, top, div)`");
             }
             let operand = body.operand(first)?;
-            if let Operand::Value(Expr { ty: Type::None, .. }) = &operand {
+            if let CheckedOperand::Value(TypedExpr { ty: Type::None, .. }) = &operand {
                 return body.fail(first.span, "this has no value to print", "");
             }
             let value = body.load(operand)?;
             let name = column(first, 0);
-            let name =
-                if name == "arg0" && !matches!(first.kind, Ast::Identifier(_)) { "value".to_owned() } else { name };
+            let name = if name == "arg0" && !matches!(first.kind, ExprKind::Identifier(_)) {
+                "value".to_owned()
+            } else {
+                name
+            };
             let statement = body.emit(Action::PrintValue, vec![(name, value)], call.span)?;
             Ok(effect(statement, call.span))
         }
     }
 }
 
-fn print_map(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+fn print_map(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let (map, _) = map_argument(body, call, 0)?;
     let mut limit = |index: usize, what: &str| -> Checked<Option<u64>> {
         if call.arguments.len() <= index {
@@ -147,12 +150,12 @@ fn print_map(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
 }
 
 fn print_element(
-    body: &mut Body<'_, '_>,
+    body: &mut BodyChecker<'_, '_>,
     call: &Call<'_>,
     name: &str,
     keys: &[ast::Expr],
     span: Span,
-) -> Checked<Expr> {
+) -> Checked<TypedExpr> {
     if let Some(extra) = call.argument(1) {
         return body.fail(extra.span, "one element is printed without a limit", format!("write `print(@{name}[…])`"));
     }
@@ -161,17 +164,20 @@ fn print_element(
     let map = element.map;
     let key = element.key.clone().ok_or(Failed)?;
     // The key is sent, and used to read.
-    let (bound, key) = if Body::is_simple(&key) {
+    let (bound, key) = if BodyChecker::is_simple(&key) {
         (None, key)
     } else {
         let (statement, local) = body.bind(key);
         (Some(statement), local)
     };
-    let mut values: Vec<(String, Expr)> = Vec::new();
+    let mut values: Vec<(String, TypedExpr)> = Vec::new();
     let parts = body.cx.maps.get(map).and_then(|map| map.key.clone()).unwrap_or_default();
     for index in 0..parts.len() {
-        let part =
-            if parts.len() == 1 { key.clone() } else { Body::tuple_part(key.clone(), index, span).ok_or(Failed)? };
+        let part = if parts.len() == 1 {
+            key.clone()
+        } else {
+            BodyChecker::tuple_part(key.clone(), index, span).ok_or(Failed)?
+        };
         let column = keys
             .get(index)
             .filter(|_| keys.len() == parts.len())
@@ -179,16 +185,16 @@ fn print_element(
         values.push((column, part));
     }
     if !matches!(ty, Type::Aggregate(_)) {
-        let kind = ExprKind::Map { map, key: Some(Box::new(key)), read: MapRead::Value };
-        values.push(("value".to_owned(), Expr::new(kind, ty, span)));
+        let kind = TypedExprKind::Map { map, key: Some(Box::new(key)), read: MapRead::Value };
+        values.push(("value".to_owned(), TypedExpr::new(kind, ty, span)));
     }
     let statement = body.emit(Action::PrintElement { map: map.0, div: None }, values, call.span)?;
     let statements = bound.into_iter().chain([statement]).collect();
-    Ok(Body::effect(statements, call.span))
+    Ok(BodyChecker::effect(statements, call.span))
 }
 
 /// `join(array)`: up to the first null pointer.
-pub(in crate::lang::check) fn join(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn join(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let span = call.span;
     let delimiter = match call.arguments.len() {
         1 => " ".to_owned(),
@@ -206,35 +212,35 @@ pub(in crate::lang::check) fn join(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
     let bytes = body.cx.config.max_strlen.min(MAX_JOINED_BYTES);
     let text = Type::Text { bytes };
     let mut values = Vec::new();
-    let mut before: Option<Expr> = None;
+    let mut before: Option<TypedExpr> = None;
     for index in 0..MAX_JOINED {
-        let kind = ExprKind::Read { address: Box::new(address.clone()), offset: index * 8, space, bits: None };
-        let read = Expr::new(kind, word.clone(), span);
+        let kind = TypedExprKind::Read { address: Box::new(address.clone()), offset: index * 8, space, bits: None };
+        let read = TypedExpr::new(kind, word.clone(), span);
         // What follows the end of the array are other texts.
         let read = match before {
             None => read,
             Some(before) => {
-                let none = Expr::integer(0, word.clone(), span);
+                let none = TypedExpr::integer(0, word.clone(), span);
                 body.select(not_null(before, span), read, none, span)?
             }
         };
         let (statement, pointer) = body.bind(read);
         statements.push(statement);
-        let read = Expr::new(
-            ExprKind::ReadText { address: Box::new(pointer.clone()), space, length: None },
+        let read = TypedExpr::new(
+            TypedExprKind::ReadText { address: Box::new(pointer.clone()), space, length: None },
             text.clone(),
             span,
         );
-        let empty = Expr::new(ExprKind::Text(Vec::new()), text.clone(), span);
+        let empty = TypedExpr::new(TypedExprKind::Text(Vec::new()), text.clone(), span);
         values.push((format!("word{index}"), body.select(not_null(pointer.clone(), span), read, empty, span)?));
         before = Some(pointer);
     }
     statements.push(body.emit(Action::Join { delimiter }, values, span)?);
-    Ok(Body::effect(statements, span))
+    Ok(BodyChecker::effect(statements, span))
 }
 
-fn not_null(pointer: Expr, span: Span) -> Expr {
-    let zero = Box::new(Expr::integer(0, pointer.ty.clone(), span));
-    let kind = ExprKind::Compare { op: CompareOp::NotEqual, left: Box::new(pointer), right: zero };
-    Expr::new(kind, Type::Bool, span)
+fn not_null(pointer: TypedExpr, span: Span) -> TypedExpr {
+    let zero = Box::new(TypedExpr::integer(0, pointer.ty.clone(), span));
+    let kind = TypedExprKind::Compare { op: CompareOp::NotEqual, left: Box::new(pointer), right: zero };
+    TypedExpr::new(kind, Type::Bool, span)
 }

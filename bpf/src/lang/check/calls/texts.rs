@@ -4,21 +4,21 @@ use bathyscope_plan::{Pointee, Shown, Space, Span, Type};
 
 use super::Call;
 use crate::lang::{
-    ast::ExprKind as Ast,
+    ast::ExprKind,
     check::{
         Checked, Failed,
-        body::Body,
+        body::BodyChecker,
         describe::{describe, number, truncate},
-        values::{Operand, Place},
+        values::{CheckedOperand, MemoryPlace},
     },
-    hir::{CompareOp, Expr, ExprKind},
+    hir::{CompareOp, TypedExpr, TypedExprKind},
 };
 
 /// The most bytes that `memcmp` compares.
 const MAX_COMPARED_BYTES: u32 = 1024;
 
 /// A constant length within the limit, or one that is evaluated.
-fn length(body: &mut Body<'_, '_>, call: &Call<'_>, least: i64) -> Checked<(u32, Option<Box<Expr>>)> {
+fn length(body: &mut BodyChecker<'_, '_>, call: &Call<'_>, least: i64) -> Checked<(u32, Option<Box<TypedExpr>>)> {
     let most = body.cx.config.max_strlen;
     if call.arguments.len() < 2 {
         return Ok((most, None));
@@ -40,19 +40,19 @@ fn length(body: &mut Body<'_, '_>, call: &Call<'_>, least: i64) -> Checked<(u32,
 
 /// Where memory is: its address, whose it is, and how many bytes if that is known. `None` for the address of what has none,
 /// with the value.
-enum Memory {
-    At(Expr, Space, Option<u32>),
-    Value(Expr),
+enum MemoryArgument {
+    At(TypedExpr, Space, Option<u32>),
+    Value(TypedExpr),
 }
 
-fn memory(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize) -> Checked<Memory> {
+fn memory(body: &mut BodyChecker<'_, '_>, call: &Call<'_>, index: usize) -> Checked<MemoryArgument> {
     let argument = call.argument(index).ok_or(Failed)?;
     let operand = body.operand(argument)?;
     match operand {
-        Operand::Place(place) if !place.ty.is_scalar() => {
+        CheckedOperand::Place(place) if !place.ty.is_scalar() => {
             let size = Some(place.ty.bytes()).filter(|size| *size > 0);
             let space = place.space;
-            Ok(Memory::At(place.into_address(), space, size))
+            Ok(MemoryArgument::At(place.into_address(), space, size))
         }
         other => {
             let value = body.load(other)?;
@@ -60,29 +60,29 @@ fn memory(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize) -> Checked<Mem
                 Type::Pointer { .. } | Type::Integer { .. } | Type::Enum { .. } => {
                     let what = format!("`{}`", call.name);
                     let (address, space) = body.address(value, &what)?;
-                    Ok(Memory::At(address, space, None))
+                    Ok(MemoryArgument::At(address, space, None))
                 }
                 Type::Array { .. } | Type::Struct(_) => {
-                    if let ExprKind::Context { offset } = value.kind {
+                    if let TypedExprKind::Context { offset } = value.kind {
                         let size = Some(value.ty.bytes());
                         let ty = Type::Pointer { to: Box::new(Pointee::Void), space: Space::Kernel };
-                        let address = Expr::new(ExprKind::ContextAddress { offset }, ty, value.span);
-                        return Ok(Memory::At(address, Space::Kernel, size));
+                        let address = TypedExpr::new(TypedExprKind::ContextAddress { offset }, ty, value.span);
+                        return Ok(MemoryArgument::At(address, Space::Kernel, size));
                     }
-                    Ok(Memory::Value(value))
+                    Ok(MemoryArgument::Value(value))
                 }
-                _ => Ok(Memory::Value(value)),
+                _ => Ok(MemoryArgument::Value(value)),
             }
         }
     }
 }
 
 /// `str(address[, length])`.
-pub(in crate::lang::check) fn str(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn str(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let span = call.span;
     let given = call.arguments.len() > 1;
     match memory(body, call, 0)? {
-        Memory::At(address, space, size) => {
+        MemoryArgument::At(address, space, size) => {
             let (most, length) = length(body, call, 1)?;
             let bytes = match (size, given) {
                 // An array of characters need not end in a NUL.
@@ -96,10 +96,10 @@ pub(in crate::lang::check) fn str(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
                 Some(length) => Some(Box::new(less_one(body, *length)?)),
                 None => None,
             };
-            let kind = ExprKind::ReadText { address: Box::new(address), space, length };
-            Ok(Expr::new(kind, Type::Text { bytes }, span))
+            let kind = TypedExprKind::ReadText { address: Box::new(address), space, length };
+            Ok(TypedExpr::new(kind, Type::Text { bytes }, span))
         }
-        Memory::Value(value) => match &value.ty {
+        MemoryArgument::Value(value) => match &value.ty {
             Type::Text { bytes } => {
                 let (most, length) = length(body, call, 1)?;
                 if length.is_some() {
@@ -111,14 +111,14 @@ pub(in crate::lang::check) fn str(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
                 }
                 // Of a text, and not of an address, the length counts what is shown.
                 let most = most.saturating_add(1);
-                if let (true, ExprKind::Text(text)) = (given, &value.kind) {
+                if let (true, TypedExprKind::Text(text)) = (given, &value.kind) {
                     let shown = text.get(..(most as usize - 1).min(text.len())).unwrap_or_default();
-                    return Ok(Body::text(shown.to_vec(), span));
+                    return Ok(BodyChecker::text(shown.to_vec(), span));
                 }
                 if given && most < *bytes { body.coerce(value, &Type::Text { bytes: most }, true) } else { Ok(value) }
             }
             Type::Shown(Shown::Probe) => match body.names.as_slice() {
-                [name] => Ok(Body::text(name.as_bytes().to_vec(), span)),
+                [name] => Ok(BodyChecker::text(name.as_bytes().to_vec(), span)),
                 _ => body.fail(
                     value.span,
                     "this probe has several attach points, and the name is known only when it is shown",
@@ -128,7 +128,7 @@ pub(in crate::lang::check) fn str(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
             Type::Array { of, count } if of.bytes() == 1 => {
                 // It need not end in a NUL.
                 let ty = Type::Text { bytes: count.saturating_add(1) };
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+                Ok(TypedExpr::new(TypedExprKind::Reinterpret(Box::new(value)), ty, span))
             }
             Type::Shown(Shown::Path { .. }) => Ok(value),
             other => {
@@ -140,10 +140,10 @@ pub(in crate::lang::check) fn str(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
 }
 
 /// `buf(address[, length])`.
-pub(in crate::lang::check) fn buf(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn buf(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let span = call.span;
     match memory(body, call, 0)? {
-        Memory::At(address, space, size) => {
+        MemoryArgument::At(address, space, size) => {
             if size.is_none() && call.arguments.len() < 2 {
                 return body.fail(span, "`buf` needs a length here", "write `buf(address, length)`");
             }
@@ -151,10 +151,12 @@ pub(in crate::lang::check) fn buf(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
                 (Some(size), 1) => (size.min(body.cx.config.max_strlen), None),
                 _ => length(body, call, 1)?,
             };
-            let kind = ExprKind::ReadBuffer { address: Box::new(address), space, length: wanted };
-            Ok(Expr::new(kind, Type::Buffer { bytes: bytes.max(1) }, span))
+            let kind = TypedExprKind::ReadBuffer { address: Box::new(address), space, length: wanted };
+            Ok(TypedExpr::new(kind, Type::Buffer { bytes: bytes.max(1) }, span))
         }
-        Memory::Value(value) if matches!(value.ty, Type::Array { .. } | Type::Struct(_) | Type::Text { .. }) => {
+        MemoryArgument::Value(value)
+            if matches!(value.ty, Type::Array { .. } | Type::Struct(_) | Type::Text { .. }) =>
+        {
             let own = value.ty.bytes();
             let (bytes, wanted) = match call.arguments.len() {
                 1 if own > body.cx.config.max_strlen => {
@@ -165,10 +167,10 @@ pub(in crate::lang::check) fn buf(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
                 _ => length(body, call, 1)?,
             };
             let bytes = if wanted.is_some() { bytes.min(own) } else { bytes };
-            let kind = ExprKind::BufferOf { of: Box::new(value), length: wanted };
-            Ok(Expr::new(kind, Type::Buffer { bytes: bytes.max(1) }, span))
+            let kind = TypedExprKind::BufferOf { of: Box::new(value), length: wanted };
+            Ok(TypedExpr::new(kind, Type::Buffer { bytes: bytes.max(1) }, span))
         }
-        Memory::Value(value) => {
+        MemoryArgument::Value(value) => {
             let message = format!("`buf` needs an address, not {}", describe(&value.ty));
             body.fail(value.span, message, "write `buf(address, length)`")
         }
@@ -176,26 +178,26 @@ pub(in crate::lang::check) fn buf(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
 }
 
 /// One less than a number without sign; of 0, 0.
-fn less_one(body: &mut Body<'_, '_>, value: Expr) -> Checked<Expr> {
+fn less_one(body: &mut BodyChecker<'_, '_>, value: TypedExpr) -> Checked<TypedExpr> {
     let span = value.span;
     body.once(value, |body, value| {
-        let one = Expr::integer(1, Type::U64, span);
-        let kind = ExprKind::Binary {
+        let one = TypedExpr::integer(1, Type::U64, span);
+        let kind = TypedExprKind::Binary {
             op: crate::lang::hir::ArithmeticOp::Subtract,
             left: Box::new(value.clone()),
             right: Box::new(one.clone()),
         };
-        let less = Expr::new(kind, Type::U64, span);
-        let kind = ExprKind::Compare { op: CompareOp::Greater, left: Box::new(value), right: Box::new(one) };
-        body.select(Expr::new(kind, Type::Bool, span), less, Expr::integer(0, Type::U64, span), span)
+        let less = TypedExpr::new(kind, Type::U64, span);
+        let kind = TypedExprKind::Compare { op: CompareOp::Greater, left: Box::new(value), right: Box::new(one) };
+        body.select(TypedExpr::new(kind, Type::Bool, span), less, TypedExpr::integer(0, Type::U64, span), span)
     })
 }
 
 /// An argument that is a text, or is read as one.
-fn text_argument(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize) -> Checked<Expr> {
+fn text_argument(body: &mut BodyChecker<'_, '_>, call: &Call<'_>, index: usize) -> Checked<TypedExpr> {
     let argument = call.arguments.get(index..=index).unwrap_or_default();
     let operand_span = call.argument(index).map_or(call.span, |it| it.span);
-    if let Some(Ast::Integer { .. } | Ast::Bool(_)) = call.argument(index).map(|it| &it.kind) {
+    if let Some(ExprKind::Integer { .. } | ExprKind::Bool(_)) = call.argument(index).map(|it| &it.kind) {
         let message = format!("`{}` takes texts, and this is a number", call.name);
         return body.fail(operand_span, message, "write a text in quotes, or an address");
     }
@@ -203,60 +205,60 @@ fn text_argument(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize) -> Chec
 }
 
 /// `strlen`.
-pub(in crate::lang::check) fn strlen(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn strlen(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let text = text_argument(body, call, 0)?;
-    if let ExprKind::Text(bytes) = &text.kind {
+    if let TypedExprKind::Text(bytes) = &text.kind {
         let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        return Ok(Expr::integer(i64::try_from(length).unwrap_or(0), Type::U64, call.span));
+        return Ok(TypedExpr::integer(i64::try_from(length).unwrap_or(0), Type::U64, call.span));
     }
-    Ok(Expr::new(ExprKind::TextLength(Box::new(text)), Type::U64, call.span))
+    Ok(TypedExpr::new(TypedExprKind::TextLength(Box::new(text)), Type::U64, call.span))
 }
 
 /// `strcap`.
-pub(in crate::lang::check) fn strcap(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn strcap(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let text = text_argument(body, call, 0)?;
-    Ok(Expr::integer(i64::from(text.ty.bytes()), Type::I64, call.span))
+    Ok(TypedExpr::integer(i64::from(text.ty.bytes()), Type::I64, call.span))
 }
 
 /// `strcontains`, `strstr`.
-pub(in crate::lang::check) fn find(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn find(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let (text, needle) = (text_argument(body, call, 0)?, text_argument(body, call, 1)?);
     let span = call.span;
-    let kind = ExprKind::Find { text: Box::new(text), needle: Box::new(needle) };
-    let found = Expr::new(kind, Type::I64, span);
+    let kind = TypedExprKind::Find { text: Box::new(text), needle: Box::new(needle) };
+    let found = TypedExpr::new(kind, Type::I64, span);
     if call.name == "strstr" {
         return Ok(found);
     }
-    let zero = Box::new(Expr::integer(0, Type::I64, span));
-    let kind = ExprKind::Compare { op: CompareOp::GreaterEqual, left: Box::new(found), right: zero };
-    Ok(Expr::new(kind, Type::Bool, span))
+    let zero = Box::new(TypedExpr::integer(0, Type::I64, span));
+    let kind = TypedExprKind::Compare { op: CompareOp::GreaterEqual, left: Box::new(found), right: zero };
+    Ok(TypedExpr::new(kind, Type::Bool, span))
 }
 
 /// `str_concat`.
-pub(in crate::lang::check) fn concat(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn concat(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let (left, right) = (text_argument(body, call, 0)?, text_argument(body, call, 1)?);
     let room = left.ty.bytes().saturating_add(right.ty.bytes()).saturating_sub(1);
     let bytes = room.min(body.cx.config.max_strlen.max(left.ty.bytes()));
-    if let (ExprKind::Text(a), ExprKind::Text(b)) = (&left.kind, &right.kind) {
-        return Ok(Body::text([a.as_slice(), b].concat(), call.span));
+    if let (TypedExprKind::Text(a), TypedExprKind::Text(b)) = (&left.kind, &right.kind) {
+        return Ok(BodyChecker::text([a.as_slice(), b].concat(), call.span));
     }
-    let kind = ExprKind::Concat { left: Box::new(left), right: Box::new(right) };
-    Ok(Expr::new(kind, Type::Text { bytes }, call.span))
+    let kind = TypedExprKind::Concat { left: Box::new(left), right: Box::new(right) };
+    Ok(TypedExpr::new(kind, Type::Text { bytes }, call.span))
 }
 
 /// `strncmp`.
-pub(in crate::lang::check) fn strncmp(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn strncmp(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let (left, right) = (text_argument(body, call, 0)?, text_argument(body, call, 1)?);
     let most = compared(body, call)?;
-    let kind = ExprKind::Difference { left: Box::new(left), right: Box::new(right), most, text: true };
-    let difference = Box::new(Expr::new(kind, Type::I64, call.span));
-    let zero = Box::new(Expr::integer(0, Type::I64, call.span));
+    let kind = TypedExprKind::Difference { left: Box::new(left), right: Box::new(right), most, text: true };
+    let difference = Box::new(TypedExpr::new(kind, Type::I64, call.span));
+    let zero = Box::new(TypedExpr::integer(0, Type::I64, call.span));
     // Only whether they differ is told.
-    let kind = ExprKind::Compare { op: CompareOp::NotEqual, left: difference, right: zero };
-    Ok(Expr::new(kind, Type::Bool, call.span).convert(Type::U64))
+    let kind = TypedExprKind::Compare { op: CompareOp::NotEqual, left: difference, right: zero };
+    Ok(TypedExpr::new(kind, Type::Bool, call.span).convert(Type::U64))
 }
 
-fn compared(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<u32> {
+fn compared(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<u32> {
     let count = body.constant_argument(call, 2, "the length")?;
     let most = body.cx.config.max_strlen.max(MAX_COMPARED_BYTES);
     match u32::try_from(count) {
@@ -266,24 +268,26 @@ fn compared(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<u32> {
 }
 
 /// `memcmp`.
-pub(in crate::lang::check) fn memcmp(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn memcmp(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let most = compared(body, call)?;
     if most == 0 {
-        return Ok(Expr::integer(0, Type::I64, call.span));
+        return Ok(TypedExpr::integer(0, Type::I64, call.span));
     }
-    let mut side = |index: usize| -> Checked<Expr> {
+    let mut side = |index: usize| -> Checked<TypedExpr> {
         match memory(body, call, index)? {
-            Memory::At(address, space, size) => {
+            MemoryArgument::At(address, space, size) => {
                 let count = size.map_or(most, |size| size.min(most));
                 let ty = Type::Array { of: Box::new(Type::Integer { bytes: 1, signed: false }), count };
                 let span = address.span;
-                let kind = ExprKind::Read { address: Box::new(address), offset: 0, space, bits: None };
-                Ok(Expr::new(kind, ty, span))
+                let kind = TypedExprKind::Read { address: Box::new(address), offset: 0, space, bits: None };
+                Ok(TypedExpr::new(kind, ty, span))
             }
-            Memory::Value(value) if matches!(value.ty, Type::Text { .. } | Type::Array { .. } | Type::Struct(_)) => {
+            MemoryArgument::Value(value)
+                if matches!(value.ty, Type::Text { .. } | Type::Array { .. } | Type::Struct(_)) =>
+            {
                 Ok(value)
             }
-            Memory::Value(value) => {
+            MemoryArgument::Value(value) => {
                 let message = format!("`memcmp` compares memory, not {}", describe(&value.ty));
                 body.fail(value.span, message, "give addresses, arrays or texts")
             }
@@ -295,12 +299,12 @@ pub(in crate::lang::check) fn memcmp(body: &mut Body<'_, '_>, call: &Call<'_>) -
         let message = format!("`memcmp` compares {most} bytes, but one side has only {least}");
         return body.fail(call.span, message, format!("compare {least}"));
     }
-    let kind = ExprKind::Difference { left: Box::new(left), right: Box::new(right), most, text: false };
-    Ok(Expr::new(kind, Type::I64, call.span))
+    let kind = TypedExprKind::Difference { left: Box::new(left), right: Box::new(right), most, text: false };
+    Ok(TypedExpr::new(kind, Type::I64, call.span))
 }
 
 /// `bswap`.
-pub(in crate::lang::check) fn bswap(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn bswap(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let value = body.number_argument(call, 0, "the number")?;
     let inferred = call.argument(0).and_then(|argument| body.inferred(argument)).unwrap_or(value.ty.clone());
     let bytes = number(&inferred).map_or(8, |(bytes, _)| bytes);
@@ -309,39 +313,39 @@ pub(in crate::lang::check) fn bswap(body: &mut Body<'_, '_>, call: &Call<'_>) ->
         let unused = 64 - u32::from(bytes) * 8;
         let swapped = constant.cast_unsigned().swap_bytes() >> unused;
         let swapped = truncate(swapped.cast_signed(), bytes, false);
-        return Ok(Expr::integer(swapped, ty, call.span));
+        return Ok(TypedExpr::integer(swapped, ty, call.span));
     }
     let value = value.convert(ty.clone());
     if bytes == 1 {
         return Ok(value);
     }
-    Ok(Expr::new(ExprKind::ByteSwap(Box::new(value)), ty, call.span))
+    Ok(TypedExpr::new(TypedExprKind::ByteSwap(Box::new(value)), ty, call.span))
 }
 
 /// `strerror`, `signal_name`, `syscall_name`: numbers that are shown as text.
-pub(in crate::lang::check) fn named(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn named(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let value = body.number_argument(call, 0, "the number")?;
     let shown = match call.name {
         "strerror" => Shown::Strerror,
         "signal_name" => Shown::SignalName,
         _ => Shown::SyscallName,
     };
-    Ok(Expr { span: call.span, ..value.convert(Type::Shown(shown)) })
+    Ok(TypedExpr { span: call.span, ..value.convert(Type::Shown(shown)) })
 }
 
 /// `strftime(format, nanoseconds)`.
-pub(in crate::lang::check) fn strftime(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn strftime(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let format = body.literal_name(call, 0, "the format")?;
     let value = body.number_argument(call, 1, "the time")?;
     let clock = super::values::clock_of(&value);
     let ty = Type::Shown(Shown::Time { format, clock });
-    Ok(Expr { span: call.span, ..value.convert(Type::U64).convert(ty) })
+    Ok(TypedExpr { span: call.span, ..value.convert(Type::U64).convert(ty) })
 }
 
 /// `macaddr(array)`.
-pub(in crate::lang::check) fn macaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn macaddr(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let bytes = network_bytes(body, call, 0, &[6])?;
-    Ok(Expr::new(ExprKind::Reinterpret(Box::new(bytes)), Type::Shown(Shown::Mac), call.span))
+    Ok(TypedExpr::new(TypedExprKind::Reinterpret(Box::new(bytes)), Type::Shown(Shown::Mac), call.span))
 }
 
 fn octets(count: u32) -> Type {
@@ -349,30 +353,30 @@ fn octets(count: u32) -> Type {
 }
 
 /// An argument as an array of bytes of one of these sizes.
-fn network_bytes(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize, sizes: &[u32]) -> Checked<Expr> {
+fn network_bytes(body: &mut BodyChecker<'_, '_>, call: &Call<'_>, index: usize, sizes: &[u32]) -> Checked<TypedExpr> {
     let argument = call.argument(index).ok_or(Failed)?;
     let operand = body.operand(argument)?;
     let shown: Vec<String> = sizes.iter().map(u32::to_string).collect();
     let hint = format!("give an array of {} bytes", shown.join(" or "));
-    if let Operand::Place(place) = &operand
+    if let CheckedOperand::Place(place) = &operand
         && !place.ty.is_scalar()
         && sizes.contains(&place.ty.bytes())
     {
-        let place = Place { ty: octets(place.ty.bytes()), ..place.clone() };
-        return body.load(Operand::Place(place));
+        let place = MemoryPlace { ty: octets(place.ty.bytes()), ..place.clone() };
+        return body.load(CheckedOperand::Place(place));
     }
     let value = body.load(operand)?;
     match (&value.ty, sizes) {
         (Type::Array { of, count }, _) if of.bytes() == 1 && sizes.contains(count) => Ok(value),
         (Type::Array { .. } | Type::Struct(_) | Type::Text { .. }, _) if sizes.contains(&value.ty.bytes()) => {
             let ty = octets(value.ty.bytes());
-            Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, argument.span))
+            Ok(TypedExpr::new(TypedExprKind::Reinterpret(Box::new(value)), ty, argument.span))
         }
         (Type::Pointer { .. } | Type::Integer { .. }, [size]) => {
             let what = format!("`{}`", call.name);
             let (address, space) = body.address(value, &what)?;
-            let kind = ExprKind::Read { address: Box::new(address), offset: 0, space, bits: None };
-            Ok(Expr::new(kind, octets(*size), argument.span))
+            let kind = TypedExprKind::Read { address: Box::new(address), offset: 0, space, bits: None };
+            Ok(TypedExpr::new(kind, octets(*size), argument.span))
         }
         _ => {
             let message = format!("`{}` cannot take {}", call.name, describe(&value.ty));
@@ -382,7 +386,7 @@ fn network_bytes(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize, sizes: 
 }
 
 /// `ntop([family, ]address)`.
-pub(in crate::lang::check) fn ntop(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn ntop(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let family = match call.arguments.len() {
         1 => None,
         _ => Some(Box::new(body.number_argument(call, 0, "the family")?.convert(Type::I64))),
@@ -396,12 +400,12 @@ pub(in crate::lang::check) fn ntop(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
     } else {
         network_bytes(body, call, index, &[4, 16])?
     };
-    let kind = ExprKind::Inet { family, address: Box::new(address) };
-    Ok(Expr::new(kind, Type::Shown(Shown::Inet), call.span))
+    let kind = TypedExprKind::Inet { family, address: Box::new(address) };
+    Ok(TypedExpr::new(kind, Type::Shown(Shown::Inet), call.span))
 }
 
 /// `pton(text)`.
-pub(in crate::lang::check) fn pton(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn pton(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let text = body.literal_name(call, 0, "the address")?;
     let at: Span = call.argument(0).map_or(call.span, |it| it.span);
     let bytes = match text.parse::<std::net::IpAddr>() {
@@ -416,6 +420,6 @@ pub(in crate::lang::check) fn pton(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
         }
     };
     let ty = octets(u32::try_from(bytes.len()).unwrap_or(4));
-    let text = Body::text(bytes, at);
-    Ok(Expr::new(ExprKind::Reinterpret(Box::new(text)), ty, call.span))
+    let text = BodyChecker::text(bytes, at);
+    Ok(TypedExpr::new(TypedExprKind::Reinterpret(Box::new(text)), ty, call.span))
 }

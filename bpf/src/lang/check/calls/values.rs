@@ -4,14 +4,14 @@ use bathyscope_plan::{Architecture, Clock, MissingProbes, Pointee, Shown, Space,
 
 use super::Call;
 use crate::lang::{
-    ast::{self, ExprKind as Ast},
+    ast::{self, ExprKind},
     check::{
         Checked,
-        body::Body,
-        context::Kind,
+        body::BodyChecker,
+        context::PointKind,
         describe::{describe, stack_mode},
     },
-    hir::{Builtin, Expr, ExprKind},
+    hir::{Builtin, TypedExpr, TypedExprKind},
 };
 
 const U8: Type = Type::Integer { bytes: 1, signed: false };
@@ -19,33 +19,33 @@ const U32: Type = Type::Integer { bytes: 4, signed: false };
 /// Bytes of a thread's name.
 const COMM: Type = Type::Text { bytes: 16 };
 
-fn builtin(builtin: Builtin, ty: Type, span: Span) -> Expr {
-    Expr::new(ExprKind::Builtin(builtin), ty, span)
+fn builtin(builtin: Builtin, ty: Type, span: Span) -> TypedExpr {
+    TypedExpr::new(TypedExprKind::Builtin(builtin), ty, span)
 }
 
 /// `pid`, `pid(init)`.
-pub(in crate::lang::check) fn pid(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn pid(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let host = namespace(body, call)?;
     Ok(builtin(if host { Builtin::HostPid } else { Builtin::Pid }, U32, call.span))
 }
 
 /// `tid`, `tid(init)`.
-pub(in crate::lang::check) fn tid(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn tid(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let host = namespace(body, call)?;
     Ok(builtin(if host { Builtin::HostTid } else { Builtin::Tid }, U32, call.span))
 }
 
-fn namespace(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<bool> {
+fn namespace(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<bool> {
     match call.argument(0).map(|it| (&it.kind, it.span)) {
         None => Ok(false),
-        Some((Ast::Identifier(word), _)) if word == "curr_ns" => Ok(false),
-        Some((Ast::Identifier(word), _)) if word == "init" => Ok(true),
+        Some((ExprKind::Identifier(word), _)) if word == "curr_ns" => Ok(false),
+        Some((ExprKind::Identifier(word), _)) if word == "init" => Ok(true),
         Some((_, span)) => body.fail(span, format!("`{}` counts in `curr_ns` or `init`", call.name), ""),
     }
 }
 
 /// The values that are what they are.
-pub(in crate::lang::check) fn plain(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn plain(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let span = call.span;
     Ok(match call.name {
         "uid" => builtin(Builtin::Uid, Type::U64, span),
@@ -62,26 +62,26 @@ pub(in crate::lang::check) fn plain(body: &mut Body<'_, '_>, call: &Call<'_>) ->
         "cpid" => builtin(Builtin::TargetPid, U32, span),
         "has_cpid" => {
             let target = builtin(Builtin::TargetPid, U32, span);
-            let zero = Expr::integer(0, U32, span);
-            let kind = ExprKind::Compare {
+            let zero = TypedExpr::integer(0, U32, span);
+            let kind = TypedExprKind::Compare {
                 op: crate::lang::hir::CompareOp::NotEqual,
                 left: Box::new(target),
                 right: Box::new(zero),
             };
-            Expr::new(kind, Type::Bool, span)
+            TypedExpr::new(kind, Type::Bool, span)
         }
         "probe" => builtin(Builtin::Probe, Type::Shown(Shown::Probe), span),
-        "probetype" => Body::text(body.shape.kind.probe_type().as_bytes().to_vec(), span),
+        "probetype" => BodyChecker::text(body.shape.kind.probe_type().as_bytes().to_vec(), span),
         _ => builtin(Builtin::Cpu, U32, span),
     })
 }
 
 /// `config`, `config()`: the settings that are in force, as a record.
-pub(in crate::lang::check) fn config(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn config(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let (config, span) = (body.cx.config, call.span);
-    let number = |value: u64| Expr::integer(value.cast_signed(), Type::U64, span);
-    let truth = |value: bool| Expr::integer(i64::from(value), Type::Bool, span);
-    let text = |value: &str| Body::text(value.as_bytes().to_vec(), span);
+    let number = |value: u64| TypedExpr::integer(value.cast_signed(), Type::U64, span);
+    let truth = |value: bool| TypedExpr::integer(i64::from(value), Type::Bool, span);
+    let text = |value: &str| BodyChecker::text(value.as_bytes().to_vec(), span);
     let missing = match config.missing_probes {
         MissingProbes::Error => "error",
         MissingProbes::Warn => "warn",
@@ -110,22 +110,22 @@ pub(in crate::lang::check) fn config(body: &mut Body<'_, '_>, call: &Call<'_>) -
     ];
     let types = fields.iter().map(|(name, value)| ((*name).to_owned(), value.ty.clone())).collect();
     let values = fields.into_iter().map(|(_name, value)| value).collect();
-    Ok(Expr::new(ExprKind::Tuple(values), Type::Record(types), span))
+    Ok(TypedExpr::new(TypedExprKind::Tuple(values), Type::Record(types), span))
 }
 
 /// `comm`, `comm(pid)`: of another thread, whose name is looked up when it is shown.
-pub(in crate::lang::check) fn comm(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn comm(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     match call.argument(0) {
         None => Ok(builtin(Builtin::Comm, COMM, call.span)),
         Some(_) => {
             let pid = body.number_argument(call, 0, "the process id")?;
-            Ok(Expr { span: call.span, ..pid.convert(U32).convert(Type::Shown(Shown::ProcessName)) })
+            Ok(TypedExpr { span: call.span, ..pid.convert(U32).convert(Type::Shown(Shown::ProcessName)) })
         }
     }
 }
 
 /// `ppid`, `ppid(task)`.
-pub(in crate::lang::check) fn ppid(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn ppid(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     match call.argument(0) {
         None => Ok(builtin(Builtin::ParentPid, U32, call.span)),
         Some(task) => {
@@ -136,21 +136,21 @@ pub(in crate::lang::check) fn ppid(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
 }
 
 /// `pcomm`, `pcomm(task)`: of the parent process.
-pub(in crate::lang::check) fn pcomm(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn pcomm(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     match call.argument(0) {
         None => Ok(builtin(Builtin::ParentComm, COMM, call.span)),
         Some(task) => of_task(body, task, &["real_parent", "comm"], call.span),
     }
 }
 
-fn of_task(body: &mut Body<'_, '_>, task: &ast::Expr, path: &[&str], span: Span) -> Checked<Expr> {
+fn of_task(body: &mut BodyChecker<'_, '_>, task: &ast::Expr, path: &[&str], span: Span) -> Checked<TypedExpr> {
     let value = body.value(task)?;
     let ty = task_pointer(body);
     if !value.ty.is_scalar() || matches!(&ty, Type::Pointer { to, .. } if **to == Pointee::Void) {
         let message = format!("{} is no `struct task_struct *`", describe(&value.ty));
         return body.fail(task.span, message, "give `curtask`, or a task of a probe's arguments");
     }
-    let mut operand = crate::lang::check::values::Operand::Value(value.convert(ty));
+    let mut operand = crate::lang::check::values::CheckedOperand::Value(value.convert(ty));
     for name in path {
         let name = ast::Name { text: (*name).to_owned(), span };
         operand = body.member(operand, &name, span)?;
@@ -158,23 +158,23 @@ fn of_task(body: &mut Body<'_, '_>, task: &ast::Expr, path: &[&str], span: Span)
     body.load(operand)
 }
 
-fn task_pointer(body: &mut Body<'_, '_>) -> Type {
+fn task_pointer(body: &mut BodyChecker<'_, '_>) -> Type {
     let known = body.cx.types.spelled("struct task_struct");
     let to = match known.map(|id| body.cx.c_type(id, Space::Kernel)) {
-        Some(ty) => crate::lang::check::checker::Checker::pointee(ty),
+        Some(ty) => crate::lang::check::checker::ScriptChecker::pointee(ty),
         None => Pointee::Void,
     };
     Type::Pointer { to: Box::new(to), space: Space::Kernel }
 }
 
 /// `curtask`.
-pub(in crate::lang::check) fn curtask(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn curtask(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let ty = task_pointer(body);
     Ok(builtin(Builtin::CurrentTask, ty, call.span))
 }
 
 /// `nsecs`, `nsecs(mode)`.
-pub(in crate::lang::check) fn nsecs(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn nsecs(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let which = match call.argument(0) {
         None => Builtin::Nanoseconds(Clock::Monotonic),
         Some(argument) => match clock(argument) {
@@ -192,7 +192,7 @@ pub(in crate::lang::check) fn nsecs(body: &mut Body<'_, '_>, call: &Call<'_>) ->
 }
 
 fn clock(argument: &ast::Expr) -> Option<Builtin> {
-    let Ast::Identifier(word) = &argument.kind else { return None };
+    let ExprKind::Identifier(word) = &argument.kind else { return None };
     Some(match word.as_str() {
         "monotonic" => Builtin::Nanoseconds(Clock::Monotonic),
         "boot" => Builtin::Nanoseconds(Clock::Boot),
@@ -203,11 +203,11 @@ fn clock(argument: &ast::Expr) -> Option<Builtin> {
 }
 
 /// The clock whose nanoseconds an expression has, as far as it can be seen.
-pub(super) fn clock_of(expr: &Expr) -> Clock {
+pub(super) fn clock_of(expr: &TypedExpr) -> Clock {
     match &expr.kind {
-        ExprKind::Builtin(Builtin::Nanoseconds(clock)) => *clock,
-        ExprKind::Convert(of) => clock_of(of),
-        ExprKind::Binary { left, right, .. } => match clock_of(left) {
+        TypedExprKind::Builtin(Builtin::Nanoseconds(clock)) => *clock,
+        TypedExprKind::Convert(of) => clock_of(of),
+        TypedExprKind::Binary { left, right, .. } => match clock_of(left) {
             Clock::Monotonic => clock_of(right),
             clock => clock,
         },
@@ -216,16 +216,22 @@ pub(super) fn clock_of(expr: &Expr) -> Clock {
 }
 
 /// `retval`.
-pub(in crate::lang::check) fn retval(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn retval(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     body.returned(call.span)
 }
 
 /// `func`.
-pub(in crate::lang::check) fn func(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn func(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let kind = body.shape.kind;
     let known = matches!(
         kind,
-        Kind::Kprobe | Kind::Kretprobe | Kind::Fentry | Kind::Fexit | Kind::Uprobe | Kind::Uretprobe | Kind::Usdt
+        PointKind::Kprobe
+            | PointKind::Kretprobe
+            | PointKind::Fentry
+            | PointKind::Fexit
+            | PointKind::Uprobe
+            | PointKind::Uretprobe
+            | PointKind::Usdt
     );
     if !known {
         let message = format!("{} probes are at no function", kind.name());
@@ -233,26 +239,26 @@ pub(in crate::lang::check) fn func(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
     }
     let ty = Type::Shown(Shown::Function);
     // At a return the registers are those of the caller; newer kernels tell what returned.
-    if kind == Kind::Uretprobe && body.cx.host.features().kernel >= super::addresses::ENTRY_ADDRESS {
+    if kind == PointKind::Uretprobe && body.cx.host.features().kernel >= super::addresses::ENTRY_ADDRESS {
         let address = Box::new(builtin(Builtin::EntryAddress, Type::U64, call.span));
-        return Ok(Expr::new(ExprKind::WithProcess { address }, ty, call.span));
+        return Ok(TypedExpr::new(TypedExprKind::WithProcess { address }, ty, call.span));
     }
     Ok(builtin(Builtin::FunctionAddress, ty, call.span))
 }
 
 /// `usermode`.
-pub(in crate::lang::check) fn usermode(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn usermode(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     match body.shape.kind {
         // The program that runs the script runs them, by a system call.
-        Kind::Begin | Kind::End | Kind::Signal => return Ok(Expr::integer(1, U8, call.span)),
-        kind if !kind.has_registers() && !body.shape.unknown => return Ok(Expr::integer(0, U8, call.span)),
+        PointKind::Begin | PointKind::End | PointKind::Signal => return Ok(TypedExpr::integer(1, U8, call.span)),
+        kind if !kind.has_registers() && !body.shape.unknown => return Ok(TypedExpr::integer(0, U8, call.span)),
         _ => {}
     }
     Ok(builtin(Builtin::UserMode, U8, call.span))
 }
 
 /// `kstack`, `ustack` with mode and depth.
-pub(in crate::lang::check) fn stack(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn stack(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let unwound = call.name == "dw_ustack";
     if unwound && body.cx.host.features().architecture != Architecture::X86_64 {
         return body.fail(
@@ -265,7 +271,7 @@ pub(in crate::lang::check) fn stack(body: &mut Body<'_, '_>, call: &Call<'_>) ->
     let mut mode: StackMode = body.cx.config.stack_mode;
     let mut frames = bathyscope_plan::STACK_FRAMES;
     for argument in call.arguments {
-        if let Ast::Identifier(word) = &argument.kind {
+        if let ExprKind::Identifier(word) = &argument.kind {
             match stack_mode(word) {
                 Some(it) => mode = it,
                 None => {
@@ -278,15 +284,15 @@ pub(in crate::lang::check) fn stack(body: &mut Body<'_, '_>, call: &Call<'_>) ->
         frames = body.count(argument, "the depth of a stack", u64::from(bathyscope_plan::STACK_FRAMES))?;
     }
     let frames = u16::try_from(frames).unwrap_or(u16::MAX);
-    let kind = if unwound { ExprKind::UnwoundStack } else { ExprKind::Stack };
-    Ok(Expr::new(kind, Type::Stack { user, mode, frames }, call.span))
+    let kind = if unwound { TypedExprKind::UnwoundStack } else { TypedExprKind::Stack };
+    Ok(TypedExpr::new(kind, Type::Stack { user, mode, frames }, call.span))
 }
 
 /// `username`, `username(uid)`.
-pub(in crate::lang::check) fn username(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+pub(in crate::lang::check) fn username(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
     let uid = match call.argument(0) {
         None => builtin(Builtin::Uid, Type::U64, call.span),
         Some(_) => body.number_argument(call, 0, "the user id")?,
     };
-    Ok(Expr { span: call.span, ..uid.convert(Type::Shown(Shown::Username)) })
+    Ok(TypedExpr { span: call.span, ..uid.convert(Type::Shown(Shown::Username)) })
 }

@@ -2,7 +2,7 @@
 
 use bathyscope_plan::{AttachPoint, Period};
 
-use super::{Found, Kind, Shape, Trouble, parts};
+use super::{PointKind, ResolvedPoint, Shape, UnresolvedPoint, parts};
 use crate::lang::{ast::AttachText, host::Host};
 
 /// The most samples a second on each CPU; the kernel's own limit is below.
@@ -56,36 +56,36 @@ pub(in crate::lang::check) const HARDWARE_EVENTS: &[Event] = &[
     event("ref-cycles", "", 9, 1_000_000),
 ];
 
-fn one(kind: Kind, text: &AttachText, name: String, point: AttachPoint) -> Vec<Found> {
-    vec![Found { name, point, shape: Shape::new(kind, &text.text), layout: String::new() }]
+fn one(kind: PointKind, text: &AttachText, name: String, point: AttachPoint) -> Vec<ResolvedPoint> {
+    vec![ResolvedPoint { name, point, shape: Shape::new(kind, &text.text), layout: String::new() }]
 }
 
-pub(super) fn special(kind: Kind, text: &AttachText) -> Result<Vec<Found>, Trouble> {
+pub(super) fn special(kind: PointKind, text: &AttachText) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
     let parts = parts(text);
     match (kind, parts.as_slice()) {
-        (Kind::Begin, []) => Ok(one(kind, text, "begin".to_owned(), AttachPoint::Begin)),
-        (Kind::End, []) => Ok(one(kind, text, "end".to_owned(), AttachPoint::End)),
-        (Kind::Signal, ["signal", "SIGUSR1"]) => {
+        (PointKind::Begin, []) => Ok(one(kind, text, "begin".to_owned(), AttachPoint::Begin)),
+        (PointKind::End, []) => Ok(one(kind, text, "end".to_owned(), AttachPoint::End)),
+        (PointKind::Signal, ["signal", "SIGUSR1"]) => {
             Ok(one(kind, text, "self:signal:SIGUSR1".to_owned(), AttachPoint::Signal { number: 10 }))
         }
-        (Kind::Signal, ["signal", "SIGUSR2"]) => {
+        (PointKind::Signal, ["signal", "SIGUSR2"]) => {
             Ok(one(kind, text, "self:signal:SIGUSR2".to_owned(), AttachPoint::Signal { number: 12 }))
         }
-        (Kind::Signal, _) => Err(Trouble::wrong(
+        (PointKind::Signal, _) => Err(UnresolvedPoint::wrong(
             format!("`{}` is no event of the tracer itself", text.text),
             "write `self:signal:SIGUSR1`",
         )),
         (kind, _) => {
             let name = kind.name();
-            Err(Trouble::wrong(format!("`{name}` takes nothing after it"), format!("write `{name}`")))
+            Err(UnresolvedPoint::wrong(format!("`{name}` takes nothing after it"), format!("write `{name}`")))
         }
     }
 }
 
-pub(super) fn timer(kind: Kind, text: &AttachText) -> Result<Vec<Found>, Trouble> {
+pub(super) fn timer(kind: PointKind, text: &AttachText) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
     let name = kind.name();
     let form = || format!("write `{name}:hz:99`, `{name}:ms:100` or `{name}:1s`");
-    let wrong = |message: String| Trouble::wrong(message, form());
+    let wrong = |message: String| UnresolvedPoint::wrong(message, form());
     let parts = parts(text);
     let every = match parts.as_slice() {
         [time] => {
@@ -107,13 +107,13 @@ pub(super) fn timer(kind: Kind, text: &AttachText) -> Result<Vec<Found>, Trouble
     };
     match every {
         Period::Hertz(hertz) if hertz == 0 || hertz > MAX_HERTZ => {
-            return Err(Trouble::wrong(
+            return Err(UnresolvedPoint::wrong(
                 format!("{hertz} times a second is not possible"),
                 format!("use 1 to {MAX_HERTZ}"),
             ));
         }
         Period::Nanoseconds(ns) if ns < MIN_PERIOD_NS => {
-            return Err(Trouble::wrong(format!("every {ns} ns is too often"), "use at least `us:1`"));
+            return Err(UnresolvedPoint::wrong(format!("every {ns} ns is too often"), "use at least `us:1`"));
         }
         _ => {}
     }
@@ -122,7 +122,8 @@ pub(super) fn timer(kind: Kind, text: &AttachText) -> Result<Vec<Found>, Trouble
         ([_time], Period::Nanoseconds(ns)) => format!("{name}:us:{}", ns / 1000),
         _ => format!("{name}:{}", parts.join(":")),
     };
-    let point = if kind == Kind::Profile { AttachPoint::Profile { every } } else { AttachPoint::Interval { every } };
+    let point =
+        if kind == PointKind::Profile { AttachPoint::Profile { every } } else { AttachPoint::Interval { every } };
     Ok(one(kind, text, full, point))
 }
 
@@ -154,7 +155,7 @@ fn duration(text: &str) -> Option<u64> {
     number(count)?.checked_mul(if unit.is_empty() { 1 } else { factor(unit)? })
 }
 
-fn counted(kind: Kind, text: &AttachText, table: &[Event]) -> Result<(String, u64, u64), Trouble> {
+fn counted(kind: PointKind, text: &AttachText, table: &[Event]) -> Result<(String, u64, u64), UnresolvedPoint> {
     let name = kind.name();
     let parts = parts(text);
     let (word, count) = match parts.as_slice() {
@@ -162,7 +163,7 @@ fn counted(kind: Kind, text: &AttachText, table: &[Event]) -> Result<(String, u6
         [word, count] => (*word, Some(*count)),
         _ => {
             let message = format!("`{}` does not name one event", text.text);
-            return Err(Trouble::wrong(message, format!("write `{name}:EVENT` or `{name}:EVENT:COUNT`")));
+            return Err(UnresolvedPoint::wrong(message, format!("write `{name}:EVENT` or `{name}:EVENT:COUNT`")));
         }
     };
     let found = table.iter().find(|event| event.name == word || (!event.short.is_empty() && event.short == word));
@@ -172,27 +173,32 @@ fn counted(kind: Kind, text: &AttachText, table: &[Event]) -> Result<(String, u6
             || format!("there are {}", names.collect::<Vec<_>>().join(", ")),
             |near| format!("did you mean `{near}`?"),
         );
-        return Err(Trouble::wrong(format!("there is no {name} event `{word}`"), hint));
+        return Err(UnresolvedPoint::wrong(format!("there is no {name} event `{word}`"), hint));
     };
     let period = match count.filter(|count| !count.is_empty()) {
         None => event.period,
         Some(count) => match number(count) {
             Some(count) if count > 0 => count,
-            _ => return Err(Trouble::wrong(format!("`{count}` is no number of events"), "write for instance `1000`")),
+            _ => {
+                return Err(UnresolvedPoint::wrong(
+                    format!("`{count}` is no number of events"),
+                    "write for instance `1000`",
+                ));
+            }
         },
     };
     Ok((event.name.to_owned(), event.config, period))
 }
 
-pub(super) fn software(text: &AttachText) -> Result<Vec<Found>, Trouble> {
-    let (name, config, period) = counted(Kind::Software, text, SOFTWARE_EVENTS)?;
+pub(super) fn software(text: &AttachText) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
+    let (name, config, period) = counted(PointKind::Software, text, SOFTWARE_EVENTS)?;
     // As it was written: several names are of one event.
     let full = format!("software:{}:{period}", parts(text).first().copied().unwrap_or(&name));
-    Ok(one(Kind::Software, text, full, AttachPoint::PerfEvent { name, kind: SOFTWARE, config, period }))
+    Ok(one(PointKind::Software, text, full, AttachPoint::PerfEvent { name, kind: SOFTWARE, config, period }))
 }
 
-pub(super) fn hardware(text: &AttachText, host: &dyn Host) -> Result<Vec<Found>, Trouble> {
-    let (name, config, period) = counted(Kind::Hardware, text, HARDWARE_EVENTS)?;
+pub(super) fn hardware(text: &AttachText, host: &dyn Host) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
+    let (name, config, period) = counted(PointKind::Hardware, text, HARDWARE_EVENTS)?;
     if !host.features().pmu {
         let instead = match name.as_str() {
             "cpu-cycles" | "ref-cycles" | "instructions" | "bus-cycles" => {
@@ -201,10 +207,10 @@ pub(super) fn hardware(text: &AttachText, host: &dyn Host) -> Result<Vec<Found>,
             _ => "there is no replacement; `profile:hz:99` samples where time is spent",
         };
         let message = format!("this machine has no performance counters, which `hardware:{name}` needs");
-        return Err(Trouble::missing(message, instead));
+        return Err(UnresolvedPoint::missing(message, instead));
     }
     let full = format!("hardware:{}:{period}", parts(text).first().copied().unwrap_or(&name));
-    Ok(one(Kind::Hardware, text, full, AttachPoint::PerfEvent { name, kind: HARDWARE, config, period }))
+    Ok(one(PointKind::Hardware, text, full, AttachPoint::PerfEvent { name, kind: HARDWARE, config, period }))
 }
 
 #[cfg(test)]

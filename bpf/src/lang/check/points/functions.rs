@@ -4,13 +4,13 @@ use bathyscope_catalog::{kernel_names, types::Types};
 use bathyscope_plan::AttachPoint;
 
 use super::{
-    Found, Kind, Shape, Trouble, Wildcards, alternatives::alternative, denied::denied, has_wildcard, limit_matches,
-    parts,
+    PointKind, ResolvedPoint, Shape, UnresolvedPoint, Wildcards, alternatives::alternative, denied::denied,
+    has_wildcard, limit_matches, parts,
 };
 use crate::lang::{
     ast::AttachText,
     check::{
-        checker::Checker,
+        checker::ScriptChecker,
         context::{Args, Returned, Word},
     },
     host::KernelFunction,
@@ -23,9 +23,9 @@ struct Target<'t> {
     offset: u64,
 }
 
-impl Checker<'_> {
-    pub(super) fn kprobe(&mut self, kind: Kind, text: &AttachText) -> Result<Vec<Found>, Trouble> {
-        let exit = kind == Kind::Kretprobe;
+impl ScriptChecker<'_> {
+    pub(super) fn kprobe(&mut self, kind: PointKind, text: &AttachText) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
+        let exit = kind == PointKind::Kretprobe;
         let target = target(kind, text)?;
         if !self.host.features().kprobe {
             return Err(self.without_functions(kind, &target, "kprobes"));
@@ -34,7 +34,10 @@ impl Checker<'_> {
             return self.raw_address(kind, text, address.saturating_add(target.offset));
         }
         if exit && target.offset != 0 {
-            return Err(Trouble::wrong("a return has no offset", format!("write `kretprobe:{}`", target.function)));
+            return Err(UnresolvedPoint::wrong(
+                "a return has no offset",
+                format!("write `kretprobe:{}`", target.function),
+            ));
         }
         if has_wildcard(target.function) || has_wildcard(target.module) {
             return self.kprobes(kind, text, &target);
@@ -45,9 +48,14 @@ impl Checker<'_> {
         Ok(vec![self.kprobe_point(kind, text, &module, &found.name, target.offset)])
     }
 
-    fn kprobes(&self, kind: Kind, text: &AttachText, target: &Target<'_>) -> Result<Vec<Found>, Trouble> {
+    fn kprobes(
+        &self,
+        kind: PointKind,
+        text: &AttachText,
+        target: &Target<'_>,
+    ) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
         if target.offset != 0 {
-            return Err(Trouble::wrong("an offset cannot follow a wildcard", "name one function"));
+            return Err(UnresolvedPoint::wrong("an offset cannot follow a wildcard", "name one function"));
         }
         let all = self.matching(target);
         let harmless: Vec<&KernelFunction> =
@@ -68,13 +76,20 @@ impl Checker<'_> {
         self.host.functions().iter().filter(|it| in_module(it) && function.matches(&it.name)).collect()
     }
 
-    fn kprobe_point(&self, kind: Kind, text: &AttachText, module: &str, function: &str, offset: u64) -> Found {
-        let exit = kind == Kind::Kretprobe;
+    fn kprobe_point(
+        &self,
+        kind: PointKind,
+        text: &AttachText,
+        module: &str,
+        function: &str,
+        offset: u64,
+    ) -> ResolvedPoint {
+        let exit = kind == PointKind::Kretprobe;
         let mut shape = Shape::new(kind, &text.text);
         if exit {
             shape.returned = Returned::Register(self.result_type(module, function));
         }
-        if kind == Kind::Kprobe
+        if kind == PointKind::Kprobe
             && let Some(hint) = parameters_hint(&self.types, module, function)
         {
             shape.args = Args::None(hint);
@@ -83,7 +98,12 @@ impl Checker<'_> {
         let plus = if offset == 0 { String::new() } else { format!("+{offset}") };
         let name = format!("{}:{module_prefix}{function}{plus}", kind.name());
         let (module, function) = (module.to_owned(), function.to_owned());
-        Found { name, point: AttachPoint::Kprobe { module, function, offset, exit }, shape, layout: String::new() }
+        ResolvedPoint {
+            name,
+            point: AttachPoint::Kprobe { module, function, offset, exit },
+            shape,
+            layout: String::new(),
+        }
     }
 
     fn result_type(&self, module: &str, function: &str) -> Option<bathyscope_catalog::types::TypeId> {
@@ -93,15 +113,20 @@ impl Checker<'_> {
         self.types.integer(returns).map(|_| returns)
     }
 
-    fn raw_address(&self, kind: Kind, text: &AttachText, address: u64) -> Result<Vec<Found>, Trouble> {
+    fn raw_address(
+        &self,
+        kind: PointKind,
+        text: &AttachText,
+        address: u64,
+    ) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
         if !self.options.unsafe_allowed {
             let message = format!("a probe at the raw address {address:#x} is unsafe");
-            return Err(Trouble::wrong(message, "name a function, or allow it with --unsafe"));
+            return Err(UnresolvedPoint::wrong(message, "name a function, or allow it with --unsafe"));
         }
-        let exit = kind == Kind::Kretprobe;
+        let exit = kind == PointKind::Kretprobe;
         let point = AttachPoint::Kprobe { module: String::new(), function: String::new(), offset: address, exit };
         let name = format!("{}:{address:#x}", kind.name());
-        Ok(vec![Found { name, point, shape: Shape::new(kind, &text.text), layout: String::new() }])
+        Ok(vec![ResolvedPoint { name, point, shape: Shape::new(kind, &text.text), layout: String::new() }])
     }
 
     fn known_function(&self, target: &Target<'_>) -> Option<KernelFunction> {
@@ -116,9 +141,9 @@ impl Checker<'_> {
         same.into_iter().find(wanted).cloned()
     }
 
-    fn refuse_dangerous(&self, function: &KernelFunction) -> Result<(), Trouble> {
+    fn refuse_dangerous(&self, function: &KernelFunction) -> Result<(), UnresolvedPoint> {
         match denied(&function.name) {
-            Some(why) if !self.options.unsafe_allowed => Err(Trouble::wrong(
+            Some(why) if !self.options.unsafe_allowed => Err(UnresolvedPoint::wrong(
                 format!("`{}` is not probed: {why}", function.name),
                 "probe what calls it; if it must be this function: --unsafe",
             )),
@@ -127,9 +152,9 @@ impl Checker<'_> {
     }
 
     /// The kernel cannot probe functions this way.
-    fn without_functions(&self, kind: Kind, target: &Target<'_>, what: &str) -> Trouble {
+    fn without_functions(&self, kind: PointKind, target: &Target<'_>, what: &str) -> UnresolvedPoint {
         let message = format!("this kernel has no {what}, which `{}:{}` needs", kind.name(), target.function);
-        let exit = matches!(kind, Kind::Kretprobe | Kind::Fexit);
+        let exit = matches!(kind, PointKind::Kretprobe | PointKind::Fexit);
         let features = self.host.features();
         let hint = if !exit && what == "kprobes" && features.fentry {
             format!("use `fentry:{}`", target.function)
@@ -143,19 +168,19 @@ impl Checker<'_> {
                 None => "look for a tracepoint instead: `-l 'tracepoint:*'`".to_owned(),
             }
         };
-        Trouble::missing(message, hint)
+        UnresolvedPoint::missing(message, hint)
     }
 
-    fn no_function(&self, kind: Kind, target: &Target<'_>) -> Trouble {
+    fn no_function(&self, kind: PointKind, target: &Target<'_>) -> UnresolvedPoint {
         let place = if target.module.is_empty() { String::new() } else { format!(" in module `{}`", target.module) };
         let message = format!("there is no kernel function `{}`{place} that can be probed", target.function);
         let what = format!("{}:{}", kind.name(), target.module);
         let hint = self.hints.about(&what, target.function, || self.instead_of_function(kind, target));
-        Trouble::missing(message, hint)
+        UnresolvedPoint::missing(message, hint)
     }
 
-    fn instead_of_function(&self, kind: Kind, target: &Target<'_>) -> String {
-        let exit = matches!(kind, Kind::Kretprobe | Kind::Fexit);
+    fn instead_of_function(&self, kind: PointKind, target: &Target<'_>) -> String {
+        let exit = matches!(kind, PointKind::Kretprobe | PointKind::Fexit);
         let near = crate::lang::suggest(target.function, self.host.functions().iter().map(|it| it.name.as_str()));
         // What moved is told before what is spelled alike.
         let here =
@@ -174,25 +199,31 @@ impl Checker<'_> {
         }
     }
 
-    fn nothing_matches(&self, kind: Kind, text: &AttachText, target: &Target<'_>, dangerous: usize) -> Trouble {
+    fn nothing_matches(
+        &self,
+        kind: PointKind,
+        text: &AttachText,
+        target: &Target<'_>,
+        dangerous: usize,
+    ) -> UnresolvedPoint {
         if dangerous > 0 {
             let message = format!("all {dangerous} functions that `{}` matches are not probed, for safety", text.text);
-            return Trouble::wrong(message, "probe what calls them; if it must be these: --unsafe");
+            return UnresolvedPoint::wrong(message, "probe what calls them; if it must be these: --unsafe");
         }
         let message = format!("no kernel function matches `{}`", target.function);
-        Trouble::missing(message, format!("search with `-l '{}:*…*'`", kind.name()))
+        UnresolvedPoint::missing(message, format!("search with `-l '{}:*…*'`", kind.name()))
     }
 
-    pub(super) fn fentry(&mut self, kind: Kind, text: &AttachText) -> Result<Vec<Found>, Trouble> {
+    pub(super) fn fentry(&mut self, kind: PointKind, text: &AttachText) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
         if text.parts.get(1).is_some_and(|part| part.text == "bpf") {
-            return Err(Trouble::wrong("probes at BPF programs are not supported", "probe a kernel function"));
+            return Err(UnresolvedPoint::wrong("probes at BPF programs are not supported", "probe a kernel function"));
         }
         let target = target(kind, text)?;
         if !self.host.features().fentry {
             return Err(self.without_functions(kind, &target, "function trampolines (fentry)"));
         }
         if target.offset != 0 {
-            return Err(Trouble::wrong(
+            return Err(UnresolvedPoint::wrong(
                 "fentry and fexit take no offset",
                 format!("use `kprobe:{}+…`", target.function),
             ));
@@ -208,7 +239,7 @@ impl Checker<'_> {
             let usable: Vec<&KernelFunction> = all.iter().copied().filter(is_usable).collect();
             limit_matches(text, usable.len(), self.config)?;
             let found = usable.into_iter().filter_map(|it| self.fentry_point(kind, text, &it.module, &it.name).ok());
-            let found: Vec<Found> = found.collect();
+            let found: Vec<ResolvedPoint> = found.collect();
             if found.is_empty() {
                 return Err(self.nothing_matches(kind, text, &target, all.len()));
             }
@@ -219,14 +250,20 @@ impl Checker<'_> {
         self.fentry_point(kind, text, &found.module, &found.name).map(|found| vec![found])
     }
 
-    fn fentry_point(&self, kind: Kind, text: &AttachText, module: &str, function: &str) -> Result<Found, Trouble> {
-        let exit = kind == Kind::Fexit;
+    fn fentry_point(
+        &self,
+        kind: PointKind,
+        text: &AttachText,
+        module: &str,
+        function: &str,
+    ) -> Result<ResolvedPoint, UnresolvedPoint> {
+        let exit = kind == PointKind::Fexit;
         let of = Some(module).filter(|module| !module.is_empty());
         let known = self.types.function(of, function);
         let Some(signature) = known.and_then(|known| self.types.signature(known.id)) else {
             let message = format!("the kernel's types do not describe `{function}`, which {} needs", kind.name());
             let hint = format!("use `{}:{function}`", if exit { "kretprobe" } else { "kprobe" });
-            return Err(Trouble::missing(message, hint));
+            return Err(UnresolvedPoint::missing(message, hint));
         };
         let mut shape = Shape::new(kind, &text.text);
         let mut words = Vec::new();
@@ -246,7 +283,7 @@ impl Checker<'_> {
         let module_prefix = if module.is_empty() { String::new() } else { format!("{module}:") };
         let name = format!("{}:{module_prefix}{function}", kind.name());
         let point = AttachPoint::Fentry { module: module.to_owned(), function: function.to_owned(), exit };
-        Ok(Found { name, point, shape, layout: String::new() })
+        Ok(ResolvedPoint { name, point, shape, layout: String::new() })
     }
 }
 
@@ -266,7 +303,7 @@ fn parameters_hint(types: &Types, module: &str, function: &str) -> Option<String
     Some(format!("use `arg0`, `arg1`, … ({}), or `fentry`", list.join(", ")))
 }
 
-fn target<'t>(kind: Kind, text: &'t AttachText) -> Result<Target<'t>, Trouble> {
+fn target<'t>(kind: PointKind, text: &'t AttachText) -> Result<Target<'t>, UnresolvedPoint> {
     let name = kind.name();
     let parts = parts(text);
     let (module, function) = match parts.as_slice() {
@@ -274,20 +311,29 @@ fn target<'t>(kind: Kind, text: &'t AttachText) -> Result<Target<'t>, Trouble> {
         [module, function] => (*module, *function),
         _ => {
             let message = format!("`{}` does not name one function", text.text);
-            return Err(Trouble::wrong(message, format!("write `{name}:FUNCTION` or `{name}:MODULE:FUNCTION`")));
+            return Err(UnresolvedPoint::wrong(
+                message,
+                format!("write `{name}:FUNCTION` or `{name}:MODULE:FUNCTION`"),
+            ));
         }
     };
     let (function, offset) = match function.split_once('+') {
         None => (function, 0),
         Some((function, offset)) => {
             let offset = number(offset.trim()).ok_or_else(|| {
-                Trouble::wrong(format!("`{offset}` is no offset"), format!("write `{name}:{}+4`", function.trim()))
+                UnresolvedPoint::wrong(
+                    format!("`{offset}` is no offset"),
+                    format!("write `{name}:{}+4`", function.trim()),
+                )
             })?;
             (function.trim(), offset)
         }
     };
     if function.is_empty() {
-        return Err(Trouble::wrong(format!("`{}` names no function", text.text), format!("write `{name}:FUNCTION`")));
+        return Err(UnresolvedPoint::wrong(
+            format!("`{}` names no function", text.text),
+            format!("write `{name}:FUNCTION`"),
+        ));
     }
     Ok(Target { module, function, offset })
 }

@@ -16,8 +16,8 @@ use bathyscope_plan::{AttachPoint, Config, Diagnostic, MissingProbes, Span};
 
 use super::{
     body::Hint,
-    checker::Checker,
-    context::{Kind, Shape},
+    checker::ScriptChecker,
+    context::{PointKind, Shape},
     visit::Uses,
 };
 use crate::lang::{
@@ -31,17 +31,17 @@ pub(super) const SHOWN_NAMES: usize = 8;
 /// A probe of the script with the places that it is attached to.
 pub(super) struct Unit<'a> {
     pub(super) probe: &'a ast::Probe,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<LayoutGroup>,
 }
 
 /// Places at which a body finds the same.
-pub(super) struct Group {
+pub(super) struct LayoutGroup {
     pub(super) points: Vec<ProbePoint>,
     pub(super) shape: Shape,
 }
 
 /// A place that was found.
-pub(super) struct Found {
+pub(super) struct ResolvedPoint {
     pub(super) name: String,
     pub(super) point: AttachPoint,
     pub(super) shape: Shape,
@@ -50,14 +50,14 @@ pub(super) struct Found {
 }
 
 /// Why an attach point is none: a message, and what to do.
-pub(super) struct Trouble {
+pub(super) struct UnresolvedPoint {
     pub(super) message: String,
     pub(super) hint: String,
     /// Whether it is only that the place does not exist, which `missing_probes` may forgive.
     pub(super) missing: bool,
 }
 
-impl Trouble {
+impl UnresolvedPoint {
     /// The place does not exist.
     pub(super) fn missing(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into(), missing: true }
@@ -74,7 +74,7 @@ pub(super) fn parts(text: &AttachText) -> Vec<&str> {
     text.parts.iter().skip(1).map(|part| part.text.as_str()).collect()
 }
 
-impl<'a> Checker<'a> {
+impl<'a> ScriptChecker<'a> {
     /// The places of all probes.
     pub(super) fn find_points(&mut self, probes: &[&'a ast::Probe]) -> Vec<Unit<'a>> {
         let (mut units, mut points, mut programs) = (Vec::new(), 0_usize, 0_usize);
@@ -100,9 +100,9 @@ impl<'a> Checker<'a> {
 
     fn unit(&mut self, probe: &'a ast::Probe) -> Unit<'a> {
         let uses = Uses::of(probe);
-        let mut groups: Vec<(String, Group)> = Vec::new();
+        let mut groups: Vec<(String, LayoutGroup)> = Vec::new();
         for text in &probe.points {
-            let Some(kind) = text.parts.first().and_then(|part| Kind::of(&part.text)) else {
+            let Some(kind) = text.parts.first().and_then(|part| PointKind::of(&part.text)) else {
                 self.no_provider(text);
                 continue;
             };
@@ -115,11 +115,11 @@ impl<'a> Checker<'a> {
                 Err(trouble) => {
                     self.trouble(text, &trouble);
                     let points = Vec::new();
-                    groups.push((String::new(), Group { points, shape: Shape::unknown(kind, &text.text) }));
+                    groups.push((String::new(), LayoutGroup { points, shape: Shape::unknown(kind, &text.text) }));
                 }
             }
         }
-        let mut groups: Vec<Group> = groups.into_iter().map(|(_, group)| group).collect();
+        let mut groups: Vec<LayoutGroup> = groups.into_iter().map(|(_, group)| group).collect();
         if groups.iter().any(|group| !group.shape.unknown) {
             // The body is checked anyway.
             groups.retain(|group| !group.shape.unknown);
@@ -144,7 +144,7 @@ impl<'a> Checker<'a> {
         self.report(Diagnostic::error(span, format!("there is no kind of probe `{word}`"))).hint(hint);
     }
 
-    fn trouble(&mut self, text: &AttachText, trouble: &Trouble) {
+    fn trouble(&mut self, text: &AttachText, trouble: &UnresolvedPoint) {
         let forgiven = if trouble.missing { self.config.missing_probes } else { MissingProbes::Error };
         let diagnostic = match forgiven {
             MissingProbes::Error => Diagnostic::error(text.span, trouble.message.clone()),
@@ -154,19 +154,19 @@ impl<'a> Checker<'a> {
         let _told: Hint<'_> = self.report(diagnostic.hint(trouble.hint.clone()));
     }
 
-    fn find(&mut self, kind: Kind, text: &AttachText, uses: &Uses) -> Result<Vec<Found>, Trouble> {
+    fn find(&mut self, kind: PointKind, text: &AttachText, uses: &Uses) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
         match kind {
-            Kind::Begin | Kind::End | Kind::Signal => events::special(kind, text),
-            Kind::Profile | Kind::Interval => events::timer(kind, text),
-            Kind::Software => events::software(text),
-            Kind::Hardware => events::hardware(text, self.host),
-            Kind::Watchpoint => self.watchpoint(text),
-            Kind::Iter => self.iterator(text),
-            Kind::Tracepoint => self.tracepoint(text, uses),
-            Kind::RawTracepoint => self.raw_tracepoint(text),
-            Kind::Kprobe | Kind::Kretprobe => self.kprobe(kind, text),
-            Kind::Fentry | Kind::Fexit => self.fentry(kind, text),
-            Kind::Uprobe | Kind::Uretprobe | Kind::Usdt => self.user(kind, text, uses),
+            PointKind::Begin | PointKind::End | PointKind::Signal => events::special(kind, text),
+            PointKind::Profile | PointKind::Interval => events::timer(kind, text),
+            PointKind::Software => events::software(text),
+            PointKind::Hardware => events::hardware(text, self.host),
+            PointKind::Watchpoint => self.watchpoint(text),
+            PointKind::Iter => self.iterator(text),
+            PointKind::Tracepoint => self.tracepoint(text, uses),
+            PointKind::RawTracepoint => self.raw_tracepoint(text),
+            PointKind::Kprobe | PointKind::Kretprobe => self.kprobe(kind, text),
+            PointKind::Fentry | PointKind::Fexit => self.fentry(kind, text),
+            PointKind::Uprobe | PointKind::Uretprobe | PointKind::Usdt => self.user(kind, text, uses),
         }
     }
 }
@@ -177,18 +177,18 @@ pub(super) fn match_limit(config: &Config) -> usize {
 }
 
 /// Refuses a wildcard that matches nothing or too much.
-pub(super) fn limit_matches(text: &AttachText, count: usize, config: &Config) -> Result<(), Trouble> {
+pub(super) fn limit_matches(text: &AttachText, count: usize, config: &Config) -> Result<(), UnresolvedPoint> {
     let limit = match_limit(config);
     if count > limit {
         let message = format!("`{}` matches {count} probe sites, more than {limit}", text.text);
         let hint = format!("narrow it, or raise the limit: `config = {{ max_probes = {} }}`", count.max(1025));
-        return Err(Trouble::wrong(message, hint));
+        return Err(UnresolvedPoint::wrong(message, hint));
     }
     Ok(())
 }
 
-fn add(groups: &mut Vec<(String, Group)>, found: Found) {
-    let Found { name, point, shape, layout } = found;
+fn add(groups: &mut Vec<(String, LayoutGroup)>, found: ResolvedPoint) {
+    let ResolvedPoint { name, point, shape, layout } = found;
     let point = ProbePoint { name, point };
     let kind = shape.kind;
     let same = groups
@@ -196,12 +196,12 @@ fn add(groups: &mut Vec<(String, Group)>, found: Found) {
         .find(|(known, group)| !kind.is_tied() && !group.shape.unknown && group.shape.kind == kind && *known == layout);
     match same {
         Some((_, group)) => group.points.push(point),
-        None => groups.push((layout, Group { points: vec![point], shape })),
+        None => groups.push((layout, LayoutGroup { points: vec![point], shape })),
     }
 }
 
 /// A function's result has a type where all functions of a program agree.
-fn agree_on_result(groups: &mut [Group]) {
+fn agree_on_result(groups: &mut [LayoutGroup]) {
     use super::context::Returned;
     for group in groups {
         if group.points.len() > 1

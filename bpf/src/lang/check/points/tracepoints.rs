@@ -5,11 +5,14 @@ use std::{fmt::Write as _, sync::Arc};
 use bathyscope_catalog::{EventFormat, types::Kind as TypeKind};
 use bathyscope_plan::{AttachPoint, Space};
 
-use super::{Found, Kind, SHOWN_NAMES, Shape, Trouble, Wildcards, has_wildcard, limit_matches, matches, parts};
+use super::{
+    PointKind, ResolvedPoint, SHOWN_NAMES, Shape, UnresolvedPoint, Wildcards, has_wildcard, limit_matches, matches,
+    parts,
+};
 use crate::lang::{
     ast::AttachText,
     check::{
-        checker::Checker,
+        checker::ScriptChecker,
         context::{Args, Word},
         visit::Uses,
     },
@@ -18,15 +21,15 @@ use crate::lang::{
 /// What can be iterated over, with the members of its context beside `meta`.
 pub(in crate::lang::check) const ITERATORS: [&str; 3] = ["task", "task_file", "task_vma"];
 
-impl Checker<'_> {
-    pub(super) fn tracepoint(&mut self, text: &AttachText, uses: &Uses) -> Result<Vec<Found>, Trouble> {
+impl ScriptChecker<'_> {
+    pub(super) fn tracepoint(&mut self, text: &AttachText, uses: &Uses) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
         let parts = parts(text);
         let (system, name) = match parts.as_slice() {
             [system, name] => (*system, *name),
             [name] => return Err(self.no_system(name)),
             _ => {
                 let message = format!("`{}` does not name a tracepoint", text.text);
-                return Err(Trouble::wrong(message, "write `tracepoint:SYSTEM:NAME`"));
+                return Err(UnresolvedPoint::wrong(message, "write `tracepoint:SYSTEM:NAME`"));
             }
         };
         if !has_wildcard(system) && !has_wildcard(name) {
@@ -42,7 +45,7 @@ impl Checker<'_> {
             .collect();
         if all.is_empty() {
             let message = format!("no tracepoint matches `{system}:{name}`");
-            return Err(Trouble::missing(message, "search with `-l 'tracepoint:*…*'`"));
+            return Err(UnresolvedPoint::missing(message, "search with `-l 'tracepoint:*…*'`"));
         }
         limit_matches(text, all.len(), self.config)?;
         if !uses.args() {
@@ -51,21 +54,27 @@ impl Checker<'_> {
         all.into_iter().map(|(system, name)| self.tracepoint_named(text, system, name, uses)).collect()
     }
 
-    fn tracepoint_named(&self, text: &AttachText, system: &str, name: &str, uses: &Uses) -> Result<Found, Trouble> {
+    fn tracepoint_named(
+        &self,
+        text: &AttachText,
+        system: &str,
+        name: &str,
+        uses: &Uses,
+    ) -> Result<ResolvedPoint, UnresolvedPoint> {
         match self.host.tracepoint(system, name) {
             Ok(Some(format)) => Ok(point(text, system, name, Some(format), uses)),
             Ok(None) => Err(self.no_tracepoint(system, name)),
-            Err(why) => Err(Trouble::missing(
+            Err(why) => Err(UnresolvedPoint::missing(
                 format!("the format of tracepoint `{system}:{name}` cannot be read: {why}"),
                 "reading it needs root's rights, or a tracefs that is mounted for this user",
             )),
         }
     }
 
-    fn no_tracepoint(&self, system: &str, name: &str) -> Trouble {
+    fn no_tracepoint(&self, system: &str, name: &str) -> UnresolvedPoint {
         let message = format!("there is no tracepoint `{system}:{name}`");
         let what = format!("tracepoint of {system}");
-        Trouble::missing(message, self.hints.about(&what, name, || self.instead_of_tracepoint(system, name)))
+        UnresolvedPoint::missing(message, self.hints.about(&what, name, || self.instead_of_tracepoint(system, name)))
     }
 
     fn instead_of_tracepoint(&self, system: &str, name: &str) -> String {
@@ -93,22 +102,22 @@ impl Checker<'_> {
         format!("list what there is with `-l 'tracepoint:{system}:*'`")
     }
 
-    fn no_system(&self, name: &str) -> Trouble {
+    fn no_system(&self, name: &str) -> UnresolvedPoint {
         let message = format!("`tracepoint:{name}` does not name the subsystem");
         let all = self.host.tracepoints();
         let found = all.iter().find(|it| it.split_once(':').is_some_and(|(_, event)| event == name));
         let hint =
             found.map_or_else(|| "write `tracepoint:SYSTEM:NAME`".to_owned(), |it| format!("write `tracepoint:{it}`"));
-        Trouble::wrong(message, hint)
+        UnresolvedPoint::wrong(message, hint)
     }
 
-    pub(super) fn raw_tracepoint(&mut self, text: &AttachText) -> Result<Vec<Found>, Trouble> {
+    pub(super) fn raw_tracepoint(&mut self, text: &AttachText) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
         let parts = parts(text);
         let name = match parts.as_slice() {
             [name] | [_, name] => *name,
             _ => {
                 let message = format!("`{}` does not name a raw tracepoint", text.text);
-                return Err(Trouble::wrong(message, "write `rawtracepoint:NAME`"));
+                return Err(UnresolvedPoint::wrong(message, "write `rawtracepoint:NAME`"));
             }
         };
         let host = self.host;
@@ -118,9 +127,9 @@ impl Checker<'_> {
         if has_wildcard(name) {
             let wanted = Wildcards::new(name);
             let names: Vec<&String> = host.raw_tracepoints().iter().filter(|it| wanted.matches(it)).collect();
-            let usable: Vec<Found> = names.iter().filter_map(|name| self.raw_point(text, name)).collect();
+            let usable: Vec<ResolvedPoint> = names.iter().filter_map(|name| self.raw_point(text, name)).collect();
             if usable.is_empty() {
-                return Err(Trouble::missing(
+                return Err(UnresolvedPoint::missing(
                     format!("no raw tracepoint matches `{name}`"),
                     "search with `-l 'rawtracepoint:*…*'`",
                 ));
@@ -132,7 +141,7 @@ impl Checker<'_> {
             let AttachPoint::RawTracepoint { module, .. } = &found.point else { return Ok(vec![found]) };
             let own = if module.is_empty() { "vmlinux" } else { module.as_str() };
             return match parts.as_slice() {
-                [wanted, _] if !matches(wanted, own) => Err(Trouble::missing(
+                [wanted, _] if !matches(wanted, own) => Err(UnresolvedPoint::missing(
                     format!("there is no raw tracepoint `{name}` in `{wanted}`"),
                     format!("it is one of `{own}`"),
                 )),
@@ -145,18 +154,18 @@ impl Checker<'_> {
                 |near| format!("did you mean `rawtracepoint:{near}`?"),
             )
         });
-        Err(Trouble::missing(format!("there is no raw tracepoint `{name}`"), hint))
+        Err(UnresolvedPoint::missing(format!("there is no raw tracepoint `{name}`"), hint))
     }
 
-    fn no_raw_tracepoints(&self, name: &str) -> Trouble {
+    fn no_raw_tracepoints(&self, name: &str) -> UnresolvedPoint {
         let message = format!("this kernel has no typed raw tracepoints, which `rawtracepoint:{name}` needs");
         let all = self.host.tracepoints();
         let found = all.iter().find(|it| it.split_once(':').is_some_and(|(_, event)| event == name));
         let hint = found.map_or_else(|| "use a tracepoint".to_owned(), |it| format!("use `tracepoint:{it}`"));
-        Trouble::missing(message, hint)
+        UnresolvedPoint::missing(message, hint)
     }
 
-    fn raw_point(&self, text: &AttachText, name: &str) -> Option<Found> {
+    fn raw_point(&self, text: &AttachText, name: &str) -> Option<ResolvedPoint> {
         let known = self.types.raw_tracepoint(name)?;
         let word = |(index, it): (usize, &bathyscope_catalog::types::Parameter<'_>)| Word {
             name: if it.name.is_empty() { format!("arg{index}") } else { it.name.to_owned() },
@@ -164,22 +173,22 @@ impl Checker<'_> {
             offset: u32::try_from(index * 8).unwrap_or(u32::MAX),
         };
         let words = known.parameters.iter().enumerate().map(word).collect();
-        let mut shape = Shape::new(Kind::RawTracepoint, &text.text);
+        let mut shape = Shape::new(PointKind::RawTracepoint, &text.text);
         let full = format!("rawtracepoint:{name}");
         shape.args = Args::Words { name: full.clone(), words };
         let module = known.module.unwrap_or_default().to_owned();
         let point = AttachPoint::RawTracepoint { module, name: name.to_owned() };
-        Some(Found { name: full, point, shape, layout: String::new() })
+        Some(ResolvedPoint { name: full, point, shape, layout: String::new() })
     }
 
-    pub(super) fn iterator(&mut self, text: &AttachText) -> Result<Vec<Found>, Trouble> {
+    pub(super) fn iterator(&mut self, text: &AttachText) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
         let parts = parts(text);
         let (target, pin) = match parts.as_slice() {
             [target] => (*target, None),
             [target, pin] => (*target, Some((*pin).to_owned())),
             _ => {
                 let message = format!("`{}` does not say what to iterate over", text.text);
-                return Err(Trouble::wrong(message, "write `iter:task`"));
+                return Err(UnresolvedPoint::wrong(message, "write `iter:task`"));
             }
         };
         if !ITERATORS.contains(&target) {
@@ -187,16 +196,16 @@ impl Checker<'_> {
                 || format!("there are {}", ITERATORS.join(", ")),
                 |near| format!("did you mean `iter:{near}`?"),
             );
-            return Err(Trouble::wrong(format!("there is no iterator `{target}`"), hint));
+            return Err(UnresolvedPoint::wrong(format!("there is no iterator `{target}`"), hint));
         }
         if let Some(pin) = &pin {
             let message = format!("`{}` would leave its program in the kernel at `{pin}`", text.text);
             let hint = "nothing of a script stays behind when it ends, even if everything is killed; leave the path out: \
                         the iterator runs when the script starts";
-            return Err(Trouble::wrong(message, hint));
+            return Err(UnresolvedPoint::wrong(message, hint));
         }
         if !self.host.features().iterator {
-            return Err(Trouble::missing(
+            return Err(UnresolvedPoint::missing(
                 format!("this kernel has no iterators, which `iter:{target}` needs"),
                 "a tracepoint tells about processes as they do something: `tracepoint:sched:*`",
             ));
@@ -210,21 +219,21 @@ impl Checker<'_> {
             }
         }
         if words.is_empty() {
-            return Err(Trouble::missing(
+            return Err(UnresolvedPoint::missing(
                 format!("the kernel's types do not describe `bpf_iter__{target}`"),
                 "this needs a kernel with BTF",
             ));
         }
-        let mut shape = Shape::new(Kind::Iter, &text.text);
+        let mut shape = Shape::new(PointKind::Iter, &text.text);
         let name = format!("iter:{target}");
         shape.args = Args::Words { name: name.clone(), words };
         let point = AttachPoint::Iterator { target: target.to_owned(), pin };
-        Ok(vec![Found { name, point, shape, layout: String::new() }])
+        Ok(vec![ResolvedPoint { name, point, shape, layout: String::new() }])
     }
 }
 
-fn point(text: &AttachText, system: &str, name: &str, format: Option<Arc<EventFormat>>, uses: &Uses) -> Found {
-    let mut shape = Shape::new(Kind::Tracepoint, &text.text);
+fn point(text: &AttachText, system: &str, name: &str, format: Option<Arc<EventFormat>>, uses: &Uses) -> ResolvedPoint {
+    let mut shape = Shape::new(PointKind::Tracepoint, &text.text);
     let full = format!("tracepoint:{system}:{name}");
     let syscall = system == "syscalls";
     if syscall {
@@ -236,7 +245,7 @@ fn point(text: &AttachText, system: &str, name: &str, format: Option<Arc<EventFo
         None => Args::Unknown,
     };
     let point = AttachPoint::Tracepoint { system: system.to_owned(), name: name.to_owned() };
-    Found { name: full, point, shape, layout }
+    ResolvedPoint { name: full, point, shape, layout }
 }
 
 /// What a body sees of a record: equal for tracepoints that can share a program.

@@ -4,10 +4,10 @@ use bathyscope_plan::{Diagnostic, Span};
 
 use super::{
     super::super::{
-        ast::{BinaryOp, Block, Define, Expr, ExprKind, Macro, Name, Parameter},
+        ast::{BinaryOp, Block, Define, Expr, ExprKind, Macro, MacroParameter, Name},
         limits::MAX_EXPANSION_DEPTH,
     },
-    Argument, Expander, Scope, params, walk,
+    Expander, MacroArgument, Scope, params, walk,
 };
 
 impl<'a> Expander<'a> {
@@ -168,23 +168,23 @@ impl<'a> Expander<'a> {
         for (parameter, argument) in item.parameters.iter().zip(arguments) {
             let resolved = resolve(argument, scope);
             match (parameter, &resolved.kind) {
-                (Parameter::Variable(name), ExprKind::Variable(given)) => {
+                (MacroParameter::Variable(name), ExprKind::Variable(given)) => {
                     let given = scope.variables.get(given.as_str()).unwrap_or(given);
                     inner.variables.insert(&name.text, given.clone());
                 }
-                (Parameter::Map(name), ExprKind::Map { name: given, .. }) => {
+                (MacroParameter::Map(name), ExprKind::Map { name: given, .. }) => {
                     let given = scope.maps.get(given.as_str()).unwrap_or(given);
                     inner.maps.insert(&name.text, given.clone());
                 }
                 (parameter, _) => {
                     // The chain has the macro itself already.
                     let chain = self.chain.len() - 1;
-                    inner.expressions.insert(&name_of(parameter).text, Argument { expr: argument, scope, chain });
+                    inner.expressions.insert(&name_of(parameter).text, MacroArgument { expr: argument, scope, chain });
                 }
             }
         }
         walk::block(&item.body, &mut |part| {
-            if let walk::Part::Variable(name) = part
+            if let walk::VisitedNode::Variable(name) = part
                 && !inner.variables.contains_key(name)
             {
                 inner.variables.insert(name, self.fresh(name));
@@ -231,26 +231,28 @@ fn resolve<'a>(expr: &'a Expr, scope: &Scope<'a, '_>) -> &'a Expr {
     expr
 }
 
-pub(super) fn name_of(parameter: &Parameter) -> &Name {
+pub(super) fn name_of(parameter: &MacroParameter) -> &Name {
     match parameter {
-        Parameter::Expression(name) | Parameter::Variable(name) | Parameter::Map(name) => name,
+        MacroParameter::Expression(name) | MacroParameter::Variable(name) | MacroParameter::Map(name) => name,
     }
 }
 
-pub(super) fn kind_of(parameter: &Parameter) -> u8 {
+pub(super) fn kind_of(parameter: &MacroParameter) -> u8 {
     match parameter {
-        Parameter::Expression(_) => 0,
-        Parameter::Variable(_) => 1,
-        Parameter::Map(_) => 2,
+        MacroParameter::Expression(_) => 0,
+        MacroParameter::Variable(_) => 1,
+        MacroParameter::Map(_) => 2,
     }
 }
 
 /// Whether a macro can be called with `arguments`.
 fn fits<'a>(item: &Macro, arguments: &'a [Expr], scope: &Scope<'a, '_>) -> bool {
-    let fits = |(parameter, argument): (&Parameter, &'a Expr)| match parameter {
-        Parameter::Expression(_) => true,
-        Parameter::Variable(_) => matches!(resolve(argument, scope).kind, ExprKind::Variable(_)),
-        Parameter::Map(_) => matches!(&resolve(argument, scope).kind, ExprKind::Map { keys, .. } if keys.is_empty()),
+    let fits = |(parameter, argument): (&MacroParameter, &'a Expr)| match parameter {
+        MacroParameter::Expression(_) => true,
+        MacroParameter::Variable(_) => matches!(resolve(argument, scope).kind, ExprKind::Variable(_)),
+        MacroParameter::Map(_) => {
+            matches!(&resolve(argument, scope).kind, ExprKind::Map { keys, .. } if keys.is_empty())
+        }
     };
     item.parameters.len() == arguments.len() && item.parameters.iter().zip(arguments).all(fits)
 }
@@ -261,9 +263,9 @@ fn form(item: &Macro) -> String {
         .parameters
         .iter()
         .map(|it| match it {
-            Parameter::Expression(name) => name.text.clone(),
-            Parameter::Variable(name) => format!("${}", name.text),
-            Parameter::Map(name) => format!("@{}", name.text),
+            MacroParameter::Expression(name) => name.text.clone(),
+            MacroParameter::Variable(name) => format!("${}", name.text),
+            MacroParameter::Map(name) => format!("@{}", name.text),
         })
         .collect();
     format!("{}({})", item.name.text, parameters.join(", "))

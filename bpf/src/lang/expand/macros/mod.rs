@@ -29,7 +29,7 @@ struct Scope<'a, 's> {
     /// The macro whose body this is; none in probes.
     of: Option<&'a Macro>,
     /// Its parameters that are expressions.
-    expressions: HashMap<&'a str, Argument<'a, 's>>,
+    expressions: HashMap<&'a str, MacroArgument<'a, 's>>,
     /// What its variables, own and given, are called.
     variables: HashMap<&'a str, String>,
     /// What the maps given to it are called.
@@ -38,7 +38,7 @@ struct Scope<'a, 's> {
 
 /// An argument that is expanded where it is used, but in the scope of the call.
 #[derive(Clone, Copy, Debug)]
-struct Argument<'a, 's> {
+struct MacroArgument<'a, 's> {
     expr: &'a Expr,
     scope: &'s Scope<'a, 's>,
     /// How long the chain of macros was at the call.
@@ -73,7 +73,7 @@ impl<'a> Expander<'a> {
         }
         let mut variables = HashSet::new();
         walk::script(script, &mut |part| {
-            if let walk::Part::Variable(name) = part {
+            if let walk::VisitedNode::Variable(name) = part {
                 variables.insert(name.to_owned());
             }
         });

@@ -8,7 +8,10 @@ use std::{
 
 use bathyscope_bpf::lang::{
     Compiled, LowerOptions, ast, compile_checked,
-    hir::{self, Builtin, Context, Expr, ExprKind, MapId, ProbePoint, SiteId, Statement, StatementKind},
+    hir::{
+        self, Builtin, Context, ProbePoint, ScriptMapId, SiteId, TypedExpr, TypedExprKind, TypedStatement,
+        TypedStatementKind,
+    },
 };
 use bathyscope_capture::Target;
 use bathyscope_plan::{
@@ -42,24 +45,24 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-fn expr(kind: ExprKind, ty: Type) -> Expr {
-    Expr { kind, ty, span: Span::default() }
+fn expr(kind: TypedExprKind, ty: Type) -> TypedExpr {
+    TypedExpr { kind, ty, span: Span::default() }
 }
 
-fn probe_key() -> Expr {
-    expr(ExprKind::Builtin(Builtin::Probe), Type::Shown(Shown::Probe))
+fn probe_key() -> TypedExpr {
+    expr(TypedExprKind::Builtin(Builtin::Probe), Type::Shown(Shown::Probe))
 }
 
-fn statement(kind: StatementKind) -> Statement {
-    Statement { kind, span: Span::default() }
+fn statement(kind: TypedStatementKind) -> TypedStatement {
+    TypedStatement { kind, span: Span::default() }
 }
 
 /// `POINTS { @[probe] = count(); printf("%d", probe) }`
-fn probe(points: &[(&str, AttachPoint)], context: Context) -> hir::Probe {
+fn probe(points: &[(&str, AttachPoint)], context: Context) -> hir::TypedProbe {
     let points = points.iter().map(|(name, point)| ProbePoint { name: (*name).to_owned(), point: point.clone() });
-    let count = StatementKind::Aggregate { map: MapId(0), key: Some(probe_key()), value: None };
-    let print = StatementKind::Emit { site: SiteId(0), arguments: vec![probe_key()] };
-    hir::Probe {
+    let count = TypedStatementKind::Aggregate { map: ScriptMapId(0), key: Some(probe_key()), value: None };
+    let print = TypedStatementKind::Emit { site: SiteId(0), arguments: vec![probe_key()] };
+    hir::TypedProbe {
         points: points.collect(),
         context,
         locals: Vec::new(),
@@ -69,7 +72,7 @@ fn probe(points: &[(&str, AttachPoint)], context: Context) -> hir::Probe {
     }
 }
 
-fn compiled(probes: Vec<hir::Probe>, config: Config) -> CompiledScript {
+fn compiled(probes: Vec<hir::TypedProbe>, config: Config) -> CompiledScript {
     let field = SiteField { name: "probe".into(), ty: Type::Shown(Shown::Probe), offset: 0 };
     let action = Action::PrintValue;
     let site = Site { action, fields: vec![field], fixed_bytes: 0, max_bytes: 0, start: 0, end: 0, calls: Vec::new() };
@@ -85,7 +88,7 @@ fn compiled(probes: Vec<hir::Probe>, config: Config) -> CompiledScript {
         start: 0,
         end: 0,
     };
-    let script = hir::Script { probes, maps: vec![map], sites: vec![site], config, ..hir::Script::default() };
+    let script = hir::TypedScript { probes, maps: vec![map], sites: vec![site], config, ..hir::TypedScript::default() };
     let host = KernelHost::default();
     let options = LowerOptions {
         possible_cpus: host.features().possible_cpus,
@@ -99,12 +102,12 @@ fn compiled(probes: Vec<hir::Probe>, config: Config) -> CompiledScript {
     CompiledScript { codes, plan }
 }
 
-fn start_with(probes: Vec<hir::Probe>, config: Config) -> Result<ScriptEngine, EngineError> {
+fn start_with(probes: Vec<hir::TypedProbe>, config: Config) -> Result<ScriptEngine, EngineError> {
     let target = ResolvedTarget::take(&Target::System, &CommandRights::Off).unwrap();
     make(&KernelHost::default(), compiled(probes, config), (&WireScript::default(), MAX_MAP_BYTES), &target, 1)
 }
 
-fn start(probes: Vec<hir::Probe>) -> ScriptEngine {
+fn start(probes: Vec<hir::TypedProbe>) -> ScriptEngine {
     start_with(probes, Config::default()).unwrap_or_else(|trouble| panic!("{trouble:#?}"))
 }
 

@@ -1,16 +1,13 @@
 //! The list of passes, and the function that runs them.
 
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
-
 use crate::{
+    code::{Code, CodeFunction},
     emit::{self, Emitted},
+    error::CompileError,
     expand,
-    instruction::Instruction,
-    ir::{Body, FunctionId, MapDefinition, MapId, Op, Parameter, Position, Program, ProgramKind, Source},
+    ir::{Body, FunctionId, Op, Parameter, Program},
     optimise, registers,
-    validate::{Fault, validate},
+    validate::validate,
 };
 
 /// Bytes of stack that a BPF program has, the functions it is in at one time included.
@@ -21,96 +18,6 @@ const STACK_PIECE: u32 = 32;
 const MAX_FRAMES: usize = 8;
 /// How often the passes are repeated at most; each round that changes something makes work for the next.
 const MAX_ROUNDS: usize = 4;
-
-/// A function in a compiled program. The first is the program itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CodeFunction {
-    /// Its name.
-    pub name: String,
-    /// The index of its first instruction.
-    pub start: usize,
-    /// The index after its last.
-    pub end: usize,
-    /// How many parameters it has; 1, the context, for the program itself.
-    pub parameters: usize,
-    /// Bytes of stack that it uses by itself.
-    pub stack_bytes: u32,
-}
-
-/// A compiled program. It is whole: its functions follow it, calls between them are resolved, and what is left to the
-/// loader are the maps. It travels (as JSON) from the process that compiles to the one that loads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Code {
-    /// Its name.
-    pub name: String,
-    /// What it is attached to.
-    pub kind: ProgramKind,
-    /// The name of what a typed program is attached to; else empty.
-    pub target: String,
-    /// The maps it uses.
-    pub maps: Vec<MapDefinition>,
-    /// The instructions, those of the functions included.
-    pub instructions: Vec<Instruction>,
-    /// The program and its functions, in order.
-    pub functions: Vec<CodeFunction>,
-    /// Which instructions (by index) load the address of which map. `src` of the instruction tells whether it is the map
-    /// (1) or its value (2), then `imm` of the next instruction is the offset; the loader puts the map's descriptor into
-    /// `imm`.
-    pub map_references: Vec<(usize, MapId)>,
-    /// Which instructions (by index) refer to which function, by index in [`Self::functions`]. They are resolved.
-    pub function_references: Vec<(usize, usize)>,
-    /// Where instructions come from: each entry counts from this index on.
-    pub positions: Vec<(usize, Position)>,
-    /// Where the program comes from. It does not travel: whoever had the program compiled has the text.
-    #[serde(skip)]
-    pub source: Option<Arc<Source>>,
-    /// Bytes of stack that it uses, its functions included.
-    pub stack_bytes: u32,
-    /// Whether it looks into its context, such as for the fields of a tracepoint; passing it to helpers is none of that.
-    pub reads_context: bool,
-}
-
-/// A program that cannot be compiled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompileError {
-    /// It is malformed.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-    /// It needs more stack than there is.
-    #[error(
-        "the program {program} needs {bytes} bytes of stack; there are {most}: large values belong into scratch memory (a \
-         per-CPU array)"
-    )]
-    Stack {
-        /// The program.
-        program: String,
-        /// What it needs.
-        bytes: u32,
-        /// What there is.
-        most: u32,
-    },
-    /// It is too long.
-    #[error("the program {program} has {instructions} instructions; a jump reaches {most} at most")]
-    Length {
-        /// The program.
-        program: String,
-        /// How many instructions.
-        instructions: usize,
-        /// How far a jump reaches.
-        most: usize,
-    },
-    /// Its functions are in each other too deep.
-    #[error("the functions of the program {program} call each other {frames} deep; the kernel allows {most}")]
-    Frames {
-        /// The program.
-        program: String,
-        /// How deep.
-        frames: usize,
-        /// What the kernel allows.
-        most: usize,
-    },
-}
 
 /// A pass over the IR.
 #[derive(Clone, Copy, Debug)]
@@ -288,13 +195,5 @@ impl Linker<'_> {
             }
         }
         Ok(code)
-    }
-}
-
-/// The functions that an operation refers to.
-pub(crate) fn referred(op: &Op) -> Option<FunctionId> {
-    match op {
-        Op::FunctionAddress { function, .. } | Op::CallFunction { function, .. } => Some(*function),
-        _ => None,
     }
 }

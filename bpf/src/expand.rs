@@ -1,39 +1,12 @@
 //! Operations that BPF does not have, made of those that it has: moving memory, and signed division, which is an
 //! instruction only from Linux 6.6 on.
 
-use crate::ir::{Body, Helper, IrBinaryOp, IrUnaryOp, Memory, Op, Operand, Reg, Size, Width};
+use crate::ir::{Body, Helper, IrBinaryOp, IrUnaryOp, Memory, Op, Operand, Reg, Size, Width, moved, piece};
 
 /// More bytes are copied by a helper than by loads and stores.
 const MAX_UNROLLED_COPY: u32 = 256;
 /// More bytes are cleared by a helper than by stores.
 const MAX_UNROLLED_ZERO: u32 = 512;
-
-/// The largest piece, `done` bytes after each of these places, that can be accessed at once and is not more than
-/// `rest`; none where nothing is left.
-pub(crate) fn piece(places: &[Memory], done: u32, rest: usize) -> Option<Size> {
-    let aligned = |bytes: u32| {
-        places.iter().all(|place| match place {
-            Memory::Slot(_, offset) | Memory::Context(offset) => offset.wrapping_add(done).is_multiple_of(bytes),
-            Memory::Pointer(_, offset) => {
-                i64::from(*offset).wrapping_add(i64::from(done)).cast_unsigned().is_multiple_of(u64::from(bytes))
-            }
-        })
-    };
-    [Size::B8, Size::B4, Size::B2, Size::B1]
-        .into_iter()
-        .find(|size| size.bytes() as usize <= rest && aligned(size.bytes()))
-}
-
-/// The place `by` bytes further.
-pub(crate) fn moved(place: Memory, by: u32) -> Memory {
-    match place {
-        Memory::Slot(slot, offset) => Memory::Slot(slot, offset.saturating_add(by)),
-        Memory::Context(offset) => Memory::Context(offset.saturating_add(by)),
-        Memory::Pointer(reg, offset) => {
-            Memory::Pointer(reg, offset.saturating_add(i16::try_from(by).unwrap_or(i16::MAX)))
-        }
-    }
-}
 
 /// Replaces what BPF does not have. Tells whether there was something.
 pub(crate) fn expand(body: &mut Body) -> bool {

@@ -11,8 +11,11 @@
 #![forbid(unsafe_code)]
 
 mod btf;
+mod code;
 mod compile;
+mod disassemble;
 mod emit;
+mod error;
 pub mod examples;
 mod expand;
 mod instruction;
@@ -22,7 +25,6 @@ pub mod lang;
 pub mod machine;
 mod object;
 mod optimise;
-mod print;
 pub mod probe;
 mod registers;
 pub mod syscalls;
@@ -31,7 +33,10 @@ pub mod unwind;
 mod validate;
 
 pub use btf::{FunctionInfo, LineInfo, ProgramTypes, TypeInfo, type_info};
-pub use compile::{Code, CodeFunction, CompileError, PASSES, Pass, compile, compile_plainly};
-pub use instruction::{Instruction, disassemble};
+pub use code::{Code, CodeFunction};
+pub use compile::{PASSES, Pass, compile, compile_plainly};
+pub use disassemble::disassemble;
+pub use error::CompileError;
+pub use instruction::Instruction;
 pub use object::{ObjectError, object};
 pub use validate::{Fault, validate};

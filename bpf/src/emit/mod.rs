@@ -4,7 +4,7 @@ mod compute;
 mod transfer;
 
 use crate::{
-    compile::CompileError,
+    error::CompileError,
     instruction::{Instruction, PSEUDO_FUNC, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, Second},
     ir::{
         BlockId, Body, End, FunctionId, IrBinaryOp, MapId, Op, Operand, Parameter, Position, Program, Reg, Size,

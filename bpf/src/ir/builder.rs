@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     AtomicOp, BasicBlock, BlockId, Body, End, Function, FunctionId, Helper, IrBinaryOp, IrUnaryOp, MapDefinition,
     MapId, Memory, Op, Operand, Parameter, Position, Program, ProgramKind, Reg, Size, SlotId, Source, Test, Width,
+    moved, piece,
 };
 
 /// Comparisons of more bytes than this are loops.
@@ -410,12 +411,12 @@ impl Builder {
     pub fn compare_constant(&mut self, memory: Memory, bytes: &[u8], equal: BlockId, different: BlockId) {
         let mut done = 0_u32;
         let mut rest = bytes;
-        while let Some(size) = crate::expand::piece(&[memory], done, rest.len()) {
+        while let Some(size) = piece(&[memory], done, rest.len()) {
             let (piece, after) = rest.split_at(size.bytes() as usize);
             let mut word = [0; 8];
             word.iter_mut().zip(piece).for_each(|(to, from)| *to = *from);
             let width = if size == Size::B8 { Width::W64 } else { Width::W32 };
-            let found = self.load_memory(crate::expand::moved(memory, done), size, false);
+            let found = self.load_memory(moved(memory, done), size, false);
             let next = if after.is_empty() { equal } else { self.block() };
             let right = Operand::Constant(i64::from_le_bytes(word));
             self.end(End::Branch { test: Test::Ne, width, left: found, right, then: different, otherwise: next });
@@ -445,9 +446,9 @@ impl Builder {
                 builder.switch_to(next);
             });
         }
-        while let Some(size) = crate::expand::piece(&[a, b], done, bytes.saturating_sub(done) as usize) {
-            let left = self.load_memory(crate::expand::moved(a, done), size, false);
-            let right = self.load_memory(crate::expand::moved(b, done), size, false);
+        while let Some(size) = piece(&[a, b], done, bytes.saturating_sub(done) as usize) {
+            let left = self.load_memory(moved(a, done), size, false);
+            let right = self.load_memory(moved(b, done), size, false);
             let next = self.block();
             self.branch(Test::Ne, left, right, different, next);
             self.switch_to(next);

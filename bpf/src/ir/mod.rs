@@ -8,19 +8,25 @@ mod builder;
 mod helper;
 mod kind;
 mod map;
+mod memory;
 mod op;
+mod print;
 
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::helper::ArgumentKind;
 pub use self::{
     builder::{Builder, Round},
     helper::Helper,
     kind::ProgramKind,
     map::{MapDefinition, MapKind},
+    memory::Memory,
     op::Op,
+};
+pub(crate) use self::{
+    helper::ArgumentKind,
+    memory::{moved, piece},
 };
 
 /// A virtual register of 64 bits.
@@ -179,17 +185,6 @@ pub enum AtomicOp {
     Xor,
     /// Replaces.
     Exchange,
-}
-
-/// A piece of memory at a constant offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Memory {
-    /// In a stack slot.
-    Slot(SlotId, u32),
-    /// Behind a pointer into a map's value, a record or a slot.
-    Pointer(Reg, i16),
-    /// In the context, which can only be read.
-    Context(u32),
 }
 
 /// A place in the source text, both from 1. A line of 0 is no place.
@@ -379,6 +374,6 @@ pub struct Program {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::print::program(self, f)
+        print::program(self, f)
     }
 }

@@ -158,6 +158,14 @@ impl Op {
         }
     }
 
+    /// The function of the program that it refers to.
+    pub(crate) fn function(&self) -> Option<FunctionId> {
+        match self {
+            Self::FunctionAddress { function, .. } | Self::CallFunction { function, .. } => Some(*function),
+            _ => None,
+        }
+    }
+
     /// Whether the registers r0 to r5 are lost.
     pub(crate) fn is_call(&self) -> bool {
         matches!(self, Self::Call { .. } | Self::CallFunction { .. } | Self::ArrayValue { .. })

@@ -12,9 +12,9 @@ mod op;
 use std::collections::BTreeSet;
 
 use crate::{
-    compile::referred,
     ir::{
-        Body, End, Function, FunctionId, MapDefinition, MapId, MapKind, Operand, Parameter, Program, Reg, Test, Width,
+        Body, End, Function, FunctionId, MapDefinition, MapId, MapKind, Op, Operand, Parameter, Program, Reg, Test,
+        Width,
     },
     registers::Liveness,
 };
@@ -205,7 +205,7 @@ fn acyclic(program: &Program) -> Result<(), String> {
             *mark = 1;
             path.push((index, true));
             let Some(function) = program.functions.get(index) else { continue };
-            for callee in function.body.blocks.iter().flat_map(|block| &block.ops).filter_map(referred) {
+            for callee in function.body.blocks.iter().flat_map(|block| &block.ops).filter_map(Op::function) {
                 if marks.get(callee.index()) == Some(&1) {
                     return Err(format!("function {index} is in itself"));
                 }
@@ -231,7 +231,7 @@ impl<'a> BodyValidator<'a> {
             for op in &block.ops {
                 op.each_source(&mut |reg| known &= reg.0 < body.registers);
                 known &= op.target().is_none_or(|reg| reg.0 < body.registers);
-                referred(op).map(|function| self.callee(function)).transpose()?;
+                op.function().map(|function| self.callee(function)).transpose()?;
             }
             if !known || block.end.sources().into_iter().any(|reg| reg.0 >= body.registers) {
                 return Err("a register does not exist".to_owned());
@@ -291,7 +291,7 @@ impl<'a> BodyValidator<'a> {
                 }
             }
             // What was assigned here and is not read elsewhere must not be taken for assigned there.
-            for to in block.ops.iter().filter_map(crate::ir::Op::target) {
+            for to in block.ops.iter().filter_map(Op::target) {
                 state.set(to, Held::Nothing);
             }
             entries.get(index).into_iter().flatten().flat_map(|entry| &entry.held).for_each(|(reg, _)| {

@@ -9,7 +9,7 @@ use super::{
     program::{Lower, ScriptCounter, is_signed},
 };
 use crate::{
-    ir::{Helper, IrBinaryOp, MapId, Memory, Op, Operand, Reg, Size, Test, Width},
+    ir::{Helper, IrBinaryOp, MapId, Memory, Op, Operand, Reg, Size, Test, Width, moved},
     lang::hir::{self, TypedExpr},
 };
 
@@ -153,7 +153,7 @@ impl Lower<'_> {
         };
         self.store(to, Size::B8, first);
         if aggregation.bytes() > 8 {
-            self.store(crate::expand::moved(to, 8), Size::B8, Operand::Constant(1));
+            self.store(moved(to, 8), Size::B8, Operand::Constant(1));
         }
     }
 

@@ -4,8 +4,7 @@ use bathyscope_plan::{Space, Type};
 
 use super::{Result, program::Lower};
 use crate::{
-    expand::moved,
-    ir::{BlockId, IrBinaryOp, Memory, Operand, Test},
+    ir::{BlockId, IrBinaryOp, Memory, Operand, Test, moved},
     lang::hir::{TypedExpr, TypedExprKind},
 };
 

@@ -10,8 +10,7 @@ use super::{
     walk,
 };
 use crate::{
-    expand::moved,
-    ir::{Helper, IrBinaryOp, MapDefinition, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
+    ir::{Helper, IrBinaryOp, MapDefinition, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width, moved},
     lang::hir::{self, LocalId, TypedExpr, TypedExprKind, TypedStatement, TypedStatementKind},
 };
 

@@ -7,8 +7,7 @@ use super::{
     program::{Lower, ScriptCounter, Where, is_signed, size_of},
 };
 use crate::{
-    expand::moved,
-    ir::{AtomicOp, Helper, IrBinaryOp, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
+    ir::{AtomicOp, Helper, IrBinaryOp, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width, moved},
     lang::hir::{self, MapRead, TypedExpr, TypedExprKind},
 };
 

@@ -12,8 +12,7 @@ use super::{
     text::MAX_WHOLE_TEXT,
 };
 use crate::{
-    expand::moved,
-    ir::{Helper, IrBinaryOp, Memory, Op, Operand, Reg, Size, Test},
+    ir::{Helper, IrBinaryOp, Memory, Op, Operand, Reg, Size, Test, moved},
     lang::hir::{self, Context, TypedExpr, TypedExprKind},
 };
 

@@ -20,12 +20,9 @@ use super::{
     program::{Lower, ScriptCounter},
     scratch::{CHUNK_BYTES, MAX_PIECES, Piece},
 };
-use crate::{
-    expand::moved,
-    ir::{
-        AtomicOp, Builder, Helper, IrBinaryOp, MapDefinition, Memory, Operand, ProgramKind, Reg, Size, SlotId, Test,
-        Width,
-    },
+use crate::ir::{
+    AtomicOp, Builder, Helper, IrBinaryOp, MapDefinition, Memory, Operand, ProgramKind, Reg, Size, SlotId, Test, Width,
+    moved,
 };
 
 /// Bytes of a claimed piece's number in memory that callbacks get.

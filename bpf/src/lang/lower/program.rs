@@ -15,10 +15,9 @@ use super::{
     unwind::{WALK_BYTES, WALK_CHUNK},
 };
 use crate::{
-    expand::moved,
     ir::{
         AtomicOp, BlockId, Builder, Helper, IrBinaryOp, MapDefinition, MapId, Memory, Op, Operand, ProgramKind, Reg,
-        Size, SlotId, Source, Test, Width,
+        Size, SlotId, Source, Test, Width, moved,
     },
     lang::hir,
 };

@@ -12,8 +12,7 @@ use super::{
     text::MAX_WHOLE_TEXT,
 };
 use crate::{
-    expand::moved,
-    ir::{Helper, IrBinaryOp, Memory, Operand, Reg, Size, Test},
+    ir::{Helper, IrBinaryOp, Memory, Operand, Reg, Size, Test, moved},
     lang::hir::{Builtin, SiteId, TypedExpr, TypedExprKind},
 };
 

@@ -8,8 +8,7 @@ use super::{
     program::{Home, Lower, ScriptCounter, Where, is_signed, size_of},
 };
 use crate::{
-    expand::moved,
-    ir::{BlockId, Helper, IrBinaryOp, IrUnaryOp, Memory, Op, Operand, ProgramKind, Reg, Size, Test},
+    ir::{BlockId, Helper, IrBinaryOp, IrUnaryOp, Memory, Op, Operand, ProgramKind, Reg, Size, Test, moved},
     lang::hir::{self, ArithmeticOp, Context, Countable, TypedExpr, TypedExprKind},
 };
 

@@ -7,8 +7,7 @@ use super::{
     program::{Lower, ScriptCounter},
 };
 use crate::{
-    expand::moved,
-    ir::{Helper, IrBinaryOp, MapDefinition, Memory, Op, Operand, Reg, Size, Test},
+    ir::{Helper, IrBinaryOp, MapDefinition, Memory, Op, Operand, Reg, Size, Test, moved, piece},
     lang::hir::{Builtin, TypedExpr, TypedExprKind},
 };
 
@@ -219,7 +218,7 @@ impl Lower<'_> {
         }
         let written = u32::try_from(text.len()).unwrap_or(0).saturating_add(1).min(end);
         let mut done = 0;
-        while let Some(size) = crate::expand::piece(&[to], done, (written - done.min(written)) as usize) {
+        while let Some(size) = piece(&[to], done, (written - done.min(written)) as usize) {
             let mut word = [0; 8];
             let rest = text.get(done as usize..).unwrap_or(&[]);
             word.iter_mut().zip(rest).take(size.bytes() as usize).for_each(|(to, from)| *to = *from);

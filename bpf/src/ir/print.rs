@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::ir::{
+use super::{
     AtomicOp, Body, End, IrBinaryOp, IrUnaryOp, MapKind, Memory, Op, Operand, Parameter, Program, Size, Test, Width,
 };
 
-pub(crate) fn program(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(super) fn program(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "program {} ({}", program.name, program.kind.section())?;
     writeln!(f, "{}{})", if program.target.is_empty() { "" } else { "/" }, program.target)?;
     for (index, map) in program.maps.iter().enumerate() {

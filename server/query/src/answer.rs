@@ -5,27 +5,7 @@ use bathyscope_views::frame_names;
 use rusqlite::types::ValueRef;
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
-use crate::shared::Capture;
-
-/// What the values of a column are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum ColumnKind {
-    /// Whole numbers.
-    #[serde(rename = "i64")]
-    Integer,
-    /// Numbers with a fraction, perhaps with whole ones among them.
-    #[serde(rename = "f64")]
-    Real,
-    /// Text.
-    #[serde(rename = "text")]
-    Text,
-    /// Stacks; their ids in SQL.
-    #[serde(rename = "stack")]
-    Stack,
-    /// Values of several kinds, or none at all.
-    #[serde(rename = "any")]
-    Any,
-}
+use crate::{capture::Capture, column::ColumnKind};
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

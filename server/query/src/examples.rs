@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use crate::{
     ColumnKind, TableInfo,
-    names::{Content, written},
-    shared::Capture,
+    capture::Capture,
+    names::{self, Content, written},
 };
 
 /// A query that runs on a capture.
@@ -25,7 +25,7 @@ const STREAMS: usize = 4;
 
 /// Queries that run on a capture, made of its streams with the most rows.
 pub fn examples(capture: &Capture) -> Vec<Example> {
-    let mut tables = capture.tables(capture.usual_stack_rows());
+    let mut tables = names::tables_of(capture, capture.usual_stack_rows());
     tables.retain(|table| matches!(table.content, Content::Stream(_)));
     tables.sort_by_key(|table| std::cmp::Reverse(table.rows));
     let mut found = Vec::new();

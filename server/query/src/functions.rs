@@ -13,7 +13,7 @@ use rusqlite::{
     types::{Type, Value, ValueRef},
 };
 
-use crate::{lists::function_of, shared::Shared};
+use crate::{shared::Shared, stacks::function_of};
 
 /// The names, as the list of what may be called has them.
 pub(crate) const NAMES: [&str; 10] =

@@ -14,7 +14,7 @@ use rusqlite::{
 
 use crate::{
     functions,
-    run::Limits,
+    limits::Limits,
     shared::{Shared, Stop},
     vtab,
 };

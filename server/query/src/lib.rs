@@ -10,25 +10,32 @@
 #![deny(unsafe_code)]
 
 mod answer;
+mod capture;
+mod column;
 mod error;
 mod examples;
 mod functions;
 mod group;
 mod guard;
 mod index;
+mod limits;
+mod list_values;
 mod lists;
 mod names;
 mod plan;
 mod run;
 mod scan;
 mod shared;
+mod stacks;
 mod table;
 mod values;
 mod vtab;
 
-pub use answer::{Answer, Cell, ColumnHead, ColumnKind, Cut, Scanned};
+pub use answer::{Answer, Cell, ColumnHead, Cut, Scanned};
+pub use capture::Capture;
+pub use column::{ColumnInfo, ColumnKind};
 pub use error::{Place, QueryError};
 pub use examples::{Example, examples};
-pub use names::{ColumnInfo, TableInfo};
-pub use run::{Limits, run, tables};
-pub use shared::Capture;
+pub use limits::Limits;
+pub use names::TableInfo;
+pub use run::{run, tables};

@@ -2,10 +2,14 @@
 
 use std::collections::HashSet;
 
-use bathyscope_capture::{ColumnType, Display, StreamSchema};
+use bathyscope_capture::{ColumnType, StreamSchema};
 use serde::Serialize;
 
-use crate::{answer::ColumnKind, lists::List};
+use crate::{
+    capture::Capture,
+    column::{ColumnInfo, ColumnKind},
+    lists::List,
+};
 
 /// A table that a query can read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,54 +29,11 @@ pub struct TableInfo {
     pub(crate) content: Content,
 }
 
-/// A column of a table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ColumnInfo {
-    /// Its name; to be written in double quotes where it is not a plain word.
-    pub name: String,
-    /// What its values are.
-    #[serde(rename = "type")]
-    pub kind: ColumnKind,
-    /// How they are written for people.
-    pub display: Display,
-}
-
 /// Where the rows of a table come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Stream(u16),
     List(List),
-}
-
-impl ColumnInfo {
-    pub(crate) fn new(name: &str, kind: ColumnKind, display: Display) -> Self {
-        Self { name: name.to_owned(), kind, display }
-    }
-
-    /// As it is declared to SQLite: the first word makes it compare as it should, the second tells how it is shown.
-    fn declared(&self) -> &'static str {
-        match (self.kind, self.display) {
-            (ColumnKind::Stack, _) => "INTEGER STACK",
-            (ColumnKind::Text, _) => "TEXT",
-            (_, Display::TimeNs) => "INTEGER TIME_NS",
-            (_, Display::DurationNs) => "INTEGER DURATION_NS",
-            (_, Display::Hex) => "INTEGER HEX",
-            _ => "INTEGER",
-        }
-    }
-}
-
-/// What a declared type of a result's column says; none for an expression, whose values tell what it is.
-pub(crate) fn undeclared(declared: Option<&str>) -> Option<(ColumnKind, Display)> {
-    Some(match declared? {
-        "INTEGER STACK" => (ColumnKind::Stack, Display::Text),
-        "INTEGER TIME_NS" => (ColumnKind::Integer, Display::TimeNs),
-        "INTEGER DURATION_NS" => (ColumnKind::Integer, Display::DurationNs),
-        "INTEGER HEX" => (ColumnKind::Integer, Display::Hex),
-        "INTEGER" => (ColumnKind::Integer, Display::Decimal),
-        "TEXT" => (ColumnKind::Text, Display::Text),
-        _ => return None,
-    })
 }
 
 impl TableInfo {
@@ -153,8 +114,16 @@ pub(crate) fn is_reserved(name: &str) -> bool {
         || modules.contains(&lower.as_str())
 }
 
+/// The tables of a capture. How many frames all stacks have together is known only when all were read: `stack_rows` says it.
+pub(crate) fn tables_of(capture: &Capture, stack_rows: usize) -> Vec<TableInfo> {
+    tables(capture.source.streams(), |content| match content {
+        Content::Stream(stream) => capture.source.chunks(stream).iter().map(|chunk| u64::from(chunk.rows)).sum(),
+        Content::List(list) => list.rows(capture, || stack_rows) as u64,
+    })
+}
+
 /// The tables of a capture: its streams first, then what they refer to.
-pub(crate) fn tables(streams: &[StreamSchema], rows: impl Fn(Content) -> u64) -> Vec<TableInfo> {
+fn tables(streams: &[StreamSchema], rows: impl Fn(Content) -> u64) -> Vec<TableInfo> {
     let mut taken = Taken::default();
     let lists: Vec<TableInfo> = List::ALL
         .into_iter()

@@ -10,31 +10,15 @@ use bathyscope_views::Cancel;
 use rusqlite::{Connection, Error, Rows, Statement, ffi::ErrorCode};
 
 use crate::{
-    Answer, Cell, ColumnHead, ColumnKind, Cut, Place, QueryError, Scanned, TableInfo, answer, functions, guard,
-    lists::StackRows,
+    Answer, Cell, ColumnHead, ColumnKind, Cut, Place, QueryError, Scanned, TableInfo, answer,
+    capture::Capture,
+    column, functions, guard,
+    limits::Limits,
     names,
-    shared::{Capture, Shared, Stop},
+    shared::{Shared, Stop},
+    stacks::StackRows,
     vtab,
 };
-
-/// How much a query may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// How long it may take.
-    pub time: Duration,
-    /// Rows of the answer; what is beyond is cut.
-    pub rows: usize,
-    /// Bytes of the answer, about; what is beyond is cut.
-    pub bytes: u64,
-    /// By how many bytes SQLite's memory may grow while it runs. SQLite counts for the whole process, so what others use
-    /// at the same time counts too.
-    pub memory: u64,
-}
-
-impl Limits {
-    /// What a query of a page may use.
-    pub const USUAL: Self = Self { time: Duration::from_secs(20), rows: 10_000, bytes: 8 << 20, memory: 512 << 20 };
-}
 
 /// The tables that queries of a capture can read. Counting the frames of stacks takes a while: call it where it may wait.
 ///
@@ -44,7 +28,7 @@ pub fn tables(capture: &Capture) -> Result<Vec<TableInfo>, QueryError> {
     let dictionaries = capture.source.dictionaries();
     let stacks = StackRows::new(dictionaries);
     dictionaries.check().map_err(QueryError::Capture)?;
-    Ok(capture.tables(stacks.len()))
+    Ok(names::tables_of(capture, stacks.len()))
 }
 
 /// Answers a query. It takes a while and must run where it may wait; setting `cancel` ends it.
@@ -148,7 +132,7 @@ type Head = (String, Option<(ColumnKind, Display)>);
 
 fn heads(statement: &Statement<'_>) -> Vec<Head> {
     let head = |column: &rusqlite::Column<'_>| {
-        (bathyscope_capture::visible(column.name().as_bytes()), names::undeclared(column.decl_type()))
+        (bathyscope_capture::visible(column.name().as_bytes()), column::undeclared(column.decl_type()))
     };
     statement.columns().iter().map(head).collect()
 }

@@ -5,46 +5,15 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use bathyscope_capture::{Batch, ProcessChange, StreamTotals};
-use bathyscope_views::{Cancel, Source, ViewError};
+use bathyscope_capture::Batch;
+use bathyscope_views::{Cancel, ViewError};
 
-use crate::{TableInfo, index::TextIndex, lists::StackRows, names};
-
-/// A capture that can be queried: its source and what the source does not tell.
-#[derive(Clone)]
-pub struct Capture {
-    /// Streams, chunks and dictionaries.
-    pub source: Arc<dyn Source + Send + Sync>,
-    /// The process history.
-    pub processes: Arc<Vec<ProcessChange>>,
-    /// The ledger's totals, one for each stream; those that are missing count as none.
-    pub totals: Vec<StreamTotals>,
-}
-
-impl Capture {
-    /// A capture of which only the source is known.
-    pub fn new(source: Arc<dyn Source + Send + Sync>) -> Self {
-        Self { source, processes: Arc::default(), totals: Vec::new() }
-    }
-
-    /// Its tables. How many frames all stacks have together is known only when all were read: `stack_rows` says it.
-    pub(crate) fn tables(&self, stack_rows: usize) -> Vec<TableInfo> {
-        names::tables(self.source.streams(), |content| match content {
-            names::Content::Stream(stream) => {
-                self.source.chunks(stream).iter().map(|chunk| u64::from(chunk.rows)).sum()
-            }
-            names::Content::List(list) => list.rows(self, || stack_rows) as u64,
-        })
-    }
-
-    /// A guess of how many frames all stacks have together, for plans.
-    pub(crate) fn usual_stack_rows(&self) -> usize {
-        (self.source.dictionaries().last_stack() as usize).saturating_mul(USUAL_DEPTH)
-    }
-}
-
-/// Frames of a usual stack.
-const USUAL_DEPTH: usize = 16;
+use crate::{
+    capture::Capture,
+    index::TextIndex,
+    names::{self, TableInfo},
+    stacks::StackRows,
+};
 
 /// Why a query was stopped.
 #[derive(Debug)]
@@ -86,7 +55,7 @@ impl Shared {
     pub(crate) fn new(capture: &Capture, cancel: Arc<Cancel>, may_group: bool) -> Self {
         Self {
             capture: capture.clone(),
-            tables: capture.tables(capture.usual_stack_rows()),
+            tables: names::tables_of(capture, capture.usual_stack_rows()),
             stacks: OnceLock::new(),
             cancel,
             may_group,

@@ -33,15 +33,17 @@
 //!
 //! A reader decodes only the columns that it wants and checks their CRCs, so damage in others does not stop it.
 
-pub(crate) mod codec;
 mod stats;
 
-use crate::{Batch, ColumnData, ColumnType, Grouping, IndexBlock, StreamSchema, leaf_blocks};
+use crate::{
+    Batch, ColumnData, ColumnType, Grouping, IndexBlock, StreamSchema,
+    codec::{self, MAX_CHUNK_ROWS},
+    leaf_blocks,
+    reader::{ChunkError, Reader, damaged},
+};
 
 pub use stats::ColumnStats;
 
-/// The most rows in a chunk.
-pub const MAX_CHUNK_ROWS: usize = 1 << 16;
 /// The most columns in a chunk.
 pub const MAX_CHUNK_COLUMNS: usize = 128;
 /// The most bytes of a chunk: no smaller limit can be kept for rows that do not compress.
@@ -69,30 +71,6 @@ pub struct EncodedChunk {
     pub bytes: Vec<u8>,
     /// Its leaves in the time index; none where they were not made, or for rows that are no events.
     pub leaves: Vec<(Grouping, IndexBlock)>,
-}
-
-/// A chunk that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ChunkError {
-    /// It is damaged.
-    #[error("a chunk is damaged at byte {offset}: {what}")]
-    Damaged {
-        /// Where.
-        offset: usize,
-        /// What does not fit.
-        what: &'static str,
-    },
-    /// The rows cannot be encoded.
-    #[error("these rows cannot be a chunk: {what}")]
-    Unfit {
-        /// What is wrong with them.
-        what: &'static str,
-    },
-}
-
-pub(crate) const fn damaged(offset: usize, what: &'static str) -> ChunkError {
-    ChunkError::Damaged { offset, what }
 }
 
 /// One column's place in the directory.
@@ -275,26 +253,6 @@ fn read_directory(schema: &StreamSchema, reader: &mut Reader<'_>) -> Result<(usi
         entries.push(entry);
     }
     Ok((rows, entries))
-}
-
-/// Reads on from an offset, never past the end.
-pub(crate) struct Reader<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) offset: usize,
-}
-
-impl<'a> Reader<'a> {
-    pub(crate) fn slice(&mut self, length: usize) -> Result<&'a [u8], ChunkError> {
-        let rest = self.bytes.get(self.offset..).unwrap_or_default();
-        let slice = rest.get(..length).ok_or(damaged(self.offset, "it ends too early"))?;
-        self.offset += length;
-        Ok(slice)
-    }
-
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], ChunkError> {
-        let at = self.offset;
-        self.slice(N)?.try_into().map_err(|_length| damaged(at, "it ends too early"))
-    }
 }
 
 #[cfg(test)]

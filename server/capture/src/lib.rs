@@ -14,9 +14,9 @@ mod calls;
 mod cell;
 mod chunk;
 mod code;
+mod codec;
 mod columns;
 mod cut;
-mod dynamic;
 mod host;
 mod id;
 mod id_map;
@@ -25,24 +25,21 @@ mod layout;
 mod ledger;
 mod packed;
 mod predicate;
+mod reader;
 mod schema;
 mod script;
 mod spec;
 mod stacks;
 mod text;
-mod trace;
 
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
 pub use calls::{CALL_HEADER_BYTES, CallFlags, CallPlace};
 pub use cell::{Cell, MAX_EXACT_NUMBER};
-pub use chunk::{
-    ChunkError, ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, MAX_CHUNK_ROWS, decode_chunk,
-    encode_chunk,
-};
+pub use chunk::{ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, decode_chunk, encode_chunk};
 pub use code::{CodeLine, CodeLines, CodeMissing, FunctionCode, MAX_CODE_BYTES, MAX_CODES, Machine};
+pub use codec::MAX_CHUNK_ROWS;
 pub use columns::{Batch, ColumnData};
 pub use cut::{CUT_MARK, cut_text};
-pub use dynamic::{DynamicProbe, MAX_DYNAMIC_BYTES};
 pub use host::HostFacts;
 pub use id::{CaptureId, ParseIdError};
 pub use id_map::IdMap;
@@ -56,21 +53,20 @@ pub use packed::Packed;
 pub use predicate::{
     CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
 };
+pub use reader::ChunkError;
 pub use schema::{Column, ColumnType, Display, KernelFormat, StreamKind, StreamSchema, column_name_of_field};
 pub use script::{ScriptProbe, ScriptRecord};
 pub use spec::{
     Below, BranchFilter, BranchFilterError, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, Descriptors,
-    EventProbe, HexTexts, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FIELDS,
-    MAX_FREQUENCY_HZ, MAX_PROBES, MAX_SAMPLED, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_STACK_BYTES,
-    MAX_TARGET_PROCESSES, Method, MethodKind, OverBudget, ProfileSpec, SampledEvent, ScriptSpec, SpecError,
-    SyscallData, SyscallLook, SyscallOutcome, SyscallSpec, Target, TracepointName, USUAL_BUDGET_BYTES_PER_S,
-    USUAL_STACK_BYTES,
+    DynamicProbe, EventProbe, HexTexts, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_COUNTED, MAX_DETAIL, MAX_DYNAMIC_BYTES,
+    MAX_DYNAMIC_EVENTS, MAX_EVENT_BYTES, MAX_FIELDS, MAX_FILTER_BYTES, MAX_FREQUENCY_HZ, MAX_FUNCTION_BYTES,
+    MAX_FUNCTION_LINES, MAX_PROBES, MAX_SAMPLED, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_STACK_BYTES,
+    MAX_TARGET_PROCESSES, MAX_TRACE_BUFFER_KIB, MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, Method,
+    MethodKind, OverBudget, ProfileSpec, SampledEvent, ScriptSpec, SpecError, SyscallData, SyscallLook, SyscallOutcome,
+    SyscallSpec, TRACE_CLOCKS, Target, TraceEvent, TraceSpec, TracepointName, USUAL_BUDGET_BYTES_PER_S,
+    USUAL_STACK_BYTES, refused_tracer,
 };
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
 };
 pub use text::{StringDictionary, StringId, shown, visible};
-pub use trace::{
-    MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, MAX_FUNCTION_BYTES, MAX_FUNCTION_LINES, MAX_TRACE_BUFFER_KIB,
-    MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent, TraceSpec, refused_tracer,
-};

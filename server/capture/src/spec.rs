@@ -3,10 +3,12 @@
 
 mod branches;
 mod budgets;
+mod dynamic;
 mod method;
 mod perf;
 mod syscalls;
 mod target;
+mod trace;
 
 use std::{fmt, str::FromStr};
 
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use branches::{BranchFilter, BranchFilterError};
 pub use budgets::{Budgets, USUAL_BUDGET_BYTES_PER_S};
+pub use dynamic::{DynamicProbe, MAX_DYNAMIC_BYTES};
 pub use method::{Method, MethodKind};
 pub use perf::{
     CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FREQUENCY_HZ, MAX_SAMPLED,
@@ -21,6 +24,10 @@ pub use perf::{
 };
 pub use syscalls::{Below, Descriptors, HexTexts, SyscallData, SyscallLook, SyscallOutcome, SyscallSpec};
 pub use target::{MAX_TARGET_PROCESSES, Target};
+pub use trace::{
+    MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, MAX_FUNCTION_BYTES, MAX_FUNCTION_LINES, MAX_TRACE_BUFFER_KIB,
+    MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent, TraceSpec, refused_tracer,
+};
 
 use crate::{Predicate, PredicateError};
 
@@ -261,8 +268,16 @@ pub enum SpecError {
     },
 }
 
-pub(crate) fn in_range(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), SpecError> {
+fn in_range(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), SpecError> {
     if (least..=most).contains(&value) { Ok(()) } else { Err(SpecError::OutOfRange { what, value, least, most }) }
+}
+
+/// Fails for text that the kernel would not read as part of one line.
+fn one_line(what: &'static str, text: &str) -> Result<(), SpecError> {
+    if text.chars().any(char::is_control) {
+        return Err(SpecError::Character { what, found: "a line break or another control character" });
+    }
+    Ok(())
 }
 
 impl CaptureSpec {

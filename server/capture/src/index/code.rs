@@ -13,11 +13,8 @@
 
 use crate::{
     ChunkError, StringId,
-    chunk::{
-        MAX_CHUNK_ROWS, Reader,
-        codec::{Coding, Decoder, Encoder},
-        damaged,
-    },
+    codec::{Coding, Decoder, Encoder, MAX_CHUNK_ROWS},
+    reader::{Reader, damaged},
 };
 
 use super::{CounterBin, IndexBin, IndexBlock, IndexTrack, MAX_BLOCK_BINS, MAX_BLOCK_TRACKS, Measure, TOP, TopNames};

@@ -5,8 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CountSpec, EventProbe, MAX_PROBES, ProfileSpec, ScriptSpec, SpecError, SyscallSpec, Target, in_range};
-use crate::{DynamicProbe, TraceSpec};
+use super::{
+    CountSpec, DynamicProbe, EventProbe, MAX_PROBES, ProfileSpec, ScriptSpec, SpecError, SyscallSpec, Target,
+    TraceSpec, in_range,
+};
 
 /// How events are obtained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

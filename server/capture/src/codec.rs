@@ -1,7 +1,9 @@
 //! One column as bytes: offsets or differences, in planes, compressed.
 
-use crate::{ColumnData, ColumnType, chunk::MAX_CHUNK_ROWS};
+use crate::{ColumnData, ColumnType};
 
+/// The most rows in a chunk.
+pub const MAX_CHUNK_ROWS: usize = 1 << 16;
 /// Level 1 is four times as fast as level 9 and loses 1 % (measured on scheduler events).
 const ZSTD_LEVEL: i32 = 1;
 /// Rows on which both codings are tried; in a larger column, a quarter of them from each of four places.
@@ -9,7 +11,7 @@ const SAMPLE_ROWS: usize = 4096;
 const DIFFERENCES: u8 = 1;
 const COMPRESSED: u8 = 2;
 
-/// How a column is coded; see the module above.
+/// How a column is coded; the description of chunks has the meaning of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Coding {
     pub(crate) differences: bool,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{SpecError, spec::in_range};
+use super::{SpecError, in_range, one_line};
 
 /// The longest definition, in bytes, as it was written and as the kernel is told.
 pub const MAX_DYNAMIC_BYTES: usize = 2048;
@@ -83,13 +83,6 @@ impl DynamicProbe {
         }
         self.line.as_deref().map_or(Ok(()), validate_line)
     }
-}
-
-fn one_line(what: &'static str, text: &str) -> Result<(), SpecError> {
-    if text.chars().any(char::is_control) {
-        return Err(SpecError::Character { what, found: "a line break or another control character" });
-    }
-    Ok(())
 }
 
 /// A line for the kernel.

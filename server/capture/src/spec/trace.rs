@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DynamicProbe, SpecError, TracepointName, spec::in_range};
+use super::{DynamicProbe, SpecError, TracepointName, in_range, one_line};
 
 /// The most events in one trace.
 pub const MAX_TRACE_EVENTS: usize = 256;
@@ -198,13 +198,6 @@ fn part(what: &'static str, text: &str, rule: &'static str) -> SpecError {
 fn refused(what: &'static str, name: &str, list: &'static [(&'static str, &'static str)]) -> Result<(), SpecError> {
     let found = list.iter().find(|(refused, _why)| *refused == name);
     found.map_or(Ok(()), |(_name, why)| Err(part(what, name, why)))
-}
-
-fn one_line(what: &'static str, text: &str) -> Result<(), SpecError> {
-    if text.chars().any(char::is_control) {
-        return Err(SpecError::Character { what, found: "a line break or another control character" });
-    }
-    Ok(())
 }
 
 /// `PATTERN` or `PATTERN:mod:MODULE`. The kernel's files take more than that: `!…` removes, a number is a place in a list,

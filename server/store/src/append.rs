@@ -1,26 +1,21 @@
-//! Making, filling, naming and ending captures: what runs in the writer.
+//! Making, filling and naming captures: what runs in the writer.
 
 use bathyscope_capture::{
-    Append, CaptureId, CaptureSpec, FrameId, FunctionCode, HostFacts, Ledger, Loss, LossStage, ScriptRecord,
-    StreamTotals, Symbol, Target,
+    Append, CaptureId, CaptureSpec, FrameId, FunctionCode, HostFacts, Ledger, Loss, ScriptRecord, Symbol, Target,
 };
 use sqlx::SqliteConnection;
 
 use crate::{
-    BootTime, CaptureState, End, NewCapture, Origin, StoreError,
+    CaptureState, NewCapture, Origin, StoreError,
     error::failed,
-    index,
-    insert::{at_most, insert_all, insert_append, insert_code, insert_symbols, limit},
+    insert::{insert_all, insert_append, insert_code, insert_symbols},
+    limits::{at_most, cut, limit},
+    read::state_of,
     retention::{self, AddedBytes},
-    rows::{sql, to_json, unsigned},
+    rows::{sql, to_json},
     sums,
     writer::{Durability, Writer},
 };
-
-/// The longest beginning of `text` of at most `most` bytes.
-pub(crate) fn cut(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
-}
 
 /// What a capture needs to begin with: less, and it would end at once.
 pub(crate) const START_BYTES: u64 = 1 << 20;
@@ -199,19 +194,11 @@ async fn append_in(writer: &mut Writer, id: CaptureId, append: &Append) -> Resul
 }
 
 /// Fails unless rows can be added to the capture.
-async fn must_be_recording(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), StoreError> {
+pub(crate) async fn must_be_recording(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), StoreError> {
     match state_of(conn, id).await? {
         CaptureState::Recording => Ok(()),
         state => Err(StoreError::NotRecording { id, state }),
     }
-}
-
-/// The state of a capture that is shown.
-pub(crate) async fn state_of(conn: &mut SqliteConnection, id: CaptureId) -> Result<CaptureState, StoreError> {
-    let select = sqlx::query_as("SELECT state FROM captures WHERE id = ? AND phase = 'ready'").bind(sql(id.bits()));
-    let row: Option<(String,)> = select.fetch_optional(conn).await.map_err(failed("looking for a capture"))?;
-    let (state,) = row.ok_or(StoreError::NoCapture { id })?;
-    state.parse().map_err(|_unknown| crate::rows::unreadable("the state of a capture"))
 }
 
 /// Replaces the ledger, in the transaction that is open. `known` are the losses that are stored: those that begin the new
@@ -330,158 +317,4 @@ async fn rename_in(conn: &mut SqliteConnection, id: CaptureId, title: &str) -> R
     let update = sqlx::query("UPDATE captures SET title = ?, search = ? WHERE id = ?").bind(title).bind(search);
     update.bind(sql(id.bits())).execute(conn).await.map_err(failed(DOING))?;
     Ok(())
-}
-
-/// Ends a capture, also on a full disk. What the database does not take waits in [`Writer::ends`].
-pub(crate) async fn finish(writer: &mut Writer, id: CaptureId, end: End) -> Result<(), StoreError> {
-    if end.state == CaptureState::Recording {
-        return Err(StoreError::Refused { what: "the end of a capture", why: "it cannot end as recording".to_owned() });
-    }
-    index::close(writer, id).await;
-    let end = std::sync::Arc::new(end);
-    let finished = writer
-        .with_room(|writer| {
-            let end = std::sync::Arc::clone(&end);
-            Box::pin(async move { try_to_finish(writer, id, &end).await })
-        })
-        .await;
-    match &finished {
-        Ok(()) => writer.ends.release(id),
-        // What another try would not make good.
-        Err(StoreError::NotRecording { .. } | StoreError::NoCapture { .. } | StoreError::Refused { .. }) => {}
-        Err(_) => writer.ends.hold(id, &end),
-    }
-    finished
-}
-
-async fn try_to_finish(writer: &mut Writer, id: CaptureId, end: &End) -> Result<(), StoreError> {
-    writer.begin(Durability::Full).await?;
-    let known = writer.losses.get(&id).cloned();
-    let done = finish_in(&mut writer.conn, id, end, known).await;
-    writer.end(done).await?;
-    writer.losses.remove(&id);
-    Ok(())
-}
-
-/// Tries to store the ends that wait, without the room that is set aside.
-pub(crate) async fn store_waiting_ends(writer: &mut Writer) {
-    let ends = std::sync::Arc::clone(&writer.ends);
-    for (id, end) in ends.all() {
-        match try_to_finish(writer, id, &end).await {
-            Ok(()) => tracing::info!(capture = %id, state = %end.state, "an end that had to wait is stored"),
-            // It was stored, or the capture deleted, meanwhile.
-            Err(StoreError::NotRecording { .. } | StoreError::NoCapture { .. }) => {}
-            Err(_still) => continue,
-        }
-        ends.release(id);
-    }
-}
-
-async fn finish_in(
-    conn: &mut SqliteConnection,
-    id: CaptureId,
-    end: &End,
-    known: Option<Vec<Loss>>,
-) -> Result<(), StoreError> {
-    must_be_recording(conn, id).await?;
-    let known = match known {
-        Some(known) => known,
-        None => crate::read::ledger(conn, id).await?.losses,
-    };
-    put_ledger(conn, id, &end.ledger, &known).await?;
-    put_end(conn, id, end).await?;
-    retention::ended(conn, id).await
-}
-
-/// Sets state, reason, end and readings, in the transaction that is open.
-pub(crate) async fn put_end(conn: &mut SqliteConnection, id: CaptureId, end: &End) -> Result<(), StoreError> {
-    const DOING: &str = "ending a capture";
-    for (stream, reading) in (0_i64..).zip(&end.readings) {
-        let Some(reading) = reading else { continue };
-        let update = sqlx::query("UPDATE streams SET reading = ? WHERE capture_id = ? AND stream = ?");
-        let reading = to_json(reading, "a reading")?;
-        update.bind(reading).bind(sql(id.bits())).bind(stream).execute(&mut *conn).await.map_err(failed(DOING))?;
-    }
-    if let Some(script) = &end.script {
-        let probes = to_json(&script.probes, "the probes of a script")?;
-        at_most("the probes of a script", probes.len(), limit::JSON_BYTES)?;
-        let update = sqlx::query("UPDATE scripts SET probes = ?, exit_code = ? WHERE capture_id = ?").bind(probes);
-        let update = update.bind(script.exit_code).bind(sql(id.bits()));
-        update.execute(&mut *conn).await.map_err(failed(DOING))?;
-    }
-    sqlx::query("UPDATE captures SET state = ?, reason = ?, end_ns = max(end_ns, ?) WHERE id = ?")
-        .bind(end.state.as_str())
-        .bind(cut(&end.reason, limit::REASON_BYTES))
-        .bind(sql(end.end_ns))
-        .bind(sql(id.bits()))
-        .execute(conn)
-        .await
-        .map_err(failed(DOING))?;
-    Ok(())
-}
-
-/// Ends the captures that the last process was recording when it ended. The last ledger stays as it was, what was in
-/// flight then becomes a loss, and so the ledger balances; what came after it was never counted, which is why the loss is
-/// of severity error and there is one even if nothing was in flight.
-///
-/// The loss lasts until it is found, if `now` is of the boot that the capture is of: when the last process ended nobody
-/// knows.
-pub(crate) async fn interrupt_all(writer: &mut Writer, now: Option<&BootTime>) -> Result<(), StoreError> {
-    let select = sqlx::query_as("SELECT id FROM captures WHERE state = 'recording' AND phase = 'ready'");
-    let ids: Vec<(i64,)> = select.fetch_all(&mut writer.conn).await.map_err(failed("looking for captures"))?;
-    store_waiting_ends(writer).await;
-    for (id,) in ids {
-        let id = CaptureId::from_bits(unsigned(id));
-        if must_be_recording(&mut writer.conn, id).await.is_err() || writer.ends.has(id) {
-            // Its end was known, and is stored now, or still waits.
-            continue;
-        }
-        let now = now.cloned();
-        writer
-            .with_room(|writer| {
-                let now = now.clone();
-                Box::pin(async move {
-                    writer.begin(Durability::Full).await?;
-                    let done = interrupt(&mut writer.conn, id, now).await;
-                    writer.end(done).await
-                })
-            })
-            .await?;
-        tracing::info!(capture = %id, "a capture was interrupted");
-    }
-    Ok(())
-}
-
-async fn interrupt(conn: &mut SqliteConnection, id: CaptureId, now: Option<BootTime>) -> Result<(), StoreError> {
-    let (start_ns, end_ns) = crate::read::span(conn, id).await?;
-    let boot_id = crate::read::host(conn, id).await?.boot_id;
-    let now = now.filter(|now| !boot_id.is_empty() && now.boot_id == boot_id);
-    let found_ns = now.map_or(end_ns, |now| now.monotonic_ns.max(end_ns));
-    let mut ledger = crate::read::ledger(conn, id).await?;
-    let known = ledger.losses.clone();
-    let select = "SELECT s.row_count, coalesce((SELECT last_ns FROM chunks c WHERE c.capture_id = s.capture_id AND \
-                  c.stream = s.stream ORDER BY seq DESC LIMIT 1), ?) FROM streams s WHERE capture_id = ? ORDER BY stream";
-    let query = sqlx::query_as(select).bind(sql(start_ns)).bind(sql(id.bits()));
-    let stored: Vec<(i64, i64)> = query.fetch_all(&mut *conn).await.map_err(failed("reading a ledger"))?;
-    for (stream, (rows, last_ns)) in (0_u16..).zip(stored) {
-        let lost = ledger.lost(stream);
-        let Some(totals) = ledger.streams.get_mut(usize::from(stream)) else { continue };
-        balance(totals, unsigned(rows), lost);
-        let count = totals.emitted - totals.stored - lost;
-        let (stage, start_ns) = (LossStage::Interrupted, unsigned(last_ns).min(end_ns));
-        ledger.losses.push(Loss { stream: Some(stream), stage, count, start_ns, end_ns: found_ns });
-    }
-    put_ledger(conn, id, &ledger, &known).await?;
-    retention::ended(conn, id).await?;
-    let reason = "the console ended before the capture did".to_owned();
-    let (state, readings) = (CaptureState::Interrupted, Vec::new());
-    let end = End { state, reason, end_ns, ledger, readings, script: None };
-    put_end(conn, id, &end).await
-}
-
-/// Makes totals that may be older than the last rows agree with the rows.
-fn balance(totals: &mut StreamTotals, rows: u64, lost: u64) {
-    totals.stored = rows;
-    totals.emitted = totals.emitted.max(rows.saturating_add(lost));
-    totals.hits = totals.hits.max(totals.emitted.saturating_add(totals.filtered));
 }

@@ -4,9 +4,8 @@ use sqlx::SqliteConnection;
 
 use crate::{
     AuditEntry, AuditRecord, LoginToken, NewSession, Role, Session, StoreError, TokenHash,
-    append::cut,
     error::failed,
-    insert::{at_most, limit},
+    limits::{at_most, cut, limit},
     rows::{row_struct, sql, unreadable, unsigned},
 };
 

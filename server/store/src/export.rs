@@ -9,10 +9,12 @@ use sqlx::{
 };
 
 use crate::{
-    CaptureRecord, CaptureState, End, NewCapture, Store, StoreError,
-    append::{Phase, insert_capture, insert_script, put_end, put_ledger},
+    CaptureRecord, CaptureState, StoreError,
+    append::{Phase, insert_capture, insert_script, put_ledger},
+    database::Database,
     disk::Unfinished,
     error::failed,
+    finish::put_end,
     insert::insert_append,
     pages::{self, Cursor},
     read,
@@ -23,9 +25,9 @@ use crate::{
 /// Small pages: most exported captures are small, and every table takes at least one.
 const PAGE_BYTES: u32 = 4096;
 
-pub(crate) async fn export(store: &Store, id: CaptureId, path: &Path) -> Result<(), StoreError> {
+pub(crate) async fn export(database: &Database, id: CaptureId, path: &Path) -> Result<(), StoreError> {
     // An end that waits for room is exported as it is.
-    let record = store.capture(id).await?;
+    let record = database.capture(id).await?;
     if record.state == CaptureState::Recording {
         return Err(StoreError::Recording { id });
     }
@@ -34,10 +36,10 @@ pub(crate) async fn export(store: &Store, id: CaptureId, path: &Path) -> Result<
         return Err(problem("cannot create", io::ErrorKind::AlreadyExists.into()));
     }
     // The file gets checksums of its own: what is damaged here must not become right there.
-    sums::check_all(&mut *store.reader().await?, id).await?;
+    sums::check_all(&mut *database.reader().await?, id).await?;
     let partial = partial(path);
     let (unfinished, file) = Unfinished::create(partial.clone())?;
-    let written = write(store, &record, &partial).await;
+    let written = write(database, &record, &partial).await;
     written.map_err(|error| match error {
         StoreError::DiskFull { .. } => problem("cannot write", io::ErrorKind::StorageFull.into()),
         other => other,
@@ -55,7 +57,7 @@ fn partial(path: &Path) -> PathBuf {
     name.into()
 }
 
-async fn write(store: &Store, record: &CaptureRecord, path: &Path) -> Result<(), StoreError> {
+async fn write(database: &Database, record: &CaptureRecord, path: &Path) -> Result<(), StoreError> {
     const DOING: &str = "writing a file";
     let options = schema::connecting(path)
         .page_size(PAGE_BYTES)
@@ -69,50 +71,23 @@ async fn write(store: &Store, record: &CaptureRecord, path: &Path) -> Result<(),
     for statement in ["DROP TABLE _sqlx_migrations", "BEGIN"] {
         sqlx::query(statement).execute(&mut conn).await.map_err(failed(DOING))?;
     }
-    copy(store, record, &mut conn).await?;
+    copy(database, record, &mut conn).await?;
     sqlx::query("COMMIT").execute(&mut conn).await.map_err(failed(DOING))?;
     conn.close().await.map_err(failed(DOING))
 }
 
-async fn copy(store: &Store, record: &CaptureRecord, conn: &mut SqliteConnection) -> Result<(), StoreError> {
-    insert_capture(conn, &new_capture(record, record.id, &record.owner), Phase::Ready, record.origin).await?;
-    if let Some(script) = read::script(&mut *store.reader().await?, record.id).await? {
+async fn copy(database: &Database, record: &CaptureRecord, conn: &mut SqliteConnection) -> Result<(), StoreError> {
+    insert_capture(conn, &record.to_new(record.id, &record.owner), Phase::Ready, record.origin).await?;
+    if let Some(script) = read::script(&mut *database.reader().await?, record.id).await? {
         insert_script(conn, record.id, &script).await?;
     }
     let mut cursor = Cursor::START;
     loop {
         // A connection for each page: nothing is held in the database while the file is written.
-        let page = pages::next(&mut *store.reader().await?, record, &mut cursor).await?;
+        let page = pages::next(&mut *database.reader().await?, record, &mut cursor).await?;
         let Some(page) = page else { break };
         insert_append(conn, record.id, &page).await?;
     }
     put_ledger(conn, record.id, &record.ledger, &[]).await?;
-    put_end(conn, record.id, &end_of(record)).await
-}
-
-/// The capture as it began, under an id and an owner.
-pub(crate) fn new_capture(record: &CaptureRecord, id: CaptureId, owner: &str) -> NewCapture {
-    NewCapture {
-        id,
-        title: record.title.clone(),
-        owner: owner.to_owned(),
-        spec: record.spec.clone(),
-        host: record.host.clone(),
-        streams: record.streams.iter().map(|stream| stream.schema.clone()).collect(),
-        started_unix_ns: record.started_unix_ns,
-        start_ns: record.start_ns,
-        simulated: record.simulated,
-    }
-}
-
-/// The capture's end.
-pub(crate) fn end_of(record: &CaptureRecord) -> End {
-    End {
-        state: record.state,
-        reason: record.reason.clone(),
-        end_ns: record.end_ns,
-        ledger: record.ledger.clone(),
-        readings: record.streams.iter().map(|stream| stream.reading).collect(),
-        script: None,
-    }
+    put_end(conn, record.id, &record.to_end()).await
 }

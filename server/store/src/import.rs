@@ -25,13 +25,13 @@ use self::{
 pub use messages::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 
 use crate::{
-    CaptureRecord, CaptureState, Origin, Store, StoreError,
+    CaptureRecord, CaptureState, Origin, StoreError,
     append::{self, Phase},
+    database::Database,
     disk::Unfinished,
     error::failed,
-    export::{end_of, new_capture},
-    index,
-    insert::limit,
+    finish,
+    limits::{cut, limit},
     pages::{self, Content, Cursor},
     read, retention,
     rows::{sql, unsigned},
@@ -75,17 +75,21 @@ pub(crate) struct Receiver {
     pub(crate) max_bytes: u64,
 }
 
-pub(crate) async fn import_bytes(store: &Store, bytes: &[u8], receiver: Receiver) -> Result<CaptureId, StoreError> {
-    let path = store.temporary("import");
+pub(crate) async fn import_bytes(
+    database: &Database,
+    bytes: &[u8],
+    receiver: Receiver,
+) -> Result<CaptureId, StoreError> {
+    let path = database.temporary("import");
     let (_unfinished, mut file) = Unfinished::create(path.clone())?;
     file.write_all(bytes).map_err(|source| match source.kind() {
         std::io::ErrorKind::StorageFull => StoreError::DiskFull { free_bytes: 0, reserve_bytes: 0 },
         _ => StoreError::File { doing: "cannot write", path: path.clone(), source },
     })?;
-    import(store, &path, receiver).await
+    import(database, &path, receiver).await
 }
 
-pub(crate) async fn import(store: &Store, path: &Path, receiver: Receiver) -> Result<CaptureId, StoreError> {
+pub(crate) async fn import(database: &Database, path: &Path, receiver: Receiver) -> Result<CaptureId, StoreError> {
     let most = receiver.max_bytes;
     let metadata = std::fs::metadata(path);
     let metadata =
@@ -98,54 +102,54 @@ pub(crate) async fn import(store: &Store, path: &Path, receiver: Receiver) -> Re
     }
     let options = schema::reading(path).immutable(true).pragma("cell_size_check", "ON").pragma("mmap_size", "0");
     let file = options.connect().await.map_err(failed(DOING)).map_err(of_file)?;
-    import_feed(store, Feed::File(Box::new(FileFeed::new(file))), receiver).await
+    import_feed(database, Feed::File(Box::new(FileFeed::new(file))), receiver).await
 }
 
 /// Imports what a child without rights says that it reads in a file.
 pub(crate) async fn import_messages(
-    store: &Store,
+    database: &Database,
     next: NextMessage,
     receiver: Receiver,
 ) -> Result<CaptureId, StoreError> {
     let messages = Messages::new(next, receiver.max_bytes);
-    import_feed(store, Feed::Messages(messages), receiver).await
+    import_feed(database, Feed::Messages(messages), receiver).await
 }
 
-async fn import_feed(store: &Store, mut feed: Feed, receiver: Receiver) -> Result<CaptureId, StoreError> {
-    let store = store.clone();
+async fn import_feed(database: &Database, mut feed: Feed, receiver: Receiver) -> Result<CaptureId, StoreError> {
+    let database = database.clone();
     // A task of its own: when the caller stops waiting, the capture is either imported or removed, not left half.
     let imported = tokio::spawn(async move {
-        let _one_at_a_time = store.importing().await;
-        let imported = import_from(&store, &mut feed, &receiver).await;
+        let _one_at_a_time = database.importing().await;
+        let imported = import_from(&database, &mut feed, &receiver).await;
         feed.close().await;
         imported
     });
     imported.await.map_err(|_ended| StoreError::Closed)?
 }
 
-async fn import_from(store: &Store, feed: &mut Feed, receiver: &Receiver) -> Result<CaptureId, StoreError> {
+async fn import_from(database: &Database, feed: &mut Feed, receiver: &Receiver) -> Result<CaptureId, StoreError> {
     let Header { record, script, digest } = feed.header().await?;
-    let id = match choose_id(store, record.id, &digest).await? {
+    let id = match choose_id(database, record.id, &digest).await? {
         Choice::Known(id) => return Ok(id),
         Choice::Free(id) => id,
     };
-    let (new, now_unix_ns) = (new_capture(&record, id, &receiver.owner), receiver.now_unix_ns);
-    store
+    let (new, now_unix_ns) = (record.to_new(id, &receiver.owner), receiver.now_unix_ns);
+    database
         .write(move |writer| Box::pin(async move { begin(writer, &new, now_unix_ns).await }))
         .await
         .map_err(of_file)?;
-    let copied = match copy(store, feed, (&record, script), id, &digest).await {
+    let copied = match copy(database, feed, (&record, script), id, &digest).await {
         Ok(()) => feed.finish().await,
         copied => copied,
     };
     let shown = match copied {
-        Ok(()) => show_copied(store, id, end_of(&record)).await,
+        Ok(()) => show_copied(database, id, record.to_end()).await,
         Err(error) => Err(error),
     };
     match shown {
         Ok(()) => Ok(id),
         Err(error) => {
-            store.remove_rows(id).await?;
+            database.remove_rows(id).await?;
             Err(error)
         }
     }
@@ -250,7 +254,7 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
         return Err(refuse("it is a whole database, not the file of one capture"));
     }
     if let Some((kind, name, _)) = found.symmetric_difference(&expected).next() {
-        let name = bathyscope_capture::visible(append::cut(name, 80).as_bytes());
+        let name = bathyscope_capture::visible(cut(name, 80).as_bytes());
         return Err(refuse(format!("its {kind} {name} is not as this program makes it")));
     }
     let (check,): (String,) =
@@ -340,11 +344,11 @@ enum Choice {
 }
 
 /// The file's own id if it is free; else one made from the content, so that the same file gets the same id each time.
-async fn choose_id(store: &Store, own: CaptureId, digest: &[u8; 32]) -> Result<Choice, StoreError> {
+async fn choose_id(database: &Database, own: CaptureId, digest: &[u8; 32]) -> Result<Choice, StoreError> {
     let (parts, _) = digest.as_chunks::<8>();
     let made = parts.iter().map(|part| CaptureId::from_bits(u64::from_le_bytes(*part)));
     for id in [own].into_iter().chain(made) {
-        let mut conn = store.reader().await?;
+        let mut conn = database.reader().await?;
         let select = sqlx::query_as("SELECT phase FROM captures WHERE id = ?").bind(sql(id.bits()));
         let row: Option<(String,)> =
             select.fetch_optional(&mut *conn).await.map_err(failed("looking for a capture"))?;
@@ -372,7 +376,7 @@ async fn begin(writer: &mut Writer, new: &crate::NewCapture, now_unix_ns: i64) -
 
 /// Copies all rows, checked, and then shows the capture.
 async fn copy(
-    store: &Store,
+    database: &Database,
     feed: &mut Feed,
     (record, script): (&CaptureRecord, Option<ScriptRecord>),
     id: CaptureId,
@@ -380,14 +384,14 @@ async fn copy(
 ) -> Result<(), StoreError> {
     let mut content = Content::begin(record, script.as_ref())?;
     if let Some(script) = script {
-        let added = store.write(move |writer| Box::pin(async move { add_script(writer, id, &script).await })).await;
+        let added = database.write(move |writer| Box::pin(async move { add_script(writer, id, &script).await })).await;
         added.map_err(of_file)?;
     }
     let mut known = Known::default();
     while let Some(mut page) = feed.next().await? {
         content.add(&page);
         known.check(record, &mut page).map_err(refuse)?;
-        let added = store.write(move |writer| Box::pin(async move { add(writer, id, &page).await })).await;
+        let added = database.write(move |writer| Box::pin(async move { add(writer, id, &page).await })).await;
         added.map_err(of_file)?;
     }
     if content.finish() != *digest {
@@ -397,11 +401,11 @@ async fn copy(
 }
 
 /// Ends what was copied, and shows it.
-async fn show_copied(store: &Store, id: CaptureId, end: crate::End) -> Result<(), StoreError> {
-    store
+async fn show_copied(database: &Database, id: CaptureId, end: crate::End) -> Result<(), StoreError> {
+    database
         .write(move |writer| {
             Box::pin(async move {
-                index::close(writer, id).await;
+                finish::close_index(writer, id).await;
                 writer.begin(Durability::Full).await?;
                 let done = show(&mut writer.conn, id, &end).await;
                 writer.end(done).await
@@ -426,7 +430,7 @@ async fn add_script(writer: &mut Writer, id: CaptureId, script: &ScriptRecord) -
 
 async fn show(conn: &mut SqliteConnection, id: CaptureId, end: &crate::End) -> Result<(), StoreError> {
     append::put_ledger(conn, id, &end.ledger, &[]).await?;
-    append::put_end(conn, id, end).await?;
+    finish::put_end(conn, id, end).await?;
     let update = sqlx::query("UPDATE captures SET phase = 'ready' WHERE id = ?").bind(sql(id.bits()));
     update.execute(conn).await.map_err(failed("importing a capture"))?;
     Ok(())

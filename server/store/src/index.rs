@@ -13,10 +13,9 @@ use sqlx::SqliteConnection;
 use crate::{
     StoreError,
     error::failed,
-    read::{all, of},
     retention::{self, AddedBytes},
     rows::{narrow, sql},
-    writer::{Durability, Writer},
+    select::{all, of},
 };
 
 /// A chunk with fewer rows has no leaves of its own: counting its rows takes no longer than reading them.
@@ -31,6 +30,9 @@ const fn grouping_number(grouping: Grouping) -> i64 {
         Grouping::Counter => 3,
     }
 }
+
+/// The nodes of a stream and a grouping that end with a capture.
+pub(crate) type LastNodes = (u16, i64, Vec<IndexNode>);
 
 /// The forests of a capture that still grows.
 #[derive(Debug, Default)]
@@ -71,6 +73,12 @@ impl Forests {
         Ok(bytes)
     }
 
+    /// The nodes that end with the capture; none if parents would count what is not there.
+    pub(crate) fn close(self) -> Option<Vec<LastNodes>> {
+        let close = |((stream, grouping), forest): (_, IndexForest)| (stream, grouping, forest.close());
+        (!self.broken).then(|| self.trees.into_iter().map(close).collect())
+    }
+
     /// The change has ended, and whether it stays.
     pub(crate) fn settle(&mut self, stays: bool) {
         self.broken |= self.unsettled && !stays;
@@ -100,33 +108,11 @@ async fn insert(
     Ok(length)
 }
 
-/// Writes the nodes that end with a capture, if there is room; in a transaction of its own.
-pub(crate) async fn close(writer: &mut Writer, id: CaptureId) {
-    let Some(forests) = writer.forests.remove(&id).filter(|forests| !forests.broken) else { return };
-    let close = |((stream, grouping), forest): (_, IndexForest)| (stream, grouping, forest.close());
-    let nodes: Vec<(u16, i64, Vec<IndexNode>)> = forests.trees.into_iter().map(close).collect();
-    if let Err(error) = write_last(writer, id, &nodes).await {
-        tracing::warn!(%error, capture = %id, "the last nodes of the time index were not written; views are slower");
-    }
-}
-
-async fn write_last(
-    writer: &mut Writer,
-    id: CaptureId,
-    nodes: &[(u16, i64, Vec<IndexNode>)],
-) -> Result<(), StoreError> {
-    let bins = nodes.iter().flat_map(|(_, _, nodes)| nodes).flat_map(|node| &node.block.tracks);
-    let bytes: usize = bins.map(|track| 64 + 16 * track.bins.len()).sum();
-    writer.has_room_for(bytes as u64).await?;
-    writer.begin(Durability::Normal).await?;
-    let done = insert_nodes(&mut writer.conn, id, nodes).await;
-    writer.end(done).await
-}
-
-async fn insert_nodes(
+/// Adds the nodes that end with a capture, in the transaction that is open.
+pub(crate) async fn insert_nodes(
     conn: &mut SqliteConnection,
     id: CaptureId,
-    nodes: &[(u16, i64, Vec<IndexNode>)],
+    nodes: &[LastNodes],
 ) -> Result<(), StoreError> {
     let mut bytes = 0;
     for (stream, grouping, nodes) in nodes {

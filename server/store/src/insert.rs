@@ -11,6 +11,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use crate::{
     StoreError,
     error::failed,
+    limits::{at_most, limit},
     retention::{self, AddedBytes},
     rows::{
         code_missing, descriptor, machine, mapping_kind, narrow, process_change, sql, stack_to_bytes, stats_to_bytes,
@@ -19,32 +20,8 @@ use crate::{
     sums::{self, ChecksummedPart},
 };
 
-/// Limits on what is stored, here and from files.
-pub(crate) mod limit {
-    pub(crate) const TITLE_BYTES: usize = 256;
-    pub(crate) const USER_BYTES: usize = 64;
-    pub(crate) const REASON_BYTES: usize = 1 << 10;
-    pub(crate) const JSON_BYTES: usize = 4 << 20;
-    pub(crate) const STREAMS: usize = 256;
-    pub(crate) const STRING_BYTES: usize = 64 << 10;
-    pub(crate) const NAME_BYTES: usize = 64 << 10;
-    pub(crate) const BUILD_ID_BYTES: usize = 64;
-    pub(crate) const STACK_FRAMES: usize = 4096;
-    pub(crate) const SYMBOL_BYTES: usize = 256 << 10;
-    pub(crate) const CODE_LINES_BYTES: usize = 1 << 20;
-    pub(crate) const OUTPUT_BYTES: usize = 64 << 10;
-    pub(crate) const LOSSES: usize = 100_000;
-}
-
 /// Rows in one INSERT: enough that the round trip no longer counts, few enough values for any build of SQLite.
 const BATCH: usize = 200;
-
-pub(crate) fn at_most(what: &'static str, bytes: usize, most: usize) -> Result<(), StoreError> {
-    if bytes <= most {
-        return Ok(());
-    }
-    Err(StoreError::Refused { what, why: format!("it has {bytes} bytes or entries; at most {most} are stored") })
-}
 
 /// Adds what an append holds but for its ledger, in the transaction that is open. Gives the numbers of its chunks.
 pub(crate) async fn insert_append(

@@ -12,6 +12,7 @@
 
 mod access;
 mod append;
+mod database;
 mod disk;
 mod ends;
 mod entry;
@@ -19,9 +20,11 @@ mod error;
 mod export;
 #[cfg(feature = "testing")]
 mod fingerprint;
+mod finish;
 mod import;
 mod index;
 mod insert;
+mod limits;
 mod model;
 mod packed;
 mod pages;
@@ -30,8 +33,10 @@ mod remove;
 mod retention;
 mod rows;
 mod schema;
+mod select;
 mod store;
 mod sums;
+mod task;
 mod writer;
 
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};

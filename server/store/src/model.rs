@@ -218,6 +218,33 @@ impl CaptureRecord {
         }
         self
     }
+
+    /// The capture as it began, under an id and an owner.
+    pub(crate) fn to_new(&self, id: CaptureId, owner: &str) -> NewCapture {
+        NewCapture {
+            id,
+            title: self.title.clone(),
+            owner: owner.to_owned(),
+            spec: self.spec.clone(),
+            host: self.host.clone(),
+            streams: self.streams.iter().map(|stream| stream.schema.clone()).collect(),
+            started_unix_ns: self.started_unix_ns,
+            start_ns: self.start_ns,
+            simulated: self.simulated,
+        }
+    }
+
+    /// The capture's end.
+    pub(crate) fn to_end(&self) -> End {
+        End {
+            state: self.state,
+            reason: self.reason.clone(),
+            end_ns: self.end_ns,
+            ledger: self.ledger.clone(),
+            readings: self.streams.iter().map(|stream| stream.reading).collect(),
+            script: None,
+        }
+    }
 }
 
 /// One stream of a capture.

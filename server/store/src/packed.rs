@@ -11,8 +11,8 @@ use crate::{
     DictionaryEnds, StoreError,
     error::failed,
     read,
-    read::{all, of},
     rows::{from_json, narrow, stack_from_bytes, stack_to_bytes, unreadable, unsigned},
+    select::{all, of},
     sums::{self, ChecksummedPart},
 };
 

@@ -4,43 +4,25 @@ use bathyscope_capture::{
     CaptureId, Frame, FrameId, FunctionCode, HostFacts, Ledger, Loss, Mapping, MappingId, OutputLine, ProcessChange,
     ScriptRecord, Stack, StackId, StreamTotals, StringId, Symbol,
 };
-use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection, sqlite::SqliteRow};
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::{
     CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, Origin, StoreError, StreamRecord, SummaryPage,
     SummaryQuery,
-    append::cut,
     ends::Ends,
     error::failed,
+    limits::cut,
     rows::{
         code_missing_from, descriptor_from, from_json, loss_stage_from, machine_from, mapping_kind_from, narrow,
         process_change_from, row_struct, sql, stack_from_bytes, stats_from_bytes, unreadable, unsigned,
     },
+    select::{all, of},
 };
 
 /// The most of the text of a search that is used.
 const QUERY_BYTES: usize = 256;
 /// The most lines of one page of a list.
 const MAX_PAGE: u32 = 10_000;
-
-/// Every row of a query as tuples.
-pub(crate) async fn all<T>(
-    conn: &mut SqliteConnection,
-    query: Query<'_>,
-    doing: &'static str,
-) -> Result<Vec<T>, StoreError>
-where
-    T: for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
-{
-    let rows = query.fetch_all(conn).await.map_err(failed(doing))?;
-    rows.iter().map(T::from_row).collect::<Result<_, _>>().map_err(failed(doing))
-}
-
-pub(crate) type Query<'q> = sqlx::query::Query<'q, Sqlite, sqlx::sqlite::SqliteArguments>;
-
-pub(crate) fn of(statement: &'static str, id: CaptureId) -> Query<'static> {
-    sqlx::query(statement).bind(sql(id.bits()))
-}
 
 pub(crate) async fn summaries(
     conn: &mut SqliteConnection,
@@ -181,6 +163,14 @@ pub(crate) async fn capture(conn: &mut SqliteConnection, id: CaptureId) -> Resul
         since_unix_ns: row.started_unix_ns,
         simulated: row.simulated,
     })
+}
+
+/// The state of a capture that is shown.
+pub(crate) async fn state_of(conn: &mut SqliteConnection, id: CaptureId) -> Result<CaptureState, StoreError> {
+    let select = sqlx::query_as("SELECT state FROM captures WHERE id = ? AND phase = 'ready'").bind(sql(id.bits()));
+    let row: Option<(String,)> = select.fetch_optional(conn).await.map_err(failed("looking for a capture"))?;
+    let (state,) = row.ok_or(StoreError::NoCapture { id })?;
+    state.parse().map_err(|_unknown| unreadable("the state of a capture"))
 }
 
 /// What was compiled for a capture; none if it was not made by a script.

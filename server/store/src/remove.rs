@@ -13,9 +13,10 @@ use bathyscope_capture::CaptureId;
 
 use crate::{
     AuditEntry, CaptureState, StoreError,
-    append::{Phase, state_of},
+    append::Phase,
     entry,
     error::failed,
+    read::state_of,
     retention,
     rows::{sql, unsigned},
     writer::{Durability, Writer},

@@ -7,8 +7,8 @@ use sqlx::SqliteConnection;
 
 use crate::{
     CaptureRecord, CaptureState, RetainedCapture, StoreError,
-    append::state_of,
     error::failed,
+    read::state_of,
     rows::{sql, unsigned},
 };
 

@@ -1,38 +1,30 @@
 //! The door to the database.
 
-use std::{
-    collections::HashMap,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
-};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use bathyscope_capture::{
     Append, CaptureId, Frame, FrameId, FunctionCode, Grouping, IndexDirectory, Mapping, MappingId, OutputLine,
     ProcessChange, ScriptRecord, Stack, StackId, StringId, Symbol, decode_chunk,
 };
 use futures_util::future::BoxFuture;
-use sqlx::SqlitePool;
-use tokio::{sync::mpsc, task::JoinHandle};
+use sqlx::migrate::Migrator;
 
 use crate::{
     AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, LoginToken, NewCapture, NewSession, Options,
     RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
-    disk::Place,
-    ends::Ends,
-    entry, export,
-    import::{self, NextMessage},
+    database::Database,
+    entry, export, finish,
+    import::{self, NextMessage, Receiver},
     index, read,
     remove::{self, Why},
     retention,
     rows::{stack_to_bytes, unsigned},
     schema,
     sums::{self, ChecksummedPart},
-    writer::Job,
 };
 
 mod blocking;
 mod dictionaries;
-mod run;
 
 pub use blocking::BlockingStore;
 
@@ -43,27 +35,8 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// An open database. Cheap to clone; all clones are the same store, and it closes when the last one is gone.
 #[derive(Clone, Debug)]
 pub struct Store {
-    inner: Arc<Inner>,
+    database: Database,
 }
-
-#[derive(Debug)]
-struct Inner {
-    place: Arc<Place>,
-    /// Ends of captures that the database could not take yet.
-    ends: Arc<Ends>,
-    options: Options,
-    jobs: mpsc::Sender<Job>,
-    readers: SqlitePool,
-    /// The writer, which holds the lock on the directory until it has ended.
-    task: Mutex<Option<JoinHandle<()>>>,
-    /// Numbers the temporary files of this process.
-    temporaries: AtomicU64,
-    /// Held by the import that runs: of two of the same file, the second then finds the first's capture.
-    importing: tokio::sync::Mutex<()>,
-}
-
-/// What a change runs as: the writer is lent to it.
-type Change<'w, T> = BoxFuture<'w, Result<T, StoreError>>;
 
 impl Store {
     /// Opens the database `bathyscope.db` in `dir`, which must exist, or makes an empty one.
@@ -79,28 +52,32 @@ impl Store {
         Box::pin(async move { Self::open_with(dir, options, &schema::MIGRATIONS).await })
     }
 
+    /// As [`Store::open`], with these migrations.
+    pub(crate) async fn open_with(dir: &Path, options: Options, migrations: &Migrator) -> Result<Self, StoreError> {
+        Ok(Self { database: Database::open(dir, options, migrations).await? })
+    }
+
+    /// For whom a file is read.
+    fn receiver(&self, owner: &str, now_unix_ns: i64) -> Receiver {
+        Receiver { owner: owner.to_owned(), now_unix_ns, max_bytes: self.database.options().max_import_bytes }
+    }
+
     /// Opens the database for reading, beside a process that has it open. Calls that change something fail with
     /// [`StoreError::Closed`].
     ///
     /// # Errors
     /// If there is no database, or it is damaged or newer.
     pub fn open_read_only(dir: &Path) -> StoreFuture<'_, Self> {
-        Box::pin(async move { Self::open_read_only_with(dir, &schema::MIGRATIONS).await })
+        Box::pin(async move {
+            let database = Database::open_read_only(dir, &schema::MIGRATIONS).await?;
+            Ok(Self { database })
+        })
     }
 
     /// Ends the writer after the changes that wait, moves the write-ahead log into the file, and gives up the lock.
     /// Calls after that fail with [`StoreError::Closed`].
     pub fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            self.inner.readers.close().await;
-            // The writer ends at this job: nothing that is sent after it is received.
-            let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let Some(task) = task else { return };
-            let stop: Job = Box::new(|writer| Box::pin(async { writer.stop() }));
-            if self.inner.jobs.send(stop).await.is_ok() {
-                let _ended = task.await;
-            }
-        })
+        Box::pin(self.database.close())
     }
 
     /// Makes a capture in state `recording`, if there is room to begin one. On disk when it returns.
@@ -109,9 +86,9 @@ impl Store {
     /// [`StoreError::Exists`], [`StoreError::DiskFull`], [`StoreError::Refused`] for what is too large, or the
     /// database's.
     pub fn create(&self, new: NewCapture) -> StoreFuture<'_, ()> {
-        Box::pin(
-            async move { self.write(move |writer| Box::pin(async move { append::create(writer, &new).await })).await },
-        )
+        Box::pin(async move {
+            self.database.write(move |writer| Box::pin(async move { append::create(writer, &new).await })).await
+        })
     }
 
     /// Adds rows and what they refer to, in one transaction. When it returns, they survive the end of this process by
@@ -129,7 +106,7 @@ impl Store {
 
     fn append_shared(&self, id: CaptureId, append: Arc<Append>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.write(move |writer| Box::pin(async move { append::append(writer, id, &append).await })).await
+            self.database.write(move |writer| Box::pin(async move { append::append(writer, id, &append).await })).await
         })
     }
 
@@ -138,7 +115,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::DiskFull`] if less than what is kept free would be left.
     pub fn has_room(&self) -> StoreFuture<'_, ()> {
-        Box::pin(async move { self.write(|writer| Box::pin(writer.has_room_for(append::START_BYTES))).await })
+        Box::pin(async move { self.database.write(|writer| Box::pin(writer.has_room_for(append::START_BYTES))).await })
     }
 
     /// Ends a capture. On disk when it returns; works on a full disk.
@@ -149,7 +126,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotRecording`] if it has ended already, [`StoreError::NoCapture`], or the database's.
     pub fn finish(&self, id: CaptureId, end: End) -> StoreFuture<'_, ()> {
-        Box::pin(async move { self.write(move |writer| Box::pin(append::finish(writer, id, end))).await })
+        Box::pin(async move { self.database.write(move |writer| Box::pin(finish::finish(writer, id, end))).await })
     }
 
     /// Lists captures, newest first.
@@ -157,7 +134,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn summaries<'a>(&'a self, query: &'a SummaryQuery) -> StoreFuture<'a, SummaryPage> {
-        Box::pin(async move { self.done(read::summaries(&mut *self.reader().await?, query, &self.inner.ends).await) })
+        Box::pin(async move {
+            self.database.done(read::summaries(&mut *self.database.reader().await?, query, self.database.ends()).await)
+        })
     }
 
     /// Everything about a capture but its rows and dictionaries.
@@ -165,21 +144,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoCapture`], or the database's.
     pub fn capture(&self, id: CaptureId) -> StoreFuture<'_, CaptureRecord> {
-        Box::pin(async move {
-            let mut reader = self.reader().await?;
-            // Before the database is read: an end that is stored meanwhile is found in the one or the other.
-            let waiting = self.inner.ends.get(id);
-            let read = async {
-                let record = read::capture(&mut reader, id).await?;
-                sums::check_head(&mut reader, id).await?;
-                retention::complete(&mut reader, record).await
-            };
-            let record = self.done(read.await)?;
-            Ok(match waiting {
-                Some(end) => record.ended(end),
-                None => record,
-            })
-        })
+        Box::pin(self.database.capture(id))
     }
 
     /// Reads everything of a capture that has a checksum, and decodes every chunk; the first thing that is not as it was
@@ -190,7 +155,7 @@ impl Store {
     pub fn check(&self, id: CaptureId) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let record = self.capture(id).await?;
-            self.done(sums::check_all(&mut *self.reader().await?, id).await)?;
+            self.database.done(sums::check_all(&mut *self.database.reader().await?, id).await)?;
             for (stream, of) in (0_u16..).zip(&record.streams) {
                 let all: Vec<usize> = (0..of.schema.columns.len()).collect();
                 for seq in 0..of.chunks {
@@ -208,7 +173,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn chunk_index(&self, id: CaptureId, stream: u16, from_seq: u32) -> StoreFuture<'_, Vec<ChunkInfo>> {
-        Box::pin(async move { self.done(read::chunk_index(&mut *self.reader().await?, id, stream, from_seq).await) })
+        Box::pin(async move {
+            self.database.done(read::chunk_index(&mut *self.database.reader().await?, id, stream, from_seq).await)
+        })
     }
 
     /// The bytes of a chunk, for `bathyscope_capture::decode_chunk`.
@@ -216,7 +183,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoChunk`], or the database's.
     pub fn chunk(&self, id: CaptureId, stream: u16, seq: u32) -> StoreFuture<'_, Vec<u8>> {
-        Box::pin(async move { self.done(read::chunk(&mut *self.reader().await?, id, stream, seq).await) })
+        Box::pin(
+            async move { self.database.done(read::chunk(&mut *self.database.reader().await?, id, stream, seq).await) },
+        )
     }
 
     /// Which blocks of the time index there are, by stream and grouping; captures from before there was one have none.
@@ -224,7 +193,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn index(&self, id: CaptureId) -> StoreFuture<'_, HashMap<(u16, Grouping), IndexDirectory>> {
-        Box::pin(async move { self.done(index::directories(&mut *self.reader().await?, id).await) })
+        Box::pin(async move { self.database.done(index::directories(&mut *self.database.reader().await?, id).await) })
     }
 
     /// The bytes of a block of the time index, for `bathyscope_capture::IndexBlock::decode`; none if there is no such block.
@@ -232,7 +201,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn index_block(&self, id: CaptureId, place: (u16, Grouping, u8, u32)) -> StoreFuture<'_, Option<Vec<u8>>> {
-        Box::pin(async move { self.done(index::block(&mut *self.reader().await?, id, place).await) })
+        Box::pin(async move { self.database.done(index::block(&mut *self.database.reader().await?, id, place).await) })
     }
 
     /// The strings with ids above `after`, in order of ids; 0 for all.
@@ -241,7 +210,7 @@ impl Store {
     /// The database's.
     pub fn strings(&self, id: CaptureId, after: StringId) -> StoreFuture<'_, Vec<(StringId, Vec<u8>)>> {
         Box::pin(async move {
-            let mut reader = self.reader().await?;
+            let mut reader = self.database.reader().await?;
             let page = (id, ChecksummedPart::Strings, after);
             let read = sums::checked(
                 &mut reader,
@@ -249,7 +218,7 @@ impl Store {
                 |conn, from| Box::pin(read::strings(conn, id, from, read::ALL)),
                 |(id, text)| (*id, sums::string(*id, text)),
             );
-            self.done(read.await)
+            self.database.done(read.await)
         })
     }
 
@@ -259,7 +228,7 @@ impl Store {
     /// The database's.
     pub fn mappings(&self, id: CaptureId, after: MappingId) -> StoreFuture<'_, Vec<(MappingId, Mapping)>> {
         Box::pin(async move {
-            let mut reader = self.reader().await?;
+            let mut reader = self.database.reader().await?;
             let page = (id, ChecksummedPart::Mappings, after);
             let read = sums::checked(
                 &mut reader,
@@ -267,7 +236,7 @@ impl Store {
                 |conn, from| Box::pin(read::mappings(conn, id, from, read::ALL)),
                 |(id, it)| (*id, sums::mapping(*id, it)),
             );
-            self.done(read.await)
+            self.database.done(read.await)
         })
     }
 
@@ -277,7 +246,7 @@ impl Store {
     /// The database's.
     pub fn frames(&self, id: CaptureId, after: FrameId) -> StoreFuture<'_, Vec<(FrameId, Frame)>> {
         Box::pin(async move {
-            let mut reader = self.reader().await?;
+            let mut reader = self.database.reader().await?;
             let page = (id, ChecksummedPart::Frames, after);
             let read = sums::checked(
                 &mut reader,
@@ -285,7 +254,7 @@ impl Store {
                 |conn, from| Box::pin(read::frames(conn, id, from, read::ALL)),
                 |(id, it)| (*id, sums::frame(*id, it)),
             );
-            self.done(read.await)
+            self.database.done(read.await)
         })
     }
 
@@ -295,7 +264,7 @@ impl Store {
     /// The database's.
     pub fn stacks(&self, id: CaptureId, after: StackId) -> StoreFuture<'_, Vec<(StackId, Stack)>> {
         Box::pin(async move {
-            let mut reader = self.reader().await?;
+            let mut reader = self.database.reader().await?;
             let page = (id, ChecksummedPart::Stacks, after);
             let read = sums::checked(
                 &mut reader,
@@ -303,7 +272,7 @@ impl Store {
                 |conn, from| Box::pin(read::stacks(conn, id, from, read::ALL)),
                 |(id, it)| (*id, sums::stack(*id, &stack_to_bytes(it))),
             );
-            self.done(read.await)
+            self.database.done(read.await)
         })
     }
 
@@ -313,7 +282,7 @@ impl Store {
     /// The database's.
     pub fn symbols(&self, id: CaptureId, after: FrameId) -> StoreFuture<'_, Vec<(FrameId, Symbol)>> {
         Box::pin(async move {
-            let mut reader = self.reader().await?;
+            let mut reader = self.database.reader().await?;
             let sum = |(id, function, place, lines): &read::SymbolRow| {
                 (*id, sums::symbol(*id, function.as_bytes(), unsigned(*place), lines.as_bytes()))
             };
@@ -323,7 +292,7 @@ impl Store {
                 |conn, from| Box::pin(read::symbol_rows(conn, id, from, read::ALL)),
                 sum,
             );
-            self.done(read.await.and_then(read::symbols_of))
+            self.database.done(read.await.and_then(read::symbols_of))
         })
     }
 
@@ -333,7 +302,9 @@ impl Store {
     /// [`StoreError::NoCapture`], [`StoreError::Refused`], [`StoreError::DiskFull`], or the database's.
     pub fn put_symbols(&self, id: CaptureId, symbols: Vec<(FrameId, Symbol)>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.write(move |writer| Box::pin(async move { append::put_symbols(writer, id, &symbols).await })).await
+            self.database
+                .write(move |writer| Box::pin(async move { append::put_symbols(writer, id, &symbols).await }))
+                .await
         })
     }
 
@@ -342,7 +313,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoCapture`], [`StoreError::Refused`], [`StoreError::DiskFull`], or the database's.
     pub fn put_code(&self, id: CaptureId, code: Vec<FunctionCode>) -> StoreFuture<'_, ()> {
-        Box::pin(async move { self.write(move |writer| Box::pin(append::put_code(writer, id, code))).await })
+        Box::pin(async move { self.database.write(move |writer| Box::pin(append::put_code(writer, id, code))).await })
     }
 
     /// The instructions of the function that begins at an offset of a mapping; none if none were kept.
@@ -350,7 +321,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn code_at(&self, id: CaptureId, mapping: MappingId, start: u64) -> StoreFuture<'_, Option<FunctionCode>> {
-        Box::pin(async move { self.done(read::code_at(&mut *self.reader().await?, id, mapping, start).await) })
+        Box::pin(async move {
+            self.database.done(read::code_at(&mut *self.database.reader().await?, id, mapping, start).await)
+        })
     }
 
     /// Keeps what was compiled for a capture that is being recorded by a script, or replaces it.
@@ -360,7 +333,9 @@ impl Store {
     /// [`StoreError::DiskFull`], or the database's.
     pub fn put_script(&self, id: CaptureId, script: ScriptRecord) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.write(move |writer| Box::pin(async move { append::put_script(writer, id, &script).await })).await
+            self.database
+                .write(move |writer| Box::pin(async move { append::put_script(writer, id, &script).await }))
+                .await
         })
     }
 
@@ -370,8 +345,8 @@ impl Store {
     /// The database's.
     pub fn script(&self, id: CaptureId) -> StoreFuture<'_, Option<ScriptRecord>> {
         Box::pin(async move {
-            let waiting = self.inner.ends.get(id).and_then(|end| end.script);
-            let script = self.done(read::script(&mut *self.reader().await?, id).await)?;
+            let waiting = self.database.ends().get(id).and_then(|end| end.script);
+            let script = self.database.done(read::script(&mut *self.database.reader().await?, id).await)?;
             Ok(script.map(|script| match waiting {
                 Some(end) => ScriptRecord { plan: script.plan, probes: end.probes, exit_code: end.exit_code },
                 None => script,
@@ -384,7 +359,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn processes(&self, id: CaptureId) -> StoreFuture<'_, Vec<ProcessChange>> {
-        Box::pin(async move { self.done(read::processes(&mut *self.reader().await?, id, 0, read::ALL).await) })
+        Box::pin(async move {
+            self.database.done(read::processes(&mut *self.database.reader().await?, id, 0, read::ALL).await)
+        })
     }
 
     /// At most `limit` pieces of the traced command's output, without the first `offset`.
@@ -392,7 +369,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn output(&self, id: CaptureId, offset: u64, limit: u32) -> StoreFuture<'_, Vec<OutputLine>> {
-        Box::pin(async move { self.done(read::output(&mut *self.reader().await?, id, offset, i64::from(limit)).await) })
+        Box::pin(async move {
+            self.database.done(read::output(&mut *self.database.reader().await?, id, offset, i64::from(limit)).await)
+        })
     }
 
     /// Gives a capture another name, at most 256 bytes.
@@ -402,7 +381,7 @@ impl Store {
     pub fn rename<'a>(&'a self, id: CaptureId, title: &'a str) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let title = title.to_owned();
-            self.write(move |writer| Box::pin(append::rename(writer, id, title))).await
+            self.database.write(move |writer| Box::pin(append::rename(writer, id, title))).await
         })
     }
 
@@ -411,7 +390,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoCapture`], or the database's.
     pub fn set_pinned(&self, id: CaptureId, pinned: bool) -> StoreFuture<'_, ()> {
-        Box::pin(async move { self.control(move |conn| Box::pin(retention::set_pinned(conn, id, pinned))).await })
+        Box::pin(
+            async move { self.database.control(move |conn| Box::pin(retention::set_pinned(conn, id, pinned))).await },
+        )
     }
 
     /// What a decision on which captures are kept needs to know of each, in no particular order.
@@ -420,9 +401,9 @@ impl Store {
     /// The database's.
     pub fn retained(&self) -> StoreFuture<'_, Vec<RetainedCapture>> {
         Box::pin(async move {
-            let mut all = self.done(retention::all(&mut *self.reader().await?).await)?;
+            let mut all = self.database.done(retention::all(&mut *self.database.reader().await?).await)?;
             for capture in &mut all {
-                capture.recording &= !self.inner.ends.has(capture.id);
+                capture.recording &= !self.database.ends().has(capture.id);
             }
             Ok(all)
         })
@@ -433,7 +414,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn sizes(&self) -> StoreFuture<'_, (u64, u64)> {
-        Box::pin(async move { self.done(retention::sizes(&mut *self.reader().await?).await) })
+        Box::pin(async move { self.database.done(retention::sizes(&mut *self.database.reader().await?).await) })
     }
 
     /// As [`Store::delete`], unless the capture is pinned at that moment; says whether it was deleted. `entry` goes into
@@ -443,9 +424,10 @@ impl Store {
     /// As [`Store::delete`].
     pub fn delete_unpinned(&self, id: CaptureId, entry: AuditEntry) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let marked = self.write(move |writer| Box::pin(remove::mark(writer, id, Why::Rule(entry)))).await?;
+            let marked =
+                self.database.write(move |writer| Box::pin(remove::mark(writer, id, Why::Rule(entry)))).await?;
             if marked {
-                self.remove_marked(id).await?;
+                self.database.remove_marked(id).await?;
             }
             Ok(marked)
         })
@@ -453,12 +435,12 @@ impl Store {
 
     /// Why nothing can be stored, if somebody removed or replaced the file. Looks at files only.
     pub fn trouble(&self) -> Option<StoreError> {
-        self.inner.place.check_there().err()
+        self.database.trouble()
     }
 
     /// How much room there is. Looks at files only.
     pub fn room(&self) -> Room {
-        self.inner.place.room()
+        self.database.room()
     }
 
     /// Deletes a capture. It disappears from all lists at once; its rows go in short steps between which others write,
@@ -468,8 +450,8 @@ impl Store {
     /// [`StoreError::Recording`], [`StoreError::NoCapture`], or the database's.
     pub fn delete(&self, id: CaptureId) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.write(move |writer| Box::pin(remove::mark(writer, id, Why::Asked))).await?;
-            self.remove_marked(id).await
+            self.database.write(move |writer| Box::pin(remove::mark(writer, id, Why::Asked))).await?;
+            self.database.remove_marked(id).await
         })
     }
 
@@ -480,7 +462,7 @@ impl Store {
     /// [`StoreError::Recording`], [`StoreError::NoCapture`], [`StoreError::File`] if it exists already or cannot be
     /// written, or the database's.
     pub fn export_file<'a>(&'a self, id: CaptureId, path: &'a Path) -> StoreFuture<'a, ()> {
-        Box::pin(async move { self.done(export::export(self, id, path).await) })
+        Box::pin(async move { self.database.done(export::export(&self.database, id, path).await) })
     }
 
     /// Reads a capture from a file that [`Store::export_file`] made here or elsewhere, treats it as hostile, and gives
@@ -491,7 +473,9 @@ impl Store {
     /// [`StoreError::Import`] if anything in it is not as it should be, and nothing of it is kept then;
     /// [`StoreError::DiskFull`]; or the database's.
     pub fn import_file<'a>(&'a self, path: &'a Path, owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
-        Box::pin(async move { self.done(import::import(self, path, self.receiver(owner, now_unix_ns)).await) })
+        Box::pin(async move {
+            self.database.done(import::import(&self.database, path, self.receiver(owner, now_unix_ns)).await)
+        })
     }
 
     /// As [`Store::import_file`], from the file's bytes.
@@ -499,7 +483,9 @@ impl Store {
     /// # Errors
     /// As [`Store::import_file`].
     pub fn import_bytes<'a>(&'a self, bytes: &'a [u8], owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
-        Box::pin(async move { self.done(import::import_bytes(self, bytes, self.receiver(owner, now_unix_ns)).await) })
+        Box::pin(async move {
+            self.database.done(import::import_bytes(&self.database, bytes, self.receiver(owner, now_unix_ns)).await)
+        })
     }
 
     /// As [`Store::import_file`], from what [`tell_file`](crate::tell_file) says in a process without rights, which is
@@ -513,7 +499,9 @@ impl Store {
         owner: &'a str,
         now_unix_ns: i64,
     ) -> StoreFuture<'a, CaptureId> {
-        Box::pin(async move { self.done(import::import_messages(self, next, self.receiver(owner, now_unix_ns)).await) })
+        Box::pin(async move {
+            self.database.done(import::import_messages(&self.database, next, self.receiver(owner, now_unix_ns)).await)
+        })
     }
 
     /// Tells which clock the seconds of sessions and login tokens are of, such as the boot id for a clock that counts
@@ -524,7 +512,7 @@ impl Store {
     pub fn begin_session_epoch<'a>(&'a self, epoch: &'a str) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             let epoch = epoch.to_owned();
-            self.control(move |conn| Box::pin(async move { entry::begin_epoch(conn, &epoch).await })).await
+            self.database.control(move |conn| Box::pin(async move { entry::begin_epoch(conn, &epoch).await })).await
         })
     }
 
@@ -534,7 +522,7 @@ impl Store {
     /// [`StoreError::Refused`] for a name that is too long, or the database's.
     pub fn add_login_token(&self, token: LoginToken) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.control(move |conn| Box::pin(async move { entry::add_login_token(conn, &token).await })).await
+            self.database.control(move |conn| Box::pin(async move { entry::add_login_token(conn, &token).await })).await
         })
     }
 
@@ -543,7 +531,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn login_tokens(&self, now_s: u64) -> StoreFuture<'_, Vec<LoginToken>> {
-        Box::pin(async move { self.done(entry::login_tokens(&mut *self.reader().await?, now_s).await) })
+        Box::pin(
+            async move { self.database.done(entry::login_tokens(&mut *self.database.reader().await?, now_s).await) },
+        )
     }
 
     /// Forgets a login token that was not used; says whether there was one.
@@ -551,7 +541,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn delete_login_token(&self, hash: TokenHash) -> StoreFuture<'_, bool> {
-        Box::pin(async move { self.control(move |conn| Box::pin(entry::delete_login_token(conn, hash))).await })
+        Box::pin(
+            async move { self.database.control(move |conn| Box::pin(entry::delete_login_token(conn, hash))).await },
+        )
     }
 
     /// All sessions that have not expired and were used within their idle limit, by [`Store::touch_session`].
@@ -559,7 +551,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn sessions(&self, now_s: u64) -> StoreFuture<'_, Vec<Session>> {
-        Box::pin(async move { self.done(entry::sessions(&mut *self.reader().await?, now_s).await) })
+        Box::pin(async move { self.database.done(entry::sessions(&mut *self.database.reader().await?, now_s).await) })
     }
 
     /// Uses up a login token, at most once however many ask at the same time: the token if it exists, has not been used
@@ -568,7 +560,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn redeem_login_token(&self, hash: TokenHash, now_s: u64) -> StoreFuture<'_, Option<LoginToken>> {
-        Box::pin(async move { self.control(move |conn| Box::pin(entry::redeem_login_token(conn, hash, now_s))).await })
+        Box::pin(async move {
+            self.database.control(move |conn| Box::pin(entry::redeem_login_token(conn, hash, now_s))).await
+        })
     }
 
     /// Whether a login token exists that was not used and has not expired. Changes nothing.
@@ -576,7 +570,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn has_login_token(&self, hash: TokenHash, now_s: u64) -> StoreFuture<'_, bool> {
-        Box::pin(async move { self.done(entry::has_login_token(&mut *self.reader().await?, hash, now_s).await) })
+        Box::pin(async move {
+            self.database.done(entry::has_login_token(&mut *self.database.reader().await?, hash, now_s).await)
+        })
     }
 
     /// Keeps a session.
@@ -585,7 +581,7 @@ impl Store {
     /// [`StoreError::Refused`] for a name that is too long, or the database's.
     pub fn add_session(&self, session: NewSession) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.control(move |conn| Box::pin(async move { entry::add_session(conn, &session).await })).await
+            self.database.control(move |conn| Box::pin(async move { entry::add_session(conn, &session).await })).await
         })
     }
 
@@ -594,7 +590,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn session(&self, hash: TokenHash, now_s: u64) -> StoreFuture<'_, Option<Session>> {
-        Box::pin(async move { self.done(entry::session(&mut *self.reader().await?, hash, now_s).await) })
+        Box::pin(
+            async move { self.database.done(entry::session(&mut *self.database.reader().await?, hash, now_s).await) },
+        )
     }
 
     /// Notes that a session was used. Call it once a minute at most, not with every request.
@@ -602,7 +600,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn touch_session(&self, hash: TokenHash, now_s: u64) -> StoreFuture<'_, ()> {
-        Box::pin(async move { self.control(move |conn| Box::pin(entry::touch_session(conn, hash, now_s))).await })
+        Box::pin(
+            async move { self.database.control(move |conn| Box::pin(entry::touch_session(conn, hash, now_s))).await },
+        )
     }
 
     /// Forgets a session; says whether it existed.
@@ -610,7 +610,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn delete_session(&self, hash: TokenHash) -> StoreFuture<'_, bool> {
-        Box::pin(async move { self.control(move |conn| Box::pin(entry::delete_session(conn, hash))).await })
+        Box::pin(async move { self.database.control(move |conn| Box::pin(entry::delete_session(conn, hash))).await })
     }
 
     /// Forgets sessions and login tokens that have ended by `now_s`; says how many.
@@ -618,7 +618,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn purge_sessions(&self, now_s: u64) -> StoreFuture<'_, u64> {
-        Box::pin(async move { self.control(move |conn| Box::pin(entry::purge(conn, now_s))).await })
+        Box::pin(async move { self.database.control(move |conn| Box::pin(entry::purge(conn, now_s))).await })
     }
 
     /// A hash of everything in the database but for when sessions were last used: equal before and after what must not
@@ -628,7 +628,9 @@ impl Store {
     /// The database's.
     #[cfg(feature = "testing")]
     pub fn fingerprint(&self) -> StoreFuture<'_, [u8; 32]> {
-        Box::pin(async move { self.done(crate::fingerprint::fingerprint(&mut *self.reader().await?).await) })
+        Box::pin(async move {
+            self.database.done(crate::fingerprint::fingerprint(&mut *self.database.reader().await?).await)
+        })
     }
 
     /// Adds an entry to the audit log, for ever.
@@ -637,7 +639,7 @@ impl Store {
     /// The database's.
     pub fn add_audit(&self, entry: AuditEntry) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.control(move |conn| Box::pin(async move { entry::add_audit(conn, &entry).await })).await
+            self.database.control(move |conn| Box::pin(async move { entry::add_audit(conn, &entry).await })).await
         })
     }
 
@@ -646,6 +648,8 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn audit(&self, before: u64, limit: u32) -> StoreFuture<'_, Vec<AuditRecord>> {
-        Box::pin(async move { self.done(entry::audit(&mut *self.reader().await?, before, limit).await) })
+        Box::pin(
+            async move { self.database.done(entry::audit(&mut *self.database.reader().await?, before, limit).await) },
+        )
     }
 }

@@ -14,8 +14,9 @@ use sqlx::{Connection as _, SqliteConnection};
 use crate::{
     StoreError,
     error::failed,
-    read::{self, all, of},
+    read,
     rows::{mapping_kind, sql, stack_to_bytes, unreadable, unsigned},
+    select::{all, of},
 };
 
 /// Ids of one page.

@@ -1,4 +1,4 @@
-//! The one task that writes, and what it does between changes.
+//! The only connection that writes: its transactions, its log, and room for them on the disk.
 //!
 //! How much a change may take with it when the *power* fails is decided here. Control data (captures beginning and
 //! ending, names, deletions, sessions, audit) is committed with `synchronous=FULL`: it is on disk when the call returns.
@@ -7,14 +7,13 @@
 //! only the process ends, by `kill -9` too: the kernel has the pages. The log is one sequence, so what is left after a
 //! power failure is always the state after some change, never a mixture.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use bathyscope_capture::{CaptureId, Loss};
 use futures_util::future::BoxFuture;
 use sqlx::{Connection as _, SqliteConnection};
-use tokio::sync::mpsc;
 
-use crate::{StoreError, append, disk::Place, ends::Ends, error::failed, index::Forests, schema::PAGE_BYTES};
+use crate::{StoreError, disk::Place, ends::Ends, error::failed, index::Forests, schema::PAGE_BYTES};
 
 /// Log that is not yet in the database before it is moved there.
 const CHECKPOINT_BYTES: u64 = 8 << 20;
@@ -23,11 +22,6 @@ const RESTART_BYTES: u64 = 32 << 20;
 
 /// Less than this free, and small changes of control data may not fit.
 const SCARCE_BYTES: u64 = 1 << 20;
-
-/// How often it is looked whether the file is there while nothing is written.
-const LOOK: Duration = Duration::from_secs(5);
-/// How often ends that the database could not take are tried again.
-const RETRY_ENDS: Duration = Duration::from_secs(1);
 
 /// A change to be made.
 pub(crate) type Job = Box<dyn for<'w> FnOnce(&'w mut Writer) -> BoxFuture<'w, ()> + Send>;
@@ -77,36 +71,8 @@ impl Writer {
         }
     }
 
-    /// Makes changes until every [`crate::Store`] is gone or one of them closes.
-    pub(crate) async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
-        loop {
-            let pause = if self.ends.is_empty() { LOOK } else { RETRY_ENDS };
-            let job = tokio::select! {
-                biased;
-                job = jobs.recv() => job,
-                () = tokio::time::sleep(pause) => {
-                    let _told = self.look();
-                    append::store_waiting_ends(&mut self).await;
-                    continue;
-                }
-            };
-            let Some(job) = job else { break };
-            job(&mut self).await;
-            if self.stopped {
-                // Those that wait are made; later ones are refused.
-                jobs.close();
-            }
-            self.tidy().await;
-        }
-        append::store_waiting_ends(&mut self).await;
-        self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
-        if let Err(error) = self.conn.close().await {
-            tracing::warn!(%error, "the database was not closed in order; nothing is lost");
-        }
-    }
-
     /// Looks whether the file that is open still lies there, and tells when that has changed.
-    fn look(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn look(&mut self) -> Result<(), StoreError> {
         let there = self.place.check_there();
         if there.is_err() != self.is_gone {
             self.is_gone = there.is_err();
@@ -121,6 +87,19 @@ impl Writer {
     /// Makes this change the last but for those that wait already.
     pub(crate) const fn stop(&mut self) {
         self.stopped = true;
+    }
+
+    /// Whether [`Writer::stop`] was called.
+    pub(crate) const fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Moves the log into the database and closes it.
+    pub(crate) async fn close(mut self) {
+        self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
+        if let Err(error) = self.conn.close().await {
+            tracing::warn!(%error, "the database was not closed in order; nothing is lost");
+        }
     }
 
     /// As [`Writer::begin`], for changes that must work on a full disk: they come with little, so that the log's own
@@ -205,7 +184,7 @@ impl Writer {
 
     /// Sets aside again what was used, when there is room, and keeps the write-ahead log small. SQLite's own way would
     /// never begin it anew under readers that overlap.
-    async fn tidy(&mut self) {
+    pub(crate) async fn tidy(&mut self) {
         if self.lacks_ballast {
             self.ends.take_room();
             self.place.take_ballast();

@@ -190,7 +190,7 @@ impl Messages {
         match message.first() {
             Some(b'F') => {
                 let why = String::from_utf8_lossy(&content);
-                Err(refuse(bathyscope_capture::visible(crate::append::cut(&why, 1000).as_bytes()).to_string()))
+                Err(refuse(bathyscope_capture::visible(crate::limits::cut(&why, 1000).as_bytes()).to_string()))
             }
             Some(letter) => Ok((*letter, content)),
             None => Err(odd()),

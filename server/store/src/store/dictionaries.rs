@@ -11,7 +11,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn dictionary_ends(&self, id: CaptureId) -> StoreFuture<'_, DictionaryEnds> {
-        Box::pin(async move { self.done(packed::ends(&mut *self.reader().await?, id).await) })
+        Box::pin(async move { self.database.done(packed::ends(&mut *self.database.reader().await?, id).await) })
     }
 
     /// The strings with ids from `first` to `last`.
@@ -19,7 +19,9 @@ impl Store {
     /// # Errors
     /// [`crate::StoreError::Damaged`] if they are not as they were stored, or the database's.
     pub fn string_page(&self, id: CaptureId, first: u32, last: u32) -> StoreFuture<'_, Packed<u8>> {
-        Box::pin(async move { self.done(packed::strings(&mut *self.reader().await?, id, (first, last)).await) })
+        Box::pin(async move {
+            self.database.done(packed::strings(&mut *self.database.reader().await?, id, (first, last)).await)
+        })
     }
 
     /// The stacks with ids from `first` to `last`.
@@ -27,7 +29,9 @@ impl Store {
     /// # Errors
     /// [`crate::StoreError::Damaged`] if they are not as they were stored, or the database's.
     pub fn stack_page(&self, id: CaptureId, first: u32, last: u32) -> StoreFuture<'_, Packed<FrameId>> {
-        Box::pin(async move { self.done(packed::stacks(&mut *self.reader().await?, id, (first, last)).await) })
+        Box::pin(async move {
+            self.database.done(packed::stacks(&mut *self.database.reader().await?, id, (first, last)).await)
+        })
     }
 
     /// The frames with ids from `first` to `last`, in order of ids.
@@ -35,7 +39,9 @@ impl Store {
     /// # Errors
     /// [`crate::StoreError::Damaged`] if they are not as they were stored, or the database's.
     pub fn frame_page(&self, id: CaptureId, first: FrameId, last: FrameId) -> StoreFuture<'_, Vec<(FrameId, Frame)>> {
-        Box::pin(async move { self.done(packed::frames(&mut *self.reader().await?, id, (first, last)).await) })
+        Box::pin(async move {
+            self.database.done(packed::frames(&mut *self.database.reader().await?, id, (first, last)).await)
+        })
     }
 
     /// The symbols of frames with ids from `first` to `last`, in order of ids. Frames without a name are left out.
@@ -43,6 +49,8 @@ impl Store {
     /// # Errors
     /// [`crate::StoreError::Damaged`] if they are not as they were stored, or the database's.
     pub fn symbol_page(&self, id: CaptureId, first: FrameId, last: FrameId) -> StoreFuture<'_, Vec<(FrameId, Symbol)>> {
-        Box::pin(async move { self.done(packed::symbols(&mut *self.reader().await?, id, (first, last)).await) })
+        Box::pin(async move {
+            self.database.done(packed::symbols(&mut *self.database.reader().await?, id, (first, last)).await)
+        })
     }
 }

@@ -1,33 +1,60 @@
-//! How a store is opened, and how its changes and reads are run.
+//! The database that is open: how it is opened and closed, and how changes and reads of it are run.
 
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use bathyscope_capture::CaptureId;
+use futures_util::future::BoxFuture;
 use sqlx::{
     ConnectOptions as _, Sqlite, SqliteConnection, SqlitePool, migrate::Migrator, pool::PoolConnection,
     sqlite::SqlitePoolOptions,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
-use super::{Change, Inner, Store};
 use crate::{
-    Options, StoreError, append,
+    CaptureRecord, Options, Room, StoreError,
     disk::{DirectoryLock, Place, touch_database},
     ends::Ends,
     error::failed,
-    import::Receiver,
-    remove, schema,
+    finish, read, remove, retention, schema, sums, task,
     writer::{Durability, Job, Writer},
 };
 
-impl Store {
-    pub(crate) async fn open_with(dir: &Path, options: Options, migrations: &Migrator) -> Result<Self, StoreError> {
+/// A database that is open. Cheap to clone; it closes when the last clone is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Database {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    place: Arc<Place>,
+    /// Ends of captures that the database could not take yet.
+    ends: Arc<Ends>,
+    options: Options,
+    jobs: mpsc::Sender<Job>,
+    readers: SqlitePool,
+    /// The writer, which holds the lock on the directory until it has ended.
+    task: Mutex<Option<JoinHandle<()>>>,
+    /// Numbers the temporary files of this process.
+    temporaries: AtomicU64,
+    /// Held by the import that runs: of two of the same file, the second then finds the first's capture.
+    importing: tokio::sync::Mutex<()>,
+}
+
+/// What a change runs as: the writer is lent to it.
+pub(crate) type Change<'w, T> = BoxFuture<'w, Result<T, StoreError>>;
+
+impl Database {
+    pub(crate) async fn open(dir: &Path, options: Options, migrations: &Migrator) -> Result<Self, StoreError> {
         let lock = DirectoryLock::take(dir)?;
         let place = Arc::new(Place::new(dir, &options));
         place.remove_leftovers();
@@ -36,18 +63,18 @@ impl Store {
         let (writer, readers) = opened.map_err(|error| error.complete(&place.database, || place.space()))?;
         let (jobs, waiting) = mpsc::channel(options.queue.max(1));
         let task = tokio::spawn(async move {
-            writer.run(waiting).await;
+            task::run(writer, waiting).await;
             drop(lock);
         });
         let (task, temporaries) = (Mutex::new(Some(task)), AtomicU64::new(0));
         let importing = tokio::sync::Mutex::new(());
-        let store =
-            Self { inner: Arc::new(Inner { place, ends, options, jobs, readers, task, temporaries, importing }) };
-        store.resume_removals().await?;
-        Ok(store)
+        let inner = Inner { place, ends, options, jobs, readers, task, temporaries, importing };
+        let database = Self { inner: Arc::new(inner) };
+        database.resume_removals().await?;
+        Ok(database)
     }
 
-    pub(crate) async fn open_read_only_with(dir: &Path, migrations: &Migrator) -> Result<Self, StoreError> {
+    pub(crate) async fn open_read_only(dir: &Path, migrations: &Migrator) -> Result<Self, StoreError> {
         let options = Options { ballast_bytes: 0, ..Options::default() };
         let place = Arc::new(Place::new(dir, &options));
         let opened = read_database(&place, migrations, &options).await;
@@ -58,6 +85,55 @@ impl Store {
         let importing = tokio::sync::Mutex::new(());
         let ends = Arc::new(Ends::read(&place.database));
         Ok(Self { inner: Arc::new(Inner { place, ends, options, jobs, readers, task, temporaries, importing }) })
+    }
+
+    /// Ends the writer after the changes that wait; see [`crate::Store::close`].
+    pub(crate) async fn close(&self) {
+        self.inner.readers.close().await;
+        // The writer ends at this job: nothing that is sent after it is received.
+        let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(task) = task else { return };
+        let stop: Job = Box::new(|writer| Box::pin(async { writer.stop() }));
+        if self.inner.jobs.send(stop).await.is_ok() {
+            let _ended = task.await;
+        }
+    }
+
+    /// How it was opened.
+    pub(crate) fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// Ends of captures that the database could not take yet.
+    pub(crate) fn ends(&self) -> &Ends {
+        &self.inner.ends
+    }
+
+    /// Why nothing can be stored, if somebody removed or replaced the file. Looks at files only.
+    pub(crate) fn trouble(&self) -> Option<StoreError> {
+        self.inner.place.check_there().err()
+    }
+
+    /// How much room there is. Looks at files only.
+    pub(crate) fn room(&self) -> Room {
+        self.inner.place.room()
+    }
+
+    /// Everything about a capture but its rows and dictionaries.
+    pub(crate) async fn capture(&self, id: CaptureId) -> Result<CaptureRecord, StoreError> {
+        let mut reader = self.reader().await?;
+        // Before the database is read: an end that is stored meanwhile is found in the one or the other.
+        let waiting = self.inner.ends.get(id);
+        let read = async {
+            let record = read::capture(&mut reader, id).await?;
+            sums::check_head(&mut reader, id).await?;
+            retention::complete(&mut reader, record).await
+        };
+        let record = self.done(read.await)?;
+        Ok(match waiting {
+            Some(end) => record.ended(end),
+            None => record,
+        })
     }
 
     /// Hands a change to the writer and waits for it. It is made even if nobody waits.
@@ -77,7 +153,7 @@ impl Store {
     }
 
     /// A change of control data: its own transaction, on disk when it returns, also on a full disk.
-    pub(super) async fn control<T: Send + 'static>(
+    pub(crate) async fn control<T: Send + 'static>(
         &self,
         change: impl for<'c> FnOnce(&'c mut SqliteConnection) -> Change<'c, T> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -118,15 +194,10 @@ impl Store {
         self.inner.place.temporary(&format!("{what}-{number}"))
     }
 
-    /// For whom a file is read.
-    pub(super) fn receiver(&self, owner: &str, now_unix_ns: i64) -> Receiver {
-        Receiver { owner: owner.to_owned(), now_unix_ns, max_bytes: self.inner.options.max_import_bytes }
-    }
-
-    /// As [`Store::remove_rows`], in a task of its own, so that it goes on when the caller stops waiting.
-    pub(super) async fn remove_marked(&self, id: CaptureId) -> Result<(), StoreError> {
-        let store = self.clone();
-        tokio::spawn(async move { store.remove_rows(id).await }).await.map_err(|_ended| StoreError::Closed)?
+    /// As [`Database::remove_rows`], in a task of its own, so that it goes on when the caller stops waiting.
+    pub(crate) async fn remove_marked(&self, id: CaptureId) -> Result<(), StoreError> {
+        let database = self.clone();
+        tokio::spawn(async move { database.remove_rows(id).await }).await.map_err(|_ended| StoreError::Closed)?
     }
 
     /// Deletes the rows of a capture that is marked.
@@ -145,9 +216,9 @@ impl Store {
     /// Goes on in the background with what an earlier process did not finish.
     async fn resume_removals(&self) -> Result<(), StoreError> {
         for id in self.write(|writer| Box::pin(remove::unfinished(writer))).await? {
-            let store = self.clone();
+            let database = self.clone();
             tokio::spawn(async move {
-                if let Err(error) = store.remove_rows(id).await {
+                if let Err(error) = database.remove_rows(id).await {
                     tracing::warn!(capture = %id, %error, "a capture is not deleted yet; the next start goes on");
                 }
             });
@@ -168,7 +239,7 @@ async fn open_database(
     let conn = schema::writing(&place.database).connect().await.map_err(failed(DOING))?;
     let mut writer = Writer::new(conn, Arc::clone(place), Arc::clone(ends));
     place.note_opened();
-    append::interrupt_all(&mut writer, options.now.as_ref()).await?;
+    finish::interrupt_all(&mut writer, options.now.as_ref()).await?;
     place.take_ballast();
     let readers = connect_readers(place, options).await?;
     Ok((writer, readers))

@@ -1,0 +1,33 @@
+//! How large a value may be that is stored.
+
+use crate::StoreError;
+
+/// Limits on what is stored, here and from files.
+pub(crate) mod limit {
+    pub(crate) const TITLE_BYTES: usize = 256;
+    pub(crate) const USER_BYTES: usize = 64;
+    pub(crate) const REASON_BYTES: usize = 1 << 10;
+    pub(crate) const JSON_BYTES: usize = 4 << 20;
+    pub(crate) const STREAMS: usize = 256;
+    pub(crate) const STRING_BYTES: usize = 64 << 10;
+    pub(crate) const NAME_BYTES: usize = 64 << 10;
+    pub(crate) const BUILD_ID_BYTES: usize = 64;
+    pub(crate) const STACK_FRAMES: usize = 4096;
+    pub(crate) const SYMBOL_BYTES: usize = 256 << 10;
+    pub(crate) const CODE_LINES_BYTES: usize = 1 << 20;
+    pub(crate) const OUTPUT_BYTES: usize = 64 << 10;
+    pub(crate) const LOSSES: usize = 100_000;
+}
+
+/// Fails for a value that has more than `most` bytes or entries.
+pub(crate) fn at_most(what: &'static str, bytes: usize, most: usize) -> Result<(), StoreError> {
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(StoreError::Refused { what, why: format!("it has {bytes} bytes or entries; at most {most} are stored") })
+}
+
+/// The longest beginning of `text` of at most `most` bytes.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
+}

@@ -2,7 +2,10 @@
 
 use bathyscope_capture::{Column, ColumnType, CompareOp, Display, Literal, Predicate, column_name_of_field};
 
-use crate::{EventFormat, Field, FieldKind, closest};
+use crate::{
+    format::{EventFormat, Field, FieldKind},
+    suggest::closest,
+};
 
 /// The most columns that one array becomes.
 pub const MAX_ARRAY_COLUMNS: u32 = 64;
@@ -203,6 +206,30 @@ pub fn check_predicate(format: &EventFormat, predicate: &Predicate) -> Result<()
                 _ => return Ok(()),
             };
             Err(FieldError::Mismatch { field: field.clone(), tracepoint: format.name.clone(), is, remedy })
+        }
+    }
+}
+
+impl Field {
+    /// Why the field cannot be recorded; `None` if it can.
+    pub fn obstacle(&self) -> Option<&'static str> {
+        match self.kind {
+            FieldKind::ArrayOf { count, .. } if count > MAX_ARRAY_COLUMNS => Some("it is an array of too many numbers"),
+            FieldKind::Other if self.type_name.starts_with("__data_loc") || self.type_name.starts_with("__rel_loc") => {
+                Some("it is an array of varying length that is not text")
+            }
+            FieldKind::Other if self.size == 0 => Some("the kernel does not say how long it is"),
+            FieldKind::Other => Some("it is neither a number nor text"),
+            _ => None,
+        }
+    }
+
+    fn recordable(&self, tracepoint: &str) -> Result<(), FieldError> {
+        match self.obstacle() {
+            None => Ok(()),
+            Some(why) => {
+                Err(FieldError::NotRecordable { field: self.name.clone(), tracepoint: tracepoint.to_owned(), why })
+            }
         }
     }
 }

@@ -10,7 +10,6 @@
 mod conversion;
 mod evaluate;
 mod expression;
-mod hex;
 mod kernel_calls;
 mod number;
 mod parser;
@@ -20,12 +19,10 @@ mod template;
 mod tests;
 mod words;
 
-pub(crate) use hex::hex_fields;
-
 use std::borrow::Cow;
 
 use self::{expression::Expr, template::TemplatePiece};
-use crate::EventFormat;
+use crate::format::{EventFormat, MAX_FORMAT_BYTES, print_text};
 
 /// The longest text that is made of one event, in bytes.
 pub const MAX_PRINTED_BYTES: usize = 16 << 10;
@@ -123,19 +120,6 @@ pub struct PrintFormat {
     fields: Vec<String>,
 }
 
-/// The text behind `print fmt:` in a format file.
-pub fn print_text(format: &str) -> Option<&str> {
-    let mut at = 0;
-    for line in format.split_inclusive('\n') {
-        if let Some(rest) = line.trim_start().strip_prefix("print fmt:") {
-            // It goes on to the file's end: some formats have line ends in their texts.
-            return format.get(at + line.len() - rest.len()..).map(str::trim);
-        }
-        at += line.len();
-    }
-    None
-}
-
 impl PrintFormat {
     /// Reads the print format in the text of a format file whose fields are `event`'s. `constant` gives the value of a name
     /// that is none of the event's, such as that of an enumeration.
@@ -148,7 +132,7 @@ impl PrintFormat {
         constant: &mut dyn FnMut(&str) -> Option<i64>,
     ) -> Result<Self, PrintError> {
         let at_start = |kind| PrintError { offset: 0, kind };
-        if file.len() > crate::MAX_FORMAT_BYTES {
+        if file.len() > MAX_FORMAT_BYTES {
             return Err(at_start(PrintErrorKind::TooLarge));
         }
         let text = print_text(file).ok_or(at_start(PrintErrorKind::Missing))?;

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{parse_event_format, recorded, types::Types};
+use crate::{format::print_text, parse_event_format, recorded, types::Types};
 
 /// Values of an event, by name.
 struct Event<'a> {

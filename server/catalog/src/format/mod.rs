@@ -1,6 +1,8 @@
 //! The reader of tracefs `events/SYSTEM/EVENT/format` files.
 
-use crate::FieldError;
+mod hex;
+
+use hex::hex_fields;
 
 /// The largest format file that is read; the kernel's largest are some 20 KiB, most of it the print format.
 pub const MAX_FORMAT_BYTES: usize = 1 << 20;
@@ -185,8 +187,21 @@ pub fn parse_event_format(bytes: &[u8]) -> Result<EventFormat, FormatError> {
     if name.starts_with("sys_enter_") {
         fields.iter_mut().for_each(adjust_argument);
     }
-    let hex = crate::print::print_text(text).map(crate::print::hex_fields).unwrap_or_default();
+    let hex = print_text(text).map(hex_fields).unwrap_or_default();
     Ok(EventFormat { id, name, fields, hex })
+}
+
+/// The text behind `print fmt:` in a format file.
+pub(crate) fn print_text(format: &str) -> Option<&str> {
+    let mut at = 0;
+    for line in format.split_inclusive('\n') {
+        if let Some(rest) = line.trim_start().strip_prefix("print fmt:") {
+            // It goes on to the file's end: some formats have line ends in their texts.
+            return format.get(at + line.len() - rest.len()..).map(str::trim);
+        }
+        at += line.len();
+    }
+    None
 }
 
 fn event_name(text: &str) -> Result<String, FormatErrorKind> {
@@ -364,29 +379,5 @@ impl Field {
         let place = ["__data_loc", "__rel_loc"].iter().find_map(|prefix| plain.strip_prefix(prefix));
         let element = place.unwrap_or(&plain).trim().strip_suffix("[]")?.trim();
         if element.ends_with('*') { Some((8, false)) } else { scalar(element) }
-    }
-
-    /// Why the field cannot be recorded; `None` if it can.
-    pub fn obstacle(&self) -> Option<&'static str> {
-        match self.kind {
-            FieldKind::ArrayOf { count, .. } if count > crate::MAX_ARRAY_COLUMNS => {
-                Some("it is an array of too many numbers")
-            }
-            FieldKind::Other if self.type_name.starts_with("__data_loc") || self.type_name.starts_with("__rel_loc") => {
-                Some("it is an array of varying length that is not text")
-            }
-            FieldKind::Other if self.size == 0 => Some("the kernel does not say how long it is"),
-            FieldKind::Other => Some("it is neither a number nor text"),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn recordable(&self, tracepoint: &str) -> Result<(), FieldError> {
-        match self.obstacle() {
-            None => Ok(()),
-            Some(why) => {
-                Err(FieldError::NotRecordable { field: self.name.clone(), tracepoint: tracepoint.to_owned(), why })
-            }
-        }
     }
 }

@@ -4,7 +4,7 @@
 const MAX_ARGUMENTS: usize = 512;
 
 /// The names of fields that a print format has as they are, with `%x` or `%p`.
-pub(crate) fn hex_fields(print: &str) -> Vec<String> {
+pub(super) fn hex_fields(print: &str) -> Vec<String> {
     let Some((template, arguments)) = template(print) else { return Vec::new() };
     let mut names: Vec<String> = Vec::new();
     for (conversion, argument) in conversions(template).into_iter().zip(arguments_of(arguments)) {

@@ -10,7 +10,7 @@ use crate::{
     syscalls::CompatPlace,
     unwind::{MappingOffsets, Tables},
 };
-use bathyscope_catalog::types::Kind;
+use bathyscope_catalog::types::TypeKind;
 use bathyscope_plan::{Diagnostic, Plan, Span};
 
 /// What the compiler is told beside the script.
@@ -155,7 +155,7 @@ fn lower_options(text: &str, host: &dyn Host, options: &CompileOptions) -> Lower
 /// Where things are in the kernel's `struct task_struct`.
 fn task_offsets(host: &dyn Host) -> Option<TaskOffsets> {
     let types = host.types();
-    let task = types.find(Kind::Struct, "task_struct")?;
+    let task = types.find(TypeKind::Struct, "task_struct")?;
     let offset = |name| u32::try_from(types.field(task, name)?.byte_offset()).ok();
     Some(TaskOffsets {
         comm: offset("comm")?,

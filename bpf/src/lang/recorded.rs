@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use bathyscope_catalog::{
     EventFormat, parse_event_format,
     recorded::{RecordedError, kernel},
-    types::{Kind, Types},
+    types::{TypeKind, Types},
 };
 use bathyscope_plan::{Architecture, Features, ProgramType, UserPlaces};
 
@@ -51,7 +51,7 @@ impl RecordedHost {
         let tracepoints = formats.keys().cloned().collect();
         let raw_tracepoints =
             types.complete_raw_tracepoints("", usize::MAX).names.into_iter().map(str::to_owned).collect();
-        let names = types.complete(Kind::Function, "", usize::MAX).names;
+        let names = types.complete(TypeKind::Function, "", usize::MAX).names;
         let functions = names.into_iter().flat_map(|name| {
             let in_module = |module: Option<&str>| KernelFunction {
                 name: name.to_owned(),

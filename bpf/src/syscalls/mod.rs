@@ -55,7 +55,7 @@ use std::collections::BTreeSet;
 use bathyscope_capture::{Below, SyscallData, SyscallOutcome};
 use bathyscope_catalog::{
     constants::Arch,
-    types::{Kind, Types},
+    types::{TypeKind, Types},
 };
 
 use crate::{ir, probe::TargetFilter};
@@ -111,7 +111,7 @@ impl EndPlaces {
     /// Looks the places up in the kernel's types; none if one is not there.
     pub fn find(types: &Types) -> Option<Self> {
         let place = |structure: &str, member: &str| {
-            let field = types.field(types.find(Kind::Struct, structure)?, member)?;
+            let field = types.field(types.find(TypeKind::Struct, structure)?, member)?;
             u32::try_from(field.byte_offset()).ok()
         };
         Some(Self {
@@ -138,7 +138,7 @@ impl CompatPlace {
     /// Looks the place up in the kernel's types; none if it is not there.
     pub fn find(types: &Types) -> Option<Self> {
         let place = |structure: &str, member: &str| {
-            let field = types.field(types.find(Kind::Struct, structure)?, member)?;
+            let field = types.field(types.find(TypeKind::Struct, structure)?, member)?;
             u32::try_from(field.byte_offset()).ok()
         };
         Some(Self { status: place("task_struct", "thread_info")? + place("thread_info", "status")? })

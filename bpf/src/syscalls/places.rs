@@ -1,10 +1,10 @@
 //! Where the kernel keeps what the programs read beside calls: found in its types, so another on each kernel.
 
-use bathyscope_catalog::types::{Kind, Types};
+use bathyscope_catalog::types::{TypeKind, Types};
 
 /// Bytes from the beginning of a structure to a member.
 fn place(types: &Types, structure: &str, member: &str) -> Option<u32> {
-    let field = types.field_path(types.find(Kind::Struct, structure)?, member)?;
+    let field = types.field_path(types.find(TypeKind::Struct, structure)?, member)?;
     u32::try_from(field.byte_offset()).ok()
 }
 

@@ -17,7 +17,7 @@ pub(crate) use mapping::{Mapping, find_function, read_kernel, read_user};
 pub use mapping::{REGISTERED_MAP, register_program};
 pub(crate) use row::rule_at;
 
-use bathyscope_catalog::types::{Kind, Types};
+use bathyscope_catalog::types::{TypeKind, Types};
 
 use crate::ir::{MapDefinition, MapKind};
 
@@ -57,7 +57,7 @@ impl MappingOffsets {
     /// As the kernel's types say; none if it keeps mappings in another way.
     pub fn of(types: &Types) -> Option<Self> {
         let offset = |of: &str, name: &str| {
-            let of = types.find(Kind::Struct, of)?;
+            let of = types.find(TypeKind::Struct, of)?;
             u32::try_from(types.field(of, name)?.byte_offset()).ok()
         };
         let pivot = offset("maple_range_64", "pivot")?;

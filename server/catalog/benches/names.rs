@@ -6,7 +6,7 @@
 use std::{hint::black_box, time::Instant};
 
 use bathyscope_catalog::{
-    KernelFunctions,
+    KernelFunctionLists,
     names::{Names, NamesBuilder, NewName, Query, Searched, search},
 };
 
@@ -17,7 +17,7 @@ const ROUNDS: usize = 3;
 fn kernels() -> Names {
     let symbols = std::fs::read("/proc/kallsyms").unwrap_or_default();
     let start = Instant::now();
-    let names = KernelFunctions { symbols: &symbols, ..KernelFunctions::default() }.names();
+    let names = KernelFunctionLists { symbols: &symbols, ..KernelFunctionLists::default() }.names();
     println!("{} functions of this kernel read in {:.0} ms", names.len(), start.elapsed().as_secs_f64() * 1e3);
     names
 }

@@ -4,7 +4,7 @@
 
 use std::{hint::black_box, sync::Arc, time::Instant};
 
-use bathyscope_catalog::types::{Btf, Kind, Types};
+use bathyscope_catalog::types::{Btf, TypeKind, Types};
 
 /// The best and the middle of several runs.
 fn time<T>(what: &str, mut run: impl FnMut() -> T) -> T {
@@ -31,7 +31,7 @@ fn main() {
     println!("    {} types", btf.len());
     time("parse and first look-up by name (makes the index)", || {
         let types = Types::new(Arc::new(Btf::parse(bytes.clone()).expect("BTF")));
-        types.find(Kind::Struct, "task_struct")
+        types.find(TypeKind::Struct, "task_struct")
     });
     time("parse and first enum constant (makes that index)", || {
         let types = Types::new(Arc::new(Btf::parse(bytes.clone()).expect("BTF")));
@@ -39,12 +39,12 @@ fn main() {
     });
     let btf = Arc::new(btf);
     let types = Types::new(Arc::clone(&btf));
-    types.find(Kind::Struct, "task_struct").expect("a kernel has tasks");
+    types.find(TypeKind::Struct, "task_struct").expect("a kernel has tasks");
     types.constant("TCP_FIN_WAIT1");
     time("types of one more script", || Types::new(Arc::clone(&btf)));
-    time("a struct by name", || types.find(Kind::Struct, "sk_buff"));
-    time("a name that is not there", || types.find(Kind::Struct, "no_such_struct"));
-    let task = types.find(Kind::Struct, "task_struct").expect("a kernel has tasks");
+    time("a struct by name", || types.find(TypeKind::Struct, "sk_buff"));
+    time("a name that is not there", || types.find(TypeKind::Struct, "no_such_struct"));
+    let task = types.find(TypeKind::Struct, "task_struct").expect("a kernel has tasks");
     time("task_struct.comm", || types.field(task, "comm"));
     time("an enum constant", || types.constant("TCP_FIN_WAIT1").map(|found| found.value));
     time("what vfs_read takes", || types.function(None, "vfs_read").and_then(|found| types.signature(found.id)));
@@ -55,7 +55,7 @@ fn main() {
         let mut types = types.clone();
         types.define("struct mine { u32 a; struct task_struct *t; char c[TASK_COMM_LEN]; };", &|_| None).expect("right")
     });
-    time("completing functions: vfs_", || types.complete(Kind::Function, "vfs_", 50).total);
-    time("completing functions: nothing typed", || types.complete(Kind::Function, "", 50).total);
-    time("did you mean: vfs_raed", || types.closest(Kind::Function, "vfs_raed"));
+    time("completing functions: vfs_", || types.complete(TypeKind::Function, "vfs_", 50).total);
+    time("completing functions: nothing typed", || types.complete(TypeKind::Function, "", 50).total);
+    time("did you mean: vfs_raed", || types.closest(TypeKind::Function, "vfs_raed"));
 }

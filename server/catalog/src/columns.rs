@@ -3,7 +3,7 @@
 use bathyscope_capture::{Column, ColumnType, CompareOp, Display, Literal, Predicate, column_name_of_field};
 
 use crate::{
-    format::{EventFormat, Field, FieldKind},
+    format::{EventField, EventFormat, FieldKind},
     suggest::closest,
 };
 
@@ -210,7 +210,7 @@ pub fn check_predicate(format: &EventFormat, predicate: &Predicate) -> Result<()
     }
 }
 
-impl Field {
+impl EventField {
     /// Why the field cannot be recorded; `None` if it can.
     pub fn obstacle(&self) -> Option<&'static str> {
         match self.kind {
@@ -283,7 +283,7 @@ fn suggestion(format: &EventFormat, name: &str) -> Option<String> {
 }
 
 /// Shown in hexadecimal if the kernel prints it so.
-fn as_printed(format: &EventFormat, field: &Field, mut found: FieldColumn) -> FieldColumn {
+fn as_printed(format: &EventFormat, field: &EventField, mut found: FieldColumn) -> FieldColumn {
     let is_hex = || format.hex.contains(&field.name);
     if found.column.ty == ColumnType::U64 && found.column.display == Display::Decimal && is_hex() {
         found.column.display = Display::Hex;
@@ -291,13 +291,13 @@ fn as_printed(format: &EventFormat, field: &Field, mut found: FieldColumn) -> Fi
     found
 }
 
-fn element_column(field: &Field, bytes: u32, index: u32) -> FieldColumn {
+fn element_column(field: &EventField, bytes: u32, index: u32) -> FieldColumn {
     let name = format!("{}[{index}]", column_name_of_field(&field.name));
     let source = ColumnSource::Number { offset: field.offset + index * bytes, bytes, signed: field.signed };
     column(name, field, source)
 }
 
-fn source_of(field: &Field) -> ColumnSource {
+fn source_of(field: &EventField) -> ColumnSource {
     let offset = field.offset;
     match field.kind {
         FieldKind::FixedText => ColumnSource::FixedText { offset, bytes: field.size },
@@ -311,7 +311,7 @@ fn source_of(field: &Field) -> ColumnSource {
     }
 }
 
-fn column(name: String, field: &Field, source: ColumnSource) -> FieldColumn {
+fn column(name: String, field: &EventField, source: ColumnSource) -> FieldColumn {
     let (ty, display) = match source {
         ColumnSource::Number { signed: true, .. } => (ColumnType::I64, Display::Decimal),
         ColumnSource::Number { signed: false, .. } if reads_as_hex(field) => (ColumnType::U64, Display::Hex),
@@ -322,7 +322,7 @@ fn column(name: String, field: &Field, source: ColumnSource) -> FieldColumn {
 }
 
 /// Addresses and sets of flags, which the kernel's types do not tell from counts.
-fn reads_as_hex(field: &Field) -> bool {
+fn reads_as_hex(field: &EventField) -> bool {
     let name = field.name.as_str();
     let address = field.size == 8 && (name.ends_with("addr") || name.ends_with("address"));
     let code = field.size == 8 && matches!(name, "ip" | "call_site" | "caller" | "parent_ip" | "function");

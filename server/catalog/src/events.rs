@@ -21,7 +21,7 @@ pub fn parse_available_events(bytes: &[u8]) -> Vec<TracepointName> {
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found<'a> {
+pub struct TracepointMatches<'a> {
     /// How many names match.
     pub total: usize,
     /// The best of them, best first.
@@ -31,7 +31,7 @@ pub struct Found<'a> {
 /// Searches for the names that match each word of `query`, in any case: first those that begin with it (the event's
 /// name or the whole name), then those where a part does (`switch` in `sched_switch`), then those that contain it, then
 /// those that have its letters in order. An empty query matches all.
-pub fn search_tracepoints<'a>(names: &'a [TracepointName], query: &str, limit: usize) -> Found<'a> {
+pub fn search_tracepoints<'a>(names: &'a [TracepointName], query: &str, limit: usize) -> TracepointMatches<'a> {
     let query = query.get(..query.floor_char_boundary(MAX_QUERY_BYTES)).unwrap_or_default().to_ascii_lowercase();
     let words: Vec<&[u8]> = query.split_whitespace().take(MAX_QUERY_WORDS).map(str::as_bytes).collect();
     let mut text = Vec::new();
@@ -54,7 +54,7 @@ pub fn search_tracepoints<'a>(names: &'a [TracepointName], query: &str, limit: u
         found.truncate(limit);
     }
     found.sort_unstable();
-    Found { total, best: found.iter().filter_map(|(_, _, index)| names.get(*index)).collect() }
+    TracepointMatches { total, best: found.iter().filter_map(|(_, _, index)| names.get(*index)).collect() }
 }
 
 /// How well `word` matches: less is better, `None` is not at all.

@@ -43,11 +43,11 @@ impl KernelFunction {
 }
 
 /// Whether the types of a module (of the kernel itself, if empty) describe a function.
-pub type Typed<'a> = dyn Fn(&str, &str) -> bool + 'a;
+pub type HasBtf<'a> = dyn Fn(&str, &str) -> bool + 'a;
 
 /// What the kernel says about its functions.
 #[derive(Clone, Copy, Default)]
-pub struct KernelFunctions<'a> {
+pub struct KernelFunctionLists<'a> {
     /// `/proc/kallsyms`.
     pub symbols: &'a [u8],
     /// `available_filter_functions` of tracefs; empty if this kernel has none.
@@ -55,17 +55,17 @@ pub struct KernelFunctions<'a> {
     /// `kprobes/blacklist` of debugfs; empty if it cannot be read.
     pub blacklist: &'a [u8],
     /// Whether the types of a module (of the kernel itself, if empty) describe a function.
-    pub typed: Option<&'a Typed<'a>>,
+    pub typed: Option<&'a HasBtf<'a>>,
 }
 
-impl std::fmt::Debug for KernelFunctions<'_> {
+impl std::fmt::Debug for KernelFunctionLists<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let bytes = (self.symbols.len(), self.traceable.len(), self.blacklist.len());
         f.debug_struct("KernelFunctions").field("bytes", &bytes).finish_non_exhaustive()
     }
 }
 
-impl KernelFunctions<'_> {
+impl KernelFunctionLists<'_> {
     /// The functions, each with the module it is in as its group and a [`KernelFunction`] as its flags.
     pub fn names(&self) -> Names {
         let mut all: HashMap<(&str, &str), KernelFunction> = HashMap::with_capacity(self.symbols.len() / 48);
@@ -199,7 +199,7 @@ mod tests {
 
     fn functions() -> Names {
         let typed = |module: &str, name: &str| module.is_empty() && name == "vfs_read";
-        let sources = KernelFunctions {
+        let sources = KernelFunctionLists {
             symbols: SYMBOLS,
             traceable: b"vfs_read\nhelper\next4_sync_file [ext4]\n__ftrace_invalid_address___16\n",
             blacklist: b"0xffffffff81000050-0xffffffff81000060\tdo_int3\nnonsense\n",
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn hidden_addresses_are_noticed() {
-        let hidden = |symbols| KernelFunctions { symbols, ..KernelFunctions::default() }.addresses_are_hidden();
+        let hidden = |symbols| KernelFunctionLists { symbols, ..KernelFunctionLists::default() }.addresses_are_hidden();
         assert!(hidden(b"0000000000000000 T _text\n0000000000000000 t a\n".as_slice()));
         assert!(!hidden(b"0000000000000000 A percpu\nffffffff81000000 T _text\n".as_slice()));
         assert!(!hidden(b"".as_slice()));

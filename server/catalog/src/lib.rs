@@ -36,11 +36,12 @@ mod wildcards;
 
 pub use attached::{DynamicEvent, bpf_link_kind, bpf_program_kind, bpf_typed_attach, parse_dynamic_events};
 pub use columns::{ColumnSource, FieldColumn, FieldError, MAX_ARRAY_COLUMNS, Operand, check_predicate, columns_of};
-pub use events::{Found, MAX_AVAILABLE_EVENTS, parse_available_events, search_tracepoints};
+pub use events::{MAX_AVAILABLE_EVENTS, TracepointMatches, parse_available_events, search_tracepoints};
 pub use format::{
-    EventFormat, Field, FieldKind, FormatError, FormatErrorKind, MAX_FORMAT_BYTES, parse_event_format, parse_fields,
+    EventField, EventFormat, FieldKind, FormatError, FormatErrorKind, MAX_FORMAT_BYTES, parse_event_format,
+    parse_fields,
 };
-pub use functions::{KernelFunction, KernelFunctions, Probing, Typed, Way, parse_modules};
+pub use functions::{HasBtf, KernelFunction, KernelFunctionLists, Probing, Way, parse_modules};
 pub use suggest::closest;
 pub use tracers::{Tracer, tracers};
 pub use wildcards::{Wildcards, has_wildcard, matches_wildcards};

@@ -5,7 +5,7 @@
 //! ([`crate::script`]); here it is refused for the lines of a trace.
 
 use bathyscope_catalog::{
-    dynamic::{Line, Place, parse_dynamic},
+    dynamic::{Line, ProbeSite, parse_dynamic},
     elf::ElfFile,
 };
 use bathyscope_protocol::{AgentError, AgentErrorKind};
@@ -21,7 +21,7 @@ use crate::script::{ScriptAgent, open_program};
 pub(super) fn refuse(agent: &mut impl ScriptAgent, lines: &[String]) -> Result<(), LinkError> {
     for line in lines {
         let Ok(Line::Define(definition)) = parse_dynamic(line) else { continue };
-        let Place::File { path, returns: true, .. } = &definition.place else { continue };
+        let ProbeSite::File { path, returns: true, .. } = &definition.place else { continue };
         let Ok(program) = open_program(agent, path, None) else { continue };
         if ElfFile::parse(&program.file).is_ok_and(|elf| elf.is_go()) {
             return Err(LinkError::Refused(AgentError {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use bathyscope_capture::{Column, KernelFormat, StreamSchema, Symbol, column_name_of_field};
 use bathyscope_catalog::{
-    Field, FieldKind, parse_event_format,
+    EventField, FieldKind, parse_event_format,
     print::{AddressName, EventValues, FieldValue, PrintError, PrintErrorKind, PrintFormat},
 };
 
@@ -79,7 +79,7 @@ impl<'a> EventText<'a> {
     }
 }
 
-fn place(schema: &StreamSchema, field: &Field, is_call: bool) -> Option<FieldPlace> {
+fn place(schema: &StreamSchema, field: &EventField, is_call: bool) -> Option<FieldPlace> {
     let column = |name: &str| {
         let found = schema.columns.iter().enumerate().skip(StreamSchema::COMMON.len());
         found.into_iter().find(|(_, column): &(usize, &Column)| column.name == name).map(|(index, _)| index)

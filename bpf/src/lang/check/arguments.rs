@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bathyscope_catalog::{EventFormat, Field, FieldKind};
+use bathyscope_catalog::{EventField, EventFormat, FieldKind};
 use bathyscope_plan::{Pointee, Space, Span, Type};
 
 use super::{
@@ -70,7 +70,7 @@ impl BodyChecker<'_, '_> {
     }
 
     /// A field of a tracepoint's record.
-    fn field(&mut self, field: &Field, syscall: bool, span: Span) -> Checked<TypedExpr> {
+    fn field(&mut self, field: &EventField, syscall: bool, span: Span) -> Checked<TypedExpr> {
         let space = if syscall { Space::User } else { Space::Kernel };
         let offset = field.offset;
         let context = TypedExprKind::Context { offset };
@@ -92,7 +92,7 @@ impl BodyChecker<'_, '_> {
         })
     }
 
-    fn field_number(&mut self, field: &Field) -> Type {
+    fn field_number(&mut self, field: &EventField) -> Type {
         let bytes = u8::try_from(field.size).unwrap_or(8);
         let plain = field.type_name.trim_start_matches("const ").trim();
         if plain == "bool" && bytes == 1 {
@@ -107,7 +107,7 @@ impl BodyChecker<'_, '_> {
         Type::Integer { bytes, signed: field.signed }
     }
 
-    fn field_pointer(&mut self, field: &Field, space: Space) -> Type {
+    fn field_pointer(&mut self, field: &EventField, space: Space) -> Type {
         // The same few types are named in hundreds of tracepoints.
         let key = (field.type_name.clone(), space);
         if let Some(known) = self.cx.pointers.get(&key) {
@@ -124,7 +124,7 @@ impl BodyChecker<'_, '_> {
     }
 
     /// A field that is neither a number nor text.
-    fn odd_field(&mut self, field: &Field, span: Span) -> Checked<TypedExpr> {
+    fn odd_field(&mut self, field: &EventField, span: Span) -> Checked<TypedExpr> {
         let offset = field.offset;
         for (prefix, relative) in [("__data_loc", false), ("__rel_loc", true)] {
             let Some(of) = field.type_name.strip_prefix(prefix) else { continue };

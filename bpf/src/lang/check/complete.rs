@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use bathyscope_catalog::types::Kind as TypeKind;
+use bathyscope_catalog::types::TypeKind;
 use bathyscope_plan::Span;
 
 use super::{

@@ -1,6 +1,6 @@
 //! C types as types of the language, members, and types as they are written.
 
-use bathyscope_catalog::types::{Field, Kind as TypeKind, Type as CType, TypeId};
+use bathyscope_catalog::types::{CType, MemberLocation, TypeId, TypeKind};
 use bathyscope_plan::{Pointee, Shown, Space, Span, StructField, StructType, Type};
 
 use super::{
@@ -142,10 +142,10 @@ impl ScriptChecker<'_> {
 
     fn shown_fields(&mut self, of: &StructType, depth: u32, left: &mut usize) -> Vec<StructField> {
         let id = self.c_type_of(of.id);
-        let members: Vec<(String, Field)> = self
+        let members: Vec<(String, MemberLocation)> = self
             .types
             .members(id)
-            .map(|it| (it.name.to_owned(), Field { ty: it.ty, bit_offset: it.bit_offset, bits: it.bits }))
+            .map(|it| (it.name.to_owned(), MemberLocation { ty: it.ty, bit_offset: it.bit_offset, bits: it.bits }))
             .take(*left)
             .collect();
         let mut fields = Vec::new();
@@ -166,7 +166,7 @@ impl ScriptChecker<'_> {
     }
 
     /// Where a member is, the bits of its value that are its own, and its type.
-    pub(super) fn laid_out(&mut self, field: &Field, space: Space) -> LaidOut {
+    pub(super) fn laid_out(&mut self, field: &MemberLocation, space: Space) -> LaidOut {
         let ty = self.c_type(field.ty, space);
         let byte = u32::try_from(field.bit_offset / 8).unwrap_or(u32::MAX);
         let Some(width) = field.bits else { return (byte, None, ty) };

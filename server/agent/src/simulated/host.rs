@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, os::fd::OwnedFd};
 
-use bathyscope_catalog::dynamic::{Definition, Line, Place, parse_dynamic};
+use bathyscope_catalog::dynamic::{DynamicDefinition, Line, ProbeSite, parse_dynamic};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Capability, CapabilityState, DynamicEvent, DynamicEvents, KernelFile, ProbeLimit,
     ProcessFile, large,
@@ -91,7 +91,9 @@ pub(super) fn dynamic_events(kprobes: bool) -> DynamicEvents {
 /// Whether an instruction begins at the place of a line; here they have four bytes.
 pub(super) fn try_event(line: &str) -> Result<(), AgentError> {
     match parse_dynamic(line) {
-        Ok(Line::Define(Definition { place: Place::Function { symbol, offset, .. }, .. })) if offset % 4 != 0 => {
+        Ok(Line::Define(DynamicDefinition { place: ProbeSite::Function { symbol, offset, .. }, .. }))
+            if offset % 4 != 0 =>
+        {
             let before = offset - offset % 4;
             let near = format!(
                 "The nearest places where an instruction begins are {symbol}+{before} and {symbol}+{}.",

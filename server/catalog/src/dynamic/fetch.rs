@@ -1,8 +1,8 @@
 //! Arguments: `[NAME=]FETCH[:TYPE]`.
 
 use super::{
-    Argument, BaseType, DynamicError, DynamicProblem as Problem, End, Fetch, FilePlace, MAX_ARGUMENT_NAME_BYTES,
-    MAX_ARRAY, MAX_NAME_BYTES, MAX_NESTING, Place, Type, line::is_name,
+    BaseType, DynamicArgument, DynamicError, DynamicProblem as Problem, End, Fetch, FetchType, FilePlace,
+    MAX_ARGUMENT_NAME_BYTES, MAX_ARRAY, MAX_NAME_BYTES, MAX_NESTING, ProbeSite, line::is_name,
 };
 
 /// The longest symbol, as in the kernel.
@@ -85,20 +85,20 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn of(place: &Place) -> Self {
+    pub(super) fn of(place: &ProbeSite) -> Self {
         let returns = match place {
-            Place::Function { on, .. } | Place::Traced { on, .. } | Place::Address { on, .. } => {
+            ProbeSite::Function { on, .. } | ProbeSite::Traced { on, .. } | ProbeSite::Address { on, .. } => {
                 matches!(on, End::Return { .. })
             }
-            Place::File { returns, .. } => *returns,
-            Place::Tracepoint { .. } | Place::Event { .. } => false,
+            ProbeSite::File { returns, .. } => *returns,
+            ProbeSite::Tracepoint { .. } | ProbeSite::Event { .. } => false,
         };
         let inside = match place {
-            Place::Function { offset, .. } => *offset > 0,
-            Place::File { at: FilePlace::Function { offset, .. }, .. } => *offset > 0,
+            ProbeSite::Function { offset, .. } => *offset > 0,
+            ProbeSite::File { at: FilePlace::Function { offset, .. }, .. } => *offset > 0,
             _ => false,
         };
-        let (user, event) = (matches!(place, Place::File { .. }), matches!(place, Place::Event { .. }));
+        let (user, event) = (matches!(place, ProbeSite::File { .. }), matches!(place, ProbeSite::Event { .. }));
         // Newer kernels keep the arguments until the function returns; whether this one does it says itself.
         Self { user, returns, begins: !inside && !event, event }
     }
@@ -122,7 +122,7 @@ pub(super) fn is_symbol(text: &str) -> bool {
         && !text.starts_with(|first: char| first.is_ascii_digit() || first == '$')
 }
 
-pub(super) fn argument(word: FetchWord<'_>, context: Context) -> Result<Argument, DynamicError> {
+pub(super) fn argument(word: FetchWord<'_>, context: Context) -> Result<DynamicArgument, DynamicError> {
     // A name ends at the first `=`; none of the other characters of a value is one.
     let (name, value) = match word.split('=') {
         Some((name, value)) => {
@@ -149,7 +149,7 @@ pub(super) fn argument(word: FetchWord<'_>, context: Context) -> Result<Argument
     if let (Some(ty), Some(word)) = (ty, type_word) {
         check_type(ty, &fetch, word)?;
     }
-    Ok(Argument { name, fetch, ty })
+    Ok(DynamicArgument { name, fetch, ty })
 }
 
 fn fetch(word: FetchWord<'_>, context: Context, depth: usize) -> Result<Fetch, DynamicError> {
@@ -313,7 +313,7 @@ fn named(word: FetchWord<'_>, context: Context) -> Result<Fetch, DynamicError> {
     Ok(Fetch::Variable(word.text.to_owned()))
 }
 
-fn parse_type(word: FetchWord<'_>) -> Result<Type, DynamicError> {
+fn parse_type(word: FetchWord<'_>) -> Result<FetchType, DynamicError> {
     let (base, count) = match word.split('[') {
         Some((base, count)) => {
             let digits = count.text.strip_suffix(']').ok_or_else(|| count.error(Problem::Array))?;
@@ -347,7 +347,7 @@ fn parse_type(word: FetchWord<'_>) -> Result<Type, DynamicError> {
             }
         }
     };
-    Ok(Type { base, count })
+    Ok(FetchType { base, count })
 }
 
 /// `bWIDTH@SHIFT/CONTAINER`
@@ -365,7 +365,7 @@ fn bit_field(word: FetchWord<'_>) -> Result<BaseType, DynamicError> {
     Ok(BaseType::Bits { width, shift, container })
 }
 
-fn check_type(ty: Type, fetch: &Fetch, word: FetchWord<'_>) -> Result<(), DynamicError> {
+fn check_type(ty: FetchType, fetch: &Fetch, word: FetchWord<'_>) -> Result<(), DynamicError> {
     let in_memory = matches!(
         fetch,
         Fetch::Dereference { .. }
@@ -379,7 +379,7 @@ fn check_type(ty: Type, fetch: &Fetch, word: FetchWord<'_>) -> Result<(), Dynami
     if ty.count.is_some() && !in_memory {
         return Err(word.error(Problem::Array));
     }
-    if matches!(fetch, Fetch::ImmediateText(_)) && ty != Type::one(BaseType::Text) {
+    if matches!(fetch, Fetch::ImmediateText(_)) && ty != FetchType::one(BaseType::Text) {
         return Err(word.error(Problem::ImmediateText));
     }
     // The name of the task, and text that is an immediate, are text by themselves.

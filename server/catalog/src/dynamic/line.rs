@@ -1,8 +1,8 @@
 //! Lines of `kprobe_events`, `uprobe_events` and `dynamic_events`.
 
 use super::{
-    Argument, Definition, DynamicError, DynamicProblem as Problem, End, FilePlace, Line, MAX_ARGUMENTS, MAX_LINE_BYTES,
-    MAX_NAME_BYTES, Place,
+    DynamicArgument, DynamicDefinition, DynamicError, DynamicProblem as Problem, End, FilePlace, Line, MAX_ARGUMENTS,
+    MAX_LINE_BYTES, MAX_NAME_BYTES, ProbeSite,
     fetch::{self, Context, FetchWord},
 };
 
@@ -30,13 +30,13 @@ pub fn parse_dynamic(line: &str) -> Result<Line, DynamicError> {
         LineKind::Event => event_place(place, filter)?,
         LineKind::Traced => traced_place(place, head.max_active)?,
         LineKind::Tracepoint if is_name(place.text, MAX_NAME_BYTES) => {
-            Place::Tracepoint { name: place.text.to_owned() }
+            ProbeSite::Tracepoint { name: place.text.to_owned() }
         }
         LineKind::Tracepoint => return Err(place.error(Problem::WhichTracepoint)),
         LineKind::Probe | LineKind::Return => probe_place(place, &head)?,
     };
     let arguments = arguments_of(arguments, &place)?;
-    Ok(Line::Define(Definition { group: head.group, event: head.event, place, arguments }))
+    Ok(Line::Define(DynamicDefinition { group: head.group, event: head.event, place, arguments }))
 }
 
 /// The words of a line with their places, if all of it can stand in one.
@@ -163,14 +163,14 @@ fn split_filter<'a, 'l>(
     }
 }
 
-fn event_place(word: FetchWord<'_>, filter: Option<&str>) -> Result<Place, DynamicError> {
+fn event_place(word: FetchWord<'_>, filter: Option<&str>) -> Result<ProbeSite, DynamicError> {
     let (group, event) = names(word)?;
     let (Some(group), Some(event)) = (group, event) else { return Err(word.error(Problem::WhichEvent)) };
-    Ok(Place::Event { group, event, filter: filter.filter(|text| !text.is_empty()).map(str::to_owned) })
+    Ok(ProbeSite::Event { group, event, filter: filter.filter(|text| !text.is_empty()).map(str::to_owned) })
 }
 
 /// `SYMBOL[%return]`
-fn traced_place(word: FetchWord<'_>, max_active: Option<Word32>) -> Result<Place, DynamicError> {
+fn traced_place(word: FetchWord<'_>, max_active: Option<Word32>) -> Result<ProbeSite, DynamicError> {
     let (bare, on) = match (word.text.strip_suffix("%return"), max_active) {
         (Some(bare), active) => (bare, End::Return { max_active: active.map(|number| number.value) }),
         (None, None) => (word.text, End::Entry),
@@ -179,10 +179,10 @@ fn traced_place(word: FetchWord<'_>, max_active: Option<Word32>) -> Result<Place
     if !fetch::is_symbol(bare) {
         return Err(word.error(Problem::WholeFunction));
     }
-    Ok(Place::Traced { symbol: bare.to_owned(), on })
+    Ok(ProbeSite::Traced { symbol: bare.to_owned(), on })
 }
 
-fn probe_place(word: FetchWord<'_>, head: &Head) -> Result<Place, DynamicError> {
+fn probe_place(word: FetchWord<'_>, head: &Head) -> Result<ProbeSite, DynamicError> {
     let (bare, returns) = match word.text.strip_suffix("%return") {
         Some(bare) => (FetchWord { text: bare, ..word }, true),
         None => (word, head.kind == LineKind::Return),
@@ -198,10 +198,10 @@ fn probe_place(word: FetchWord<'_>, head: &Head) -> Result<Place, DynamicError> 
 }
 
 /// `[MODULE:]SYMBOL[+OFFSET]` or an address.
-pub(super) fn kernel_place(word: FetchWord<'_>, on: End) -> Result<Place, DynamicError> {
+pub(super) fn kernel_place(word: FetchWord<'_>, on: End) -> Result<ProbeSite, DynamicError> {
     if word.text.starts_with(|first: char| first.is_ascii_digit()) {
         let address = fetch::number(word.text).ok_or_else(|| word.error(Problem::Place))?;
-        return Ok(Place::Address { address, on });
+        return Ok(ProbeSite::Address { address, on });
     }
     let (module, rest) = match word.split(':') {
         Some((module, rest)) => (Some(module), rest),
@@ -222,11 +222,11 @@ pub(super) fn kernel_place(word: FetchWord<'_>, on: End) -> Result<Place, Dynami
     if offset != 0 && on != End::Entry {
         return Err(word.error(Problem::ReturnOffset));
     }
-    Ok(Place::Function { module, symbol: symbol.text.to_owned(), offset, on })
+    Ok(ProbeSite::Function { module, symbol: symbol.text.to_owned(), offset, on })
 }
 
 /// `/PATH:OFFSET[(REFERENCE)]`, with `%return` before or behind the reference.
-fn file_place(word: FetchWord<'_>, returns: bool) -> Result<Place, DynamicError> {
+fn file_place(word: FetchWord<'_>, returns: bool) -> Result<ProbeSite, DynamicError> {
     if !word.text.starts_with('/') {
         return Err(word.error(Problem::RelativePath));
     }
@@ -244,12 +244,12 @@ fn file_place(word: FetchWord<'_>, returns: bool) -> Result<Place, DynamicError>
         None => (at, returns),
     };
     let offset = fetch::number(at.text).ok_or_else(|| at.error(Problem::Place))?;
-    Ok(Place::File { path: path.to_owned(), at: FilePlace::Offset(offset), reference, returns })
+    Ok(ProbeSite::File { path: path.to_owned(), at: FilePlace::Offset(offset), reference, returns })
 }
 
-pub(super) fn arguments_of(words: &[FetchWord<'_>], place: &Place) -> Result<Vec<Argument>, DynamicError> {
+pub(super) fn arguments_of(words: &[FetchWord<'_>], place: &ProbeSite) -> Result<Vec<DynamicArgument>, DynamicError> {
     let context = Context::of(place);
-    let mut arguments = Vec::<Argument>::new();
+    let mut arguments = Vec::<DynamicArgument>::new();
     for word in words {
         if arguments.len() == MAX_ARGUMENTS {
             return Err(word.error(Problem::TooManyArguments));

@@ -1,8 +1,8 @@
 //! Dynamic events: the language of `kprobe_events`, `uprobe_events` and `dynamic_events`, and what `perf probe --add`
 //! takes without debug information.
 //!
-//! Text becomes a [`Definition`], whose text ([`std::fmt::Display`]) is what the kernel takes. So what is asked of the
-//! kernel never contains a person's words as they are, only what was understood of them.
+//! Text becomes a [`DynamicDefinition`], whose text ([`std::fmt::Display`]) is what the kernel takes. So what is asked of
+//! the kernel never contains a person's words as they are, only what was understood of them.
 //!
 //! Constraints: a limit for every size, no panic, an error with its place and a remedy. Whether there is such a
 //! function, register or field only the kernel knows; this must not ask it.
@@ -20,8 +20,8 @@ pub use error::{DynamicError, DynamicProblem};
 pub use functions::KernelFunctions;
 pub use line::parse_dynamic;
 pub use perf::{missing_dynamic_event, parse_perf_probe};
-pub use resolve::{Variable, variables};
-pub use typed::{Asked, Dialect, Passed, Question, Reading, Removal, Typed, argument_places, read_typed};
+pub use resolve::{ProbeVariable, variables};
+pub use typed::{Asked, Dialect, Passed, Question, Reading, Removal, TypedDefinition, argument_places, read_typed};
 
 /// The longest line; the kernel's own limit is about this.
 pub const MAX_LINE_BYTES: usize = 4096;
@@ -40,7 +40,7 @@ pub const MAX_NESTING: usize = 14;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     /// `p…`, `r…`, `e…`, `f…`, `t…`
-    Define(Definition),
+    Define(DynamicDefinition),
     /// `-:[GROUP/]EVENT`
     Remove {
         /// Its group; any if there is none.
@@ -52,20 +52,20 @@ pub enum Line {
 
 /// A dynamic event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Definition {
+pub struct DynamicDefinition {
     /// The group; the kernel's own if there is none.
     pub group: Option<String>,
     /// The event's name; made by the kernel if there is none.
     pub event: Option<String>,
     /// Where it is.
-    pub place: Place,
+    pub place: ProbeSite,
     /// What it records.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<DynamicArgument>,
 }
 
 /// Where an event is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProbeSite {
     /// A function of the kernel, `[MODULE:]SYMBOL[+OFFSET]`.
     Function {
         /// The module that has it; anywhere if there is none.
@@ -135,7 +135,7 @@ pub enum End {
 pub enum FilePlace {
     /// Bytes from the file's beginning.
     Offset(u64),
-    /// A function, which must be looked up before the kernel can be asked; see [`Definition::at_offset`].
+    /// A function, which must be looked up before the kernel can be asked; see [`DynamicDefinition::at_offset`].
     Function {
         /// Its name.
         name: String,
@@ -146,13 +146,13 @@ pub enum FilePlace {
 
 /// What an event records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Argument {
+pub struct DynamicArgument {
     /// The field's name; `argN` by the kernel if there is none.
     pub name: Option<String>,
     /// Where the value is.
     pub fetch: Fetch,
     /// What it is; a number of the machine's width in hexadecimal if there is none.
-    pub ty: Option<Type>,
+    pub ty: Option<FetchType>,
 }
 
 /// Where a value is.
@@ -197,13 +197,14 @@ pub enum Fetch {
         of: Box<Fetch>,
     },
     /// A parameter by its name, or a member behind it: only kernels from 6.5 know these by themselves; see
-    /// [`Definition::with_types`]. `$params` and `$vars`, and `$arg*` as newer kernels call it, are all parameters.
+    /// [`DynamicDefinition::with_types`]. `$params` and `$vars`, and `$arg*` as newer kernels call it, are all
+    /// parameters.
     Variable(String),
 }
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Type {
+pub struct FetchType {
     /// Of one value.
     pub base: BaseType,
     /// How many values; none for one that is no array.
@@ -240,27 +241,27 @@ pub enum BaseType {
     },
 }
 
-impl Definition {
+impl DynamicDefinition {
     /// Whether the event is in the kernel's code, in a file, or at another event: `p`, `p` with a file, or `e`.
     pub fn is_user(&self) -> bool {
-        matches!(self.place, Place::File { .. })
+        matches!(self.place, ProbeSite::File { .. })
     }
 
     /// Whether it is where a function returns.
     pub fn returns(&self) -> bool {
         match &self.place {
-            Place::Function { on, .. } | Place::Traced { on, .. } | Place::Address { on, .. } => {
+            ProbeSite::Function { on, .. } | ProbeSite::Traced { on, .. } | ProbeSite::Address { on, .. } => {
                 matches!(on, End::Return { .. })
             }
-            Place::File { returns, .. } => *returns,
-            Place::Tracepoint { .. } | Place::Event { .. } => false,
+            ProbeSite::File { returns, .. } => *returns,
+            ProbeSite::Tracepoint { .. } | ProbeSite::Event { .. } => false,
         }
     }
 
     /// The same with its function in a file replaced by where that is, if it has one.
     #[must_use]
     pub fn at_offset(mut self, found: u64) -> Self {
-        if let Place::File { at, .. } = &mut self.place
+        if let ProbeSite::File { at, .. } = &mut self.place
             && let FilePlace::Function { offset, .. } = at
         {
             *at = FilePlace::Offset(found.saturating_add(*offset));

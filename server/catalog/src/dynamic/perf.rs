@@ -1,10 +1,10 @@
 //! What `perf probe --add` takes, as far as it needs no debug information.
 //!
 //! `[[GROUP:]EVENT=]FUNCTION[+OFFSET|%return] [ARGUMENT …]`, in the kernel or, as with `-x FILE`, in a file. Arguments
-//! are those of the kernel's language; a bare name is a parameter, see [`Definition::with_types`].
+//! are those of the kernel's language; a bare name is a parameter, see [`DynamicDefinition::with_types`].
 
 use super::{
-    Definition, DynamicError, DynamicProblem as Problem, End, FilePlace, MAX_NAME_BYTES, Place,
+    DynamicDefinition, DynamicError, DynamicProblem as Problem, End, FilePlace, MAX_NAME_BYTES, ProbeSite,
     fetch::{self, FetchWord},
     line::{arguments_of, is_name, kernel_place, words},
 };
@@ -14,7 +14,7 @@ use crate::kernel_names::other_names;
 ///
 /// # Errors
 /// What is wrong, with its place in `text` and a remedy.
-pub fn parse_perf_probe(text: &str, file: Option<&str>) -> Result<Definition, DynamicError> {
+pub fn parse_perf_probe(text: &str, file: Option<&str>) -> Result<DynamicDefinition, DynamicError> {
     let words = words(text)?;
     let Some((first, arguments)) = words.split_first() else {
         return Err(DynamicError { at: 0, problem: Problem::Empty });
@@ -56,14 +56,14 @@ pub fn parse_perf_probe(text: &str, file: Option<&str>) -> Result<Definition, Dy
     let event = event.or_else(|| event_name(place.text, returns));
     let group = Some(group.unwrap_or_else(|| group_name(file)));
     let arguments = arguments_of(arguments, &found)?;
-    Ok(Definition { group, event, place: found, arguments })
+    Ok(DynamicDefinition { group, event, place: found, arguments })
 }
 
 fn name(word: FetchWord<'_>) -> Result<String, DynamicError> {
     if is_name(word.text, MAX_NAME_BYTES) { Ok(word.text.to_owned()) } else { Err(word.error(Problem::Name)) }
 }
 
-fn file_place(path: &str, word: FetchWord<'_>, returns: bool) -> Result<Place, DynamicError> {
+fn file_place(path: &str, word: FetchWord<'_>, returns: bool) -> Result<ProbeSite, DynamicError> {
     let problem = match path {
         _ if !path.starts_with('/') => Some(Problem::RelativePath),
         _ if path.contains(|c: char| c.is_whitespace() || c.is_control()) => Some(Problem::BlankInPath),
@@ -85,7 +85,7 @@ fn file_place(path: &str, word: FetchWord<'_>, returns: bool) -> Result<Place, D
         None if fetch::is_symbol(name.text) => FilePlace::Function { name: name.text.to_owned(), offset },
         None => return Err(name.error(Problem::Place)),
     };
-    Ok(Place::File { path: path.to_owned(), at, reference: None, returns })
+    Ok(ProbeSite::File { path: path.to_owned(), at, reference: None, returns })
 }
 
 /// The event's name that perf would choose: the function's, with `__return` for its return.

@@ -6,8 +6,8 @@
 use std::fmt;
 
 use super::{
-    Argument, BaseType, Definition, DynamicError, DynamicProblem as Problem, End, Fetch, MAX_ARGUMENT_NAME_BYTES,
-    MAX_ARGUMENTS, MAX_ARRAY, Place, Type,
+    BaseType, DynamicArgument, DynamicDefinition, DynamicError, DynamicProblem as Problem, End, Fetch, FetchType,
+    MAX_ARGUMENT_NAME_BYTES, MAX_ARGUMENTS, MAX_ARRAY, ProbeSite,
 };
 use crate::{
     suggest::closest,
@@ -23,13 +23,13 @@ const COMPARED_MEMBERS: usize = 4096;
 
 /// What has a name where a function begins or returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variable {
+pub struct ProbeVariable {
     /// Its name; empty for a parameter that has none.
     pub name: String,
     /// Its type in C.
     pub type_name: String,
     /// How it is recorded; none if it is a whole struct, of which members can be.
-    pub argument: Option<Argument>,
+    pub argument: Option<DynamicArgument>,
     /// Names of its members, or of what it points to, at most 4096.
     pub members: Vec<String>,
     /// Whether the members are behind a pointer: `->` and not `.`.
@@ -37,7 +37,7 @@ pub struct Variable {
 }
 
 /// The parameters of a function, and `$retval` last if it returns something.
-pub fn variables(types: &Types, function: TypeId) -> Option<Vec<Variable>> {
+pub fn variables(types: &Types, function: TypeId) -> Option<Vec<ProbeVariable>> {
     let signature = types.signature(function)?;
     let places = Places::of(types, &signature);
     let one = |(index, parameter): (usize, &crate::types::Parameter<'_>)| {
@@ -48,7 +48,7 @@ pub fn variables(types: &Types, function: TypeId) -> Option<Vec<Variable>> {
             state.argument(types, Some(parameter.name), None).ok()
         });
         let (record, pointer) = record_behind(types, parameter.ty);
-        Variable {
+        ProbeVariable {
             name: parameter.name.to_owned(),
             type_name: types.render(parameter.ty),
             argument,
@@ -56,15 +56,15 @@ pub fn variables(types: &Types, function: TypeId) -> Option<Vec<Variable>> {
             pointer,
         }
     };
-    let mut all: Vec<Variable> = signature.parameters.iter().enumerate().map(one).collect();
+    let mut all: Vec<ProbeVariable> = signature.parameters.iter().enumerate().map(one).collect();
     if signature.returns != TypeId::VOID {
-        all.push(Variable {
+        all.push(ProbeVariable {
             name: "$retval".to_owned(),
             type_name: types.render(signature.returns),
-            argument: Some(Argument {
+            argument: Some(DynamicArgument {
                 name: None,
                 fetch: Fetch::ReturnValue,
-                ty: base_of(types, signature.returns).map(Type::one),
+                ty: base_of(types, signature.returns).map(FetchType::one),
             }),
             members: Vec::new(),
             pointer: false,
@@ -82,21 +82,21 @@ fn record_behind(types: &Types, ty: TypeId) -> (TypeId, bool) {
     types.pointer(ty).map_or((ty, false), |pointer| (pointer.to, true))
 }
 
-impl Type {
+impl FetchType {
     /// One value of this kind.
     pub fn one(base: BaseType) -> Self {
         Self { base, count: None }
     }
 }
 
-impl Definition {
+impl DynamicDefinition {
     /// The function of the kernel whose parameters have names here, and whether the place is where it returns.
     pub fn kernel_function(&self) -> Option<(Option<&str>, &str, bool)> {
         match &self.place {
-            Place::Function { module, symbol, offset: 0, on } => {
+            ProbeSite::Function { module, symbol, offset: 0, on } => {
                 Some((module.as_deref(), symbol, matches!(on, End::Return { .. })))
             }
-            Place::Traced { symbol, on } => Some((None, symbol, matches!(on, End::Return { .. }))),
+            ProbeSite::Traced { symbol, on } => Some((None, symbol, matches!(on, End::Return { .. }))),
             _ => None,
         }
     }
@@ -114,13 +114,13 @@ impl Definition {
     pub fn with_types(mut self, types: &Types, function: Option<TypeId>, at: &[usize]) -> Result<Self, DynamicError> {
         let signature = function.and_then(|function| types.signature(function));
         let name = match &self.place {
-            Place::Function { symbol, .. } | Place::Traced { symbol, .. } => symbol.clone(),
+            ProbeSite::Function { symbol, .. } | ProbeSite::Traced { symbol, .. } => symbol.clone(),
             _ => String::new(),
         };
-        let inside = matches!(self.place, Place::Function { offset: 1.., .. });
+        let inside = matches!(self.place, ProbeSite::Function { offset: 1.., .. });
         let places = signature.as_ref().map(|signature| Places::of(types, signature));
         let known = signature.as_ref().zip(places.as_ref());
-        let mut arguments: Vec<Argument> = Vec::new();
+        let mut arguments: Vec<DynamicArgument> = Vec::new();
         for (index, argument) in self.arguments.into_iter().enumerate() {
             let at = at.get(index).copied().unwrap_or(0);
             if !names_in(&argument.fetch) {
@@ -148,10 +148,10 @@ impl Definition {
 }
 
 /// `$retval` by itself is of the type that the function returns.
-fn with_type_of_return(types: &Types, argument: Argument, signature: Option<&Signature<'_>>) -> Argument {
+fn with_type_of_return(types: &Types, argument: DynamicArgument, signature: Option<&Signature<'_>>) -> DynamicArgument {
     let returns = signature.filter(|_| argument.fetch == Fetch::ReturnValue && argument.ty.is_none());
-    let ty = returns.and_then(|signature| base_of(types, signature.returns)).map(Type::one);
-    Argument { ty: ty.or(argument.ty), ..argument }
+    let ty = returns.and_then(|signature| base_of(types, signature.returns)).map(FetchType::one);
+    DynamicArgument { ty: ty.or(argument.ty), ..argument }
 }
 
 fn names_in(fetch: &Fetch) -> bool {
@@ -163,7 +163,7 @@ fn names_in(fetch: &Fetch) -> bool {
 }
 
 /// Two members of the same name get different ones.
-fn own_names(arguments: &mut [Argument]) {
+fn own_names(arguments: &mut [DynamicArgument]) {
     let mut taken: Vec<String> = Vec::new();
     for argument in arguments {
         let Some(name) = &mut argument.name else { continue };
@@ -209,8 +209,8 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     /// The arguments that one with a name stands for.
-    fn resolve(&self, argument: Argument) -> Result<Vec<Argument>, Problem> {
-        let Argument { name, fetch, ty } = argument;
+    fn resolve(&self, argument: DynamicArgument) -> Result<Vec<DynamicArgument>, Problem> {
+        let DynamicArgument { name, fetch, ty } = argument;
         match fetch {
             Fetch::Variable(path) if path.starts_with('$') => Ok(self.all()),
             Fetch::Variable(path) => {
@@ -220,9 +220,9 @@ impl Finder<'_> {
             }
             Fetch::Dereference { offset, user, of } => {
                 let of = Box::new(self.inner(*of)?);
-                Ok(vec![Argument { name, fetch: Fetch::Dereference { offset, user, of }, ty }])
+                Ok(vec![DynamicArgument { name, fetch: Fetch::Dereference { offset, user, of }, ty }])
             }
-            fetch => Ok(vec![Argument { name, fetch, ty }]),
+            fetch => Ok(vec![DynamicArgument { name, fetch, ty }]),
         }
     }
 
@@ -239,7 +239,7 @@ impl Finder<'_> {
     }
 
     /// All parameters that can be recorded.
-    fn all(&self) -> Vec<Argument> {
+    fn all(&self) -> Vec<DynamicArgument> {
         let parameters = self.signature.parameters.iter().enumerate();
         let one = |(index, parameter): (usize, &crate::types::Parameter<'_>)| {
             let value = ResolvedValue::Word { fetch: self.places.fetch(index)?, shift: 0 };
@@ -353,7 +353,7 @@ impl State {
 
     fn element(self, types: &Types, index: u64) -> Result<Self, Problem> {
         let (element, base, user) = match (types.stripped(self.ty), types.pointer(self.ty)) {
-            (crate::types::Type::Array { element, .. }, _) => (element, self.value.clone(), self.user),
+            (crate::types::CType::Array { element, .. }, _) => (element, self.value.clone(), self.user),
             (_, Some(pointer)) => {
                 (pointer.to, ResolvedValue::Memory { base: self.fetch(), bits: 0 }, pointer.notes.user)
             }
@@ -373,30 +373,30 @@ impl State {
     }
 
     /// How it is recorded, with the type that is asked for or the one that it has in C.
-    fn argument(self, types: &Types, name: Option<&str>, asked: Option<Type>) -> Result<Argument, Problem> {
+    fn argument(self, types: &Types, name: Option<&str>, asked: Option<FetchType>) -> Result<DynamicArgument, Problem> {
         let name = name.map(str::to_owned).filter(|name| !name.is_empty());
         if let Some(width) = self.width {
             let (fetch, ty) = self.bit_field(types, width)?;
-            return Ok(Argument { name, fetch, ty: Some(asked.unwrap_or(ty)) });
+            return Ok(DynamicArgument { name, fetch, ty: Some(asked.unwrap_or(ty)) });
         }
         let wants_text = asked.is_none_or(|ty| matches!(ty.base, BaseType::Text | BaseType::UserText));
         if wants_text && asked.is_none_or(|ty| ty.count.is_none()) {
             if let Some((fetch, user)) = self.text(types, asked.is_some()) {
                 let usual = if user { BaseType::UserText } else { BaseType::Text };
-                return Ok(Argument { name, fetch, ty: Some(asked.unwrap_or(Type::one(usual))) });
+                return Ok(DynamicArgument { name, fetch, ty: Some(asked.unwrap_or(FetchType::one(usual))) });
             }
             if asked.is_some() {
                 return Err(Problem::NoText(types.render(self.ty)));
             }
         }
         if let Some(asked) = asked {
-            return Ok(Argument { name, fetch: self.fetch(), ty: Some(asked) });
+            return Ok(DynamicArgument { name, fetch: self.fetch(), ty: Some(asked) });
         }
         let (fetch, ty) = self.number(types)?;
-        Ok(Argument { name, fetch, ty: Some(ty) })
+        Ok(DynamicArgument { name, fetch, ty: Some(ty) })
     }
 
-    fn bit_field(self, types: &Types, width: u32) -> Result<(Fetch, Type), Problem> {
+    fn bit_field(self, types: &Types, width: u32) -> Result<(Fetch, FetchType), Problem> {
         let container = types.size(self.ty).unwrap_or(4).clamp(1, 8) * 8;
         let (fetch, shift, container) = match self.value {
             ResolvedValue::Memory { base, bits } => {
@@ -407,7 +407,7 @@ impl State {
         };
         let base =
             BaseType::Bits { width: narrow(u64::from(width))?, shift: narrow(shift)?, container: narrow(container)? };
-        Ok((fetch, Type::one(base)))
+        Ok((fetch, FetchType::one(base)))
     }
 
     /// The text that it is or points to, and whether it is the program's: what is `const char *` or an array of `char`, and
@@ -415,7 +415,7 @@ impl State {
     fn text(&self, types: &Types, any: bool) -> Option<(Fetch, bool)> {
         let is_char =
             |ty: TypeId| types.integer(ty).is_some_and(|integer| integer.bytes == 1 && (integer.character || any));
-        if let crate::types::Type::Array { element, .. } = types.stripped(self.ty) {
+        if let crate::types::CType::Array { element, .. } = types.stripped(self.ty) {
             return is_char(element).then(|| (self.fetch(), self.user));
         }
         let pointer = types.pointer(self.ty)?;
@@ -424,20 +424,20 @@ impl State {
         (right || untyped).then(|| (dereference(self.fetch(), 0, pointer.notes.user), pointer.notes.user))
     }
 
-    fn number(self, types: &Types) -> Result<(Fetch, Type), Problem> {
-        if let crate::types::Type::Array { element, count } = types.stripped(self.ty)
+    fn number(self, types: &Types) -> Result<(Fetch, FetchType), Problem> {
+        if let crate::types::CType::Array { element, count } = types.stripped(self.ty)
             && let Some(base) = base_of(types, element)
             && (1..=MAX_ARRAY).contains(&count)
         {
-            return Ok((self.fetch(), Type { base, count: Some(count) }));
+            return Ok((self.fetch(), FetchType { base, count: Some(count) }));
         }
         let Some(base) = base_of(types, self.ty) else { return Err(self.whole(types)) };
         if let ResolvedValue::Word { fetch, shift: shift @ 1.. } = self.value {
             let width = types.size(self.ty).unwrap_or(WORD_BYTES).saturating_mul(8);
             let base = BaseType::Bits { width: narrow(width)?, shift: narrow(shift)?, container: 64 };
-            return Ok((fetch, Type::one(base)));
+            return Ok((fetch, FetchType::one(base)));
         }
-        Ok((self.fetch(), Type::one(base)))
+        Ok((self.fetch(), FetchType::one(base)))
     }
 
     fn whole(&self, types: &Types) -> Problem {
@@ -477,7 +477,7 @@ fn hint(types: &Types, record: TypeId, name: &str) -> String {
     }
 }
 
-impl fmt::Display for Variable {
+impl fmt::Display for ProbeVariable {
     /// As it is declared in C: `int dfd`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let between = if self.type_name.ends_with('*') { "" } else { " " };

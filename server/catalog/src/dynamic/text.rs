@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Argument, BaseType, Definition, End, Fetch, FilePlace, Line, Place, Type};
+use super::{BaseType, DynamicArgument, DynamicDefinition, End, Fetch, FetchType, FilePlace, Line, ProbeSite};
 
 impl Display for Line {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -14,18 +14,18 @@ impl Display for Line {
     }
 }
 
-impl Display for Definition {
+impl Display for DynamicDefinition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.place {
-            Place::Event { .. } => "e",
-            Place::Traced { .. } => "f",
-            Place::Tracepoint { .. } => "t",
+            ProbeSite::Event { .. } => "e",
+            ProbeSite::Traced { .. } => "f",
+            ProbeSite::Tracepoint { .. } => "t",
             _ if self.returns() => "r",
             _ => "p",
         })?;
-        if let Place::Function { on: End::Return { max_active: Some(count) }, .. }
-        | Place::Traced { on: End::Return { max_active: Some(count) }, .. }
-        | Place::Address { on: End::Return { max_active: Some(count) }, .. } = &self.place
+        if let ProbeSite::Function { on: End::Return { max_active: Some(count) }, .. }
+        | ProbeSite::Traced { on: End::Return { max_active: Some(count) }, .. }
+        | ProbeSite::Address { on: End::Return { max_active: Some(count) }, .. } = &self.place
         {
             write!(f, "{count}")?;
         }
@@ -40,13 +40,13 @@ impl Display for Definition {
             write!(f, " {argument}")?;
         }
         match &self.place {
-            Place::Event { filter: Some(filter), .. } => write!(f, " if {filter}"),
+            ProbeSite::Event { filter: Some(filter), .. } => write!(f, " if {filter}"),
             _ => Ok(()),
         }
     }
 }
 
-impl Display for Place {
+impl Display for ProbeSite {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Function { module, symbol, offset, .. } => {
@@ -87,7 +87,7 @@ fn signed(offset: i64, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-impl Display for Argument {
+impl Display for DynamicArgument {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if let Some(name) = &self.name {
             write!(f, "{name}=")?;
@@ -128,7 +128,7 @@ impl Display for Fetch {
     }
 }
 
-impl Display for Type {
+impl Display for FetchType {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.base.fmt(f)?;
         self.count.map_or(Ok(()), |count| write!(f, "[{count}]"))

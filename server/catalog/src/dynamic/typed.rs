@@ -35,7 +35,7 @@ pub enum Dialect {
 
 /// A definition as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Typed {
+pub struct TypedDefinition {
     /// The definition alone.
     pub text: String,
     /// Bytes before it in all of the text.
@@ -89,7 +89,7 @@ pub enum Question {
         pattern: Option<String>,
     },
     /// `-n` and `-D`: what a definition becomes.
-    Definition(Typed),
+    Definition(TypedDefinition),
 }
 
 /// A line that removes what was made before.
@@ -113,7 +113,7 @@ pub struct Removal {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The definitions, in their order.
-    pub typed: Vec<Typed>,
+    pub typed: Vec<TypedDefinition>,
     /// What was passed over, and why.
     pub skipped: Vec<Passed>,
     /// What was asked.
@@ -262,7 +262,7 @@ impl Reading {
             }
             return Ok(());
         }
-        self.typed.push(Typed { text: part.text.to_owned(), at: part.at, dialect, file });
+        self.typed.push(TypedDefinition { text: part.text.to_owned(), at: part.at, dialect, file });
         Ok(())
     }
 
@@ -334,7 +334,7 @@ impl Reading {
         for one in command.added {
             if command.dry {
                 let (text, at, file) = (text(one), one.at, file.clone());
-                let question = Question::Definition(Typed { text, at, dialect: Dialect::Perf, file });
+                let question = Question::Definition(TypedDefinition { text, at, dialect: Dialect::Perf, file });
                 self.asked.push(Asked { text: line.text.to_owned(), at, question });
             } else {
                 self.define(one, Dialect::Perf, file.clone())?;

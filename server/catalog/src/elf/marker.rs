@@ -2,7 +2,7 @@
 
 use super::{
     file::{ElfError, ElfFile, notes, number},
-    place::{Place, operand},
+    place::{ArgumentLocation, operand},
 };
 
 /// The most markers of one file.
@@ -41,7 +41,7 @@ pub struct MarkerArgument {
     /// Whether it is a floating-point number.
     pub float: bool,
     /// Where it is.
-    pub place: Place,
+    pub place: ArgumentLocation,
     /// As the note has it, for messages: `-4@8(%rsp)`.
     pub text: String,
 }
@@ -104,7 +104,7 @@ impl ElfFile<'_> {
             "8" | "" => Some(8),
             _ => None,
         };
-        let place = if bytes.is_some() { operand(self, place, address) } else { Place::Unreadable };
+        let place = if bytes.is_some() { operand(self, place, address) } else { ArgumentLocation::Unreadable };
         MarkerArgument { bytes: bytes.unwrap_or(8), signed, float, place, text: text.to_owned() }
     }
 }

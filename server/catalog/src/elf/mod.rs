@@ -24,6 +24,6 @@ pub use functions::{Functions, Symbol};
 pub use instruction::{Entry, Instruction};
 pub use marker::{Marker, MarkerArgument};
 pub use needed::Needed;
-pub use place::Place;
+pub use place::ArgumentLocation;
 pub use unwind::{MAX_UNWIND_ROWS, Rule, unwind_row};
 pub use walk::{MAX_WALKED_FRAMES, Registers, StackCopy, WalkEnd, rule_of, walk_stack};

@@ -6,7 +6,7 @@ use crate::constants::Arch;
 /// Where a value is when a marker is hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum ArgumentLocation {
     /// It is this number.
     Constant(i64),
     /// In a register.
@@ -47,7 +47,7 @@ const X86_64_NUMBERED: [u16; 8] = [72, 64, 56, 48, 24, 16, 8, 0];
 const X86_64_IP: u16 = 128;
 
 /// Reads an operand of a marker that is at `address` of the file.
-pub(super) fn operand(file: &ElfFile<'_>, text: &str, address: u64) -> Place {
+pub(super) fn operand(file: &ElfFile<'_>, text: &str, address: u64) -> ArgumentLocation {
     let place = match file.arch() {
         Arch::X86_64 => x86_64(text, &|symbol| {
             // From the instruction pointer, so that it does not matter where the file is loaded.
@@ -56,17 +56,17 @@ pub(super) fn operand(file: &ElfFile<'_>, text: &str, address: u64) -> Place {
         }),
         Arch::Aarch64 => aarch64(text),
     };
-    place.unwrap_or(Place::Unreadable)
+    place.unwrap_or(ArgumentLocation::Unreadable)
 }
 
 /// `%rax`, `$-5`, `-8(%rbp)`, `(%rax,%rbx,8)`, `symbol+4(%rip)`.
-fn x86_64(text: &str, symbol: &dyn Fn(&str) -> Option<i64>) -> Option<Place> {
+fn x86_64(text: &str, symbol: &dyn Fn(&str) -> Option<i64>) -> Option<ArgumentLocation> {
     if let Some(constant) = text.strip_prefix('$') {
-        return number(constant).map(Place::Constant);
+        return number(constant).map(ArgumentLocation::Constant);
     }
     if let Some(name) = text.strip_prefix('%') {
         let (pt_regs, shift) = x86_64_register(name)?;
-        return Some(Place::Register { pt_regs, shift });
+        return Some(ArgumentLocation::Register { pt_regs, shift });
     }
     let (before, inside) = match text.strip_suffix(')') {
         Some(rest) => rest.split_once('(')?,
@@ -92,13 +92,13 @@ fn x86_64(text: &str, symbol: &dyn Fn(&str) -> Option<i64>) -> Option<Place> {
     if base == Some(X86_64_IP) {
         // A number alone would count from the instruction that the operand was never part of.
         let displacement = symbol_and_number(before, symbol)?;
-        return index.is_none().then_some(Place::Memory { base, index: None, displacement });
+        return index.is_none().then_some(ArgumentLocation::Memory { base, index: None, displacement });
     }
     let displacement = if before.is_empty() { 0 } else { number(before)? };
     if base.is_none() && index.is_none() {
         return None;
     }
-    Some(Place::Memory { base, index: index.map(|index| (index, scale)), displacement })
+    Some(ArgumentLocation::Memory { base, index: index.map(|index| (index, scale)), displacement })
 }
 
 /// `symbol`, `symbol+8`, `symbol-8`, `8+symbol`.
@@ -126,7 +126,7 @@ fn x86_64_register(name: &str) -> Option<(u16, u8)> {
 }
 
 /// `x0`, `w3`, `5`, `[sp, 24]`, `[x0]`, `[x1, x2]`.
-fn aarch64(text: &str) -> Option<Place> {
+fn aarch64(text: &str) -> Option<ArgumentLocation> {
     if let Some(inside) = text.strip_prefix('[') {
         let mut parts = inside.strip_suffix(']')?.split(',').map(str::trim);
         let base = Some(aarch64_register(parts.next()?)?);
@@ -138,14 +138,14 @@ fn aarch64(text: &str) -> Option<Place> {
             }
         }
         // A third part would shift or widen the second.
-        return parts.next().is_none().then_some(Place::Memory { base, index, displacement });
+        return parts.next().is_none().then_some(ArgumentLocation::Memory { base, index, displacement });
     }
     if matches!(text, "xzr" | "wzr") {
-        return Some(Place::Constant(0));
+        return Some(ArgumentLocation::Constant(0));
     }
     match aarch64_register(text) {
-        Some(pt_regs) => Some(Place::Register { pt_regs, shift: 0 }),
-        None => number(text.strip_prefix('#').unwrap_or(text)).map(Place::Constant),
+        Some(pt_regs) => Some(ArgumentLocation::Register { pt_regs, shift: 0 }),
+        None => number(text.strip_prefix('#').unwrap_or(text)).map(ArgumentLocation::Constant),
     }
 }
 
@@ -183,12 +183,12 @@ fn number(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn memory(base: impl Into<Option<u16>>, index: Option<(u16, u8)>, displacement: i64) -> Option<Place> {
-        Some(Place::Memory { base: base.into(), index, displacement })
+    fn memory(base: impl Into<Option<u16>>, index: Option<(u16, u8)>, displacement: i64) -> Option<ArgumentLocation> {
+        Some(ArgumentLocation::Memory { base: base.into(), index, displacement })
     }
 
-    fn register(pt_regs: u16, shift: u8) -> Option<Place> {
-        Some(Place::Register { pt_regs, shift })
+    fn register(pt_regs: u16, shift: u8) -> Option<ArgumentLocation> {
+        Some(ArgumentLocation::Register { pt_regs, shift })
     }
 
     #[test]
@@ -205,10 +205,10 @@ mod tests {
             ("%r7", None),
             ("%xmm0", None),
             ("%", None),
-            ("$5", Some(Place::Constant(5))),
-            ("$-5", Some(Place::Constant(-5))),
-            ("$0xff", Some(Place::Constant(255))),
-            ("$18446744073709551615", Some(Place::Constant(-1))),
+            ("$5", Some(ArgumentLocation::Constant(5))),
+            ("$-5", Some(ArgumentLocation::Constant(-5))),
+            ("$0xff", Some(ArgumentLocation::Constant(255))),
+            ("$18446744073709551615", Some(ArgumentLocation::Constant(-1))),
             ("$", None),
             ("-8(%rbp)", memory(32, None, -8)),
             ("(%rax)", memory(80, None, 0)),
@@ -241,9 +241,9 @@ mod tests {
             ("w30", register(240, 0)),
             ("x31", None),
             ("sp", register(248, 0)),
-            ("xzr", Some(Place::Constant(0))),
-            ("5", Some(Place::Constant(5))),
-            ("-5", Some(Place::Constant(-5))),
+            ("xzr", Some(ArgumentLocation::Constant(0))),
+            ("5", Some(ArgumentLocation::Constant(5))),
+            ("-5", Some(ArgumentLocation::Constant(-5))),
             ("[sp]", memory(248, None, 0)),
             ("[sp, 24]", memory(248, None, 24)),
             ("[x29, #-8]", memory(232, None, -8)),

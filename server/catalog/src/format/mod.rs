@@ -21,21 +21,21 @@ pub struct EventFormat {
     /// The event's name without its subsystem.
     pub name: String,
     /// The event's own fields, without the `common_` ones (which a BPF program cannot read), in the file's order.
-    pub fields: Vec<Field>,
+    pub fields: Vec<EventField>,
     /// Names of fields that the kernel prints as hexadecimal numbers.
     pub hex: Vec<String>,
 }
 
 impl EventFormat {
     /// The event's own field called `name`.
-    pub fn field(&self, name: &str) -> Option<&Field> {
+    pub fn field(&self, name: &str) -> Option<&EventField> {
         self.fields.iter().find(|field| field.name == name)
     }
 }
 
 /// One field of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct EventField {
     /// Its name.
     pub name: String,
     /// Its C type as the kernel writes it, with `__data_loc` or `__rel_loc` and without the name.
@@ -54,7 +54,7 @@ pub struct Field {
 ///
 /// # Errors
 /// If the bytes are not such a description, with the line.
-pub fn parse_fields(bytes: &[u8]) -> Result<Vec<Field>, FormatError> {
+pub fn parse_fields(bytes: &[u8]) -> Result<Vec<EventField>, FormatError> {
     let text = description(bytes)?;
     let mut fields = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("field:")) {
@@ -158,7 +158,7 @@ pub enum FormatErrorKind {
 pub fn parse_event_format(bytes: &[u8]) -> Result<EventFormat, FormatError> {
     let at = |line: usize| move |kind: FormatErrorKind| FormatError { line, kind };
     let text = description(bytes)?;
-    let (mut name, mut id, mut fields) = (None, None, Vec::<Field>::new());
+    let (mut name, mut id, mut fields) = (None, None, Vec::<EventField>::new());
     for (i, line) in text.lines().enumerate() {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("name:") {
@@ -213,7 +213,7 @@ fn event_name(text: &str) -> Result<String, FormatErrorKind> {
 }
 
 /// `field:TYPE NAME;  offset:N;  size:N;  signed:N;`
-fn field(line: &str) -> Result<Field, FormatErrorKind> {
+fn field(line: &str) -> Result<EventField, FormatErrorKind> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next().and_then(|part| part.strip_prefix("field:")).ok_or(FormatErrorKind::Field)?;
     let (mut offset, mut size, mut signed) = (None, None, None);
@@ -235,7 +235,7 @@ fn field(line: &str) -> Result<Field, FormatErrorKind> {
     }
     let (type_name, name, dimension) = split_declaration(declaration)?;
     let kind = kind_of(type_name, dimension, size);
-    Ok(Field {
+    Ok(EventField {
         name: name.to_owned(),
         type_name: whole_type(type_name, dimension),
         offset,
@@ -342,7 +342,7 @@ pub(crate) fn scalar(plain: &str) -> Option<(u32, bool)> {
 
 /// The kernel describes each argument of a system call as 8 unsigned bytes, whatever its type: the register. What the
 /// system call sees are the bytes of its type; the others hold whatever the program left there.
-fn adjust_argument(field: &mut Field) {
+fn adjust_argument(field: &mut EventField) {
     if field.size != 8 {
         return;
     }
@@ -368,7 +368,7 @@ fn is_text_argument(type_name: &str) -> bool {
     words.split_whitespace().filter(|word| *word != "__user").eq(["const", "char", "*"])
 }
 
-impl Field {
+impl EventField {
     /// Bytes and signedness of the numbers in an array without a fixed length: one that `__data_loc` or `__rel_loc` tells
     /// the place of, or one at the record's end. None for fields of other kinds and for arrays of something else.
     pub fn varying_element(&self) -> Option<(u32, bool)> {

@@ -13,7 +13,7 @@ mod search;
 
 pub use build::{NamesBuilder, NewName};
 pub use query::{MAX_QUERY_BYTES, Query};
-pub use search::{Found, Hit, Searched, search};
+pub use search::{Hit, NameMatches, Searched, search};
 
 /// The longest name, with both forms, in bytes.
 pub const MAX_NAME_BYTES: usize = 32 << 10;

@@ -45,14 +45,14 @@ pub struct Hit {
 
 /// What a search found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct NameMatches {
     /// How many names of each list fit.
     pub totals: Vec<usize>,
     /// Those that were asked for, best first; of equal ones the shorter, then by their order.
     pub hits: Vec<Hit>,
 }
 
-impl Found {
+impl NameMatches {
     /// How many names fit.
     pub fn total(&self) -> usize {
         self.totals.iter().sum()
@@ -61,7 +61,7 @@ impl Found {
 
 /// Searches several lists, and gives `limit` of the names that fit, from the `offset`-th best on. Without anything to look
 /// for, or with a pattern, names come in the order of the lists and of the alphabet.
-pub fn search(lists: &[Searched<'_>], query: &Query, offset: usize, limit: usize) -> Found {
+pub fn search(lists: &[Searched<'_>], query: &Query, offset: usize, limit: usize) -> NameMatches {
     let mut best = Best { keep: offset.saturating_add(limit), heap: BinaryHeap::new() };
     let mut totals = Vec::with_capacity(lists.len());
     for (list, searched) in lists.iter().enumerate() {
@@ -82,7 +82,7 @@ pub fn search(lists: &[Searched<'_>], query: &Query, offset: usize, limit: usize
     }
     let mut hits = best.heap.into_sorted_vec();
     let hits = hits.drain(offset.min(hits.len())..).map(|(_, list, index)| Hit { list, index });
-    Found { totals, hits: hits.collect() }
+    NameMatches { totals, hits: hits.collect() }
 }
 
 /// The best so far: the greatest key is the one to give up.

@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::RefCell, collections::HashMap, fmt::Write as _};
 
 use super::{
     AddressName, EventValues, FieldValue, MAX_PRINTED_BYTES, NoText,
-    expression::{CType, Expr, Named},
+    expression::{CastType, Expr, Named},
     number::{BinaryOp, PrintInt, UnaryOp, extended},
     pointer,
 };
@@ -219,16 +219,16 @@ pub(super) fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-fn cast(to: CType, value: PrintValue<'_>) -> PrintValue<'_> {
+fn cast(to: CastType, value: PrintValue<'_>) -> PrintValue<'_> {
     match (to, value) {
-        (CType::Int { bytes, signed }, PrintValue::Int(number)) => {
+        (CastType::Int { bytes, signed }, PrintValue::Int(number)) => {
             PrintValue::Int(PrintInt::read(number.bits, bytes, signed))
         }
-        (CType::Bool, PrintValue::Int(number)) => PrintValue::Int(PrintInt::signed(i64::from(number.is_true()))),
-        (CType::Pointer { .. }, PrintValue::Int(number)) => {
+        (CastType::Bool, PrintValue::Int(number)) => PrintValue::Int(PrintInt::signed(i64::from(number.is_true()))),
+        (CastType::Pointer { .. }, PrintValue::Int(number)) => {
             PrintValue::Int(PrintInt::unsigned(extended(number.bits, 8, false)))
         }
-        (CType::Pointer { bytes: width @ 1.., signed }, PrintValue::Array { bytes, .. }) => {
+        (CastType::Pointer { bytes: width @ 1.., signed }, PrintValue::Array { bytes, .. }) => {
             PrintValue::Array { bytes, width, signed }
         }
         (_, value) => value,

@@ -4,7 +4,7 @@ use super::number::{BinaryOp, PrintInt, UnaryOp};
 
 /// A type, as far as a cast or the size of it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CType {
+pub(super) enum CastType {
     /// A number of so many bytes.
     Int { bytes: u8, signed: bool },
     /// `bool`.
@@ -35,7 +35,7 @@ pub(super) enum Expr {
     Block(Vec<(usize, Self)>, Box<Self>),
     Index(Box<(Self, Self)>),
     Dereference(Box<Self>),
-    Cast(CType, Box<Self>),
+    Cast(CastType, Box<Self>),
     Unary(UnaryOp, Box<Self>),
     Binary(BinaryOp, Box<(Self, Self)>),
     Choice(Box<(Self, Self, Self)>),

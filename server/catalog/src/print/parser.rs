@@ -2,7 +2,7 @@
 
 use super::{
     PrintError, PrintErrorKind,
-    expression::{CType, Expr},
+    expression::{CastType, Expr},
     number::{BinaryOp, PrintInt, UnaryOp},
     words::{PrintToken, PrintWord, tokens},
 };
@@ -221,7 +221,7 @@ impl<'a> PrintParser<'a> {
     }
 
     /// The type of a cast, if there is one here.
-    fn cast(&mut self) -> Result<Option<CType>, PrintError> {
+    fn cast(&mut self) -> Result<Option<CastType>, PrintError> {
         let before = self.at;
         self.at += 1;
         let found = self.ctype();
@@ -241,7 +241,7 @@ impl<'a> PrintParser<'a> {
     }
 
     /// A type, if here is one.
-    fn ctype(&mut self) -> Option<CType> {
+    fn ctype(&mut self) -> Option<CastType> {
         let (mut words, mut tagged, mut stars) = (Vec::new(), None, 0);
         loop {
             match *self.peek() {
@@ -262,15 +262,15 @@ impl<'a> PrintParser<'a> {
             (None, []) => return None,
             (Some("enum"), _) => Some((4, false)),
             (Some(_), _) => None,
-            (None, ["bool" | "_Bool"]) if stars == 0 => return Some(CType::Bool),
+            (None, ["bool" | "_Bool"]) if stars == 0 => return Some(CastType::Bool),
             (None, ["void"]) => Some((1, false)),
             (None, words) => scalar_of(words),
         };
         Some(match (stars, base) {
-            (0, Some((bytes, signed))) => CType::Int { bytes, signed },
-            (0, None) => CType::Unknown,
-            (1, Some((bytes, signed))) => CType::Pointer { bytes, signed },
-            _ => CType::Pointer { bytes: 0, signed: false },
+            (0, Some((bytes, signed))) => CastType::Int { bytes, signed },
+            (0, None) => CastType::Unknown,
+            (1, Some((bytes, signed))) => CastType::Pointer { bytes, signed },
+            _ => CastType::Pointer { bytes: 0, signed: false },
         })
     }
 
@@ -351,10 +351,10 @@ impl<'a> PrintParser<'a> {
         self.expect("(")?;
         let before = self.at;
         let of_type = match self.ctype() {
-            Some(CType::Int { bytes, .. }) => Some(u64::from(bytes)),
-            Some(CType::Bool) => Some(1),
-            Some(CType::Pointer { .. }) => Some(8),
-            Some(CType::Unknown) => return self.size_of_record(before),
+            Some(CastType::Int { bytes, .. }) => Some(u64::from(bytes)),
+            Some(CastType::Bool) => Some(1),
+            Some(CastType::Pointer { .. }) => Some(8),
+            Some(CastType::Unknown) => return self.size_of_record(before),
             None => None,
         };
         let size = match of_type {
@@ -405,7 +405,7 @@ impl<'a> PrintParser<'a> {
         loop {
             let inferred = matches!(self.peek(), PrintWord::Name("__auto_type"));
             self.at += usize::from(inferred);
-            let to = if inferred { Some(CType::Unknown) } else { self.ctype() };
+            let to = if inferred { Some(CastType::Unknown) } else { self.ctype() };
             let Some(to) = to else { break };
             let PrintWord::Name(name) = *self.peek() else { return self.fail(PrintErrorKind::Statement) };
             self.at += 1;

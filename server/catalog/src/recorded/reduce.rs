@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use crate::{
     types::{
-        Kind, TypeId, Types,
+        TypeId, TypeKind, Types,
         btf::{Raw, kind},
-        types::{Found, Source, is_record},
+        types::{BtfType, Source, is_record},
     },
     wildcards::Wildcards,
 };
@@ -21,7 +21,7 @@ pub struct Roots {
     /// its parameters only.
     pub depth: u8,
     /// Names or patterns with `*`, by kind.
-    pub wanted: Vec<(Kind, String)>,
+    pub wanted: Vec<(TypeKind, String)>,
 }
 
 impl Roots {
@@ -40,13 +40,13 @@ impl Roots {
                     roots.depth = depth.ok_or_else(|| line.to_owned())?;
                     continue;
                 }
-                Some(&"struct") => Kind::Struct,
-                Some(&"union") => Kind::Union,
-                Some(&"enum") => Kind::Enum,
-                Some(&"typedef") => Kind::Typedef,
-                Some(&"base") => Kind::Base,
-                Some(&"function") => Kind::Function,
-                Some(&"variable") => Kind::Variable,
+                Some(&"struct") => TypeKind::Struct,
+                Some(&"union") => TypeKind::Union,
+                Some(&"enum") => TypeKind::Enum,
+                Some(&"typedef") => TypeKind::Typedef,
+                Some(&"base") => TypeKind::Base,
+                Some(&"function") => TypeKind::Function,
+                Some(&"variable") => TypeKind::Variable,
                 Some(_) => return Err(line.to_owned()),
             };
             roots.wanted.extend(words.iter().skip(1).map(|name| (kind, (*name).to_owned())));
@@ -54,15 +54,15 @@ impl Roots {
         Ok(roots)
     }
 
-    fn wants(&self, found: Found<'_>) -> bool {
+    fn wants(&self, found: BtfType<'_>) -> bool {
         let kind = match found.raw.kind {
-            kind::STRUCT => Kind::Struct,
-            kind::UNION => Kind::Union,
-            kind::ENUM | kind::ENUM64 => Kind::Enum,
-            kind::TYPEDEF => Kind::Typedef,
-            kind::INT | kind::FLOAT => Kind::Base,
-            kind::FUNC => Kind::Function,
-            kind::VAR => Kind::Variable,
+            kind::STRUCT => TypeKind::Struct,
+            kind::UNION => TypeKind::Union,
+            kind::ENUM | kind::ENUM64 => TypeKind::Enum,
+            kind::TYPEDEF => TypeKind::Typedef,
+            kind::INT | kind::FLOAT => TypeKind::Base,
+            kind::FUNC => TypeKind::Function,
+            kind::VAR => TypeKind::Variable,
             _ => return false,
         };
         let name = found.name();
@@ -113,7 +113,7 @@ impl Reached {
         let mut walk = Walk { best: BTreeMap::new(), queue: VecDeque::new() };
         for source in &types.sources {
             for (index, raw) in source.btf.all() {
-                let found = Found { source, raw };
+                let found = BtfType { source, raw };
                 if !roots.wants(found) {
                     continue;
                 }
@@ -144,7 +144,7 @@ impl Reached {
         }
         for source in &types.sources {
             for (index, raw) in source.btf.all().filter(|(_, raw)| raw.kind == kind::DATASEC) {
-                let found = Found { source, raw };
+                let found = BtfType { source, raw };
                 if entries(found, 12).any(|at| reached.variables.contains(&found.reference(at))) {
                     reached.sections.insert(source.id(index));
                 }
@@ -177,12 +177,12 @@ impl Walk {
 }
 
 /// Offsets of the entries behind a type's head.
-fn entries(found: Found<'_>, bytes: usize) -> impl Iterator<Item = usize> {
+fn entries(found: BtfType<'_>, bytes: usize) -> impl Iterator<Item = usize> {
     (0..found.raw.entries as usize).map(move |entry| entry * bytes)
 }
 
 /// Where behind its head a type refers to others.
-fn reference_places(found: Found<'_>) -> Vec<usize> {
+fn reference_places(found: BtfType<'_>) -> Vec<usize> {
     match found.raw.kind {
         kind::ARRAY => vec![0, 4],
         kind::STRUCT | kind::UNION => entries(found, 12).map(|at| at + 4).collect(),
@@ -192,7 +192,7 @@ fn reference_places(found: Found<'_>) -> Vec<usize> {
 }
 
 /// Where behind its head a type names something.
-fn name_places(found: Found<'_>) -> Vec<usize> {
+fn name_places(found: BtfType<'_>) -> Vec<usize> {
     match found.raw.kind {
         kind::STRUCT | kind::UNION | kind::ENUM64 => entries(found, 12).collect(),
         kind::FUNC_PROTO | kind::ENUM => entries(found, 8).collect(),
@@ -216,7 +216,7 @@ fn has_target(kind: u8) -> bool {
     )
 }
 
-fn references(found: Found<'_>) -> Vec<TypeId> {
+fn references(found: BtfType<'_>) -> Vec<TypeId> {
     let mut all: Vec<_> = reference_places(found).into_iter().map(|at| found.reference(at)).collect();
     if has_target(found.raw.kind) {
         all.push(found.to());
@@ -274,7 +274,7 @@ impl ReducedWriter<'_> {
         let kept: Vec<_> = self.reached.of(source).collect();
         let mut body = Vec::new();
         for (id, raw) in kept {
-            self.write_type(&mut body, id, Found { source, raw }, (own.unwrap_or(0), shift));
+            self.write_type(&mut body, id, BtfType { source, raw }, (own.unwrap_or(0), shift));
         }
         let mut bytes = Vec::new();
         let length = |part: &[u8]| u32::try_from(part.len()).unwrap_or(u32::MAX);
@@ -287,7 +287,7 @@ impl ReducedWriter<'_> {
         bytes
     }
 
-    fn write_type(&mut self, body: &mut Vec<u8>, id: TypeId, found: Found<'_>, own: (u32, u32)) {
+    fn write_type(&mut self, body: &mut Vec<u8>, id: TypeId, found: BtfType<'_>, own: (u32, u32)) {
         let Raw { kind: of, flag, entries: count, size_or_type, .. } = found.raw;
         let name = self.strings.offset(found.name());
         let number = |to: TypeId| {

@@ -8,7 +8,7 @@ use super::{
     siginfo::signal_text,
     special,
     structs::{device, epoll_event, mode, signal, structure},
-    table::{Argument, Definition, Kind, Returns, definition, set},
+    table::{ArgumentKind, CallArgument, CallDefinition, Returns, definition, set},
     text::{Bytes, octal, pointer, put, quoted, quoted_hex, quoted_with_hex},
 };
 use crate::constants::{Arch, errno_name, errno_text};
@@ -166,9 +166,9 @@ pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
     let texts: Vec<Piece<'_>>;
     if style.pointers {
         let is_text = |piece: &&Piece<'_>| {
-            let of = |argument: &&Argument| argument.register == piece.argument;
+            let of = |argument: &&CallArgument| argument.register == piece.argument;
             let kinds = definition.arguments.iter().filter(of).map(|argument| argument.kind);
-            piece.argument >= Beside::INODE || kinds.into_iter().any(Kind::is_text)
+            piece.argument >= Beside::INODE || kinds.into_iter().any(ArgumentKind::is_text)
         };
         texts = call.pieces.iter().filter(is_text).copied().collect();
         call.pieces = &texts;
@@ -194,9 +194,9 @@ pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
 }
 
 /// The arguments that a call takes, as numbers.
-fn raw(definition: &Definition, call: &Call<'_>) -> String {
+fn raw(definition: &CallDefinition, call: &Call<'_>) -> String {
     let mut arguments = String::new();
-    for argument in definition.arguments.iter().filter(|argument| argument.kind != Kind::Skip) {
+    for argument in definition.arguments.iter().filter(|argument| argument.kind != ArgumentKind::Skip) {
         if !arguments.is_empty() {
             arguments.push_str(", ");
         }
@@ -284,7 +284,7 @@ pub(super) fn value(call: &Call<'_>, at: usize) -> u64 {
 pub(super) struct CallWriter<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) abi: Abi,
-    pub(super) definition: &'static Definition,
+    pub(super) definition: &'static CallDefinition,
     pub(super) style: &'a Style<'a>,
     pub(super) out: String,
     pub(super) note: String,
@@ -334,17 +334,18 @@ impl<'a> CallWriter<'a> {
         }
     }
 
-    fn is_left_out(&self, kind: Kind) -> bool {
+    fn is_left_out(&self, kind: ArgumentKind) -> bool {
         match kind {
-            Kind::Skip => true,
-            Kind::OpenMode => {
-                let at = self.definition.arguments.iter().position(|argument| argument.kind == Kind::Flags);
+            ArgumentKind::Skip => true,
+            ArgumentKind::OpenMode => {
+                let at = self.definition.arguments.iter().position(|argument| argument.kind == ArgumentKind::Flags);
                 value(self.call, at.unwrap_or(0)) & (0o100 | 0o20_000_000) == 0
             }
-            Kind::MremapAddress => value(self.call, 3) & 2 == 0,
-            Kind::Dev => {
+            ArgumentKind::MremapAddress => value(self.call, 3) & 2 == 0,
+            ArgumentKind::Dev => {
                 self.definition.name.starts_with("mknod") && {
-                    let at = self.definition.arguments.iter().position(|argument| argument.kind == Kind::ModeType);
+                    let at =
+                        self.definition.arguments.iter().position(|argument| argument.kind == ArgumentKind::ModeType);
                     !matches!(value(self.call, at.unwrap_or(0)) & 0o170_000, 0o020_000 | 0o060_000)
                 }
             }
@@ -352,7 +353,7 @@ impl<'a> CallWriter<'a> {
         }
     }
 
-    pub(super) fn argument(&mut self, at: usize, argument: &Argument) {
+    pub(super) fn argument(&mut self, at: usize, argument: &CallArgument) {
         if !self.scalar(at, argument) && !self.name(at, argument) {
             self.memory(at, argument);
         }
@@ -360,42 +361,44 @@ impl<'a> CallWriter<'a> {
 
     /// Writes an argument that is a number; says whether it was one.
     #[expect(clippy::cast_possible_truncation, reason = "the kernel takes the low half of such arguments")]
-    fn scalar(&mut self, at: usize, argument: &Argument) -> bool {
+    fn scalar(&mut self, at: usize, argument: &CallArgument) -> bool {
         let number = value(self.call, at);
         match argument.kind {
-            Kind::Int | Kind::Pid => put(&mut self.out, format_args!("{}", number as i32)),
-            Kind::Uint => put(&mut self.out, format_args!("{}", number as u32)),
-            Kind::Long if self.abi == Abi::I386 => put(&mut self.out, format_args!("{}", number as i32)),
-            Kind::Offset64 => {
+            ArgumentKind::Int | ArgumentKind::Pid => put(&mut self.out, format_args!("{}", number as i32)),
+            ArgumentKind::Uint => put(&mut self.out, format_args!("{}", number as u32)),
+            ArgumentKind::Long if self.abi == Abi::I386 => put(&mut self.out, format_args!("{}", number as i32)),
+            ArgumentKind::Offset64 => {
                 let offset = self.two_words(at, at + 1).cast_signed();
                 put(&mut self.out, format_args!("{offset}"));
             }
-            Kind::SeekOffset => {
+            ArgumentKind::SeekOffset => {
                 let offset = self.two_words(at + 1, at).cast_signed();
                 put(&mut self.out, format_args!("{offset}"));
             }
-            Kind::PageOffset => hex(&mut self.out, number * 4096),
-            Kind::Uid16 if number as u16 == u16::MAX => self.out.push_str("-1"),
-            Kind::Uid16 => put(&mut self.out, format_args!("{}", number as u16)),
-            Kind::Long => put(&mut self.out, format_args!("{}", number.cast_signed())),
-            Kind::Ulong => put(&mut self.out, format_args!("{number}")),
-            Kind::Hex | Kind::Offset => hex(&mut self.out, number),
-            Kind::Octal | Kind::Mode | Kind::OpenMode => mode_bits(&mut self.out, number & 0xffff),
-            Kind::ModeType => mode(&mut self.out, number & 0xffff),
-            Kind::Dev => device(&mut self.out, number),
-            Kind::Ptr | Kind::MremapAddress => pointer(&mut self.out, number),
-            Kind::Uid if number as u32 == u32::MAX => self.out.push_str("-1"),
-            Kind::Uid => put(&mut self.out, format_args!("{}", number as u32)),
-            Kind::Fd | Kind::MapFd => self.descriptor(number as i32),
-            Kind::AtFd if number as i32 == WORKING_DIRECTORY => {
+            ArgumentKind::PageOffset => hex(&mut self.out, number * 4096),
+            ArgumentKind::Uid16 if number as u16 == u16::MAX => self.out.push_str("-1"),
+            ArgumentKind::Uid16 => put(&mut self.out, format_args!("{}", number as u16)),
+            ArgumentKind::Long => put(&mut self.out, format_args!("{}", number.cast_signed())),
+            ArgumentKind::Ulong => put(&mut self.out, format_args!("{number}")),
+            ArgumentKind::Hex | ArgumentKind::Offset => hex(&mut self.out, number),
+            ArgumentKind::Octal | ArgumentKind::Mode | ArgumentKind::OpenMode => {
+                mode_bits(&mut self.out, number & 0xffff)
+            }
+            ArgumentKind::ModeType => mode(&mut self.out, number & 0xffff),
+            ArgumentKind::Dev => device(&mut self.out, number),
+            ArgumentKind::Ptr | ArgumentKind::MremapAddress => pointer(&mut self.out, number),
+            ArgumentKind::Uid if number as u32 == u32::MAX => self.out.push_str("-1"),
+            ArgumentKind::Uid => put(&mut self.out, format_args!("{}", number as u32)),
+            ArgumentKind::Fd | ArgumentKind::MapFd => self.descriptor(number as i32),
+            ArgumentKind::AtFd if number as i32 == WORKING_DIRECTORY => {
                 self.out.push_str("AT_FDCWD");
                 let file = self.file_of(WORKING_DIRECTORY).unwrap_or_default();
                 self.out.push_str(&file);
             }
-            Kind::AtFd => self.descriptor(number as i32),
-            Kind::Signal => signal(&mut self.out, i64::from(number as i32)),
-            Kind::IpcKey if number as u32 == 0 => self.out.push_str("IPC_PRIVATE"),
-            Kind::IpcKey => put(&mut self.out, format_args!("{:#x}", number as u32)),
+            ArgumentKind::AtFd => self.descriptor(number as i32),
+            ArgumentKind::Signal => signal(&mut self.out, i64::from(number as i32)),
+            ArgumentKind::IpcKey if number as u32 == 0 => self.out.push_str("IPC_PRIVATE"),
+            ArgumentKind::IpcKey => put(&mut self.out, format_args!("{:#x}", number as u32)),
             _ => return false,
         }
         true
@@ -407,20 +410,20 @@ impl<'a> CallWriter<'a> {
     }
 
     /// Writes an argument that has names; says whether it was one.
-    fn name(&mut self, at: usize, argument: &Argument) -> bool {
+    fn name(&mut self, at: usize, argument: &CallArgument) -> bool {
         let number = value(self.call, at) & 0xffff_ffff;
         let out = &mut self.out;
         match (argument.kind, argument.set) {
-            (Kind::Flags, Some(set)) => set.write_bits(out, number),
-            (Kind::Enum, Some(set)) => set.write_one(out, number),
-            (Kind::IpcFlags, _) => {
+            (ArgumentKind::Flags, Some(set)) => set.write_bits(out, number),
+            (ArgumentKind::Enum, Some(set)) => set.write_one(out, number),
+            (ArgumentKind::IpcFlags, _) => {
                 if number & !0o777 != 0 {
                     set("ipcget").write_bits(out, number & !0o777);
                     out.push('|');
                 }
                 mode_bits(out, number & 0o777);
             }
-            (Kind::MapFlags, _) => {
+            (ArgumentKind::MapFlags, _) => {
                 out.push_str(match number & 0xf {
                     1 => "MAP_SHARED",
                     2 => "MAP_PRIVATE",
@@ -432,19 +435,21 @@ impl<'a> CallWriter<'a> {
                     set("map").write_bits(out, number & !0xf);
                 }
             }
-            (Kind::SocketType, _) => {
+            (ArgumentKind::SocketType, _) => {
                 set("socktype").write_one(out, number & 0xf);
                 if number & !0xf != 0 {
                     out.push('|');
                     set("sockflags").write_bits(out, number & !0xf);
                 }
             }
-            (Kind::SocketProtocol, _) => match value(self.call, 0) {
+            (ArgumentKind::SocketProtocol, _) => match value(self.call, 0) {
                 2 | 10 => set("ipproto").write_one(&mut self.out, number),
                 16 => set("netlink").write_one(&mut self.out, number),
                 _ => put(&mut self.out, format_args!("{number}")),
             },
-            (Kind::SocketOption, _) => special::socket_option_set(value(self.call, 1)).write_one(&mut self.out, number),
+            (ArgumentKind::SocketOption, _) => {
+                special::socket_option_set(value(self.call, 1)).write_one(&mut self.out, number)
+            }
             _ => return false,
         }
         true
@@ -466,11 +471,11 @@ impl<'a> CallWriter<'a> {
     }
 
     /// Writes what an argument points to, or the address if that was not read.
-    fn memory(&mut self, at: usize, argument: &Argument) {
+    fn memory(&mut self, at: usize, argument: &CallArgument) {
         let address = value(self.call, at);
         let length = self.out.len();
-        let hidden = argument.out && self.failed() && argument.kind != Kind::AddressLength;
-        if hidden && argument.kind == Kind::Message && special::message_before(self, at).is_some() {
+        let hidden = argument.out && self.failed() && argument.kind != ArgumentKind::AddressLength;
+        if hidden && argument.kind == ArgumentKind::Message && special::message_before(self, at).is_some() {
             return;
         }
         if address == 0 || hidden || self.pointed(at, argument).is_none() {
@@ -479,11 +484,11 @@ impl<'a> CallWriter<'a> {
         }
     }
 
-    fn pointed(&mut self, at: usize, argument: &Argument) -> Option<()> {
+    fn pointed(&mut self, at: usize, argument: &CallArgument) -> Option<()> {
         let bytes = self.piece(at, 0, argument.out);
         let count = self.length(argument);
         match argument.kind {
-            Kind::Path => {
+            ArgumentKind::Path => {
                 let text = bytes?;
                 let text = before_nul(text);
                 self.style.hex.quoted(&mut self.out, text);
@@ -491,44 +496,44 @@ impl<'a> CallWriter<'a> {
                     self.out.push_str("...");
                 }
             }
-            Kind::Text => {
+            ArgumentKind::Text => {
                 let text = before_nul(bytes?);
                 self.abbreviated(text, text.len() as u64, false);
             }
-            Kind::TextOut => self.style.hex.quoted(&mut self.out, before_nul(bytes?)),
-            Kind::Data | Kind::HexData if count? == 0 => self.out.push_str("\"\""),
-            Kind::Data => self.abbreviated(bytes?, count?, false),
-            Kind::HexData => self.abbreviated(bytes?, count?, true),
-            Kind::Argv => self.words(at)?,
-            Kind::Envp => self.environment(at, bytes?),
-            Kind::Address => socket_address(&mut self.out, bytes?),
-            Kind::AddressLength => self.address_length(at)?,
-            Kind::Vectors => {
+            ArgumentKind::TextOut => self.style.hex.quoted(&mut self.out, before_nul(bytes?)),
+            ArgumentKind::Data | ArgumentKind::HexData if count? == 0 => self.out.push_str("\"\""),
+            ArgumentKind::Data => self.abbreviated(bytes?, count?, false),
+            ArgumentKind::HexData => self.abbreviated(bytes?, count?, true),
+            ArgumentKind::Argv => self.words(at)?,
+            ArgumentKind::Envp => self.environment(at, bytes?),
+            ArgumentKind::Address => socket_address(&mut self.out, bytes?),
+            ArgumentKind::AddressLength => self.address_length(at)?,
+            ArgumentKind::Vectors => {
                 let out = argument.out;
                 self.vectors(at, 0, out)?;
             }
-            Kind::Message => special::message(self, at, argument.out)?,
-            Kind::SocketValue => special::socket_value(self, bytes?)?,
-            Kind::PollFds => special::poll_descriptors(self, at)?,
-            Kind::EpollEvents => {
+            ArgumentKind::Message => special::message(self, at, argument.out)?,
+            ArgumentKind::SocketValue => special::socket_value(self, bytes?)?,
+            ArgumentKind::PollFds => special::poll_descriptors(self, at)?,
+            ArgumentKind::EpollEvents => {
                 let bytes = bytes.unwrap_or_default();
                 self.array(bytes, 12, count?, epoll_event)?;
             }
-            Kind::Uints => {
+            ArgumentKind::Uints => {
                 let bytes = bytes.unwrap_or_default();
                 self.array(bytes, 4, count?, |out, b, at| {
                     put(out, format_args!("{}", b.u32(at)?));
                     Some(())
                 })?;
             }
-            Kind::Uids16 => {
+            ArgumentKind::Uids16 => {
                 let bytes = bytes.unwrap_or_default();
                 self.array(bytes, 2, count?, |out, b, at| {
                     put(out, format_args!("{}", b.u16(at)?));
                     Some(())
                 })?;
             }
-            Kind::FdPair => {
+            ArgumentKind::FdPair => {
                 let pair = Bytes(bytes?);
                 let (first, second) = (pair.i32(0)?, pair.i32(4)?);
                 self.out.push('[');
@@ -537,24 +542,28 @@ impl<'a> CallWriter<'a> {
                 self.descriptor(second);
                 self.out.push(']');
             }
-            Kind::FdSet => sets::descriptors(self, bytes?),
-            Kind::LeftTimeval => structure(&mut self.out, Kind::Timeval, bytes?, self.definition.layout)?,
-            Kind::LeftTimespec => structure(&mut self.out, Kind::Timespec, bytes?, self.definition.layout)?,
-            Kind::MaskPointer => sets::mask_pointer(&mut self.out, Bytes(bytes?), self.definition.layout)?,
-            Kind::SignalInfo => {
+            ArgumentKind::FdSet => sets::descriptors(self, bytes?),
+            ArgumentKind::LeftTimeval => {
+                structure(&mut self.out, ArgumentKind::Timeval, bytes?, self.definition.layout)?
+            }
+            ArgumentKind::LeftTimespec => {
+                structure(&mut self.out, ArgumentKind::Timespec, bytes?, self.definition.layout)?
+            }
+            ArgumentKind::MaskPointer => sets::mask_pointer(&mut self.out, Bytes(bytes?), self.definition.layout)?,
+            ArgumentKind::SignalInfo => {
                 let (_, text) = signal_text(i64::from(Bytes(bytes?).i32(0)?), bytes?);
                 self.out.push_str(&text);
             }
-            Kind::Entries => sets::entries(self, at)?,
-            Kind::CpuSet => cpus(&mut self.out, bytes?),
-            Kind::CloneArguments => {
+            ArgumentKind::Entries => sets::entries(self, at)?,
+            ArgumentKind::CpuSet => cpus(&mut self.out, bytes?),
+            ArgumentKind::CloneArguments => {
                 super::structs::clone_arguments(&mut self.out, Bytes(bytes?))?;
                 if let Some(made @ 1..) = self.call.result {
                     super::structs::clone_results(&mut self.out, Bytes(bytes?), made)?;
                 }
             }
-            Kind::OpenHow => super::structs::open_how(&mut self.out, Bytes(bytes?))?,
-            Kind::WaitStatus if self.call.result == Some(0) => return None,
+            ArgumentKind::OpenHow => super::structs::open_how(&mut self.out, Bytes(bytes?))?,
+            ArgumentKind::WaitStatus if self.call.result == Some(0) => return None,
             kind => {
                 let layout = self.definition.layout;
                 let bytes = bytes?;
@@ -568,7 +577,7 @@ impl<'a> CallWriter<'a> {
     }
 
     /// The length that belongs to an argument, where it is known without its memory.
-    fn length(&self, argument: &Argument) -> Option<u64> {
+    fn length(&self, argument: &CallArgument) -> Option<u64> {
         match argument.length {
             super::Length::Argument(at) => Some(value(self.call, usize::from(at))),
             super::Length::Result => self.call.result.and_then(|result| u64::try_from(result).ok()),

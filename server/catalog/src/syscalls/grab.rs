@@ -1,6 +1,6 @@
 //! Which memory of a process is copied when it makes a call: at the entry what it passes, at the exit what it gets.
 
-use super::table::{Argument, Definition, Kind, Returns, StructureLayout};
+use super::table::{ArgumentKind, CallArgument, CallDefinition, Returns, StructureLayout};
 use crate::constants::Arch;
 
 /// The most pieces of one call, special ones not counted.
@@ -130,57 +130,65 @@ pub struct CallGrabs {
 }
 
 /// Bytes of a kind that has one size.
-fn size(kind: Kind, layout: StructureLayout) -> Option<u16> {
+fn size(kind: ArgumentKind, layout: StructureLayout) -> Option<u16> {
     let narrow = if layout.is_narrow() { narrow_size(kind) } else { None };
     narrow.or_else(|| time_size(kind, layout)).or_else(|| wide_size(kind))
 }
 
 /// Bytes of a kind that is another where pointers have 32 bits.
-fn narrow_size(kind: Kind) -> Option<u16> {
+fn narrow_size(kind: ArgumentKind) -> Option<u16> {
     Some(match kind {
-        Kind::Stat | Kind::Statfs | Kind::Sysinfo => 64,
-        Kind::Sigaction => 20,
-        Kind::Tms => 16,
-        Kind::SignalStack => 12,
-        Kind::Rlimit | Kind::MaskPointer => 8,
-        Kind::LongPointer => 4,
+        ArgumentKind::Stat | ArgumentKind::Statfs | ArgumentKind::Sysinfo => 64,
+        ArgumentKind::Sigaction => 20,
+        ArgumentKind::Tms => 16,
+        ArgumentKind::SignalStack => 12,
+        ArgumentKind::Rlimit | ArgumentKind::MaskPointer => 8,
+        ArgumentKind::LongPointer => 4,
         _ => return None,
     })
 }
 
 /// Bytes of a kind that consists of times.
-fn time_size(kind: Kind, layout: StructureLayout) -> Option<u16> {
-    if kind == Kind::Rusage && !layout.is_narrow() && layout.time == 8 {
+fn time_size(kind: ArgumentKind, layout: StructureLayout) -> Option<u16> {
+    if kind == ArgumentKind::Rusage && !layout.is_narrow() && layout.time == 8 {
         return Some(144);
     }
     let halves = match kind {
-        Kind::Timespec | Kind::Timeval | Kind::FutexTime => 2,
-        Kind::Itimerspec | Kind::Itimerval | Kind::Timespecs2 | Kind::Timevals2 | Kind::Rusage => 4,
+        ArgumentKind::Timespec | ArgumentKind::Timeval | ArgumentKind::FutexTime => 2,
+        ArgumentKind::Itimerspec
+        | ArgumentKind::Itimerval
+        | ArgumentKind::Timespecs2
+        | ArgumentKind::Timevals2
+        | ArgumentKind::Rusage => 4,
         _ => return None,
     };
     u16::try_from(halves * layout.time).ok()
 }
 
 /// Bytes of a kind where pointers have 64 bits, or wherever it is the same.
-fn wide_size(kind: Kind) -> Option<u16> {
+fn wide_size(kind: ArgumentKind) -> Option<u16> {
     let stat = if Arch::HOST == Arch::Aarch64 { 128 } else { 144 };
     Some(match kind {
-        Kind::Stat => stat,
-        Kind::Stat64 => 96,
-        Kind::Statfs64 => 84,
+        ArgumentKind::Stat => stat,
+        ArgumentKind::Stat64 => 96,
+        ArgumentKind::Statfs64 => 84,
         // The rest is not shown.
-        Kind::Statx => 160,
-        Kind::Statfs => 120,
-        Kind::Utsname => 390,
-        Kind::Sigaction | Kind::Tms => 32,
-        Kind::SignalInfo => 48,
-        Kind::Sysinfo => 112,
-        Kind::SignalStack => 24,
-        Kind::Rlimit | Kind::Rlimit64 | Kind::MaskPointer | Kind::OldSigaction => 16,
-        Kind::EpollEvent => 12,
-        Kind::Sigset | Kind::LongPointer | Kind::OffsetPointer | Kind::FdPair => 8,
-        Kind::IntPointer | Kind::UintPointer | Kind::WaitStatus | Kind::AddressLength | Kind::OldSigset => 4,
-        Kind::Uid16Pointer => 2,
+        ArgumentKind::Statx => 160,
+        ArgumentKind::Statfs => 120,
+        ArgumentKind::Utsname => 390,
+        ArgumentKind::Sigaction | ArgumentKind::Tms => 32,
+        ArgumentKind::SignalInfo => 48,
+        ArgumentKind::Sysinfo => 112,
+        ArgumentKind::SignalStack => 24,
+        ArgumentKind::Rlimit | ArgumentKind::Rlimit64 | ArgumentKind::MaskPointer | ArgumentKind::OldSigaction => 16,
+        ArgumentKind::EpollEvent => 12,
+        ArgumentKind::Sigset | ArgumentKind::LongPointer | ArgumentKind::OffsetPointer | ArgumentKind::FdPair => 8,
+        ArgumentKind::IntPointer
+        | ArgumentKind::UintPointer
+        | ArgumentKind::WaitStatus
+        | ArgumentKind::AddressLength
+        | ArgumentKind::OldSigset => 4,
+        ArgumentKind::Uid16Pointer => 2,
         _ => return None,
     })
 }
@@ -190,7 +198,7 @@ const fn elements(bytes: u16) -> u16 {
     bytes * 32
 }
 
-impl Definition {
+impl CallDefinition {
     /// What is copied of this call, with at most `strings` bytes of each text or buffer that is no path.
     pub fn grabs(&self, strings: u16) -> CallGrabs {
         let mut all = CallGrabs {
@@ -203,15 +211,15 @@ impl Definition {
             let at = argument.register;
             let moment = if argument.out { Moment::Exit } else { Moment::Entry };
             match (argument.kind, argument.length) {
-                (Kind::Argv, _) => all.special = Special::Words { argument: at },
-                (Kind::Vectors, Length::Argument(count)) => {
+                (ArgumentKind::Argv, _) => all.special = Special::Words { argument: at },
+                (ArgumentKind::Vectors, Length::Argument(count)) => {
                     all.special = Special::Vectors { argument: at, count, moment };
                 }
-                (Kind::Message, _) => {
+                (ArgumentKind::Message, _) => {
                     all.special = Special::Message { argument: at, moment };
                     all.grabs.extend(pieces(self.layout, argument, moment, strings));
                 }
-                (Kind::Entries, _) => all.special = Special::Entries { argument: at },
+                (ArgumentKind::Entries, _) => all.special = Special::Entries { argument: at },
                 _ => all.grabs.extend(pieces(self.layout, argument, moment, strings)),
             }
         }
@@ -222,40 +230,40 @@ impl Definition {
 }
 
 /// The pieces of one argument.
-fn pieces(layout: StructureLayout, argument: &Argument, moment: Moment, strings: u16) -> Vec<Grab> {
+fn pieces(layout: StructureLayout, argument: &CallArgument, moment: Moment, strings: u16) -> Vec<Grab> {
     let at = argument.register;
     let base = Grab { argument: at, moment, text: false, path: false, length: Length::Fixed, unit: 1, most: 0 };
     let memory = |length: Length, unit: u16, most: u16| Grab { length, unit, most, ..base };
     let also = |grab: Grab, moment: Moment| vec![grab, Grab { moment, ..grab }];
     match argument.kind {
-        Kind::Path => vec![Grab { text: true, path: true, most: PATH_ROOM, ..base }],
-        Kind::TextOut => vec![memory(argument.length, 1, PATH_ROOM)],
-        Kind::Text => vec![Grab { text: true, most: strings.saturating_add(2), ..base }],
-        Kind::Data | Kind::HexData => vec![memory(argument.length, 1, strings.max(1))],
-        Kind::Envp => vec![memory(Length::Fixed, 1, 512)],
-        Kind::Address => vec![memory(argument.length, 1, 128)],
-        Kind::SocketValue => vec![memory(argument.length, 1, 32)],
-        Kind::AddressLength => also(memory(Length::Fixed, 1, 4), Moment::Entry),
-        Kind::FdSet => {
+        ArgumentKind::Path => vec![Grab { text: true, path: true, most: PATH_ROOM, ..base }],
+        ArgumentKind::TextOut => vec![memory(argument.length, 1, PATH_ROOM)],
+        ArgumentKind::Text => vec![Grab { text: true, most: strings.saturating_add(2), ..base }],
+        ArgumentKind::Data | ArgumentKind::HexData => vec![memory(argument.length, 1, strings.max(1))],
+        ArgumentKind::Envp => vec![memory(Length::Fixed, 1, 512)],
+        ArgumentKind::Address => vec![memory(argument.length, 1, 128)],
+        ArgumentKind::SocketValue => vec![memory(argument.length, 1, 32)],
+        ArgumentKind::AddressLength => also(memory(Length::Fixed, 1, 4), Moment::Entry),
+        ArgumentKind::FdSet => {
             let bits = if let Length::Argument(at) = argument.length { Length::Bits(at) } else { argument.length };
             also(memory(bits, 1, 128), Moment::Exit)
         }
-        Kind::LeftTimeval | Kind::LeftTimespec => {
+        ArgumentKind::LeftTimeval | ArgumentKind::LeftTimespec => {
             let most = if layout.time == 8 { 16 } else { 8 };
             also(memory(Length::Fixed, 1, most), Moment::Exit)
         }
         // The call says anew how long the name is.
-        Kind::Message if argument.out => vec![Grab { moment: Moment::Entry, ..memory(Length::Fixed, 1, 16) }],
-        Kind::PollFds => also(memory(argument.length, 8, elements(8)), Moment::Exit),
-        Kind::EpollEvents => vec![memory(argument.length, 12, elements(12))],
-        Kind::Uints => vec![memory(argument.length, 4, elements(4))],
-        Kind::Uids16 => vec![memory(argument.length, 2, elements(2))],
-        Kind::CpuSet => vec![memory(argument.length, 1, 128)],
-        Kind::CloneArguments => vec![memory(argument.length, 1, 88)],
-        Kind::OpenHow => vec![memory(argument.length, 1, 24)],
-        Kind::IoctlArgument => also(memory(Length::Fixed, 1, 8), Moment::Exit),
-        Kind::FcntlArgument => also(memory(Length::Fixed, 1, 32), Moment::Exit),
-        Kind::PrctlArgument => {
+        ArgumentKind::Message if argument.out => vec![Grab { moment: Moment::Entry, ..memory(Length::Fixed, 1, 16) }],
+        ArgumentKind::PollFds => also(memory(argument.length, 8, elements(8)), Moment::Exit),
+        ArgumentKind::EpollEvents => vec![memory(argument.length, 12, elements(12))],
+        ArgumentKind::Uints => vec![memory(argument.length, 4, elements(4))],
+        ArgumentKind::Uids16 => vec![memory(argument.length, 2, elements(2))],
+        ArgumentKind::CpuSet => vec![memory(argument.length, 1, 128)],
+        ArgumentKind::CloneArguments => vec![memory(argument.length, 1, 88)],
+        ArgumentKind::OpenHow => vec![memory(argument.length, 1, 24)],
+        ArgumentKind::IoctlArgument => also(memory(Length::Fixed, 1, 8), Moment::Exit),
+        ArgumentKind::FcntlArgument => also(memory(Length::Fixed, 1, 32), Moment::Exit),
+        ArgumentKind::PrctlArgument => {
             vec![Grab { text: true, most: 18, ..base }, Grab { moment: Moment::Exit, text: true, most: 16, ..base }]
         }
         kind => size(kind, layout).map(|most| memory(Length::Fixed, 1, most)).into_iter().collect(),

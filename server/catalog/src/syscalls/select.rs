@@ -6,7 +6,7 @@ use regex_lite::{Regex, RegexBuilder};
 
 use super::{
     Abi,
-    table::{Definition, definitions},
+    table::{CallDefinition, definitions},
 };
 use crate::{closest, constants::Arch};
 
@@ -57,7 +57,7 @@ impl SelectError {
     }
 }
 
-fn in_set(call: &Definition, letters: &str) -> bool {
+fn in_set(call: &CallDefinition, letters: &str) -> bool {
     call.sets.chars().any(|letter| letters.contains(letter))
 }
 

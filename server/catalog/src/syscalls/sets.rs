@@ -3,7 +3,7 @@
 use super::{
     decode::{CallWriter, value},
     structs::structure,
-    table::{Kind, StructureLayout},
+    table::{ArgumentKind, StructureLayout},
     text::{Bytes, pointer, put},
 };
 
@@ -41,7 +41,7 @@ pub(super) fn select_note(w: &mut CallWriter<'_>) {
             parts.push(std::mem::take(&mut w.out));
         }
     }
-    let kind = if w.definition.like == "select" { Kind::Timeval } else { Kind::Timespec };
+    let kind = if w.definition.like == "select" { ArgumentKind::Timeval } else { ArgumentKind::Timespec };
     if let Some(bytes) = w.piece(4, 0, true) {
         w.out.push_str("left ");
         if structure(&mut w.out, kind, bytes, w.definition.layout).is_some() {

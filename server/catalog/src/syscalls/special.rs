@@ -4,7 +4,7 @@ use super::{
     abi::Abi,
     decode::{CallWriter, before_nul, hex, value},
     structs::{LockPlaces, lock, signal, structure},
-    table::{Kind, Set, set},
+    table::{ArgumentKind, Set, set},
     text::{Bytes, pointer, put},
 };
 use crate::constants::{Arch, capability_name, errno_name};
@@ -177,7 +177,7 @@ fn futex_time(w: &mut CallWriter<'_>) {
     w.comma();
     let start = w.out.len();
     let bytes = w.piece(3, 0, false).unwrap_or_default();
-    if value(w.call, 3) == 0 || structure(&mut w.out, Kind::Timespec, bytes, w.definition.layout).is_none() {
+    if value(w.call, 3) == 0 || structure(&mut w.out, ArgumentKind::Timespec, bytes, w.definition.layout).is_none() {
         w.out.truncate(start);
         pointer(&mut w.out, value(w.call, 3));
     }
@@ -333,7 +333,7 @@ fn signal_return(w: &mut CallWriter<'_>) {
     let Some(bytes) = w.piece(0, 0, false) else { return };
     let start = w.out.len();
     w.out.push_str("{mask=");
-    match structure(&mut w.out, Kind::Sigset, bytes, w.definition.layout) {
+    match structure(&mut w.out, ArgumentKind::Sigset, bytes, w.definition.layout) {
         Some(()) => w.out.push('}'),
         None => w.out.truncate(start),
     }

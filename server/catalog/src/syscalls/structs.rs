@@ -2,55 +2,55 @@
 
 use super::{
     narrow,
-    table::{Kind, StructureLayout, set},
+    table::{ArgumentKind, StructureLayout, set},
     text::{Bytes, octal, pointer, put, quoted},
 };
 use crate::constants::{Arch, signal_name};
 
 /// Appends the structure of `kind` that begins at `bytes`; `layout` says how large its members are.
-pub(super) fn structure(out: &mut String, kind: Kind, bytes: &[u8], layout: StructureLayout) -> Option<()> {
+pub(super) fn structure(out: &mut String, kind: ArgumentKind, bytes: &[u8], layout: StructureLayout) -> Option<()> {
     let b = Bytes(bytes);
     let (StructureLayout { word, time: half }, narrow) = (layout, layout.is_narrow());
     match kind {
-        Kind::Timespec | Kind::FutexTime => time(out, b, 0, ("nsec", half)),
-        Kind::Timeval => time(out, b, 0, ("usec", half)),
-        Kind::Timespecs2 => pair(out, half, |out, at| utime(out, b, at, half)),
-        Kind::Timevals2 => pair(out, half, |out, at| time(out, b, at, ("usec", half))),
-        Kind::Itimerspec => interval(out, b, ("nsec", half)),
-        Kind::Itimerval => interval(out, b, ("usec", half)),
-        Kind::Stat if narrow => narrow::stat(out, b),
-        Kind::Stat => stat(out, b),
-        Kind::Stat64 => narrow::stat64(out, b),
-        Kind::Statx => statx(out, b),
-        Kind::Statfs if narrow => narrow::statfs(out, b, 4),
-        Kind::Statfs => statfs(out, b),
-        Kind::Statfs64 => narrow::statfs(out, b, 8),
-        Kind::Rlimit => limits(out, b, word),
-        Kind::Rlimit64 => limits(out, b, 8),
+        ArgumentKind::Timespec | ArgumentKind::FutexTime => time(out, b, 0, ("nsec", half)),
+        ArgumentKind::Timeval => time(out, b, 0, ("usec", half)),
+        ArgumentKind::Timespecs2 => pair(out, half, |out, at| utime(out, b, at, half)),
+        ArgumentKind::Timevals2 => pair(out, half, |out, at| time(out, b, at, ("usec", half))),
+        ArgumentKind::Itimerspec => interval(out, b, ("nsec", half)),
+        ArgumentKind::Itimerval => interval(out, b, ("usec", half)),
+        ArgumentKind::Stat if narrow => narrow::stat(out, b),
+        ArgumentKind::Stat => stat(out, b),
+        ArgumentKind::Stat64 => narrow::stat64(out, b),
+        ArgumentKind::Statx => statx(out, b),
+        ArgumentKind::Statfs if narrow => narrow::statfs(out, b, 4),
+        ArgumentKind::Statfs => statfs(out, b),
+        ArgumentKind::Statfs64 => narrow::statfs(out, b, 8),
+        ArgumentKind::Rlimit => limits(out, b, word),
+        ArgumentKind::Rlimit64 => limits(out, b, 8),
         // That of x32 is that of 32-bit programs.
-        Kind::Rusage => usage(out, b, if narrow { 4 } else { 8 }),
-        Kind::Sigaction => action(out, b, word),
-        Kind::OldSigaction => narrow::old_action(out, b),
-        Kind::Sigset => {
+        ArgumentKind::Rusage => usage(out, b, if narrow { 4 } else { 8 }),
+        ArgumentKind::Sigaction => action(out, b, word),
+        ArgumentKind::OldSigaction => narrow::old_action(out, b),
+        ArgumentKind::Sigset => {
             signals(out, b.u64(0)?);
             Some(())
         }
-        Kind::OldSigset => {
+        ArgumentKind::OldSigset => {
             signals(out, u64::from(b.u32(0)?));
             Some(())
         }
-        Kind::SignalStack => signal_stack(out, b, word),
-        Kind::Utsname => names(out, bytes),
-        Kind::Sysinfo => system(out, b, word),
-        Kind::Tms => process_times(out, b, word),
-        Kind::EpollEvent => epoll_event(out, b, 0),
-        Kind::IntPointer => number(out, b.i32(0)?),
-        Kind::UintPointer => number(out, b.u32(0)?),
-        Kind::Uid16Pointer => number(out, b.u16(0)?),
-        Kind::LongPointer => number(out, b.signed_word(0, word)?),
-        Kind::OffsetPointer => number(out, b.i64(0)?),
-        Kind::FdPair => number(out, format_args!("{}, {}", b.i32(0)?, b.i32(4)?)),
-        Kind::WaitStatus => {
+        ArgumentKind::SignalStack => signal_stack(out, b, word),
+        ArgumentKind::Utsname => names(out, bytes),
+        ArgumentKind::Sysinfo => system(out, b, word),
+        ArgumentKind::Tms => process_times(out, b, word),
+        ArgumentKind::EpollEvent => epoll_event(out, b, 0),
+        ArgumentKind::IntPointer => number(out, b.i32(0)?),
+        ArgumentKind::UintPointer => number(out, b.u32(0)?),
+        ArgumentKind::Uid16Pointer => number(out, b.u16(0)?),
+        ArgumentKind::LongPointer => number(out, b.signed_word(0, word)?),
+        ArgumentKind::OffsetPointer => number(out, b.i64(0)?),
+        ArgumentKind::FdPair => number(out, format_args!("{}, {}", b.i32(0)?, b.i32(4)?)),
+        ArgumentKind::WaitStatus => {
             wait_status(out, b.i32(0)?);
             Some(())
         }
@@ -444,7 +444,7 @@ mod tests {
 
     const WIDE: StructureLayout = StructureLayout { word: 8, time: 8 };
 
-    fn shown(kind: Kind, words: &[u64]) -> String {
+    fn shown(kind: ArgumentKind, words: &[u64]) -> String {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut out = String::new();
         structure(&mut out, kind, &bytes, WIDE).unwrap();
@@ -454,23 +454,23 @@ mod tests {
     #[test]
     fn structures_are_written_as_strace_does() {
         let infinity = u64::MAX;
-        let cases: Vec<(Kind, Vec<u64>, &str)> = vec![
-            (Kind::Timespec, vec![1, 5], "{tv_sec=1, tv_nsec=5}"),
-            (Kind::Timespecs2, vec![0, 0x3fff_ffff, 2, 7], "[UTIME_NOW, {tv_sec=2, tv_nsec=7}]"),
-            (Kind::Rlimit, vec![8192 * 1024, infinity], "{rlim_cur=8192*1024, rlim_max=RLIM64_INFINITY}"),
-            (Kind::Rlimit, vec![1024, 0], "{rlim_cur=1024, rlim_max=0}"),
-            (Kind::Sigset, vec![1 << 16 | 1 << 33], "[CHLD RT_2]"),
-            (Kind::Sigset, vec![!(1 << 31 | 1 << 32)], "~[RTMIN RT_1]"),
-            (Kind::Sigset, vec![0], "[]"),
-            (Kind::WaitStatus, vec![3 << 8], "[{WIFEXITED(s) && WEXITSTATUS(s) == 3}]"),
-            (Kind::WaitStatus, vec![9 | 0x80], "[{WIFSIGNALED(s) && WTERMSIG(s) == SIGKILL && WCOREDUMP(s)}]"),
-            (Kind::WaitStatus, vec![0x137f], "[{WIFSTOPPED(s) && WSTOPSIG(s) == SIGSTOP}]"),
+        let cases: Vec<(ArgumentKind, Vec<u64>, &str)> = vec![
+            (ArgumentKind::Timespec, vec![1, 5], "{tv_sec=1, tv_nsec=5}"),
+            (ArgumentKind::Timespecs2, vec![0, 0x3fff_ffff, 2, 7], "[UTIME_NOW, {tv_sec=2, tv_nsec=7}]"),
+            (ArgumentKind::Rlimit, vec![8192 * 1024, infinity], "{rlim_cur=8192*1024, rlim_max=RLIM64_INFINITY}"),
+            (ArgumentKind::Rlimit, vec![1024, 0], "{rlim_cur=1024, rlim_max=0}"),
+            (ArgumentKind::Sigset, vec![1 << 16 | 1 << 33], "[CHLD RT_2]"),
+            (ArgumentKind::Sigset, vec![!(1 << 31 | 1 << 32)], "~[RTMIN RT_1]"),
+            (ArgumentKind::Sigset, vec![0], "[]"),
+            (ArgumentKind::WaitStatus, vec![3 << 8], "[{WIFEXITED(s) && WEXITSTATUS(s) == 3}]"),
+            (ArgumentKind::WaitStatus, vec![9 | 0x80], "[{WIFSIGNALED(s) && WTERMSIG(s) == SIGKILL && WCOREDUMP(s)}]"),
+            (ArgumentKind::WaitStatus, vec![0x137f], "[{WIFSTOPPED(s) && WSTOPSIG(s) == SIGSTOP}]"),
             (
-                Kind::Sigaction,
+                ArgumentKind::Sigaction,
                 vec![1, 0x1400_0000, 0x7f00, 1 << 12],
                 "{sa_handler=SIG_IGN, sa_mask=[PIPE], sa_flags=SA_RESTORER|SA_RESTART, sa_restorer=0x7f00}",
             ),
-            (Kind::FdPair, vec![3 | 4 << 32], "[3, 4]"),
+            (ArgumentKind::FdPair, vec![3 | 4 << 32], "[3, 4]"),
         ];
         for (kind, words, expected) in cases {
             assert_eq!(shown(kind, &words), expected);
@@ -494,7 +494,14 @@ mod tests {
 
     #[test]
     fn bytes_that_are_missing_are_told() {
-        for kind in [Kind::Stat, Kind::Statx, Kind::Utsname, Kind::Sysinfo, Kind::Statfs, Kind::Sigaction] {
+        for kind in [
+            ArgumentKind::Stat,
+            ArgumentKind::Statx,
+            ArgumentKind::Utsname,
+            ArgumentKind::Sysinfo,
+            ArgumentKind::Statfs,
+            ArgumentKind::Sigaction,
+        ] {
             assert_eq!(structure(&mut String::new(), kind, &[0; 7], WIDE), None);
         }
     }

@@ -46,7 +46,7 @@ pub(super) struct Set {
 /// What an argument is, as far as it can be told from the call alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the table's own words, explained by their names")]
-pub enum Kind {
+pub enum ArgumentKind {
     Int,
     Uint,
     Long,
@@ -150,7 +150,7 @@ pub enum Kind {
     OldSigset,
 }
 
-impl Kind {
+impl ArgumentKind {
     /// Whether it points to text or to bytes that are shown as text, and to no structure.
     pub(super) fn is_text(self) -> bool {
         matches!(self, Self::Path | Self::Text | Self::Data | Self::HexData | Self::TextOut)
@@ -158,47 +158,55 @@ impl Kind {
 }
 
 #[rustfmt::skip]
-const KINDS: [(&str, Kind); 100] = [
-    ("int", Kind::Int), ("uint", Kind::Uint), ("long", Kind::Long), ("ulong", Kind::Ulong), ("hex", Kind::Hex),
-    ("oct", Kind::Octal), ("ptr", Kind::Ptr), ("offset", Kind::Offset), ("fd", Kind::Fd), ("atfd", Kind::AtFd),
-    ("mapfd", Kind::MapFd), ("mode", Kind::Mode), ("openmode", Kind::OpenMode), ("modetype", Kind::ModeType), ("dev", Kind::Dev),
-    ("pid", Kind::Pid), ("uid", Kind::Uid), ("sig", Kind::Signal), ("ipckey", Kind::IpcKey),
-    ("ipcflags", Kind::IpcFlags), ("skip", Kind::Skip), ("flags", Kind::Flags), ("enum", Kind::Enum),
-    ("mapflags", Kind::MapFlags), ("mremapaddr", Kind::MremapAddress), ("socktype", Kind::SocketType),
-    ("sockproto", Kind::SocketProtocol), ("sockopt", Kind::SocketOption), ("cloneflags", Kind::CloneFlags),
-    ("ioctl", Kind::Ioctl), ("futexop", Kind::FutexOp), ("futexval", Kind::FutexValue),
-    ("futextime", Kind::FutexTime), ("futexaddr", Kind::FutexAddress), ("futexbits", Kind::FutexBits),
-    ("path", Kind::Path), ("str", Kind::Text), ("data", Kind::Data), ("hexdata", Kind::HexData),
-    ("text", Kind::TextOut), ("argv", Kind::Argv), ("envp", Kind::Envp), ("sockaddr", Kind::Address),
-    ("socklen", Kind::AddressLength), ("iovec", Kind::Vectors), ("msghdr", Kind::Message),
-    ("sockoptval", Kind::SocketValue), ("ioctlarg", Kind::IoctlArgument), ("fcntlarg", Kind::FcntlArgument),
-    ("prctlarg", Kind::PrctlArgument), ("prctlrest", Kind::PrctlRest), ("pollfds", Kind::PollFds),
-    ("epollevent", Kind::EpollEvent), ("epollevents", Kind::EpollEvents), ("uints", Kind::Uints),
-    ("cpuset", Kind::CpuSet), ("cloneargs", Kind::CloneArguments), ("openhow", Kind::OpenHow), ("stat", Kind::Stat),
-    ("statx", Kind::Statx), ("statfs", Kind::Statfs), ("timespec", Kind::Timespec),
-    ("timespecs2", Kind::Timespecs2), ("timeval", Kind::Timeval), ("timevals2", Kind::Timevals2),
-    ("itimerspec", Kind::Itimerspec), ("itimerval", Kind::Itimerval), ("rlimit", Kind::Rlimit),
-    ("rusage", Kind::Rusage), ("sigaction", Kind::Sigaction), ("sigset", Kind::Sigset), ("stack", Kind::SignalStack),
-    ("utsname", Kind::Utsname), ("sysinfo", Kind::Sysinfo), ("tms", Kind::Tms), ("intp", Kind::IntPointer),
-    ("uintp", Kind::UintPointer), ("longp", Kind::LongPointer), ("fdpair", Kind::FdPair),
-    ("wstatus", Kind::WaitStatus), ("ints1", Kind::IntPointer), ("uints1", Kind::UintPointer),
-    ("fdset", Kind::FdSet), ("lefttimeval", Kind::LeftTimeval), ("lefttimespec", Kind::LeftTimespec),
-    ("maskptr", Kind::MaskPointer), ("dirents", Kind::Entries), ("siginfo", Kind::SignalInfo),
-    ("off64", Kind::Offset64), ("llseek", Kind::SeekOffset), ("pageoffset", Kind::PageOffset), ("uid16", Kind::Uid16),
-    ("loffp", Kind::OffsetPointer), ("uids16", Kind::Uids16), ("uid16p", Kind::Uid16Pointer), ("stat64", Kind::Stat64),
-    ("statfs64", Kind::Statfs64), ("rlimit64", Kind::Rlimit64), ("oldsigaction", Kind::OldSigaction),
-    ("oldsigset", Kind::OldSigset),
+const KINDS: [(&str, ArgumentKind); 100] = [
+    ("int", ArgumentKind::Int), ("uint", ArgumentKind::Uint), ("long", ArgumentKind::Long),
+    ("ulong", ArgumentKind::Ulong), ("hex", ArgumentKind::Hex), ("oct", ArgumentKind::Octal),
+    ("ptr", ArgumentKind::Ptr), ("offset", ArgumentKind::Offset), ("fd", ArgumentKind::Fd),
+    ("atfd", ArgumentKind::AtFd), ("mapfd", ArgumentKind::MapFd), ("mode", ArgumentKind::Mode),
+    ("openmode", ArgumentKind::OpenMode), ("modetype", ArgumentKind::ModeType), ("dev", ArgumentKind::Dev),
+    ("pid", ArgumentKind::Pid), ("uid", ArgumentKind::Uid), ("sig", ArgumentKind::Signal),
+    ("ipckey", ArgumentKind::IpcKey), ("ipcflags", ArgumentKind::IpcFlags), ("skip", ArgumentKind::Skip),
+    ("flags", ArgumentKind::Flags), ("enum", ArgumentKind::Enum), ("mapflags", ArgumentKind::MapFlags),
+    ("mremapaddr", ArgumentKind::MremapAddress), ("socktype", ArgumentKind::SocketType),
+    ("sockproto", ArgumentKind::SocketProtocol), ("sockopt", ArgumentKind::SocketOption),
+    ("cloneflags", ArgumentKind::CloneFlags), ("ioctl", ArgumentKind::Ioctl), ("futexop", ArgumentKind::FutexOp),
+    ("futexval", ArgumentKind::FutexValue), ("futextime", ArgumentKind::FutexTime),
+    ("futexaddr", ArgumentKind::FutexAddress), ("futexbits", ArgumentKind::FutexBits), ("path", ArgumentKind::Path),
+    ("str", ArgumentKind::Text), ("data", ArgumentKind::Data), ("hexdata", ArgumentKind::HexData),
+    ("text", ArgumentKind::TextOut), ("argv", ArgumentKind::Argv), ("envp", ArgumentKind::Envp),
+    ("sockaddr", ArgumentKind::Address), ("socklen", ArgumentKind::AddressLength), ("iovec", ArgumentKind::Vectors),
+    ("msghdr", ArgumentKind::Message), ("sockoptval", ArgumentKind::SocketValue),
+    ("ioctlarg", ArgumentKind::IoctlArgument), ("fcntlarg", ArgumentKind::FcntlArgument),
+    ("prctlarg", ArgumentKind::PrctlArgument), ("prctlrest", ArgumentKind::PrctlRest),
+    ("pollfds", ArgumentKind::PollFds), ("epollevent", ArgumentKind::EpollEvent),
+    ("epollevents", ArgumentKind::EpollEvents), ("uints", ArgumentKind::Uints), ("cpuset", ArgumentKind::CpuSet),
+    ("cloneargs", ArgumentKind::CloneArguments), ("openhow", ArgumentKind::OpenHow), ("stat", ArgumentKind::Stat),
+    ("statx", ArgumentKind::Statx), ("statfs", ArgumentKind::Statfs), ("timespec", ArgumentKind::Timespec),
+    ("timespecs2", ArgumentKind::Timespecs2), ("timeval", ArgumentKind::Timeval),
+    ("timevals2", ArgumentKind::Timevals2), ("itimerspec", ArgumentKind::Itimerspec),
+    ("itimerval", ArgumentKind::Itimerval), ("rlimit", ArgumentKind::Rlimit), ("rusage", ArgumentKind::Rusage),
+    ("sigaction", ArgumentKind::Sigaction), ("sigset", ArgumentKind::Sigset), ("stack", ArgumentKind::SignalStack),
+    ("utsname", ArgumentKind::Utsname), ("sysinfo", ArgumentKind::Sysinfo), ("tms", ArgumentKind::Tms),
+    ("intp", ArgumentKind::IntPointer), ("uintp", ArgumentKind::UintPointer), ("longp", ArgumentKind::LongPointer),
+    ("fdpair", ArgumentKind::FdPair), ("wstatus", ArgumentKind::WaitStatus), ("ints1", ArgumentKind::IntPointer),
+    ("uints1", ArgumentKind::UintPointer), ("fdset", ArgumentKind::FdSet), ("lefttimeval", ArgumentKind::LeftTimeval),
+    ("lefttimespec", ArgumentKind::LeftTimespec), ("maskptr", ArgumentKind::MaskPointer),
+    ("dirents", ArgumentKind::Entries), ("siginfo", ArgumentKind::SignalInfo), ("off64", ArgumentKind::Offset64),
+    ("llseek", ArgumentKind::SeekOffset), ("pageoffset", ArgumentKind::PageOffset), ("uid16", ArgumentKind::Uid16),
+    ("loffp", ArgumentKind::OffsetPointer), ("uids16", ArgumentKind::Uids16), ("uid16p", ArgumentKind::Uid16Pointer),
+    ("stat64", ArgumentKind::Stat64), ("statfs64", ArgumentKind::Statfs64), ("rlimit64", ArgumentKind::Rlimit64),
+    ("oldsigaction", ArgumentKind::OldSigaction), ("oldsigset", ArgumentKind::OldSigset),
 ];
 
 /// An argument of a call.
 #[derive(Clone, Copy, Debug)]
-pub struct Argument {
+pub struct CallArgument {
     /// Its name in the manual or the kernel.
     pub name: &'static str,
     /// Its place among the call's arguments, from 0; mostly its place in the list.
     pub register: u8,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ArgumentKind,
     /// Whether the call fills what it points to.
     pub out: bool,
     /// Where the length of what it points to comes from.
@@ -226,7 +234,7 @@ pub enum Returns {
 
 /// What is known of a call.
 #[derive(Clone, Debug)]
-pub struct Definition {
+pub struct CallDefinition {
     /// Its name.
     pub name: &'static str,
     /// The call of 64-bit programs that it is like, or its own name.
@@ -234,7 +242,7 @@ pub struct Definition {
     /// How large what its arguments point to is.
     pub(super) layout: StructureLayout,
     /// Its arguments.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<CallArgument>,
     /// What it returns.
     pub returns: Returns,
     /// The sets it is in, as letters of the table.
@@ -243,7 +251,7 @@ pub struct Definition {
 
 struct CallTables {
     /// By number, with the bits of [`Abi`].
-    calls: [BTreeMap<i64, Definition>; 2],
+    calls: [BTreeMap<i64, CallDefinition>; 2],
     /// Numbers by name; a call of its own goes before one that is made through another.
     by_name: [HashMap<(Abi, &'static str), i64>; 2],
     sets: &'static [Set],
@@ -291,8 +299,8 @@ fn tables() -> &'static CallTables {
     TABLES.get_or_init(|| {
         let sets = SETS.get_or_init(read_sets);
         let calls = [Arch::X86_64, Arch::Aarch64].map(|arch| calls_of(arch, sets));
-        let names = |calls: &BTreeMap<i64, Definition>, arch: Arch| {
-            let name = |(number, call): (&i64, &Definition)| ((Abi::of(arch, *number), call.name), *number);
+        let names = |calls: &BTreeMap<i64, CallDefinition>, arch: Arch| {
+            let name = |(number, call): (&i64, &CallDefinition)| ((Abi::of(arch, *number), call.name), *number);
             calls.iter().rev().map(name).collect()
         };
         let [x86_64, aarch64] = &calls;
@@ -301,13 +309,13 @@ fn tables() -> &'static CallTables {
     })
 }
 
-fn calls_of(arch: Arch, sets: &'static [Set]) -> BTreeMap<i64, Definition> {
+fn calls_of(arch: Arch, sets: &'static [Set]) -> BTreeMap<i64, CallDefinition> {
     let read = |line: &'static str| read_call(line, sets).map(|call| (call.name, call));
-    let known: HashMap<&str, Definition> = lines(CALLS).filter_map(read).collect();
-    let number = |(name, call): (&&str, &Definition)| Some((syscall_number(arch, name)?, call.clone()));
-    let mut all: BTreeMap<i64, Definition> = known.iter().filter_map(number).collect();
+    let known: HashMap<&str, CallDefinition> = lines(CALLS).filter_map(read).collect();
+    let number = |(name, call): (&&str, &CallDefinition)| Some((syscall_number(arch, name)?, call.clone()));
+    let mut all: BTreeMap<i64, CallDefinition> = known.iter().filter_map(number).collect();
     if arch == Arch::X86_64 {
-        let own: HashMap<&str, Definition> =
+        let own: HashMap<&str, CallDefinition> =
             lines(CALLS_I386).filter_map(|line| read_call_of_i386(line, &known, sets)).collect();
         let none = HashMap::new();
         all.extend(calls_of_abi(Abi::I386, SYSCALLS_I386, &own, &known));
@@ -320,9 +328,9 @@ fn calls_of(arch: Arch, sets: &'static [Set]) -> BTreeMap<i64, Definition> {
 fn calls_of_abi(
     abi: Abi,
     numbers: &'static str,
-    own: &HashMap<&str, Definition>,
-    known: &HashMap<&str, Definition>,
-) -> Vec<(i64, Definition)> {
+    own: &HashMap<&str, CallDefinition>,
+    known: &HashMap<&str, CallDefinition>,
+) -> Vec<(i64, CallDefinition)> {
     let call = |line: &'static str| {
         let (number, name) = line.split_once(' ')?;
         let number = match number.strip_prefix("0x") {
@@ -330,26 +338,26 @@ fn calls_of_abi(
             None => number.parse().ok()?,
         };
         let call = own.get(name).or_else(|| known.get(name))?.clone();
-        Some((number | abi.bit(), Definition { layout: abi.layout(number), ..call }))
+        Some((number | abi.bit(), CallDefinition { layout: abi.layout(number), ..call }))
     };
     lines(numbers).filter_map(call).collect()
 }
 
 fn read_call_of_i386(
     line: &'static str,
-    known: &HashMap<&str, Definition>,
+    known: &HashMap<&str, CallDefinition>,
     sets: &'static [Set],
-) -> Option<(&'static str, Definition)> {
+) -> Option<(&'static str, CallDefinition)> {
     let (key, rest) = line.split_once(' ')?;
     let name = key.split('@').next().unwrap_or(key);
     let call = match rest.strip_prefix('=') {
         Some(other) => known.get(other)?.clone(),
         None => read_call(line, sets)?,
     };
-    Some((key, Definition { name, ..call }))
+    Some((key, CallDefinition { name, ..call }))
 }
 
-fn read_call(line: &'static str, sets: &'static [Set]) -> Option<Definition> {
+fn read_call(line: &'static str, sets: &'static [Set]) -> Option<CallDefinition> {
     let mut words = line.split(' ');
     let (name, letters) = (words.next()?, words.next()?);
     let rest: Vec<&'static str> = words.collect();
@@ -363,7 +371,7 @@ fn read_call(line: &'static str, sets: &'static [Set]) -> Option<Definition> {
         _ if matches!(name, "exit" | "exit_group") => Returns::Never,
         _ => Returns::Number,
     };
-    let mut arguments: Vec<Argument> =
+    let mut arguments: Vec<CallArgument> =
         arguments.iter().zip(0..).filter_map(|(word, at)| read_argument(word, at, &names, sets)).collect();
     let registers: Vec<u8> = arguments.iter().map(|argument| argument.register).collect();
     // Lengths were read as places in the list.
@@ -373,10 +381,10 @@ fn read_call(line: &'static str, sets: &'static [Set]) -> Option<Definition> {
         }
     }
     let layout = Abi::Native.layout(0);
-    Some(Definition { name, like: name, layout, arguments, returns, sets: letters })
+    Some(CallDefinition { name, like: name, layout, arguments, returns, sets: letters })
 }
 
-fn read_argument(word: &'static str, place: u8, names: &[&str], sets: &'static [Set]) -> Option<Argument> {
+fn read_argument(word: &'static str, place: u8, names: &[&str], sets: &'static [Set]) -> Option<CallArgument> {
     let (word, register) = match word.split_once('@') {
         Some((word, register)) => (word, register.parse().ok()?),
         None => (word, place),
@@ -390,7 +398,7 @@ fn read_argument(word: &'static str, place: u8, names: &[&str], sets: &'static [
     let index = |name: &str| names.iter().position(|known| *known == name).and_then(|at| u8::try_from(at).ok());
     let kind = KINDS.iter().find(|(known, _)| *known == kind)?.1;
     let set = match kind {
-        Kind::Flags | Kind::Enum => Some(sets.iter().find(|set| set.name == from)?),
+        ArgumentKind::Flags | ArgumentKind::Enum => Some(sets.iter().find(|set| set.name == from)?),
         _ => None,
     };
     let length = match from {
@@ -400,7 +408,7 @@ fn read_argument(word: &'static str, place: u8, names: &[&str], sets: &'static [
             None => index(from).map_or(Length::Fixed, Length::Argument),
         },
     };
-    Some(Argument { name, register, kind, out, length, set })
+    Some(CallArgument { name, register, kind, out, length, set })
 }
 
 fn index(arch: Arch) -> usize {
@@ -411,7 +419,7 @@ fn index(arch: Arch) -> usize {
 }
 
 /// What is known of the call of this number, which has the bits of [`Abi`]; none for numbers that the tables do not have.
-pub fn definition(arch: Arch, number: i64) -> Option<&'static Definition> {
+pub fn definition(arch: Arch, number: i64) -> Option<&'static CallDefinition> {
     let calls = tables().calls.get(index(arch))?;
     let bare = number & !Abi::X32_BIT;
     let shared = Abi::of(arch, number) == Abi::X32 && bare < MAX_CALLS as i64;
@@ -420,7 +428,7 @@ pub fn definition(arch: Arch, number: i64) -> Option<&'static Definition> {
 
 /// All calls of a processor by their numbers: its own, then those of [`Abi::X32`] that have numbers of their own, then
 /// those of [`Abi::I386`].
-pub fn definitions(arch: Arch) -> impl Iterator<Item = (i64, &'static Definition)> {
+pub fn definitions(arch: Arch) -> impl Iterator<Item = (i64, &'static CallDefinition)> {
     tables().calls.get(index(arch)).into_iter().flatten().map(|(number, call)| (*number, call))
 }
 
@@ -460,7 +468,7 @@ mod tests {
             [(Abi::I386, SYSCALLS_I386, "restart_syscall"), (Abi::X32, SYSCALLS_X32, "rt_sigaction")]
         {
             let all = definitions(Arch::X86_64).filter(|(number, _)| Abi::of(Arch::X86_64, *number) == abi);
-            let all: Vec<(i64, &Definition)> = all.collect();
+            let all: Vec<(i64, &CallDefinition)> = all.collect();
             assert_eq!(all.len(), lines(table).count(), "{abi:?}");
             assert_eq!(all.first().map(|(_, call)| call.name), Some(first));
             assert!(all.iter().all(|(_, call)| call.layout.is_narrow()));
@@ -494,7 +502,10 @@ mod tests {
             assert_eq!(call.arguments.len(), words, "{line}");
             assert!(words <= 6, "{line}");
             for argument in &call.arguments {
-                let needs = matches!(argument.kind, Kind::Data | Kind::HexData | Kind::Vectors | Kind::PollFds);
+                let needs = matches!(
+                    argument.kind,
+                    ArgumentKind::Data | ArgumentKind::HexData | ArgumentKind::Vectors | ArgumentKind::PollFds
+                );
                 assert!(!needs || argument.length != Length::Fixed, "{line}");
             }
         }

@@ -2,22 +2,22 @@
 
 use super::{
     structs::{device, is_device, mode},
-    table::{Kind, StructureLayout},
+    table::{ArgumentKind, StructureLayout},
     text::{Bytes, put, quoted},
 };
 use crate::constants::Arch;
 
 /// Appends a structure whole; `None` of one that is written whole anyway, and of one that is cut.
-pub(super) fn whole(out: &mut String, kind: Kind, bytes: &[u8], layout: StructureLayout) -> Option<()> {
+pub(super) fn whole(out: &mut String, kind: ArgumentKind, bytes: &[u8], layout: StructureLayout) -> Option<()> {
     if layout.is_narrow() {
         return None;
     }
     let length = out.len();
     let b = Bytes(bytes);
     let written = match kind {
-        Kind::Stat => stat(out, b),
-        Kind::Rusage => usage(out, b),
-        Kind::Utsname => names(out, bytes),
+        ArgumentKind::Stat => stat(out, b),
+        ArgumentKind::Rusage => usage(out, b),
+        ArgumentKind::Utsname => names(out, bytes),
         _ => None,
     };
     if written.is_none() {

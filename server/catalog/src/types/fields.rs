@@ -1,13 +1,13 @@
 //! Members by name, through anonymous structs and unions.
 
-use super::{Field, Member, Type, TypeId, Types, types::MAX_DEPTH};
+use super::{CType, Member, MemberLocation, TypeId, Types, types::MAX_DEPTH};
 
 /// How many members are looked at for one name; a real struct has some hundreds.
 const MAX_LOOKED_AT: usize = 1 << 13;
 
 impl Types {
     /// A member by name, also inside anonymous structs and unions.
-    pub fn field(&self, id: TypeId, name: &str) -> Option<Field> {
+    pub fn field(&self, id: TypeId, name: &str) -> Option<MemberLocation> {
         if name.is_empty() {
             return None;
         }
@@ -15,7 +15,7 @@ impl Types {
         self.walk(id, &mut |member, base| {
             if member.name == name {
                 let bit_offset = member.bit_offset.saturating_add(base);
-                found = Some(Field { ty: member.ty, bit_offset, bits: member.bits });
+                found = Some(MemberLocation { ty: member.ty, bit_offset, bits: member.bits });
             }
             found.is_none()
         });
@@ -35,18 +35,18 @@ impl Types {
     }
 
     /// A member by path, for `offsetof`: `a.b[3].c`. Blanks are not allowed.
-    pub fn field_path(&self, id: TypeId, path: &str) -> Option<Field> {
-        let mut at = Field { ty: id, bit_offset: 0, bits: None };
+    pub fn field_path(&self, id: TypeId, path: &str) -> Option<MemberLocation> {
+        let mut at = MemberLocation { ty: id, bit_offset: 0, bits: None };
         for part in path.split('.') {
             let (name, indices) = part.split_at(part.find('[').unwrap_or(part.len()));
             let field = self.field(at.ty, name)?;
-            at = Field { bit_offset: at.bit_offset.checked_add(field.bit_offset)?, ..field };
+            at = MemberLocation { bit_offset: at.bit_offset.checked_add(field.bit_offset)?, ..field };
             let mut rest = indices;
             while !rest.is_empty() {
                 let (index, behind) = rest.strip_prefix('[')?.split_once(']')?;
-                let Type::Array { element, .. } = self.stripped(at.ty) else { return None };
+                let CType::Array { element, .. } = self.stripped(at.ty) else { return None };
                 let bits = self.size(element)?.checked_mul(8)?.checked_mul(index.parse().ok()?)?;
-                at = Field { ty: element, bit_offset: at.bit_offset.checked_add(bits)?, bits: None };
+                at = MemberLocation { ty: element, bit_offset: at.bit_offset.checked_add(bits)?, bits: None };
                 rest = behind;
             }
         }

@@ -1,10 +1,10 @@
 //! Functions, raw tracepoints and variables.
 
 use super::{
-    Function, Kind, Parameter, RawTracepoint, Signature, Type, TypeId, Types, Variable,
+    CType, Function, KernelVariable, Parameter, RawTracepoint, Signature, TypeId, TypeKind, Types,
     btf::kind,
     local::LocalType,
-    types::{Found, Source},
+    types::{BtfType, Source},
 };
 
 /// The functions that the kernel makes for a tracepoint, in which its arguments have names: the best first.
@@ -31,8 +31,8 @@ impl Types {
             .candidates(name)
             .iter()
             .map(|index| source.id(*index))
-            .find(|id| matches!(self.get(*id), Type::Function { name: n, .. } if n == name && !name.is_empty()))?;
-        let Type::Function { name, .. } = self.get(id) else { return None };
+            .find(|id| matches!(self.get(*id), CType::Function { name: n, .. } if n == name && !name.is_empty()))?;
+        let CType::Function { name, .. } = self.get(id) else { return None };
         Some(Function { name, module: source.btf.module_name(), id })
     }
 
@@ -58,7 +58,7 @@ impl Types {
         let mut at = self.strip(id).id;
         for _ in 0..3 {
             match self.get(at) {
-                Type::Function { prototype: to, .. } | Type::Pointer { to } => at = self.strip(to).id,
+                CType::Function { prototype: to, .. } | CType::Pointer { to } => at = self.strip(to).id,
                 _ => break,
             }
         }
@@ -66,7 +66,7 @@ impl Types {
             let parameters = parameters.iter().map(|(name, ty)| Parameter { name, ty: *ty }).collect();
             return Some(Signature { parameters, returns: *returns, variadic: *variadic });
         }
-        let Type::Prototype { returns, .. } = self.get(at) else { return None };
+        let CType::Prototype { returns, .. } = self.get(at) else { return None };
         let found = self.found(at)?;
         let parameter = |at: u32| {
             let at = at as usize * 8;
@@ -80,7 +80,7 @@ impl Types {
 
     /// What the raw tracepoint of that name passes to a program.
     pub fn raw_tracepoint(&self, name: &str) -> Option<RawTracepoint<'_>> {
-        let id = self.definition(Kind::Typedef, &format!("btf_trace_{name}"))?;
+        let id = self.definition(TypeKind::Typedef, &format!("btf_trace_{name}"))?;
         let module = self.btf_id(id)?.module;
         // The first parameter is the tracepoint's own.
         let of = |id| self.signature(id).map(|signature| signature.parameters.into_iter().skip(1).collect::<Vec<_>>());
@@ -96,7 +96,7 @@ impl Types {
 
     /// The names of raw tracepoints that begin with `prefix`, as [`Types::complete`].
     pub fn complete_raw_tracepoints(&self, prefix: &str, limit: usize) -> super::Completions<'_> {
-        let mut found = self.complete(Kind::Typedef, &format!("btf_trace_{prefix}"), limit);
+        let mut found = self.complete(TypeKind::Typedef, &format!("btf_trace_{prefix}"), limit);
         for name in &mut found.names {
             *name = name.strip_prefix("btf_trace_").unwrap_or(name);
         }
@@ -104,19 +104,19 @@ impl Types {
     }
 
     /// A variable of the kernel or of a module.
-    pub fn variable(&self, name: &str) -> Option<Variable<'_>> {
-        let id = self.definition(Kind::Variable, name)?;
+    pub fn variable(&self, name: &str) -> Option<KernelVariable<'_>> {
+        let id = self.definition(TypeKind::Variable, name)?;
         let found = self.found(id)?;
-        let Type::Variable { name, ty } = self.get(id) else { return None };
+        let CType::Variable { name, ty } = self.get(id) else { return None };
         let (section, offset, bytes) = section_of(found.source, id).unwrap_or_default();
-        Some(Variable { name, module: found.source.btf.module_name(), id, ty, section, offset, bytes })
+        Some(KernelVariable { name, module: found.source.btf.module_name(), id, ty, section, offset, bytes })
     }
 }
 
 /// The section that lists a variable, where it is in it, and its size.
 fn section_of(source: &Source, variable: TypeId) -> Option<(&str, u32, u32)> {
     source.btf.all().filter(|(_, raw)| raw.kind == kind::DATASEC).find_map(|(_, raw)| {
-        let found = Found { source, raw };
+        let found = BtfType { source, raw };
         let at = (0..raw.entries as usize).map(|entry| entry * 12).find(|at| found.reference(*at) == variable)?;
         Some((found.name(), found.number(at + 4), found.number(at + 8)))
     })

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Kind, TypeId};
+use super::{TypeId, TypeKind};
 
 /// The bit that tells these types from those of BTF.
 const LOCAL: u32 = 1 << 31;
@@ -17,7 +17,7 @@ pub(super) enum LocalType {
     Array { element: TypeId, count: u32 },
     Record(LocalRecord),
     Enum(LocalEnum),
-    Forward { name: String, kind: Kind },
+    Forward { name: String, kind: TypeKind },
     Typedef { name: String, to: TypeId, align: Option<u32> },
     Qualified { qualifier: &'static str, to: TypeId },
     Tag { tag: &'static str, to: TypeId },
@@ -53,7 +53,7 @@ pub(super) struct LocalEnum {
 #[derive(Clone, Debug)]
 pub(super) struct Locals {
     types: Vec<LocalType>,
-    names: HashMap<(Kind, String), TypeId>,
+    names: HashMap<(TypeKind, String), TypeId>,
     constants: HashMap<String, (TypeId, u32)>,
     pointers: HashMap<TypeId, TypeId>,
     arrays: HashMap<(TypeId, u32), TypeId>,
@@ -202,19 +202,19 @@ impl Locals {
     }
 
     /// What the script defined or declared under that name.
-    pub(super) fn named(&self, kind: Kind, name: &str) -> Option<TypeId> {
+    pub(super) fn named(&self, kind: TypeKind, name: &str) -> Option<TypeId> {
         if self.names.is_empty() {
             return None;
         }
         self.names.get(&(kind, name.to_owned())).copied()
     }
 
-    pub(super) fn set_name(&mut self, kind: Kind, name: &str, id: TypeId) {
+    pub(super) fn set_name(&mut self, kind: TypeKind, name: &str, id: TypeId) {
         self.names.insert((kind, name.to_owned()), id);
     }
 
     /// All names of a kind that the script defined.
-    pub(super) fn names(&self, kind: Kind) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self, kind: TypeKind) -> impl Iterator<Item = &str> {
         self.names.keys().filter(move |(of, _)| *of == kind).map(|(_, name)| name.as_str())
     }
 

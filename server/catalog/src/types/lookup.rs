@@ -1,10 +1,10 @@
 //! Types by name.
 
 use super::{
-    Completions, EnumConstant, Kind, Type, TypeId, Types,
+    CType, Completions, EnumConstant, TypeId, TypeKind, Types,
     btf::kind,
     local::{LocalType, Locals},
-    types::Found,
+    types::BtfType,
 };
 use crate::suggest::closest;
 
@@ -20,24 +20,24 @@ impl Types {
         let words: Vec<&str> =
             name.get(..MAX_SPELLED_BYTES.min(name.len()))?.split_whitespace().filter(|w| !is_qualifier(w)).collect();
         match words.as_slice() {
-            ["struct", name] => self.find(Kind::Struct, name),
-            ["union", name] => self.find(Kind::Union, name),
-            ["enum", name] => self.find(Kind::Enum, name),
+            ["struct", name] => self.find(TypeKind::Struct, name),
+            ["union", name] => self.find(TypeKind::Union, name),
+            ["enum", name] => self.find(TypeKind::Enum, name),
             ["void"] => Some(TypeId::VOID),
             words => base(words).or_else(|| match words {
-                [name] => self.find(Kind::Typedef, name).or_else(|| Locals::built_in_typedef(name)),
+                [name] => self.find(TypeKind::Typedef, name).or_else(|| Locals::built_in_typedef(name)),
                 _ => None,
             }),
         }
     }
 
     /// The type of that kind and name: a definition if there is one, else a forward declaration.
-    pub fn find(&self, kind: Kind, name: &str) -> Option<TypeId> {
+    pub fn find(&self, kind: TypeKind, name: &str) -> Option<TypeId> {
         self.definition(kind, name).or_else(|| self.forward(kind, name))
     }
 
     /// The definition of that kind and name.
-    pub(super) fn definition(&self, kind: Kind, name: &str) -> Option<TypeId> {
+    pub(super) fn definition(&self, kind: TypeKind, name: &str) -> Option<TypeId> {
         let scripts = || {
             let id = self.locals.named(kind, name)?;
             (!matches!(self.locals.get(id), Some(LocalType::Forward { .. }))).then_some(id)
@@ -49,51 +49,52 @@ impl Types {
         if name.is_empty() {
             return None;
         }
-        scripts().or_else(kernels).or_else(|| if kind == Kind::Base { Locals::base(name) } else { None })
+        scripts().or_else(kernels).or_else(|| if kind == TypeKind::Base { Locals::base(name) } else { None })
     }
 
-    fn forward(&self, kind: Kind, name: &str) -> Option<TypeId> {
-        let matches = |id: TypeId| matches!(self.get(id), Type::Forward { name: n, kind: k } if n == name && k == kind);
+    fn forward(&self, kind: TypeKind, name: &str) -> Option<TypeId> {
+        let matches =
+            |id: TypeId| matches!(self.get(id), CType::Forward { name: n, kind: k } if n == name && k == kind);
         let kernels = || self.candidates(name).map(|(id, _)| id).find(|id| matches(*id));
         self.locals.named(kind, name).or_else(kernels)
     }
 
     /// The types of BTF that may have this name.
-    pub(super) fn candidates(&self, name: &str) -> impl Iterator<Item = (TypeId, Found<'_>)> {
+    pub(super) fn candidates(&self, name: &str) -> impl Iterator<Item = (TypeId, BtfType<'_>)> {
         self.sources.iter().flat_map(move |source| {
             let candidates = source.btf.names().candidates(name).iter();
             candidates
-                .filter_map(move |index| Some((source.id(*index), Found { source, raw: source.btf.raw(*index)? })))
+                .filter_map(move |index| Some((source.id(*index), BtfType { source, raw: source.btf.raw(*index)? })))
         })
     }
 
     /// The known name of that kind that is closest to `name`, for "did you mean".
-    pub fn closest(&self, kind: Kind, name: &str) -> Option<&str> {
+    pub fn closest(&self, kind: TypeKind, name: &str) -> Option<&str> {
         closest(name, self.names(kind))
     }
 
     /// The names of that kind that begin with `prefix`: the first `limit` of them by the alphabet, and how many there
     /// are.
-    pub fn complete(&self, kind: Kind, prefix: &str, limit: usize) -> Completions<'_> {
+    pub fn complete(&self, kind: TypeKind, prefix: &str, limit: usize) -> Completions<'_> {
         completions(self.names(kind).filter(|name| name.starts_with(prefix)).collect(), limit)
     }
 
     /// All names of a kind, in no order, some of them several times.
-    fn names(&self, kind: Kind) -> impl Iterator<Item = &str> {
+    fn names(&self, kind: TypeKind) -> impl Iterator<Item = &str> {
         let of_btf = self.sources.iter().flat_map(move |source| {
             let all = source.btf.all().filter(|(_, raw)| raw.name != 0);
-            let found = all.map(move |(_, raw)| Found { source, raw });
-            found.filter(move |found| is_definition(*found, kind)).map(Found::name).filter(|name| !name.is_empty())
+            let found = all.map(move |(_, raw)| BtfType { source, raw });
+            found.filter(move |found| is_definition(*found, kind)).map(BtfType::name).filter(|name| !name.is_empty())
         });
         self.locals.names(kind).chain(of_btf)
     }
 
     /// The names of a kind that the kernel and its modules describe, in no order, some of them several times, each with the
     /// module that does; none is the kernel itself.
-    pub fn described(&self, kind: Kind) -> impl Iterator<Item = (&str, Option<&str>)> {
+    pub fn described(&self, kind: TypeKind) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.sources.iter().flat_map(move |source| {
             let all = source.btf.all().filter(|(_, raw)| raw.name != 0);
-            let found = all.map(move |(_, raw)| Found { source, raw }).filter(move |it| is_definition(*it, kind));
+            let found = all.map(move |(_, raw)| BtfType { source, raw }).filter(move |it| is_definition(*it, kind));
             found.map(move |it| (it.name(), source.btf.module_name())).filter(|(name, _)| !name.is_empty())
         })
     }
@@ -146,16 +147,16 @@ fn completions(mut names: Vec<&str>, limit: usize) -> Completions<'_> {
 }
 
 /// Whether a type of BTF defines something of that kind.
-fn is_definition(found: Found<'_>, kind: Kind) -> bool {
+fn is_definition(found: BtfType<'_>, kind: TypeKind) -> bool {
     match found.raw.kind {
-        kind::STRUCT => kind == Kind::Struct,
-        kind::UNION => kind == Kind::Union,
-        kind::ENUM | kind::ENUM64 => kind == Kind::Enum && found.raw.entries > 0,
-        kind::TYPEDEF => kind == Kind::Typedef,
-        kind::INT | kind::FLOAT => kind == Kind::Base,
-        kind::FUNC => kind == Kind::Function,
-        kind::VAR => kind == Kind::Variable,
-        kind::DATASEC => kind == Kind::Section,
+        kind::STRUCT => kind == TypeKind::Struct,
+        kind::UNION => kind == TypeKind::Union,
+        kind::ENUM | kind::ENUM64 => kind == TypeKind::Enum && found.raw.entries > 0,
+        kind::TYPEDEF => kind == TypeKind::Typedef,
+        kind::INT | kind::FLOAT => kind == TypeKind::Base,
+        kind::FUNC => kind == TypeKind::Function,
+        kind::VAR => kind == TypeKind::Variable,
+        kind::DATASEC => kind == TypeKind::Section,
         _ => false,
     }
 }

@@ -38,6 +38,6 @@ pub use btf::{Btf, BtfBytes, BtfError, MAX_BTF_BYTES};
 pub use definition::DefinitionError;
 pub use types::{MAX_DEPTH, Types};
 pub use view::{
-    BtfId, Completions, Enum, EnumConstant, Field, Function, Int, Integer, Kind, Member, Notes, Parameter, Pointer,
-    RawTracepoint, Record, Signature, Stripped, Type, TypeId, Variable,
+    BtfId, CType, Completions, Enum, EnumConstant, Function, Int, Integer, KernelVariable, Member, MemberLocation,
+    Notes, Parameter, Pointer, RawTracepoint, Record, Signature, Stripped, TypeId, TypeKind,
 };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Kind, Type, TypeId, Types, types::MAX_DEPTH};
+use super::{CType, TypeId, TypeKind, Types, types::MAX_DEPTH};
 
 /// How deeply functions that take functions are written out.
 const MAX_PARAMETER_DEPTH: usize = 4;
@@ -32,31 +32,31 @@ impl Types {
                 break;
             }
             match self.get(at) {
-                Type::Pointer { to } => {
+                CType::Pointer { to } => {
                     let space = if qualifiers.is_empty() || text.is_empty() { "" } else { " " };
                     text = format!("*{}{space}{text}", qualifiers.trim_end());
                     (at, star, qualifiers) = (to, true, String::new());
                 }
-                Type::Array { element, count } => {
+                CType::Array { element, count } => {
                     let count = if count == 0 { String::new() } else { count.to_string() };
                     text = if star { format!("({text})[{count}]") } else { format!("{text}[{count}]") };
                     (at, star) = (element, false);
                 }
-                Type::Prototype { returns, .. } => {
+                CType::Prototype { returns, .. } => {
                     let parameters = self.parameters(at, depth);
                     text = if star { format!("({text})({parameters})") } else { format!("{text}({parameters})") };
                     (at, star) = (returns, false);
                 }
-                Type::Qualified { qualifier, to } => {
+                CType::Qualified { qualifier, to } => {
                     qualifiers = format!("{qualifiers}{qualifier} ");
                     at = to;
                 }
-                Type::Tag { to, .. } => at = to,
-                Type::Function { name, prototype } => {
+                CType::Tag { to, .. } => at = to,
+                CType::Function { name, prototype } => {
                     text = if text.is_empty() { name.to_owned() } else { text };
                     at = prototype;
                 }
-                Type::Variable { name, ty } => {
+                CType::Variable { name, ty } => {
                     text = if text.is_empty() { name.to_owned() } else { text };
                     at = ty;
                 }
@@ -94,14 +94,14 @@ impl Types {
             (name, _) => format!("{keyword} {name}"),
         };
         match self.get(id) {
-            Type::Void => "void".to_owned(),
-            Type::Int(int) => int.name.to_owned(),
-            Type::Float { name, .. } | Type::Typedef { name, .. } | Type::Section { name, .. } => name.to_owned(),
-            Type::Record(record) => named(if record.union { "union" } else { "struct" }, record.name),
-            Type::Enum(of) => named("enum", of.name),
-            Type::Forward { name, kind: Kind::Union } => named("union", name),
-            Type::Forward { name, kind: Kind::Enum } => named("enum", name),
-            Type::Forward { name, .. } => named("struct", name),
+            CType::Void => "void".to_owned(),
+            CType::Int(int) => int.name.to_owned(),
+            CType::Float { name, .. } | CType::Typedef { name, .. } | CType::Section { name, .. } => name.to_owned(),
+            CType::Record(record) => named(if record.union { "union" } else { "struct" }, record.name),
+            CType::Enum(of) => named("enum", of.name),
+            CType::Forward { name, kind: TypeKind::Union } => named("union", name),
+            CType::Forward { name, kind: TypeKind::Enum } => named("enum", name),
+            CType::Forward { name, .. } => named("struct", name),
             // Too deep, or nothing that has a name.
             _ => "…".to_owned(),
         }
@@ -111,7 +111,7 @@ impl Types {
     /// level. Of a typedef, the definition of what it stands for, if that has no name of its own. Anything else as
     /// [`Types::render`].
     pub fn render_definition(&self, id: TypeId) -> String {
-        if let Type::Typedef { name, to } = self.get(id) {
+        if let CType::Typedef { name, to } = self.get(id) {
             return match self.opened(to, 0, &mut { MAX_DEFINITION_BYTES }) {
                 Some(body) if self.is_anonymous(to) => format!("typedef {body} {name};\n"),
                 _ => format!("typedef {};\n", self.render_declaration(to, name)),
@@ -125,8 +125,8 @@ impl Types {
 
     fn is_anonymous(&self, id: TypeId) -> bool {
         match self.get(id) {
-            Type::Record(record) => record.name.is_empty(),
-            Type::Enum(of) => of.name.is_empty(),
+            CType::Record(record) => record.name.is_empty(),
+            CType::Enum(of) => of.name.is_empty(),
             _ => false,
         }
     }
@@ -134,11 +134,11 @@ impl Types {
     /// The definition of a struct, union or enum, without the semicolon.
     fn opened(&self, id: TypeId, level: usize, room: &mut usize) -> Option<String> {
         let mut text = match self.get(id) {
-            Type::Record(record) => {
+            CType::Record(record) => {
                 let keyword = if record.union { "union" } else { "struct" };
                 head(keyword, record.name)
             }
-            Type::Enum(of) => head("enum", of.name),
+            CType::Enum(of) => head("enum", of.name),
             _ => return None,
         };
         if level > MAX_DEPTH {
@@ -177,9 +177,9 @@ impl Types {
         let mut at = id;
         for _ in 0..MAX_DEPTH {
             match self.get(at) {
-                Type::Pointer { to } | Type::Qualified { to, .. } | Type::Tag { to, .. } => at = to,
-                Type::Array { element, .. } => at = element,
-                Type::Record(_) | Type::Enum(_) => return Some(at).filter(|at| self.is_anonymous(*at)),
+                CType::Pointer { to } | CType::Qualified { to, .. } | CType::Tag { to, .. } => at = to,
+                CType::Array { element, .. } => at = element,
+                CType::Record(_) | CType::Enum(_) => return Some(at).filter(|at| self.is_anonymous(*at)),
                 _ => return None,
             }
         }

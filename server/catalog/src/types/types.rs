@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    BtfError, BtfId, Enum, EnumConstant, Int, Integer, Kind, Member, Notes, Pointer, Record, Stripped, Type, TypeId,
+    BtfError, BtfId, CType, Enum, EnumConstant, Int, Integer, Member, Notes, Pointer, Record, Stripped, TypeId,
+    TypeKind,
     btf::{Btf, MAX_TYPES, Raw, kind},
     local::{LocalType, Locals},
 };
@@ -37,12 +38,12 @@ impl Source {
 
 /// A type of BTF: its head, and the file it is in.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'a> {
+pub(crate) struct BtfType<'a> {
     pub(crate) source: &'a Source,
     pub(crate) raw: Raw,
 }
 
-impl<'a> Found<'a> {
+impl<'a> BtfType<'a> {
     pub(crate) fn name(self) -> &'a str {
         self.source.btf.name(self.raw.name)
     }
@@ -119,13 +120,13 @@ impl Types {
     }
 
     /// The type of BTF with that id.
-    pub(crate) fn found(&self, id: TypeId) -> Option<Found<'_>> {
+    pub(crate) fn found(&self, id: TypeId) -> Option<BtfType<'_>> {
         if id == TypeId::VOID || Locals::is_local(id) {
             return None;
         }
         let after = self.sources.partition_point(|source| source.start <= id.0);
         let source = self.sources.get(after.checked_sub(1)?)?;
-        Some(Found { source, raw: source.btf.raw(id.0 - source.start)? })
+        Some(BtfType { source, raw: source.btf.raw(id.0 - source.start)? })
     }
 
     /// What the kernel calls a type; `None` if it is not from BTF.
@@ -144,10 +145,10 @@ impl Types {
 
     /// What a type is. A forward declaration whose definition is known elsewhere is that definition only after
     /// [`Types::strip`].
-    pub fn get(&self, id: TypeId) -> Type<'_> {
+    pub fn get(&self, id: TypeId) -> CType<'_> {
         match self.locals.get(id) {
             Some(local) => of_local(local),
-            None => self.found(id).map_or(Type::Void, of_btf),
+            None => self.found(id).map_or(CType::Void, of_btf),
         }
     }
 
@@ -156,16 +157,16 @@ impl Types {
         let (mut at, mut notes) = (id, Notes::default());
         for _ in 0..MAX_DEPTH {
             match self.get(at) {
-                Type::Typedef { to, .. } => at = to,
-                Type::Qualified { to, qualifier } => {
+                CType::Typedef { to, .. } => at = to,
+                CType::Qualified { to, qualifier } => {
                     notes.constant |= qualifier == "const";
                     at = to;
                 }
-                Type::Tag { tag, to } => {
+                CType::Tag { tag, to } => {
                     notes.add(tag);
                     at = to;
                 }
-                Type::Forward { name, kind } => match self.definition(kind, name) {
+                CType::Forward { name, kind } => match self.definition(kind, name) {
                     Some(definition) => return Stripped { id: definition, notes },
                     None => return Stripped { id: at, notes },
                 },
@@ -176,7 +177,7 @@ impl Types {
     }
 
     /// What is behind [`Types::strip`].
-    pub fn stripped(&self, id: TypeId) -> Type<'_> {
+    pub fn stripped(&self, id: TypeId) -> CType<'_> {
         self.get(self.strip(id).id)
     }
 
@@ -186,17 +187,17 @@ impl Types {
         let (mut at, mut times) = (id, 1_u64);
         for _ in 0..MAX_DEPTH {
             let bytes = match self.stripped(at) {
-                Type::Int(int) => int.bytes,
-                Type::Float { bytes, .. } | Type::Section { bytes, .. } => bytes,
-                Type::Pointer { .. } => 8,
-                Type::Record(record) => record.bytes,
-                Type::Enum(of) => of.bytes,
-                Type::Array { element, count } => {
+                CType::Int(int) => int.bytes,
+                CType::Float { bytes, .. } | CType::Section { bytes, .. } => bytes,
+                CType::Pointer { .. } => 8,
+                CType::Record(record) => record.bytes,
+                CType::Enum(of) => of.bytes,
+                CType::Array { element, count } => {
                     times = times.checked_mul(u64::from(count))?;
                     at = element;
                     continue;
                 }
-                Type::Variable { ty, .. } => {
+                CType::Variable { ty, .. } => {
                     at = ty;
                     continue;
                 }
@@ -226,13 +227,13 @@ impl Types {
             return Some(u64::from(record.align));
         }
         match self.get(stripped) {
-            Type::Int(Int { bytes, .. }) | Type::Float { bytes, .. } | Type::Enum(Enum { bytes, .. }) => {
+            CType::Int(Int { bytes, .. }) | CType::Float { bytes, .. } | CType::Enum(Enum { bytes, .. }) => {
                 Some(u64::from(bytes.clamp(1, 16).next_power_of_two()))
             }
-            Type::Pointer { .. } => Some(8),
-            Type::Array { element, .. } => self.align_within(element, depth, steps),
-            Type::Variable { ty, .. } => self.align_within(ty, depth, steps),
-            Type::Record(record) => {
+            CType::Pointer { .. } => Some(8),
+            CType::Array { element, .. } => self.align_within(element, depth, steps),
+            CType::Variable { ty, .. } => self.align_within(ty, depth, steps),
+            CType::Record(record) => {
                 let mut align = 1;
                 for member in self.members(stripped) {
                     *steps = steps.checked_sub(1)?;
@@ -253,10 +254,10 @@ impl Types {
     pub fn integer(&self, id: TypeId) -> Option<Integer> {
         let stripped = self.strip(id).id;
         match self.get(stripped) {
-            Type::Int(Int { bytes, signed, boolean, character, .. }) => {
+            CType::Int(Int { bytes, signed, boolean, character, .. }) => {
                 Some(Integer { bytes, signed, boolean, character, of: None })
             }
-            Type::Enum(Enum { bytes, signed, .. }) => {
+            CType::Enum(Enum { bytes, signed, .. }) => {
                 Some(Integer { bytes, signed, boolean: false, character: false, of: Some(stripped) })
             }
             _ => None,
@@ -266,15 +267,15 @@ impl Types {
     /// What a pointer points to, if it is one.
     pub fn pointer(&self, id: TypeId) -> Option<Pointer> {
         let Stripped { id: stripped, mut notes } = self.strip(id);
-        let Type::Pointer { mut to } = self.get(stripped) else { return None };
+        let CType::Pointer { mut to } = self.get(stripped) else { return None };
         notes.constant = false;
         for _ in 0..MAX_DEPTH {
             match self.get(to) {
-                Type::Qualified { to: behind, qualifier } => {
+                CType::Qualified { to: behind, qualifier } => {
                     notes.constant |= qualifier == "const";
                     to = behind;
                 }
-                Type::Tag { tag, to: behind } => {
+                CType::Tag { tag, to: behind } => {
                     notes.add(tag);
                     to = behind;
                 }
@@ -304,7 +305,7 @@ impl Types {
     }
 
     /// A member of a struct or union of BTF.
-    fn member_of<'a>(&'a self, found: Found<'a>, at: u32) -> Member<'a> {
+    fn member_of<'a>(&'a self, found: BtfType<'a>, at: u32) -> Member<'a> {
         let at = at as usize * 12;
         let (ty, place) = (found.reference(at + 4), found.number(at + 8));
         let name = found.source.btf.name(found.number(at));
@@ -327,7 +328,7 @@ impl Types {
     /// The constants of an enum behind any names, in order.
     pub fn constants(&self, id: TypeId) -> impl Iterator<Item = EnumConstant<'_>> {
         let id = self.strip(id).id;
-        let count = if let Type::Enum(of) = self.get(id) { of.constants } else { 0 };
+        let count = if let CType::Enum(of) = self.get(id) { of.constants } else { 0 };
         (0..count).filter_map(move |at| self.constant_at(id, at))
     }
 
@@ -355,7 +356,7 @@ impl Types {
 
     /// The name of a value of an enum; bits beyond the enum's size are ignored.
     pub fn constant_name(&self, id: TypeId, value: i64) -> Option<&str> {
-        let Type::Enum(of) = self.stripped(id) else { return None };
+        let CType::Enum(of) = self.stripped(id) else { return None };
         let unused = 64 - of.bytes.clamp(1, 8) * 8;
         let same = |constant: &EnumConstant<'_>| (constant.value ^ value) << unused == 0;
         self.constants(id).find(same).map(|constant| constant.name)
@@ -378,41 +379,41 @@ pub(crate) fn is_record(of: u8) -> bool {
     matches!(of, kind::STRUCT | kind::UNION)
 }
 
-fn of_local(local: &LocalType) -> Type<'_> {
+fn of_local(local: &LocalType) -> CType<'_> {
     match local {
-        LocalType::Int { name, bytes, signed } => Type::Int(Int {
+        LocalType::Int { name, bytes, signed } => CType::Int(Int {
             name,
             bytes: *bytes,
             signed: *signed,
             boolean: matches!(*name, "_Bool" | "bool"),
             character: *name == "char",
         }),
-        LocalType::Float { name, bytes } => Type::Float { name, bytes: *bytes },
-        LocalType::Pointer { to } => Type::Pointer { to: *to },
-        LocalType::Array { element, count } => Type::Array { element: *element, count: *count },
-        LocalType::Record(record) => Type::Record(Record {
+        LocalType::Float { name, bytes } => CType::Float { name, bytes: *bytes },
+        LocalType::Pointer { to } => CType::Pointer { to: *to },
+        LocalType::Array { element, count } => CType::Array { element: *element, count: *count },
+        LocalType::Record(record) => CType::Record(Record {
             name: &record.name,
             union: record.union,
             bytes: record.bytes,
             members: u32::try_from(record.members.len()).unwrap_or(u32::MAX),
         }),
-        LocalType::Enum(of) => Type::Enum(Enum {
+        LocalType::Enum(of) => CType::Enum(Enum {
             name: &of.name,
             bytes: of.bytes,
             signed: of.signed,
             constants: u32::try_from(of.constants.len()).unwrap_or(u32::MAX),
         }),
-        LocalType::Forward { name, kind } => Type::Forward { name, kind: *kind },
-        LocalType::Typedef { name, to, .. } => Type::Typedef { name, to: *to },
-        LocalType::Qualified { qualifier, to } => Type::Qualified { qualifier, to: *to },
-        LocalType::Tag { tag, to } => Type::Tag { tag, to: *to },
+        LocalType::Forward { name, kind } => CType::Forward { name, kind: *kind },
+        LocalType::Typedef { name, to, .. } => CType::Typedef { name, to: *to },
+        LocalType::Qualified { qualifier, to } => CType::Qualified { qualifier, to: *to },
+        LocalType::Tag { tag, to } => CType::Tag { tag, to: *to },
         LocalType::Prototype { returns, parameters, .. } => {
-            Type::Prototype { returns: *returns, parameters: u32::try_from(parameters.len()).unwrap_or(u32::MAX) }
+            CType::Prototype { returns: *returns, parameters: u32::try_from(parameters.len()).unwrap_or(u32::MAX) }
         }
     }
 }
 
-fn of_btf(found: Found<'_>) -> Type<'_> {
+fn of_btf(found: BtfType<'_>) -> CType<'_> {
     let (raw, name) = (found.raw, found.name());
     match raw.kind {
         kind::INT => {
@@ -420,30 +421,33 @@ fn of_btf(found: Found<'_>) -> Type<'_> {
             let (signed, character, boolean) = (encoding & 1 != 0, encoding & 2 != 0, encoding & 4 != 0);
             // Compilers call plain `char` signed or nothing, never a character.
             let character = character || name == "char";
-            Type::Int(Int { name, bytes: raw.size_or_type, signed, boolean: boolean || name == "_Bool", character })
+            CType::Int(Int { name, bytes: raw.size_or_type, signed, boolean: boolean || name == "_Bool", character })
         }
-        kind::PTR => Type::Pointer { to: found.to() },
-        kind::ARRAY => Type::Array { element: found.reference(0), count: found.number(8) },
-        kind::STRUCT | kind::UNION => {
-            Type::Record(Record { name, union: raw.kind == kind::UNION, bytes: raw.size_or_type, members: raw.entries })
-        }
+        kind::PTR => CType::Pointer { to: found.to() },
+        kind::ARRAY => CType::Array { element: found.reference(0), count: found.number(8) },
+        kind::STRUCT | kind::UNION => CType::Record(Record {
+            name,
+            union: raw.kind == kind::UNION,
+            bytes: raw.size_or_type,
+            members: raw.entries,
+        }),
         // An enum that is only declared has no constants.
-        kind::ENUM | kind::ENUM64 if raw.entries == 0 => Type::Forward { name, kind: Kind::Enum },
+        kind::ENUM | kind::ENUM64 if raw.entries == 0 => CType::Forward { name, kind: TypeKind::Enum },
         kind::ENUM | kind::ENUM64 => {
-            Type::Enum(Enum { name, bytes: raw.size_or_type, signed: found.enum_signed(), constants: raw.entries })
+            CType::Enum(Enum { name, bytes: raw.size_or_type, signed: found.enum_signed(), constants: raw.entries })
         }
-        kind::FWD => Type::Forward { name, kind: if raw.flag { Kind::Union } else { Kind::Struct } },
-        kind::TYPEDEF => Type::Typedef { name, to: found.to() },
-        kind::VOLATILE => Type::Qualified { qualifier: "volatile", to: found.to() },
-        kind::CONST => Type::Qualified { qualifier: "const", to: found.to() },
-        kind::RESTRICT => Type::Qualified { qualifier: "restrict", to: found.to() },
-        kind::FUNC => Type::Function { name, prototype: found.to() },
-        kind::FUNC_PROTO => Type::Prototype { returns: found.to(), parameters: raw.entries },
-        kind::VAR => Type::Variable { name, ty: found.to() },
-        kind::DATASEC => Type::Section { name, bytes: raw.size_or_type },
-        kind::FLOAT => Type::Float { name, bytes: raw.size_or_type },
-        kind::DECL_TAG => Type::DeclarationTag { tag: name, to: found.to() },
-        kind::TYPE_TAG => Type::Tag { tag: name, to: found.to() },
-        _ => Type::Void,
+        kind::FWD => CType::Forward { name, kind: if raw.flag { TypeKind::Union } else { TypeKind::Struct } },
+        kind::TYPEDEF => CType::Typedef { name, to: found.to() },
+        kind::VOLATILE => CType::Qualified { qualifier: "volatile", to: found.to() },
+        kind::CONST => CType::Qualified { qualifier: "const", to: found.to() },
+        kind::RESTRICT => CType::Qualified { qualifier: "restrict", to: found.to() },
+        kind::FUNC => CType::Function { name, prototype: found.to() },
+        kind::FUNC_PROTO => CType::Prototype { returns: found.to(), parameters: raw.entries },
+        kind::VAR => CType::Variable { name, ty: found.to() },
+        kind::DATASEC => CType::Section { name, bytes: raw.size_or_type },
+        kind::FLOAT => CType::Float { name, bytes: raw.size_or_type },
+        kind::DECL_TAG => CType::DeclarationTag { tag: name, to: found.to() },
+        kind::TYPE_TAG => CType::Tag { tag: name, to: found.to() },
+        _ => CType::Void,
     }
 }

@@ -29,7 +29,7 @@ pub struct BtfId<'a> {
 
 /// The sorts of types that can be looked up by name. Each is a name space of its own, as in C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum TypeKind {
     /// `struct NAME`.
     Struct,
     /// `union NAME`.
@@ -51,7 +51,7 @@ pub enum Kind {
 /// One type, one level deep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Type<'a> {
+pub enum CType<'a> {
     /// `void`, or an id that does not exist.
     Void,
     /// An integer, character or boolean.
@@ -65,7 +65,7 @@ pub enum Type<'a> {
     },
     /// A pointer.
     Pointer {
-        /// To what: possibly a [`Type::Tag`], see [`Types::pointer`](super::Types::pointer).
+        /// To what: possibly a [`CType::Tag`], see [`Types::pointer`](super::Types::pointer).
         to: TypeId,
     },
     /// An array; of more than one dimension if its element is an array.
@@ -84,7 +84,7 @@ pub enum Type<'a> {
         /// Its name.
         name: &'a str,
         /// What it is.
-        kind: Kind,
+        kind: TypeKind,
     },
     /// Another name.
     Typedef {
@@ -202,7 +202,7 @@ pub struct Member<'a> {
 
 /// A member found by name, anonymous structs and unions on the way included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct MemberLocation {
     /// Its type, as declared (not stripped).
     pub ty: TypeId,
     /// Where it begins, in bits from the beginning of the record that was asked.
@@ -211,7 +211,7 @@ pub struct Field {
     pub bits: Option<u32>,
 }
 
-impl Field {
+impl MemberLocation {
     /// Where it begins, in bytes; of a bitfield the byte that its first bit is in.
     pub fn byte_offset(&self) -> u64 {
         self.bit_offset / 8
@@ -302,7 +302,7 @@ pub struct Function<'a> {
     pub name: &'a str,
     /// The module it is in; `None` is the kernel itself.
     pub module: Option<&'a str>,
-    /// Its type: a [`Type::Function`].
+    /// Its type: a [`CType::Function`].
     pub id: TypeId,
 }
 
@@ -319,12 +319,12 @@ pub struct RawTracepoint<'a> {
 
 /// A variable of the kernel or of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Variable<'a> {
+pub struct KernelVariable<'a> {
     /// Its name.
     pub name: &'a str,
     /// The module it is in; `None` is the kernel itself.
     pub module: Option<&'a str>,
-    /// The variable itself: a [`Type::Variable`].
+    /// The variable itself: a [`CType::Variable`].
     pub id: TypeId,
     /// Its type.
     pub ty: TypeId,
@@ -336,7 +336,7 @@ pub struct Variable<'a> {
     pub bytes: u32,
 }
 
-impl Variable<'_> {
+impl KernelVariable<'_> {
     /// Whether every CPU has one of its own.
     pub fn percpu(&self) -> bool {
         self.section == ".data..percpu"

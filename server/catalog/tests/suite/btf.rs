@@ -4,7 +4,7 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use bathyscope_catalog::types::{
-    Btf, BtfError, BtfId, Completions, Kind, MAX_DEPTH, Member, Notes, Parameter, Type, TypeId, Types,
+    Btf, BtfError, BtfId, CType, Completions, MAX_DEPTH, Member, Notes, Parameter, TypeId, TypeKind, Types,
 };
 use proptest::prelude::*;
 
@@ -178,10 +178,10 @@ fn names_lead_to_types() {
         assert_eq!(id.map(|id| types.render(id)).unwrap_or_default(), rendered, "{name:?}");
         assert_eq!(id.and_then(|id| types.size(id)), size, "{name:?}");
     }
-    assert_eq!(types.closest(Kind::Struct, "taks"), Some("task"));
+    assert_eq!(types.closest(TypeKind::Struct, "taks"), Some("task"));
     assert_eq!(types.closest_constant("GREN"), Some("GREEN"));
-    assert_eq!(types.complete(Kind::Function, "v", 9), Completions { total: 1, names: vec!["vfs_read"] });
-    assert_eq!(types.complete(Kind::Struct, "", 2), Completions { total: 3, names: vec!["later", "old"] });
+    assert_eq!(types.complete(TypeKind::Function, "v", 9), Completions { total: 1, names: vec!["vfs_read"] });
+    assert_eq!(types.complete(TypeKind::Struct, "", 2), Completions { total: 3, names: vec!["later", "old"] });
     assert_eq!(types.complete_constants("", 2), Completions { total: 5, names: vec!["GREEN", "LARGE"] });
     let built_in = Types::built_in();
     assert_eq!(
@@ -249,7 +249,7 @@ fn pointers_keep_notes_and_forwards_become_definitions() {
     assert_eq!(types.render(pointed("buffer").to), "char");
     assert_eq!(pointed("parent").to, task);
     let next = pointed("next").to;
-    assert!(matches!(types.get(next), Type::Forward { name: "later", kind: Kind::Struct }));
+    assert!(matches!(types.get(next), CType::Forward { name: "later", kind: TypeKind::Struct }));
     assert_eq!(types.size(next), Some(8));
     assert_eq!(types.field(next, "x").map(|field| field.bit_offset), Some(0));
     assert_eq!(types.pointer(task), None);
@@ -425,7 +425,8 @@ proptest! {
                 let _found = types.spelled(name).map(|id| ask_everything(&types, id));
             }
             let _all = (types.constant("GREEN"), types.functions("vfs_read"), types.raw_tracepoint("switch"));
-            let _more = (types.variable("runqueue"), types.complete(Kind::Struct, "", 5), types.closest(Kind::Function, "vfs"));
+            let names = (types.complete(TypeKind::Struct, "", 5), types.closest(TypeKind::Function, "vfs"));
+            let _more = (types.variable("runqueue"), names);
             let _defined = types.define("struct mine { struct task *t; struct later l; u32 n[GREEN]; };", &|_| None);
         }
     }

@@ -4,7 +4,7 @@
 
 use bathyscope_catalog::{
     recorded::kernel,
-    types::{Kind, Notes, Type, Types},
+    types::{CType, Notes, TypeKind, Types},
 };
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn definitions_use_and_shadow_the_kernels_types() {
     assert_eq!(types.render_definition(mine), "struct path {\n\tint mine;\n\tstruct event *back;\n};\n");
     let parent = types.pointer(types.field(event, "task").unwrap().ty).unwrap().to;
     assert_eq!(types.strip(parent).id, types.spelled("struct task_struct").unwrap());
-    assert!(matches!(types.get(types.find(Kind::Struct, "unseen").unwrap()), Type::Forward { .. }));
+    assert!(matches!(types.get(types.find(TypeKind::Struct, "unseen").unwrap()), CType::Forward { .. }));
     assert_eq!(types.constant("GREEN").unwrap().value, 10);
     assert_eq!(types.constant("TCP_LISTEN").unwrap().value, 77, "the script's comes first");
     let user = types.spelled("struct user").unwrap();
@@ -52,7 +52,7 @@ fn definitions_use_and_shadow_the_kernels_types() {
     assert_eq!(notes("text"), Notes { user: true, constant: true, ..Notes::default() });
     assert_eq!(notes("counts"), Notes { percpu: true, ..Notes::default() });
     assert_eq!(types.field(user, "c").map(|field| (field.bit_offset, field.bits)), Some((320, Some(4))));
-    assert!(types.complete(Kind::Struct, "eve", 9).names.contains(&"event"));
+    assert!(types.complete(TypeKind::Struct, "eve", 9).names.contains(&"event"));
     assert_eq!(types.btf_id(mine), None);
 }
 
@@ -190,7 +190,7 @@ fn errors_say_where_and_what() {
             assert_eq!(error.at, start..end - 1, "{text}");
         }
         // Nothing of it stays.
-        assert!(!matches!(types.spelled("struct a").map(|id| types.get(id)), Some(Type::Record(_))), "{text}");
+        assert!(!matches!(types.spelled("struct a").map(|id| types.get(id)), Some(CType::Record(_))), "{text}");
     }
     let error = types.declared("struct task_strukt *").unwrap_err();
     assert_eq!(error.message, "there is no `struct task_strukt`");

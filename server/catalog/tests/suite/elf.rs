@@ -4,7 +4,7 @@
 use bathyscope_catalog::{
     constants::Arch,
     elf::{
-        CacheError, ElfError, ElfFile, Entry, Instruction, Library, Marker, Place, demangle, find_library,
+        ArgumentLocation, CacheError, ElfError, ElfFile, Entry, Instruction, Library, Marker, demangle, find_library,
         parse_library_cache,
     },
 };
@@ -244,8 +244,13 @@ fn markers_have_arguments_and_semaphores() {
     ];
     assert_eq!(shown, expected);
     let places: Vec<_> = arguments.iter().map(|argument| argument.place.clone()).collect();
-    let memory = |base, displacement| Place::Memory { base: Some(base), index: None, displacement };
-    let expected = [Place::Register { pt_regs: 112, shift: 0 }, memory(152, 8), Place::Unreadable, Place::Constant(-7)];
+    let memory = |base, displacement| ArgumentLocation::Memory { base: Some(base), index: None, displacement };
+    let expected = [
+        ArgumentLocation::Register { pt_regs: 112, shift: 0 },
+        memory(152, 8),
+        ArgumentLocation::Unreadable,
+        ArgumentLocation::Constant(-7),
+    ];
     assert_eq!(places, expected);
     let from_here = (DATA.1 + 0x20 - (CODE.1 + 0x80)).cast_signed();
     assert_eq!(found[1].arguments[0].place, memory(128, from_here));

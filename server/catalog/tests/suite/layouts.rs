@@ -4,7 +4,7 @@
 
 use std::{fmt::Write as _, fs, process::Command};
 
-use bathyscope_catalog::types::{Member, Type, TypeId, Types};
+use bathyscope_catalog::types::{CType, Member, TypeId, Types};
 
 const DEFINITIONS: &str = include_str!("../../fixtures/layouts.h");
 
@@ -14,7 +14,7 @@ fn ours(types: &Types, defined: &[TypeId]) -> String {
     for id in defined {
         let name = types.render(*id);
         match types.get(*id) {
-            Type::Enum(of) => writeln!(text, "{name} {} {}", of.bytes, if of.signed { "signed" } else { "unsigned" }),
+            CType::Enum(of) => writeln!(text, "{name} {} {}", of.bytes, if of.signed { "signed" } else { "unsigned" }),
             _ => writeln!(text, "{name} {} {}", types.size(*id).unwrap(), types.align(*id).unwrap()),
         }
         .unwrap();
@@ -51,7 +51,7 @@ fn compilers(types: &Types, defined: &[TypeId], definitions: &str) -> String {
     );
     for id in defined {
         let name = types.render(*id);
-        if matches!(types.get(*id), Type::Enum(_)) {
+        if matches!(types.get(*id), CType::Enum(_)) {
             let sign = format!("({name})-1 < ({name})1 ? \"signed\" : \"unsigned\"");
             writeln!(program, "printf(\"{name} %zu %s\\n\", sizeof({name}), {sign});").unwrap();
             for constant in types.constants(*id) {
@@ -66,7 +66,7 @@ fn compilers(types: &Types, defined: &[TypeId], definitions: &str) -> String {
                 let set = format!("static {name} x; memset(&x, 0, sizeof x); x.{field} = -1;");
                 writeln!(program, "{{ {set} found(\"{field}\", &x, sizeof x); }}").unwrap();
             } else {
-                let open = matches!(types.get(member.ty), Type::Array { count: 0, .. });
+                let open = matches!(types.get(member.ty), CType::Array { count: 0, .. });
                 let size = if open { "(size_t)0".to_owned() } else { format!("sizeof((({name} *)0)->{field})") };
                 let line = format!("printf(\"  {field} %zu %zu\\n\", offsetof({name}, {field}) * 8, {size} * 8);");
                 writeln!(program, "{line}").unwrap();

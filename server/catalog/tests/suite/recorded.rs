@@ -7,7 +7,7 @@ use std::{fmt::Write as _, fs, sync::Arc};
 use bathyscope_catalog::{
     parse_event_format,
     recorded::{KERNELS, Recording, Reduced, Roots, kernel, reduce, unpack},
-    types::{Btf, BtfId, Kind, Types},
+    types::{Btf, BtfId, TypeKind, Types},
 };
 use proptest::prelude::*;
 
@@ -73,7 +73,7 @@ fn golden() -> String {
         let types = kernel(series).unwrap().types();
         writeln!(text, "# {series}").unwrap();
         for (record, path) in MEMBERS {
-            let id = types.find(Kind::Struct, record).unwrap();
+            let id = types.find(TypeKind::Struct, record).unwrap();
             let Some(field) = types.field_path(id, path) else {
                 writeln!(text, "{record}.{path} -").unwrap();
                 continue;
@@ -83,7 +83,7 @@ fn golden() -> String {
             writeln!(text, "{record}.{path} {}.{}{bits} {ty}", field.byte_offset(), field.bit_offset % 8).unwrap();
         }
         for record in ["task_struct", "file", "sock", "sk_buff", "request", "mm_struct", "inode"] {
-            let id = types.find(Kind::Struct, record).unwrap();
+            let id = types.find(TypeKind::Struct, record).unwrap();
             writeln!(text, "{record} {} {}", types.size(id).unwrap(), types.align(id).unwrap()).unwrap();
         }
         for function in FUNCTIONS {
@@ -183,7 +183,7 @@ fn what_is_kept_stays_the_same_when_reduced_again() {
         };
         assert!(show(&small).is_some() && show(&small) == show(&types), "{name}");
     }
-    let far = small.find(Kind::Struct, "file_system_type").unwrap();
+    let far = small.find(TypeKind::Struct, "file_system_type").unwrap();
     assert_eq!(small.size(far), None, "two pointers away");
     let read = |types: &Types| types.function(None, "vfs_read").map(|found| types.render(found.id));
     assert!(read(&small).is_some() && read(&small) == read(&types));
@@ -221,8 +221,8 @@ proptest! {
         }
         if let Ok(btf) = Btf::parse(bytes) {
             let types = Types::new(Arc::new(btf));
-            for name in types.complete(Kind::Struct, "", 300).names {
-                let id = types.find(Kind::Struct, name).unwrap();
+            for name in types.complete(TypeKind::Struct, "", 300).names {
+                let id = types.find(TypeKind::Struct, name).unwrap();
                 let _all = (types.render_definition(id), types.align(id), types.field(id, "no_such_name"));
             }
         }

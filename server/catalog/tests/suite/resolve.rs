@@ -3,18 +3,18 @@
 
 use bathyscope_catalog::{
     dynamic::{
-        Definition, Dialect, DynamicError, KernelFunctions, Line, Question, argument_places, parse_dynamic,
+        Dialect, DynamicDefinition, DynamicError, KernelFunctions, Line, Question, argument_places, parse_dynamic,
         parse_perf_probe, read_typed, variables,
     },
     recorded::kernel,
-    types::{Kind, Types},
+    types::{TypeKind, Types},
 };
 
 fn types() -> Types {
     kernel("6.12").unwrap().types()
 }
 
-fn parsed(text: &str, dialect: Dialect) -> Result<Definition, DynamicError> {
+fn parsed(text: &str, dialect: Dialect) -> Result<DynamicDefinition, DynamicError> {
     match dialect {
         Dialect::Perf => parse_perf_probe(text, None),
         Dialect::Kernel => match parse_dynamic(text)? {
@@ -33,7 +33,7 @@ fn resolved(types: &Types, text: &str, dialect: Dialect) -> Result<String, Dynam
 }
 
 fn offset(types: &Types, record: &str, path: &str) -> String {
-    let id = types.find(Kind::Struct, record).unwrap();
+    let id = types.find(TypeKind::Struct, record).unwrap();
     match types.field_path(id, path).unwrap().byte_offset() {
         small @ 0..10 => format!("+{small}"),
         large => format!("+{large:#x}"),
@@ -82,7 +82,7 @@ fn parameters_and_members_become_places_with_types() {
 #[test]
 fn bit_fields_keep_their_bits() {
     let types = types();
-    let task = types.find(Kind::Struct, "task_struct").unwrap();
+    let task = types.find(TypeKind::Struct, "task_struct").unwrap();
     let field = types.field(task, "in_execve").unwrap();
     let (bits, width) = (field.bit_offset, field.bits.unwrap());
     let line = resolved(&types, "wake_up_new_task p->in_execve", Dialect::Perf).unwrap();

@@ -13,7 +13,7 @@ use bathyscope_bpf::lang::host::{Host, KernelFunction};
 use bathyscope_capture::{Target, TracepointName};
 use bathyscope_catalog::{
     EventFormat, parse_available_events, parse_event_format,
-    types::{Btf, Kind, Types},
+    types::{Btf, TypeKind, Types},
 };
 use bathyscope_link::{
     AgentLink, LinkError,
@@ -165,7 +165,7 @@ impl Host for HostFacts {
 
     fn raw_tracepoints(&self) -> &[String] {
         self.raw_tracepoints.get_or_init(|| {
-            let found = self.types_with_modules().complete(Kind::Typedef, RAW_TRACEPOINT, MAX_RAW_TRACEPOINTS);
+            let found = self.types_with_modules().complete(TypeKind::Typedef, RAW_TRACEPOINT, MAX_RAW_TRACEPOINTS);
             let name = |name: &str| name.strip_prefix(RAW_TRACEPOINT).map(str::to_owned);
             let names: BTreeSet<String> = found.names.into_iter().filter_map(name).collect();
             names.into_iter().collect()

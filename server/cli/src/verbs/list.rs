@@ -9,7 +9,7 @@ use std::{fs::File, io::Read as _, os::fd::OwnedFd};
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{TracepointName, visible};
 use bathyscope_catalog::{
-    EventFormat, Field, matches_wildcards, parse_available_events, parse_event_format, search_tracepoints,
+    EventField, EventFormat, matches_wildcards, parse_available_events, parse_event_format, search_tracepoints,
 };
 use bathyscope_protocol::{AgentClient, KernelFile, PerfEventInfo};
 use clap::Args;
@@ -222,14 +222,14 @@ fn text_of(found: &[Found]) -> String {
     found.iter().map(one).collect()
 }
 
-fn line_of(field: &Field) -> String {
+fn line_of(field: &EventField) -> String {
     let shown = |text: &str| visible(text.as_bytes());
     let note = field.obstacle().map_or_else(String::new, |why| format!("  (cannot be recorded: {why})"));
     format!("    {:<24} {:<14} {}{note}\n", shown(&field.name), field.kind.word(), shown(&field.type_name))
 }
 
 fn json_of(found: &[Found]) -> Result<String, Failure> {
-    let field = |field: &Field| {
+    let field = |field: &EventField| {
         serde_json::json!({
             "name": field.name, "type": field.type_name, "kind": field.kind.word(),
             "size": field.size, "signed": field.signed, "recordable": field.obstacle().is_none(),

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use bathyscope_agent::Simulation;
 use bathyscope_bpf::lang::place;
 use bathyscope_capture::visible;
-use bathyscope_catalog::dynamic::{Dialect, Passed, Variable, read_typed};
+use bathyscope_catalog::dynamic::{Dialect, Passed, ProbeVariable, read_typed};
 use bathyscope_console::control;
 use bathyscope_link::{
     dynamic::{self, Answer, Checked, KernelFacts, Resolved},
@@ -163,7 +163,7 @@ fn variables(client: &mut AgentClient, args: &ProbeArgs, function: &str) -> Outc
     let found = dynamic::variables_of(client, &mut facts, module, name);
     let (found, notes) = found.map_err(|why| Failure::new(format!("{doing}: {why}")))?;
     if args.json {
-        let variable = |it: &Variable| {
+        let variable = |it: &ProbeVariable| {
             serde_json::json!({ "name": it.name, "type": it.type_name, "pointer": it.pointer, "members": it.members,
                 "argument": it.argument.as_ref().map(ToString::to_string) })
         };

@@ -8,7 +8,7 @@ use bathyscope_bpf::lang::{
 use bathyscope_capture::visible;
 use bathyscope_catalog::{
     matches_wildcards,
-    types::{Kind, Types},
+    types::{TypeKind, Types},
 };
 use bathyscope_link::AgentLink;
 use serde::Serialize;
@@ -109,21 +109,21 @@ pub(super) fn run(
 }
 
 /// `struct NAME`, `union NAME`, `enum NAME`.
-fn type_pattern(pattern: &str) -> Option<(Kind, &str)> {
+fn type_pattern(pattern: &str) -> Option<(TypeKind, &str)> {
     let (kind, name) = pattern.trim().split_once(' ')?;
     let kind = match kind {
-        "struct" => Kind::Struct,
-        "union" => Kind::Union,
-        "enum" => Kind::Enum,
+        "struct" => TypeKind::Struct,
+        "union" => TypeKind::Union,
+        "enum" => TypeKind::Enum,
         _ => return None,
     };
     Some((kind, name.trim()))
 }
 
-fn definitions(types: &Types, kind: Kind, pattern: &str, verbose: bool) -> Result<String, Failure> {
+fn definitions(types: &Types, kind: TypeKind, pattern: &str, verbose: bool) -> Result<String, Failure> {
     let word = match kind {
-        Kind::Struct => "struct",
-        Kind::Union => "union",
+        TypeKind::Struct => "struct",
+        TypeKind::Union => "union",
         _ => "enum",
     };
     let mut names: Vec<&str> = if pattern.contains(['*', '?']) {
@@ -266,7 +266,7 @@ fn arguments(host: &HostFacts, probe: &str) -> Vec<Argument> {
     match parts.as_slice() {
         ["tracepoint", system, name] => match host.tracepoint(system, name) {
             Ok(Some(format)) => {
-                let field = |field: &bathyscope_catalog::Field| Argument {
+                let field = |field: &bathyscope_catalog::EventField| Argument {
                     ty: field.type_name.clone(),
                     name: field.name.clone(),
                 };

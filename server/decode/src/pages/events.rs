@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bathyscope_catalog::{EventFormat, Field, FieldKind, FormatError, parse_event_format, parse_fields};
+use bathyscope_catalog::{EventField, EventFormat, FieldKind, FormatError, parse_event_format, parse_fields};
 
 use super::{CallEntry, CallExit, FieldValue, Number, value};
 
@@ -53,9 +53,9 @@ pub enum Role {
     /// A function was called (`function`): the fields of its address and its caller's.
     Function {
         /// `ip`.
-        function: Field,
+        function: EventField,
         /// `parent_ip`.
-        caller: Field,
+        caller: EventField,
     },
     /// A function was entered (`funcgraph_entry`, `fgraph_retaddr_entry`).
     GraphEntry(GraphEntryFields),
@@ -68,20 +68,20 @@ pub enum Role {
 /// The fields of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphEntryFields {
-    function: Field,
-    depth: Field,
-    return_address: Option<Field>,
+    function: EventField,
+    depth: EventField,
+    return_address: Option<EventField>,
 }
 
 /// The fields of an exit. Kernels differ in which there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphExitFields {
-    function: Field,
-    depth: Field,
-    called: Option<Field>,
-    returned: Option<Field>,
-    overrun: Option<Field>,
-    value: Option<Field>,
+    function: EventField,
+    depth: EventField,
+    called: Option<EventField>,
+    returned: Option<EventField>,
+    overrun: Option<EventField>,
+    value: Option<EventField>,
 }
 
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ struct Known {
 /// The events that a trace may have.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
-    head: Option<(Field, Field)>,
+    head: Option<(EventField, EventField)>,
     known: HashMap<u32, Known>,
 }
 
@@ -147,7 +147,7 @@ impl Events {
 
 fn role(format: &EventFormat) -> Role {
     let number = |name: &str| {
-        let usable = |field: &&Field| matches!(field.kind, FieldKind::Integer | FieldKind::Pointer);
+        let usable = |field: &&EventField| matches!(field.kind, FieldKind::Integer | FieldKind::Pointer);
         format.field(name).filter(usable).cloned()
     };
     let found = match format.name.as_str() {
@@ -173,12 +173,12 @@ fn role(format: &EventFormat) -> Role {
     found.unwrap_or(Role::Fields)
 }
 
-fn unsigned(field: &Field, record: &[u8]) -> Option<u64> {
+fn unsigned(field: &EventField, record: &[u8]) -> Option<u64> {
     value(field, record)?.unsigned()
 }
 
 /// A depth is a small number; on some kernels it has a sign.
-fn depth(field: &Field, record: &[u8]) -> Option<u32> {
+fn depth(field: &EventField, record: &[u8]) -> Option<u32> {
     match value(field, record)? {
         FieldValue::Number(Number::Unsigned(depth)) => Some(u32::try_from(depth).unwrap_or(u32::MAX)),
         FieldValue::Number(Number::Signed(depth)) => Some(u32::try_from(depth).unwrap_or(0)),
@@ -200,7 +200,7 @@ impl GraphEntryFields {
 impl GraphExitFields {
     /// The exit that a record tells of; none if the record is too short.
     pub fn read(&self, record: &[u8]) -> Option<CallExit> {
-        let read = |field: &Option<Field>| field.as_ref().and_then(|field| unsigned(field, record));
+        let read = |field: &Option<EventField>| field.as_ref().and_then(|field| unsigned(field, record));
         let duration_ns = read(&self.called).zip(read(&self.returned)).map(|(from, to)| to.saturating_sub(from));
         Some(CallExit {
             function: unsigned(&self.function, record)?,

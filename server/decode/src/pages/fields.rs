@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use bathyscope_capture::visible;
-use bathyscope_catalog::{Field, FieldKind};
+use bathyscope_catalog::{EventField, FieldKind};
 
 /// The most numbers of an array that are read.
 pub const MAX_NUMBERS: usize = 1024;
@@ -35,7 +35,7 @@ pub enum FieldValue<'a> {
 }
 
 /// The value of a field of a record; none if it lies outside of it.
-pub fn value<'a>(field: &Field, record: &'a [u8]) -> Option<FieldValue<'a>> {
+pub fn value<'a>(field: &EventField, record: &'a [u8]) -> Option<FieldValue<'a>> {
     let place = place(field, record);
     Some(match field.kind {
         FieldKind::Integer => FieldValue::Number(number(place?, field.signed)),
@@ -49,7 +49,7 @@ pub fn value<'a>(field: &Field, record: &'a [u8]) -> Option<FieldValue<'a>> {
 }
 
 /// Arrays of varying length, texts among them, and what is left.
-fn other<'a>(field: &Field, record: &'a [u8]) -> Option<FieldValue<'a>> {
+fn other<'a>(field: &EventField, record: &'a [u8]) -> Option<FieldValue<'a>> {
     let relative = field.type_name.contains("__rel_loc");
     let told = relative || field.type_name.contains("__data_loc");
     if told && field.size > 4 && field.size.is_multiple_of(4) && field.type_name.contains("char[]") {
@@ -71,7 +71,7 @@ fn other<'a>(field: &Field, record: &'a [u8]) -> Option<FieldValue<'a>> {
     })
 }
 
-fn place<'a>(field: &Field, record: &'a [u8]) -> Option<&'a [u8]> {
+fn place<'a>(field: &EventField, record: &'a [u8]) -> Option<&'a [u8]> {
     let start = field.offset as usize;
     record.get(start..start.checked_add(field.size as usize)?)
 }

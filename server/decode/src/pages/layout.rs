@@ -1,6 +1,6 @@
 //! What the kernel says about its pages: `events/header_page` and `events/header_event`.
 
-use bathyscope_catalog::{Field, FormatError, parse_fields};
+use bathyscope_catalog::{EventField, FormatError, parse_fields};
 
 /// The largest page that is read; the kernel's largest sub-buffers have 64 KiB on most machines.
 pub const MAX_PAGE_BYTES: usize = 1 << 20;
@@ -91,7 +91,7 @@ impl Layout {
     }
 }
 
-fn end(field: &Field) -> usize {
+fn end(field: &EventField) -> usize {
     (field.offset as usize).saturating_add(field.size as usize)
 }
 

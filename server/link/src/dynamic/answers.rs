@@ -65,7 +65,7 @@ fn variables_at(agent: &mut impl ScriptAgent, facts: &mut KernelFacts, function:
     let name = function.split(['%', '+']).next().unwrap_or(function);
     let (module, name) = name.split_once(':').map_or((None, name), |(module, name)| (Some(module), name));
     let (found, notes) = variables_of(agent, facts, module, name)?;
-    let one = |variable: &bathyscope_catalog::dynamic::Variable| match &variable.argument {
+    let one = |variable: &bathyscope_catalog::dynamic::ProbeVariable| match &variable.argument {
         Some(argument) => format!("{variable}    {argument}"),
         None => variable.to_string(),
     };

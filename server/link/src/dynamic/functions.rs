@@ -2,7 +2,7 @@
 
 use bathyscope_capture::{CaptureSpec, DynamicProbe, TraceSpec};
 use bathyscope_catalog::{
-    dynamic::{Line, Place, parse_dynamic},
+    dynamic::{Line, ProbeSite, parse_dynamic},
     kernel_names::seldom_called,
 };
 use bathyscope_plan::Diagnostic;
@@ -64,7 +64,7 @@ pub(super) fn can_be_traced(agent: &mut impl ScriptAgent, facts: &mut KernelFact
 fn probed(probes: &[DynamicProbe]) -> impl Iterator<Item = String> {
     probes.iter().filter_map(|probe| match parse_dynamic(probe.line()).ok()? {
         Line::Define(definition) => match definition.place {
-            Place::Function { symbol, .. } | Place::Traced { symbol, .. } => Some(symbol),
+            ProbeSite::Function { symbol, .. } | ProbeSite::Traced { symbol, .. } => Some(symbol),
             _ => None,
         },
         Line::Remove { .. } => None,

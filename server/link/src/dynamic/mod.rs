@@ -17,8 +17,9 @@ use bathyscope_bpf::lang::denied_function;
 use bathyscope_capture::{CaptureSpec, DynamicProbe};
 use bathyscope_catalog::{
     dynamic::{
-        Definition, Dialect, DynamicError, DynamicProblem, End, FilePlace, Line, MAX_NAME_BYTES, Passed, Place,
-        Reading, Typed, Variable, argument_places, parse_dynamic, parse_perf_probe, variables,
+        Dialect, DynamicDefinition, DynamicError, DynamicProblem, End, FilePlace, Line, MAX_NAME_BYTES, Passed,
+        ProbeSite, ProbeVariable, Reading, TypedDefinition, argument_places, parse_dynamic, parse_perf_probe,
+        variables,
     },
     kernel_names::tracepoint_for,
     pasted::Plain,
@@ -43,7 +44,7 @@ pub struct Resolved {
     /// The file that was named beside it.
     pub file: Option<String>,
     /// What was understood; its text is the line for the kernel.
-    pub definition: Definition,
+    pub definition: DynamicDefinition,
     /// What somebody should know who records it.
     pub notes: Vec<String>,
 }
@@ -135,7 +136,7 @@ fn span(start: usize, end: usize) -> Span {
 }
 
 /// The word of a definition that names its place.
-fn place_span(typed: &Typed) -> Span {
+fn place_span(typed: &TypedDefinition) -> Span {
     let before = match typed.dialect {
         Dialect::Kernel => typed.text.find(char::is_whitespace).map_or(0, |at| at + 1),
         Dialect::Perf => 0,
@@ -149,7 +150,7 @@ fn place_span(typed: &Typed) -> Span {
 fn one(
     agent: &mut impl ScriptAgent,
     facts: &mut KernelFacts,
-    typed: &Typed,
+    typed: &TypedDefinition,
     pid: Option<u32>,
 ) -> Result<Resolved, Diagnostic> {
     let mut notes = Vec::new();
@@ -171,7 +172,7 @@ fn one(
         },
     };
     let definition = match &definition.place {
-        Place::File { path, at, returns, .. } => {
+        ProbeSite::File { path, at, returns, .. } => {
             let found = files::place(agent, pid, path, at, *returns).map_err(at_place)?;
             if !found.arguments
                 && let Some(at) = argument_number(&typed.text)
@@ -185,21 +186,21 @@ fn one(
                 FilePlace::Offset(_) => definition,
             }
         }
-        Place::Function { module, symbol, on, .. } => {
+        ProbeSite::Function { module, symbol, on, .. } => {
             look_up(agent, facts, module.as_deref(), symbol, &mut notes).map_err(at_place)?;
             needs_kprobes(agent, facts, symbol, matches!(on, End::Return { .. })).map_err(at_place)?;
             definition
         }
-        Place::Traced { symbol, .. } => {
+        ProbeSite::Traced { symbol, .. } => {
             look_up(agent, facts, None, symbol, &mut notes).map_err(at_place)?;
             functions::can_be_traced(agent, facts, symbol).map_err(at_place)?;
             definition
         }
-        Place::Address { address, .. } => {
+        ProbeSite::Address { address, .. } => {
             needs_kprobes(agent, facts, &format!("{address:#x}"), false).map_err(at_place)?;
             definition
         }
-        Place::Tracepoint { .. } | Place::Event { .. } => definition,
+        ProbeSite::Tracepoint { .. } | ProbeSite::Event { .. } => definition,
     };
     let places = argument_places(&typed.text, typed.dialect);
     let function = definition.kernel_function().map(|(module, name, _)| (module.map(str::to_owned), name.to_owned()));
@@ -214,7 +215,9 @@ fn one(
         (None, false) => definition,
     };
     // Whether an instruction begins there, and whether it has probes of the newer kinds, only the kernel knows.
-    if let Place::Function { offset: 1.., .. } | Place::Traced { .. } | Place::Tracepoint { .. } = definition.place {
+    if let ProbeSite::Function { offset: 1.., .. } | ProbeSite::Traced { .. } | ProbeSite::Tracepoint { .. } =
+        definition.place
+    {
         can_be_made(agent, &definition).map_err(at_place)?;
     }
     Ok(Resolved { typed: typed.text.clone(), at: typed.at, file: typed.file.clone(), definition, notes })
@@ -249,8 +252,8 @@ fn needs_kprobes(
 }
 
 /// Asks the kernel whether it makes a probe at a place.
-fn can_be_made(agent: &mut impl ScriptAgent, definition: &Definition) -> Result<(), String> {
-    let line = Definition { arguments: Vec::new(), ..definition.clone() }.to_string();
+fn can_be_made(agent: &mut impl ScriptAgent, definition: &DynamicDefinition) -> Result<(), String> {
+    let line = DynamicDefinition { arguments: Vec::new(), ..definition.clone() }.to_string();
     match agent.call(move |client| client.try_event(&line)) {
         Err(LinkError::Refused(AgentError {
             kind: AgentErrorKind::Invalid | AgentErrorKind::NotFound | AgentErrorKind::Unsupported,
@@ -263,8 +266,8 @@ fn can_be_made(agent: &mut impl ScriptAgent, definition: &Definition) -> Result<
     }
 }
 
-fn at_found(mut definition: Definition, offset: u64) -> Definition {
-    if let Place::File { at, .. } = &mut definition.place {
+fn at_found(mut definition: DynamicDefinition, offset: u64) -> DynamicDefinition {
+    if let ProbeSite::File { at, .. } = &mut definition.place {
         *at = FilePlace::Offset(offset);
     }
     definition
@@ -299,7 +302,7 @@ fn look_up(
 /// Gives names to events that have none, as the kernel does, and others to those that perf's rules name alike.
 fn name_all(checked: &mut Checked) {
     let mut taken: BTreeSet<String> = BTreeSet::new();
-    let key = |definition: &Definition| {
+    let key = |definition: &DynamicDefinition| {
         format!("{}:{}", definition.group.as_deref().unwrap_or(""), definition.event.as_deref().unwrap_or(""))
     };
     for probe in &mut checked.probes {
@@ -336,20 +339,20 @@ fn gives_name(typed: &str) -> bool {
 }
 
 /// The name that the kernel would make.
-fn made_name(place: &Place) -> String {
+fn made_name(place: &ProbeSite) -> String {
     let (letter, name) = match place {
-        Place::Function { symbol, offset, on, .. } => (letter(*on), format!("{symbol}_{offset}")),
-        Place::Address { address, on } => (letter(*on), format!("{address:#x}")),
-        Place::File { path, at, returns, .. } => {
+        ProbeSite::Function { symbol, offset, on, .. } => (letter(*on), format!("{symbol}_{offset}")),
+        ProbeSite::Address { address, on } => (letter(*on), format!("{address:#x}")),
+        ProbeSite::File { path, at, returns, .. } => {
             let offset = match at {
                 FilePlace::Offset(offset) | FilePlace::Function { offset, .. } => offset,
             };
             (if *returns { "r" } else { "p" }, format!("{}_{offset:#x}", path.rsplit('/').next().unwrap_or_default()))
         }
-        Place::Event { event, .. } => ("e", event.clone()),
-        Place::Traced { symbol, on: End::Entry } => return name_of(&format!("{symbol}__entry")),
-        Place::Traced { symbol, .. } => return name_of(&format!("{symbol}__exit")),
-        Place::Tracepoint { name } => return name_of(name),
+        ProbeSite::Event { event, .. } => ("e", event.clone()),
+        ProbeSite::Traced { symbol, on: End::Entry } => return name_of(&format!("{symbol}__entry")),
+        ProbeSite::Traced { symbol, .. } => return name_of(&format!("{symbol}__exit")),
+        ProbeSite::Tracepoint { name } => return name_of(name),
     };
     name_of(&format!("{letter}_{name}"))
 }
@@ -376,7 +379,7 @@ pub fn variables_of(
     facts: &mut KernelFacts,
     module: Option<&str>,
     function: &str,
-) -> Result<(Vec<Variable>, Vec<String>), String> {
+) -> Result<(Vec<ProbeVariable>, Vec<String>), String> {
     let mut notes = Vec::new();
     look_up(agent, facts, module, function, &mut notes)?;
     let found = facts.function(agent, module, function).and_then(|(types, id)| variables(types, id));
@@ -435,11 +438,11 @@ impl Resolved {
     /// The group that the kernel puts it in where none is given.
     pub fn usual_group(&self) -> &'static str {
         match self.definition.place {
-            Place::Function { .. } | Place::Address { .. } => "kprobes",
-            Place::File { .. } => "uprobes",
-            Place::Event { .. } => "eprobes",
-            Place::Traced { .. } => "fprobes",
-            Place::Tracepoint { .. } => "tracepoints",
+            ProbeSite::Function { .. } | ProbeSite::Address { .. } => "kprobes",
+            ProbeSite::File { .. } => "uprobes",
+            ProbeSite::Event { .. } => "eprobes",
+            ProbeSite::Traced { .. } => "fprobes",
+            ProbeSite::Tracepoint { .. } => "tracepoints",
         }
     }
 
@@ -456,7 +459,9 @@ impl Resolved {
 /// Group and name of the event of a line that was made here.
 pub fn event_of(line: &str) -> Option<String> {
     match parse_dynamic(line).ok()? {
-        Line::Define(Definition { group: Some(group), event: Some(event), .. }) => Some(format!("{group}:{event}")),
+        Line::Define(DynamicDefinition { group: Some(group), event: Some(event), .. }) => {
+            Some(format!("{group}:{event}"))
+        }
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use bathyscope_catalog::{
     KernelFunction, bpf_program_kind,
     names::Name,
-    types::{Integer, Type, TypeId, Types},
+    types::{CType, Integer, TypeId, Types},
 };
 
 use super::{
@@ -229,7 +229,7 @@ fn function(entry: &mut Entry, kernel: &Kernel, name: &Name<'_>) {
 /// A function as C declares it.
 fn prototype(types: &Types, function: TypeId, name: &str) -> String {
     match types.get(function) {
-        Type::Function { prototype, .. } => types.render_declaration(prototype, name) + ";",
+        CType::Function { prototype, .. } => types.render_declaration(prototype, name) + ";",
         _ => types.render_declaration(function, name) + ";",
     }
 }

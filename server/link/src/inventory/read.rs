@@ -9,10 +9,10 @@ use std::{
 
 use bathyscope_capture::visible;
 use bathyscope_catalog::{
-    KernelFunctions, Probing, bpf_link_kind, bpf_typed_attach,
+    KernelFunctionLists, Probing, bpf_link_kind, bpf_typed_attach,
     names::{NamesBuilder, NewName},
     parse_available_events, parse_dynamic_events, parse_modules, tracers,
-    types::{Btf, BtfId, Kind, Type, Types},
+    types::{Btf, BtfId, CType, TypeKind, Types},
 };
 use bathyscope_plan::Features;
 use bathyscope_protocol::{AgentClient, AgentErrorKind, BpfLink, BpfPlace, BpfProgram, KernelFile, ProcessFile};
@@ -89,10 +89,10 @@ pub(super) fn kernel(link: &AgentLink) -> Result<Read, InventoryError> {
     let mut hidden = Vec::new();
     let types = types(link, &signature, &mut hidden)?;
     let described: HashSet<(&str, &str)> =
-        types.described(Kind::Function).map(|(name, module)| (module.unwrap_or(""), name)).collect();
+        types.described(TypeKind::Function).map(|(name, module)| (module.unwrap_or(""), name)).collect();
     let typed = |module: &str, name: &str| described.contains(&(module, name));
     let functions =
-        KernelFunctions { symbols: &symbols, traceable: &traceable, blacklist: &blacklist, typed: Some(&typed) };
+        KernelFunctionLists { symbols: &symbols, traceable: &traceable, blacklist: &blacklist, typed: Some(&typed) };
     let names = Arc::new(functions.names());
     if functions.addresses_are_hidden() {
         let what = "The kernel hides the addresses of its symbols: functions are listed, stacks have no names.";
@@ -153,8 +153,8 @@ fn types(link: &AgentLink, modules: &str, hidden: &mut Vec<Hidden>) -> Result<Ty
 }
 
 /// The sorts of types that are listed, with the word that stands before their names in C.
-const SORTS: [(Kind, &str); 4] =
-    [(Kind::Struct, "struct "), (Kind::Union, "union "), (Kind::Enum, "enum "), (Kind::Typedef, "")];
+const SORTS: [(TypeKind, &str); 4] =
+    [(TypeKind::Struct, "struct "), (TypeKind::Union, "union "), (TypeKind::Enum, "enum "), (TypeKind::Typedef, "")];
 
 fn type_names(types: &Types) -> bathyscope_catalog::names::Names {
     let mut builder = NamesBuilder::new();
@@ -338,7 +338,7 @@ fn target(program: &BpfProgram, kernel: Option<&Kernel>) -> Option<String> {
     let types = &kernel.filter(|_| program.target_object <= 1)?.types;
     let id = types.of_btf_id(BtfId { module: None, id: program.target_type })?;
     match types.get(id) {
-        Type::Function { name, .. } | Type::Typedef { name, .. } => Some(name.to_owned()),
+        CType::Function { name, .. } | CType::Typedef { name, .. } => Some(name.to_owned()),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use bathyscope_catalog::{EventFormat, types::Kind as TypeKind};
+use bathyscope_catalog::{EventFormat, types::TypeKind};
 use bathyscope_plan::{AttachPoint, Space};
 
 use super::{

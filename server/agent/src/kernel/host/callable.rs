@@ -3,7 +3,7 @@
 //! The kernel keeps lists of them, by type of program, that cannot be read. So a program is loaded that does nothing but call
 //! the function: the verifier refuses it in any case for the arguments that are missing, unless it refuses the call itself.
 
-use bathyscope_catalog::types::{Kind, Types};
+use bathyscope_catalog::types::{TypeKind, Types};
 use bathyscope_plan::ProgramType;
 
 use crate::kernel::bpf::programs::{self, Load};
@@ -26,7 +26,7 @@ pub(super) fn may_call(types: &Types, name: &str, program: ProgramType) -> Optio
         ProgramType::PerfEvent => (7, 0, 0),
         ProgramType::Run => (17, 0, 0),
         ProgramType::RawTracepoint | ProgramType::Fentry | ProgramType::Fexit | ProgramType::Iterator => {
-            let target = types.btf_id(types.find(Kind::Typedef, TRACEPOINT)?)?.id;
+            let target = types.btf_id(types.find(TypeKind::Typedef, TRACEPOINT)?)?.id;
             (26, TRACE_RAW_TRACEPOINT, target)
         }
     };

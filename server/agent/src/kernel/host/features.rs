@@ -5,7 +5,7 @@
 
 use std::{io, os::fd::AsFd as _};
 
-use bathyscope_catalog::types::{Kind, Types};
+use bathyscope_catalog::types::{TypeKind, Types};
 use bathyscope_plan::{Architecture, Features};
 use perf_event_open_sys::bindings as sys;
 
@@ -42,9 +42,9 @@ pub(super) fn find(types: &Types) -> Features {
         pmu: opens(sys::PERF_TYPE_HARDWARE, u64::from(sys::PERF_COUNT_HW_CPU_CYCLES)),
         // Trying one takes the kernel longer than everything else here; what is refused is told when it is attached.
         watchpoint: perf_kind("breakpoint").is_some(),
-        raw_tracepoint: types.find(Kind::Typedef, "btf_trace_sched_switch").is_some() && !memory_is_hidden,
+        raw_tracepoint: types.find(TypeKind::Typedef, "btf_trace_sched_switch").is_some() && !memory_is_hidden,
         iterator: types.function(None, "bpf_iter_task").is_some() && !memory_is_hidden,
-        typed_task: types.find(Kind::Struct, "task_struct").is_some() && !memory_is_hidden,
+        typed_task: types.find(TypeKind::Struct, "task_struct").is_some() && !memory_is_hidden,
         lockdown: lockdown.level().to_owned(),
         pid_namespace: pid_namespace(),
     }

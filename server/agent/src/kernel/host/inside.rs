@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::HashMap, sync::Arc};
 use bathyscope_bpf::lang::host::{Host, KernelFunction};
 use bathyscope_catalog::{
     EventFormat, parse_event_format,
-    types::{Kind, Types},
+    types::{TypeKind, Types},
 };
 use bathyscope_plan::{Features, ProgramType, UserPlaces};
 use bathyscope_protocol::WireScript;
@@ -25,7 +25,7 @@ impl<'a> KernelFacts<'a> {
         kernel.features();
         let types = if modules { kernel.types_with_modules() } else { kernel.types() };
         // Types make an index of their names when they are first asked for one; each child would make it again.
-        let _indexed = types.find(Kind::Struct, "task_struct");
+        let _indexed = types.find(TypeKind::Struct, "task_struct");
         Self { kernel, modules }
     }
 }

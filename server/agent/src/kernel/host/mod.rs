@@ -24,7 +24,7 @@ use bathyscope_bpf::lang::host::KernelFunction;
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{
     EventFormat, parse_event_format,
-    types::{Btf, BtfBytes, Kind, MAX_BTF_BYTES, Types},
+    types::{Btf, BtfBytes, MAX_BTF_BYTES, TypeKind, Types},
 };
 use bathyscope_plan::{AttachPoint, Features, ProgramType};
 
@@ -97,7 +97,7 @@ impl KernelHost {
             AttachPoint::Fentry { module, .. } if module.is_empty() => self.types(),
             AttachPoint::Fentry { .. } => self.types_with_modules(),
             AttachPoint::RawTracepoint { name, .. } => {
-                let here = self.types().find(Kind::Typedef, &format!("btf_trace_{name}")).is_some();
+                let here = self.types().find(TypeKind::Typedef, &format!("btf_trace_{name}")).is_some();
                 if here { self.types() } else { self.types_with_modules() }
             }
             _ => self.types(),

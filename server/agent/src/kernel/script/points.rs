@@ -14,7 +14,7 @@ use std::{
 };
 
 use bathyscope_bpf::Code;
-use bathyscope_catalog::types::{Kind, TypeId, Types};
+use bathyscope_catalog::types::{TypeId, TypeKind, Types};
 use bathyscope_plan::{AttachPoint, CallSide, Features, Plan, ProgramType, UserFile};
 use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure};
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
@@ -269,7 +269,9 @@ impl<'a> Preparing<'a> {
             ProgramType::Tracepoint => self.tracepoints(index, points),
             ProgramType::RawTracepoint => {
                 self.typed(index, points, TRACE_RAW_TRACEPOINT, false, &|types, point| match point {
-                    AttachPoint::RawTracepoint { name, .. } => types.find(Kind::Typedef, &format!("btf_trace_{name}")),
+                    AttachPoint::RawTracepoint { name, .. } => {
+                        types.find(TypeKind::Typedef, &format!("btf_trace_{name}"))
+                    }
                     _ => None,
                 })
             }

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, os::fd::OwnedFd};
 
 use bathyscope_bpf::lang::denied_function;
 use bathyscope_capture::{DynamicProbe, visible};
-use bathyscope_catalog::dynamic::{Definition, DynamicError, End, FilePlace, Line, Place, parse_dynamic};
+use bathyscope_catalog::dynamic::{DynamicDefinition, DynamicError, End, FilePlace, Line, ProbeSite, parse_dynamic};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use super::refusals;
@@ -62,7 +62,7 @@ pub(crate) struct Dynamic {
     /// The line as it was given.
     pub(crate) given: String,
     /// What was understood of it, with the file named by its descriptor.
-    definition: Definition,
+    definition: DynamicDefinition,
     /// For a place inside a function of the kernel, the function's name and the offset in it.
     pub(crate) inside: Option<(String, u64)>,
     /// For a function of the kernel, its name.
@@ -75,7 +75,7 @@ fn wrong(line: &str, why: impl Into<String>, remedy: impl Into<String>) -> Agent
     failed(AgentErrorKind::Invalid, format!("reading the probe `{}`", visible(line.as_bytes())), why, remedy)
 }
 
-fn parse(line: &str) -> Result<Definition, AgentError> {
+fn parse(line: &str) -> Result<DynamicDefinition, AgentError> {
     let told = |error: &DynamicError| {
         let error_in_words = wrong(line, error.to_string(), "");
         AgentError { detail: refusals::marked(line, error.at), ..error_in_words }
@@ -86,29 +86,29 @@ fn parse(line: &str) -> Result<Definition, AgentError> {
     }
 }
 
-fn kind_of(definition: &Definition) -> Kind {
+fn kind_of(definition: &DynamicDefinition) -> Kind {
     match definition.place {
-        Place::Function { .. } | Place::Address { .. } => Kind::Kprobe,
-        Place::File { .. } => Kind::Uprobe,
-        Place::Event { .. } => Kind::Eprobe,
-        Place::Traced { .. } => Kind::Fprobe,
-        Place::Tracepoint { .. } => Kind::Tprobe,
+        ProbeSite::Function { .. } | ProbeSite::Address { .. } => Kind::Kprobe,
+        ProbeSite::File { .. } => Kind::Uprobe,
+        ProbeSite::Event { .. } => Kind::Eprobe,
+        ProbeSite::Traced { .. } => Kind::Fprobe,
+        ProbeSite::Tracepoint { .. } => Kind::Tprobe,
     }
 }
 
 /// The name of an event that was given none, as the kernel makes them.
-fn made_name(definition: &Definition) -> String {
+fn made_name(definition: &DynamicDefinition) -> String {
     let letter = if definition.returns() { 'r' } else { 'p' };
     let name = match &definition.place {
-        Place::Function { symbol, offset, .. } => format!("{letter}_{symbol}_{offset}"),
-        Place::Address { address, .. } => format!("{letter}_{address:#x}"),
-        Place::File { path, at, .. } => {
+        ProbeSite::Function { symbol, offset, .. } => format!("{letter}_{symbol}_{offset}"),
+        ProbeSite::Address { address, .. } => format!("{letter}_{address:#x}"),
+        ProbeSite::File { path, at, .. } => {
             format!("{letter}_{}_{:#x}", path.rsplit('/').next().unwrap_or_default(), offset_of(at))
         }
-        Place::Event { event, .. } => event.clone(),
-        Place::Traced { symbol, on: End::Entry } => format!("{symbol}__entry"),
-        Place::Traced { symbol, .. } => format!("{symbol}__exit"),
-        Place::Tracepoint { name } => name.clone(),
+        ProbeSite::Event { event, .. } => event.clone(),
+        ProbeSite::Traced { symbol, on: End::Entry } => format!("{symbol}__entry"),
+        ProbeSite::Traced { symbol, .. } => format!("{symbol}__exit"),
+        ProbeSite::Tracepoint { name } => name.clone(),
     };
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     name.chars().map(safe).take(MAX_NAME_BYTES - 4).collect()
@@ -121,24 +121,26 @@ fn offset_of(at: &FilePlace) -> u64 {
 }
 
 /// Refuses what nobody can vouch for.
-fn check_place(line: &str, place: &Place, rights: ScriptRights) -> Result<(), AgentError> {
+fn check_place(line: &str, place: &ProbeSite, rights: ScriptRights) -> Result<(), AgentError> {
     let doing = || format!("reading the probe `{}`", visible(line.as_bytes()));
     match place {
-        Place::Address { .. } if rights != ScriptRights::Change => Err(failed(
+        ProbeSite::Address { .. } if rights != ScriptRights::Change => Err(failed(
             AgentErrorKind::Denied,
             doing(),
             "a probe at a bare address can stop the machine if no instruction begins there",
             "Name the function and the offset in it. Whoever starts the console can allow addresses with \
              --allow-unsafe-scripts.",
         )),
-        Place::Function { symbol, .. } | Place::Traced { symbol, .. } => match denied_function(symbol) {
+        ProbeSite::Function { symbol, .. } | ProbeSite::Traced { symbol, .. } => match denied_function(symbol) {
             Some(why) => {
                 let why = format!("`{symbol}` is not probed: {why}");
                 Err(failed(AgentErrorKind::Invalid, doing(), why, "Probe what calls it."))
             }
             None => Ok(()),
         },
-        Place::Address { .. } | Place::File { .. } | Place::Tracepoint { .. } | Place::Event { .. } => Ok(()),
+        ProbeSite::Address { .. } | ProbeSite::File { .. } | ProbeSite::Tracepoint { .. } | ProbeSite::Event { .. } => {
+            Ok(())
+        }
     }
 }
 
@@ -179,21 +181,21 @@ fn unused(name: &str, names: &mut BTreeSet<String>) -> String {
 }
 
 impl Dynamic {
-    fn of(line: &str, mut definition: Definition, name: String) -> Result<Self, AgentError> {
+    fn of(line: &str, mut definition: DynamicDefinition, name: String) -> Result<Self, AgentError> {
         let kind = kind_of(&definition);
         let label = match (&definition.group, &definition.event) {
             (Some(group), Some(event)) => format!("{group}:{event}"),
             (_, event) => event.clone().unwrap_or_else(|| name.clone()),
         };
         let (function, inside) = match &definition.place {
-            Place::Function { symbol, offset, .. } => {
+            ProbeSite::Function { symbol, offset, .. } => {
                 (Some(symbol.clone()), (*offset > 0).then(|| (symbol.clone(), *offset)))
             }
-            Place::Traced { symbol, .. } => (Some(symbol.clone()), None),
+            ProbeSite::Traced { symbol, .. } => (Some(symbol.clone()), None),
             _ => (None, None),
         };
         let mut file = None;
-        if let Place::File { path, at, .. } = &mut definition.place {
+        if let ProbeSite::File { path, at, .. } = &mut definition.place {
             let opened = open_user_file(path, None)?;
             let offset = offset_of(at);
             if offset >= opened.bytes {
@@ -210,17 +212,17 @@ impl Dynamic {
     /// The line that makes it in a group.
     pub(crate) fn line(&self, group: &str) -> String {
         let (group, event) = (Some(group.to_owned()), Some(self.name.clone()));
-        Definition { group, event, ..self.definition.clone() }.to_string()
+        DynamicDefinition { group, event, ..self.definition.clone() }.to_string()
     }
 
     /// A line that makes nothing but the same place at another offset of its function, under another name.
     pub(crate) fn line_at(&self, group: &str, name: &str, at: u64) -> Option<String> {
-        let Place::Function { module, symbol, offset: 1.., on: End::Entry } = &self.definition.place else {
+        let ProbeSite::Function { module, symbol, offset: 1.., on: End::Entry } = &self.definition.place else {
             return None;
         };
-        let place = Place::Function { module: module.clone(), symbol: symbol.clone(), offset: at, on: End::Entry };
+        let place = ProbeSite::Function { module: module.clone(), symbol: symbol.clone(), offset: at, on: End::Entry };
         let (group, event) = (Some(group.to_owned()), Some(name.to_owned()));
-        Some(Definition { group, event, place, arguments: Vec::new() }.to_string())
+        Some(DynamicDefinition { group, event, place, arguments: Vec::new() }.to_string())
     }
 
     /// The place in the line as it was given, for a place in the line that was made: both have the same words.

@@ -5,7 +5,7 @@ use std::{
     io::{self, BufRead as _, BufReader},
 };
 
-use bathyscope_catalog::dynamic::{Definition, Line, Place, parse_dynamic};
+use bathyscope_catalog::dynamic::{DynamicDefinition, Line, ProbeSite, parse_dynamic};
 use bathyscope_protocol::{AgentError, AgentErrorKind, DynamicEvent, DynamicEvents, EventOwner, ProbeLimit};
 
 use super::{
@@ -98,9 +98,9 @@ fn name_of(line: &str) -> Option<(String, String)> {
 
 /// What the list of probes says of the one of an event's line; none if it is not there, as one that is off is not.
 fn marks(list: &str, line: &str, base: Option<u64>) -> Option<Vec<String>> {
-    let Ok(Line::Define(Definition { place, .. })) = parse_dynamic(line) else { return None };
-    let returns = matches!(&place, Place::Function { on: bathyscope_catalog::dynamic::End::Return { .. }, .. });
-    let Place::Function { symbol, offset, .. } = place else { return None };
+    let Ok(Line::Define(DynamicDefinition { place, .. })) = parse_dynamic(line) else { return None };
+    let returns = matches!(&place, ProbeSite::Function { on: bathyscope_catalog::dynamic::End::Return { .. }, .. });
+    let ProbeSite::Function { symbol, offset, .. } = place else { return None };
     // `ffffffff8122a7d0  k  vfs_read+0x0    [FTRACE]`, with the module's name between.
     // Where a function begins with a mark for jumps the kernel moves the probe behind it.
     let behind_mark = format!("{symbol}+{MARK_BYTES:#x}");

@@ -4,7 +4,7 @@ use super::{
     parser::{DefinitionParser, Parsed, is_reserved, tag_of},
     tokens::DefinitionWord,
 };
-use crate::types::{Type, TypeId, local::LocalType};
+use crate::types::{CType, TypeId, local::LocalType};
 
 /// What is declared.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +135,6 @@ impl<'a> DefinitionParser<'a> {
 
     /// Whether a type is a function, which only pointers can point to.
     pub(super) fn is_function(&self, ty: TypeId) -> bool {
-        matches!(self.types.stripped(ty), Type::Prototype { .. })
+        matches!(self.types.stripped(ty), CType::Prototype { .. })
     }
 }

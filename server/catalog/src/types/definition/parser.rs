@@ -5,7 +5,7 @@ use super::{
     layout::Attributes,
     tokens::{DefinitionToken, DefinitionWord, error, tokens},
 };
-use crate::types::{Kind, Type, TypeId, Types, local::LocalType, lookup};
+use crate::types::{CType, TypeId, TypeKind, Types, local::LocalType, lookup};
 
 /// How deeply records, parentheses and expressions may be nested.
 const MAX_NESTING: u32 = 100;
@@ -123,13 +123,13 @@ impl<'a> DefinitionParser<'a> {
                     self.wrong(&format!("expected the name of the new type, found {}", self.word().shown()), None)
                 );
             };
-            if self.types.locals.named(Kind::Typedef, name).is_some() {
+            if self.types.locals.named(TypeKind::Typedef, name).is_some() {
                 let what = format!("the type `{name}` is defined twice");
                 return Err(self.wrong_at(start, &what, Some("Remove one of them.")));
             }
             let align = u32::try_from(attributes.align).ok().filter(|align| *align > 0);
             let id = self.types.locals.push(LocalType::Typedef { name: name.to_owned(), to: declared.ty, align });
-            self.types.locals.set_name(Kind::Typedef, name, id);
+            self.types.locals.set_name(TypeKind::Typedef, name, id);
             self.defined.push(id);
             if !self.take(",") {
                 return self.expect(";", "behind the typedef");
@@ -201,11 +201,11 @@ impl<'a> DefinitionParser<'a> {
         if let Some(known) = self.types.spelled(name) {
             return Ok(known);
         }
-        let keywords = [(Kind::Struct, "struct"), (Kind::Union, "union"), (Kind::Enum, "enum")];
+        let keywords = [(TypeKind::Struct, "struct"), (TypeKind::Union, "union"), (TypeKind::Enum, "enum")];
         let tagged = keywords.iter().find(|(kind, _)| self.types.find(*kind, name).is_some());
         let suggestion = match tagged {
             Some((_, keyword)) => Some(format!("Write `{keyword} {name}`.")),
-            None => self.types.closest(Kind::Typedef, name).map(|near| format!("Did you mean `{near}`?")),
+            None => self.types.closest(TypeKind::Typedef, name).map(|near| format!("Did you mean `{near}`?")),
         };
         Err(self.wrong(&format!("there is no type `{name}`"), suggestion.as_deref()))
     }
@@ -249,8 +249,13 @@ impl<'a> DefinitionParser<'a> {
     }
 
     /// What somebody may have meant by a tag that is not known.
-    pub(super) fn other_spelling(&self, kind: Kind, name: &str) -> Option<String> {
-        let keywords = [(Kind::Struct, "struct "), (Kind::Union, "union "), (Kind::Enum, "enum "), (Kind::Typedef, "")];
+    pub(super) fn other_spelling(&self, kind: TypeKind, name: &str) -> Option<String> {
+        let keywords = [
+            (TypeKind::Struct, "struct "),
+            (TypeKind::Union, "union "),
+            (TypeKind::Enum, "enum "),
+            (TypeKind::Typedef, ""),
+        ];
         let other = keywords.iter().find(|(other, _)| self.types.definition(*other, name).is_some());
         let same = keywords.iter().find(|(other, _)| *other == kind).map_or("", |(_, keyword)| keyword);
         match other {
@@ -423,12 +428,12 @@ impl<'a> DefinitionParser<'a> {
         }
         let stripped = self.types.strip(ty).id;
         let (message, suggestion) = match self.types.get(stripped) {
-            Type::Forward { name, kind } => {
+            CType::Forward { name, kind } => {
                 let suggestion = self.other_spelling(kind, name);
                 let how = suggestion.or_else(|| Some("Define it before, or use a pointer to it.".to_owned()));
                 (format!("{what} cannot have the type `{}`, which is not defined", self.types.render(ty)), how)
             }
-            Type::Void => (format!("{what} cannot have the type `void`"), Some("Use `void *`.".to_owned())),
+            CType::Void => (format!("{what} cannot have the type `void`"), Some("Use `void *`.".to_owned())),
             _ => {
                 (format!("{what} cannot have the type `{}`", self.types.render(ty)), Some("Use a pointer.".to_owned()))
             }
@@ -454,10 +459,10 @@ pub(super) fn is_reserved(word: &str) -> bool {
         || matches!(word, "__attribute__" | "__attribute" | "__packed" | "__aligned")
 }
 
-fn kind_of(keyword: &str) -> Kind {
+fn kind_of(keyword: &str) -> TypeKind {
     match keyword {
-        "union" => Kind::Union,
-        "enum" => Kind::Enum,
-        _ => Kind::Struct,
+        "union" => TypeKind::Union,
+        "enum" => TypeKind::Enum,
+        _ => TypeKind::Struct,
     }
 }

@@ -6,7 +6,7 @@ use super::{
     tokens::DefinitionWord,
 };
 use crate::types::{
-    Kind, Type, TypeId,
+    CType, TypeId, TypeKind,
     local::{LocalEnum, LocalMember, LocalRecord, LocalType},
 };
 
@@ -22,7 +22,7 @@ struct ListedRecord {
 impl<'a> DefinitionParser<'a> {
     /// `{ … }` of a struct or union.
     pub(super) fn record(&mut self, union: bool, name: Option<&str>, before: Attributes) -> Parsed<TypeId> {
-        let kind = if union { Kind::Union } else { Kind::Struct };
+        let kind = if union { TypeKind::Union } else { TypeKind::Struct };
         let open = self.place();
         let id = self.claim(kind, name)?;
         self.next();
@@ -48,7 +48,7 @@ impl<'a> DefinitionParser<'a> {
             }
         }
         let (bytes, align) = layout.finish(attributes.align).ok_or_else(|| self.wrong("this is too large", None))?;
-        if !matches!(self.types.get(id), Type::Forward { .. }) {
+        if !matches!(self.types.get(id), CType::Forward { .. }) {
             return Err(self.wrong_at(open, "this is defined again inside itself", Some("Rename the inner one.")));
         }
         let record = LocalRecord { name: name.unwrap_or_default().to_owned(), union, bytes, align, members };
@@ -60,11 +60,11 @@ impl<'a> DefinitionParser<'a> {
     }
 
     /// The place of what is defined now; a forward declaration's if there is one.
-    fn claim(&mut self, kind: Kind, name: Option<&str>) -> Parsed<TypeId> {
+    fn claim(&mut self, kind: TypeKind, name: Option<&str>) -> Parsed<TypeId> {
         let forward = |name: &str| LocalType::Forward { name: name.to_owned(), kind };
         let Some(name) = name else { return Ok(self.types.locals.push(forward(""))) };
         if let Some(known) = self.types.locals.named(kind, name) {
-            if !matches!(self.types.get(known), Type::Forward { .. }) {
+            if !matches!(self.types.get(known), CType::Forward { .. }) {
                 let what = format!("`{name}` is defined twice");
                 return Err(self.wrong_at(self.place().saturating_sub(1), &what, Some("Remove one of the two.")));
             }
@@ -106,7 +106,7 @@ impl<'a> DefinitionParser<'a> {
         listed: &mut Vec<ListedRecord>,
     ) -> Parsed<()> {
         match self.types.stripped(specifiers.ty) {
-            Type::Record(record) if record.name.is_empty() => {
+            CType::Record(record) if record.name.is_empty() => {
                 let bytes = u64::from(record.bytes);
                 let align = self.types.align(specifiers.ty).unwrap_or(1);
                 let attributes = Attributes { packed: false, ..specifiers.attributes };
@@ -193,7 +193,7 @@ impl<'a> DefinitionParser<'a> {
 
     /// `{ … }` of an enum, or `: type { … }`.
     pub(super) fn enumeration(&mut self, name: Option<&'a str>) -> Parsed<TypeId> {
-        let id = self.claim(Kind::Enum, name)?;
+        let id = self.claim(TypeKind::Enum, name)?;
         let underlying = if self.take(":") { Some(self.specifiers()?.ty) } else { None };
         let open = self.place();
         self.expect("{", "behind the name of the enum")?;

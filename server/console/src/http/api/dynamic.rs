@@ -16,7 +16,7 @@
 
 use axum::{Json, extract::State};
 use bathyscope_capture::{CaptureId, visible};
-use bathyscope_catalog::dynamic::{Argument, Place, Variable};
+use bathyscope_catalog::dynamic::{DynamicArgument, ProbeSite, ProbeVariable};
 use bathyscope_link::dynamic::{self, Checked, Resolved};
 use bathyscope_plan::Severity;
 use bathyscope_protocol::{DynamicEvent, ProbeLimit};
@@ -92,8 +92,8 @@ struct WireArgument {
     text: String,
 }
 
-impl From<&Argument> for WireArgument {
-    fn from(argument: &Argument) -> Self {
+impl From<&DynamicArgument> for WireArgument {
+    fn from(argument: &DynamicArgument) -> Self {
         Self { name: argument.name.clone(), text: argument.to_string() }
     }
 }
@@ -109,7 +109,7 @@ impl From<Resolved> for Probe {
             name: format!("{group}:{}", definition.event.as_deref().unwrap_or_default()),
             line: visible(definition.to_string().as_bytes()),
             place: visible(definition.place.to_string().as_bytes()),
-            returns: definition.returns() && !matches!(definition.place, Place::Event { .. }),
+            returns: definition.returns() && !matches!(definition.place, ProbeSite::Event { .. }),
             arguments: definition.arguments.iter().map(WireArgument::from).collect(),
             notes,
         }
@@ -172,8 +172,8 @@ struct WireVariable {
     members: Vec<String>,
 }
 
-impl From<Variable> for WireVariable {
-    fn from(variable: Variable) -> Self {
+impl From<ProbeVariable> for WireVariable {
+    fn from(variable: ProbeVariable) -> Self {
         Self {
             declaration: variable.to_string(),
             argument: variable.argument.as_ref().map(ToString::to_string),

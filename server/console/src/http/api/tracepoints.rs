@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use bathyscope_capture::{Predicate, PredicateError, SpecError, TracepointName, column_name_of_field};
-use bathyscope_catalog::{Field, FieldError, check_predicate, search_tracepoints};
+use bathyscope_catalog::{EventField, FieldError, check_predicate, search_tracepoints};
 use bathyscope_protocol::PerfEventInfo;
 use serde::{Deserialize, Serialize};
 
@@ -80,8 +80,8 @@ pub(in crate::http) struct DescribedField {
     note: &'static str,
 }
 
-impl From<&Field> for DescribedField {
-    fn from(field: &Field) -> Self {
+impl From<&EventField> for DescribedField {
+    fn from(field: &EventField) -> Self {
         let obstacle = field.obstacle();
         Self {
             name: field.name.clone(),

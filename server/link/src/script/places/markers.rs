@@ -1,6 +1,6 @@
 //! USDT markers.
 
-use bathyscope_catalog::elf::{ElfFile, Marker, MarkerArgument, Place};
+use bathyscope_catalog::elf::{ArgumentLocation, ElfFile, Marker, MarkerArgument};
 use bathyscope_plan::{UsdtArgument, UsdtPlace, UserPlace, UserPlaces};
 
 use super::{
@@ -86,16 +86,18 @@ fn converted(argument: &MarkerArgument) -> Option<UsdtPlace> {
         return None;
     }
     match argument.place {
-        Place::Constant(value) => Some(UsdtPlace::Constant(value)),
-        Place::Register { pt_regs, shift } => Some(UsdtPlace::Register { offset: u32::from(pt_regs), shift }),
-        Place::Memory { base: Some(base), index, displacement } => Some(UsdtPlace::Memory {
+        ArgumentLocation::Constant(value) => Some(UsdtPlace::Constant(value)),
+        ArgumentLocation::Register { pt_regs, shift } => {
+            Some(UsdtPlace::Register { offset: u32::from(pt_regs), shift })
+        }
+        ArgumentLocation::Memory { base: Some(base), index, displacement } => Some(UsdtPlace::Memory {
             base: u32::from(base),
             index: index.map(|(index, _)| u32::from(index)),
             scale: index.map_or(1, |(_, scale)| scale),
             displacement,
         }),
         // A sum without a base is one with the index as base, if that is not multiplied.
-        Place::Memory { base: None, index: Some((index, 1)), displacement } => {
+        ArgumentLocation::Memory { base: None, index: Some((index, 1)), displacement } => {
             Some(UsdtPlace::Memory { base: u32::from(index), index: None, scale: 1, displacement })
         }
         _ => None,

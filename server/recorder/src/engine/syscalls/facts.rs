@@ -10,7 +10,7 @@ use bathyscope_capture::Target;
 use bathyscope_catalog::{
     constants::Arch,
     syscalls::{
-        Beside, Call, Decoded, Kind, Moment, Returns, definition, error_of, netlink_protocol, select, unquoted,
+        ArgumentKind, Beside, Call, Decoded, Moment, Returns, definition, error_of, netlink_protocol, select, unquoted,
     },
 };
 use bathyscope_decode::calls::{CallEvent, CallRecord};
@@ -273,9 +273,9 @@ impl Facts<'_> {
         let Some(definition) = definition(Arch::HOST, self.call.number) else { return Vec::new() };
         let is_data = |argument: u8, part: u8| {
             definition.arguments.iter().filter(|it| it.register == argument).any(|it| match it.kind {
-                Kind::Data | Kind::HexData => part == 0,
-                Kind::Vectors => part > 0,
-                Kind::Message => part > 2 && part != bathyscope_catalog::syscalls::CONTROL_PART,
+                ArgumentKind::Data | ArgumentKind::HexData => part == 0,
+                ArgumentKind::Vectors => part > 0,
+                ArgumentKind::Message => part > 2 && part != bathyscope_catalog::syscalls::CONTROL_PART,
                 _ => false,
             })
         };
@@ -446,15 +446,17 @@ pub(super) fn places(call: &Call<'_>) -> (Vec<usize>, Vec<(u8, Option<u64>)>) {
     for argument in &definition.arguments {
         let place = usize::from(argument.register);
         match argument.kind {
-            Kind::Fd => fds.push(place),
-            Kind::AtFd => {
+            ArgumentKind::Fd => fds.push(place),
+            ArgumentKind::AtFd => {
                 folder = call.arguments.get(place).copied();
                 // The folder is a file of the call too, and where the path is empty the only one; not the working directory.
                 #[expect(clippy::cast_possible_truncation, reason = "the kernel takes the low half of descriptors")]
                 let is_descriptor = folder.is_some_and(|folder| folder as i32 >= 0);
                 fds.extend(is_descriptor.then_some(place));
             }
-            Kind::Path if is_path.contains(&argument.register) => paths.push((argument.register, folder.take())),
+            ArgumentKind::Path if is_path.contains(&argument.register) => {
+                paths.push((argument.register, folder.take()))
+            }
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bathyscope_capture::{Column, ColumnType, Display, StreamKind, StreamSchema, TraceSpec, column_name_of_field};
-use bathyscope_catalog::{ColumnSource, EventFormat, Field, FieldKind, columns_of};
+use bathyscope_catalog::{ColumnSource, EventField, EventFormat, FieldKind, columns_of};
 use bathyscope_decode::pages::{Events, Layout, Role};
 use bathyscope_protocol::{KernelFile, Started, TraceFacts, TraceFormat};
 
@@ -22,9 +22,9 @@ const GRAPH_EVENTS: [&str; 3] = ["funcgraph_entry", "funcgraph_exit", "fgraph_re
 #[derive(Clone, Debug)]
 pub(crate) enum FieldSource {
     /// A number.
-    Number(Field),
+    Number(EventField),
     /// Text, or something that is shown as text.
-    Text(Field),
+    Text(EventField),
 }
 
 /// What becomes of the records of an event.
@@ -207,7 +207,7 @@ fn field_columns(format: &EventFormat) -> (Vec<FieldSource>, Vec<Column>) {
     (sources, columns)
 }
 
-fn columns_of_field(format: &EventFormat, field: &Field) -> Vec<(FieldSource, Column)> {
+fn columns_of_field(format: &EventFormat, field: &EventField) -> Vec<(FieldSource, Column)> {
     let address = matches!(field.kind, FieldKind::UserText) || field.name.starts_with("__probe_");
     let found = if field.obstacle().is_some() { None } else { columns_of(format, &[&field.name]).ok() };
     let Some(found) = found else {
@@ -217,12 +217,12 @@ fn columns_of_field(format: &EventFormat, field: &Field) -> Vec<(FieldSource, Co
         ColumnSource::Number { offset, bytes, signed } => {
             let display = if address { Display::Hex } else { found.column.display };
             let kind = FieldKind::Integer;
-            let part = Field { offset, size: bytes, signed, kind, ..field.clone() };
+            let part = EventField { offset, size: bytes, signed, kind, ..field.clone() };
             (FieldSource::Number(part), Column { display, ..found.column })
         }
         // The page has only where the text was; what was there may have changed since.
         ColumnSource::UserText { .. } => {
-            let part = Field { kind: FieldKind::Pointer, signed: false, ..field.clone() };
+            let part = EventField { kind: FieldKind::Pointer, signed: false, ..field.clone() };
             let column = Column { ty: ColumnType::U64, display: Display::Hex, ..found.column };
             (FieldSource::Number(part), column)
         }

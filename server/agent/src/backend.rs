@@ -12,7 +12,7 @@ use bathyscope_protocol::{
 use crate::{
     engine::{EngineError, RunningCapture},
     error::failed,
-    source::Plan,
+    source::CapturePlan,
 };
 
 /// A file of user space, open.
@@ -86,7 +86,7 @@ pub trait Backend {
     ///
     /// # Errors
     /// If anything of it cannot be made; then all of it is undone.
-    fn start(&mut self, plan: &Plan) -> Result<RunningCapture, EngineError>;
+    fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError>;
 
     /// The dynamic events of the host.
     ///

@@ -22,11 +22,11 @@ use bathyscope_protocol::{
 };
 
 pub(crate) use self::{
-    child::Line,
+    child::AgentChannel,
     messages::{Missing, Question, Told},
 };
 use self::{
-    messages::{Done, Job},
+    messages::{Job, JobResult},
     verify::Allowed,
 };
 use crate::{backend::monotonic_ns, engine::EngineError, error::failed};
@@ -50,8 +50,8 @@ impl Default for Around {
 
 /// What the child is told about the host it compiles for.
 pub(crate) trait Facts {
-    /// The host as the compiler asks it, in the child. What is not known there it asks for through `line`.
-    fn inside<'a>(&'a self, script: &'a WireScript, line: &'a Line) -> Box<dyn Host + 'a>;
+    /// The host as the compiler asks it, in the child. What is not known there it asks for through `channel`.
+    fn inside<'a>(&'a self, script: &'a WireScript, channel: &'a AgentChannel) -> Box<dyn Host + 'a>;
 
     /// Answers a question of the child, in the agent.
     fn tell(&self, question: &Question) -> Told;
@@ -80,7 +80,7 @@ pub(crate) fn compile(
     rights: ScriptRights,
 ) -> Result<CompiledScript, EngineError> {
     match child::run(&Job::Compile(around), script, facts)? {
-        Done::Compiled { mut codes, plan } => {
+        JobResult::Compiled { mut codes, plan } => {
             let source = Arc::new(Source { name: script.name.clone(), text: script.text.clone() });
             for code in &mut codes {
                 code.source = Some(Arc::clone(&source));
@@ -89,7 +89,7 @@ pub(crate) fn compile(
             verify::check(&compiled, script, Allowed::of(script, rights))?;
             Ok(compiled)
         }
-        Done::Refused { diagnostics } => Err(EngineError::Script(ScriptRefused { diagnostics })),
+        JobResult::Refused { diagnostics } => Err(EngineError::Script(ScriptRefused { diagnostics })),
         _other => Err(child::wrong_answer().into()),
     }
 }
@@ -104,7 +104,7 @@ pub(crate) fn check(
     show: Option<ScriptStage>,
 ) -> Result<ScriptChecked, AgentError> {
     match child::run(&Job::Check(show), script, facts)? {
-        Done::Checked(checked) => Ok(checked),
+        JobResult::Checked(checked) => Ok(checked),
         _other => Err(child::wrong_answer()),
     }
 }
@@ -115,20 +115,20 @@ pub(crate) fn check(
 /// How the child failed.
 pub(crate) fn facts(script: &WireScript, facts: &dyn Facts, offset: u32) -> Result<ScriptFacts, AgentError> {
     match child::run(&Job::Facts(offset), script, facts)? {
-        Done::Facts(facts) => Ok(facts),
+        JobResult::Facts(facts) => Ok(facts),
         _other => Err(child::wrong_answer()),
     }
 }
 
 /// Does a job, in the child.
-fn work(job: &Job, script: &WireScript, host: &dyn Host) -> Done {
+fn work(job: &Job, script: &WireScript, host: &dyn Host) -> JobResult {
     match job {
         Job::Compile(around) => match compile_here(script, host, *around) {
-            Ok(Compiled { codes, plan, .. }) => Done::Compiled { codes, plan },
-            Err(diagnostics) => Done::Refused { diagnostics },
+            Ok(Compiled { codes, plan, .. }) => JobResult::Compiled { codes, plan },
+            Err(diagnostics) => JobResult::Refused { diagnostics },
         },
-        Job::Check(show) => Done::Checked(check_here(script, host, *show)),
-        Job::Facts(offset) => Done::Facts(facts_here(script, host, *offset)),
+        Job::Check(show) => JobResult::Checked(check_here(script, host, *show)),
+        Job::Facts(offset) => JobResult::Facts(facts_here(script, host, *offset)),
     }
 }
 

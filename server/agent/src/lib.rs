@@ -37,4 +37,4 @@ pub use kernel::{KernelBackend, Leftover, cgroup_id, cleanup};
 pub use server::{AgentOptions, RunError, close_inherited, run, run_on, take_inherited};
 pub use session::{SessionEnd, serve, serve_with_lease};
 pub use simulated::{ParseSimulationError, SimulatedBackend, Simulation};
-pub use source::{MAX_RING_BYTES, MIN_RING_BYTES, Plan};
+pub use source::{CapturePlan, MAX_RING_BYTES, MIN_RING_BYTES};

@@ -74,14 +74,14 @@ fn group_limit() -> Option<u64> {
 
 /// What is left for one more capture.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct MemoryLeft {
     limit: u64,
     held: u64,
     map_bytes: u64,
     cpus: u64,
 }
 
-impl Room {
+impl MemoryLeft {
     /// Beside captures that hold `held` bytes of rings and `maps` of maps.
     pub(crate) fn beside(held: u64, maps: u64) -> Self {
         let cpus = cpus::online().map_or(1, |cpus| cpus.len().max(1) as u64);
@@ -190,15 +190,15 @@ mod tests {
 
     #[test]
     fn p58_wishes_are_halved_until_they_fit() {
-        let room = |limit, held, cpus| Room { limit: limit * MIB, held: held * MIB, map_bytes: 0, cpus };
-        assert_eq!(room(1024, 0, 2).each(64, 16 * MIB, 0), Some(8 * MIB), "what one capture may take");
-        assert_eq!(room(1024, 1000, 2).each(64, 16 * MIB, 0), Some(MIB / 4));
-        assert_eq!(room(1024, 1000, 2).each(1, 16 * MIB, 0), Some(16 * MIB));
-        assert_eq!(room(1024, 1023, 2).each(1, 16 * MIB, 0), None, "less than 1 MiB for each CPU");
-        assert_eq!(room(1024, 1023, 2).each(1, MIB / 2, 0), Some(MIB / 2), "but enough for a small one");
-        assert_eq!(room(1024, 1024, 2).each(1, MIB / 2, 0), None);
-        assert_eq!(room(8, 0, 2).each(64, MIB, 0), Some(MIB / 8));
-        assert_eq!(room(8, 0, 2).each(256, MIB, 0), None, "rings have a least size");
-        assert_eq!(room(8, 0, 2).each(4, MIB, 6 * MIB), Some(MIB / 2), "what is reserved is not given");
+        let left = |limit, held, cpus| MemoryLeft { limit: limit * MIB, held: held * MIB, map_bytes: 0, cpus };
+        assert_eq!(left(1024, 0, 2).each(64, 16 * MIB, 0), Some(8 * MIB), "what one capture may take");
+        assert_eq!(left(1024, 1000, 2).each(64, 16 * MIB, 0), Some(MIB / 4));
+        assert_eq!(left(1024, 1000, 2).each(1, 16 * MIB, 0), Some(16 * MIB));
+        assert_eq!(left(1024, 1023, 2).each(1, 16 * MIB, 0), None, "less than 1 MiB for each CPU");
+        assert_eq!(left(1024, 1023, 2).each(1, MIB / 2, 0), Some(MIB / 2), "but enough for a small one");
+        assert_eq!(left(1024, 1024, 2).each(1, MIB / 2, 0), None);
+        assert_eq!(left(8, 0, 2).each(64, MIB, 0), Some(MIB / 8));
+        assert_eq!(left(8, 0, 2).each(256, MIB, 0), None, "rings have a least size");
+        assert_eq!(left(8, 0, 2).each(4, MIB, 6 * MIB), Some(MIB / 2), "what is reserved is not given");
     }
 }

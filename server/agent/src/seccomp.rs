@@ -17,7 +17,7 @@ pub use common::COMMON;
 
 /// Calls with what they are for.
 #[derive(Clone, Copy, Debug)]
-pub struct Group {
+pub struct CallGroup {
     /// Why they are on the list.
     pub reason: &'static str,
     /// The calls.
@@ -87,7 +87,7 @@ const QUIET: &[libc::c_long] = &[libc::SYS_clone3];
 ///
 /// # Errors
 /// If the kernel has no filters, or refuses this one.
-pub fn install(lists: &[&[Group]], never: &[libc::c_long]) -> Result<(), FilterError> {
+pub fn install(lists: &[&[CallGroup]], never: &[libc::c_long]) -> Result<(), FilterError> {
     let rows = lists.iter().flat_map(|groups| groups.iter()).flat_map(|group| group.calls.iter().copied());
     let any = |calls: &[libc::c_long]| calls.iter().copied().map(Call::Any).collect::<Vec<_>>();
     let allowed = Filter::new(rows.chain(any(QUIET)), Outcome::Allowed, Outcome::NoSuchCall)?;

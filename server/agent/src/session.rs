@@ -24,8 +24,8 @@ use crate::{
     backend::Backend,
     engine::{EngineError, RunningCapture},
     error::failed,
-    memory::Room,
-    source::Plan,
+    memory::MemoryLeft,
+    source::CapturePlan,
 };
 use lease::{LEASE, LetGo};
 use watch::{Looked, Watched};
@@ -60,7 +60,7 @@ enum Stage {
     Stopped,
 }
 
-struct Entry {
+struct SessionCapture {
     capture: RunningCapture,
     stage: Stage,
     watched: Watched,
@@ -73,7 +73,7 @@ struct Entry {
     asked: Instant,
 }
 
-impl Entry {
+impl SessionCapture {
     fn new(capture: RunningCapture, started: &Started, watched: Watched) -> Self {
         let bytes = |ring: &RingInfo| u64::from(ring.data_bytes);
         // The ring of a script is among its maps.
@@ -169,7 +169,7 @@ enum Answer {
 
 struct Session<'a> {
     backend: &'a mut dyn Backend,
-    captures: HashMap<CaptureHandle, Entry>,
+    captures: HashMap<CaptureHandle, SessionCapture>,
     greeted: bool,
     looked: Looked,
     lease: Duration,
@@ -301,16 +301,16 @@ impl Session<'_> {
             return Ok(Reply::Failed(error));
         }
         let watched = Watched::begin();
-        let room = self.room();
+        let left = self.memory_left();
         let command_user = self.command_user(&target);
         let made = watched.pays(|| {
-            let mut plan = Plan::checked(method, target, ring_bytes)?;
-            let cut = plan.fit(room)?;
+            let mut plan = CapturePlan::checked(method, target, ring_bytes)?;
+            let cut = plan.fit(left)?;
             Ok((self.backend.start(&plan)?, cut))
         });
         Ok(engine_reply(made.map(|(mut capture, rings_cut)| {
             let started = Started { rings_cut, command_user, ..capture.started() };
-            self.captures.insert(handle, Entry::new(capture, &started, watched.made()));
+            self.captures.insert(handle, SessionCapture::new(capture, &started, watched.made()));
             Reply::Started(started)
         })))
     }
@@ -322,9 +322,9 @@ impl Session<'_> {
     }
 
     /// What is left for another capture beside those that there are.
-    fn room(&self) -> Room {
-        let sum = |of: fn(&Entry) -> u64| self.captures.values().map(of).sum();
-        Room::beside(sum(|entry| entry.ring_bytes), sum(|entry| entry.map_bytes))
+    fn memory_left(&self) -> MemoryLeft {
+        let sum = |of: fn(&SessionCapture) -> u64| self.captures.values().map(of).sum();
+        MemoryLeft::beside(sum(|entry| entry.ring_bytes), sum(|entry| entry.map_bytes))
     }
 
     /// Why no further capture can be made, if so.

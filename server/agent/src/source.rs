@@ -13,7 +13,7 @@ use crate::{
     engine::MadeEngine,
     error::failed,
     kernel::{KernelBackend, ResolvedTarget},
-    memory::Room,
+    memory::MemoryLeft,
     simulated::{MadeTarget, Simulation},
 };
 
@@ -53,8 +53,8 @@ pub(crate) trait SourceSpec: fmt::Debug {
     ///
     /// # Errors
     /// If there is too little memory for it.
-    fn fit(&mut self, memory: &mut SourceMemory, room: Room) -> Result<Option<RingsCut>, AgentError> {
-        room.fit_rings(1, &mut memory.ring_bytes, 0)
+    fn fit(&mut self, memory: &mut SourceMemory, left: MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
+        left.fit_rings(1, &mut memory.ring_bytes, 0)
     }
 
     /// Makes its engine on the running kernel; nothing is recorded yet.
@@ -84,7 +84,7 @@ fn source_of(method: WireMethod) -> Box<dyn SourceSpec> {
 
 /// A capture as it was asked for, checked.
 #[derive(Debug)]
-pub struct Plan {
+pub struct CapturePlan {
     /// What to record.
     pub(crate) source: Box<dyn SourceSpec>,
     /// Whose events.
@@ -93,7 +93,7 @@ pub struct Plan {
     pub(crate) memory: SourceMemory,
 }
 
-impl Plan {
+impl CapturePlan {
     /// Checks everything that can be checked without the kernel.
     ///
     /// # Errors
@@ -110,8 +110,8 @@ impl Plan {
     }
 
     /// Makes it fit into the memory that is left; says what was cut of it.
-    pub(crate) fn fit(&mut self, room: Room) -> Result<Option<RingsCut>, AgentError> {
-        self.source.fit(&mut self.memory, room)
+    pub(crate) fn fit(&mut self, left: MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
+        self.source.fit(&mut self.memory, left)
     }
 }
 

@@ -17,7 +17,7 @@ use bathyscope_protocol::{
 
 use super::{
     Facts,
-    messages::{Done, Job, Missing, Question, Said, Told},
+    messages::{Job, JobResult, Missing, Question, Said, Told},
 };
 use crate::{
     error::{failed, kind_of},
@@ -40,14 +40,14 @@ const MAX_SAID_BYTES: usize = 32 << 20;
 /// How much a child may ask: a wildcard may ask for each tracepoint of the kernel.
 const MAX_QUESTIONS: usize = 20_000;
 
-/// The child's line to the agent.
+/// The child's channel to the agent.
 #[derive(Debug)]
-pub(crate) struct Line(RefCell<Inside>);
+pub(crate) struct AgentChannel(RefCell<Inside>);
 
 /// What unwinds in a child that has said what it lacks.
 struct Lacking;
 
-impl Line {
+impl AgentChannel {
     /// Asks the agent. None if there is no answer, which ends the child soon.
     pub(crate) fn ask(&self, question: Question) -> Option<Told> {
         let mut inside = self.0.try_borrow_mut().ok()?;
@@ -74,7 +74,7 @@ fn say(inside: &mut Inside, said: &Said) {
 ///
 /// # Errors
 /// How the child failed, with what helps.
-pub(super) fn run(job: &Job, script: &WireScript, facts: &dyn Facts) -> Result<Done, AgentError> {
+pub(super) fn run(job: &Job, script: &WireScript, facts: &dyn Facts) -> Result<JobResult, AgentError> {
     let mut limits = LIMITS;
     for _ in 0..=Missing::COUNT {
         let begin = Instant::now();
@@ -91,7 +91,11 @@ pub(super) fn run(job: &Job, script: &WireScript, facts: &dyn Facts) -> Result<D
 }
 
 /// What a child has made, or what it lacks.
-fn attempt(limits: Limits, facts: &dyn Facts, work: impl FnOnce(Inside)) -> Result<Result<Done, Missing>, AgentError> {
+fn attempt(
+    limits: Limits,
+    facts: &dyn Facts,
+    work: impl FnOnce(Inside),
+) -> Result<Result<JobResult, Missing>, AgentError> {
     let mut child = sandbox::start(limits, None, || Ok(()), |(), inside| work(inside)).map_err(|error| told(&error))?;
     let said = talk(&mut child, facts);
     // Its work is for the same capture as that of the agent here.
@@ -99,7 +103,7 @@ fn attempt(limits: Limits, facts: &dyn Facts, work: impl FnOnce(Inside)) -> Resu
     said
 }
 
-fn talk(child: &mut Sandbox, facts: &dyn Facts) -> Result<Result<Done, Missing>, AgentError> {
+fn talk(child: &mut Sandbox, facts: &dyn Facts) -> Result<Result<JobResult, Missing>, AgentError> {
     for _ in 0..MAX_QUESTIONS {
         let said = child.receive(MAX_SAID_BYTES).map_err(|error| told(&error))?;
         let said = said.ok_or_else(|| told(&SandboxError::Ended { status: 0 }))?;
@@ -119,14 +123,14 @@ fn talk(child: &mut Sandbox, facts: &dyn Facts) -> Result<Result<Done, Missing>,
 }
 
 fn be_child(job: &Job, script: &WireScript, facts: &dyn Facts, inside: Inside) {
-    let line = Line(RefCell::new(inside));
-    let done = catch_unwind(AssertUnwindSafe(|| super::work(job, script, facts.inside(script, &line).as_ref())));
+    let channel = AgentChannel(RefCell::new(inside));
+    let done = catch_unwind(AssertUnwindSafe(|| super::work(job, script, facts.inside(script, &channel).as_ref())));
     let said = match done {
         Ok(done) => Said::Done(Box::new(done)),
         Err(lacking) if lacking.is::<Lacking>() => return,
         Err(panic) => Said::Panicked(message_of(panic.as_ref())),
     };
-    say(&mut line.0.into_inner(), &said);
+    say(&mut channel.0.into_inner(), &said);
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {

@@ -107,7 +107,7 @@ pub(super) enum Said {
     /// It cannot go on without a list, and ends.
     Lacks(Missing),
     /// It is done, and ends.
-    Done(Box<Done>),
+    Done(Box<JobResult>),
     /// The compiler has panicked, with this message.
     Panicked(String),
 }
@@ -115,7 +115,7 @@ pub(super) enum Said {
 /// What a child has made.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Done {
+pub(super) enum JobResult {
     /// The programs, and what to know about them.
     Compiled {
         /// The programs.

@@ -21,7 +21,7 @@ use crate::kernel::Loader;
 struct Trial<'a> {
     loader: &'a mut Loader,
     rights: Rights,
-    types: programs::Types,
+    types: programs::KernelTypes,
 }
 
 type Attempt = fn(&mut Trial<'_>) -> Verdict;
@@ -95,7 +95,7 @@ pub(crate) fn ways() -> impl Iterator<Item = (&'static str, &'static str, &'stat
 
 /// Tries every way.
 pub(crate) fn capabilities(loader: &mut Loader) -> Vec<Capability> {
-    let mut trial = Trial { loader, rights: Rights::of_this_process(), types: programs::Types::default() };
+    let mut trial = Trial { loader, rights: Rights::of_this_process(), types: programs::KernelTypes::default() };
     let attempt = |&(id, title, purpose, attempt): &(&str, &str, &str, Attempt)| {
         let verdict = attempt(&mut trial);
         Capability {

@@ -32,11 +32,11 @@ const RING_BYTES: u32 = 64 << 10;
 
 /// The kernel's types, read when first needed and only for this.
 #[derive(Default)]
-pub(super) struct Types {
+pub(super) struct KernelTypes {
     read: Option<Result<(Btf, Duration), String>>,
 }
 
-impl Types {
+impl KernelTypes {
     fn get(&mut self) -> Result<&(Btf, Duration), &String> {
         let read = || {
             let clock = Instant::now();

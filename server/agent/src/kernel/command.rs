@@ -40,7 +40,7 @@ use crate::{
     commands::CommandRights,
     error::{failed, refused},
 };
-use child::{Manner, Parent, Plan, Step};
+use child::{ChildPlan, Manner, Parent, Step};
 pub(crate) use ended::Used;
 
 /// Where a program without a slash in its name is looked for, and the command's own `PATH`.
@@ -181,8 +181,8 @@ fn open_files_before() -> Option<libc::rlimit> {
 }
 
 /// The ends that the agent keeps, and the child's plan.
-struct Prepared {
-    plan: Plan,
+struct PreparedCommand {
+    plan: ChildPlan,
     go: OwnedFd,
     verdict: OwnedFd,
     outputs: Option<(OwnedFd, OwnedFd)>,
@@ -205,7 +205,8 @@ struct Started {
 impl Started {
     /// Forks it, as the user that `rights` give for the wanted one, as a child of `parent`.
     fn new(argv: &[String], wanted: Option<&str>, rights: &CommandRights, parent: Parent) -> Result<Self, AgentError> {
-        let Prepared { plan, go, verdict, outputs, _childs } = Prepared::new(argv, rights.user(wanted)?, rights)?;
+        let PreparedCommand { plan, go, verdict, outputs, _childs } =
+            PreparedCommand::new(argv, rights.user(wanted)?, rights)?;
         let program = plan.program.to_string_lossy().into_owned();
         let pid = child::fork(&plan, parent).map_err(|error| refused(DOING, &error, ""))?;
         tracing::info!(program, uid = plan.user.as_ref().map(|user| user.uid), "a command is started");
@@ -216,7 +217,7 @@ impl Started {
 
 const DOING: &str = "starting the command";
 
-impl Prepared {
+impl PreparedCommand {
     /// For the user that `rights` give; none is the caller.
     fn new(argv: &[String], user: Option<User>, rights: &CommandRights) -> Result<Self, AgentError> {
         const DOING: &str = "preparing the command";
@@ -251,7 +252,7 @@ impl Prepared {
             (None, false) => return Err(failed(AgentErrorKind::Denied, DOING, "it has no user", "")),
         };
         kept.sort_unstable();
-        let plan = Plan {
+        let plan = ChildPlan {
             program: locate(first, for_caller)?,
             arguments: argv.iter().map(|word| text(word, DOING)).collect::<Result<_, _>>()?,
             environment,

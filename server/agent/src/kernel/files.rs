@@ -73,7 +73,7 @@ fn open_plain(path: &str) -> Result<OwnedFd, AgentError> {
 
 /// Opens a file of a process.
 pub(crate) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {
-    let process = Process::open(pid)?;
+    let process = ProcessFolder::open(pid)?;
     match *file {
         ProcessFile::Maps => process.open_own("maps"),
         ProcessFile::Stat => process.open_own("stat"),
@@ -97,12 +97,12 @@ fn add_link<P: rustix::path::Arg>(list: &mut Vec<u8>, folder: &OwnedFd, name: P,
 
 /// The folder of a process below `/proc`, kept open: its files stay those of this process, even when its id is given to
 /// another one.
-pub(super) struct Process {
+pub(super) struct ProcessFolder {
     pid: u32,
     pub(super) directory: OwnedFd,
 }
 
-impl Process {
+impl ProcessFolder {
     pub(super) fn open(pid: u32) -> Result<Self, AgentError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         rustix::fs::open(format!("/proc/{pid}"), flags, Mode::empty())
@@ -239,7 +239,7 @@ pub(super) fn open_within_time<T: Send + 'static>(
     let (sender, receiver) = sync_channel(1);
     HANGING.fetch_add(1, Ordering::Relaxed);
     let thread = Arc::new(AtomicI32::new(0));
-    let opener = Opener(Arc::clone(&thread));
+    let opener = OpeningThread(Arc::clone(&thread));
     let spawned = std::thread::Builder::new().name("bathyscope-open".into()).spawn(move || {
         opener.0.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
         let result = open();
@@ -259,9 +259,9 @@ pub(super) fn open_within_time<T: Send + 'static>(
 
 /// A thread that opens something, with its number once it has begun. It counts as hanging until it is done, also if it
 /// panics or was never started.
-struct Opener(Arc<AtomicI32>);
+struct OpeningThread(Arc<AtomicI32>);
 
-impl Drop for Opener {
+impl Drop for OpeningThread {
     fn drop(&mut self) {
         HANGING.fetch_sub(1, Ordering::Relaxed);
     }

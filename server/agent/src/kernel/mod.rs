@@ -46,7 +46,7 @@ use crate::{
     compile::ScriptRights,
     doctor,
     engine::{EngineError, RunningCapture},
-    source::Plan,
+    source::CapturePlan,
 };
 
 pub(crate) use loader::{Loader, compile as loader_compile};
@@ -193,7 +193,7 @@ impl Backend for KernelBackend {
         user_file::open_user_file(path, in_process)
     }
 
-    fn start(&mut self, plan: &Plan) -> Result<RunningCapture, EngineError> {
+    fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError> {
         plan.source.allow(self.scripts)?;
         let target = ResolvedTarget::take(&plan.target, &self.commands)?;
         let engine = plan.source.start(self, &target, plan.memory)?;

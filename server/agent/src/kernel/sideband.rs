@@ -51,15 +51,15 @@ pub(crate) fn wake_rarely(attributes: &mut perf::Attributes, ring_bytes: u32) {
 
 /// How the records of an event look: the words of its attributes that decide that.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Formats {
+pub(crate) struct RecordFormat {
     pub(crate) sample_type: u64,
     pub(crate) read_format: u64,
     pub(crate) branch_sample_type: u64,
 }
 
 /// How a ring with records of this kind is described to the console.
-pub(crate) fn ring_info(content: RingContent, formats: Formats, bytes: u32, cpu: u32) -> RingInfo {
-    let Formats { sample_type, read_format, branch_sample_type } = formats;
+pub(crate) fn ring_info(content: RingContent, formats: RecordFormat, bytes: u32, cpu: u32) -> RingInfo {
+    let RecordFormat { sample_type, read_format, branch_sample_type } = formats;
     let kind = RingKind::Perf { sample_type, read_format, sample_id_all: true, branch_sample_type };
     RingInfo { kind, content, data_bytes: bytes, cpu: Some(cpu) }
 }
@@ -86,7 +86,7 @@ impl Sideband {
             };
             let buffer = Buffer::map(&event, RING_BYTES).map_err(|error| trouble(&error))?;
             sideband.rings.push((event, buffer));
-            let formats = Formats { sample_type: SAMPLE_TYPE, read_format: 0, branch_sample_type: 0 };
+            let formats = RecordFormat { sample_type: SAMPLE_TYPE, read_format: 0, branch_sample_type: 0 };
             sideband.infos.push(ring_info(RingContent::Sideband, formats, RING_BYTES, cpu));
         }
         Ok(sideband)

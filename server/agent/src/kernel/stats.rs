@@ -140,22 +140,22 @@ impl std::fmt::Debug for Guarded {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MeterState {
     ns_per_hit: Vec<Option<f64>>,
     stage: GuardStage,
     ended: bool,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct MeterShared {
+    state: Mutex<MeterState>,
     changed: Condvar,
     /// Whose time the meter's is.
     spending: Spending,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl MeterShared {
+    fn lock(&self) -> MutexGuard<'_, MeterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -169,14 +169,14 @@ impl Shared {
 /// Measures a capture's programs while it runs.
 #[derive(Debug)]
 pub(crate) struct CostMeter {
-    shared: Arc<Shared>,
+    shared: Arc<MeterShared>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl CostMeter {
     /// Begins to measure `programs`, and to watch over them.
     pub(crate) fn start(programs: Vec<OwnedFd>, guarded: Guarded) -> Self {
-        let shared = Arc::new(Shared { spending: Spending::of_here(), ..Shared::default() });
+        let shared = Arc::new(MeterShared { spending: Spending::of_here(), ..MeterShared::default() });
         shared.lock().ns_per_hit = vec![None; programs.len()];
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
@@ -189,7 +189,7 @@ impl CostMeter {
 
     /// Begins to watch over a capture whose cost can only be estimated.
     pub(crate) fn estimate(estimate: Estimate, guarded: Guarded) -> Self {
-        let shared = Arc::new(Shared { spending: Spending::of_here(), ..Shared::default() });
+        let shared = Arc::new(MeterShared { spending: Spending::of_here(), ..MeterShared::default() });
         shared.lock().ns_per_hit = vec![Some(estimate.ns_per_hit)];
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
@@ -251,7 +251,7 @@ pub(crate) fn cpu_permille_now(programs: &[OwnedFd]) -> Option<f64> {
     Some(used as f64 * 1000.0 / clock.elapsed().as_nanos().max(1) as f64)
 }
 
-fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &Shared) {
+fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &MeterShared) {
     loop {
         let switch = match bpf::enable_stats() {
             Ok(switch) => switch,
@@ -290,7 +290,7 @@ fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &Shared) {
     }
 }
 
-fn watch_estimate(estimate: &Estimate, mut guarded: Guarded, shared: &Shared) {
+fn watch_estimate(estimate: &Estimate, mut guarded: Guarded, shared: &MeterShared) {
     loop {
         let (before, written, clock) = ((estimate.spent_ns)(), (guarded.written)(), Instant::now());
         if shared.pause(ESTIMATE_PAUSE) {
@@ -315,7 +315,7 @@ fn act(guarded: &mut Guarded, now: Cost) {
     }
 }
 
-fn note(shared: &Shared, before: &[ProgramStats], after: &[ProgramStats]) {
+fn note(shared: &MeterShared, before: &[ProgramStats], after: &[ProgramStats]) {
     let mut state = shared.lock();
     for ((slot, before), after) in state.ns_per_hit.iter_mut().zip(before).zip(after) {
         *slot = cost(*before, *after).or(*slot);

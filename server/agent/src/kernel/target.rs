@@ -14,7 +14,7 @@ use rustix::{
     process::{Pid, PidfdFlags},
 };
 
-use super::{command::Command, host::Group};
+use super::{command::Command, host::ControlGroup};
 use crate::{
     commands::{self, CommandRights},
     engine::HeldTarget,
@@ -115,7 +115,7 @@ pub(crate) enum ResolvedTarget {
         /// Its path.
         path: String,
         /// Itself.
-        group: Group,
+        group: ControlGroup,
     },
     /// A user's processes.
     User(u32),
@@ -381,7 +381,7 @@ fn not_a_process(pid: u32, doing: &str) -> AgentError {
     failed(AgentErrorKind::Invalid, doing, why, format!("Choose its process, {tgid}."))
 }
 
-fn find_group(path: &str) -> Result<Group, AgentError> {
+fn find_group(path: &str) -> Result<ControlGroup, AgentError> {
     let doing = format!("looking for the control group `{}`", bathyscope_capture::visible(path.as_bytes()));
     match std::fs::read_link("/proc/self/ns/cgroup") {
         Ok(link) if link.as_os_str() != FIRST_CGROUP_NAMESPACE => {

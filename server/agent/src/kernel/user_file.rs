@@ -17,7 +17,7 @@ use bathyscope_capture::visible;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
-use super::files::{Process, open_within_time, reopen_regular};
+use super::files::{ProcessFolder, open_within_time, reopen_regular};
 use crate::{
     backend::UserFile,
     error::{failed, refused, words},
@@ -69,7 +69,7 @@ enum Wanted {
 
 fn open(path: &str, in_process: Option<u32>, wanted: Wanted) -> Result<UserFile, AgentError> {
     let doing = format!("opening {}", visible(path.as_bytes()));
-    let process = in_process.map(Process::open).transpose()?;
+    let process = in_process.map(ProcessFolder::open).transpose()?;
     let relative = path.trim_start_matches('/').to_owned();
     let opened = open_within_time(doing.clone(), move || Ok(open_checked(process.as_ref(), &relative, wanted)))?;
     opened.map_err(|trouble| trouble.told(doing))
@@ -112,7 +112,7 @@ impl Trouble {
     }
 }
 
-fn open_checked(process: Option<&Process>, relative: &str, wanted: Wanted) -> Result<UserFile, Trouble> {
+fn open_checked(process: Option<&ProcessFolder>, relative: &str, wanted: Wanted) -> Result<UserFile, Trouble> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = match process {
         Some(process) => rustix::fs::openat(&process.directory, "root", flags, Mode::empty()),

@@ -56,12 +56,12 @@ impl User {
     }
 }
 
-type Entry = *mut libc::passwd;
+type PasswdEntry = *mut libc::passwd;
 
-fn lookup(call: impl Fn(Entry, *mut libc::c_char, usize, *mut Entry) -> libc::c_int) -> Option<User> {
+fn lookup(call: impl Fn(PasswdEntry, *mut libc::c_char, usize, *mut PasswdEntry) -> libc::c_int) -> Option<User> {
     let mut room = vec![0 as libc::c_char; ENTRY_BYTES];
     let mut entry = std::mem::MaybeUninit::<libc::passwd>::zeroed();
-    let mut found: Entry = std::ptr::null_mut();
+    let mut found: PasswdEntry = std::ptr::null_mut();
     if call(entry.as_mut_ptr(), room.as_mut_ptr(), room.len(), &raw mut found) != 0 || found.is_null() {
         return None;
     }

@@ -2,24 +2,24 @@
 
 use super::{
     Call::{self, Any, If},
+    CallGroup,
     Condition::Is,
-    Group,
 };
 
 /// The flags of `clone` by which the C library forks.
 const FORK: u32 = (libc::CLONE_CHILD_CLEARTID | libc::CLONE_CHILD_SETTID | libc::SIGCHLD) as u32;
 
 /// What the agent needs beside [`super::COMMON`].
-pub(crate) const AGENT: &[Group] = &[
-    Group {
+pub(crate) const AGENT: &[CallGroup] = &[
+    CallGroup {
         reason: "programs, maps and links; samples, counters and probes",
         calls: &[Any(libc::SYS_bpf), Any(libc::SYS_perf_event_open), Any(libc::SYS_ioctl)],
     },
-    Group {
+    CallGroup {
         reason: "rings, and the libraries of the name service, which are loaded when a user is first looked up",
         calls: &[Any(libc::SYS_mmap), Any(libc::SYS_mprotect)],
     },
-    Group {
+    CallGroup {
         reason: "rings that are waited for, and times of reading",
         calls: &[
             Any(libc::SYS_epoll_create1),
@@ -30,7 +30,7 @@ pub(crate) const AGENT: &[Group] = &[
             Any(libc::SYS_timerfd_settime),
         ],
     },
-    Group {
+    CallGroup {
         reason: "processes that are targets, and the end of commands that were started for a capture",
         calls: &[
             Any(libc::SYS_pidfd_open),
@@ -41,8 +41,8 @@ pub(crate) const AGENT: &[Group] = &[
             Any(libc::SYS_getpgid),
         ],
     },
-    Group { reason: "numbers of control groups", calls: &[Any(libc::SYS_name_to_handle_at)] },
-    Group {
+    CallGroup { reason: "numbers of control groups", calls: &[Any(libc::SYS_name_to_handle_at)] },
+    CallGroup {
         reason: "the name service, which asks others on this machine through local sockets",
         calls: &[
             If(libc::SYS_socket, &[Is(0, libc::AF_UNIX as u32)]),
@@ -52,7 +52,7 @@ pub(crate) const AGENT: &[Group] = &[
             Any(libc::SYS_setsockopt),
         ],
     },
-    Group {
+    CallGroup {
         reason: "children that compile scripts: they are forked, give up what is left, and take a stricter filter",
         calls: &[
             If(libc::SYS_clone, &[Is(0, FORK)]),
@@ -64,11 +64,11 @@ pub(crate) const AGENT: &[Group] = &[
             If(libc::SYS_prctl, &[Is(0, libc::PR_SET_NO_NEW_PRIVS as u32)]),
         ],
     },
-    Group {
+    CallGroup {
         reason: "which version of Landlock the kernel has, for `doctor`",
         calls: &[If(libc::SYS_landlock_create_ruleset, &[Is(2, 1)])],
     },
-    Group { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
+    CallGroup { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
 ];
 
 #[cfg(target_arch = "x86_64")]

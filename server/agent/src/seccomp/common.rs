@@ -4,13 +4,13 @@ use bathyscope_protocol::sandbox::NAMESPACE_FLAGS;
 
 use super::{
     Call::{self, Any, If},
+    CallGroup,
     Condition::{Is, With, Without},
-    Group,
 };
 
 /// What both processes need.
-pub const COMMON: &[Group] = &[
-    Group {
+pub const COMMON: &[CallGroup] = &[
+    CallGroup {
         reason: "files and pipes by their descriptors",
         calls: &[
             Any(libc::SYS_read),
@@ -35,7 +35,7 @@ pub const COMMON: &[Group] = &[
             Any(libc::SYS_memfd_create),
         ],
     },
-    Group {
+    CallGroup {
         reason: "files by name; which ones is a matter of users, and of Landlock in the console",
         calls: &[
             Any(libc::SYS_openat),
@@ -53,11 +53,11 @@ pub const COMMON: &[Group] = &[
             Any(libc::SYS_renameat2),
         ],
     },
-    Group {
+    CallGroup {
         reason: "copies by std::io::copy",
         calls: &[Any(libc::SYS_copy_file_range), Any(libc::SYS_sendfile), Any(libc::SYS_splice)],
     },
-    Group {
+    CallGroup {
         reason: "memory",
         calls: &[
             Any(libc::SYS_brk),
@@ -69,7 +69,7 @@ pub const COMMON: &[Group] = &[
             Any(libc::SYS_membarrier),
         ],
     },
-    Group {
+    CallGroup {
         reason: "threads of this process, in its own namespaces; processes are not made",
         calls: &[
             If(libc::SYS_clone, &[With(0, libc::CLONE_THREAD as u32), Without(0, NAMESPACE_FLAGS)]),
@@ -88,7 +88,7 @@ pub const COMMON: &[Group] = &[
             If(libc::SYS_prctl, &[Is(0, PR_GET_AUXV)]),
         ],
     },
-    Group {
+    CallGroup {
         reason: "signals: handlers, and those that a process sends itself when it aborts",
         calls: &[
             Any(libc::SYS_rt_sigaction),
@@ -99,7 +99,7 @@ pub const COMMON: &[Group] = &[
             Any(libc::SYS_restart_syscall),
         ],
     },
-    Group {
+    CallGroup {
         reason: "waiting and time",
         calls: &[
             Any(libc::SYS_ppoll),
@@ -110,7 +110,7 @@ pub const COMMON: &[Group] = &[
             Any(libc::SYS_gettimeofday),
         ],
     },
-    Group {
+    CallGroup {
         reason: "who and where this process is, and what it may use",
         calls: &[
             Any(libc::SYS_getpid),
@@ -130,7 +130,7 @@ pub const COMMON: &[Group] = &[
             Any(libc::SYS_getrlimit),
         ],
     },
-    Group {
+    CallGroup {
         reason: "the connection of the two, and descriptors over it",
         calls: &[
             Any(libc::SYS_socketpair),
@@ -143,7 +143,7 @@ pub const COMMON: &[Group] = &[
             Any(libc::SYS_shutdown),
         ],
     },
-    Group { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
+    CallGroup { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
 ];
 
 /// Names for memory, which the C library and allocators give.

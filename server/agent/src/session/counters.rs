@@ -11,7 +11,7 @@ use bathyscope_protocol::{
     counters::{CounterFile, LastReadings},
 };
 
-use super::{Entry, Session, Stage, Violation};
+use super::{Session, SessionCapture, Stage, Violation};
 use crate::error::failed;
 
 /// How old the readings of a running capture become while the console does not ask for any.
@@ -62,7 +62,7 @@ impl Session<'_> {
 
     /// Keeps the readings of running captures, if it is time.
     pub(super) fn keep_counters(&mut self) {
-        let old = |entry: &&mut Entry| entry.stage == Stage::Enabled && entry.kept.is_old();
+        let old = |entry: &&mut SessionCapture| entry.stage == Stage::Enabled && entry.kept.is_old();
         for entry in self.captures.values_mut().filter(old) {
             let account = entry.watched.account();
             let readings = account.pays(|| entry.readings());
@@ -78,7 +78,7 @@ impl Session<'_> {
     }
 }
 
-impl Entry {
+impl SessionCapture {
     /// Stops it; gives its last readings, which are kept too.
     pub(super) fn stop(&mut self, end_command: bool) -> Readings {
         self.stage = Stage::Stopped;

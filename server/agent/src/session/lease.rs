@@ -110,7 +110,8 @@ impl Session<'_> {
     /// Lets captures go that do not record and are not asked for. What records is asked for all the time, or the whole
     /// connection ends.
     pub(super) fn let_go_of_forgotten(&mut self) {
-        let is_forgotten = |entry: &super::Entry| entry.stage != Stage::Enabled && entry.asked.elapsed() >= self.lease;
+        let is_forgotten =
+            |entry: &super::SessionCapture| entry.stage != Stage::Enabled && entry.asked.elapsed() >= self.lease;
         let forgotten: Vec<CaptureHandle> =
             self.captures.iter().filter(|(_, entry)| is_forgotten(entry)).map(|(handle, _)| *handle).collect();
         for handle in forgotten {

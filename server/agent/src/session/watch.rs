@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bathyscope_protocol::{Budget, CaptureHandle, Overspent, ProcessUse, Readings, Request, resident_bytes};
 
-use super::{Answer, Entry, Session, Stage, Violation, lease::named};
+use super::{Answer, Session, SessionCapture, Stage, Violation, lease::named};
 use crate::{
     agent_guard::{AgentAction, AgentGuard, AgentUse, costliest},
     spending::Spending,
@@ -125,8 +125,8 @@ impl Session<'_> {
         }
         let agent =
             AgentUse { cpu_permille: permille(cpu_ns.saturating_sub(last.cpu_ns), elapsed), bytes: resident_bytes() };
-        let enabled = |entry: &&mut Entry| entry.stage == Stage::Enabled;
-        let mut entries: Vec<&mut Entry> = self.captures.values_mut().filter(enabled).collect();
+        let enabled = |entry: &&mut SessionCapture| entry.stage == Stage::Enabled;
+        let mut entries: Vec<&mut SessionCapture> = self.captures.values_mut().filter(enabled).collect();
         let used: Vec<(Budget, AgentUse)> =
             entries.iter_mut().map(|entry| (entry.watched.budget, entry.watched.used(elapsed))).collect();
         let chosen = costliest(agent, &used);
@@ -139,7 +139,7 @@ impl Session<'_> {
     }
 }
 
-impl Entry {
+impl SessionCapture {
     /// It is the one that costs the agent most, and that is too much.
     fn enforce(&mut self, over: Overspent) {
         let guard = &mut self.watched.guard;

@@ -45,20 +45,20 @@ pub(super) trait Work: Send + 'static {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EngineState {
     probes: Vec<ProbeReading>,
     guard: GuardStage,
     ended: bool,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct EngineShared {
+    state: Mutex<EngineState>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl EngineShared {
+    fn lock(&self) -> MutexGuard<'_, EngineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,7 +73,7 @@ pub(crate) struct SimulatedEngine {
     started: Started,
     descriptors: Vec<OwnedFd>,
     work: Option<Box<dyn Work>>,
-    shared: Arc<Shared>,
+    shared: Arc<EngineShared>,
     thread: Option<JoinHandle<()>>,
     /// Whether it has a target, so that what others do is passed over.
     has_target: bool,
@@ -137,7 +137,7 @@ impl SimulatedEngine {
             trace: work.facts().map(Box::new),
             ..Started::default()
         };
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(EngineShared::default());
         shared.lock().probes = vec![ProbeReading::default(); started.streams.len()];
         Ok(Self {
             started,

@@ -16,7 +16,7 @@ use super::{
     host::no_such_tracepoint,
     options::Simulation,
     records::{self, Moment},
-    world::{self, Draw, Made, MadeTracepoint, PROCESSES, Process},
+    world::{self, Draw, MadeProcess, MadeTracepoint, MadeValue, PROCESSES},
 };
 use crate::error::{failed, refused};
 
@@ -28,7 +28,7 @@ pub(super) const SIDEBAND_BYTES: u32 = 64 << 10;
 pub(super) const NS_PER_HIT: f64 = 150.0;
 
 /// One tracepoint of a capture.
-struct Stream {
+struct MadeStream {
     made: &'static MadeTracepoint,
     layout: Vec<ColumnPlace>,
     record_bytes: u32,
@@ -42,7 +42,7 @@ struct Stream {
 pub(super) struct EventWork {
     simulation: Simulation,
     target: MadeTarget,
-    streams: Vec<Stream>,
+    streams: Vec<MadeStream>,
     ring_bytes: u32,
     sideband: SimulatedPerfRing,
     begun: bool,
@@ -58,7 +58,7 @@ pub(crate) fn start(
     SimulatedEngine::new(EventWork::make(simulation, probes, target, ring_bytes)?, target)
 }
 
-fn make_stream(probe: &EventProbe, index: usize, ring_bytes: u32) -> Result<Stream, AgentError> {
+fn make_stream(probe: &EventProbe, index: usize, ring_bytes: u32) -> Result<MadeStream, AgentError> {
     let name = &probe.tracepoint;
     let (number, made) =
         world::tracepoint(name.system(), name.name()).ok_or_else(|| no_such_tracepoint(&name.to_string()))?;
@@ -77,7 +77,7 @@ fn make_stream(probe: &EventProbe, index: usize, ring_bytes: u32) -> Result<Stre
     });
     let program = program.map_err(|error| invalid(error.to_string()))?;
     let ring = SimulatedBpfRing::create(ring_bytes).map_err(|error| refused(&doing, &error, ""))?;
-    Ok(Stream {
+    Ok(MadeStream {
         made,
         layout: program.layout,
         record_bytes: program.record_bytes,
@@ -91,7 +91,7 @@ fn make_stream(probe: &EventProbe, index: usize, ring_bytes: u32) -> Result<Stre
 /// A hit before its fields are made.
 struct Hit {
     at: Moment,
-    process: &'static Process,
+    process: &'static MadeProcess,
     draw: Draw,
 }
 
@@ -105,13 +105,13 @@ impl Hit {
     }
 
     /// What a column of the common ones is, by its place.
-    fn common(&self, index: usize) -> Option<Made> {
+    fn common(&self, index: usize) -> Option<MadeValue> {
         Some(match index {
-            0 => Made::Unsigned(self.at.time_ns),
-            1 => Made::Unsigned(u64::from(self.at.cpu)),
-            2 => Made::Unsigned(u64::from(self.at.pid)),
-            3 => Made::Unsigned(u64::from(self.at.tid)),
-            4 => Made::Text(self.process.comm.to_vec()),
+            0 => MadeValue::Unsigned(self.at.time_ns),
+            1 => MadeValue::Unsigned(u64::from(self.at.cpu)),
+            2 => MadeValue::Unsigned(u64::from(self.at.pid)),
+            3 => MadeValue::Unsigned(u64::from(self.at.tid)),
+            4 => MadeValue::Text(self.process.comm.to_vec()),
             _ => return None,
         })
     }
@@ -125,36 +125,36 @@ impl Hit {
             "comm" => self.common(4),
             name => made.value(name, self.draw),
         };
-        let values: Vec<(&str, Option<Made>)> = names.into_iter().map(|name| (name, of_name(name))).collect();
+        let values: Vec<(&str, Option<MadeValue>)> = names.into_iter().map(|name| (name, of_name(name))).collect();
         predicate.eval(&mut |name| {
             let (_name, value) = values.iter().find(|(known, _value)| *known == name)?;
             match value.as_ref()? {
-                Made::Unsigned(number) => Some(Value::Unsigned(*number)),
-                Made::Signed(number) => Some(Value::Signed(*number)),
-                Made::Text(text) => Some(Value::Text(text)),
-                Made::Unreadable => None,
+                MadeValue::Unsigned(number) => Some(Value::Unsigned(*number)),
+                MadeValue::Signed(number) => Some(Value::Signed(*number)),
+                MadeValue::Text(text) => Some(Value::Text(text)),
+                MadeValue::Unreadable => None,
             }
         })
     }
 }
 
 /// Writes `value` where and as `place` says.
-fn put(record: &mut [u8], place: &ColumnPlace, value: Made) {
+fn put(record: &mut [u8], place: &ColumnPlace, value: MadeValue) {
     let (bytes, room) = match (place.encoding, value) {
-        (Encoding::Unsigned { bytes, .. } | Encoding::Signed { bytes }, Made::Unsigned(number)) => {
+        (Encoding::Unsigned { bytes, .. } | Encoding::Signed { bytes }, MadeValue::Unsigned(number)) => {
             (number.to_le_bytes().to_vec(), usize::from(bytes))
         }
-        (Encoding::Unsigned { bytes, .. } | Encoding::Signed { bytes }, Made::Signed(number)) => {
+        (Encoding::Unsigned { bytes, .. } | Encoding::Signed { bytes }, MadeValue::Signed(number)) => {
             (number.to_le_bytes().to_vec(), usize::from(bytes))
         }
-        (Encoding::FixedText { bytes }, Made::Text(text)) => (text, usize::from(bytes).saturating_sub(1)),
-        (Encoding::LengthText { room }, Made::Text(mut text)) => {
+        (Encoding::FixedText { bytes }, MadeValue::Text(text)) => (text, usize::from(bytes).saturating_sub(1)),
+        (Encoding::LengthText { room }, MadeValue::Text(mut text)) => {
             text.truncate(usize::from(room).saturating_sub(1));
             text.push(0);
             let length = i32::try_from(text.len()).unwrap_or(i32::MAX).to_le_bytes();
             (length.into_iter().chain(text).collect(), 4 + usize::from(room))
         }
-        (Encoding::LengthText { .. }, Made::Unreadable) => ((-14_i32).to_le_bytes().to_vec(), 4),
+        (Encoding::LengthText { .. }, MadeValue::Unreadable) => ((-14_i32).to_le_bytes().to_vec(), 4),
         _ => return,
     };
     let places = record.iter_mut().skip(place.offset as usize).take(room);
@@ -163,7 +163,7 @@ fn put(record: &mut [u8], place: &ColumnPlace, value: Made) {
     }
 }
 
-impl Stream {
+impl MadeStream {
     fn hit(&mut self, hit: &Hit, target: &MadeTarget, lose_every: Option<u64>) {
         self.counts.hits += 1;
         self.counts.ns_per_hit = Some(NS_PER_HIT);
@@ -228,7 +228,7 @@ impl Work for EventWork {
                 Encoding::LengthText { room } => ColumnEncoding::LengthText { room },
             },
         };
-        let layout = |stream: &Stream| StreamLayout::Records {
+        let layout = |stream: &MadeStream| StreamLayout::Records {
             record_bytes: stream.record_bytes,
             columns: stream.layout.iter().map(column).collect(),
         };

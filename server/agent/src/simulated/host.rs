@@ -12,7 +12,7 @@ use super::{
     attached, elf, trace,
     world::{
         self, CODE_ADDRESS, CODE_BYTES, CODE_OFFSET, COMPILED_ADDRESS, FUNCTION_BYTES, FUNCTIONS, HEAP_ADDRESS,
-        HEAP_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, Process, TRACEPOINTS,
+        HEAP_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, MadeProcess, TRACEPOINTS,
     },
 };
 use crate::{
@@ -188,7 +188,7 @@ pub(super) fn open_user_file(path: &str, in_process: Option<u32>) -> Result<User
     Ok(UserFile { file: file_of(&program)?, device: DEVICE, inode: u64::from(process.pid), bytes })
 }
 
-fn maps(process: &Process) -> Vec<u8> {
+fn maps(process: &MadeProcess) -> Vec<u8> {
     let end = CODE_ADDRESS + CODE_BYTES;
     let mut maps = format!("{CODE_ADDRESS:08x}-{end:08x} r-xp {CODE_OFFSET:08x} fe:00 {} ", process.pid).into_bytes();
     // The kernel writes a line break in a path as an escape.

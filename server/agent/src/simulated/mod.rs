@@ -36,7 +36,7 @@ use crate::{
     backend::{Backend, UserFile},
     engine::{EngineError, RunningCapture},
     error::failed,
-    source::Plan,
+    source::CapturePlan,
 };
 use target::SimulatedTarget;
 
@@ -135,7 +135,7 @@ impl Backend for SimulatedBackend {
         host::open_user_file(path, in_process)
     }
 
-    fn start(&mut self, plan: &Plan) -> Result<RunningCapture, EngineError> {
+    fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError> {
         let target = MadeTarget::of(&plan.target)?;
         let engine = plan.source.simulate(&self.simulation, &target, plan.memory)?;
         Ok(RunningCapture { engine, target: Box::new(SimulatedTarget::new(target)?) })

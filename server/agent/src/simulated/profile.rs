@@ -13,7 +13,7 @@ use super::{
     records::{self, CONTEXT_KERNEL, CONTEXT_USER, Moment},
     sample_records::Extras,
     world::{
-        self, CODE_ADDRESS, COMPILED_ADDRESS, Draw, FORKED_PID, FUNCTION_BYTES, KERNEL_ADDRESS, PROCESSES, Process,
+        self, CODE_ADDRESS, COMPILED_ADDRESS, Draw, FORKED_PID, FUNCTION_BYTES, KERNEL_ADDRESS, MadeProcess, PROCESSES,
     },
 };
 use crate::error::refused;
@@ -49,7 +49,7 @@ pub(crate) fn start(
 }
 
 /// An event on a CPU.
-struct Cpu {
+struct SampledCpu {
     ring: SimulatedPerfRing,
     made: u64,
     /// Records that were dropped since the last one that fitted.
@@ -67,15 +67,15 @@ pub(super) struct SampleWork {
     /// How many events are sampled.
     events: u32,
     /// Of each CPU its events, one after the other.
-    cpus: Vec<Cpu>,
+    cpus: Vec<SampledCpu>,
     counts: ProbeReading,
     wanted: u64,
-    done: Done,
+    done: SidebandProgress,
 }
 
 /// What has happened to processes already.
 #[derive(Default)]
-struct Done {
+struct SidebandProgress {
     begun: bool,
     forked: bool,
     exited: bool,
@@ -86,7 +86,7 @@ fn addresses(base: u64, path: &[u64], draw: Draw, salt: u64) -> impl Iterator<It
     path.iter().rev().map(move |function| base + function * FUNCTION_BYTES + 4 + draw.below(salt + function, 4) * 16)
 }
 
-pub(super) fn chain_of(process: &Process, stacks: Stacks, draw: Draw) -> (bool, Vec<u64>) {
+pub(super) fn chain_of(process: &MadeProcess, stacks: Stacks, draw: Draw) -> (bool, Vec<u64>) {
     let kernel = draw.one_of(3, &KERNEL_PATHS).unwrap_or_default();
     let user = draw.one_of(4, &USER_PATHS).unwrap_or_default();
     let base = if process.compiled_at_run_time { COMPILED_ADDRESS } else { CODE_ADDRESS };
@@ -113,13 +113,13 @@ impl SampleWork {
         let extras = Extras { memory: profile.memory, branches: profile.branches.clone() };
         let events = u32::try_from(profile.more.len() + 1).unwrap_or(1);
         let frequency_hz = profile.frequency_hz;
-        let make = |_cpu| Ok(Cpu { ring: SimulatedPerfRing::create(ring_bytes)?, made: 0, pending_lost: 0 });
+        let make = |_cpu| Ok(SampledCpu { ring: SimulatedPerfRing::create(ring_bytes)?, made: 0, pending_lost: 0 });
         let cpus = (0..CPUS * events)
             .map(make)
             .collect::<std::io::Result<_>>()
             .map_err(|error| refused("making a simulated ring", &error, ""))?;
         let (simulation, target) = (simulation.clone(), target.clone());
-        let (counts, done) = (ProbeReading::default(), Done::default());
+        let (counts, done) = (ProbeReading::default(), SidebandProgress::default());
         let wanted = 0;
         Ok(Self { simulation, frequency_hz, stacks, extras, target, ring_bytes, events, cpus, counts, wanted, done })
     }
@@ -159,7 +159,7 @@ impl SampleWork {
         let draw = Draw::of(self.simulation.seed, u64::from(of) | 1 << 32, index);
         self.counts.hits += 1;
         let alive = (start_ns + FORK_NS..start_ns + EXIT_NS).contains(&time_ns);
-        let worker = Process {
+        let worker = MadeProcess {
             group: "/system.slice/webserver.service",
             pid: FORKED_PID,
             threads: &[FORKED_PID],

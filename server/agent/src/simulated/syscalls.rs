@@ -26,21 +26,26 @@ use super::{
 use crate::error::{failed, refused};
 
 /// A call that programs make: its name, arguments, result, and the argument that points to a text.
-struct Made {
+struct MadeCall {
     name: &'static str,
     arguments: [u64; 6],
     result: i64,
     text: Option<(u8, bool, &'static [u8])>,
 }
 
-const fn call(name: &'static str, arguments: [u64; 6], result: i64, text: Option<(u8, bool, &'static [u8])>) -> Made {
-    Made { name, arguments, result, text }
+const fn call(
+    name: &'static str,
+    arguments: [u64; 6],
+    result: i64,
+    text: Option<(u8, bool, &'static [u8])>,
+) -> MadeCall {
+    MadeCall { name, arguments, result, text }
 }
 
 /// `AT_FDCWD`.
 const HERE: u64 = -100_i64 as u64;
 
-const CALLS: [Made; 8] = [
+const CALLS: [MadeCall; 8] = [
     call("openat", [HERE, 0x1000, 0o2_000_000, 0, 0, 0], 3, Some((1, false, b"/etc/hosts\0"))),
     call("read", [3, 0x2000, 4096, 0, 0, 0], 20, Some((1, true, b"127.0.0.1 localhost\n"))),
     call("read", [3, 0x2000, 4096, 0, 0, 0], 0, None),
@@ -108,7 +113,7 @@ impl SyscallWork {
         })
     }
 
-    fn is_wanted(&self, made: &Made, number: i64, pid: u32, duration_ns: u64) -> bool {
+    fn is_wanted(&self, made: &MadeCall, number: i64, pid: u32, duration_ns: u64) -> bool {
         let outcome = match self.wanted.outcome {
             SyscallOutcome::Any => true,
             SyscallOutcome::Failed => made.result < 0,
@@ -125,7 +130,7 @@ impl SyscallWork {
     }
 
     /// What a call has read or written, as a record before its own, if that is asked for.
-    fn tell_data(&mut self, made: &Made, process: (u32, &[u8]), number: i64, start_ns: u64) {
+    fn tell_data(&mut self, made: &MadeCall, process: (u32, &[u8]), number: i64, start_ns: u64) {
         let asked = match made.name {
             "read" => &self.wanted.data.read,
             "write" => &self.wanted.data.write,
@@ -138,7 +143,7 @@ impl SyscallWork {
             Descriptors::Of(numbers) => numbers.iter().any(|number| u64::from(*number) == fd),
         };
         let Some((_, _, text)) = made.text.filter(|_| is_asked) else { return };
-        let bare = Made { arguments: [0; 6], text: None, ..*made };
+        let bare = MadeCall { arguments: [0; 6], text: None, ..*made };
         let mut bytes = record(&bare, process, number, [start_ns, 0]);
         bytes.extend(text);
         let mut put = |at: u32, value: u32| {
@@ -186,7 +191,7 @@ fn append_number(record: &mut Vec<u8>, beside: u8, number: u64) {
     place.zip(used.to_le_bytes()).for_each(|(to, from)| *to = from);
 }
 
-fn record(made: &Made, (pid, comm): (u32, &[u8]), number: i64, [start_ns, duration_ns]: [u64; 2]) -> Vec<u8> {
+fn record(made: &MadeCall, (pid, comm): (u32, &[u8]), number: i64, [start_ns, duration_ns]: [u64; 2]) -> Vec<u8> {
     let mut bytes = vec![0; CALL_HEADER_BYTES as usize];
     let mut put = |at: u32, value: &[u8]| {
         let places = bytes.iter_mut().skip(at as usize);

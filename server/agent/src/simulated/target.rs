@@ -8,7 +8,7 @@ use std::{
 use bathyscope_capture::{Target, TextPattern};
 use bathyscope_protocol::{AgentError, AgentErrorKind, CpuTime, TargetState};
 
-use super::world::{COMMAND_PID, PROCESSES, Process, SHORT_LIVED_PID, process};
+use super::world::{COMMAND_PID, MadeProcess, PROCESSES, SHORT_LIVED_PID, process};
 use crate::{
     backend::monotonic_ns,
     engine::HeldTarget,
@@ -101,7 +101,7 @@ impl MadeTarget {
     }
 
     /// The processes for which `fits` holds, if there are any.
-    fn some(fits: impl Fn(&Process) -> bool) -> Option<Self> {
+    fn some(fits: impl Fn(&MadeProcess) -> bool) -> Option<Self> {
         let among: Vec<u32> = PROCESSES.iter().filter(|it| fits(it)).map(|process| process.pid).collect();
         (!among.is_empty()).then(|| Self { among: Some(among), ..Self::default() })
     }

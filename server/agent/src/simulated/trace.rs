@@ -20,8 +20,8 @@ use super::{
     options::Simulation,
     records::{self, Moment},
     world::{
-        self, Draw, FUNCTION_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, Made, MadeField, MadeTracepoint, PROCESSES,
-        Process,
+        self, Draw, FUNCTION_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, MadeField, MadeProcess, MadeTracepoint,
+        MadeValue, PROCESSES,
     },
 };
 use crate::error::{failed, refused};
@@ -40,7 +40,7 @@ const EXIT: u16 = 102;
 const CALLS: u64 = 8;
 
 const fn number(name: &'static str, declaration: &'static str, offset: u32, size: u32) -> MadeField {
-    MadeField { name, declaration, offset, size, signed: false, make: |_, _| Made::Unsigned(0) }
+    MadeField { name, declaration, offset, size, signed: false, make: |_, _| MadeValue::Unsigned(0) }
 }
 
 const FUNCTION: MadeField = number("func", "unsigned long func", 8, 8);
@@ -90,29 +90,30 @@ pub(super) fn own_format(name: &str) -> Option<String> {
 }
 
 /// A function and what it calls, in order.
-struct Shape(&'static str, &'static [Shape]);
+struct CallTree(&'static str, &'static [CallTree]);
 
-const COPY: Shape = Shape("copy_user_generic", &[]);
-const READ: Shape = Shape("do_syscall_64", &[Shape("ksys_read", &[Shape("vfs_read", &[COPY])])]);
-const WRITE: Shape = Shape("do_syscall_64", &[Shape("ksys_write", &[Shape("vfs_write", &[COPY, COPY, COPY])])]);
-const WAIT: Shape = Shape("do_syscall_64", &[Shape("ksys_read", &[Shape("vfs_read", &[SCHEDULE, COPY])])]);
-const SCHEDULE: Shape = Shape("schedule", &[]);
-const INTERRUPT: Shape = Shape("common_interrupt", &[Shape("handle_irq_event", &[])]);
-const TREES: [&Shape; 5] = [&READ, &WRITE, &READ, &WRITE, &WAIT];
+const COPY: CallTree = CallTree("copy_user_generic", &[]);
+const READ: CallTree = CallTree("do_syscall_64", &[CallTree("ksys_read", &[CallTree("vfs_read", &[COPY])])]);
+const WRITE: CallTree =
+    CallTree("do_syscall_64", &[CallTree("ksys_write", &[CallTree("vfs_write", &[COPY, COPY, COPY])])]);
+const WAIT: CallTree = CallTree("do_syscall_64", &[CallTree("ksys_read", &[CallTree("vfs_read", &[SCHEDULE, COPY])])]);
+const SCHEDULE: CallTree = CallTree("schedule", &[]);
+const INTERRUPT: CallTree = CallTree("common_interrupt", &[CallTree("handle_irq_event", &[])]);
+const TREES: [&CallTree; 5] = [&READ, &WRITE, &READ, &WRITE, &WAIT];
 /// Interrupts and their handlers.
 const IRQS: [(u32, &[u8]); 3] = [(24, b"eth0"), (25, b"nvme0q1"), (1, b"i8042")];
 
 /// An event that was made and is not yet written.
-struct Pending {
+struct PendingRecord {
     time_ns: u64,
     record: Vec<u8>,
 }
 
 /// A CPU's buffer: a pipe that keeps the borders of pages.
-struct Cpu {
+struct CpuBuffer {
     read: OwnedFd,
     write: OwnedFd,
-    waiting: VecDeque<Pending>,
+    waiting: VecDeque<PendingRecord>,
     missed: u64,
 }
 
@@ -131,8 +132,8 @@ pub(super) struct TraceWork {
     wanted: TraceSpec,
     events: Vec<(u16, &'static MadeTracepoint)>,
     target: MadeTarget,
-    processes: Vec<&'static Process>,
-    cpus: Vec<Cpu>,
+    processes: Vec<&'static MadeProcess>,
+    cpus: Vec<CpuBuffer>,
     sideband: SimulatedPerfRing,
     trees: u64,
     records: u64,
@@ -158,7 +159,7 @@ impl TraceWork {
         let cpu = |_cpu| {
             let (read, write) = pipe_with(flags).map_err(|errno| trouble(errno.into()))?;
             rustix::pipe::fcntl_setpipe_size(&write, 1 << 20).map_err(|errno| trouble(errno.into()))?;
-            Ok(Cpu { read, write, waiting: VecDeque::new(), missed: 0 })
+            Ok(CpuBuffer { read, write, waiting: VecDeque::new(), missed: 0 })
         };
         Ok(Self {
             simulation: simulation.clone(),
@@ -205,7 +206,7 @@ impl TraceWork {
         let was_open = self.trees <= u64::from(CPUS);
         let made = tree.events.into_iter().skip(if was_open { 2 } else { 0 }).map(|event| {
             let time_ns = start_ns + scaled(event.time_ns);
-            Pending { time_ns, record: event.record(start_ns, &scaled) }
+            PendingRecord { time_ns, record: event.record(start_ns, &scaled) }
         });
         if let Some(cpu) = self.cpus.get_mut(cpu) {
             cpu.waiting.extend(made);
@@ -308,7 +309,7 @@ impl Tree {
     }
 
     /// Goes through a call. Without a depth it is not recorded, unless the graph begins with it.
-    fn call(&mut self, Shape(name, inner): &Shape, depth: Option<u32>, most: u32) {
+    fn call(&mut self, CallTree(name, inner): &CallTree, depth: Option<u32>, most: u32) {
         let depth = depth.or_else(|| self.roots.iter().any(|root| root == name).then_some(0));
         let recorded = depth.filter(|depth| *depth < most);
         let index = (0_u64..).zip(KERNEL_FUNCTIONS).find(|(_, known)| known == name).map_or(0, |(index, _)| index);
@@ -370,7 +371,7 @@ impl PageWriter {
         self.bytes.len() + 8 + 4 + record.len() + 8 <= PAGE
     }
 
-    fn push(&mut self, next: &Pending) {
+    fn push(&mut self, next: &PendingRecord) {
         let delta = next.time_ns.saturating_sub(self.last_ns);
         if delta >= MAX_DELTA {
             let low = (delta % MAX_DELTA) as u32;

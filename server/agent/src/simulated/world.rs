@@ -2,7 +2,7 @@
 
 /// A made process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
+pub(super) struct MadeProcess {
     pub(super) pid: u32,
     pub(super) threads: &'static [u32],
     /// At most 15 bytes, as the kernel cuts it.
@@ -14,7 +14,7 @@ pub(super) struct Process {
     pub(super) group: &'static str,
 }
 
-impl Process {
+impl MadeProcess {
     /// Its user.
     pub(super) fn uid(&self) -> u32 {
         if self.pid == 1 { 0 } else { 1000 }
@@ -37,8 +37,8 @@ pub(super) const COMMAND_USER: &str = "user";
 /// The process that is forked during a profile, and what forks it.
 pub(super) const FORKED_PID: u32 = 1999;
 
-pub(super) const PROCESSES: [Process; 7] = [
-    Process {
+pub(super) const PROCESSES: [MadeProcess; 7] = [
+    MadeProcess {
         pid: 1,
         threads: &[1],
         comm: b"init",
@@ -46,7 +46,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         compiled_at_run_time: false,
         group: "/init.scope",
     },
-    Process {
+    MadeProcess {
         pid: 1201,
         threads: &[1201, 1202, 1203],
         comm: b"webserver",
@@ -54,7 +54,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         compiled_at_run_time: false,
         group: "/system.slice/webserver.service",
     },
-    Process {
+    MadeProcess {
         pid: 1310,
         threads: &[1310, 1311],
         comm: b"database",
@@ -62,7 +62,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         compiled_at_run_time: false,
         group: "/system.slice/docker-0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0.scope",
     },
-    Process {
+    MadeProcess {
         pid: 1422,
         threads: &[1422],
         comm: b"<img src=x oner",
@@ -70,7 +70,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         compiled_at_run_time: false,
         group: "/user.slice/user-1000.slice",
     },
-    Process {
+    MadeProcess {
         pid: 1533,
         threads: &[1533, 1534],
         comm: b"java",
@@ -78,7 +78,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         compiled_at_run_time: true,
         group: "/system.slice/java.service",
     },
-    Process {
+    MadeProcess {
         pid: SHORT_LIVED_PID,
         threads: &[SHORT_LIVED_PID],
         comm: b"\x1b[2K\xe2\x80\xaecod\xff",
@@ -86,7 +86,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         compiled_at_run_time: false,
         group: "/user.slice/user-1000.slice",
     },
-    Process {
+    MadeProcess {
         pid: COMMAND_PID,
         threads: &[COMMAND_PID],
         comm: b"command",
@@ -166,7 +166,7 @@ pub(super) fn groups(after: &str, bytes: usize) -> (Vec<String>, bool) {
 }
 
 /// The process with this id.
-pub(super) fn process(pid: u32) -> Option<&'static Process> {
+pub(super) fn process(pid: u32) -> Option<&'static MadeProcess> {
     PROCESSES.iter().find(|process| process.pid == pid)
 }
 
@@ -206,7 +206,7 @@ fn mix(value: u64) -> u64 {
 
 /// The value of a made field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Made {
+pub(super) enum MadeValue {
     Unsigned(u64),
     Signed(i64),
     Text(Vec<u8>),
@@ -223,7 +223,7 @@ pub(super) struct MadeField {
     pub(super) size: u32,
     pub(super) signed: bool,
     /// Makes the value; the second number is the index in an array.
-    pub(super) make: fn(Draw, u64) -> Made,
+    pub(super) make: fn(Draw, u64) -> MadeValue,
 }
 
 /// A made tracepoint.
@@ -246,31 +246,31 @@ const PATHS: [&[u8]; 9] = [
     b"/tmp/bytes-\xff\xfe\xc3",
 ];
 
-fn comm(draw: Draw, _index: u64) -> Made {
+fn comm(draw: Draw, _index: u64) -> MadeValue {
     let process = draw.one_of(11, &PROCESSES);
-    Made::Text(process.map_or_else(Vec::new, |process| process.comm.to_vec()))
+    MadeValue::Text(process.map_or_else(Vec::new, |process| process.comm.to_vec()))
 }
 
-fn pid(draw: Draw, _index: u64) -> Made {
-    Made::Signed(draw.one_of(11, &PROCESSES).map_or(0, |process| i64::from(process.pid)))
+fn pid(draw: Draw, _index: u64) -> MadeValue {
+    MadeValue::Signed(draw.one_of(11, &PROCESSES).map_or(0, |process| i64::from(process.pid)))
 }
 
-fn priority(_draw: Draw, _index: u64) -> Made {
-    Made::Signed(120)
+fn priority(_draw: Draw, _index: u64) -> MadeValue {
+    MadeValue::Signed(120)
 }
 
-fn path(draw: Draw, _index: u64) -> Made {
+fn path(draw: Draw, _index: u64) -> MadeValue {
     draw.one_of(12, &PATHS)
         .filter(|_| draw.below(13, 50) != 0)
-        .map_or(Made::Unreadable, |path| Made::Text(path.to_vec()))
+        .map_or(MadeValue::Unreadable, |path| MadeValue::Text(path.to_vec()))
 }
 
-fn system_call(draw: Draw, _index: u64) -> Made {
-    Made::Signed(draw.one_of(14, &[0, 1, 3, 9, 35, 202, 232, 257]).unwrap_or(0))
+fn system_call(draw: Draw, _index: u64) -> MadeValue {
+    MadeValue::Signed(draw.one_of(14, &[0, 1, 3, 9, 35, 202, 232, 257]).unwrap_or(0))
 }
 
-fn returned(draw: Draw, _index: u64) -> Made {
-    Made::Signed(if draw.below(15, 10) == 0 { -2 } else { draw.below(16, 4096).cast_signed() })
+fn returned(draw: Draw, _index: u64) -> MadeValue {
+    MadeValue::Signed(if draw.below(15, 10) == 0 { -2 } else { draw.below(16, 4096).cast_signed() })
 }
 
 const COMM: MadeField =
@@ -283,7 +283,7 @@ const fn number(
     declaration: &'static str,
     [offset, size]: [u32; 2],
     signed: bool,
-    make: fn(Draw, u64) -> Made,
+    make: fn(Draw, u64) -> MadeValue,
 ) -> MadeField {
     MadeField { name, declaration, offset, size, signed, make }
 }
@@ -304,7 +304,7 @@ pub(super) const TRACEPOINTS: [MadeTracepoint; 9] = [
             number("prev_pid", "pid_t prev_pid", [24, 4], true, pid),
             number("prev_prio", "int prev_prio", [28, 4], true, priority),
             number("prev_state", "long prev_state", [32, 8], true, |draw, _| {
-                Made::Signed(draw.one_of(17, &[0, 1, 2]).unwrap_or(0))
+                MadeValue::Signed(draw.one_of(17, &[0, 1, 2]).unwrap_or(0))
             }),
             MadeField {
                 name: "next_comm",
@@ -326,7 +326,7 @@ pub(super) const TRACEPOINTS: [MadeTracepoint; 9] = [
             number("pid", "pid_t pid", [24, 4], true, pid),
             number("prio", "int prio", [28, 4], true, priority),
             number("target_cpu", "int target_cpu", [32, 4], true, |draw, _| {
-                Made::Signed(draw.below(19, 2).cast_signed())
+                MadeValue::Signed(draw.below(19, 2).cast_signed())
             }),
         ],
     },
@@ -345,7 +345,7 @@ pub(super) const TRACEPOINTS: [MadeTracepoint; 9] = [
         fields: &[
             CALL,
             number("args", "unsigned long args[6]", [16, 48], false, |draw, index| {
-                Made::Unsigned(draw.number(20 + index))
+                MadeValue::Unsigned(draw.number(20 + index))
             }),
         ],
     },
@@ -358,20 +358,20 @@ pub(super) const TRACEPOINTS: [MadeTracepoint; 9] = [
         system: "syscalls",
         name: "sys_enter_openat",
         fields: &[
-            number("__syscall_nr", "int __syscall_nr", [8, 4], true, |_, _| Made::Signed(257)),
-            number("dfd", "int dfd", [16, 8], false, |_, _| Made::Signed(-100)),
+            number("__syscall_nr", "int __syscall_nr", [8, 4], true, |_, _| MadeValue::Signed(257)),
+            number("dfd", "int dfd", [16, 8], false, |_, _| MadeValue::Signed(-100)),
             number("filename", "const char * filename", [24, 8], false, path),
             number("flags", "int flags", [32, 8], false, |draw, _| {
-                Made::Signed(draw.one_of(21, &[0, 0x8_0000, 0x241]).unwrap_or(0))
+                MadeValue::Signed(draw.one_of(21, &[0, 0x8_0000, 0x241]).unwrap_or(0))
             }),
-            number("mode", "umode_t mode", [40, 8], false, |_, _| Made::Unsigned(0o644)),
+            number("mode", "umode_t mode", [40, 8], false, |_, _| MadeValue::Unsigned(0o644)),
         ],
     },
     MadeTracepoint {
         system: "syscalls",
         name: "sys_exit_openat",
         fields: &[
-            number("__syscall_nr", "int __syscall_nr", [8, 4], true, |_, _| Made::Signed(257)),
+            number("__syscall_nr", "int __syscall_nr", [8, 4], true, |_, _| MadeValue::Signed(257)),
             number("ret", "long ret", [16, 8], true, returned),
         ],
     },
@@ -379,12 +379,14 @@ pub(super) const TRACEPOINTS: [MadeTracepoint; 9] = [
         system: "block",
         name: "block_rq_issue",
         fields: &[
-            number("dev", "dev_t dev", [8, 4], false, |_, _| Made::Unsigned(0x80_0010)),
-            number("sector", "sector_t sector", [16, 8], false, |draw, _| Made::Unsigned(draw.below(22, 1 << 40))),
+            number("dev", "dev_t dev", [8, 4], false, |_, _| MadeValue::Unsigned(0x80_0010)),
+            number("sector", "sector_t sector", [16, 8], false, |draw, _| MadeValue::Unsigned(draw.below(22, 1 << 40))),
             number("nr_sector", "unsigned int nr_sector", [24, 4], false, |draw, _| {
-                Made::Unsigned(8 << draw.below(23, 6))
+                MadeValue::Unsigned(8 << draw.below(23, 6))
             }),
-            number("bytes", "unsigned int bytes", [28, 4], false, |draw, _| Made::Unsigned(4096 << draw.below(23, 6))),
+            number("bytes", "unsigned int bytes", [28, 4], false, |draw, _| {
+                MadeValue::Unsigned(4096 << draw.below(23, 6))
+            }),
             MadeField {
                 name: "rwbs",
                 declaration: "char rwbs[10]",
@@ -392,7 +394,7 @@ pub(super) const TRACEPOINTS: [MadeTracepoint; 9] = [
                 size: 10,
                 signed: false,
                 make: |draw, _| {
-                    Made::Text(draw.one_of(24, &[b"R".as_slice(), b"WS", b"RA"]).unwrap_or_default().to_vec())
+                    MadeValue::Text(draw.one_of(24, &[b"R".as_slice(), b"WS", b"RA"]).unwrap_or_default().to_vec())
                 },
             },
             MadeField { offset: 42, ..COMM },
@@ -402,9 +404,13 @@ pub(super) const TRACEPOINTS: [MadeTracepoint; 9] = [
         system: "irq",
         name: "irq_handler_entry",
         fields: &[
-            number("irq", "int irq", [8, 4], true, |draw, _| Made::Signed(draw.one_of(25, &[1, 24, 25]).unwrap_or(1))),
+            number("irq", "int irq", [8, 4], true, |draw, _| {
+                MadeValue::Signed(draw.one_of(25, &[1, 24, 25]).unwrap_or(1))
+            }),
             number("name", "__data_loc char[] name", [12, 4], false, |draw, _| {
-                Made::Text(draw.one_of(25, &[b"i8042".as_slice(), b"eth0", b"nvme0q1"]).unwrap_or_default().to_vec())
+                MadeValue::Text(
+                    draw.one_of(25, &[b"i8042".as_slice(), b"eth0", b"nvme0q1"]).unwrap_or_default().to_vec(),
+                )
             }),
         ],
     },
@@ -436,7 +442,7 @@ impl MadeTracepoint {
     }
 
     /// The value of a column of its records: `NAME`, `args.NAME` or `NAME[INDEX]`.
-    pub(super) fn value(&self, column: &str, draw: Draw) -> Option<Made> {
+    pub(super) fn value(&self, column: &str, draw: Draw) -> Option<MadeValue> {
         let plain = column.strip_prefix("args.").unwrap_or(column);
         let (name, index) = match plain.split_once('[') {
             Some((name, rest)) => (name, rest.strip_suffix(']')?.parse().ok()?),

@@ -6,8 +6,9 @@ mod reader;
 use bathyscope_agent::seccomp::{
     self,
     Call::{self, Any, If},
+    CallGroup,
     Condition::{self, Is, With, Without},
-    FilterError, Group,
+    FilterError,
 };
 
 pub use reader::filter_system_calls_of_reader;
@@ -20,8 +21,8 @@ const STREAM: Condition = With(1, libc::SOCK_STREAM as u32);
 const ONLY_STREAM: Condition = Without(1, 0xf & !(libc::SOCK_STREAM as u32));
 
 /// What the console needs beside what both processes do.
-const CONSOLE: &[Group] = &[
-    Group {
+const CONSOLE: &[CallGroup] = &[
+    CallGroup {
         reason: "the listener and its connections, and the control socket; no connection is made to others",
         calls: &[
             If(libc::SYS_socket, &[Is(0, libc::AF_INET as u32), STREAM, ONLY_STREAM]),
@@ -36,7 +37,7 @@ const CONSOLE: &[Group] = &[
             If(libc::SYS_ioctl, &[Is(1, libc::FIONBIO as u32)]),
         ],
     },
-    Group {
+    CallGroup {
         reason: "the runtime's waiting",
         calls: &[
             Any(libc::SYS_epoll_create1),
@@ -45,14 +46,14 @@ const CONSOLE: &[Group] = &[
             Any(libc::SYS_eventfd2),
         ],
     },
-    Group {
+    CallGroup {
         reason: "rings, files and memory; none of it becomes code",
         calls: &[
             If(libc::SYS_mmap, &[Without(2, libc::PROT_EXEC as u32)]),
             If(libc::SYS_mprotect, &[Without(2, libc::PROT_EXEC as u32)]),
         ],
     },
-    Group {
+    CallGroup {
         reason: "the database: what was written is on the disk, space is reserved, files have modes",
         calls: &[
             Any(libc::SYS_fsync),
@@ -64,7 +65,7 @@ const CONSOLE: &[Group] = &[
             Any(libc::SYS_pwritev),
         ],
     },
-    Group { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
+    CallGroup { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
 ];
 
 #[cfg(target_arch = "x86_64")]

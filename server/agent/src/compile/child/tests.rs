@@ -120,8 +120,12 @@ fn deeper(depth: u64) -> u64 {
 struct Lacks;
 
 impl Facts for Lacks {
-    fn inside<'a>(&'a self, _script: &'a WireScript, line: &'a Line) -> Box<dyn bathyscope_bpf::lang::host::Host + 'a> {
-        line.lack(Missing::Functions)
+    fn inside<'a>(
+        &'a self,
+        _script: &'a WireScript,
+        channel: &'a AgentChannel,
+    ) -> Box<dyn bathyscope_bpf::lang::host::Host + 'a> {
+        channel.lack(Missing::Functions)
     }
 
     fn tell(&self, _question: &Question) -> Told {

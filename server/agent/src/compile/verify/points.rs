@@ -64,15 +64,15 @@ fn belongs(point: &AttachPoint, program: ProgramType) -> bool {
     }
 }
 
-type Place<'a> = (&'a UserFile, u64);
+type FileOffset<'a> = (&'a UserFile, u64);
 
 /// The places in user space that came with the script.
-fn places(script: &WireScript) -> HashSet<Place<'_>> {
+fn places(script: &WireScript) -> HashSet<FileOffset<'_>> {
     let places = script.user_places.iter().flat_map(|point| &point.places);
     places.map(|place| (&place.file, place.offset)).collect()
 }
 
-fn check_place(point: &AttachPoint, places: &HashSet<Place<'_>>, allowed: Allowed) -> Result<(), AgentError> {
+fn check_place(point: &AttachPoint, places: &HashSet<FileOffset<'_>>, allowed: Allowed) -> Result<(), AgentError> {
     let sound = |names: &[&str]| names.iter().all(|name| name.is_empty() || is_kernel_name(name));
     let odd = || Err(unexpected("an attach point has a name that is none"));
     match point {

@@ -58,7 +58,7 @@ pub(crate) fn kprobe_multi(program: BorrowedFd<'_>, functions: &[(&CStr, u64)], 
 
 /// A place in a program's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct UprobeSite {
     /// Where, in bytes of the file.
     pub(crate) offset: u64,
     /// Where its semaphore is, in bytes of the file; 0 for none.
@@ -71,7 +71,7 @@ pub(crate) struct Place {
 pub(crate) fn uprobe_multi(
     program: BorrowedFd<'_>,
     path: &CStr,
-    places: &[Place],
+    places: &[UprobeSite],
     exit: bool,
     pid: Option<u32>,
 ) -> io::Result<OwnedFd> {

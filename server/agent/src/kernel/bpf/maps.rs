@@ -21,7 +21,7 @@ const LOOKUP_AND_DELETE_BATCH: u32 = 25;
 
 /// What a map is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape<'a> {
+pub(crate) struct MapShape<'a> {
     /// Its name, of which the kernel keeps 15 letters, digits, `_` and `.`.
     pub(crate) name: &'a str,
     /// `enum bpf_map_type`.
@@ -46,7 +46,7 @@ pub(super) fn kernel_name(name: &str) -> [u8; 16] {
 }
 
 /// Makes a map.
-pub(crate) fn create(shape: Shape<'_>) -> io::Result<OwnedFd> {
+pub(crate) fn create(shape: MapShape<'_>) -> io::Result<OwnedFd> {
     let attr = Attr::new()
         .u32(0, shape.kind)
         .u32(4, shape.key_bytes)
@@ -138,32 +138,32 @@ pub(crate) struct Batch {
 
 /// Where the kernel puts many elements.
 #[derive(Debug)]
-pub(crate) struct Room<'a> {
-    /// Room for keys.
+pub(crate) struct ElementBuffers<'a> {
+    /// For keys.
     pub(crate) keys: &'a mut [u8],
-    /// Room for values.
+    /// For values.
     pub(crate) values: &'a mut [u8],
-    /// For how many elements there is room.
+    /// How many elements fit.
     pub(crate) count: u32,
 }
 
-/// Reads up to `room.count` elements of a hash or array, and removes them if `take` says so. `after` is where the batch
-/// before ended and becomes where this one does. `ENOSPC` asks for more room: a hash is read by whole buckets.
+/// Reads up to `buffers.count` elements of a hash or array, and removes them if `take` says so. `after` is where the
+/// batch before ended and becomes where this one does. `ENOSPC` asks for more room: a hash is read by whole buckets.
 ///
 /// # Safety
-/// The room must be for `count` of the map's keys and values; `after` and `end` must be as long as a key and at least 4.
+/// The buffers must be for `count` of the map's keys and values; `after` and `end` must be as long as a key and at least 4.
 pub(crate) unsafe fn lookup_batch(
     map: BorrowedFd<'_>,
     take: bool,
     after: Option<&[u8]>,
     end: &mut [u8],
-    room: Room<'_>,
+    buffers: ElementBuffers<'_>,
 ) -> io::Result<Batch> {
     let mut attr = Attr::new()
         .pointer_mut(8, end)
-        .pointer_mut(16, room.keys)
-        .pointer_mut(24, room.values)
-        .u32(32, room.count)
+        .pointer_mut(16, buffers.keys)
+        .pointer_mut(24, buffers.values)
+        .u32(32, buffers.count)
         .fd(36, map);
     if let Some(after) = after {
         attr = attr.pointer(0, after);

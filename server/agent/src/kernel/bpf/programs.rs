@@ -39,12 +39,12 @@ pub(crate) struct Load<'a> {
     /// Its licence.
     pub(crate) license: &'a CStr,
     /// Its own type information, with which function of it is where, and which line.
-    pub(crate) types: Option<Types<'a>>,
+    pub(crate) types: Option<ProgramBtf<'a>>,
 }
 
 /// See [`Load::types`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Types<'a> {
+pub(crate) struct ProgramBtf<'a> {
     /// What [`load_types`] made.
     pub(crate) types: BorrowedFd<'a>,
     /// `struct bpf_func_info`s.
@@ -55,7 +55,7 @@ pub(crate) struct Types<'a> {
 
 /// Why a program was not loaded.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct ProgramRefusal {
     /// What the kernel said.
     pub(crate) error: io::Error,
     /// What the verifier said; empty if it said nothing.
@@ -63,19 +63,19 @@ pub(crate) struct Refusal {
 }
 
 /// Lets the verifier check a program and loads it. The log is only asked for if it refuses.
-pub(crate) fn load(program: &Load<'_>) -> Result<OwnedFd, Refusal> {
+pub(crate) fn load(program: &Load<'_>) -> Result<OwnedFd, ProgramRefusal> {
     match load_once(program, &mut []) {
         Ok(fd) => Ok(fd),
         // The kernel was short of memory for a moment, or interrupted.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => {
-            load_once(program, &mut []).map_err(|error| Refusal { error, log: String::new() })
+            load_once(program, &mut []).map_err(|error| ProgramRefusal { error, log: String::new() })
         }
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(Refusal { error, log: String::new() }),
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(ProgramRefusal { error, log: String::new() }),
         Err(_refused) => {
             let mut log = vec![0_u8; LOG_BYTES];
             load_once(program, &mut log).map_err(|error| {
                 let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
-                Refusal { error, log: String::from_utf8_lossy(text).trim_end().to_owned() }
+                ProgramRefusal { error, log: String::from_utf8_lossy(text).trim_end().to_owned() }
             })
         }
     }
@@ -98,7 +98,7 @@ fn load_once(program: &Load<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
     if let Some(types) = program.target_types {
         attr = attr.u32(112, types.as_raw_fd().unsigned_abs());
     }
-    if let Some(Types { types, functions, lines }) = program.types {
+    if let Some(ProgramBtf { types, functions, lines }) = program.types {
         attr = attr.fd(72, types);
         if !functions.is_empty() {
             let number = count(functions.len()) / FUNCTION_RECORD_BYTES;

@@ -42,7 +42,7 @@ impl Parent {
 }
 
 /// Everything that the child needs, made before the fork: after it, nothing may be allocated.
-pub(super) struct Plan {
+pub(super) struct ChildPlan {
     pub(super) program: CString,
     pub(super) arguments: Vec<CString>,
     pub(super) environment: Vec<CString>,
@@ -100,7 +100,7 @@ pub(super) fn is_inherited(fd: RawFd) -> bool {
 }
 
 /// Forks the child, which waits for its byte and then executes the program.
-pub(super) fn fork(plan: &Plan, parent: Parent) -> io::Result<Pid> {
+pub(super) fn fork(plan: &ChildPlan, parent: Parent) -> io::Result<Pid> {
     let pointers = |words: &[CString]| -> Vec<*const libc::c_char> {
         words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
     };
@@ -135,7 +135,7 @@ pub(super) fn fork(plan: &Plan, parent: Parent) -> io::Result<Pid> {
 /// allocates, locks nor panics, as another thread may have held any lock at the time of the fork. System calls are
 /// made directly where the C library's function would look for other threads.
 unsafe fn run(
-    plan: &Plan,
+    plan: &ChildPlan,
     arguments: *const *const libc::c_char,
     environment: *const *const libc::c_char,
     mask: *const libc::sigset_t,
@@ -216,7 +216,7 @@ unsafe fn reset_signals() {
 ///
 /// # Safety
 /// As [`run`].
-unsafe fn drop_bounding_set(plan: &Plan) {
+unsafe fn drop_bounding_set(plan: &ChildPlan) {
     let is_root = plan.user.as_ref().is_none_or(|user| user.uid == 0);
     for number in 0..libc::c_ulong::from(CAPABILITIES) {
         // SAFETY: plain system calls.
@@ -239,7 +239,7 @@ unsafe fn drop_bounding_set(plan: &Plan) {
 ///
 /// # Safety
 /// As [`run`].
-unsafe fn drop_rights(plan: &Plan) {
+unsafe fn drop_rights(plan: &ChildPlan) {
     /// `_LINUX_CAPABILITY_VERSION_3`.
     const VERSION: u32 = 0x2008_0522;
     let header: [u32; 2] = [VERSION, 0];
@@ -257,7 +257,7 @@ unsafe fn drop_rights(plan: &Plan) {
 
 /// # Safety
 /// As [`run`].
-unsafe fn become_user(plan: &Plan) {
+unsafe fn become_user(plan: &ChildPlan) {
     let Some(User { uid, gid, groups, .. }) = &plan.user else { return };
     // SAFETY: plain system calls; `groups` has as many numbers as the kernel is told. They are made directly, for the
     // C library's functions would wait for threads that the child does not have.
@@ -275,7 +275,7 @@ unsafe fn become_user(plan: &Plan) {
 
 /// # Safety
 /// As [`run`].
-unsafe fn fail(plan: &Plan, step: Step) -> ! {
+unsafe fn fail(plan: &ChildPlan, step: Step) -> ! {
     // SAFETY: errno is this thread's; the message is local memory of five bytes.
     unsafe {
         let [a, b, c, d] = (*libc::__errno_location()).to_ne_bytes();

@@ -38,14 +38,14 @@ pub(super) struct Opened {
 }
 
 /// A place where events are counted, and which of the rows it belongs to.
-struct Place {
+struct CounterScope {
     scope: Scope,
     row: usize,
 }
 
 /// The places of a capture, and what its rows tell of them.
 struct Places {
-    places: Vec<Place>,
+    places: Vec<CounterScope>,
     /// Without event and numbers.
     rows: Vec<CountRow>,
     /// Open while events of it are made.
@@ -73,8 +73,13 @@ pub(super) fn open(
     }
     // What is to begin later does not begin with the command.
     let on_exec = !everywhere && target.is_command() && wish.delay_ms.unwrap_or(0) == 0;
-    let mut opener =
-        Opener { places: &places, on_exec, inherit: Inherit::of(target, everywhere), counters: Vec::new(), names };
+    let mut opener = CounterOpener {
+        places: &places,
+        on_exec,
+        inherit: Inherit::of(target, everywhere),
+        counters: Vec::new(),
+        names,
+    };
     let mut first_error = None;
     for (index, group) in groups.iter().enumerate() {
         opener.group(u32::try_from(index).unwrap_or(u32::MAX), group, &mut first_error)?;
@@ -107,7 +112,7 @@ impl Inherit {
     }
 }
 
-struct Opener<'a> {
+struct CounterOpener<'a> {
     places: &'a Places,
     on_exec: bool,
     inherit: Inherit,
@@ -116,7 +121,7 @@ struct Opener<'a> {
     names: &'a [(String, TracepointName)],
 }
 
-impl Opener<'_> {
+impl CounterOpener<'_> {
     /// Opens the events of a group everywhere. The first error is kept; one that cannot be counted here has a row that
     /// says so, and one that does not exist ends it.
     fn group(
@@ -243,7 +248,7 @@ fn on_cpus(wish: &CountSpec, cpus: &[u32]) -> Result<Places, AgentError> {
             failed(AgentErrorKind::NotFound, doing, "there is no such group", remedy)
         })?),
     };
-    let place = |(index, cpu): (usize, &u32)| Place {
+    let place = |(index, cpu): (usize, &u32)| CounterScope {
         scope: cgroup.as_ref().map_or(Scope::Cpu(*cpu), |folder| Scope::Cgroup(folder.as_raw_fd(), *cpu)),
         row: if wish.per == CountPer::Cpu { index } else { 0 },
     };
@@ -305,10 +310,11 @@ fn of_threads(wish: &CountSpec, target: &ResolvedTarget, cpus: &[u32]) -> Result
             CountPer::Thread => thread,
         };
         if by_cpu {
-            let on = |(index, cpu): (usize, &u32)| Place { scope: Scope::ThreadOnCpu(*tid, *cpu), row: row(index) };
+            let on =
+                |(index, cpu): (usize, &u32)| CounterScope { scope: Scope::ThreadOnCpu(*tid, *cpu), row: row(index) };
             places.extend(cpus.iter().enumerate().map(on));
         } else {
-            places.push(Place { scope: Scope::Thread(*tid), row: row(0) });
+            places.push(CounterScope { scope: Scope::Thread(*tid), row: row(0) });
         }
     }
     // A row of several processes is nobody's in particular.

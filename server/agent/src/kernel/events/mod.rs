@@ -48,25 +48,25 @@ const USUAL_ROWS_PER_S_AND_CPU: u64 = 1_000_000;
 
 /// A program at a tracepoint.
 #[derive(Debug)]
-pub(crate) struct Attachment {
+pub(crate) struct TracepointAttachment {
     tracepoint: TracepointName,
     program: OwnedFd,
     event: Event,
 }
 
-impl HoldsEvents for Attachment {
+impl HoldsEvents for TracepointAttachment {
     fn add_events(&self, to: &mut Vec<RawFd>) {
         to.push(self.event.as_fd().as_raw_fd());
     }
 }
 
-impl HoldsEvents for Stream {
+impl HoldsEvents for EventStream {
     fn add_events(&self, to: &mut Vec<RawFd>) {
         self.attachment.add_events(to);
     }
 }
 
-impl Attachment {
+impl TracepointAttachment {
     /// The program.
     pub(crate) fn program(&self) -> BorrowedFd<'_> {
         self.program.as_fd()
@@ -75,8 +75,8 @@ impl Attachment {
 
 /// A stream: an attachment that records.
 #[derive(Debug)]
-struct Stream {
-    attachment: Attachment,
+struct EventStream {
+    attachment: TracepointAttachment,
     ring: OwnedFd,
     record_bytes: u32,
     counters: Arc<Counters>,
@@ -87,9 +87,9 @@ struct Stream {
 #[derive(Debug)]
 pub(crate) struct EventsEngine {
     started: Started,
-    streams: Vec<Stream>,
+    streams: Vec<EventStream>,
     /// Programs that follow the target's children.
-    follow: Vec<Attachment>,
+    follow: Vec<TracepointAttachment>,
     links: Arc<Mutex<Vec<OwnedFd>>>,
     sideband: Sideband,
     /// Whose hits its programs count.
@@ -181,7 +181,7 @@ fn follow_programs(tracefs: &Tracefs) -> Result<[Follow; 2], AgentError> {
 /// The programs that follow children, for captures of other kinds: attached like a capture's own.
 #[derive(Debug)]
 pub(crate) struct Following {
-    attachments: Vec<Attachment>,
+    attachments: Vec<TracepointAttachment>,
     links: Vec<OwnedFd>,
 }
 
@@ -227,13 +227,13 @@ pub(crate) fn open_attachment(
     tracepoint: &TracepointName,
     id: u32,
     program: OwnedFd,
-) -> Result<Attachment, AgentError> {
+) -> Result<TracepointAttachment, AgentError> {
     let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(id));
     let event = Event::open(&mut attributes, Scope::Cpu(first_cpu())).map_err(|error| match error.raw_os_error() {
         Some(libc::EINTR) => busy(format!("opening {tracepoint}"), tracepoint),
         _ => refused(format!("opening {tracepoint}"), &error, Need::Events),
     })?;
-    Ok(Attachment { tracepoint: tracepoint.clone(), program, event })
+    Ok(TracepointAttachment { tracepoint: tracepoint.clone(), program, event })
 }
 
 /// The event has to be of some CPU; the program runs on all of them.
@@ -249,7 +249,7 @@ pub(crate) fn made_by_text(doing: String) -> AgentError {
     failed(AgentErrorKind::Unsupported, doing, why, remedy)
 }
 
-pub(crate) fn attach(attachment: &Attachment) -> Result<OwnedFd, AgentError> {
+pub(crate) fn attach(attachment: &TracepointAttachment) -> Result<OwnedFd, AgentError> {
     bpf::link_perf_event(attachment.program.as_fd(), &attachment.event).map_err(|error| {
         let doing = format!("attaching to {}", attachment.tracepoint);
         match error.raw_os_error() {
@@ -308,7 +308,7 @@ impl EventsEngine {
         for ((described, made), (program, ring, counters)) in compiled.probes.iter().zip(programs) {
             let attachment = open_attachment(&described.tracepoint, described.format.id, program)?;
             let (record_bytes, counters) = (made.record_bytes, Arc::new(counters));
-            streams.push(Stream { attachment, ring, record_bytes, counters, last: Counts::default() });
+            streams.push(EventStream { attachment, ring, record_bytes, counters, last: Counts::default() });
         }
         let open = |(described, program): (&Described, OwnedFd)| {
             open_attachment(&described.tracepoint, described.format.id, program)
@@ -406,7 +406,7 @@ impl EventsEngine {
             };
             allowance.set(allowed).map_err(|error| refused(doing, &error, ""))?;
         }
-        let counted = |stream: &Stream| (Arc::clone(&stream.counters), u64::from(stream.record_bytes));
+        let counted = |stream: &EventStream| (Arc::clone(&stream.counters), u64::from(stream.record_bytes));
         let counters: Vec<(Arc<Counters>, u64)> = self.streams.iter().map(counted).collect();
         let links = Arc::clone(&self.links);
         // Of a target, what others do is passed over, and nobody has asked for that.
@@ -481,7 +481,7 @@ impl Engine for EventsEngine {
         for attachment in &self.follow {
             hold(&self.links, attach(attachment)?);
         }
-        let clone = |stream: &Stream| stream.attachment.program.try_clone();
+        let clone = |stream: &EventStream| stream.attachment.program.try_clone();
         let programs = self.streams.iter().map(clone).collect::<io::Result<Vec<_>>>();
         let programs = programs.map_err(|error| refused("attaching the probes", &error, "Raise `ulimit -n`."))?;
         self.attach_in_stages(&programs)?;
@@ -492,7 +492,7 @@ impl Engine for EventsEngine {
 
     fn readings(&mut self) -> Readings {
         let cost = &self.cost;
-        let read = |(index, stream): (usize, &mut Stream)| {
+        let read = |(index, stream): (usize, &mut EventStream)| {
             // A map that cannot be read keeps its last counts, which is better than none.
             stream.last = stream.counters.read().unwrap_or(stream.last);
             let missed = bpf::program_stats(stream.attachment.program.as_fd()).unwrap_or_default().missed;

@@ -7,7 +7,7 @@ use super::EventsEngine;
 use crate::{
     engine::MadeEngine,
     kernel::{KernelBackend, ResolvedTarget},
-    memory::Room,
+    memory::MemoryLeft,
     simulated::{self, MadeTarget, Simulation},
     source::{SourceMemory, SourceSpec, check_spec},
 };
@@ -19,8 +19,8 @@ impl SourceSpec for Vec<EventProbe> {
     }
 
     /// A ring for each probe, beside those of the side band.
-    fn fit(&mut self, memory: &mut SourceMemory, room: Room) -> Result<Option<RingsCut>, AgentError> {
-        room.fit_rings(self.len() as u64, &mut memory.ring_bytes, room.sideband_bytes())
+    fn fit(&mut self, memory: &mut SourceMemory, left: MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
+        left.fit_rings(self.len() as u64, &mut memory.ring_bytes, left.sideband_bytes())
     }
 
     fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {

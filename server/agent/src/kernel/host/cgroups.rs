@@ -22,7 +22,7 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOF
 
 /// A control group of version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct ControlGroup {
     /// The inode of its folder.
     pub(crate) id: u64,
     /// How many groups are above it; 0 for the root.
@@ -45,11 +45,11 @@ fn at_mount<T>(path: &str, find: impl Fn(&str, &Path) -> Option<T>) -> Option<T>
 }
 
 /// A control group by its path, which may be written as for [`cgroup_id`].
-pub(crate) fn group(path: &str) -> Option<Group> {
+pub(crate) fn group(path: &str) -> Option<ControlGroup> {
     at_mount(path, |mount, below| {
         let id = rustix::fs::fstat(&open_in(mount, below)?).ok()?.st_ino;
         let parts = below.components().filter(|part| matches!(part, std::path::Component::Normal(_)));
-        Some(Group { id, level: u32::try_from(parts.count()).ok()? })
+        Some(ControlGroup { id, level: u32::try_from(parts.count()).ok()? })
     })
 }
 

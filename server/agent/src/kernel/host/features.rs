@@ -82,7 +82,7 @@ fn has_kprobe_multi() -> bool {
 
 fn has_uprobe_multi() -> bool {
     let Ok(program) = bpf::load_empty_program(ProgramType::Kprobe, AttachType::UprobeMulti, 0) else { return false };
-    let place = links::Place { offset: 0, semaphore: 0, cookie: 0 };
+    let place = links::UprobeSite { offset: 0, semaphore: 0, cookie: 0 };
     // A folder has no code: kernels that get as far as to look say so.
     match links::uprobe_multi(program.as_fd(), c"/", &[place], false, None) {
         Ok(_link) => true,

@@ -11,7 +11,7 @@ use bathyscope_plan::{Features, ProgramType, UserPlaces};
 use bathyscope_protocol::WireScript;
 
 use super::{KernelHost, PER_CPU_OFFSET, cgroup_id};
-use crate::compile::{Facts, Line, Missing, Question, Told};
+use crate::compile::{AgentChannel, Facts, Missing, Question, Told};
 
 /// What the agent knows about the kernel, with the types of modules or without.
 pub(crate) struct KernelFacts<'a> {
@@ -31,11 +31,11 @@ impl<'a> KernelFacts<'a> {
 }
 
 impl Facts for KernelFacts<'_> {
-    fn inside<'a>(&'a self, script: &'a WireScript, line: &'a Line) -> Box<dyn Host + 'a> {
+    fn inside<'a>(&'a self, script: &'a WireScript, channel: &'a AgentChannel) -> Box<dyn Host + 'a> {
         Box::new(InsideHost {
             kernel: self.kernel,
             modules: self.modules,
-            line,
+            channel,
             places: script.user_places.iter().map(|one| (one.point.as_str(), one)).collect(),
             per_cpu: script.text.contains("percpu"),
             formats: RefCell::default(),
@@ -64,18 +64,18 @@ impl Facts for KernelFacts<'_> {
 }
 
 /// Formats by subsystem and name.
-type Formats = HashMap<(String, String), Option<Arc<EventFormat>>>;
+type EventFormats = HashMap<(String, String), Option<Arc<EventFormat>>>;
 
 /// See the module.
 struct InsideHost<'a> {
     kernel: &'a KernelHost,
     modules: bool,
-    line: &'a Line,
+    channel: &'a AgentChannel,
     places: HashMap<&'a str, &'a UserPlaces>,
     /// Whether the script may ask for variables of CPUs.
     per_cpu: bool,
     /// Formats that were asked for.
-    formats: RefCell<Formats>,
+    formats: RefCell<EventFormats>,
 }
 
 impl Host for InsideHost<'_> {
@@ -100,7 +100,7 @@ impl Host for InsideHost<'_> {
             return Ok(known.clone());
         }
         let question = Question::Tracepoint { system: key.0.clone(), name: key.1.clone() };
-        let text = match self.line.ask(question) {
+        let text = match self.channel.ask(question) {
             Some(Told::Tracepoint(told)) => told?,
             _none => None,
         };
@@ -111,15 +111,15 @@ impl Host for InsideHost<'_> {
     }
 
     fn tracepoints(&self) -> &[String] {
-        self.kernel.tracepoints.get().map_or_else(|| self.line.lack(Missing::Tracepoints), Vec::as_slice)
+        self.kernel.tracepoints.get().map_or_else(|| self.channel.lack(Missing::Tracepoints), Vec::as_slice)
     }
 
     fn raw_tracepoints(&self) -> &[String] {
-        self.kernel.raw_tracepoints.get().map_or_else(|| self.line.lack(Missing::RawTracepoints), Vec::as_slice)
+        self.kernel.raw_tracepoints.get().map_or_else(|| self.channel.lack(Missing::RawTracepoints), Vec::as_slice)
     }
 
     fn functions(&self) -> &[KernelFunction] {
-        self.kernel.functions.get().map_or_else(|| self.line.lack(Missing::Functions), Vec::as_slice)
+        self.kernel.functions.get().map_or_else(|| self.channel.lack(Missing::Functions), Vec::as_slice)
     }
 
     fn types(&self) -> &Types {
@@ -135,7 +135,7 @@ impl Host for InsideHost<'_> {
         if let Some(known) = self.kernel.symbols.borrow().get(name) {
             return *known;
         }
-        match self.line.ask(Question::Symbol { name: name.to_owned() }) {
+        match self.channel.ask(Question::Symbol { name: name.to_owned() }) {
             Some(Told::Symbol(address)) => address,
             _none => None,
         }
@@ -150,14 +150,14 @@ impl Host for InsideHost<'_> {
         if let Some(known) = self.kernel.callable.borrow().get(&key) {
             return *known;
         }
-        match self.line.ask(Question::Callable { name: key.0, program }) {
+        match self.channel.ask(Question::Callable { name: key.0, program }) {
             Some(Told::Callable(allowed)) => allowed,
             _none => None,
         }
     }
 
     fn cgroup_id(&self, path: &str) -> Option<u64> {
-        match self.line.ask(Question::Group { path: path.to_owned() }) {
+        match self.channel.ask(Question::Group { path: path.to_owned() }) {
             Some(Told::Group(id)) => id,
             _none => None,
         }

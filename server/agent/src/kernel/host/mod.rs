@@ -29,7 +29,7 @@ use bathyscope_catalog::{
 use bathyscope_plan::{AttachPoint, Features, ProgramType};
 
 pub use cgroups::cgroup_id;
-pub(crate) use cgroups::{Group, first_mount, group, group_threads, open_cgroup};
+pub(crate) use cgroups::{ControlGroup, first_mount, group, group_threads, open_cgroup};
 pub(crate) use features::perf_kind;
 pub(crate) use inside::KernelFacts;
 pub(crate) use lists::function_bytes;

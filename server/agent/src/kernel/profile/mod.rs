@@ -96,9 +96,9 @@ impl Wish {
     }
 
     /// How its records look, for the console.
-    fn formats(&self) -> sideband::Formats {
+    fn formats(&self) -> sideband::RecordFormat {
         let branch_sample_type = records::branches(&self.profile);
-        sideband::Formats { sample_type: self.sample_type(), read_format: READ_FORMAT, branch_sample_type }
+        sideband::RecordFormat { sample_type: self.sample_type(), read_format: READ_FORMAT, branch_sample_type }
     }
 
     /// Whether samples of the idle CPU say nothing: those that a clock takes.
@@ -107,7 +107,7 @@ impl Wish {
     }
 
     /// Has the kernel leave samples out that do not satisfy the condition, if there is one.
-    fn set_filter(&self, cpu: &Cpu) -> Result<(), AgentError> {
+    fn set_filter(&self, cpu: &CpuSampler) -> Result<(), AgentError> {
         let Some(filter) = &self.profile.filter else { return Ok(()) };
         let doing = format!("setting the filter `{}`", visible(filter.as_bytes()));
         if !self.is_tracepoint() {
@@ -138,12 +138,12 @@ impl Wish {
         Duration::from_millis(self.profile.delay_ms.unwrap_or(0).into())
     }
 
-    fn rate(&self, source: Source) -> Rate {
+    fn rate(&self, source: SampleSource) -> Rate {
         match (self.profile.period, source) {
             (Some(period), _) => Rate::Every(period),
-            (None, Source::Clock) => Rate::OfClock(self.profile.frequency_hz),
-            (None, Source::Given(_)) if self.skip_idle() => Rate::OfClock(self.profile.frequency_hz),
-            (None, Source::Given(_) | Source::Cycles) => Rate::Untold,
+            (None, SampleSource::Clock) => Rate::OfClock(self.profile.frequency_hz),
+            (None, SampleSource::Given(_)) if self.skip_idle() => Rate::OfClock(self.profile.frequency_hz),
+            (None, SampleSource::Given(_) | SampleSource::Cycles) => Rate::Untold,
         }
     }
 
@@ -155,7 +155,7 @@ impl Wish {
 
 /// What drives the samples.
 #[derive(Clone, Copy)]
-enum Source {
+enum SampleSource {
     /// The CPU's cycle counter: needs hardware, also sees code that runs with interrupts off.
     Cycles,
     /// A timer on each CPU.
@@ -164,7 +164,7 @@ enum Source {
     Given(perf::Attributes),
 }
 
-impl Source {
+impl SampleSource {
     fn attributes(self, wish: &Wish, ring_bytes: u32) -> perf::Attributes {
         let fixed = |type_, config| perf::attributes(type_, u64::from(config));
         let mut attributes = match self {
@@ -215,7 +215,7 @@ impl Source {
 
 /// One of the events on a CPU.
 #[derive(Debug)]
-struct Cpu {
+struct CpuSampler {
     /// Which of the capture's events it is.
     part: usize,
     /// Holds the buffer. It samples everything on the CPU, or nothing where threads are sampled one by one.
@@ -227,7 +227,7 @@ struct Cpu {
     _buffer: Buffer,
 }
 
-impl Cpu {
+impl CpuSampler {
     fn samplers(&self) -> impl Iterator<Item = &Event> {
         std::iter::once(&self.sampler).chain(self.threads.iter().map(|(_, event)| event))
     }
@@ -246,7 +246,7 @@ struct Filter {
 #[derive(Debug)]
 pub(crate) struct ProfileEngine {
     started: Started,
-    cpus: Vec<Cpu>,
+    cpus: Vec<CpuSampler>,
     /// The kernel enables the events of threads itself.
     on_exec: bool,
     /// Of each event its own, where programs choose.
@@ -293,7 +293,7 @@ fn ring_bytes_each(all: u32, cpus: usize) -> u32 {
     floor.max(4 * MIN_RING_BYTES)
 }
 
-fn cannot_sample(error: &io::Error, wish: &Wish, source: Source, cpu: u32) -> AgentError {
+fn cannot_sample(error: &io::Error, wish: &Wish, source: SampleSource, cpu: u32) -> AgentError {
     let most = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or_default();
     let (most, hertz) = (most.trim(), wish.profile.frequency_hz);
     let name = wish.event.as_ref().map_or_else(String::new, |event| format!(" {event}"));
@@ -352,13 +352,13 @@ impl Filter {
 
 /// Opens what a CPU needs. Whose samples are wanted a program decides, or `threads`, which are sampled one by one.
 fn open_cpu(
-    source: Source,
+    source: SampleSource,
     wish: &Wish,
     ring_bytes: u32,
     (part, cpu): (usize, u32),
     (filter, threads): (Option<&Filter>, Option<&Threads>),
-    leader: Option<&Cpu>,
-) -> io::Result<Cpu> {
+    leader: Option<&CpuSampler>,
+) -> io::Result<CpuSampler> {
     let mut attributes = source.attributes(wish, ring_bytes);
     // What stands at the end of records that are no samples does not depend on what samples hold beside the usual.
     let mut reports = sideband::attributes(SAMPLE_TYPE, true);
@@ -391,7 +391,7 @@ fn open_cpu(
     if let Some(filter) = filter {
         sampler.set_program(filter.program.as_fd())?;
     }
-    Ok(Cpu { part, sampler, threads: of_threads, reporter, _buffer: buffer })
+    Ok(CpuSampler { part, sampler, threads: of_threads, reporter, _buffer: buffer })
 }
 
 /// Who is sampled too when a sampled thread makes it.
@@ -437,7 +437,12 @@ impl Threads {
     }
 
     /// Opens the event in each thread, in the group of the leader's event in the same thread.
-    fn open(&self, attributes: &mut perf::Attributes, cpu: u32, leader: Option<&Cpu>) -> io::Result<Vec<(u32, Event)>> {
+    fn open(
+        &self,
+        attributes: &mut perf::Attributes,
+        cpu: u32,
+        leader: Option<&CpuSampler>,
+    ) -> io::Result<Vec<(u32, Event)>> {
         attributes.set_inherit(u64::from(self.others != Others::Nobody));
         attributes.set_inherit_thread(u64::from(self.others == Others::Threads));
         attributes.set_enable_on_exec(u64::from(self.on_exec));
@@ -476,10 +481,10 @@ impl ProfileEngine {
         let load_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let clock = Instant::now();
         let online = cpus::chosen(&wish.profile.cpus)?;
-        let sources: Vec<Source> =
-            parts.iter().map(|part| Source::choose(part, &online)).collect::<Result<_, AgentError>>()?;
+        let sources: Vec<SampleSource> =
+            parts.iter().map(|part| SampleSource::choose(part, &online)).collect::<Result<_, AgentError>>()?;
         let ring_bytes = ring_bytes_each(wish.ring_bytes, online.len().saturating_mul(parts.len()));
-        let (mut cpus, mut rings) = (Vec::<Cpu>::new(), Vec::<RingInfo>::new());
+        let (mut cpus, mut rings) = (Vec::<CpuSampler>::new(), Vec::<RingInfo>::new());
         for cpu in online {
             let first = cpus.len();
             for (index, (part, source)) in parts.iter().zip(&sources).enumerate() {
@@ -547,7 +552,7 @@ impl ProfileEngine {
 
     /// Further descriptors of all that samples.
     fn events(&self) -> io::Result<Vec<Event>> {
-        self.cpus.iter().flat_map(Cpu::samplers).map(Event::try_clone).collect()
+        self.cpus.iter().flat_map(CpuSampler::samplers).map(Event::try_clone).collect()
     }
 
     /// Watches over what the samples cost. Fewer of them would be another profile, so they are taken or not. A frequency

@@ -11,12 +11,12 @@ use std::{
 
 use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure};
 
-use super::points::{Attachment, Way, no_link};
+use super::points::{ScriptAttachment, Way, no_link};
 use crate::{
     error::kind_of,
     guard::SECOND_STAGE,
     kernel::{
-        bpf::links::{self, Place},
+        bpf::links::{self, UprobeSite},
         perf::Event,
         user_file::path_of,
     },
@@ -48,7 +48,7 @@ pub(super) struct Attached {
 /// that would fail for the others too, or if `check` fails, which is asked after the first point and after some more (P23)
 /// where there are many.
 pub(super) fn attach_all(
-    attachments: &[Attachment],
+    attachments: &[ScriptAttachment],
     doing: &dyn Fn(u32) -> String,
     check: &mut dyn FnMut(usize) -> Result<(), AgentError>,
 ) -> Attached {
@@ -82,7 +82,7 @@ pub(super) fn attach_all(
 
 impl Attached {
     /// Attaches some probes of an attachment with one link; if that fails, each half by itself, down to what is at fault.
-    fn add_part(&mut self, attachment: &Attachment, part: std::ops::Range<usize>, doing: &dyn Fn(u32) -> String) {
+    fn add_part(&mut self, attachment: &ScriptAttachment, part: std::ops::Range<usize>, doing: &dyn Fn(u32) -> String) {
         match link(attachment, part.clone()) {
             Ok(links) => {
                 let first = attachment.probes.get(part.start).copied();
@@ -112,7 +112,7 @@ fn is_for_all(error: &io::Error) -> bool {
     matches!(kind_of(error), AgentErrorKind::Denied | AgentErrorKind::Limit)
 }
 
-fn link(attachment: &Attachment, part: std::ops::Range<usize>) -> io::Result<Vec<OwnedFd>> {
+fn link(attachment: &ScriptAttachment, part: std::ops::Range<usize>) -> io::Result<Vec<OwnedFd>> {
     let program = attachment.program.as_fd();
     let probes = attachment.probes.get(part.clone()).unwrap_or_default();
     let cookie = probes.first().copied().map_or(0, u64::from);
@@ -136,7 +136,7 @@ fn link(attachment: &Attachment, part: std::ops::Range<usize>) -> io::Result<Vec
             Ok(vec![links::kprobe_multi(program, &functions, *exit)?])
         }
         Way::UprobeMulti { file, places, exit, pid } => {
-            let places: &[Place] = places.get(part).unwrap_or_default();
+            let places: &[UprobeSite] = places.get(part).unwrap_or_default();
             Ok(vec![links::uprobe_multi(program, &path_of(file), places, *exit, *pid)?])
         }
     }

@@ -14,7 +14,7 @@ use bathyscope_protocol::{AgentError, MAX_MAP_PAGE_BYTES};
 use crate::{
     engine::Elements,
     error::refused,
-    kernel::bpf::maps::{self, Room},
+    kernel::bpf::maps::{self, ElementBuffers},
 };
 
 /// How many elements are asked for at a time, at first.
@@ -126,10 +126,10 @@ impl Content {
             keys.resize(batch * self.key_bytes, 0);
             values.resize(batch * self.value_bytes, 0);
             let count = u32::try_from(batch).unwrap_or(u32::MAX);
-            let room = Room { keys: &mut keys, values: &mut values, count };
-            // SAFETY: the room is for `batch` keys and values of this map's lengths, and the tokens are as long as a key
+            let buffers = ElementBuffers { keys: &mut keys, values: &mut values, count };
+            // SAFETY: the buffers are for `batch` keys and values of this map's lengths, and the tokens are as long as a key
             // and at least 4.
-            match unsafe { maps::lookup_batch(self.fd()?, take, token.as_deref(), &mut end, room) } {
+            match unsafe { maps::lookup_batch(self.fd()?, take, token.as_deref(), &mut end, buffers) } {
                 Ok(got) => {
                     self.add(&mut page, &keys, &values, got.count as usize);
                     if got.last {

@@ -11,7 +11,7 @@ use std::{
 
 use bathyscope_protocol::Detaching;
 
-use super::points::{Attachment, ByHand};
+use super::points::{ByHand, ScriptAttachment};
 use crate::kernel::{
     bpf::programs,
     retire::{close_links, retire},
@@ -51,7 +51,12 @@ impl Progress {
 
 /// Closes `links`, then runs the `end` probes, then closes everything else. Returns when the `end` probes have run, or
 /// when that takes too long; the rest goes on in the background.
-pub(super) fn detach(progress: &Arc<Progress>, links: Vec<OwnedFd>, end: Vec<ByHand>, attachments: Vec<Attachment>) {
+pub(super) fn detach(
+    progress: &Arc<Progress>,
+    links: Vec<OwnedFd>,
+    end: Vec<ByHand>,
+    attachments: Vec<ScriptAttachment>,
+) {
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     progress.change(|left| {
         // The `end` probes count as one, so that a script without links is waited for too.

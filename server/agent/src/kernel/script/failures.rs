@@ -7,7 +7,7 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure, ScriptRefuse
 use crate::{
     engine::EngineError,
     error::{failed, kind_of, words},
-    kernel::bpf::programs::Refusal,
+    kernel::bpf::programs::ProgramRefusal,
     needs::Need,
 };
 
@@ -69,8 +69,8 @@ pub(super) fn judge(
 }
 
 /// What to make of a program that was not loaded: a diagnostic at the line that the verifier stopped at.
-pub(super) fn of_program(code: &Code, line: u32, text: &str, refusal: &Refusal) -> EngineError {
-    let Refusal { error, log } = refusal;
+pub(super) fn of_program(code: &Code, line: u32, text: &str, refusal: &ProgramRefusal) -> EngineError {
+    let ProgramRefusal { error, log } = refusal;
     let doing = "loading the script's programs";
     if log.is_empty() && kind_of(error) == AgentErrorKind::Denied {
         return failed(AgentErrorKind::Denied, doing, "the kernel does not allow programs", Need::Programs.remedy())
@@ -84,7 +84,7 @@ pub(super) fn of_program(code: &Code, line: u32, text: &str, refusal: &Refusal) 
 }
 
 /// Whether a typed program was refused for its target, before the verifier looked at any instruction.
-pub(super) fn is_about_target(refusal: &Refusal) -> bool {
+pub(super) fn is_about_target(refusal: &ProgramRefusal) -> bool {
     let denied = matches!(refusal.error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOMEM));
     !denied && last_instruction(&refusal.log).is_none()
 }

@@ -21,8 +21,8 @@ use bathyscope_protocol::{AgentError, AgentErrorKind};
 use crate::{
     error::{failed, kind_of, words},
     kernel::bpf::{
-        maps::{self, Shape},
-        programs::{self, Load, Refusal},
+        maps::{self, MapShape},
+        programs::{self, Load, ProgramRefusal},
     },
     needs::Need,
     source::{MAX_MAP_BYTES, MIN_RING_BYTES},
@@ -109,10 +109,10 @@ impl Object {
     }
 
     /// Loads `code`, the `index`-th program.
-    pub(super) fn load(&self, index: usize, code: &Code, as_: LoadAs<'_>) -> Result<Arc<OwnedFd>, Refusal> {
-        let bytes = self.linked(code).map_err(|error| Refusal { error, log: String::new() })?;
+    pub(super) fn load(&self, index: usize, code: &Code, as_: LoadAs<'_>) -> Result<Arc<OwnedFd>, ProgramRefusal> {
+        let bytes = self.linked(code).map_err(|error| ProgramRefusal { error, log: String::new() })?;
         let (functions, lines) = self.programs.get(index).map(records).unwrap_or_default();
-        let types = self.types.as_ref().map(|types| programs::Types {
+        let types = self.types.as_ref().map(|types| programs::ProgramBtf {
             types: types.as_fd(),
             functions: &functions,
             lines: &lines,
@@ -167,7 +167,7 @@ fn bytes_of(map: &MapDefinition, cpus: u32) -> u64 {
 
 fn make_map(definition: &MapDefinition, cpus: u32) -> Result<Map, AgentError> {
     let constant = definition.kind == MapKind::Constant;
-    let shape = Shape {
+    let shape = MapShape {
         name: &definition.name,
         kind: definition.kind.number(),
         key_bytes: definition.key_bytes,

@@ -29,7 +29,7 @@ use crate::{
     engine::EngineError,
     error::{failed, refused, words},
     kernel::{
-        bpf::links::Place,
+        bpf::links::UprobeSite,
         events::made_by_text,
         host::{KernelHost, module_types, perf_kind},
         perf::{self, Event, Scope},
@@ -83,7 +83,7 @@ pub(super) enum Way {
         /// The file.
         file: Arc<OwnedFd>,
         /// The places, in the order of the probes.
-        places: Vec<Place>,
+        places: Vec<UprobeSite>,
         /// At the return.
         exit: bool,
         /// Only in this process.
@@ -109,7 +109,7 @@ impl Way {
 
 /// A program that is ready to be attached.
 #[derive(Debug)]
-pub(super) struct Attachment {
+pub(super) struct ScriptAttachment {
     /// Indexes in the plan's probes; several where one link is for all of them.
     pub(super) probes: Vec<u32>,
     /// The program.
@@ -120,7 +120,7 @@ pub(super) struct Attachment {
     pub(super) last_runs_first: bool,
 }
 
-impl HoldsEvents for Attachment {
+impl HoldsEvents for ScriptAttachment {
     fn add_events(&self, to: &mut Vec<RawFd>) {
         if let Way::Event { event, .. } = &self.way {
             to.push(event.as_fd().as_raw_fd());
@@ -139,9 +139,9 @@ pub(super) struct ByHand {
 
 /// Everything that is ready.
 #[derive(Debug, Default)]
-pub(super) struct Prepared {
+pub(super) struct PreparedScript {
     /// What is attached.
-    pub(super) attachments: Vec<Attachment>,
+    pub(super) attachments: Vec<ScriptAttachment>,
     /// `begin`, in the script's order.
     pub(super) begin: Vec<ByHand>,
     /// `end`, in the script's order.
@@ -160,7 +160,7 @@ pub(super) struct Prepared {
     pub(super) load_ns: u64,
 }
 
-impl Prepared {
+impl PreparedScript {
     /// How many attach points there are.
     pub(super) fn points(&self) -> usize {
         let attached: usize = self.attachments.iter().map(|one| one.probes.len()).sum();
@@ -177,14 +177,14 @@ pub(super) struct Preparing<'a> {
     host: &'a KernelHost,
     files: HashMap<UserFile, Result<Arc<OwnedFd>, AgentError>>,
     modules: HashMap<String, io::Result<OwnedFd>>,
-    pending: Vec<Pending<'a>>,
-    prepared: Prepared,
+    pending: Vec<PendingAttachment<'a>>,
+    prepared: PreparedScript,
     /// Events that anybody has made at functions, read when a tracepoint is attached.
     probe_events: OnceCell<Vec<(String, String)>>,
 }
 
 /// An attach point whose event is opened when all programs are loaded.
-struct Pending<'a> {
+struct PendingAttachment<'a> {
     probe: u32,
     program: Arc<OwnedFd>,
     place: PendingPlace<'a>,
@@ -192,7 +192,7 @@ struct Pending<'a> {
 
 enum PendingPlace<'a> {
     Kernel(&'a AttachPoint),
-    User(Group, Place),
+    User(LinkGroup, UprobeSite),
 }
 
 impl PendingPlace<'_> {
@@ -203,7 +203,7 @@ impl PendingPlace<'_> {
     }
 }
 
-type Point<'a> = (u32, &'a AttachPoint);
+type IndexedPoint<'a> = (u32, &'a AttachPoint);
 
 fn internal(doing: impl Into<String>, why: &str) -> AgentError {
     failed(AgentErrorKind::Internal, doing, why, "Report this as a defect.")
@@ -223,14 +223,14 @@ impl<'a> Preparing<'a> {
         text: &'a str,
         object: &'a Object,
         host: &'a KernelHost,
-    ) -> Result<Prepared, EngineError> {
+    ) -> Result<PreparedScript, EngineError> {
         let (files, modules) = (HashMap::new(), HashMap::new());
-        let (pending, prepared) = (Vec::new(), Prepared::default());
+        let (pending, prepared) = (Vec::new(), PreparedScript::default());
         let probe_events = OnceCell::new();
         let mut this = Self { plan, codes, text, object, host, files, modules, pending, prepared, probe_events };
         for index in 0..plan.programs.len() {
             this.prepared.loaded.push(Vec::new());
-            let points: Vec<Point<'a>> = (0_u32..)
+            let points: Vec<IndexedPoint<'a>> = (0_u32..)
                 .zip(&plan.probes)
                 .filter(|(_number, probe)| probe.program as usize == index)
                 .map(|(number, probe)| (number, &probe.point))
@@ -248,21 +248,21 @@ impl<'a> Preparing<'a> {
         text: &str,
         object: &Object,
         follow: &[(usize, u32)],
-    ) -> Result<Vec<Attachment>, EngineError> {
+    ) -> Result<Vec<ScriptAttachment>, EngineError> {
         let doing = "following child processes";
-        let open = |(index, id): &(usize, u32)| -> Result<Attachment, EngineError> {
+        let open = |(index, id): &(usize, u32)| -> Result<ScriptAttachment, EngineError> {
             let code = codes.get(*index).ok_or_else(|| internal(doing, "a program has no code"))?;
             let program = object.load(*index, code, LoadAs { kind: TRACEPOINT, ..LoadAs::default() });
             let program = program.map_err(|refusal| failures::of_program(code, 0, text, &refusal))?;
             let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(*id));
             let event = Event::open(&mut attributes, Scope::Cpu(sampling::first_cpu()))
                 .map_err(|error| refused(doing, &error, Need::Events))?;
-            Ok(Attachment { probes: vec![0], program, way: Way::event(event), last_runs_first: false })
+            Ok(ScriptAttachment { probes: vec![0], program, way: Way::event(event), last_runs_first: false })
         };
         follow.iter().map(open).collect()
     }
 
-    fn program(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
+    fn program(&mut self, index: usize, points: &[IndexedPoint<'a>]) -> Result<(), EngineError> {
         let Some(program) = self.plan.programs.get(index) else { return Ok(()) };
         match program.kind {
             ProgramType::Run => self.by_hand(index, points),
@@ -312,10 +312,10 @@ impl<'a> Preparing<'a> {
 
     fn attach(&mut self, probe: u32, program: &Arc<OwnedFd>, way: Way, last_runs_first: bool) {
         let program = Arc::clone(program);
-        self.prepared.attachments.push(Attachment { probes: vec![probe], program, way, last_runs_first });
+        self.prepared.attachments.push(ScriptAttachment { probes: vec![probe], program, way, last_runs_first });
     }
 
-    fn by_hand(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
+    fn by_hand(&mut self, index: usize, points: &[IndexedPoint<'a>]) -> Result<(), EngineError> {
         let program = self.load(index, LoadAs { kind: RAW_TRACEPOINT, ..LoadAs::default() })?;
         for (probe, point) in points {
             let one = ByHand { probe: *probe, program: Arc::clone(&program) };
@@ -329,7 +329,7 @@ impl<'a> Preparing<'a> {
         Ok(())
     }
 
-    fn tracepoints(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
+    fn tracepoints(&mut self, index: usize, points: &[IndexedPoint<'a>]) -> Result<(), EngineError> {
         let program = self.load(index, LoadAs { kind: TRACEPOINT, ..LoadAs::default() })?;
         if let Some(side) = self.plan.programs.get(index).and_then(|program| program.calls) {
             self.all_calls(&program, side, points);
@@ -370,14 +370,14 @@ impl<'a> Preparing<'a> {
     }
 
     /// One link at the tracepoint of all calls, for many points.
-    fn all_calls(&mut self, program: &Arc<OwnedFd>, side: CallSide, points: &[Point<'a>]) {
+    fn all_calls(&mut self, program: &Arc<OwnedFd>, side: CallSide, points: &[IndexedPoint<'a>]) {
         let Some((first, _point)) = points.first() else { return };
         let (system, name) = side.tracepoint();
         match self.open_tracepoint_named(self.doing(*first), system, name) {
             Ok(event) => {
                 let (probes, program) = (points.iter().map(|(probe, _point)| *probe).collect(), Arc::clone(program));
                 let way = Way::event(event);
-                self.prepared.attachments.push(Attachment { probes, program, way, last_runs_first: false });
+                self.prepared.attachments.push(ScriptAttachment { probes, program, way, last_runs_first: false });
             }
             Err(error) => points.iter().for_each(|(probe, _point)| self.fail(*probe, error.clone())),
         }
@@ -407,7 +407,7 @@ impl<'a> Preparing<'a> {
     fn typed(
         &mut self,
         index: usize,
-        points: &[Point<'a>],
+        points: &[IndexedPoint<'a>],
         attach: u32,
         last_runs_first: bool,
         target: &dyn Fn(&Types, &AttachPoint) -> Option<TypeId>,
@@ -484,7 +484,7 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    fn iterators(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
+    fn iterators(&mut self, index: usize, points: &[IndexedPoint<'a>]) -> Result<(), EngineError> {
         for (probe, point) in points {
             let AttachPoint::Iterator { target, pin } = point else { continue };
             if pin.is_some() {
@@ -506,8 +506,8 @@ impl<'a> Preparing<'a> {
     }
 
     /// Many plain functions go into one link where the kernel has that; others get an event each.
-    fn kprobes(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
-        let plain = |(_probe, point): &&Point<'a>| {
+    fn kprobes(&mut self, index: usize, points: &[IndexedPoint<'a>]) -> Result<(), EngineError> {
+        let plain = |(_probe, point): &&IndexedPoint<'a>| {
             matches!(point, AttachPoint::Kprobe { module, function, offset: 0, .. }
                 if module.is_empty() && !function.is_empty())
         };
@@ -524,7 +524,7 @@ impl<'a> Preparing<'a> {
             if !probes.is_empty() {
                 let program = self.load(index, LoadAs { kind: KPROBE, attach: KPROBE_MULTI, ..LoadAs::default() })?;
                 let way = Way::KprobeMulti { functions, exit };
-                self.prepared.attachments.push(Attachment { probes, program, way, last_runs_first: !exit });
+                self.prepared.attachments.push(ScriptAttachment { probes, program, way, last_runs_first: !exit });
             }
         }
         if single.is_empty() {
@@ -533,7 +533,7 @@ impl<'a> Preparing<'a> {
         let program = self.load(index, LoadAs { kind: KPROBE, ..LoadAs::default() })?;
         for (probe, point) in single {
             let (program, place) = (Arc::clone(&program), PendingPlace::Kernel(point));
-            self.pending.push(Pending { probe, program, place });
+            self.pending.push(PendingAttachment { probe, program, place });
         }
         Ok(())
     }
@@ -542,7 +542,7 @@ impl<'a> Preparing<'a> {
     fn open_pending(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         let (backwards, forwards): (Vec<_>, Vec<_>) = pending.into_iter().partition(|one| one.place.last_runs_first());
-        for Pending { probe, program, place } in forwards.into_iter().chain(backwards.into_iter().rev()) {
+        for PendingAttachment { probe, program, place } in forwards.into_iter().chain(backwards.into_iter().rev()) {
             let opened = match &place {
                 PendingPlace::Kernel(point) => self.open_kprobe(probe, point),
                 PendingPlace::User(group, place) => {
@@ -583,11 +583,11 @@ impl<'a> Preparing<'a> {
         inside::open(doing, function, *offset, &mut open)
     }
 
-    fn uprobes(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
+    fn uprobes(&mut self, index: usize, points: &[IndexedPoint<'a>]) -> Result<(), EngineError> {
         let Features { uprobe_multi, kernel, .. } = *self.host.features();
-        let (mut groups, mut single) = (BTreeMap::<Group, Vec<(u32, Place)>>::new(), Vec::new());
+        let (mut groups, mut single) = (BTreeMap::<LinkGroup, Vec<(u32, UprobeSite)>>::new(), Vec::new());
         for (probe, point) in points {
-            let Some((group, place)) = Group::of(*probe, point) else {
+            let Some((group, place)) = LinkGroup::of(*probe, point) else {
                 self.fail(*probe, internal(self.doing(*probe), "its program is of another kind"));
                 continue;
             };
@@ -607,33 +607,39 @@ impl<'a> Preparing<'a> {
             let program = self.load(index, LoadAs { kind: KPROBE, ..LoadAs::default() })?;
             for (probe, group, place) in single {
                 let (program, place) = (Arc::clone(&program), PendingPlace::User(group, place));
-                self.pending.push(Pending { probe, program, place });
+                self.pending.push(PendingAttachment { probe, program, place });
             }
         }
         Ok(())
     }
 
-    fn uprobe_group(&mut self, program: &Arc<OwnedFd>, group: &Group, members: Vec<(u32, Place)>) {
-        let (probes, places): (Vec<u32>, Vec<Place>) = members.into_iter().unzip();
+    fn uprobe_group(&mut self, program: &Arc<OwnedFd>, group: &LinkGroup, members: Vec<(u32, UprobeSite)>) {
+        let (probes, places): (Vec<u32>, Vec<UprobeSite>) = members.into_iter().unzip();
         match self.file(group) {
             Ok(file) => {
                 let way = Way::UprobeMulti { file, places, exit: group.exit, pid: group.pid };
                 let program = Arc::clone(program);
-                self.prepared.attachments.push(Attachment { probes, program, way, last_runs_first: true });
+                self.prepared.attachments.push(ScriptAttachment { probes, program, way, last_runs_first: true });
             }
             Err(error) => probes.into_iter().for_each(|probe| self.fail(probe, error.clone())),
         }
     }
 
     /// The file of a group, opened once and found to be the one that the console saw.
-    fn file(&mut self, group: &Group) -> Result<Arc<OwnedFd>, AgentError> {
+    fn file(&mut self, group: &LinkGroup) -> Result<Arc<OwnedFd>, AgentError> {
         let (path, in_process, device, inode) = group.file.clone();
         let file = UserFile { path, in_process, device, inode };
         let open = |file: &UserFile| open_same(file).map(Arc::new);
         self.files.entry(file.clone()).or_insert_with(|| open(&file)).clone()
     }
 
-    fn open_uprobe(&self, probe: u32, group: &Group, place: Place, file: &Arc<OwnedFd>) -> Result<Event, AgentError> {
+    fn open_uprobe(
+        &self,
+        probe: u32,
+        group: &LinkGroup,
+        place: UprobeSite,
+        file: &Arc<OwnedFd>,
+    ) -> Result<Event, AgentError> {
         let doing = self.doing(probe);
         let kind = perf_kind("uprobe").ok_or_else(|| {
             let remedy = "Use a kernel with CONFIG_UPROBE_EVENTS.";
@@ -645,7 +651,7 @@ impl<'a> Preparing<'a> {
         Event::open_at(&mut attributes, &path_of(file), place.offset, scope).map_err(|error| no_uprobe(doing, &error))
     }
 
-    fn samplers(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), EngineError> {
+    fn samplers(&mut self, index: usize, points: &[IndexedPoint<'a>]) -> Result<(), EngineError> {
         let program = self.load(index, LoadAs { kind: PERF_EVENT, ..LoadAs::default() })?;
         for (probe, point) in points {
             match sampling::open(point, self.doing(*probe)) {
@@ -664,21 +670,21 @@ fn function(types: &Types, point: &AttachPoint) -> Option<TypeId> {
 
 /// Places that go into one link: path, process, device and inode of the file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Group {
+struct LinkGroup {
     file: (String, Option<u32>, u64, u64),
     exit: bool,
     pid: Option<u32>,
 }
 
-impl Group {
-    fn of(probe: u32, point: &AttachPoint) -> Option<(Self, Place)> {
+impl LinkGroup {
+    fn of(probe: u32, point: &AttachPoint) -> Option<(Self, UprobeSite)> {
         let (file, offset, semaphore, exit, pid) = match point {
             AttachPoint::Uprobe { file, offset, exit, pid, .. } => (file, *offset, 0, *exit, *pid),
             AttachPoint::Usdt { file, offset, semaphore, pid, .. } => (file, *offset, *semaphore, false, *pid),
             _ => return None,
         };
         let UserFile { path, in_process, device, inode } = file.clone();
-        let place = Place { offset, semaphore, cookie: u64::from(probe) };
+        let place = UprobeSite { offset, semaphore, cookie: u64::from(probe) };
         Some((Self { file: (path, in_process, device, inode), exit, pid }, place))
     }
 }

@@ -19,7 +19,7 @@ use super::{
     detach::{self, Progress, run_all},
     failures,
     object::Object,
-    points::{Attachment, Prepared},
+    points::{PreparedScript, ScriptAttachment},
     unwind::Mapped,
 };
 use crate::{
@@ -42,8 +42,8 @@ pub(crate) struct ScriptEngine {
     started: Started,
     script: ScriptStarted,
     text: String,
-    prepared: Prepared,
-    following: Vec<Attachment>,
+    prepared: PreparedScript,
+    following: Vec<ScriptAttachment>,
     object: Object,
     contents: Vec<Content>,
     /// Where it shows addresses of user space.
@@ -64,8 +64,8 @@ impl ScriptEngine {
     pub(super) fn new(
         (started, script): (Started, ScriptStarted),
         text: &str,
-        prepared: Prepared,
-        following: Vec<Attachment>,
+        prepared: PreparedScript,
+        following: Vec<ScriptAttachment>,
         object: Object,
         contents: Vec<Content>,
     ) -> Self {

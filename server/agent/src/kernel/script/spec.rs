@@ -9,7 +9,7 @@ use crate::{
     engine::MadeEngine,
     error::failed,
     kernel::{KernelBackend, ResolvedTarget},
-    memory::Room,
+    memory::MemoryLeft,
     simulated::{self, MadeTarget, Simulation},
     source::{SourceMemory, SourceSpec},
 };
@@ -30,9 +30,9 @@ impl SourceSpec for WireScript {
     }
 
     /// Its ring, and beside it what its maps may take.
-    fn fit(&mut self, memory: &mut SourceMemory, room: Room) -> Result<Option<RingsCut>, AgentError> {
-        let cut = room.fit_rings(1, &mut memory.ring_bytes, 0)?;
-        memory.map_bytes = room.map_bytes().saturating_add(u64::from(memory.ring_bytes));
+    fn fit(&mut self, memory: &mut SourceMemory, left: MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
+        let cut = left.fit_rings(1, &mut memory.ring_bytes, 0)?;
+        memory.map_bytes = left.map_bytes().saturating_add(u64::from(memory.ring_bytes));
         Ok(cut)
     }
 

@@ -34,7 +34,7 @@ use bathyscope_protocol::{
 
 use super::{
     bpf,
-    events::{Attachment, Following, attach, elapsed_ns, hold, open_attachment, take},
+    events::{Following, TracepointAttachment, attach, elapsed_ns, hold, open_attachment, take},
     host::KernelHost,
     loader::{Counters, Loaded, Loader, compile},
     retire::{HoldsEvents, close_links, drop_aside},
@@ -51,12 +51,12 @@ use crate::{
 
 /// A program and what it is attached to.
 #[derive(Debug)]
-enum Point {
-    Perf(Attachment),
+enum SyscallAttachment {
+    Perf(TracepointAttachment),
     Raw(&'static CStr, OwnedFd),
 }
 
-impl Point {
+impl SyscallAttachment {
     fn program(&self) -> BorrowedFd<'_> {
         match self {
             Self::Perf(attachment) => attachment.program(),
@@ -73,7 +73,7 @@ impl Point {
     }
 }
 
-impl HoldsEvents for Point {
+impl HoldsEvents for SyscallAttachment {
     fn add_events(&self, to: &mut Vec<RawFd>) {
         if let Self::Perf(attachment) = self {
             attachment.add_events(to);
@@ -90,7 +90,7 @@ pub(crate) struct SyscallEngine {
     last: [u64; COUNTERS_WORDS],
     following: Option<Following>,
     /// What forgets, the exits, the entries: in the order of attaching.
-    attachments: Vec<Point>,
+    attachments: Vec<SyscallAttachment>,
     signal: Option<OwnedFd>,
     /// To be run once everything is detached.
     inside: Option<OwnedFd>,
@@ -241,11 +241,11 @@ impl SyscallEngine {
         let mut attachments = Vec::new();
         for (name, id, program) in &placed {
             let fd = loaded.load_program(&program.name, &format!("loading the program for {name}"))?;
-            attachments.push(Point::Perf(open_attachment(name, *id, fd)?));
+            attachments.push(SyscallAttachment::Perf(open_attachment(name, *id, fd)?));
         }
         for (name, program) in raw {
             let doing = format!("loading the program for {}", name.to_string_lossy());
-            attachments.push(Point::Raw(name, loaded.load_program(&program.name, &doing)?));
+            attachments.push(SyscallAttachment::Raw(name, loaded.load_program(&program.name, &doing)?));
         }
         let named: Vec<(TracepointName, u32, String)> =
             follow.into_iter().map(|(name, id, program)| (name, id, program.name)).collect();
@@ -346,7 +346,7 @@ impl Engine for SyscallEngine {
             hold(&self.links, link.map_err(|error| refused(doing, &error, ""))?);
         }
         let time_ns = monotonic_ns();
-        let clone = |attachment: &Point| attachment.program().try_clone_to_owned().ok();
+        let clone = |attachment: &SyscallAttachment| attachment.program().try_clone_to_owned().ok();
         // The exits and the entries; a thread ends far less often.
         if let Some(programs) = self.attachments.iter().skip(1).map(clone).collect::<Option<Vec<_>>>() {
             let (links, counters) = (Arc::clone(&self.links), Arc::clone(&self.counters));
@@ -364,7 +364,8 @@ impl Engine for SyscallEngine {
         self.last = self.counters.sums().unwrap_or(self.last);
         let [hits, filtered, ring_full, no_room, others, _spent_ns] = self.last;
         let (hits, filtered) = (hits + others, filtered + others);
-        let missed = |attachment: &Point| bpf::program_stats(attachment.program()).unwrap_or_default().missed;
+        let missed =
+            |attachment: &SyscallAttachment| bpf::program_stats(attachment.program()).unwrap_or_default().missed;
         let missed = self.attachments.iter().skip(1).map(missed).sum();
         let ns_per_hit = self.cost.as_ref().and_then(cost_of_a_call);
         let probe = ProbeReading {

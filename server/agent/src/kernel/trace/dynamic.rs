@@ -24,7 +24,7 @@ const MAX_NAME_BYTES: usize = 63;
 
 /// What kind of event it is, by which the kernel's files list it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DynamicEventKind {
     /// At a function of the kernel.
     Kprobe,
     /// At a place in a file.
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Tprobe,
 }
 
-impl Kind {
+impl DynamicEventKind {
     /// Where it is, in words, and the option that a kernel needs for it.
     pub(crate) fn words(self) -> (&'static str, &'static str) {
         match self {
@@ -54,7 +54,7 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Dynamic {
     /// Its kind.
-    pub(crate) kind: Kind,
+    pub(crate) kind: DynamicEventKind,
     /// Its name in the group.
     pub(crate) name: String,
     /// What the person called it.
@@ -86,13 +86,13 @@ fn parse(line: &str) -> Result<DynamicDefinition, AgentError> {
     }
 }
 
-fn kind_of(definition: &DynamicDefinition) -> Kind {
+fn kind_of(definition: &DynamicDefinition) -> DynamicEventKind {
     match definition.place {
-        ProbeSite::Function { .. } | ProbeSite::Address { .. } => Kind::Kprobe,
-        ProbeSite::File { .. } => Kind::Uprobe,
-        ProbeSite::Event { .. } => Kind::Eprobe,
-        ProbeSite::Traced { .. } => Kind::Fprobe,
-        ProbeSite::Tracepoint { .. } => Kind::Tprobe,
+        ProbeSite::Function { .. } | ProbeSite::Address { .. } => DynamicEventKind::Kprobe,
+        ProbeSite::File { .. } => DynamicEventKind::Uprobe,
+        ProbeSite::Event { .. } => DynamicEventKind::Eprobe,
+        ProbeSite::Traced { .. } => DynamicEventKind::Fprobe,
+        ProbeSite::Tracepoint { .. } => DynamicEventKind::Tprobe,
     }
 }
 
@@ -309,7 +309,7 @@ mod tests {
         std::os::unix::fs::symlink(std::env::current_exe().unwrap(), &own).unwrap();
         let own = own.to_str().unwrap();
         let made = prepared(&[&format!("r:x {own}:0x40%return ret=$retval")]).unwrap().remove(0);
-        assert!(made.kind == Kind::Uprobe);
+        assert!(made.kind == DynamicEventKind::Uprobe);
         let line = made.line("G");
         assert!(line.starts_with("r:G/x /proc/self/fd/") && line.ends_with(":0x40 ret=$retval"), "{line}");
         for bad in ["/etc/passwd:0x10", "/dev/null:0", "/none:0", "/:0"] {

@@ -44,7 +44,7 @@ pub(crate) struct Restore {
 /// Something that is about to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Entry {
+pub(crate) enum JournalEntry {
     /// A tracing instance.
     Instance {
         /// Its name.
@@ -66,20 +66,20 @@ pub(crate) enum Entry {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Line {
+enum JournalLine {
     Begin { boot: String, owner: Owner },
-    Make { id: u64, entry: Entry },
+    Make { id: u64, entry: JournalEntry },
     Done { id: u64 },
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct JournalState {
     file: Option<(PathBuf, File)>,
-    open: BTreeMap<u64, Entry>,
+    open: BTreeMap<u64, JournalEntry>,
     next: u64,
 }
 
-static JOURNAL: Mutex<State> = Mutex::new(State { file: None, open: BTreeMap::new(), next: 1 });
+static JOURNAL: Mutex<JournalState> = Mutex::new(JournalState { file: None, open: BTreeMap::new(), next: 1 });
 
 /// An entry of this process's journal.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ pub(crate) struct Found {
     /// Whether it is of an earlier boot, since when nothing is left.
     pub(crate) outdated: bool,
     /// What was made or about to be made, and not removed since, in the order in which it was written.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<JournalEntry>,
 }
 
 fn boot_id() -> String {
@@ -122,14 +122,14 @@ fn make_directory() -> io::Result<PathBuf> {
     Err(trouble)
 }
 
-impl State {
-    fn write(&mut self, line: &Line) -> io::Result<()> {
+impl JournalState {
+    fn write(&mut self, line: &JournalLine) -> io::Result<()> {
         if self.file.is_none() {
             let owner = Owner::this().ok_or(io::ErrorKind::NotFound)?;
             let Owner { namespace, pid, ticks } = owner;
             let path = make_directory()?.join(format!("{namespace}-{pid}-{ticks}.journal"));
             let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
-            file.write_all(&text_of(&Line::Begin { boot: boot_id(), owner })?)?;
+            file.write_all(&text_of(&JournalLine::Begin { boot: boot_id(), owner })?)?;
             self.file = Some((path, file));
         }
         let Some((_path, file)) = &mut self.file else { return Ok(()) };
@@ -137,18 +137,18 @@ impl State {
     }
 }
 
-fn text_of(line: &Line) -> io::Result<Vec<u8>> {
+fn text_of(line: &JournalLine) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     Ok(text)
 }
 
 /// Writes down what is about to be made.
-pub(crate) fn note(entry: Entry) -> Result<Ticket, AgentError> {
+pub(crate) fn note(entry: JournalEntry) -> Result<Ticket, AgentError> {
     let mut state = JOURNAL.lock().unwrap_or_else(PoisonError::into_inner);
     let id = state.next;
     state.next += 1;
-    let written = state.write(&Line::Make { id, entry: entry.clone() });
+    let written = state.write(&JournalLine::Make { id, entry: entry.clone() });
     written.map_err(|error| {
         let remedy = "Without a journal nothing is made in tracefs, as nobody could remove it after a crash. \
             Give the agent a /run that it can write.";
@@ -165,7 +165,7 @@ impl Ticket {
         state.open.remove(&self.0);
         if !state.open.is_empty() {
             // Should it not be written, the next agent looks for something that is gone.
-            let _written = state.write(&Line::Done { id: self.0 });
+            let _written = state.write(&JournalLine::Done { id: self.0 });
         } else if let Some((path, _file)) = state.file.take() {
             let _gone = fs::remove_file(path);
         }
@@ -188,19 +188,19 @@ fn read(path: &Path) -> Option<Found> {
 }
 
 /// Reads a journal. A last line that was not written to its end is left out: what it announces was not made.
-fn parse(text: &str) -> Option<(String, Owner, Vec<Entry>)> {
-    let mut lines = text.lines().map_while(|line| serde_json::from_slice::<Line>(line.as_bytes()).ok());
-    let Some(Line::Begin { boot, owner }) = lines.next() else { return None };
+fn parse(text: &str) -> Option<(String, Owner, Vec<JournalEntry>)> {
+    let mut lines = text.lines().map_while(|line| serde_json::from_slice::<JournalLine>(line.as_bytes()).ok());
+    let Some(JournalLine::Begin { boot, owner }) = lines.next() else { return None };
     let mut open = BTreeMap::new();
     for line in lines {
         match line {
-            Line::Make { id, entry } => {
+            JournalLine::Make { id, entry } => {
                 open.insert(id, entry);
             }
-            Line::Done { id } => {
+            JournalLine::Done { id } => {
                 open.remove(&id);
             }
-            Line::Begin { .. } => {}
+            JournalLine::Begin { .. } => {}
         }
     }
     Some((boot, owner, open.into_values().collect()))
@@ -215,7 +215,7 @@ mod tests {
         let begin = r#"{"begin":{"boot":"b","owner":{"namespace":1,"pid":2,"ticks":3}}}"#;
         let make =
             |id: u64, name: &str| format!(r#"{{"make":{{"id":{id},"entry":{{"instance":{{"name":"{name}"}}}}}}}}"#);
-        let entry = |name: &str| Entry::Instance { name: name.to_owned() };
+        let entry = |name: &str| JournalEntry::Instance { name: name.to_owned() };
         let read = |lines: &[&str]| parse(&lines.join("\n")).map(|(_boot, _owner, entries)| entries);
         let (one, two) = (make(1, "one"), make(2, "two"));
         assert_eq!(read(&[begin, &one, &two]), Some(vec![entry("one"), entry("two")]));
@@ -229,8 +229,8 @@ mod tests {
     #[test]
     fn settings_come_back_as_they_were_written() {
         let restore = Restore { file: "max_graph_depth".to_owned(), before: "0".to_owned(), ours: None };
-        let entry = Entry::Settings { tracer: "function_graph".to_owned(), restore: vec![restore] };
+        let entry = JournalEntry::Settings { tracer: "function_graph".to_owned(), restore: vec![restore] };
         let text = serde_json::to_string(&entry).unwrap();
-        assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry);
+        assert_eq!(serde_json::from_str::<JournalEntry>(&text).unwrap(), entry);
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     area::Area,
-    journal::{self, Entry, Restore},
+    journal::{self, JournalEntry, Restore},
     machine,
     names::Owner,
     undo::{remove_event, remove_instance},
@@ -114,9 +114,9 @@ impl Cleaner {
     }
 
     /// Those of a journal; its names are checked again, as whatever is named there is removed.
-    fn instances(&mut self, entries: &[Entry], owner: &Owner) {
+    fn instances(&mut self, entries: &[JournalEntry], owner: &Owner) {
         for entry in entries {
-            if let Entry::Instance { name } = entry {
+            if let JournalEntry::Instance { name } = entry {
                 let ours = Owner::of_name(name, '-').as_ref() == Some(owner);
                 if ours && self.machine.has(&format!("instances/{name}")) {
                     self.instance(name, owner);
@@ -133,18 +133,18 @@ impl Cleaner {
         }
     }
 
-    fn rest(&mut self, entries: &[Entry], owner: &Owner) {
+    fn rest(&mut self, entries: &[JournalEntry], owner: &Owner) {
         for entry in entries.iter().rev() {
             match entry {
-                Entry::Settings { tracer, restore } => self.settings(tracer, restore, owner),
-                Entry::Event { name } => {
+                JournalEntry::Settings { tracer, restore } => self.settings(tracer, restore, owner),
+                JournalEntry::Event { name } => {
                     let group = name.split('/').next().unwrap_or_default();
                     let ours = Owner::of_name(group, '_').as_ref() == Some(owner);
                     if ours && self.machine.has(&format!("events/{name}")) {
                         self.event(name, owner);
                     }
                 }
-                Entry::Instance { .. } => {}
+                JournalEntry::Instance { .. } => {}
             }
         }
     }

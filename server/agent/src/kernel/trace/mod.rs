@@ -58,7 +58,7 @@ use crate::{
 };
 use area::Area;
 use counters::{Hits, Stats};
-use dynamic::Kind;
+use dynamic::DynamicEventKind;
 use setup::Set;
 
 /// How long it is waited for traces that are being removed, before another one is made.
@@ -191,9 +191,10 @@ impl TraceEngine {
     /// Takes the counters; those that cannot be read stay as they were.
     fn count(&mut self) {
         self.stats = read_stats(&self.set.area, &self.set.cpus).unwrap_or(self.stats);
-        for (kind, events, profile) in
-            [(Kind::Kprobe, "kprobe_events", "kprobe_profile"), (Kind::Uprobe, "uprobe_events", "uprobe_profile")]
-        {
+        for (kind, events, profile) in [
+            (DynamicEventKind::Kprobe, "kprobe_events", "kprobe_profile"),
+            (DynamicEventKind::Uprobe, "uprobe_events", "uprobe_profile"),
+        ] {
             if !self.set.dynamic.iter().any(|event| event.kind == kind) {
                 continue;
             }

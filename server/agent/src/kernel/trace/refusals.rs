@@ -2,7 +2,7 @@
 
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct LineRefusal {
     /// The kernel's words.
     pub(crate) words: String,
     /// The place in the line, in bytes.
@@ -13,14 +13,14 @@ pub(crate) struct Refusal {
 const COMMAND: &str = "  Command: ";
 
 /// The last refusal of `line` in the text of an `error_log`.
-pub(crate) fn last(log: &str, line: &str) -> Option<Refusal> {
+pub(crate) fn last(log: &str, line: &str) -> Option<LineRefusal> {
     let lines: Vec<&str> = log.lines().collect();
     let is_it = |three: &&[&str]| matches!(three, [_, command, _] if command.strip_prefix(COMMAND) == Some(line));
     let [head, _command, caret] = lines.windows(3).rev().find(is_it)? else { return None };
     // `[  894.661756] trace_uprobe: error: Invalid register name`
     let words = head.rsplit_once("error: ").map_or(*head, |(_, words)| words).trim();
     let at = caret.find('^')?.saturating_sub(COMMAND.len());
-    Some(Refusal { words: words.to_owned(), at })
+    Some(LineRefusal { words: words.to_owned(), at })
 }
 
 /// A line with a mark below the place.

@@ -9,8 +9,8 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, TraceFormat};
 use super::{
     area::{Area, no_function, remedy_of},
     busy::busy,
-    dynamic::{Dynamic, Kind},
-    journal::{self, Entry, Restore},
+    dynamic::{Dynamic, DynamicEventKind},
+    journal::{self, JournalEntry, Restore},
     machine,
     names::Owner,
     refusals,
@@ -141,7 +141,7 @@ impl Setup<'_> {
     /// An instance of the capture's own; the machine's where this kernel cannot have the tracer in others.
     fn choose_area(&mut self, owner: &Owner) -> Result<(), AgentError> {
         let name = owner.name('-');
-        let ticket = journal::note(Entry::Instance { name: name.clone() })?;
+        let ticket = journal::note(JournalEntry::Instance { name: name.clone() })?;
         self.undo.instance(name.clone(), ticket);
         let doing = "making a tracing instance";
         self.tracefs.make_instance(&name).map_err(|error| match error.raw_os_error() {
@@ -170,7 +170,7 @@ impl Setup<'_> {
     /// Writes down how settings are put back, before they are changed.
     fn change(&mut self, tracer: String, restore: Vec<Restore>) -> Result<(), AgentError> {
         if !restore.is_empty() {
-            let ticket = journal::note(Entry::Settings { tracer, restore: restore.clone() })?;
+            let ticket = journal::note(JournalEntry::Settings { tracer, restore: restore.clone() })?;
             self.undo.settings(restore, ticket);
         }
         Ok(())
@@ -239,7 +239,7 @@ impl Setup<'_> {
                 Some(before) => {
                     let (before, ours) = (before.trim().to_owned(), Some(value.to_owned()));
                     let restore = vec![Restore { file: file.clone(), before, ours }];
-                    let entry = Entry::Settings { tracer: String::new(), restore: restore.clone() };
+                    let entry = JournalEntry::Settings { tracer: String::new(), restore: restore.clone() };
                     Some((restore, journal::note(entry)?))
                 }
                 None => None,
@@ -341,7 +341,7 @@ impl Setup<'_> {
     /// Writes down that an event is made, and makes it.
     fn define(&mut self, name: &str, line: &str) -> Result<io::Result<()>, AgentError> {
         let name = format!("{}/{name}", self.group);
-        let ticket = journal::note(Entry::Event { name: name.clone() })?;
+        let ticket = journal::note(JournalEntry::Event { name: name.clone() })?;
         let made = self.tracefs.write("dynamic_events", line);
         match made {
             Ok(()) => self.undo.event(name, ticket),
@@ -399,14 +399,14 @@ impl Setup<'_> {
     }
 
     /// Whether the kernel has events of this kind, asked when it refused one without a word.
-    fn knows(&self, kind: Kind) -> bool {
+    fn knows(&self, kind: DynamicEventKind) -> bool {
         match kind {
-            Kind::Kprobe => self.tracefs.has("kprobe_events"),
-            Kind::Uprobe => self.tracefs.has("uprobe_events"),
+            DynamicEventKind::Kprobe => self.tracefs.has("kprobe_events"),
+            DynamicEventKind::Uprobe => self.tracefs.has("uprobe_events"),
             // A kernel that has them tells in its log what it refuses; the README has them in any case.
-            Kind::Eprobe => false,
-            Kind::Fprobe => self.tracefs.read("README").is_ok_and(|text| text.contains("f[:[")),
-            Kind::Tprobe => self.tracefs.read("README").is_ok_and(|text| text.contains("t[:[")),
+            DynamicEventKind::Eprobe => false,
+            DynamicEventKind::Fprobe => self.tracefs.read("README").is_ok_and(|text| text.contains("f[:[")),
+            DynamicEventKind::Tprobe => self.tracefs.read("README").is_ok_and(|text| text.contains("t[:[")),
         }
     }
 

@@ -7,7 +7,7 @@ use super::{TraceEngine, setup::usual_kib};
 use crate::{
     engine::MadeEngine,
     kernel::{KernelBackend, ResolvedTarget},
-    memory::Room,
+    memory::MemoryLeft,
     simulated::{self, MadeTarget, Simulation},
     source::{SourceMemory, SourceSpec, check_spec},
 };
@@ -19,9 +19,9 @@ impl SourceSpec for TraceSpec {
     }
 
     /// A buffer for each CPU, of a size of its own, beside the rings of the side band.
-    fn fit(&mut self, _memory: &mut SourceMemory, room: Room) -> Result<Option<RingsCut>, AgentError> {
-        let mut kib = self.buffer_kib.unwrap_or_else(|| usual_kib(self.tracer.is_some(), room.cpus()));
-        let cut = room.fit_buffers(&mut kib, MIN_TRACE_BUFFER_KIB, room.sideband_bytes())?;
+    fn fit(&mut self, _memory: &mut SourceMemory, left: MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
+        let mut kib = self.buffer_kib.unwrap_or_else(|| usual_kib(self.tracer.is_some(), left.cpus()));
+        let cut = left.fit_buffers(&mut kib, MIN_TRACE_BUFFER_KIB, left.sideband_bytes())?;
         if cut.is_some() {
             self.buffer_kib = Some(kib);
         }

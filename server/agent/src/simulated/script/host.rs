@@ -9,7 +9,7 @@ use bathyscope_plan::{Architecture, Features, UserPlaces};
 use bathyscope_protocol::WireScript;
 
 use crate::{
-    compile::{Facts, Line, Missing, Question, Told},
+    compile::{AgentChannel, Facts, Missing, Question, Told},
     simulated::{
         events::CPUS,
         world::{self, FUNCTION_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, TRACEPOINTS},
@@ -50,7 +50,7 @@ impl SimulatedFacts {
 }
 
 impl Facts for SimulatedFacts {
-    fn inside<'a>(&'a self, script: &'a WireScript, _line: &'a Line) -> Box<dyn Host + 'a> {
+    fn inside<'a>(&'a self, script: &'a WireScript, _channel: &'a AgentChannel) -> Box<dyn Host + 'a> {
         Box::new(SimulatedHost::new(script))
     }
 

@@ -20,7 +20,7 @@ use bathyscope_protocol::{
 
 pub(crate) use self::host::SimulatedFacts;
 pub(super) use self::host::features;
-use self::work::{Core, ScriptWork, Shared, lock};
+use self::work::{Core, ScriptWork, SharedCore, lock};
 use super::{MadeTarget, engine::SimulatedEngine, events::CPUS, options::Simulation};
 use crate::{
     backend::monotonic_ns,
@@ -63,7 +63,7 @@ pub(crate) struct SimulatedScript {
     started: Started,
     script: ScriptStarted,
     engine: SimulatedEngine,
-    core: Shared,
+    core: SharedCore,
     detached: bool,
 }
 

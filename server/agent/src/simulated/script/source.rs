@@ -9,7 +9,7 @@ use crate::simulated::{
     events::CPUS,
     options::Simulation,
     profile::{Stacks, chain_of},
-    world::{self, CODE_ADDRESS, CODE_OFFSET, Draw, Made, MadeField, MadeTracepoint, PROCESSES, Process},
+    world::{self, CODE_ADDRESS, CODE_OFFSET, Draw, MadeField, MadeProcess, MadeTracepoint, MadeValue, PROCESSES},
 };
 
 /// Bytes before a tracepoint's own fields.
@@ -30,7 +30,7 @@ const CONTEXTS: u64 = (-4095_i64).cast_unsigned();
 
 /// An attach point that is hit again and again.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct HitSource {
     /// Its index in the plan's probes.
     pub(super) probe: u32,
     /// Its program.
@@ -38,43 +38,43 @@ pub(super) struct Source {
     /// How many hits there were.
     pub(super) made: u64,
     every_ns: u64,
-    kind: Kind,
+    kind: ContextKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ContextKind {
     Tracepoint(&'static MadeTracepoint),
     Registers { pid: Option<u32>, exit: bool, offset: u64 },
     Sample { cpu: Option<u32> },
 }
 
 /// Attach points that are hit by themselves; the others are run by hand.
-pub(super) fn sources(plan: &Plan, simulation: &Simulation) -> Vec<Source> {
+pub(super) fn sources(plan: &Plan, simulation: &Simulation) -> Vec<HitSource> {
     let mut sources = Vec::new();
     let per_event = 1_000_000_000 / simulation.rate_per_s.max(1);
     for (index, probe) in (0_u32..).zip(&plan.probes) {
-        let mut add = |every_ns: u64, kind: Kind| {
+        let mut add = |every_ns: u64, kind: ContextKind| {
             let program = probe.program as usize;
-            sources.push(Source { probe: index, program, made: 0, every_ns: every_ns.max(1000), kind });
+            sources.push(HitSource { probe: index, program, made: 0, every_ns: every_ns.max(1000), kind });
         };
         match &probe.point {
             AttachPoint::Tracepoint { system, name } => {
                 if let Some((_number, made)) = world::tracepoint(system, name) {
-                    add(per_event, Kind::Tracepoint(made));
+                    add(per_event, ContextKind::Tracepoint(made));
                 }
             }
             AttachPoint::Uprobe { offset, exit, pid, .. } => {
-                add(per_event, Kind::Registers { pid: *pid, exit: *exit, offset: *offset });
+                add(per_event, ContextKind::Registers { pid: *pid, exit: *exit, offset: *offset });
             }
             AttachPoint::Usdt { offset, pid, .. } => {
-                add(per_event, Kind::Registers { pid: *pid, exit: false, offset: *offset });
+                add(per_event, ContextKind::Registers { pid: *pid, exit: false, offset: *offset });
             }
             AttachPoint::Profile { every } => {
-                (0..CPUS).for_each(|cpu| add(period_ns(*every), Kind::Sample { cpu: Some(cpu) }));
+                (0..CPUS).for_each(|cpu| add(period_ns(*every), ContextKind::Sample { cpu: Some(cpu) }));
             }
-            AttachPoint::Interval { every } => add(period_ns(*every), Kind::Sample { cpu: Some(0) }),
+            AttachPoint::Interval { every } => add(period_ns(*every), ContextKind::Sample { cpu: Some(0) }),
             AttachPoint::PerfEvent { period, .. } => {
-                add(per_event.saturating_mul((*period).max(1)), Kind::Sample { cpu: None });
+                add(per_event.saturating_mul((*period).max(1)), ContextKind::Sample { cpu: None });
             }
             _ => {}
         }
@@ -89,10 +89,10 @@ fn period_ns(every: Period) -> u64 {
     }
 }
 
-impl Source {
+impl HitSource {
     /// When the next hit is due, after the begin. A timer's first one is after its period.
     pub(super) fn next_ns(&self) -> u64 {
-        let first = u64::from(matches!(self.kind, Kind::Sample { .. }));
+        let first = u64::from(matches!(self.kind, ContextKind::Sample { .. }));
         (self.made + first).saturating_mul(self.every_ns)
     }
 
@@ -100,27 +100,27 @@ impl Source {
     pub(super) fn set_up(&self, simulation: &Simulation, world: &mut World) -> Vec<u8> {
         let mut draw = Draw::of(simulation.seed, u64::from(self.probe), self.made);
         let cpu = match self.kind {
-            Kind::Sample { cpu: Some(cpu) } => {
+            ContextKind::Sample { cpu: Some(cpu) } => {
                 draw = Draw::of(simulation.seed, u64::from(self.probe) << 8 | u64::from(cpu), self.made);
                 cpu
             }
             _ => draw.below(2, u64::from(CPUS)) as u32,
         };
         let chosen = match self.kind {
-            Kind::Registers { pid: Some(pid), .. } => world::process(pid),
+            ContextKind::Registers { pid: Some(pid), .. } => world::process(pid),
             _ => draw.one_of(0, &PROCESSES.each_ref()),
         };
         let Some(process) = chosen.or(PROCESSES.first()) else { return Vec::new() };
         set_process(world, process, draw, cpu);
         match self.kind {
-            Kind::Tracepoint(made) => record(made, draw, &mut world.user),
-            Kind::Registers { exit, offset, .. } => registers(world, draw, exit, offset),
-            Kind::Sample { .. } => registers(world, draw, false, CODE_OFFSET),
+            ContextKind::Tracepoint(made) => record(made, draw, &mut world.user),
+            ContextKind::Registers { exit, offset, .. } => registers(world, draw, exit, offset),
+            ContextKind::Sample { .. } => registers(world, draw, false, CODE_OFFSET),
         }
     }
 }
 
-fn set_process(world: &mut World, process: &Process, draw: Draw, cpu: u32) {
+fn set_process(world: &mut World, process: &MadeProcess, draw: Draw, cpu: u32) {
     world.cpu = cpu;
     world.tgid = process.pid;
     world.tid = draw.one_of(1, process.threads).unwrap_or(process.pid);
@@ -165,7 +165,7 @@ fn is_text(field: &MadeField) -> bool {
 }
 
 fn bytes_of(
-    value: Made,
+    value: MadeValue,
     field: &MadeField,
     number: u64,
     record: &mut Vec<u8>,
@@ -173,32 +173,32 @@ fn bytes_of(
 ) -> Vec<u8> {
     let dynamic = field.declaration.starts_with("__data_loc");
     match value {
-        Made::Unsigned(number) => number.to_le_bytes().to_vec(),
-        Made::Signed(number) => number.to_le_bytes().to_vec(),
-        Made::Text(text) if dynamic => {
+        MadeValue::Unsigned(number) => number.to_le_bytes().to_vec(),
+        MadeValue::Signed(number) => number.to_le_bytes().to_vec(),
+        MadeValue::Text(text) if dynamic => {
             let (at, length) = (record.len() as u32, text.len() as u32 + 1);
             record.extend(text);
             record.push(0);
             record.resize(record.len().next_multiple_of(8), 0);
             (length << 16 | at).to_le_bytes().to_vec()
         }
-        Made::Text(mut text) if field.declaration.contains('*') => {
+        MadeValue::Text(mut text) if field.declaration.contains('*') => {
             let address = TEXTS_ADDRESS + number * TEXT_ROOM;
             text.push(0);
             memory.insert(address, text);
             address.to_le_bytes().to_vec()
         }
-        Made::Text(mut text) => {
+        MadeValue::Text(mut text) => {
             text.truncate((field.size as usize).saturating_sub(1));
             text
         }
         // An empty text where there is no address; else one that is not mapped.
-        Made::Unreadable if dynamic => {
+        MadeValue::Unreadable if dynamic => {
             let at = record.len() as u32;
             record.resize(record.len() + 8, 0);
             (1 << 16 | at).to_le_bytes().to_vec()
         }
-        Made::Unreadable => 0xdead_0000_u64.to_le_bytes().to_vec(),
+        MadeValue::Unreadable => 0xdead_0000_u64.to_le_bytes().to_vec(),
     }
 }
 
@@ -243,24 +243,24 @@ mod tests {
                     u64::from_le_bytes(word)
                 };
                 match made.value(&field.name, draw).unwrap() {
-                    Made::Unsigned(number) => {
+                    MadeValue::Unsigned(number) => {
                         let size = (field.size as usize).min(8);
                         let mask = u64::MAX >> (64 - 8 * size);
                         assert_eq!(word(at, size), number & mask, "{} {}", made.name, field.name);
                     }
-                    Made::Signed(number) => {
+                    MadeValue::Signed(number) => {
                         let size = (field.size as usize).min(8);
                         let mask = u64::MAX >> (64 - 8 * size);
                         assert_eq!(word(at, size), number.cast_unsigned() & mask, "{} {}", made.name, field.name);
                     }
-                    Made::Text(text) if field.size == 4 => {
+                    MadeValue::Text(text) if field.size == 4 => {
                         let place = word(at, 4);
                         let (start, length) = ((place & 0xffff) as usize, (place >> 16) as usize);
                         assert_eq!(&bytes[start..start + length - 1], text, "{} {}", made.name, field.name);
                     }
-                    Made::Text(text) if field.size == 8 => assert!(memory[&word(at, 8)].starts_with(&text)),
-                    Made::Text(text) => assert!(bytes[at..].starts_with(&text), "{} {}", made.name, field.name),
-                    Made::Unreadable => assert!(word(at, field.size as usize) != 0),
+                    MadeValue::Text(text) if field.size == 8 => assert!(memory[&word(at, 8)].starts_with(&text)),
+                    MadeValue::Text(text) => assert!(bytes[at..].starts_with(&text), "{} {}", made.name, field.name),
+                    MadeValue::Unreadable => assert!(word(at, field.size as usize) != 0),
                 }
             }
         }

@@ -13,7 +13,7 @@ use bathyscope_protocol::{
     rings::{SimulatedBpfRing, SimulatedPerfRing},
 };
 
-use super::source::{Source, sources};
+use super::source::{HitSource, sources};
 use crate::simulated::{
     engine::Work,
     events::{CPUS, NS_PER_HIT, SIDEBAND_BYTES},
@@ -35,7 +35,7 @@ pub(super) struct Core {
     codes: Vec<Code>,
     plan: Plan,
     simulation: Simulation,
-    sources: Vec<Source>,
+    sources: Vec<HitSource>,
     ring: SimulatedBpfRing,
     ring_bytes: u32,
     /// By program: records that the console's ring had no room for.
@@ -152,23 +152,23 @@ impl Core {
 }
 
 /// The core, shared.
-pub(super) type Shared = Arc<Mutex<Core>>;
+pub(super) type SharedCore = Arc<Mutex<Core>>;
 
 /// Locks it; a panic of another thread leaves nothing half done that matters here.
-pub(super) fn lock(core: &Shared) -> MutexGuard<'_, Core> {
+pub(super) fn lock(core: &SharedCore) -> MutexGuard<'_, Core> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the capture's thread does.
 pub(super) struct ScriptWork {
-    core: Shared,
+    core: SharedCore,
     sideband: SimulatedPerfRing,
     target: Option<u32>,
     begun: bool,
 }
 
 impl ScriptWork {
-    pub(super) fn new(core: &Shared, target: Option<u32>) -> std::io::Result<Self> {
+    pub(super) fn new(core: &SharedCore, target: Option<u32>) -> std::io::Result<Self> {
         let sideband = SimulatedPerfRing::create(SIDEBAND_BYTES)?;
         Ok(Self { core: Arc::clone(core), sideband, target, begun: false })
     }

@@ -4,8 +4,8 @@
 use bathyscope_agent::seccomp::{
     self,
     Call::{self, Any, If},
+    CallGroup,
     Condition::{Is, With, Without},
-    Group,
 };
 use bathyscope_protocol::sandbox::NAMESPACE_FLAGS;
 
@@ -19,8 +19,8 @@ const EXECUTABLE: u32 = libc::PROT_EXEC as u32;
 const PR_SET_VMA: u32 = 0x5356_4d41;
 
 /// What the reader and its children need.
-const READER: &[Group] = &[
-    Group {
+const READER: &[CallGroup] = &[
+    CallGroup {
         reason: "the console's socket, those of children, and the pipes through which they get files",
         calls: &[
             Any(libc::SYS_read),
@@ -41,11 +41,11 @@ const READER: &[Group] = &[
             Any(libc::SYS_ppoll),
         ],
     },
-    Group {
+    CallGroup {
         reason: "what `/proc` says of a child itself, which is all that Landlock lets it open",
         calls: &[Any(libc::SYS_openat), Any(libc::SYS_fstat), Any(libc::SYS_statx), Any(libc::SYS_lseek)],
     },
-    Group {
+    CallGroup {
         reason: "memory, none of which becomes code",
         calls: &[
             If(libc::SYS_mmap, &[Without(2, EXECUTABLE)]),
@@ -57,7 +57,7 @@ const READER: &[Group] = &[
             If(libc::SYS_prctl, &[Is(0, PR_SET_VMA)]),
         ],
     },
-    Group {
+    CallGroup {
         reason: "children: they are forked, ended and waited for",
         calls: &[
             If(libc::SYS_clone, &[Is(0, FORK)]),
@@ -68,7 +68,7 @@ const READER: &[Group] = &[
             Any(libc::SYS_wait4),
         ],
     },
-    Group {
+    CallGroup {
         reason: "what a child gives up before it takes its own filter",
         calls: &[
             Any(libc::SYS_capget),
@@ -85,7 +85,7 @@ const READER: &[Group] = &[
             Any(libc::SYS_getppid),
         ],
     },
-    Group {
+    CallGroup {
         reason: "a child's threads and runtime, and what the database in its memory asks",
         calls: &[
             If(libc::SYS_clone, &[With(0, libc::CLONE_THREAD as u32), Without(0, NAMESPACE_FLAGS)]),
@@ -106,7 +106,7 @@ const READER: &[Group] = &[
             Any(libc::SYS_getrandom),
         ],
     },
-    Group {
+    CallGroup {
         reason: "time, signals and the end",
         calls: &[
             Any(libc::SYS_clock_gettime),
@@ -125,7 +125,7 @@ const READER: &[Group] = &[
             Any(libc::SYS_exit_group),
         ],
     },
-    Group { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
+    CallGroup { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
 ];
 
 #[cfg(target_arch = "x86_64")]

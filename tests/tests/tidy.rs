@@ -286,7 +286,7 @@ fn kinds_of_what_is_recorded_are_told_apart_in_tables_only() {
         "server/capture/src/spec/method.rs",
         "server/capture/src/spec.rs",
         "server/recorder/src/engine/mod.rs",
-        "server/agent/src/source.rs",
+        "server/agent/src/source/mod.rs",
         // A test that has a spec of each kind, and does not compile without.
         "server/console/src/wire/every_spec.rs",
     ];

@@ -1,11 +1,14 @@
 //! As whom programs are started for captures. Whoever starts the agent decides; the console cannot widen it.
 
+mod users;
+
 use std::{fmt, str::FromStr};
 
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
-use crate::needs::Need;
-use crate::{error::failed, kernel::User};
+pub(crate) use users::User;
+
+use crate::{error::failed, needs::Need};
 
 /// The most users that may be listed.
 const MAX_USERS: usize = 64;

@@ -29,7 +29,11 @@ use self::{
     messages::{Job, JobResult},
     verify::Allowed,
 };
-use crate::{backend::monotonic_ns, engine::EngineError, error::failed};
+use crate::{
+    clock::{elapsed_ns, monotonic_ns},
+    engine::EngineError,
+    error::failed,
+};
 
 /// What is not in the script.
 #[derive(Clone, Copy, Debug)]
@@ -234,9 +238,4 @@ pub(crate) fn check_rights(script: &WireScript, rights: ScriptRights) -> Result<
         ),
         ScriptRights::Observe | ScriptRights::Change => Ok(()),
     }
-}
-
-/// Nanoseconds since `clock`.
-pub(crate) fn elapsed_ns(clock: Instant) -> u64 {
-    u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -5,6 +5,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use bathyscope_capture::visible;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, CpuTime, Enabled, Readings, ScriptRefused, ScriptStarted, Started, TargetState,
 };
@@ -161,6 +162,12 @@ pub trait HeldTarget {
 
     /// What the command has used, once it has ended.
     fn command_time(&self) -> Option<CpuTime>;
+}
+
+/// Why the agent does not look for a unit or a container: it parses no names of others, the console does.
+pub(crate) fn unresolved(name: &str) -> AgentError {
+    let doing = format!("looking for the processes of `{}`", visible(name.as_bytes()));
+    failed(AgentErrorKind::Invalid, doing, "the agent takes control groups by their path only", "")
 }
 
 /// A capture: what records, and whose events.

@@ -7,9 +7,13 @@
 //!
 //! It is one process of ordinary threads. It never listens on a network, starts no shell, and touches nothing in the
 //! kernel that it did not create itself.
+//!
+//! Its modules know each other in one direction only. `server` and `session` ask the table of kinds (`source`), which asks
+//! the two backends (`kernel`, `simulated`). Below them are the compiler of scripts, the trials of `doctor`, the budget of
+//! `memory`, and last what the operating system offers, as it is (`os`).
 
 mod agent_guard;
-mod backend;
+mod clock;
 mod commands;
 mod compile;
 mod count_row;
@@ -17,10 +21,12 @@ mod doctor;
 mod engine;
 mod error;
 mod guard;
+mod host_requests;
 mod kernel;
 mod lockdown;
 mod memory;
 mod needs;
+mod os;
 mod rights;
 pub mod seccomp;
 mod server;
@@ -29,12 +35,14 @@ mod simulated;
 mod source;
 mod spending;
 
-pub use backend::{Backend, UserFile};
 pub use commands::{CommandRights, ParseCommandRightsError, has_account, user_name};
 pub use compile::ScriptRights;
 pub use engine::{Elements, Engine, EngineError, HeldTarget, RunningCapture, ScriptMaps};
-pub use kernel::{KernelBackend, Leftover, cgroup_id, cleanup};
+pub use host_requests::{HostRequests, UserFile};
+pub use kernel::{KernelBackend, Leftover, cleanup};
+pub use memory::{MAX_RING_BYTES, MIN_RING_BYTES};
+pub use os::cgroups::cgroup_id;
 pub use server::{AgentOptions, RunError, close_inherited, run, run_on, take_inherited};
 pub use session::{SessionEnd, serve, serve_with_lease};
 pub use simulated::{ParseSimulationError, SimulatedBackend, Simulation};
-pub use source::{CapturePlan, MAX_RING_BYTES, MIN_RING_BYTES};
+pub use source::{Backend, CapturePlan};

@@ -7,10 +7,15 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut};
 
 use crate::{
     error::failed,
-    kernel::{SIDEBAND_RING_BYTES, cpus, first_group_mount},
-    source::{MAX_MAP_BYTES, MIN_RING_BYTES},
+    os::{cgroups::first_mount, cpus, sideband::RING_BYTES as SIDEBAND_RING_BYTES},
 };
 
+/// The smallest ring of a stream.
+pub const MIN_RING_BYTES: u32 = 64 << 10;
+/// The largest ring of a stream.
+pub const MAX_RING_BYTES: u32 = 64 << 20;
+/// The most bytes of a script's maps, however much there is.
+pub(crate) const MAX_MAP_BYTES: u64 = 1 << 30;
 /// What is always allowed of rings.
 const LEAST_BYTES: u64 = 8 << 20;
 /// What is always allowed of maps.
@@ -19,6 +24,15 @@ const LEAST_MAP_BYTES: u64 = 64 << 20;
 const LEAST_BYTES_PER_CPU: u64 = 1 << 20;
 /// The most that one capture takes: the kernel clears it all while nobody else is answered.
 const MOST_BYTES_AT_ONCE: u64 = 512 << 20;
+
+/// The kernel's memory that a source may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SourceMemory {
+    /// Bytes of each stream's ring, a power of two within the limits.
+    pub(crate) ring_bytes: u32,
+    /// The most bytes that its maps may take, with the ring.
+    pub(crate) map_bytes: u64,
+}
 
 /// What the host has, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +77,7 @@ impl Memory {
 fn group_limit() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let mount = first_group_mount()?;
+    let mount = first_mount()?;
     let own = std::path::Path::new(own.trim_start_matches('/'));
     let read = |group: &std::path::Path| -> Option<u64> {
         let path = std::path::Path::new(&mount).join(group).join("memory.max");

@@ -10,7 +10,6 @@ use bathyscope_protocol::{Connection, Door, ProtocolError};
 use rustix::process::{DumpableBehavior, Pid, Signal};
 
 use crate::{
-    backend::Backend,
     commands::CommandRights,
     compile::ScriptRights,
     kernel::{KernelBackend, do_what_the_filter_forbids, launcher, remember_caller, trace},
@@ -18,6 +17,7 @@ use crate::{
     seccomp::{self, FilterError},
     session::{self, SessionEnd},
     simulated::{SimulatedBackend, Simulation},
+    source::Backend,
 };
 
 /// How the agent is run.

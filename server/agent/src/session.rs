@@ -21,11 +21,10 @@ use bathyscope_protocol::{
 use bathyscope_capture::{MAX_BUDGET_CPU_PERMILLE, Target};
 
 use crate::{
-    backend::Backend,
     engine::{EngineError, RunningCapture},
     error::failed,
     memory::MemoryLeft,
-    source::CapturePlan,
+    source::{Backend, CapturePlan},
 };
 use lease::{LEASE, LetGo};
 use watch::{Looked, Watched};

@@ -8,7 +8,7 @@ use super::{before_tests, is_comment, none, rust};
 
 /// Crates whose top modules form a cycle, with how many are in the largest. These numbers may only become less; a crate that
 /// is not listed has no cycle.
-const CYCLIC: [(&str, usize); 2] = [("server/agent", 8), ("server/views", 5)];
+const CYCLIC: [(&str, usize); 1] = [("server/views", 5)];
 
 /// Which top modules of a crate know which others of it.
 #[derive(Debug, Default)]

@@ -12,8 +12,8 @@ use super::{
     verdict::{Need, Verdict},
 };
 use crate::{
-    kernel::tracefs::Tracefs,
     lockdown::{self, Lockdown},
+    os::tracefs::Tracefs,
 };
 
 pub(super) fn tracefs(_trial: &mut Trial<'_>) -> Verdict {

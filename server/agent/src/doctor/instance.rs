@@ -8,7 +8,7 @@ use super::{
     Trial,
     verdict::{Need, Verdict},
 };
-use crate::kernel::{trace::Owner, tracefs::Tracefs};
+use crate::os::{owner::Owner, tracefs::Tracefs};
 
 /// A tracefs instance that is removed when it is dropped.
 struct Instance<'a> {

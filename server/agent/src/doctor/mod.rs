@@ -15,7 +15,7 @@ use bathyscope_protocol::{Capability, CapabilityState};
 
 use verdict::{Rights, Verdict};
 
-use crate::kernel::Loader;
+use crate::os::loader::Loader;
 
 /// What the trials need.
 struct Trial<'a> {

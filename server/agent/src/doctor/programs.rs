@@ -17,7 +17,7 @@ use super::{
     Trial, sampling,
     verdict::{Need, Verdict, milliseconds},
 };
-use crate::kernel::{
+use crate::os::{
     bpf::{self, AttachType, ProgramType},
     cpus,
     perf::{self, Event, Scope},
@@ -80,7 +80,7 @@ pub(super) fn tracepoint(trial: &mut Trial<'_>) -> Verdict {
 fn hits_of_sched_switch(trial: &mut Trial<'_>) -> Result<(String, u64), AgentError> {
     use crate::{
         error::{failed, refused},
-        kernel::loader_compile as compile,
+        os::loader::compile,
     };
     let internal = |why: String| failed(AgentErrorKind::Internal, "trying sched:sched_switch", why, "");
     let name = "sched:sched_switch".parse().map_err(|error| internal(format!("{error}")))?;

@@ -9,9 +9,9 @@ use super::{
     Trial,
     verdict::{Need, Verdict},
 };
-use crate::kernel::{
-    memory_events,
+use crate::os::{
     perf::{self, Event, Scope},
+    perf_event::memory_events,
 };
 
 const NO_HARDWARE: &str = "Run on a machine whose CPU has it; virtual machines seldom pass it on.";

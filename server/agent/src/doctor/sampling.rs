@@ -18,10 +18,10 @@ use super::{
     programs::wait_until,
     verdict::{Need, Verdict, milliseconds},
 };
-use crate::kernel::{
+use crate::os::{
     cpus,
     perf::{self, Event, Scope},
-    sideband_attributes,
+    sideband,
 };
 
 /// This program's file, whatever became of its path.
@@ -139,7 +139,7 @@ const MISC_BUILD_ID: u16 = 1 << 14;
 
 /// Maps this program's own file once more and looks at what is reported of that.
 pub(super) fn sideband_build_id(trial: &mut Trial<'_>) -> Verdict {
-    let mut attributes = sideband_attributes(u64::from(sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME), true);
+    let mut attributes = sideband::attributes(u64::from(sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME), true);
     let event = match Event::open(&mut attributes, Scope::ThisThread) {
         Ok(event) => event,
         Err(error) => {
@@ -179,7 +179,7 @@ pub(super) fn sideband_build_id(trial: &mut Trial<'_>) -> Verdict {
 
 /// Whose processes are reported, by trying for all of a CPU.
 fn whose_processes(trial: &Trial<'_>) -> String {
-    let mut attributes = sideband_attributes(u64::from(sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME), true);
+    let mut attributes = sideband::attributes(u64::from(sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME), true);
     match Event::open(&mut attributes, Scope::Cpu(0)) {
         Ok(_event) => "processes of all users are reported".to_owned(),
         Err(error) => {

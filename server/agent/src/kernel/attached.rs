@@ -5,9 +5,11 @@ use std::{collections::BTreeSet, io, os::fd::AsFd as _};
 use bathyscope_capture::visible;
 use bathyscope_protocol::{AgentError, BpfLink, BpfPlace, BpfProgram, MAX_ATTACHED_BYTES};
 
-use super::bpf::listing::{self, LinkInfo, ProgramInfo};
-use crate::error::refused;
-use crate::needs::Need;
+use crate::{
+    error::refused,
+    needs::Need,
+    os::bpf::listing::{self, LinkInfo, ProgramInfo},
+};
 
 /// Programs with a greater number than `after`, at most `limit`, and whether there are more.
 pub(super) fn programs(after: u32, limit: usize) -> Result<(Vec<BpfProgram>, bool), AgentError> {

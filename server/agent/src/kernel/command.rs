@@ -32,12 +32,9 @@ use rustix::{
     process::{Pid, PidfdFlags, Resource, Rlimit, Signal},
 };
 
-use super::{
-    users::User,
-    waiting::{self, Doing},
-};
+use super::waiting::{self, Doing};
 use crate::{
-    commands::CommandRights,
+    commands::{CommandRights, User},
     error::{failed, refused},
 };
 use child::{ChildPlan, Manner, Parent, Step};

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, poll};
 
-use super::perf::Event;
+use crate::os::perf::Event;
 
 /// A thread that waits, then enables events, unless it is ended before.
 #[derive(Debug)]

@@ -19,12 +19,12 @@ use std::{
 use bathyscope_protocol::{AgentError, AgentErrorKind, KernelFile, MAX_FILE_LINKS, ProcessFile};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
-use super::{
-    tracefs::Tracefs,
-    waiting::{Doing, doing as doing_of},
+use super::waiting::{Doing, doing as doing_of};
+use crate::{
+    error::{failed, refused},
+    needs::Need,
+    os::tracefs::Tracefs,
 };
-use crate::error::{failed, refused};
-use crate::needs::Need;
 
 /// How long opening a file of a process may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);

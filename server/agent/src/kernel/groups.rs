@@ -12,8 +12,10 @@ use std::{
 use bathyscope_protocol::{AgentError, AgentErrorKind, ContainerName};
 use serde::Deserialize;
 
-use super::host::first_mount;
-use crate::error::{failed, refused};
+use crate::{
+    error::{failed, refused},
+    os::cgroups::first_mount,
+};
 
 /// The deepest group that is listed; the kernel allows more, no service manager makes more.
 const MAX_LEVEL: usize = 24;
@@ -24,7 +26,7 @@ const MAX_STATE_BYTES: u64 = 16 << 20;
 const DOCKER: &str = "/var/lib/docker/containers";
 const PODMAN: &str = "/var/lib/containers/storage/overlay-containers/containers.json";
 
-/// See [`crate::backend::Backend::list_groups`].
+/// See [`crate::host_requests::HostRequests::list_groups`].
 pub(super) fn list(after: &str, bytes: usize) -> Result<(Vec<String>, bool), AgentError> {
     let doing = "listing the control groups";
     let mount = first_mount().ok_or_else(|| {

@@ -1,39 +1,30 @@
 //! Events from the kernel.
 
 mod attached;
-pub(crate) mod bpf;
 mod command;
-mod count;
-pub(crate) mod cpus;
+pub(crate) mod count;
 mod delay;
 mod estimates;
-mod events;
+pub(crate) mod events;
 mod files;
 mod groups;
 pub(crate) mod host;
-mod loader;
-pub(crate) mod perf;
-mod perf_event;
-mod profile;
+pub(crate) mod profile;
 mod retire;
-mod script;
-mod sideband;
+pub(crate) mod script;
 mod stats;
-mod syscalls;
+pub(crate) mod syscalls;
 mod target;
 pub(crate) mod trace;
-pub(crate) mod tracefs;
 mod user_file;
-mod users;
 mod waiting;
 
 use std::os::fd::OwnedFd;
 
 pub(crate) use command::{launcher, remember_caller};
-pub use host::cgroup_id;
-pub(crate) use host::first_mount as first_group_mount;
 pub use trace::{Leftover, cleanup};
 
+use bathyscope_capture::Target;
 use bathyscope_plan::Features;
 use bathyscope_protocol::{
     AgentError, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile,
@@ -41,20 +32,14 @@ use bathyscope_protocol::{
 };
 
 use crate::{
-    backend::{Backend, UserFile},
     commands::CommandRights,
     compile::ScriptRights,
     doctor,
-    engine::{EngineError, RunningCapture},
-    source::CapturePlan,
+    host_requests::{HostRequests, UserFile},
+    os::{loader::Loader, perf_event, tracefs},
 };
 
-pub(crate) use loader::{Loader, compile as loader_compile};
-pub(crate) use perf_event::{memory_events, read_events};
-pub(crate) use script::check_sizes as check_script_sizes;
-pub(crate) use sideband::{RING_BYTES as SIDEBAND_RING_BYTES, attributes as sideband_attributes};
 pub(crate) use target::ResolvedTarget;
-pub(crate) use users::User;
 
 /// Does now, once and for all, what the filter of system calls will not let the agent do: mounting tracefs where it is not
 /// mounted, and looking into a file system that nobody has mounted. What fails is told when it is needed.
@@ -114,9 +99,22 @@ impl KernelBackend {
         self.loader.prepare();
         self
     }
+
+    /// What scripts may do here.
+    pub(crate) fn script_rights(&self) -> ScriptRights {
+        self.scripts
+    }
+
+    /// Takes hold of a target; makes its command, which does not run yet.
+    ///
+    /// # Errors
+    /// If it does not exist or may not be watched, or the command may not run.
+    pub(crate) fn take_target(&self, target: &Target) -> Result<ResolvedTarget, AgentError> {
+        ResolvedTarget::take(target, &self.commands)
+    }
 }
 
-impl Backend for KernelBackend {
+impl HostRequests for KernelBackend {
     fn simulated(&self) -> bool {
         false
     }
@@ -191,12 +189,5 @@ impl Backend for KernelBackend {
 
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {
         user_file::open_user_file(path, in_process)
-    }
-
-    fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError> {
-        plan.source.allow(self.scripts)?;
-        let target = ResolvedTarget::take(&plan.target, &self.commands)?;
-        let engine = plan.source.start(self, &target, plan.memory)?;
-        Ok(RunningCapture { engine, target: Box::new(target) })
     }
 }

@@ -13,9 +13,9 @@ use std::{
 
 use bathyscope_protocol::{Budget, GuardStage, rings::RingProgress};
 
-use super::bpf::{self, ProgramStats};
 use crate::{
     guard::{Action, Cost, Guard},
+    os::bpf::{self, ProgramStats},
     spending::Spending,
 };
 

@@ -14,12 +14,12 @@ use rustix::{
     process::{Pid, PidfdFlags},
 };
 
-use super::{command::Command, host::ControlGroup};
+use super::command::Command;
 use crate::{
     commands::{self, CommandRights},
-    engine::HeldTarget,
+    engine::{HeldTarget, unresolved},
     error::{failed, refused},
-    source::unresolved,
+    os::cgroups::ControlGroup,
 };
 
 /// The number of the first pid namespace, fixed in the kernel.
@@ -314,7 +314,7 @@ impl HeldTarget for ResolvedTarget {
         match self {
             Self::System | Self::User(_) | Self::Comm(_) => TargetState::Running,
             // A group that was removed and made again is another one.
-            Self::Cgroup { path, group } => match super::host::group(path) {
+            Self::Cgroup { path, group } => match crate::os::cgroups::group(path) {
                 Some(now) if now.id == group.id => TargetState::Running,
                 _ => TargetState::Gone,
             },
@@ -391,7 +391,7 @@ fn find_group(path: &str) -> Result<ControlGroup, AgentError> {
         }
         _ => {}
     }
-    super::host::group(path).ok_or_else(|| {
+    crate::os::cgroups::group(path).ok_or_else(|| {
         let why = "there is no such group (any more) in the hierarchy of version 2";
         failed(AgentErrorKind::NotFound, doing, why, "`/proc/PID/cgroup` tells the group of a process, after `0::`.")
     })

@@ -19,8 +19,8 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use super::files::{ProcessFolder, open_within_time, reopen_regular};
 use crate::{
-    backend::UserFile,
     error::{failed, refused, words},
+    host_requests::UserFile,
     needs::Need,
 };
 

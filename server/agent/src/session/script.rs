@@ -13,7 +13,7 @@ use super::{Answer, Session, Stage, Violation, plain};
 use crate::{
     engine::{Elements, ScriptMaps},
     error::{failed, refused},
-    kernel::check_script_sizes,
+    source::check_script_sizes,
 };
 
 impl Session<'_> {

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     count_row::{self, CountRow},
     error::refused,
-    kernel::read_events,
+    os::perf_event::read_events,
 };
 
 /// The events that the made host has: those of software.

@@ -13,7 +13,7 @@ use bathyscope_protocol::{
 
 use super::{events::CPUS, target::MadeTarget};
 use crate::{
-    backend::monotonic_ns,
+    clock::monotonic_ns,
     engine::{Engine, EngineError},
     error::refused,
     guard::{Action, Cost, Guard},

@@ -16,9 +16,9 @@ use super::{
     },
 };
 use crate::{
-    backend::UserFile,
     doctor,
     error::{failed, refused},
+    host_requests::UserFile,
 };
 
 /// A file in memory that nobody can change any more.

@@ -30,15 +30,12 @@ use bathyscope_protocol::{
 pub use options::{ParseSimulationError, Simulation};
 #[cfg(test)]
 pub(crate) use script::SimulatedFacts;
-pub(crate) use target::MadeTarget;
+pub(crate) use target::{MadeTarget, SimulatedTarget};
 
 use crate::{
-    backend::{Backend, UserFile},
-    engine::{EngineError, RunningCapture},
     error::failed,
-    source::CapturePlan,
+    host_requests::{HostRequests, UserFile},
 };
-use target::SimulatedTarget;
 
 /// A host that does not exist.
 #[derive(Debug)]
@@ -51,9 +48,14 @@ impl SimulatedBackend {
     pub fn new(simulation: Simulation) -> Self {
         Self { simulation }
     }
+
+    /// Its options.
+    pub(crate) fn simulation(&self) -> &Simulation {
+        &self.simulation
+    }
 }
 
-impl Backend for SimulatedBackend {
+impl HostRequests for SimulatedBackend {
     fn simulated(&self) -> bool {
         true
     }
@@ -133,11 +135,5 @@ impl Backend for SimulatedBackend {
 
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {
         host::open_user_file(path, in_process)
-    }
-
-    fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError> {
-        let target = MadeTarget::of(&plan.target)?;
-        let engine = plan.source.simulate(&self.simulation, &target, plan.memory)?;
-        Ok(RunningCapture { engine, target: Box::new(SimulatedTarget::new(target)?) })
     }
 }

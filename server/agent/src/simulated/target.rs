@@ -10,10 +10,9 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, CpuTime, TargetState};
 
 use super::world::{COMMAND_PID, MadeProcess, PROCESSES, SHORT_LIVED_PID, process};
 use crate::{
-    backend::monotonic_ns,
-    engine::HeldTarget,
+    clock::monotonic_ns,
+    engine::{HeldTarget, unresolved},
     error::{failed, refused},
-    source::unresolved,
 };
 
 /// How long a command and the short-lived process run.
@@ -33,7 +32,7 @@ pub(crate) struct MadeTarget {
 }
 
 impl MadeTarget {
-    pub(super) fn of(wanted: &Target) -> Result<Self, AgentError> {
+    pub(crate) fn of(wanted: &Target) -> Result<Self, AgentError> {
         let children = matches!(
             wanted.watched(),
             Target::Process { children: true, .. }
@@ -140,7 +139,7 @@ impl CommandPipes {
 }
 
 /// A target with its made-up command.
-pub(super) struct SimulatedTarget {
+pub(crate) struct SimulatedTarget {
     target: MadeTarget,
     pipes: Option<CommandPipes>,
     released_ns: Option<u64>,
@@ -148,7 +147,7 @@ pub(super) struct SimulatedTarget {
 }
 
 impl SimulatedTarget {
-    pub(super) fn new(target: MadeTarget) -> Result<Self, AgentError> {
+    pub(crate) fn new(target: MadeTarget) -> Result<Self, AgentError> {
         let pipes = target.argv.as_ref().map(|_| CommandPipes::make()).transpose();
         let pipes = pipes.map_err(|error| refused("making a simulated capture", &error, ""))?;
         Ok(Self { target, pipes, released_ns: None, ended: TargetState::Running })

@@ -5,8 +5,7 @@ use std::{ffi::CString, io, os::fd::RawFd};
 use bathyscope_protocol::sandbox::{CAPABILITIES, close_all_but};
 use rustix::process::Pid;
 
-use crate::kernel::users::User;
-use crate::needs::Need;
+use crate::{commands::User, needs::Need};
 
 /// How a command runs.
 #[derive(Debug)]

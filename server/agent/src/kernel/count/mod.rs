@@ -5,7 +5,6 @@
 
 mod open;
 mod reader;
-mod spec;
 mod times;
 
 use std::{
@@ -28,19 +27,21 @@ use bathyscope_protocol::{
 use rustix::event::EventfdFlags;
 
 use super::{
-    estimates,
-    perf::Event,
-    perf_event::{read_event, read_events},
+    KernelBackend, estimates,
     stats::{CostMeter, Estimate, Guarded},
     target::ResolvedTarget,
     trace::{MadeEvents, make_events},
 };
 use crate::{
-    backend::monotonic_ns,
+    clock::{elapsed_ns, monotonic_ns},
     compile::ScriptRights,
     count_row,
     engine::{Engine, EngineError},
     error::{failed, refused},
+    os::{
+        perf::Event,
+        perf_event::{read_event, read_events},
+    },
     spending::Spending,
 };
 use open::Opened;
@@ -115,6 +116,19 @@ fn own(borrowed: &[BorrowedFd<'_>]) -> io::Result<Vec<OwnedFd>> {
     borrowed.iter().map(BorrowedFd::try_clone_to_owned).collect()
 }
 
+/// Opens the counters of a capture of counts; nothing is counted yet.
+///
+/// # Errors
+/// If one of them cannot be opened.
+pub(crate) fn start(
+    kernel: &KernelBackend,
+    wish: &CountSpec,
+    target: &ResolvedTarget,
+    ring_bytes: u32,
+) -> Result<CountEngine, AgentError> {
+    CountEngine::make(wish, target, ring_bytes, kernel.scripts)
+}
+
 impl CountEngine {
     /// Opens everything, disabled.
     pub(crate) fn make(
@@ -162,7 +176,7 @@ impl CountEngine {
         let started = Started {
             streams: vec![count_row::layout()],
             rings: vec![RingInfo { kind: RingKind::Bpf, content, data_bytes: ring_bytes, cpu: None }],
-            attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            attach_ns: elapsed_ns(clock),
             ..Started::default()
         };
         Ok(Self {

@@ -14,11 +14,12 @@ use super::{Counter, Slot};
 use crate::{
     count_row::CountRow,
     error::{failed, refused},
-    kernel::{
-        cpus, host,
+    kernel::target::{ResolvedTarget, threads},
+    os::{
+        cgroups::open_cgroup,
+        cpus,
         perf::{Attributes, Event, Scope},
         perf_event,
-        target::{ResolvedTarget, threads},
     },
 };
 
@@ -242,7 +243,7 @@ fn places(wish: &CountSpec, target: &ResolvedTarget, everywhere: bool) -> Result
 fn on_cpus(wish: &CountSpec, cpus: &[u32]) -> Result<Places, AgentError> {
     let cgroup = match &wish.cgroup {
         None => None,
-        Some(path) => Some(host::open_cgroup(path).ok_or_else(|| {
+        Some(path) => Some(open_cgroup(path).ok_or_else(|| {
             let doing = format!("looking for the control group `{}`", bathyscope_capture::visible(path.as_bytes()));
             let remedy = "Give its path below /sys/fs/cgroup (version 2), as /proc/PID/cgroup has it.";
             failed(AgentErrorKind::NotFound, doing, "there is no such group", remedy)

@@ -14,7 +14,7 @@ use bathyscope_protocol::{ProbeReading, rings::SimulatedBpfRing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Counter, times::Times};
-use crate::{backend::monotonic_ns, count_row::CountRow, spending::Spending};
+use crate::{clock::monotonic_ns, count_row::CountRow, spending::Spending};
 
 /// Everything that the thread needs.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Reader {
         self.each(|event| event.enable())
     }
 
-    fn each(&self, mut call: impl FnMut(&crate::kernel::perf::Event) -> io::Result<()>) -> io::Result<()> {
+    fn each(&self, mut call: impl FnMut(&crate::os::perf::Event) -> io::Result<()>) -> io::Result<()> {
         self.counters.iter().flat_map(|counter| &counter.slots).try_for_each(|slot| call(&slot.event))
     }
 

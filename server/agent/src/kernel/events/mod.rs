@@ -4,8 +4,6 @@
 //! which has the kernel patch the tracepoint's code. Enabling then only puts the programs on those events. Programs run
 //! at a hit even if their event is disabled, so the events stay disabled and record nothing themselves.
 
-mod spec;
-
 use std::{
     io,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd},
@@ -25,22 +23,25 @@ use bathyscope_protocol::{
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 
 use super::{
-    bpf,
-    loader::{Allowance, Allowed, Counters, Counts, Loaded, Loader, compile},
-    perf::{self, Event, Scope},
+    KernelBackend,
     retire::{HoldsEvents, close_links, drop_aside},
-    sideband::Sideband,
     stats::{Asked, CostMeter, Guarded, Written, cpu_permille_now},
     target::ResolvedTarget,
-    trace::busy,
-    tracefs::Tracefs,
 };
 use crate::{
-    backend::monotonic_ns,
+    clock::{elapsed_ns, monotonic_ns},
     engine::{Engine, EngineError},
     error::{failed, refused},
     guard::{Guard, SECOND_STAGE, check_stage},
     needs::Need,
+    os::{
+        bpf,
+        busy::busy,
+        loader::{Allowance, Allowed, Counters, Counts, Loaded, Loader, compile},
+        perf::{self, Event, Scope},
+        sideband::Sideband,
+        tracefs::Tracefs,
+    },
 };
 
 /// Rows that one program may write on one CPU in a second if nothing else is said: more than any console reads.
@@ -238,7 +239,7 @@ pub(crate) fn open_attachment(
 
 /// The event has to be of some CPU; the program runs on all of them.
 fn first_cpu() -> u32 {
-    super::cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0)
+    crate::os::cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0)
 }
 
 /// Why the kernel does not run a program for tracepoints at an event (EINVAL): it does at its own ones only.
@@ -269,8 +270,17 @@ fn layout_of(place: &ColumnPlace) -> ColumnLayout {
     ColumnLayout { name: place.name.clone(), offset: place.offset, encoding }
 }
 
-pub(crate) fn elapsed_ns(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+/// Compiles and loads the programs of a capture of tracepoints; nothing is attached yet.
+///
+/// # Errors
+/// If anything of it cannot be made; then all of it is undone.
+pub(crate) fn start(
+    kernel: &mut KernelBackend,
+    probes: &[EventProbe],
+    target: &ResolvedTarget,
+    ring_bytes: u32,
+) -> Result<EventsEngine, AgentError> {
+    EventsEngine::make(&mut kernel.loader, probes, target, ring_bytes)
 }
 
 impl EventsEngine {

@@ -6,7 +6,7 @@
 use bathyscope_catalog::types::{TypeKind, Types};
 use bathyscope_plan::ProgramType;
 
-use crate::kernel::bpf::programs::{self, Load};
+use crate::os::bpf::programs::{self, Load};
 
 /// What the verifier says about a function that is not on the list.
 const NOT_ALLOWED: &str = "is not allowed";

@@ -10,13 +10,13 @@ use bathyscope_plan::{Architecture, Features};
 use perf_event_open_sys::bindings as sys;
 
 use crate::{
-    kernel::{
+    lockdown::Lockdown,
+    os::{
         bpf::{self, AttachType, ProgramType, links},
         cpus,
         perf::{self, Event, Scope},
         tracefs::Tracefs,
     },
-    lockdown::Lockdown,
 };
 
 /// A function that does nothing and is there for trying such things.

@@ -10,8 +10,11 @@ use bathyscope_catalog::{
 use bathyscope_plan::{Features, ProgramType, UserPlaces};
 use bathyscope_protocol::WireScript;
 
-use super::{KernelHost, PER_CPU_OFFSET, cgroup_id};
-use crate::compile::{AgentChannel, Facts, Missing, Question, Told};
+use super::{KernelHost, PER_CPU_OFFSET};
+use crate::{
+    compile::{AgentChannel, Facts, Missing, Question, Told},
+    os::cgroups::cgroup_id,
+};
 
 /// What the agent knows about the kernel, with the types of modules or without.
 pub(crate) struct KernelFacts<'a> {

@@ -7,7 +7,7 @@ use std::{
 
 use bathyscope_bpf::lang::host::KernelFunction;
 
-use crate::kernel::tracefs::Tracefs;
+use crate::os::tracefs::Tracefs;
 
 /// The most functions that are kept.
 const MAX_FUNCTIONS: usize = 500_000;

@@ -5,7 +5,6 @@
 //! and go) is looked up again when it is not found.
 
 mod callable;
-mod cgroups;
 mod features;
 mod inside;
 mod lists;
@@ -28,13 +27,11 @@ use bathyscope_catalog::{
 };
 use bathyscope_plan::{AttachPoint, Features, ProgramType};
 
-pub use cgroups::cgroup_id;
-pub(crate) use cgroups::{ControlGroup, first_mount, group, group_threads, open_cgroup};
 pub(crate) use features::perf_kind;
 pub(crate) use inside::KernelFacts;
 pub(crate) use lists::function_bytes;
 
-use super::{bpf, tracefs::Tracefs};
+use crate::os::{bpf, tracefs::Tracefs};
 
 /// Where the kernel tells its types.
 const BTF_FOLDER: &str = "/sys/kernel/btf";
@@ -257,7 +254,7 @@ mod tests {
         println!("{} raw tracepoints", host.raw_tracepoints().len());
         assert!(host.raw_tracepoints().is_sorted());
         assert_eq!(host.symbol("no such symbol"), None);
-        assert_eq!(cgroup_id("/proc"), None);
+        assert_eq!(crate::os::cgroups::cgroup_id("/proc"), None);
         assert_eq!(host.callable("no_such_function", ProgramType::Kprobe), None);
         if !rustix::process::geteuid().is_root() {
             println!("SKIPPED: facts of tracefs — root");

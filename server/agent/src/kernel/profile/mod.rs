@@ -4,7 +4,6 @@
 //! lets the kernel count the samples that did not fit into the ring without counting other records.
 
 mod records;
-mod spec;
 
 use std::{
     io,
@@ -22,25 +21,27 @@ use bathyscope_protocol::{
 use perf_event_open_sys::bindings as sys;
 
 use super::{
-    bpf,
+    KernelBackend,
     count::threads_of_target,
-    cpus,
     delay::Delayed,
     estimates,
     events::Following,
-    loader::{Counters, Counts, Loaded, Loader, compile},
-    perf::{self, Buffer, Event, Scope},
-    perf_event::{self, read_event},
-    sideband,
     stats::{CostMeter, Estimate, Guarded},
     target::ResolvedTarget,
 };
 use crate::{
-    backend::monotonic_ns,
+    clock::{elapsed_ns, monotonic_ns},
     engine::{Engine, EngineError},
     error::{failed, refused},
+    memory::MIN_RING_BYTES,
     needs::Need,
-    source::MIN_RING_BYTES,
+    os::{
+        bpf, cpus,
+        loader::{Counters, Counts, Loaded, Loader, compile},
+        perf::{self, Buffer, Event, Scope},
+        perf_event::{self, read_event},
+        sideband,
+    },
 };
 
 const SAMPLE_TYPE: u64 = sys::PERF_SAMPLE_IP as u64
@@ -465,6 +466,19 @@ impl Threads {
     }
 }
 
+/// Opens the events of a profile; nothing is sampled yet.
+///
+/// # Errors
+/// If one of them cannot be opened.
+pub(crate) fn start(
+    kernel: &mut KernelBackend,
+    profile: &ProfileSpec,
+    target: &ResolvedTarget,
+    ring_bytes: u32,
+) -> Result<ProfileEngine, AgentError> {
+    ProfileEngine::make(&mut kernel.loader, &Wish::new(profile, ring_bytes)?, target)
+}
+
 impl ProfileEngine {
     /// Opens everything, disabled.
     pub(crate) fn make(loader: &mut Loader, wish: &Wish, target: &ResolvedTarget) -> Result<Self, AgentError> {
@@ -478,7 +492,7 @@ impl ProfileEngine {
             filters.push(filter);
             following.extend(follows);
         }
-        let load_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let load_ns = elapsed_ns(clock);
         let clock = Instant::now();
         let online = cpus::chosen(&wish.profile.cpus)?;
         let sources: Vec<SampleSource> =
@@ -507,7 +521,7 @@ impl ProfileEngine {
             streams: records::streams(&wish.profile),
             rings,
             load_ns,
-            attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            attach_ns: elapsed_ns(clock),
             ..Started::default()
         };
         let on_exec = threads.is_some_and(|threads| threads.on_exec);

@@ -15,10 +15,10 @@ use super::points::{ScriptAttachment, Way, no_link};
 use crate::{
     error::kind_of,
     guard::SECOND_STAGE,
-    kernel::{
+    kernel::user_file::path_of,
+    os::{
         bpf::links::{self, UprobeSite},
         perf::Event,
-        user_file::path_of,
     },
 };
 

@@ -14,7 +14,7 @@ use bathyscope_protocol::{AgentError, MAX_MAP_PAGE_BYTES};
 use crate::{
     engine::Elements,
     error::refused,
-    kernel::bpf::maps::{self, ElementBuffers},
+    os::bpf::maps::{self, ElementBuffers},
 };
 
 /// How many elements are asked for at a time, at first.

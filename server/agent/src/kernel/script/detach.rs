@@ -12,9 +12,9 @@ use std::{
 use bathyscope_protocol::Detaching;
 
 use super::points::{ByHand, ScriptAttachment};
-use crate::kernel::{
-    bpf::programs,
-    retire::{close_links, retire},
+use crate::{
+    kernel::retire::{close_links, retire},
+    os::bpf::programs,
 };
 
 /// How long whoever stops a script waits for it to be detached, before being told that it goes on in the background.

@@ -7,8 +7,8 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure, ScriptRefuse
 use crate::{
     engine::EngineError,
     error::{failed, kind_of, words},
-    kernel::bpf::programs::ProgramRefusal,
     needs::Need,
+    os::bpf::programs::ProgramRefusal,
 };
 
 /// The most of a verifier's log that is passed on.

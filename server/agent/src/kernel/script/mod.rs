@@ -9,8 +9,6 @@ mod object;
 mod points;
 mod running;
 mod sampling;
-mod sizes;
-mod spec;
 mod unwind;
 
 #[cfg(test)]
@@ -26,20 +24,20 @@ use bathyscope_protocol::{
     ScriptStarted, Started, WireScript,
 };
 
-pub(crate) use self::sizes::check_sizes;
 use self::{content::Content, object::Object, points::Preparing, running::ScriptEngine};
 use super::{
-    bpf::maps,
+    KernelBackend,
     events::Following,
     host::{KernelFacts, KernelHost},
-    sideband::Sideband,
     target::ResolvedTarget,
 };
 use crate::{
-    compile::{self, Around, CompiledScript, ScriptRights, elapsed_ns},
+    clock::elapsed_ns,
+    compile::{self, Around, CompiledScript, ScriptRights},
     engine::EngineError,
     error::{failed, refused},
-    source::SourceMemory,
+    memory::SourceMemory,
+    os::{bpf::maps, sideband::Sideband},
 };
 
 /// Words in the text of a script that is about modules from the begin.
@@ -83,13 +81,16 @@ fn compile(
 }
 
 /// Compiles and loads a script, and prepares everything that it is attached to.
-pub(super) fn start(
-    host: &KernelHost,
+///
+/// # Errors
+/// What is wrong with the script, or why it cannot be loaded or attached.
+pub(crate) fn start(
+    kernel: &KernelBackend,
     script: &WireScript,
     target: &ResolvedTarget,
     memory: SourceMemory,
-    rights: ScriptRights,
 ) -> Result<ScriptEngine, EngineError> {
+    let (host, rights) = (&kernel.host, kernel.scripts);
     let filter = target.filter();
     let clock = Instant::now();
     let pid = target.pid().or(target.command_pid()).unwrap_or(0);

@@ -20,12 +20,12 @@ use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use crate::{
     error::{failed, kind_of, words},
-    kernel::bpf::{
+    memory::{MAX_MAP_BYTES, MIN_RING_BYTES},
+    needs::Need,
+    os::bpf::{
         maps::{self, MapShape},
         programs::{self, Load, ProgramRefusal},
     },
-    needs::Need,
-    source::{MAX_MAP_BYTES, MIN_RING_BYTES},
 };
 
 /// What an element of a hash takes beside its key and value, about.

@@ -25,19 +25,22 @@ use super::{
     sampling,
 };
 use crate::{
-    compile::elapsed_ns,
+    clock::elapsed_ns,
     engine::EngineError,
     error::{failed, refused, words},
     kernel::{
-        bpf::links::UprobeSite,
         events::made_by_text,
         host::{KernelHost, module_types, perf_kind},
-        perf::{self, Event, Scope},
         retire::HoldsEvents,
-        trace::{busy, probe_events},
+        trace::probe_events,
         user_file::{open_same, path_of},
     },
     needs::Need,
+    os::{
+        bpf::links::UprobeSite,
+        busy::busy,
+        perf::{self, Event, Scope},
+    },
 };
 
 const RAW_TRACEPOINT: u32 = 17;

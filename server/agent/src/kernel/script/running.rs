@@ -23,16 +23,17 @@ use super::{
     unwind::Mapped,
 };
 use crate::{
-    backend::monotonic_ns,
-    compile::elapsed_ns,
+    clock::{elapsed_ns, monotonic_ns},
     engine::{Elements, Engine, EngineError, ScriptMaps},
     error::{failed, refused},
     guard::{SECOND_STAGE, check_stage},
     kernel::{
-        bpf::{self, links, maps, programs},
         retire::{close_links, drop_aside},
-        sideband::Sideband,
         stats::{CostMeter, Guarded, cpu_permille_now},
+    },
+    os::{
+        bpf::{self, links, maps, programs},
+        sideband::Sideband,
     },
 };
 

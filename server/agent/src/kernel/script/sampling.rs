@@ -6,7 +6,7 @@ use perf_event_open_sys::bindings as sys;
 
 use crate::{
     error::{failed, refused},
-    kernel::{
+    os::{
         cpus,
         perf::{self, Attributes, Event, Scope},
         perf_event::{breakpoint, no_event},

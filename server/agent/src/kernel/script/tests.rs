@@ -24,7 +24,7 @@ use super::*;
 use crate::{
     commands::CommandRights,
     engine::{Engine as _, ScriptMaps as _},
-    source::MAX_MAP_BYTES,
+    memory::MAX_MAP_BYTES,
 };
 
 const SOON: Duration = Duration::from_secs(20);

@@ -21,11 +21,8 @@ use crate::{
     compile,
     engine::EngineError,
     error::refused,
-    kernel::{
-        bpf::{maps, programs},
-        host::KernelHost,
-        user_file,
-    },
+    kernel::{host::KernelHost, user_file},
+    os::bpf::{maps, programs},
 };
 
 /// `BPF_PROG_TYPE_RAW_TRACEPOINT`.

@@ -3,8 +3,6 @@
 //! Attached in this order: what reports processes, what follows children, what forgets threads, the exits, the entries:
 //! so no call is kept whose end nobody would see.
 
-mod spec;
-
 use std::{
     collections::BTreeSet,
     ffi::CStr,
@@ -33,20 +31,23 @@ use bathyscope_protocol::{
 };
 
 use super::{
-    bpf,
-    events::{Following, TracepointAttachment, attach, elapsed_ns, hold, open_attachment, take},
+    KernelBackend,
+    events::{Following, TracepointAttachment, attach, hold, open_attachment, take},
     host::KernelHost,
-    loader::{Counters, Loaded, Loader, compile},
     retire::{HoldsEvents, close_links, drop_aside},
-    sideband::Sideband,
     stats::{Asked, CostMeter, Guarded},
     target::ResolvedTarget,
-    tracefs::Tracefs,
 };
 use crate::{
-    backend::monotonic_ns,
+    clock::{elapsed_ns, monotonic_ns},
     engine::{Engine, EngineError},
     error::{failed, refused},
+    os::{
+        bpf,
+        loader::{Counters, Loaded, Loader, compile},
+        sideband::Sideband,
+        tracefs::Tracefs,
+    },
 };
 
 /// A program and what it is attached to.
@@ -192,6 +193,20 @@ fn place(tracefs: &Tracefs, tracepoint: &str, program: Program) -> Result<Placed
     let name = tracepoint.parse::<TracepointName>().map_err(|error| internal(error.to_string()))?;
     let format = parse_event_format(&tracefs.read_format(&name)?).map_err(|error| internal(error.to_string()))?;
     Ok((name, format.id, program))
+}
+
+/// Compiles and loads the programs of a capture of system calls; nothing is attached yet.
+///
+/// # Errors
+/// If anything of it cannot be made; then all of it is undone.
+pub(crate) fn start(
+    kernel: &mut KernelBackend,
+    wanted: &WireSyscalls,
+    target: &ResolvedTarget,
+    ring_bytes: u32,
+) -> Result<SyscallEngine, AgentError> {
+    let KernelBackend { loader, host, .. } = kernel;
+    SyscallEngine::make(loader, host, wanted, target, ring_bytes)
 }
 
 impl SyscallEngine {

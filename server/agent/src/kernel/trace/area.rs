@@ -8,8 +8,8 @@ use bathyscope_protocol::{AgentError, AgentErrorKind};
 use super::refusals;
 use crate::{
     error::{failed, kind_of, refused, words},
-    kernel::tracefs::Tracefs,
     needs::{Need, Remedy},
+    os::tracefs::Tracefs,
 };
 
 /// What helps where tracing functions is forbidden.

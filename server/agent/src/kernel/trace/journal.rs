@@ -19,8 +19,7 @@ use std::{
 use bathyscope_protocol::AgentError;
 use serde::{Deserialize, Serialize};
 
-use super::names::Owner;
-use crate::error::refused;
+use crate::{error::refused, os::owner::Owner};
 
 /// Where the directory is made, the first that works.
 const BASES: [&str; 2] = ["/run", "/tmp"];

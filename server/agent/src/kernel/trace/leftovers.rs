@@ -11,10 +11,12 @@ use super::{
     area::Area,
     journal::{self, JournalEntry, Restore},
     machine,
-    names::Owner,
     undo::{remove_event, remove_instance},
 };
-use crate::{error::words, kernel::tracefs::Tracefs};
+use crate::{
+    error::words,
+    os::{owner::Owner, tracefs::Tracefs},
+};
 
 /// Something that an agent left behind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

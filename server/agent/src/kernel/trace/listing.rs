@@ -11,13 +11,12 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, DynamicEvent, DynamicEvent
 use super::{
     area::remedy_of,
     counters::{Hits, all_hits},
-    names::Owner,
 };
 use crate::{
     error::{failed, refused},
-    kernel::tracefs::Tracefs,
     lockdown::{self, Lockdown},
     needs::Need,
+    os::{owner::Owner, tracefs::Tracefs},
 };
 
 /// Bytes of `endbr64`.

@@ -205,7 +205,7 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("bathyscope-graph-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("set_graph_function"), "#### all functions enabled ####\nvfs_read\n").unwrap();
-        let tracefs = std::sync::Arc::new(crate::kernel::tracefs::Tracefs::at(&directory).unwrap());
+        let tracefs = std::sync::Arc::new(crate::os::tracefs::Tracefs::at(&directory).unwrap());
         let (machine, own) = (Area::machine(&tracefs), Area::instance(&tracefs, "x"));
         let error = take_graph(&machine, &own, &TraceSpec::default()).unwrap_err();
         std::fs::remove_dir_all(&directory).unwrap();

@@ -9,18 +9,15 @@
 //! is looked at with privileges. Recorded are threads by their ids; whose they are tell the perf events of the side band.
 
 mod area;
-mod busy;
 mod counters;
 mod dynamic;
 mod journal;
 mod leftovers;
 mod listing;
 mod machine;
-mod names;
 mod others;
 mod refusals;
 mod setup;
-mod spec;
 mod undo;
 
 use std::{
@@ -36,25 +33,23 @@ use bathyscope_protocol::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-pub(crate) use busy::busy;
 pub(crate) use leftovers::remove_leftovers;
 pub use leftovers::{Leftover, cleanup};
 pub(crate) use listing::{dynamic_events, optimize_kprobes, probe_events};
-pub(crate) use names::Owner;
 pub(crate) use others::detach_others;
-pub(crate) use setup::{MadeEvents, make_events, try_event};
+pub(crate) use setup::{MadeEvents, make_events, try_event, usual_kib};
 
 use super::{
-    estimates,
-    sideband::Sideband,
+    KernelBackend, estimates,
     stats::{CostMeter, Estimate, Guarded, Written},
     target::ResolvedTarget,
 };
 use crate::{
-    backend::monotonic_ns,
+    clock::{elapsed_ns, monotonic_ns},
     compile::ScriptRights,
     engine::{Engine, EngineError},
     error::refused,
+    os::sideband::Sideband,
 };
 use area::Area;
 use counters::{Hits, Stats};
@@ -92,10 +87,6 @@ pub(crate) struct TraceEngine {
     stopped: bool,
 }
 
-fn elapsed_ns(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// The trace's clock minus the monotonic one, nanoseconds.
 fn clock_ahead_ns(clock: &str) -> i64 {
     let id = match clock {
@@ -110,9 +101,21 @@ fn clock_ahead_ns(clock: &str) -> i64 {
     nanoseconds(id).saturating_sub(nanoseconds(ClockId::Monotonic))
 }
 
+/// Sets the instance of a trace up; records nothing.
+///
+/// # Errors
+/// If anything of it cannot be made; then all of it is undone.
+pub(crate) fn start(
+    kernel: &KernelBackend,
+    wire: &TraceSpec,
+    target: &ResolvedTarget,
+) -> Result<TraceEngine, AgentError> {
+    TraceEngine::make(wire, target, kernel.scripts)
+}
+
 impl TraceEngine {
     /// Sets everything up; records nothing.
-    pub(crate) fn make(wire: &TraceSpec, target: &ResolvedTarget, rights: ScriptRights) -> Result<Self, AgentError> {
+    fn make(wire: &TraceSpec, target: &ResolvedTarget, rights: ScriptRights) -> Result<Self, AgentError> {
         let clock = Instant::now();
         let events = dynamic::prepare(&wire.dynamic, rights)?;
         let compile_ns = elapsed_ns(clock);

@@ -6,10 +6,10 @@
 use bathyscope_capture::visible;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
-use super::{area::remedy_of, names::Owner};
+use super::area::remedy_of;
 use crate::{
     error::{failed, refused},
-    kernel::tracefs::Tracefs,
+    os::{owner::Owner, tracefs::Tracefs},
 };
 
 /// Whether this can be the name of an event.

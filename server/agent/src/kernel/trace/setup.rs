@@ -8,24 +8,20 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, TraceFormat};
 
 use super::{
     area::{Area, no_function, remedy_of},
-    busy::busy,
     dynamic::{Dynamic, DynamicEventKind},
     journal::{self, JournalEntry, Restore},
-    machine,
-    names::Owner,
-    refusals,
+    machine, refusals,
     undo::Undo,
 };
 use crate::{
     compile::ScriptRights,
     error::{failed, refused, words},
     kernel::{
-        cpus,
         host::function_bytes,
         target::{ResolvedTarget, threads},
-        tracefs::Tracefs,
     },
     needs::Need,
+    os::{busy::busy, cpus, owner::Owner, tracefs::Tracefs},
 };
 
 /// KiB of buffer for each CPU unless the trace says: of one of events, and of one of functions, of which there are many.
@@ -285,7 +281,7 @@ impl Setup<'_> {
         self.area.set("options/overwrite", overwrite)?;
         target.must_be_known_by_thread("traces")?;
         let threads: Box<dyn Fn() -> Vec<u32>> = match target.watched() {
-            ResolvedTarget::Cgroup { path, .. } => Box::new(move || crate::kernel::host::group_threads(path)),
+            ResolvedTarget::Cgroup { path, .. } => Box::new(move || crate::os::cgroups::group_threads(path)),
             watched => {
                 let pids = watched.pids();
                 if pids.is_empty() {
@@ -520,7 +516,7 @@ impl Setup<'_> {
 }
 
 /// KiB of buffer for each of `cpus` CPUs where nobody said, with a tracer or without.
-pub(super) fn usual_kib(traces_functions: bool, cpus: u64) -> u32 {
+pub(crate) fn usual_kib(traces_functions: bool, cpus: u64) -> u32 {
     if !traces_functions {
         return EVENTS_BUFFER_KIB;
     }

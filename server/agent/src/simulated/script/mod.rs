@@ -23,11 +23,11 @@ pub(super) use self::host::features;
 use self::work::{Core, ScriptWork, SharedCore, lock};
 use super::{MadeTarget, engine::SimulatedEngine, events::CPUS, options::Simulation};
 use crate::{
-    backend::monotonic_ns,
-    compile::{self, Around, CompiledScript, ScriptRights, elapsed_ns},
+    clock::{elapsed_ns, monotonic_ns},
+    compile::{self, Around, CompiledScript, ScriptRights},
     engine::{Elements, Engine, EngineError, ScriptMaps},
     error::{failed, refused},
-    source::MIN_RING_BYTES,
+    memory::MIN_RING_BYTES,
 };
 
 /// Compiles a script for its messages.

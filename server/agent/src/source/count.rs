@@ -3,13 +3,14 @@
 use bathyscope_capture::{CountSpec, Method, Target};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
-use super::CountEngine;
+use super::{SourceSpec, check_spec};
 use crate::{
     engine::MadeEngine,
     error::failed,
-    kernel::{KernelBackend, ResolvedTarget, perf_event::read_events},
+    kernel::{self, KernelBackend, ResolvedTarget},
+    memory::SourceMemory,
+    os::perf_event::read_events,
     simulated::{self, MadeTarget, Simulation},
-    source::{SourceMemory, SourceSpec, check_spec},
 };
 
 impl SourceSpec for CountSpec {
@@ -22,7 +23,7 @@ impl SourceSpec for CountSpec {
     }
 
     fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(CountEngine::make(self, target, memory.ring_bytes, kernel.scripts)?))
+        Ok(Box::new(kernel::count::start(kernel, self, target, memory.ring_bytes)?))
     }
 
     fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {

@@ -9,11 +9,10 @@ use bathyscope_protocol::{AgentError, RingContent, RingInfo, RingKind};
 use perf_event_open_sys::bindings as sys;
 
 use super::{
-    cpus, perf,
-    perf::{Buffer, Event, Scope},
+    cpus,
+    perf::{self, Buffer, Event, Scope},
 };
-use crate::error::refused;
-use crate::needs::Need;
+use crate::{error::refused, needs::Need};
 
 /// Bytes of each CPU's ring where it carries nothing else: some 3000 records.
 pub(crate) const RING_BYTES: u32 = 512 << 10;

@@ -13,8 +13,10 @@ use bathyscope_catalog::dynamic::missing_dynamic_event;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
-use crate::error::{failed, refused};
-use crate::needs::Need;
+use crate::{
+    error::{failed, refused},
+    needs::Need,
+};
 
 /// Where tracefs belongs.
 const CANONICAL: &str = "/sys/kernel/tracing";

@@ -3,13 +3,12 @@
 use bathyscope_capture::{EventProbe, Method, Target};
 use bathyscope_protocol::{AgentError, RingsCut};
 
-use super::EventsEngine;
+use super::{SourceSpec, check_spec};
 use crate::{
     engine::MadeEngine,
-    kernel::{KernelBackend, ResolvedTarget},
-    memory::MemoryLeft,
+    kernel::{self, KernelBackend, ResolvedTarget},
+    memory::{MemoryLeft, SourceMemory},
     simulated::{self, MadeTarget, Simulation},
-    source::{SourceMemory, SourceSpec, check_spec},
 };
 
 impl SourceSpec for Vec<EventProbe> {
@@ -24,7 +23,7 @@ impl SourceSpec for Vec<EventProbe> {
     }
 
     fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(EventsEngine::make(&mut kernel.loader, self, target, memory.ring_bytes)?))
+        Ok(Box::new(kernel::events::start(kernel, self, target, memory.ring_bytes)?))
     }
 
     fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {

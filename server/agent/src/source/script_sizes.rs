@@ -11,7 +11,7 @@ use crate::{compile::unwind_sizes, error::failed};
 ///
 /// # Errors
 /// The first that is too large.
-pub(crate) fn check_sizes(script: &WireScript) -> Result<(), AgentError> {
+pub(crate) fn check_script_sizes(script: &WireScript) -> Result<(), AgentError> {
     let limit = |what: String| Err(failed(AgentErrorKind::Limit, "checking the script", what, "Make it smaller."));
     let longest = |texts: &mut dyn Iterator<Item = &String>| texts.map(String::len).max().unwrap_or(0);
     let settings = script.settings.iter().flat_map(|(name, value)| [name, value]);

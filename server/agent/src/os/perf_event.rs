@@ -13,13 +13,15 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, PerfEventInfo};
 use perf_event_open_sys::bindings as sys;
 
 use super::{
+    busy::busy,
     cpus,
     perf::{self, Attributes, Event, Scope},
-    trace::busy,
     tracefs::Tracefs,
 };
-use crate::error::{failed, refused};
-use crate::needs::Need;
+use crate::{
+    error::{failed, refused},
+    needs::Need,
+};
 
 /// Where PMUs describe themselves.
 const DEVICES: &str = "/sys/bus/event_source/devices";
@@ -57,7 +59,7 @@ pub(crate) fn read_events(groups: &[Vec<String>]) -> Result<Vec<Vec<PerfEvent>>,
 ///
 /// # Errors
 /// If the host has no such tracepoint or PMU, or the PMU not such a field.
-pub(super) fn attributes(event: &PerfEvent) -> Result<Attributes, AgentError> {
+pub(crate) fn attributes(event: &PerfEvent) -> Result<Attributes, AgentError> {
     let mut attributes = match &event.source {
         EventSource::Fixed { type_, config } => perf::attributes(*type_, *config),
         EventSource::Tracepoint(name) => {
@@ -78,7 +80,7 @@ pub(super) fn attributes(event: &PerfEvent) -> Result<Attributes, AgentError> {
 }
 
 /// Attributes of a breakpoint; `access` has the bits 1 read, 2 write, 4 execute.
-pub(super) fn breakpoint(address: u64, bytes: u8, access: u32) -> Attributes {
+pub(crate) fn breakpoint(address: u64, bytes: u8, access: u32) -> Attributes {
     let mut attributes = perf::attributes(sys::PERF_TYPE_BREAKPOINT, 0);
     attributes.bp_type = access;
     attributes.__bindgen_anon_3.bp_addr = address;
@@ -134,7 +136,7 @@ fn of_pmu(event: &PerfEvent, pmu: &str, terms: &[Term]) -> Result<Attributes, Ag
 }
 
 /// Tries every event with a name of its own, and those that PMUs name.
-pub(super) fn try_all() -> Vec<PerfEventInfo> {
+pub(crate) fn try_all() -> Vec<PerfEventInfo> {
     let listed = listed().map(|listed| (listed.name, listed.alias, listed.kind, listed.meaning));
     let of_pmus = pmu_events().into_iter().map(|name| (name, None, "pmu", String::new()));
     let info = |(name, alias, kind, meaning): (String, Option<String>, &str, String)| {
@@ -194,7 +196,7 @@ fn instead_of(event: &PerfEvent) -> String {
 }
 
 /// Why `event` cannot be opened.
-pub(super) fn cannot_open(event: &PerfEvent, doing: String, error: &io::Error) -> AgentError {
+pub(crate) fn cannot_open(event: &PerfEvent, doing: String, error: &io::Error) -> AgentError {
     if let (EventSource::Tracepoint(name), Some(libc::EINTR)) = (&event.source, error.raw_os_error()) {
         return busy(doing, name);
     }
@@ -209,7 +211,7 @@ pub(super) fn cannot_open(event: &PerfEvent, doing: String, error: &io::Error) -
 }
 
 /// Why an event cannot be opened, in words.
-pub(super) fn no_event(doing: String, error: &io::Error) -> AgentError {
+pub(crate) fn no_event(doing: String, error: &io::Error) -> AgentError {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => failed(
             AgentErrorKind::Unsupported,

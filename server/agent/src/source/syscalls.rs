@@ -3,13 +3,12 @@
 use bathyscope_capture::{Method, Target};
 use bathyscope_protocol::{AgentError, RingsCut, WireSyscalls};
 
-use super::SyscallEngine;
+use super::{SourceSpec, check_spec};
 use crate::{
     engine::MadeEngine,
-    kernel::{KernelBackend, ResolvedTarget},
-    memory::MemoryLeft,
+    kernel::{self, KernelBackend, ResolvedTarget},
+    memory::{MemoryLeft, SourceMemory},
     simulated::{self, MadeTarget, Simulation},
-    source::{SourceMemory, SourceSpec, check_spec},
 };
 
 impl SourceSpec for WireSyscalls {
@@ -24,8 +23,7 @@ impl SourceSpec for WireSyscalls {
     }
 
     fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
-        let KernelBackend { loader, host, .. } = kernel;
-        Ok(Box::new(SyscallEngine::make(loader, host, self, target, memory.ring_bytes)?))
+        Ok(Box::new(kernel::syscalls::start(kernel, self, target, memory.ring_bytes)?))
     }
 
     fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {

@@ -3,8 +3,8 @@
 use bathyscope_capture::{TracepointName, visible};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
-use super::names::Owner;
-use crate::{error::failed, kernel::tracefs::Tracefs};
+use super::owner::Owner;
+use crate::{error::failed, os::tracefs::Tracefs};
 
 /// The most processes that are named.
 const MOST_NAMED: usize = 4;

@@ -3,13 +3,12 @@
 use bathyscope_capture::{MIN_TRACE_BUFFER_KIB, Method, Target, TraceSpec};
 use bathyscope_protocol::{AgentError, RingsCut};
 
-use super::{TraceEngine, setup::usual_kib};
+use super::{SourceSpec, check_spec};
 use crate::{
     engine::MadeEngine,
-    kernel::{KernelBackend, ResolvedTarget},
-    memory::MemoryLeft,
+    kernel::{self, KernelBackend, ResolvedTarget, trace::usual_kib},
+    memory::{MemoryLeft, SourceMemory},
     simulated::{self, MadeTarget, Simulation},
-    source::{SourceMemory, SourceSpec, check_spec},
 };
 
 impl SourceSpec for TraceSpec {
@@ -29,7 +28,7 @@ impl SourceSpec for TraceSpec {
     }
 
     fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, _memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(TraceEngine::make(self, target, kernel.scripts)?))
+        Ok(Box::new(kernel::trace::start(kernel, self, target)?))
     }
 
     fn simulate(&self, simulation: &Simulation, target: &MadeTarget, _memory: SourceMemory) -> MadeEngine {

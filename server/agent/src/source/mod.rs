@@ -1,37 +1,33 @@
 //! What is to be recorded: each kind of source checks what it is asked for, and makes its engine of it.
 //!
-//! [`source_of`] is the only place that tells kinds apart. All else that depends on a kind is asked of [`SourceSpec`], which
-//! each kind implements in its folder below `kernel`.
+//! [`source_of`] is the only place that tells kinds apart. All else that depends on a kind is asked of [`SourceSpec`],
+//! which each kind implements in a file here: that is what knows both the engine on the running kernel and the simulated
+//! one, and these know nothing of each other.
+
+mod count;
+mod events;
+mod profile;
+mod script;
+mod script_sizes;
+mod syscalls;
+mod trace;
 
 use std::fmt;
 
-use bathyscope_capture::{CaptureSpec, Limits, Method, Target, visible};
+use bathyscope_capture::{CaptureSpec, Limits, Method, Target};
 use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut, WireMethod};
+
+pub(crate) use script_sizes::check_script_sizes;
 
 use crate::{
     compile::ScriptRights,
-    engine::MadeEngine,
+    engine::{EngineError, MadeEngine, RunningCapture},
     error::failed,
+    host_requests::HostRequests,
     kernel::{KernelBackend, ResolvedTarget},
-    memory::MemoryLeft,
-    simulated::{MadeTarget, Simulation},
+    memory::{MAX_MAP_BYTES, MAX_RING_BYTES, MIN_RING_BYTES, MemoryLeft, SourceMemory},
+    simulated::{MadeTarget, SimulatedBackend, SimulatedTarget, Simulation},
 };
-
-/// The smallest ring of a stream.
-pub const MIN_RING_BYTES: u32 = 64 << 10;
-/// The largest ring of a stream.
-pub const MAX_RING_BYTES: u32 = 64 << 20;
-/// The most bytes of a script's maps, however much there is.
-pub(crate) const MAX_MAP_BYTES: u64 = 1 << 30;
-
-/// The kernel's memory that a source may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SourceMemory {
-    /// Bytes of each stream's ring, a power of two within the limits.
-    pub(crate) ring_bytes: u32,
-    /// The most bytes that its maps may take, with the ring.
-    pub(crate) map_bytes: u64,
-}
 
 /// A source as it was asked for. The console may be anybody by now.
 pub(crate) trait SourceSpec: fmt::Debug {
@@ -115,6 +111,32 @@ impl CapturePlan {
     }
 }
 
+/// Where events come from: the kernel, or a simulation.
+pub trait Backend: HostRequests {
+    /// Takes hold of the target and makes what records; nothing is recorded yet.
+    ///
+    /// # Errors
+    /// If anything of it cannot be made; then all of it is undone.
+    fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError>;
+}
+
+impl Backend for KernelBackend {
+    fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError> {
+        plan.source.allow(self.script_rights())?;
+        let target = self.take_target(&plan.target)?;
+        let engine = plan.source.start(self, &target, plan.memory)?;
+        Ok(RunningCapture { engine, target: Box::new(target) })
+    }
+}
+
+impl Backend for SimulatedBackend {
+    fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError> {
+        let target = MadeTarget::of(&plan.target)?;
+        let engine = plan.source.simulate(self.simulation(), &target, plan.memory)?;
+        Ok(RunningCapture { engine, target: Box::new(SimulatedTarget::new(target)?) })
+    }
+}
+
 /// Checks a source and a target by the rules of specs.
 ///
 /// # Errors
@@ -123,10 +145,4 @@ pub(crate) fn check_spec(method: Method, target: &Target) -> Result<(), AgentErr
     let spec = CaptureSpec { name: String::new(), method, target: target.clone(), limits: Limits::default() };
     let invalid = |why: String| failed(AgentErrorKind::Invalid, "checking the capture", why, "");
     spec.validate().map_err(|error| invalid(error.to_string()))
-}
-
-/// Why the agent does not look for a unit or a container: it parses no names of others, the console does.
-pub(crate) fn unresolved(name: &str) -> AgentError {
-    let doing = format!("looking for the processes of `{}`", visible(name.as_bytes()));
-    failed(AgentErrorKind::Invalid, doing, "the agent takes control groups by their path only", "")
 }

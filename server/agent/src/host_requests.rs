@@ -1,4 +1,4 @@
-//! What a session needs of whatever makes the events: the kernel, or a simulation.
+//! What a session needs of a host beside captures, whether the running kernel or a simulation.
 
 use std::os::fd::OwnedFd;
 
@@ -9,11 +9,7 @@ use bathyscope_protocol::{
     PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireScript,
 };
 
-use crate::{
-    engine::{EngineError, RunningCapture},
-    error::failed,
-    source::CapturePlan,
-};
+use crate::error::failed;
 
 /// A file of user space, open.
 #[derive(Debug)]
@@ -28,9 +24,9 @@ pub struct UserFile {
     pub bytes: u64,
 }
 
-/// Where events come from.
-pub trait Backend {
-    /// Whether they are made up.
+/// What the console asks of a host.
+pub trait HostRequests {
+    /// Whether it is made up.
     fn simulated(&self) -> bool;
 
     /// As whom a command runs for which `wanted` was chosen, or nobody: the user's name, or the number where it has none.
@@ -81,12 +77,6 @@ pub trait Backend {
     /// # Errors
     /// If it or the process does not exist or may not be read.
     fn open_process_file(&mut self, pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError>;
-
-    /// Takes hold of the target and makes what records; nothing is recorded yet.
-    ///
-    /// # Errors
-    /// If anything of it cannot be made; then all of it is undone.
-    fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError>;
 
     /// The dynamic events of the host.
     ///
@@ -141,10 +131,4 @@ pub trait Backend {
     /// # Errors
     /// If it is none or may not be read.
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError>;
-}
-
-/// Now, by the clock of all captures.
-pub(crate) fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

@@ -16,8 +16,10 @@ use bathyscope_bpf::{
 };
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
-use crate::error::{failed, kind_of, words};
-use crate::needs::Need;
+use crate::{
+    error::{failed, kind_of, words},
+    needs::Need,
+};
 
 /// The most of a verifier's log that is passed on.
 const MAX_LOG_BYTES: usize = 16 << 10;

@@ -3,20 +3,19 @@
 use bathyscope_capture::Target;
 use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut, WireScript};
 
-use super::check_sizes;
+use super::{SourceSpec, check_script_sizes};
 use crate::{
     compile::{ScriptRights, check_rights},
     engine::MadeEngine,
     error::failed,
-    kernel::{KernelBackend, ResolvedTarget},
-    memory::MemoryLeft,
+    kernel::{self, KernelBackend, ResolvedTarget},
+    memory::{MemoryLeft, SourceMemory},
     simulated::{self, MadeTarget, Simulation},
-    source::{SourceMemory, SourceSpec},
 };
 
 impl SourceSpec for WireScript {
     fn check(&self, target: &Target) -> Result<(), AgentError> {
-        check_sizes(self)?;
+        check_script_sizes(self)?;
         if let Target::Threads { .. } = target {
             let remedy = "Choose their process; tid is the thread's id in a script, such as /tid == 7/.";
             return Err(failed(AgentErrorKind::Invalid, "checking the script", "scripts are not of threads", remedy));
@@ -37,7 +36,7 @@ impl SourceSpec for WireScript {
     }
 
     fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(super::start(&kernel.host, self, target, memory, kernel.scripts)?))
+        Ok(Box::new(kernel::script::start(kernel, self, target, memory)?))
     }
 
     fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {

@@ -3,12 +3,13 @@
 use bathyscope_capture::{Method, ProfileSpec, Target};
 use bathyscope_protocol::AgentError;
 
-use super::{ProfileEngine, Wish};
+use super::{SourceSpec, check_spec};
 use crate::{
     engine::MadeEngine,
-    kernel::{KernelBackend, ResolvedTarget, perf_event::read_event},
+    kernel::{self, KernelBackend, ResolvedTarget},
+    memory::SourceMemory,
+    os::perf_event::read_event,
     simulated::{self, MadeTarget, Simulation},
-    source::{SourceMemory, SourceSpec, check_spec},
 };
 
 impl SourceSpec for ProfileSpec {
@@ -22,8 +23,7 @@ impl SourceSpec for ProfileSpec {
     }
 
     fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
-        let wish = Wish::new(self, memory.ring_bytes)?;
-        Ok(Box::new(ProfileEngine::make(&mut kernel.loader, &wish, target)?))
+        Ok(Box::new(kernel::profile::start(kernel, self, target, memory.ring_bytes)?))
     }
 
     fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {

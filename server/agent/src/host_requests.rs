@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use bathyscope_capture::visible;
 use bathyscope_plan::Features;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile,
-    PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireScript,
+    ActivityPage, AgentError, AgentErrorKind, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents,
+    KernelFile, PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireScript,
 };
 
 use crate::error::failed;
@@ -49,6 +49,12 @@ pub trait HostRequests {
     /// # Errors
     /// If they cannot be listed.
     fn list_processes(&mut self, after: u32, limit: usize) -> Result<(Vec<u32>, bool), AgentError>;
+
+    /// What processes with a greater id than `after` use, and the content of the page's file.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    fn process_activity(&mut self, after: u32) -> Result<(ActivityPage, Vec<u8>), AgentError>;
 
     /// Paths of control groups greater than `after`, ascending, of at most `bytes` bytes together, and whether there are
     /// more.

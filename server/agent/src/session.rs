@@ -27,6 +27,7 @@ use crate::{
     source::{Backend, CapturePlan},
 };
 use lease::{LEASE, LetGo};
+use script::in_file;
 use watch::{Looked, Watched};
 
 /// How long the console may take nothing of a reply.
@@ -232,6 +233,11 @@ impl Session<'_> {
             Request::ListProcesses { after } => {
                 let page = self.backend.list_processes(after, MAX_PROCESS_PAGE);
                 plain(page.map(|(pids, more)| Reply::Processes { pids, more }))
+            }
+            Request::ProcessActivity { after } => {
+                let page = self.backend.process_activity(after);
+                page.and_then(|(page, bytes)| in_file(Reply::ProcessActivity(page), &bytes))
+                    .unwrap_or_else(|error| Answer::Plain(Reply::Failed(error)))
             }
             Request::ListGroups { after } => {
                 let page = self.backend.list_groups(&after, MAX_GROUP_PAGE_BYTES);

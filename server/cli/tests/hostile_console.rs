@@ -272,6 +272,8 @@ fn p20_requests_that_open_something_leave_no_descriptor_with_the_agent() {
         let _program = client.open_user_file("/proc/self/exe", None);
         let _no_program = client.open_user_file("/etc/shadow", None);
         let _processes = client.list_processes().unwrap();
+        let _activity = client.process_activity(0).unwrap();
+        let _load = client.open_kernel_file(KernelFile::LoadAverage).unwrap();
         let _groups = client.list_groups();
         let _names = client.container_names(&["0".repeat(64)]).unwrap();
         let _programs = client.bpf_programs();

@@ -10,9 +10,9 @@ use bathyscope_capture::Target;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
-    AgentError, Budget, Capability, CaptureHandle, Connection, ContainerName, Door, DynamicEvents, Enabled, KernelFile,
-    MAX_CONTAINER_IDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply, ScriptRefused,
-    Started, WireMethod,
+    ActivityPage, AgentError, Budget, Capability, CaptureHandle, Connection, ContainerName, Door, DynamicEvents,
+    Enabled, KernelFile, MAX_ACTIVITY_BYTES, MAX_CONTAINER_IDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile,
+    ProtocolError, Readings, Reply, ScriptRefused, Started, WireMethod,
     counters::CounterView,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
@@ -195,6 +195,19 @@ impl AgentClient {
                 return Ok(all);
             }
         }
+    }
+
+    /// What processes with a greater id than `after` use: a page, and the bytes of its file.
+    ///
+    /// # Errors
+    /// If they cannot be listed, or the connection breaks.
+    pub fn process_activity(&mut self, after: u32) -> Result<(ActivityPage, Vec<u8>), ClientError> {
+        let (page, file) = self.ask_with(call::process_activity(after))?;
+        // Pages that do not advance would not end.
+        if page.left > 0 && page.last <= after {
+            return Err(self.wrong_reply("process_activity"));
+        }
+        Ok((page, self.content(&file, MAX_ACTIVITY_BYTES)?))
     }
 
     /// The control groups of version 2, ascending by path.

@@ -1,5 +1,6 @@
 //! Requests and replies.
 
+mod activity;
 mod attached;
 mod dynamic;
 mod method;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::script::{Bytes, MapPage, ModuleName, ScriptChecked, ScriptFacts, ScriptRefused, ScriptStage, WireScript};
 
+pub use activity::*;
 pub use attached::*;
 pub use dynamic::*;
 pub use method::*;
@@ -19,7 +21,7 @@ pub use readings::*;
 pub use started::*;
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;
 /// The largest packet.
 pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
 /// The most descriptors with one packet (the kernel's limit is 253).
@@ -74,6 +76,11 @@ pub enum Request {
     ContainerNames {
         /// Their ids, 64 digits of base sixteen in lower case each; at most [`MAX_CONTAINER_IDS`].
         ids: Vec<String>,
+    },
+    /// What processes use, in ascending order of their ids. Answered by [`Reply::ProcessActivity`] with one descriptor.
+    ProcessActivity {
+        /// Only those with a greater id.
+        after: u32,
     },
     /// Open a file of a process for reading. Answered by [`Reply::File`] with one descriptor.
     OpenProcessFile {
@@ -365,6 +372,23 @@ pub enum KernelFile {
     TraceHeaderPage,
     /// `events/header_event` of tracefs: the head of an event in such a page. It must be read in one piece.
     TraceHeaderEvent,
+    /// `/proc/stat`: time of CPUs, and how many threads run or wait for a disk.
+    Stat,
+    /// `/proc/loadavg`: the load of the last minutes.
+    LoadAverage,
+    /// `/proc/meminfo`: a kind of memory a line.
+    MemoryInfo,
+    /// `/proc/vmstat`: counters of memory, such as faults, one a line.
+    MemoryStat,
+    /// `/proc/diskstats`: a disk or partition a line.
+    DiskStat,
+    /// `/proc/net/dev`, of the agent's network namespace: a device a line.
+    NetworkStat,
+    /// `/proc/pressure/RESOURCE`: how long threads waited for it. Kernels without pressure information have none.
+    Pressure {
+        /// What is waited for.
+        resource: PressureResource,
+    },
 }
 
 /// Files of a process that the console may read.
@@ -444,6 +468,8 @@ pub enum Reply {
         /// One for each id, in their order.
         names: Vec<ContainerName>,
     },
+    /// To [`Request::ProcessActivity`]: what was read is in the descriptor, see [`ActivityPage`].
+    ProcessActivity(ActivityPage),
     /// To [`Request::Start`]. May be large.
     Started(Started),
     /// To [`Request::TakeRings`]: as many descriptors as travel with the packet, in the order of [`Started::rings`].

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_protocol::{AgentError, AgentErrorKind, KernelFile, MAX_FILE_LINKS, ProcessFile};
+use bathyscope_protocol::{AgentError, AgentErrorKind, KernelFile, MAX_FILE_LINKS, PressureResource, ProcessFile};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use super::waiting::{Doing, doing as doing_of};
@@ -62,6 +62,15 @@ pub(crate) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
         KernelFile::ProbeBlacklist => open_plain("/sys/kernel/debug/kprobes/blacklist"),
         KernelFile::TraceHeaderPage => open_list("events/header_page"),
         KernelFile::TraceHeaderEvent => open_list("events/header_event"),
+        KernelFile::Stat => open_plain("/proc/stat"),
+        KernelFile::LoadAverage => open_plain("/proc/loadavg"),
+        KernelFile::MemoryInfo => open_plain("/proc/meminfo"),
+        KernelFile::MemoryStat => open_plain("/proc/vmstat"),
+        KernelFile::DiskStat => open_plain("/proc/diskstats"),
+        KernelFile::NetworkStat => open_plain("/proc/net/dev"),
+        KernelFile::Pressure { resource: PressureResource::Cpu } => open_plain("/proc/pressure/cpu"),
+        KernelFile::Pressure { resource: PressureResource::Memory } => open_plain("/proc/pressure/memory"),
+        KernelFile::Pressure { resource: PressureResource::Io } => open_plain("/proc/pressure/io"),
         KernelFile::EventFormat { tracepoint } => Tracefs::find()?.open_format(tracepoint),
     }
 }
@@ -110,7 +119,7 @@ impl ProcessFolder {
             .map_err(|_errno| no_such_process(pid))
     }
 
-    fn open_own(&self, name: &'static str) -> Result<OwnedFd, AgentError> {
+    pub(super) fn open_own(&self, name: &'static str) -> Result<OwnedFd, AgentError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         rustix::fs::openat(&self.directory, name, flags, Mode::empty())
             .map_err(|errno| self.refused(format!("opening {name} of process {}", self.pid), &errno.into()))

@@ -1,5 +1,6 @@
 //! Events from the kernel.
 
+mod activity;
 mod attached;
 mod command;
 pub(crate) mod count;
@@ -27,8 +28,8 @@ pub use trace::{Leftover, cleanup};
 use bathyscope_capture::Target;
 use bathyscope_plan::Features;
 use bathyscope_protocol::{
-    AgentError, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile,
-    ScriptChecked, ScriptFacts, ScriptStage, WireScript,
+    ActivityPage, AgentError, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile, PerfEventInfo,
+    ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireScript,
 };
 
 use crate::{
@@ -153,6 +154,10 @@ impl HostRequests for KernelBackend {
 
     fn list_processes(&mut self, after: u32, limit: usize) -> Result<(Vec<u32>, bool), AgentError> {
         files::list_processes(after, limit)
+    }
+
+    fn process_activity(&mut self, after: u32) -> Result<(ActivityPage, Vec<u8>), AgentError> {
+        activity::page(after)
     }
 
     fn list_groups(&mut self, after: &str, bytes: usize) -> Result<(Vec<String>, bool), AgentError> {

@@ -128,7 +128,7 @@ fn checked_keys<'a>(script: &dyn ScriptMaps, map: usize, keys: &'a [Bytes]) -> R
     Ok(keys.iter().map(|key| key.0.as_slice()).collect())
 }
 
-fn in_file(reply: Reply, bytes: &[u8]) -> Result<Answer, AgentError> {
+pub(super) fn in_file(reply: Reply, bytes: &[u8]) -> Result<Answer, AgentError> {
     let file = large::sealed_file("bathyscope-content", bytes)
         .map_err(|error| refused("making a file for what was read", &error, ""))?;
     Ok(Answer::File(reply, file))

@@ -9,7 +9,7 @@ use bathyscope_protocol::{
 };
 
 use super::{
-    attached, elf, trace,
+    activity, attached, elf, trace,
     world::{
         self, CODE_ADDRESS, CODE_BYTES, CODE_OFFSET, COMPILED_ADDRESS, FUNCTION_BYTES, FUNCTIONS, HEAP_ADDRESS,
         HEAP_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, MadeProcess, TRACEPOINTS,
@@ -62,6 +62,13 @@ pub(super) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
             let first = KERNEL_ADDRESS + FUNCTION_BYTES;
             file_of(format!("0x{first:016x}-0x{:016x}\t{}\n", first + FUNCTION_BYTES, KERNEL_FUNCTIONS[1]).as_bytes())
         }
+        KernelFile::Stat => file_of(activity::stat().as_bytes()),
+        KernelFile::LoadAverage => file_of(b"1.52 1.31 0.98 3/412 2001\n"),
+        KernelFile::MemoryInfo => file_of(activity::memory_info().as_bytes()),
+        KernelFile::MemoryStat => file_of(activity::memory_stat().as_bytes()),
+        KernelFile::DiskStat => file_of(activity::disk_stat().as_bytes()),
+        KernelFile::NetworkStat => file_of(activity::network_stat().as_bytes()),
+        KernelFile::Pressure { resource } => file_of(activity::pressure(*resource).as_bytes()),
         KernelFile::Btf | KernelFile::ModuleBtf { .. } => {
             let why = "the simulated kernel has no type information";
             Err(failed(AgentErrorKind::NotFound, "opening the kernel's type information", why, ""))

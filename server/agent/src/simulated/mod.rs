@@ -3,6 +3,7 @@
 //! Everything but the clock is decided by a seed: event number k of a stream is the same in every run. What the
 //! simulation drops on purpose it counts exactly, so tests know the truth.
 
+mod activity;
 mod attached;
 pub(crate) mod count;
 mod elf;
@@ -23,8 +24,8 @@ use std::os::fd::OwnedFd;
 
 use bathyscope_plan::Features;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile,
-    PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireScript,
+    ActivityPage, AgentError, AgentErrorKind, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents,
+    KernelFile, PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireScript,
 };
 
 pub use options::{ParseSimulationError, Simulation};
@@ -95,6 +96,10 @@ impl HostRequests for SimulatedBackend {
         let more = pids.len() > limit;
         pids.truncate(limit);
         Ok((pids, more))
+    }
+
+    fn process_activity(&mut self, after: u32) -> Result<(ActivityPage, Vec<u8>), AgentError> {
+        Ok(activity::page(after))
     }
 
     fn list_groups(&mut self, after: &str, bytes: usize) -> Result<(Vec<String>, bool), AgentError> {

@@ -15,7 +15,8 @@ use std::{
 
 use bathyscope_capture::Target;
 use bathyscope_protocol::{
-    AgentClient, AgentErrorKind, CapabilityState, ClientError, KernelFile, RingContent, TargetState, WireMethod,
+    AgentClient, AgentErrorKind, CapabilityState, ClientError, KernelFile, PressureResource, RingContent, TargetState,
+    WireMethod,
 };
 use common::{Rings, events, kernel, number, probe, start, text, wait_for};
 
@@ -328,6 +329,41 @@ fn the_kernels_files_are_opened() {
     let tracepoint = "sched:sched_switch".parse().unwrap();
     assert!(read_some(&mut client, KernelFile::EventFormat { tracepoint }).starts_with(b"name: sched_switch"));
     assert!(client.list_processes().unwrap().contains(&std::process::id()));
+}
+
+#[test]
+fn what_the_kernel_and_processes_use_is_read() {
+    if !possible("counters of processes") {
+        return;
+    }
+    let mut client = kernel();
+    for (file, begins) in [
+        (KernelFile::Stat, "cpu  "),
+        (KernelFile::MemoryInfo, "MemTotal:"),
+        (KernelFile::MemoryStat, "nr_"),
+        (KernelFile::NetworkStat, "Inter-|"),
+    ] {
+        assert!(read_some(&mut client, file.clone()).starts_with(begins.as_bytes()), "{file:?}");
+    }
+    assert_eq!(read_some(&mut client, KernelFile::LoadAverage).iter().filter(|byte| **byte == b' ').count(), 4);
+    let _disks = read_some(&mut client, KernelFile::DiskStat);
+    let pressure = client.open_kernel_file(KernelFile::Pressure { resource: PressureResource::Memory });
+    assert!(pressure.is_ok() || !std::path::Path::new("/proc/pressure/memory").exists(), "{pressure:?}");
+    let own = std::process::id();
+    let (page, bytes) = client.process_activity(own - 1).unwrap();
+    assert!(page.count >= 1, "{page:?}");
+    assert_eq!(bytes[..4], own.to_le_bytes());
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("read_bytes: ") && text.contains(&format!("{own} (")), "{text}");
+    let (mut after, mut all) = (0, 0);
+    loop {
+        let (page, _bytes) = client.process_activity(after).unwrap();
+        (after, all) = (page.last, all + page.count);
+        if page.left == 0 {
+            break;
+        }
+    }
+    assert!(all as usize > client.list_processes().unwrap().len() / 2);
 }
 
 /// Everything that was found is printed, so that a run on another kernel tells what it has.

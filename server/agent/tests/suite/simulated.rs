@@ -117,6 +117,21 @@ fn what_is_listed_can_be_described() {
 }
 
 #[test]
+fn what_processes_use_goes_on() {
+    let mut client = simulated("");
+    let (page, bytes) = client.process_activity(0).unwrap();
+    assert_eq!((page.count as usize, page.left), (client.list_processes().unwrap().len(), 0));
+    let begun = std::time::Instant::now();
+    while client.process_activity(0).unwrap().1 == bytes {
+        assert!(begun.elapsed().as_secs() < 10, "the counters stand still");
+    }
+    assert_eq!(client.process_activity(page.last).unwrap().0.count, 0);
+    for file in [KernelFile::Stat, KernelFile::MemoryInfo, KernelFile::DiskStat, KernelFile::NetworkStat] {
+        assert!(!read(client.open_kernel_file(file).unwrap()).is_empty());
+    }
+}
+
+#[test]
 fn every_process_has_its_files() {
     let mut client = simulated("");
     let pids = client.list_processes().unwrap();

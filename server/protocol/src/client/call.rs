@@ -8,9 +8,9 @@ use bathyscope_plan::Features;
 
 use super::{CALL_TIMEOUT, SLOW_CALL_TIMEOUT};
 use crate::{
-    BpfLink, BpfProgram, Budget, Bytes, Capability, CaptureHandle, ContainerName, DynamicEvents, Enabled, KernelFile,
-    MAX_MESSAGE_FDS, MapPage, PerfEventInfo, ProcessFile, Readings, Reply, Request, ScriptChecked, ScriptFacts,
-    ScriptStage, Started, WireMethod, WireScript,
+    ActivityPage, BpfLink, BpfProgram, Budget, Bytes, Capability, CaptureHandle, ContainerName, DynamicEvents, Enabled,
+    KernelFile, MAX_MESSAGE_FDS, MapPage, PerfEventInfo, ProcessFile, Readings, Reply, Request, ScriptChecked,
+    ScriptFacts, ScriptStage, Started, WireMethod, WireScript,
 };
 
 /// A request whose reply holds an `R`, with the descriptors `D`.
@@ -95,6 +95,8 @@ calls! {
         Request::SetBudget { capture, budget } => Reply::Done => ();
     list_processes(after: u32) -> (Vec<u32>, bool), (), CALL_TIMEOUT:
         Request::ListProcesses { after } => Reply::Processes { pids, more } => (pids, more);
+    process_activity(after: u32) -> ActivityPage, OwnedFd, CALL_TIMEOUT:
+        Request::ProcessActivity { after } => Reply::ProcessActivity(page) => page;
     list_groups(after: String) -> (Vec<String>, bool), (), CALL_TIMEOUT:
         Request::ListGroups { after } => Reply::Groups { paths, more } => (paths, more);
     container_names(ids: Vec<String>) -> Vec<ContainerName>, (), CALL_TIMEOUT:

@@ -209,7 +209,7 @@ impl AgentClient {
         Ok((MapContent { count, bytes }, page.next))
     }
 
-    fn content(&mut self, file: &OwnedFd, most: usize) -> Result<Vec<u8>, ClientError> {
+    pub(super) fn content(&mut self, file: &OwnedFd, most: usize) -> Result<Vec<u8>, ClientError> {
         large::read_sealed(file, most).map_err(|source| {
             self.broken = true;
             ClientError::Broken(ProtocolError::Io { doing: "reading what the agent sent in a file", source })

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod activity;
 mod agent_link;
 pub mod clock;
 pub mod dynamic;

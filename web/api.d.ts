@@ -2,6 +2,22 @@
 // `the_pages_know_every_route_and_what_it_answers` (server/console/tests/http/answers), which also compares every answer
 // that a test gets with it. Not to be edited: BLESS=1 cargo test --workspace --test http the_pages_know
 
+export interface Activity {
+  interval_ms: number;
+  host: HostActivity;
+  processes_total: number;
+  processes_unread: number;
+  processes: ProcessActivity[];
+  users_total: number;
+  users: UserActivity[];
+  containers_total: number;
+  containers: ContainerActivity[];
+  disks_total: number;
+  disks: DiskActivity[];
+  networks_total: number;
+  networks: NetworkActivity[];
+}
+
 export type AgentState = "connected" | "restarting" | "absent";
 
 export interface AgentStatus {
@@ -328,6 +344,17 @@ export interface Completions {
   items: Completion[];
 }
 
+export interface ContainerActivity {
+  name: string;
+  runtime: string;
+  processes: number;
+  cpu_permille: number;
+  memory_bytes: number;
+  faults_per_s: number;
+  read_bytes_per_s: number;
+  written_bytes_per_s: number;
+}
+
 export interface CountLine {
   of: number;
   values: (number | null)[];
@@ -396,6 +423,15 @@ export type Descriptors = "none" | "all" | {
 
 export interface Detached {
   detached: string[];
+}
+
+export interface DiskActivity {
+  name: string;
+  busy_permille: number;
+  reads_per_s: number;
+  writes_per_s: number;
+  read_bytes_per_s: number;
+  written_bytes_per_s: number;
 }
 
 export type Display = "decimal" | "hex" | "time_ns" | "duration_ns" | "text";
@@ -557,6 +593,21 @@ export interface HistogramView {
   total: number;
 }
 
+export interface HostActivity {
+  cpus: number;
+  cpu_permille: number;
+  running: number;
+  blocked: number;
+  load: number[];
+  memory_bytes: number;
+  memory_available_bytes: number;
+  swap_bytes: number;
+  swap_used_bytes: number;
+  faults_per_s: number;
+  major_faults_per_s: number;
+  pressure: HostPressure | null;
+}
+
 export interface HostDescribed {
   facts: HostFacts;
   agent: AgentStatus;
@@ -574,6 +625,12 @@ export interface HostFacts {
   boot_id: string;
   kernel_build_id: string;
   target_name?: string;
+}
+
+export interface HostPressure {
+  cpu: Pressure;
+  memory: Pressure;
+  io: Pressure;
 }
 
 export interface Hover {
@@ -788,6 +845,15 @@ export interface NamedContainer {
   image?: string;
 }
 
+export interface NetworkActivity {
+  name: string;
+  received_bytes_per_s: number;
+  sent_bytes_per_s: number;
+  received_packets_per_s: number;
+  sent_packets_per_s: number;
+  failed_packets_per_s: number;
+}
+
 export type NodeId = string;
 
 export type NodeKind = number;
@@ -853,6 +919,11 @@ export interface PlaceLine {
   samples: number;
 }
 
+export interface Pressure {
+  some_permille: number;
+  full_permille: number;
+}
+
 export interface ProbeLimit {
   name: string;
   value: string;
@@ -878,6 +949,22 @@ export interface Process {
   age_s: number;
   cpu_ms: number;
   kernel: boolean;
+}
+
+export interface ProcessActivity {
+  pid: number;
+  start_ticks: number;
+  comm: string;
+  user: string;
+  container: string | null;
+  state: string;
+  threads: number;
+  kernel: boolean;
+  cpu_permille: number;
+  memory_bytes: number;
+  faults_per_s: number;
+  read_bytes_per_s: number;
+  written_bytes_per_s: number;
 }
 
 export interface Processes {
@@ -1431,6 +1518,16 @@ export type Tree = CallPage | {
 
 export type Unit = "hits" | "samples" | "nanoseconds" | "microseconds" | "milliseconds" | "seconds" | "bytes" | "values";
 
+export interface UserActivity {
+  user: string;
+  processes: number;
+  cpu_permille: number;
+  memory_bytes: number;
+  faults_per_s: number;
+  read_bytes_per_s: number;
+  written_bytes_per_s: number;
+}
+
 export interface Users {
   items: string[];
 }
@@ -1629,6 +1726,12 @@ export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/call
 
 /** Streams: what comes with each event. */
 export interface Streams {
+  "/api/busy": {
+    activity: Activity;
+    absent: {
+      why: string;
+    };
+  };
   "/api/captures/{id}/live": {
     state: {
       state: CaptureState;

@@ -12,7 +12,7 @@ use std::{
 
 use bathyscope_agent::CommandRights;
 use bathyscope_capture::CaptureId;
-use bathyscope_link::{AgentLink, host::Host, inventory::Inventory};
+use bathyscope_link::{AgentLink, activity::ActivitySampler, host::Host, inventory::Inventory};
 use bathyscope_reader::{CaptureCache, CaptureView};
 use bathyscope_store::{AuditEntry, Role, Store};
 use http::HeaderMap;
@@ -117,6 +117,7 @@ struct Inner {
     setup: Setup,
     host: Host,
     inventory: Inventory,
+    activity: ActivitySampler,
     captures: CaptureCache,
     login_limit: RateLimit,
     workers: Workers,
@@ -128,10 +129,11 @@ impl AppState {
     pub fn new(setup: Setup) -> Self {
         let host = Host::new(setup.link.clone());
         let inventory = Inventory::new(setup.link.clone());
+        let activity = ActivitySampler::new(setup.link.clone());
         let captures = CaptureCache::new(setup.store.clone());
         let login_limit = RateLimit::new(LOGIN_PER_SOURCE, LOGIN_GLOBAL, Instant::now());
         let (workers, panics) = (Workers::default(), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { setup, host, inventory, captures, login_limit, workers, panics }) }
+        Self { inner: Arc::new(Inner { setup, host, inventory, activity, captures, login_limit, workers, panics }) }
     }
 
     /// The database.
@@ -172,6 +174,11 @@ impl AppState {
     /// What can be traced on this host.
     pub fn inventory(&self) -> &Inventory {
         &self.inner.inventory
+    }
+
+    /// What reads who uses this host.
+    pub fn activity(&self) -> &ActivitySampler {
+        &self.inner.activity
     }
 
     /// By which names this console goes.

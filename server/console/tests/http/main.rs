@@ -10,6 +10,7 @@
 )]
 
 mod access;
+mod activity;
 mod anonymous;
 mod answers;
 mod bounds;

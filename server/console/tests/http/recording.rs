@@ -18,7 +18,7 @@ const EVENTS: &str = r#"{"method":{"events":{"probes":[{"tracepoint":"sched:sche
 const PROFILE: &str = r#"{"method":{"profile":{"frequency_hz":999,"kernel_stacks":true,"user_stacks":true}},
     "target":"system","limits":{"duration_ms":300,"budget_cpu_permille":50}}"#;
 
-async fn console(link: AgentLink) -> Console {
+pub async fn console(link: AgentLink) -> Console {
     let connected = link.clone();
     assert!(connected.connected(Duration::from_secs(10)).await);
     Console::with_link(link).await
@@ -33,7 +33,7 @@ async fn start(console: &Console, cookie: &str, spec: &str) -> CaptureId {
 }
 
 /// The events of a stream, until `last` has come or the stream ends.
-async fn events_until(body: &mut Body, last: &str) -> Vec<(String, serde_json::Value)> {
+pub async fn events_until(body: &mut Body, last: &str) -> Vec<(String, serde_json::Value)> {
     let mut events = Vec::new();
     let mut pending = String::new();
     while let Some(frame) = body.frame().await {

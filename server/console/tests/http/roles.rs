@@ -36,6 +36,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("POST", "/api/catalog/refresh", [401, 404, 200, 200]),
     ("GET", "/api/predicate", [401, 404, 200, 200]),
     ("GET", "/api/processes", [401, 404, 503, 503]),
+    ("GET", "/api/busy", [401, 404, 200, 200]),
     ("GET", "/api/users", [401, 404, 200, 200]),
     ("GET", "/api/groups", [401, 404, 503, 503]),
     ("GET", "/api/dynamic", [401, 404, 503, 503]),

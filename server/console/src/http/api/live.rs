@@ -1,9 +1,9 @@
-//! Event streams: a running capture, and all running captures for the rail.
+//! Event streams: a running capture, all running captures for the rail, and who uses this host.
 //!
 //! A stream ends with the session, with the console, or when the capture has ended. Queues are bounded by the recorder;
 //! a viewer who takes nothing is cut by the listener.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     extract::State,
@@ -15,17 +15,21 @@ use axum::{
 use bathyscope_store::CaptureState;
 use futures_util::{Stream, StreamExt as _, stream};
 use serde::Serialize;
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::{
+    sync::watch,
+    time::{Interval, MissedTickBehavior},
+};
 
 use super::{
     super::{
-        access::{Viewer, Who},
+        access::{Operator, Viewer, Who},
         error::{ApiError, ErrorKind},
         extract::Path,
         state::AppState,
     },
     captures::CapturePath,
 };
+use bathyscope_link::activity::ActivityMessage;
 use bathyscope_recorder::{LiveMessage, RunningCapture, Subscription};
 
 /// How often something is sent when nothing happens, so that proxies and browsers see that it lives.
@@ -54,14 +58,14 @@ pub(in crate::http) async fn capture(
 async fn next(mut subscription: Subscription) -> Option<(Event, Subscription)> {
     loop {
         let message = subscription.next().await?;
-        if let Some(event) = event(&message) {
+        if let Some(event) = event(&*message) {
             return Some((event, subscription));
         }
     }
 }
 
 /// A message as an event: its name, and what is in it.
-fn event(message: &LiveMessage) -> Option<Event> {
+fn event(message: &impl Serialize) -> Option<Event> {
     let named = serde_json::to_value(message).ok()?;
     let (name, data) = named.as_object()?.iter().next()?;
     Event::default().event(name).json_data(data).ok()
@@ -90,6 +94,23 @@ async fn next_running((state, mut clock, told): Watch) -> Option<(Event, Watch)>
         }
         let event = Event::default().event("running").json_data(Running { items: items.clone() }).ok()?;
         return Some((event, (state, clock, Some(items))));
+    }
+}
+
+type Told = watch::Receiver<Option<Arc<ActivityMessage>>>;
+
+/// Who uses this host, once a second. One reading serves all who look; who is slow misses some.
+pub(in crate::http) async fn activity(Operator(who): Operator, State(state): State<AppState>) -> Response {
+    respond(&who, stream::unfold(state.activity().subscribe(), next_activity))
+}
+
+async fn next_activity(mut told: Told) -> Option<(Event, Told)> {
+    loop {
+        told.changed().await.ok()?;
+        let message = told.borrow_and_update().clone();
+        if let Some(event) = message.and_then(|message| event(&*message)) {
+            return Some((event, told));
+        }
     }
 }
 

@@ -64,8 +64,11 @@ const WRITTEN: [(&str, &str, &[&str]); 2] = [
 /// Handlers that write no JSON.
 const BYTES: [&str; 3] = ["/api/captures/{id}/timeline", "/api/captures/{id}/calls/text", "/api/captures/{id}/export"];
 /// Streams of events: their one event, or none where each variant of the type is an event.
-const STREAMS: [(&str, &str, Option<&str>); 2] =
-    [("/api/captures/{id}/live", "bathyscope_recorder::LiveMessage", None), ("/api/live", "Running", Some("running"))];
+const STREAMS: [(&str, &str, Option<&str>); 3] = [
+    ("/api/captures/{id}/live", "bathyscope_recorder::LiveMessage", None),
+    ("/api/live", "Running", Some("running")),
+    ("/api/busy", "bathyscope_link::activity::ActivityMessage", None),
+];
 
 /// The routes of the API with what each answers.
 pub fn answers(sources: &Sources, shapes: &mut Shapes) -> Vec<RouteAnswer> {

@@ -56,6 +56,37 @@ test('it runs without rights', async () => {
   await page.getByText(/simulated/i).first().waitFor();
 });
 
+test('who is busy: lists, their order, and a row that leads to the form', async () => {
+  await page.goto(server.origin);
+  const panel = page.getByRole('region', { name: 'Who is busy', exact: true }).first();
+  const firstName = () => page.locator('.busy-table tbody tr td').first().textContent();
+  await until('the busiest process', async () => await firstName() === 'java');
+  await page.locator('.busy-facts').getByText('Pressure').waitFor();
+  // Hostile names are text, and a process says in which container it runs.
+  await panel.getByText('<img src=x oner').waitFor();
+  await page.locator('.busy-table').getByText('orders-db').waitFor();
+  const numbers = async () => page.locator('.busy-table tbody tr').first().locator('td.num').allTextContents();
+  const before = (await numbers()).join();
+  await until('numbers that move', async () => (await numbers()).join() !== before);
+  await page.getByRole('button', { name: 'Read', exact: true }).focus();
+  await page.keyboard.press('Enter');
+  await until('the process that reads most', async () => await firstName() === 'database');
+  for (const [list, name] of [['Users', /^\w+$/], ['Containers', /^orders-db$/], ['Disks', /^vda$/], ['Network', /^eth0$/]]) {
+    await page.getByRole('button', { name: list, exact: true }).click();
+    await until(`a row of ${list}`, async () => name.test(await firstName()));
+  }
+  assert.equal(await page.getByRole('link', { name: /^What does/ }).count(), 0, 'devices lead nowhere');
+  await page.getByRole('button', { name: 'Containers', exact: true }).click();
+  await page.getByRole('link', { name: 'What does orders-db do?' }).click();
+  await page.waitForURL(/\/new\?method=syscalls/);
+  assert.equal(await page.getByLabel('Service, container or control group').inputValue(), 'orders-db');
+  await page.goto(server.origin);
+  await page.getByRole('link', { name: 'What does java do?' }).click();
+  await until('the process in the form', async () => await page.locator('#pid').inputValue() === '1533');
+  assert.ok(await page.getByRole('radio', { name: 'One process' }).isChecked());
+  assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'System calls');
+});
+
 test('events: chosen by typing, watched live, stopped', async () => {
   await chooseTracepoint(page, { typed: 'sched_sw', name: TRACEPOINT });
   await tickFields(page, { name: TRACEPOINT, fields: ['prev_comm', 'next_comm', 'next_pid'] });

@@ -68,7 +68,7 @@ pub struct Login<'a> {
     pub ask_again: bool,
 }
 
-/// The start page: what this host can do, recent captures, ways to begin.
+/// The start page: who is busy on this host, what it can do, recent captures, ways to begin.
 #[derive(Debug, Template)]
 #[template(path = "start.html")]
 pub struct Start<'a> {

@@ -485,11 +485,18 @@ const FROM_ADDRESS = {
   roots: "trace-roots",
   events: "count-events",
   event: "event",
+  pid: "pid",
+  kind: "group-kind",
+  group: "group",
+  user: "of-user",
 };
+/** Targets that the address may choose. */
+const TARGETS = ["system", "process", "group", "user"];
 
 /** The form as the address has it: other pages lead here with what they show. */
 function prefilled() {
   const form = { ...emptyForm(), method };
+  form.target = TARGETS.find((one) => one === params.get("target")) ?? form.target;
   for (const [name, id] of Object.entries(FROM_ADDRESS)) {
     const [part, key] = placeOf(form, INPUTS[id]);
     const given = params.get(name);

@@ -1,6 +1,7 @@
 // The start page.
 
 import { get } from "../lib/api.js";
+import { startBusy } from "./busy_view.js";
 import { CaptureTable } from "./capture_list.js";
 import { mayRecord } from "../lib/commands.js";
 import { byId, h, put } from "../lib/dom.js";
@@ -73,6 +74,7 @@ async function recent() {
 
 startShell();
 host();
+startBusy();
 recent();
 listSamples(byId("samples"));
 if (mayRecord()) byId("recent-title").append(importButton());

@@ -8,8 +8,9 @@
 
 use std::{collections::HashMap, path::PathBuf};
 
+use bathyscope_capture::Cell;
 use bathyscope_decode::script::{
-    Cell, DecodeError, Decoder, Form, MapRows, Names, Renderer, SiteRows, Snapshot, Symbol, WallTime,
+    DecodeError, Decoder, Form, MapRows, Names, Renderer, ScriptRow, ScriptStack, SiteRows, Snapshot, Symbol, WallTime,
 };
 use bathyscope_plan::{
     Action, Aggregation, AttachPoint, Clock, Config, Conversion, FormatPiece, MapPlan, MapType, Output, Plan, Pointee,
@@ -580,9 +581,9 @@ fn sites_are_streams_of_typed_columns() {
         Cell::I64(-1),
         text("name"),
         text("[1,2,3]"),
-        Cell::Stack { user: false, id: 1, pid: 0 },
+        Cell::Stack(ScriptStack { user: false, id: 1, pid: 0 }),
     ];
-    assert_eq!(row, expected);
+    assert_eq!(row.cells, expected);
     assert_eq!(Decoder::new(&plan).record(&bytes).unwrap().stacks(&plan), [(false, 1)]);
 }
 
@@ -594,7 +595,7 @@ fn maps_are_streams_of_snapshots() {
     let table = |name: &str| {
         let map = &maps[name];
         let rows = MapRows::new(&map.plan);
-        let own = |columns: &[Cell]| columns[5..].to_vec();
+        let own = |row: &ScriptRow| row.cells[5..].to_vec();
         let names: Vec<String> = rows.schema().columns[5..].iter().map(|column| column.name.clone()).collect();
         let all = rows.rows(&map.plan, &map.snapshot(), (2, 9), &plan, &World);
         (names.join(" "), all.iter().map(|row| own(row)).collect::<Vec<_>>())
@@ -612,7 +613,10 @@ fn maps_are_streams_of_snapshots() {
     assert_eq!(rows[0], [two.clone(), text("y"), Cell::U64(2), Cell::I64(1), Cell::I64(2)]);
     let (names, rows) = table("@stacks");
     assert_eq!(names, "snapshot key0 key1 count");
-    assert_eq!(rows[0], [two.clone(), Cell::Stack { user: true, id: 2, pid: 7 }, text("true"), Cell::U64(5)]);
+    assert_eq!(
+        rows[0],
+        [two.clone(), Cell::Stack(ScriptStack { user: true, id: 2, pid: 7 }), text("true"), Cell::U64(5)]
+    );
     assert_eq!(maps["@stacks"].snapshot().stacks(&maps["@stacks"].plan), [(true, 2)]);
     let (names, rows) = table("@series");
     assert_eq!(names, "snapshot begin value");
@@ -630,7 +634,7 @@ fn show(plan: &Plan, bytes: &[u8]) {
         }
     }
     if let Some(rows) = SiteRows::new("x", &plan.sites[record.site as usize]) {
-        assert_eq!(rows.row(&record, plan, &World).len(), rows.schema().columns.len());
+        assert_eq!(rows.row(&record, plan, &World).cells.len(), rows.schema().columns.len());
     }
 }
 
@@ -673,7 +677,7 @@ proptest! {
         }
         let rows = MapRows::new(map);
         for row in rows.rows(map, &snapshot, (1, 1), &plan, &World) {
-            prop_assert_eq!(row.len(), rows.schema().columns.len());
+            prop_assert_eq!(row.cells.len(), rows.schema().columns.len());
         }
     }
 }

@@ -34,7 +34,7 @@ mod text;
 
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
 pub use calls::{CALL_HEADER_BYTES, CallFlags, CallPlace};
-pub use cell::{Cell, MAX_EXACT_NUMBER};
+pub use cell::{Cell, MAX_EXACT_NUMBER, Row, ShownCell};
 pub use chunk::{ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, decode_chunk, encode_chunk};
 pub use code::{CodeLine, CodeLines, CodeMissing, FunctionCode, MAX_CODE_BYTES, MAX_CODES, Machine};
 pub use codec::MAX_CHUNK_ROWS;

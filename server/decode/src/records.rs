@@ -1,8 +1,10 @@
 //! Records of a BPF ring → columns, as the agent's layout says.
 
+use std::convert::Infallible;
+
 use bathyscope_capture::{
-    Batch, CUT_MARK, Cell, Column, ColumnData, ColumnEncoding, ColumnLayout, ColumnType, Display, StreamKind,
-    StreamSchema, StringDictionary, StringId, visible,
+    Batch, CUT_MARK, Cell, Column, ColumnData, ColumnEncoding, ColumnLayout, ColumnType, Display, Row, ShownCell,
+    StreamKind, StreamSchema, StringDictionary, StringId, visible,
 };
 
 /// The largest record that is accepted; the agent's are far smaller.
@@ -32,11 +34,13 @@ pub struct RecordDecoder {
     short_texts: Vec<(u128, StringId)>,
 }
 
-/// A field of a record.
-enum Field<'a> {
-    Unsigned(u64),
-    Signed(i64),
-    Text(Option<(&'a [u8], bool)>),
+/// A field of a record. There are no stacks in records.
+type FieldCell<'a> = Cell<FieldText<'a>, Infallible>;
+
+/// A text in a record, perhaps only its beginning.
+struct FieldText<'a> {
+    bytes: &'a [u8],
+    is_cut: bool,
 }
 
 impl RecordDecoder {
@@ -79,8 +83,8 @@ impl RecordDecoder {
     pub fn time_ns(&self, record: &[u8]) -> Option<u64> {
         let (offset, encoding) = self.columns.first().filter(|_| record.len() == self.record_bytes)?;
         match field(record, *offset, *encoding) {
-            Field::Unsigned(time) => Some(time),
-            Field::Signed(_) | Field::Text(_) => None,
+            Cell::U64(time) => Some(time),
+            Cell::I64(_) | Cell::Text(_) | Cell::Null => None,
         }
     }
 
@@ -91,33 +95,23 @@ impl RecordDecoder {
         }
         for ((offset, encoding), column) in self.columns.iter().zip(&mut batch.columns) {
             match (field(record, *offset, *encoding), column) {
-                (Field::Unsigned(value), ColumnData::U64(values)) => values.push(value),
-                (Field::Signed(value), ColumnData::I64(values)) => values.push(value),
-                (Field::Text(text), ColumnData::Id(ids)) => {
-                    ids.push(text.map_or(0, |(text, cut)| text_id(&mut self.short_texts, strings, text, cut)));
-                }
+                (Cell::U64(value), ColumnData::U64(values)) => values.push(value),
+                (Cell::I64(value), ColumnData::I64(values)) => values.push(value),
+                (Cell::Text(text), ColumnData::Id(ids)) => ids.push(text_id(&mut self.short_texts, strings, &text)),
+                (Cell::Null, ColumnData::Id(ids)) => ids.push(0),
                 // The batch was made from the same layout.
-                (Field::Unsigned(_) | Field::Signed(_) | Field::Text(_), _) => return false,
+                _ => return false,
             }
         }
         true
     }
 
     /// A record as cells, its time relative to `origin_ns`.
-    pub fn cells(&self, record: &[u8], origin_ns: u64) -> Vec<Cell> {
-        let cells =
-            self.columns.iter().enumerate().map(|(i, (offset, encoding))| match field(record, *offset, *encoding) {
-                Field::Unsigned(time) if i == StreamSchema::TIME => {
-                    Cell::Number(i128::from(time) - i128::from(origin_ns))
-                }
-                Field::Unsigned(value) => Cell::Number(i128::from(value)),
-                Field::Signed(value) => Cell::Number(i128::from(value)),
-                Field::Text(None) => Cell::Null,
-                Field::Text(Some((text, cut))) => {
-                    Cell::Text(if cut { format!("{}…", visible(text)) } else { visible(text) })
-                }
-            });
-        cells.collect()
+    pub fn cells(&self, record: &[u8], origin_ns: u64) -> Vec<ShownCell> {
+        let row =
+            Row { cells: self.columns.iter().map(|(offset, encoding)| field(record, *offset, *encoding)).collect() };
+        let text = |text: &FieldText<'_>| format!("{}{}", visible(text.bytes), if text.is_cut { "…" } else { "" });
+        row.shown(origin_ns, |field| Some(text(field)), |never| match *never {})
     }
 }
 
@@ -153,26 +147,26 @@ fn unsigned(record: &[u8], offset: usize, bytes: u8) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-fn field(record: &[u8], offset: usize, encoding: ColumnEncoding) -> Field<'_> {
+fn field(record: &[u8], offset: usize, encoding: ColumnEncoding) -> FieldCell<'_> {
     match encoding {
-        ColumnEncoding::Unsigned { bytes, .. } => Field::Unsigned(unsigned(record, offset, bytes)),
+        ColumnEncoding::Unsigned { bytes, .. } => Cell::U64(unsigned(record, offset, bytes)),
         ColumnEncoding::Signed { bytes } => {
             let unused = 64_u32.saturating_sub(8 * u32::from(bytes));
-            Field::Signed((unsigned(record, offset, bytes) << unused).cast_signed() >> unused)
+            Cell::I64((unsigned(record, offset, bytes) << unused).cast_signed() >> unused)
         }
         ColumnEncoding::FixedText { bytes } => {
             let text = record.get(offset..offset + usize::from(bytes)).unwrap_or_default();
-            Field::Text(Some((until_nul(text), false)))
+            Cell::Text(FieldText { bytes: until_nul(text), is_cut: false })
         }
         ColumnEncoding::LengthText { room } => {
             let told = unsigned(record, offset, 4) as u32;
             let room = usize::from(room);
             // The kernel's helper gives the length with the final NUL, or a negative error.
             let length = usize::try_from(told.cast_signed()).ok().filter(|length| *length > 0);
-            Field::Text(length.map(|length| {
+            length.map_or(Cell::Null, |length| {
                 let text = record.get(offset + 4..offset + 4 + length.min(room)).unwrap_or_default();
-                (until_nul(text), length >= room)
-            }))
+                Cell::Text(FieldText { bytes: until_nul(text), is_cut: length >= room })
+            })
         }
     }
 }
@@ -183,10 +177,11 @@ fn until_nul(text: &[u8]) -> &[u8] {
 }
 
 /// Most texts are names of at most 15 bytes that come again and again: they are found without hashing.
-fn text_id(cache: &mut [(u128, StringId)], strings: &mut StringDictionary, text: &[u8], cut: bool) -> StringId {
-    if cut {
-        return strings.id(&[text, CUT_MARK].concat());
-    }
+fn text_id(cache: &mut [(u128, StringId)], strings: &mut StringDictionary, text: &FieldText<'_>) -> StringId {
+    let text = match text {
+        FieldText { bytes, is_cut: true } => return strings.id(&[bytes, CUT_MARK].concat()),
+        FieldText { bytes, is_cut: false } => *bytes,
+    };
     if text.len() > 15 {
         return strings.id(text);
     }
@@ -278,8 +273,8 @@ mod tests {
             assert_eq!(text(*id), expected.map(str::as_bytes));
         }
         let cells = decoder.cells(&record(-1, 8, b"a\x1bcdefg\0"), 70);
-        assert_eq!(cells[0], Cell::Number(7));
-        assert_eq!(cells[7], Cell::Text("a\\x1bcdefg…".to_owned()));
+        assert_eq!(cells[0], ShownCell::Number(7));
+        assert_eq!(cells[7], ShownCell::Text("a\\x1bcdefg…".to_owned()));
     }
 
     #[test]

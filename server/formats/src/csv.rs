@@ -7,8 +7,8 @@
 
 use std::io::{self, Write};
 
-use bathyscope_capture::visible;
-use bathyscope_views::{Row, RowCursor, Value, ViewError};
+use bathyscope_capture::{Cell, visible};
+use bathyscope_views::{RowCursor, RowView, ViewError};
 
 use crate::{folded::frame, stacks::StackTexts};
 
@@ -25,15 +25,15 @@ pub fn write_csv(rows: &mut RowCursor<'_>, out: &mut dyn Write) -> Result<u64, V
     head.and_then(|()| out.write_all(b"\r\n")).map_err(ViewError::Write)?;
     let (mut stacks, mut written) = (StackTexts::default(), 0);
     let mut digits = itoa::Buffer::new();
-    let mut write_row = |row: Row<'_>| -> io::Result<()> {
+    let mut write_row = |row: RowView<'_>| -> io::Result<()> {
         for index in 0..columns.len() {
             separator(index, out)?;
             match row.value(index) {
-                Value::Null => {}
-                Value::U64(number) => out.write_all(digits.format(number).as_bytes())?,
-                Value::I64(number) => out.write_all(digits.format(number).as_bytes())?,
-                Value::Text(bytes) => write_csv_text(&visible(bytes), out)?,
-                Value::Stack(id) => write_csv_text(stacks.get(dictionaries, id, joined), out)?,
+                Cell::Null => {}
+                Cell::U64(number) => out.write_all(digits.format(number).as_bytes())?,
+                Cell::I64(number) => out.write_all(digits.format(number).as_bytes())?,
+                Cell::Text(bytes) => write_csv_text(&visible(bytes), out)?,
+                Cell::Stack(id) => write_csv_text(stacks.get(dictionaries, id, joined), out)?,
             }
         }
         out.write_all(b"\r\n")

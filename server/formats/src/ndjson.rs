@@ -6,8 +6,8 @@
 
 use std::io::{self, Write};
 
-use bathyscope_capture::visible;
-use bathyscope_views::{RowCursor, Value, ViewError};
+use bathyscope_capture::{Cell, visible};
+use bathyscope_views::{RowCursor, ViewError};
 
 use crate::stacks::StackTexts;
 
@@ -25,11 +25,11 @@ pub fn write_ndjson(rows: &mut RowCursor<'_>, out: &mut dyn Write) -> Result<u64
             for (index, key) in keys.iter().enumerate() {
                 write!(out, "{}{key}:", if index == 0 { "{" } else { "," })?;
                 match row.value(index) {
-                    Value::Null => out.write_all(b"null")?,
-                    Value::U64(number) => write!(out, "{number}")?,
-                    Value::I64(number) => write!(out, "{number}")?,
-                    Value::Text(bytes) => out.write_all(quoted(visible(bytes)).as_bytes())?,
-                    Value::Stack(id) => out.write_all(stacks.get(dictionaries, id, list).as_bytes())?,
+                    Cell::Null => out.write_all(b"null")?,
+                    Cell::U64(number) => write!(out, "{number}")?,
+                    Cell::I64(number) => write!(out, "{number}")?,
+                    Cell::Text(bytes) => out.write_all(quoted(visible(bytes)).as_bytes())?,
+                    Cell::Stack(id) => out.write_all(stacks.get(dictionaries, id, list).as_bytes())?,
                 }
             }
             out.write_all(b"}\n")

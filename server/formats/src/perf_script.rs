@@ -10,8 +10,8 @@ use std::{
     io::{self, Write},
 };
 
-use bathyscope_capture::{FrameId, StackId, StreamKind, StreamSchema, visible};
-use bathyscope_views::{Dictionaries, NodeKind, Row, RowCursor, Value, ViewError, frame_names};
+use bathyscope_capture::{Cell, FrameId, StackId, StreamKind, StreamSchema, visible};
+use bathyscope_views::{Dictionaries, NodeKind, RecordedCell, RowCursor, RowView, ViewError, frame_names};
 
 use crate::folded::frame as folded_frame;
 
@@ -33,17 +33,17 @@ pub fn write_perf_script(rows: &mut RowCursor<'_>, out: &mut dyn Write) -> Resul
     Ok(written)
 }
 
-fn number(value: Value<'_>) -> i128 {
+fn number(value: RecordedCell<'_>) -> i128 {
     match value {
-        Value::U64(number) => i128::from(number),
-        Value::I64(number) => i128::from(number),
-        Value::Null | Value::Text(_) | Value::Stack(_) => 0,
+        Cell::U64(number) => i128::from(number),
+        Cell::I64(number) => i128::from(number),
+        Cell::Null | Cell::Text(_) | Cell::Stack(_) => 0,
     }
 }
 
-fn head(schema: &StreamSchema, row: &Row<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn head(schema: &StreamSchema, row: &RowView<'_>, out: &mut dyn Write) -> io::Result<()> {
     let comm = match row.value(StreamSchema::COMM) {
-        Value::Text(bytes) => visible(bytes),
+        Cell::Text(bytes) => visible(bytes),
         _ => String::new(),
     };
     let comm = if comm.trim().is_empty() { "[unnamed]" } else { comm.trim() };
@@ -56,22 +56,22 @@ fn head(schema: &StreamSchema, row: &Row<'_>, out: &mut dyn Write) -> io::Result
     write!(out, "{comm} {pid:>5}/{tid:<5} [{cpu:03}] {seconds:>5}.{nanoseconds:09}:{period}{name}: ")
 }
 
-fn fields(schema: &StreamSchema, row: &Row<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn fields(schema: &StreamSchema, row: &RowView<'_>, out: &mut dyn Write) -> io::Result<()> {
     let own = schema.columns.iter().enumerate().skip(StreamSchema::COMMON.len());
     for (index, column) in own {
         write!(out, "{}=", visible(column.name.as_bytes()))?;
         match row.value(index) {
-            Value::Text(bytes) => write!(out, "{} ", visible(bytes))?,
-            Value::Null => write!(out, "? ")?,
+            Cell::Text(bytes) => write!(out, "{} ", visible(bytes))?,
+            Cell::Null => write!(out, "? ")?,
             value => write!(out, "{} ", number(value))?,
         }
     }
     writeln!(out)
 }
 
-fn sample(dictionaries: &Dictionaries, row: &Row<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn sample(dictionaries: &Dictionaries, row: &RowView<'_>, out: &mut dyn Write) -> io::Result<()> {
     let stack: StackId = match row.value(StreamSchema::STACK) {
-        Value::Stack(id) => id,
+        Cell::Stack(id) => id,
         _ => 0,
     };
     writeln!(out)?;

@@ -10,8 +10,8 @@ use std::{
     io::{self, Write},
 };
 
-use bathyscope_capture::{Display, StreamSchema, visible};
-use bathyscope_views::{EventText, Row, RowCursor, Value, ViewError};
+use bathyscope_capture::{Cell, Display, StreamSchema, visible};
+use bathyscope_views::{EventText, RecordedCell, RowCursor, RowView, ViewError};
 
 /// The most calls that are drawn: their tree needs all of them in memory.
 pub const MAX_REPORT_CALLS: usize = 1 << 20;
@@ -100,9 +100,9 @@ struct Task {
 }
 
 impl Task {
-    fn of(row: &Row<'_>) -> Self {
+    fn of(row: &RowView<'_>) -> Self {
         let comm = match row.value(StreamSchema::COMM) {
-            Value::Text(bytes) if !bytes.is_empty() => visible(bytes),
+            Cell::Text(bytes) if !bytes.is_empty() => visible(bytes),
             _ => "<...>".to_owned(),
         };
         let tid = number(row.value(StreamSchema::TID));
@@ -111,11 +111,11 @@ impl Task {
     }
 }
 
-fn number(value: Value<'_>) -> i128 {
+fn number(value: RecordedCell<'_>) -> i128 {
     match value {
-        Value::U64(number) => i128::from(number),
-        Value::I64(number) => i128::from(number),
-        Value::Null | Value::Text(_) | Value::Stack(_) => 0,
+        Cell::U64(number) => i128::from(number),
+        Cell::I64(number) => i128::from(number),
+        Cell::Null | Cell::Text(_) | Cell::Stack(_) => 0,
     }
 }
 
@@ -132,10 +132,10 @@ fn head(task: &Task, time: i128, start_ns: u64, event: &str) -> String {
 }
 
 /// An event of the tracer's own: its name, and its text with a line for each function of a stack.
-fn own_event(schema: &StreamSchema, row: &Row<'_>) -> Option<(String, String)> {
+fn own_event(schema: &StreamSchema, row: &RowView<'_>) -> Option<(String, String)> {
     let column = |name| schema.column(name).filter(|_| schema.name == "ftrace");
     let text = |index: usize| match row.value(index) {
-        Value::Text(bytes) => Some(visible(bytes)),
+        Cell::Text(bytes) => Some(visible(bytes)),
         _ => None,
     };
     let (event, text) = (text(column("event")?)?, text(column("text")?)?);
@@ -150,10 +150,10 @@ fn own_event(schema: &StreamSchema, row: &Row<'_>) -> Option<(String, String)> {
     Some((event, text))
 }
 
-fn fields(schema: &StreamSchema, row: &Row<'_>, line: &mut String) {
+fn fields(schema: &StreamSchema, row: &RowView<'_>, line: &mut String) {
     let own = || schema.columns.iter().enumerate().skip(StreamSchema::COMMON.len());
-    let text = |value: Value<'_>| match value {
-        Value::Text(bytes) => visible(bytes),
+    let text = |value: RecordedCell<'_>| match value {
+        Cell::Text(bytes) => visible(bytes),
         _ => String::new(),
     };
     // A function's call reads better as the kernel shows it.
@@ -168,9 +168,9 @@ fn fields(schema: &StreamSchema, row: &Row<'_>, line: &mut String) {
         let _infallible = write!(line, "{space}{}=", visible(column.name.as_bytes()));
         // Writing to a String cannot fail.
         let _infallible = match row.value(index) {
-            Value::Text(bytes) => write!(line, "{}", visible(bytes)),
-            Value::U64(number) if column.display == Display::Hex => write!(line, "{number:#x}"),
-            Value::Null => write!(line, "?"),
+            Cell::Text(bytes) => write!(line, "{}", visible(bytes)),
+            Cell::U64(number) if column.display == Display::Hex => write!(line, "{number:#x}"),
+            Cell::Null => write!(line, "?"),
             value => write!(line, "{}", number(value)),
         };
     }
@@ -237,9 +237,9 @@ fn call_lines(
 }
 
 impl CallRow {
-    fn of(row: &Row<'_>, columns: &CallColumns) -> Self {
+    fn of(row: &RowView<'_>, columns: &CallColumns) -> Self {
         let text = |column| match row.value(column) {
-            Value::Text(bytes) => visible(bytes),
+            Cell::Text(bytes) => visible(bytes),
             _ => String::new(),
         };
         let (end, duration) = (number(row.value(StreamSchema::TIME)), number(row.value(columns.duration)));

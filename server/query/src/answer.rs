@@ -1,9 +1,9 @@
 //! What a query gives.
 
-use bathyscope_capture::{Display, MAX_EXACT_NUMBER, visible};
-use bathyscope_views::frame_names;
+use bathyscope_capture::{Display, ShownCell, visible};
+use bathyscope_views::stack_cell;
 use rusqlite::types::ValueRef;
-use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+use serde::Serialize;
 
 use crate::{capture::Capture, column::ColumnKind};
 
@@ -19,93 +19,41 @@ pub struct ColumnHead {
     pub display: Display,
 }
 
-/// A value of a result.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
-    /// None.
-    Null,
-    /// A whole number; in JSON a string where a browser would round it.
-    Integer(i64),
-    /// A number with a fraction.
-    Real(f64),
-    /// Text, made visible.
-    Text(String),
-    /// A stack.
-    Stack {
-        /// Its id.
-        id: u32,
-        /// The innermost function, made visible.
-        top: String,
-        /// How many frames there are.
-        depth: usize,
-    },
-}
-
-impl Serialize for Cell {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_none(),
-            Self::Integer(number) if number.unsigned_abs() <= MAX_EXACT_NUMBER => serializer.serialize_i64(*number),
-            Self::Integer(number) => serializer.collect_str(number),
-            Self::Real(number) if number.is_finite() => serializer.serialize_f64(*number),
-            Self::Real(number) => serializer.collect_str(number),
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::Stack { id, top, depth } => {
-                let mut cell = serializer.serialize_struct("Stack", 3)?;
-                cell.serialize_field("id", id)?;
-                cell.serialize_field("top", top)?;
-                cell.serialize_field("depth", depth)?;
-                cell.end()
-            }
+/// A value of SQLite's in a column of `kind`.
+pub(crate) fn cell_of(capture: &Capture, kind: Option<ColumnKind>, value: ValueRef<'_>) -> ShownCell {
+    match value {
+        ValueRef::Null => ShownCell::Null,
+        ValueRef::Integer(number) => match u32::try_from(number) {
+            Ok(id) if kind == Some(ColumnKind::Stack) => stack_cell(capture.source.dictionaries(), id),
+            _ => ShownCell::Number(i128::from(number)),
+        },
+        ValueRef::Real(number) => ShownCell::Real(number),
+        ValueRef::Text(bytes) => ShownCell::Text(visible(bytes)),
+        ValueRef::Blob(bytes) => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            ShownCell::Text(format!("x'{digits}'"))
         }
     }
 }
 
-impl Cell {
-    /// A value of SQLite's in a column of `kind`.
-    pub(crate) fn of(capture: &Capture, kind: Option<ColumnKind>, value: ValueRef<'_>) -> Self {
-        match value {
-            ValueRef::Null => Self::Null,
-            ValueRef::Integer(number) => match u32::try_from(number) {
-                Ok(id) if kind == Some(ColumnKind::Stack) => stack(capture, id),
-                _ => Self::Integer(number),
-            },
-            ValueRef::Real(number) => Self::Real(number),
-            ValueRef::Text(bytes) => Self::Text(visible(bytes)),
-            ValueRef::Blob(bytes) => {
-                let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                Self::Text(format!("x'{digits}'"))
-            }
-        }
-    }
-
-    /// Bytes that it takes in an answer, about.
-    pub(crate) fn bytes(&self) -> u64 {
-        match self {
-            Self::Null => 5,
-            Self::Integer(_) | Self::Real(_) => 12,
-            Self::Text(text) => text.len() as u64 + 3,
-            Self::Stack { top, .. } => top.len() as u64 + 40,
-        }
-    }
-
-    const fn kind(&self) -> Option<ColumnKind> {
-        match self {
-            Self::Null => None,
-            Self::Integer(_) => Some(ColumnKind::Integer),
-            Self::Real(_) => Some(ColumnKind::Real),
-            Self::Text(_) => Some(ColumnKind::Text),
-            Self::Stack { .. } => Some(ColumnKind::Stack),
-        }
+/// Bytes that a value takes in an answer, about.
+pub(crate) fn bytes_of(cell: &ShownCell) -> u64 {
+    match cell {
+        ShownCell::Null => 5,
+        ShownCell::Number(_) | ShownCell::Real(_) => 12,
+        ShownCell::Text(text) => text.len() as u64 + 3,
+        ShownCell::Stack { top, .. } => top.len() as u64 + 40,
     }
 }
 
-fn stack(capture: &Capture, id: u32) -> Cell {
-    let dictionaries = capture.source.dictionaries();
-    let frames = dictionaries.stack(id).unwrap_or_default();
-    let names = frames.first().map(|frame| frame_names(dictionaries, *frame)).unwrap_or_default();
-    let top = names.into_iter().next().map_or_else(|| "[no stack]".to_owned(), |(name, _kind)| name);
-    Cell::Stack { id, top, depth: frames.len() }
+const fn kind_of(cell: &ShownCell) -> Option<ColumnKind> {
+    match cell {
+        ShownCell::Null => None,
+        ShownCell::Number(_) => Some(ColumnKind::Integer),
+        ShownCell::Real(_) => Some(ColumnKind::Real),
+        ShownCell::Text(_) => Some(ColumnKind::Text),
+        ShownCell::Stack { .. } => Some(ColumnKind::Stack),
+    }
 }
 
 /// Why rows are missing at the end of an answer.
@@ -135,7 +83,7 @@ pub struct Answer {
     /// The columns.
     pub columns: Vec<ColumnHead>,
     /// The rows.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<ShownCell>>,
     /// Whether rows are missing at the end, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<Cut>,
@@ -146,9 +94,9 @@ pub struct Answer {
 }
 
 /// What the values of a column are, from the values.
-pub(crate) fn kind_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> ColumnKind {
+pub(crate) fn kind_of_all<'a>(cells: impl Iterator<Item = &'a ShownCell>) -> ColumnKind {
     let mut found = None;
-    for kind in cells.filter_map(Cell::kind) {
+    for kind in cells.filter_map(kind_of) {
         found = match (found, kind) {
             (None, kind) => Some(kind),
             (Some(known), kind) if known == kind => found,

@@ -5,12 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::Display;
+use bathyscope_capture::{Display, ShownCell};
 use bathyscope_views::Cancel;
 use rusqlite::{Connection, Error, Rows, Statement, ffi::ErrorCode};
 
 use crate::{
-    Answer, Cell, ColumnHead, ColumnKind, Cut, Place, QueryError, Scanned, TableInfo, answer,
+    Answer, ColumnHead, ColumnKind, Cut, Place, QueryError, Scanned, TableInfo, answer,
     capture::Capture,
     column, functions, guard,
     limits::Limits,
@@ -117,7 +117,7 @@ fn answer(connection: &Connection, shared: &Shared, sql: &str, limits: &Limits) 
     let columns = heads.into_iter().enumerate().map(|(index, (name, declared))| {
         let cells = found.rows.iter().filter_map(|row| row.get(index));
         let (kind, display) = declared.unwrap_or_else(|| {
-            let kind = answer::kind_of(cells);
+            let kind = answer::kind_of_all(cells);
             (kind, if kind == ColumnKind::Text { Display::Text } else { Display::Decimal })
         });
         ColumnHead { name, kind, display }
@@ -138,7 +138,7 @@ fn heads(statement: &Statement<'_>) -> Vec<Head> {
 }
 
 struct Found {
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<ShownCell>>,
     truncated: Option<Cut>,
 }
 
@@ -158,10 +158,10 @@ impl Found {
             }
             let cell = |(index, head): (usize, &Head)| {
                 let kind = head.1.map(|(kind, _display)| kind);
-                Ok(Cell::of(&shared.capture, kind, row.get_ref(index)?))
+                Ok(answer::cell_of(&shared.capture, kind, row.get_ref(index)?))
             };
-            let cells: Vec<Cell> = heads.iter().enumerate().map(cell).collect::<rusqlite::Result<_>>()?;
-            bytes += cells.iter().map(Cell::bytes).sum::<u64>();
+            let cells: Vec<ShownCell> = heads.iter().enumerate().map(cell).collect::<rusqlite::Result<_>>()?;
+            bytes += cells.iter().map(answer::bytes_of).sum::<u64>();
             if bytes > limits.bytes {
                 self.truncated = Some(Cut::Bytes);
                 break;

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bathyscope_capture::Cell;
+use bathyscope_capture::ShownCell;
 use bathyscope_store::CaptureState;
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -33,7 +33,7 @@ pub enum LiveMessage {
         /// The stream's index.
         stream: u16,
         /// The rows, as in a page of rows.
-        rows: Vec<Vec<Cell>>,
+        rows: Vec<Vec<ShownCell>>,
         /// Rows of this stream that were read since the last message and are not in it.
         not_shown: u64,
     },
@@ -42,7 +42,7 @@ pub enum LiveMessage {
         /// The map's stream.
         stream: u16,
         /// The rows, as in a page of rows.
-        rows: Vec<Vec<Cell>>,
+        rows: Vec<Vec<ShownCell>>,
         /// Rows that are not in it.
         not_shown: u64,
     },
@@ -256,9 +256,9 @@ impl LiveHub {
 
 /// About how many bytes a message takes, in memory and on the wire.
 fn size_of_message(message: &LiveMessage) -> usize {
-    let cell = |cell: &Cell| match cell {
-        Cell::Text(text) | Cell::Stack { top: text, .. } => 48 + text.len(),
-        Cell::Null | Cell::Number(_) => 32,
+    let cell = |cell: &ShownCell| match cell {
+        ShownCell::Text(text) | ShownCell::Stack { top: text, .. } => 48 + text.len(),
+        ShownCell::Null | ShownCell::Number(_) | ShownCell::Real(_) => 32,
     };
     match message {
         LiveMessage::Rows { rows, .. } | LiveMessage::Map { rows, .. } => {
@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     fn rows(text: &str) -> LiveMessage {
-        LiveMessage::Rows { stream: 0, rows: vec![vec![Cell::Text(text.to_owned())]], not_shown: 0 }
+        LiveMessage::Rows { stream: 0, rows: vec![vec![ShownCell::Text(text.to_owned())]], not_shown: 0 }
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bathyscope_capture::Cell;
+use bathyscope_capture::ShownCell;
 
 use super::live::{LiveHub, LiveMessage};
 
@@ -13,7 +13,7 @@ const SHORTEST: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]
 struct Pending {
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<ShownCell>>,
     not_shown: u64,
 }
 
@@ -36,7 +36,7 @@ impl LiveRows {
     }
 
     /// A row of a stream; its cells are only made if it is shown.
-    pub(crate) fn row(&mut self, stream: u16, cells: impl FnOnce() -> Vec<Cell>) {
+    pub(crate) fn row(&mut self, stream: u16, cells: impl FnOnce() -> Vec<ShownCell>) {
         if let Some(pending) = self.streams.get_mut(usize::from(stream)) {
             if pending.rows.len() < MAX_ROWS {
                 pending.rows.push(cells());
@@ -74,7 +74,7 @@ mod tests {
         let hub = LiveHub::default();
         let mut viewer = hub.subscribe().unwrap();
         let mut rows = LiveRows::new(hub.clone(), 1);
-        let cells = || vec![Cell::Number(1)];
+        let cells = || vec![ShownCell::Number(1)];
         rows.row(0, cells);
         rows.flush(false);
         assert_eq!(*viewer.next().await.unwrap(), LiveMessage::Rows { stream: 0, rows: vec![cells()], not_shown: 0 });

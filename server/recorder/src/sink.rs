@@ -5,7 +5,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use bathyscope_capture::{Append, Batch, Cell, ColumnData, LossStage, StreamSchema, StringDictionary};
+use bathyscope_capture::{
+    Append, Batch, ColumnData, LossStage, Row, ShownCell, StackId, StreamSchema, StringDictionary, StringId,
+};
 use bathyscope_views::{Dictionaries, EventText};
 
 use super::{
@@ -160,7 +162,7 @@ impl Sink {
     pub(crate) fn push(&mut self, rows: Vec<NewRow>) {
         for row in rows {
             if let Some(mut stream) = self.stream(row.stream) {
-                stream.push(row);
+                row.append(&mut stream);
             }
         }
     }
@@ -251,12 +253,12 @@ impl StreamSink<'_> {
     }
 
     /// A row was appended to the columns, made of so many bytes. Viewers see `cells`, which are told when the capture began.
-    pub(crate) fn appended(&mut self, time_ns: u64, bytes: usize, cells: impl FnOnce(u64) -> Vec<Cell>) {
+    pub(crate) fn appended(&mut self, time_ns: u64, bytes: usize, cells: impl FnOnce(u64) -> Vec<ShownCell>) {
         self.show(cells);
         self.note(time_ns, bytes);
     }
 
-    fn show(&mut self, cells: impl FnOnce(u64) -> Vec<Cell>) {
+    fn show(&mut self, cells: impl FnOnce(u64) -> Vec<ShownCell>) {
         let start_ns = self.start_ns;
         if let Some(live) = self.live.as_deref_mut().filter(|_| self.state.is_event) {
             live.row(self.number, || cells(start_ns));
@@ -287,10 +289,20 @@ impl StreamSink<'_> {
         self.state.last_ns = self.state.last_ns.max(time_ns);
     }
 
-    fn push(&mut self, row: NewRow) {
-        let (time_ns, bytes) = (row.time_ns(), row.bytes());
-        self.show(|start_ns| row.shown(start_ns));
-        if row.push(self.state.rows.rows_mut(), self.strings) {
+    /// Appends a row that is made of so many bytes, with the ids of its texts and stacks. Viewers see what `shown` says of it and
+    /// of the moment when the capture began. A row that does not have the stream's columns counts as undecodable.
+    pub(crate) fn push<T, S>(
+        &mut self,
+        row: Row<T, S>,
+        bytes: usize,
+        shown: impl FnOnce(&Row<T, S>, u64) -> Vec<ShownCell>,
+        mut text: impl FnMut(T, &mut StringDictionary) -> StringId,
+        stack: impl FnMut(S) -> StackId,
+    ) {
+        let time_ns = row.time_ns();
+        self.show(|start_ns| shown(&row, start_ns));
+        let strings = &mut *self.strings;
+        if row.append(self.state.rows.rows_mut(), |value| text(value, strings), stack) {
             self.note(time_ns, bytes);
             self.count(1);
         } else {

@@ -1,24 +1,12 @@
 //! Values of rows, typed and as cells.
 
-use bathyscope_capture::{Batch, Cell, Column, ColumnData, ColumnType, Display, StackId, StreamSchema};
+use bathyscope_capture::{Batch, Cell, Column, ColumnData, ColumnType, Display, ShownCell, StackId, StreamSchema};
 use serde::Serialize;
 
 use crate::{Dictionaries, frame_names, needle::shown, source::relative};
 
-/// A value as it was recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
-    /// No value: it could not be read.
-    Null,
-    /// An unsigned number.
-    U64(u64),
-    /// A signed number; moments are nanoseconds relative to the capture's start.
-    I64(i64),
-    /// Text, as bytes.
-    Text(&'a [u8]),
-    /// A stack.
-    Stack(StackId),
-}
+/// A value as it was recorded. Moments are nanoseconds relative to the capture's start.
+pub type RecordedCell<'a> = Cell<&'a [u8]>;
 
 /// The head of a column, as the browser gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,39 +26,36 @@ pub fn heads(schema: &StreamSchema) -> Vec<ColumnHead> {
     schema.columns.iter().map(head).collect()
 }
 
-/// The value of a row in a column; [`Value::Null`] where there is none.
+/// The value of a row in a column; [`Cell::Null`] where there is none.
 pub(crate) fn value<'a>(
     dictionaries: &'a Dictionaries,
     column: &Column,
     data: Option<&ColumnData>,
     row: usize,
     origin_ns: u64,
-) -> Value<'a> {
+) -> RecordedCell<'a> {
     let found = match data {
         Some(ColumnData::U64(values)) => values.get(row).map(|value| match column.display {
-            Display::TimeNs => Value::I64(relative(origin_ns, *value)),
-            _ => Value::U64(*value),
+            Display::TimeNs => Cell::I64(relative(origin_ns, *value)),
+            _ => Cell::U64(*value),
         }),
-        Some(ColumnData::I64(values)) => values.get(row).map(|value| Value::I64(*value)),
+        Some(ColumnData::I64(values)) => values.get(row).map(|value| Cell::I64(*value)),
         Some(ColumnData::Id(values)) => values.get(row).and_then(|id| match column.ty {
-            ColumnType::Stack => (*id != 0).then_some(Value::Stack(*id)),
-            _ => dictionaries.text(*id).map(Value::Text),
+            ColumnType::Stack => (*id != 0).then_some(Cell::Stack(*id)),
+            _ => dictionaries.text(*id).map(Cell::Text),
         }),
         None => None,
     };
-    found.unwrap_or(Value::Null)
+    found.unwrap_or(Cell::Null)
 }
 
-fn cell(dictionaries: &Dictionaries, value: Value<'_>) -> Cell {
-    match value {
-        Value::Null => Cell::Null,
-        Value::U64(number) => Cell::Number(i128::from(number)),
-        Value::I64(number) => Cell::Number(i128::from(number)),
-        Value::Text(bytes) => Cell::Text(shown(bytes).into_owned()),
-        Value::Stack(id) => {
-            Cell::Stack { id, top: top_of(dictionaries, id), depth: dictionaries.stack(id).map_or(0, <[_]>::len) }
-        }
-    }
+fn shown_cell(dictionaries: &Dictionaries, cell: RecordedCell<'_>) -> ShownCell {
+    cell.shown(|text| Some(shown(text).into_owned()), |id| stack_cell(dictionaries, *id))
+}
+
+/// A stack as people see it.
+pub fn stack_cell(dictionaries: &Dictionaries, id: StackId) -> ShownCell {
+    ShownCell::Stack { id, top: top_of(dictionaries, id), depth: dictionaries.stack(id).map_or(0, <[_]>::len) }
 }
 
 /// The innermost function of a stack, made visible.
@@ -87,11 +72,11 @@ pub fn cells(
     batch: &Batch,
     row: usize,
     origin_ns: u64,
-) -> Vec<Cell> {
+) -> Vec<ShownCell> {
     let columns = schema.columns.iter().enumerate();
     columns
         .map(|(index, column)| {
-            cell(dictionaries, value(dictionaries, column, batch.columns.get(index), row, origin_ns))
+            shown_cell(dictionaries, value(dictionaries, column, batch.columns.get(index), row, origin_ns))
         })
         .collect()
 }

@@ -2,13 +2,13 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use bathyscope_capture::{Column, KernelFormat, StreamSchema, Symbol, column_name_of_field};
+use bathyscope_capture::{Cell, Column, KernelFormat, StreamSchema, Symbol, column_name_of_field};
 use bathyscope_catalog::{
     EventField, FieldKind, parse_event_format,
     print::{AddressName, EventValues, FieldValue, PrintError, PrintErrorKind, PrintFormat},
 };
 
-use crate::{Dictionaries, Value};
+use crate::{Dictionaries, RecordedCell};
 
 /// Where the value of a field is in a row.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl<'a> EventText<'a> {
     }
 
     /// Appends the text of a row, whose values `value` gives by column; says whether there is one.
-    pub fn write<'b>(&self, value: impl Fn(usize) -> Value<'b>, out: &mut String) -> bool {
+    pub fn write<'b>(&self, value: impl Fn(usize) -> RecordedCell<'b>, out: &mut String) -> bool {
         let row = TextRow { text: self, value };
         self.print.write(&row, out).is_ok()
     }
@@ -114,41 +114,41 @@ fn place(schema: &StreamSchema, field: &EventField, is_call: bool) -> Option<Fie
     })
 }
 
-struct TextRow<'a, 'b, F: Fn(usize) -> Value<'b>> {
+struct TextRow<'a, 'b, F: Fn(usize) -> RecordedCell<'b>> {
     text: &'a EventText<'a>,
     value: F,
 }
 
-impl<'b, F: Fn(usize) -> Value<'b>> EventValues for TextRow<'_, 'b, F> {
+impl<'b, F: Fn(usize) -> RecordedCell<'b>> EventValues for TextRow<'_, 'b, F> {
     fn field(&self, index: usize) -> Option<FieldValue<'_>> {
         let array = |bytes: Vec<u8>, width, signed| FieldValue::Array { bytes: bytes.into(), width, signed };
         match self.text.places.get(index)? {
             FieldPlace::One { column, bytes, signed } => match (self.value)(*column) {
-                Value::U64(bits) => Some(FieldValue::Number { bits, bytes: *bytes, signed: *signed }),
-                Value::I64(number) => {
+                Cell::U64(bits) => Some(FieldValue::Number { bits, bytes: *bytes, signed: *signed }),
+                Cell::I64(number) => {
                     Some(FieldValue::Number { bits: number.cast_unsigned(), bytes: *bytes, signed: *signed })
                 }
-                Value::Text(text) => Some(FieldValue::Text(Cow::Borrowed(text))),
-                Value::Null | Value::Stack(_) => None,
+                Cell::Text(text) => Some(FieldValue::Text(Cow::Borrowed(text))),
+                Cell::Null | Cell::Stack(_) => None,
             },
             FieldPlace::Elements { columns, width, signed } => {
                 let mut all = Vec::new();
                 for column in columns {
                     let number = match (self.value)(*column) {
-                        Value::U64(bits) => bits,
-                        Value::I64(number) => number.cast_unsigned(),
-                        Value::Null | Value::Text(_) | Value::Stack(_) => return None,
+                        Cell::U64(bits) => bits,
+                        Cell::I64(number) => number.cast_unsigned(),
+                        Cell::Null | Cell::Text(_) | Cell::Stack(_) => return None,
                     };
                     all.extend(number.to_le_bytes().into_iter().take(usize::from(*width)));
                 }
                 Some(array(all, *width, *signed))
             }
             FieldPlace::Listed { column, width, signed } => {
-                let Value::Text(text) = (self.value)(*column) else { return None };
+                let Cell::Text(text) = (self.value)(*column) else { return None };
                 Some(array(listed(text, *width)?, *width, *signed))
             }
             FieldPlace::Bytes { column } => {
-                let Value::Text(text) = (self.value)(*column) else { return None };
+                let Cell::Text(text) = (self.value)(*column) else { return None };
                 Some(array(bytes_of_hex(text)?, 1, false))
             }
         }
@@ -213,15 +213,15 @@ print fmt: \"%s state=%s %pS few=%u many=%s odd=%s\", REC->comm, __print_symboli
         }
     }
 
-    fn value(column: usize) -> Value<'static> {
+    fn value(column: usize) -> RecordedCell<'static> {
         match column {
-            5 => Value::U64(0x1234),
-            6 => Value::I64(-2),
-            7 => Value::Text(b"ls\x1b"),
-            8 | 9 => Value::U64(column as u64),
-            10 => Value::Text(b"{1,65535}"),
-            11 => Value::Text(b"0aff01"),
-            _ => Value::Null,
+            5 => Cell::U64(0x1234),
+            6 => Cell::I64(-2),
+            7 => Cell::Text(b"ls\x1b"),
+            8 | 9 => Cell::U64(column as u64),
+            10 => Cell::Text(b"{1,65535}"),
+            11 => Cell::Text(b"0aff01"),
+            _ => Cell::Null,
         }
     }
 
@@ -252,7 +252,7 @@ print fmt: \"%s state=%s %pS few=%u many=%s odd=%s\", REC->comm, __print_symboli
         assert_eq!(EventText::of(&unknown, &none).unwrap_err().kind, PrintErrorKind::Name);
         let text = EventText::of(&schema(), &none);
         let (text, mut out) = (text.unwrap().unwrap(), "before".to_owned());
-        assert!(!text.write(|column| if column == 10 { Value::Text(b"{x}") } else { value(column) }, &mut out));
+        assert!(!text.write(|column| if column == 10 { Cell::Text(b"{x}") } else { value(column) }, &mut out));
         assert_eq!(out, "before");
     }
 }

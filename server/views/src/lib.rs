@@ -40,7 +40,7 @@ pub use calls::{
     all_call_lines, call_chart, call_flame, call_lines, call_overview, call_page, calls_stream, find_call,
     needs_overview, places, rank_functions,
 };
-pub use cell::{ColumnHead, Value, cells, heads};
+pub use cell::{ColumnHead, RecordedCell, cells, heads, stack_cell};
 pub use colour::{
     CATEGORIES, CATEGORY_SHADES, FRAME_SHADES, NameColours, ON_CATEGORY, ON_FRAME, ROOT_SHADE, SHADES, Shade,
 };
@@ -68,7 +68,7 @@ pub use maps::{
 };
 pub use memory::MemorySource;
 pub use rate::{MAX_BINS, Rate, RateLoss, RateQuery, StreamRate, rate};
-pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, Row, RowCursor, RowsPage, RowsQuery, page};
+pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, RowCursor, RowView, RowsPage, RowsQuery, page};
 pub use source::{Cancel, ChunkMeta, Source, TimeRange};
 pub use svg::{SvgOptions, svg};
 pub use timeline::{

@@ -6,7 +6,7 @@ mod shape;
 mod table;
 mod unit;
 
-use bathyscope_capture::{Cell, MappingKind, StackId};
+use bathyscope_capture::{MappingKind, ShownCell, StackId};
 use period::Readings;
 use serde::Serialize;
 
@@ -65,10 +65,11 @@ pub fn map_flame(
     if let Some(readings) = Readings::of(source, shape, period, cancel)? {
         readings.each(source, shape, cancel, &mut |_key, row_cells| {
             let key = || shape.key.iter().filter_map(|column| row_cells.get(*column));
-            let mut ids: Vec<StackId> =
-                key().filter_map(|cell| if let Cell::Stack { id, .. } = cell { Some(*id) } else { None }).collect();
+            let mut ids: Vec<StackId> = key()
+                .filter_map(|cell| if let ShownCell::Stack { id, .. } = cell { Some(*id) } else { None })
+                .collect();
             ids.sort_by_key(|id| !is_of_kernel(source, *id));
-            let rest = key().filter(|cell| !matches!(cell, Cell::Stack { .. } | Cell::Null));
+            let rest = key().filter(|cell| !matches!(cell, ShownCell::Stack { .. } | ShownCell::Null));
             let group = rest.map(words).collect::<Vec<_>>().join(", ");
             let weight = shape.weight(&row_cells);
             if weight > 0 {
@@ -90,12 +91,13 @@ fn is_of_kernel(source: &dyn Source, stack: StackId) -> bool {
 }
 
 /// A cell in words.
-fn words(cell: &Cell) -> String {
+fn words(cell: &ShownCell) -> String {
     match cell {
-        Cell::Null => String::new(),
-        Cell::Number(number) => number.to_string(),
-        Cell::Text(text) => text.clone(),
-        Cell::Stack { top, .. } => top.clone(),
+        ShownCell::Null => String::new(),
+        ShownCell::Number(number) => number.to_string(),
+        ShownCell::Real(number) => number.to_string(),
+        ShownCell::Text(text) => text.clone(),
+        ShownCell::Stack { top, .. } => top.clone(),
     }
 }
 
@@ -173,7 +175,7 @@ mod tests {
         let shape = shape(&source, false);
         let all = histogram(&source, &shape, Period::Snapshot(1), None, &CANCEL).unwrap();
         assert_eq!((all.total, all.buckets.len(), all.keys.len()), (6, 2, 2));
-        assert_eq!(all.keys.first().unwrap().key, [Cell::Text("dd".to_owned())]);
+        assert_eq!(all.keys.first().unwrap().key, [ShownCell::Text("dd".to_owned())]);
         let one = histogram(&source, &shape, Period::Snapshot(1), Some(all.keys.last().unwrap().id), &CANCEL).unwrap();
         assert_eq!((one.total, one.buckets.len()), (1, 1));
         assert_eq!(
@@ -202,13 +204,13 @@ mod tests {
         let shape = shape(&source, false);
         let query = TableQuery { period: Period::Snapshot(2), offset: 0, limit: 1, ascending: false };
         let table = map_table(&source, &shape, &query, &CANCEL).unwrap();
-        assert_eq!((table.total, table.rows.len(), table.sum), (2, 1, Some(Cell::Number(10))));
-        assert_eq!(table.rows.first().unwrap().last(), Some(&Cell::Number(8)));
+        assert_eq!((table.total, table.rows.len(), table.sum), (2, 1, Some(ShownCell::Number(10))));
+        assert_eq!(table.rows.first().unwrap().last(), Some(&ShownCell::Number(8)));
         let lines = series(&source, &shape, TimeRange::ALL, &CANCEL).unwrap();
-        let number = Cell::Number;
+        let number = ShownCell::Number;
         assert_eq!(lines.at.len(), 3);
         let values: Vec<_> = lines.lines.into_iter().map(|line| line.values).collect();
-        assert_eq!(values, [vec![number(5), number(10), number(3)], vec![number(1), Cell::Null, Cell::Null]]);
+        assert_eq!(values, [vec![number(5), number(10), number(3)], vec![number(1), ShownCell::Null, ShownCell::Null]]);
         assert!(matches!(
             map_flame(&source, &shape, Period::Last, &FlameQuery::default(), &CANCEL),
             Err(ViewError::NoSamples)
@@ -259,7 +261,7 @@ mod tests {
         let shape = shape(&source, false);
         let query = TableQuery { period: within(1, 4), offset: 0, limit: 9, ascending: false };
         let table = map_table(&source, &shape, &query, &CANCEL).unwrap();
-        assert_eq!((table.total, table.sum, table.main_column), (3, Some(Cell::Number(9)), Some(3)));
+        assert_eq!((table.total, table.sum, table.main_column), (3, Some(ShownCell::Number(9)), Some(3)));
         assert_eq!(
             series(&source, &shape, TimeRange { start_ns: 102, end_ns: 104 }, &CANCEL).unwrap().at.len(),
             2,

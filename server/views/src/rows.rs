@@ -5,11 +5,11 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-use bathyscope_capture::{Cell, ColumnType, StackId, StreamSchema};
+use bathyscope_capture::{Cell, ColumnType, ShownCell, StackId, StreamSchema};
 use serde::Serialize;
 
 use crate::{
-    Cancel, ColumnHead, Dictionaries, EventText, Filter, Source, TimeRange, Value, ViewError,
+    Cancel, ColumnHead, Dictionaries, EventText, Filter, RecordedCell, Source, TimeRange, ViewError,
     cell::{self, cells, heads},
     filter::no_such_column,
     hash::IdMap,
@@ -55,12 +55,12 @@ impl RowsQuery {
 }
 
 /// A page of rows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RowsPage {
     /// The columns.
     pub columns: Vec<ColumnHead>,
     /// The rows.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<ShownCell>>,
     /// Each row as the kernel prints it; empty if the stream has no format for that, and none for a row that it does not fit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<Option<String>>,
@@ -228,7 +228,7 @@ fn fetch(
     stream: u16,
     schema: &StreamSchema,
     places: &[RowPlace],
-) -> Result<(Vec<Vec<Cell>>, Vec<Option<String>>), ViewError> {
+) -> Result<(Vec<Vec<ShownCell>>, Vec<Option<String>>), ViewError> {
     let mut by_chunk: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (slot, (chunk, row)) in places.iter().enumerate() {
         by_chunk.entry(*chunk).or_default().push((slot, *row));
@@ -249,7 +249,7 @@ fn fetch(
                 let mut printed = String::new();
                 let value = |column: usize| match schema.columns.get(column) {
                     Some(of) => cell::value(dictionaries, of, batch.columns.get(column), row, origin_ns),
-                    None => Value::Null,
+                    None => Cell::Null,
                 };
                 *slot = text.write(value, &mut printed).then_some(printed);
             }
@@ -269,7 +269,7 @@ pub struct RowCursor<'a> {
 
 /// One row.
 #[derive(Clone, Copy)]
-pub struct Row<'a> {
+pub struct RowView<'a> {
     source: &'a dyn Source,
     schema: &'a StreamSchema,
     hit: &'a Hit,
@@ -312,7 +312,7 @@ impl<'a> RowCursor<'a> {
     ///
     /// # Errors
     /// If a chunk cannot be loaded, or the cancel flag was set.
-    pub fn next_row(&mut self) -> Result<Option<Row<'_>>, ViewError> {
+    pub fn next_row(&mut self) -> Result<Option<RowView<'_>>, ViewError> {
         while self.hit.as_ref().is_none_or(|hit| self.next >= hit.picked.len()) {
             if self.chunk >= self.scan.chunks().len() {
                 self.hit = None;
@@ -325,15 +325,15 @@ impl<'a> RowCursor<'a> {
         let row = self.hit.as_ref().and_then(|hit| Some((hit, hit.picked.get(self.next)?)));
         self.next += 1;
         let (source, schema) = (self.source, self.scan.schema());
-        Ok(row.map(|(hit, row)| Row { source, schema, hit, row }))
+        Ok(row.map(|(hit, row)| RowView { source, schema, hit, row }))
     }
 }
 
-impl<'a> Row<'a> {
-    /// The value in a column; [`Value::Null`] where there is none.
-    pub fn value(&self, column: usize) -> Value<'a> {
+impl<'a> RowView<'a> {
+    /// The value in a column; [`Cell::Null`] where there is none.
+    pub fn value(&self, column: usize) -> RecordedCell<'a> {
         let (Some(described), data) = (self.schema.columns.get(column), self.hit.batch.columns.get(column)) else {
-            return Value::Null;
+            return Cell::Null;
         };
         cell::value(self.source.dictionaries(), described, data, self.row, self.source.origin_ns())
     }

@@ -198,7 +198,7 @@ const STREAM_NAME: u32 = 1 << 31;
 
 /// A bin of a track.
 #[derive(Clone, Copy)]
-struct Cell {
+struct TimelineCell {
     bin: u32,
     rows: u64,
     longest_ns: u64,
@@ -230,7 +230,7 @@ impl<'a> IndexedTrack<'a> {
     }
 
     /// Adds the bin with this number, if it is the next one.
-    fn take(&mut self, number: u64, cell: &mut Cell, names: &mut Vec<(u64, Reverse<u32>)>) {
+    fn take(&mut self, number: u64, cell: &mut TimelineCell, names: &mut Vec<(u64, Reverse<u32>)>) {
         let Some(bin) = self.track.bins.get(self.at).filter(|bin| bin.number == number) else { return };
         cell.rows += bin.rows;
         cell.longest_ns = cell.longest_ns.max(bin.most);
@@ -252,14 +252,19 @@ fn cells(
     window: &Window,
     grouping: Grouping,
     key: u64,
-) -> Vec<Cell> {
+) -> Vec<TimelineCell> {
     let mut parts: Vec<IndexedTrack<'_>> =
         blocks.iter().filter_map(|block| IndexedTrack::of(source, block, grouping, key)).collect();
     let mut cells = Vec::new();
     let mut names: Vec<(u64, Reverse<u32>)> = Vec::new();
     while let Some(number) = parts.iter().filter_map(IndexedTrack::next_number).min() {
-        let mut cell =
-            Cell { bin: window.relative(number), rows: 0, longest_ns: 0, name: 0, counter: CounterBin::default() };
+        let mut cell = TimelineCell {
+            bin: window.relative(number),
+            rows: 0,
+            longest_ns: 0,
+            name: 0,
+            counter: CounterBin::default(),
+        };
         parts.iter_mut().for_each(|part| part.take(number, &mut cell, &mut names));
         // Of names with equally many rows it is the one with the lowest id.
         cell.name = names.drain(..).max().map_or(0, |(_, Reverse(name))| name);
@@ -282,7 +287,7 @@ struct TimelineBuilder<'a> {
     window: Window,
     has_longest: bool,
     /// By track.
-    cells: Vec<Vec<Cell>>,
+    cells: Vec<Vec<TimelineCell>>,
 }
 
 impl TimelineBuilder<'_> {
@@ -307,7 +312,7 @@ impl TimelineBuilder<'_> {
             texts.iter().map(|(_, text)| text.clone()).collect::<BTreeSet<_>>().into_iter().collect();
         let index_of: IdMap<u32, u32> =
             texts.iter().map(|(name, text)| (*name, names.partition_point(|other| other < text) as u32)).collect();
-        let track = |cells: &Vec<Cell>| TrackBins {
+        let track = |cells: &Vec<TimelineCell>| TrackBins {
             bin: cells.iter().map(|cell| cell.bin).collect(),
             count: cells.iter().map(|cell| u32::try_from(cell.rows).unwrap_or(u32::MAX)).collect(),
             name: cells.iter().map(|cell| index_of.get(&cell.name).copied().unwrap_or(0)).collect(),
@@ -363,7 +368,7 @@ impl TimelineBuilder<'_> {
     }
 }
 
-fn values_of(cell: &Cell) -> CounterValues {
+fn values_of(cell: &TimelineCell) -> CounterValues {
     CounterValues { least: cell.counter.least, most: cell.longest_ns, last: cell.counter.last }
 }
 

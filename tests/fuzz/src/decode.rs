@@ -195,7 +195,7 @@ pub(crate) fn script_records(input: &[u8]) {
                     let _formatted = renderer.formatted(&record);
                 }
                 if let Some(rows) = decoder.site(&record).and_then(|site| SiteRows::new("fuzz", site)) {
-                    assert_eq!(rows.row(&record, plan, &NoNames).len(), rows.schema().columns.len());
+                    assert_eq!(rows.row(&record, plan, &NoNames).cells.len(), rows.schema().columns.len());
                 }
             }
         }
@@ -211,7 +211,7 @@ fn map_content(plan: &Plan, map: usize, content: &[u8], renderers: &[Renderer<'_
     let Ok(snapshot) = Snapshot::read(map, elements) else { return };
     let rows = MapRows::new(map);
     for row in rows.rows(map, &snapshot, (1, 1), plan, &NoNames) {
-        assert_eq!(row.len(), rows.schema().columns.len());
+        assert_eq!(row.cells.len(), rows.schema().columns.len());
     }
     let _stacks = snapshot.stacks(map);
     for renderer in renderers {

@@ -5,7 +5,7 @@ use crate::{Batch, IdMap, StreamSchema, StringId};
 use super::{
     CounterBin, Grouping, IndexBin, IndexBlock, IndexTrack, MAX_BINS, MAX_BLOCK_BINS, MAX_BLOCK_TRACKS, Measure,
     TopNames,
-    rows::{Row, Rows},
+    rows::{IndexedRow, Rows},
 };
 
 /// How many tracks of rows before are remembered.
@@ -66,7 +66,7 @@ impl Filling {
         self.open = usize::MAX;
     }
 
-    fn add_row(&mut self, number: u64, row: &Row, measure: Measure) {
+    fn add_row(&mut self, number: u64, row: &IndexedRow, measure: Measure) {
         if self.track.bins.get(self.open).is_none_or(|bin| bin.number != number) {
             self.close();
             let values = CounterBin { least: row.measured, last: row.measured };

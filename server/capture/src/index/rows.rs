@@ -67,7 +67,7 @@ impl Columns {
 
 /// What a row is to the index.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct IndexedRow {
     pub(super) key: u64,
     pub(super) pid: u64,
     /// How long it took, or its value.
@@ -108,7 +108,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Calls `each` with every row of `rows` and its moment; the groupings are told apart outside of the loops.
-    pub(super) fn for_each(&self, rows: impl Iterator<Item = usize>, mut each: impl FnMut(u64, Row)) {
+    pub(super) fn for_each(&self, rows: impl Iterator<Item = usize>, mut each: impl FnMut(u64, IndexedRow)) {
         let times = self.times();
         let comms = self.ids(StreamSchema::COMM);
         match self.columns {
@@ -117,7 +117,7 @@ impl<'a> Rows<'a> {
                 for row in rows {
                     let (Some(time), Some(key)) = (times.get(row), keys.get(row)) else { continue };
                     let (name, measured) = (comms.get(row).copied(), durations.get(row).copied().unwrap_or(0));
-                    each(*time, Row { key: *key, measured, name, ..Row::default() });
+                    each(*time, IndexedRow { key: *key, measured, name, ..IndexedRow::default() });
                 }
             }
             Columns::Thread { duration } => {
@@ -127,7 +127,7 @@ impl<'a> Rows<'a> {
                     let (Some(time), Some(key)) = (times.get(row), keys.get(row)) else { continue };
                     let (comm, measured) = (comms.get(row).copied(), durations.get(row).copied().unwrap_or(0));
                     let pid = pids.get(row).copied().unwrap_or(0);
-                    each(*time, Row { key: *key, pid, measured, name: comm.filter(|_| self.named), comm });
+                    each(*time, IndexedRow { key: *key, pid, measured, name: comm.filter(|_| self.named), comm });
                 }
             }
             Columns::Level { .. } | Columns::Counter { .. } => {
@@ -144,7 +144,7 @@ impl<'a> Rows<'a> {
     }
 
     /// A row of calls or of counts, of which there are fewer.
-    fn rare(&self, row: usize) -> Option<Row> {
+    fn rare(&self, row: usize) -> Option<IndexedRow> {
         let number = |column: usize| self.numbers(column).get(row).copied();
         let id = |column: usize| self.ids(column).get(row).copied();
         match self.columns {
@@ -152,14 +152,14 @@ impl<'a> Rows<'a> {
                 let level = CallLevel::of(number(StreamSchema::TID)?, number(StreamSchema::CPU)?, number(depth)?);
                 let (measured, comm) = (number(duration)?, id(StreamSchema::COMM));
                 let pid = number(StreamSchema::PID).unwrap_or(0);
-                Some(Row { key: level.key(), pid, measured, name: id(function), comm })
+                Some(IndexedRow { key: level.key(), pid, measured, name: id(function), comm })
             }
             Columns::Counter { event, scope, value, span } => {
                 // What was not counted has no span.
                 let span_ns = number(span).filter(|span_ns| *span_ns > 0)?;
                 let rate = u128::from(number(value)?) * 1_000_000_000_000 / u128::from(span_ns);
                 let measured = u64::try_from(rate).unwrap_or(u64::MAX);
-                Some(Row { key: counter_key(id(event)?, id(scope)?), measured, ..Row::default() })
+                Some(IndexedRow { key: counter_key(id(event)?, id(scope)?), measured, ..IndexedRow::default() })
             }
             Columns::Cpu { .. } | Columns::Thread { .. } => None,
         }

@@ -7,9 +7,9 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_capture::Display;
+use bathyscope_capture::{Display, ShownCell};
 use bathyscope_formats::write_csv_text;
-use bathyscope_query::{Answer, Capture, Cell, ColumnKind, Cut, Limits, QueryError, TableInfo};
+use bathyscope_query::{Answer, Capture, ColumnKind, Cut, Limits, QueryError, TableInfo};
 use bathyscope_reader::CaptureCache;
 use bathyscope_store::{Store, StoreError};
 use clap::Args;
@@ -165,11 +165,11 @@ fn write_csv(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
         for (index, cell) in row.iter().enumerate() {
             separator(index, out)?;
             match cell {
-                Cell::Null => {}
-                Cell::Integer(number) => write!(out, "{number}")?,
-                Cell::Real(number) => write!(out, "{number}")?,
-                Cell::Text(text) => write_csv_text(text, out)?,
-                Cell::Stack { id, .. } => write!(out, "{id}")?,
+                ShownCell::Null => {}
+                ShownCell::Number(number) => write!(out, "{number}")?,
+                ShownCell::Real(number) => write!(out, "{number}")?,
+                ShownCell::Text(text) => write_csv_text(text, out)?,
+                ShownCell::Stack { id, .. } => write!(out, "{id}")?,
             }
         }
         out.write_all(b"\r\n")?;
@@ -212,14 +212,14 @@ fn write_table(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn row_words(answer: &Answer, row: &[Cell]) -> Vec<String> {
-    let word = |(cell, column): (&Cell, &bathyscope_query::ColumnHead)| match cell {
-        Cell::Null => "-".to_owned(),
-        Cell::Integer(number) if column.display == Display::Hex => format!("{number:#x}"),
-        Cell::Integer(number) => number.to_string(),
-        Cell::Real(number) => number.to_string(),
-        Cell::Text(text) => text.clone(),
-        Cell::Stack { top, depth, .. } => format!("{top} ({depth} frames)"),
+fn row_words(answer: &Answer, row: &[ShownCell]) -> Vec<String> {
+    let word = |(cell, column): (&ShownCell, &bathyscope_query::ColumnHead)| match cell {
+        ShownCell::Null => "-".to_owned(),
+        ShownCell::Number(number) if column.display == Display::Hex => format!("{number:#x}"),
+        ShownCell::Number(number) => number.to_string(),
+        ShownCell::Real(number) => number.to_string(),
+        ShownCell::Text(text) => text.clone(),
+        ShownCell::Stack { top, depth, .. } => format!("{top} ({depth} frames)"),
     };
     row.iter().zip(&answer.columns).map(word).collect()
 }

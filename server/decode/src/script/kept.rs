@@ -89,10 +89,10 @@ fn join(whole: &mut Aggregated, part: &Aggregated) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use bathyscope_capture::StreamSchema;
+    use bathyscope_capture::{Cell, StreamSchema};
 
     use super::*;
-    use crate::script::{Cell, MapRows, NoNames};
+    use crate::script::{MapRows, NoNames, ScriptRow, ScriptStack};
     use bathyscope_plan::{MapType, Plan, SeriesOf, Type};
 
     fn map(key: Vec<Type>, value: Type) -> MapPlan {
@@ -104,14 +104,15 @@ mod tests {
     /// The snapshot through its rows and back.
     fn kept(map: &MapPlan, snapshot: &Snapshot) -> Snapshot {
         let rows = MapRows::new(map).rows(map, snapshot, (1, 5), &Plan::default(), &NoNames);
-        let value = |cell: Cell| match cell {
+        let value = |cell: Cell<_, ScriptStack>| match cell {
             Cell::U64(number) => Value::Unsigned(number),
             Cell::I64(number) => Value::Signed(number),
             Cell::Text(text) => Value::Text(text),
-            Cell::Stack { id, pid, .. } => Value::Stack { id, pid },
+            Cell::Stack(ScriptStack { id, pid, .. }) => Value::Stack { id, pid },
+            Cell::Null => Value::None,
         };
-        let row = |cells: Vec<Cell>| {
-            let mut own = cells.into_iter().skip(StreamSchema::COMMON.len() + 1).map(value);
+        let row = |row: ScriptRow| {
+            let mut own = row.cells.into_iter().skip(StreamSchema::COMMON.len() + 1).map(value);
             let key = own.by_ref().take(map.key.len()).collect();
             KeptRow { key, value: own.collect() }
         };

@@ -35,7 +35,7 @@ pub use map::{Entry, MapError, Snapshot};
 pub use names::{Names, NoNames, Symbol, WallTime};
 pub use record::{DecodeError, Decoder, Record};
 pub use render::{Form, Message, Renderer};
-pub use rows::{Cell, MAX_COLUMNS, MapRows, SiteRows};
+pub use rows::{MAX_COLUMNS, MapRows, ScriptRow, ScriptStack, SiteRows};
 pub use terminal::{safe_for_terminal, safe_in_a_line};
 pub use time::format_time;
 pub use value::Value;

@@ -4,7 +4,7 @@
 //! a stream of its snapshots: the common columns (only the time is set), `snapshot` (its number), the parts of the key, and
 //! what the value is: for a histogram a row for each bucket with `low`, `high` and `count`.
 
-use bathyscope_capture::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
+use bathyscope_capture::{Cell, Column, ColumnType, Display, Row, StreamKind, StreamSchema, column_name_of_field};
 use bathyscope_plan::{Action, Aggregation, Clock, MapPlan, Plan, Shown, Site, Type};
 
 use super::{
@@ -15,25 +15,21 @@ use super::{
 /// The most columns of a stream, the common ones among them. Values with more parts stay whole, as text.
 pub const MAX_COLUMNS: usize = 128;
 
-/// A value of a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cell {
-    /// For [`ColumnType::U64`].
-    U64(u64),
-    /// For [`ColumnType::I64`].
-    I64(i64),
-    /// For [`ColumnType::Text`]: gets an id in the capture's strings.
-    Text(Vec<u8>),
-    /// For [`ColumnType::Stack`]: a stack by its id in the maps of stacks; 0 for none.
-    Stack {
-        /// Whether of user space.
-        user: bool,
-        /// Its id.
-        id: u64,
-        /// The process, for user stacks.
-        pid: u32,
-    },
+/// A stack of a script, in the maps that the script keeps stacks in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptStack {
+    /// Whether of user space.
+    pub user: bool,
+    /// Its id; 0 for none.
+    pub id: u64,
+    /// The process, for user stacks.
+    pub pid: u32,
 }
+
+/// A row of a script: texts are bytes, stacks have no id in the capture yet.
+pub type ScriptRow = Row<Vec<u8>, ScriptStack>;
+
+type ScriptCell = Cell<Vec<u8>, ScriptStack>;
 
 /// A column's value inside a composed one.
 #[derive(Clone, Debug)]
@@ -72,10 +68,10 @@ impl SiteRows {
     }
 
     /// The row of a record: a cell for each column.
-    pub fn row(&self, record: &Record, plan: &Plan, names: &dyn Names) -> Vec<Cell> {
+    pub fn row(&self, record: &Record, plan: &Plan, names: &dyn Names) -> ScriptRow {
         let context = Context { plan, names, indent: INDENT, raw: true, is_compact: false };
-        let mut row = common(record.time_ns, record.cpu, record.pid, record.tid, &record.comm);
-        row.extend(self.leaves.iter().map(|leaf| leaf.cell(&record.values, &context)));
+        let mut row = Row::common(record.time_ns, record.cpu, [record.pid, record.tid], record.comm.clone());
+        row.cells.extend(self.leaves.iter().map(|leaf| leaf.cell(&record.values, &context)));
         row
     }
 }
@@ -120,13 +116,13 @@ impl MapRows {
         (number, time_ns): (u64, u64),
         plan: &Plan,
         names: &dyn Names,
-    ) -> Vec<Vec<Cell>> {
+    ) -> Vec<ScriptRow> {
         let context = Context { plan, names, indent: INDENT, raw: true, is_compact: false };
         let mut rows = Vec::new();
         for Entry { key, value } in &snapshot.entries {
-            let mut head = common(time_ns, 0, 0, 0, b"");
-            head.push(Cell::U64(number));
-            head.extend(self.key.iter().map(|leaf| leaf.cell(key, &context)));
+            let mut head: ScriptRow = Row::common(time_ns, 0, [0, 0], Vec::new());
+            head.cells.push(Cell::U64(number));
+            head.cells.extend(self.key.iter().map(|leaf| leaf.cell(key, &context)));
             let tails = match (map.aggregation(), value) {
                 (Some(aggregation), Value::Aggregate(aggregated)) => aggregate_cells(aggregation, aggregated),
                 _ => {
@@ -134,20 +130,10 @@ impl MapRows {
                     vec![self.value.iter().map(|leaf| leaf.cell(value, &context)).collect()]
                 }
             };
-            rows.extend(tails.into_iter().map(|tail| head.iter().cloned().chain(tail).collect()));
+            rows.extend(tails.into_iter().map(|tail| Row { cells: head.cells.iter().cloned().chain(tail).collect() }));
         }
         rows
     }
-}
-
-fn common(time_ns: u64, cpu: u32, pid: u32, tid: u32, comm: &[u8]) -> Vec<Cell> {
-    vec![
-        Cell::U64(time_ns),
-        Cell::U64(u64::from(cpu)),
-        Cell::U64(u64::from(pid)),
-        Cell::U64(u64::from(tid)),
-        Cell::Text(comm.to_vec()),
-    ]
 }
 
 /// The columns of these values, at most `room` where that is possible at all: whatever has too many parts stays whole.
@@ -187,7 +173,7 @@ impl Leaf {
         if parts.is_empty() { vec![self.clone()] } else { parts }
     }
 
-    fn cell(&self, values: &[Value], context: &Context<'_>) -> Cell {
+    fn cell(&self, values: &[Value], context: &Context<'_>) -> ScriptCell {
         let (first, rest) = self.path.split_first().map_or((0, [].as_slice()), |(first, rest)| (*first, rest));
         let top = values.get(first).unwrap_or(&Value::None);
         let value = rest.iter().fold(top, |value, index| value.parts().get(*index).unwrap_or(&Value::None));
@@ -197,9 +183,10 @@ impl Leaf {
             (ColumnType::I64, _) => Cell::I64(number as i64),
             (ColumnType::Stack, ty) => match value {
                 Value::Stack { id, pid } => {
-                    Cell::Stack { user: matches!(ty, Type::Stack { user: true, .. }), id: *id, pid: *pid }
+                    let user = matches!(ty, Type::Stack { user: true, .. });
+                    Cell::Stack(ScriptStack { user, id: *id, pid: *pid })
                 }
-                _ => Cell::Stack { user: false, id: 0, pid: 0 },
+                _ => Cell::Null,
             },
             (ColumnType::Text, ty) => match value {
                 Value::Text(text) | Value::Buffer(text) => Cell::Text(text.clone()),
@@ -250,7 +237,7 @@ pub(super) fn aggregate_columns(aggregation: &Aggregation) -> Vec<Column> {
 }
 
 /// As the column wants it; what does not fit is cut to the nearest number that does.
-fn number_cell(signed: bool, number: i128) -> Cell {
+fn number_cell(signed: bool, number: i128) -> ScriptCell {
     if signed {
         Cell::I64(i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX }))
     } else {
@@ -270,7 +257,7 @@ fn is_signed(aggregation: &Aggregation) -> bool {
     }
 }
 
-fn aggregate_cells(aggregation: &Aggregation, aggregated: &Aggregated) -> Vec<Vec<Cell>> {
+fn aggregate_cells(aggregation: &Aggregation, aggregated: &Aggregated) -> Vec<Vec<ScriptCell>> {
     let signed = is_signed(aggregation);
     match aggregated {
         Aggregated::Number(number) => vec![vec![number_cell(signed, number.unwrap_or(0))]],

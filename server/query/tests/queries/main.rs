@@ -9,8 +9,8 @@ mod ranges;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use bathyscope_capture::{ProcessChange, ProcessChangeKind};
-use bathyscope_query::{Answer, Capture, Cell, ColumnKind, Cut, Limits, QueryError, examples, run, tables};
+use bathyscope_capture::{ProcessChange, ProcessChangeKind, ShownCell};
+use bathyscope_query::{Answer, Capture, ColumnKind, Cut, Limits, QueryError, examples, run, tables};
 use bathyscope_views::MemorySource;
 use made::{CHUNKS, ROWS, all_different, switches};
 
@@ -24,12 +24,12 @@ pub(crate) fn ask(capture: &Capture, sql: &str) -> Result<Answer, QueryError> {
 
 /// The answer as lines with `|` between values.
 pub(crate) fn lines(answer: &Answer) -> Vec<String> {
-    let word = |cell: &Cell| match cell {
-        Cell::Null => "-".to_owned(),
-        Cell::Integer(number) => number.to_string(),
-        Cell::Real(number) => format!("{number:?}"),
-        Cell::Text(text) => text.clone(),
-        Cell::Stack { id, top, depth } => format!("{id}:{top}:{depth}"),
+    let word = |cell: &ShownCell| match cell {
+        ShownCell::Null => "-".to_owned(),
+        ShownCell::Number(number) => number.to_string(),
+        ShownCell::Real(number) => format!("{number:?}"),
+        ShownCell::Text(text) => text.clone(),
+        ShownCell::Stack { id, top, depth } => format!("{id}:{top}:{depth}"),
     };
     answer.rows.iter().map(|row| row.iter().map(word).collect::<Vec<_>>().join("|")).collect()
 }
@@ -131,7 +131,7 @@ fn the_small_tables_tell_what_rows_refer_to() {
     }
     let answer = ask(&capture, "select stack, count(*) n from cpu_clock group by stack").unwrap();
     assert_eq!(answer.columns[0].kind, ColumnKind::Stack);
-    assert!(answer.rows[0][0] == Cell::Null && matches!(answer.rows[1][0], Cell::Stack { .. }));
+    assert!(answer.rows[0][0] == ShownCell::Null && matches!(answer.rows[1][0], ShownCell::Stack { .. }));
     let losses = self::capture(fixture::events());
     gives(
         &losses,

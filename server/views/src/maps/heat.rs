@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use bathyscope_capture::Cell;
+use bathyscope_capture::ShownCell;
 use serde::Serialize;
 
 use super::{
@@ -11,29 +11,29 @@ use super::{
 use crate::{Cancel, Source, TimeRange, ViewError, cell::cells, source::relative};
 
 /// A bucket: from `low` until before `high`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bucket {
     /// The least value.
-    pub low: Cell,
+    pub low: ShownCell,
     /// The first value after it.
-    pub high: Cell,
+    pub high: ShownCell,
     /// How many.
     pub count: u64,
 }
 
 /// A key of a histogram map, with how much is in its histogram.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyTotal {
     /// Its id.
     pub id: KeyId,
     /// Its parts.
-    pub key: Vec<Cell>,
+    pub key: Vec<ShownCell>,
     /// Over all buckets.
     pub total: u64,
 }
 
 /// A histogram of one snapshot.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HistogramView {
     /// Which snapshot; none if there is none with anything in it.
     pub at: Option<At>,
@@ -55,9 +55,9 @@ pub struct HistogramView {
 type Limits = (i128, i128);
 
 /// The limits and count in a row.
-fn bucket_of(shape: &MapShape, row: &[Cell]) -> Option<(Limits, u64)> {
+fn bucket_of(shape: &MapShape, row: &[ShownCell]) -> Option<(Limits, u64)> {
     let number = |index: usize| match row.get(*shape.value.get(index)?)? {
-        Cell::Number(number) => Some(*number),
+        ShownCell::Number(number) => Some(*number),
         _ => None,
     };
     Some(((number(0)?, number(1)?), u64::try_from(number(2)?).ok()?))
@@ -93,7 +93,7 @@ pub fn histogram(
     let more_keys = keys.len().saturating_sub(MAX_MAP_KEYS) as u64;
     keys.truncate(MAX_MAP_KEYS);
     let total = buckets.values().sum();
-    let bucket = |((low, high), count)| Bucket { low: Cell::Number(low), high: Cell::Number(high), count };
+    let bucket = |((low, high), count)| Bucket { low: ShownCell::Number(low), high: ShownCell::Number(high), count };
     let buckets = buckets.into_iter().map(bucket).collect();
     let (at, since) = (readings.at(source), readings.since(source));
     Ok(HistogramView { at, since, unit, keys, more_keys, buckets, total })
@@ -112,10 +112,10 @@ pub struct HeatColumn {
 }
 
 /// Histograms over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HeatView {
     /// Limits of the buckets, the lowest first.
-    pub buckets: Vec<(Cell, Cell)>,
+    pub buckets: Vec<(ShownCell, ShownCell)>,
     /// One for each snapshot; where there are more than [`MAX_MAP_SNAPSHOTS`], for several of them.
     pub columns: Vec<HeatColumn>,
     /// The greatest count of any.
@@ -210,6 +210,6 @@ pub fn heat(
         view.columns.push(HeatColumn { from, at, counts });
         from = at.time;
     }
-    view.buckets = limits.into_iter().map(|(low, high)| (Cell::Number(low), Cell::Number(high))).collect();
+    view.buckets = limits.into_iter().map(|(low, high)| (ShownCell::Number(low), ShownCell::Number(high))).collect();
     Ok(view)
 }

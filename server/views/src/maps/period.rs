@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bathyscope_capture::{Cell, ColumnType, StreamSchema};
+use bathyscope_capture::{ColumnType, ShownCell, StreamSchema};
 
 use super::{At, KeyId, MapKind, MapShape, SnapshotInfo, snapshots};
 use crate::{Cancel, Source, TimeRange, ViewError, cell::cells, scan::schema_of};
@@ -99,7 +99,7 @@ impl Readings {
         source: &dyn Source,
         shape: &MapShape,
         cancel: &Cancel,
-        each: &mut dyn FnMut(KeyId, Vec<Cell>),
+        each: &mut dyn FnMut(KeyId, Vec<ShownCell>),
     ) -> Result<(), ViewError> {
         let mut changes = Changes::new(shape, schema_of(source, shape.stream)?);
         let compared = self.shown.len() > 1 || self.before.is_some();
@@ -130,7 +130,7 @@ struct Changes<'a> {
 
 struct Change {
     key: KeyId,
-    cells: Vec<Cell>,
+    cells: Vec<ShownCell>,
     now: Vec<i128>,
     before: Vec<i128>,
 }
@@ -148,9 +148,9 @@ impl<'a> Changes<'a> {
         Self { shape, numbers, falls, places: HashMap::new(), rows: Vec::new(), too_many: false }
     }
 
-    fn add(&mut self, key: KeyId, cells: Vec<Cell>, is_before: bool) {
+    fn add(&mut self, key: KeyId, cells: Vec<ShownCell>, is_before: bool) {
         let limit = |place: usize| match self.shape.value.get(place).and_then(|column| cells.get(*column)) {
-            Some(Cell::Number(number)) => Some(*number),
+            Some(ShownCell::Number(number)) => Some(*number),
             _ => None,
         };
         let limits = if self.shape.kind == MapKind::Histogram { limit(0).zip(limit(1)) } else { None };
@@ -171,13 +171,13 @@ impl<'a> Changes<'a> {
         let Some(change) = self.rows.get_mut(place) else { return };
         let sums = if is_before { &mut change.before } else { &mut change.now };
         for (sum, column) in sums.iter_mut().zip(&self.numbers) {
-            if let Some(Cell::Number(number)) = cells.get(*column) {
+            if let Some(ShownCell::Number(number)) = cells.get(*column) {
                 *sum = sum.saturating_add(*number);
             }
         }
     }
 
-    fn finish(self, each: &mut dyn FnMut(KeyId, Vec<Cell>)) -> Result<(), ViewError> {
+    fn finish(self, each: &mut dyn FnMut(KeyId, Vec<ShownCell>)) -> Result<(), ViewError> {
         if self.too_many {
             let (what, value) = ("the number of elements of a map that are compared", MAX_COMPARED as u64 + 1);
             return Err(ViewError::OutOfRange { what, value, least: 0, most: MAX_COMPARED as u64 });
@@ -204,8 +204,8 @@ impl<'a> Changes<'a> {
     }
 }
 
-fn set(cells: &mut [Cell], column: usize, number: i128) {
+fn set(cells: &mut [ShownCell], column: usize, number: i128) {
     if let Some(cell) = cells.get_mut(column) {
-        *cell = Cell::Number(number);
+        *cell = ShownCell::Number(number);
     }
 }

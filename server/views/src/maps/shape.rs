@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use bathyscope_capture::{Batch, Cell, ColumnData, ColumnType, StreamKind, StreamSchema};
+use bathyscope_capture::{Batch, ColumnData, ColumnType, ShownCell, StreamKind, StreamSchema};
 use serde::{Serialize, Serializer};
 
 use crate::{
@@ -154,23 +154,23 @@ impl MapShape {
         }
     }
 
-    pub(super) fn number(&self, row: &[Cell]) -> Option<i128> {
+    pub(super) fn number(&self, row: &[ShownCell]) -> Option<i128> {
         match row.get(self.main_column()?)? {
-            Cell::Number(number) => Some(*number),
+            ShownCell::Number(number) => Some(*number),
             _ => None,
         }
     }
 
     /// Whether a row belongs to a range by what it holds: the intervals of a time series are within its last reading.
-    pub(super) fn is_in(&self, row: &[Cell], range: TimeRange, origin_ns: u64) -> bool {
+    pub(super) fn is_in(&self, row: &[ShownCell], range: TimeRange, origin_ns: u64) -> bool {
         let begin = self.value.first().filter(|_| self.kind == MapKind::TimeSeries).and_then(|column| row.get(*column));
-        let Some(Cell::Number(begin)) = begin else { return true };
+        let Some(ShownCell::Number(begin)) = begin else { return true };
         let time_ns = i128::from(origin_ns).saturating_add(*begin);
         i128::from(range.start_ns) <= time_ns && time_ns < i128::from(range.end_ns)
     }
 
     /// The value as a weight in a flame graph.
-    pub(super) fn weight(&self, row: &[Cell]) -> u64 {
+    pub(super) fn weight(&self, row: &[ShownCell]) -> u64 {
         u64::try_from(self.number(row).unwrap_or(0).max(0)).unwrap_or(u64::MAX)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use bathyscope_capture::Cell;
+use bathyscope_capture::ShownCell;
 use serde::Serialize;
 
 use super::{
@@ -32,7 +32,7 @@ pub struct TableQuery {
 }
 
 /// A page of a map's elements, sorted by value.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MapTable {
     /// Which snapshot; none if there is none with anything in it.
     pub at: Option<At>,
@@ -47,13 +47,13 @@ pub struct MapTable {
     /// How many of them are the key's.
     pub key_columns: usize,
     /// The rows.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<ShownCell>>,
     /// Elements in the snapshot (for histograms: buckets).
     pub total: u64,
     /// Elements before the page.
     pub offset: u64,
     /// Sum of the values, where they can be added: counts and sums.
-    pub sum: Option<Cell>,
+    pub sum: Option<ShownCell>,
 }
 
 /// A page of a snapshot.
@@ -83,7 +83,7 @@ pub fn map_table(
         ..MapTable::default()
     };
     let Some(readings) = Readings::of(source, shape, query.period, cancel)? else { return Ok(table) };
-    let mut rows: Vec<(Option<i128>, Vec<Cell>)> = Vec::new();
+    let mut rows: Vec<(Option<i128>, Vec<ShownCell>)> = Vec::new();
     let mut sum: i128 = 0;
     readings.each(source, shape, cancel, &mut |_key, row| {
         if !shape.is_in(&row, query.period.range(), source.origin_ns()) {
@@ -105,23 +105,23 @@ pub fn map_table(
     table.rows = rows.into_iter().skip(from).take(query.limit as usize).map(|(_, row)| row).collect();
     (table.at, table.since) = (readings.at(source), readings.since(source));
     let adds_up = matches!(shape.kind, MapKind::Count | MapKind::Sum | MapKind::Histogram | MapKind::Stats);
-    table.sum = adds_up.then_some(Cell::Number(sum));
+    table.sum = adds_up.then_some(ShownCell::Number(sum));
     Ok(table)
 }
 
 /// One key's value over time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
     /// The key.
     pub id: KeyId,
     /// Its parts.
-    pub key: Vec<Cell>,
+    pub key: Vec<ShownCell>,
     /// One for each of [`SeriesView::at`]; null where the key was not there.
-    pub values: Vec<Cell>,
+    pub values: Vec<ShownCell>,
 }
 
 /// Values over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SeriesView {
     /// The moments: snapshots, or for a time series its intervals (with the number of the snapshot that they are from).
     pub at: Vec<At>,
@@ -161,13 +161,13 @@ pub fn series(
     if shape.kind != MapKind::TimeSeries {
         moments = kept.iter().map(|info| (i128::from(info.number), info.at(source))).collect();
     }
-    let mut keys: HashMap<KeyId, (Vec<Cell>, BTreeMap<i128, i128>)> = HashMap::new();
+    let mut keys: HashMap<KeyId, (Vec<ShownCell>, BTreeMap<i128, i128>)> = HashMap::new();
     shape.each_in(source, range, cancel, &mut |number, schema, batch, row| {
         let id = shape.key_id(batch, row);
         let row = cells(source.dictionaries(), schema, batch, row, source.origin_ns());
         let Some(value) = shape.number(&row).filter(|_| shape.is_in(&row, within, source.origin_ns())) else { return };
         let moment = match (shape.kind, shape.value.first().and_then(|column| row.get(*column))) {
-            (MapKind::TimeSeries, Some(Cell::Number(begin))) => {
+            (MapKind::TimeSeries, Some(ShownCell::Number(begin))) => {
                 let time = i64::try_from(*begin).unwrap_or(i64::MAX);
                 moments.insert(*begin, At { snapshot: number, time });
                 *begin
@@ -183,8 +183,8 @@ pub fn series(
     let last = |values: &BTreeMap<i128, i128>| values.last_key_value().map(|(_, value)| *value);
     keys.sort_by(|(a, (_, x)), (b, (_, y))| last(y).cmp(&last(x)).then(a.cmp(b)));
     let more_keys = keys.len().saturating_sub(MAX_MAP_LINES) as u64;
-    let line = |(id, (key, values)): (KeyId, (Vec<Cell>, BTreeMap<i128, i128>))| {
-        let value = |moment: &i128| values.get(moment).map_or(Cell::Null, |value| Cell::Number(*value));
+    let line = |(id, (key, values)): (KeyId, (Vec<ShownCell>, BTreeMap<i128, i128>))| {
+        let value = |moment: &i128| values.get(moment).map_or(ShownCell::Null, |value| ShownCell::Number(*value));
         Line { id, key, values: moments.keys().map(value).collect() }
     };
     let lines = keys.into_iter().take(MAX_MAP_LINES).map(line).collect();

@@ -10,13 +10,13 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Batch, ColumnData, Grouping, IndexBlock, IndexDirectory, Loss, MappingKind, ProcessChange, ProcessChangeKind,
+    Batch, Cell, ColumnData, Grouping, IndexBlock, IndexDirectory, Loss, MappingKind, ProcessChange, ProcessChangeKind,
     StreamKind, StreamSchema,
 };
 use bathyscope_views::{
     ChunkMeta, Dictionaries, Filter, FlameQuery, Group, MATCH_BELOW, MAX_FLAME_NODES, MAX_SORTED_ROWS, MemorySource,
-    NodeId, Order, RateQuery, RowCursor, RowsQuery, Source, TimeRange, TimelineQuery, Value, ViewError, flame, page,
-    rate, timeline,
+    NodeId, Order, RateQuery, RowCursor, RowsQuery, Source, TimeRange, TimelineQuery, ViewError, flame, page, rate,
+    timeline,
 };
 use fixture::{Build, GO, ORIGIN, Own, events, profile, symbol};
 
@@ -344,8 +344,8 @@ fn a_cursor_gives_every_row_once_with_its_values() {
     let mut cursor = RowCursor::new(&source, &query, &GO).unwrap();
     let mut times = Vec::new();
     while let Some(row) = cursor.next_row().unwrap() {
-        assert_eq!((row.value(7), row.value(99)), (Value::U64(3), Value::Null));
-        let Value::I64(time) = row.value(0) else { panic!("a moment is a number") };
+        assert_eq!((row.value(7), row.value(99)), (Cell::U64(3), Cell::Null));
+        let Cell::I64(time) = row.value(0) else { panic!("a moment is a number") };
         times.push(time);
     }
     assert_eq!(times, [3i64, 10, 17, 24].map(|n| n * n * 100));
@@ -360,5 +360,5 @@ fn a_cursor_gives_every_row_once_with_its_values() {
     let source = build.finish();
     let mut cursor = RowCursor::new(&source, &RowsQuery::new(0), &GO).unwrap();
     let row = cursor.next_row().unwrap().unwrap();
-    assert_eq!((row.value(4), row.value(5)), (Value::Text(b""), Value::Null));
+    assert_eq!((row.value(4), row.value(5)), (Cell::Text(&b""[..]), Cell::Null));
 }

@@ -3,7 +3,7 @@
 
 use crate::fixture;
 
-use bathyscope_capture::{Cell, visible};
+use bathyscope_capture::{ShownCell, visible};
 use bathyscope_views::{
     FlameQuery, Group, RowsQuery, SvgOptions, TimeRange, TimelineQuery, flame, page, svg, timeline,
 };
@@ -24,7 +24,7 @@ fn every_view_shows_hostile_names_as_text() {
     }
     let rows = page(&source, &RowsQuery { limit: 1000, ..RowsQuery::new(1) }, &GO).unwrap();
     for (row, name) in rows.rows.iter().zip(&names) {
-        let text = Cell::Text(visible(name));
+        let text = ShownCell::Text(visible(name));
         assert_eq!((row.get(4), row.get(5)), (Some(&text), Some(&text)));
     }
     let range = TimeRange::of(&source);

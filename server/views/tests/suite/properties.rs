@@ -5,7 +5,7 @@ use crate::fixture;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bathyscope_capture::{Cell, ColumnType, Display, MappingKind, StreamKind};
+use bathyscope_capture::{ColumnType, Display, MappingKind, ShownCell, StreamKind};
 use bathyscope_views::{
     Filter, FlameGraph, FlameQuery, FunctionOrder, Group, GroupBy, MATCH_BELOW, MATCH_SELF, MemorySource, Order,
     RateQuery, RowsQuery, SampledFunction, TimeRange, TimelineQuery, flame, fold, page, rate, sampled_functions,
@@ -236,10 +236,10 @@ proptest! {
         let query = RowsQuery { range, filter, order, offset, limit, ..RowsQuery::new(0) };
         let found = page(&source, &query, &GO).unwrap();
         let cells = |row: &Row| vec![
-            Cell::Number(row.0.into()), Cell::Number(row.1.into()), Cell::Number((row.2 / 2).into()),
-            Cell::Number(row.2.into()), Cell::Text(COMMS[row.3].to_owned()), Cell::Number(row.4.into()),
-            if row.5 == 0 { Cell::Null } else { Cell::Text(TEXTS[row.5].to_owned()) },
-            Cell::Number(took_ns(row).into()),
+            ShownCell::Number(row.0.into()), ShownCell::Number(row.1.into()), ShownCell::Number((row.2 / 2).into()),
+            ShownCell::Number(row.2.into()), ShownCell::Text(COMMS[row.3].to_owned()), ShownCell::Number(row.4.into()),
+            if row.5 == 0 { ShownCell::Null } else { ShownCell::Text(TEXTS[row.5].to_owned()) },
+            ShownCell::Number(took_ns(row).into()),
         ];
         let expected: Vec<_> = expected.iter().skip(offset as usize).take(limit as usize).map(cells).collect();
         prop_assert_eq!(found.rows, expected);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use bathyscope_capture::{CaptureId, Cell, StreamSchema};
+use bathyscope_capture::{CaptureId, ShownCell, StreamSchema};
 use bathyscope_catalog::{
     constants::{Arch, signal_name},
     syscalls::{Abi, Summary, SummaryColumn, SummaryOrder, number_of, result_text},
@@ -93,11 +93,11 @@ impl<'a> Shown<'a> {
     /// The columns of `recorder::syscall_rows`, in their order.
     fn of(row: &'a Row, places: Places) -> Option<Self> {
         let number = |at: usize| match row.cells.get(at) {
-            Some(Cell::Number(number)) => *number,
+            Some(ShownCell::Number(number)) => *number,
             _ => 0,
         };
         let text = |at: usize| match row.cells.get(at) {
-            Some(Cell::Text(text)) => text.as_str(),
+            Some(ShownCell::Text(text)) => text.as_str(),
             _ => "",
         };
         // Decoded text is printable, so that a backslash is all that was escaped.
@@ -271,7 +271,7 @@ impl Writer {
         let separate = self.to.is_separate();
         for row in &rows {
             let tid = match row.cells.get(StreamSchema::TID) {
-                Some(Cell::Number(tid)) if separate => u64::try_from(*tid).unwrap_or(0),
+                Some(ShownCell::Number(tid)) if separate => u64::try_from(*tid).unwrap_or(0),
                 _ => 0,
             };
             let text = texts.entry(tid).or_default();
@@ -462,21 +462,22 @@ mod tests {
     use super::*;
 
     fn row(call: &str, arguments: &str, result: i64, note: Option<&str>) -> Row {
-        let (number, text) = (|number: i64| Cell::Number(number.into()), |text: &str| Cell::Text(text.to_owned()));
-        let error = if result < 0 { text("ENOENT") } else { Cell::Null };
+        let (number, text) =
+            (|number: i64| ShownCell::Number(number.into()), |text: &str| ShownCell::Text(text.to_owned()));
+        let error = if result < 0 { text("ENOENT") } else { ShownCell::Null };
         let common = [number(0), number(1), number(70), number(70), text("ls")];
         let own =
-            [text(call), text(arguments), number(result), error, number(1_234_567), note.map_or(Cell::Null, text)];
+            [text(call), text(arguments), number(result), error, number(1_234_567), note.map_or(ShownCell::Null, text)];
         Row { time_ns: 5, stream: 0, cells: common.into_iter().chain(own).collect(), text: None }
     }
 
     fn of_kind(kind: &str, row: Row) -> Row {
-        Row { cells: row.cells.into_iter().chain([Cell::Text(kind.to_owned())]).collect(), ..row }
+        Row { cells: row.cells.into_iter().chain([ShownCell::Text(kind.to_owned())]).collect(), ..row }
     }
 
     fn of_abi(abi: &str, row: Row) -> Row {
         let row = of_kind("call", row);
-        Row { cells: row.cells.into_iter().chain([Cell::Text(abi.to_owned())]).collect(), ..row }
+        Row { cells: row.cells.into_iter().chain([ShownCell::Text(abi.to_owned())]).collect(), ..row }
     }
 
     #[test]

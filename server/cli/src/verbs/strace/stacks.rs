@@ -1,6 +1,6 @@
 //! The stacks of calls, as `strace -k` prints them.
 
-use bathyscope_capture::{CaptureId, Cell, FrameId, MappingKind, StackId, visible};
+use bathyscope_capture::{CaptureId, FrameId, MappingKind, ShownCell, StackId, visible};
 use bathyscope_recorder::{CUT_NAME, Recorder};
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::Dictionaries;
@@ -78,7 +78,7 @@ impl Stacks {
 /// The stack of a row, which is in its last column where there are any.
 fn stack_of(row: &Row) -> Option<StackId> {
     match row.cells.last() {
-        Some(Cell::Stack { id, .. }) => Some(*id),
+        Some(ShownCell::Stack { id, .. }) => Some(*id),
         _ => None,
     }
 }
@@ -107,25 +107,25 @@ mod tests {
         stacks
     }
 
-    fn row(stack: Cell) -> Row {
-        Row { time_ns: 0, stream: 0, cells: vec![Cell::Number(0), stack], text: None }
+    fn row(stack: ShownCell) -> Row {
+        Row { time_ns: 0, stream: 0, cells: vec![ShownCell::Number(0), stack], text: None }
     }
 
     #[test]
     fn frames_look_as_straces_do() {
-        let stack = row(Cell::Stack { id: 1, top: String::new(), depth: 4 });
+        let stack = row(ShownCell::Stack { id: 1, top: String::new(), depth: 4 });
         let expected = " > /usr/lib/libc.so.6(write+0x14) [0xf7a04]\n > /bin/a\\nb() [0xf7a04]\n \
                         > [the stack goes on, and was not copied farther]\n > [nothing is mapped there] [0xf7a04]\n";
         assert_eq!(stacks().lines(&stack), expected);
-        assert_eq!(stacks().lines(&row(Cell::Null)), NONE);
+        assert_eq!(stacks().lines(&row(ShownCell::Null)), NONE);
     }
 
     #[test]
     fn frames_are_values_too() {
         let stacks = stacks();
-        let values = stacks.values(&row(Cell::Stack { id: 1, top: String::new(), depth: 4 }));
+        let values = stacks.values(&row(ShownCell::Stack { id: 1, top: String::new(), depth: 4 }));
         let first = json!({ "file": "/usr/lib/libc.so.6", "function": "write", "offset": 0x14, "place": 0xf7a04 });
         assert_eq!((&values[0], &values[1]["function"]), (&first, &Value::Null));
-        assert_eq!(stacks.values(&row(Cell::Null)), Value::Null);
+        assert_eq!(stacks.values(&row(ShownCell::Null)), Value::Null);
     }
 }

@@ -3,12 +3,12 @@
 use std::io::{ErrorKind, Write as _};
 
 use bathyscope_capture::{
-    Batch, CaptureId, Cell, ColumnData, ColumnType, Display, OutputStream, StreamSchema, StringId, decode_chunk,
-    visible,
+    Batch, CaptureId, Cell, ColumnData, ColumnType, Display, OutputStream, ShownCell, StreamSchema, StringId,
+    decode_chunk, visible,
 };
 use bathyscope_recorder::Recorder;
 use bathyscope_store::{Store, StoreError};
-use bathyscope_views::{Dictionaries, EventText, Value, cells};
+use bathyscope_views::{Dictionaries, EventText, RecordedCell, cells};
 
 use super::names::NameReader;
 use crate::Failure;
@@ -35,7 +35,7 @@ pub(in crate::verbs) struct Row {
     /// Its stream's index.
     pub(in crate::verbs) stream: usize,
     /// Its cells, in the order of the stream's columns.
-    pub(in crate::verbs) cells: Vec<Cell>,
+    pub(in crate::verbs) cells: Vec<ShownCell>,
     /// Of an event of the kernel's, what the kernel prints of it and the columns that are in that, if that is asked for.
     pub(in crate::verbs) text: Option<(String, Vec<usize>)>,
 }
@@ -174,18 +174,18 @@ impl RowReader {
 
 impl RowReader {
     /// The value of a row in a column.
-    fn value(&self, schema: &StreamSchema, batch: &Batch, column: usize, row: usize) -> Value<'_> {
+    fn value(&self, schema: &StreamSchema, batch: &Batch, column: usize, row: usize) -> RecordedCell<'_> {
         let found = match batch.columns.get(column) {
-            Some(ColumnData::U64(values)) => values.get(row).map(|value| Value::U64(*value)),
-            Some(ColumnData::I64(values)) => values.get(row).map(|value| Value::I64(*value)),
+            Some(ColumnData::U64(values)) => values.get(row).map(|value| Cell::U64(*value)),
+            Some(ColumnData::I64(values)) => values.get(row).map(|value| Cell::I64(*value)),
             Some(ColumnData::Id(ids)) => {
                 let is_text = schema.columns.get(column).is_some_and(|column| column.ty == ColumnType::Text);
                 let id = ids.get(row).filter(|_| is_text);
-                id.and_then(|id| self.dictionaries.text(*id)).map(Value::Text)
+                id.and_then(|id| self.dictionaries.text(*id)).map(Cell::Text)
             }
             None => None,
         };
-        found.unwrap_or(Value::Null)
+        found.unwrap_or(Cell::Null)
     }
 }
 
@@ -198,7 +198,7 @@ fn text_line(schema: &StreamSchema, row: &Row) -> String {
     let cells = &row.cells;
     let cell = |index: usize| cells.get(index).map(|cell| text_cell(Display::Decimal, cell)).unwrap_or_default();
     let time = match cells.get(StreamSchema::TIME) {
-        Some(Cell::Number(ns)) => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
+        Some(ShownCell::Number(ns)) => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
         _ => String::new(),
     };
     let (pid, tid) = (cell(StreamSchema::PID), cell(StreamSchema::TID));
@@ -217,19 +217,20 @@ fn text_line(schema: &StreamSchema, row: &Row) -> String {
     line
 }
 
-fn text_cell(display: Display, cell: &Cell) -> String {
+fn text_cell(display: Display, cell: &ShownCell) -> String {
     match cell {
-        Cell::Null => "-".to_owned(),
-        Cell::Number(number) if display == Display::Hex => format!("{number:#x}"),
-        Cell::Number(number) => number.to_string(),
-        Cell::Text(text) if text.is_empty() || text.contains([' ', '"', '=']) => format!("{text:?}"),
-        Cell::Text(text) => text.clone(),
-        Cell::Stack { top, .. } => top.clone(),
+        ShownCell::Null => "-".to_owned(),
+        ShownCell::Number(number) if display == Display::Hex => format!("{number:#x}"),
+        ShownCell::Number(number) => number.to_string(),
+        ShownCell::Real(number) => number.to_string(),
+        ShownCell::Text(text) if text.is_empty() || text.contains([' ', '"', '=']) => format!("{text:?}"),
+        ShownCell::Text(text) => text.clone(),
+        ShownCell::Stack { top, .. } => top.clone(),
     }
 }
 
 /// One object; `event` first, then the columns in their order.
-pub(in crate::verbs) fn json_line(schema: &StreamSchema, cells: &[Cell]) -> String {
+pub(in crate::verbs) fn json_line(schema: &StreamSchema, cells: &[ShownCell]) -> String {
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let mut line = format!("{{\"event\":{}", text(&schema.name));
     for (column, cell) in schema.columns.iter().zip(cells) {
@@ -252,9 +253,9 @@ mod tests {
         StreamSchema::new("fs:open", StreamKind::Events, own)
     }
 
-    fn cells() -> Vec<Cell> {
-        let number = Cell::Number;
-        let text = |text: &str| Cell::Text(text.to_owned());
+    fn cells() -> Vec<ShownCell> {
+        let number = ShownCell::Number;
+        let text = |text: &str| ShownCell::Text(text.to_owned());
         vec![number(1_000_000_023), number(3), number(70), number(71), text("a\\x1b[2K"), number(255), text("b c")]
     }
 

@@ -31,27 +31,28 @@ impl Source for ProfileSource<'_> {
 impl ProfileSource<'_> {
     fn prepared(&self, started: &Started) -> Result<Prepared, String> {
         let schemas = self.schemas(started)?;
-        let (events, has_branches) = (self.events(), !self.spec.branches.is_empty());
-        let engine = move |setup: EngineSetup| {
-            Box::new(SampleEngine::new(setup, events, has_branches)) as Box<dyn super::Engine>
-        };
+        let (events, with) = (self.events(), self.columns());
+        let engine =
+            move |setup: EngineSetup| Box::new(SampleEngine::new(setup, events, with)) as Box<dyn super::Engine>;
         Ok(Prepared { names_kernel_addresses: true, follows_maps: true, ..Prepared::of(schemas, Box::new(engine)) })
     }
 
     /// The streams: samples, and their branches behind them.
     fn schemas(&self, started: &Started) -> Result<Vec<StreamSchema>, String> {
-        let has_branches = !self.spec.branches.is_empty();
-        let name = self.stream_name();
-        let with =
-            SampleColumns { memory: self.spec.memory, branches: has_branches, event: !self.spec.more.is_empty() };
+        let (name, with) = (self.stream_name(), self.columns());
         match started.streams.as_slice() {
-            [StreamLayout::PerfSamples] if !has_branches => Ok(vec![rows::samples(name, with)]),
-            [StreamLayout::PerfSamples, StreamLayout::PerfBranches] if has_branches => {
+            [StreamLayout::PerfSamples] if !with.branches => Ok(vec![rows::samples(name, with)]),
+            [StreamLayout::PerfSamples, StreamLayout::PerfBranches] if with.branches => {
                 let branches = rows::branches(&name);
                 Ok(vec![rows::samples(name, with), branches])
             }
             others => Err(format!("the agent made {} streams for {name}, or of another kind", others.len())),
         }
+    }
+
+    fn columns(&self) -> SampleColumns {
+        let ProfileSpec { memory, branches, more, .. } = self.spec;
+        SampleColumns { memory: *memory, branches: !branches.is_empty(), event: !more.is_empty() }
     }
 
     fn stream_name(&self) -> String {

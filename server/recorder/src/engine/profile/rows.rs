@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, StackId, StreamKind, StreamSchema, StringId};
+use bathyscope_capture::{Cell, Column, ColumnType, Display, Row, StackId, StreamKind, StreamSchema, StringId};
 use bathyscope_decode::perf::{Access, Branch, MemoryWords, Sample, has_data_source};
 
 /// Said at the end of a capture of memory in which nothing was told.
@@ -79,43 +79,26 @@ pub(crate) fn branches(samples: &str) -> StreamSchema {
     StreamSchema::new(name, StreamKind::Events, columns(&BRANCH))
 }
 
-/// A value of a row.
+/// A stack of so many frames, with the address of its innermost one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
-    Number(u64),
-    Text(StringId),
-    /// A stack of so many frames, with the address of its innermost one.
-    Stack {
-        id: StackId,
-        top: Option<u64>,
-        depth: usize,
-    },
+pub(crate) struct SampledStack {
+    pub(crate) id: StackId,
+    pub(crate) top: Option<u64>,
+    pub(crate) depth: usize,
 }
 
-impl Value {
-    /// A stack of one frame, or of none.
-    pub(crate) fn place(id: StackId, address: u64) -> Self {
-        Self::Stack { id, top: Some(address), depth: 1 }
-    }
+/// A row, its texts by their ids.
+pub(crate) type SampleRow = Row<StringId, SampledStack>;
+type SampleCell = Cell<StringId, SampledStack>;
+
+/// A stack of one frame, or of none.
+fn place(id: StackId, address: u64) -> SampleCell {
+    Cell::Stack(SampledStack { id, top: Some(address), depth: 1 })
 }
 
-/// The common columns of a row.
-pub(crate) fn common(time_ns: u64, sample: &Sample, comm: StringId) -> Vec<Value> {
-    let number = |number: u32| Value::Number(u64::from(number));
-    vec![Value::Number(time_ns), number(sample.cpu), number(sample.pid), number(sample.tid), Value::Text(comm)]
-}
-
-/// Appends a row. Columns without a value, or with one of another type, get none.
-pub(crate) fn push(rows: &mut Batch, values: &[Value]) {
-    for (index, column) in rows.columns.iter_mut().enumerate() {
-        match (column, values.get(index)) {
-            (ColumnData::U64(column), Some(Value::Number(number))) => column.push(*number),
-            (ColumnData::Id(column), Some(Value::Text(id) | Value::Stack { id, .. })) => column.push(*id),
-            (ColumnData::U64(column), _) => column.push(0),
-            (ColumnData::I64(column), _) => column.push(0),
-            (ColumnData::Id(column), _) => column.push(0),
-        }
-    }
+/// The row of a sample or of one of its branches, with the common columns.
+pub(crate) fn common(time_ns: u64, sample: &Sample, comm: StringId) -> SampleRow {
+    Row::common(time_ns, sample.cpu, [sample.pid, sample.tid], comm)
 }
 
 /// The words of data sources, put into the dictionary once each.
@@ -134,12 +117,12 @@ impl SourceWords {
     }
 
     /// The columns of memory of a sample. `text` gives the id of a text.
-    pub(crate) fn values(
+    pub(crate) fn cells(
         &mut self,
         access: &Access,
         mapping: StringId,
         text: &mut dyn FnMut(&[u8]) -> StringId,
-    ) -> [Value; 12] {
+    ) -> [SampleCell; 12] {
         self.seen += 1;
         self.told += u64::from(has_data_source(access.data_source));
         if self.known.len() >= MAX_SOURCES {
@@ -150,18 +133,18 @@ impl SourceWords {
             [access, level, snoop, tlb, locked, blocked].map(|words| text(words.as_bytes()))
         });
         [
-            Value::Number(access.address),
-            Value::Text(mapping),
-            Value::Text(kind),
-            Value::Text(level),
-            Value::Text(snoop),
-            Value::Text(tlb),
-            Value::Text(locked),
-            Value::Text(blocked),
-            Value::Number(access.weight),
-            Value::Number(access.instruction_latency),
-            Value::Number(access.retire_latency),
-            Value::Number(access.data_source),
+            Cell::U64(access.address),
+            Cell::Text(mapping),
+            Cell::Text(kind),
+            Cell::Text(level),
+            Cell::Text(snoop),
+            Cell::Text(tlb),
+            Cell::Text(locked),
+            Cell::Text(blocked),
+            Cell::U64(access.weight),
+            Cell::U64(access.instruction_latency),
+            Cell::U64(access.retire_latency),
+            Cell::U64(access.data_source),
         ]
     }
 }
@@ -172,27 +155,27 @@ pub(crate) fn branch(
     branch: &Branch,
     (from, to): (StackId, StackId),
     text: &mut dyn FnMut(&str) -> StringId,
-) -> [Value; 11] {
+) -> [SampleCell; 11] {
     let flags = branch.flags;
-    let flag = |set: bool| Value::Number(u64::from(set));
+    let flag = |set: bool| Cell::U64(u64::from(set));
     [
-        Value::Number(sample),
-        Value::Number(index),
-        Value::place(from, branch.from),
-        Value::place(to, branch.to),
+        Cell::U64(sample),
+        Cell::U64(index),
+        place(from, branch.from),
+        place(to, branch.to),
         flag(flags.mispredicted()),
         flag(flags.predicted()),
         flag(flags.in_tx()),
         flag(flags.abort()),
-        Value::Number(flags.cycles()),
-        Value::Text(text(flags.kind())),
-        Value::Text(text(flags.speculation())),
+        Cell::U64(flags.cycles()),
+        Cell::Text(text(flags.kind())),
+        Cell::Text(text(flags.speculation())),
     ]
 }
 
 #[cfg(test)]
 mod tests {
-    use bathyscope_capture::StringDictionary;
+    use bathyscope_capture::{Batch, StringDictionary};
 
     use super::*;
 
@@ -202,21 +185,17 @@ mod tests {
         let sample = Sample { cpu: 1, pid: 2, tid: 3, ..Sample::default() };
         let schema = samples("x".to_owned(), SampleColumns { memory: true, branches: true, event: true });
         let mut rows = Batch::empty(&schema);
-        let mut values = common(9, &sample, 4);
-        values.push(Value::Stack { id: 5, top: None, depth: 2 });
+        let mut row = common(9, &sample, 4);
+        row.cells.push(Cell::Stack(SampledStack { id: 5, top: None, depth: 2 }));
         let mut words = SourceWords::default();
         let access = Access { address: 0x1000, data_source: 0x6810_0142, weight: 7, ..Access::default() };
-        values.extend(words.values(&access, 0, &mut |text| strings.id(text)));
-        values.push(Value::Text(6));
-        values.push(Value::Number(3));
-        assert_eq!(values.len(), schema.columns.len());
-        push(&mut rows, &values);
-        // A sample that holds less than the schema.
-        push(&mut rows, &common(10, &sample, 4));
-        assert!(rows.columns.iter().all(|column| column.len() == 2));
+        row.cells.extend(words.cells(&access, 0, &mut |text| strings.id(text)));
+        row.cells.push(Cell::Text(6));
+        row.cells.push(Cell::U64(3));
+        assert!(row.append(&mut rows, |text| text, |stack| stack.id));
         let at = |name: &str| &rows.columns[schema.column(name).unwrap()];
-        assert_eq!((at("addr").as_u64(), at("weight").as_u64()), (&[0x1000, 0][..], &[7, 0][..]));
-        assert_eq!((at("stack").as_id(), at("data_src").as_u64()), (&[5, 0][..], &[0x6810_0142, 0][..]));
+        assert_eq!((at("addr").as_u64(), at("weight").as_u64()), (&[0x1000][..], &[7][..]));
+        assert_eq!((at("stack").as_id(), at("data_src").as_u64()), (&[5][..], &[0x6810_0142][..]));
         let taken = strings.take_new();
         let level = taken.iter().find(|(id, _)| *id == at("level").as_id()[0]).unwrap();
         assert_eq!(&*level.1, b"L1 hit");
@@ -228,12 +207,12 @@ mod tests {
         assert_eq!((branches("cycles").name, branches("branches").name), ("branches".into(), "branch records".into()));
         let mut text = |text: &str| u32::try_from(text.len()).unwrap();
         let flags = bathyscope_decode::perf::BranchFlags(1 | 9 << 4 | 6 << 20);
-        let values = branch((3, 1), &Branch { from: 0x10, to: 0x20, flags }, (7, 8), &mut text);
-        assert_eq!(values.len() + 5, branches("x").columns.len());
-        assert_eq!(values[2], Value::place(7, 0x10));
+        let cells = branch((3, 1), &Branch { from: 0x10, to: 0x20, flags }, (7, 8), &mut text);
+        assert_eq!(cells.len() + 5, branches("x").columns.len());
+        assert_eq!(cells[2], place(7, 0x10));
         assert_eq!(
-            values[4..],
-            [1, 0, 0, 0, 9].map(Value::Number).into_iter().chain([3, 0].map(Value::Text)).collect::<Vec<_>>()
+            cells[4..],
+            [1, 0, 0, 0, 9].map(Cell::U64).into_iter().chain([3, 0].map(Cell::Text)).collect::<Vec<_>>()
         );
     }
 }

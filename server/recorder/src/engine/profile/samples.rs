@@ -5,11 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{Cell, LossStage, StreamSchema, StringId, visible};
+use bathyscope_capture::{Cell, LossStage, ShownCell, StringId, visible};
 use bathyscope_decode::perf::{PerfEvent, PerfRecord, Sample, parse_record};
 use bathyscope_protocol::RingContent;
 
-use super::rows::{self, SourceWords, Value};
+use super::rows::{self, SampleColumns, SampleRow, SampledStack, SourceWords};
 use crate::{
     engine::{Engine, EngineSetup},
     frames::Need,
@@ -49,7 +49,7 @@ pub(super) struct SampleEngine {
     merge: Merge<Sample>,
     /// The events that are sampled, if there are several: the rings of a CPU are theirs in turn.
     events: Vec<String>,
-    has_branches: bool,
+    with: SampleColumns,
     sources: SourceWords,
     /// Samples that have a number, by which their branches find them.
     numbered: u64,
@@ -59,14 +59,14 @@ pub(super) struct SampleEngine {
 
 impl SampleEngine {
     /// Of these events, if they are several; with branches these are the second stream.
-    pub(super) fn new(setup: EngineSetup, events: Vec<String>, has_branches: bool) -> Self {
+    pub(super) fn new(setup: EngineSetup, events: Vec<String>, with: SampleColumns) -> Self {
         let is_of_samples = |content| matches!(content, RingContent::Stream { .. });
         let (rings, count) = perf_rings(&setup.rings, is_of_samples);
         Self {
             rings,
             merge: Merge::new(count),
             events,
-            has_branches,
+            with,
             sources: SourceWords::default(),
             numbered: 0,
             waiting: VecDeque::new(),
@@ -126,20 +126,22 @@ impl SampleEngine {
         history: &mut ProcessHistory,
     ) {
         history.count_own(placed.frames.first());
-        let mut values = rows::common(time_ns, sample, name);
-        values.push(Value::Stack { id: placed.stack, top: None, depth: placed.frames.len() });
-        if let Some(access) = &sample.memory {
+        let mut row = rows::common(time_ns, sample, name);
+        row.cells.push(Cell::Stack(SampledStack { id: placed.stack, top: None, depth: placed.frames.len() }));
+        if self.with.memory {
+            let access = sample.memory.unwrap_or_default();
             let mapping = placed.mapping.as_ref().map_or(0, |name| history.text(name, sink.strings()));
-            values.extend(self.sources.values(access, mapping, &mut |text| history.text(text, sink.strings())));
+            row.cells.extend(self.sources.cells(&access, mapping, &mut |text| history.text(text, sink.strings())));
         }
-        if let Some(event) = self.events.get(sample.event) {
-            values.push(Value::Text(history.text(event.as_bytes(), sink.strings())));
+        if self.with.event {
+            let event = self.events.get(sample.event).map_or("", String::as_str);
+            row.cells.push(Cell::Text(history.text(event.as_bytes(), sink.strings())));
         }
-        if self.has_branches {
-            values.push(Value::Number(self.numbered));
+        if self.with.branches {
+            row.cells.push(Cell::U64(self.numbered));
         }
-        append(SAMPLES, sample, &values, sink, history);
-        if self.has_branches {
+        append(SAMPLES, sample, row, sink, history);
+        if self.with.branches {
             self.push_branches(time_ns, sample, name, placed, sink, history);
         }
     }
@@ -157,13 +159,13 @@ impl SampleEngine {
         self.numbered += 1;
         let numbered = (0_u64..).zip(sample.branches.iter().zip(&placed.branches));
         for (index, (branch, ends)) in numbered {
-            let mut values = rows::common(time_ns, sample, name);
+            let mut row = rows::common(time_ns, sample, name);
             let mut text = |text: &str| match text {
                 "" => 0,
                 text => history.text(text.as_bytes(), sink.strings()),
             };
-            values.extend(rows::branch((sample_number, index), branch, *ends, &mut text));
-            append(BRANCHES, sample, &values, sink, history);
+            row.cells.extend(rows::branch((sample_number, index), branch, *ends, &mut text));
+            append(BRANCHES, sample, row, sink, history);
         }
     }
 
@@ -231,7 +233,7 @@ impl Engine for SampleEngine {
         self.settle_if(|_| all, sink, &mut lookup.history);
         let complete_ns = self.complete_ns();
         sink.complete(SAMPLES, complete_ns);
-        if self.has_branches {
+        if self.with.branches {
             sink.complete(BRANCHES, complete_ns);
         }
     }
@@ -247,29 +249,21 @@ impl Engine for SampleEngine {
     }
 }
 
-fn append(stream: u16, sample: &Sample, values: &[Value], sink: &mut Sink, history: &ProcessHistory) {
+fn append(stream: u16, sample: &Sample, row: SampleRow, sink: &mut Sink, history: &ProcessHistory) {
     let Some(mut out) = sink.stream(stream) else { return };
-    rows::push(out.columns().0, values);
-    let Some(Value::Number(time_ns)) = values.get(StreamSchema::TIME) else { return };
-    out.appended(*time_ns, 0, |start_ns| cells(start_ns, sample, values, history));
-    out.count(1);
+    out.push(row, 0, |row, start_ns| shown(start_ns, sample, row, history), |id, _strings| id, |stack| stack.id);
 }
 
-/// The values of a row as they are shown, before functions have names.
-fn cells(start_ns: u64, sample: &Sample, values: &[Value], history: &ProcessHistory) -> Vec<Cell> {
-    let cell = |(index, value): (usize, &Value)| match value {
-        Value::Number(time_ns) if index == StreamSchema::TIME => {
-            Cell::Number(i128::from(time_ns.saturating_sub(start_ns)))
-        }
-        Value::Number(number) => Cell::Number(i128::from(*number)),
-        Value::Text(id) => history.text_of(*id).map_or(Cell::Null, |text| Cell::Text(visible(text))),
-        Value::Stack { id: 0, .. } => Cell::Null,
-        Value::Stack { id, top, depth } => {
+/// A row as it is shown, before functions have names.
+fn shown(start_ns: u64, sample: &Sample, row: &SampleRow, history: &ProcessHistory) -> Vec<ShownCell> {
+    let text = |id: &StringId| history.text_of(*id).map(visible);
+    row.shown(start_ns, text, |stack| match *stack {
+        SampledStack { id: 0, .. } => ShownCell::Null,
+        SampledStack { id, top, depth } => {
             let top = top.map_or_else(|| innermost(sample, history), |address| history.describe(sample.pid, address));
-            Cell::Stack { id: *id, top, depth: *depth }
+            ShownCell::Stack { id, top, depth }
         }
-    };
-    values.iter().enumerate().map(cell).collect()
+    })
 }
 
 /// What can be said about the innermost frame before functions have names.

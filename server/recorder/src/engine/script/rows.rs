@@ -7,8 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{StackId, StreamSchema, visible};
-use bathyscope_decode::script::{Cell, MapRows, Names, Record, Snapshot, Symbol, WallTime};
+use bathyscope_capture::{Cell, Row, StreamSchema, visible};
+use bathyscope_decode::script::{MapRows, Names, Record, ScriptRow, ScriptStack, Snapshot, Symbol, WallTime};
 use bathyscope_plan::{Action, Clock, Plan};
 
 use super::{
@@ -25,7 +25,7 @@ use crate::{
     process_metadata::lock,
     progress::Progress,
     reader::RecordBatch,
-    row::{NewRow, RowCell},
+    row::{NewRow, PlacedStack},
     running_script::ScriptState,
     script::{Follower, HostNames, MapSnapshot, ScriptEvent},
     sink::Sink,
@@ -75,7 +75,7 @@ pub(crate) struct ScriptRows {
 #[derive(Debug, Default)]
 struct StackCache {
     bodies: HashMap<(bool, u64), Vec<u64>>,
-    ids: HashMap<(bool, u64, u32), (StackId, usize)>,
+    ids: HashMap<(bool, u64, u32), PlacedStack>,
 }
 
 impl ScriptRows {
@@ -127,25 +127,20 @@ impl ScriptRows {
     fn record(&mut self, record: &Record, lookup: &mut Lookup, rows: &mut Vec<NewRow>) {
         let Some(Some((stream, kind))) = self.setup.streams.sites.get(record.site as usize) else { return };
         let stream = *stream;
-        let mut cells = match kind {
+        let mut row = match kind {
             SiteStream::Fields(fields) => {
                 let names = RowNames { host: &self.setup.names, stacks: &self.stacks, lookup: RefCell::new(lookup) };
                 fields.row(record, &self.setup.plan, &names)
             }
-            SiteStream::Moments => vec![
-                Cell::U64(record.time_ns),
-                Cell::U64(u64::from(record.cpu)),
-                Cell::U64(u64::from(record.pid)),
-                Cell::U64(u64::from(record.tid)),
-                Cell::Text(record.comm.clone()),
-            ],
+            SiteStream::Moments => {
+                Row::common(record.time_ns, record.cpu, [record.pid, record.tid], record.comm.clone())
+            }
             SiteStream::Element => return,
         };
         if self.setup.streams.of_no_thread.get(record.site as usize) == Some(&true) {
-            forget_thread(&mut cells);
+            forget_thread(&mut row);
         }
-        let mut cells = vec![cells];
-        self.finish_rows(stream, &mut cells, lookup, rows);
+        self.finish_rows(stream, vec![row], lookup, rows);
     }
 
     /// A map that a record asked for, or one element of it.
@@ -164,11 +159,11 @@ impl ScriptRows {
         let number = self.snapshots.entry(stream).or_insert(0);
         *number += 1;
         let number = *number;
-        let mut cells = self.cells_of(snapshot, number, lookup);
-        self.finish_rows(stream, &mut cells, lookup, rows);
+        let made = self.rows_of(snapshot, number, lookup);
+        self.finish_rows(stream, made, lookup, rows);
     }
 
-    fn cells_of(&mut self, snapshot: &MapSnapshot, number: u64, lookup: &mut Lookup) -> Vec<Vec<Cell>> {
+    fn rows_of(&mut self, snapshot: &MapSnapshot, number: u64, lookup: &mut Lookup) -> Vec<ScriptRow> {
         let plan = Arc::clone(&self.setup.plan);
         let (Some(map), Some((_, layout))) =
             (plan.maps.get(snapshot.map as usize), self.setup.streams.maps.get(snapshot.map as usize))
@@ -191,30 +186,22 @@ impl ScriptRows {
     }
 
     /// Looks up the stacks of rows and adds the rows to `out`.
-    fn finish_rows(&mut self, stream: u16, cells: &mut Vec<Vec<Cell>>, lookup: &mut Lookup, out: &mut Vec<NewRow>) {
-        self.load_stacks(cells);
-        for row in cells.drain(..) {
-            let cell = |cell| match cell {
-                Cell::U64(value) => RowCell::Unsigned(value),
-                Cell::I64(value) => RowCell::Signed(value),
-                Cell::Text(text) => RowCell::Text(text),
-                Cell::Stack { user, id, pid } => {
-                    let (id, depth) = self.stacks.place(user, id, pid, lookup);
-                    RowCell::Stack { id, depth }
-                }
-            };
-            out.push(NewRow::new(stream, row.into_iter().map(cell).collect()));
+    fn finish_rows(&mut self, stream: u16, rows: Vec<ScriptRow>, lookup: &mut Lookup, out: &mut Vec<NewRow>) {
+        self.load_stacks(&rows);
+        for row in rows {
+            let cell = |cell: Cell<_, ScriptStack>| cell.with_stack(|stack| self.stacks.place(stack, lookup));
+            out.push(NewRow { stream, row: Row { cells: row.cells.into_iter().map(cell).collect() } });
         }
     }
 
     /// Asks for the frames of all stacks that are not known, at once.
-    fn load_stacks(&mut self, rows: &[Vec<Cell>]) {
+    fn load_stacks(&mut self, rows: &[ScriptRow]) {
         if self.stacks.bodies.len() > MAX_STACKS {
             self.stacks.bodies.clear();
         }
         for user in [false, true] {
-            let ids = rows.iter().flatten().filter_map(|cell| match cell {
-                Cell::Stack { user: of, id, .. } if *of == user && *id != 0 => Some(*id),
+            let ids = rows.iter().flat_map(|row| &row.cells).filter_map(|cell| match cell {
+                Cell::Stack(stack) if stack.user == user && stack.id != 0 => Some(stack.id),
                 _ => None,
             });
             let unknown: HashSet<u64> = ids.filter(|id| !self.stacks.bodies.contains_key(&(user, *id))).collect();
@@ -251,8 +238,8 @@ impl ScriptRows {
         if keep {
             self.snapshot_rows(stream, &snapshot, lookup, &mut made);
         } else {
-            let mut cells = self.cells_of(&snapshot, 0, lookup);
-            self.finish_rows(stream, &mut cells, lookup, &mut made);
+            let rows = self.rows_of(&snapshot, 0, lookup);
+            self.finish_rows(stream, rows, lookup, &mut made);
         }
         if self.setup.hub.has_viewers() && !made.is_empty() {
             // The greatest are last.
@@ -353,22 +340,20 @@ impl Engine for ScriptRows {
 }
 
 /// A timer fires in whatever thread runs at that moment: the row is not that thread's.
-fn forget_thread(cells: &mut [Cell]) {
-    for (cell, none) in
-        cells.iter_mut().skip(StreamSchema::PID).zip([Cell::U64(0), Cell::U64(0), Cell::Text(Vec::new())])
-    {
-        *cell = none;
-    }
+fn forget_thread(row: &mut ScriptRow) {
+    let none = [Cell::U64(0), Cell::U64(0), Cell::Text(Vec::new())];
+    row.cells.iter_mut().skip(StreamSchema::PID).zip(none).for_each(|(cell, none)| *cell = none);
 }
 
 impl StackCache {
     /// The stack's id in the capture, and how many frames it has.
-    fn place(&mut self, user: bool, id: u64, pid: u32, lookup: &mut Lookup) -> (StackId, usize) {
+    fn place(&mut self, stack: ScriptStack, lookup: &mut Lookup) -> PlacedStack {
+        let ScriptStack { user, id, pid } = stack;
         if let Some(known) = self.ids.get(&(user, id, pid)) {
             return *known;
         }
-        let Some(frames) = self.bodies.get(&(user, id)) else { return (0, 0) };
-        let placed = (lookup.place_stack(user, pid, frames), frames.len());
+        let Some(frames) = self.bodies.get(&(user, id)) else { return PlacedStack { id: 0, depth: 0 } };
+        let placed = PlacedStack { id: lookup.place_stack(user, pid, frames), depth: frames.len() };
         if self.ids.len() < MAX_STACKS {
             self.ids.insert((user, id, pid), placed);
         }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use bathyscope_capture::{Cell, Row};
 use bathyscope_catalog::{constants::signal_name, syscalls::signal_text};
 use bathyscope_decode::calls::{CallRecord, ThreadEnd};
 
-use crate::row::{NewRow, RowCell};
+use crate::row::NewRow;
 
 /// The words of the column `kind`.
 pub mod kind {
@@ -43,25 +44,21 @@ pub(super) struct Words<'a> {
 
 /// A row of this record.
 pub(super) fn row(record: &CallRecord<'_>, kind: &str, result: i64, words: &Words<'_>) -> NewRow {
-    let name = |text: &str| RowCell::Text(text.as_bytes().to_vec());
-    let text = |text: &str| if text.is_empty() { RowCell::Null } else { name(text) };
+    let name = |text: &str| Cell::Text(text.as_bytes().to_vec());
+    let text = |text: &str| if text.is_empty() { Cell::Null } else { name(text) };
     let comm = record.comm.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
-    let cells = vec![
-        RowCell::Unsigned(record.start_ns),
-        RowCell::Unsigned(u64::from(record.cpu)),
-        RowCell::Unsigned(u64::from(record.pid)),
-        RowCell::Unsigned(u64::from(record.tid)),
-        RowCell::Text(comm),
+    let mut row = Row::common(record.start_ns, record.cpu, [record.pid, record.tid], comm);
+    row.cells.extend([
         name(words.call),
         name(words.arguments),
-        RowCell::Signed(result),
+        Cell::I64(result),
         text(words.error),
-        RowCell::Unsigned(record.duration_ns),
+        Cell::U64(record.duration_ns),
         text(words.note),
         name(kind),
         text(words.abi),
-    ];
-    NewRow::new(0, cells)
+    ]);
+    NewRow { stream: 0, row }
 }
 
 /// The row of a signal.
@@ -175,8 +172,8 @@ mod tests {
         let texts = |row: &NewRow| {
             let cells = row.shown(0);
             let text = |at: usize| match cells.get(at) {
-                Some(bathyscope_capture::Cell::Text(text)) => text.clone(),
-                Some(bathyscope_capture::Cell::Number(number)) => number.to_string(),
+                Some(bathyscope_capture::ShownCell::Text(text)) => text.clone(),
+                Some(bathyscope_capture::ShownCell::Number(number)) => number.to_string(),
                 _ => String::new(),
             };
             format!("{} {} {} {}", text(3), text(5), text(6), text(11))

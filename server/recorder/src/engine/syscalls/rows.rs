@@ -1,12 +1,12 @@
 //! Records of system calls, signals and ends of threads → rows, as far as a filter asks for them.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{self, RefCell},
     collections::{BTreeSet, HashMap},
     io::Read as _,
 };
 
-use bathyscope_capture::{HexTexts, StackId, SyscallSpec, Target};
+use bathyscope_capture::{Cell, HexTexts, StackId, SyscallSpec, Target};
 use bathyscope_catalog::{
     constants::Arch,
     elf::Registers,
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     AgentLink,
-    row::{NewRow, RowCell},
+    row::{NewCell, NewRow, PlacedStack},
 };
 
 /// The most processes whose words are kept.
@@ -68,7 +68,7 @@ pub(crate) struct SyscallRows {
     /// Which calls are rows, where others are recorded for what they tell of descriptors.
     shown: Option<ShownCalls>,
     target: Target,
-    left_out: Cell<u64>,
+    left_out: cell::Cell<u64>,
     /// The words of programs, for filters.
     programs: RefCell<HashMap<u32, Vec<String>>>,
     ends: RefCell<Ends>,
@@ -114,7 +114,7 @@ impl SyscallRows {
             filter,
             shown: ShownCalls::of(spec),
             target: target.clone(),
-            left_out: Cell::new(0),
+            left_out: cell::Cell::new(0),
             programs: RefCell::default(),
             ends: RefCell::default(),
             owners: Owners::new(link.clone()),
@@ -160,7 +160,7 @@ impl SyscallRows {
             // Before the row of a call are those of its data.
             for row in rows.iter_mut().rev() {
                 let (id, depth) = stack.take().unwrap_or_default();
-                row.extend([RowCell::Stack { id, depth }]);
+                row.extend([Cell::Stack(PlacedStack { id, depth })]);
             }
         }
         Some((rows, end_ns))
@@ -220,7 +220,7 @@ impl SyscallRows {
     pub(crate) fn finish(&self) -> Vec<NewRow> {
         let mut rows = self.completed(self.ends.borrow_mut().finish(), None, None);
         if self.stacks {
-            rows.iter_mut().for_each(|row| row.extend([RowCell::Stack { id: 0, depth: 0 }]));
+            rows.iter_mut().for_each(|row| row.extend([Cell::Null]));
         }
         rows
     }
@@ -310,18 +310,18 @@ impl SyscallRows {
     }
 
     /// The cells of the columns that are only there where they were asked for.
-    fn beside(&self, pieces: &[Piece<'_>], call: Option<i64>) -> Vec<RowCell> {
+    fn beside(&self, pieces: &[Piece<'_>], call: Option<i64>) -> Vec<NewCell> {
         let number = |which: u8| {
             let piece = pieces.iter().find(|piece| piece.argument == which).and_then(|piece| piece.bytes);
             let number = piece.and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
-            RowCell::Unsigned(number.unwrap_or(0))
+            Cell::U64(number.unwrap_or(0))
         };
         let wanted = [(self.cpu_time, Beside::CPU_NS), (self.addresses, Beside::ADDRESS)];
-        let mut cells: Vec<RowCell> =
+        let mut cells: Vec<NewCell> =
             wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, which)| number(which)).collect();
         if self.numbers {
             let plain = call.map(|number| number & !(Abi::I386_BIT | Abi::X32_BIT));
-            cells.push(RowCell::Signed(plain.unwrap_or(-1)));
+            cells.push(Cell::I64(plain.unwrap_or(-1)));
         }
         cells
     }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use bathyscope_capture::{StringDictionary, cut_text};
+use bathyscope_capture::{Cell, Row, StringDictionary, cut_text};
 use bathyscope_catalog::EventFormat;
 use bathyscope_decode::pages::{
     Call, CallEntry, CallExit, CallState, Calls, FieldValue, Missed, Number, Page, Role, value, write_value,
@@ -20,7 +20,7 @@ use crate::{
     lookup::Lookup,
     merge::Merge,
     reader::RecordBatch,
-    row::{NewRow, RowCell},
+    row::{NewCell, NewRow, PlacedStack},
     script::HostNames,
     sink::Sink,
 };
@@ -137,10 +137,9 @@ impl TraceRows {
             Item::Lost => self.calls.lost(cpu),
             Item::Function { function, caller } => {
                 let Some(stream) = self.function_stream else { return rows };
-                let mut cells = self.common((cpu, time_ns), tid, &mut lookup.history, strings);
-                cells.push(RowCell::Text(self.name(function)));
-                cells.push(RowCell::Text(self.name(caller)));
-                rows.push(NewRow::new(stream, cells));
+                let mut row = self.common((cpu, time_ns), tid, &mut lookup.history, strings);
+                row.cells.extend([function, caller].map(|address| Cell::Text(self.name(address))));
+                rows.push(NewRow { stream, row });
             }
             Item::Fields { id, record } => {
                 let common = self.common((cpu, time_ns), tid, &mut lookup.history, strings);
@@ -158,20 +157,14 @@ impl TraceRows {
         tid: u32,
         history: &mut ProcessHistory,
         strings: &mut StringDictionary,
-    ) -> Vec<RowCell> {
+    ) -> Row<Vec<u8>, PlacedStack> {
         let (pid, comm) = history.thread(tid, &self.setup.link, strings);
-        vec![
-            RowCell::Unsigned(time_ns),
-            RowCell::Unsigned(u64::from(cpu)),
-            RowCell::Unsigned(u64::from(pid)),
-            RowCell::Unsigned(u64::from(tid)),
-            RowCell::Text(comm.unwrap_or_default().to_vec()),
-        ]
+        Row::common(time_ns, cpu, [pid, tid], comm.unwrap_or_default().to_vec())
     }
 
     fn call(&mut self, call: &Call, history: &mut ProcessHistory, strings: &mut StringDictionary) -> Option<NewRow> {
         let stream = self.setup.streams.graph?;
-        let mut cells = self.common((call.cpu, call.end), call.tid, history, strings);
+        let mut row = self.common((call.cpu, call.end), call.tid, history, strings);
         let so_far = || call.start.map_or(0, |start| call.end.saturating_sub(start));
         let duration_ns = match call.state {
             // It took at least so long.
@@ -179,17 +172,23 @@ impl TraceRows {
             CallState::Returned | CallState::Unstarted => call.duration_ns.unwrap_or_else(so_far),
         };
         let caller = call.caller.map(|address| self.name(address)).unwrap_or_default();
-        cells.extend([
-            RowCell::Text(self.name(call.function)),
-            RowCell::Unsigned(u64::from(call.depth)),
-            RowCell::Unsigned(duration_ns),
-            RowCell::Text(caller),
-            RowCell::Text(call.state.word().as_bytes().to_vec()),
+        row.cells.extend([
+            Cell::Text(self.name(call.function)),
+            Cell::U64(u64::from(call.depth)),
+            Cell::U64(duration_ns),
+            Cell::Text(caller),
+            Cell::Text(call.state.word().as_bytes().to_vec()),
         ]);
-        Some(NewRow::new(stream, cells))
+        Some(NewRow { stream, row })
     }
 
-    fn fields(&mut self, id: u32, record: &[u8], mut cells: Vec<RowCell>, lookup: &mut Lookup) -> Option<NewRow> {
+    fn fields(
+        &mut self,
+        id: u32,
+        record: &[u8],
+        mut row: Row<Vec<u8>, PlacedStack>,
+        lookup: &mut Lookup,
+    ) -> Option<NewRow> {
         let stack = match self.setup.streams.uses.get(&id)? {
             RecordUse::Other(_, format) => TracedStack::of(format, record),
             _ => None,
@@ -197,8 +196,8 @@ impl TraceRows {
         let stack = stack.map(|stack| self.stack_text(&stack, lookup));
         match self.setup.streams.uses.get(&id)? {
             RecordUse::Fields(stream, sources) => {
-                cells.extend(sources.iter().map(|source| field_cell(source, record)));
-                Some(NewRow::new(*stream, cells))
+                row.cells.extend(sources.iter().map(|source| field_cell(source, record)));
+                Some(NewRow { stream: *stream, row })
             }
             RecordUse::Other(stream, format) => {
                 let stacked = stack.is_some();
@@ -212,9 +211,9 @@ impl TraceRows {
                     // Writing to a String cannot fail.
                     let _infallible = write_value(&value, &mut text);
                 }
-                cells.push(RowCell::Text(format.name.as_bytes().to_vec()));
-                cells.push(RowCell::Text(cut_text(text.as_bytes(), MAX_TEXT_BYTES).into_owned()));
-                Some(NewRow::new(*stream, cells))
+                row.cells.push(Cell::Text(format.name.as_bytes().to_vec()));
+                row.cells.push(Cell::Text(cut_text(text.as_bytes(), MAX_TEXT_BYTES).into_owned()));
+                Some(NewRow { stream: *stream, row })
             }
             RecordUse::Function(..) | RecordUse::Graph(_) => None,
         }
@@ -382,26 +381,24 @@ fn user_name(lookup: &mut Lookup, pid: u32, address: u64) -> String {
     }
 }
 
-fn field_cell(source: &FieldSource, record: &[u8]) -> RowCell {
+fn field_cell(source: &FieldSource, record: &[u8]) -> NewCell {
     match source {
         FieldSource::Number(field) => match value(field, record) {
-            Some(FieldValue::Number(Number::Unsigned(number)) | FieldValue::Address(number)) => {
-                RowCell::Unsigned(number)
-            }
-            Some(FieldValue::Number(Number::Signed(number))) => RowCell::Signed(number),
+            Some(FieldValue::Number(Number::Unsigned(number)) | FieldValue::Address(number)) => Cell::U64(number),
+            Some(FieldValue::Number(Number::Signed(number))) => Cell::I64(number),
             // A record that is shorter than its format says.
-            _ if field.signed => RowCell::Signed(0),
-            _ => RowCell::Unsigned(0),
+            _ if field.signed => Cell::I64(0),
+            _ => Cell::U64(0),
         },
         FieldSource::Text(field) => match value(field, record) {
-            Some(FieldValue::Text(text)) => RowCell::Text(text.to_vec()),
+            Some(FieldValue::Text(text)) => Cell::Text(text.to_vec()),
             Some(value) => {
                 let mut text = String::new();
                 // Writing to a String cannot fail.
                 let _infallible = write_value(&value, &mut text);
-                RowCell::Text(text.into_bytes())
+                Cell::Text(text.into_bytes())
             }
-            None => RowCell::Text(Vec::new()),
+            None => Cell::Text(Vec::new()),
         },
     }
 }

@@ -252,6 +252,15 @@ fn defined_type(line: &str) -> Option<&str> {
 }
 
 #[test]
+fn what_views_answer_becomes_json_in_one_place() {
+    let views = sources("server/views/src", &[".rs"]);
+    let (answers, others): (Vec<Source>, Vec<Source>) =
+        views.into_iter().partition(|source| source.path.starts_with("server/views/src/answers/"));
+    assert!(!places(&answers, |_, line| line.contains("Serialize")).is_empty(), "the answers are found");
+    none("JSON of a view outside of `answers`", places(&others, |_, line| line.contains("Serialize")));
+}
+
+#[test]
 fn a_name_is_one_type_in_a_room() {
     // Rooms that keep it; the others follow.
     let kept =

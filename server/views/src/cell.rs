@@ -1,24 +1,11 @@
 //! Values of rows, typed and as cells.
 
 use bathyscope_capture::{Batch, Cell, Column, ColumnData, ColumnType, Display, ShownCell, StackId, StreamSchema};
-use serde::Serialize;
 
-use crate::{Dictionaries, frame_names, needle::shown, source::relative};
+use crate::{Dictionaries, answers::ColumnHead, frame_names, needle::shown, source::relative};
 
 /// A value as it was recorded. Moments are nanoseconds relative to the capture's start.
 pub type RecordedCell<'a> = Cell<&'a [u8]>;
-
-/// The head of a column, as the browser gets it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ColumnHead {
-    /// Its name.
-    pub name: String,
-    /// `u64`, `i64`, `text` or `stack`.
-    #[serde(rename = "type")]
-    pub ty: ColumnType,
-    /// How it is written.
-    pub display: Display,
-}
 
 /// The heads of a stream's columns.
 pub fn heads(schema: &StreamSchema) -> Vec<ColumnHead> {

@@ -6,7 +6,12 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
 };
 
-use crate::{Cancel, Group, NodeKind, Source, TimeRange, TimelineQuery, ViewError, hash::fnv1a_32, timeline::timeline};
+use crate::{
+    Cancel, Source, TimeRange, TimelineQuery, ViewError,
+    answers::{Group, NodeKind},
+    hash::fnv1a_32,
+    timeline::timeline,
+};
 
 /// How many categories there are: colours of processes, threads and events.
 pub const CATEGORIES: usize = 12;

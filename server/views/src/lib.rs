@@ -12,6 +12,7 @@
 //! [`bathyscope_capture::visible`], except where a type says that it holds bytes.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod calls;
 mod cell;
 mod colour;
@@ -21,6 +22,7 @@ mod error;
 mod event_text;
 mod filter;
 mod flame;
+mod frame_names;
 mod hash;
 mod maps;
 mod memory;
@@ -33,20 +35,25 @@ mod svg;
 mod timeline;
 mod window;
 
-pub use calls::{
-    CallBoxes, CallChart, CallChoice, CallForest, CallLine, CallPage, CallPlace, CallQuery, CallState, CallStep,
-    CallThread, ChartQuery, FoundCall, FunctionRank, FunctionRow, FunctionsPage, FunctionsQuery, IrqShare, Lane, Lanes,
-    MAX_CALL_LINES, MAX_CALL_PAGE, MAX_CALLS, MAX_CHART_BOXES, MAX_CHART_LANES, MAX_FUNCTION_PAGE, MAX_PLACES, Part,
-    all_call_lines, call_chart, call_flame, call_lines, call_overview, call_page, calls_stream, find_call,
-    needs_overview, places, rank_functions,
+pub use answers::{
+    Annotation, At, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread,
+    CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, Cut, Derived, FlameGraph, Flow,
+    FoundCall, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId,
+    KeyTotal, Lane, Lanes, Line, MapKind, MapTable, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError,
+    ParsePlaceError, PlaceLine, Rate, RateLoss, RowsPage, SampledFunction, SampledFunctions, SeriesView, ShownCode,
+    SourceLine, StreamRate, TIMELINE_MAGIC, Timeline, Track, TrackBins, Unit,
 };
-pub use cell::{ColumnHead, RecordedCell, cells, heads, stack_cell};
+pub use calls::{
+    CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
+    MAX_CALLS, MAX_CHART_BOXES, MAX_CHART_LANES, MAX_FUNCTION_PAGE, MAX_PLACES, Part, all_call_lines, call_chart,
+    call_lines, call_overview, call_page, calls_stream, find_call, needs_overview, places, rank_functions,
+};
+pub use cell::{RecordedCell, cells, heads, stack_cell};
 pub use colour::{
     CATEGORIES, CATEGORY_SHADES, FRAME_SHADES, NameColours, ON_CATEGORY, ON_FRAME, ROOT_SHADE, SHADES, Shade,
 };
 pub use counts::{
-    CountLine, CountQuery, CountView, Counted, Derived, EventSum, MAX_COUNT_LINES, MAX_COUNT_POINTS, MAX_COUNT_SUMS,
-    count_view, counted, derived, is_time,
+    CountQuery, EventSum, MAX_COUNT_LINES, MAX_COUNT_POINTS, MAX_COUNT_SUMS, count_view, counted, derived, is_time,
 };
 pub use dictionaries::{
     Dictionaries, LastIds, LoadError, LoadPages, PAGE_IDS, Page, PageContent, PageKind, ProcessNames, Room, page_ids,
@@ -55,23 +62,18 @@ pub use error::ViewError;
 pub use event_text::EventText;
 pub use filter::Filter;
 pub use flame::{
-    Annotation, CodePlace, CodeRow, Cut, FlameGraph, FlameQuery, Flow, FoldedStack, FoldedStacks, FunctionOrder,
-    FunctionSamples, GroupBy, Instruction, MATCH_BELOW, MATCH_SELF, MAX_CODE_ROWS, MAX_FLAME_NODES, MAX_FLAME_WIDTH,
-    MAX_FUNCTIONS, NodeId, NodeKind, Nodes, ParseNodeIdError, ParsePlaceError, PlaceLine, SampledFunction,
-    SampledFunctions, SampledPlace, ShownCode, SourceLine, annotate, flame, fold, frame_names, function_samples,
-    instructions, sampled_functions,
+    FlameQuery, FoldedStack, FoldedStacks, FunctionOrder, FunctionSamples, Instruction, MATCH_BELOW, MATCH_SELF,
+    MAX_CODE_ROWS, MAX_FLAME_NODES, MAX_FLAME_WIDTH, MAX_FUNCTIONS, SampledPlace, annotate, call_flame, flame, fold,
+    function_samples, instructions, sampled_functions,
 };
+pub use frame_names::frame_names;
 pub use maps::{
-    At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, Line, MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE,
-    MAX_MAP_SNAPSHOTS, MapKind, MapShape, MapTable, ParseKeyIdError, Period, SeriesView, SnapshotInfo, TableQuery,
-    Unit, heat, histogram, map_flame, map_table, series, snapshots,
+    MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapShape, Period, SnapshotInfo, TableQuery, heat,
+    histogram, map_flame, map_table, series, snapshots,
 };
 pub use memory::MemorySource;
-pub use rate::{MAX_BINS, Rate, RateLoss, RateQuery, StreamRate, rate};
-pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, RowCursor, RowView, RowsPage, RowsQuery, page};
+pub use rate::{MAX_BINS, RateQuery, rate};
+pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, RowCursor, RowView, RowsQuery, page};
 pub use source::{Cancel, ChunkMeta, Source, TimeRange};
 pub use svg::{SvgOptions, svg};
-pub use timeline::{
-    CounterValues, Group, MAX_TIMELINE_WIDTH, MAX_TRACKS, TIMELINE_MAGIC, Timeline, TimelineQuery, Track, TrackBins,
-    timeline,
-};
+pub use timeline::{MAX_TIMELINE_WIDTH, MAX_TRACKS, TimelineQuery, timeline};

@@ -8,18 +8,17 @@ mod unit;
 
 use bathyscope_capture::{MappingKind, ShownCell, StackId};
 use period::Readings;
-use serde::Serialize;
 
 use crate::{
-    Cancel, FlameGraph, FlameQuery, MAX_FLAME_WIDTH, Source, ViewError,
+    Cancel, FlameQuery, MAX_FLAME_WIDTH, Source, ViewError,
+    answers::FlameGraph,
     flame::{Weighted, fold_weighted},
 };
 
-pub use heat::{Bucket, HeatColumn, HeatView, HistogramView, KeyTotal, heat, histogram};
+pub use heat::{heat, histogram};
 pub use period::Period;
-pub use shape::{KeyId, MapKind, MapShape, ParseKeyIdError, SnapshotInfo, snapshots};
-pub use table::{Line, MapTable, SeriesView, TableQuery, map_table, series};
-pub use unit::Unit;
+pub use shape::{MapShape, SnapshotInfo, snapshots};
+pub use table::{TableQuery, map_table, series};
 
 /// The most keys that are told with a histogram.
 pub const MAX_MAP_KEYS: usize = 200;
@@ -29,15 +28,6 @@ pub const MAX_MAP_SNAPSHOTS: usize = 600;
 pub const MAX_MAP_LINES: usize = 20;
 /// The most rows of a page of a map's table.
 pub const MAX_MAP_PAGE: u32 = 1000;
-
-/// A moment at which a map was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct At {
-    /// The snapshot's number, from 1.
-    pub snapshot: u64,
-    /// When, nanoseconds since the capture's start.
-    pub time: i64,
-}
 
 /// A flame graph of a map that is keyed by stacks, its values as weights. Other parts of the key, joined, are the first
 /// level. Whatever the order of its parts, kernel frames are called by user frames. Filter, process and thread of the query
@@ -110,6 +100,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::{At, MapKind};
     use crate::{MemorySource, TimeRange};
 
     static CANCEL: Cancel = Cancel::new(false);

@@ -1,9 +1,13 @@
 //! How many rows per bin of time, for each stream, and where events were lost.
 
-use bathyscope_capture::{Grouping, Loss, LossStage};
-use serde::Serialize;
+use bathyscope_capture::{Grouping, Loss};
 
-use crate::{Cancel, Filter, Source, TimeRange, ViewError, source::relative, window::Window};
+use crate::{
+    Cancel, Filter, Source, TimeRange, ViewError,
+    answers::{Rate, RateLoss, StreamRate},
+    source::relative,
+    window::Window,
+};
 
 /// The most bins of a rate.
 pub const MAX_BINS: u32 = 8192;
@@ -18,47 +22,6 @@ pub struct RateQuery {
     pub bins: u32,
     /// Which rows. A stream without the columns of the filter counts none.
     pub filter: Option<Filter>,
-}
-
-/// Counts per bin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Rate {
-    /// Start of the first bin, relative to the capture's start: at or before the start of the range.
-    pub start: i64,
-    /// End of the last bin, relative to the capture's start: at or after the end of the range.
-    pub end: i64,
-    /// Number of bins, all of one length. Rows outside of the range do not count in them.
-    pub bins: u32,
-    /// The streams, all of them.
-    pub streams: Vec<StreamRate>,
-    /// Losses that can have happened in the range.
-    pub losses: Vec<RateLoss>,
-}
-
-/// Counts of one stream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct StreamRate {
-    /// The stream.
-    pub stream: u16,
-    /// Its name.
-    pub name: String,
-    /// Rows in each bin.
-    pub counts: Vec<u64>,
-}
-
-/// One loss.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RateLoss {
-    /// The stream, where it can be told.
-    pub stream: Option<u16>,
-    /// Where it happened.
-    pub stage: LossStage,
-    /// How many events.
-    pub count: u64,
-    /// The earliest moment, relative to the capture's start.
-    pub start: i64,
-    /// The latest moment, relative to the capture's start.
-    pub end: i64,
 }
 
 /// Counts rows per bin.

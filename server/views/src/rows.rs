@@ -6,10 +6,10 @@ use std::{
 };
 
 use bathyscope_capture::{Cell, ColumnType, ShownCell, StackId, StreamSchema};
-use serde::Serialize;
 
 use crate::{
-    Cancel, ColumnHead, Dictionaries, EventText, Filter, RecordedCell, Source, TimeRange, ViewError,
+    Cancel, Dictionaries, EventText, Filter, RecordedCell, Source, TimeRange, ViewError,
+    answers::RowsPage,
     cell::{self, cells, heads},
     filter::no_such_column,
     hash::IdMap,
@@ -52,24 +52,6 @@ impl RowsQuery {
     pub fn new(stream: u16) -> Self {
         Self { stream, range: TimeRange::ALL, filter: None, order: None, offset: 0, limit: 100 }
     }
-}
-
-/// A page of rows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RowsPage {
-    /// The columns.
-    pub columns: Vec<ColumnHead>,
-    /// The rows.
-    pub rows: Vec<Vec<ShownCell>>,
-    /// Each row as the kernel prints it; empty if the stream has no format for that, and none for a row that it does not fit.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub texts: Vec<Option<String>>,
-    /// Rows in the stream.
-    pub total: u64,
-    /// Rows in the range that satisfy the filter.
-    pub matched: u64,
-    /// How many matched rows are before the page.
-    pub offset: u64,
 }
 
 /// Chunk and row.

@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 use crate::{
-    CATEGORY_SHADES, FRAME_SHADES, FlameGraph, MATCH_BELOW, MATCH_SELF, NameColours, NodeKind, ON_CATEGORY, ON_FRAME,
-    ROOT_SHADE, Shade,
+    CATEGORY_SHADES, FRAME_SHADES, MATCH_BELOW, MATCH_SELF, NameColours, ON_CATEGORY, ON_FRAME, ROOT_SHADE, Shade,
+    answers::{FlameGraph, NodeKind},
 };
 
 /// What the file says around the graph.

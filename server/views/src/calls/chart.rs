@@ -2,14 +2,17 @@
 
 use std::cmp::Reverse;
 
-use serde::Serialize;
-
 use super::{
-    CallChoice, CallForest, CallState,
+    CallChoice, CallForest,
     forest::{NONE, Record},
     tree::{comm_of, function_of},
 };
-use crate::{Source, ViewError, hash::IdMap, source::relative};
+use crate::{
+    Source, ViewError,
+    answers::{CallBoxes, CallChart, CallState, Lane, Lanes},
+    hash::IdMap,
+    source::relative,
+};
 
 /// The most boxes of a chart.
 pub const MAX_CHART_BOXES: usize = 100_000;
@@ -20,17 +23,6 @@ pub(super) const MAX_WIDTH: u32 = 8192;
 /// The most levels of a lane.
 const MAX_LEVELS: u32 = 128;
 
-/// What a lane is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lanes {
-    /// A thread.
-    Thread,
-    /// A CPU: a tree of calls is on the one that its outermost call ended on. Calls of several threads that were open at the
-    /// same time are below each other.
-    Cpu,
-}
-
 /// How to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChartQuery {
@@ -40,67 +32,6 @@ pub struct ChartQuery {
     pub lanes: Lanes,
     /// The most lanes, 1 to [`MAX_CHART_LANES`]; those with the most calls are kept.
     pub limit_lanes: u32,
-}
-
-/// Calls over time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CallChart {
-    /// Start of the range, relative to the capture's start.
-    pub start: i64,
-    /// End of the range.
-    pub end: i64,
-    /// Pixels.
-    pub width: u32,
-    /// What a lane is.
-    pub by: Lanes,
-    /// Whether boxes are of the time index: each is the longest of the calls that end in its pixel, and has no id.
-    pub coarse: bool,
-    /// The lanes.
-    pub lanes: Vec<Lane>,
-    /// The names that boxes refer to, made visible.
-    pub names: Vec<String>,
-    /// Lanes that are not here.
-    pub more_lanes: u64,
-    /// Calls of these lanes that have no box of their own, because another one has their pixel.
-    pub hidden: u64,
-    /// Calls that there was no room for.
-    pub left_out: u64,
-}
-
-/// A lane.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Lane {
-    /// Names it in addresses: `tid:N`, `cpu:N`, or `idle:N` for the idle thread of a CPU.
-    pub key: String,
-    /// What it is called.
-    pub label: String,
-    /// More about it.
-    pub sub: String,
-    /// Calls of the query that touch the range.
-    pub calls: u64,
-    /// How many levels it has.
-    pub levels: u32,
-    /// Its calls.
-    pub boxes: CallBoxes,
-}
-
-/// Calls of a lane, columns of one length, in the order of their starts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct CallBoxes {
-    /// The call; an empty list where the chart is coarse.
-    pub id: Vec<u64>,
-    /// When it began, relative to the capture's start.
-    pub start: Vec<i64>,
-    /// How long it took.
-    pub duration: Vec<u64>,
-    /// On which level it is, from 0.
-    pub level: Vec<u32>,
-    /// Index of its function's name.
-    pub name: Vec<u32>,
-    /// 0 for a call with both ends, 1 for one that did not return, 2 for one that was not entered while recorded.
-    pub state: Vec<u8>,
-    /// Other calls that begin in the same pixel of this level, with all that is within them.
-    pub more: Vec<u64>,
 }
 
 /// Draws the calls of the query; at most one box for each pixel of a level.

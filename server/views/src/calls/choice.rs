@@ -85,12 +85,12 @@ impl CallChoice {
     }
 
     /// Whether it takes the call.
-    pub(super) fn is_hit(&self, index: u32) -> bool {
+    pub(crate) fn is_hit(&self, index: u32) -> bool {
         self.hits.get(index as usize).copied().unwrap_or(false)
     }
 
     /// Whether it takes the call or one within it.
-    pub(super) fn is_shown(&self, index: u32) -> bool {
+    pub(crate) fn is_shown(&self, index: u32) -> bool {
         self.shown.get(index as usize).copied().unwrap_or(false)
     }
 

@@ -1,45 +1,15 @@
 //! Where calls are in the tree, by their ids and by a search.
 
-use serde::Serialize;
-
-use super::{CallChoice, CallForest, CallLine, forest::NONE, tree::line};
+use super::{CallChoice, CallForest, forest::NONE, tree::line};
 use crate::{
     Source,
+    answers::{CallPlace, CallStep, FoundCall},
     hash::IdMap,
     needle::{Needle, shown},
 };
 
 /// The most places that are looked up at a time.
 pub const MAX_PLACES: usize = 128;
-
-/// Where a call is: the calls around it, from the root on, and itself at the end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CallPlace {
-    /// The way to it.
-    pub path: Vec<CallStep>,
-    /// The call.
-    pub call: CallLine,
-}
-
-/// One step of a way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct CallStep {
-    /// The call.
-    pub id: u64,
-    /// How many calls that are shown come before it on its level.
-    pub index: u64,
-}
-
-/// What a search found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FoundCall {
-    /// Calls of the query whose functions have the text.
-    pub total: u64,
-    /// Which of them this is, from 1.
-    pub number: u64,
-    /// The next one; none if there is none at all.
-    pub place: Option<CallPlace>,
-}
 
 /// The places of calls that the query shows, at most [`MAX_PLACES`]; what is not shown, or does not exist, is left out.
 pub fn places(source: &dyn Source, forest: &CallForest, choice: &CallChoice, ids: &[u64]) -> Vec<CallPlace> {

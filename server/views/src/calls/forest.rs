@@ -1,10 +1,10 @@
 //! Rows of calls → a forest: one tree for each call whose caller was not recorded.
 
 use bathyscope_capture::{StreamKind, StreamSchema, StringId};
-use serde::Serialize;
 
 use crate::{
     Cancel, Source, TimeRange, ViewError,
+    answers::CallState,
     hash::IdMap,
     scan::{Hit, Scan, schema_of},
 };
@@ -12,57 +12,45 @@ use crate::{
 /// The most calls that are put together at a time; a forest takes about 64 bytes for each.
 pub const MAX_CALLS: usize = 1 << 21;
 /// No call.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// What is known of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallState {
-    /// Both ends.
-    Returned,
-    /// Its entry only: it had not returned when recording ended, or its exit was lost. Its end is when that was known.
-    Unfinished,
-    /// Its exit only: it was entered before recording began, or its entry was lost. Its start is told by its duration.
-    Unstarted,
-}
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// One call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
-    pub(super) start_ns: u64,
-    pub(super) end_ns: u64,
+pub(crate) struct Record {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
     /// Time in the calls directly within it.
-    pub(super) inner_ns: u64,
-    pub(super) function: StringId,
-    pub(super) comm: StringId,
-    pub(super) task: u32,
-    pub(super) cpu: u32,
-    pub(super) parent: u32,
+    pub(crate) inner_ns: u64,
+    pub(crate) function: StringId,
+    pub(crate) comm: StringId,
+    pub(crate) task: u32,
+    pub(crate) cpu: u32,
+    pub(crate) parent: u32,
     /// The first call within it, and the next one in the same call.
-    pub(super) first: u32,
-    pub(super) next: u32,
+    pub(crate) first: u32,
+    pub(crate) next: u32,
     /// Calls within it, at any depth.
-    pub(super) inner: u32,
+    pub(crate) inner: u32,
     /// Recorded by the kernel.
-    pub(super) depth: u32,
-    pub(super) state: CallState,
+    pub(crate) depth: u32,
+    pub(crate) state: CallState,
 }
 
 impl Record {
-    pub(super) fn duration_ns(&self) -> u64 {
+    pub(crate) fn duration_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
-    pub(super) fn own_ns(&self) -> u64 {
+    pub(crate) fn own_ns(&self) -> u64 {
         self.duration_ns().saturating_sub(self.inner_ns)
     }
 
-    pub(super) fn overlaps(&self, range: TimeRange) -> bool {
+    pub(crate) fn overlaps(&self, range: TimeRange) -> bool {
         self.start_ns < range.end_ns && self.end_ns >= range.start_ns
     }
 
     /// Whether its length is known: one that lacks an end lasted at least as long as it is said to.
-    pub(super) fn is_measured(&self) -> bool {
+    pub(crate) fn is_measured(&self) -> bool {
         match self.state {
             CallState::Returned => true,
             CallState::Unfinished => false,
@@ -73,26 +61,26 @@ impl Record {
 
 /// A thread. Each CPU has an idle one, and all of these have the number 0.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
-    pub(super) pid: u64,
-    pub(super) tid: u64,
+pub(crate) struct Task {
+    pub(crate) pid: u64,
+    pub(crate) tid: u64,
     /// Of an idle thread.
-    pub(super) cpu: Option<u64>,
+    pub(crate) cpu: Option<u64>,
     /// The last that was seen.
-    pub(super) comm: StringId,
-    pub(super) calls: u64,
+    pub(crate) comm: StringId,
+    pub(crate) calls: u64,
 }
 
 /// All calls of a capture, or as many as fit, nested. It does not change, so it can be kept for the next view.
 #[derive(Debug)]
 pub struct CallForest {
-    pub(super) stream: u16,
+    pub(crate) stream: u16,
     /// The number of the first row.
-    pub(super) first_row: u64,
-    pub(super) calls: Vec<Record>,
+    pub(crate) first_row: u64,
+    pub(crate) calls: Vec<Record>,
     /// In the order of their starts.
-    pub(super) roots: Vec<u32>,
-    pub(super) tasks: Vec<Task>,
+    pub(crate) roots: Vec<u32>,
+    pub(crate) tasks: Vec<Task>,
     left_out: u64,
 }
 
@@ -125,7 +113,7 @@ impl CallColumns {
 }
 
 /// The columns of function, depth and duration of a stream of calls.
-pub(super) fn schema_columns(schema: &StreamSchema) -> Option<[usize; 3]> {
+pub(crate) fn schema_columns(schema: &StreamSchema) -> Option<[usize; 3]> {
     CallColumns::of(schema).map(|columns| [columns.function, columns.depth, columns.duration])
 }
 
@@ -182,25 +170,25 @@ impl CallForest {
     }
 
     /// Names a call the same in all views of the capture: the number of its row.
-    pub(super) fn id(&self, index: u32) -> u64 {
+    pub(crate) fn id(&self, index: u32) -> u64 {
         self.first_row + u64::from(index)
     }
 
-    pub(super) fn index(&self, id: u64) -> Option<u32> {
+    pub(crate) fn index(&self, id: u64) -> Option<u32> {
         let index = usize::try_from(id.checked_sub(self.first_row)?).ok()?;
         u32::try_from(index).ok().filter(|_| index < self.calls.len())
     }
 
-    pub(super) fn call(&self, index: u32) -> Option<&Record> {
+    pub(crate) fn call(&self, index: u32) -> Option<&Record> {
         self.calls.get(index as usize)
     }
 
-    pub(super) fn task(&self, call: &Record) -> Option<&Task> {
+    pub(crate) fn task(&self, call: &Record) -> Option<&Task> {
         self.tasks.get(call.task as usize)
     }
 
     /// The calls directly within one.
-    pub(super) fn children(&self, index: u32) -> impl Iterator<Item = (u32, &Record)> {
+    pub(crate) fn children(&self, index: u32) -> impl Iterator<Item = (u32, &Record)> {
         let mut next = self.call(index).map_or(NONE, |call| call.first);
         std::iter::from_fn(move || {
             let call = self.call(next)?;
@@ -210,7 +198,7 @@ impl CallForest {
     }
 
     /// Goes through all calls, outer ones before those within them, in the order of their starts.
-    pub(super) fn preorder(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn preorder(&self) -> impl Iterator<Item = u32> {
         let mut roots = self.roots.iter();
         let mut open: Vec<u32> = Vec::new();
         std::iter::from_fn(move || {

@@ -2,15 +2,18 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use serde::Serialize;
-
 use super::{
-    CallChoice, CallForest, IrqShare,
+    CallChoice, CallForest,
     forest::Record,
     irqs::{Irqs, has_irqs},
     tree::comm_of,
 };
-use crate::{Cancel, Source, ViewError, hash::IdMap, needle::Needle};
+use crate::{
+    Cancel, Source, ViewError,
+    answers::{FunctionRow, FunctionsPage, IrqShare},
+    hash::IdMap,
+    needle::Needle,
+};
 
 /// The most functions of a page.
 pub const MAX_FUNCTION_PAGE: u32 = 1000;
@@ -68,63 +71,6 @@ pub struct FunctionsQuery {
     pub offset: u64,
     /// Rows of the page, at most [`MAX_FUNCTION_PAGE`].
     pub limit: u32,
-}
-
-/// A page of functions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FunctionsPage {
-    /// How many rows there are.
-    pub total: u64,
-    /// How many of them come before the page.
-    pub offset: u64,
-    /// The page.
-    pub rows: Vec<FunctionRow>,
-    /// All calls of the query.
-    pub chosen: u64,
-    /// Calls that there was no room for.
-    pub left_out: u64,
-    /// The sum of [`FunctionRow::own`] over all rows: the whole that is divided.
-    pub own: u64,
-    /// Whether it was recorded which interrupts were handled.
-    pub irqs: bool,
-}
-
-/// A function, or a part of its calls. Lengths are nanoseconds, and those of calls of which both ends are known; of calls
-/// within calls of the same function each counts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FunctionRow {
-    /// Its name, made visible.
-    pub function: String,
-    /// Which part: `CPU 3`, a thread, or an interrupt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub part: Option<String>,
-    /// The CPU of the part.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<u64>,
-    /// The thread of the part.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tid: Option<u64>,
-    /// Calls.
-    pub calls: u64,
-    /// Calls among them whose length is not known, because one of their ends was not recorded.
-    pub cut: u64,
-    /// Time in them.
-    pub total: u64,
-    /// Time in them and in none within.
-    pub own: u64,
-    /// Mean length.
-    pub average: u64,
-    /// Median length.
-    pub median: u64,
-    /// Length that 99 of 100 do not exceed.
-    pub p99: u64,
-    /// The longest.
-    pub longest: u64,
-    /// The id of the longest; none if the length of none is known.
-    pub longest_id: Option<u64>,
-    /// The interrupts handled most often within them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub irqs: Vec<IrqShare>,
 }
 
 #[derive(Default)]

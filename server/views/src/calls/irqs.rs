@@ -1,22 +1,12 @@
 //! Which interrupts were handled within which calls, by the rows of `irq:irq_handler_entry`.
 
 use bathyscope_capture::{StreamSchema, visible};
-use serde::Serialize;
 
 use super::forest::{CallForest, NONE, Record};
 use crate::{Cancel, Source, TimeRange, ViewError, hash::IdMap, scan::Scan};
 
 /// Words that names of the kernel's functions for interrupts have.
 const WORDS: [&[u8]; 3] = [b"irq", b"IRQ", b"interrupt"];
-
-/// An interrupt that calls of a function handled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct IrqShare {
-    /// Its handler's name and its number, such as `eth0 (irq 24)`.
-    pub name: String,
-    /// How often it was handled.
-    pub count: u64,
-}
 
 /// Interrupts by the calls that handled them.
 #[derive(Debug, Default)]

@@ -7,22 +7,18 @@
 mod chart;
 mod choice;
 mod find;
-mod flame;
 mod forest;
 mod functions;
 mod irqs;
 mod overview;
 mod tree;
 
-pub use chart::{CallBoxes, CallChart, ChartQuery, Lane, Lanes, MAX_CHART_BOXES, MAX_CHART_LANES, call_chart};
+pub use chart::{ChartQuery, MAX_CHART_BOXES, MAX_CHART_LANES, call_chart};
 pub use choice::{CallChoice, CallQuery};
-pub use find::{CallPlace, CallStep, FoundCall, MAX_PLACES, find_call, places};
-pub use flame::call_flame;
-pub(crate) use flame::fold_calls;
-pub use forest::{CallForest, CallState, MAX_CALLS, calls_stream};
-pub use functions::{
-    FunctionRank, FunctionRow, FunctionsPage, FunctionsQuery, MAX_FUNCTION_PAGE, Part, rank_functions,
-};
-pub use irqs::IrqShare;
+pub use find::{MAX_PLACES, find_call, places};
+pub use forest::{CallForest, MAX_CALLS, calls_stream};
+pub(crate) use forest::{NONE, Record};
+pub use functions::{FunctionRank, FunctionsQuery, MAX_FUNCTION_PAGE, Part, rank_functions};
 pub use overview::{call_overview, needs_overview};
-pub use tree::{CallLine, CallPage, CallThread, MAX_CALL_LINES, MAX_CALL_PAGE, all_call_lines, call_lines, call_page};
+pub use tree::{MAX_CALL_LINES, MAX_CALL_PAGE, all_call_lines, call_lines, call_page};
+pub(crate) use tree::{comm_of, function_of};

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use bathyscope_capture::{CallLevel, ColumnStats, Grouping, IndexTrack, StreamSchema, StringId};
 
 use super::{
-    CallBoxes, CallChart, ChartQuery, Lane, Lanes, MAX_CALLS,
+    ChartQuery, MAX_CALLS,
     chart::{self, MAX_CHART_BOXES},
     forest::{calls_stream, schema_columns},
     tree::comm_of,
 };
 use crate::{
     Cancel, Source, TimeRange, ViewError,
+    answers::{CallBoxes, CallChart, Lane, Lanes},
     hash::IdMap,
     scan::{Scan, schema_of},
     source::relative,

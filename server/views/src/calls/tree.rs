@@ -1,13 +1,16 @@
 //! Pages of a call tree, and its lines as text would have them.
 
 use bathyscope_capture::{StringId, visible};
-use serde::Serialize;
 
 use super::{
-    CallChoice, CallForest, CallState,
+    CallChoice, CallForest,
     forest::{NONE, Record, Task},
 };
-use crate::{Source, source::relative};
+use crate::{
+    Source,
+    answers::{CallLine, CallPage, CallThread},
+    source::relative,
+};
 
 /// The most calls of a page.
 pub const MAX_CALL_PAGE: u32 = 1000;
@@ -15,72 +18,6 @@ pub const MAX_CALL_PAGE: u32 = 1000;
 const MAX_THREADS: usize = 200;
 /// The most lines of a text.
 pub const MAX_CALL_LINES: usize = 20_000;
-
-/// A page of calls that are directly within one call, or of roots.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CallPage {
-    /// How many there are on this level.
-    pub total: u64,
-    /// How many of them come before the page.
-    pub offset: u64,
-    /// The page.
-    pub calls: Vec<CallLine>,
-    /// All calls of the query, on all levels.
-    pub chosen: u64,
-    /// Calls that there was no room for; those of a shorter range are shown.
-    pub left_out: u64,
-    /// Threads that have calls, the busiest first; only with the first page of roots.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub threads: Vec<CallThread>,
-}
-
-/// A thread that has calls.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CallThread {
-    /// Its number.
-    pub tid: u64,
-    /// Its process.
-    pub pid: u64,
-    /// Its last name, made visible.
-    pub comm: String,
-    /// Its calls in the whole capture.
-    pub calls: u64,
-}
-
-/// A call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CallLine {
-    /// Names it in this capture: the number of its row.
-    pub id: u64,
-    /// The function, made visible.
-    pub function: String,
-    /// When it was entered, relative to the capture's start.
-    pub start: i64,
-    /// How long it took, nanoseconds; at least so long if its state is `unfinished`.
-    pub duration: u64,
-    /// The part of it that was not in calls within it.
-    pub own: u64,
-    /// The CPU that it ended on.
-    pub cpu: u32,
-    /// The process.
-    pub pid: u64,
-    /// The thread.
-    pub tid: u64,
-    /// The thread's name, made visible.
-    pub comm: String,
-    /// How many calls were around it, as the kernel recorded it.
-    pub depth: u32,
-    /// Which ends are known.
-    pub state: CallState,
-    /// Calls directly within it that are shown.
-    pub children: u64,
-    /// All calls within it, shown or not.
-    pub inner: u32,
-    /// Whether it is one of the query; else it is there for one within it.
-    pub hit: bool,
-    /// Whether calls between it and the one that it is shown in were not recorded; of a root, those around it.
-    pub gap: bool,
-}
 
 /// A page of the calls within `parent`; of roots if it is none.
 pub fn call_page(
@@ -125,7 +62,7 @@ fn threads(source: &dyn Source, forest: &CallForest) -> Vec<CallThread> {
 }
 
 /// What a thread is called.
-pub(super) fn comm_of(source: &dyn Source, tid: u64, comm: u32) -> String {
+pub(crate) fn comm_of(source: &dyn Source, tid: u64, comm: u32) -> String {
     match source.dictionaries().text(comm).filter(|text| !text.is_empty()) {
         Some(text) => visible(text),
         None if tid == 0 => "<idle>".to_owned(),
@@ -133,7 +70,7 @@ pub(super) fn comm_of(source: &dyn Source, tid: u64, comm: u32) -> String {
     }
 }
 
-pub(super) fn function_of(source: &dyn Source, call: &Record) -> String {
+pub(crate) fn function_of(source: &dyn Source, call: &Record) -> String {
     function_text(source, call.function)
 }
 

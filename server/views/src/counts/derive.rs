@@ -1,6 +1,6 @@
 //! What counts say about each other: instructions a cycle, misses of a hundred accesses, how much of a CPU was used.
 
-use serde::Serialize;
+use crate::answers::Derived;
 
 /// The sum of one event in one scope, with the times in which it was counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,15 +19,6 @@ pub struct EventSum {
     pub span_ns: u64,
     /// Why it was not counted; empty if it was.
     pub state: String,
-}
-
-/// A number that several events make together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Derived {
-    /// The number.
-    pub value: f64,
-    /// What it is, in words: `insn per cycle`.
-    pub unit: String,
 }
 
 /// An event without its modifiers.

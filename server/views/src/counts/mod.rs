@@ -5,16 +5,16 @@ mod derive;
 use std::collections::HashMap;
 
 use bathyscope_capture::{StreamSchema, visible};
-use serde::Serialize;
 
 use crate::{
     Cancel, Source, TimeRange, ViewError,
+    answers::{CountLine, CountView, Counted},
     scan::{Hit, Scan, schema_of},
     source::relative,
 };
 
 pub(crate) use derive::is_clock;
-pub use derive::{Derived, EventSum, derived, is_time};
+pub use derive::{EventSum, derived, is_time};
 
 /// The most pairs of event and scope that are told apart.
 pub const MAX_COUNT_SUMS: usize = 1 << 14;
@@ -30,57 +30,6 @@ pub struct CountQuery {
     pub range: TimeRange,
     /// The most moments of the lines, 1 to [`MAX_COUNT_POINTS`]; intervals are joined where there are more.
     pub points: u32,
-}
-
-/// A capture of counts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CountView {
-    /// Each event of each scope, in the order in which they were told.
-    pub counts: Vec<Counted>,
-    /// Ends of intervals, relative to the capture's start, ascending.
-    pub at: Vec<i64>,
-    /// How many intervals are joined in one moment.
-    pub joined: u64,
-    /// Lines of those that were counted, in the order of `counts`.
-    pub lines: Vec<CountLine>,
-    /// How many lines were left out.
-    pub more_lines: usize,
-    /// Pairs of event and scope beyond [`MAX_COUNT_SUMS`], which are not in `counts`.
-    pub left_out: u64,
-}
-
-/// The sum of an event in a scope.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Counted {
-    /// The event as it was written.
-    pub event: String,
-    /// `all`, `CPU3`, or a thread.
-    pub scope: String,
-    /// How many; nanoseconds for clocks.
-    pub value: u64,
-    /// Whether the value is nanoseconds.
-    pub is_clock: bool,
-    /// Whether it was counted at any time.
-    pub counted: bool,
-    /// Nanoseconds in which it was on a counter.
-    pub running_ns: u64,
-    /// Length of its intervals, nanoseconds.
-    pub span_ns: u64,
-    /// Which part of the time it was on a counter, if not all of it; the value is then an estimate.
-    pub share: Option<f64>,
-    /// What it says together with others.
-    pub derived: Option<Derived>,
-    /// Why it was not counted; empty if it was.
-    pub state: String,
-}
-
-/// How an event went.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CountLine {
-    /// Index in [`CountView::counts`].
-    pub of: usize,
-    /// How many a second in each interval, CPUs for clocks; none where nothing was told.
-    pub values: Vec<Option<f64>>,
 }
 
 /// Columns of a stream of counts.

@@ -6,15 +6,17 @@
 use std::{
     collections::{BTreeMap, HashMap},
     convert::Infallible,
-    fmt,
-    str::FromStr,
 };
 
-use bathyscope_capture::{CodeMissing, FrameId, FunctionCode, MAX_CODES, Machine, MappingId, MappingKind};
-use serde::{Serialize, Serializer};
+use bathyscope_capture::{CodeMissing, FrameId, FunctionCode, MAX_CODES, Machine, MappingKind};
 
-use super::{FlameQuery, Flow, GroupBy, Instruction, NodeKind, count::count, frame_names, instructions};
-use crate::{Cancel, Dictionaries, Source, ViewError, needle::shown};
+use super::{FlameQuery, Instruction, count::count, instructions};
+use crate::{
+    Cancel, Dictionaries, Source, ViewError,
+    answers::{Annotation, CodePlace, CodeRow, GroupBy, NodeKind, PlaceLine, ShownCode, SourceLine},
+    frame_names,
+    needle::shown,
+};
 
 /// The most rows of an answer.
 pub const MAX_CODE_ROWS: usize = 4000;
@@ -22,44 +24,6 @@ pub const MAX_CODE_ROWS: usize = 4000;
 const MAX_PLACES: usize = 200;
 /// Instructions beside a sampled one that are shown where a function has too many.
 const BESIDE: usize = 24;
-
-/// Where a function's code begins: a mapping and an offset in it. Written as `3-1f40`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CodePlace {
-    /// What it was mapped from.
-    pub mapping: MappingId,
-    /// Offset of its first byte.
-    pub start: u64,
-}
-
-/// The text is not a place in code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a code address is a number, `-`, and an offset in hexadecimal digits, such as 3-1f40")]
-pub struct ParsePlaceError;
-
-impl fmt::Display for CodePlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{:x}", self.mapping, self.start)
-    }
-}
-
-impl FromStr for CodePlace {
-    type Err = ParsePlaceError;
-
-    fn from_str(text: &str) -> Result<Self, ParsePlaceError> {
-        let (mapping, start) = text.split_once('-').ok_or(ParsePlaceError)?;
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let start = Some(start).filter(|start| digits(start)).and_then(|start| u64::from_str_radix(start, 16).ok());
-        let mapping = Some(mapping).filter(|mapping| digits(mapping)).and_then(|mapping| mapping.parse().ok());
-        mapping.zip(start).map(|(mapping, start)| Self { mapping, start }).ok_or(ParsePlaceError)
-    }
-}
-
-impl Serialize for CodePlace {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
 
 /// The samples that ended in a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,95 +113,6 @@ fn place_of(dictionaries: &Dictionaries, frame: FrameId) -> Option<(CodePlace, u
     let offset = named.map_or(0, |symbol| symbol.offset);
     let start = at.offset.checked_sub(offset)?;
     Some((CodePlace { mapping: at.mapping, start }, offset))
-}
-
-/// The instructions of a function, as the browser gets them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Annotation {
-    /// The function that was asked for.
-    pub function: String,
-    /// All samples of the query.
-    pub samples: u64,
-    /// Those that ended in the function.
-    pub own: u64,
-    /// Where its code is.
-    pub places: Vec<PlaceLine>,
-    /// How many places there are beyond these.
-    pub more_places: usize,
-    /// The place that is shown; none if there are no samples.
-    pub shown: Option<ShownCode>,
-}
-
-/// A place of a function in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PlaceLine {
-    /// Names it in addresses.
-    pub place: CodePlace,
-    /// The function there.
-    pub function: String,
-    /// What it was mapped from, as the process saw it; made visible.
-    pub module: String,
-    /// Samples there.
-    pub samples: u64,
-}
-
-/// The code of one place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ShownCode {
-    /// Which.
-    pub place: CodePlace,
-    /// Its samples.
-    pub samples: u64,
-    /// Its whole length in bytes; 0 where that is not known.
-    pub length: u64,
-    /// How many of them are kept; 0 if none are.
-    pub kept: usize,
-    /// What is missing and why, in words; empty if nothing is.
-    pub note: String,
-    /// The instructions in their order; without code the sampled places.
-    pub rows: Vec<CodeRow>,
-    /// Indices of the rows with samples, the most first.
-    pub hottest: Vec<usize>,
-    /// Source lines that rows refer to.
-    pub sources: Vec<SourceLine>,
-    /// Samples behind what is kept.
-    pub outside: u64,
-}
-
-/// One instruction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct CodeRow {
-    /// Offset in the function.
-    pub at: u64,
-    /// Address as the file counts, which other tools show; none where it is not known.
-    pub address: Option<u64>,
-    /// Its bytes in hexadecimal digits.
-    pub bytes: String,
-    /// The instruction, in AT&T's notation.
-    pub text: String,
-    /// Where it goes.
-    pub flow: Flow,
-    /// Offset in the function that it jumps to, if it jumps within.
-    pub target: Option<u64>,
-    /// The function that it calls or jumps to, if it is another one and known.
-    pub calls: Option<String>,
-    /// Samples at it.
-    pub samples: u64,
-    /// Index of its source line.
-    pub source: Option<u32>,
-    /// How many instructions without samples were left out before it.
-    pub left_out: usize,
-}
-
-/// A line of source. Names come from debug information and are only shown: the file is not opened.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct SourceLine {
-    /// The function there, which may be inlined.
-    pub function: String,
-    /// The file.
-    pub file: String,
-    /// From 1.
-    pub line: u32,
 }
 
 /// Puts samples and instructions of one place together. `code` is what was kept of the place that

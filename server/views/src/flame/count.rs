@@ -2,8 +2,8 @@
 
 use bathyscope_capture::{StackId, StreamKind, StreamSchema, StringId};
 
-use super::{FlameQuery, GroupBy};
-use crate::{Cancel, Source, ViewError, hash::IdMap, scan::Scan};
+use super::FlameQuery;
+use crate::{Cancel, Source, ViewError, answers::GroupBy, hash::IdMap, scan::Scan};
 
 /// The most stacks that have counters. What is beyond goes to [`Counts::beyond`].
 const MAX_STACKS: usize = 1 << 25;

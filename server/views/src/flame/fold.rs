@@ -8,14 +8,16 @@ use std::{collections::BTreeMap, sync::atomic::Ordering};
 use bathyscope_capture::{FrameId, StackId, StreamKind, StringId};
 
 use super::{
-    FlameQuery, GroupBy, NodeKind,
+    FlameQuery,
+    calls::fold_calls,
     count::{Counts, count},
     names::Names,
     paths::{Paths, common},
 };
 use crate::{
     Cancel, Source, ViewError,
-    calls::{calls_stream, fold_calls},
+    answers::{GroupBy, NodeKind},
+    calls::calls_stream,
     hash::IdMap,
     needle::shown,
 };
@@ -238,7 +240,7 @@ pub(crate) struct Weighted {
 }
 
 /// Stacks of names that are folded as they come.
-pub(crate) struct NamedStacks<'a>(FoldBuilder<'a>);
+pub(super) struct NamedStacks<'a>(FoldBuilder<'a>);
 
 impl<'a> NamedStacks<'a> {
     pub(crate) fn new(source: &'a dyn Source, query: &'a FlameQuery) -> Self {

@@ -1,10 +1,11 @@
 //! The functions of sampled stacks as a table: how many samples were in a function itself, and how many in it or in what it
 //! called; what `perf report -n` and `perf top` show.
 
-use serde::Serialize;
-
-use super::{FlameQuery, FoldedStacks, GroupBy, NodeKind, fold};
-use crate::{Cancel, Source, ViewError};
+use super::{FlameQuery, FoldedStacks, fold};
+use crate::{
+    Cancel, Source, ViewError,
+    answers::{GroupBy, NodeKind, SampledFunction, SampledFunctions},
+};
 
 /// The most functions of an answer.
 pub const MAX_FUNCTIONS: usize = 5000;
@@ -17,32 +18,6 @@ pub enum FunctionOrder {
     Own,
     /// By their samples with what they called.
     Total,
-}
-
-/// A function of sampled stacks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SampledFunction {
-    /// Its name, made visible.
-    pub name: String,
-    /// What it is.
-    pub kind: NodeKind,
-    /// Samples in itself; nanoseconds in a capture of calls.
-    pub own: u64,
-    /// Samples in it or in what it called. A recursive function counts once a stack.
-    pub total: u64,
-}
-
-/// The functions of a query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SampledFunctions {
-    /// What is counted, as in [`super::FlameGraph::unit`].
-    pub unit: &'static str,
-    /// All samples of the query.
-    pub samples: u64,
-    /// How many functions there are, also those that are not sent.
-    pub total: usize,
-    /// The first of them.
-    pub functions: Vec<SampledFunction>,
 }
 
 /// The functions of the samples that `query` asks for, of which `search` leaves those with the text in their names. `focus`,

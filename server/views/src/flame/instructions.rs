@@ -1,23 +1,8 @@
 //! Bytes of a function → its instructions as text, as other tools write them (AT&T).
 
+use crate::answers::Flow;
 use bathyscope_capture::Machine;
 use iced_x86::{Decoder, DecoderOptions, Formatter as _, GasFormatter, Mnemonic, OpKind};
-use serde::Serialize;
-
-/// Where an instruction goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Flow {
-    /// To the next one.
-    #[default]
-    Next,
-    /// It jumps, perhaps.
-    Jump,
-    /// It calls.
-    Call,
-    /// It returns.
-    Return,
-}
 
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]

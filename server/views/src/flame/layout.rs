@@ -2,10 +2,9 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use super::{
-    Cut, FlameGraph, FoldedStacks, MATCH_BELOW, MATCH_SELF, MAX_FLAME_NODES, NodeId, NodeKind, Nodes, fold::Path,
-};
+use super::{FoldedStacks, MATCH_BELOW, MATCH_SELF, MAX_FLAME_NODES, fold::Path};
 use crate::{
+    answers::{Cut, FlameGraph, NodeId, NodeKind, Nodes},
     hash::{FNV1A_64, fnv1a_64},
     needle::Needle,
 };

@@ -1,8 +1,7 @@
 //! Distinct stacks as lists of names, from the root to the leaf (or turned round), in the order of the names.
 
+use crate::answers::NodeKind;
 use std::cmp::Ordering;
-
-use super::NodeKind;
 
 /// The most names in one stack; what is above is left out.
 const MAX_STACK_NAMES: usize = 2048;

@@ -3,54 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bathyscope_capture::ShownCell;
-use serde::Serialize;
 
-use super::{
-    At, KeyId, MAX_MAP_KEYS, MAX_MAP_SNAPSHOTS, MapShape, Period, SnapshotInfo, Unit, period::Readings, snapshots,
+use super::{MAX_MAP_KEYS, MAX_MAP_SNAPSHOTS, MapShape, Period, SnapshotInfo, period::Readings, snapshots};
+use crate::{
+    Cancel, Source, TimeRange, ViewError,
+    answers::{Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal},
+    cell::cells,
+    source::relative,
 };
-use crate::{Cancel, Source, TimeRange, ViewError, cell::cells, source::relative};
-
-/// A bucket: from `low` until before `high`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Bucket {
-    /// The least value.
-    pub low: ShownCell,
-    /// The first value after it.
-    pub high: ShownCell,
-    /// How many.
-    pub count: u64,
-}
-
-/// A key of a histogram map, with how much is in its histogram.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct KeyTotal {
-    /// Its id.
-    pub id: KeyId,
-    /// Its parts.
-    pub key: Vec<ShownCell>,
-    /// Over all buckets.
-    pub total: u64,
-}
-
-/// A histogram of one snapshot.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct HistogramView {
-    /// Which snapshot; none if there is none with anything in it.
-    pub at: Option<At>,
-    /// The snapshot since which it came in; none for all that did until then.
-    pub since: Option<At>,
-    /// What the limits of the buckets count.
-    pub unit: Unit,
-    /// Keys, the fullest first.
-    pub keys: Vec<KeyTotal>,
-    /// Keys that are not told.
-    pub more_keys: u64,
-    /// The buckets of the chosen key, or of all keys together, from the first to the last with something in it; those
-    /// between that are empty are left out.
-    pub buckets: Vec<Bucket>,
-    /// Over all buckets that are told.
-    pub total: u64,
-}
 
 type Limits = (i128, i128);
 
@@ -97,33 +57,6 @@ pub fn histogram(
     let buckets = buckets.into_iter().map(bucket).collect();
     let (at, since) = (readings.at(source), readings.since(source));
     Ok(HistogramView { at, since, unit, keys, more_keys, buckets, total })
-}
-
-/// What came into a histogram between two snapshots.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct HeatColumn {
-    /// When it begins, nanoseconds since the capture's start: the snapshot before.
-    pub from: i64,
-    /// The snapshot at its end.
-    #[serde(flatten)]
-    pub at: At,
-    /// By bucket, in the order of [`HeatView::buckets`].
-    pub counts: Vec<u64>,
-}
-
-/// Histograms over time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct HeatView {
-    /// Limits of the buckets, the lowest first.
-    pub buckets: Vec<(ShownCell, ShownCell)>,
-    /// One for each snapshot; where there are more than [`MAX_MAP_SNAPSHOTS`], for several of them.
-    pub columns: Vec<HeatColumn>,
-    /// The greatest count of any.
-    pub most: u64,
-    /// Snapshots in a column, at most.
-    pub snapshots_per_column: usize,
-    /// What the limits of the buckets count.
-    pub unit: Unit,
 }
 
 /// What came in so far, snapshot by snapshot.

@@ -4,8 +4,13 @@ use std::collections::HashMap;
 
 use bathyscope_capture::{ColumnType, ShownCell, StreamSchema};
 
-use super::{At, KeyId, MapKind, MapShape, SnapshotInfo, snapshots};
-use crate::{Cancel, Source, TimeRange, ViewError, cell::cells, scan::schema_of};
+use super::{MapShape, SnapshotInfo, snapshots};
+use crate::{
+    Cancel, Source, TimeRange, ViewError,
+    answers::{At, KeyId, MapKind},
+    cell::cells,
+    scan::schema_of,
+};
 
 /// The most elements whose values are compared between readings.
 const MAX_COMPARED: usize = 1 << 20;

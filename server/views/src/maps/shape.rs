@@ -1,42 +1,14 @@
 //! What the columns of a map's stream are, and which snapshots there are.
 
-use std::{fmt, str::FromStr};
-
 use bathyscope_capture::{Batch, ColumnData, ColumnType, ShownCell, StreamKind, StreamSchema};
-use serde::{Serialize, Serializer};
 
 use crate::{
     Cancel, Source, TimeRange, ViewError,
+    answers::{At, KeyId, MapKind, Unit},
     hash::{FNV1A_64, fnv1a_64},
     scan::{Scan, schema_of},
     source::relative,
 };
-
-use super::{At, Unit};
-
-/// What a map's values are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MapKind {
-    /// A row for each bucket: `low`, `high`, `count`.
-    Histogram,
-    /// A row for each interval: `begin`, `value`.
-    TimeSeries,
-    /// `count`, `average`, `total`.
-    Stats,
-    /// `count()`.
-    Count,
-    /// `sum()`.
-    Sum,
-    /// `min()`.
-    Min,
-    /// `max()`.
-    Max,
-    /// `avg()`.
-    Average,
-    /// Whatever was put in.
-    Value,
-}
 
 /// Where key and value of a map are among the columns of its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,36 +43,6 @@ pub struct SnapshotInfo {
 impl SnapshotInfo {
     pub(super) fn at(&self, source: &dyn Source) -> At {
         At { snapshot: self.number, time: relative(source.origin_ns(), self.time_ns) }
-    }
-}
-
-/// Names a key the same in all snapshots of a capture. Written as 16 hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyId(pub u64);
-
-/// The text is not 16 lower-case hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the id of a map's key is 16 lower-case hexadecimal digits")]
-pub struct ParseKeyIdError;
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl FromStr for KeyId {
-    type Err = ParseKeyIdError;
-
-    fn from_str(text: &str) -> Result<Self, ParseKeyIdError> {
-        let node: crate::NodeId = text.parse().map_err(|_same_form| ParseKeyIdError)?;
-        Ok(Self(node.0))
-    }
-}
-
-impl Serialize for KeyId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

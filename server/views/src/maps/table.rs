@@ -3,14 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bathyscope_capture::ShownCell;
-use serde::Serialize;
 
-use super::{
-    At, KeyId, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapKind, MapShape, Period, Unit, period::Readings,
-    snapshots,
-};
+use super::{MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapShape, Period, period::Readings, snapshots};
 use crate::{
-    Cancel, ColumnHead, Source, TimeRange, ViewError,
+    Cancel, Source, TimeRange, ViewError,
+    answers::{At, KeyId, Line, MapKind, MapTable, SeriesView},
     cell::{cells, heads},
     scan::schema_of,
 };
@@ -29,31 +26,6 @@ pub struct TableQuery {
     pub limit: u32,
     /// Whether the least come first.
     pub ascending: bool,
-}
-
-/// A page of a map's elements, sorted by value.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct MapTable {
-    /// Which snapshot; none if there is none with anything in it.
-    pub at: Option<At>,
-    /// The snapshot since which it came in; none for all that did until then.
-    pub since: Option<At>,
-    /// Which column rows are sorted and compared by; none of a map without numbers.
-    pub main_column: Option<usize>,
-    /// What the numbers of that column count.
-    pub unit: Unit,
-    /// Heads of the key's columns and then the value's.
-    pub columns: Vec<ColumnHead>,
-    /// How many of them are the key's.
-    pub key_columns: usize,
-    /// The rows.
-    pub rows: Vec<Vec<ShownCell>>,
-    /// Elements in the snapshot (for histograms: buckets).
-    pub total: u64,
-    /// Elements before the page.
-    pub offset: u64,
-    /// Sum of the values, where they can be added: counts and sums.
-    pub sum: Option<ShownCell>,
 }
 
 /// A page of a snapshot.
@@ -107,30 +79,6 @@ pub fn map_table(
     let adds_up = matches!(shape.kind, MapKind::Count | MapKind::Sum | MapKind::Histogram | MapKind::Stats);
     table.sum = adds_up.then_some(ShownCell::Number(sum));
     Ok(table)
-}
-
-/// One key's value over time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Line {
-    /// The key.
-    pub id: KeyId,
-    /// Its parts.
-    pub key: Vec<ShownCell>,
-    /// One for each of [`SeriesView::at`]; null where the key was not there.
-    pub values: Vec<ShownCell>,
-}
-
-/// Values over time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct SeriesView {
-    /// The moments: snapshots, or for a time series its intervals (with the number of the snapshot that they are from).
-    pub at: Vec<At>,
-    /// The keys with the greatest last values.
-    pub lines: Vec<Line>,
-    /// Keys that are not told.
-    pub more_keys: u64,
-    /// What the values count.
-    pub unit: Unit,
 }
 
 /// The values of the greatest keys over the snapshots of a range; of a time series, over the intervals of its last snapshot.

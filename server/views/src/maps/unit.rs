@@ -1,31 +1,6 @@
 //! What the numbers of a map count, as far as its script tells.
 
-use serde::Serialize;
-
-use super::MapKind;
-
-/// What a number counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// How often something was hit.
-    Hits,
-    /// How often a CPU was looked at.
-    Samples,
-    /// Time.
-    Nanoseconds,
-    /// Time.
-    Microseconds,
-    /// Time.
-    Milliseconds,
-    /// Time.
-    Seconds,
-    /// Sizes.
-    Bytes,
-    /// Nobody said.
-    #[default]
-    Values,
-}
+use crate::answers::{MapKind, Unit};
 
 /// Endings of names, with what such names hold.
 const ENDINGS: [(&[&str], Unit); 5] = [

@@ -1,13 +1,10 @@
 //! Calls folded into a flame graph, weighted by the time in a call and in none within it.
 
-use super::{
-    CallChoice, CallForest, CallQuery,
-    forest::NONE,
-    tree::{comm_of, function_of},
-};
+use super::{FlameQuery, FoldedStacks, checked_width, fold::NamedStacks};
 use crate::{
-    Cancel, FlameGraph, FlameQuery, FoldedStacks, GroupBy, Source, ViewError,
-    flame::{NamedStacks, checked_width},
+    Cancel, Source, ViewError,
+    answers::{FlameGraph, GroupBy},
+    calls::{CallChoice, CallForest, CallQuery, NONE, Record, comm_of, function_of},
     hash::IdMap,
 };
 
@@ -28,7 +25,7 @@ pub fn call_flame(
 }
 
 /// Folds the calls of a capture.
-pub(crate) fn fold_calls(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
+pub(super) fn fold_calls(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
     fold_forest(source, &CallForest::build(source, query.range, cancel)?, query, cancel)
 }
 
@@ -76,9 +73,7 @@ fn fold_forest(
         if let Some(slot) = node_of.get_mut(index as usize) {
             *slot = node;
         }
-        let within = |call: &super::forest::Record| {
-            call.end_ns.min(range.end_ns).saturating_sub(call.start_ns.max(range.start_ns))
-        };
+        let within = |call: &Record| call.end_ns.min(range.end_ns).saturating_sub(call.start_ns.max(range.start_ns));
         if choice.is_hit(index) && call.is_measured() {
             let inner: u64 = forest.children(index).map(|(_, child)| within(child)).sum();
             if let Some(node) = nodes.get_mut(node as usize) {

@@ -1,0 +1,30 @@
+//! What views answer, as the browser gets it: every type of this crate that becomes JSON, and nothing else.
+//!
+//! A thing has one name wherever it is a field: `start`, `end` and `time` are moments in nanoseconds since the capture's start,
+//! `type` is what the values of a column are, `total` how many there are where only some are sent, `left_out` how many a limit
+//! kept away. What is not known is `null` or left out.
+
+mod calls;
+mod counts;
+mod flame;
+mod maps;
+mod rates;
+mod rows;
+mod timeline;
+
+pub use calls::{
+    CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread, FoundCall, FunctionRow,
+    FunctionsPage, IrqShare, Lane, Lanes,
+};
+pub use counts::{CountLine, CountView, Counted, Derived};
+pub use flame::{
+    Annotation, CodePlace, CodeRow, Cut, FlameGraph, Flow, GroupBy, NodeId, NodeKind, Nodes, ParseNodeIdError,
+    ParsePlaceError, PlaceLine, SampledFunction, SampledFunctions, ShownCode, SourceLine,
+};
+pub use maps::{
+    At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, Line, MapKind, MapTable, ParseKeyIdError,
+    SeriesView, Unit,
+};
+pub use rates::{Rate, RateLoss, StreamRate};
+pub use rows::{ColumnHead, RowsPage};
+pub use timeline::{CounterValues, Group, TIMELINE_MAGIC, Timeline, Track, TrackBins};

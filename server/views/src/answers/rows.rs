@@ -1,0 +1,34 @@
+//! Pages of rows.
+
+use bathyscope_capture::{ColumnType, Display, ShownCell};
+use serde::Serialize;
+
+/// A page of rows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RowsPage {
+    /// The columns.
+    pub columns: Vec<ColumnHead>,
+    /// The rows.
+    pub rows: Vec<Vec<ShownCell>>,
+    /// Each row as the kernel prints it; empty if the stream has no format for that, and none for a row that it does not fit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<Option<String>>,
+    /// Rows in the stream.
+    pub total: u64,
+    /// Rows in the range that satisfy the filter.
+    pub matched: u64,
+    /// How many matched rows are before the page.
+    pub offset: u64,
+}
+
+/// The head of a column, as the browser gets it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ColumnHead {
+    /// Its name.
+    pub name: String,
+    /// `u64`, `i64`, `text` or `stack`.
+    #[serde(rename = "type")]
+    pub ty: ColumnType,
+    /// How it is written.
+    pub display: Display,
+}

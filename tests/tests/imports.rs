@@ -4,7 +4,7 @@
 
 use std::{
     fs,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, ChildStdin, Command, Output, Stdio},
 };
 
 use bathyscope_tests::{
@@ -36,7 +36,7 @@ fn spec() -> Value {
 }
 
 /// A command that imports from a pipe, and the end to write to, which keeps the pipe from ending.
-fn import_from_pipe(data: &TempDir) -> (Child, std::process::ChildStdin) {
+fn import_from_pipe(data: &TempDir) -> (Child, ChildStdin) {
     let words = ["captures", "import", "/dev/stdin", "--data", path(data)];
     let mut command = Command::new(binary());
     let mut import =
@@ -125,34 +125,35 @@ fn p18_what_never_ends_is_limited_and_can_be_cancelled() {
     assert_eq!(captures(&folder), 1);
 }
 
-/// An import that has written rows, and its child, which has more of them.
-fn writing(folder: &TempDir, file: &str) -> (Child, u32) {
-    let mut import = Command::new(binary());
-    let import = import.args(["captures", "import", file, "--data", path(folder)]);
-    let mut import = import.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+/// An import that has written rows and waits for more, and its child. The pipe keeps it from coming to its end, however fast it is.
+fn writing(folder: &TempDir, bytes: &[u8]) -> (Child, ChildStdin, u32) {
+    use std::io::Write as _;
+
+    let (import, mut pipe) = import_from_pipe(folder);
+    pipe.write_all(&bytes[..bytes.len() / 2]).unwrap();
     let log = folder.path().join("bathyscope.db-wal");
     let child = until("rows of the import", || {
-        assert!(import.try_wait().unwrap().is_none(), "the import is too short for this test");
         let written = fs::metadata(&log).map_or(0, |file| file.len());
         proc::children(import.id()).into_iter().next().filter(|_| written > 1 << 20)
     });
-    (import, child)
+    (import, pipe, child)
 }
 
 /// Ends an import that writes by a signal; its child may be stopped before. Neither is left.
-fn end_an_import(folder: &TempDir, file: &str, how: Signal, stops: bool) -> Output {
-    let (import, child) = writing(folder, file);
+fn end_an_import(folder: &TempDir, bytes: &[u8], how: Signal, stops: bool) -> Output {
+    let (import, pipe, child) = writing(folder, bytes);
     if stops {
         signal(child, Signal::STOP);
     }
     signal(import.id(), how);
     let output = import.wait_with_output().unwrap();
     until("the end of its process", || (!proc::is_alive(child)).then_some(()));
+    drop(pipe);
     assert_eq!(captures(folder), 0, "{how:?}: nothing of it is kept");
     output
 }
 
-/// A folder, and the file of a capture that takes a while to import.
+/// A folder, and the file of a capture of which half is many rows.
 fn with_long_export() -> (TempDir, String, String) {
     let folder = data();
     let mut server = Server::start(folder.path(), &["--simulate=rate=400000"]);
@@ -172,6 +173,7 @@ fn with_long_export() -> (TempDir, String, String) {
 #[test]
 fn p18_an_import_that_is_ended_while_it_writes_leaves_no_half_capture_and_no_process() {
     let (folder, file, id) = with_long_export();
+    let bytes = fs::read(&file).unwrap();
     for (how, stops) in
         [(Signal::INT, false), (Signal::INT, true), (Signal::TERM, true), (Signal::HUP, true), (Signal::KILL, true)]
     {
@@ -179,7 +181,7 @@ fn p18_an_import_that_is_ended_while_it_writes_leaves_no_half_capture_and_no_pro
             skip("an import that is ended while it writes", "a caller that ignores neither SIGINT nor SIGHUP");
             continue;
         }
-        let output = end_an_import(&folder, &file, how, stops);
+        let output = end_an_import(&folder, &bytes, how, stops);
         let said = String::from_utf8_lossy(&output.stderr);
         if how == Signal::KILL {
             assert_eq!(output.status.code(), None, "{said}");

@@ -90,7 +90,7 @@ pub struct Tracing {
 /// What is answered.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Answer {
+enum ControlAnswer {
     LoginLink { url: String },
     Access { access: AccessList },
     Ended { user: String },
@@ -172,13 +172,13 @@ impl Control {
         let answer = match serde_json::from_slice(line.as_bytes()) {
             Ok(Request::LoginLink { user, role, lasts_s }) => {
                 match self.sessions.login_token_for(&user, role, lasts_s).await {
-                    Ok(secret) => Answer::LoginLink { url: login_url(&self.origin, secret.reveal()) },
-                    Err(error) => Answer::Failed { why: words(&error) },
+                    Ok(secret) => ControlAnswer::LoginLink { url: login_url(&self.origin, secret.reveal()) },
+                    Err(error) => ControlAnswer::Failed { why: words(&error) },
                 }
             }
             Ok(Request::Access) => match self.sessions.list().await {
-                Ok(access) => Answer::Access { access },
-                Err(error) => Answer::Failed { why: words(&error) },
+                Ok(access) => ControlAnswer::Access { access },
+                Err(error) => ControlAnswer::Failed { why: words(&error) },
             },
             Ok(Request::EndAccess { id }) => self.end_access(&id).await,
             Ok(Request::Import { name }) => match &self.tracing {
@@ -187,19 +187,19 @@ impl Control {
                     tokio::spawn(tracing.clone().import(name, reading, writing));
                     return Ok(());
                 }
-                None => Answer::Failed { why: "it makes no captures".to_owned() },
+                None => ControlAnswer::Failed { why: "it makes no captures".to_owned() },
             },
             Ok(request) => match &self.tracing {
                 Some(tracing) => tracing.answer(request).await,
-                None => Answer::Failed { why: "it makes no captures".to_owned() },
+                None => ControlAnswer::Failed { why: "it makes no captures".to_owned() },
             },
-            Err(_unknown) => Answer::Failed { why: "the console is of another version".to_owned() },
+            Err(_unknown) => ControlAnswer::Failed { why: "the console is of another version".to_owned() },
         };
         write_answer(&mut writing, &answer).await
     }
 }
 
-async fn write_answer(writing: &mut OwnedWriteHalf, answer: &Answer) -> io::Result<()> {
+async fn write_answer(writing: &mut OwnedWriteHalf, answer: &ControlAnswer) -> io::Result<()> {
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     writing.write_all(&line).await
@@ -207,7 +207,7 @@ async fn write_answer(writing: &mut OwnedWriteHalf, answer: &Answer) -> io::Resu
 
 impl Control {
     /// Ends a session or an unused link.
-    async fn end_access(&self, id: &str) -> Answer {
+    async fn end_access(&self, id: &str) -> ControlAnswer {
         let ended = match self.sessions.end(id).await {
             Ok(None) => self.sessions.end_link(id).await.map(|user| user.map(|user| ("link.end", user))),
             ended => ended.map(|user| user.map(|user| ("session.end", user))),
@@ -217,44 +217,44 @@ impl Control {
                 if let Some(tracing) = &self.tracing {
                     tracing.note(action, &user, id).await;
                 }
-                Answer::Ended { user }
+                ControlAnswer::Ended { user }
             }
-            Ok(None) => {
-                Answer::Failed { why: format!("there is no session and no unused link {}", visible(id.as_bytes())) }
-            }
-            Err(error) => Answer::Failed { why: words(&error) },
+            Ok(None) => ControlAnswer::Failed {
+                why: format!("there is no session and no unused link {}", visible(id.as_bytes())),
+            },
+            Err(error) => ControlAnswer::Failed { why: words(&error) },
         }
     }
 }
 
 impl Tracing {
-    async fn answer(&self, request: Request) -> Answer {
+    async fn answer(&self, request: Request) -> ControlAnswer {
         match request {
             Request::LoginLink { .. } | Request::Access | Request::EndAccess { .. } | Request::Import { .. } => {
-                Answer::Failed { why: "that is answered elsewhere".to_owned() }
+                ControlAnswer::Failed { why: "that is answered elsewhere".to_owned() }
             }
-            Request::Probes => Answer::Probes { probes: self.recorder.probes("*") },
+            Request::Probes => ControlAnswer::Probes { probes: self.recorder.probes("*") },
             Request::DetachProbes { pattern } => self.detach(&pattern).await,
             Request::OptimizeKprobes { on } => {
                 if let Err(error) = self.link.call(move |client| client.optimize_kprobes(on)).await {
-                    return Answer::Failed { why: words(&error) };
+                    return ControlAnswer::Failed { why: words(&error) };
                 }
                 self.note("host.set", "debug.kprobes-optimization", if on { "1" } else { "0" }).await;
-                Answer::Done
+                ControlAnswer::Done
             }
         }
     }
 
-    async fn detach(&self, pattern: &str) -> Answer {
+    async fn detach(&self, pattern: &str) -> ControlAnswer {
         let probes = self.recorder.probes(pattern);
         let captures: BTreeSet<CaptureId> = probes.iter().map(|probe| probe.capture).collect();
         for capture in captures {
             match self.recorder.detach(capture, pattern).await {
                 Ok(names) => self.note("capture.detach", &capture.to_string(), &names.join(" ")).await,
-                Err(error) => return Answer::Failed { why: words(&error) },
+                Err(error) => return ControlAnswer::Failed { why: words(&error) },
             }
         }
-        Answer::Probes { probes }
+        ControlAnswer::Probes { probes }
     }
 
     /// Imports the file that comes, and answers. Who goes away before the answer imports nothing.
@@ -272,9 +272,9 @@ impl Tracing {
         let answer = match imported {
             Ok(Imported { id, read_cpu_ns }) => {
                 self.note("capture.import", &id.to_string(), &visible(name.as_bytes())).await;
-                Answer::Imported { id, read_cpu_ns }
+                ControlAnswer::Imported { id, read_cpu_ns }
             }
-            Err(error) => Answer::Failed { why: words(&error) },
+            Err(error) => ControlAnswer::Failed { why: words(&error) },
         };
         if let Err(error) = write_answer(&mut writing, &answer).await {
             tracing::warn!(%error, "the answer to an import could not be delivered: its client is gone");
@@ -316,7 +316,7 @@ pub fn login_url(origin: &str, token: &str) -> String {
 /// If no console runs there, or it refuses.
 pub fn login_link(dir: &Path, user: &str, role: Role, lasts_s: u64) -> Result<String, Failure> {
     match answered(dir, &Request::LoginLink { user: user.to_owned(), role, lasts_s })? {
-        Answer::LoginLink { url } => Ok(url),
+        ControlAnswer::LoginLink { url } => Ok(url),
         _other => Err(other_answer(dir)),
     }
 }
@@ -327,7 +327,7 @@ pub fn login_link(dir: &Path, user: &str, role: Role, lasts_s: u64) -> Result<St
 /// If no console runs there, or it refuses.
 pub fn access(dir: &Path) -> Result<AccessList, Failure> {
     match answered(dir, &Request::Access)? {
-        Answer::Access { access } => Ok(access),
+        ControlAnswer::Access { access } => Ok(access),
         _other => Err(other_answer(dir)),
     }
 }
@@ -338,7 +338,7 @@ pub fn access(dir: &Path) -> Result<AccessList, Failure> {
 /// If no console runs there, or there is no such session or link.
 pub fn end_access(dir: &Path, id: &str) -> Result<String, Failure> {
     match answered(dir, &Request::EndAccess { id: id.to_owned() })? {
-        Answer::Ended { user } => Ok(user),
+        ControlAnswer::Ended { user } => Ok(user),
         _other => Err(other_answer(dir)),
     }
 }
@@ -352,14 +352,14 @@ fn other_answer(dir: &Path) -> Failure {
 }
 
 /// What the console answers, which must run.
-fn answered(dir: &Path, request: &Request) -> Result<Answer, Failure> {
+fn answered(dir: &Path, request: &Request) -> Result<ControlAnswer, Failure> {
     let line = ask(dir, request).map_err(|error| {
         Failure::because(asking(dir), error).remedy(
             "Start one with `bathyscope serve`, or name its directory with --data. Only its user and root may ask.",
         )
     })?;
     match serde_json::from_slice(line.as_bytes()) {
-        Ok(Answer::Failed { why }) => Err(Failure::new(format!("{}: {why}", asking(dir)))),
+        Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{}: {why}", asking(dir)))),
         Ok(answer) => Ok(answer),
         Err(error) => Err(Failure::because(asking(dir), error)),
     }
@@ -399,12 +399,15 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
         Err(error) => return Err(Failure::because(doing, error)),
     };
     match serde_json::from_slice(line.as_bytes()) {
-        Ok(Answer::Probes { probes }) => Ok(Some(probes)),
-        Ok(Answer::Done) => Ok(Some(Vec::new())),
-        Ok(Answer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
-        Ok(Answer::LoginLink { .. } | Answer::Access { .. } | Answer::Ended { .. } | Answer::Imported { .. }) => {
-            Err(Failure::new(format!("{doing}: it answered something else")))
-        }
+        Ok(ControlAnswer::Probes { probes }) => Ok(Some(probes)),
+        Ok(ControlAnswer::Done) => Ok(Some(Vec::new())),
+        Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
+        Ok(
+            ControlAnswer::LoginLink { .. }
+            | ControlAnswer::Access { .. }
+            | ControlAnswer::Ended { .. }
+            | ControlAnswer::Imported { .. },
+        ) => Err(Failure::new(format!("{doing}: it answered something else"))),
         Err(error) => Err(Failure::because(doing, error)),
     }
 }
@@ -428,8 +431,10 @@ pub fn import(dir: &Path, name: &str, file: &mut std::fs::File) -> Result<Option
     let read = BufReader::new(stream.take(ANSWER_BYTES)).read_line(&mut line);
     read.map_err(|error| Failure::because(doing(), error))?;
     match serde_json::from_slice(line.as_bytes()) {
-        Ok(Answer::Imported { id, read_cpu_ns }) => Ok(Some(Imported { id, read_cpu_ns })),
-        Ok(Answer::Failed { why }) => Err(Failure::new(format!("{}: {why}", doing())).remedy("Nothing was stored.")),
+        Ok(ControlAnswer::Imported { id, read_cpu_ns }) => Ok(Some(Imported { id, read_cpu_ns })),
+        Ok(ControlAnswer::Failed { why }) => {
+            Err(Failure::new(format!("{}: {why}", doing())).remedy("Nothing was stored."))
+        }
         Ok(_other) => Err(other_answer(dir)),
         Err(error) => Err(Failure::because(doing(), error)),
     }

@@ -65,23 +65,23 @@ pub enum HostError {
 
 /// A value with the connection it came over and when.
 #[derive(Debug)]
-struct Kept<T> {
+struct Fetched<T> {
     value: T,
     connection: u64,
     at: Instant,
 }
 
-type Slot<T> = Mutex<Option<Kept<T>>>;
+type FetchedSlot<T> = Mutex<Option<Fetched<T>>>;
 
 /// What is known about this host.
 #[derive(Debug)]
 pub struct Host {
     link: AgentLink,
-    tracepoints: Slot<Arc<[TracepointName]>>,
-    processes: Slot<Arc<[Process]>>,
-    groups: Slot<Arc<[Group]>>,
-    capabilities: Slot<Vec<Capability>>,
-    facts: Slot<Arc<std::sync::Mutex<KernelFacts>>>,
+    tracepoints: FetchedSlot<Arc<[TracepointName]>>,
+    processes: FetchedSlot<Arc<[Process]>>,
+    groups: FetchedSlot<Arc<[Group]>>,
+    capabilities: FetchedSlot<Vec<Capability>>,
+    facts: FetchedSlot<Arc<std::sync::Mutex<KernelFacts>>>,
 }
 
 impl Host {
@@ -89,11 +89,11 @@ impl Host {
     pub fn new(link: AgentLink) -> Self {
         Self {
             link,
-            tracepoints: Slot::default(),
-            processes: Slot::default(),
-            groups: Slot::default(),
-            capabilities: Slot::default(),
-            facts: Slot::default(),
+            tracepoints: FetchedSlot::default(),
+            processes: FetchedSlot::default(),
+            groups: FetchedSlot::default(),
+            capabilities: FetchedSlot::default(),
+            facts: FetchedSlot::default(),
         }
     }
 
@@ -116,7 +116,7 @@ impl Host {
         }
         match self.link.capabilities().await {
             Ok(value) => {
-                *slot = Some(Kept { value: value.clone(), connection, at: Instant::now() });
+                *slot = Some(Fetched { value: value.clone(), connection, at: Instant::now() });
                 value
             }
             // The agent's state, which is told with it, says why.
@@ -261,14 +261,14 @@ impl Host {
         Ok(value)
     }
 
-    fn fresh<T: Clone>(&self, slot: &Option<Kept<T>>, for_how_long: Duration) -> Option<T> {
+    fn fresh<T: Clone>(&self, slot: &Option<Fetched<T>>, for_how_long: Duration) -> Option<T> {
         let connection = self.link.status().connection;
-        let is_fresh = |kept: &&Kept<T>| kept.connection == connection && kept.at.elapsed() < for_how_long;
+        let is_fresh = |kept: &&Fetched<T>| kept.connection == connection && kept.at.elapsed() < for_how_long;
         slot.as_ref().filter(is_fresh).map(|kept| kept.value.clone())
     }
 
-    fn kept<T>(&self, value: T) -> Kept<T> {
-        Kept { value, connection: self.link.status().connection, at: Instant::now() }
+    fn kept<T>(&self, value: T) -> Fetched<T> {
+        Fetched { value, connection: self.link.status().connection, at: Instant::now() }
     }
 }
 

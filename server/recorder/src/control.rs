@@ -14,7 +14,7 @@ use super::{
     clock::monotonic_ns,
     engine::profile::NO_DATA_SOURCE,
     guard_words::{end_words, guard_words},
-    ledger::Known,
+    ledger::LossKnowledge,
     link::words,
     live::{LiveMessage, ProbeTick, StreamTick, Tick},
     naming::Namer,
@@ -240,8 +240,8 @@ impl Controller {
         let stopped = if agent_lives { self.stop_probes().await } else { None };
         let end_ns = stopped.as_ref().map_or_else(monotonic_ns, |readings| readings.time_ns);
         let known = match &stopped {
-            Some(readings) if readings.detaching.attached == 0 => Known::All,
-            Some(_still_attached) => Known::UntilLastReading,
+            Some(readings) if readings.detaching.attached == 0 => LossKnowledge::All,
+            Some(_still_attached) => LossKnowledge::UntilLastReading,
             None => self.read_what_is_left(),
         };
         self.tick(&mut last);
@@ -249,7 +249,7 @@ impl Controller {
         self.tick(&mut last);
         let (state, reason) = self.outcome(ending, joined, stopped.is_some(), &last);
         // What is not known lasts until it is found out, which is after the last row has been stored.
-        let known_ns = if matches!(known, Known::All) { end_ns } else { end_ns.max(monotonic_ns()) };
+        let known_ns = if matches!(known, LossKnowledge::All) { end_ns } else { end_ns.max(monotonic_ns()) };
         let (ledger, readings) = {
             let mut accounting = lock(&self.running.accounting);
             (accounting.close(known_ns, known), accounting.readings().to_vec())
@@ -278,10 +278,12 @@ impl Controller {
     }
 
     /// Enters the readings that the agent has left. They are final if it had the time to let the capture go.
-    fn read_what_is_left(&self) -> Known {
-        let Some(last) = self.counters.as_ref().and_then(CounterView::read) else { return Known::UntilLastReading };
+    fn read_what_is_left(&self) -> LossKnowledge {
+        let Some(last) = self.counters.as_ref().and_then(CounterView::read) else {
+            return LossKnowledge::UntilLastReading;
+        };
         self.enter(&last.readings);
-        if last.is_final { Known::All } else { Known::UntilLastReading }
+        if last.is_final { LossKnowledge::All } else { LossKnowledge::UntilLastReading }
     }
 
     /// Detaches everything and takes the final counters; none if the agent could not.
@@ -427,7 +429,7 @@ impl Controller {
     /// Names functions; gives the work back if it takes so long that the capture should not wait for it.
     async fn name(&self, state: CaptureState) -> Option<tokio::task::JoinHandle<()>> {
         let hub = self.running.hub.clone();
-        let told = move |progress: super::naming::Progress| {
+        let told = move |progress: super::naming::NamingProgress| {
             let message = format!("naming functions: {} of {} files", progress.mappings, progress.of_mappings);
             hub.send(LiveMessage::State { state, message });
         };

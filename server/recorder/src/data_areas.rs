@@ -22,7 +22,7 @@ pub(crate) struct Unread;
 type Areas = BTreeMap<u64, (u64, Arc<[u8]>)>;
 
 #[derive(Clone, Debug, Default)]
-struct Table {
+struct DataTable {
     areas: Arc<Areas>,
     /// Whether nothing is missing: it began empty, or what there was has been read.
     complete: bool,
@@ -31,13 +31,13 @@ struct Table {
 /// The areas of all processes.
 #[derive(Debug, Default)]
 pub(crate) struct DataAreas {
-    tables: HashMap<u32, Table>,
+    tables: HashMap<u32, DataTable>,
 }
 
 impl DataAreas {
     /// A process executed a program: all its memory is new.
     pub(crate) fn exec(&mut self, pid: u32) {
-        self.put(pid, Table { complete: true, ..Table::default() });
+        self.put(pid, DataTable { complete: true, ..DataTable::default() });
     }
 
     /// A process was made, with a copy of what its parent has.
@@ -51,7 +51,7 @@ impl DataAreas {
         self.tables.remove(&pid);
     }
 
-    fn put(&mut self, pid: u32, table: Table) {
+    fn put(&mut self, pid: u32, table: DataTable) {
         if self.tables.len() < MAX_PROCESSES || self.tables.contains_key(&pid) {
             self.tables.insert(pid, table);
         }
@@ -60,7 +60,7 @@ impl DataAreas {
     /// A process mapped memory over whatever was there.
     pub(crate) fn map(&mut self, pid: u32, (start, end): (u64, u64), name: &[u8]) {
         if !self.tables.contains_key(&pid) {
-            self.put(pid, Table::default());
+            self.put(pid, DataTable::default());
         }
         let Some(table) = self.tables.get_mut(&pid) else { return };
         insert(Arc::make_mut(&mut table.areas), (start, end), named(name));
@@ -79,13 +79,13 @@ impl DataAreas {
         for (start, (end, name)) in known.areas.iter() {
             insert(&mut areas, (*start, *end), Arc::clone(name));
         }
-        self.put(pid, Table { areas: Arc::new(areas), complete: true });
+        self.put(pid, DataTable { areas: Arc::new(areas), complete: true });
     }
 
     /// A process's mappings cannot be read: what is known of it must do.
     pub(crate) fn give_up(&mut self, pid: u32) {
         let known = self.tables.get(&pid).cloned().unwrap_or_default();
-        self.put(pid, Table { complete: true, ..known });
+        self.put(pid, DataTable { complete: true, ..known });
     }
 
     /// The name of what is at an address: a path, or `[heap]`, `[stack]`, `[anon]`, `[kernel]`. None where nothing is known.

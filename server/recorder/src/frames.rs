@@ -12,7 +12,7 @@ use bathyscope_symbols::Kallsyms;
 
 use super::{
     data_areas::KERNEL_HALF,
-    mappings::{Backing, FileKey, Place, Processes, Source},
+    mappings::{Backing, FileKey, MappedFile, Place, Processes},
     naming::{CUT_NAME, NamingWork},
     process_metadata::{SharedHeld, lock},
     unwind::UnwindTables,
@@ -297,7 +297,7 @@ impl Frames {
     }
 
     /// The id of a mapping that has none yet.
-    fn mapping(&mut self, pid: u32, source: &Source, must: bool) -> Result<MappingId, Need> {
+    fn mapping(&mut self, pid: u32, source: &MappedFile, must: bool) -> Result<MappingId, Need> {
         let (kind, build_id, name, owner) = match &source.backing {
             Backing::File { key, name } => {
                 let key = self.file_key(key.as_ref(), pid, source.range, must)?;

@@ -12,7 +12,7 @@ const MAX_TOLD: usize = 64;
 
 /// How much of what was lost is known when the ledger is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum LossKnowledge {
     /// The kernel's counters were read when nothing was attached any more.
     All,
     /// What happened after the last reading was counted by nobody.
@@ -276,7 +276,7 @@ impl LossAccounting {
     /// its own; the kernel's counters being final, there is none. Where they are not final, each stream has a loss from the
     /// last reading to the end, whose count is only what is known of it. The readings become averages of the whole
     /// capture: the last interval, in which probes were taken off, says nothing about what the capture cost.
-    pub(crate) fn close(&mut self, end_ns: u64, known: Known) -> Ledger {
+    pub(crate) fn close(&mut self, end_ns: u64, known: LossKnowledge) -> Ledger {
         self.settle_told();
         let from_ns = self.read_ns.min(end_ns);
         let by_stream = self.counters.are_by_stream();
@@ -285,11 +285,11 @@ impl LossAccounting {
             if count > 0 {
                 tracing::warn!(stream = index, count, "events that the kernel counted did not arrive");
             }
-            if count > 0 || (known == Known::UntilLastReading && by_stream) {
+            if count > 0 || (known == LossKnowledge::UntilLastReading && by_stream) {
                 self.interrupted(u16::try_from(index).ok(), count, from_ns, end_ns);
             }
         }
-        if known == Known::UntilLastReading && !by_stream {
+        if known == LossKnowledge::UntilLastReading && !by_stream {
             self.interrupted(None, 0, from_ns, end_ns);
         }
         let losses = self.counters.close();
@@ -380,7 +380,7 @@ mod tests {
         accounting.read(&readings(1_000_000_000, 500_000, 500_000, 0, 0));
         accounting.read(&readings(2_000_000_000, 500_000, 500_000, 0, 0));
         assert!(accounting.cpu_permille().unwrap() < 0.1, "nothing happened in the last second");
-        accounting.close(2_000_000_000, Known::All);
+        accounting.close(2_000_000_000, LossKnowledge::All);
         let reading = accounting.readings()[0].unwrap();
         assert!((reading.hits_per_s - 250_000.0).abs() < 1.0);
         assert!((reading.cpu_permille.unwrap() - 50.0).abs() < 0.1);
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(counted.lost_total(), 3, "two of the five were no samples");
         let mut uncounted = accounting(0);
         (0..1000).for_each(|time| uncounted.ring_lost(0, 5, time, time + 1));
-        assert_eq!(uncounted.close(2000, Known::All).lost(0), 5000);
+        assert_eq!(uncounted.close(2000, LossKnowledge::All).lost(0), 5000);
     }
 
     #[test]
@@ -406,7 +406,7 @@ mod tests {
         // Records may be read before the counters that have them.
         assert_eq!(accounting.totals(0, 0), StreamTotals { hits: 7, filtered: 3, emitted: 4, stored: 4 });
         accounting.read(&readings(1000, 12, 2, 3, 0));
-        let ledger = accounting.close(1000, Known::All);
+        let ledger = accounting.close(1000, LossKnowledge::All);
         assert_eq!(ledger.streams[0], StreamTotals { hits: 12, filtered: 5, emitted: 7, stored: 4 });
         assert_eq!((ledger.lost(0), ledger.in_flight()), (3, vec![0]));
     }
@@ -417,7 +417,7 @@ mod tests {
         for second in 1..=10_000 {
             accounting.read(&readings(second * 500_000_000, second, 0, second, 0));
         }
-        let ledger = accounting.close(u64::MAX, Known::All);
+        let ledger = accounting.close(u64::MAX, LossKnowledge::All);
         assert!(ledger.losses.len() <= MAX_LOSSES);
         assert_eq!((ledger.lost(0), ledger.in_flight()), (10_000, vec![0]));
     }
@@ -428,7 +428,7 @@ mod tests {
         accounting.read(&readings(100, 10, 0, 0, 0));
         accounting.pending(0, 4);
         accounting.stored(0, 4);
-        let ledger = accounting.close(500, Known::All);
+        let ledger = accounting.close(500, LossKnowledge::All);
         assert_eq!((ledger.lost(0), ledger.in_flight()), (6, vec![0]));
         assert_eq!(ledger.losses[0].stage, LossStage::Interrupted);
     }
@@ -457,7 +457,7 @@ mod tests {
             }
             accounting.stored(0, pending);
             accounting.read(&readings(1000, kept + filtered + full, filtered, full, missed));
-            let ledger = accounting.close(1000, Known::All);
+            let ledger = accounting.close(1000, LossKnowledge::All);
             let totals = ledger.streams[0];
             prop_assert_eq!(ledger.in_flight(), vec![0]);
             prop_assert_eq!(totals.emitted, kept + full + missed);

@@ -59,12 +59,12 @@ pub enum Backing {
 pub struct Area {
     pub end: u64,
     pub file_offset: u64,
-    pub source: Arc<Source>,
+    pub source: Arc<MappedFile>,
 }
 
 /// What areas of one mapping have in common.
 #[derive(Debug)]
-pub struct Source {
+pub struct MappedFile {
     pub backing: Backing,
     /// The range as it was mapped, to ask for the file.
     pub range: (u64, u64),
@@ -73,7 +73,7 @@ pub struct Source {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Table {
+struct MappingTable {
     areas: Arc<BTreeMap<u64, Area>>,
     /// Whether nothing is missing: it began empty, or a snapshot was entered.
     complete: bool,
@@ -94,7 +94,7 @@ pub enum Place {
 /// The processes of a capture: names of threads, and areas.
 #[derive(Debug, Default)]
 pub struct Processes {
-    tables: HashMap<u32, Table>,
+    tables: HashMap<u32, MappingTable>,
     names: HashMap<u32, StringId>,
     /// Whose threads are.
     leaders: HashMap<u32, u32>,
@@ -135,7 +135,7 @@ impl Processes {
 
     /// A process executed a program: all its memory is new.
     pub fn exec(&mut self, pid: u32) {
-        self.put(pid, Table { complete: true, ..Table::default() });
+        self.put(pid, MappingTable { complete: true, ..MappingTable::default() });
     }
 
     /// A process or thread was made.
@@ -147,7 +147,7 @@ impl Processes {
         }
         if pid != parent_pid {
             let inherited = self.tables.get(&parent_pid).cloned().unwrap_or_default();
-            self.put(pid, Table { parent: parent_pid, ..inherited });
+            self.put(pid, MappingTable { parent: parent_pid, ..inherited });
         }
     }
 
@@ -166,7 +166,7 @@ impl Processes {
         long_ago
     }
 
-    fn put(&mut self, pid: u32, table: Table) {
+    fn put(&mut self, pid: u32, table: MappingTable) {
         // The number is in use again, so what is known of it must not be forgotten with the earlier process.
         self.ended.retain(|ended| *ended != pid);
         if self.tables.len() < MAX_PROCESSES || self.tables.contains_key(&pid) {
@@ -177,7 +177,7 @@ impl Processes {
     /// A process mapped memory over whatever was there.
     pub fn map(&mut self, new: NewMap) {
         if !self.tables.contains_key(&new.pid) {
-            self.put(new.pid, Table::default());
+            self.put(new.pid, MappingTable::default());
         }
         let Some(table) = self.tables.get_mut(&new.pid) else { return };
         let key = match new.file {
@@ -185,7 +185,8 @@ impl Processes {
             MapFile::Inode { device, inode } => Some(FileKey::Inode { device, inode }),
             MapFile::Unknown => None,
         };
-        let source = Source { backing: backing(key, new.name), range: (new.start, new.end), mapping: OnceLock::new() };
+        let source =
+            MappedFile { backing: backing(key, new.name), range: (new.start, new.end), mapping: OnceLock::new() };
         let area = Area { end: new.end, file_offset: new.file_offset, source: Arc::new(source) };
         let areas = Arc::make_mut(&mut table.areas);
         clear(areas, new.start, new.end);
@@ -203,7 +204,7 @@ impl Processes {
         for map in maps.maps.into_iter().filter(|map| map.executable).take(MAX_AREAS) {
             let key = (map.inode != 0).then_some(FileKey::Inode { device: map.device, inode: map.inode });
             let source =
-                Source { backing: backing(key, map.name), range: (map.start, map.end), mapping: OnceLock::new() };
+                MappedFile { backing: backing(key, map.name), range: (map.start, map.end), mapping: OnceLock::new() };
             let area = Area { end: map.end, file_offset: map.file_offset, source: Arc::new(source) };
             clear(&mut areas, map.start, map.end);
             areas.insert(map.start, area);
@@ -213,7 +214,7 @@ impl Processes {
             clear(&mut areas, *start, area.end);
             areas.insert(*start, area.clone());
         }
-        self.put(pid, Table { areas: Arc::new(areas), complete: true, parent: known.parent });
+        self.put(pid, MappingTable { areas: Arc::new(areas), complete: true, parent: known.parent });
     }
 
     /// A process's mappings cannot be read: what is known of it, or of the one that forked it, must do.

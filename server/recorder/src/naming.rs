@@ -195,7 +195,7 @@ impl Job {
 
 /// How far naming has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub(crate) struct NamingProgress {
     pub(crate) mappings: usize,
     pub(crate) of_mappings: usize,
     pub(crate) named: usize,
@@ -216,10 +216,10 @@ impl Namer {
         &self,
         work: &NamingWork,
         files: &mut FileResolver,
-        mut batch: impl FnMut(Vec<(FrameId, Symbol)>, Progress) -> bool,
-    ) -> Progress {
+        mut batch: impl FnMut(Vec<(FrameId, Symbol)>, NamingProgress) -> bool,
+    ) -> NamingProgress {
         let jobs = work.to_do();
-        let mut progress = Progress { of_mappings: jobs.len(), ..Progress::default() };
+        let mut progress = NamingProgress { of_mappings: jobs.len(), ..NamingProgress::default() };
         for job in jobs {
             progress.mappings += 1;
             let source = self.source(&job);

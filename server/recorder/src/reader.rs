@@ -63,14 +63,14 @@ impl RecordBatch {
 
 /// What records are read from.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum RecordSource {
     /// A ring in shared memory.
     Ring(RingReader),
     /// Pages of ftrace; a page is a record here.
     Pages(PageReader),
 }
 
-impl Source {
+impl RecordSource {
     fn drain(&mut self, batch: &mut RecordBatch) -> Result<Drained, String> {
         match self {
             Self::Ring(ring) => ring.drain(BATCH_BYTES, &mut |record| batch.push(record)).map_err(|e| e.to_string()),
@@ -110,7 +110,7 @@ impl Drop for ReaderHandle {
 }
 
 /// Starts the thread. It ends after [`ReaderHandle::finish`], or when nobody receives any more.
-pub(crate) fn spawn(rings: Vec<Source>, to: SyncSender<FromReader>) -> std::io::Result<ReaderHandle> {
+pub(crate) fn spawn(rings: Vec<RecordSource>, to: SyncSender<FromReader>) -> std::io::Result<ReaderHandle> {
     let finish = Arc::new(AtomicBool::new(false));
     let reader = Reader { rings: rings.into_iter().map(Some).collect(), to, finish: Arc::clone(&finish) };
     let thread = std::thread::Builder::new().name("bathyscope-ring".to_owned()).spawn(move || reader.run())?;
@@ -120,7 +120,7 @@ pub(crate) fn spawn(rings: Vec<Source>, to: SyncSender<FromReader>) -> std::io::
 struct Gone;
 
 struct Reader {
-    rings: Vec<Option<Source>>,
+    rings: Vec<Option<RecordSource>>,
     to: SyncSender<FromReader>,
     finish: Arc<AtomicBool>,
 }
@@ -216,7 +216,7 @@ mod tests {
     fn p28_everything_before_the_end_is_read() {
         let (mut made, reader) = ring();
         let (to, from) = sync_channel(QUEUED_BATCHES);
-        let handle = spawn(vec![Source::Ring(reader)], to).unwrap();
+        let handle = spawn(vec![RecordSource::Ring(reader)], to).unwrap();
         for number in 0..100_u64 {
             assert!(made.push(&number.to_le_bytes()));
         }
@@ -229,7 +229,7 @@ mod tests {
     fn p28_a_slow_decoder_leaves_records_in_the_ring() {
         let (mut made, reader) = ring();
         let (to, from) = sync_channel(1);
-        let handle = spawn(vec![Source::Ring(reader)], to).unwrap();
+        let handle = spawn(vec![RecordSource::Ring(reader)], to).unwrap();
         let mut placed = 0_u64;
         let mut refused = 0_u64;
         while refused < 10 {
@@ -245,7 +245,7 @@ mod tests {
         let (mut made, reader) = ring();
         let (to, from) = sync_channel(QUEUED_BATCHES);
         assert!(made.push(b"whole") && made.push_busy(b"never") && made.push(b"behind"));
-        let handle = spawn(vec![Source::Ring(reader)], to).unwrap();
+        let handle = spawn(vec![RecordSource::Ring(reader)], to).unwrap();
         handle.finish();
         assert_eq!(records(&from), [b"whole".to_vec()]);
     }

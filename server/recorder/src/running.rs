@@ -15,7 +15,7 @@ use super::{
     ledger::LossAccounting,
     link::words,
     live::LiveHub,
-    naming::{Namer, NamingWork, Progress as NamingProgress},
+    naming::{Namer, NamingProgress, NamingWork},
     process_metadata::{SharedHeld, lock},
     progress::Progress,
     running_script::RunningScript,

@@ -18,7 +18,7 @@ use super::{
     engine::{MadeSource, Prepared, Source, note_failures, source_of},
     frames::Frames,
     kernel_formats,
-    ledger::{Known, LossAccounting},
+    ledger::{LossAccounting, LossKnowledge},
     link::words,
     live::LiveMessage,
     process_metadata::lock,
@@ -155,7 +155,7 @@ fn new_capture(
 /// Ends a capture that exists already and could not be started.
 async fn mark_failed(inner: &Inner, running: &Running, start_ns: u64, error: &StartError) {
     let (state, reason) = (CaptureState::Failed, format!("it could not be started: {}", words(error)));
-    let ledger = lock(&running.accounting).close(start_ns, Known::All);
+    let ledger = lock(&running.accounting).close(start_ns, LossKnowledge::All);
     let end = End { state, reason, end_ns: start_ns, ledger, readings: Vec::new(), script: None };
     if let Err(error) = inner.store.finish(running.id, end).await {
         tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");
@@ -213,7 +213,7 @@ async fn guard(
     undo(&inner.link, handle, connection).await;
     let (state, reason) = (CaptureState::Failed, "the console failed while it was recorded".to_owned());
     let end_ns = monotonic_ns();
-    let ledger = lock(&running.accounting).close(end_ns, Known::UntilLastReading);
+    let ledger = lock(&running.accounting).close(end_ns, LossKnowledge::UntilLastReading);
     let end = End { state, reason: reason.clone(), end_ns, ledger, readings: Vec::new(), script: None };
     if let Err(error) = inner.store.finish(running.id, end).await {
         tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");

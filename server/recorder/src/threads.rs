@@ -20,7 +20,7 @@ use super::{
     frames::Frames,
     output,
     process_metadata::{FirstLook, MetadataThread, QUEUED_REQUESTS, QUEUED_RESPONSES},
-    reader::{self, QUEUED_BATCHES, Source},
+    reader::{self, QUEUED_BATCHES, RecordSource},
     running::Running,
 };
 use crate::script::ScriptEvent;
@@ -29,7 +29,7 @@ use crate::script::ScriptEvent;
 pub(super) struct Parts {
     pub(super) started: Started,
     pub(super) schemas: Vec<StreamSchema>,
-    pub(super) readers: Vec<Source>,
+    pub(super) readers: Vec<RecordSource>,
     /// The outputs of the command, if there is one.
     pub(super) output: Option<(OwnedFd, OwnedFd)>,
     pub(super) frames: Frames,

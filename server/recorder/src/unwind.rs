@@ -29,9 +29,9 @@ pub(crate) struct UnwindTables {
 }
 
 /// A file as it is read.
-struct Open(std::fs::File, u64);
+struct OpenElf(std::fs::File, u64);
 
-impl ReadAt for Open {
+impl ReadAt for OpenElf {
     fn length(&self) -> u64 {
         self.1
     }
@@ -68,7 +68,7 @@ fn read_rows(file: &OwnedFd) -> Vec<u64> {
     let read = || {
         let file = std::fs::File::from(file.try_clone().ok()?);
         let bytes = file.metadata().ok()?.len();
-        let open = Open(file, bytes);
+        let open = OpenElf(file, bytes);
         match ElfFile::parse(&open).and_then(|elf| elf.unwind_rows()) {
             Ok(rows) => Some(rows),
             Err(error) => {

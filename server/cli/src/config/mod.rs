@@ -83,7 +83,7 @@ impl ListenArgs {
 
 /// Who may run scripts.
 #[derive(Clone, Debug, Default, Args)]
-pub struct ScriptArgs {
+pub struct ScriptRightsArgs {
     /// Who may run scripts of the probe language [default: admins; nobody where the console is reached from elsewhere]
     #[arg(long, value_enum, value_name = "WHO", env = "BATHYSCOPE_SCRIPTS")]
     pub scripts: Option<ScriptUsersArg>,
@@ -92,7 +92,7 @@ pub struct ScriptArgs {
     pub allow_unsafe_scripts: bool,
 }
 
-impl ScriptArgs {
+impl ScriptRightsArgs {
     /// Who may run them. Nobody, unless it was said, where others than this host's users reach the console: a script reads
     /// whatever memory it likes.
     pub fn for_whom(&self, listen: &ListenArgs) -> ScriptUsers {

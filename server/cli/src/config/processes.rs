@@ -4,7 +4,7 @@ use bathyscope_agent::ScriptRights;
 use bathyscope_console::config::{ConsoleConfig, ScriptUsers};
 use clap::{Args, ValueEnum};
 
-use super::{AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptArgs};
+use super::{AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptRightsArgs};
 use crate::Failure;
 
 /// What `serve` takes.
@@ -21,7 +21,7 @@ pub struct ServeArgs {
     pub agent: AgentRunArgs,
     /// Who may run scripts.
     #[command(flatten)]
-    pub scripts: ScriptArgs,
+    pub scripts: ScriptRightsArgs,
     /// As whom captures start commands.
     #[command(flatten)]
     pub commands: CommandArgs,
@@ -44,7 +44,7 @@ pub struct ConsoleArgs {
     pub data: DataArgs,
     /// Who may run scripts.
     #[command(flatten)]
-    pub scripts: ScriptArgs,
+    pub scripts: ScriptRightsArgs,
     /// As whom captures start commands.
     #[command(flatten)]
     pub commands: CommandArgs,

@@ -48,7 +48,7 @@ struct Wish {
 /// What became of it: the number of the error, or 0 and the file beside it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct MakerAnswer {
     errno: i32,
 }
 
@@ -67,8 +67,8 @@ pub fn run(args: &FileMakerArgs) -> Outcome {
         let mut name = args.name.clone();
         name.push(format!(".{tid}"));
         let sent = match open_in(folder.as_fd(), &name, args.append || again) {
-            Ok(file) => socket.send(&Answer { errno: 0 }, &[file.as_fd()], ANSWER_TIMEOUT),
-            Err(errno) => socket.send(&Answer { errno: errno.raw_os_error() }, &[], ANSWER_TIMEOUT),
+            Ok(file) => socket.send(&MakerAnswer { errno: 0 }, &[file.as_fd()], ANSWER_TIMEOUT),
+            Err(errno) => socket.send(&MakerAnswer { errno: errno.raw_os_error() }, &[], ANSWER_TIMEOUT),
         };
         if sent.is_err() {
             break;
@@ -108,7 +108,8 @@ impl FileMaker {
     /// If it cannot be made.
     pub(super) fn open(&self, tid: u64, again: bool) -> Result<std::fs::File, Error> {
         self.0.send(&Wish { tid, again }, &[], ANSWER_TIMEOUT).map_err(Error::other)?;
-        let (Answer { errno }, files) = self.0.receive::<Answer>(Some(ANSWER_TIMEOUT)).map_err(Error::other)?;
+        let (MakerAnswer { errno }, files) =
+            self.0.receive::<MakerAnswer>(Some(ANSWER_TIMEOUT)).map_err(Error::other)?;
         match (errno, files.into_iter().next()) {
             (0, Some(file)) => Ok(file.into()),
             (0, None) => Err(Error::other("the file was not handed over")),

@@ -3,7 +3,7 @@
 
 /// What is answered to an option of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum OptionAnswer {
     /// It is refused.
     Refused,
     /// What it asks for is so in any case: it is left out, and that is told.
@@ -16,7 +16,7 @@ pub(crate) struct Foreign {
     /// The option as it is typed: `-b`, `--seccomp-bpf`.
     pub(crate) option: &'static str,
     /// What is answered.
-    pub(crate) answer: Answer,
+    pub(crate) answer: OptionAnswer,
     /// Whether the word behind it is its value; only asked where it is left out.
     pub(crate) takes_value: bool,
     /// Why: whole sentences where it is refused, else the end of one.
@@ -26,12 +26,12 @@ pub(crate) struct Foreign {
 impl Foreign {
     /// One that is refused.
     pub(crate) const fn refused(option: &'static str, why: &'static str) -> Self {
-        Self { option, answer: Answer::Refused, takes_value: false, why }
+        Self { option, answer: OptionAnswer::Refused, takes_value: false, why }
     }
 
     /// One that is left out.
     pub(crate) const fn meaningless(option: &'static str, why: &'static str) -> Self {
-        Self { option, answer: Answer::Meaningless, takes_value: false, why }
+        Self { option, answer: OptionAnswer::Meaningless, takes_value: false, why }
     }
 
     /// The same with the word behind it.

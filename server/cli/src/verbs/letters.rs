@@ -15,7 +15,7 @@ use bathyscope_catalog::closest;
 use clap::Args as _;
 
 use super::{
-    foreign::{Answer, Foreign},
+    foreign::{Foreign, OptionAnswer},
     list::{self, ListArgs},
     options::{Long, Options},
     probe::{self, ProbeArgs},
@@ -174,7 +174,7 @@ impl Letters {
             self.options.long.iter().filter(|known| known.is_shown && known.name.starts_with(name)).collect();
         let (known, takes) = match (self.options.long(name), foreign, begin_so.as_slice()) {
             (Some(takes), ..) => (name, takes),
-            (None, Some(Foreign { answer: Answer::Meaningless, takes_value, why, .. }), _) => {
+            (None, Some(Foreign { answer: OptionAnswer::Meaningless, takes_value, why, .. }), _) => {
                 notes.push(format!("--{name} has no meaning here: {why}"));
                 return Ok(Word { own: None, takes_next: false, leaves_next_out: *takes_value && value.is_none() });
             }
@@ -202,7 +202,7 @@ impl Letters {
                 continue;
             }
             match self.foreign(&format!("-{letter}")) {
-                Some(Foreign { answer: Answer::Meaningless, takes_value, why, .. }) => {
+                Some(Foreign { answer: OptionAnswer::Meaningless, takes_value, why, .. }) => {
                     notes.push(format!("-{letter} has no meaning here: {why}"));
                     if *takes_value {
                         let own = (!own.is_empty()).then(|| format!("-{own}").into());
@@ -472,7 +472,7 @@ mod tests {
                 assert!(letters.foreign[..at].iter().all(|earlier| earlier.option != *option), "{verb} {option} twice");
                 let is_sentence =
                     why.starts_with(|c: char| !c.is_lowercase()) && why.ends_with(['.', '?', ')', '"', '`']);
-                assert_eq!(is_sentence, *answer == Answer::Refused, "{verb} {option}: {why}");
+                assert_eq!(is_sentence, *answer == OptionAnswer::Refused, "{verb} {option}: {why}");
             }
         }
     }

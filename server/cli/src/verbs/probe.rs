@@ -13,7 +13,7 @@ use bathyscope_capture::visible;
 use bathyscope_catalog::dynamic::{Dialect, Passed, ProbeVariable, read_typed};
 use bathyscope_console::control;
 use bathyscope_link::{
-    dynamic::{self, Answer, Checked, KernelFacts, Resolved},
+    dynamic::{self, Checked, EventAnswer, KernelFacts, Resolved},
     script::matches,
 };
 use bathyscope_plan::{Diagnostic, Severity};
@@ -318,7 +318,7 @@ fn json_of(checked: &Checked) -> serde_json::Value {
             "arguments": arguments, "notes": it.notes })
     };
     let skipped = |it: &Passed| serde_json::json!({ "text": it.text, "why": it.why });
-    let answer = |it: &Answer| serde_json::json!({ "asked": it.asked, "lines": it.lines });
+    let answer = |it: &EventAnswer| serde_json::json!({ "asked": it.asked, "lines": it.lines });
     serde_json::json!({ "probes": checked.probes.iter().map(probe).collect::<Vec<_>>(),
         "skipped": checked.skipped.iter().map(skipped).collect::<Vec<_>>(),
         "answers": checked.answers.iter().map(answer).collect::<Vec<_>>(), "notes": checked.notes })

@@ -199,7 +199,7 @@ async fn count(
     let mut status = ExitCode::SUCCESS;
     for _ in 0..args.repeat {
         let id = recorder.start(spec.clone(), "the command line").await.map_err(start_failure)?;
-        let mut run = Run { reader: Reader::new(store.clone(), id), pieces: 0, stopped: false };
+        let mut run = CountRun { reader: Reader::new(store.clone(), id), pieces: 0, stopped: false };
         let mut sums = run.follow(&recorder, id, args, &mut report).await?;
         recorder.ended(id).await;
         sums.command = recorder.command_time(id);
@@ -216,14 +216,14 @@ async fn count(
 }
 
 /// One run of what is counted.
-struct Run {
+struct CountRun {
     reader: Reader,
     /// How many parts of the command's output were passed on.
     pieces: u64,
     stopped: bool,
 }
 
-impl Run {
+impl CountRun {
     /// Passes the command's output on and shows intervals, until the capture has ended.
     async fn follow(
         &mut self,

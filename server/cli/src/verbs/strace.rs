@@ -35,8 +35,8 @@ use crate::{
 };
 use choice::{Choice, Files, Quiet, hex_texts};
 pub(super) use foreign::FOREIGN;
-use lines::{Clock, Look, Writer};
-use output::Sink;
+use lines::{Clock, LineStyle, Writer};
+use output::LineOutput;
 use qualifiers::{Columns, QualifierArgs};
 
 const EXAMPLES: &str = "\
@@ -255,7 +255,7 @@ pub fn run(args: StraceArgs) -> Outcome {
     let spec = spec(&args, &choice)?;
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
-    let sink = Sink::open(args.output.as_deref(), separately(&args), args.append, args.json)?;
+    let sink = LineOutput::open(args.output.as_deref(), separately(&args), args.append, args.json)?;
     let place = trace::workplace(args.save.is_some(), &args.data)?;
     let environment = args.environment.iter().map(|it| output::variable(it)).collect::<Result<Vec<_>, _>>()?;
     let mut agent = OwnAgent::start_with(&place, args.simulate.as_ref(), Some(&log), Scripts::Off, &environment)?;
@@ -438,8 +438,8 @@ fn of_paths(args: &StraceArgs, calls: SyscallSpec) -> Result<SyscallSpec, Failur
     Ok(SyscallSpec { filter: Some(line), ..calls })
 }
 
-fn look(args: &StraceArgs, choice: &Choice) -> Look {
-    Look {
+fn look(args: &StraceArgs, choice: &Choice) -> LineStyle {
+    LineStyle {
         clock: match (args.timestamps, args.since.or(args.relative.then_some(Precision::Us)), args.time) {
             (Some(clock), _, _) => clock,
             (_, Some(precision), _) => Clock::Relative(precision),
@@ -482,7 +482,7 @@ async fn record(
     spec: CaptureSpec,
     client: AgentClient,
     place: &Workplace,
-    sink: Sink,
+    sink: LineOutput,
 ) -> Outcome {
     let (store, recorder) = trace::recorder(client, place).await?;
     let id = recorder.start(spec, "the command line").await.map_err(trace::start_failure)?;

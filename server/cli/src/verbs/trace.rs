@@ -31,7 +31,7 @@ use crate::{
 };
 pub(super) use arguments::{duration, missing_option, read_script, unknown_option};
 pub(super) use foreign::FOREIGN;
-use rows::Printer;
+use rows::RowPrinter;
 
 /// Prints the summary of a capture that was kept, on standard error.
 pub(super) async fn print_summary(store: &Store, id: CaptureId, detached: bool) -> Result<(), Failure> {
@@ -359,7 +359,7 @@ pub(super) async fn recorder(client: AgentClient, place: &Workplace) -> Result<(
 async fn trace(how: &Recording<'_>, spec: CaptureSpec, client: AgentClient, place: &Workplace) -> Outcome {
     let (store, recorder) = recorder(client, place).await?;
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
-    let mut printer = Printer::new(store.clone(), recorder.clone(), id, how.json, how.shows != Shows::Rows);
+    let mut printer = RowPrinter::new(store.clone(), recorder.clone(), id, how.json, how.shows != Shows::Rows);
     let followed = follow(&recorder, id, async || printer.print_new().await).await;
     recorder.ended(id).await;
     let status = exit_status(&recorder, id);

@@ -9,7 +9,7 @@ use bathyscope_web::pages;
 use http::{HeaderMap, header::COOKIE, request::Parts};
 
 use super::{
-    context::{Context, Kind},
+    context::{Context, RouteKind},
     error::{ApiError, ErrorKind},
     session::Session,
     site,
@@ -134,11 +134,11 @@ async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, 
     let who = Who { session };
     context.set_who(who.clone());
     if who.role() < least {
-        let is_page = context.kind() == Some(Kind::Page);
+        let is_page = context.kind() == Some(RouteKind::Page);
         return Err(if is_page { ApiError::read_only(who.user(), who.role()) } else { ApiError::not_found() });
     }
     let from_own_page = || site::is_same_origin(&parts.headers, state.hosts().scheme(), context.host());
-    if context.kind() == Some(Kind::Stream) && !from_own_page() {
+    if context.kind() == Some(RouteKind::Stream) && !from_own_page() {
         return Err(ApiError::new(
             ErrorKind::CrossSite,
             "opening an event stream",

@@ -16,7 +16,7 @@ pub struct Peer(pub IpAddr);
 
 /// What a route gives, which decides how its errors look and how long it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RouteKind {
     /// A page for a person: errors are pages, and who is not logged in is sent to the login.
     Page,
     /// JSON or another answer for a module or program: errors are JSON.
@@ -30,16 +30,16 @@ pub enum Kind {
 /// One request's context. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
-    inner: Arc<Inner>,
+    inner: Arc<SharedContext>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SharedContext {
     request_id: String,
     nonce: String,
     peer: Peer,
     host: AllowedHost,
-    route: OnceLock<(Kind, &'static str)>,
+    route: OnceLock<(RouteKind, &'static str)>,
     who: OnceLock<Who>,
     asked: OnceLock<String>,
 }
@@ -54,7 +54,7 @@ impl Context {
         getrandom::fill(&mut random)?;
         let (request_id, nonce) = (request_id.to_owned(), hex(&random));
         let (route, who, asked) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Self { inner: Arc::new(Inner { request_id, nonce, peer, host, route, who, asked }) })
+        Ok(Self { inner: Arc::new(SharedContext { request_id, nonce, peer, host, route, who, asked }) })
     }
 
     /// By which the log and the client know this request.
@@ -78,7 +78,7 @@ impl Context {
     }
 
     /// What the matched route gives; none where no route matched.
-    pub(super) fn kind(&self) -> Option<Kind> {
+    pub(super) fn kind(&self) -> Option<RouteKind> {
         self.inner.route.get().map(|(kind, _path)| *kind)
     }
 
@@ -102,7 +102,7 @@ impl Context {
         let _same = self.inner.asked.set(uri.path_and_query().map_or("/", |asked| asked.as_str()).to_owned());
     }
 
-    pub(super) fn set_route(&self, kind: Kind, path: &'static str) {
+    pub(super) fn set_route(&self, kind: RouteKind, path: &'static str) {
         // A request matches one route, once.
         let _same = self.inner.route.set((kind, path));
     }

@@ -20,7 +20,7 @@ use http::{
 use serde::Serialize;
 
 use super::{
-    context::{Context, Kind},
+    context::{Context, RouteKind},
     layers, next,
 };
 use crate::{
@@ -440,7 +440,7 @@ pub(super) fn write(context: &Context, wants_page: bool, response: Response) -> 
         None => return response,
     };
     log(&error);
-    let as_page = context.kind().map_or(wants_page, |kind| kind == Kind::Page);
+    let as_page = context.kind().map_or(wants_page, |kind| kind == RouteKind::Page);
     if as_page && error.kind == ErrorKind::Unauthenticated {
         return (StatusCode::SEE_OTHER, [(LOCATION, next::login_address(context.asked()))]).into_response();
     }

@@ -31,7 +31,7 @@ use tower_http::{
 };
 
 use super::{
-    context::{Kind, hex},
+    context::{RouteKind, hex},
     error::{ApiError, ErrorKind},
 };
 use crate::import::{ImportError, MAX_IMPORT_BYTES};
@@ -195,12 +195,12 @@ struct Compressible;
 /// it, so nothing is compressed that holds a secret beside text of whoever asks: pages have a nonce, a name and what was searched
 /// for, and what changes something may answer with a token. Streams must not wait for more to compress, and captures as
 /// files are compressed already.
-pub(super) fn mark_compressible(kind: Kind, method: &Method, route: &str, response: &mut Response) {
+pub(super) fn mark_compressible(kind: RouteKind, method: &Method, route: &str, response: &mut Response) {
     let is_text = |headers: &HeaderMap| headers.get(CONTENT_TYPE).is_some_and(|ty| ty != "application/octet-stream");
     let may = match kind {
-        Kind::Api => method == Method::GET || route == "/api/captures/{id}/query",
-        Kind::Download => is_text(response.headers()),
-        Kind::Page | Kind::Stream => false,
+        RouteKind::Api => method == Method::GET || route == "/api/captures/{id}/query",
+        RouteKind::Download => is_text(response.headers()),
+        RouteKind::Page | RouteKind::Stream => false,
     };
     if may && response.status() == StatusCode::OK && !route.starts_with("/assets/") {
         response.extensions_mut().insert(Compressible);
@@ -252,14 +252,14 @@ mod tests {
         let octets = HeaderValue::from_static("application/octet-stream");
         let csv = HeaderValue::from_static("text/csv; charset=utf-8");
         for (kind, method, route, ty, expected) in [
-            (Kind::Api, Method::GET, "/api/captures/{id}/timeline", &octets, true),
-            (Kind::Api, Method::POST, "/api/captures/{id}/query", &octets, true),
-            (Kind::Api, Method::POST, "/api/captures", &octets, false),
-            (Kind::Api, Method::GET, "/assets/{*path}", &csv, false),
-            (Kind::Download, Method::GET, "/api/captures/{id}/export", &csv, true),
-            (Kind::Download, Method::GET, "/api/captures/{id}/export", &octets, false),
-            (Kind::Page, Method::GET, "/captures", &csv, false),
-            (Kind::Stream, Method::GET, "/api/live", &csv, false),
+            (RouteKind::Api, Method::GET, "/api/captures/{id}/timeline", &octets, true),
+            (RouteKind::Api, Method::POST, "/api/captures/{id}/query", &octets, true),
+            (RouteKind::Api, Method::POST, "/api/captures", &octets, false),
+            (RouteKind::Api, Method::GET, "/assets/{*path}", &csv, false),
+            (RouteKind::Download, Method::GET, "/api/captures/{id}/export", &csv, true),
+            (RouteKind::Download, Method::GET, "/api/captures/{id}/export", &octets, false),
+            (RouteKind::Page, Method::GET, "/captures", &csv, false),
+            (RouteKind::Stream, Method::GET, "/api/live", &csv, false),
         ] {
             let mut response = Response::new(Body::empty());
             response.headers_mut().insert(CONTENT_TYPE, ty.clone());

@@ -33,7 +33,7 @@ mod state;
 mod turns;
 mod workers;
 
-pub use context::{Kind, Peer};
+pub use context::{Peer, RouteKind};
 pub use error::{ApiError, ErrorKind};
 pub use hosts::HostPolicy;
 pub use listener::ListenLimits;

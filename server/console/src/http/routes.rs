@@ -19,7 +19,7 @@ use http::Method;
 use super::{
     access::{Access, Admin, Anonymous, Operator, Viewer},
     api, assets,
-    context::{Context, Kind},
+    context::{Context, RouteKind},
     error::ApiError,
     layers, login, pages,
     state::AppState,
@@ -33,7 +33,7 @@ pub struct Route {
     /// The path as the router writes it.
     pub path: &'static str,
     /// What it gives.
-    pub kind: Kind,
+    pub kind: RouteKind,
     /// The least role; none where nobody needs to be logged in.
     pub least: Option<Role>,
     handler: MethodRouter<AppState>,
@@ -54,7 +54,7 @@ first_is!(B, C);
 first_is!(B, C, D);
 first_is!(B, C, D, E);
 
-fn route<A, H, T>(kind: Kind, method: &Method, path: &'static str, handler: H) -> Route
+fn route<A, H, T>(kind: RouteKind, method: &Method, path: &'static str, handler: H) -> Route
 where
     A: Access,
     H: Handler<T, AppState>,
@@ -67,7 +67,7 @@ where
 /// The table.
 #[rustfmt::skip]
 pub fn table() -> Vec<Route> {
-    use Kind::{Api, Download, Page, Stream};
+    use RouteKind::{Api, Download, Page, Stream};
     const GET: &Method = &Method::GET;
     const POST: &Method = &Method::POST;
     vec![
@@ -162,7 +162,7 @@ pub fn table() -> Vec<Route> {
 
 /// The patterns of pages that somebody who is logged in can open.
 static PAGES: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let is_page = |route: &Route| route.kind == Kind::Page && route.method == Method::GET && route.least.is_some();
+    let is_page = |route: &Route| route.kind == RouteKind::Page && route.method == Method::GET && route.least.is_some();
     table().into_iter().filter(is_page).map(|route| route.path).collect()
 });
 
@@ -189,10 +189,10 @@ pub(super) fn router(state: AppState) -> Router {
     router.fallback(|| async { ApiError::not_found() }).with_state(state)
 }
 
-async fn run(kind: Kind, path: &'static str, request: Request, next: Next) -> Response {
+async fn run(kind: RouteKind, path: &'static str, request: Request, next: Next) -> Response {
     if let Some(context) = request.extensions().get::<Context>() {
         context.set_route(kind, path);
-        if kind == Kind::Page && request.method() == Method::GET {
+        if kind == RouteKind::Page && request.method() == Method::GET {
             context.set_asked(request.uri());
         }
         tracing::Span::current().record("route", path);

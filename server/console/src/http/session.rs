@@ -73,11 +73,11 @@ impl SessionClock {
 /// A session as handlers see it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Session {
-    inner: Arc<Inner>,
+    inner: Arc<SharedSession>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SharedSession {
     hash: TokenHash,
     user: String,
     role: Role,
@@ -458,7 +458,7 @@ impl Sessions {
     ) -> Session {
         let (last_used_s, written_s) = (AtomicU64::new(used_s), AtomicU64::new(used_s));
         let (ended, clock) = (self.all_ended.child_token(), self.clock.clone());
-        let inner = Inner { hash, user, role, expires_s, idle_limit_s, last_used_s, written_s, ended, clock };
+        let inner = SharedSession { hash, user, role, expires_s, idle_limit_s, last_used_s, written_s, ended, clock };
         Session { inner: Arc::new(inner) }
     }
 

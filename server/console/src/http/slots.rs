@@ -31,11 +31,11 @@ struct Held {
     limits: ListenLimits,
     next: u64,
     /// By number, so the oldest first.
-    places: BTreeMap<u64, Place>,
+    places: BTreeMap<u64, TakenSlot>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct TakenSlot {
     source: IpAddr,
     /// The session of the last request, if it may keep the place.
     kept_by: Option<Session>,
@@ -44,7 +44,7 @@ struct Place {
     cut: CancellationToken,
 }
 
-impl Place {
+impl TakenSlot {
     fn is_kept(&self) -> bool {
         self.kept_by.as_ref().is_some_and(Session::is_live)
     }
@@ -87,15 +87,15 @@ impl Slots {
         let number = held.next;
         held.next += 1;
         let cut = CancellationToken::new();
-        held.places.insert(number, Place { source, kept_by: None, serving: 0, cut: cut.clone() });
+        held.places.insert(number, TakenSlot { source, kept_by: None, serving: 0, cut: cut.clone() });
         Some(Slot { inner: Arc::new(SlotInner { held: Arc::clone(&self.held), number, cut }) })
     }
 }
 
 impl Held {
     /// Cuts a connection that does not keep its place; none if there is no such one among these.
-    fn cut_one(&mut self, among: impl Fn(&Place) -> bool) -> Option<()> {
-        let gone = |(number, place): (&u64, &Place)| (place.serving > 0, *number);
+    fn cut_one(&mut self, among: impl Fn(&TakenSlot) -> bool) -> Option<()> {
+        let gone = |(number, place): (&u64, &TakenSlot)| (place.serving > 0, *number);
         let free = self.places.iter().filter(|(_, place)| among(place) && !place.is_kept());
         let (_, number) = free.map(gone).min()?;
         let place = self.places.remove(&number)?;

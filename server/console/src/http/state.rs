@@ -109,11 +109,11 @@ pub struct Setup {
 /// What every handler can reach. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AppState {
-    inner: Arc<Inner>,
+    inner: Arc<SharedState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SharedState {
     setup: Setup,
     host: Host,
     inventory: Inventory,
@@ -133,7 +133,7 @@ impl AppState {
         let captures = CaptureCache::new(setup.store.clone());
         let login_limit = RateLimit::new(LOGIN_PER_SOURCE, LOGIN_GLOBAL, Instant::now());
         let (workers, panics) = (Workers::default(), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { setup, host, inventory, activity, captures, login_limit, workers, panics }) }
+        Self { inner: Arc::new(SharedState { setup, host, inventory, activity, captures, login_limit, workers, panics }) }
     }
 
     /// The database.

@@ -61,7 +61,7 @@ pub fn watch(child: &mut Sandbox) -> Message {
 
 /// What the first message of a child is about.
 #[derive(Debug)]
-pub enum Answer {
+pub enum ImportReply {
     /// The file is larger than [`MAX_IMPORT_BYTES`].
     TooLarge,
     /// It could not be read, and why.
@@ -71,12 +71,12 @@ pub enum Answer {
 }
 
 /// Takes the first message of a child.
-pub fn first_answer(message: Message) -> Answer {
+pub fn first_answer(message: Message) -> ImportReply {
     match message {
-        Ok(Some(message)) if message == TOO_LARGE => Answer::TooLarge,
+        Ok(Some(message)) if message == TOO_LARGE => ImportReply::TooLarge,
         Ok(Some(message)) if message.first() == Some(&UNREADABLE) => {
-            Answer::Unreadable(String::from_utf8_lossy(message.get(1..).unwrap_or_default()).into_owned())
+            ImportReply::Unreadable(String::from_utf8_lossy(message.get(1..).unwrap_or_default()).into_owned())
         }
-        content => Answer::Content(content),
+        content => ImportReply::Content(content),
     }
 }

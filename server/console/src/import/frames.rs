@@ -16,7 +16,7 @@ pub(super) const HEAD_BYTES: usize = 5;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// To the reader: a file follows.
     Begin,
     /// To the reader: bytes of it.
@@ -35,7 +35,7 @@ pub(super) enum Kind {
     Idle,
 }
 
-impl Kind {
+impl FrameKind {
     const ALL: [(Self, u8); 8] = [
         (Self::Begin, b'b'),
         (Self::Data, b'd'),
@@ -56,7 +56,7 @@ impl Kind {
 ///
 /// # Errors
 /// If the frame would be too long.
-pub(super) fn head(kind: Kind, bytes: usize) -> io::Result<[u8; HEAD_BYTES]> {
+pub(super) fn head(kind: FrameKind, bytes: usize) -> io::Result<[u8; HEAD_BYTES]> {
     let length = u32::try_from(bytes).map_err(|_range| io::Error::from(io::ErrorKind::InvalidInput))?;
     let [a, b, c, d] = length.to_le_bytes();
     Ok([kind.letter(), a, b, c, d])
@@ -66,9 +66,9 @@ pub(super) fn head(kind: Kind, bytes: usize) -> io::Result<[u8; HEAD_BYTES]> {
 ///
 /// # Errors
 /// If it is no head of a frame.
-pub(super) fn read_head(head: [u8; HEAD_BYTES]) -> io::Result<(Kind, usize)> {
+pub(super) fn read_head(head: [u8; HEAD_BYTES]) -> io::Result<(FrameKind, usize)> {
     let [letter, length @ ..] = head;
-    let kind = Kind::ALL.into_iter().find_map(|(kind, own)| (own == letter).then_some(kind));
+    let kind = FrameKind::ALL.into_iter().find_map(|(kind, own)| (own == letter).then_some(kind));
     let length = u32::from_le_bytes(length) as usize;
     match kind {
         Some(kind) if length <= MAX_IMPORT_MESSAGE_BYTES => Ok((kind, length)),
@@ -80,7 +80,7 @@ pub(super) fn read_head(head: [u8; HEAD_BYTES]) -> io::Result<(Kind, usize)> {
 ///
 /// # Errors
 /// If the other side is gone.
-pub(super) fn write(to: &mut impl Write, kind: Kind, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write(to: &mut impl Write, kind: FrameKind, bytes: &[u8]) -> io::Result<()> {
     to.write_all(&head(kind, bytes.len())?)?;
     to.write_all(bytes)
 }
@@ -89,7 +89,7 @@ pub(super) fn write(to: &mut impl Write, kind: Kind, bytes: &[u8]) -> io::Result
 ///
 /// # Errors
 /// If the other side is gone, or says what is no frame.
-pub(super) fn read(from: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
+pub(super) fn read(from: &mut impl Read) -> io::Result<(FrameKind, Vec<u8>)> {
     let mut head = [0; HEAD_BYTES];
     from.read_exact(&mut head)?;
     let (kind, length) = read_head(head)?;
@@ -102,7 +102,7 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
 ///
 /// # Errors
 /// If the other side is gone, or says what is no frame.
-pub(super) async fn read_async(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(Kind, Vec<u8>)> {
+pub(super) async fn read_async(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(FrameKind, Vec<u8>)> {
     let mut head = [0; HEAD_BYTES];
     from.read_exact(&mut head).await?;
     let (kind, length) = read_head(head)?;
@@ -119,12 +119,12 @@ pub fn to_frames(file: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     let mut part = vec![0; DATA_BYTES];
     loop {
         let read = match file.read(&mut part) {
-            Ok(0) => return write(to, Kind::End, &[]),
+            Ok(0) => return write(to, FrameKind::End, &[]),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        write(to, Kind::Data, part.get(..read).unwrap_or_default())?;
+        write(to, FrameKind::Data, part.get(..read).unwrap_or_default())?;
     }
 }
 
@@ -132,8 +132,8 @@ pub fn to_frames(file: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
 pub async fn take_frames(from: &mut (impl AsyncRead + Unpin), parts: mpsc::Sender<io::Result<Bytes>>) {
     loop {
         let part = match read_async(from).await {
-            Ok((Kind::Data, bytes)) => Ok(Bytes::from(bytes)),
-            Ok((Kind::End, _)) => return,
+            Ok((FrameKind::Data, bytes)) => Ok(Bytes::from(bytes)),
+            Ok((FrameKind::End, _)) => return,
             Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "it broke the protocol")),
             Err(error) => Err(error),
         };
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_nothing_else_is() {
-        for (kind, _letter) in Kind::ALL {
+        for (kind, _letter) in FrameKind::ALL {
             let mut wire = Vec::new();
             write(&mut wire, kind, b"abc").unwrap();
             assert_eq!(read(&mut wire.as_slice()).unwrap(), (kind, b"abc".to_vec()));

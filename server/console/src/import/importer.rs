@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Format, HEAD_BYTES, MAX_IMPORT_BYTES,
-    child::{Answer, Message, first_answer},
-    frames::{self, DATA_BYTES, Kind},
+    child::{ImportReply, Message, first_answer},
+    frames::{self, DATA_BYTES, FrameKind},
     unknown_format,
 };
 
@@ -119,12 +119,12 @@ impl Importer {
         let reader = self.reader.clone().map_err(ImportError::NoReader)?;
         let turn =
             tokio::time::timeout(TURN_TIMEOUT, reader.lock_owned()).await.map_err(|_elapsed| ImportError::Busy)?;
-        let mut session = Session { reader: Some(turn), idle: false, read_cpu_ns: None };
+        let mut session = ImportTurn { reader: Some(turn), idle: false, read_cpu_ns: None };
         session.upload(head, body, cancelled).await?;
         let first = match first_answer(session.message_unless(cancelled).await) {
-            Answer::TooLarge => return Err(ImportError::TooLarge),
-            Answer::Unreadable(why) => return Err(ImportError::Broken(why)),
-            Answer::Content(content) => content,
+            ImportReply::TooLarge => return Err(ImportError::TooLarge),
+            ImportReply::Unreadable(why) => return Err(ImportError::Broken(why)),
+            ImportReply::Content(content) => content,
         };
         let session = Arc::new(Mutex::new(session));
         let next = messages(Arc::clone(&session), first, cancelled.clone());
@@ -169,7 +169,7 @@ where
 }
 
 /// The turn of one file with the reader.
-struct Session {
+struct ImportTurn {
     /// None once it was given back.
     reader: Option<OwnedMutexGuard<UnixStream>>,
     /// Whether the reader does nothing for this file any more.
@@ -178,7 +178,7 @@ struct Session {
     read_cpu_ns: Option<u64>,
 }
 
-impl Session {
+impl ImportTurn {
     fn stream(&mut self) -> Result<&mut UnixStream, ImportError> {
         self.reader.as_deref_mut().ok_or_else(|| ImportError::Reader(io::ErrorKind::NotConnected.into()))
     }
@@ -189,7 +189,7 @@ impl Session {
         S: Stream<Item = Result<Bytes, E>> + Unpin,
         E: std::fmt::Display,
     {
-        self.send(Kind::Begin, &[]).await?;
+        self.send(FrameKind::Begin, &[]).await?;
         let (mut next, mut sent) = (Some(head), 0_u64);
         while let Some(bytes) = next {
             sent = sent.saturating_add(bytes.len() as u64);
@@ -197,17 +197,17 @@ impl Session {
                 return Err(ImportError::TooLarge);
             }
             for part in bytes.chunks(DATA_BYTES) {
-                self.send(Kind::Data, part).await?;
+                self.send(FrameKind::Data, part).await?;
             }
             next = tokio::select! {
                 () = cancelled.cancelled() => return Err(ImportError::Broken(CANCELLED.to_owned())),
                 next = next_bytes(&mut body) => next?,
             };
         }
-        self.send(Kind::End, &[]).await
+        self.send(FrameKind::End, &[]).await
     }
 
-    async fn send(&mut self, kind: Kind, bytes: &[u8]) -> Result<(), ImportError> {
+    async fn send(&mut self, kind: FrameKind, bytes: &[u8]) -> Result<(), ImportError> {
         let head = frames::head(kind, bytes.len()).map_err(ImportError::Reader)?;
         let stream = self.stream()?;
         stream.write_all(&head).await.map_err(ImportError::Reader)?;
@@ -229,13 +229,13 @@ impl Session {
     async fn message(&mut self) -> Message {
         let (kind, bytes) = self.frame().await.map_err(|error| error.to_string())?;
         match kind {
-            Kind::Message => Ok(Some(bytes)),
-            Kind::Ended => {
+            FrameKind::Message => Ok(Some(bytes)),
+            FrameKind::Ended => {
                 self.idle = true;
                 self.read_cpu_ns = cpu_ns(&bytes);
                 Ok(None)
             }
-            Kind::Failed => {
+            FrameKind::Failed => {
                 self.idle = true;
                 Err(String::from_utf8_lossy(&bytes).into_owned())
             }
@@ -243,20 +243,20 @@ impl Session {
         }
     }
 
-    async fn frame(&mut self) -> Result<(Kind, Vec<u8>), ImportError> {
+    async fn frame(&mut self) -> Result<(FrameKind, Vec<u8>), ImportError> {
         frames::read_async(self.stream()?).await.map_err(ImportError::Reader)
     }
 
     /// Has the reader end what it does for this file.
     async fn give_up(&mut self) -> Result<(), ImportError> {
-        self.send(Kind::Cancel, &[]).await?;
+        self.send(FrameKind::Cancel, &[]).await?;
         loop {
             let (kind, bytes) = self.frame().await?;
             // It may have ended by itself before it heard of this.
-            if matches!(kind, Kind::Ended | Kind::Idle) {
+            if matches!(kind, FrameKind::Ended | FrameKind::Idle) {
                 self.read_cpu_ns = cpu_ns(&bytes).or(self.read_cpu_ns);
             }
-            if kind == Kind::Idle {
+            if kind == FrameKind::Idle {
                 self.idle = true;
                 return Ok(());
             }
@@ -281,7 +281,7 @@ fn cpu_ns(bytes: &[u8]) -> Option<u64> {
     bytes.try_into().ok().map(u64::from_le_bytes)
 }
 
-impl Drop for Session {
+impl Drop for ImportTurn {
     /// The next file gets its turn when nothing is left of this one.
     fn drop(&mut self) {
         let Some(reader) = self.reader.take().filter(|_| !self.idle) else { return };
@@ -293,7 +293,7 @@ impl Drop for Session {
 }
 
 /// The child's messages for the store: the first, then those that come, until `cancelled`.
-fn messages(session: Arc<Mutex<Session>>, first: Message, cancelled: CancellationToken) -> NextMessage {
+fn messages(session: Arc<Mutex<ImportTurn>>, first: Message, cancelled: CancellationToken) -> NextMessage {
     let mut first = Some(first);
     let runtime = Handle::current();
     Box::new(move || match first.take() {

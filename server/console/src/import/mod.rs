@@ -12,7 +12,7 @@ mod reader;
 
 use std::fmt;
 
-pub use child::{Answer, Message, first_answer, start, watch};
+pub use child::{ImportReply, Message, first_answer, start, watch};
 pub use frames::{take_frames, to_frames};
 pub use importer::{ImportError, Imported, Importer, NewReader};
 pub use reader::serve as serve_reader;

@@ -18,7 +18,7 @@ use rustix::{
 
 use super::{
     child,
-    frames::{self, Kind},
+    frames::{self, FrameKind},
 };
 
 /// Serves the console at the other end of `console` until that is gone.
@@ -39,8 +39,8 @@ pub fn serve(console: OwnedFd) -> io::Result<()> {
 
 fn one_request(console: &mut UnixStream) -> io::Result<()> {
     match frames::read(console)?.0 {
-        Kind::Begin => one_file(console),
-        Kind::Cancel => frames::write(console, Kind::Idle, &[]),
+        FrameKind::Begin => one_file(console),
+        FrameKind::Cancel => frames::write(console, FrameKind::Idle, &[]),
         // What comes behind a file whose child has ended early.
         _ => Ok(()),
     }
@@ -56,12 +56,12 @@ fn one_file(console: &mut UnixStream) -> io::Result<()> {
             Taken::Cancelled => end_child(child, console),
             Taken::All => pass_on(console, child),
         },
-        Err(error) => frames::write(console, Kind::Failed, words(&error).as_bytes()),
+        Err(error) => frames::write(console, FrameKind::Failed, words(&error).as_bytes()),
     }
 }
 
 fn end_child(child: Sandbox, console: &mut UnixStream) -> io::Result<()> {
-    frames::write(console, Kind::Idle, &child.close().to_le_bytes())
+    frames::write(console, FrameKind::Idle, &child.close().to_le_bytes())
 }
 
 enum Taken {
@@ -74,13 +74,13 @@ fn take_in(console: &mut UnixStream, mut child: std::fs::File) -> io::Result<Tak
     let mut ended = false;
     loop {
         match frames::read(console)? {
-            (Kind::Data, bytes) if !ended => match child.write_all(&bytes) {
+            (FrameKind::Data, bytes) if !ended => match child.write_all(&bytes) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ended = true,
                 written => written?,
             },
-            (Kind::Data, _) => {}
-            (Kind::End, _) => return Ok(Taken::All),
-            (Kind::Cancel, _) => return Ok(Taken::Cancelled),
+            (FrameKind::Data, _) => {}
+            (FrameKind::End, _) => return Ok(Taken::All),
+            (FrameKind::Cancel, _) => return Ok(Taken::Cancelled),
             _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the console broke the protocol")),
         }
     }
@@ -101,14 +101,14 @@ fn pass_on(console: &mut UnixStream, mut child: Sandbox) -> io::Result<()> {
         };
         if cancelled {
             match frames::read(console)? {
-                (Kind::Cancel, _) => return end_child(child, console),
+                (FrameKind::Cancel, _) => return end_child(child, console),
                 _ => continue,
             }
         }
         match child::watch(&mut child) {
-            Ok(Some(message)) => frames::write(console, Kind::Message, &message)?,
-            Ok(None) => return frames::write(console, Kind::Ended, &child.close().to_le_bytes()),
-            Err(why) => return frames::write(console, Kind::Failed, why.as_bytes()),
+            Ok(Some(message)) => frames::write(console, FrameKind::Message, &message)?,
+            Ok(None) => return frames::write(console, FrameKind::Ended, &child.close().to_le_bytes()),
+            Err(why) => return frames::write(console, FrameKind::Failed, why.as_bytes()),
         }
     }
 }

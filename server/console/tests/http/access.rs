@@ -1,7 +1,7 @@
 //! P01: hosts. P02: origins. P04: GET changes nothing.
 
 use axum::body::Body;
-use bathyscope_console::http::{Kind, table};
+use bathyscope_console::http::{RouteKind, table};
 use bathyscope_store::Role;
 use http::{Method, Request, header};
 
@@ -68,7 +68,7 @@ async fn p02_changes_and_streams_need_an_own_page_and_a_session() {
     let sites = [None, Some("same-origin"), Some("none"), Some("same-site"), Some("cross-site")];
     let origins =
         [None, Some(own.as_str()), Some("null"), Some("http://attacker.example"), Some("https://127.0.0.1:7070")];
-    for route in table().into_iter().filter(|route| route.method != Method::GET || route.kind == Kind::Stream) {
+    for route in table().into_iter().filter(|route| route.method != Method::GET || route.kind == RouteKind::Stream) {
         if route.path == "/logout" {
             continue;
         }
@@ -93,7 +93,7 @@ async fn p02_changes_and_streams_need_an_own_page_and_a_session() {
                         && (site, origin) != (None, Some("null"));
                     let status = console.send(request.body(Body::empty()).unwrap()).await.status().as_u16();
                     let what = format!("{} {} {site:?} {origin:?} {cookie:?}", route.method, route.path);
-                    let is_stream = route.kind == Kind::Stream;
+                    let is_stream = route.kind == RouteKind::Stream;
                     match (from_own, cookie) {
                         (false, None) if is_stream => assert_eq!(status, 401, "{what}"),
                         (false, _) => assert_eq!(status, 403, "{what}"),

@@ -13,7 +13,7 @@ const PROGRAM_VARIABLES: &str = "the parameters of a program's functions are in 
 
 /// What was asked, and the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct EventAnswer {
     /// The command.
     pub asked: String,
     /// Bytes before what it asks about.
@@ -49,7 +49,7 @@ pub(super) fn answer(
         },
     };
     match lines {
-        Ok(lines) => checked.answers.push(Answer { asked: asked.text.clone(), at: asked.at, lines }),
+        Ok(lines) => checked.answers.push(EventAnswer { asked: asked.text.clone(), at: asked.at, lines }),
         Err(why) => {
             let end = match &asked.question {
                 Question::Variables { function, .. } => asked.at + function.len(),

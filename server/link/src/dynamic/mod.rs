@@ -27,7 +27,7 @@ use bathyscope_catalog::{
 use bathyscope_plan::{Diagnostic, Severity, Span};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
-pub use answers::Answer;
+pub use answers::EventAnswer;
 pub use facts::KernelFacts;
 pub use files::functions_of;
 pub use functions::hints;
@@ -59,7 +59,7 @@ pub struct Checked {
     /// Lines that were passed over, and why.
     pub skipped: Vec<Passed>,
     /// What was asked instead of making a probe.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<EventAnswer>,
     /// What somebody should know about how the text was read.
     pub notes: Vec<String>,
 }

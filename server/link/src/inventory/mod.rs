@@ -98,7 +98,7 @@ const SOURCES: [Source; 7] = [
 ];
 
 #[derive(Clone)]
-struct Kept {
+struct KeptList {
     read: Arc<Read>,
     connection: u64,
     read_at: Instant,
@@ -106,8 +106,8 @@ struct Kept {
 }
 
 #[derive(Default)]
-struct Slot {
-    kept: RwLock<Option<Kept>>,
+struct ListSlot {
+    kept: RwLock<Option<KeptList>>,
     trouble: RwLock<Option<InventoryError>>,
     /// Held while it is read, so that it is read once however many wait.
     reading: tokio::sync::Mutex<()>,
@@ -123,7 +123,7 @@ fn locked<T>(result: Result<T, PoisonError<T>>) -> T {
 
 struct Inner {
     link: AgentLink,
-    slots: BTreeMap<Source, Slot>,
+    slots: BTreeMap<Source, ListSlot>,
     symbols: SymbolCache,
 }
 
@@ -141,7 +141,7 @@ impl std::fmt::Debug for Inventory {
 
 /// What is looked for.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct ProbeSearch {
     /// Words or a pattern; empty for all.
     pub query: String,
     /// Of these kinds; empty for all.
@@ -175,7 +175,7 @@ pub struct Item {
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct FoundProbes {
     /// How many fit, of the kinds that were asked for.
     pub total: usize,
     /// How many of each kind fit.
@@ -213,7 +213,7 @@ pub struct Counted {
 impl Inventory {
     /// Asks through `link`. Reads nothing yet.
     pub fn new(link: AgentLink) -> Self {
-        let slots = SOURCES.into_iter().map(|source| (source, Slot::default())).collect();
+        let slots = SOURCES.into_iter().map(|source| (source, ListSlot::default())).collect();
         Self { inner: Arc::new(Inner { link, slots, symbols: SymbolCache::default() }) }
     }
 
@@ -221,7 +221,7 @@ impl Inventory {
     ///
     /// # Errors
     /// If nothing of what was asked for can be read.
-    pub async fn search(&self, wanted: Wanted) -> Result<Answer, InventoryError> {
+    pub async fn search(&self, wanted: ProbeSearch) -> Result<FoundProbes, InventoryError> {
         let all = self.parts(&wanted).await?;
         let looking = tokio::task::spawn_blocking(move || answer(&all, &wanted));
         looking.await.map_err(|error| InventoryError::Read { what: "the inventory".to_owned(), why: error.to_string() })
@@ -239,7 +239,7 @@ impl Inventory {
     ) -> Result<Counted, InventoryError> {
         let (pattern, module) = pattern.split_once(":mod:").map_or((pattern, None), |(it, module)| (it, Some(module)));
         let within = module.map(str::to_owned).or(within);
-        let wanted = Wanted { kinds: vec![kind], within, ..Wanted::default() };
+        let wanted = ProbeSearch { kinds: vec![kind], within, ..ProbeSearch::default() };
         let (all, query) = (self.parts(&wanted).await?, Query::pattern(pattern));
         let counting = tokio::task::spawn_blocking(move || counted(&all, &wanted, &query));
         counting
@@ -281,7 +281,7 @@ impl Inventory {
     }
 
     /// Everything that a search has to look at, read if it has to be.
-    async fn parts(&self, wanted: &Wanted) -> Result<Vec<Arc<Read>>, InventoryError> {
+    async fn parts(&self, wanted: &ProbeSearch) -> Result<Vec<Arc<Read>>, InventoryError> {
         let asked = |source: Source| wanted.kinds.is_empty() || wanted.kinds.iter().any(|kind| kind.source() == source);
         let mut all = Vec::new();
         let mut trouble = None;
@@ -313,7 +313,7 @@ impl Inventory {
         }
     }
 
-    fn kept(&self, source: Source) -> Option<Kept> {
+    fn kept(&self, source: Source) -> Option<KeptList> {
         let connection = self.inner.link.status().connection;
         let kept = locked(self.inner.slots.get(&source)?.kept.read()).clone();
         kept.filter(|kept| kept.connection == connection)
@@ -332,7 +332,7 @@ impl Inventory {
     }
 
     /// Looks in the background whether it is still so, and reads it again if not.
-    fn look_behind(&self, source: Source, kept: Kept) {
+    fn look_behind(&self, source: Source, kept: KeptList) {
         let Some(slot) = self.inner.slots.get(&source) else { return };
         if slot.behind.swap(true, Ordering::Relaxed) {
             return;
@@ -383,7 +383,7 @@ impl Inventory {
         match read {
             Ok(read) => {
                 let read = Arc::new(read);
-                let kept = Kept { read: Arc::clone(&read), connection, read_at: now, looked_at: now };
+                let kept = KeptList { read: Arc::clone(&read), connection, read_at: now, looked_at: now };
                 *locked(slot.kept.write()) = Some(kept);
                 *locked(slot.trouble.write()) = None;
                 Ok(read)
@@ -435,7 +435,7 @@ impl Inventory {
 }
 
 /// Parts with what of them is searched.
-fn lists<'a>(all: &'a [Arc<Read>], wanted: &'a Wanted, asked: bool) -> Vec<(&'a Part, Searched<'a>)> {
+fn lists<'a>(all: &'a [Arc<Read>], wanted: &'a ProbeSearch, asked: bool) -> Vec<(&'a Part, Searched<'a>)> {
     let parts = all.iter().flat_map(|read| &read.parts);
     let fits = |part: &&Part| (wanted.kinds.is_empty() || wanted.kinds.contains(&part.kind)) == asked;
     // In the order of the kinds, whatever was read first.
@@ -445,9 +445,9 @@ fn lists<'a>(all: &'a [Arc<Read>], wanted: &'a Wanted, asked: bool) -> Vec<(&'a 
     parts.into_iter().map(|part| (part, searched(part))).collect()
 }
 
-fn answer(all: &[Arc<Read>], wanted: &Wanted) -> Answer {
+fn answer(all: &[Arc<Read>], wanted: &ProbeSearch) -> FoundProbes {
     let query = Query::new(&wanted.query);
-    let mut answer = Answer::default();
+    let mut answer = FoundProbes::default();
     let mut by_kind: BTreeMap<EntryKind, usize> = BTreeMap::new();
     for asked in [true, false] {
         let lists = lists(all, wanted, asked);
@@ -467,7 +467,7 @@ fn answer(all: &[Arc<Read>], wanted: &Wanted) -> Answer {
     answer
 }
 
-fn counted(all: &[Arc<Read>], wanted: &Wanted, query: &Query) -> Counted {
+fn counted(all: &[Arc<Read>], wanted: &ProbeSearch, query: &Query) -> Counted {
     let lists = lists(all, wanted, true);
     let searched: Vec<Searched<'_>> = lists.iter().map(|(_, searched)| *searched).collect();
     let found = search(&searched, query, 0, usize::MAX);

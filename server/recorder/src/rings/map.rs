@@ -6,13 +6,13 @@ use bathyscope_decode::perf::PerfFormat;
 use bathyscope_protocol::{RingContent, RingInfo, RingKind, Started, StreamLayout, rings::RingReader};
 
 use super::perf_format;
-use crate::{link::words, page_reader::PageReader, reader::Source};
+use crate::{link::words, page_reader::PageReader, reader::RecordSource};
 
 /// Maps the rings of a capture, in order.
 ///
 /// # Errors
 /// If they are not what the agent said.
-pub(crate) fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<Source>, String> {
+pub(crate) fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<RecordSource>, String> {
     if rings.len() != started.rings.len() {
         return Err(format!("{} rings were announced and {} came", started.rings.len(), rings.len()));
     }
@@ -31,9 +31,9 @@ pub(crate) fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<So
             }
         }
         if let RingKind::TracePipe { page_bytes } = info.kind {
-            return PageReader::new(fd, page_bytes).map(Source::Pages).map_err(|error| words(&error));
+            return PageReader::new(fd, page_bytes).map(RecordSource::Pages).map_err(|error| words(&error));
         }
-        RingReader::map(fd, info).map(Source::Ring).map_err(|error| words(&error))
+        RingReader::map(fd, info).map(RecordSource::Ring).map_err(|error| words(&error))
     };
     rings.into_iter().zip(&started.rings).map(map).collect()
 }

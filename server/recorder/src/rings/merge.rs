@@ -13,7 +13,7 @@ const MAX_WAITING_BYTES: usize = 64 << 20;
 const SLACK_NS: u64 = 1_000_000;
 
 #[derive(Debug)]
-struct Waiting<T> {
+struct MergedRecord<T> {
     key_ns: u64,
     ring: usize,
     sequence: u64,
@@ -21,21 +21,21 @@ struct Waiting<T> {
     item: T,
 }
 
-impl<T> PartialEq for Waiting<T> {
+impl<T> PartialEq for MergedRecord<T> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<T> Eq for Waiting<T> {}
+impl<T> Eq for MergedRecord<T> {}
 
-impl<T> PartialOrd for Waiting<T> {
+impl<T> PartialOrd for MergedRecord<T> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Waiting<T> {
+impl<T> Ord for MergedRecord<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.key_ns, self.ring, self.sequence).cmp(&(other.key_ns, other.ring, other.sequence))
     }
@@ -53,7 +53,7 @@ struct RingTime {
 #[derive(Debug)]
 pub(crate) struct Merge<T> {
     rings: Vec<RingTime>,
-    waiting: BinaryHeap<Reverse<Waiting<T>>>,
+    waiting: BinaryHeap<Reverse<MergedRecord<T>>>,
     waiting_bytes: usize,
     max_waiting_bytes: usize,
     sequence: u64,
@@ -90,7 +90,7 @@ impl<T> Merge<T> {
         }
         self.sequence += 1;
         self.waiting_bytes += bytes;
-        self.waiting.push(Reverse(Waiting { key_ns, ring, sequence: self.sequence, bytes, item }));
+        self.waiting.push(Reverse(MergedRecord { key_ns, ring, sequence: self.sequence, bytes, item }));
     }
 
     /// The reader has read `ring`: to its end at `read_ns`, or only in part.

@@ -19,7 +19,7 @@ use std::{
 use bathyscope_capture::CaptureId;
 use bathyscope_console::{
     control,
-    import::{self, Answer, Imported, MAX_IMPORT_BYTES, Message},
+    import::{self, ImportReply, Imported, MAX_IMPORT_BYTES, Message},
 };
 use bathyscope_protocol::sandbox::{HangUp, Sandbox, children_cpu_ns};
 use bathyscope_store::{NextMessage, Store, StoreError};
@@ -64,9 +64,9 @@ pub(super) fn run(file: &Path, json: bool, data: &DataArgs) -> Result<String, Fa
         .map_err(|error| Failure::because("starting a process without rights", error))?;
     drop(input);
     let first = match import::first_answer(import::watch(&mut child)) {
-        Answer::TooLarge => return Err(too_large(file)),
-        Answer::Unreadable(why) => return Err(Failure::because(doing(), io::Error::other(why))),
-        Answer::Content(first) => first,
+        ImportReply::TooLarge => return Err(too_large(file)),
+        ImportReply::Unreadable(why) => return Err(Failure::because(doing(), io::Error::other(why))),
+        ImportReply::Content(first) => first,
     };
     let id = open::writing_as(owner, &dir, async |store| store_it(&store, child, first).await)?;
     // There was no other child, and it has been waited for.

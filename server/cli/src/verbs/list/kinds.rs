@@ -6,7 +6,7 @@ use bathyscope_catalog::{
     names::{Query, Searched, search},
 };
 use bathyscope_link::inventory::{
-    Answer, EntryKind, FileSymbols, Hidden, Inventory, InventoryError, Item, Wanted, read_symbols,
+    EntryKind, FileSymbols, FoundProbes, Hidden, Inventory, InventoryError, Item, ProbeSearch, read_symbols,
 };
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use serde_json::json;
@@ -90,7 +90,7 @@ fn remedy(kind: EntryKind, pattern: &str) -> String {
 pub(super) fn run(agent: &mut OwnAgent, kind: EntryKind, pattern: Option<&str>, as_json: bool) -> Outcome {
     let inventory = Inventory::new(link(agent.client()?)?);
     let query = pattern.unwrap_or_default().to_owned();
-    let wanted = Wanted { query, kinds: vec![kind], limit: usize::MAX, ..Wanted::default() };
+    let wanted = ProbeSearch { query, kinds: vec![kind], limit: usize::MAX, ..ProbeSearch::default() };
     let answer = runtime()?.block_on(inventory.search(wanted)).map_err(|error| failure(&error))?;
     let standing = inventory.standing().into_iter().find(|standing| standing.kind == kind);
     let (hidden, all) = standing.map_or_else(Default::default, |it| (it.hidden, it.count.unwrap_or(0)));
@@ -120,7 +120,7 @@ fn tell(hidden: &[Hidden]) {
     }
 }
 
-fn json_of(answer: &Answer, hidden: &[Hidden]) -> Result<String, Failure> {
+fn json_of(answer: &FoundProbes, hidden: &[Hidden]) -> Result<String, Failure> {
     let item = |item: &Item| json!({"kind": item.kind.word(), "name": item.name, "in": item.within, "note": item.note, "works": item.works});
     let items: Vec<_> = answer.items.iter().map(item).collect();
     let text = serde_json::to_string_pretty(&json!({"total": answer.total, "items": items, "hidden": hidden}));

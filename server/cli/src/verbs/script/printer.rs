@@ -12,13 +12,13 @@ use super::{
     names::ScriptNames,
     outside,
     signals::Signals,
-    sink::{Buffering, Sink},
+    sink::{Buffering, ScriptOutput},
 };
 use crate::Failure;
 
 /// What decides how output looks.
 #[derive(Clone, Debug)]
-pub(super) struct Look {
+pub(super) struct OutputStyle {
     pub(super) form: Form,
     pub(super) buffering: Buffering,
     pub(super) quiet: bool,
@@ -39,9 +39,9 @@ enum How {
 }
 
 /// Prints what a script says.
-pub(super) struct Printer {
-    sink: Sink,
-    look: Look,
+pub(super) struct ScriptPrinter {
+    sink: ScriptOutput,
+    look: OutputStyle,
     name: String,
     text: String,
     /// Whether standard error shows what it gets instead of keeping it.
@@ -51,11 +51,11 @@ pub(super) struct Printer {
     dropped: u64,
 }
 
-impl Printer {
-    pub(super) fn new(output: Option<&Path>, look: Look, name: &str, text: &str) -> Result<Self, Failure> {
+impl ScriptPrinter {
+    pub(super) fn new(output: Option<&Path>, look: OutputStyle, name: &str, text: &str) -> Result<Self, Failure> {
         let error_is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        let sink = Sink::open(output, look.buffering, look.raw || look.form == Form::Json)?;
-        let look = Look { raw: look.raw && !sink.is_terminal(), ..look };
+        let sink = ScriptOutput::open(output, look.buffering, look.raw || look.form == Form::Json)?;
+        let look = OutputStyle { raw: look.raw && !sink.is_terminal(), ..look };
         let (name, text, signals) = (name.to_owned(), text.to_owned(), Signals::default());
         Ok(Self { sink, look, name, text, error_is_terminal, signals, dropped: 0 })
     }

@@ -21,7 +21,7 @@ use super::{
     forward::{forward_output, wait_for},
     losses,
     names::ScriptNames,
-    printer::{Look, Printer},
+    printer::{OutputStyle, ScriptPrinter},
     signals::Signals,
     sink::Buffering,
 };
@@ -102,14 +102,19 @@ pub(crate) fn run(args: &ScriptArgs) -> Outcome {
 }
 
 /// Where the output goes; opened while there are the rights of who started this.
-pub(super) fn open_printer(args: &ScriptArgs) -> Result<Printer, Failure> {
-    let look =
-        Look { form: args.form, buffering: args.buffering, quiet: args.quiet, warnings: args.warnings, raw: args.raw };
-    Printer::new(args.output.as_deref(), look, &args.name, &args.text)
+pub(super) fn open_printer(args: &ScriptArgs) -> Result<ScriptPrinter, Failure> {
+    let look = OutputStyle {
+        form: args.form,
+        buffering: args.buffering,
+        quiet: args.quiet,
+        warnings: args.warnings,
+        raw: args.raw,
+    };
+    ScriptPrinter::new(args.output.as_deref(), look, &args.name, &args.text)
 }
 
 /// Compiles it and says what is to be said.
-fn check(args: &ScriptArgs, printer: &Printer, client: AgentClient) -> Outcome {
+fn check(args: &ScriptArgs, printer: &ScriptPrinter, client: AgentClient) -> Outcome {
     match bathyscope_link::script::check_script(&mut link(client)?, &args.request(), None) {
         Ok(checked) => {
             printer.diagnostics(&checked.diagnostics, args.verbose > 0);
@@ -120,7 +125,7 @@ fn check(args: &ScriptArgs, printer: &Printer, client: AgentClient) -> Outcome {
 }
 
 /// What is wrong with a script is told with its lines; everything else as other failures are.
-pub(super) fn refused(args: &ScriptArgs, printer: &Printer, error: ScriptFailure) -> Outcome {
+pub(super) fn refused(args: &ScriptArgs, printer: &ScriptPrinter, error: ScriptFailure) -> Outcome {
     match error {
         ScriptFailure::Script { diagnostics } => {
             printer.diagnostics(&diagnostics, args.verbose > 0);
@@ -138,7 +143,7 @@ pub(super) fn refused(args: &ScriptArgs, printer: &Printer, error: ScriptFailure
     }
 }
 
-fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcome {
+fn trace(args: &ScriptArgs, mut printer: ScriptPrinter, client: AgentClient) -> Outcome {
     let link = link(client)?;
     let names = ScriptNames::new(link.clone());
     // Before anything runs: a signal must not end this process without the end of the script.
@@ -170,7 +175,7 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
         Ok(enabled) => enabled.attached,
         Err(error) => return refused(args, &printer, error),
     };
-    let mut run = Run { session, names, ended: false, detached: false };
+    let mut run = ScriptRun { session, names, ended: false, detached: false };
     printer.attached(&run.session.plan().clone(), &run.names, attached)?;
     run.tell_failed(&printer, args);
     let has_command = args.target.command().is_some();
@@ -185,7 +190,7 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     Ok(exit_code(&finished, target, detached))
 }
 
-struct Run {
+struct ScriptRun {
     session: ScriptSession<AgentLink>,
     names: ScriptNames,
     /// Whether the script asked to end.
@@ -200,11 +205,11 @@ struct Until {
     has_command: bool,
 }
 
-impl Run {
+impl ScriptRun {
     /// Prints what the script says until it ends, its target ends, the time is over, or somebody has had enough.
     fn follow(
         &mut self,
-        printer: &mut Printer,
+        printer: &mut ScriptPrinter,
         signals: &Signals,
         Until { duration, has_command }: Until,
     ) -> Result<TargetState, Failure> {
@@ -257,7 +262,7 @@ impl Run {
     }
 
     /// Prints what is in the ring; says whether there is more.
-    fn print_new(&mut self, printer: &mut Printer) -> Result<bool, Failure> {
+    fn print_new(&mut self, printer: &mut ScriptPrinter) -> Result<bool, Failure> {
         let mut events = Vec::new();
         let polled = self.session.poll(&mut |event| events.push(event)).map_err(failed)?;
         // After the records, so that all is known that happened before them.
@@ -272,7 +277,7 @@ impl Run {
         self.session.processes(all, &mut |event| names.learn(event));
     }
 
-    fn print(&mut self, printer: &mut Printer, events: &[ScriptEvent]) -> Result<(), Failure> {
+    fn print(&mut self, printer: &mut ScriptPrinter, events: &[ScriptEvent]) -> Result<(), Failure> {
         if events.is_empty() {
             return Ok(());
         }
@@ -295,7 +300,7 @@ impl Run {
     }
 
     /// Attach points that are missing, where the script runs without them.
-    fn tell_failed(&self, printer: &Printer, args: &ScriptArgs) {
+    fn tell_failed(&self, printer: &ScriptPrinter, args: &ScriptArgs) {
         let plan = self.session.plan();
         for failure in self.session.failed() {
             let name = plan.probes.get(failure.probe as usize).map_or("a probe", |probe| probe.name.as_str());
@@ -317,7 +322,7 @@ impl Run {
     }
 
     /// Detaches, runs `end` probes, prints what is left, the maps, and what was lost.
-    fn end(&mut self, printer: &mut Printer, target: TargetState) -> Result<(Finished, TargetState), Failure> {
+    fn end(&mut self, printer: &mut ScriptPrinter, target: TargetState) -> Result<(Finished, TargetState), Failure> {
         let end_command = target == TargetState::Running;
         let (mut events, mut maps): (Vec<ScriptEvent>, Vec<MapSnapshot>) = Default::default();
         let finished = self.session.finish(end_command, &mut |event| match event {

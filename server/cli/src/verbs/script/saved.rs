@@ -14,7 +14,7 @@ use bathyscope_store::{Options, Store};
 
 use super::{
     names::ScriptNames,
-    printer::Printer,
+    printer::ScriptPrinter,
     run::{ScriptArgs, open_printer, refused},
     signals::Signals,
 };
@@ -80,7 +80,7 @@ fn record(
     args: &ScriptArgs,
     spec: CaptureSpec,
     (runtime, store, recorder): (&tokio::runtime::Runtime, &Store, &Recorder),
-    mut printer: Printer,
+    mut printer: ScriptPrinter,
     link: AgentLink,
 ) -> Outcome {
     let (tap, events) = sync_channel(QUEUE);
@@ -117,7 +117,7 @@ fn print(
     args: &ScriptArgs,
     recorder: &Recorder,
     id: CaptureId,
-    printer: &mut Printer,
+    printer: &mut ScriptPrinter,
     (link, events): (AgentLink, Receiver<ScriptEvent>),
 ) -> Result<(), Failure> {
     let Some(plan) = recorder.script(id) else { return Ok(()) };

@@ -27,7 +27,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// Standard output or a file. Events can hold anything, so what a terminal would not just show is escaped, on a terminal
 /// and elsewhere; files and pipes get the bytes as they are if that is asked for.
-pub(super) struct Sink {
+pub(super) struct ScriptOutput {
     out: BufWriter<Box<dyn Write>>,
     terminal: bool,
     raw: bool,
@@ -36,7 +36,7 @@ pub(super) struct Sink {
     open: bool,
 }
 
-impl Sink {
+impl ScriptOutput {
     /// Standard output, or the file at `path`, made anew.
     pub(super) fn open(path: Option<&Path>, buffering: Buffering, raw: bool) -> Result<Self, Failure> {
         let (out, terminal): (Box<dyn Write>, bool) = match path {
@@ -130,7 +130,7 @@ mod tests {
         let cases = [(Buffering::None, 1, 1, 1), (Buffering::Line, 0, 1, 1), (Buffering::Full, 0, 0, 1)];
         for (buffering, at_once, after_pause, at_the_end) in cases {
             let shared = Shared::default();
-            let mut sink = Sink::to(Box::new(shared.clone()), false, buffering, true);
+            let mut sink = ScriptOutput::to(Box::new(shared.clone()), false, buffering, true);
             sink.write(b"\x1b").unwrap();
             assert_eq!(shared.0.borrow().len(), at_once, "{buffering:?}");
             sink.pause().unwrap();
@@ -149,7 +149,7 @@ mod tests {
             (false, true, b"\x1b[2J\n"),
         ] {
             let shared = Shared::default();
-            let mut sink = Sink::to(Box::new(shared.clone()), terminal, Buffering::None, raw);
+            let mut sink = ScriptOutput::to(Box::new(shared.clone()), terminal, Buffering::None, raw);
             sink.write(b"\x1b[2J\n").unwrap();
             assert_eq!(*shared.0.borrow(), expected, "terminal: {terminal}, raw: {raw}");
         }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_reader_may_go_away() {
-        let mut sink = Sink::to(Box::new(Shared(Rc::default(), true)), false, Buffering::None, false);
+        let mut sink = ScriptOutput::to(Box::new(Shared(Rc::default(), true)), false, Buffering::None, false);
         sink.write(b"x").unwrap();
         assert!(!sink.is_open());
         sink.write(b"y").unwrap();

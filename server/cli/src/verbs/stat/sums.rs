@@ -9,7 +9,7 @@ use bathyscope_views::{Dictionaries, EventSum};
 
 /// A row: when, on which CPU, of which thread, and what.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct CountRow {
     /// From the capture's start.
     pub(super) time_ns: u64,
     pub(super) cpu: u32,
@@ -36,7 +36,7 @@ impl Reader {
     }
 
     /// Rows since the last call, in order of time.
-    pub(super) async fn new_rows(&mut self) -> Result<Vec<Row>, StoreError> {
+    pub(super) async fn new_rows(&mut self) -> Result<Vec<CountRow>, StoreError> {
         if self.schema.is_none() {
             let record = self.store.capture(self.id).await?;
             self.schema = record.streams.into_iter().next().map(|stream| (stream.schema, record.start_ns));
@@ -62,7 +62,7 @@ impl Reader {
     }
 }
 
-fn rows_of(schema: &StreamSchema, bytes: &[u8], dictionaries: &Dictionaries, origin_ns: u64) -> Vec<Row> {
+fn rows_of(schema: &StreamSchema, bytes: &[u8], dictionaries: &Dictionaries, origin_ns: u64) -> Vec<CountRow> {
     let wanted: Vec<usize> = (0..schema.columns.len()).collect();
     let batch = match decode_chunk(schema, bytes, &wanted) {
         Ok(batch) => batch,
@@ -82,7 +82,7 @@ fn rows_of(schema: &StreamSchema, bytes: &[u8], dictionaries: &Dictionaries, ori
         }
         _ => String::new(),
     };
-    let row = |row: usize| Row {
+    let row = |row: usize| CountRow {
         time_ns: number("time", row).saturating_sub(origin_ns),
         cpu: u32::try_from(number("cpu", row)).unwrap_or(u32::MAX),
         sum: EventSum {
@@ -145,7 +145,7 @@ impl Sums {
 
     /// Adds a row. Gives the interval before it and when it ended, from the beginning of counting, if the row begins
     /// another.
-    pub(super) fn add(&mut self, mut row: Row) -> Option<(u64, Vec<EventSum>)> {
+    pub(super) fn add(&mut self, mut row: CountRow) -> Option<(u64, Vec<EventSum>)> {
         if let Some(core) = self.cores.as_ref().and_then(|cores| cores.get(&row.cpu)).filter(|_| row.sum.scope != "all")
         {
             row.sum.scope.clone_from(core);
@@ -185,11 +185,11 @@ impl Sums {
 mod tests {
     use super::*;
 
-    fn row(time_ns: u64, cpu: u32, event: &str, value: u64) -> Row {
+    fn row(time_ns: u64, cpu: u32, event: &str, value: u64) -> CountRow {
         let scope = format!("CPU{cpu}");
         let sum =
             EventSum { event: event.to_owned(), scope, value, span_ns: 10, running_ns: 10, ..EventSum::default() };
-        Row { time_ns, cpu, sum }
+        CountRow { time_ns, cpu, sum }
     }
 
     fn values(sums: &[EventSum]) -> Vec<(String, u64, u64)> {

@@ -11,10 +11,10 @@ use bathyscope_protocol::TargetState;
 use bathyscope_recorder::{Recorder, syscall_columns, syscall_kinds::kind};
 use bathyscope_store::Store;
 
-use super::{Precision, choice::Quiet, dump::Dumps, output::Sink, stacks::Stacks};
+use super::{Precision, choice::Quiet, dump::Dumps, output::LineOutput, stacks::Stacks};
 use crate::{
     Failure,
-    verbs::trace::rows::{Row, RowReader, json_line},
+    verbs::trace::rows::{RowReader, StreamRow, json_line},
 };
 
 /// What stands where an address is not known.
@@ -36,7 +36,7 @@ pub enum Clock {
 /// How lines look.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "strace's own switches")]
-pub(super) struct Look {
+pub(super) struct LineStyle {
     pub(super) clock: Clock,
     /// How long calls took, and how exact.
     pub(super) durations: Option<Precision>,
@@ -91,7 +91,7 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     /// The columns of `recorder::syscall_rows`, in their order.
-    fn of(row: &'a Row, places: Places) -> Option<Self> {
+    fn of(row: &'a StreamRow, places: Places) -> Option<Self> {
         let number = |at: usize| match row.cells.get(at) {
             Some(ShownCell::Number(number)) => *number,
             _ => 0,
@@ -152,7 +152,7 @@ impl<'a> Shown<'a> {
     }
 
     /// `NAME(ARGUMENTS) = RESULT`, after `before`.
-    fn line(&self, before: &str, look: &Look) -> String {
+    fn line(&self, before: &str, look: &LineStyle) -> String {
         if let Some(line) = self.other(before) {
             return line;
         }
@@ -218,8 +218,8 @@ pub(super) struct Writer {
     reader: RowReader,
     store: Store,
     id: CaptureId,
-    look: Look,
-    to: Sink,
+    look: LineStyle,
+    to: LineOutput,
     /// What to add to a monotonic moment for one of the wall clock.
     wall_ns: Option<i128>,
     last_ns: Option<u64>,
@@ -237,7 +237,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(store: Store, id: CaptureId, look: Look, to: Sink) -> Self {
+    pub(super) fn new(store: Store, id: CaptureId, look: LineStyle, to: LineOutput) -> Self {
         Self {
             reader: RowReader::new(store.clone(), id),
             store,
@@ -288,7 +288,7 @@ impl Writer {
         Ok(is_read)
     }
 
-    fn row(&mut self, row: &Row, text: &mut String) {
+    fn row(&mut self, row: &StreamRow, text: &mut String) {
         if self.look.json {
             text.push_str(&self.json(row).unwrap_or_default());
             return;
@@ -336,7 +336,7 @@ impl Writer {
     }
 
     /// A row as an object; its stack, which is in the last column, with its frames.
-    fn json(&self, row: &Row) -> Option<String> {
+    fn json(&self, row: &StreamRow) -> Option<String> {
         let schema = self.reader.schema(row.stream)?;
         if !self.look.stacks {
             return Some(json_line(schema, &row.cells));
@@ -461,23 +461,23 @@ fn day(seconds: i128) -> String {
 mod tests {
     use super::*;
 
-    fn row(call: &str, arguments: &str, result: i64, note: Option<&str>) -> Row {
+    fn row(call: &str, arguments: &str, result: i64, note: Option<&str>) -> StreamRow {
         let (number, text) =
             (|number: i64| ShownCell::Number(number.into()), |text: &str| ShownCell::Text(text.to_owned()));
         let error = if result < 0 { text("ENOENT") } else { ShownCell::Null };
         let common = [number(0), number(1), number(70), number(70), text("ls")];
         let own =
             [text(call), text(arguments), number(result), error, number(1_234_567), note.map_or(ShownCell::Null, text)];
-        Row { time_ns: 5, stream: 0, cells: common.into_iter().chain(own).collect(), text: None }
+        StreamRow { time_ns: 5, stream: 0, cells: common.into_iter().chain(own).collect(), text: None }
     }
 
-    fn of_kind(kind: &str, row: Row) -> Row {
-        Row { cells: row.cells.into_iter().chain([ShownCell::Text(kind.to_owned())]).collect(), ..row }
+    fn of_kind(kind: &str, row: StreamRow) -> StreamRow {
+        StreamRow { cells: row.cells.into_iter().chain([ShownCell::Text(kind.to_owned())]).collect(), ..row }
     }
 
-    fn of_abi(abi: &str, row: Row) -> Row {
+    fn of_abi(abi: &str, row: StreamRow) -> StreamRow {
         let row = of_kind("call", row);
-        Row { cells: row.cells.into_iter().chain([ShownCell::Text(abi.to_owned())]).collect(), ..row }
+        StreamRow { cells: row.cells.into_iter().chain([ShownCell::Text(abi.to_owned())]).collect(), ..row }
     }
 
     #[test]
@@ -494,18 +494,18 @@ mod tests {
         assert!(lines[0].starts_with("% time") && lines[5] == "System call usage summary for 32 bit mode:", "{text}");
     }
 
-    fn line(row: &Row) -> String {
+    fn line(row: &StreamRow) -> String {
         Shown::of(row, Places::default()).unwrap().line("", &look(40, Precision::Us))
     }
 
-    fn look(column: usize, precision: Precision) -> Look {
-        Look { column, durations: Some(precision), ..Look::default() }
+    fn look(column: usize, precision: Precision) -> LineStyle {
+        LineStyle { column, durations: Some(precision), ..LineStyle::default() }
     }
 
     #[test]
     fn results_of_raw_calls_are_numbers_but_for_errors() {
         let raw = [0, 1, 231].into_iter().collect();
-        let look = Look { raw, column: 0, ..Look::default() };
+        let look = LineStyle { raw, column: 0, ..LineStyle::default() };
         let cases = [
             (row("read", "0x3, 0x1000, 0x20", 27, None), "read(0x3, 0x1000, 0x20) = 0x1b\n"),
             (row("read", "0x3, 0x1000, 0x20", 0, None), "read(0x3, 0x1000, 0x20) = 0\n"),

@@ -17,7 +17,7 @@ use crate::{Failure, verbs::file_maker::FileMaker};
 const MAX_OPEN: usize = 256;
 
 /// Where lines go.
-pub(super) enum Sink {
+pub(super) enum LineOutput {
     /// All to one.
     One(Box<dyn Write>),
     /// Those of each thread to a file of its own, with its id behind the name.
@@ -63,7 +63,7 @@ fn opened(path: &Path, append: bool) -> Result<File, Failure> {
     options.open(path).map_err(|error| failed(path, error))
 }
 
-impl Sink {
+impl LineOutput {
     /// Opens it.
     pub(super) fn open(path: Option<&Path>, separately: bool, append: bool, json: bool) -> Result<Self, Failure> {
         let Some(path) = path else {
@@ -158,7 +158,7 @@ mod tests {
     fn each_thread_has_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("calls");
-        let each = |append| Sink::Each {
+        let each = |append| LineOutput::Each {
             path: path.clone(),
             maker: None,
             open: HashMap::new(),
@@ -179,6 +179,6 @@ mod tests {
         let mut sink = each(false);
         sink.put(3, "anew\n").unwrap();
         assert_eq!(read(3), "anew\n");
-        assert!(Sink::open(Some(Path::new("|cat")), false, false, false).is_err());
+        assert!(LineOutput::open(Some(Path::new("|cat")), false, false, false).is_err());
     }
 }

@@ -6,7 +6,7 @@ use bathyscope_store::{Store, StoreError};
 use bathyscope_views::Dictionaries;
 use serde_json::{Value, json};
 
-use crate::verbs::trace::{names::NameReader, rows::Row};
+use crate::verbs::trace::{names::NameReader, rows::StreamRow};
 
 /// What stands behind a call whose stack could not be copied.
 const NONE: &str = " > [no stack was recorded]\n";
@@ -25,7 +25,7 @@ impl Stacks {
         recorder: &Recorder,
         store: &Store,
         id: CaptureId,
-        rows: &[Row],
+        rows: &[StreamRow],
     ) -> Result<(), StoreError> {
         let last = rows.iter().filter_map(stack_of).max().unwrap_or(0);
         if last <= self.names.last_stack() {
@@ -35,7 +35,7 @@ impl Stacks {
     }
 
     /// The frames of a row's stack, innermost first, a line each.
-    pub(super) fn lines(&self, row: &Row) -> String {
+    pub(super) fn lines(&self, row: &StreamRow) -> String {
         let Some(id) = stack_of(row) else { return NONE.to_owned() };
         let frames = self.dictionaries.stack(id).unwrap_or_default();
         frames.iter().map(|frame| self.line(*frame)).collect()
@@ -58,7 +58,7 @@ impl Stacks {
     }
 
     /// The same as values.
-    pub(super) fn values(&self, row: &Row) -> Value {
+    pub(super) fn values(&self, row: &StreamRow) -> Value {
         let frames = stack_of(row).and_then(|id| self.dictionaries.stack(id));
         let value = |frame: &FrameId| {
             let place = self.dictionaries.frame(*frame);
@@ -76,7 +76,7 @@ impl Stacks {
 }
 
 /// The stack of a row, which is in its last column where there are any.
-fn stack_of(row: &Row) -> Option<StackId> {
+fn stack_of(row: &StreamRow) -> Option<StackId> {
     match row.cells.last() {
         Some(ShownCell::Stack { id, .. }) => Some(*id),
         _ => None,
@@ -107,8 +107,8 @@ mod tests {
         stacks
     }
 
-    fn row(stack: ShownCell) -> Row {
-        Row { time_ns: 0, stream: 0, cells: vec![ShownCell::Number(0), stack], text: None }
+    fn row(stack: ShownCell) -> StreamRow {
+        StreamRow { time_ns: 0, stream: 0, cells: vec![ShownCell::Number(0), stack], text: None }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(in crate::verbs) struct RowReader {
 }
 
 /// A row of a stream.
-pub(in crate::verbs) struct Row {
+pub(in crate::verbs) struct StreamRow {
     /// Its moment, monotonic.
     pub(in crate::verbs) time_ns: u64,
     /// Its stream's index.
@@ -41,7 +41,7 @@ pub(in crate::verbs) struct Row {
 }
 
 /// Prints what a capture records.
-pub(super) struct Printer {
+pub(super) struct RowPrinter {
     reader: RowReader,
     json: bool,
     /// Samples are not printed one by one.
@@ -49,7 +49,7 @@ pub(super) struct Printer {
     output: u64,
 }
 
-impl Printer {
+impl RowPrinter {
     pub(super) fn new(store: Store, recorder: Recorder, id: CaptureId, json: bool, only_output: bool) -> Self {
         let texts = (!json).then_some(recorder);
         Self { reader: RowReader { texts, ..RowReader::new(store, id) }, json, only_output, output: 0 }
@@ -63,7 +63,7 @@ impl Printer {
         }
         let mut rows = self.reader.new_rows().await.map_err(failed)?;
         rows.sort_by_key(|row| row.time_ns);
-        let line = |row: &Row| {
+        let line = |row: &StreamRow| {
             let schema = self.reader.schemas.get(row.stream)?;
             Some(if self.json { json_line(schema, &row.cells) } else { text_line(schema, row) })
         };
@@ -103,7 +103,7 @@ impl RowReader {
     }
 
     /// The rows that were stored since the last call, stream by stream.
-    pub(in crate::verbs) async fn new_rows(&mut self) -> Result<Vec<Row>, StoreError> {
+    pub(in crate::verbs) async fn new_rows(&mut self) -> Result<Vec<StreamRow>, StoreError> {
         if self.schemas.is_empty() {
             let record = self.store.capture(self.id).await?;
             self.origin_ns = record.start_ns;
@@ -147,7 +147,7 @@ impl RowReader {
         self.names.load(&recorder, &self.store, self.id, &mut self.dictionaries).await
     }
 
-    fn rows(&self, stream: usize, schema: &StreamSchema, bytes: &[u8]) -> Vec<Row> {
+    fn rows(&self, stream: usize, schema: &StreamSchema, bytes: &[u8]) -> Vec<StreamRow> {
         let event = EventText::of(schema, &self.dictionaries).ok().flatten().filter(|_| self.texts.is_some());
         let event = event.map(|event| (event.columns(), event));
         let wanted: Vec<usize> = (0..schema.columns.len()).collect();
@@ -166,7 +166,7 @@ impl RowReader {
                 event.write(value, &mut text).then(|| (text, columns.clone()))
             });
             let cells = cells(&self.dictionaries, schema, &batch, row, self.origin_ns);
-            Row { time_ns: *time, stream, cells, text }
+            StreamRow { time_ns: *time, stream, cells, text }
         };
         times.iter().enumerate().map(row).collect()
     }
@@ -194,7 +194,7 @@ fn failed(error: StoreError) -> Failure {
 }
 
 /// `SECONDS  CPU  NAME PID/TID  EVENT  field=value …`; of an event of the kernel's what it prints, and what it does not print.
-fn text_line(schema: &StreamSchema, row: &Row) -> String {
+fn text_line(schema: &StreamSchema, row: &StreamRow) -> String {
     let cells = &row.cells;
     let cell = |index: usize| cells.get(index).map(|cell| text_cell(Display::Decimal, cell)).unwrap_or_default();
     let time = match cells.get(StreamSchema::TIME) {
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn p12_rows_are_lines_that_hide_nothing() {
-        let mut row = Row { time_ns: 0, stream: 0, cells: cells(), text: None };
+        let mut row = StreamRow { time_ns: 0, stream: 0, cells: cells(), text: None };
         let line = text_line(&schema(), &row);
         assert_eq!(line, "   1.000000023   3 a\\x1b[2K        70/71     fs:open flags=0xff path=\"b c\"\n");
         // The kernel's own text, and what is not in it.

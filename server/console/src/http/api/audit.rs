@@ -19,11 +19,11 @@ pub(in crate::http) struct AuditQuery {
 
 #[derive(Serialize)]
 pub(in crate::http) struct Entries {
-    items: Vec<Entry>,
+    items: Vec<AuditLine>,
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct AuditLine {
     number: u64,
     time_unix_ns: i64,
     user: String,
@@ -40,7 +40,7 @@ pub(in crate::http) async fn list(
     Query(query): Query<AuditQuery>,
 ) -> Result<Json<Entries>, ApiError> {
     let records = state.store().audit(query.before, query.limit.unwrap_or(100).min(MOST)).await?;
-    let entry = |AuditRecord { number, entry }: AuditRecord| Entry {
+    let entry = |AuditRecord { number, entry }: AuditRecord| AuditLine {
         number,
         time_unix_ns: entry.time_unix_ns,
         user: visible(entry.user.as_bytes()),

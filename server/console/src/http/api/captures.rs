@@ -45,7 +45,7 @@ pub(in crate::http) struct ListQuery {
 }
 
 #[derive(Serialize)]
-pub(in crate::http) struct List {
+pub(in crate::http) struct CaptureList {
     total: u64,
     items: Vec<wire::CaptureItem>,
     retention: wire::Retention,
@@ -56,7 +56,7 @@ pub(in crate::http) async fn list(
     Viewer(who): Viewer,
     State(state): State<AppState>,
     Query(query): Query<ListQuery>,
-) -> Result<Json<List>, ApiError> {
+) -> Result<Json<CaptureList>, ApiError> {
     let limit = query.limit.unwrap_or(100).min(MOST_LISTED);
     let page = state.store().summaries(&SummaryQuery { text: query.q, limit, offset: query.offset }).await?;
     let rule = state.retention();
@@ -66,7 +66,7 @@ pub(in crate::http) async fn list(
         wire::CaptureItem::kept_by(item, rule, can_pin)
     };
     let items = page.items.into_iter().map(item).collect();
-    Ok(Json(List { total: page.total, items, retention }))
+    Ok(Json(CaptureList { total: page.total, items, retention }))
 }
 
 /// Starts a capture.
@@ -115,7 +115,7 @@ fn audit_words(spec: &CaptureSpec, script: Option<&str>, command_user: Option<&s
 }
 
 #[derive(Serialize)]
-pub(in crate::http) struct Capture {
+pub(in crate::http) struct CapturePage {
     #[serde(flatten)]
     capture: wire::Capture,
     /// Whether the recorder works on it.
@@ -135,14 +135,14 @@ pub(in crate::http) async fn one(
     Viewer(who): Viewer,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
-) -> Result<Json<Capture>, ApiError> {
+) -> Result<Json<CapturePage>, ApiError> {
     // In this order: what does not run any more has its end stored.
     let running = state.is_running(id);
     let record = state.store().capture(id).await?;
     let can_change = may_change(&who, &record.owner);
     let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
     let (can_delete, can_pin) = (can_change && !running, can_change);
-    Ok(Json(Capture { capture: record.into(), running, can_change, can_delete, can_pin, kept_until_unix_ns }))
+    Ok(Json(CapturePage { capture: record.into(), running, can_change, can_delete, can_pin, kept_until_unix_ns }))
 }
 
 /// What can be changed of a capture.

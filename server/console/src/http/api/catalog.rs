@@ -11,7 +11,7 @@
 use axum::{Json, extract::State};
 use bathyscope_capture::{TracepointName, visible};
 use bathyscope_link::{
-    inventory::{Action, Code, Entry, EntryKind, Hidden, InventoryError, Item, Means, Wanted},
+    inventory::{Action, Code, Entry, EntryKind, Hidden, InventoryError, Item, Means, ProbeSearch},
     words,
 };
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ impl From<InventoryError> for ApiError {
 /// What to look for.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct SearchQuery {
+pub(in crate::http) struct CatalogQuery {
     #[serde(default)]
     q: String,
     #[serde(default)]
@@ -59,7 +59,7 @@ pub(in crate::http) struct SearchQuery {
 }
 
 #[derive(Serialize)]
-pub(in crate::http) struct Found {
+pub(in crate::http) struct FoundProbes {
     total: usize,
     kinds: Vec<KindCount>,
     items: Vec<WireItem>,
@@ -133,17 +133,17 @@ fn check_length(text: &str) -> Result<(), ApiError> {
 pub(in crate::http) async fn search(
     _: Operator,
     State(state): State<AppState>,
-    Query(query): Query<SearchQuery>,
-) -> Result<Json<Found>, ApiError> {
+    Query(query): Query<CatalogQuery>,
+) -> Result<Json<FoundProbes>, ApiError> {
     check_length(query.within.as_deref().unwrap_or(""))?;
     let kinds = query.kind.split(',').filter(|word| !word.is_empty()).map(kind_of).collect::<Result<_, _>>()?;
     let within = query.within.filter(|within| !within.is_empty());
     let limit = query.limit.unwrap_or(100).min(MOST_LISTED);
-    let wanted = Wanted { query: query.q, kinds, within, offset: query.offset, limit };
+    let wanted = ProbeSearch { query: query.q, kinds, within, offset: query.offset, limit };
     let answer = state.inventory().search(wanted).await?;
     let kinds = answer.by_kind.into_iter().map(|(kind, count)| KindCount { kind: kind.word(), count });
     let items = answer.items.into_iter().map(WireItem::from);
-    Ok(Json(Found { total: answer.total, kinds: kinds.collect(), items: items.collect() }))
+    Ok(Json(FoundProbes { total: answer.total, kinds: kinds.collect(), items: items.collect() }))
 }
 
 #[derive(Serialize)]

@@ -42,7 +42,7 @@ const MOST_FUNCTIONS: usize = 1000;
 /// What somebody writes.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct Draft {
+pub(in crate::http) struct ProbeBody {
     text: String,
     #[serde(default)]
     file: Option<String>,
@@ -52,9 +52,9 @@ pub(in crate::http) struct Draft {
 
 /// What becomes of it.
 #[derive(Serialize)]
-pub(in crate::http) struct Answer {
+pub(in crate::http) struct ProbeAnswer {
     ok: bool,
-    probes: Vec<Probe>,
+    probes: Vec<ResolvedProbe>,
     messages: Vec<ScriptMessage>,
     skipped: Vec<Skipped>,
     answers: Vec<Answered>,
@@ -75,7 +75,7 @@ struct Skipped {
 }
 
 #[derive(Serialize)]
-struct Probe {
+struct ResolvedProbe {
     typed: String,
     start: usize,
     name: String,
@@ -98,7 +98,7 @@ impl From<&DynamicArgument> for WireArgument {
     }
 }
 
-impl From<Resolved> for Probe {
+impl From<Resolved> for ResolvedProbe {
     fn from(resolved: Resolved) -> Self {
         let usual = resolved.usual_group();
         let Resolved { typed, at, definition, notes, .. } = resolved;
@@ -120,8 +120,8 @@ impl From<Resolved> for Probe {
 pub(in crate::http) async fn check(
     _: Operator,
     State(state): State<AppState>,
-    extract::Json(Draft { text, file, pid }): extract::Json<Draft>,
-) -> Result<Json<Answer>, ApiError> {
+    extract::Json(ProbeBody { text, file, pid }): extract::Json<ProbeBody>,
+) -> Result<Json<ProbeAnswer>, ApiError> {
     if text.len() > MAX_TEXT_BYTES {
         let why = format!("it has {} bytes, and at most {MAX_TEXT_BYTES} are taken", text.len());
         return Err(ApiError::invalid("reading the probes", why));
@@ -133,9 +133,9 @@ pub(in crate::http) async fn check(
     });
     let (text, Checked { probes, troubles, skipped, answers, notes }) = checked.await?;
     let seen = |text: &String| visible(text.as_bytes());
-    Ok(Json(Answer {
+    Ok(Json(ProbeAnswer {
         ok: troubles.iter().all(|trouble| trouble.severity != Severity::Error),
-        probes: probes.into_iter().map(Probe::from).collect(),
+        probes: probes.into_iter().map(ResolvedProbe::from).collect(),
         messages: troubles.iter().map(|trouble| ScriptMessage::new(&text, trouble)).collect(),
         skipped: skipped.iter().map(|it| Skipped { text: seen(&it.text), why: seen(&it.why) }).collect(),
         answers: answers

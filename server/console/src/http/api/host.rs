@@ -16,7 +16,7 @@ use super::super::{
 const MOST_LISTED: usize = 1000;
 
 #[derive(Serialize)]
-pub(in crate::http) struct Described {
+pub(in crate::http) struct DescribedHost {
     facts: HostFacts,
     agent: AgentStatus,
     capabilities: Vec<Capability>,
@@ -27,26 +27,29 @@ pub(in crate::http) struct Described {
 }
 
 /// What this host is and what can be observed here, as it was found by trying.
-pub(in crate::http) async fn host(_: Viewer, State(state): State<AppState>) -> Result<Json<Described>, ApiError> {
+pub(in crate::http) async fn host(_: Viewer, State(state): State<AppState>) -> Result<Json<DescribedHost>, ApiError> {
     describe(&state, false).await
 }
 
 /// Tries again.
-pub(in crate::http) async fn check(_: Operator, State(state): State<AppState>) -> Result<Json<Described>, ApiError> {
+pub(in crate::http) async fn check(
+    _: Operator,
+    State(state): State<AppState>,
+) -> Result<Json<DescribedHost>, ApiError> {
     describe(&state, true).await
 }
 
-async fn describe(state: &AppState, again: bool) -> Result<Json<Described>, ApiError> {
+async fn describe(state: &AppState, again: bool) -> Result<Json<DescribedHost>, ApiError> {
     let host = state.host();
     let capabilities = host.capabilities(again).await;
     let trouble = state.store().trouble().map(|error| words(&error));
     let (facts, agent) = (host.facts().await, host.agent());
-    Ok(Json(Described { facts, agent, capabilities, trouble, panics: state.panics() }))
+    Ok(Json(DescribedHost { facts, agent, capabilities, trouble, panics: state.panics() }))
 }
 
 /// What to look for.
 #[derive(Deserialize)]
-pub(in crate::http) struct SearchQuery {
+pub(in crate::http) struct HostQuery {
     #[serde(default)]
     q: String,
     limit: Option<usize>,
@@ -63,7 +66,7 @@ pub(in crate::http) struct Processes {
 pub(in crate::http) async fn processes(
     _: Operator,
     State(state): State<AppState>,
-    Query(query): Query<SearchQuery>,
+    Query(query): Query<HostQuery>,
 ) -> Result<Json<Processes>, ApiError> {
     let limit = query.limit.unwrap_or(50).min(MOST_LISTED);
     let (total, items) = state.host().processes_like(&query.q, limit).await?;
@@ -80,7 +83,7 @@ pub(in crate::http) struct Groups {
 pub(in crate::http) async fn groups(
     _: Operator,
     State(state): State<AppState>,
-    Query(query): Query<SearchQuery>,
+    Query(query): Query<HostQuery>,
 ) -> Result<Json<Groups>, ApiError> {
     let wanted = query.q.trim().to_lowercase();
     let all = state.host().groups().await?;
@@ -103,7 +106,7 @@ pub(in crate::http) struct Users {
 }
 
 /// The users of this host whose name contains what is looked for.
-pub(in crate::http) async fn users(_: Operator, Query(query): Query<SearchQuery>) -> Result<Json<Users>, ApiError> {
+pub(in crate::http) async fn users(_: Operator, Query(query): Query<HostQuery>) -> Result<Json<Users>, ApiError> {
     let limit = query.limit.unwrap_or(50).min(MOST_LISTED);
     let passwd = tokio::fs::read("/etc/passwd").await.unwrap_or_default();
     Ok(Json(Users { items: users_like(&passwd, query.q.trim(), limit) }))

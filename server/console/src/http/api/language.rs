@@ -95,7 +95,7 @@ pub(in crate::http) async fn tool(
 #[derive(Serialize)]
 pub(in crate::http) struct Language {
     examples: Vec<Example>,
-    entries: Vec<Entry>,
+    entries: Vec<LanguageEntry>,
 }
 
 #[derive(Serialize)]
@@ -108,7 +108,7 @@ struct Example {
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct LanguageEntry {
     name: &'static str,
     group: &'static str,
     signature: &'static str,
@@ -124,7 +124,7 @@ pub(in crate::http) async fn language(_: Viewer) -> Json<Language> {
         about: it.prose(),
         script: it.script,
     };
-    let entry = |it: lang::Reference| Entry {
+    let entry = |it: lang::Reference| LanguageEntry {
         name: it.name,
         group: it.group.title(),
         signature: it.signature,
@@ -139,7 +139,7 @@ pub(in crate::http) async fn language(_: Viewer) -> Json<Language> {
 /// A place in a script that is being written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct Place {
+pub(in crate::http) struct ScriptPlace {
     text: String,
     offset: u32,
 }
@@ -163,7 +163,7 @@ struct Completion {
 pub(in crate::http) async fn complete(
     Operator(who): Operator,
     State(state): State<AppState>,
-    extract::Json(place): extract::Json<Place>,
+    extract::Json(place): extract::Json<ScriptPlace>,
 ) -> Result<Json<Completions>, ApiError> {
     admit_texts(&state, &who, "completing the script")?;
     let at = place.offset;
@@ -192,7 +192,7 @@ struct Hover {
 pub(in crate::http) async fn hover(
     Operator(who): Operator,
     State(state): State<AppState>,
-    extract::Json(place): extract::Json<Place>,
+    extract::Json(place): extract::Json<ScriptPlace>,
 ) -> Result<Json<Hovered>, ApiError> {
     admit_texts(&state, &who, "explaining the script")?;
     let hover = facts(&state, place).await?.hover;
@@ -201,8 +201,8 @@ pub(in crate::http) async fn hover(
 }
 
 /// The agent knows the host's probes and types, so it is asked.
-async fn facts(state: &AppState, place: Place) -> Result<ScriptFacts, ApiError> {
-    let Place { text, offset } = place;
+async fn facts(state: &AppState, place: ScriptPlace) -> Result<ScriptFacts, ApiError> {
+    let ScriptPlace { text, offset } = place;
     let mut link = state.link().clone();
     let asking = tokio::task::spawn_blocking(move || script_facts(&mut link, text, offset));
     let answer = asking.await.map_err(|error| ApiError::internal("asking about the script", error))?;

@@ -54,7 +54,7 @@ pub(in crate::http) async fn tables(
 /// A query.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct Asked {
+pub(in crate::http) struct QueryBody {
     sql: String,
     #[serde(default)]
     limits: AskedLimits,
@@ -81,7 +81,7 @@ pub(in crate::http) async fn query(
     Viewer(who): Viewer,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
-    extract::Json(asked): extract::Json<Asked>,
+    extract::Json(asked): extract::Json<QueryBody>,
 ) -> Result<Json<Answer>, ApiError> {
     let capture = capture(&state, id).await?;
     let run = move |cancel: &_| bathyscope_query::run(&capture, &asked.sql, &asked.limits.within(), cancel);

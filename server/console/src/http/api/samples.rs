@@ -19,7 +19,7 @@ use super::{
 const OWNER: &str = "samples";
 
 #[derive(Serialize)]
-pub(in crate::http) struct List {
+pub(in crate::http) struct SampleList {
     items: Vec<Item>,
 }
 
@@ -33,7 +33,7 @@ struct Item {
 }
 
 /// All samples.
-pub(in crate::http) async fn list(_: Viewer, State(state): State<AppState>) -> Result<Json<List>, ApiError> {
+pub(in crate::http) async fn list(_: Viewer, State(state): State<AppState>) -> Result<Json<SampleList>, ApiError> {
     let mut items = Vec::new();
     for sample in samples::all() {
         let known: Option<CaptureId> = sample.id.parse().ok();
@@ -43,7 +43,7 @@ pub(in crate::http) async fn list(_: Viewer, State(state): State<AppState>) -> R
         };
         items.push(Item { name: &sample.name, title: &sample.title, about: &sample.about, id });
     }
-    Ok(Json(List { items }))
+    Ok(Json(SampleList { items }))
 }
 
 /// The sample in a path.

@@ -96,7 +96,7 @@ pub(in crate::http) fn admit_probes(state: &AppState, who: &Who) -> Result<(), A
 /// A script that is not run yet.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct Draft {
+pub(in crate::http) struct ScriptBody {
     text: String,
     #[serde(default)]
     params: Vec<String>,
@@ -142,7 +142,7 @@ impl Emit {
     }
 }
 
-impl Draft {
+impl ScriptBody {
     /// As the agent is asked, checked as a capture would be.
     fn request(self) -> Result<ScriptRequest, ApiError> {
         let Self { text, params, file, allow_unsafe, target, .. } = self;
@@ -166,7 +166,7 @@ impl Draft {
 
 /// What is known about a script without running it.
 #[derive(Default, Serialize)]
-pub(in crate::http) struct Checked {
+pub(in crate::http) struct CheckedScript {
     ok: bool,
     messages: Vec<ScriptMessage>,
     probes: Vec<CheckedProbe>,
@@ -218,8 +218,8 @@ struct CheckedMap {
 pub(in crate::http) async fn check(
     Operator(who): Operator,
     State(state): State<AppState>,
-    extract::Json(draft): extract::Json<Draft>,
-) -> Result<Json<Checked>, ApiError> {
+    extract::Json(draft): extract::Json<ScriptBody>,
+) -> Result<Json<CheckedScript>, ApiError> {
     admit_texts(&state, &who, "checking the script")?;
     let checked = checked(&state, draft.clone()).await?;
     if checked.ok {
@@ -227,16 +227,16 @@ pub(in crate::http) async fn check(
     }
     // Within texts these characters are meant, so what compiles is left as it is.
     let Some(pasted) = Pasted::of(&draft.text) else { return Ok(Json(checked)) };
-    let meant = self::checked(&state, Draft { text: pasted.text.clone(), ..draft }).await?;
-    Ok(Json(if meant.ok { Checked { pasted: Some(pasted), ..meant } } else { checked }))
+    let meant = self::checked(&state, ScriptBody { text: pasted.text.clone(), ..draft }).await?;
+    Ok(Json(if meant.ok { CheckedScript { pasted: Some(pasted), ..meant } } else { checked }))
 }
 
-async fn checked(state: &AppState, draft: Draft) -> Result<Checked, ApiError> {
+async fn checked(state: &AppState, draft: ScriptBody) -> Result<CheckedScript, ApiError> {
     let request = draft.request()?;
     let text = request.text.clone();
     Ok(match ask(state, request, None).await? {
         Ok(checked) => describe(&text, &checked),
-        Err(diagnostics) => Checked { messages: messages(&text, &diagnostics), ..Checked::default() },
+        Err(diagnostics) => CheckedScript { messages: messages(&text, &diagnostics), ..CheckedScript::default() },
     })
 }
 
@@ -261,13 +261,13 @@ fn messages(text: &str, diagnostics: &[Diagnostic]) -> Vec<ScriptMessage> {
     diagnostics.iter().map(|diagnostic| ScriptMessage::new(text, diagnostic)).collect()
 }
 
-fn describe(text: &str, checked: &ScriptChecked) -> Checked {
+fn describe(text: &str, checked: &ScriptChecked) -> CheckedScript {
     let is_error = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
-    let mut described = Checked {
+    let mut described = CheckedScript {
         ok: checked.plan.is_some() && !checked.diagnostics.iter().any(is_error),
         messages: messages(text, &checked.diagnostics),
         compile_ms: checked.compile_ns as f64 / 1e6,
-        ..Checked::default()
+        ..CheckedScript::default()
     };
     if let Some(plan) = &checked.plan {
         let probe = |probe: bathyscope_capture::ScriptProbe| CheckedProbe {
@@ -298,7 +298,7 @@ pub(in crate::http) struct Listing {
 pub(in crate::http) async fn compile(
     Operator(who): Operator,
     State(state): State<AppState>,
-    extract::Json(draft): extract::Json<Draft>,
+    extract::Json(draft): extract::Json<ScriptBody>,
 ) -> Result<Json<Listing>, ApiError> {
     admit_texts(&state, &who, "compiling the script")?;
     let emit = draft.emit;

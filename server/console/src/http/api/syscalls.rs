@@ -19,7 +19,7 @@ pub(in crate::http) struct LineQuery {
 
 /// What it asks for.
 #[derive(Serialize)]
-pub(in crate::http) struct Asked {
+pub(in crate::http) struct CallsBody {
     target: Option<Target>,
     syscalls: SyscallSpec,
     notes: Vec<String>,
@@ -29,9 +29,11 @@ pub(in crate::http) struct Asked {
 pub(in crate::http) async fn filter(
     _: Operator,
     Query(LineQuery { line }): Query<LineQuery>,
-) -> Result<Json<Asked>, ApiError> {
+) -> Result<Json<CallsBody>, ApiError> {
     match parse_pasted_filter(&line) {
-        Ok(PastedFilter { filter, notes }) => Ok(Json(Asked { target: filter.target, syscalls: filter.calls, notes })),
+        Ok(PastedFilter { filter, notes }) => {
+            Ok(Json(CallsBody { target: filter.target, syscalls: filter.calls, notes }))
+        }
         Err(error) => Err(ApiError::invalid(
             format!("reading the filter, at character {}", characters(&line, error.offset)),
             error.why,

@@ -17,14 +17,14 @@ const MOST_FOUND: usize = 1000;
 
 /// What to look for.
 #[derive(Deserialize)]
-pub(in crate::http) struct SearchQuery {
+pub(in crate::http) struct TracepointQuery {
     #[serde(default)]
     q: String,
     limit: Option<usize>,
 }
 
 #[derive(Serialize)]
-pub(in crate::http) struct Found {
+pub(in crate::http) struct FoundTracepoint {
     total: usize,
     items: Vec<TracepointName>,
 }
@@ -33,11 +33,11 @@ pub(in crate::http) struct Found {
 pub(in crate::http) async fn search(
     _: Operator,
     State(state): State<AppState>,
-    Query(query): Query<SearchQuery>,
-) -> Result<Json<Found>, ApiError> {
+    Query(query): Query<TracepointQuery>,
+) -> Result<Json<FoundTracepoint>, ApiError> {
     let names = state.host().tracepoints().await?;
     let found = search_tracepoints(&names, &query.q, query.limit.unwrap_or(50).min(MOST_FOUND));
-    Ok(Json(Found { total: found.total, items: found.best.into_iter().cloned().collect() }))
+    Ok(Json(FoundTracepoint { total: found.total, items: found.best.into_iter().cloned().collect() }))
 }
 
 #[derive(Serialize)]
@@ -61,7 +61,7 @@ pub(in crate::http) struct TracepointPath {
 }
 
 #[derive(Serialize)]
-pub(in crate::http) struct Described {
+pub(in crate::http) struct DescribedTracepoint {
     name: TracepointName,
     fields: Vec<DescribedField>,
 }
@@ -101,10 +101,10 @@ pub(in crate::http) async fn one(
     _: Operator,
     State(state): State<AppState>,
     Path(TracepointPath { system, name }): Path<TracepointPath>,
-) -> Result<Json<Described>, ApiError> {
+) -> Result<Json<DescribedTracepoint>, ApiError> {
     let name: TracepointName = format!("{system}:{name}").parse().map_err(|_no_name| ApiError::not_found())?;
     let format = state.host().event_format(&name).await?;
-    Ok(Json(Described { name, fields: format.fields.iter().map(DescribedField::from).collect() }))
+    Ok(Json(DescribedTracepoint { name, fields: format.fields.iter().map(DescribedField::from).collect() }))
 }
 
 /// A predicate that somebody types.
@@ -118,7 +118,7 @@ pub(in crate::http) struct PredicateQuery {
 
 /// What is said about it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(in crate::http) struct Checked {
+pub(in crate::http) struct CheckedPredicate {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     normal: Option<String>,
@@ -134,7 +134,7 @@ pub(in crate::http) async fn predicate(
     _: Operator,
     State(state): State<AppState>,
     Query(PredicateQuery { tracepoint, text }): Query<PredicateQuery>,
-) -> Result<Json<Checked>, ApiError> {
+) -> Result<Json<CheckedPredicate>, ApiError> {
     let predicate = match Predicate::parse(&text) {
         Ok(predicate) => predicate,
         Err(error) => return Ok(Json(refused(&error))),
@@ -148,18 +148,18 @@ pub(in crate::http) async fn predicate(
             return Ok(Json(misfit(&text, &error)));
         }
     }
-    Ok(Json(Checked { ok: true, normal: Some(predicate.to_string()), message: None, offset: None }))
+    Ok(Json(CheckedPredicate { ok: true, normal: Some(predicate.to_string()), message: None, offset: None }))
 }
 
-fn refused(error: &PredicateError) -> Checked {
+fn refused(error: &PredicateError) -> CheckedPredicate {
     let (message, offset) = match error {
         PredicateError::Syntax { offset, message } => (message.clone(), Some(*offset)),
         other => (other.to_string(), None),
     };
-    Checked { ok: false, normal: None, message: Some(message), offset }
+    CheckedPredicate { ok: false, normal: None, message: Some(message), offset }
 }
 
-fn misfit(text: &str, error: &FieldError) -> Checked {
+fn misfit(text: &str, error: &FieldError) -> CheckedPredicate {
     let field = match error {
         FieldError::Unknown { field, .. }
         | FieldError::NotRecordable { field, .. }
@@ -169,7 +169,7 @@ fn misfit(text: &str, error: &FieldError) -> Checked {
     };
     let at = text.find(field).filter(|_| !field.is_empty());
     let offset = at.and_then(|at| text.get(..at)).map(|before| before.chars().count());
-    Checked { ok: false, normal: None, message: Some(error.to_string()), offset }
+    CheckedPredicate { ok: false, normal: None, message: Some(error.to_string()), offset }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use bathyscope_console::http::{Kind, table};
+use bathyscope_console::http::{RouteKind, table};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ pub fn compare(method: &str, path: &str, status: StatusCode, body: &Value) {
 #[test]
 fn the_pages_know_every_route_and_what_it_answers() {
     let known: Vec<_> = ANSWERS.routes.iter().map(|route| (route.method.as_str(), route.path.as_str())).collect();
-    for route in table().iter().filter(|route| route.kind == Kind::Api && route.path.starts_with("/api/")) {
+    for route in table().iter().filter(|route| route.kind == RouteKind::Api && route.path.starts_with("/api/")) {
         assert!(
             known.contains(&(route.method.as_str(), route.path)),
             "{} {} is not known here",

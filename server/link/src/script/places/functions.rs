@@ -10,7 +10,7 @@ use super::{
 use crate::ScriptAgent;
 
 /// How a function is named.
-enum Wanted<'a> {
+enum FunctionName<'a> {
     /// `name`, with bytes after its begin.
     Name { name: &'a str, offset: u64 },
     /// `cpp:name`: as it is written in C++ or Rust.
@@ -32,7 +32,7 @@ pub(super) fn search<A: ScriptAgent>(
     // Of many files not every one needs to have it.
     let (is_one_of_many, mut missing) = (is_pattern(file), None);
     let named = match (files.named(file), &wanted) {
-        (Err(trouble), Wanted::Address(address)) if !is_one_of_many => {
+        (Err(trouble), FunctionName::Address(address)) if !is_one_of_many => {
             found.places.push(flat(files, file, *address).map_err(|other| other.unwrap_or(trouble))?);
             return Ok(());
         }
@@ -83,20 +83,20 @@ fn flat<A: ScriptAgent>(files: &Files<'_, A>, name: &str, address: u64) -> Resul
     Ok(UserPlace { file: file.about, offset: address, address, symbol, provider, semaphore: 0, arguments })
 }
 
-fn wanted<'a>(rest: &[&'a str], joined: &'a str) -> Result<Wanted<'a>, String> {
+fn wanted<'a>(rest: &[&'a str], joined: &'a str) -> Result<FunctionName<'a>, String> {
     if let ["cpp", _, ..] = rest {
-        return Ok(Wanted::Demangled(joined.strip_prefix("cpp:").unwrap_or(joined)));
+        return Ok(FunctionName::Demangled(joined.strip_prefix("cpp:").unwrap_or(joined)));
     }
     if let Some(address) = number(joined) {
-        return Ok(Wanted::Address(address));
+        return Ok(FunctionName::Address(address));
     }
     match joined.rsplit_once('+') {
         // `operator+` ends in it.
         Some((name, offset)) if !name.is_empty() && offset.starts_with(|c: char| c.is_ascii_digit()) => {
             let offset = number(offset).ok_or_else(|| format!("`{offset}` is no number of bytes"))?;
-            Ok(Wanted::Name { name, offset })
+            Ok(FunctionName::Name { name, offset })
         }
-        _ => Ok(Wanted::Name { name: joined, offset: 0 }),
+        _ => Ok(FunctionName::Name { name: joined, offset: 0 }),
     }
 }
 
@@ -121,13 +121,13 @@ struct Searched<'a> {
 impl Searched<'_> {
     fn add(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &FunctionName<'_>,
         functions: &dyn Fn() -> Result<Functions, String>,
         found: &mut UserPlaces,
     ) -> Result<(), String> {
         let (elf, file, path) = (self.elf, self.file, &self.file.about.path);
         match wanted {
-            Wanted::Address(address) => {
+            FunctionName::Address(address) => {
                 let offset = elf.offset_of(*address).filter(|offset| elf.is_code(*offset));
                 let offset = offset.ok_or_else(|| format!("the address {address:#x} is in no code of {path}"))?;
                 let functions = functions()?;
@@ -137,7 +137,7 @@ impl Searched<'_> {
                 );
                 found.places.push(place(elf, file, offset, symbol));
             }
-            Wanted::Name { name, offset } if *offset > 0 => {
+            FunctionName::Name { name, offset } if *offset > 0 => {
                 let functions = functions()?;
                 let symbol = functions.named(name).into_iter().next();
                 let symbol = symbol.ok_or_else(|| self.no_function(name, &functions))?;
@@ -149,7 +149,7 @@ impl Searched<'_> {
                 }
                 found.places.push(place(elf, file, symbol.offset.saturating_add(*offset), format!("{name}+{offset}")));
             }
-            Wanted::Name { name, .. } => {
+            FunctionName::Name { name, .. } => {
                 let functions = functions()?;
                 let chosen = by_name(&functions, name);
                 if chosen.is_empty() {
@@ -157,7 +157,7 @@ impl Searched<'_> {
                 }
                 entries(elf, file, &self.with_size(chosen, found)?, found);
             }
-            Wanted::Demangled(name) => {
+            FunctionName::Demangled(name) => {
                 let functions = functions()?;
                 let chosen = demangled(&functions, name);
                 if chosen.is_empty() {
@@ -288,9 +288,9 @@ mod tests {
     #[test]
     fn names_offsets_and_addresses_are_told_apart() {
         let shown = |parts: &[&str]| match wanted(parts, &parts.join(":")) {
-            Ok(Wanted::Name { name, offset }) => format!("{name} {offset}"),
-            Ok(Wanted::Demangled(name)) => format!("demangled {name}"),
-            Ok(Wanted::Address(address)) => format!("at {address}"),
+            Ok(FunctionName::Name { name, offset }) => format!("{name} {offset}"),
+            Ok(FunctionName::Demangled(name)) => format!("demangled {name}"),
+            Ok(FunctionName::Address(address)) => format!("at {address}"),
             Err(error) => error,
         };
         let cases: [(&[&str], &str); 7] = [

@@ -34,7 +34,7 @@ const SAMPLES: u16 = 0;
 const BRANCHES: u16 = 1;
 
 /// A sample whose turn has come, and about which something must be found out.
-struct Waiting {
+struct WaitingSample {
     time_ns: u64,
     sample: Sample,
     name: StringId,
@@ -53,7 +53,7 @@ pub(super) struct SampleEngine {
     sources: SourceWords,
     /// Samples that have a number, by which their branches find them.
     numbered: u64,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingSample>,
     progress: std::sync::Arc<Progress>,
 }
 
@@ -90,7 +90,7 @@ impl SampleEngine {
             Err(need) => {
                 lookup.history.ask(&need);
                 let until = Instant::now() + MAX_WAIT;
-                self.waiting.push_back(Waiting { time_ns, sample, name, until, need });
+                self.waiting.push_back(WaitingSample { time_ns, sample, name, until, need });
             }
         }
     }
@@ -103,7 +103,7 @@ impl SampleEngine {
             match history.place(&mut waiting.sample, must) {
                 Ok(placed) => {
                     history.answered(&waiting.need);
-                    let Waiting { time_ns, sample, name, .. } = waiting;
+                    let WaitingSample { time_ns, sample, name, .. } = waiting;
                     let name = if name == 0 { history.last_name(sample.pid, sample.tid) } else { name };
                     self.push(time_ns, &sample, name, &placed, sink, history);
                 }

@@ -17,7 +17,7 @@ const SHARE: u32 = 50;
 
 /// What is known of one map.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct MapCost {
     due: Instant,
     cost: Duration,
     pause: Duration,
@@ -27,12 +27,12 @@ struct Known {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct MapPace(Vec<Known>);
+pub(super) struct MapPace(Vec<MapCost>);
 
 impl MapPace {
     /// For so many maps, which are first read when [`USUAL`] has passed.
     pub(super) fn new(maps: usize, now: Instant) -> Self {
-        let known = Known { due: now + USUAL, cost: Duration::ZERO, pause: USUAL, elements: 0, large: false };
+        let known = MapCost { due: now + USUAL, cost: Duration::ZERO, pause: USUAL, elements: 0, large: false };
         Self(vec![known; maps])
     }
 
@@ -47,13 +47,13 @@ impl MapPace {
         let least = if large { LARGE } else { USUAL };
         let Some(known) = self.0.get_mut(map as usize) else { return };
         let pause = cost.saturating_mul(SHARE).saturating_mul(maps).clamp(least, MOST);
-        *known = Known { due: now + pause, cost, pause, elements, large };
+        *known = MapCost { due: now + pause, cost, pause, elements, large };
     }
 
     /// What reading costs, of the maps that were read.
     pub(super) fn ticks(&self, name: impl Fn(usize) -> String) -> Vec<MapTick> {
         let read = self.0.iter().enumerate().filter(|(_, known)| known.cost > Duration::ZERO);
-        let tick = |(index, known): (usize, &Known)| MapTick {
+        let tick = |(index, known): (usize, &MapCost)| MapTick {
             name: name(index),
             elements: known.elements,
             read_us: u64::try_from(known.cost.as_micros()).unwrap_or(u64::MAX),

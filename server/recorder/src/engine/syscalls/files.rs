@@ -41,7 +41,7 @@ const CLOSE_ON_EXECUTE: u64 = 0o2_000_000;
 
 /// A file that a process has open.
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenDescriptor {
     path: String,
     closes_on_execute: bool,
     socket: Option<Socket>,
@@ -58,9 +58,9 @@ pub(super) struct Shows {
     pub(super) processes: bool,
 }
 
-type Files = HashMap<i32, Open>;
+type Files = HashMap<i32, OpenDescriptor>;
 /// Descriptors with what they were before.
-type Replaced = Vec<(i32, Option<Open>)>;
+type Replaced = Vec<(i32, Option<OpenDescriptor>)>;
 
 /// What the descriptors of all processes are.
 pub(super) struct ProcessFiles {
@@ -247,7 +247,7 @@ impl ProcessFiles {
             {
                 let process = (name == "pidfd_open").then(|| argument(0));
                 let closes_on_execute = flags & CLOSE_ON_EXECUTE != 0;
-                let before = own.insert(fd, Open { path, closes_on_execute, socket, process });
+                let before = own.insert(fd, OpenDescriptor { path, closes_on_execute, socket, process });
                 replaced.push((fd, before));
             }
         };
@@ -326,7 +326,7 @@ impl ProcessFiles {
         let fd = call.arguments.first().and_then(|fd| i32::try_from(*fd).ok());
         let mut all = self.files.borrow_mut();
         let open = fd.filter(|_| done).and_then(|fd| all.get_mut(&record.pid)?.get_mut(&fd));
-        let Some(Open { socket: Some(socket), .. }) = open else { return };
+        let Some(OpenDescriptor { socket: Some(socket), .. }) = open else { return };
         if let Some(address) = address_of(call, 1, exit).filter(|_| name != "listen") {
             *if local { &mut socket.local } else { &mut socket.remote } = Some(address);
         }
@@ -578,7 +578,7 @@ fn links(mut list: &[u8]) -> Files {
         let path = String::from_utf8_lossy(link).into_owned();
         files.insert(
             i32::from_le_bytes([a, b, c, d]),
-            Open { path, closes_on_execute: false, socket: None, process: None },
+            OpenDescriptor { path, closes_on_execute: false, socket: None, process: None },
         );
     }
     files
@@ -589,7 +589,12 @@ mod tests {
     use super::*;
 
     fn files(list: &[(i32, &str)]) -> Files {
-        let open = |path: &str| Open { path: path.to_owned(), closes_on_execute: false, socket: None, process: None };
+        let open = |path: &str| OpenDescriptor {
+            path: path.to_owned(),
+            closes_on_execute: false,
+            socket: None,
+            process: None,
+        };
         list.iter().map(|(fd, path)| (*fd, open(path))).collect()
     }
 

@@ -91,14 +91,14 @@ fn end(record: &CallRecord<'_>, status: u32, kind: &str) -> NewRow {
 
 /// A process whose first thread has ended before others.
 #[derive(Debug)]
-struct Waiting {
+struct UnendedProcess {
     comm: Vec<u8>,
     cpu: u32,
     start_ns: u64,
     status: u32,
 }
 
-impl Waiting {
+impl UnendedProcess {
     fn record(&self, pid: u32, start_ns: u64) -> CallRecord<'_> {
         CallRecord {
             what: bathyscope_decode::calls::CallEvent::Call,
@@ -123,7 +123,7 @@ impl Waiting {
 /// Ends of threads, of which that of a process's first thread counts when all have ended.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
-    waiting: HashMap<u32, Waiting>,
+    waiting: HashMap<u32, UnendedProcess>,
 }
 
 impl Ends {
@@ -143,7 +143,7 @@ impl Ends {
             return vec![end(record, ended.status, kind::EXIT)];
         }
         let (comm, cpu, start_ns) = (record.comm.to_vec(), record.cpu, record.start_ns);
-        let waiting = Waiting { comm, cpu, start_ns, status: ended.status };
+        let waiting = UnendedProcess { comm, cpu, start_ns, status: ended.status };
         // Another thread has executed a program since, and became the first: the one before has no other end.
         let before = self.waiting.insert(record.pid, waiting);
         before
@@ -154,7 +154,7 @@ impl Ends {
 
     /// The rows of first threads whose processes went on.
     pub(super) fn finish(&mut self) -> Vec<NewRow> {
-        let mut all: Vec<(u32, Waiting)> = self.waiting.drain().collect();
+        let mut all: Vec<(u32, UnendedProcess)> = self.waiting.drain().collect();
         all.sort_by_key(|(_, first)| first.start_ns);
         all.iter().map(|(pid, first)| end(&first.record(*pid, first.start_ns), first.status, kind::THREAD)).collect()
     }
@@ -164,8 +164,8 @@ impl Ends {
 mod tests {
     use super::*;
 
-    fn first(start_ns: u64) -> Waiting {
-        Waiting { comm: b"made".to_vec(), cpu: 0, start_ns, status: 0 }
+    fn first(start_ns: u64) -> UnendedProcess {
+        UnendedProcess { comm: b"made".to_vec(), cpu: 0, start_ns, status: 0 }
     }
 
     fn told(rows: &[NewRow]) -> Vec<String> {

@@ -57,7 +57,7 @@ enum Item {
 }
 
 /// A record that waits for its turn.
-struct Waiting {
+struct WaitingRecord {
     tid: u32,
     item: Item,
 }
@@ -65,7 +65,7 @@ struct Waiting {
 /// Makes rows of pages.
 pub(crate) struct TraceRows {
     setup: TraceSetup,
-    merge: Merge<Waiting>,
+    merge: Merge<WaitingRecord>,
     /// For each ring its number in the merge and its CPU, if it has pages.
     rings: Vec<Option<(usize, u32)>>,
     /// By number in the merge.
@@ -103,11 +103,11 @@ impl TraceRows {
             Missed::Uncounted => None,
         };
         sink.accounting().told(count, self.merge.last_ns(ring), time_ns);
-        self.merge.push(ring, Some(time_ns), size_of::<Waiting>(), Waiting { tid: 0, item: Item::Lost });
+        self.merge.push(ring, Some(time_ns), size_of::<WaitingRecord>(), WaitingRecord { tid: 0, item: Item::Lost });
     }
 
     /// What a record is; none if nothing can be made of it.
-    fn item(&self, record: &[u8]) -> Option<Waiting> {
+    fn item(&self, record: &[u8]) -> Option<WaitingRecord> {
         let TraceStreams { events, uses, .. } = &self.setup.streams;
         let (id, tid) = events.head(record)?;
         let item = match uses.get(&id)? {
@@ -120,13 +120,13 @@ impl TraceRows {
             RecordUse::Fields(..) | RecordUse::Other(..) => Item::Fields { id, record: record.into() },
             RecordUse::Function(..) | RecordUse::Graph(_) => return None,
         };
-        Some(Waiting { tid, item })
+        Some(WaitingRecord { tid, item })
     }
 
     fn rows(
         &mut self,
         (cpu, time_ns): (u32, u64),
-        Waiting { tid, item }: Waiting,
+        WaitingRecord { tid, item }: WaitingRecord,
         strings: &mut StringDictionary,
         lookup: &mut Lookup,
     ) -> Vec<NewRow> {
@@ -281,7 +281,7 @@ impl Engine for TraceRows {
                 seen += 1;
                 match self.item(event.record) {
                     Some(waiting) => {
-                        let bytes = size_of::<Waiting>() + event.record.len();
+                        let bytes = size_of::<WaitingRecord>() + event.record.len();
                         self.merge.push(ring, Some(time_ns), bytes, waiting);
                     }
                     None => undecodable += 1,

@@ -47,7 +47,7 @@ pub(super) async fn resolved(inner: &Inner, spec: CaptureSpec) -> Result<Capture
 /// Lets the agent make a source, which records nothing before it is enabled.
 pub(super) async fn make(inner: &Inner, source: &dyn Source, target: &Target) -> Result<Begun, StartError> {
     let handle = inner.next_handle();
-    let mut made = match source.request(target, inner.options.ring_bytes)? {
+    let mut made = match source.request(target, inner.options.ring_bytes) {
         Request::Method(method) => {
             let dynamic = source.dynamic_lines().into_iter().map(str::to_owned).collect();
             make_method(inner, *method, dynamic, target, handle).await?

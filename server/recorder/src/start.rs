@@ -50,8 +50,6 @@ pub(super) async fn start(
     tap: Option<SyncSender<ScriptEvent>>,
 ) -> Result<CaptureId, StartError> {
     spec.validate()?;
-    // Before anything is looked up: what cannot be asked for is refused at once.
-    drop(source_of(&spec.method).request(&spec.target, inner.options.ring_bytes)?);
     // Before the agent is asked: what would end at once is not begun.
     inner.store.has_room().await?;
     let limit = inner.options.max_captures;
@@ -60,7 +58,7 @@ pub(super) async fn start(
         tokio::sync::TryAcquireError::NoPermits => StartError::TooMany { limit },
     })?;
     let spec = resolved(&inner, spec).await?;
-    let source = source_of(&spec.method);
+    let source = source_of(&spec.method)?;
     let made = make(&inner, &*source, &spec.target).await?;
     let (handle, connection) = (made.handle, made.connection);
     let begun = begin(&inner, &spec, &*source, Asked { owner, tap, slot }, made).await;

@@ -35,15 +35,18 @@ use crate::script::{ScriptEvent, ScriptRequest};
 pub(super) use script::note_failures;
 
 /// The source that a method asks for: the only place where the recorder tells kinds apart.
-pub(super) fn source_of(method: &Method) -> Box<dyn Source + '_> {
-    match method {
+///
+/// # Errors
+/// What is wrong with the source that can be told before anybody is asked.
+pub(super) fn source_of(method: &Method) -> Result<Box<dyn Source + '_>, StartError> {
+    Ok(match method {
         Method::Events { probes } => Box::new(events::EventSource { probes }),
         Method::Profile(spec) => Box::new(profile::ProfileSource { spec }),
         Method::Count(spec) => Box::new(count::CountSource { spec }),
-        Method::Syscalls(spec) => Box::new(syscalls::SyscallSource { spec }),
+        Method::Syscalls(spec) => Box::new(syscalls::SyscallSource::new(spec)?),
         Method::Trace(spec) => Box::new(trace::TraceSource { spec }),
         Method::Script(spec) => Box::new(script::ScriptSource { spec }),
-    }
+    })
 }
 
 /// What the agent is asked to make.
@@ -57,10 +60,7 @@ pub(super) enum Request {
 /// A source as a spec asks for it.
 pub(super) trait Source: Send + Sync {
     /// What the agent is asked for, with rings of so many bytes.
-    ///
-    /// # Errors
-    /// What is wrong with the source that can be told before the agent is asked.
-    fn request(&self, target: &Target, ring_bytes: u32) -> Result<Request, StartError>;
+    fn request(&self, target: &Target, ring_bytes: u32) -> Request;
 
     /// Lines for the kernel that define the dynamic events of the source.
     fn dynamic_lines(&self) -> Vec<&str> {

@@ -6,7 +6,7 @@ use bathyscope_protocol::WireMethod;
 use futures_util::future::{BoxFuture, ready};
 
 use super::{MadeSource, Prepared, Request, Source, events::prepare_records};
-use crate::{AgentLink, StartError};
+use crate::AgentLink;
 
 /// Events that a spec counts.
 pub(super) struct CountSource<'a> {
@@ -14,8 +14,8 @@ pub(super) struct CountSource<'a> {
 }
 
 impl Source for CountSource<'_> {
-    fn request(&self, target: &Target, _ring_bytes: u32) -> Result<Request, StartError> {
-        Ok(Request::Method(Box::new(WireMethod::Count(counted(self.spec, target)))))
+    fn request(&self, target: &Target, _ring_bytes: u32) -> Request {
+        Request::Method(Box::new(WireMethod::Count(counted(self.spec, target))))
     }
 
     fn dynamic_lines(&self) -> Vec<&str> {

@@ -10,7 +10,7 @@ pub(super) use records::prepare_records;
 
 use super::{MadeSource, Prepared, Request, Source};
 use crate::{
-    AgentLink, StartError,
+    AgentLink,
     kernel_formats::{StreamFormat, read_whole},
 };
 
@@ -20,8 +20,8 @@ pub(super) struct EventSource<'a> {
 }
 
 impl Source for EventSource<'_> {
-    fn request(&self, _target: &Target, _ring_bytes: u32) -> Result<Request, StartError> {
-        Ok(Request::Method(Box::new(WireMethod::Events { probes: self.probes.to_vec() })))
+    fn request(&self, _target: &Target, _ring_bytes: u32) -> Request {
+        Request::Method(Box::new(WireMethod::Events { probes: self.probes.to_vec() }))
     }
 
     fn prepare<'a>(&'a self, link: &'a AgentLink, made: MadeSource<'a>) -> BoxFuture<'a, Result<Prepared, String>> {

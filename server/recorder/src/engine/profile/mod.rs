@@ -8,7 +8,7 @@ use bathyscope_protocol::{Started, StreamLayout, WireMethod};
 use futures_util::future::{BoxFuture, ready};
 
 use super::{EngineSetup, MadeSource, Prepared, Request, Source};
-use crate::{AgentLink, StartError};
+use crate::AgentLink;
 pub(crate) use rows::NO_DATA_SOURCE;
 use rows::SampleColumns;
 use samples::SampleEngine;
@@ -19,8 +19,8 @@ pub(super) struct ProfileSource<'a> {
 }
 
 impl Source for ProfileSource<'_> {
-    fn request(&self, _target: &Target, _ring_bytes: u32) -> Result<Request, StartError> {
-        Ok(Request::Method(Box::new(WireMethod::Profile(self.spec.clone()))))
+    fn request(&self, _target: &Target, _ring_bytes: u32) -> Request {
+        Request::Method(Box::new(WireMethod::Profile(self.spec.clone())))
     }
 
     fn prepare<'a>(&'a self, _link: &'a AgentLink, made: MadeSource<'a>) -> BoxFuture<'a, Result<Prepared, String>> {

@@ -15,7 +15,7 @@ use futures_util::future::{BoxFuture, ready};
 
 use super::{EngineSetup, MadeSource, Prepared, Request, Source};
 use crate::{
-    AgentLink, StartError,
+    AgentLink,
     running_script::{RunningScript, ScriptState},
     script::{Follower, HostNames, ScriptOptions, ScriptRequest},
 };
@@ -30,9 +30,9 @@ pub(super) struct ScriptSource<'a> {
 }
 
 impl Source for ScriptSource<'_> {
-    fn request(&self, target: &Target, ring_bytes: u32) -> Result<Request, StartError> {
+    fn request(&self, target: &Target, ring_bytes: u32) -> Request {
         let ScriptSpec { text, file, params, allow_unsafe } = self.spec;
-        Ok(Request::Script(Box::new(ScriptRequest {
+        Request::Script(Box::new(ScriptRequest {
             text: text.clone(),
             name: if file.is_empty() { "script".to_owned() } else { file.clone() },
             params: params.clone(),
@@ -42,7 +42,7 @@ impl Source for ScriptSource<'_> {
             target: target.clone(),
             folder: None,
             ring_bytes,
-        })))
+        }))
     }
 
     fn prepare<'a>(&'a self, _link: &'a AgentLink, made: MadeSource<'a>) -> BoxFuture<'a, Result<Prepared, String>> {

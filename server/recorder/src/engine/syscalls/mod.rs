@@ -25,18 +25,27 @@ use shown::ShownCalls;
 
 /// Calls that a spec asks for.
 pub(super) struct SyscallSource<'a> {
-    pub(super) spec: &'a SyscallSpec,
+    spec: &'a SyscallSpec,
+    filter: Option<CallFilter>,
+}
+
+impl<'a> SyscallSource<'a> {
+    /// # Errors
+    /// If the filter of the spec cannot be read.
+    pub(super) fn new(spec: &'a SyscallSpec) -> Result<Self, StartError> {
+        Ok(Self { spec, filter: filter_of(spec).map_err(StartError::Filter)? })
+    }
 }
 
 impl Source for SyscallSource<'_> {
-    fn request(&self, _target: &Target, _ring_bytes: u32) -> Result<Request, StartError> {
-        let filter = filter_of(self.spec).map_err(StartError::Filter)?;
-        Ok(Request::Method(Box::new(WireMethod::Syscalls(WireSyscalls {
+    fn request(&self, _target: &Target, _ring_bytes: u32) -> Request {
+        let filter = self.filter.as_ref();
+        Request::Method(Box::new(WireMethod::Syscalls(WireSyscalls {
             // Conditions on files need what new descriptors are as well.
             calls: SyscallSpec { fd_paths: self.spec.fd_paths || filter.is_some(), ..self.spec.clone() },
-            ancestors: filter.is_some_and(|filter| filter.asks_for_family()),
-            opening: ShownCalls::of(self.spec).is_some(),
-        }))))
+            ancestors: filter.is_some_and(CallFilter::asks_for_family),
+            opening: ShownCalls::of(self.spec, filter).is_some(),
+        })))
     }
 
     fn prepare<'a>(&'a self, _link: &'a AgentLink, made: MadeSource<'a>) -> BoxFuture<'a, Result<Prepared, String>> {
@@ -49,9 +58,9 @@ impl SyscallSource<'_> {
         let [StreamLayout::Syscalls { tells_abi }] = *made.started.streams.as_slice() else {
             return Err("the agent made no stream of system calls, or more".to_owned());
         };
-        let (spec, target) = (self.spec.clone(), made.target.clone());
+        let (spec, filter, target) = (self.spec.clone(), self.filter.clone(), made.target.clone());
         let engine = move |setup: EngineSetup| {
-            let rows = SyscallRows::new(&spec, &target, tells_abi, setup.link);
+            let rows = SyscallRows::new(&spec, filter, &target, tells_abi, setup.link);
             Box::new(CallEngine::new(rows, setup.rings)) as Box<dyn super::Engine>
         };
         let prepared = Prepared::of(vec![schema(self.spec)], Box::new(engine));

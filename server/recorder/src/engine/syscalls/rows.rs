@@ -20,7 +20,6 @@ use bathyscope_protocol::ProcessFile;
 use super::{
     facts::{Facts, Named},
     files::{ProcessFiles, Shows},
-    filter_of,
     kinds::{self, Ends, Words, kind},
     owners::Owners,
     shown::ShownCalls,
@@ -77,9 +76,14 @@ pub(crate) struct SyscallRows {
 }
 
 impl SyscallRows {
-    pub(crate) fn new(spec: &SyscallSpec, target: &Target, tells_abi: bool, link: AgentLink) -> Self {
-        // Whoever made the spec was told of one that cannot be read.
-        let filter = filter_of(spec).ok().flatten();
+    /// `filter` is that of the spec.
+    pub(crate) fn new(
+        spec: &SyscallSpec,
+        filter: Option<CallFilter>,
+        target: &Target,
+        tells_abi: bool,
+        link: AgentLink,
+    ) -> Self {
         let files = (spec.fd_paths || filter.is_some()).then(|| ProcessFiles::new(link.clone()));
         let hex = match spec.look.hex {
             HexTexts::None => Hex::None,
@@ -111,8 +115,8 @@ impl SyscallRows {
             tells_abi,
             fd_paths: spec.fd_paths,
             files,
+            shown: ShownCalls::of(spec, filter.as_ref()),
             filter,
-            shown: ShownCalls::of(spec),
             target: target.clone(),
             left_out: cell::Cell::new(0),
             programs: RefCell::default(),

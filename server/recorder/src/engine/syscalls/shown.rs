@@ -13,7 +13,8 @@ use bathyscope_catalog::{
 };
 use bathyscope_decode::calls::CallRecord;
 
-use super::{facts::places, files::path_of, filter_of};
+use super::{facts::places, files::path_of};
+use bathyscope_formats::CallFilter;
 
 /// What is asked of calls that are recorded besides.
 #[derive(Clone, Debug)]
@@ -28,13 +29,13 @@ pub(super) struct ShownCalls {
 }
 
 impl ShownCalls {
-    /// None where all that is recorded is shown.
-    pub(super) fn of(spec: &SyscallSpec) -> Option<Self> {
+    /// None where all that is recorded is shown. `filter` is that of the spec.
+    pub(super) fn of(spec: &SyscallSpec, filter: Option<&CallFilter>) -> Option<Self> {
         let is_narrow = !spec.calls.is_empty()
             || spec.outcome != SyscallOutcome::Any
             || spec.min_duration_ns > 0
             || spec.path.is_some();
-        let of_files = || filter_of(spec).ok().flatten().is_some_and(|filter| filter.asks_for_files());
+        let of_files = || filter.is_some_and(CallFilter::asks_for_files);
         if !is_narrow || !spec.fd_paths && !of_files() {
             return None;
         }
@@ -80,10 +81,14 @@ mod tests {
     use bathyscope_catalog::{constants::syscall_number, syscalls::Piece};
     use bathyscope_decode::calls::CallEvent;
 
-    use super::*;
+    use super::{super::filter_of, *};
 
     fn spec(calls: &[&str]) -> SyscallSpec {
         SyscallSpec { calls: calls.iter().map(|it| (*it).to_owned()).collect(), ..SyscallSpec::default() }
+    }
+
+    fn of(spec: &SyscallSpec) -> Option<ShownCalls> {
+        ShownCalls::of(spec, filter_of(spec).unwrap().as_ref())
     }
 
     fn shows(spec: &SyscallSpec, name: &str, result: Option<i64>, duration_ns: u64) -> bool {
@@ -106,17 +111,17 @@ mod tests {
             inside: None,
             address: None,
         };
-        ShownCalls::of(spec).is_none_or(|shown| shown.shows(&record, &record.call()))
+        of(spec).is_none_or(|shown| shown.shows(&record, &record.call()))
     }
 
     #[test]
     fn calls_that_open_are_rows_only_where_they_are_asked_for() {
-        assert!(ShownCalls::of(&spec(&[])).is_none());
-        assert!(ShownCalls::of(&SyscallSpec { fd_paths: false, ..spec(&["read"]) }).is_none());
+        assert!(of(&spec(&[])).is_none());
+        assert!(of(&SyscallSpec { fd_paths: false, ..spec(&["read"]) }).is_none());
         let of_file = SyscallSpec { filter: Some("fd.name=/etc/hosts".to_owned()), ..spec(&["read"]) };
-        assert!(ShownCalls::of(&SyscallSpec { fd_paths: false, ..of_file }).is_some());
+        assert!(of(&SyscallSpec { fd_paths: false, ..of_file }).is_some());
         let of_result = SyscallSpec { filter: Some("evt.res=0".to_owned()), fd_paths: false, ..spec(&["read"]) };
-        assert!(ShownCalls::of(&of_result).is_none());
+        assert!(of(&of_result).is_none());
         assert!(!shows(&spec(&["read"]), "openat", Some(3), 5) && shows(&spec(&["read"]), "read", Some(3), 5));
         assert!(shows(&spec(&["%file"]), "openat", Some(3), 5) && !shows(&spec(&["!openat"]), "openat", Some(3), 5));
     }

@@ -9,7 +9,7 @@ use bathyscope_protocol::WireMethod;
 use futures_util::future::{BoxFuture, FutureExt as _};
 
 use super::{EngineSetup, MadeSource, Prepared, Request, Source};
-use crate::{AgentLink, StartError, script::HostNames};
+use crate::{AgentLink, script::HostNames};
 use counters::TraceCounters;
 use rows::{TraceRows, TraceSetup};
 use streams::trace_streams;
@@ -20,8 +20,8 @@ pub(super) struct TraceSource<'a> {
 }
 
 impl Source for TraceSource<'_> {
-    fn request(&self, _target: &Target, _ring_bytes: u32) -> Result<Request, StartError> {
-        Ok(Request::Method(Box::new(WireMethod::Trace(Box::new(self.spec.clone())))))
+    fn request(&self, _target: &Target, _ring_bytes: u32) -> Request {
+        Request::Method(Box::new(WireMethod::Trace(Box::new(self.spec.clone()))))
     }
 
     fn dynamic_lines(&self) -> Vec<&str> {

@@ -35,24 +35,12 @@ export interface Annotation {
   shown: ShownCode | null;
 }
 
-export interface AnswerAnswer {
-  columns: AnswerColumnHead[];
-  rows: AnswerCell[][];
+export interface Answer {
+  columns: ResultColumn[];
+  rows: ShownCell[][];
   truncated?: AnswerCut;
   elapsed_ms: number;
   scanned: Scanned;
-}
-
-export type AnswerCell = null | number | string | {
-  id: number;
-  top: string;
-  depth: number;
-};
-
-export interface AnswerColumnHead {
-  name: string;
-  type: ColumnKind;
-  display: Display;
 }
 
 export type AnswerCut = "rows" | "bytes";
@@ -63,18 +51,7 @@ export interface Answered {
   lines: string[];
 }
 
-export interface ApiDynamicProbe {
-  typed: string;
-  start: number;
-  name: string;
-  line: string;
-  place: string;
-  returns: boolean;
-  arguments: WireArgument[];
-  notes: string[];
-}
-
-export interface Asked {
+export interface AskedCalls {
   target: Target | null;
   syscalls: SyscallSpec;
   notes: string[];
@@ -85,7 +62,7 @@ export interface At {
   time: number;
 }
 
-export interface AuditEntry {
+export interface AuditLine {
   number: number;
   time_unix_ns: number;
   user: string;
@@ -103,8 +80,8 @@ export interface Below {
 export type BranchFilter = "any" | "any_call" | "any_ret" | "ind_call" | "ind_jmp" | "cond" | "call" | "u" | "k" | "hv" | "in_tx" | "no_tx" | "abort_tx" | "save_type";
 
 export interface Bucket {
-  low: CellCell;
-  high: CellCell;
+  low: ShownCell;
+  high: ShownCell;
   count: number;
 }
 
@@ -197,35 +174,6 @@ export interface Capability {
 
 export type CapabilityState = "available" | "missing_privilege" | "missing_kernel_feature" | "refused" | "missing_hardware" | "unknown";
 
-export interface Capture {
-  id: CaptureId;
-  title: string;
-  state: CaptureState;
-  reason: string;
-  spec: CaptureSpec;
-  host: HostFacts;
-  started_unix_ns: number;
-  start_ns: number;
-  end_ns: number;
-  streams: Stream[];
-  ledger: Ledger;
-  lost: number;
-  lost_at_least: boolean;
-  readings: (Reading | null)[];
-  output_bytes: number;
-  bytes: number;
-  pinned: boolean;
-  imported: boolean;
-  simulated: boolean;
-  owner: string;
-  hints: string[];
-  running: boolean;
-  can_change: boolean;
-  can_delete: boolean;
-  can_pin: boolean;
-  kept_until_unix_ns: number | null;
-}
-
 export interface CaptureAddress {
   id: CaptureId;
   url: string;
@@ -254,6 +202,41 @@ export interface CaptureItem {
   simulated: boolean;
 }
 
+export interface CaptureList {
+  total: number;
+  items: CaptureItem[];
+  retention: Retention;
+}
+
+export interface CapturePage {
+  id: CaptureId;
+  title: string;
+  state: CaptureState;
+  reason: string;
+  spec: CaptureSpec;
+  host: HostFacts;
+  started_unix_ns: number;
+  start_ns: number;
+  end_ns: number;
+  streams: Stream[];
+  ledger: Ledger;
+  lost: number;
+  lost_at_least: boolean;
+  readings: (Reading | null)[];
+  output_bytes: number;
+  bytes: number;
+  pinned: boolean;
+  imported: boolean;
+  simulated: boolean;
+  owner: string;
+  hints: string[];
+  running: boolean;
+  can_change: boolean;
+  can_delete: boolean;
+  can_pin: boolean;
+  kept_until_unix_ns: number | null;
+}
+
 export interface CaptureSpec {
   name: string;
   method: Method;
@@ -263,39 +246,31 @@ export interface CaptureSpec {
 
 export type CaptureState = "recording" | "finished" | "interrupted" | "failed" | "agent_lost";
 
-export interface CapturesList {
-  total: number;
-  items: CaptureItem[];
-  retention: Retention;
-}
-
-export interface CatalogFound {
-  total: number;
-  kinds: KindCount[];
-  items: WireItem[];
-}
-
-export type CellCell = null | number | string | {
-  id: number;
-  top: string;
-  depth: number;
-};
-
-export interface CellColumnHead {
-  name: string;
-  type: ColumnType;
-  display: Display;
-}
-
 export interface CheckedMap {
   name: string;
   kind: MapKind;
+}
+
+export interface CheckedPredicate {
+  ok: boolean;
+  normal?: string;
+  message?: string;
+  offset?: number;
 }
 
 export interface CheckedProbe {
   name: string;
   line: number;
   attached: number;
+}
+
+export interface CheckedScript {
+  ok: boolean;
+  messages: ScriptMessage[];
+  probes: CheckedProbe[];
+  maps: CheckedMap[];
+  compile_ms: number;
+  pasted?: Pasted;
 }
 
 export type CodePlace = string;
@@ -311,6 +286,12 @@ export interface CodeRow {
   samples: number;
   source: number | null;
   left_out: number;
+}
+
+export interface ColumnHead {
+  name: string;
+  type: ColumnType;
+  display: Display;
 }
 
 export interface ColumnInfo {
@@ -417,6 +398,19 @@ export interface DescribedField {
   note: string;
 }
 
+export interface DescribedHost {
+  facts: HostFacts;
+  agent: AgentStatus;
+  capabilities: Capability[];
+  trouble: string | null;
+  panics: number;
+}
+
+export interface DescribedTracepoint {
+  name: TracepointName;
+  fields: DescribedField[];
+}
+
 export type Descriptors = "none" | "all" | {
   of: number[];
 };
@@ -436,21 +430,12 @@ export interface DiskActivity {
 
 export type Display = "decimal" | "hex" | "time_ns" | "duration_ns" | "text";
 
-export interface DynamicAnswer {
-  ok: boolean;
-  probes: ApiDynamicProbe[];
-  messages: ScriptMessage[];
-  skipped: Skipped[];
-  answers: Answered[];
-  notes: string[];
-}
-
 export type DynamicProbe = DynamicProbeForm;
 
 export type DynamicProbeForm = string | Parts;
 
 export interface Entries {
-  items: AuditEntry[];
+  items: AuditLine[];
 }
 
 export interface Event {
@@ -516,6 +501,17 @@ export interface FoundCall {
   place: CallPlace | null;
 }
 
+export interface FoundProbes {
+  total: number;
+  kinds: KindCount[];
+  items: WireItem[];
+}
+
+export interface FoundTracepoint {
+  total: number;
+  items: TracepointName[];
+}
+
 export interface FunctionRow {
   function: string;
   part?: string;
@@ -569,7 +565,7 @@ export interface HeatColumn {
 }
 
 export interface HeatView {
-  buckets: [CellCell, CellCell][];
+  buckets: [ShownCell, ShownCell][];
   columns: HeatColumn[];
   most: number;
   snapshots_per_column: number;
@@ -666,7 +662,7 @@ export type KeyId = string;
 
 export interface KeyTotal {
   id: KeyId;
-  key: CellCell[];
+  key: ShownCell[];
   total: number;
 }
 
@@ -724,6 +720,14 @@ export interface Limits {
   over_budget?: OverBudget;
 }
 
+export interface Line {
+  time: number;
+  stream: number;
+  text: string;
+  snapshot?: number;
+  left_out?: number;
+}
+
 export interface LinkItem {
   id: string;
   user: string;
@@ -772,12 +776,12 @@ export interface MapTable {
   since: At | null;
   main_column: number | null;
   unit: Unit;
-  columns: CellColumnHead[];
+  columns: ColumnHead[];
   key_columns: number;
-  rows: CellCell[][];
+  rows: ShownCell[][];
   total: number;
   offset: number;
-  sum: CellCell | null;
+  sum: ShownCell | null;
 }
 
 export interface MapTick {
@@ -922,6 +926,28 @@ export interface PlaceLine {
 export interface Pressure {
   some_permille: number;
   full_permille: number;
+export interface Probe {
+  name: string;
+  line: number;
+  attached: number;
+  hits: number;
+  filtered: number;
+  ring_full: number;
+  map_full: number;
+  helper_failed: number;
+  stack_lost: number;
+  missed: number;
+  nested: number;
+  ns_per_hit: number | null;
+}
+
+export interface ProbeAnswer {
+  ok: boolean;
+  probes: ResolvedProbe[];
+  messages: ScriptMessage[];
+  skipped: Skipped[];
+  answers: Answered[];
+  notes: string[];
 }
 
 export interface ProbeLimit {
@@ -1013,6 +1039,23 @@ export interface Reading {
   lost: number;
 }
 
+export interface ResolvedProbe {
+  typed: string;
+  start: number;
+  name: string;
+  line: string;
+  place: string;
+  returns: boolean;
+  arguments: WireArgument[];
+  notes: string[];
+}
+
+export interface ResultColumn {
+  name: string;
+  type: ColumnKind;
+  display: Display;
+}
+
 export interface Retention {
   keep_days: number | null;
   keep_bytes: number | null;
@@ -1026,8 +1069,8 @@ export interface Retention {
 export type Role = "viewer" | "operator" | "admin";
 
 export interface RowsPage {
-  columns: CellColumnHead[];
-  rows: CellCell[][];
+  columns: ColumnHead[];
+  rows: ShownCell[][];
   texts?: (string | null)[];
   total: number;
   matched: number;
@@ -1046,6 +1089,10 @@ export interface RunningCapture {
   rows_per_s: number;
   lost: number;
   cpu_permille: number | null;
+}
+
+export interface SampleList {
+  items: Item[];
 }
 
 export interface SampledEvent {
@@ -1067,10 +1114,6 @@ export interface SampledFunctions {
   functions: SampledFunction[];
 }
 
-export interface SamplesList {
-  items: Item[];
-}
-
 export interface Scanned {
   rows: number;
   chunks: number;
@@ -1083,7 +1126,7 @@ export interface Script {
   params: string[];
   allow_unsafe: boolean;
   exit_code: number | null;
-  probes: WireScriptProbe[];
+  probes: Probe[];
 }
 
 export interface ScriptMessage {
@@ -1106,32 +1149,21 @@ export interface ScriptSpec {
   allow_unsafe?: boolean;
 }
 
-export interface ScriptViewLine {
-  time: number;
-  stream: number;
-  text: string;
-  snapshot?: number;
-  left_out?: number;
-}
-
 export interface Scripts {
   may_run: boolean;
   allow_unsafe: boolean;
   why: string;
 }
 
-export interface ScriptsChecked {
-  ok: boolean;
-  messages: ScriptMessage[];
-  probes: CheckedProbe[];
-  maps: CheckedMap[];
-  compile_ms: number;
-  pasted?: Pasted;
+export interface SeriesLine {
+  id: KeyId;
+  key: ShownCell[];
+  values: ShownCell[];
 }
 
 export interface SeriesView {
   at: At[];
-  lines: TableLine[];
+  lines: SeriesLine[];
   more_keys: number;
   unit: Unit;
 }
@@ -1145,6 +1177,12 @@ export interface Shown {
   ends_in_s: number;
   current: boolean;
 }
+
+export type ShownCell = null | number | string | {
+  id: number;
+  top: string;
+  depth: number;
+};
 
 export interface ShownCode {
   place: CodePlace;
@@ -1187,7 +1225,7 @@ export interface Stream {
   index: number;
   name: string;
   kind: StreamKind;
-  columns: CellColumnHead[];
+  columns: ColumnHead[];
   rows: number;
 }
 
@@ -1261,12 +1299,6 @@ export interface TableInfo {
   about: string;
   rows: number;
   columns: ColumnInfo[];
-}
-
-export interface TableLine {
-  id: KeyId;
-  key: CellCell[];
-  values: CellCell[];
 }
 
 export interface Tables {
@@ -1414,7 +1446,7 @@ export type Target = "system" | {
 };
 
 export interface Text {
-  lines: ScriptViewLine[];
+  lines: Line[];
   next: Cursor | null;
 }
 
@@ -1483,23 +1515,6 @@ export interface TraceSpec {
 }
 
 export type TracepointName = string;
-
-export interface TracepointsChecked {
-  ok: boolean;
-  normal?: string;
-  message?: string;
-  offset?: number;
-}
-
-export interface TracepointsDescribed {
-  name: TracepointName;
-  fields: DescribedField[];
-}
-
-export interface TracepointsFound {
-  total: number;
-  items: TracepointName[];
-}
 
 export interface Track {
   key: string;
@@ -1619,21 +1634,6 @@ export interface WireMeans {
   why_not: string | null;
 }
 
-export interface WireScriptProbe {
-  name: string;
-  line: number;
-  attached: number;
-  hits: number;
-  filtered: number;
-  ring_full: number;
-  map_full: number;
-  helper_failed: number;
-  stack_lost: number;
-  missed: number;
-  nested: number;
-  ns_per_hit: number | null;
-}
-
 export interface WireVariable {
   name: string;
   type: string;
@@ -1657,24 +1657,24 @@ export interface Answers {
     "/api/access/links/{id}": null;
   };
   GET: {
-    "/api/host": HostDescribed;
-    "/api/tracepoints": TracepointsFound;
-    "/api/tracepoints/{system}/{name}": TracepointsDescribed;
+    "/api/host": DescribedHost;
+    "/api/tracepoints": FoundTracepoint;
+    "/api/tracepoints/{system}/{name}": DescribedTracepoint;
     "/api/perf_events": PerfEvents;
-    "/api/catalog": CatalogFound;
+    "/api/catalog": FoundProbes;
     "/api/catalog/kinds": Kinds;
     "/api/catalog/entry": WireEntry;
     "/api/catalog/count": WireCount;
-    "/api/predicate": TracepointsChecked;
-    "/api/syscalls/filter": Asked;
+    "/api/predicate": CheckedPredicate;
+    "/api/syscalls/filter": AskedCalls;
     "/api/processes": Processes;
     "/api/users": Users;
     "/api/groups": Groups;
     "/api/dynamic": Events;
     "/api/dynamic/variables": Variables;
     "/api/dynamic/functions": Functions;
-    "/api/captures": CapturesList;
-    "/api/captures/{id}": Capture;
+    "/api/captures": CaptureList;
+    "/api/captures/{id}": CapturePage;
     "/api/captures/{id}/output": Output;
     "/api/captures/{id}/rows": RowsPage;
     "/api/captures/{id}/rate": Rate;
@@ -1696,7 +1696,7 @@ export interface Answers {
     "/api/tools": Tools;
     "/api/tools/{name}": Tool;
     "/api/language": Language;
-    "/api/samples": SamplesList;
+    "/api/samples": SampleList;
     "/api/access": Listed;
     "/api/audit": Entries;
   };
@@ -1704,16 +1704,16 @@ export interface Answers {
     "/api/captures/{id}": null;
   };
   POST: {
-    "/api/host/check": HostDescribed;
+    "/api/host/check": DescribedHost;
     "/api/catalog/refresh": Kinds;
-    "/api/dynamic/check": DynamicAnswer;
+    "/api/dynamic/check": ProbeAnswer;
     "/api/host/kprobes": null;
     "/api/captures": CaptureAddress;
     "/api/captures/import": ImportAnswer;
     "/api/captures/{id}/stop": Stopped;
     "/api/captures/{id}/probes/detach": Detached;
-    "/api/captures/{id}/query": AnswerAnswer;
-    "/api/scripts/check": ScriptsChecked;
+    "/api/captures/{id}/query": Answer;
+    "/api/scripts/check": CheckedScript;
     "/api/scripts/compile": Listing;
     "/api/scripts/complete": Completions;
     "/api/scripts/hover": Hovered;
@@ -1739,12 +1739,12 @@ export interface Streams {
     };
     rows: {
       stream: number;
-      rows: CellCell[][];
+      rows: ShownCell[][];
       not_shown: number;
     };
     map: {
       stream: number;
-      rows: CellCell[][];
+      rows: ShownCell[][];
       not_shown: number;
     };
     tick: Tick;

@@ -9,7 +9,7 @@ use crate::{capture::Capture, column::ColumnKind};
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ColumnHead {
+pub struct ResultColumn {
     /// Its name.
     pub name: String,
     /// What its values are.
@@ -81,7 +81,7 @@ pub struct Scanned {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
     /// The columns.
-    pub columns: Vec<ColumnHead>,
+    pub columns: Vec<ResultColumn>,
     /// The rows.
     pub rows: Vec<Vec<ShownCell>>,
     /// Whether rows are missing at the end, and why.

@@ -31,7 +31,7 @@ mod table;
 mod values;
 mod vtab;
 
-pub use answer::{Answer, ColumnHead, Cut, Scanned};
+pub use answer::{Answer, Cut, ResultColumn, Scanned};
 pub use capture::Capture;
 pub use column::{ColumnInfo, ColumnKind};
 pub use error::{Place, QueryError};

@@ -10,7 +10,7 @@ use bathyscope_views::Cancel;
 use rusqlite::{Connection, Error, Rows, Statement, ffi::ErrorCode};
 
 use crate::{
-    Answer, ColumnHead, ColumnKind, Cut, Place, QueryError, Scanned, TableInfo, answer,
+    Answer, ColumnKind, Cut, Place, QueryError, ResultColumn, Scanned, TableInfo, answer,
     capture::Capture,
     column, functions, guard,
     limits::Limits,
@@ -120,7 +120,7 @@ fn answer(connection: &Connection, shared: &Shared, sql: &str, limits: &Limits) 
             let kind = answer::kind_of_all(cells);
             (kind, if kind == ColumnKind::Text { Display::Text } else { Display::Decimal })
         });
-        ColumnHead { name, kind, display }
+        ResultColumn { name, kind, display }
     });
     let columns = columns.collect();
     let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);

@@ -39,9 +39,9 @@ pub use answers::{
     Annotation, At, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread,
     CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, Cut, Derived, FlameGraph, Flow,
     FoundCall, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId,
-    KeyTotal, Lane, Lanes, Line, MapKind, MapTable, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError,
-    ParsePlaceError, PlaceLine, Rate, RateLoss, RowsPage, SampledFunction, SampledFunctions, SeriesView, ShownCode,
-    SourceLine, StreamRate, TIMELINE_MAGIC, Timeline, Track, TrackBins, Unit,
+    KeyTotal, Lane, Lanes, MapKind, MapTable, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError,
+    ParsePlaceError, PlaceLine, Rate, RateLoss, RowsPage, SampledFunction, SampledFunctions, SeriesLine, SeriesView,
+    ShownCode, SourceLine, StreamRate, TIMELINE_MAGIC, Timeline, Track, TrackBins, Unit,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,

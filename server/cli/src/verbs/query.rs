@@ -213,7 +213,7 @@ fn write_table(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn row_words(answer: &Answer, row: &[ShownCell]) -> Vec<String> {
-    let word = |(cell, column): (&ShownCell, &bathyscope_query::ColumnHead)| match cell {
+    let word = |(cell, column): (&ShownCell, &bathyscope_query::ResultColumn)| match cell {
         ShownCell::Null => "-".to_owned(),
         ShownCell::Number(number) if column.display == Display::Hex => format!("{number:#x}"),
         ShownCell::Number(number) => number.to_string(),

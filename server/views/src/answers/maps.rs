@@ -43,7 +43,7 @@ pub struct MapTable {
 
 /// One key's value over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Line {
+pub struct SeriesLine {
     /// The key.
     pub id: KeyId,
     /// Its parts.
@@ -58,7 +58,7 @@ pub struct SeriesView {
     /// The moments: snapshots, or for a time series its intervals (with the number of the snapshot that they are from).
     pub at: Vec<At>,
     /// The keys with the greatest last values.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SeriesLine>,
     /// Keys that are not told.
     pub more_keys: u64,
     /// What the values count.

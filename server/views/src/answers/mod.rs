@@ -22,7 +22,7 @@ pub use flame::{
     ParsePlaceError, PlaceLine, SampledFunction, SampledFunctions, ShownCode, SourceLine,
 };
 pub use maps::{
-    At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, Line, MapKind, MapTable, ParseKeyIdError,
+    At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, MapKind, MapTable, ParseKeyIdError, SeriesLine,
     SeriesView, Unit,
 };
 pub use rates::{Rate, RateLoss, StreamRate};

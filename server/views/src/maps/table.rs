@@ -7,7 +7,7 @@ use bathyscope_capture::ShownCell;
 use super::{MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapShape, Period, period::Readings, snapshots};
 use crate::{
     Cancel, Source, TimeRange, ViewError,
-    answers::{At, KeyId, Line, MapKind, MapTable, SeriesView},
+    answers::{At, KeyId, MapKind, MapTable, SeriesLine, SeriesView},
     cell::{cells, heads},
     scan::schema_of,
 };
@@ -133,7 +133,7 @@ pub fn series(
     let more_keys = keys.len().saturating_sub(MAX_MAP_LINES) as u64;
     let line = |(id, (key, values)): (KeyId, (Vec<ShownCell>, BTreeMap<i128, i128>))| {
         let value = |moment: &i128| values.get(moment).map_or(ShownCell::Null, |value| ShownCell::Number(*value));
-        Line { id, key, values: moments.keys().map(value).collect() }
+        SeriesLine { id, key, values: moments.keys().map(value).collect() }
     };
     let lines = keys.into_iter().take(MAX_MAP_LINES).map(line).collect();
     Ok(SeriesView { at: moments.into_values().collect(), lines, more_keys, unit: shape.unit })

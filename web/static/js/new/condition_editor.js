@@ -4,7 +4,7 @@ import { Latest, get, messageOf } from "../lib/api.js";
 import { h, put, settled } from "../lib/dom.js";
 import { NUMBER_OPERATORS, TEXT_OPERATORS, predicateText, rowsOf } from "./predicate_rows.js";
 
-/** @import { DescribedField, TracepointsChecked } from "../../../api.js" */
+/** @import { DescribedField, CheckedPredicate } from "../../../api.js" */
 /** @typedef {import("./predicate_rows.js").Row} Row */
 
 /** @type {[name: string, isText: boolean][]} */
@@ -268,7 +268,7 @@ export class ConditionEditor {
     }
   }
 
-  /** @param {TracepointsChecked} answer */
+  /** @param {CheckedPredicate} answer */
   #judge(answer) {
     this.bad = !answer.ok;
     if (this.mode === "text") {

@@ -43,9 +43,9 @@ const {
 } = codemirror;
 
 /** @import { CompletionContext, EditorView as View, Diagnostic as Shown } from "../vendor/codemirror.js" */
-/** @import { Completion, Completions, Hover, ScriptMessage, ScriptsChecked } from "../../../api.js" */
+/** @import { Completion, Completions, Hover, ScriptMessage, CheckedScript } from "../../../api.js" */
 /** @typedef {{start: number, end: number}} Span bytes of a script */
-/** @typedef {ScriptsChecked | {messages: ScriptMessage[], ok?: boolean, error?: unknown, pasted?: undefined}} Verdict */
+/** @typedef {CheckedScript | {messages: ScriptMessage[], ok?: boolean, error?: unknown, pasted?: undefined}} Verdict */
 
 /** How long typing rests before the server is asked for its verdict. */
 const SETTLE_MS = 300;
@@ -177,7 +177,7 @@ export class ScriptEditor extends Emitter {
    * @param {HTMLElement} parent
    * @param {object} options
    * @param {string} options.text
-   * @param {(text: string, signal: AbortSignal) => Promise<ScriptsChecked|null>} options.check asks for the verdict
+   * @param {(text: string, signal: AbortSignal) => Promise<CheckedScript|null>} options.check asks for the verdict
    * @param {(text: string, offset: number, signal: AbortSignal) => Promise<Completions|null>} options.complete asks what fits at a byte
    * @param {(text: string, offset: number, signal: AbortSignal) => Promise<Hover|null>} options.explain asks what stands at a byte
    * @param {() => void} options.run what Ctrl+Enter does

@@ -7,7 +7,7 @@ import { duration, plural } from "../lib/format.js";
 import { errorNotice, note, noteError } from "../lib/notice.js";
 import { joinWords, splitWords } from "../lib/words.js";
 
-/** @import { CheckedProbe, ScriptMessage, ScriptsChecked } from "../../../api.js" */
+/** @import { CheckedProbe, ScriptMessage, CheckedScript } from "../../../api.js" */
 /** @typedef {import("./script_editor.js").ScriptEditor} Editor */
 /** @typedef {import("./script_editor.js").Verdict} Verdict */
 
@@ -40,7 +40,7 @@ function patterns(probes) {
 
 /**
  * What a script that can run will do.
- * @param {ScriptsChecked} verdict
+ * @param {CheckedScript} verdict
  */
 function compiled({ probes, maps, compile_ms: ms }) {
   const sites = probes.reduce((sum, { attached }) => sum + attached, 0);

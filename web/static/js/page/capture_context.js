@@ -7,7 +7,7 @@ import { Emitter } from "../lib/emitter.js";
 import { decodeTimeline } from "../view/timeline/timeline_decode.js";
 import { namesByRows } from "../view/timeline/timeline_legend.js";
 
-/** @import { Capture } from "../../../api.js" */
+/** @import { CapturePage } from "../../../api.js" */
 
 /** How finely the whole capture is looked at for its most frequent names. */
 const RANKED_BINS = 512;
@@ -21,7 +21,7 @@ const RANKED_TRACKS = 256;
 export class CaptureContext extends Emitter {
   /**
    * @param {string} id
-   * @param {Capture} info from the API
+   * @param {CapturePage} info from the API
    * @param {import("./url_state.js").ViewState} state
    */
   constructor(id, info, state) {

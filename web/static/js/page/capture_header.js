@@ -11,7 +11,7 @@ import { PINS } from "./retention.js";
 import { ESTIMATED, costIsEstimated, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
 
-/** @import { Capture } from "../../../api.js" */
+/** @import { CapturePage } from "../../../api.js" */
 
 /** @type {[format: string, label: string, end: string, stacks: boolean][]} */
 const EXPORTS = [
@@ -96,7 +96,7 @@ export class CaptureHeader {
     this.#drawProblem(info);
   }
 
-  /** @param {Capture} info */
+  /** @param {CapturePage} info */
   #drawChips(info) {
     const { lost } = this.context;
     const cost = info.readings.reduce((sum, reading) => sum + (reading?.cpu_permille ?? 0), 0);
@@ -137,7 +137,7 @@ export class CaptureHeader {
     );
   }
 
-  /** @param {Capture} info */
+  /** @param {CapturePage} info */
   #drawActions(info) {
     if (this.context.gone) {
       put(byId("cap-actions"), h("a", { class: "button", href: "/captures", text: "All captures" }));
@@ -180,7 +180,7 @@ export class CaptureHeader {
     if (held === "stop" || held === "pin") document.getElementById(held)?.focus();
   }
 
-  /** @param {Capture} info */
+  /** @param {CapturePage} info */
   #drawProblem(info) {
     if (this.context.gone) {
       put(

@@ -13,7 +13,7 @@ import { scriptText } from "../lib/script_text.js";
 import { ESTIMATED, costIsEstimated, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
 
-/** @import { Capture, DynamicProbe, Limits, Loss, OutputItem, TraceSpec } from "../../../api.js" */
+/** @import { CapturePage, DynamicProbe, Limits, Loss, OutputItem, TraceSpec } from "../../../api.js" */
 /** @typedef {import("../lib/dom.js").Child} Child */
 /** @typedef {[text: string, isNumber?: boolean]} Head of a column */
 
@@ -218,7 +218,7 @@ export class InfoView extends PanelView {
     if (info.output_bytes > 0 && this.outputAsked !== info.output_bytes) this.#loadOutput();
   }
 
-  /** @param {Capture} info */
+  /** @param {CapturePage} info */
   #spec(info) {
     const { spec } = info;
     const { events, profile, script, syscalls, trace, count: counts } = spec.method;
@@ -306,7 +306,7 @@ export class InfoView extends PanelView {
 
   /**
    * Hits and misses of its own probes, while it runs; each can be detached.
-   * @param {Capture} info
+   * @param {CapturePage} info
    */
   #ownProbes(info) {
     if (!info.running || !info.spec.method.trace?.dynamic?.length) return null;
@@ -317,7 +317,7 @@ export class InfoView extends PanelView {
     return section("info-probes", "Own probes, now", this.probes);
   }
 
-  /** @param {Capture} info */
+  /** @param {CapturePage} info */
   #ledger(info) {
     /** @param {number} stream */
     const lost = (stream) =>
@@ -368,7 +368,7 @@ export class InfoView extends PanelView {
     );
   }
 
-  /** @param {Capture} info */
+  /** @param {CapturePage} info */
   #losses(info) {
     const { losses } = info.ledger;
     /** @param {Loss} loss */
@@ -413,7 +413,7 @@ export class InfoView extends PanelView {
     );
   }
 
-  /** @param {Capture} info */
+  /** @param {CapturePage} info */
   #overhead(info) {
     const estimated = costIsEstimated(info.spec);
     const about = estimated ? "≈ " : "";

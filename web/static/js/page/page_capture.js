@@ -293,7 +293,7 @@ function startLive(context, views, minimap, readout) {
 async function start() {
   const page = byId("capture");
   const { id = "" } = page.dataset;
-  /** @type {import("../../../api.js").Capture} */
+  /** @type {import("../../../api.js").CapturePage} */
   let info;
   try {
     info = await waitFor("Opening the capture", get("/api/captures/{id}", { id }));

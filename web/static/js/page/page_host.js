@@ -9,7 +9,7 @@ import { note, showError, waitFor } from "../lib/notice.js";
 import { showProbes } from "./probes_view.js";
 import { startShell } from "./shell.js";
 
-/** @param {import("../../../api.js").HostDescribed} host */
+/** @param {import("../../../api.js").DescribedHost} host */
 function show({ facts, agent, capabilities, trouble }) {
   put(byId("facts"), ...factEntries(facts));
   put(byId("agent"), troubleNotice(trouble), agentNotice(agent, true));

@@ -19,7 +19,7 @@ pub(in crate::http) struct LineQuery {
 
 /// What it asks for.
 #[derive(Serialize)]
-pub(in crate::http) struct CallsBody {
+pub(in crate::http) struct AskedCalls {
     target: Option<Target>,
     syscalls: SyscallSpec,
     notes: Vec<String>,
@@ -29,10 +29,10 @@ pub(in crate::http) struct CallsBody {
 pub(in crate::http) async fn filter(
     _: Operator,
     Query(LineQuery { line }): Query<LineQuery>,
-) -> Result<Json<CallsBody>, ApiError> {
+) -> Result<Json<AskedCalls>, ApiError> {
     match parse_pasted_filter(&line) {
         Ok(PastedFilter { filter, notes }) => {
-            Ok(Json(CallsBody { target: filter.target, syscalls: filter.calls, notes }))
+            Ok(Json(AskedCalls { target: filter.target, syscalls: filter.calls, notes }))
         }
         Err(error) => Err(ApiError::invalid(
             format!("reading the filter, at character {}", characters(&line, error.offset)),

@@ -38,7 +38,7 @@ static ANSWERS: LazyLock<Answers> = LazyLock::new(|| {
     let mut shapes = Shapes::default();
     let routes = routes::answers(&sources, &mut shapes);
     let failure = shapes.named(&sources, "bathyscope_console", &["http", "error"], "Wire");
-    let timeline = shapes.named(&sources, "bathyscope_views", &["timeline"], "Timeline");
+    let timeline = shapes.named(&sources, "bathyscope_views", &["answers", "timeline"], "Timeline");
     let of_routes = routes.iter().flat_map(RouteAnswer::shapes);
     shapes.finish(&sources, &of_routes.chain([&failure, &timeline]).collect::<Vec<_>>());
     Answers { routes, shapes, failure, timeline }

@@ -43,7 +43,7 @@ pub struct Shapes {
 
 /// What types write that implement `Serialize` by hand, by name: in whichever room they are.
 const BY_HAND: [(&str, &str); 5] =
-    [("Cell", "cell"), ("KeyId", "text"), ("CodePlace", "text"), ("NodeId", "text"), ("NodeKind", "number")];
+    [("ShownCell", "cell"), ("KeyId", "text"), ("CodePlace", "text"), ("NodeId", "text"), ("NodeKind", "number")];
 
 /// Fields that a module of ours writes: `#[serde(with = "…")]`.
 const WITH: [(&str, Shape); 1] = [("crate::predicate::text", Shape::Text)];

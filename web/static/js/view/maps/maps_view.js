@@ -11,7 +11,7 @@ import { KINDS, SHOWS, keyText } from "../../lib/map_words.js";
 import { arrangeMaps, firstShow, isScratch } from "../first_view.js";
 import { PanelView } from "../panel_view.js";
 
-/** @import { At, CellCell, HeatView, HistogramView, MapInfo, MapTable, SeriesView } from "../../../../api.js" */
+/** @import { At, ShownCell, HeatView, HistogramView, MapInfo, MapTable, SeriesView } from "../../../../api.js" */
 /** @typedef {MapInfo["views"][number]} Show */
 /**
  * @typedef {{show: "histogram", view: HistogramView} | {show: "heatmap", view: HeatView} | {show: "table", view: MapTable}
@@ -348,11 +348,11 @@ export class MapsView extends PanelView {
      * @param {number} i
      */
     const heading = (column, i) => (i >= keys && column.name !== "count" ? headed(column.name, unit) : column.name);
-    /** @param {CellCell[]} row */
+    /** @param {ShownCell[]} row */
     const mainOf = (row) => (main === null ? 0 : Number(row[main]));
     const most = Math.max(1, ...rows.map((row) => mainOf(row) || 0));
     const barred = sum !== null && main !== null;
-    /** @param {CellCell[]} row */
+    /** @param {ShownCell[]} row */
     const bar = (row) => {
       const place = h("span", { class: "bar" });
       place.style.width = `${(Math.max(0, mainOf(row)) / most) * 100}%`;
@@ -371,7 +371,7 @@ export class MapsView extends PanelView {
         ...(barred && i === main ? [h("th", { scope: "col", class: "bar-head", "aria-hidden": "true" })] : []),
       ]),
     );
-    /** @param {CellCell[]} row */
+    /** @param {ShownCell[]} row */
     const line = (row) =>
       h(
         "tr",

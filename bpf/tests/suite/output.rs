@@ -598,7 +598,7 @@ fn maps_are_streams_of_snapshots() {
         let own = |row: &ScriptRow| row.cells[5..].to_vec();
         let names: Vec<String> = rows.schema().columns[5..].iter().map(|column| column.name.clone()).collect();
         let all = rows.rows(&map.plan, &map.snapshot(), (2, 9), &plan, &World);
-        (names.join(" "), all.iter().map(|row| own(row)).collect::<Vec<_>>())
+        (names.join(" "), all.iter().map(own).collect::<Vec<_>>())
     };
     let (two, text) = (Cell::U64(2), |text: &str| Cell::Text(text.as_bytes().to_vec()));
     let (names, rows) = table("@keyed");

@@ -720,14 +720,6 @@ export interface Limits {
   over_budget?: OverBudget;
 }
 
-export interface Line {
-  time: number;
-  stream: number;
-  text: string;
-  snapshot?: number;
-  left_out?: number;
-}
-
 export interface LinkItem {
   id: string;
   user: string;
@@ -926,6 +918,19 @@ export interface PlaceLine {
 export interface Pressure {
   some_permille: number;
   full_permille: number;
+export interface PrintedLine {
+  time: number;
+  stream: number;
+  text: string;
+  snapshot?: number;
+  left_out?: number;
+}
+
+export interface PrintedText {
+  lines: PrintedLine[];
+  next: Cursor | null;
+}
+
 export interface Probe {
   name: string;
   line: number;
@@ -1445,11 +1450,6 @@ export type Target = "system" | {
   user?: undefined;
 };
 
-export interface Text {
-  lines: Line[];
-  next: Cursor | null;
-}
-
 export interface Tick {
   elapsed: number;
   streams: StreamTick[];
@@ -1689,7 +1689,7 @@ export interface Answers {
     "/api/captures/{id}/script": Script;
     "/api/captures/{id}/maps": Maps;
     "/api/captures/{id}/maps/{n}": HistogramView | HeatView | SeriesView | MapTable | FlameGraph;
-    "/api/captures/{id}/text": Text;
+    "/api/captures/{id}/text": PrintedText;
     "/api/captures/{id}/query": Tables;
     "/api/commands": Commands;
     "/api/scripts": Scripts;

@@ -124,7 +124,13 @@ impl ScriptView {
     ///
     /// # Errors
     /// If a chunk cannot be read, or `cancel` was set.
-    pub fn text(&self, view: &CaptureView, from: Cursor, limit: usize, cancel: &Cancel) -> Result<Text, ViewError> {
+    pub fn text(
+        &self,
+        view: &CaptureView,
+        from: Cursor,
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<PrintedText, ViewError> {
         let sites = self.sites_of(view);
         let mut rows: Vec<(u64, u16, usize, usize)> = Vec::new();
         for (stream, _) in &sites {
@@ -134,7 +140,7 @@ impl ScriptView {
         let from_ns = view.record().start_ns.saturating_add(from.time);
         let skipped = rows.iter().take_while(|row| row.0 == from_ns).count().min(from.skip);
         let limit = limit.clamp(1, MAX_LINES);
-        let mut text = Text { lines: Vec::new(), next: None };
+        let mut text = PrintedText { lines: Vec::new(), next: None };
         let (mut told, mut of_maps) = (0, 0);
         for (time_ns, stream, chunk, row) in rows.iter().skip(skipped).take(limit) {
             if cancel.load(Ordering::Relaxed) {
@@ -227,7 +233,7 @@ impl ScriptView {
         sites: &[(u16, Origin)],
         (time_ns, stream, chunk, row): (u64, u16, usize, usize),
         of_maps: &mut usize,
-    ) -> Result<Option<Line>, ViewError> {
+    ) -> Result<Option<PrintedLine>, ViewError> {
         let Some(schema) = view.streams().get(usize::from(stream)) else { return Ok(None) };
         let time = time_ns.saturating_sub(view.record().start_ns);
         let origin = sites.iter().find(|(of, _)| *of == stream).map(|(_, origin)| *origin);
@@ -240,7 +246,7 @@ impl ScriptView {
                 let all: Vec<usize> = (0..schema.columns.len()).collect();
                 let batch = view.batch(stream, chunk, &all)?;
                 let text = self.replay.line(site, schema, (&batch, row), view.dictionaries());
-                Ok(text.map(|text| Line { time, stream, text: lines(&text), snapshot: None, left_out: 0 }))
+                Ok(text.map(|text| PrintedLine { time, stream, text: lines(&text), snapshot: None, left_out: 0 }))
             }
             None => Ok(None),
         }
@@ -254,7 +260,7 @@ impl ScriptView {
         of: &MapText,
         (first_chunk, first_row): (usize, usize),
         of_maps: &mut usize,
-    ) -> Result<Line, ViewError> {
+    ) -> Result<PrintedLine, ViewError> {
         let number = StreamSchema::COMMON.len();
         let all: Vec<usize> = (0..schema.columns.len()).collect();
         let mut snapshot = None;
@@ -278,7 +284,7 @@ impl ScriptView {
         let rows = parts.iter().flat_map(|(batch, rows)| rows.clone().map(move |row| (&**batch, row))).skip(left_out);
         let text = self.replay.map(of.map, schema, rows, self.shown(view, of), view.dictionaries());
         let time = of.time_ns.saturating_sub(view.record().start_ns);
-        Ok(Line { time, stream: of.stream, text: lines(&text.unwrap_or_default()), snapshot, left_out })
+        Ok(PrintedLine { time, stream: of.stream, text: lines(&text.unwrap_or_default()), snapshot, left_out })
     }
 
     /// How many elements the script wants to be printed, and by what values are divided. At the end all are.
@@ -361,16 +367,16 @@ pub struct Cursor {
 
 /// A part of the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Text {
+pub struct PrintedText {
     /// In order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<PrintedLine>,
     /// Where to go on; none at the end.
     pub next: Option<Cursor>,
 }
 
 /// What one record printed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct PrintedLine {
     /// Nanoseconds since the capture's start.
     pub time: u64,
     /// The stream that it is a row of.

@@ -29,7 +29,7 @@ use axum::{
 use bathyscope_capture::{CaptureId, visible};
 use bathyscope_reader::{
     CaptureView, SortOrder, ViewQuery,
-    script_view::{Cursor, MAX_LINES, MapInfo, ScriptView, Text},
+    script_view::{Cursor, MAX_LINES, MapInfo, PrintedText, ScriptView},
 };
 use bathyscope_store::CaptureState;
 use bathyscope_views::{
@@ -221,7 +221,7 @@ pub(in crate::http) async fn text(
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<TextQuery>,
-) -> Result<Json<Text>, ApiError> {
+) -> Result<Json<PrintedText>, ApiError> {
     let (view, script) = open(&state, id).await?;
     let from = Cursor { time: query.time, skip: query.skip.min(MAX_LINES) };
     let limit = query.limit.unwrap_or(USUAL_LINES).clamp(1, MAX_LINES);

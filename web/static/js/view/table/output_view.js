@@ -5,7 +5,7 @@ import { h, put } from "../../lib/dom.js";
 import { duration, exact, plural } from "../../lib/format.js";
 import { PanelView } from "../panel_view.js";
 
-/** @import { ScriptViewLine, Text as Printed } from "../../../../api.js" */
+/** @import { PrintedLine, PrintedText } from "../../../../api.js" */
 
 /** Lines that are asked for at once, and the most that are kept on the page. */
 const PAGE = 1000;
@@ -79,7 +79,7 @@ export class OutputView extends PanelView {
     );
   }
 
-  /** @param {Printed} answer */
+  /** @param {PrintedText} answer */
   #add({ lines: read, next: further }) {
     const { end } = this.context.range;
     const lines = end === null ? read : read.filter(({ time }) => time < end);
@@ -103,7 +103,7 @@ export class OutputView extends PanelView {
 
   /**
    * At the end of what there is: after the last piece, of which several can have the same time.
-   * @param {ScriptViewLine[]} lines
+   * @param {PrintedLine[]} lines
    */
   #after(lines) {
     const time = lines.at(-1)?.time;
@@ -112,7 +112,7 @@ export class OutputView extends PanelView {
     return { time, skip: same + (time === this.#next.time ? this.#next.skip : 0) };
   }
 
-  /** @param {ScriptViewLine} line */
+  /** @param {PrintedLine} line */
   #line({ time, stream, text, snapshot, left_out }) {
     const said = h("span", { title: `at ${duration(time)}`, text });
     if (snapshot === undefined) return said;

@@ -239,7 +239,7 @@ export interface CapturePage {
 
 export interface CaptureSpec {
   name: string;
-  method: Method;
+  sources: SourceSpec[];
   target: Target;
   limits: Limits;
 }
@@ -1210,6 +1210,11 @@ export interface SourceLine {
   function: string;
   file: string;
   line: number;
+}
+
+export interface SourceSpec {
+  id: string;
+  method: Method;
 }
 
 export interface Stack {

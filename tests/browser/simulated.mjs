@@ -190,7 +190,7 @@ test('memory and branches of samples: chosen, read, run again', async () => {
   const made = await startCapture(page);
   await ended(page);
   await readRecords(page, { stream: 'branches' });
-  const { memory, branches } = (await (await page.request.get(`${server.origin}/api/captures/${made}`)).json()).spec.method.profile;
+  const { memory, branches } = (await (await page.request.get(`${server.origin}/api/captures/${made}`)).json()).spec.sources[0].method.profile;
   assert.deepEqual([memory, branches], [true, ['any_call', 'save_type']]);
   await openTab(page, 'Info');
   await page.getByText('accesses to memory, branches (any_call, save_type)').waitFor();
@@ -208,7 +208,7 @@ test('system calls: chosen by a set, recorded, run again', async () => {
   await ended(page);
   await openTab(page, 'Events');
   await until('failed calls', async () => (await rowsInSight(page)).some((row) => row.some((cell) => /ENOENT/.test(cell))));
-  const asked = (await (await page.request.get(`${server.origin}/api/captures/${made}`)).json()).spec.method;
+  const asked = (await (await page.request.get(`${server.origin}/api/captures/${made}`)).json()).spec.sources[0].method;
   assert.deepEqual(asked, { syscalls: { calls: ['%file'], outcome: 'failed', min_duration_ns: 0, string_bytes: 32, fd_paths: true, signals: false } });
   await runCallsAgain(page, { calls: '%file', results: 'failed' });
 });

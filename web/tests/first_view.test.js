@@ -16,7 +16,7 @@ const stack = (name, ...own) => ({
   columns: map(name, ...own).columns.map((one) => (one.name === "key1" ? { ...one, type: "stack" } : one)),
 });
 const rows = (name, ...own) => ({ name, kind: "events", columns: columns(...own) });
-const script = (text, ...streams) => ({ spec: { method: { script: { text } } }, streams });
+const script = (text, ...streams) => ({ spec: { sources: [{ id: "script", method: { script: { text } } }] }, streams });
 
 test("what a script's header asks for", () => {
   for (const [text, asked] of [
@@ -63,10 +63,13 @@ test("the first tab is what a capture is for", () => {
     map("@begun", "key", "value"),
   ];
   for (const [info, tab] of [
-    [{ spec: { method: { profile: {} } }, streams: [] }, "flame"],
-    [{ spec: { method: { count: {} } }, streams: [] }, "counts"],
-    [{ spec: { method: { events: {} } }, streams: [rows("sched:sched_switch")] }, "events"],
-    [{ spec: { method: { trace: {} } }, streams: [rows("function_graph")] }, "calls"],
+    [{ spec: { sources: [{ id: "profile", method: { profile: {} } }] }, streams: [] }, "flame"],
+    [{ spec: { sources: [{ id: "count", method: { count: {} } }] }, streams: [] }, "counts"],
+    [
+      { spec: { sources: [{ id: "events", method: { events: {} } }] }, streams: [rows("sched:sched_switch")] },
+      "events",
+    ],
+    [{ spec: { sources: [{ id: "trace", method: { trace: {} } }] }, streams: [rows("function_graph")] }, "calls"],
     [script(tool("offcputime"), ...offcpu), "flame"],
     [script(tool("opensnoop"), ...open), "events"],
     [script(tool("syslatency"), map("@begun", "key", "value"), map("@us", "key", "count", "average", "total")), "maps"],

@@ -10,39 +10,49 @@ test("a spec survives the form", () => {
   for (const spec of [
     {
       name: "x",
-      method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } },
+      sources: [{ id: "profile", method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } } }],
       target: "system",
       limits,
     },
     {
       name: "",
-      method: {
-        events: {
-          probes: [
-            { tracepoint: "a:b", fields: ["c"], predicate: "c == 1" },
-            { tracepoint: "a:c", fields: [] },
-          ],
+      sources: [
+        {
+          id: "events",
+          method: {
+            events: {
+              probes: [
+                { tracepoint: "a:b", fields: ["c"], predicate: "c == 1" },
+                { tracepoint: "a:c", fields: [] },
+              ],
+            },
+          },
         },
-      },
+      ],
       target: { command: { argv: ["dd", "a b"], user: "nobody", children: false } },
       limits: { duration_ms: null, max_events: 5, max_bytes: null, budget_cpu_permille: 3 },
     },
     {
       name: "",
-      method: { events: { probes: [{ tracepoint: "a:b", fields: [] }] } },
+      sources: [{ id: "events", method: { events: { probes: [{ tracepoint: "a:b", fields: [] }] } } }],
       target: { process: { pid: 7, children: true } },
       limits: { ...limits, duration_ms: 7200000, max_bytes: 100 << 20 },
     },
     {
       name: "",
-      method: { script: { text: "begin { exit(); }" } },
+      sources: [{ id: "script", method: { script: { text: "begin { exit(); }" } } }],
       target: "system",
       limits: { ...limits, duration_ms: null },
     },
-    { name: "", method: { script: { text: "x" } }, target: "system", limits: { ...limits, over_budget: "warn" } },
     {
       name: "",
-      method: { script: { text: "x" } },
+      sources: [{ id: "script", method: { script: { text: "x" } } }],
+      target: "system",
+      limits: { ...limits, over_budget: "warn" },
+    },
+    {
+      name: "",
+      sources: [{ id: "script", method: { script: { text: "x" } } }],
       target: "system",
       limits: {
         ...limits,
@@ -51,7 +61,7 @@ test("a spec survives the form", () => {
     },
     {
       name: "",
-      method: { script: { text: "x" } },
+      sources: [{ id: "script", method: { script: { text: "x" } } }],
       target: "system",
       limits: { ...limits, budgets: { bytes_per_s: 65536 } },
     },
@@ -62,7 +72,7 @@ test("a spec survives the form", () => {
       { processes: { pids: [7, 8], children: true } },
     ].map((target) => ({
       name: "",
-      method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } },
+      sources: [{ id: "profile", method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } } }],
       target,
       limits: { ...limits, duration_ms: target.during ? null : limits.duration_ms },
     })),
@@ -74,18 +84,32 @@ test("a spec survives the form", () => {
       { comm: { pattern: "a*" } },
     ].map((target) => ({
       name: "",
-      method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } },
+      sources: [{ id: "profile", method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } } }],
       target,
       limits,
     })),
     {
       name: "",
-      method: { script: { text: "begin { exit(); }", file: "x.bt", params: ["1", "--a=b"], allow_unsafe: true } },
+      sources: [
+        {
+          id: "script",
+          method: { script: { text: "begin { exit(); }", file: "x.bt", params: ["1", "--a=b"], allow_unsafe: true } },
+        },
+      ],
       target: "system",
       limits,
     },
   ])
     assert.deepEqual(specOf(formOf(spec, joinWords), splitWords), { spec, problems: [] });
+});
+
+test("a spec of before there were sources is read, and a source keeps its own name", () => {
+  const method = { script: { text: "x" } };
+  const old = { name: "", method, target: "system", limits };
+  const read = specOf(formOf(old, joinWords), splitWords).spec;
+  assert.deepEqual(read, { name: "", sources: [{ id: "script", method }], target: "system", limits });
+  const named = { ...read, sources: [{ id: "mine", method }] };
+  assert.deepEqual(specOf(formOf(named, joinWords), splitWords).spec, named);
 });
 
 test("what is missing is said", () => {
@@ -251,7 +275,7 @@ test("every method survives the form", () => {
       },
     },
   ]) {
-    const spec = { name: "", method, target: process, limits };
+    const spec = { name: "", sources: [{ id: Object.keys(method)[0], method }], target: process, limits };
     assert.deepEqual(specOf(formOf(spec, joinWords), splitWords), { spec, problems: [] });
   }
 });
@@ -311,7 +335,12 @@ test("what only the graph tracer has is left out for others", () => {
   const form = emptyForm();
   const trace = { ...form.trace, tracer: "function", graphRoots: "a", maxDepth: "x" };
   assert.deepEqual(specOf({ ...form, method: "trace", trace }, splitWords), {
-    spec: { name: "", method: { trace: { tracer: "function" } }, target: "system", limits: { ...limits } },
+    spec: {
+      name: "",
+      sources: [{ id: "trace", method: { trace: { tracer: "function" } } }],
+      target: "system",
+      limits: { ...limits },
+    },
     problems: [],
   });
 });
@@ -339,8 +368,11 @@ test("what the form does not show of a profile stays", () => {
     period: 1,
     call_graph: "dwarf",
   };
-  const form = formOf({ name: "", method: { profile }, target: "system", limits: { duration_ms: 1000 } }, (words) =>
-    words.join(" "),
+  const form = formOf(
+    { name: "", sources: [{ id: "profile", method: { profile } }], target: "system", limits: { duration_ms: 1000 } },
+    (words) => words.join(" "),
   );
-  assert.deepEqual(specOf(form, (text) => ({ words: text.split(" "), problem: "" })).spec.method, { profile });
+  assert.deepEqual(specOf(form, (text) => ({ words: text.split(" "), problem: "" })).spec.sources, [
+    { id: "profile", method: { profile } },
+  ]);
 });

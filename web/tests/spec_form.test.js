@@ -15,7 +15,7 @@ const NO_DURATION = "Write a duration; only a command ends by itself.";
 /** Without the lines that the kernel was told: they are made anew for each recording. */
 function asked(spec) {
   const wanted = structuredClone(spec);
-  for (const method of Object.values(wanted.method)) {
+  for (const method of wanted.sources.flatMap((source) => Object.values(source.method))) {
     method.dynamic = method.dynamic?.map((probe) => {
       if (typeof probe === "string") return probe;
       const { line, ...written } = probe;
@@ -77,7 +77,7 @@ const PROBES = [
 const NUMBERS = [1, 99, 100, 1000, 1001, 4096, 1 << 20, (1 << 30) + 1, 2 ** 40 - 1];
 
 /** A value for each field of one of the server's specs, of the same sort as what it has there. */
-function varied({ below, one, some }, { name, method, target }) {
+function varied({ below, one, some }, { name, sources: [{ id, method }], target }) {
   const kind = Object.keys(method)[0];
   const values = {
     events: () => ({
@@ -154,12 +154,12 @@ function varied({ below, one, some }, { name, method, target }) {
         }
       : {}),
   };
-  return { name, method: { [kind]: values[kind]() }, target: one(targets), limits };
+  return { name, sources: [{ id, method: { [kind]: values[kind]() } }], target: one(targets), limits };
 }
 
 test("specs with all sorts of values survive the form", () => {
   const chance = random(16);
-  const kinds = SPECS.filter(({ name, method }) => name in method);
+  const kinds = SPECS.filter(({ name, sources: [{ method }] }) => name in method);
   assert.equal(kinds.length, 6);
   for (let round = 0; round < 2000; round += 1) survives(varied(chance, chance.one(kinds)));
 });

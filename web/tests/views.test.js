@@ -13,7 +13,11 @@ globalThis.localStorage = { getItem: () => null };
 const { VIEWS } = await import("../static/js/page/views.js");
 
 const capture = (method, ...streams) =>
-  new CaptureContext("0", { spec: { method }, streams, start_ns: 0, end_ns: 1, ledger: { losses: [] } }, { view: {} });
+  new CaptureContext(
+    "0",
+    { spec: { sources: [{ id: "one", method }] }, streams, start_ns: 0, end_ns: 1, ledger: { losses: [] } },
+    { view: {} },
+  );
 const rows = { name: "sched:sched_switch", kind: "events", columns: [] };
 const map = { name: "@", kind: "map", columns: [{ name: "time" }, {}, {}, {}, {}, {}, { name: "count" }] };
 

@@ -6,6 +6,7 @@ mod budgets;
 mod dynamic;
 mod method;
 mod perf;
+mod source;
 mod syscalls;
 mod target;
 mod trace;
@@ -22,6 +23,7 @@ pub use perf::{
     CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FREQUENCY_HZ, MAX_SAMPLED,
     MAX_STACK_BYTES, ProfileSpec, SampledEvent, USUAL_STACK_BYTES,
 };
+pub use source::{MAX_SOURCES, SourceSpec};
 pub use syscalls::{Below, Descriptors, HexTexts, SyscallData, SyscallLook, SyscallOutcome, SyscallSpec};
 pub use target::{MAX_TARGET_PROCESSES, Target};
 pub use trace::{
@@ -49,17 +51,15 @@ pub const MAX_BUDGET_CPU_PERMILLE: u32 = 1000;
 
 /// Everything needed to make a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "source::ReadSpec")]
 pub struct CaptureSpec {
-    /// What the capture is called in lists; empty means that one is made from the method.
-    #[serde(default)]
+    /// What the capture is called in lists; empty means that a name is made from the sources.
     pub name: String,
-    /// How events are obtained.
-    pub method: Method,
+    /// What is recorded, 1 to [`MAX_SOURCES`].
+    pub sources: Vec<SourceSpec>,
     /// Whose events are recorded.
     pub target: Target,
     /// When the capture ends by itself.
-    #[serde(default)]
     pub limits: Limits,
 }
 
@@ -250,6 +250,18 @@ pub enum SpecError {
         /// What it needs, in words.
         needs: &'static str,
     },
+    /// The id of a source cannot be one.
+    #[error("`{id}` cannot be the id of a source; use 1 to 32 lower-case letters, digits, `-` and `_`")]
+    SourceId {
+        /// What was given, cut to 80 characters.
+        id: String,
+    },
+    /// Two sources of one id.
+    #[error("two sources are called `{id}`; give each an id of its own")]
+    RepeatedSource {
+        /// The id.
+        id: String,
+    },
     /// The same event field twice in one probe.
     #[error("the field `{field}` is listed twice for {tracepoint}; list it once")]
     RepeatedField {
@@ -287,10 +299,10 @@ impl CaptureSpec {
     /// The first thing that is wrong.
     pub fn validate(&self) -> Result<(), SpecError> {
         in_range("the length of the capture's name in bytes", self.name.len() as u64, 0, MAX_NAME_BYTES as u64)?;
-        self.method.validate(&self.target)?;
+        source::validate(&self.sources, &self.target)?;
         self.target.validate()?;
-        let knows_threads = self.method.kind().records_threads();
-        if matches!(self.target.watched(), Target::Threads { .. }) && !knows_threads {
+        let know_threads = self.methods().all(|method| method.kind().records_threads());
+        if matches!(self.target.watched(), Target::Threads { .. }) && !know_threads {
             let needs =
                 "a profile or counts as method; events of one thread are rows that a filter such as tid == 7 shows";
             return Err(SpecError::Needs { what: "recording threads by their ids", needs });
@@ -305,12 +317,12 @@ impl CaptureSpec {
         self.limits.over_budget.unwrap_or(usual)
     }
 
-    /// The name to show: the given one, or one made from the method and target.
+    /// The name to show: the given one, or one made from the sources and the target.
     pub fn title(&self) -> String {
         if !self.name.trim().is_empty() {
             return self.name.trim().to_owned();
         }
-        let what = self.method.title();
+        let what = self.sources_title();
         match &self.target {
             Target::System => what,
             Target::During { argv, of, .. } if **of == Target::System => {

@@ -1,11 +1,6 @@
 //! A row that an engine has made, before it is in the columns of its stream.
 
-use bathyscope_capture::{Cell, Row, ShownCell, StackId, cut_text, visible};
-
-use crate::sink::StreamSink;
-
-/// Longer texts are cut: the store takes 64 KiB.
-const MAX_TEXT_BYTES: usize = 60 << 10;
+use bathyscope_capture::{Cell, Row, ShownCell, StackId, visible};
 
 /// A stack of the capture, and how many frames it has.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +26,7 @@ impl NewRow {
     }
 
     /// About how much memory it takes.
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let text = |cell: &NewCell| if let Cell::Text(text) = cell { text.len() } else { 0 };
         16 * self.row.cells.len() + self.row.cells.iter().map(text).sum::<usize>()
     }
@@ -40,21 +35,10 @@ impl NewRow {
     pub(crate) fn shown(&self, origin_ns: u64) -> Vec<ShownCell> {
         shown(&self.row, origin_ns)
     }
-
-    /// Appends it to its stream; it counts as undecodable if it does not have the stream's columns.
-    pub(super) fn append(self, stream: &mut StreamSink<'_>) {
-        let bytes = self.bytes();
-        stream.push(
-            self.row,
-            bytes,
-            shown,
-            |text, strings| strings.id(&cut_text(&text, MAX_TEXT_BYTES)),
-            |stack| stack.id,
-        );
-    }
 }
 
-fn shown(row: &Row<Vec<u8>, PlacedStack>, origin_ns: u64) -> Vec<ShownCell> {
+/// A row as viewers get it.
+pub(super) fn shown(row: &Row<Vec<u8>, PlacedStack>, origin_ns: u64) -> Vec<ShownCell> {
     row.shown(
         origin_ns,
         |text| Some(visible(text)),

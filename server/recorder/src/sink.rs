@@ -6,15 +6,21 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Append, Batch, ColumnData, LossStage, Row, ShownCell, StackId, StreamSchema, StringDictionary, StringId,
+    Append, Batch, ColumnData, LossStage, Row, ShownCell, StackId, StreamSchema, StringDictionary, StringId, cut_text,
 };
 use bathyscope_views::{Dictionaries, EventText};
 
 use super::{
-    chunks::ChunkBuilder, ledger::LossAccounting, live_rows::LiveRows, process_metadata::lock, progress::Progress,
-    row::NewRow,
+    chunks::ChunkBuilder,
+    ledger::LossAccounting,
+    live_rows::LiveRows,
+    process_metadata::lock,
+    progress::Progress,
+    row::{self, NewRow},
 };
 
+/// Longer texts are cut: the store takes 64 KiB.
+const MAX_TEXT_BYTES: usize = 60 << 10;
 /// Bytes of raw records that may wait for a chunk.
 const MAX_HELD_BYTES: usize = 64 << 20;
 /// A record's time is taken a moment before its ring shows it.
@@ -162,7 +168,7 @@ impl Sink {
     pub(crate) fn push(&mut self, rows: Vec<NewRow>) {
         for row in rows {
             if let Some(mut stream) = self.stream(row.stream) {
-                row.append(&mut stream);
+                stream.push_new(row);
             }
         }
     }
@@ -287,6 +293,12 @@ impl StreamSink<'_> {
     /// A record was read, whatever became of it: none from before will come, but for the order of CPUs.
     pub(crate) fn seen(&mut self, time_ns: u64) {
         self.state.last_ns = self.state.last_ns.max(time_ns);
+    }
+
+    fn push_new(&mut self, row: NewRow) {
+        let bytes = row.bytes();
+        let text = |text: Vec<u8>, strings: &mut StringDictionary| strings.id(&cut_text(&text, MAX_TEXT_BYTES));
+        self.push(row.row, bytes, row::shown, text, |stack| stack.id);
     }
 
     /// Appends a row that is made of so many bytes, with the ids of its texts and stacks. Viewers see what `shown` says of it and

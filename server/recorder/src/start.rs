@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, OverBudget};
+use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, Method, OverBudget};
 use bathyscope_protocol::{Budget, CaptureHandle, counters::CounterView};
 use bathyscope_store::{CaptureState, End, NewCapture};
 use bathyscope_symbols::Kallsyms;
@@ -58,7 +58,7 @@ pub(super) async fn start(
         tokio::sync::TryAcquireError::NoPermits => StartError::TooMany { limit },
     })?;
     let spec = resolved(&inner, spec).await?;
-    let source = source_of(&spec.method)?;
+    let source = source_of(only_method(&spec)?)?;
     let made = make(&inner, &*source, &spec.target).await?;
     let (handle, connection) = (made.handle, made.connection);
     let begun = begin(&inner, &spec, &*source, Asked { owner, tap, slot }, made).await;
@@ -66,6 +66,14 @@ pub(super) async fn start(
         undo(&inner.link, handle, connection).await;
     }
     begun
+}
+
+/// What the source of a capture records. Several sources cannot be recorded into one capture yet.
+fn only_method(spec: &CaptureSpec) -> Result<&Method, StartError> {
+    match spec.sources.as_slice() {
+        [one] => Ok(&one.method),
+        several => Err(StartError::Sources { count: several.len() }),
+    }
 }
 
 async fn begin(

@@ -81,8 +81,8 @@ pub(crate) async fn insert_capture(
     at_most("the list of streams", new.streams.len(), limit::STREAMS)?;
     let (spec, host) = (to_json(&new.spec, "the spec")?, to_json(&new.host, "the facts of the host")?);
     let (method, target, host_name) =
-        (new.spec.method.kind().name(), target_of(&new.spec, &new.host), cut(&new.host.hostname, 256));
-    let search = search_text(&new.title, &new.owner, [host_name, method, &target]);
+        (new.spec.kind_names(), target_of(&new.spec, &new.host), cut(&new.host.hostname, 256));
+    let search = search_text(&new.title, &new.owner, [host_name, &method, &target]);
     let spec_sum = sums::spec(&spec, &host);
     at_most("the spec", spec.len().max(host.len()), limit::JSON_BYTES)?;
     let inserted = sqlx::query(

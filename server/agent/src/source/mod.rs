@@ -14,7 +14,7 @@ mod trace;
 
 use std::fmt;
 
-use bathyscope_capture::{CaptureSpec, Limits, Method, Target};
+use bathyscope_capture::{CaptureSpec, Method, Target};
 use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut, WireMethod};
 
 pub(crate) use script_sizes::check_script_sizes;
@@ -142,7 +142,7 @@ impl Backend for SimulatedBackend {
 /// # Errors
 /// The first thing that is wrong.
 pub(crate) fn check_spec(method: Method, target: &Target) -> Result<(), AgentError> {
-    let spec = CaptureSpec { name: String::new(), method, target: target.clone(), limits: Limits::default() };
+    let spec = CaptureSpec::of(method, target.clone());
     let invalid = |why: String| failed(AgentErrorKind::Invalid, "checking the capture", why, "");
     spec.validate().map_err(|error| invalid(error.to_string()))
 }

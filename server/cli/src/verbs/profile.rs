@@ -6,7 +6,8 @@ use std::{path::PathBuf, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
-    BranchFilter, CallGraph, CaptureSpec, MAX_FREQUENCY_HZ, Method, ProfileSpec, SampledEvent, Target, visible,
+    BranchFilter, CallGraph, CaptureSpec, MAX_FREQUENCY_HZ, Method, ProfileSpec, SampledEvent, SourceSpec, Target,
+    visible,
 };
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent, parse_events};
 use clap::Args;
@@ -208,7 +209,7 @@ fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
     let target = target(args)?;
     let limits = args.budgets.limits_of(&target, args.duration);
     let name = args.save.clone().unwrap_or_default();
-    let spec = CaptureSpec { name, method: Method::Profile(profile), target, limits };
+    let spec = CaptureSpec { name, sources: vec![SourceSpec::of(Method::Profile(profile))], target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to sample", error))?;
     Ok(spec)
 }
@@ -281,7 +282,7 @@ mod tests {
     }
 
     fn profile(words: &[&str]) -> ProfileSpec {
-        match made(words).unwrap().method {
+        match made(words).unwrap().sources.remove(0).method {
             Method::Profile(profile) => profile,
             other => panic!("{other:?}"),
         }

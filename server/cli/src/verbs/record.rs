@@ -10,7 +10,8 @@ use std::{
 };
 
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
+    CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, SourceSpec, Target, TraceEvent, TraceSpec,
+    TracepointName,
 };
 use bathyscope_catalog::{closest, dynamic::missing_dynamic_event, matches_wildcards, parse_available_events};
 use bathyscope_link::AgentLink;
@@ -269,7 +270,8 @@ fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, 
     };
     let target = target(args)?;
     let limits = args.budgets.limits_of(&target, args.duration);
-    let spec = CaptureSpec { name: args.name.clone(), method: Method::Trace(trace), target, limits };
+    let spec =
+        CaptureSpec { name: args.name.clone(), sources: vec![SourceSpec::of(Method::Trace(trace))], target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)
 }
@@ -449,8 +451,10 @@ mod tests {
 
     fn made(words: &[&str]) -> Result<(TraceSpec, Target), String> {
         match spec(&args(words), &names()) {
-            Ok(CaptureSpec { method: Method::Trace(trace), target, .. }) => Ok((trace, target)),
-            Ok(other) => panic!("{other:?}"),
+            Ok(spec) => match spec.sources.as_slice() {
+                [SourceSpec { method: Method::Trace(trace), .. }] => Ok((trace.clone(), spec.target)),
+                other => panic!("{other:?}"),
+            },
             Err(failure) => Err(failure.report()),
         }
     }

@@ -15,8 +15,8 @@ use std::{ffi::OsString, io::Write as _, path::PathBuf, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, HexTexts, LossStage, Method, OutputStream, SyscallLook, SyscallOutcome, SyscallSpec,
-    Target, visible,
+    CaptureId, CaptureSpec, HexTexts, LossStage, Method, OutputStream, SourceSpec, SyscallLook, SyscallOutcome,
+    SyscallSpec, Target, visible,
 };
 use bathyscope_catalog::{
     constants::Arch,
@@ -299,7 +299,7 @@ fn spec(args: &StraceArgs, choice: &Choice) -> Result<CaptureSpec, Failure> {
     select(Arch::HOST, &calls.calls.join(",")).map_err(|error| choice::unknown(&error))?;
     let limits = args.budgets.limits(args.duration);
     let name = args.save.clone().unwrap_or_default();
-    let spec = CaptureSpec { name, method: Method::Syscalls(calls), target, limits };
+    let spec = CaptureSpec { name, sources: vec![SourceSpec::of(Method::Syscalls(calls))], target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)
 }

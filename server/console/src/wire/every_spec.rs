@@ -5,8 +5,8 @@
 
 use bathyscope_capture::{
     Below, BranchFilter, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, Descriptors, DynamicProbe, EventProbe,
-    HexTexts, Limits, Method, OverBudget, Predicate, ProfileSpec, SampledEvent, ScriptSpec, SyscallData, SyscallLook,
-    SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
+    HexTexts, Limits, Method, OverBudget, Predicate, ProfileSpec, SampledEvent, ScriptSpec, SourceSpec, SyscallData,
+    SyscallLook, SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
 };
 
 use super::check_spec;
@@ -201,20 +201,25 @@ fn of_target(target: &Target) -> &'static str {
 fn the_form_is_tested_with_every_kind_and_field() {
     let mut specs: Vec<CaptureSpec> = methods()
         .into_iter()
-        .map(|method| CaptureSpec { name: text(kind(&method)), method, target: Target::System, limits: limits() })
+        .map(|method| CaptureSpec {
+            name: text(kind(&method)),
+            sources: vec![SourceSpec::of(method)],
+            target: Target::System,
+            limits: limits(),
+        })
         .collect();
     specs.extend(targets().into_iter().map(|target| CaptureSpec {
         name: text(of_target(&target)),
-        method: match &target {
+        sources: vec![SourceSpec::of(match &target {
             Target::Threads { .. } => Method::Count(CountSpec::default()),
             _ => Method::Syscalls(SyscallSpec::default()),
-        },
+        })],
         target,
         limits: Limits::default(),
     }));
     specs.push(CaptureSpec {
         name: text("several events"),
-        method: Method::Profile(ProfileSpec {
+        sources: vec![SourceSpec::of(Method::Profile(ProfileSpec {
             event: Some(text("cpu/event=0x3c,umask=0/k")),
             more: vec![
                 SampledEvent { event: text("kmem:kmalloc"), period: Some(1) },
@@ -222,7 +227,7 @@ fn the_form_is_tested_with_every_kind_and_field() {
             ],
             group: true,
             ..ProfileSpec::default()
-        }),
+        }))],
         target: Target::System,
         limits: Limits::default(),
     });

@@ -1,6 +1,6 @@
 //! What of a spec can only be said with the host's grammars.
 
-use bathyscope_capture::{CaptureSpec, SpecError};
+use bathyscope_capture::{CaptureSpec, Method, SpecError};
 use bathyscope_catalog::perf_events::{PerfEventError, parse_event};
 
 /// A spec that cannot be run.
@@ -19,7 +19,7 @@ pub enum SpecRefusal {
 /// # Errors
 /// The first thing that is wrong.
 pub fn check_spec(spec: &CaptureSpec) -> Result<(), SpecRefusal> {
-    for event in spec.method.perf_events() {
+    for event in spec.methods().flat_map(Method::perf_events) {
         parse_event(event).map_err(SpecRefusal::Event)?;
     }
     Ok(spec.validate()?)

@@ -4,7 +4,8 @@
 
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, Frame, HostFacts, Ledger, Limits,
-    Mapping, MappingKind, Method, ProfileSpec, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
+    Mapping, MappingKind, Method, ProfileSpec, SourceSpec, StreamKind, StreamSchema, StreamTotals, Target,
+    encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Role, Store};
 use http_body_util::BodyExt as _;
@@ -24,7 +25,12 @@ async fn create(store: &Store, id: CaptureId) {
         id,
         title: "many stacks".to_owned(),
         owner: "ada".to_owned(),
-        spec: CaptureSpec { name: String::new(), method, target: Target::System, limits: Limits::default() },
+        spec: CaptureSpec {
+            name: String::new(),
+            sources: vec![SourceSpec::of(method)],
+            target: Target::System,
+            limits: Limits::default(),
+        },
         host: HostFacts::default(),
         streams: vec![samples()],
         started_unix_ns: 1,

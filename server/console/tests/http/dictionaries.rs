@@ -2,7 +2,7 @@
 
 use bathyscope_capture::{
     Append, CaptureId, CaptureSpec, Frame, HostFacts, Ledger, Limits, Mapping, MappingKind, Method, ProcessChange,
-    ProcessChangeKind, ProfileSpec, StreamKind, StreamSchema, StreamTotals, Symbol, Target,
+    ProcessChangeKind, ProfileSpec, SourceSpec, StreamKind, StreamSchema, StreamTotals, Symbol, Target,
 };
 use bathyscope_reader::{CaptureCache, CaptureView};
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
@@ -19,7 +19,7 @@ async fn begin(store: &Store) {
         owner: "ada".to_owned(),
         spec: CaptureSpec {
             name: String::new(),
-            method: Method::Profile(ProfileSpec::default()),
+            sources: vec![SourceSpec::of(Method::Profile(ProfileSpec::default()))],
             target: Target::System,
             limits: Limits::default(),
         },

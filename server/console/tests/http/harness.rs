@@ -12,7 +12,7 @@ use axum::{body::Body, response::Response};
 use bathyscope_agent::{CommandRights, SimulatedBackend, Simulation, serve};
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger,
-    Limits, Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
+    Limits, Method, SourceSpec, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
 };
 use bathyscope_console::{
     config::{ListenConfig, ScriptUsers},
@@ -249,7 +249,7 @@ async fn store_capture(store: &Store, id: CaptureId, title: &str, owner: &str, r
         owner: owner.to_owned(),
         spec: CaptureSpec {
             name: title.to_owned(),
-            method: Method::Events { probes: vec![probe] },
+            sources: vec![SourceSpec::of(Method::Events { probes: vec![probe] })],
             target: Target::System,
             limits: Limits::default(),
         },

@@ -93,7 +93,7 @@ async fn a_capture_is_made_watched_stopped_and_kept() {
     );
     let totals = &shown["ledger"]["streams"][0];
     assert_eq!(totals["emitted"], totals["stored"]);
-    assert_eq!(shown["spec"]["method"]["events"]["probes"][0]["predicate"], "cpu >= 0");
+    assert_eq!(shown["spec"]["sources"][0]["method"]["events"]["probes"][0]["predicate"], "cpu >= 0");
     let page = console.get(&format!("/api/captures/{id}/rows?limit=5"), &operator).await.json();
     assert_eq!(page["total"], totals["stored"]);
     assert_eq!(page["rows"].as_array().unwrap().len(), 5);

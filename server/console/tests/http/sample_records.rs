@@ -51,7 +51,7 @@ async fn p28_branches_are_rows_of_their_own_and_the_ledger_balances() {
     let asked = json!({"memory": true, "branches": ["any", "save_type"]});
     let (console, operator, id, capture) = made("lose_every=7", asked.clone()).await;
     assert_eq!(capture["state"], "finished", "{capture}");
-    let spec = &capture["spec"]["method"]["profile"];
+    let spec = &capture["spec"]["sources"][0]["method"]["profile"];
     assert_eq!((&spec["memory"], &spec["branches"]), (&asked["memory"], &asked["branches"]));
     let names = |stream: usize| -> Vec<&str> {
         let columns = capture["streams"][stream]["columns"].as_array().unwrap();

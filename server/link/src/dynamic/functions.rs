@@ -1,6 +1,6 @@
 //! Functions that a trace names: whether this kernel has them, and what somebody should know about them.
 
-use bathyscope_capture::{CaptureSpec, DynamicProbe, TraceSpec};
+use bathyscope_capture::{CaptureSpec, DynamicProbe, Method, TraceSpec};
 use bathyscope_catalog::{
     dynamic::{Line, ProbeSite, parse_dynamic},
     kernel_names::seldom_called,
@@ -73,9 +73,10 @@ fn probed(probes: &[DynamicProbe]) -> impl Iterator<Item = String> {
 
 /// What somebody should know who wonders why a capture has few rows or none: functions that are hardly ever called.
 pub fn hints(spec: &CaptureSpec) -> Vec<String> {
-    let traced = spec.method.trace().into_iter().flat_map(|trace| trace.functions.iter().chain(&trace.graph_roots));
+    let traced = spec.methods().filter_map(Method::trace);
+    let traced = traced.flat_map(|trace| trace.functions.iter().chain(&trace.graph_roots));
     let traced = traced.filter_map(|function| name_of(function)).map(str::to_owned);
-    let names: Vec<String> = traced.chain(probed(spec.method.dynamic())).collect();
+    let names: Vec<String> = traced.chain(spec.methods().flat_map(|method| probed(method.dynamic()))).collect();
     let mut hints: Vec<String> = Vec::new();
     for (_, why) in names.iter().filter_map(|name| seldom_called(name)) {
         if !hints.iter().any(|known| known == why) {
@@ -87,13 +88,13 @@ pub fn hints(spec: &CaptureSpec) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use bathyscope_capture::{Limits, Method, Target};
+    use bathyscope_capture::{Limits, SourceSpec, Target};
 
     use super::*;
 
     fn told(trace: TraceSpec) -> usize {
         let (name, method, target) = (String::new(), Method::Trace(trace), Target::System);
-        hints(&CaptureSpec { name, method, target, limits: Limits::default() }).len()
+        hints(&CaptureSpec { name, sources: vec![SourceSpec::of(method)], target, limits: Limits::default() }).len()
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod removals;
 use std::collections::BTreeSet;
 
 use bathyscope_bpf::lang::denied_function;
-use bathyscope_capture::{CaptureSpec, DynamicProbe};
+use bathyscope_capture::{CaptureSpec, DynamicProbe, Method, SourceSpec};
 use bathyscope_catalog::{
     dynamic::{
         Dialect, DynamicDefinition, DynamicError, DynamicProblem, End, FilePlace, Line, MAX_NAME_BYTES, Passed,
@@ -406,18 +406,30 @@ pub fn resolve_spec(
     agent: &mut impl ScriptAgent,
     mut spec: CaptureSpec,
 ) -> Result<CaptureSpec, (String, Vec<Diagnostic>)> {
-    spec.method = foreign::by_ftrace(agent, spec.method)?;
-    let counted = spec.method.counts().is_some();
     let mut facts = KernelFacts::default();
-    if let Some(trace) = spec.method.trace()
-        && let Some(wrong) = functions::wrong(agent, &mut facts, trace)
+    for source in std::mem::take(&mut spec.sources) {
+        let method = resolve_method(agent, &mut facts, source.method)?;
+        spec.sources.push(SourceSpec { method, ..source });
+    }
+    Ok(spec)
+}
+
+fn resolve_method(
+    agent: &mut impl ScriptAgent,
+    facts: &mut KernelFacts,
+    method: Method,
+) -> Result<Method, (String, Vec<Diagnostic>)> {
+    let mut method = foreign::by_ftrace(agent, method)?;
+    let counted = method.counts().is_some();
+    if let Some(trace) = method.trace()
+        && let Some(wrong) = functions::wrong(agent, facts, trace)
     {
         return Err(wrong);
     }
-    let Some(dynamic) = spec.method.dynamic_mut().filter(|dynamic| !dynamic.is_empty()) else { return Ok(spec) };
+    let Some(dynamic) = method.dynamic_mut().filter(|dynamic| !dynamic.is_empty()) else { return Ok(method) };
     let text: String = dynamic.iter().map(|probe| probe.typed.replace('\n', " ") + "\n").collect();
     let file = |line: usize| dynamic.get(line).and_then(|probe: &DynamicProbe| probe.file.as_deref());
-    let mut all = check_lines(agent, &mut facts, &text, file, None);
+    let mut all = check_lines(agent, facts, &text, file, None);
     // A spec has no room for answers: whoever asks is told where they are.
     for answer in &all.answers {
         let why = "this asks and makes no probe: leave it out. It is answered where probes are written, and by `bathyscope probe`";
@@ -431,7 +443,7 @@ pub fn resolve_spec(
         return Err((text, all.troubles));
     }
     *dynamic = all.probes.into_iter().map(|resolved| resolved.recorded(counted)).collect();
-    Ok(spec)
+    Ok(method)
 }
 
 impl Resolved {

@@ -9,7 +9,7 @@ use std::{
 use bathyscope_agent::{CommandRights, KernelBackend, ScriptRights, serve};
 use bathyscope_capture::{
     CaptureId, CaptureSpec, EventProbe, FrameId, Limits, MappingKind, Method, Predicate, ProfileSpec, ScriptSpec,
-    StreamSchema, Symbol, Target, decode_chunk,
+    SourceSpec, StreamSchema, Symbol, Target, decode_chunk,
 };
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, CapabilityState, Connection};
@@ -63,7 +63,7 @@ fn events(probes: &[(&str, &[&str], Option<&str>)], target: Target) -> CaptureSp
     };
     let method = Method::Events { probes: probes.iter().map(probe).collect() };
     let limits = Limits { duration_ms: Some(60_000), ..Limits::default() };
-    CaptureSpec { name: String::new(), method, target, limits }
+    CaptureSpec { name: String::new(), sources: vec![SourceSpec::of(method)], target, limits }
 }
 
 fn profile(target: Target, duration_ms: u64) -> CaptureSpec {
@@ -74,7 +74,7 @@ fn profile(target: Target, duration_ms: u64) -> CaptureSpec {
         ..ProfileSpec::default()
     });
     let limits = Limits { duration_ms: Some(duration_ms), ..Limits::default() };
-    CaptureSpec { name: String::new(), method, target, limits }
+    CaptureSpec { name: String::new(), sources: vec![SourceSpec::of(method)], target, limits }
 }
 
 /// How often each function is in a stack, once for each sample.
@@ -148,7 +148,7 @@ async fn p28_every_read_and_write_of_dd_is_there() {
 fn script(text: &str, target: Target) -> CaptureSpec {
     let method = Method::Script(ScriptSpec { text: text.to_owned(), ..ScriptSpec::default() });
     let limits = Limits { duration_ms: Some(60_000), ..Limits::default() };
-    CaptureSpec { name: String::new(), method, target, limits }
+    CaptureSpec { name: String::new(), sources: vec![SourceSpec::of(method)], target, limits }
 }
 
 /// The values of a column of numbers, over all chunks.

@@ -23,7 +23,7 @@ use std::{
 
 use bathyscope_capture::{
     CaptureId, CaptureSpec, EventProbe, Limits, Loss, LossStage, Method, OutputStream, OverBudget, ProfileSpec,
-    StreamSchema, Target, decode_chunk,
+    SourceSpec, StreamSchema, Target, decode_chunk,
 };
 use bathyscope_link::{AgentLink, AgentState};
 use bathyscope_protocol::{BudgetOf, GuardStage, Overspent};
@@ -55,7 +55,7 @@ fn spec(probes: usize, limits: Limits) -> CaptureSpec {
     let probe = |name: &&str| EventProbe { tracepoint: name.parse().unwrap(), fields: Vec::new(), predicate: None };
     let probes = names.iter().take(probes).map(probe).collect();
     let target = Target::Command { argv: vec!["true".to_owned()], user: None, children: true };
-    CaptureSpec { name: String::new(), method: Method::Events { probes }, target, limits }
+    CaptureSpec { name: String::new(), sources: vec![SourceSpec::of(Method::Events { probes })], target, limits }
 }
 
 /// The probes used so many thousandths of a CPU, and may use 50.
@@ -389,7 +389,7 @@ async fn samples_get_the_names_of_their_functions() {
         user_stacks: true,
         ..ProfileSpec::default()
     });
-    let id = bench.start(CaptureSpec { method, ..spec(1, unlimited()) }).await;
+    let id = bench.start(CaptureSpec { sources: vec![SourceSpec::of(method)], ..spec(1, unlimited()) }).await;
     let mut viewer = bench.recorder.live(id).unwrap();
     while let Some(message) = viewer.next().await {
         if matches!(&*message, LiveMessage::Ended { .. }) {

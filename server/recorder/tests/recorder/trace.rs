@@ -8,7 +8,7 @@ use std::{
 };
 
 use bathyscope_capture::{
-    CaptureSpec, ColumnData, LossStage, Method, Target, TraceEvent, TraceSpec, decode_chunk, visible,
+    CaptureSpec, ColumnData, LossStage, Method, SourceSpec, Target, TraceEvent, TraceSpec, decode_chunk, visible,
 };
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, KernelFile, Reply, RingContent, RingInfo, RingKind, Started, StreamLayout, TraceFacts,
@@ -96,7 +96,12 @@ pub(crate) fn kernel_file(file: &KernelFile) -> (Reply, Vec<OwnedFd>) {
 async fn record(trace: TraceSpec) -> (Vec<(String, Vec<String>)>, Vec<(LossStage, u64)>) {
     let bench = bench(Behaviour::default()).await;
     let limits = bathyscope_capture::Limits { duration_ms: Some(300), ..unlimited() };
-    let spec = CaptureSpec { name: String::new(), method: Method::Trace(trace), target: Target::System, limits };
+    let spec = CaptureSpec {
+        name: String::new(),
+        sources: vec![SourceSpec::of(Method::Trace(trace))],
+        target: Target::System,
+        limits,
+    };
     let id = bench.start(spec).await;
     let record = bench.ended(id).await;
     let strings = bench.store.strings(id, 0).await.unwrap();

@@ -29,7 +29,7 @@ use std::{
 
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, HostFacts, Ledger, Limits,
-    MAX_CHUNK_ROWS, Method, StreamSchema, StreamTotals, Target, encode_chunk,
+    MAX_CHUNK_ROWS, Method, SourceSpec, StreamSchema, StreamTotals, Target, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Store};
 use rustix::time::{ClockId, clock_gettime};
@@ -162,7 +162,7 @@ async fn make(store: &Store, id: CaptureId, what: &str, events: u64) -> Result<(
             owner: "bench".to_owned(),
             spec: CaptureSpec {
                 name: String::new(),
-                method: maker.method(),
+                sources: vec![SourceSpec::of(maker.method())],
                 target: Target::System,
                 limits: Limits::default(),
             },

@@ -4,7 +4,7 @@
 use std::{borrow::Cow, path::Path};
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, ColumnData, HostFacts, Limits, Method, ProfileSpec, StreamKind,
+    Append, Batch, CaptureId, CaptureSpec, ColumnData, HostFacts, Limits, Method, ProfileSpec, SourceSpec, StreamKind,
     StreamSchema, Target, encode_chunk,
 };
 use sqlx::{
@@ -48,7 +48,12 @@ async fn filled() -> tempfile::TempDir {
         id: ID,
         title: "filled".to_owned(),
         owner: "ada".to_owned(),
-        spec: CaptureSpec { name: String::new(), method, target: Target::System, limits: Limits::default() },
+        spec: CaptureSpec {
+            name: String::new(),
+            sources: vec![SourceSpec::of(method)],
+            target: Target::System,
+            limits: Limits::default(),
+        },
         host: HostFacts::default(),
         streams: vec![schema.clone()],
         started_unix_ns: 1,

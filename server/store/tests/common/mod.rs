@@ -7,7 +7,7 @@ use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, CodeLines, CodeMissing, Column, ColumnData, ColumnType, Display,
     EncodedChunk, Frame, FunctionCode, HostFacts, Ledger, Limits, Loss, LossStage, Machine, Mapping, MappingKind,
     Method, OutputLine, OutputStream, ProcessChange, ProcessChangeKind, ProfileSpec, ScriptProbe, ScriptRecord,
-    StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
+    SourceSpec, StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, LoginToken, NewCapture, Options, Reserve, Role, Store, TokenHash};
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
@@ -58,7 +58,12 @@ pub fn new_capture(id: CaptureId, title: &str) -> NewCapture {
         id,
         title: title.to_owned(),
         owner: "ada".to_owned(),
-        spec: CaptureSpec { name: String::new(), method, target, limits: Limits::default() },
+        spec: CaptureSpec {
+            name: String::new(),
+            sources: vec![SourceSpec::of(method)],
+            target,
+            limits: Limits::default(),
+        },
         host: HostFacts { hostname: "Leviathan".to_owned(), cpus: 4, ..HostFacts::default() },
         streams: schemas(),
         started_unix_ns: 1_700_000_000_000_000_000 + i64::try_from(id.bits() % 1000).unwrap(),

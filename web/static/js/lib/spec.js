@@ -19,12 +19,39 @@ import {
 /** @typedef {(words: string[]) => string} Join turns words into a command line */
 /** @typedef {Omit<Limits, "budgets"> & {budgets?: Partial<Budgets>}} AskedLimits */
 /** @typedef {Omit<CaptureSpec, "limits"> & {limits: AskedLimits}} AskedSpec a spec as the API takes it */
-/** @typedef {Partial<Omit<AskedSpec, "method"|"limits">> & {method: Method, limits?: Partial<AskedLimits>}} KnownSpec as it was stored by any release */
+/** @typedef {{id: string, method: Method}[]} Sources */
+/** @typedef {{sources: Sources} | {sources?: undefined, method: Method}} Recorded what is recorded, as any release says it */
+/** @typedef {Partial<Omit<AskedSpec, "sources"|"limits">> & Recorded & {limits?: Partial<AskedLimits>}} KnownSpec as it was stored by any release */
+
+/**
+ * The sources of a capture. Before captures could have several, a spec had one method.
+ * @param {Recorded} spec
+ * @returns {Sources}
+ */
+export function sourcesOf(spec) {
+  return spec.sources ?? [{ id: Object.keys(spec.method)[0] ?? "", method: spec.method }];
+}
+
+/**
+ * What a capture records, by kind: of each kind what its first source records.
+ * @param {Recorded} spec
+ * @returns {Method}
+ */
+export function methodsOf(spec) {
+  return Object.assign(
+    {},
+    ...sourcesOf(spec)
+      .map(({ method }) => method)
+      .toReversed(),
+  );
+}
 
 /** The form as it is before anything is filled in. */
 export function emptyForm() {
   return {
     method: "events",
+    // What the source is called, where not as its kind is.
+    sourceId: "",
     name: "",
     probes: /** @type {{tracepoint: string, fields: string[], predicate: string}[]} */ ([]),
     // `sampling` is what the form does not show: the bytes of stack that are copied.
@@ -81,7 +108,7 @@ export function specOf(form, split) {
   const problems = [];
   const spec = {
     name: form.name.trim(),
-    method: methodOf(form, problems),
+    sources: [{ id: form.sourceId || form.method, method: methodOf(form, problems) }],
     target: targetOf(form, split, problems),
     limits: limitsOf(form, problems),
   };
@@ -372,7 +399,9 @@ function budgetsOf(form, problems) {
 export function formOf(spec, join) {
   const form = emptyForm();
   form.name = spec.name ?? "";
-  const { events, profile, script, syscalls, trace, count } = spec.method;
+  const [{ id, method }] = sourcesOf(spec);
+  if (!(id in method)) form.sourceId = id;
+  const { events, profile, script, syscalls, trace, count } = method;
   if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
   if (events)
     form.probes = events.probes.map((probe) => ({
@@ -528,8 +557,8 @@ export const ESTIMATED =
 
 /**
  * Whether what a capture's probes cost is an estimate.
- * @param {{method: Method}} spec
+ * @param {Recorded} spec
  */
 export function costIsEstimated(spec) {
-  return Boolean(spec.method.trace ?? spec.method.profile ?? spec.method.count);
+  return sourcesOf(spec).some(({ method }) => method.trace ?? method.profile ?? method.count);
 }

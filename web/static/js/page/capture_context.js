@@ -4,6 +4,7 @@ import { ApiError, get, getBytes } from "../lib/api.js";
 import { rankColors } from "../lib/color.js";
 import { firstStream } from "../view/first_view.js";
 import { Emitter } from "../lib/emitter.js";
+import { methodsOf } from "../lib/spec.js";
 import { decodeTimeline } from "../view/timeline/timeline_decode.js";
 import { namesByRows } from "../view/timeline/timeline_legend.js";
 
@@ -71,17 +72,17 @@ export class CaptureContext extends Emitter {
 
   /** Whether a script made it. */
   get isScript() {
-    return Boolean(this.info.spec.method.script);
+    return Boolean(methodsOf(this.info.spec).script);
   }
 
   /** The text of the script that made it; empty if none did. */
   get scriptText() {
-    return this.info.spec.method.script?.text ?? "";
+    return methodsOf(this.info.spec).script?.text ?? "";
   }
 
   /** Whether it holds counts of events. */
   get isCounts() {
-    return Boolean(this.info.spec.method.count);
+    return Boolean(methodsOf(this.info.spec).count);
   }
 
   /** Whether the script keeps anything in maps. */

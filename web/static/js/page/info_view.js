@@ -10,10 +10,10 @@ import { kernelLine, probeLines } from "../lib/probe_text.js";
 import { showProbes } from "./probes_view.js";
 import { keptText } from "./retention.js";
 import { scriptText } from "../lib/script_text.js";
-import { ESTIMATED, costIsEstimated, targetText } from "../lib/spec.js";
+import { ESTIMATED, costIsEstimated, methodsOf, sourcesOf, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
 
-/** @import { CapturePage, DynamicProbe, Limits, Loss, OutputItem, TraceSpec } from "../../../api.js" */
+/** @import { CapturePage, DynamicProbe, Limits, Loss, Method, OutputItem, TraceSpec } from "../../../api.js" */
 /** @typedef {import("../lib/dom.js").Child} Child */
 /** @typedef {[text: string, isNumber?: boolean]} Head of a column */
 
@@ -221,57 +221,7 @@ export class InfoView extends PanelView {
   /** @param {CapturePage} info */
   #spec(info) {
     const { spec } = info;
-    const { events, profile, script, syscalls, trace, count: counts } = spec.method;
     const json = h("pre", { class: "json", tabindex: "0", text: JSON.stringify(spec, null, 2) });
-    const method = script
-      ? entry(
-          "Script",
-          script.file && h("code", { text: script.file }),
-          script.params && h("code", { text: ` ${joinWords(script.params)}` }),
-          scriptText(script.text),
-        )
-      : counts
-        ? [
-            ...entry(
-              "Method",
-              "Counts, read every ",
-              duration(counts.interval_ms * 1e6),
-              ": ",
-              h("code", {
-                text:
-                  (counts.groups ?? [])
-                    .map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0]))
-                    .join(", ") || (counts.dynamic?.length ? "those of the probes" : "default events"),
-              }),
-              counts.delay_ms ? `, begun after ${duration(counts.delay_ms * 1e6)}` : "",
-            ),
-            ...probedEntries(counts.dynamic ?? []),
-          ]
-        : profile
-          ? entry(
-              "Method",
-              `Profile: ${profile.event ? `${[profile.event, ...(profile.more ?? []).map(({ event }) => event)].join(", ")}${profile.group ? " as one group" : ""}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${WALKS[profile.call_graph ?? "frame_pointer"]}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}${profile.delay_ms ? `, begun after ${duration(profile.delay_ms * 1e6)}` : ""}`,
-            )
-          : syscalls
-            ? [
-                ...entry(
-                  "System calls",
-                  h("code", { text: syscalls.calls?.join(", ") || "all" }),
-                  syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`,
-                ),
-                ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []),
-                ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : []),
-              ]
-            : trace
-              ? tracedEntries(trace)
-              : (events?.probes ?? []).flatMap((probe, i) =>
-                  entry(
-                    i === 0 ? "Events" : "",
-                    h("code", { text: probe.tracepoint }),
-                    probe.fields.length ? `: ${probe.fields.join(", ")}` : "",
-                    probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate })),
-                  ),
-                );
     const limits = spec.limits ?? {};
     const ends = [
       limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`,
@@ -284,7 +234,7 @@ export class InfoView extends PanelView {
       h(
         "dl",
         { class: "facts" },
-        ...method,
+        ...sourcesOf(spec).flatMap(({ method }) => methodEntries(method)),
         ...entry("Target", targetText(spec.target, joinWords)),
         ...entry("Ends", ends.join(", or ") || "when it is stopped"),
         ...entry("Cost limits", budgetsText(limits)),
@@ -309,7 +259,7 @@ export class InfoView extends PanelView {
    * @param {CapturePage} info
    */
   #ownProbes(info) {
-    if (!info.running || !info.spec.method.trace?.dynamic?.length) return null;
+    if (!info.running || !methodsOf(info.spec).trace?.dynamic?.length) return null;
     if (performance.now() - this.probesAsked > PROBES_EVERY_MS) {
       this.probesAsked = performance.now();
       showProbes(this.probes, { capture: info.id });
@@ -482,4 +432,60 @@ export class InfoView extends PanelView {
       showError(this.output, error, () => this.#loadOutput());
     }
   }
+}
+
+/**
+ * What a source records.
+ * @param {Method} method
+ */
+function methodEntries({ events, profile, script, syscalls, trace, count: counts }) {
+  return script
+    ? entry(
+        "Script",
+        script.file && h("code", { text: script.file }),
+        script.params && h("code", { text: ` ${joinWords(script.params)}` }),
+        scriptText(script.text),
+      )
+    : counts
+      ? [
+          ...entry(
+            "Method",
+            "Counts, read every ",
+            duration(counts.interval_ms * 1e6),
+            ": ",
+            h("code", {
+              text:
+                (counts.groups ?? [])
+                  .map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0]))
+                  .join(", ") || (counts.dynamic?.length ? "those of the probes" : "default events"),
+            }),
+            counts.delay_ms ? `, begun after ${duration(counts.delay_ms * 1e6)}` : "",
+          ),
+          ...probedEntries(counts.dynamic ?? []),
+        ]
+      : profile
+        ? entry(
+            "Method",
+            `Profile: ${profile.event ? `${[profile.event, ...(profile.more ?? []).map(({ event }) => event)].join(", ")}${profile.group ? " as one group" : ""}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${WALKS[profile.call_graph ?? "frame_pointer"]}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}${profile.delay_ms ? `, begun after ${duration(profile.delay_ms * 1e6)}` : ""}`,
+          )
+        : syscalls
+          ? [
+              ...entry(
+                "System calls",
+                h("code", { text: syscalls.calls?.join(", ") || "all" }),
+                syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`,
+              ),
+              ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []),
+              ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : []),
+            ]
+          : trace
+            ? tracedEntries(trace)
+            : (events?.probes ?? []).flatMap((probe, i) =>
+                entry(
+                  i === 0 ? "Events" : "",
+                  h("code", { text: probe.tracepoint }),
+                  probe.fields.length ? `: ${probe.fields.join(", ")}` : "",
+                  probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate })),
+                ),
+              );
 }

@@ -380,7 +380,10 @@ async function readLine() {
   try {
     const { target: asked, syscalls, notes } = await get("/api/syscalls/filter", { line: input.value });
     const now = formNow();
-    const read = formOf({ method: { syscalls }, target: asked ?? "system", limits: {} }, joinWords);
+    const read = formOf(
+      { sources: [{ id: "syscalls", method: { syscalls } }], target: asked ?? "system", limits: {} },
+      joinWords,
+    );
     const { pid, tids, children, groupKind, group, ofUser, comm } = read;
     fillInputs({
       ...now,

@@ -1,6 +1,8 @@
 // What a capture is for: which tab, which map and which stream a link shows that does not say. Pure.
 
-/** @import { Method } from "../../../api.js" */
+import { methodsOf } from "../lib/spec.js";
+
+/** @import { Recorded } from "../lib/spec.js" */
 /** @typedef {{name: string, columns: {name: string, type?: string}[]}} Named */
 /** @typedef {Named & {kind: string}} StreamHead a stream as far as it is looked at */
 
@@ -149,10 +151,11 @@ export function firstStream(streams) {
 
 /**
  * The tab that a link without one shows.
- * @param {{spec: {method: Method}, streams: StreamHead[]}} info of the capture
+ * @param {{spec: Recorded, streams: StreamHead[]}} info of the capture
  * @returns {string}
  */
-export function firstTab({ spec: { method }, streams }) {
+export function firstTab({ spec, streams }) {
+  const method = methodsOf(spec);
   if (method.count) return "counts";
   if (method.profile) return "flame";
   if (!method.script)

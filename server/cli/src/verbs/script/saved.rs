@@ -6,7 +6,7 @@ use std::{
     sync::mpsc::{Receiver, sync_channel},
 };
 
-use bathyscope_capture::{CaptureId, CaptureSpec, Method, ScriptSpec};
+use bathyscope_capture::{CaptureId, CaptureSpec, Method, ScriptSpec, SourceSpec};
 use bathyscope_link::{AgentLink, words};
 use bathyscope_recorder::script::ScriptEvent;
 use bathyscope_recorder::{Recorder, RecorderOptions, StartError};
@@ -73,7 +73,12 @@ fn spec(args: &ScriptArgs, name: &str) -> CaptureSpec {
         allow_unsafe: args.allow_unsafe,
     };
     let limits = args.budgets.limits_of_a_watched_one(args.duration);
-    CaptureSpec { name: name.to_owned(), method: Method::Script(script), target: args.target.clone(), limits }
+    CaptureSpec {
+        name: name.to_owned(),
+        sources: vec![SourceSpec::of(Method::Script(script))],
+        target: args.target.clone(),
+        limits,
+    }
 }
 
 fn record(

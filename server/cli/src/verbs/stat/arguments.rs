@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bathyscope_capture::{CaptureSpec, CountPer, CountSpec, DynamicProbe, Method, Target, visible};
+use bathyscope_capture::{CaptureSpec, CountPer, CountSpec, DynamicProbe, Method, SourceSpec, Target, visible};
 use bathyscope_catalog::perf_events::parse_events;
 
 use super::StatArgs;
@@ -45,7 +45,7 @@ pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpe
     };
     let limits = args.budgets.limits_of(&target, args.duration.or(args.timeout));
     let name = args.save.clone().unwrap_or_default();
-    let spec = CaptureSpec { name, method: Method::Count(count), target, limits };
+    let spec = CaptureSpec { name, sources: vec![SourceSpec::of(Method::Count(count))], target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to count", error))?;
     Ok(spec)
 }
@@ -136,7 +136,7 @@ mod tests {
     fn made(words: &[&str]) -> (CountSpec, Target, Option<u64>) {
         let mut matching = |pattern: &str| Ok(vec![format!("a:{}", pattern.len()), "a:b".to_owned()]);
         let spec = spec(&args(words), &mut matching).unwrap();
-        let Method::Count(count) = spec.method else { panic!() };
+        let Method::Count(count) = spec.sources[0].method.clone() else { panic!() };
         (count, spec.target, spec.limits.duration_ms)
     }
 

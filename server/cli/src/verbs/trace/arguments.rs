@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Limits, Method, Predicate, ProfileSpec, Target, TracepointName, visible,
+    CaptureSpec, EventProbe, Limits, Method, Predicate, ProfileSpec, SourceSpec, Target, TracepointName, visible,
 };
 use bathyscope_decode::script::Form;
 
@@ -212,7 +212,7 @@ fn script_target(args: &TraceArgs) -> Result<Target, Failure> {
     let target = target(args, command(args)?.unwrap_or_default())?;
     let spec = CaptureSpec {
         name: String::new(),
-        method: Method::Profile(ProfileSpec::default()),
+        sources: vec![SourceSpec::of(Method::Profile(ProfileSpec::default()))],
         target,
         limits: Limits::default(),
     };
@@ -301,7 +301,12 @@ pub(super) fn spec(
     }
     let target = target(args, argv)?;
     let limits = args.budgets.limits_of_a_watched_one(args.duration);
-    let spec = CaptureSpec { name: args.save.clone().unwrap_or_default(), method, target, limits };
+    let spec = CaptureSpec {
+        name: args.save.clone().unwrap_or_default(),
+        sources: vec![SourceSpec::of(method)],
+        target,
+        limits,
+    };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)
 }
@@ -335,12 +340,12 @@ mod tests {
         let all = |_: &TracepointName| Ok(vec!["a".to_owned(), "b".to_owned()]);
         let made =
             spec(&args(&["-e", "sched:sched_switch", "-e", "sched:sched_wakeup", "--duration", "5s"]), all).unwrap();
-        let Method::Events { probes } = &made.method else { panic!() };
+        let Method::Events { probes } = &made.sources[0].method else { panic!() };
         assert_eq!(probes.iter().map(|probe| probe.fields.len()).collect::<Vec<_>>(), [2, 2]);
         assert_eq!((made.target, made.limits.duration_ms), (Target::System, Some(5000)));
         let words = ["-e", "a:b", "--fields", "x,y", "--filter", "x > 1", "--no-children", "--", "ls", "-l", "--json"];
         let made = spec(&args(&words), all).unwrap();
-        let Method::Events { probes } = &made.method else { panic!() };
+        let Method::Events { probes } = &made.sources[0].method else { panic!() };
         assert_eq!(
             (probes[0].fields.as_slice(), probes[0].predicate.is_some()),
             (["x", "y"].map(String::from).as_slice(), true)
@@ -348,10 +353,10 @@ mod tests {
         let argv = ["ls", "-l", "--json"].map(String::from).to_vec();
         assert_eq!(made.target, Target::Command { argv, user: None, children: false });
         let made = spec(&args(&["--profile", "--pid", "7"]), all).unwrap();
-        assert!(matches!(made.method, Method::Profile(ProfileSpec { frequency_hz: 99, .. })));
+        assert!(matches!(made.sources[0].method, Method::Profile(ProfileSpec { frequency_hz: 99, .. })));
         assert_eq!(made.target, Target::Process { pid: 7, children: true });
         let made = spec(&args(&["--profile=999", "--save", "x"]), all).unwrap();
-        assert!(matches!(made.method, Method::Profile(ProfileSpec { frequency_hz: 999, .. })));
+        assert!(matches!(made.sources[0].method, Method::Profile(ProfileSpec { frequency_hz: 999, .. })));
         assert_eq!(made.name, "x");
     }
 

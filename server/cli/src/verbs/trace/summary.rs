@@ -35,8 +35,11 @@ fn text(record: &CaptureRecord, saved: bool, detached: bool) -> String {
         if let Some(reading) = stream.reading
             && let (Some(ns), Some(permille)) = (reading.ns_per_hit, reading.cpu_permille)
         {
-            let (about, estimate) =
-                if record.spec.method.kind().loads_programs() { ("", "") } else { ("about ", " (estimated)") };
+            let (about, estimate) = if record.spec.kinds().iter().all(|kind| kind.loads_programs()) {
+                ("", "")
+            } else {
+                ("about ", " (estimated)")
+            };
             text.push_str(&format!("; {about}{ns:.0} ns a hit, {:.1} % of one CPU{estimate}", permille / 10.0));
         }
         text.push('\n');

@@ -77,11 +77,11 @@ pub(in crate::http) async fn start(
 ) -> Result<Response, ApiError> {
     wire::check_spec(&spec)?;
     commands::admit(&state, &who, &spec)?;
-    let script = spec.method.script();
+    let script = spec.script();
     if let Some(script) = script {
         scripts::admit(&state, &who, script)?;
     }
-    if !spec.method.dynamic().is_empty() {
+    if spec.methods().any(|method| !method.dynamic().is_empty()) {
         scripts::admit_probes(&state, &who)?;
     }
     let script = script.map(|script| script.text.clone());

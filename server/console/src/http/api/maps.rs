@@ -79,7 +79,7 @@ pub(in crate::http) async fn script(
 ) -> Result<Json<Script>, ApiError> {
     let record = state.store().capture(id).await?;
     let kept = state.store().script(id).await?;
-    let (Some(spec), Some(kept)) = (record.spec.method.script(), kept) else { return Err(ApiError::not_found()) };
+    let (Some(spec), Some(kept)) = (record.spec.script(), kept) else { return Err(ApiError::not_found()) };
     Ok(Json(Script {
         text: spec.text.clone(),
         file: visible(spec.file.as_bytes()),

@@ -63,7 +63,7 @@ pub(in crate::http) async fn counts(
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<CountView>, ApiError> {
     let view = state.view(id).await?;
-    if view.record().spec.method.counts().is_none() {
+    if !view.record().spec.methods().any(|method| method.counts().is_some()) {
         return Err(ApiError::not_found());
     }
     let make = move |view: &CaptureView, cancel: &_| bathyscope_views::count_view(view, 0, query.counts(view), cancel);

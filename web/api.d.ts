@@ -604,14 +604,6 @@ export interface HostActivity {
   pressure: HostPressure | null;
 }
 
-export interface HostDescribed {
-  facts: HostFacts;
-  agent: AgentStatus;
-  capabilities: Capability[];
-  trouble: string | null;
-  panics: number;
-}
-
 export interface HostFacts {
   hostname: string;
   kernel_release: string;
@@ -918,6 +910,8 @@ export interface PlaceLine {
 export interface Pressure {
   some_permille: number;
   full_permille: number;
+}
+
 export interface PrintedLine {
   time: number;
   stream: number;

@@ -133,7 +133,9 @@ impl AppState {
         let captures = CaptureCache::new(setup.store.clone());
         let login_limit = RateLimit::new(LOGIN_PER_SOURCE, LOGIN_GLOBAL, Instant::now());
         let (workers, panics) = (Workers::default(), AtomicU64::new(0));
-        Self { inner: Arc::new(SharedState { setup, host, inventory, activity, captures, login_limit, workers, panics }) }
+        Self {
+            inner: Arc::new(SharedState { setup, host, inventory, activity, captures, login_limit, workers, panics }),
+        }
     }
 
     /// The database.

@@ -14,7 +14,7 @@ use std::{
 use bathyscope_capture::{EventProbe, Target};
 use bathyscope_protocol::{
     AgentClient, AgentError, AgentErrorKind, ClientError, Door, KernelFile, PROTOCOL_VERSION, ProcessFile, Reply,
-    Request, TargetState, WireMethod, WireScript,
+    Request, SocketTable, TargetState, WireMethod, WireScript,
 };
 
 const SOON: Duration = Duration::from_secs(60);
@@ -268,6 +268,7 @@ fn p20_requests_that_open_something_leave_no_descriptor_with_the_agent() {
         let _file = client.open_kernel_file(KernelFile::Kallsyms).unwrap();
         let _maps = client.open_process_file(1, ProcessFile::Maps);
         let _links = client.open_process_file(1, ProcessFile::Links);
+        let _sockets = client.open_process_file(1, ProcessFile::Sockets { table: SocketTable::Tcp });
         let _refused = client.open_process_file(1, ProcessFile::Mapped { start: 0, end: u64::MAX });
         let _program = client.open_user_file("/proc/self/exe", None);
         let _no_program = client.open_user_file("/etc/shadow", None);

@@ -418,6 +418,32 @@ pub enum ProcessFile {
     /// makes of `/proc/PID/cwd` and `/proc/PID/fd`: for each its number (`i32`, -100 for the working directory), the
     /// length of its link (`u16`) and the link, at most [`MAX_FILE_LINKS`].
     Links,
+    /// `/proc/PID/net/TABLE`: sockets of the process's network namespace, a line each.
+    Sockets {
+        /// Of which kind.
+        table: SocketTable,
+    },
+}
+
+/// The tables in which the kernel lists sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SocketTable {
+    /// TCP over IPv4.
+    Tcp,
+    /// TCP over IPv6.
+    Tcp6,
+    /// UDP over IPv4.
+    Udp,
+    /// UDP over IPv6.
+    Udp6,
+    /// Unix sockets.
+    Unix,
+}
+
+impl SocketTable {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Tcp, Self::Tcp6, Self::Udp, Self::Udp6, Self::Unix];
 }
 
 /// What a container's runtime says of it, as far as its state can be read.

@@ -6,7 +6,7 @@ use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation, serve};
 use bathyscope_capture::{EventProbe, Target};
 use bathyscope_protocol::{
     Budget, Bytes, Connection, KernelFile, PROTOCOL_VERSION, PressureResource, ProcessFile, ProtocolError, Reply,
-    Request, WireMethod, WireScript,
+    Request, SocketTable, WireMethod, WireScript,
 };
 
 /// How long an answer may take.
@@ -65,7 +65,7 @@ fn request(kind: u8, small: u8) -> Request {
     let capture = u32::from(small % 4);
     let text = "tracepoint:sched:sched_switch { @[pid] = count(); printf(\"x\"); }";
     let (map, key) = (u32::from(small / 4 % 3), Bytes(vec![small; 8]));
-    match kind % 41 {
+    match kind % 42 {
         0 => Request::Hello { version: PROTOCOL_VERSION },
         1 => Request::Capabilities,
         2 => Request::PerfEvents,
@@ -106,6 +106,10 @@ fn request(kind: u8, small: u8) -> Request {
         37 => Request::OptimizeKprobes { on: small.is_multiple_of(2) },
         38 => Request::ProcessActivity { after: u32::from(small) },
         39 => Request::OpenKernelFile { file: KernelFile::Pressure { resource: PressureResource::Cpu } },
+        40 => {
+            let file = ProcessFile::Sockets { table: SocketTable::Tcp };
+            Request::OpenProcessFile { pid: u32::from(small), file }
+        }
         _ => Request::OpenUserFile { path: "/proc/self/exe".to_owned(), in_process: Some(u32::from(small)) },
     }
 }

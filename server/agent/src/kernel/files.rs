@@ -16,7 +16,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_protocol::{AgentError, AgentErrorKind, KernelFile, MAX_FILE_LINKS, PressureResource, ProcessFile};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, KernelFile, MAX_FILE_LINKS, PressureResource, ProcessFile, SocketTable,
+};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use super::waiting::{Doing, doing as doing_of};
@@ -91,6 +93,11 @@ pub(crate) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
         ProcessFile::Mapped { start, end } => process.open_mapped(start, end),
         ProcessFile::PerfMap => process.open_perf_map(),
         ProcessFile::Links => process.list_links(),
+        ProcessFile::Sockets { table: SocketTable::Tcp } => process.open_own("net/tcp"),
+        ProcessFile::Sockets { table: SocketTable::Tcp6 } => process.open_own("net/tcp6"),
+        ProcessFile::Sockets { table: SocketTable::Udp } => process.open_own("net/udp"),
+        ProcessFile::Sockets { table: SocketTable::Udp6 } => process.open_own("net/udp6"),
+        ProcessFile::Sockets { table: SocketTable::Unix } => process.open_own("net/unix"),
     }
 }
 
@@ -406,6 +413,17 @@ mod tests {
         let told = open_within_time("opening it".to_owned(), waits).unwrap_err();
         assert!(told.why.contains("file system"), "{told:?}");
         drop(other);
+    }
+
+    #[test]
+    fn sockets_are_listed_by_their_kind() {
+        for table in SocketTable::ALL {
+            let Ok(file) = open_process_file(std::process::id(), &ProcessFile::Sockets { table }) else { continue };
+            let mut head = [0; 16];
+            File::from(file).read_exact(&mut head).unwrap();
+            let head = String::from_utf8_lossy(&head).into_owned();
+            assert!(head.trim_start().starts_with(if table == SocketTable::Unix { "Num" } else { "sl" }), "{head}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, os::fd::OwnedFd};
 use bathyscope_catalog::dynamic::{DynamicDefinition, Line, ProbeSite, parse_dynamic};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Capability, CapabilityState, DynamicEvent, DynamicEvents, KernelFile, ProbeLimit,
-    ProcessFile, large,
+    ProcessFile, SocketTable, large,
 };
 
 use super::{
@@ -163,12 +163,21 @@ pub(super) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
         }
         ProcessFile::Links => {
             let mut list = Vec::new();
-            for (number, link) in [(-100_i32, "/srv"), (0, "/dev/null"), (1, "pipe:[4711]"), (2, "pipe:[4711]")] {
+            for (number, link) in
+                [(-100_i32, "/srv"), (0, "/dev/null"), (1, "pipe:[4711]"), (2, "pipe:[4711]"), (3, "socket:[4242]")]
+            {
                 list.extend(number.to_le_bytes());
                 list.extend((link.len() as u16).to_le_bytes());
                 list.extend(link.as_bytes());
             }
             file_of(&list)
+        }
+        ProcessFile::Sockets { table } => {
+            let head =
+                "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+            let line =
+                "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4242 1\n";
+            file_of(format!("{head}{}", if table == SocketTable::Tcp { line } else { "" }).as_bytes())
         }
         ProcessFile::PerfMap if process.compiled_at_run_time => file_of(perf_map().as_bytes()),
         ProcessFile::PerfMap => {

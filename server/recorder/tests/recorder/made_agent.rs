@@ -245,6 +245,7 @@ fn own_file(pid: u32, file: &ProcessFile) -> (Reply, Vec<OwnedFd>) {
         ProcessFile::Mapped { start, end } => format!("/proc/self/map_files/{start:x}-{end:x}"),
         ProcessFile::PerfMap => format!("/tmp/perf-{pid}.map"),
         ProcessFile::Cmdline => "/proc/self/cmdline".to_owned(),
+        ProcessFile::Sockets { .. } => return (refused("listing sockets"), Vec::new()),
         ProcessFile::Links => return (refused("listing links"), Vec::new()),
     };
     match File::open(path) {

@@ -411,6 +411,8 @@ export interface DescribedTracepoint {
   fields: DescribedField[];
 }
 
+export type DescriptorKind = "file" | "socket" | "pipe" | "other";
+
 export type Descriptors = "none" | "all" | {
   of: number[];
 };
@@ -855,6 +857,19 @@ export interface Nodes {
   name: number[];
   kind: NodeKind[];
   match: number[];
+}
+
+export interface OpenDescriptor {
+  fd: number;
+  kind: DescriptorKind;
+  name: string;
+}
+
+export interface OpenFiles {
+  comm: string;
+  directory: string;
+  cut: boolean;
+  files: OpenDescriptor[];
 }
 
 export interface Output {
@@ -1667,6 +1682,7 @@ export interface Answers {
     "/api/predicate": CheckedPredicate;
     "/api/syscalls/filter": AskedCalls;
     "/api/processes": Processes;
+    "/api/processes/{pid}/files": OpenFiles;
     "/api/users": Users;
     "/api/groups": Groups;
     "/api/dynamic": Events;

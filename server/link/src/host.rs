@@ -18,6 +18,7 @@ use crate::{
     AgentLink, AgentStatus, LinkError,
     dynamic::KernelFacts,
     groups::Group,
+    process_files::{OpenFiles, OpenedLists},
     processes::{self, Process},
 };
 
@@ -193,6 +194,19 @@ impl Host {
             shown.extend(self.link.call(move |client| processes::with_commands(client, some)).await?);
         }
         Ok((total, shown))
+    }
+
+    /// What a process has open; `start_ticks` tells it from another one that gets its id. None if it has ended.
+    ///
+    /// # Errors
+    /// If the agent is not there, there is no such process, or it may not be looked at.
+    pub async fn open_files(&self, pid: u32, start_ticks: Option<u64>) -> Result<Option<OpenFiles>, HostError> {
+        let opened = self.link.call(move |client| OpenedLists::open(client, pid)).await?;
+        let read = tokio::task::spawn_blocking(move || opened.read(start_ticks)).await;
+        read.map_err(|error| {
+            let (what, source) = (format!("the open files of process {pid}"), std::io::Error::other(error));
+            HostError::Read { what, source }
+        })
     }
 
     /// Asks about the kernel's functions and their types, which are kept for a while, in a thread that may wait.

@@ -18,6 +18,7 @@ pub mod groups;
 pub mod host;
 mod host_names;
 pub mod inventory;
+pub mod process_files;
 mod process_names;
 pub mod processes;
 pub mod script;

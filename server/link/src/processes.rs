@@ -54,6 +54,11 @@ pub fn comm_of_stat(stat: &[u8]) -> Option<&[u8]> {
     stat.get(open + 1..close)
 }
 
+/// When a process was started, in ticks since the host was.
+pub(crate) fn start_ticks_of_stat(stat: &[u8]) -> Option<u64> {
+    stat_of(stat).map(|stat| stat.start_ticks)
+}
+
 fn stat_of(stat: &[u8]) -> Option<Stat<'_>> {
     let comm = comm_of_stat(stat)?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;

@@ -99,6 +99,7 @@ pub fn table() -> Vec<Route> {
         route::<Operator, _, _>(Api, GET, "/api/predicate", api::tracepoints::predicate),
         route::<Operator, _, _>(Api, GET, "/api/syscalls/filter", api::syscalls::filter),
         route::<Operator, _, _>(Api, GET, "/api/processes", api::host::processes),
+        route::<Operator, _, _>(Api, GET, "/api/processes/{pid}/files", api::host::open_files),
         route::<Operator, _, _>(Stream, GET, "/api/busy", api::live::activity),
         route::<Operator, _, _>(Api, GET, "/api/users", api::host::users),
         route::<Operator, _, _>(Api, GET, "/api/groups", api::host::groups),

@@ -50,6 +50,21 @@ async fn who_is_busy_is_told_while_somebody_looks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_process_is_told_with_what_it_has_open() {
+    let console = console(simulated("")).await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let open = console.get("/api/processes/1533/files?started=100", &operator).await.json();
+    assert_eq!((&open["comm"], &open["directory"], &open["cut"]), (&"java".into(), &"/srv".into(), &false.into()));
+    let files: Vec<_> = open["files"].as_array().unwrap().iter().map(|file| (&file["kind"], &file["name"])).collect();
+    assert_eq!(files[0], (&"file".into(), &"/dev/null".into()));
+    assert_eq!(files[3], (&"socket".into(), &"TCP 127.0.0.1:8080 listens".into()));
+    let another = console.get("/api/processes/1533/files?started=101", &operator).await;
+    assert_eq!((another.status.as_u16(), another.text().contains("has ended")), (404, true), "{}", another.text());
+    assert_eq!(console.get("/api/processes/77/files", &operator).await.status, 404);
+    assert_eq!(console.get("/api/processes/x/files", &operator).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_an_agent_it_is_told_why_nothing_is_known() {
     let console = Console::with_link(AgentLink::new(no_agent).unwrap()).await;
     let operator = console.cookie("alice", Role::Operator).await;

@@ -36,6 +36,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("POST", "/api/catalog/refresh", [401, 404, 200, 200]),
     ("GET", "/api/predicate", [401, 404, 200, 200]),
     ("GET", "/api/processes", [401, 404, 503, 503]),
+    ("GET", "/api/processes/{pid}/files", [401, 404, 503, 503]),
     ("GET", "/api/busy", [401, 404, 200, 200]),
     ("GET", "/api/users", [401, 404, 200, 200]),
     ("GET", "/api/groups", [401, 404, 503, 503]),
@@ -109,6 +110,7 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{*path}", "tokens.css")
         .replace("{id}", &id.to_string())
         .replace("{stack}", "1")
+        .replace("{pid}", "1")
         .replace("{n}", "0")
         .replace("{system}", "sched")
         .replace("{name}", "sched_switch");

@@ -2,14 +2,16 @@
 
 use axum::{Json, extract::State};
 use bathyscope_capture::HostFacts;
-use bathyscope_link::{AgentStatus, groups::Group, host::users_like, processes::Process, words};
+use bathyscope_link::{
+    AgentStatus, groups::Group, host::users_like, process_files::OpenFiles, processes::Process, words,
+};
 use bathyscope_protocol::Capability;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     access::{Operator, Viewer},
-    error::ApiError,
-    extract::Query,
+    error::{ApiError, ErrorKind},
+    extract::{Path, Query},
     state::AppState,
 };
 
@@ -71,6 +73,33 @@ pub(in crate::http) async fn processes(
     let limit = query.limit.unwrap_or(50).min(MOST_LISTED);
     let (total, items) = state.host().processes_like(&query.q, limit).await?;
     Ok(Json(Processes { total, items }))
+}
+
+/// A process in a path.
+#[derive(Deserialize)]
+pub(in crate::http) struct ProcessPath {
+    pid: u32,
+}
+
+/// Which of the processes that had this id.
+#[derive(Deserialize)]
+pub(in crate::http) struct StartedQuery {
+    /// When it was started, in ticks since the host was; whichever has the id now, if it is not given.
+    started: Option<u64>,
+}
+
+/// What a process has open: its descriptors, and the ends of its sockets.
+pub(in crate::http) async fn open_files(
+    _: Operator,
+    State(state): State<AppState>,
+    Path(ProcessPath { pid }): Path<ProcessPath>,
+    Query(query): Query<StartedQuery>,
+) -> Result<Json<OpenFiles>, ApiError> {
+    let found = state.host().open_files(pid, query.started).await?;
+    found.map(Json).ok_or_else(|| {
+        let doing = format!("listing the open files of process {pid}");
+        ApiError::new(ErrorKind::NotFound, doing, "the process has ended")
+    })
 }
 
 #[derive(Serialize)]

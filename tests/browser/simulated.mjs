@@ -58,7 +58,7 @@ test('it runs without rights', async () => {
 
 test('who is busy: lists, their order, and a row that leads to the form', async () => {
   await page.goto(server.origin);
-  const panel = page.getByRole('region', { name: 'Who is busy', exact: true }).first();
+  const panel = page.getByRole('region', { name: 'Who is busy', exact: true });
   const firstName = () => page.locator('.busy-table tbody tr td').first().textContent();
   await until('the busiest process', async () => await firstName() === 'java');
   await page.locator('.busy-facts').getByText('Pressure').waitFor();
@@ -68,6 +68,11 @@ test('who is busy: lists, their order, and a row that leads to the form', async 
   const numbers = async () => page.locator('.busy-table tbody tr').first().locator('td.num').allTextContents();
   const before = (await numbers()).join();
   await until('numbers that move', async () => (await numbers()).join() !== before);
+  await page.getByRole('button', { name: 'java', exact: true }).click();
+  const files = page.getByRole('region', { name: 'Open files and sockets of java (1533)' });
+  await files.getByText('TCP 127.0.0.1:8080 listens').waitFor();
+  await files.getByRole('button', { name: 'Close' }).click();
+  await files.waitFor({ state: 'hidden' });
   await page.getByRole('button', { name: 'Read', exact: true }).focus();
   await page.keyboard.press('Enter');
   await until('the process that reads most', async () => await firstName() === 'database');

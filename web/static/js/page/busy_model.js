@@ -17,6 +17,7 @@ import { bytes, count, exact, permille, plural, rate } from "../lib/format.js";
  * @property {(all: Activity) => {rows: Row[], total: number}} of
  * @property {(row: Row) => string} key names a row from one reading to the next
  * @property {(row: Row) => string} target of a capture of it, as the form for a new one takes it; empty if it cannot be one
+ * @property {boolean} opens whether a row shows what it has open
  * @property {string} empty what is said where there are no rows
  */
 
@@ -69,6 +70,7 @@ function listOf(list) {
   const { cells, key, target } = list;
   return {
     ...list,
+    opens: list.name === "processes",
     cells: (row) => cells(/** @type {R} */ (row)),
     key: (row) => key(/** @type {R} */ (row)),
     target: (row) => target(/** @type {R} */ (row)),

@@ -1,10 +1,11 @@
 // Who is busy, on the start page: one list at a time, told anew once a second while the page is visible.
 
 import { byId, h, put } from "../lib/dom.js";
+import { ProcessFilesView } from "./process_files_view.js";
 import { listen } from "../lib/live.js";
 import { FEW, LISTS, MANY, hostFacts, leftOut, measured, placed, sorted } from "./busy_model.js";
 
-/** @import { Activity } from "../../../api.js" */
+/** @import { Activity, ProcessActivity } from "../../../api.js" */
 /** @typedef {import("./busy_model.js").Cell} Cell */
 /** @typedef {import("./busy_model.js").List} List */
 /** @typedef {import("./busy_model.js").Measure} Measure */
@@ -44,13 +45,14 @@ export class BusyView {
     this.more = h("button", { type: "button", class: "plain", on: { click: () => this.toggleMore() } });
     this.left = h("span", { class: "quiet small" });
     this.foot = h("p", { class: "row", hidden: true }, this.left, this.more);
-    const scroll = h(
+    this.scroll = h(
       "div",
-      { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Who is busy" },
+      { class: "scroll-x", tabindex: "0", role: "region", "aria-label": this.list.label },
       this.table,
     );
     this.table.hidden = true;
-    put(place, this.facts, this.choice, this.note, scroll, this.foot);
+    this.files = new ProcessFilesView();
+    put(place, this.facts, this.choice, this.note, this.scroll, this.foot, this.files.element);
     listen("/api/busy", {}, { activity: (all) => this.show(all), absent: ({ why }) => this.missing(why) }, (there) => {
       if (!there) this.say("No connection to the console. It is tried again.");
     });
@@ -93,7 +95,7 @@ export class BusyView {
     this.list = list;
     for (const button of this.choice.querySelectorAll("button"))
       button.setAttribute("aria-pressed", String(button.dataset.list === list.name));
-    this.table.setAttribute("aria-label", list.label);
+    for (const element of [this.scroll, this.table]) element.setAttribute("aria-label", list.label);
     this.shown.clear();
     put(this.head);
     put(this.body);
@@ -124,7 +126,7 @@ export class BusyView {
           "button",
           { type: "button", class: "sort", on: { click: () => this.sortBy(measure) } },
           measure.heading,
-          h("span", { "aria-hidden": "true", text: measure === by ? " ↓" : "" }),
+          h("span", { "aria-hidden": "true", text: measure === by ? "\u00a0↓" : "" }),
         ),
       );
     put(
@@ -187,14 +189,30 @@ export class BusyView {
     const cells = [...this.list.cells(row), ...this.list.measures.map((measure) => measured(row, measure))];
     if (!element.firstChild) {
       for (const cell of cells) element.append(h("td", { class: classOf(cell) }));
+      if (this.list.opens) element.children[0].append(this.openerOf(row));
       element.append(h("td", { class: "busy-do" }, this.linkOf(row)));
     }
     cells.forEach(({ text, title }, at) => {
       const td = /** @type {HTMLElement} */ (element.children[at]);
-      if (td.textContent !== text) td.textContent = text;
+      const place = td.firstElementChild ?? td;
+      if (place.textContent !== text) place.textContent = text;
       td.title = gone ? "Gone" : (title ?? "");
     });
     element.classList.toggle("quiet", gone);
+  }
+
+  /**
+   * The name of a process, which shows what it has open.
+   * @param {Row} row
+   */
+  openerOf(row) {
+    const process = /** @type {ProcessActivity} */ (row);
+    return h("button", {
+      type: "button",
+      class: "busy-open",
+      "aria-description": "Shows its open files and sockets",
+      on: { click: () => this.files.show(process) },
+    });
   }
 
   /** @param {Row} row */

@@ -60,7 +60,7 @@ impl FunctionSamples {
     }
 }
 
-/// Counts the samples of a query that ended in a function, by their places. `function` is a name as [`frame_names`] shows
+/// Counts the samples of a query that ended in a function, by their places. `function` is a name as [`frame_names()`] shows
 /// it; one that contains others by inlining has their samples too.
 ///
 /// # Errors

@@ -90,6 +90,7 @@ test('who is busy: lists, their order, and a row that leads to the form', async 
   await until('the process in the form', async () => await page.locator('#pid').inputValue() === '1533');
   assert.ok(await page.getByRole('radio', { name: 'One process' }).isChecked());
   assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'System calls');
+  await page.goto(server.origin);
 });
 
 test('events: chosen by typing, watched live, stopped', async () => {

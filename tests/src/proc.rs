@@ -32,6 +32,11 @@ pub fn is_alive(pid: u32) -> bool {
     status(pid).get("State").is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
+/// Whether it is stopped by a signal.
+pub fn is_stopped(pid: u32) -> bool {
+    status(pid).get("State").is_some_and(|state| state.starts_with('T'))
+}
+
 /// Whether this process ignores a signal, and with it what it starts: SIGHUP below `nohup`, SIGINT behind a script's `&`.
 pub fn is_ignored(signal: Signal) -> bool {
     let bits = status(std::process::id()).get("SigIgn").and_then(|bits| u64::from_str_radix(bits, 16).ok());
@@ -68,7 +73,6 @@ pub fn descriptors(pid: u32) -> Vec<String> {
 /// # Panics
 /// If none comes.
 pub fn stopped_child(parent: u32) -> u32 {
-    let is_stopped = |pid: u32| status(pid).get("State").is_some_and(|state| state.starts_with('T'));
     until("a process without rights", || {
         // The limits come last but for the filter, which the agent may have one of, too.
         let limited = |pid: u32| {

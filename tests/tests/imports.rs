@@ -125,35 +125,46 @@ fn p18_what_never_ends_is_limited_and_can_be_cancelled() {
     assert_eq!(captures(&folder), 1);
 }
 
-/// An import that has written rows and waits for more, and its child. The pipe keeps it from coming to its end, however fast it is.
-fn writing(folder: &TempDir, bytes: &[u8]) -> (Child, ChildStdin, u32) {
-    use std::io::Write as _;
-
-    let (import, mut pipe) = import_from_pipe(folder);
-    pipe.write_all(&bytes[..bytes.len() / 2]).unwrap();
+/// An import that has written rows, and its child, which has more of them and is stopped. None if the import was faster than
+/// whoever looks; then there is nothing of it any more.
+fn writing(folder: &TempDir, file: &str, id: &str) -> Option<(Child, u32)> {
+    let mut import = Command::new(binary());
+    let import = import.args(["captures", "import", file, "--data", path(folder)]);
+    let mut import = import.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let log = folder.path().join("bathyscope.db-wal");
     let child = until("rows of the import", || {
+        if import.try_wait().unwrap().is_some() {
+            return Some(None);
+        }
         let written = fs::metadata(&log).map_or(0, |file| file.len());
-        proc::children(import.id()).into_iter().next().filter(|_| written > 1 << 20)
+        proc::children(import.id()).into_iter().next().filter(|_| written > 1 << 20).map(Some)
     });
-    (import, pipe, child)
+    let child = child.filter(|child| {
+        signal(*child, Signal::STOP);
+        until("that its process stops or ends", || (!proc::is_alive(*child) || proc::is_stopped(*child)).then_some(()));
+        proc::is_stopped(*child)
+    });
+    if child.is_none() {
+        assert!(import.wait().unwrap().success());
+        stdout_of(["captures", "delete", id, "--data", path(folder)]);
+    }
+    child.map(|child| (import, child))
 }
 
 /// Ends an import that writes by a signal; its child may be stopped before. Neither is left.
-fn end_an_import(folder: &TempDir, bytes: &[u8], how: Signal, stops: bool) -> Output {
-    let (import, pipe, child) = writing(folder, bytes);
-    if stops {
-        signal(child, Signal::STOP);
-    }
+fn end_an_import(folder: &TempDir, file: &str, id: &str, how: Signal, stops: bool) -> Output {
+    let (import, child) = until("an import that still writes", || writing(folder, file, id));
     signal(import.id(), how);
+    if !stops {
+        signal(child, Signal::CONT);
+    }
     let output = import.wait_with_output().unwrap();
     until("the end of its process", || (!proc::is_alive(child)).then_some(()));
-    drop(pipe);
     assert_eq!(captures(folder), 0, "{how:?}: nothing of it is kept");
     output
 }
 
-/// A folder, and the file of a capture of which half is many rows.
+/// A folder, and the file of a capture that takes a while to import.
 fn with_long_export() -> (TempDir, String, String) {
     let folder = data();
     let mut server = Server::start(folder.path(), &["--simulate=rate=400000"]);
@@ -173,7 +184,6 @@ fn with_long_export() -> (TempDir, String, String) {
 #[test]
 fn p18_an_import_that_is_ended_while_it_writes_leaves_no_half_capture_and_no_process() {
     let (folder, file, id) = with_long_export();
-    let bytes = fs::read(&file).unwrap();
     for (how, stops) in
         [(Signal::INT, false), (Signal::INT, true), (Signal::TERM, true), (Signal::HUP, true), (Signal::KILL, true)]
     {
@@ -181,7 +191,7 @@ fn p18_an_import_that_is_ended_while_it_writes_leaves_no_half_capture_and_no_pro
             skip("an import that is ended while it writes", "a caller that ignores neither SIGINT nor SIGHUP");
             continue;
         }
-        let output = end_an_import(&folder, &bytes, how, stops);
+        let output = end_an_import(&folder, &file, &id, how, stops);
         let said = String::from_utf8_lossy(&output.stderr);
         if how == Signal::KILL {
             assert_eq!(output.status.code(), None, "{said}");

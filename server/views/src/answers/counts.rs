@@ -15,7 +15,7 @@ pub struct CountView {
     pub lines: Vec<CountLine>,
     /// How many lines were left out.
     pub more_lines: usize,
-    /// Pairs of event and scope beyond [`MAX_COUNT_SUMS`], which are not in `counts`.
+    /// Pairs of event and scope beyond [`crate::MAX_COUNT_SUMS`], which are not in `counts`.
     pub left_out: u64,
 }
 

@@ -61,12 +61,12 @@ pub struct Nodes {
     pub name: Vec<u32>,
     /// Kinds.
     pub kind: Vec<NodeKind>,
-    /// [`MATCH_SELF`] and [`MATCH_BELOW`].
+    /// [`crate::MATCH_SELF`] and [`crate::MATCH_BELOW`].
     #[serde(rename = "match")]
     pub matched: Vec<u8>,
 }
 
-/// What was cut from a flame graph because it is narrower than a pixel, or beyond [`MAX_FLAME_NODES`].
+/// What was cut from a flame graph because it is narrower than a pixel, or beyond [`crate::MAX_FLAME_NODES`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cut {
     /// Nodes.

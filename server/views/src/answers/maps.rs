@@ -124,7 +124,7 @@ pub struct HeatColumn {
 pub struct HeatView {
     /// Limits of the buckets, the lowest first.
     pub buckets: Vec<(ShownCell, ShownCell)>,
-    /// One for each snapshot; where there are more than [`MAX_MAP_SNAPSHOTS`], for several of them.
+    /// One for each snapshot; where there are more than [`crate::MAX_MAP_SNAPSHOTS`], for several of them.
     pub columns: Vec<HeatColumn>,
     /// The greatest count of any.
     pub most: u64,

@@ -26,9 +26,9 @@ pub use instructions::{Instruction, instructions};
 pub const MAX_FLAME_NODES: usize = 20_000;
 /// The widest flame graph in pixels.
 pub const MAX_FLAME_WIDTH: u32 = 8192;
-/// Bit of [`Nodes::matched`]: the node's own name has the text that was looked for.
+/// Bit of [`crate::Nodes::matched`]: the node's own name has the text that was looked for.
 pub const MATCH_SELF: u8 = 1;
-/// Bit of [`Nodes::matched`]: a node below it that was cut away has the text.
+/// Bit of [`crate::Nodes::matched`]: a node below it that was cut away has the text.
 pub const MATCH_BELOW: u8 = 2;
 
 /// Which samples, and how to draw them.

@@ -15,7 +15,7 @@ use bathyscope_tests::{
     wait::until,
     workspace::binary,
 };
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -137,10 +137,12 @@ fn writing(folder: &TempDir, file: &str, id: &str) -> Option<(Child, u32)> {
             return Some(None);
         }
         let written = fs::metadata(&log).map_or(0, |file| file.len());
-        proc::children(import.id()).into_iter().next().filter(|_| written > 1 << 20).map(Some)
+        proc::children(import.id()).into_iter().next().filter(|_| written > 1 << 18).map(Some)
     });
     let child = child.filter(|child| {
-        signal(*child, Signal::STOP);
+        // It may have ended just now.
+        let pid = Pid::from_raw(i32::try_from(*child).unwrap()).unwrap();
+        let _ended = kill_process(pid, Signal::STOP);
         until("that its process stops or ends", || (!proc::is_alive(*child) || proc::is_stopped(*child)).then_some(()));
         proc::is_stopped(*child)
     });

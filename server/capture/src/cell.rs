@@ -57,6 +57,9 @@ impl<T, S> Cell<T, S> {
     }
 }
 
+/// Cells that there is room for from the beginning: as many as a row of system calls has.
+const USUAL_CELLS: usize = 16;
+
 /// A row of a stream: a cell for each of the stream's columns, in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row<T = Vec<u8>, S = StackId> {
@@ -68,7 +71,9 @@ impl<T, S> Row<T, S> {
     /// A row with the common columns of every stream, before those of its own.
     pub fn common(time_ns: u64, cpu: u32, [pid, tid]: [u32; 2], comm: T) -> Self {
         let number = |number: u32| Cell::U64(u64::from(number));
-        Self { cells: vec![Cell::U64(time_ns), number(cpu), number(pid), number(tid), Cell::Text(comm)] }
+        let mut cells = Vec::with_capacity(USUAL_CELLS);
+        cells.extend([Cell::U64(time_ns), number(cpu), number(pid), number(tid), Cell::Text(comm)]);
+        Self { cells }
     }
 
     /// Its moment, monotonic; 0 if it has none.

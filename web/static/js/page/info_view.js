@@ -439,53 +439,51 @@ export class InfoView extends PanelView {
  * @param {Method} method
  */
 function methodEntries({ events, profile, script, syscalls, trace, count: counts }) {
-  return script
-    ? entry(
-        "Script",
-        script.file && h("code", { text: script.file }),
-        script.params && h("code", { text: ` ${joinWords(script.params)}` }),
-        scriptText(script.text),
-      )
-    : counts
-      ? [
-          ...entry(
-            "Method",
-            "Counts, read every ",
-            duration(counts.interval_ms * 1e6),
-            ": ",
-            h("code", {
-              text:
-                (counts.groups ?? [])
-                  .map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0]))
-                  .join(", ") || (counts.dynamic?.length ? "those of the probes" : "default events"),
-            }),
-            counts.delay_ms ? `, begun after ${duration(counts.delay_ms * 1e6)}` : "",
-          ),
-          ...probedEntries(counts.dynamic ?? []),
-        ]
-      : profile
-        ? entry(
-            "Method",
-            `Profile: ${profile.event ? `${[profile.event, ...(profile.more ?? []).map(({ event }) => event)].join(", ")}${profile.group ? " as one group" : ""}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${WALKS[profile.call_graph ?? "frame_pointer"]}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}${profile.delay_ms ? `, begun after ${duration(profile.delay_ms * 1e6)}` : ""}`,
-          )
-        : syscalls
-          ? [
-              ...entry(
-                "System calls",
-                h("code", { text: syscalls.calls?.join(", ") || "all" }),
-                syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`,
-              ),
-              ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []),
-              ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : []),
-            ]
-          : trace
-            ? tracedEntries(trace)
-            : (events?.probes ?? []).flatMap((probe, i) =>
-                entry(
-                  i === 0 ? "Events" : "",
-                  h("code", { text: probe.tracepoint }),
-                  probe.fields.length ? `: ${probe.fields.join(", ")}` : "",
-                  probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate })),
-                ),
-              );
+  if (script)
+    return entry(
+      "Script",
+      script.file && h("code", { text: script.file }),
+      script.params && h("code", { text: ` ${joinWords(script.params)}` }),
+      scriptText(script.text),
+    );
+  if (counts)
+    return [
+      ...entry(
+        "Method",
+        "Counts, read every ",
+        duration(counts.interval_ms * 1e6),
+        ": ",
+        h("code", {
+          text:
+            (counts.groups ?? []).map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0])).join(", ") ||
+            (counts.dynamic?.length ? "those of the probes" : "default events"),
+        }),
+        counts.delay_ms ? `, begun after ${duration(counts.delay_ms * 1e6)}` : "",
+      ),
+      ...probedEntries(counts.dynamic ?? []),
+    ];
+  if (profile)
+    return entry(
+      "Method",
+      `Profile: ${profile.event ? `${[profile.event, ...(profile.more ?? []).map(({ event }) => event)].join(", ")}${profile.group ? " as one group" : ""}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${WALKS[profile.call_graph ?? "frame_pointer"]}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}${profile.delay_ms ? `, begun after ${duration(profile.delay_ms * 1e6)}` : ""}`,
+    );
+  if (syscalls)
+    return [
+      ...entry(
+        "System calls",
+        h("code", { text: syscalls.calls?.join(", ") || "all" }),
+        syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`,
+      ),
+      ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []),
+      ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : []),
+    ];
+  if (trace) return tracedEntries(trace);
+  return (events?.probes ?? []).flatMap((probe, i) =>
+    entry(
+      i === 0 ? "Events" : "",
+      h("code", { text: probe.tracepoint }),
+      probe.fields.length ? `: ${probe.fields.join(", ")}` : "",
+      probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate })),
+    ),
+  );
 }

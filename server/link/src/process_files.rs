@@ -4,17 +4,15 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
-    io::Read as _,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     os::fd::OwnedFd,
 };
 
 use bathyscope_capture::visible;
-use bathyscope_protocol::{AgentClient, ClientError, MAX_FILE_LINKS, ProcessFile, SocketTable};
+use bathyscope_protocol::{AgentClient, ClientError, MAX_FILE_LINKS, ProcessFile, SocketTable, WORKING_DIRECTORY_LINK};
 use serde::Serialize;
 
-use crate::processes::{comm_of_stat, start_ticks_of_stat};
+use crate::processes::{comm_of_stat, read_some, start_ticks_of_stat};
 
 /// The most bytes of the agent's list of links.
 const MAX_LIST_BYTES: u64 = 4 << 20;
@@ -22,8 +20,6 @@ const MAX_LIST_BYTES: u64 = 4 << 20;
 const MAX_TABLE_BYTES: u64 = 8 << 20;
 /// The most bytes of `stat`.
 const MAX_STAT_BYTES: u64 = 1024;
-/// The number under which the agent lists the working directory.
-const WORKING_DIRECTORY: i32 = -100;
 
 /// What a process has open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -91,49 +87,41 @@ impl OpenedLists {
 
     /// What the process has open; none if it has ended, or is not the one that was started then. Blocks.
     pub(crate) fn read(self, start_ticks: Option<u64>) -> Option<OpenFiles> {
-        let links = links(&read(self.links, MAX_LIST_BYTES));
+        let list = read_some(self.links, MAX_LIST_BYTES);
+        let links: Vec<(i32, &[u8])> = links(&list).collect();
         let mut sockets = HashMap::new();
         if links.iter().any(|(_, link)| link.starts_with(b"socket:[")) {
             for (table, file) in self.tables {
-                add_sockets(&mut sockets, table, &read(file, MAX_TABLE_BYTES));
+                add_sockets(&mut sockets, table, &read_some(file, MAX_TABLE_BYTES));
             }
         }
-        let stat = read(self.stat, MAX_STAT_BYTES);
+        let stat = read_some(self.stat, MAX_STAT_BYTES);
         let comm = comm_of_stat(&stat)?;
         let is_it = start_ticks.is_none_or(|start_ticks| start_ticks_of_stat(&stat) == Some(start_ticks));
         is_it.then(|| described(visible(comm), links, &sockets))
     }
 }
 
-fn read(file: OwnedFd, most: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // A process that has ended gives an error here, and no more.
-    let _ended = File::from(file).take(most).read_to_end(&mut bytes);
-    bytes
-}
-
-/// The agent's list: numbers with what they refer to. Stops where it is cut.
-fn links(mut list: &[u8]) -> Vec<(i32, Vec<u8>)> {
-    let mut all = Vec::new();
-    while let Some((number, rest)) = list.split_first_chunk::<4>()
-        && let Some((length, rest)) = rest.split_first_chunk::<2>()
-        && let Some((link, rest)) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))
-        && all.len() <= MAX_FILE_LINKS
-    {
-        all.push((i32::from_le_bytes(*number), link.to_vec()));
+/// The agent's list ([`ProcessFile::Links`]): numbers with what they refer to. Stops where it is cut.
+pub fn links(mut list: &[u8]) -> impl Iterator<Item = (i32, &[u8])> {
+    let next = move || {
+        let (number, rest) = list.split_first_chunk::<4>()?;
+        let (length, rest) = rest.split_first_chunk::<2>()?;
+        let (link, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
         list = rest;
-    }
-    all
+        Some((i32::from_le_bytes(*number), link))
+    };
+    std::iter::from_fn(next).take(MAX_FILE_LINKS + 1)
 }
 
-fn described(comm: String, mut links: Vec<(i32, Vec<u8>)>, sockets: &HashMap<u64, String>) -> OpenFiles {
+fn described(comm: String, mut links: Vec<(i32, &[u8])>, sockets: &HashMap<u64, String>) -> OpenFiles {
     links.sort_unstable();
-    let directory = links.iter().find(|(fd, _)| *fd == WORKING_DIRECTORY).map(|(_, link)| visible(link));
-    links.retain(|(fd, _)| *fd != WORKING_DIRECTORY);
+    let directory = links.iter().find(|(fd, _)| *fd == WORKING_DIRECTORY_LINK).map(|(_, link)| visible(link));
+    links.retain(|(fd, _)| *fd != WORKING_DIRECTORY_LINK);
     // Two of the entries that the agent looks at are the folder itself and the one above.
     let cut = links.len() >= MAX_FILE_LINKS - 2;
-    let file = |(fd, link): (i32, Vec<u8>)| {
-        let (kind, name) = match link.as_slice() {
+    let file = |(fd, link): (i32, &[u8])| {
+        let (kind, name) = match link {
             [b'/', ..] => (DescriptorKind::File, None),
             socket if socket.starts_with(b"socket:[") => {
                 (DescriptorKind::Socket, inode_of(socket).and_then(|inode| sockets.get(&inode)).cloned())
@@ -141,7 +129,7 @@ fn described(comm: String, mut links: Vec<(i32, Vec<u8>)>, sockets: &HashMap<u64
             pipe if pipe.starts_with(b"pipe:[") => (DescriptorKind::Pipe, None),
             _ => (DescriptorKind::Other, None),
         };
-        OpenDescriptor { fd, kind, name: name.unwrap_or_else(|| visible(&link)) }
+        OpenDescriptor { fd, kind, name: name.unwrap_or_else(|| visible(link)) }
     };
     OpenFiles { comm, directory: directory.unwrap_or_default(), cut, files: links.into_iter().map(file).collect() }
 }
@@ -257,7 +245,7 @@ mod tests {
         ];
         let bytes = list(&made);
         let sockets = HashMap::from([(42, "TCP 127.0.0.1:80 listens".to_owned())]);
-        let found = described("web".to_owned(), links(&bytes), &sockets);
+        let found = described("web".to_owned(), links(&bytes).collect(), &sockets);
         assert_eq!((found.directory.as_str(), found.cut), ("/srv", false));
         let files: Vec<_> = found.files.iter().map(|file| (file.fd, file.kind, file.name.as_str())).collect();
         let expected = [
@@ -270,7 +258,7 @@ mod tests {
         ];
         assert_eq!(files, expected);
         for cut in 0..bytes.len() {
-            assert!(links(&bytes[..cut]).len() < made.len(), "{cut}");
+            assert!(links(&bytes[..cut]).count() < made.len(), "{cut}");
         }
     }
 

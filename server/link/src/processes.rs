@@ -15,9 +15,9 @@ const STAT_BYTES: u64 = 1024;
 /// The most of a command line that is read.
 const COMMAND_BYTES: u64 = 1024;
 /// Ticks of the clock in which `stat` tells times, a second: Linux has one number for all programs.
-const TICKS_PER_S: u64 = 100;
+pub(crate) const TICKS_PER_S: u64 = 100;
 /// Flag of the kernel's own threads in `stat`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
+pub(crate) const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// A process that can be chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -59,15 +59,40 @@ pub(crate) fn start_ticks_of_stat(stat: &[u8]) -> Option<u64> {
     stat_of(stat).map(|stat| stat.start_ticks)
 }
 
+/// A line of `/proc/PID/stat`, by its fields.
+#[derive(Debug)]
+pub struct StatLine<'a> {
+    /// The name, which may hold any byte.
+    pub comm: &'a [u8],
+    /// From the third field on.
+    behind: Vec<&'a str>,
+}
+
+impl<'a> StatLine<'a> {
+    /// None where there is no name in parentheses.
+    pub fn read(stat: &'a [u8]) -> Option<Self> {
+        let comm = comm_of_stat(stat)?;
+        let close = stat.iter().rposition(|byte| *byte == b')')?;
+        let rest = std::str::from_utf8(stat.get(close + 1..)?).unwrap_or("");
+        Some(Self { comm, behind: rest.split_ascii_whitespace().collect() })
+    }
+
+    /// A field behind the name by its number in proc(5), which begins with 3.
+    pub fn text(&self, field: usize) -> Option<&'a str> {
+        self.behind.get(field.checked_sub(3)?).copied()
+    }
+
+    /// The same as a number.
+    pub fn number(&self, field: usize) -> Option<u64> {
+        self.text(field)?.parse().ok()
+    }
+}
+
 fn stat_of(stat: &[u8]) -> Option<Stat<'_>> {
-    let comm = comm_of_stat(stat)?;
-    let close = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(close + 1..)?).unwrap_or("");
-    let words: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // The first word is the third field of the line.
-    let number = |field: usize| words.get(field - 3).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    let line = StatLine::read(stat)?;
+    let number = |field: usize| line.number(field).unwrap_or(0);
     let cpu_ticks = number(14).saturating_add(number(15));
-    Some(Stat { comm, flags: number(9), cpu_ticks, start_ticks: number(22) })
+    Some(Stat { comm: line.comm, flags: number(9), cpu_ticks, start_ticks: number(22) })
 }
 
 /// Seconds since the host was started, as `stat` counts them.
@@ -75,9 +100,9 @@ fn uptime_s() -> u64 {
     u64::try_from(rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec).unwrap_or(0)
 }
 
-fn read(file: OwnedFd, most: u64) -> Vec<u8> {
+/// At most so many bytes of a file of a process. One that ends meanwhile leaves a part, which is as good as nothing.
+pub fn read_some(file: OwnedFd, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // A process that has ended gives an error here, and no more.
     let _ended = File::from(file).take(most).read_to_end(&mut bytes);
     bytes
 }
@@ -90,7 +115,7 @@ pub(crate) fn listed(client: &mut AgentClient, pids: &[u32], passwd: &[u8]) -> R
         match client.open_process_file(pid, ProcessFile::Stat) {
             Ok(file) => {
                 let uid = rustix::fs::fstat(file.as_fd()).ok().map(|stat| stat.st_uid);
-                let bytes = read(file, STAT_BYTES);
+                let bytes = read_some(file, STAT_BYTES);
                 let Some(stat) = stat_of(&bytes) else { continue };
                 all.push(Process {
                     pid,
@@ -113,7 +138,7 @@ pub(crate) fn listed(client: &mut AgentClient, pids: &[u32], passwd: &[u8]) -> R
 pub(crate) fn with_commands(client: &mut AgentClient, mut shown: Vec<Process>) -> Result<Vec<Process>, ClientError> {
     for process in shown.iter_mut().filter(|process| !process.kernel) {
         match client.open_process_file(process.pid, ProcessFile::Cmdline) {
-            Ok(file) => process.command = command_of(&read(file, COMMAND_BYTES)),
+            Ok(file) => process.command = command_of(&read_some(file, COMMAND_BYTES)),
             Err(ClientError::Refused(_ended)) => {}
             Err(broken) => return Err(broken),
         }

@@ -42,6 +42,8 @@ pub const MAX_BPF_PAGE: usize = 64;
 pub const MAX_ATTACHED_BYTES: usize = 512;
 /// The most links of descriptors in one list.
 pub const MAX_FILE_LINKS: usize = 4096;
+/// The number under which the working directory is among them: `AT_FDCWD`.
+pub const WORKING_DIRECTORY_LINK: i32 = -100;
 
 /// Chosen by the console, new for each capture of a connection.
 pub type CaptureHandle = u32;
@@ -415,7 +417,7 @@ pub enum ProcessFile {
     /// that belongs to the process's user or to root.
     PerfMap,
     /// What descriptors and the working directory of the process are: no file of its own, but a list that the agent
-    /// makes of `/proc/PID/cwd` and `/proc/PID/fd`: for each its number (`i32`, -100 for the working directory), the
+    /// makes of `/proc/PID/cwd` and `/proc/PID/fd`: for each its number (`i32`, [`WORKING_DIRECTORY_LINK`] for that directory), the
     /// length of its link (`u16`) and the link, at most [`MAX_FILE_LINKS`].
     Links,
     /// `/proc/PID/net/TABLE`: sockets of the process's network namespace, a line each.

@@ -14,6 +14,7 @@ use bathyscope_capture::{
     visible,
 };
 use bathyscope_decode::perf::{CopiedStack, MapFile, PerfEvent, PerfRecord, Sample, parse_record};
+use bathyscope_link::processes::read_some;
 use bathyscope_protocol::{ProcessFile, RingInfo};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
 
@@ -25,7 +26,7 @@ use super::{
     mappings::{FileKey, Processes},
     merge::Merge,
     naming::{NamingWork, kernel_symbol},
-    process_metadata::{MAX_MAPS_BYTES, MetadataRequest, MetadataResponse, lock, read_some},
+    process_metadata::{MAX_MAPS_BYTES, MetadataRequest, MetadataResponse, lock},
     reader::RecordBatch,
     rings::{PerfRing, perf_rings},
 };

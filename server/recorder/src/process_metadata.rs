@@ -5,8 +5,6 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::File,
-    io::Read,
     os::fd::OwnedFd,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -15,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_link::processes::comm_of_stat;
+use bathyscope_link::processes::{comm_of_stat, read_some};
 use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
 
@@ -227,15 +225,10 @@ impl MetadataThread {
     }
 }
 
-pub(crate) fn read_some(file: OwnedFd, most: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // A process that ends while its file is read leaves a part, which is as good as nothing.
-    let _partial = File::from(file).take(most).read_to_end(&mut bytes);
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]

@@ -18,6 +18,7 @@ use std::{
 
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, KernelFile, MAX_FILE_LINKS, PressureResource, ProcessFile, SocketTable,
+    WORKING_DIRECTORY_LINK,
 };
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
@@ -36,8 +37,6 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(8);
 const MAX_HANGING: usize = 8;
 /// The longest `maps` that is searched.
 const MAX_MAPS_BYTES: u64 = 64 << 20;
-/// The number under which the working directory is listed: `AT_FDCWD`.
-const WORKING_DIRECTORY: i32 = -100;
 /// The longest `status` that is read.
 const MAX_STATUS_BYTES: u64 = 64 << 10;
 
@@ -144,7 +143,7 @@ impl ProcessFolder {
         let doing = || format!("reading the links of process {}", self.pid);
         let told = |error: &io::Error| self.refused(doing(), error);
         let mut list = Vec::new();
-        add_link(&mut list, &self.directory, "cwd", WORKING_DIRECTORY);
+        add_link(&mut list, &self.directory, "cwd", WORKING_DIRECTORY_LINK);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(&self.directory, "fd", flags, Mode::empty()).map_err(|e| told(&e.into()))?;
         let entries = rustix::fs::Dir::read_from(&folder).map_err(|errno| told(&errno.into()))?;

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use bathyscope_capture::visible;
 
-use crate::processes::comm_of_stat;
-
-/// Flag of the kernel's own threads in `stat`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
+use crate::processes::{KERNEL_THREAD, StatLine};
 
 /// Counters of a process. Id and start time together name it, as ids are used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,16 +61,12 @@ fn file(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 fn of_stat(pid: u32, stat: &[u8]) -> Option<ProcessCounters> {
-    let comm = visible(comm_of_stat(stat)?);
-    let close = stat.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
-    let words: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // The first word is the third field of the line.
-    let number = |field: usize| words.get(field - 3).and_then(|word| word.parse::<u64>().ok());
+    let line = StatLine::read(stat)?;
+    let number = |field: usize| line.number(field);
     Some(ProcessCounters {
         pid,
-        comm,
-        state: words.first()?.chars().next().filter(char::is_ascii_alphabetic)?,
+        comm: visible(line.comm),
+        state: line.text(3)?.chars().next().filter(char::is_ascii_alphabetic)?,
         kernel: number(9)? & KERNEL_THREAD != 0,
         faults: number(10)?.saturating_add(number(12)?),
         cpu_ticks: number(14)?.saturating_add(number(15)?),

@@ -12,11 +12,12 @@ use super::{
     },
     page::ProcessCounters,
 };
+use crate::processes::TICKS_PER_S;
 
 /// Rows of a list that are told for each of its numbers: as many as a page shows.
 const ROWS: usize = 20;
-/// Nanoseconds of a tick in which the kernel counts CPU time: Linux has one length for all programs.
-const TICK_NS: u64 = 10_000_000;
+/// Nanoseconds of a tick in which the kernel counts CPU time.
+const TICK_NS: u64 = 1_000_000_000 / TICKS_PER_S;
 
 /// What was read at one time.
 #[derive(Clone, Debug, Default)]

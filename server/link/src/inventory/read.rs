@@ -22,7 +22,10 @@ use super::{
     EntryKind, Hidden, InventoryError,
     part::{Facts, Kernel, MappedFile, Part, ProbeFacts, ProgramFacts, TracerFacts},
 };
-use crate::{AgentLink, LinkError, processes::comm_of_stat};
+use crate::{
+    AgentLink, LinkError,
+    processes::{comm_of_stat, read_some},
+};
 
 /// The most that is read of one of the kernel's files.
 const MAX_BYTES: u64 = 256 << 20;
@@ -418,11 +421,8 @@ pub(super) fn files(link: &AgentLink) -> Result<Read, InventoryError> {
 }
 
 fn comm(stat: Option<std::os::fd::OwnedFd>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(stat) = stat {
-        // A process that has ended meanwhile has no name any more.
-        let _ended = File::from(stat).take(256).read_to_end(&mut bytes);
-    }
+    // A process that has ended meanwhile has no name any more.
+    let bytes = stat.map(|stat| read_some(stat, 256)).unwrap_or_default();
     comm_of_stat(&bytes).map(visible).unwrap_or_default()
 }
 

@@ -17,7 +17,8 @@ use bathyscope_catalog::{
     syscalls::{Beside, Call, FileText, Moment, definition},
 };
 use bathyscope_decode::calls::CallRecord;
-use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile};
+use bathyscope_link::{process_files, processes::StatLine};
+use bathyscope_protocol::ProcessFile;
 
 use super::facts::{Named, Socket, places, socket_address, unix_path};
 use crate::AgentLink;
@@ -435,11 +436,8 @@ impl ProcessFiles {
 /// The parent in the text of `/proc/PID/stat`, and when the process began, in nanoseconds since this host did: the name in
 /// parentheses may have any signs.
 fn parent_in(stat: &[u8]) -> Option<(u32, u64)> {
-    let behind = stat.iter().rposition(|byte| *byte == b')')?;
-    let mut words = std::str::from_utf8(stat.get(behind + 1..)?).ok()?.split_ascii_whitespace();
-    let parent = words.nth(1)?.parse().ok()?;
-    let began: u64 = words.nth(17)?.parse().ok()?;
-    Some((parent, began.saturating_mul(TICK_NS)))
+    let line = StatLine::read(stat)?;
+    Some((line.text(4)?.parse().ok()?, line.number(22)?.saturating_mul(TICK_NS)))
 }
 
 fn since_boot_ns() -> u64 {
@@ -566,22 +564,12 @@ fn join(own: &Files, folder: Option<u64>, path: &str) -> String {
 }
 
 /// The agent's list of links.
-fn links(mut list: &[u8]) -> Files {
-    let mut files = Files::new();
-    while let Some((head, rest)) = list.split_at_checked(6) {
-        let [a, b, c, d, low, high] = *head else { break };
-        let Some((link, rest)) = rest.split_at_checked(usize::from(u16::from_le_bytes([low, high]))) else { break };
-        list = rest;
-        if files.len() > MAX_FILE_LINKS {
-            break;
-        }
+fn links(list: &[u8]) -> Files {
+    let open = |(fd, link): (i32, &[u8])| {
         let path = String::from_utf8_lossy(link).into_owned();
-        files.insert(
-            i32::from_le_bytes([a, b, c, d]),
-            OpenDescriptor { path, closes_on_execute: false, socket: None, process: None },
-        );
-    }
-    files
+        (fd, OpenDescriptor { path, closes_on_execute: false, socket: None, process: None })
+    };
+    process_files::links(list).map(open).collect()
 }
 
 #[cfg(test)]

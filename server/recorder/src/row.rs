@@ -12,11 +12,14 @@ pub(crate) struct PlacedStack {
 /// A cell of such a row.
 pub(crate) type NewCell = Cell<Vec<u8>, PlacedStack>;
 
+/// The cells of such a row.
+pub(crate) type PlacedRow = Row<Vec<u8>, PlacedStack>;
+
 /// A row of one of the streams; its texts get their ids when it is appended.
 #[derive(Debug)]
 pub(crate) struct NewRow {
     pub(crate) stream: u16,
-    pub(crate) row: Row<Vec<u8>, PlacedStack>,
+    pub(crate) row: PlacedRow,
 }
 
 impl NewRow {
@@ -38,7 +41,7 @@ impl NewRow {
 }
 
 /// A row as viewers get it.
-pub(super) fn shown(row: &Row<Vec<u8>, PlacedStack>, origin_ns: u64) -> Vec<ShownCell> {
+pub(super) fn shown(row: &PlacedRow, origin_ns: u64) -> Vec<ShownCell> {
     row.shown(
         origin_ns,
         |text| Some(visible(text)),

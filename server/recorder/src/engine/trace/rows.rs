@@ -20,7 +20,7 @@ use crate::{
     lookup::Lookup,
     merge::Merge,
     reader::RecordBatch,
-    row::{NewCell, NewRow, PlacedStack},
+    row::{NewCell, NewRow, PlacedRow},
     script::HostNames,
     sink::Sink,
 };
@@ -157,7 +157,7 @@ impl TraceRows {
         tid: u32,
         history: &mut ProcessHistory,
         strings: &mut StringDictionary,
-    ) -> Row<Vec<u8>, PlacedStack> {
+    ) -> PlacedRow {
         let (pid, comm) = history.thread(tid, &self.setup.link, strings);
         Row::common(time_ns, cpu, [pid, tid], comm.unwrap_or_default().to_vec())
     }
@@ -182,13 +182,7 @@ impl TraceRows {
         Some(NewRow { stream, row })
     }
 
-    fn fields(
-        &mut self,
-        id: u32,
-        record: &[u8],
-        mut row: Row<Vec<u8>, PlacedStack>,
-        lookup: &mut Lookup,
-    ) -> Option<NewRow> {
+    fn fields(&mut self, id: u32, record: &[u8], mut row: PlacedRow, lookup: &mut Lookup) -> Option<NewRow> {
         let stack = match self.setup.streams.uses.get(&id)? {
             RecordUse::Other(_, format) => TracedStack::of(format, record),
             _ => None,

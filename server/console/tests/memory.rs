@@ -5,9 +5,8 @@
 use std::{path::Path, process::Command, sync::Arc};
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, Frame, HostFacts, Ledger, Limits,
-    Mapping, MappingKind, Method, ProfileSpec, SourceSpec, StreamKind, StreamSchema, StreamTotals, Symbol, Target,
-    encode_chunk,
+    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, Frame, HostFacts, Ledger, Mapping,
+    MappingKind, Method, ProfileSpec, StreamKind, StreamSchema, StreamTotals, Symbol, Target, encode_chunk,
 };
 use bathyscope_reader::CaptureCache;
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Store};
@@ -52,12 +51,7 @@ async fn make(store: &Store) {
         id: ID,
         title: "distinct stacks".to_owned(),
         owner: "ada".to_owned(),
-        spec: CaptureSpec {
-            name: String::new(),
-            sources: vec![SourceSpec::of(method)],
-            target: Target::System,
-            limits: Limits::default(),
-        },
+        spec: CaptureSpec::of(method, Target::System),
         host: HostFacts::default(),
         streams: vec![schema()],
         started_unix_ns: 1,

@@ -11,8 +11,8 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, HostFacts, Ledger, Limits, Method,
-    ProfileSpec, SourceSpec, StreamKind, StreamSchema, Target, decode_chunk, encode_chunk,
+    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, HostFacts, Ledger, Method,
+    ProfileSpec, StreamKind, StreamSchema, Target, decode_chunk, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Store, SummaryQuery};
 
@@ -70,12 +70,7 @@ fn new_capture(id: CaptureId) -> NewCapture {
         id,
         title: "measured".to_owned(),
         owner: "bench".to_owned(),
-        spec: CaptureSpec {
-            name: String::new(),
-            sources: vec![SourceSpec::of(method)],
-            target: Target::System,
-            limits: Limits::default(),
-        },
+        spec: CaptureSpec::of(method, Target::System),
         host: HostFacts::default(),
         streams: vec![schema()],
         started_unix_ns: 0,

@@ -3,9 +3,8 @@
 #![allow(clippy::print_stdout, reason = "what was measured is told")]
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, Frame, HostFacts, Ledger, Limits,
-    Mapping, MappingKind, Method, ProfileSpec, SourceSpec, StreamKind, StreamSchema, StreamTotals, Target,
-    encode_chunk,
+    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, Frame, HostFacts, Ledger, Mapping,
+    MappingKind, Method, ProfileSpec, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Role, Store};
 use http_body_util::BodyExt as _;
@@ -25,12 +24,7 @@ async fn create(store: &Store, id: CaptureId) {
         id,
         title: "many stacks".to_owned(),
         owner: "ada".to_owned(),
-        spec: CaptureSpec {
-            name: String::new(),
-            sources: vec![SourceSpec::of(method)],
-            target: Target::System,
-            limits: Limits::default(),
-        },
+        spec: CaptureSpec::of(method, Target::System),
         host: HostFacts::default(),
         streams: vec![samples()],
         started_unix_ns: 1,

@@ -1,8 +1,8 @@
 //! What rows refer to is read when a view asks for it: of running captures as they are, and never silently not at all.
 
 use bathyscope_capture::{
-    Append, CaptureId, CaptureSpec, Frame, HostFacts, Ledger, Limits, Mapping, MappingKind, Method, ProcessChange,
-    ProcessChangeKind, ProfileSpec, SourceSpec, StreamKind, StreamSchema, StreamTotals, Symbol, Target,
+    Append, CaptureId, CaptureSpec, Frame, HostFacts, Ledger, Mapping, MappingKind, Method, ProcessChange,
+    ProcessChangeKind, ProfileSpec, StreamKind, StreamSchema, StreamTotals, Symbol, Target,
 };
 use bathyscope_reader::{CaptureCache, CaptureView};
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
@@ -17,12 +17,7 @@ async fn begin(store: &Store) {
         id: ID,
         title: "grows".to_owned(),
         owner: "ada".to_owned(),
-        spec: CaptureSpec {
-            name: String::new(),
-            sources: vec![SourceSpec::of(Method::Profile(ProfileSpec::default()))],
-            target: Target::System,
-            limits: Limits::default(),
-        },
+        spec: CaptureSpec::of(Method::Profile(ProfileSpec::default()), Target::System),
         host: HostFacts::default(),
         streams: vec![StreamSchema::new("cpu-clock", StreamKind::Samples, [])],
         started_unix_ns: 1,

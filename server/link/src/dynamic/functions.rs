@@ -88,13 +88,12 @@ pub fn hints(spec: &CaptureSpec) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use bathyscope_capture::{Limits, SourceSpec, Target};
+    use bathyscope_capture::Target;
 
     use super::*;
 
     fn told(trace: TraceSpec) -> usize {
-        let (name, method, target) = (String::new(), Method::Trace(trace), Target::System);
-        hints(&CaptureSpec { name, sources: vec![SourceSpec::of(method)], target, limits: Limits::default() }).len()
+        hints(&CaptureSpec::of(Method::Trace(trace), Target::System)).len()
     }
 
     #[test]

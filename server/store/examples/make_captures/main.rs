@@ -28,8 +28,8 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, HostFacts, Ledger, Limits,
-    MAX_CHUNK_ROWS, Method, SourceSpec, StreamSchema, StreamTotals, Target, encode_chunk,
+    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, HostFacts, Ledger, MAX_CHUNK_ROWS,
+    Method, StreamSchema, StreamTotals, Target, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Store};
 use rustix::time::{ClockId, clock_gettime};
@@ -160,12 +160,7 @@ async fn make(store: &Store, id: CaptureId, what: &str, events: u64) -> Result<(
             id,
             title: format!("{events} {what}"),
             owner: "bench".to_owned(),
-            spec: CaptureSpec {
-                name: String::new(),
-                sources: vec![SourceSpec::of(maker.method())],
-                target: Target::System,
-                limits: Limits::default(),
-            },
+            spec: CaptureSpec::of(maker.method(), Target::System),
             host: HostFacts::default(),
             streams: maker.schemas(),
             started_unix_ns: STARTED_UNIX_NS,

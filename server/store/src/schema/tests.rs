@@ -4,8 +4,8 @@
 use std::{borrow::Cow, path::Path};
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, ColumnData, HostFacts, Limits, Method, ProfileSpec, SourceSpec, StreamKind,
-    StreamSchema, Target, encode_chunk,
+    Append, Batch, CaptureId, CaptureSpec, ColumnData, HostFacts, Method, ProfileSpec, StreamKind, StreamSchema,
+    Target, encode_chunk,
 };
 use sqlx::{
     SqlSafeStr as _,
@@ -48,12 +48,7 @@ async fn filled() -> tempfile::TempDir {
         id: ID,
         title: "filled".to_owned(),
         owner: "ada".to_owned(),
-        spec: CaptureSpec {
-            name: String::new(),
-            sources: vec![SourceSpec::of(method)],
-            target: Target::System,
-            limits: Limits::default(),
-        },
+        spec: CaptureSpec::of(method, Target::System),
         host: HostFacts::default(),
         streams: vec![schema.clone()],
         started_unix_ns: 1,

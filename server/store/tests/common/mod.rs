@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, CodeLines, CodeMissing, Column, ColumnData, ColumnType, Display,
-    EncodedChunk, Frame, FunctionCode, HostFacts, Ledger, Limits, Loss, LossStage, Machine, Mapping, MappingKind,
-    Method, OutputLine, OutputStream, ProcessChange, ProcessChangeKind, ProfileSpec, ScriptProbe, ScriptRecord,
-    SourceSpec, StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
+    EncodedChunk, Frame, FunctionCode, HostFacts, Ledger, Loss, LossStage, Machine, Mapping, MappingKind, Method,
+    OutputLine, OutputStream, ProcessChange, ProcessChangeKind, ProfileSpec, ScriptProbe, ScriptRecord, StreamKind,
+    StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, LoginToken, NewCapture, Options, Reserve, Role, Store, TokenHash};
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
@@ -58,12 +58,7 @@ pub fn new_capture(id: CaptureId, title: &str) -> NewCapture {
         id,
         title: title.to_owned(),
         owner: "ada".to_owned(),
-        spec: CaptureSpec {
-            name: String::new(),
-            sources: vec![SourceSpec::of(method)],
-            target,
-            limits: Limits::default(),
-        },
+        spec: CaptureSpec::of(method, target),
         host: HostFacts { hostname: "Leviathan".to_owned(), cpus: 4, ..HostFacts::default() },
         streams: schemas(),
         started_unix_ns: 1_700_000_000_000_000_000 + i64::try_from(id.bits() % 1000).unwrap(),

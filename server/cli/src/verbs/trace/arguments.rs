@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Limits, Method, Predicate, ProfileSpec, SourceSpec, Target, TracepointName, visible,
+    CaptureSpec, EventProbe, Method, Predicate, ProfileSpec, SourceSpec, Target, TracepointName, visible,
 };
 use bathyscope_decode::script::Form;
 
@@ -210,12 +210,7 @@ fn command(args: &TraceArgs) -> Result<Option<Vec<String>>, Failure> {
 
 fn script_target(args: &TraceArgs) -> Result<Target, Failure> {
     let target = target(args, command(args)?.unwrap_or_default())?;
-    let spec = CaptureSpec {
-        name: String::new(),
-        sources: vec![SourceSpec::of(Method::Profile(ProfileSpec::default()))],
-        target,
-        limits: Limits::default(),
-    };
+    let spec = CaptureSpec::of(Method::Profile(ProfileSpec::default()), target);
     // Only the target is of interest; the script is checked where it is compiled.
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec.target)

@@ -20,7 +20,7 @@
 use std::time::Duration;
 
 use axum::{Json, extract::State};
-use bathyscope_capture::{CaptureSpec, Limits, Method, ScriptSpec, SourceSpec, Target, visible};
+use bathyscope_capture::{CaptureSpec, Method, ScriptSpec, Target, visible};
 use bathyscope_catalog::pasted::{Plain, behind_program, unquoted};
 use bathyscope_link::script::{ScriptFailure, ScriptOptions, ScriptRequest, check_script};
 use bathyscope_plan::{Diagnostic, Severity};
@@ -149,12 +149,7 @@ impl ScriptBody {
         let target = target.unwrap_or(Target::System);
         let script = ScriptSpec { text, file, params, allow_unsafe };
         let method = Method::Script(script.clone());
-        let spec = CaptureSpec {
-            name: String::new(),
-            sources: vec![SourceSpec::of(method)],
-            target: target.clone(),
-            limits: Limits::default(),
-        };
+        let spec = CaptureSpec::of(method, target.clone());
         spec.validate().map_err(SpecRefusal::from)?;
         Ok(ScriptRequest {
             name: if script.file.is_empty() { "script".to_owned() } else { script.file },

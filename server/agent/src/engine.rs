@@ -1,16 +1,17 @@
 //! What records a source, and whose events they are, from its start to its end.
 //!
-//! An engine knows neither the target's command nor other engines: who holds a capture lets the command run when all that
-//! records it does, and ends it.
+//! An engine knows neither the target's command nor other engines: who holds a capture ([`crate::running`]) lets the command run
+//! when all that records it does, and ends it.
 
 use std::os::fd::BorrowedFd;
 
 use bathyscope_capture::visible;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, CpuTime, Enabled, Readings, ScriptRefused, ScriptStarted, Started, TargetState,
+    AgentError, AgentErrorKind, CpuTime, ScriptEnabled, ScriptRefused, ScriptStarted, SourceReadings, StartedSource,
+    TargetState,
 };
 
-use crate::error::failed;
+use crate::{error::failed, guard::SharedBudget};
 
 /// Why something cannot be recorded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -23,19 +24,46 @@ pub enum EngineError {
     Agent(#[from] AgentError),
 }
 
+impl EngineError {
+    /// The same as an error of the agent: of a script that is refused, the first thing that is wrong with it.
+    pub(crate) fn into_agent_error(self) -> AgentError {
+        match self {
+            Self::Agent(error) => error,
+            Self::Script(refused) => {
+                let first = refused.diagnostics.first();
+                let why = first.map_or_else(|| "it is refused".to_owned(), |first| first.message.clone());
+                failed(AgentErrorKind::Invalid, "starting the script", why, "")
+            }
+        }
+    }
+}
+
+/// Whether an engine reports what happens to processes: names, mappings, forks and ends. One engine of a capture does it for all,
+/// so that nothing is told twice; and kernels mark the mappings of a second reporter as the first one wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProcessReports {
+    /// Another engine does, or nobody has to.
+    Elsewhere,
+    /// This one does.
+    Here {
+        /// Also mappings of data, of which samples tell addresses.
+        data: bool,
+    },
+}
+
 /// An engine, or why there is none.
 pub(crate) type MadeEngine = Result<Box<dyn Engine>, EngineError>;
 
 /// What records a source: its programs, events or threads. Dropping it detaches and closes everything.
-pub trait Engine {
-    /// What was made; what the target tells is not in it, nor what only scripts have.
-    fn started(&self) -> &Started;
+pub(crate) trait Engine {
+    /// What was made; what only scripts have is not in it.
+    fn started(&self) -> &StartedSource;
 
     /// Descriptor `index` of its rings.
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>>;
 
     /// What it may cost; said before it is enabled, if at all.
-    fn set_budget(&mut self, budget: Budget);
+    fn set_budget(&mut self, budget: SharedBudget);
 
     /// Makes it cost the agent less, once. Returns whether it can.
     fn throttle(&mut self) -> bool {
@@ -46,14 +74,14 @@ pub trait Engine {
     /// stopped.
     fn detach(&mut self);
 
-    /// Begins to record. Returns after the last probe is attached.
+    /// Begins to record. Returns after the last probe is attached; of a script, what is attached.
     ///
     /// # Errors
     /// If a probe cannot be attached without which it does not record; it can then only be stopped.
-    fn enable(&mut self) -> Result<Enabled, EngineError>;
+    fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError>;
 
-    /// Counters and states; what the target tells is not in it.
-    fn readings(&mut self) -> Readings;
+    /// Counters and states.
+    fn readings(&mut self) -> SourceReadings;
 
     /// Switches some of its dynamic events off; the rest goes on. Returns how many were on.
     ///
@@ -76,7 +104,7 @@ pub trait Engine {
 
 /// What can be asked of a script beside its records. Maps and probes are named by their index in the plan, which the caller
 /// has checked.
-pub trait ScriptMaps {
+pub(crate) trait ScriptMaps {
     /// What it does and takes.
     fn script(&self) -> &ScriptStarted;
 
@@ -131,17 +159,17 @@ pub trait ScriptMaps {
 
 /// Elements of a map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Elements {
+pub(crate) struct Elements {
     /// How many.
-    pub count: u32,
+    pub(crate) count: u32,
     /// Key and values of each, see [`bathyscope_protocol::MapPage`].
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Where to go on; none after the last.
-    pub next: Option<Vec<u8>>,
+    pub(crate) next: Option<Vec<u8>>,
 }
 
 /// A target, held for as long as a capture is. Dropping it ends its command.
-pub trait HeldTarget {
+pub(crate) trait HeldTarget {
     /// The process that is the target when the capture begins, if it is one.
     fn pid(&self) -> Option<u32>;
 
@@ -168,51 +196,4 @@ pub trait HeldTarget {
 pub(crate) fn unresolved(name: &str) -> AgentError {
     let doing = format!("looking for the processes of `{}`", visible(name.as_bytes()));
     failed(AgentErrorKind::Invalid, doing, "the agent takes control groups by their path only", "")
-}
-
-/// A capture: what records, and whose events.
-pub struct RunningCapture {
-    /// Dropped first: what is attached goes before the command that it is attached to.
-    pub(crate) engine: Box<dyn Engine>,
-    pub(crate) target: Box<dyn HeldTarget>,
-}
-
-impl RunningCapture {
-    /// What was made.
-    pub(crate) fn started(&mut self) -> Started {
-        let (target_pid, has_output) = (self.target.pid(), self.target.output(0).is_some());
-        let script = self.engine.maps().map(|maps| Box::new(maps.script().clone()));
-        Started { target_pid, has_output, script, ..self.engine.started().clone() }
-    }
-
-    /// Descriptor `index`: the rings in order, then the read ends of the command's two outputs.
-    pub(crate) fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
-        match index.checked_sub(self.engine.started().rings.len()) {
-            None => self.engine.descriptor(index),
-            Some(output) => self.target.output(output),
-        }
-    }
-
-    /// Begins to record, then lets the command run.
-    pub(crate) fn enable(&mut self) -> Result<Enabled, EngineError> {
-        let enabled = self.engine.enable()?;
-        self.target.release()?;
-        Ok(enabled)
-    }
-
-    /// Counters and states. The counters first: when the target is told to have ended, they hold all that it did.
-    pub(crate) fn readings(&mut self) -> Readings {
-        let readings = self.engine.readings();
-        let target = self.target.state();
-        Readings { target, command: self.target.command_time(), ..readings }
-    }
-
-    /// Detaches, ends the command if it is to be ended, and returns the counters.
-    pub(crate) fn stop(&mut self, end_command: bool) -> Readings {
-        self.engine.stop();
-        if end_command {
-            self.target.end();
-        }
-        self.readings()
-    }
 }

@@ -4,6 +4,11 @@
 //! its probes are detached. Each step waits for the next reading, so that one burst costs no data, and a capture that has
 //! become cheap again is left alone.
 
+use std::{
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
 use bathyscope_protocol::{AgentError, AgentErrorKind, Budget, BudgetOf, GuardStage, Overspent};
 
 use crate::error::failed;
@@ -54,6 +59,93 @@ pub(crate) struct Cost {
     pub(crate) held_bytes_per_s: f64,
 }
 
+impl Cost {
+    fn plus(self, other: &Self) -> Self {
+        Self {
+            cpu_permille: self.cpu_permille + other.cpu_permille,
+            passing_permille: self.passing_permille + other.passing_permille,
+            rows_per_s: self.rows_per_s + other.rows_per_s,
+            bytes_per_s: self.bytes_per_s + other.bytes_per_s,
+            held_rows_per_s: self.held_rows_per_s + other.held_rows_per_s,
+            held_bytes_per_s: self.held_bytes_per_s + other.held_bytes_per_s,
+        }
+    }
+
+    /// How much of what there is a budget of.
+    fn of(&self, of: BudgetOf) -> f64 {
+        match of {
+            BudgetOf::Probes => self.cpu_permille,
+            BudgetOf::Passing => self.passing_permille,
+            BudgetOf::Rows => self.rows_per_s,
+            BudgetOf::Bytes => self.bytes_per_s,
+            // The agent's own are watched by its own guard.
+            BudgetOf::AgentCpu | BudgetOf::AgentMemory => 0.0,
+        }
+    }
+}
+
+/// The budget of a capture as one of its sources has it: what all of them cost together counts, and it is the dearest that has
+/// to become cheaper.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedBudget {
+    budget: Budget,
+    /// What each source cost at its last reading.
+    costs: Arc<Mutex<Vec<Cost>>>,
+    /// The number of the source.
+    index: usize,
+}
+
+impl SharedBudget {
+    /// For the source of a capture that has no other.
+    #[cfg(test)]
+    pub(crate) fn alone(budget: Budget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
+    /// For each of so many sources.
+    pub(crate) fn among(budget: Budget, sources: usize) -> impl Iterator<Item = Self> {
+        let costs = Arc::new(Mutex::new(vec![Cost::default(); sources]));
+        (0..sources).map(move |index| Self { budget, costs: Arc::clone(&costs), index })
+    }
+
+    fn costs(&self) -> MutexGuard<'_, Vec<Cost>> {
+        self.costs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what the source costs now; returns what all do.
+    fn note(&self, cost: Cost) -> Cost {
+        let mut costs = self.costs();
+        if costs.len() <= self.index {
+            costs.resize(self.index + 1, Cost::default());
+        }
+        if let Some(own) = costs.get_mut(self.index) {
+            *own = cost;
+        }
+        costs.iter().fold(Cost::default(), Cost::plus)
+    }
+
+    /// Whether no other source costs more of it. Of two that cost the same, the first is the dearest.
+    fn is_dearest(&self, of: BudgetOf) -> bool {
+        let costs = self.costs();
+        let own = costs.get(self.index).map_or(0.0, |cost| cost.of(of));
+        let dearer = |(index, cost): (usize, &Cost)| cost.of(of) > own || (cost.of(of) >= own && index < self.index);
+        !costs.iter().enumerate().any(dearer)
+    }
+
+    /// Whether there are other sources.
+    fn is_shared(&self) -> bool {
+        self.costs().len() > 1
+    }
+}
+
+impl Deref for SharedBudget {
+    type Target = Budget;
+
+    fn deref(&self) -> &Budget {
+        &self.budget
+    }
+}
+
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
@@ -68,14 +160,14 @@ pub(crate) enum Action {
     Detach,
 }
 
-/// Watches one capture.
+/// Watches one source of a capture.
 ///
 /// The budget of time is for what the person asked for, and of one CPU. What it takes to pass over everything else, which
 /// nobody can choose and which grows with the machine, has a budget of its own: the same share of all CPUs. It is told above
 /// that, and the probes are detached above [`PASSING_DETACH`] times that.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    budget: Budget,
+    budget: SharedBudget,
     /// The machine's CPUs.
     cpus: u32,
     can_thin: bool,
@@ -93,7 +185,7 @@ fn overspent(of: BudgetOf, used: f64, budget: u64) -> Overspent {
 
 impl Guard {
     /// For a capture with this budget. One that may not be detached is only warned of.
-    pub(crate) fn new(budget: Budget, can_thin: bool) -> Self {
+    pub(crate) fn new(budget: SharedBudget, can_thin: bool) -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX));
         Self { budget, cpus, can_thin, holds_rates: false, thinned: false, stage: GuardStage::Watching, over: 0 }
     }
@@ -121,7 +213,8 @@ impl Guard {
 
     /// Whether the next reading should come soon after `last`.
     pub(crate) fn is_alert(&self, last: Cost) -> bool {
-        let Budget { cpu_permille, rows_per_s, .. } = self.budget;
+        let Budget { cpu_permille, rows_per_s, .. } = *self.budget;
+        let last = self.budget.note(last);
         last.cpu_permille * 2.0 > f64::from(cpu_permille)
             || last.passing_permille * 2.0 > self.passing_permille() as f64
             || rows_per_s.is_some_and(|rows| last.rows_per_s * 2.0 > rows as f64)
@@ -130,9 +223,11 @@ impl Guard {
 
     /// What is used most above its budget.
     fn worst(&self, cost: Cost) -> Option<Overspent> {
-        let budget = self.budget;
-        let rows = budget.rows_per_s.filter(|_| !self.holds_rates);
-        let bytes = Some(budget.most_bytes_per_s()).filter(|_| !self.holds_rates || budget.bytes_per_s.is_none());
+        let budget = &self.budget;
+        // What each holds by itself several may exceed together.
+        let holds_rates = self.holds_rates && !budget.is_shared();
+        let rows = budget.rows_per_s.filter(|_| !holds_rates);
+        let bytes = Some(budget.most_bytes_per_s()).filter(|_| !holds_rates || budget.bytes_per_s.is_none());
         let all = [
             (BudgetOf::Probes, cost.cpu_permille, Some(u64::from(budget.cpu_permille))),
             (BudgetOf::Rows, cost.rows_per_s, rows),
@@ -178,7 +273,8 @@ impl Guard {
     /// Takes a reading.
     pub(crate) fn look(&mut self, cost: Cost) -> Action {
         self.note_held(cost);
-        let Some(over) = self.worst(cost) else {
+        let all = self.budget.note(cost);
+        let Some(over) = self.worst(all).filter(|over| self.budget.is_dearest(over.of)) else {
             self.over = 0;
             return Action::Leave;
         };
@@ -204,13 +300,17 @@ impl Guard {
                 && cost.rows_per_s > LEAST_ROWS_PER_S as f64 =>
             {
                 self.thinned = true;
-                let fitting = cost.rows_per_s * over.budget as f64 / (over.used as f64).max(1.0);
+                // What the others cost is left to them.
+                let (own, others) = (cost.of(over.of), all.of(over.of) - cost.of(over.of));
+                let fitting = cost.rows_per_s * (over.budget as f64 - others).max(0.0) / own.max(1.0);
                 let rows_per_s = (fitting as u64).max(LEAST_ROWS_PER_S);
                 self.stage = GuardStage::Thinned { over, rows_per_s: Some(rows_per_s) };
                 Action::Thin { rows_per_s }
             }
             _ => {
                 self.stage = GuardStage::Detached { over };
+                // What is detached costs nothing, whatever else is found out about it.
+                self.budget.note(Cost::default());
                 Action::Detach
             }
         }
@@ -229,7 +329,7 @@ mod tests {
 
     /// The stages after each reading, by their first letters.
     fn stages(detaches: bool, can_thin: bool, readings: &[f64]) -> String {
-        let mut guard = Guard::new(Budget::of_cpu(BUDGET, detaches), can_thin);
+        let mut guard = Guard::new(SharedBudget::alone(Budget::of_cpu(BUDGET, detaches)), can_thin);
         let stage = |permille: &f64| {
             guard.look(cost(*permille));
             match guard.stage() {
@@ -258,12 +358,12 @@ mod tests {
 
     #[test]
     fn p24_as_many_rows_are_left_as_fit_the_budget() {
-        let mut guard = Guard::new(Budget::of_cpu(BUDGET, true), true);
+        let mut guard = Guard::new(SharedBudget::alone(Budget::of_cpu(BUDGET, true)), true);
         assert_eq!(guard.look(cost(200.0)), Action::Leave);
         assert_eq!(guard.look(cost(200.0)), Action::Thin { rows_per_s: 25_000 });
         assert_eq!(guard.look(cost(200.0)), Action::Detach);
         assert_eq!(guard.look(cost(200.0)), Action::Leave);
-        let mut few = Guard::new(Budget::of_cpu(BUDGET, true), true);
+        let mut few = Guard::new(SharedBudget::alone(Budget::of_cpu(BUDGET, true)), true);
         let rare = Cost { cpu_permille: 200.0, rows_per_s: 50.0, ..Cost::default() };
         assert_eq!((few.look(rare), few.look(rare)), (Action::Leave, Action::Detach));
     }
@@ -271,7 +371,7 @@ mod tests {
     #[test]
     fn p24_passing_over_others_has_a_budget_of_all_cpus() {
         let passing = |permille: f64| Cost { cpu_permille: 1.0, passing_permille: permille, ..Cost::default() };
-        let on = |cpus: u32| Guard::new(Budget::of_cpu(BUDGET, true), false).on_cpus(cpus);
+        let on = |cpus: u32| Guard::new(SharedBudget::alone(Budget::of_cpu(BUDGET, true)), false).on_cpus(cpus);
         let mut two = on(2);
         for _ in 0..5 {
             assert_eq!(two.look(passing(90.0)), Action::Leave);
@@ -300,18 +400,18 @@ mod tests {
     #[test]
     fn p24_rows_and_bytes_have_budgets_too() {
         let budget = Budget { rows_per_s: Some(1000), bytes_per_s: Some(1 << 20), ..Budget::of_cpu(BUDGET, true) };
-        let mut rows = Guard::new(budget, false);
+        let mut rows = Guard::new(SharedBudget::alone(budget), false);
         let over = Overspent { of: BudgetOf::Rows, used: 5000, budget: 1000 };
         assert_eq!(rows.look(rates(5000.0, 1e6)), Action::Leave);
         assert_eq!(*rows.stage(), GuardStage::Warned { over });
         assert_eq!(rows.look(rates(5000.0, 1e6)), Action::Detach);
         assert_eq!(*rows.stage(), GuardStage::Detached { over });
         // The one that is exceeded most is the reason.
-        let mut bytes = Guard::new(budget, false);
+        let mut bytes = Guard::new(SharedBudget::alone(budget), false);
         bytes.look(rates(1500.0, 8e6));
         assert_eq!(bytes.stage().over(), Some(Overspent { of: BudgetOf::Bytes, used: 8_000_000, budget: 1 << 20 }));
         // Without a choice there is a limit of bytes that no usual capture comes near, and none of rows.
-        let mut usual = Guard::new(Budget::of_cpu(BUDGET, true), false);
+        let mut usual = Guard::new(SharedBudget::alone(Budget::of_cpu(BUDGET, true)), false);
         assert_eq!(usual.look(rates(1e9, 100e6)), Action::Leave);
         assert!(usual.stage().is_watching());
         assert_eq!((usual.look(rates(1e9, 200e6)), usual.look(rates(1e9, 200e6))), (Action::Leave, Action::Detach));
@@ -320,7 +420,7 @@ mod tests {
     #[test]
     fn p24_rates_that_the_programs_hold_are_told_and_detach_nothing() {
         let budget = Budget { rows_per_s: Some(1000), bytes_per_s: Some(1 << 20), ..Budget::of_cpu(BUDGET, true) };
-        let mut guard = Guard::new(budget, true).holding_rates();
+        let mut guard = Guard::new(SharedBudget::alone(budget), true).holding_rates();
         let held = Cost { held_rows_per_s: 9000.0, held_bytes_per_s: 9e5, ..rates(1050.0, 1e5) };
         for _ in 0..5 {
             assert_eq!(guard.look(held), Action::Leave);
@@ -331,5 +431,28 @@ mod tests {
         let dear = Cost { cpu_permille: 500.0, ..held };
         let then = [guard.look(dear), guard.look(dear), guard.look(dear)];
         assert_eq!(then, [Action::Leave, Action::Thin { rows_per_s: 105 }, Action::Detach]);
+    }
+
+    #[test]
+    fn p24_sources_share_a_budget_and_the_dearest_acts() {
+        let mut shared = SharedBudget::among(Budget::of_cpu(BUDGET, true), 2);
+        let (mut dear, mut cheap) =
+            (Guard::new(shared.next().unwrap(), true), Guard::new(shared.next().unwrap(), true));
+        // Each alone is below 5 %, both together are not.
+        assert_eq!(cheap.look(cost(20.0)), Action::Leave);
+        assert_eq!((dear.look(cost(40.0)), cheap.look(cost(20.0))), (Action::Leave, Action::Leave));
+        assert!(cheap.stage().is_watching(), "{:?}", cheap.stage());
+        let over = Overspent { of: BudgetOf::Probes, used: 60, budget: u64::from(BUDGET) };
+        assert_eq!(*dear.stage(), GuardStage::Warned { over });
+        // It is thinned to what the other leaves: 3 % of 4 %.
+        assert_eq!(dear.look(cost(40.0)), Action::Thin { rows_per_s: 75_000 });
+        assert_eq!(dear.look(cost(40.0)), Action::Detach);
+        // From here on the other has the budget for itself.
+        assert_eq!((cheap.look(cost(45.0)), cheap.look(cost(45.0))), (Action::Leave, Action::Leave));
+        assert!(cheap.stage().is_watching(), "{:?}", cheap.stage());
+        assert_eq!(
+            (cheap.look(cost(80.0)), cheap.look(cost(80.0))),
+            (Action::Leave, Action::Thin { rows_per_s: 62_500 })
+        );
     }
 }

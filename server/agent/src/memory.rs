@@ -86,13 +86,17 @@ fn group_limit() -> Option<u64> {
     own.ancestors().filter_map(read).min()
 }
 
-/// What is left for one more capture.
+/// What is left for one more capture, or for one of its sources.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryLeft {
     limit: u64,
     held: u64,
+    /// The most that it may take.
+    most: u64,
     map_bytes: u64,
     cpus: u64,
+    /// Whether it opens the side band.
+    has_sideband: bool,
 }
 
 impl MemoryLeft {
@@ -101,11 +105,23 @@ impl MemoryLeft {
         let cpus = cpus::online().map_or(1, |cpus| cpus.len().max(1) as u64);
         let memory = Memory::look();
         let map_bytes = memory.map_limit(maps).saturating_sub(maps);
-        Self { limit: memory.limit(held), held, map_bytes, cpus }
+        let (limit, most) = (memory.limit(held), MOST_BYTES_AT_ONCE);
+        Self { limit, held, most, map_bytes, cpus, has_sideband: true }
     }
 
     fn left(self) -> u64 {
-        self.limit.saturating_sub(self.held).min(MOST_BYTES_AT_ONCE)
+        self.limit.saturating_sub(self.held).min(self.most)
+    }
+
+    /// What the first of so many sources may take, if each of them has as much. One of them opens the side band.
+    pub(crate) fn share(self, sources: u64, has_sideband: bool) -> Self {
+        Self { most: self.left() / sources.max(1), has_sideband, ..self }
+    }
+
+    /// A source has taken of its share what is not left of it.
+    pub(crate) fn take_as(&mut self, share: Self) {
+        let taken = share.held.saturating_sub(self.held);
+        (self.held, self.most, self.map_bytes) = (share.held, self.most.saturating_sub(taken), share.map_bytes);
     }
 
     fn refusal(self) -> AgentError {
@@ -136,9 +152,9 @@ impl MemoryLeft {
         self.cpus
     }
 
-    /// Bytes of the rings of the side band, of all CPUs.
+    /// Bytes of the rings of the side band, of all CPUs; nothing where another source opens it.
     pub(crate) fn sideband_bytes(self) -> u64 {
-        u64::from(SIDEBAND_RING_BYTES) * self.cpus
+        if self.has_sideband { u64::from(SIDEBAND_RING_BYTES) * self.cpus } else { 0 }
     }
 
     /// The most bytes that the maps of another script may take, beside its ring.
@@ -146,9 +162,9 @@ impl MemoryLeft {
         self.map_bytes
     }
 
-    /// Makes `rings` rings of `ring_bytes` fit, beside `reserved` bytes; says what was cut of them.
+    /// Makes `rings` rings of `ring_bytes` fit, beside `reserved` bytes, and takes both; says what was cut of the rings.
     pub(crate) fn fit_rings(
-        self,
+        &mut self,
         rings: u64,
         ring_bytes: &mut u32,
         reserved: u64,
@@ -156,12 +172,14 @@ impl MemoryLeft {
         let wanted = u64::from(*ring_bytes);
         let given = self.each(rings, wanted, reserved).ok_or_else(|| self.refusal())?;
         *ring_bytes = u32::try_from(given).unwrap_or(*ring_bytes);
+        self.held = self.held.saturating_add(rings * given).saturating_add(reserved);
         Ok((given < wanted).then_some(RingsCut { wanted_bytes: rings * wanted, given_bytes: rings * given }))
     }
 
-    /// Makes a buffer of `kib` for each CPU fit, at least `least_kib` of it, beside `reserved` bytes; says what was cut of them.
+    /// Makes a buffer of `kib` for each CPU fit, at least `least_kib` of it, beside `reserved` bytes, and takes both; says what was
+    /// cut of the buffers.
     pub(crate) fn fit_buffers(
-        self,
+        &mut self,
         kib: &mut u32,
         least_kib: u32,
         reserved: u64,
@@ -169,6 +187,7 @@ impl MemoryLeft {
         let each = u64::from(*kib) * 1024;
         let left = self.left().saturating_sub(reserved) / self.cpus;
         if each <= left {
+            self.held = self.held.saturating_add(each * self.cpus).saturating_add(reserved);
             return Ok(None);
         }
         if left < each.min(LEAST_BYTES_PER_CPU).max(u64::from(least_kib) * 1024) {
@@ -176,6 +195,7 @@ impl MemoryLeft {
         }
         *kib = u32::try_from(left / 1024).unwrap_or(*kib);
         let given_bytes = left / 1024 * 1024 * self.cpus;
+        self.held = self.held.saturating_add(given_bytes).saturating_add(reserved);
         Ok(Some(RingsCut { wanted_bytes: each * self.cpus, given_bytes }))
     }
 }
@@ -202,9 +222,30 @@ mod tests {
         assert_eq!((maps(100, 0), maps(1000, 200), maps(64_000, 0)), (64, 300, 1024));
     }
 
+    fn left(limit: u64, held: u64, cpus: u64) -> MemoryLeft {
+        let (limit, held, most) = (limit * MIB, held * MIB, MOST_BYTES_AT_ONCE);
+        MemoryLeft { limit, held, most, map_bytes: 0, cpus, has_sideband: true }
+    }
+
+    #[test]
+    fn p58_sources_share_what_is_left() {
+        let mut all = left(100, 40, 2);
+        let mut wishes = [16 * MIB as u32, 64 * MIB as u32, 8 * MIB as u32];
+        let mut behind = 3;
+        for wish in &mut wishes {
+            let mut share = all.share(behind, behind == 3);
+            let reserved = share.sideband_bytes();
+            share.fit_rings(1, wish, reserved).unwrap();
+            all.take_as(share);
+            behind -= 1;
+        }
+        // 20 MiB for the first, of which 1 MiB is the side band's; 21.5 for the second, and what is left for the last.
+        assert_eq!(wishes.map(|bytes| u64::from(bytes) / MIB), [16, 16, 8]);
+        assert_eq!(all.left() / MIB, 60 - 17 - 16 - 8);
+    }
+
     #[test]
     fn p58_wishes_are_halved_until_they_fit() {
-        let left = |limit, held, cpus| MemoryLeft { limit: limit * MIB, held: held * MIB, map_bytes: 0, cpus };
         assert_eq!(left(1024, 0, 2).each(64, 16 * MIB, 0), Some(8 * MIB), "what one capture may take");
         assert_eq!(left(1024, 1000, 2).each(64, 16 * MIB, 0), Some(MIB / 4));
         assert_eq!(left(1024, 1000, 2).each(1, 16 * MIB, 0), Some(16 * MIB));

@@ -14,16 +14,17 @@ use std::{
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, CaptureHandle, Connection, ContainerName, MAX_BPF_PAGE, MAX_CAPTURES,
     MAX_CONTAINER_IDS, MAX_CONTAINER_NAME_BYTES, MAX_GROUP_PAGE_BYTES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE,
-    PROTOCOL_VERSION, ProcessUse, ProtocolError, Readings, Reply, Request, RingContent, RingInfo, Started, WireMethod,
+    PROTOCOL_VERSION, ProcessUse, ProtocolError, Readings, Reply, Request, RingContent, RingInfo, Started, WireSource,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
 use bathyscope_capture::{MAX_BUDGET_CPU_PERMILLE, Target};
 
 use crate::{
-    engine::{EngineError, RunningCapture},
+    engine::EngineError,
     error::failed,
     memory::MemoryLeft,
+    running::RunningCapture,
     source::{Backend, CapturePlan},
 };
 use lease::{LEASE, LetGo};
@@ -77,9 +78,10 @@ impl SessionCapture {
     fn new(capture: RunningCapture, started: &Started, watched: Watched) -> Self {
         let bytes = |ring: &RingInfo| u64::from(ring.data_bytes);
         // The ring of a script is among its maps.
-        let own = started.rings.iter().filter(|ring| ring.content == RingContent::Script).map(bytes).sum();
-        let map_bytes = started.script.as_ref().map_or(0, |script| script.stats.map_bytes.saturating_sub(own));
-        let ring_bytes = started.rings.iter().map(bytes).sum();
+        let own = started.rings().filter(|ring| ring.content == RingContent::Script).map(bytes).sum();
+        let scripts = started.sources.iter().filter_map(|source| source.script.as_ref());
+        let map_bytes = scripts.map(|script| script.stats.map_bytes).sum::<u64>().saturating_sub(own);
+        let ring_bytes = started.rings().map(bytes).sum();
         let (stage, kept, asked) = (Stage::Made, counters::Kept::default(), Instant::now());
         Self { capture, stage, watched, ring_bytes, map_bytes, kept, asked }
     }
@@ -244,8 +246,8 @@ impl Session<'_> {
                 plain(page.map(|(paths, more)| Reply::Groups { paths, more }))
             }
             Request::ContainerNames { ids } => plain(self.container_names(&ids)),
-            Request::Start { capture, method, target, ring_bytes } => {
-                Answer::Plain(self.start(capture, method, target, ring_bytes)?)
+            Request::Start { capture, sources, target, ring_bytes } => {
+                Answer::Plain(self.start(capture, sources, target, ring_bytes)?)
             }
             Request::TakeRings { capture, from } => {
                 let entry = self.captures.get(&capture).ok_or("it named an unknown capture")?;
@@ -298,7 +300,7 @@ impl Session<'_> {
     fn start(
         &mut self,
         handle: CaptureHandle,
-        method: WireMethod,
+        sources: Vec<WireSource>,
         target: Target,
         ring_bytes: u32,
     ) -> Result<Reply, Violation> {
@@ -309,12 +311,12 @@ impl Session<'_> {
         let left = self.memory_left();
         let command_user = self.command_user(&target);
         let made = watched.pays(|| {
-            let mut plan = CapturePlan::checked(method, target, ring_bytes)?;
-            let cut = plan.fit(left)?;
-            Ok((self.backend.start(&plan)?, cut))
+            let mut plan = CapturePlan::checked(sources, target, ring_bytes)?;
+            plan.fit(left)?;
+            self.backend.start(&plan)
         });
-        Ok(engine_reply(made.map(|(mut capture, rings_cut)| {
-            let started = Started { rings_cut, command_user, ..capture.started() };
+        Ok(engine_reply(made.map(|mut capture| {
+            let started = Started { command_user, ..capture.started() };
             self.captures.insert(handle, SessionCapture::new(capture, &started, watched.made()));
             Reply::Started(started)
         })))
@@ -357,21 +359,18 @@ impl Session<'_> {
             return Ok(Err(failed(AgentErrorKind::Invalid, "setting the capture's budget", error.to_string(), "")));
         }
         entry.watched.set_budget(budget);
-        entry.capture.engine.set_budget(budget);
+        entry.capture.set_budget(budget);
         Ok(Ok(Reply::Done))
     }
 
     fn detach_events(&mut self, handle: CaptureHandle, events: &[u16]) -> Result<Result<Reply, AgentError>, Violation> {
         let entry = self.captures.get_mut(&handle).ok_or("it named an unknown capture")?;
-        let engine = &mut entry.capture.engine;
-        if engine.started().trace.is_none() {
-            return Err("it named a capture that is no trace");
-        }
+        let trace = entry.capture.trace().ok_or("it named a capture that has no trace")?;
         if entry.stage != Stage::Enabled {
             let why = "it does not record now";
             return Ok(Err(failed(AgentErrorKind::Invalid, "detaching probes of the capture", why, "")));
         }
-        Ok(engine.detach_events(events).map(|count| Reply::Changed { count }))
+        Ok(trace.detach_events(events).map(|count| Reply::Changed { count }))
     }
 
     fn enable(&mut self, handle: CaptureHandle) -> Result<Reply, Violation> {

@@ -262,6 +262,12 @@ pub enum SpecError {
         /// The id.
         id: String,
     },
+    /// Two sources of a kind of which a capture may have one.
+    #[error("two sources are of the kind {kind}, and a capture may have one of it; start a capture for each")]
+    SecondSource {
+        /// The kind.
+        kind: &'static str,
+    },
     /// The same event field twice in one probe.
     #[error("the field `{field}` is listed twice for {tracepoint}; list it once")]
     RepeatedField {

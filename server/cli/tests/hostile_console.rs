@@ -190,9 +190,9 @@ fn p58_all_rings_of_an_agent_share_a_limit_and_a_larger_wish_is_cut() {
         let begin = Instant::now();
         match client.start(capture, method(), Target::System, LARGEST) {
             Ok(started) => {
-                let rings: u64 = started.rings.iter().map(|ring| u64::from(ring.data_bytes)).sum();
+                let rings: u64 = started.rings().map(|ring| u64::from(ring.data_bytes)).sum();
                 held += rings;
-                let cut = started.rings_cut.expect("4 GiB are cut");
+                let cut = started.sources[0].rings_cut.expect("4 GiB are cut");
                 assert_eq!(cut.wanted_bytes, 64 * u64::from(LARGEST));
                 assert!(cut.given_bytes <= rings && held <= limit, "{cut:?} {held}");
                 assert!(begin.elapsed() < Duration::from_secs(10), "nobody was answered for {:?}", begin.elapsed());
@@ -323,11 +323,11 @@ fn p20_the_real_agent_refuses_what_a_taken_over_console_may_not_have() {
         of_process("/etc/shadow"),
         Request::OpenProcessFile { pid: 1, file: ProcessFile::Mapped { start: 0, end: u64::MAX } },
         Request::DetachOthers { group: "bathyscope_1_2_3_4".to_owned(), name: "x".to_owned() },
-        Request::Start { capture: 1, method: script, target: Target::System, ring_bytes: RING_BYTES },
-        Request::Start { capture: 1, method: trace, target: Target::System, ring_bytes: RING_BYTES },
+        Request::Start { capture: 1, sources: script.into(), target: Target::System, ring_bytes: RING_BYTES },
+        Request::Start { capture: 1, sources: trace.into(), target: Target::System, ring_bytes: RING_BYTES },
         Request::TryEvent { line: "p:x vfs_read".to_owned() },
-        Request::Start { capture: 1, method: events(), target: Target::System, ring_bytes: u32::MAX },
-        Request::Start { capture: 1, method: events(), target: command(&ATTACK, None), ring_bytes: RING_BYTES },
+        Request::Start { capture: 1, sources: events().into(), target: Target::System, ring_bytes: u32::MAX },
+        Request::Start { capture: 1, sources: events().into(), target: command(&ATTACK, None), ring_bytes: RING_BYTES },
     ];
     for request in requests {
         let (reply, descriptors) = ask(&request);

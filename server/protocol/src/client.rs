@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::{
     ActivityPage, AgentError, Budget, Capability, CaptureHandle, Connection, ContainerName, Door, DynamicEvents,
     Enabled, KernelFile, MAX_ACTIVITY_BYTES, MAX_CONTAINER_IDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile,
-    ProtocolError, Readings, Reply, ScriptRefused, Started, WireMethod,
+    ProtocolError, Readings, Reply, ScriptRefused, Started, StartedSource, WireSource,
     counters::CounterView,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
@@ -249,19 +249,26 @@ impl AgentClient {
     /// Makes a capture's probes; nothing is recorded before [`AgentClient::enable`].
     ///
     /// # Errors
-    /// [`ClientError::Script`] if it is a script that does not compile or cannot be attached; others if the agent refuses
+    /// [`ClientError::Script`] if a script among them does not compile or cannot be attached; others if the agent refuses
     /// it, or the connection breaks.
     pub fn start(
         &mut self,
         capture: CaptureHandle,
-        method: WireMethod,
+        sources: impl Into<Vec<WireSource>>,
         target: Target,
         ring_bytes: u32,
     ) -> Result<Started, ClientError> {
-        let has_plan = method.has_plan();
-        let started = self.ask(call::start(capture, method, target, ring_bytes))?;
+        let sources = sources.into();
+        let asked: Vec<(bool, bool)> =
+            sources.iter().map(|source| (source.method.has_plan(), source.required)).collect();
+        let started = self.ask(call::start(capture, sources, target, ring_bytes))?;
         // Whoever asked for a script relies on its plan.
-        if started.script.is_some() == has_plan { Ok(started) } else { Err(self.wrong_reply("start")) }
+        let fits = |(source, (has_plan, required)): (&StartedSource, &(bool, bool))| match source.failed {
+            Some(_) => !required && source.rings.is_empty() && source.streams.is_empty() && source.script.is_none(),
+            None => source.script.is_some() == *has_plan,
+        };
+        let is_whole = started.sources.len() == asked.len() && started.sources.iter().zip(&asked).all(fits);
+        if is_whole { Ok(started) } else { Err(self.wrong_reply("start")) }
     }
 
     /// Takes the descriptors of a capture that `started` tells of.
@@ -269,7 +276,8 @@ impl AgentClient {
     /// # Errors
     /// If the connection breaks.
     pub fn take_rings(&mut self, capture: CaptureHandle, started: &Started) -> Result<TakenRings, ClientError> {
-        let wanted = started.rings.len() + if started.has_output { 2 } else { 0 };
+        let of_sources = started.rings().count();
+        let wanted = of_sources + if started.has_output { 2 } else { 0 };
         let mut rings: Vec<OwnedFd> = Vec::new();
         while rings.len() < wanted {
             let from = u32::try_from(rings.len()).unwrap_or(u32::MAX);
@@ -279,7 +287,7 @@ impl AgentClient {
             }
             rings.extend(got);
         }
-        let extra = rings.split_off(started.rings.len());
+        let extra = rings.split_off(of_sources);
         let output = <[OwnedFd; 2]>::try_from(extra).ok().map(|[stdout, stderr]| (stdout, stderr));
         Ok(TakenRings { rings, output })
     }

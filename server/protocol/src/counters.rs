@@ -164,11 +164,15 @@ fn read_all(file: impl AsFd, into: &mut [u8], at: u64) -> Option<()> {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::ProbeReading;
+    use crate::{ProbeReading, SourceReadings};
 
     fn last(hits: u64) -> LastReadings {
-        let probes = vec![ProbeReading { hits, ..ProbeReading::default() }];
-        LastReadings { readings: Readings { time_ns: hits, probes, ..Readings::default() }, is_final: false }
+        let readings = readings(vec![ProbeReading { hits, ..ProbeReading::default() }]);
+        LastReadings { readings: Readings { time_ns: hits, ..readings }, is_final: false }
+    }
+
+    fn readings(probes: Vec<ProbeReading>) -> Readings {
+        Readings { sources: vec![SourceReadings { probes, ..SourceReadings::default() }], ..Readings::default() }
     }
 
     #[test]
@@ -184,10 +188,7 @@ mod tests {
         rustix::io::pwrite(&writer.file, &100_u64.to_le_bytes(), 0).unwrap();
         rustix::io::pwrite(&writer.file, &[7; 60], 8).unwrap();
         assert_eq!(view.read(), Some(last(99)));
-        let many = LastReadings {
-            readings: Readings { probes: vec![ProbeReading::default(); 100_000], ..Readings::default() },
-            is_final: true,
-        };
+        let many = LastReadings { readings: readings(vec![ProbeReading::default(); 100_000]), is_final: true };
         assert!(writer.write(&many).is_err());
         drop(writer);
         assert_eq!(view.read(), Some(last(99)));

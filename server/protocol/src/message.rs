@@ -21,7 +21,7 @@ pub use readings::*;
 pub use started::*;
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
-pub const PROTOCOL_VERSION: u32 = 8;
+pub const PROTOCOL_VERSION: u32 = 9;
 /// The largest packet.
 pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
 /// The most descriptors with one packet (the kernel's limit is 253).
@@ -92,13 +92,14 @@ pub enum Request {
         file: ProcessFile,
     },
     /// Make a capture's probes. Nothing is recorded before [`Request::Enable`]. Answered by [`Reply::Started`], or by
-    /// [`Reply::ScriptRefused`] if it is a script that does not compile or cannot be attached. May be large.
+    /// [`Reply::ScriptRefused`] if a script among them does not compile or cannot be attached. May be large.
     Start {
         /// Its handle, unused so far.
         capture: CaptureHandle,
-        /// What to record.
-        method: WireMethod,
-        /// Whose events.
+        /// What to record, at least one and at most [`bathyscope_capture::MAX_SOURCES`]; at most one of them is a script, and
+        /// at most one a trace.
+        sources: Vec<WireSource>,
+        /// Whose events, for all sources.
         target: Target,
         /// Bytes of each stream's ring; rounded up to a power of two within the agent's limits. A script's own setting goes
         /// before it.

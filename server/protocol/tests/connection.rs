@@ -10,7 +10,8 @@ use std::{
 use bathyscope_capture::Target;
 use bathyscope_protocol::{
     AgentClient, AgentError, AgentErrorKind, ClientError, Connection, KernelFile, MAX_MESSAGE_BYTES, MAX_MESSAGE_FDS,
-    PROTOCOL_VERSION, ProtocolError, Reply, Request, RingContent, RingInfo, RingKind, Started, WireMethod,
+    PROTOCOL_VERSION, ProtocolError, Reply, Request, RingContent, RingInfo, RingKind, Started, StartedSource,
+    WireMethod, WireSource,
 };
 
 const SOON: Duration = Duration::from_secs(5);
@@ -151,14 +152,8 @@ fn scripted(replies: Vec<(Reply, usize)>) -> AgentClient {
 
 #[test]
 fn a_refusal_keeps_the_connection_and_a_wrong_reply_ends_it() {
-    let error = AgentError {
-        kind: AgentErrorKind::NotFound,
-        doing: "opening".into(),
-        why: "it is gone".into(),
-        remedy: String::new(),
-        detail: String::new(),
-    };
-    let mut client = scripted(vec![(Reply::Failed(error), 0), (Reply::File, 1), (Reply::Done, 0), (Reply::File, 1)]);
+    let mut client =
+        scripted(vec![(Reply::Failed(agent_error()), 0), (Reply::File, 1), (Reply::Done, 0), (Reply::File, 1)]);
     assert!(client.simulated());
     assert!(matches!(client.open_kernel_file(KernelFile::Notes), Err(ClientError::Refused(_))));
     assert!(client.open_kernel_file(KernelFile::Notes).is_ok());
@@ -174,10 +169,22 @@ fn replies_with_unasked_descriptors_are_not_trusted() {
     assert!(matches!(client.open_kernel_file(KernelFile::Notes), Err(ClientError::Broken(_))));
 }
 
+fn agent_error() -> AgentError {
+    AgentError {
+        kind: AgentErrorKind::NotFound,
+        doing: "opening".into(),
+        why: "it is gone".into(),
+        remedy: String::new(),
+        detail: String::new(),
+    }
+}
+
 #[test]
 fn rings_come_in_several_packets_with_the_outputs_last() {
     let ring = RingInfo { kind: RingKind::Bpf, content: RingContent::Sideband, data_bytes: 4096, cpu: None };
-    let started = Started { rings: vec![ring; 3], has_output: true, ..Started::default() };
+    // Of two sources.
+    let of = |count| StartedSource { rings: vec![ring.clone(); count], ..StartedSource::default() };
+    let started = Started { sources: vec![of(1), of(2)], has_output: true, ..Started::default() };
     let mut client = scripted(vec![(Reply::Rings { count: 2 }, 2), (Reply::Rings { count: 3 }, 3)]);
     let taken = client.take_rings(1, &started).unwrap();
     assert_eq!((taken.rings.len(), taken.output.is_some()), (3, true));
@@ -187,18 +194,32 @@ fn rings_come_in_several_packets_with_the_outputs_last() {
 
 #[test]
 fn what_was_made_of_a_script_and_of_nothing_else_has_a_plan() {
-    let of_script = Started { script: Some(Box::default()), ..Started::default() };
+    let of_script = StartedSource { script: Some(Box::default()), ..StartedSource::default() };
+    let of_events = StartedSource::default;
     let events = || WireMethod::Events { probes: Vec::new() };
     let script = || WireMethod::Script(Box::default());
-    let start = |method, started: &Started| {
-        let mut client = scripted(vec![(Reply::Started(started.clone()), 0)]);
-        client.start(1, method, Target::System, 1 << 16)
+    let start = |sources: Vec<WireSource>, made: &[StartedSource]| {
+        let started = Started { sources: made.to_vec(), ..Started::default() };
+        let mut client = scripted(vec![(Reply::Started(started), 0)]);
+        client.start(1, sources, Target::System, 1 << 16)
     };
-    assert_eq!(start(events(), &Started::default()).unwrap().script, None);
-    assert!(start(script(), &of_script).unwrap().script.is_some());
-    for (method, started) in [(events(), &of_script), (script(), &Started::default())] {
-        assert!(matches!(start(method, started), Err(ClientError::Broken(_))));
-    }
+    assert_eq!(start(events().into(), &[of_events()]).unwrap().sources[0].script, None);
+    assert!(start(script().into(), std::slice::from_ref(&of_script)).unwrap().sources[0].script.is_some());
+    let both = || vec![events().into(), script().into()];
+    assert_eq!(start(both(), &[of_events(), of_script.clone()]).unwrap().sources.len(), 2);
+    let refused = |sources, made: &[StartedSource]| {
+        assert!(matches!(start(sources, made), Err(ClientError::Broken(_))), "{made:?}");
+    };
+    refused(events().into(), std::slice::from_ref(&of_script));
+    refused(script().into(), &[of_events()]);
+    refused(both(), &[of_script.clone(), of_events()]);
+    refused(both(), &[of_events()]);
+    // Only what is not required may be missing.
+    let failed = StartedSource { failed: Some(agent_error()), ..of_events() };
+    let optional = |method| WireSource { method, required: false };
+    assert!(start(vec![optional(script())], std::slice::from_ref(&failed)).is_ok());
+    refused(script().into(), std::slice::from_ref(&failed));
+    refused(vec![optional(script())], &[StartedSource { script: of_script.script, ..failed }]);
 }
 
 #[test]

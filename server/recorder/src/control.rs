@@ -6,7 +6,9 @@ use std::{
 };
 
 use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, Target};
-use bathyscope_protocol::{CaptureHandle, GuardStage, ProcessUse, Readings, TargetState, counters::CounterView};
+use bathyscope_protocol::{
+    CaptureHandle, GuardStage, ProcessUse, Readings, SourceReadings, TargetState, counters::CounterView,
+};
 use bathyscope_store::{CaptureState, End, ScriptEnd, StoreError};
 
 use super::{
@@ -67,7 +69,8 @@ struct LastTick {
     rows: Vec<u64>,
     console: ProcessUse,
     agent: ProcessUse,
-    guard: GuardStage,
+    /// How far the guard has gone with each source.
+    guards: Vec<GuardStage>,
     peak_permille: f64,
 }
 
@@ -80,7 +83,7 @@ impl Controller {
             rows: self.running.progress.rows_by_stream(),
             console: ProcessUse::own(),
             agent: ProcessUse::default(),
-            guard: GuardStage::Watching,
+            guards: vec![GuardStage::Watching; self.spec.sources.len()],
             peak_permille: 0.0,
         };
         let ending = self.watch(&mut last).await;
@@ -120,7 +123,7 @@ impl Controller {
                     match self.read().await {
                         Ok(readings) => {
                             self.check_target(readings.target);
-                            self.note_guard(readings.guard, last);
+                            self.note_guards(&readings.sources, last);
                         }
                         Err(LinkError::Absent { message }) => return Ending::AgentLost(message),
                         Err(error) => tracing::warn!(capture = %self.running.id, error = words(&error), "no readings"),
@@ -193,7 +196,7 @@ impl Controller {
                 cpu_permille: reading.cpu_permille,
             }
         };
-        let probes = lock(&self.running.accounting).programs().iter().map(probe_tick).collect();
+        let probes = lock(&self.running.accounting).programs().map(probe_tick).collect();
         let maps = self.running.script.as_ref().map(|script| lock(&script.state).maps.clone()).unwrap_or_default();
         let streams: Vec<StreamTick> = self.threads.names.iter().enumerate().map(stream).collect();
         *lock(&self.running.rows_per_s) = streams.iter().map(|stream| stream.rows_per_s).sum();
@@ -207,31 +210,59 @@ impl Controller {
             console_peak_bytes: console.peak_bytes,
             agent_peak_bytes: agent.peak_bytes,
             bytes: self.running.progress.bytes(),
-            guard: guard_words(&last.guard),
+            guard: self.guards_in_words(&last.guards, guard_words),
         }));
         last.peak_permille = last.peak_permille.max(cpu_permille);
         (last.at, last.rows, last.console, last.agent) = (now, rows, console, agent);
     }
 
-    /// Tells what the guard has done, and ends the capture if it has detached the probes (P24).
-    fn note_guard(&self, guard: GuardStage, last: &mut LastTick) {
-        if guard == last.guard {
-            return;
+    /// Tells what the guard has done about each source. The capture ends when it has detached the last one (P24).
+    fn note_guards(&self, sources: &[SourceReadings], last: &mut LastTick) {
+        // What was not made, or not enabled, has no probes that count.
+        let all_detached = sources.iter().filter(|source| !source.probes.is_empty()).all(|it| it.guard.is_detached());
+        for (number, source) in sources.iter().enumerate() {
+            let Some(before) = last.guards.get_mut(number).filter(|before| **before != source.guard) else { continue };
+            *before = source.guard.clone();
+            self.note_guard(number, &source.guard, all_detached);
         }
-        let words = guard_words(&guard);
-        if guard.is_detached() {
+    }
+
+    fn note_guard(&self, number: usize, guard: &GuardStage, all_detached: bool) {
+        let words = self.of_source(number, guard_words(guard));
+        if guard.is_detached() && all_detached {
             // The first reason counts.
             let _told_before = self.running.detached.set(words.clone());
             self.running.progress.stop(words.clone());
+        } else if guard.is_detached() {
+            self.running.progress.source_ended(words.clone());
         }
-        if let (GuardStage::Thinned { rows_per_s: None, .. }, Some(script)) = (&guard, &self.running.script) {
+        let is_script = self.spec.sources.get(number).is_some_and(|source| source.method.script().is_some());
+        if let (GuardStage::Thinned { rows_per_s: None, .. }, true, Some(script)) =
+            (guard, is_script, &self.running.script)
+        {
             lock(&script.state).spared = true;
         }
         if !words.is_empty() {
             tracing::warn!(capture = %self.running.id, words, "a capture costs more than its budget");
             self.running.hub.send(LiveMessage::State { state: CaptureState::Recording, message: words });
         }
-        last.guard = guard;
+    }
+
+    /// Words about a source, which is named if there are others.
+    fn of_source(&self, number: usize, words: String) -> String {
+        match self.spec.sources.as_slice() {
+            [_, _, ..] if !words.is_empty() => {
+                let id = self.spec.sources.get(number).map_or("", |source| source.id.as_str());
+                format!("{id}: {words}")
+            }
+            _ => words,
+        }
+    }
+
+    /// What the guard has done about all sources, in `words`.
+    fn guards_in_words(&self, guards: &[GuardStage], words: impl Fn(&GuardStage) -> String) -> String {
+        let each = guards.iter().enumerate().map(|(number, guard)| self.of_source(number, words(guard)));
+        each.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
     async fn finish(mut self, ending: Ending, mut last: LastTick) {
@@ -240,7 +271,7 @@ impl Controller {
         let stopped = if agent_lives { self.stop_probes().await } else { None };
         let end_ns = stopped.as_ref().map_or_else(monotonic_ns, |readings| readings.time_ns);
         let known = match &stopped {
-            Some(readings) if readings.detaching.attached == 0 => LossKnowledge::All,
+            Some(readings) if readings.detaching().attached == 0 => LossKnowledge::All,
             Some(_still_attached) => LossKnowledge::UntilLastReading,
             None => self.read_what_is_left(),
         };
@@ -306,7 +337,7 @@ impl Controller {
     async fn detached(&self, mut readings: Readings) -> Readings {
         let handle = self.handle;
         let until = tokio::time::Instant::now() + DETACHING;
-        while readings.detaching.attached > 0 && tokio::time::Instant::now() < until {
+        while readings.detaching().attached > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(DETACHING_LOOK).await;
             match self.inner.link.call(move |client| client.readings(handle)).await {
                 Ok(now) => {
@@ -325,7 +356,7 @@ impl Controller {
     /// What became of a capture's script, as of now.
     fn script_end(&self) -> Option<ScriptEnd> {
         let script = self.running.script.as_ref()?;
-        let probes = lock(&self.running.accounting).programs().to_vec();
+        let probes = lock(&self.running.accounting).programs().cloned().collect();
         Some(ScriptEnd { probes, exit_code: lock(&script.state).exit_code })
     }
 
@@ -370,7 +401,15 @@ impl Controller {
                 _ => (CaptureState::Finished, reason),
             },
         };
-        reason.push_str(&end_words(&last.guard, last.peak_permille));
+        for words in progress.missing() {
+            reason.push_str("; ");
+            reason.push_str(&words);
+        }
+        let guards = self.guards_in_words(&last.guards, |guard| end_words(guard, last.peak_permille));
+        if !guards.is_empty() {
+            reason.push_str("; ");
+            reason.push_str(&guards);
+        }
         if progress.output_left_out() > 0 {
             reason.push_str(&format!("; {} of the command's output were not kept", size(progress.output_left_out())));
         }

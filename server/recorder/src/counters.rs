@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bathyscope_capture::{LossStage, ScriptProbe};
-use bathyscope_protocol::{ProbeReading, Readings};
+use bathyscope_protocol::{ProbeReading, SourceReadings};
 
 /// Events that were lost before the ring: of which stream, if that is known, where, how many.
 pub(crate) type CounterLoss = (Option<u16>, LossStage, u64);
@@ -46,7 +46,7 @@ pub(crate) struct Counted {
 /// Follows the kernel's counters of a source. Counters never go back, whatever a reading says.
 pub(crate) trait KernelCounters: Send + fmt::Debug {
     /// Enters a reading that was taken so many seconds after the one before.
-    fn read(&mut self, readings: &Readings, seconds: f64) -> Counted;
+    fn read(&mut self, readings: &SourceReadings, seconds: f64) -> Counted;
 
     /// What was counted of a stream; nothing where counters belong to no stream.
     fn of_stream(&self, _stream: usize) -> KernelCounts {
@@ -118,7 +118,7 @@ impl StreamCounters {
 }
 
 impl KernelCounters for StreamCounters {
-    fn read(&mut self, readings: &Readings, _seconds: f64) -> Counted {
+    fn read(&mut self, readings: &SourceReadings, _seconds: f64) -> Counted {
         let (mut losses, mut costs) = (Vec::new(), Vec::new());
         for ((stream, known), probe) in (0_u16..).zip(&mut self.0).zip(&readings.probes) {
             let before = *known;

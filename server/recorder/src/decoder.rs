@@ -15,6 +15,7 @@ use bathyscope_protocol::{RingContent, RingInfo};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
+    AgentLink,
     appender::Outgoing,
     engine::{Engine, EngineSetup, MakeEngine},
     frames::Frames,
@@ -40,15 +41,25 @@ pub(super) struct DecoderSetup {
     pub(super) start_ns: u64,
     pub(super) flush_every: Duration,
     pub(super) schemas: Vec<StreamSchema>,
-    pub(super) make_engine: MakeEngine,
-    pub(super) engine: EngineSetup,
+    /// The rings of all sources, in their order.
+    pub(super) rings: Arc<[RingInfo]>,
+    pub(super) seats: Vec<SeatSetup>,
     pub(super) frames: Frames,
     /// Whether what processes map is followed.
     pub(super) follows_maps: bool,
     /// A process that is to be recorded, if there is one.
     pub(super) target_pid: Option<u32>,
+    pub(super) link: AgentLink,
     pub(super) private_dir: PathBuf,
     pub(super) channels: DecoderChannels,
+}
+
+/// An engine that is to be made, with the numbers of its streams and rings among those of the capture.
+pub(super) struct SeatSetup {
+    pub(super) make_engine: MakeEngine,
+    pub(super) engine: EngineSetup,
+    pub(super) streams: Range<u16>,
+    pub(super) rings: Range<usize>,
 }
 
 /// Where a decoder gets what it works on, and where it puts what it made.
@@ -75,6 +86,13 @@ struct Seat {
     rings: Range<usize>,
 }
 
+impl Seat {
+    fn take(setup: SeatSetup) -> Self {
+        let SeatSetup { make_engine, engine, streams, rings } = setup;
+        Self { engine: make_engine(engine), streams, rings }
+    }
+}
+
 struct Decoder {
     id: CaptureId,
     seats: Vec<Seat>,
@@ -94,21 +112,22 @@ struct Decoder {
 
 impl Decoder {
     fn new(setup: DecoderSetup) -> Self {
-        let DecoderSetup { running, start_ns, schemas, engine, make_engine, .. } = setup;
-        let (rings, progress) = (Arc::clone(&engine.rings), Arc::clone(&running.progress));
+        let DecoderSetup { running, start_ns, schemas, rings, .. } = setup;
+        let progress = Arc::clone(&running.progress);
         let history = ProcessHistory::new(&rings, setup.frames, setup.follows_maps);
-        let lookup = Lookup::new(history, engine.link.clone(), setup.private_dir);
+        let lookup = Lookup::new(history, setup.link, setup.private_dir);
         let live = LiveRows::new(running.hub.clone(), schemas.len());
-        let streams = 0..u16::try_from(schemas.len()).unwrap_or(u16::MAX);
         let sink = Sink::new(schemas, start_ns, live, Arc::clone(&progress), Arc::clone(&running.accounting));
-        let mut engine = make_engine(engine);
-        setup.target_pid.into_iter().for_each(|pid| engine.expect(pid));
+        let mut seats: Vec<Seat> = setup.seats.into_iter().map(Seat::take).collect();
+        if let Some(pid) = setup.target_pid {
+            seats.iter_mut().for_each(|seat| seat.engine.expect(pid));
+        }
         let DecoderChannels { records, responses, requests, to_store, ready } = setup.channels;
         // Nobody waits any more where the start was given up.
         let _given_up = ready.send(());
         Self {
             id: running.id,
-            seats: vec![Seat { engine, streams, rings: 0..rings.len() }],
+            seats,
             rings,
             sink,
             lookup,
@@ -160,23 +179,28 @@ impl Decoder {
 
     /// Does something with each engine in turn.
     fn for_each(&mut self, mut todo: impl FnMut(&mut dyn Engine, &mut Sink, &mut Lookup)) {
-        for Seat { engine, streams, .. } in &mut self.seats {
-            self.sink.turn_to(streams.start);
-            todo(&mut **engine, &mut self.sink, &mut self.lookup);
+        for index in 0..self.seats.len() {
+            self.turn_to(index, &mut todo);
         }
     }
 
-    /// The same with the engine whose ring it is.
-    fn for_owner(&mut self, ring: usize, todo: impl FnOnce(&mut dyn Engine, &mut Sink, &mut Lookup)) {
-        if let Some(Seat { engine, streams, .. }) = self.seats.iter_mut().find(|seat| seat.rings.contains(&ring)) {
-            self.sink.turn_to(streams.start);
-            todo(&mut **engine, &mut self.sink, &mut self.lookup);
-        }
+    /// Does something with one engine.
+    fn turn_to(&mut self, index: usize, todo: impl FnOnce(&mut dyn Engine, &mut Sink, &mut Lookup)) {
+        let Some(Seat { engine, streams, rings }) = self.seats.get_mut(index) else { return };
+        self.sink.turn_to(index, streams.start);
+        self.lookup.turn_to(rings.start);
+        todo(&mut **engine, &mut self.sink, &mut self.lookup);
+    }
+
+    /// The engine whose ring it is, and the ring's number among that engine's.
+    fn owner(&self, ring: usize) -> Option<(usize, usize)> {
+        let index = self.seats.iter().position(|seat| seat.rings.contains(&ring))?;
+        Some((index, ring - self.seats.get(index)?.rings.start))
     }
 
     fn take(&mut self, message: FromReader) {
         match message {
-            FromReader::Records(batch) => self.decode(&batch),
+            FromReader::Records(batch) => self.decode(batch),
             FromReader::Read { ring, read_ns, to_its_end } => self.ring_read(ring, read_ns, to_its_end),
             FromReader::Damaged { ring, why } => {
                 tracing::error!(capture = %self.id, ring, why, "a ring cannot be read any more");
@@ -193,17 +217,20 @@ impl Decoder {
     fn ring_read(&mut self, ring: usize, read_ns: u64, to_its_end: bool) {
         self.sink.was_read(read_ns);
         self.lookup.history.read(ring, read_ns, to_its_end);
-        if !self.is_sideband(ring) {
-            self.for_owner(ring, |engine, sink, _| engine.ring_read(ring, read_ns, to_its_end, sink));
+        if let Some((index, ring)) = self.owner(ring).filter(|_| !self.is_sideband(ring)) {
+            self.turn_to(index, |engine, sink, _| engine.ring_read(ring, read_ns, to_its_end, sink));
         }
     }
 
-    fn decode(&mut self, batch: &RecordBatch) {
+    fn decode(&mut self, batch: RecordBatch) {
         if self.is_sideband(batch.ring) {
-            return self.lookup.history.take(batch);
+            return self.lookup.history.take(&batch);
         }
         self.sink.look_for_viewers();
-        self.for_owner(batch.ring, |engine, sink, lookup| engine.take(batch, sink, lookup));
+        if let Some((index, ring)) = self.owner(batch.ring) {
+            let batch = batch.of_ring(ring);
+            self.turn_to(index, |engine, sink, lookup| engine.take(&batch, sink, lookup));
+        }
     }
 
     /// What was found out about processes, records whose turn has come, viewers.
@@ -236,10 +263,7 @@ impl Decoder {
         let known_ns = if all { u64::MAX } else { self.lookup.history.complete_ns() };
         while let Some((index, next_ns)) = self.next(all, known_ns) {
             self.changes_until(next_ns);
-            if let Some(Seat { engine, streams, .. }) = self.seats.get_mut(index) {
-                self.sink.turn_to(streams.start);
-                engine.release(all, &mut self.sink, &mut self.lookup);
-            }
+            self.turn_to(index, |engine, sink, lookup| engine.release(all, sink, lookup));
         }
         self.lookup.history.apply_facts(self.sink.strings(), all);
         self.for_each(|engine, sink, lookup| engine.settle(all, sink, lookup));

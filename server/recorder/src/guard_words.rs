@@ -51,9 +51,9 @@ pub(super) fn end_words(guard: &GuardStage, peak_permille: f64) -> String {
     let Some(over) = guard.over().filter(|_| !guard.is_detached()) else { return String::new() };
     let mut words = if over.of == BudgetOf::Probes {
         let peak = percent(peak_permille.max(over.used as f64));
-        format!("; the probes used up to {peak} of one CPU, over the budget of {}", share(over.budget))
+        format!("the probes used up to {peak} of one CPU, over the budget of {}", share(over.budget))
     } else {
-        format!("; {}", why(over))
+        why(over)
     };
     match guard {
         GuardStage::Thinned { rows_per_s: Some(rows), .. } => {
@@ -109,10 +109,10 @@ mod tests {
         for (guard, expected) in cases {
             assert_eq!(guard_words(&guard), expected);
         }
-        let told = "; the probes used up to 20 % of one CPU, over the budget of 5.0 %, so at most 700 rows a second were recorded";
+        let told = "the probes used up to 20 % of one CPU, over the budget of 5.0 %, so at most 700 rows a second were recorded";
         assert_eq!(end_words(&thinned, 200.0), told);
         let rows = GuardStage::Thinned { over: over(BudgetOf::Rows, 9000, 1000), rows_per_s: Some(1000) };
-        let told = "; the probes wrote 9000 rows a second, and the budget is 1000 rows, so at most 1000 rows a second were recorded";
+        let told = "the probes wrote 9000 rows a second, and the budget is 1000 rows, so at most 1000 rows a second were recorded";
         assert_eq!(end_words(&rows, 0.0), told);
         assert_eq!(end_words(&GuardStage::Detached { over: probes }, 0.0), "", "that is the reason already");
         assert_eq!((percent(52.0).as_str(), percent(250.0).as_str()), ("5.2 %", "25 %"));

@@ -66,7 +66,7 @@ impl StreamFormat {
 /// not understood is left out: the event is then shown by its fields.
 pub(super) async fn keep(
     link: &AgentLink,
-    schemas: &mut [StreamSchema],
+    schemas: &mut [&mut StreamSchema],
     formats: Vec<StreamFormat>,
     code_start: Option<u64>,
 ) {

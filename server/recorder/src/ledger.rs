@@ -1,9 +1,11 @@
 //! The ledger of a running capture (P28, P29): what the kernel counted, what was stored, what was lost, where and when.
 
-use bathyscope_capture::{Ledger, Loss, LossStage, Reading, ScriptProbe, StreamTotals};
-use bathyscope_protocol::{ProcessUse, Readings};
+use std::ops::Range;
 
-use super::counters::{Costs, CounterLoss, EventCost, KernelCounters};
+use bathyscope_capture::{Ledger, Loss, LossStage, Reading, ScriptProbe, StreamTotals};
+use bathyscope_protocol::{ProcessUse, Readings, SourceReadings};
+
+use super::counters::{Costs, CounterLoss, EventCost, KernelCounters, KernelCounts};
 
 /// The most losses that are told one by one; beyond that neighbours are joined.
 const MAX_LOSSES: usize = 512;
@@ -34,6 +36,30 @@ struct StreamAccounting {
     told: Vec<(u64, u64, u64)>,
 }
 
+/// A source whose events are accounted for: how many streams it has, how the kernel counts, and its number among the sources
+/// of the capture.
+#[derive(Debug)]
+pub(crate) struct AccountedSource {
+    pub(crate) number: usize,
+    pub(crate) streams: usize,
+    pub(crate) counters: Box<dyn KernelCounters>,
+}
+
+/// The same with where its streams begin among those of the capture.
+#[derive(Debug)]
+struct SourceCounters {
+    number: usize,
+    streams: Range<usize>,
+    counters: Box<dyn KernelCounters>,
+}
+
+impl SourceCounters {
+    /// The capture's number of one of its streams.
+    fn number_of(&self, stream: u16) -> Option<u16> {
+        u16::try_from(self.streams.start + usize::from(stream)).ok()
+    }
+}
+
 /// Accounts for every event of a capture.
 ///
 /// The kernel's counters are read from time to time, so while a capture runs its ledger may be behind what is stored;
@@ -51,12 +77,19 @@ pub(crate) struct LossAccounting {
     readings: Vec<Option<Reading>>,
     /// What the agent has used, by its last reading.
     agent: ProcessUse,
-    counters: Box<dyn KernelCounters>,
+    sources: Vec<SourceCounters>,
 }
 
 impl LossAccounting {
-    /// The accounting of `streams` streams of a capture that began at `start_ns`, whose events the kernel counts in this way.
-    pub(crate) fn new(streams: usize, start_ns: u64, counters: Box<dyn KernelCounters>) -> Self {
+    /// The accounting of a capture that began at `start_ns`. The streams of its sources stand one behind the other.
+    pub(crate) fn new(start_ns: u64, sources: impl IntoIterator<Item = AccountedSource>) -> Self {
+        let mut streams = 0;
+        let placed = |AccountedSource { number, streams: count, counters }| {
+            let start = streams;
+            streams += count;
+            SourceCounters { number, streams: start..streams, counters }
+        };
+        let sources = sources.into_iter().map(placed).collect();
         Self {
             streams: vec![StreamAccounting::default(); streams],
             losses: Vec::new(),
@@ -65,19 +98,28 @@ impl LossAccounting {
             read_ns: start_ns,
             readings: vec![None; streams],
             agent: ProcessUse::default(),
-            counters,
+            sources,
         }
     }
 
-    /// Records were read that counters of no stream have, whatever became of them.
-    pub(crate) fn seen(&mut self, records: u64) {
-        self.counters.seen(records);
+    /// Records of the source at `index` were read that counters of no stream have, whatever became of them.
+    pub(crate) fn seen(&mut self, index: usize, records: u64) {
+        if let Some(source) = self.sources.get_mut(index) {
+            source.counters.seen(records);
+        }
     }
 
-    /// A record told that so many events of some stream were lost between two moments; none if it does not know how many.
-    pub(crate) fn told(&mut self, count: Option<u64>, start_ns: u64, end_ns: u64) {
-        let count = self.counters.told(count);
+    /// A record of the source at `index` told that so many events of some stream were lost between two moments; none if it does
+    /// not know how many.
+    pub(crate) fn told(&mut self, index: usize, count: Option<u64>, start_ns: u64, end_ns: u64) {
+        let count = self.sources.get_mut(index).map_or(0, |source| source.counters.told(count));
         self.lost_somewhere(LossStage::RingFull, count, start_ns, end_ns);
+    }
+
+    /// What the kernel has counted of a stream.
+    fn kernel_counts(&self, stream: usize) -> KernelCounts {
+        let source = self.sources.iter().find(|source| source.streams.contains(&stream));
+        source.map(|source| source.counters.of_stream(stream - source.streams.start)).unwrap_or_default()
     }
 
     /// Enters what counters tell.
@@ -91,8 +133,8 @@ impl LossAccounting {
     }
 
     /// What is told by itself and belongs to no stream, such as the programs of a script, as of the last reading.
-    pub(crate) fn programs(&self) -> &[ScriptProbe] {
-        self.counters.programs()
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &ScriptProbe> {
+        self.sources.iter().flat_map(|source| source.counters.programs())
     }
 
     /// Enters a loss behind the ring that belongs to no stream that could be told.
@@ -104,23 +146,32 @@ impl LossAccounting {
     pub(crate) fn read(&mut self, readings: &Readings) {
         let (since_ns, now_ns) = (self.read_ns, readings.time_ns.max(self.read_ns));
         self.agent = readings.agent;
-        let seconds = now_ns.saturating_sub(since_ns) as f64 / 1e9;
-        let counted = self.counters.read(readings, seconds);
-        self.settle_told();
-        self.lose_all(counted.losses, since_ns, now_ns);
-        if seconds > 0.0 {
-            match counted.costs {
-                Costs::ByStream(costs) => {
-                    costs
-                        .into_iter()
-                        .enumerate()
-                        .for_each(|(index, cost)| self.note_cost(index, cost, seconds, now_ns));
-                }
-                Costs::Shared(cost) => self.share_cost(cost, seconds, now_ns),
-                Costs::Elsewhere => {}
-            }
+        for index in 0..self.sources.len() {
+            self.read_source(index, &readings.sources, (since_ns, now_ns));
         }
+        self.settle_told();
         self.read_ns = now_ns;
+    }
+
+    fn read_source(&mut self, index: usize, readings: &[SourceReadings], (since_ns, now_ns): (u64, u64)) {
+        let seconds = now_ns.saturating_sub(since_ns) as f64 / 1e9;
+        let Some(source) = self.sources.get_mut(index) else { return };
+        let Some(readings) = readings.get(source.number) else { return };
+        let counted = source.counters.read(readings, seconds);
+        let losses = in_capture(source, counted.losses);
+        let streams = source.streams.clone();
+        self.lose_all(losses, since_ns, now_ns);
+        if seconds <= 0.0 {
+            return;
+        }
+        match counted.costs {
+            Costs::ByStream(costs) => {
+                let costs = streams.zip(costs);
+                costs.for_each(|(index, cost)| self.note_cost(index, cost, seconds, now_ns));
+            }
+            Costs::Shared(cost) => self.share_cost(streams, cost, seconds, now_ns),
+            Costs::Elsewhere => {}
+        }
     }
 
     fn note_cost(&mut self, index: usize, EventCost { events, ns_per_event }: EventCost, seconds: f64, now_ns: u64) {
@@ -133,15 +184,16 @@ impl LossAccounting {
         *reading = Some(Reading { time_ns: now_ns, hits_per_s, ns_per_hit, cpu_permille, lost });
     }
 
-    /// Shares the cost of events among the streams by the rows that came, as what costs is the event: a call is two of them.
-    fn share_cost(&mut self, cost: EventCost, seconds: f64, now_ns: u64) {
+    /// Shares the cost of events among streams by the rows that came, as what costs is the event: a call is two of them.
+    fn share_cost(&mut self, streams: Range<usize>, cost: EventCost, seconds: f64, now_ns: u64) {
         let came = |accounting: &mut StreamAccounting| {
             let rows = accounting.stored + accounting.pending;
             rows.saturating_sub(std::mem::replace(&mut accounting.shared, rows))
         };
-        let came: Vec<u64> = self.streams.iter_mut().map(came).collect();
+        let shared = self.streams.get_mut(streams.clone()).unwrap_or_default();
+        let came: Vec<u64> = shared.iter_mut().map(came).collect();
         let all: u64 = came.iter().sum();
-        for (index, rows) in came.into_iter().enumerate() {
+        for (index, rows) in streams.zip(came) {
             let events = (cost.events as f64 * rows as f64 / all.max(1) as f64) as u64;
             self.note_cost(index, EventCost { events, ..cost }, seconds, now_ns);
         }
@@ -162,7 +214,7 @@ impl LossAccounting {
     fn settle_told(&mut self) {
         for index in 0..self.streams.len() {
             let Some(accounting) = self.streams.get_mut(index) else { continue };
-            let (told, counted) = (std::mem::take(&mut accounting.told), self.counters.of_stream(index).hits > 0);
+            let (told, counted) = (std::mem::take(&mut accounting.told), self.kernel_counts(index).hits > 0);
             for (count, start_ns, end_ns) in told.into_iter().filter(|_| !counted) {
                 self.lose(index, LossStage::RingFull, count, start_ns, end_ns);
             }
@@ -254,7 +306,7 @@ impl LossAccounting {
     /// Totals of a stream, counting `arriving` rows as stored.
     fn totals(&self, index: usize, arriving: u64) -> StreamTotals {
         let Some(accounting) = self.streams.get(index) else { return StreamTotals::default() };
-        let kernel = self.counters.of_stream(index);
+        let kernel = self.kernel_counts(index);
         let hits = kernel.hits.saturating_add(kernel.missed);
         let stored = accounting.stored + arriving;
         let accounted = stored.saturating_add(accounting.lost);
@@ -279,20 +331,29 @@ impl LossAccounting {
     pub(crate) fn close(&mut self, end_ns: u64, known: LossKnowledge) -> Ledger {
         self.settle_told();
         let from_ns = self.read_ns.min(end_ns);
-        let by_stream = self.counters.are_by_stream();
+        let by_stream = |index: usize| {
+            let counters = self.sources.iter().find(|source| source.streams.contains(&index));
+            counters.is_some_and(|source| source.counters.are_by_stream())
+        };
+        let by_stream: Vec<bool> = (0..self.streams.len()).map(by_stream).collect();
         for (index, unaccounted) in self.ledger(&[]).in_flight().into_iter().enumerate() {
             let count = u64::try_from(unaccounted).unwrap_or(0);
             if count > 0 {
                 tracing::warn!(stream = index, count, "events that the kernel counted did not arrive");
             }
-            if count > 0 || (known == LossKnowledge::UntilLastReading && by_stream) {
+            if count > 0 || (known == LossKnowledge::UntilLastReading && by_stream.get(index) == Some(&true)) {
                 self.interrupted(u16::try_from(index).ok(), count, from_ns, end_ns);
             }
         }
-        if known == LossKnowledge::UntilLastReading && !by_stream {
+        let counts_otherwise = |source: &SourceCounters| !source.counters.are_by_stream();
+        if known == LossKnowledge::UntilLastReading && self.sources.iter().any(counts_otherwise) {
             self.interrupted(None, 0, from_ns, end_ns);
         }
-        let losses = self.counters.close();
+        let close = |source: &mut SourceCounters| {
+            let losses = source.counters.close();
+            in_capture(source, losses)
+        };
+        let losses: Vec<CounterLoss> = self.sources.iter_mut().flat_map(close).collect();
         self.lose_all(losses, self.start_ns.min(end_ns), end_ns);
         let ledger = self.ledger(&[]);
         self.average(&ledger, end_ns);
@@ -301,14 +362,19 @@ impl LossAccounting {
 
     fn average(&mut self, ledger: &Ledger, end_ns: u64) {
         let seconds = end_ns.saturating_sub(self.start_ns).max(1) as f64 / 1e9;
-        // Where the cost is shared it is by event, of which a row may be several.
-        let rows: u64 = ledger.streams.iter().map(|totals| totals.hits).sum();
-        let events_a_row = self.counters.shared_events().map_or(1.0, |events| events as f64 / rows.max(1) as f64);
-        for (reading, (totals, accounting)) in self.readings.iter_mut().zip(ledger.streams.iter().zip(&self.streams)) {
-            let Some(reading) = reading else { continue };
-            let hits_per_s = totals.hits as f64 / seconds;
-            let cpu_permille = reading.ns_per_hit.map(|ns| ns * hits_per_s * events_a_row / 1e6);
-            *reading = Reading { time_ns: end_ns, hits_per_s, cpu_permille, lost: accounting.lost, ..*reading };
+        for source in &self.sources {
+            // Where the cost is shared it is by event, of which a row may be several.
+            let totals = ledger.streams.get(source.streams.clone()).unwrap_or_default();
+            let rows: u64 = totals.iter().map(|totals| totals.hits).sum();
+            let events = source.counters.shared_events();
+            let events_a_row = events.map_or(1.0, |events| events as f64 / rows.max(1) as f64);
+            for (index, totals) in source.streams.clone().zip(totals) {
+                let Some(Some(reading)) = self.readings.get_mut(index) else { continue };
+                let hits_per_s = totals.hits as f64 / seconds;
+                let cpu_permille = reading.ns_per_hit.map(|ns| ns * hits_per_s * events_a_row / 1e6);
+                let lost = self.streams.get(index).map_or(0, |accounting| accounting.lost);
+                *reading = Reading { time_ns: end_ns, hits_per_s, cpu_permille, lost, ..*reading };
+            }
         }
     }
 
@@ -332,8 +398,18 @@ impl LossAccounting {
     /// Share of one CPU that all probes use together, in thousandths, where it is known of any.
     pub(crate) fn cpu_permille(&self) -> Option<f64> {
         let streams = self.readings.iter().flatten().filter_map(|reading| reading.cpu_permille);
-        streams.chain(self.counters.cpu_permille()).reduce(|a, b| a + b)
+        let elsewhere = self.sources.iter().filter_map(|source| source.counters.cpu_permille());
+        streams.chain(elsewhere).reduce(|a, b| a + b)
     }
+}
+
+/// Losses of a source with the capture's numbers of its streams.
+fn in_capture(source: &SourceCounters, losses: Vec<CounterLoss>) -> Vec<CounterLoss> {
+    let placed = |(stream, stage, count): CounterLoss| match stream {
+        Some(stream) => (source.number_of(stream), stage, count),
+        None => (None, stage, count),
+    };
+    losses.into_iter().map(placed).collect()
 }
 
 #[cfg(test)]
@@ -346,13 +422,36 @@ mod tests {
     use crate::counters::StreamCounters;
 
     fn accounting(start_ns: u64) -> LossAccounting {
-        LossAccounting::new(1, start_ns, Box::new(StreamCounters::new(1)))
+        LossAccounting::new(start_ns, [source(0, 1)])
+    }
+
+    fn source(number: usize, streams: usize) -> AccountedSource {
+        AccountedSource { number, streams, counters: Box::new(StreamCounters::new(streams)) }
     }
 
     fn readings(time_ns: u64, hits: u64, filtered: u64, ring_full: u64, missed: u64) -> Readings {
         let probe =
             ProbeReading { hits, filtered, ring_full, missed, ns_per_hit: Some(200.0), ..ProbeReading::default() };
-        Readings { time_ns, probes: vec![probe], ..Readings::default() }
+        let sources = vec![SourceReadings { probes: vec![probe], ..SourceReadings::default() }];
+        Readings { time_ns, sources, ..Readings::default() }
+    }
+
+    #[test]
+    fn sources_have_their_own_counters_in_one_ledger() {
+        // The source with number 1 could not be made.
+        let mut accounting = LossAccounting::new(0, [source(0, 2), source(2, 1)]);
+        let probe = |hits, ring_full| ProbeReading { hits, ring_full, ..ProbeReading::default() };
+        let of = |probes: &[ProbeReading]| SourceReadings { probes: probes.to_vec(), ..SourceReadings::default() };
+        let sources = vec![of(&[probe(5, 0), probe(7, 2)]), of(&[probe(99, 99)]), of(&[probe(11, 4)])];
+        accounting.read(&Readings { time_ns: 100, sources, ..Readings::default() });
+        for (stream, rows) in [(0, 5), (1, 5), (2, 7)] {
+            accounting.pending(stream, rows);
+            accounting.stored(stream, rows);
+        }
+        let ledger = accounting.close(200, LossKnowledge::All);
+        assert_eq!(ledger.streams.iter().map(|totals| totals.hits).collect::<Vec<_>>(), [5, 7, 11]);
+        assert_eq!((ledger.lost(0), ledger.lost(1), ledger.lost(2)), (0, 2, 4));
+        assert_eq!(ledger.in_flight(), [0, 0, 0]);
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod mappings;
 mod naming;
 mod output;
 mod page_reader;
+mod prepared;
 mod process_metadata;
 mod progress;
 mod reader;
@@ -116,12 +117,6 @@ pub enum StartError {
     /// The spec cannot be run.
     #[error("the capture cannot be made as it is described")]
     Spec(#[from] SpecError),
-    /// More sources than can be recorded into one capture.
-    #[error("the capture has {count} sources, and one is recorded in a capture; start a capture for each")]
-    Sources {
-        /// How many there are.
-        count: usize,
-    },
     /// The agent refused or is not there.
     #[error(transparent)]
     Agent(#[from] LinkError),

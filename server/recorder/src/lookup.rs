@@ -3,7 +3,10 @@
 use std::{collections::HashMap, path::PathBuf};
 
 use bathyscope_capture::StackId;
-use bathyscope_decode::{perf::CopiedStack, script::Symbol};
+use bathyscope_decode::{
+    perf::{CopiedStack, PerfRecord},
+    script::Symbol,
+};
 use bathyscope_symbols::{FileOptions, FileResolver, Place};
 
 use super::{AgentLink, history::ProcessHistory, link::words, mappings::FileKey};
@@ -21,13 +24,25 @@ pub(crate) struct Lookup {
     files: FileResolver,
     names: HashMap<(u32, u64), Option<Symbol>>,
     processes: ProcessNames,
+    /// The number of the first ring of the engine whose turn it is.
+    first_ring: usize,
 }
 
 impl Lookup {
     pub(crate) fn new(history: ProcessHistory, link: AgentLink, private_dir: PathBuf) -> Self {
         let options = FileOptions { private_dir, max_file_bytes: MAX_FILE_BYTES };
         let files = FileResolver::new(options, rustix::process::geteuid().as_raw());
-        Self { history, link, files, names: HashMap::new(), processes: ProcessNames::default() }
+        Self { history, link, files, names: HashMap::new(), processes: ProcessNames::default(), first_ring: 0 }
+    }
+
+    /// It is the turn of the engine whose first ring this is.
+    pub(super) fn turn_to(&mut self, first_ring: usize) {
+        self.first_ring = first_ring;
+    }
+
+    /// Notes what a record of one of the engine's rings tells of processes, if it tells of them.
+    pub(crate) fn note(&mut self, ring: usize, record: PerfRecord, bytes: usize) {
+        self.history.note(self.first_ring + ring, record, bytes);
     }
 
     /// The function of a process that an address lies in.

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use bathyscope_protocol::RingsCut;
+use bathyscope_protocol::{AgentError, RingsCut};
 use tokio::sync::Notify;
 
 use super::process_metadata::lock;
@@ -34,6 +34,8 @@ pub(crate) struct Progress {
     without_file: AtomicU64,
     untold_memory: AtomicBool,
     rings_cut: OnceLock<RingsCut>,
+    /// Sources that are not recorded, and why.
+    missing: Mutex<Vec<String>>,
     cause: Mutex<Option<Cause>>,
     changed: Notify,
 }
@@ -52,6 +54,7 @@ impl Progress {
             without_file: AtomicU64::new(0),
             untold_memory: AtomicBool::new(false),
             rings_cut: OnceLock::new(),
+            missing: Mutex::new(Vec::new()),
             cause: Mutex::new(None),
             changed: Notify::new(),
         }
@@ -131,6 +134,22 @@ impl Progress {
         let RingsCut { wanted_bytes, given_bytes } = self.rings_cut.get()?;
         let (given, wanted) = (size(*given_bytes), size(*wanted_bytes));
         Some(format!("its rings had {given} instead of {wanted}, as all captures share a limit of memory"))
+    }
+
+    /// Sources are not recorded: they could not be made or enabled, and the capture goes on without them.
+    pub(crate) fn without_sources(&self, failed: &[(String, AgentError)]) {
+        let words = failed.iter().map(|(id, error)| format!("{id} is not recorded: {}: {}", error.doing, error.why));
+        lock(&self.missing).extend(words);
+    }
+
+    /// A source is not recorded any more.
+    pub(crate) fn source_ended(&self, words: String) {
+        lock(&self.missing).push(words);
+    }
+
+    /// In words, which sources are not recorded, or not to the end.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        lock(&self.missing).clone()
     }
 
     pub(crate) fn late_rows(&self) -> u64 {

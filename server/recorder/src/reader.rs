@@ -54,6 +54,11 @@ impl RecordBatch {
         self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
     }
 
+    /// The same with another number of the ring.
+    pub(crate) fn of_ring(self, ring: usize) -> Self {
+        Self { ring, ..self }
+    }
+
     /// The records in order.
     pub(crate) fn records(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());

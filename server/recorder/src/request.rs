@@ -1,17 +1,16 @@
 //! What the agent is asked to make for a capture, and to take back.
 
 use bathyscope_capture::{CaptureSpec, Target};
-use bathyscope_plan::Plan;
-use bathyscope_protocol::{
-    CaptureHandle, ProbeFailure, ScriptStarted, Started, TakenRings, WireMethod, counters::CounterView,
-};
+use bathyscope_link::script::WrittenScript;
+use bathyscope_plan::Diagnostic;
+use bathyscope_protocol::{CaptureHandle, Started, TakenRings, WireMethod, WireSource, counters::CounterView};
 
 use super::{
-    AgentLink, Inner, LinkError, StartError,
+    AgentLink, Inner, StartError,
     engine::{Request, Source},
     link::words,
 };
-use crate::script::ScriptRequest;
+use crate::script::ScriptFailure;
 
 /// What the agent made.
 pub(super) struct Begun {
@@ -19,9 +18,6 @@ pub(super) struct Begun {
     pub(super) connection: u64,
     pub(super) started: Started,
     pub(super) rings: TakenRings,
-    /// What its compiler made of a script.
-    pub(super) plan: Option<Plan>,
-    pub(super) failed: Vec<ProbeFailure>,
     /// Readings that outlive the agent.
     pub(super) counters: Option<CounterView>,
 }
@@ -44,67 +40,71 @@ pub(super) async fn resolved(inner: &Inner, spec: CaptureSpec) -> Result<Capture
     Ok(spec)
 }
 
-/// Lets the agent make a source, which records nothing before it is enabled.
-pub(super) async fn make(inner: &Inner, source: &dyn Source, target: &Target) -> Result<Begun, StartError> {
-    let handle = inner.next_handle();
-    let mut made = match source.request(target, inner.options.ring_bytes) {
-        Request::Method(method) => {
-            let dynamic = source.dynamic_lines().into_iter().map(str::to_owned).collect();
-            make_method(inner, *method, dynamic, target, handle).await?
-        }
-        Request::Script(request) => make_script(inner, *request, handle).await?,
-    };
-    made.counters = open_counters(&inner.link, handle).await;
-    Ok(made)
-}
-
-async fn make_method(
+/// Lets the agent make all sources of a capture, which records nothing before it is enabled.
+pub(super) async fn make(
     inner: &Inner,
-    method: WireMethod,
-    dynamic: Vec<String>,
-    target: &Target,
-    handle: CaptureHandle,
+    spec: &CaptureSpec,
+    sources: &[Box<dyn Source + '_>],
 ) -> Result<Begun, StartError> {
-    let (mut link, wanted) = (inner.link.clone(), target.clone());
+    let (handle, ring_bytes) = (inner.next_handle(), inner.options.ring_bytes);
+    let required = spec.sources.iter().map(|source| source.required);
+    let requests: Vec<(Request, bool)> =
+        sources.iter().map(|source| source.request(&spec.target, ring_bytes)).zip(required).collect();
+    let dynamic: Vec<String> = sources.iter().flat_map(|source| source.dynamic_lines()).map(str::to_owned).collect();
+    let (mut link, wanted) = (inner.link.clone(), spec.target.clone());
     let finding = tokio::task::spawn_blocking(move || {
         super::go_returns::refuse(&mut link, &dynamic)?;
-        Ok::<_, StartError>(bathyscope_link::groups::resolved_target(&mut link, &wanted)?)
+        let target = bathyscope_link::groups::resolved_target(&mut link, &wanted)?;
+        let wire = requests.into_iter().map(|(request, required)| wire_source(&mut link, request, required, &target));
+        let (sources, warnings): (Vec<_>, Vec<_>) = wire.collect::<Result<Vec<_>, StartError>>()?.into_iter().unzip();
+        Ok::<_, StartError>((target, sources, warnings))
     });
     let found = finding.await;
-    let target =
+    let (target, sources, warnings) =
         found.map_err(|error| StartError::System { doing: "finding the target", why: error.to_string() })??;
-    let (ring_bytes, status) = (inner.options.ring_bytes, inner.link.watch());
-    let (started, rings, connection) = inner
-        .link
-        .call(move |client| {
-            // Read here, where nobody connects anew: an agent that came while this waited would otherwise be taken for one that
-            // is gone.
-            let connection = status.borrow().connection;
-            let started = client.start(handle, method, target, ring_bytes)?;
-            let rings = client.take_rings(handle, &started)?;
-            Ok((started, rings, connection))
-        })
-        .await?;
-    Ok(Begun { handle, connection, started, rings, plan: None, failed: Vec::new(), counters: None })
+    let has_script = sources.iter().any(|source| source.method.has_plan());
+    let status = inner.link.watch();
+    let starting = inner.link.call(move |client| {
+        // Read here, where nobody connects anew: an agent that came while this waited would otherwise be taken for one that
+        // is gone.
+        let connection = status.borrow().connection;
+        let started = client.start(handle, sources, target, ring_bytes)?;
+        match client.take_rings(handle, &started) {
+            Ok(rings) => Ok((started, rings, connection)),
+            Err(error) => {
+                // What was made must not stay; why its rings cannot be had is worth more than a failure to remove it.
+                let _undone = client.stop(handle, true).and_then(|_| client.discard(handle));
+                Err(error)
+            }
+        }
+    });
+    let started = starting.await;
+    let (mut started, rings, connection) = started
+        .map_err(|error| if has_script { ScriptFailure::from(error).into() } else { StartError::from(error) })?;
+    for (source, warning) in started.sources.iter_mut().zip(warnings) {
+        if let Some(script) = &mut source.script {
+            script.plan.warnings.extend(warning);
+        }
+    }
+    let counters = open_counters(&inner.link, handle).await;
+    Ok(Begun { handle, connection, started, rings, counters })
 }
 
-/// Finds the places that a script names and lets the agent compile and load it.
-async fn make_script(inner: &Inner, request: ScriptRequest, handle: CaptureHandle) -> Result<Begun, StartError> {
-    let connection = inner.link.status().connection;
-    let mut link = inner.link.clone();
-    let making = tokio::task::spawn_blocking(move || crate::script::make(&mut link, handle, &request));
-    let made = making
-        .await
-        .map_err(|error| StartError::System { doing: "preparing the script", why: error.to_string() })??;
-    // Its calls went to two agents, and which of them has it cannot be said.
-    let now = inner.link.status().connection;
-    if now != connection {
-        undo(&inner.link, handle, now).await;
-        return Err(LinkError::Absent { message: "it was restarted meanwhile; try again".to_owned() }.into());
-    }
-    let ScriptStarted { plan, failed, .. } = made.script;
-    let rings = TakenRings { rings: made.rings, output: made.output };
-    Ok(Begun { handle, connection, started: made.started, rings, plan: Some(plan), failed, counters: None })
+/// A source as the agent takes it; of a script, a warning besides. What is named in programs is looked up.
+fn wire_source(
+    link: &mut AgentLink,
+    request: Request,
+    required: bool,
+    target: &Target,
+) -> Result<(WireSource, Option<Diagnostic>), StartError> {
+    let (method, warning) = match request {
+        Request::Method(method) => (*method, None),
+        Request::Script(request) => {
+            let WrittenScript { script, warning } = crate::script::written(link, &request, target)?;
+            (WireMethod::Script(Box::new(script)), warning)
+        }
+    };
+    Ok((WireSource { method, required }, warning))
 }
 
 /// Takes back what the agent made.

@@ -75,7 +75,8 @@ impl MadeEvent {
 
 impl Made {
     pub(crate) fn of(handle: CaptureHandle, connection: u64, started: &Started) -> Self {
-        let formats = started.trace.iter().flat_map(|facts| &facts.events);
+        let traces = started.sources.iter().filter_map(|source| source.trace.as_ref());
+        let formats = traces.flat_map(|facts| &facts.events);
         let event = |format: &TraceFormat| {
             let TraceFormat { group, name, label, dynamic, .. } = format.clone();
             Some(MadeEvent { index: dynamic?, group, name, label })

@@ -67,8 +67,8 @@ fn address_columns(schema: &StreamSchema) -> Vec<usize> {
 /// An engine numbers its streams from 0; they stand behind those of the engines before it.
 pub(crate) struct Sink {
     streams: Vec<StreamState>,
-    /// Number of the first stream of the engine whose turn it is.
-    first_stream: u16,
+    /// The engine whose turn it is, by its place among all, and the number of its first stream.
+    turn: (usize, u16),
     strings: StringDictionary,
     live: LiveRows,
     /// Whether anybody looks, as of the last message.
@@ -91,7 +91,7 @@ impl Sink {
     ) -> Self {
         Self {
             streams: schemas.into_iter().map(|schema| StreamState::new(schema, start_ns)).collect(),
-            first_stream: 0,
+            turn: (0, 0),
             strings: StringDictionary::default(),
             live,
             watched: false,
@@ -103,9 +103,9 @@ impl Sink {
         }
     }
 
-    /// It is the turn of the engine whose first stream this is.
-    pub(super) fn turn_to(&mut self, first_stream: u16) {
-        self.first_stream = first_stream;
+    /// It is the turn of this engine by its place among all, whose first stream this is.
+    pub(super) fn turn_to(&mut self, engine: usize, first_stream: u16) {
+        self.turn = (engine, first_stream);
     }
 
     /// Looks whether anybody looks.
@@ -140,14 +140,34 @@ impl Sink {
         &mut self.strings
     }
 
-    /// The accounting of the capture, whose streams have other numbers than an engine's.
-    pub(crate) fn accounting(&self) -> MutexGuard<'_, LossAccounting> {
+    fn accounting(&self) -> MutexGuard<'_, LossAccounting> {
         lock(&self.accounting)
     }
 
     /// The number of an engine's stream in the capture.
     pub(crate) fn number_of(&self, stream: u16) -> u16 {
-        self.first_stream.saturating_add(stream)
+        self.turn.1.saturating_add(stream)
+    }
+
+    /// Records of the engine were read that counters of no stream have, whatever became of them.
+    pub(crate) fn seen(&self, records: u64) {
+        self.accounting().seen(self.turn.0, records);
+    }
+
+    /// A record told that so many events of some stream of the engine were lost between two moments; none if it does not know
+    /// how many.
+    pub(crate) fn told(&self, count: Option<u64>, start_ns: u64, end_ns: u64) {
+        self.accounting().told(self.turn.0, count, start_ns, end_ns);
+    }
+
+    /// A perf ring told that it lost records of a stream between two moments.
+    pub(crate) fn ring_lost(&self, stream: u16, count: u64, start_ns: u64, end_ns: u64) {
+        self.accounting().ring_lost(self.number_of(stream), count, start_ns, end_ns);
+    }
+
+    /// Records of a stream were lost behind the ring.
+    pub(crate) fn lost(&self, stream: u16, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
+        self.accounting().lost(self.number_of(stream), stage, count, start_ns, end_ns);
     }
 
     /// A stream of the engine; none if it has no such stream.

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, Method, OverBudget};
-use bathyscope_protocol::{Budget, CaptureHandle, counters::CounterView};
+use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, OverBudget, StreamSchema};
+use bathyscope_protocol::{AgentError, Budget, CaptureHandle, RingsCut, SourceFailure, Started, counters::CounterView};
 use bathyscope_store::{CaptureState, End, NewCapture};
 use bathyscope_symbols::Kallsyms;
 use tokio::sync::OwnedSemaphorePermit;
@@ -15,12 +15,13 @@ use super::{
     Inner, StartError,
     clock::{monotonic_ns, wall_unix_ns},
     control::Controller,
-    engine::{MadeSource, Prepared, Source, note_failures, source_of},
+    engine::{Source, note_failures, source_of},
     frames::Frames,
     kernel_formats,
     ledger::{LossAccounting, LossKnowledge},
     link::words,
     live::LiveMessage,
+    prepared::PreparedSources,
     process_metadata::lock,
     progress::Progress,
     request::{Begun, make, resolved, undo},
@@ -58,65 +59,54 @@ pub(super) async fn start(
         tokio::sync::TryAcquireError::NoPermits => StartError::TooMany { limit },
     })?;
     let spec = resolved(&inner, spec).await?;
-    let source = source_of(only_method(&spec)?)?;
-    let made = make(&inner, &*source, &spec.target).await?;
+    let sources = spec.methods().map(source_of).collect::<Result<Vec<_>, _>>()?;
+    let made = make(&inner, &spec, &sources).await?;
     let (handle, connection) = (made.handle, made.connection);
-    let begun = begin(&inner, &spec, &*source, Asked { owner, tap, slot }, made).await;
+    let begun = begin(&inner, &spec, &sources, Asked { owner, tap, slot }, made).await;
     if begun.is_err() {
         undo(&inner.link, handle, connection).await;
     }
     begun
 }
 
-/// What the source of a capture records. Several sources cannot be recorded into one capture yet.
-fn only_method(spec: &CaptureSpec) -> Result<&Method, StartError> {
-    match spec.sources.as_slice() {
-        [one] => Ok(&one.method),
-        several => Err(StartError::Sources { count: several.len() }),
-    }
-}
-
 async fn begin(
     inner: &Arc<Inner>,
     spec: &CaptureSpec,
-    source: &dyn Source,
+    sources: &[Box<dyn Source + '_>],
     Asked { owner, tap, slot }: Asked,
     made: Begun,
 ) -> Result<CaptureId, StartError> {
-    let Begun { handle, connection, started, rings, plan, failed, counters } = made;
+    let Begun { handle, connection, started, rings, counters } = made;
     let rings_error = |why: String| StartError::Rings { why };
-    let of_agent = MadeSource { target: &spec.target, started: &started, plan, failed };
-    let mut prepared = source.prepare(&inner.link, of_agent).await.map_err(rings_error)?;
+    let mut prepared = PreparedSources::of(&inner.link, spec, sources, &started).await.map_err(rings_error)?;
     let readers = map_rings(rings.rings, &started).map_err(rings_error)?;
     let host = bathyscope_link::host::facts_of_capture(&inner.link, &spec.target).await;
     let kernel = name_addresses(inner, &mut prepared).await;
     let kernel_build_id = from_hex(&host.kernel_build_id);
-    let new = new_capture(inner, spec, owner, host, &prepared)?;
+    let new = new_capture(inner, spec, owner, host, &mut prepared)?;
     let (id, title, owner, start_ns) = (new.id, new.title.clone(), new.owner.clone(), new.start_ns);
-    tracing::debug!(capture = %id, started.compile_ns, started.load_ns, started.attach_ns, "the probes are attached");
+    for source in &started.sources {
+        tracing::debug!(capture = %id, source.compile_ns, source.load_ns, source.attach_ns, "probes are attached");
+    }
     inner.store.create(new).await?;
-    let (script, record) = prepared.script.unzip();
+    let (script, record) = prepared.script.take().unzip();
     if let Some(record) = record {
         inner.store.put_script(id, record).await?;
     }
-    let streams = prepared.schemas.len();
-    let progress = Arc::new(Progress::new(streams, spec.limits.max_events, spec.limits.max_bytes));
-    let accounting = Arc::new(Mutex::new(LossAccounting::new(streams, start_ns, prepared.counters)));
+    let progress = Progress::new(prepared.streams(), spec.limits.max_events, spec.limits.max_bytes);
+    let accounting = Arc::new(Mutex::new(LossAccounting::new(start_ns, prepared.accounted)));
     let made = Made::of(handle, connection, &started);
-    let running = Arc::new(Running::new((id, title, owner), (progress, accounting), slot, (script, made)));
-    if let Some(cut) = started.rings_cut {
-        running.progress.cut_rings(cut);
-        tracing::info!(capture = %id, words = running.progress.rings_cut_words(), "the rings were cut");
-    }
+    let running = Arc::new(Running::new((id, title, owner), (Arc::new(progress), accounting), slot, (script, made)));
+    note_cut_rings(&running, &started);
+    running.progress.without_sources(&prepared.failed);
     let parts = Parts {
-        started,
-        schemas: prepared.schemas,
+        sources: prepared.parts,
+        target_pid: started.target_pid,
         readers,
         output: rings.output,
         frames: Frames::new(kernel.clone(), kernel_build_id, Arc::clone(&running.held)),
         kernel,
         follows_maps: prepared.follows_maps,
-        make_engine: prepared.engine,
         tap,
         start_ns,
     };
@@ -130,11 +120,24 @@ async fn begin(
     begun.map(|()| id)
 }
 
+/// Tells how much less memory the rings of all sources have than was asked for.
+fn note_cut_rings(running: &Running, started: &Started) {
+    let cut = started.sources.iter().filter_map(|source| source.rings_cut).reduce(|a, b| RingsCut {
+        wanted_bytes: a.wanted_bytes.saturating_add(b.wanted_bytes),
+        given_bytes: a.given_bytes.saturating_add(b.given_bytes),
+    });
+    if let Some(cut) = cut {
+        running.progress.cut_rings(cut);
+        tracing::info!(capture = %running.id, words = running.progress.rings_cut_words(), "the rings were cut");
+    }
+}
+
 /// Keeps with the streams how the kernel prints them, and reads the kernel's functions, if rows show any.
-async fn name_addresses(inner: &Inner, prepared: &mut Prepared) -> Option<Arc<Kallsyms>> {
+async fn name_addresses(inner: &Inner, prepared: &mut PreparedSources) -> Option<Arc<Kallsyms>> {
     let kernel = if prepared.names_kernel_addresses { inner.kernel.get(&inner.link, OLD_SYMBOLS).await } else { None };
     let (formats, code_start) = (std::mem::take(&mut prepared.formats), kernel.as_ref().map(|kernel| kernel.base()));
-    kernel_formats::keep(&inner.link, &mut prepared.schemas, formats, code_start).await;
+    let mut schemas: Vec<&mut StreamSchema> = prepared.schemas().collect();
+    kernel_formats::keep(&inner.link, &mut schemas, formats, code_start).await;
     kernel
 }
 
@@ -143,7 +146,7 @@ fn new_capture(
     spec: &CaptureSpec,
     owner: String,
     host: HostFacts,
-    prepared: &Prepared,
+    prepared: &mut PreparedSources,
 ) -> Result<NewCapture, StartError> {
     Ok(NewCapture {
         id: new_id()?,
@@ -151,7 +154,7 @@ fn new_capture(
         owner,
         spec: spec.clone(),
         host,
-        streams: prepared.schemas.clone(),
+        streams: prepared.schemas().map(|schema| schema.clone()).collect(),
         started_unix_ns: wall_unix_ns(),
         start_ns: monotonic_ns(),
         simulated: inner.link.status().simulated,
@@ -184,12 +187,15 @@ async fn enable(
     let budget = Budget::of_cpu(spec.limits.budget_cpu_permille, detach).with(spec.limits.budgets);
     inner.link.call(move |client| client.set_budget(handle, budget)).await?;
     let enabled = inner.link.call(move |client| client.enable(handle)).await;
+    let enabled = match &running.script {
+        Some(_script) => enabled.map_err(ScriptFailure::from)?,
+        None => enabled?,
+    };
     if let Some(script) = &running.script {
-        let failed = enabled.map_err(ScriptFailure::from)?.script.map(|script| script.failed).unwrap_or_default();
+        let failed = enabled.script.map(|script| script.failed).unwrap_or_default();
         note_failures(&script.plan, &failed, &mut lock(&script.state));
-    } else {
-        enabled?;
     }
+    running.progress.without_sources(&failures(&spec, enabled.failed));
     let enabled = Instant::now();
     inner.add(Arc::clone(running));
     let controller = Controller {
@@ -205,6 +211,15 @@ async fn enable(
     };
     tokio::spawn(guard(Arc::clone(inner), Arc::clone(running), controller, (handle, connection)));
     Ok(())
+}
+
+/// Sources that could be made and not enabled, by id.
+fn failures(spec: &CaptureSpec, failed: Vec<SourceFailure>) -> Vec<(String, AgentError)> {
+    let named = |SourceFailure { source, error }: SourceFailure| {
+        let id = spec.sources.get(source as usize).map(|source| source.id.clone());
+        (id.unwrap_or_default(), error)
+    };
+    failed.into_iter().map(named).collect()
 }
 
 /// Runs the controller; if it panics, its capture fails and no other does (P45).

@@ -3,10 +3,10 @@
 use std::{os::fd::AsFd as _, thread::JoinHandle, time::Duration};
 
 use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation, serve};
-use bathyscope_capture::{EventProbe, Target};
+use bathyscope_capture::{CountSpec, EventProbe, Target};
 use bathyscope_protocol::{
     Budget, Bytes, Connection, KernelFile, PROTOCOL_VERSION, PressureResource, ProcessFile, ProtocolError, Reply,
-    Request, SocketTable, WireMethod, WireScript,
+    Request, SocketTable, WireMethod, WireScript, WireSource,
 };
 
 /// How long an answer may take.
@@ -75,10 +75,16 @@ fn request(kind: u8, small: u8) -> Request {
         6 => Request::OpenProcessFile { pid: u32::from(small), file: ProcessFile::Maps },
         7 => Request::ListProcesses { after: u32::from(small) },
         8 => Request::ListGroups { after: String::new() },
-        9 | 10 => Request::Start { capture, method: events(), target: Target::System, ring_bytes: 1 << 16 },
+        9 | 10 => {
+            let optional = WireSource { required: false, ..events().into() };
+            let counts = WireMethod::Count(CountSpec { groups: vec![vec!["cs".to_owned()]], ..CountSpec::default() });
+            let (beside, counts) = (vec![events().into(), optional, counts.clone().into()], counts.into());
+            let sources = [events().into(), beside, vec![], counts][usize::from(small / 4 % 4)].clone();
+            Request::Start { capture, sources, target: Target::System, ring_bytes: 1 << 16 }
+        }
         11 => {
             let method = WireMethod::Script(Box::new(script(text)));
-            Request::Start { capture, method, target: Target::System, ring_bytes: 1 << 16 }
+            Request::Start { capture, sources: method.into(), target: Target::System, ring_bytes: 1 << 16 }
         }
         12 => Request::TakeRings { capture, from: u32::from(small / 4) },
         13 => Request::SetBudget { capture, budget: Budget::of_cpu(u32::from(small) + 1, small.is_multiple_of(2)) },

@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_protocol::{Budget, GuardStage, rings::RingProgress};
+use bathyscope_protocol::{GuardStage, rings::RingProgress};
 
 use crate::{
-    guard::{Action, Cost, Guard},
+    guard::{Action, Cost, Guard, SharedBudget},
     os::bpf::{self, ProgramStats},
     spending::Spending,
 };
@@ -101,7 +101,7 @@ pub(crate) struct Guarded {
 
 impl Guarded {
     /// Of a capture that is detached or not: a part of its rows would be worth less than none, or would not make it cheaper.
-    pub(crate) fn whole(budget: Budget, detach: impl FnMut() + Send + 'static) -> Self {
+    pub(crate) fn whole(budget: SharedBudget, detach: impl FnMut() + Send + 'static) -> Self {
         Self {
             guard: Guard::new(budget, false),
             written: Box::new(Written::default),
@@ -332,7 +332,7 @@ fn cost(before: ProgramStats, after: ProgramStats) -> Option<f64> {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use bathyscope_protocol::BudgetOf;
+    use bathyscope_protocol::{Budget, BudgetOf};
 
     use super::*;
 
@@ -342,7 +342,7 @@ mod tests {
         // Each look finds a second's worth of time more.
         let spent_ns = Box::new(move || spent_ns.fetch_add(1_000_000_000, Ordering::Relaxed));
         let guarded = Guarded {
-            guard: Guard::new(Budget::of_cpu(50, true), false),
+            guard: Guard::new(SharedBudget::alone(Budget::of_cpu(50, true)), false),
             written: Box::new(Written::default),
             asked: None,
             thin: Box::new(|_rows_per_s| {}),

@@ -12,7 +12,7 @@ use super::{
     cpus,
     perf::{self, Buffer, Event, Scope},
 };
-use crate::{error::refused, needs::Need};
+use crate::{engine::ProcessReports, error::refused, needs::Need};
 
 /// Bytes of each CPU's ring where it carries nothing else: some 3000 records.
 pub(crate) const RING_BYTES: u32 = 512 << 10;
@@ -63,7 +63,7 @@ pub(crate) fn ring_info(content: RingContent, formats: RecordFormat, bytes: u32,
     RingInfo { kind, content, data_bytes: bytes, cpu: Some(cpu) }
 }
 
-/// One event and ring for each CPU.
+/// One event and ring for each CPU; none where another engine reports.
 #[derive(Debug)]
 pub(crate) struct Sideband {
     rings: Vec<(Event, Buffer)>,
@@ -71,13 +71,16 @@ pub(crate) struct Sideband {
 }
 
 impl Sideband {
-    /// Makes the events, disabled.
-    pub(crate) fn open() -> Result<Self, AgentError> {
+    /// Makes the events, disabled, if they are to report here.
+    pub(crate) fn open(reports: ProcessReports) -> Result<Self, AgentError> {
         let doing = "opening the events that report processes";
         let trouble = |error: &io::Error| refused(doing, error, Need::Events);
         let mut sideband = Self { rings: Vec::new(), infos: Vec::new() };
+        let ProcessReports::Here { data } = reports else { return Ok(sideband) };
         for cpu in cpus::online().map_err(|error| trouble(&error))? {
-            let event = match Event::open(&mut attributes(SAMPLE_TYPE, true), Scope::Cpu(cpu)) {
+            let mut attributes = attributes(SAMPLE_TYPE, true);
+            attributes.set_mmap_data(u64::from(data));
+            let event = match Event::open(&mut attributes, Scope::Cpu(cpu)) {
                 Ok(event) => event,
                 // It went offline in between.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,

@@ -89,7 +89,7 @@ impl SessionCapture {
 
     /// Keeps readings, which are final if nothing is attached any more.
     pub(super) fn keep(&mut self, readings: &Readings) {
-        let is_final = self.stage == Stage::Stopped && readings.detaching.attached == 0;
+        let is_final = self.stage == Stage::Stopped && readings.detaching().attached == 0;
         self.kept.write(readings, is_final);
     }
 }

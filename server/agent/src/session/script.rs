@@ -87,7 +87,7 @@ impl Session<'_> {
 
     fn script(&mut self, handle: CaptureHandle) -> Result<(&mut dyn ScriptMaps, Stage), Violation> {
         let entry = self.captures.get_mut(&handle).ok_or("it named an unknown capture")?;
-        let maps = entry.capture.engine.maps().ok_or("it named a capture that is no script")?;
+        let maps = entry.capture.maps().ok_or("it named a capture that has no script")?;
         Ok((maps, entry.stage))
     }
 

@@ -57,10 +57,12 @@ impl Watched {
         self.budget = budget;
     }
 
-    /// Readings with the further one of the two guards.
-    pub(super) fn overlay(&self, readings: Readings) -> Readings {
-        let guard = readings.guard.further(self.guard.stage().clone());
-        Readings { guard, ..readings }
+    /// Readings with the further one of the two guards, of each source.
+    pub(super) fn overlay(&self, mut readings: Readings) -> Readings {
+        for source in &mut readings.sources {
+            source.guard = std::mem::take(&mut source.guard).further(self.guard.stage().clone());
+        }
+        readings
     }
 
     /// What it cost the agent since the last look.
@@ -145,12 +147,12 @@ impl SessionCapture {
         let guard = &mut self.watched.guard;
         match guard.look(over, self.watched.budget.detach) {
             AgentAction::Leave => {}
-            AgentAction::Spare(over) if self.capture.engine.throttle() => guard.spared(over),
+            AgentAction::Spare(over) if self.capture.throttle() => guard.spared(over),
             AgentAction::Spare(over) => {
                 guard.detached(over);
-                self.capture.engine.detach();
+                self.capture.detach();
             }
-            AgentAction::Detach => self.capture.engine.detach(),
+            AgentAction::Detach => self.capture.detach(),
         }
     }
 }

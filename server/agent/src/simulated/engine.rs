@@ -8,7 +8,8 @@ use std::{
 };
 
 use bathyscope_protocol::{
-    AgentError, Budget, Enabled, GuardStage, ProbeReading, Readings, RingInfo, Started, StreamLayout, TraceFacts,
+    AgentError, GuardStage, ProbeReading, RingInfo, ScriptEnabled, SourceReadings, StartedSource, StreamLayout,
+    TraceFacts,
 };
 
 use super::{events::CPUS, target::MadeTarget};
@@ -16,7 +17,7 @@ use crate::{
     clock::monotonic_ns,
     engine::{Engine, EngineError},
     error::refused,
-    guard::{Action, Cost, Guard},
+    guard::{Action, Cost, Guard, SharedBudget},
 };
 
 /// How often events are made.
@@ -70,14 +71,14 @@ impl EngineShared {
 
 /// A simulated engine.
 pub(crate) struct SimulatedEngine {
-    started: Started,
+    started: StartedSource,
     descriptors: Vec<OwnedFd>,
     work: Option<Box<dyn Work>>,
     shared: Arc<EngineShared>,
     thread: Option<JoinHandle<()>>,
     /// Whether it has a target, so that what others do is passed over.
     has_target: bool,
-    budget: Budget,
+    budget: SharedBudget,
     /// How long after it was enabled something is made.
     delay_ns: u64,
 }
@@ -128,14 +129,14 @@ impl Watch {
 impl SimulatedEngine {
     pub(super) fn new(work: impl Work, target: &MadeTarget) -> Result<Self, AgentError> {
         let descriptors = work.descriptors().map_err(|error| refused("making a simulated capture", &error, ""))?;
-        let started = Started {
+        let started = StartedSource {
             streams: work.layouts(),
             rings: work.rings(),
             compile_ns: 100_000,
             load_ns: 200_000,
             attach_ns: 300_000,
             trace: work.facts().map(Box::new),
-            ..Started::default()
+            ..StartedSource::default()
         };
         let shared = Arc::new(EngineShared::default());
         shared.lock().probes = vec![ProbeReading::default(); started.streams.len()];
@@ -146,7 +147,7 @@ impl SimulatedEngine {
             shared,
             thread: None,
             has_target: target.among.is_some(),
-            budget: Budget::default(),
+            budget: SharedBudget::default(),
             delay_ns: 0,
         })
     }
@@ -168,7 +169,7 @@ impl SimulatedEngine {
 }
 
 impl Engine for SimulatedEngine {
-    fn started(&self) -> &Started {
+    fn started(&self) -> &StartedSource {
         &self.started
     }
 
@@ -176,15 +177,15 @@ impl Engine for SimulatedEngine {
         self.descriptors.get(index).map(OwnedFd::as_fd)
     }
 
-    fn set_budget(&mut self, budget: Budget) {
+    fn set_budget(&mut self, budget: SharedBudget) {
         self.budget = budget;
     }
 
-    fn enable(&mut self) -> Result<Enabled, EngineError> {
+    fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError> {
         let start_ns = monotonic_ns();
         let shared = Arc::clone(&self.shared);
-        let Some(mut work) = self.work.take() else { return Ok(Enabled::at(start_ns)) };
-        let guard = Guard::new(self.budget, false).on_cpus(CPUS);
+        let Some(mut work) = self.work.take() else { return Ok(None) };
+        let guard = Guard::new(self.budget.clone(), false).on_cpus(CPUS);
         let has_target = self.has_target;
         let mut watch = Watch { guard, looked_ns: start_ns, used_ns: 0.0, passing_ns: 0.0, rows: 0, has_target };
         let begin_ns = start_ns.saturating_add(self.delay_ns);
@@ -212,13 +213,13 @@ impl Engine for SimulatedEngine {
         };
         let thread = std::thread::Builder::new().name("bathyscope-sim".into()).spawn(run);
         self.thread = Some(thread.map_err(|error| refused("starting the simulation", &error, ""))?);
-        Ok(Enabled::at(start_ns))
+        Ok(None)
     }
 
-    fn readings(&mut self) -> Readings {
+    fn readings(&mut self) -> SourceReadings {
         let state = self.shared.lock();
         let (probes, guard) = (state.probes.clone(), state.guard.clone());
-        Readings { time_ns: monotonic_ns(), probes, guard, ..Readings::default() }
+        SourceReadings { probes, guard, ..SourceReadings::default() }
     }
 
     fn detach(&mut self) {

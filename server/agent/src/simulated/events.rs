@@ -1,13 +1,13 @@
 //! Made hits of tracepoints, in records that look as the kernel's programs write them.
 
+use crate::engine::ProcessReports;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use bathyscope_bpf::probe::{ColumnPlace, Encoding, TargetFilter, TracepointProbe, tracepoint_program};
 use bathyscope_capture::{ColumnEncoding, ColumnLayout, EventProbe, Predicate, Value};
 use bathyscope_catalog::parse_event_format;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout,
-    rings::{SimulatedBpfRing, SimulatedPerfRing},
+    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, rings::SimulatedBpfRing,
 };
 
 use super::{
@@ -16,6 +16,7 @@ use super::{
     host::no_such_tracepoint,
     options::Simulation,
     records::{self, Moment},
+    sideband::SimulatedSideband,
     world::{self, Draw, MadeProcess, MadeTracepoint, MadeValue, PROCESSES},
 };
 use crate::error::{failed, refused};
@@ -44,7 +45,7 @@ pub(super) struct EventWork {
     target: MadeTarget,
     streams: Vec<MadeStream>,
     ring_bytes: u32,
-    sideband: SimulatedPerfRing,
+    sideband: SimulatedSideband,
     begun: bool,
 }
 
@@ -54,8 +55,9 @@ pub(crate) fn start(
     probes: &[EventProbe],
     target: &MadeTarget,
     ring_bytes: u32,
+    reports: ProcessReports,
 ) -> Result<SimulatedEngine, AgentError> {
-    SimulatedEngine::new(EventWork::make(simulation, probes, target, ring_bytes)?, target)
+    SimulatedEngine::new(EventWork::make(simulation, probes, target, ring_bytes, reports)?, target)
 }
 
 fn make_stream(probe: &EventProbe, index: usize, ring_bytes: u32) -> Result<MadeStream, AgentError> {
@@ -197,11 +199,12 @@ impl EventWork {
         probes: &[EventProbe],
         target: &MadeTarget,
         ring_bytes: u32,
+        reports: ProcessReports,
     ) -> Result<Self, AgentError> {
         let make = |(index, probe): (usize, &EventProbe)| make_stream(probe, index, ring_bytes);
         let streams = probes.iter().enumerate().map(make).collect::<Result<_, _>>()?;
-        let sideband = SimulatedPerfRing::create(SIDEBAND_BYTES)
-            .map_err(|error| refused("making a simulated ring", &error, ""))?;
+        let sideband =
+            SimulatedSideband::open(reports).map_err(|error| refused("making a simulated ring", &error, ""))?;
         Ok(Self { simulation: simulation.clone(), target: target.clone(), streams, ring_bytes, sideband, begun: false })
     }
 
@@ -242,13 +245,12 @@ impl Work for EventWork {
             data_bytes: self.ring_bytes,
             cpu: None,
         };
-        let sideband = records::ring_info(RingContent::Sideband, SIDEBAND_BYTES, 0);
-        (0..self.streams.len()).map(ring).chain([sideband]).collect()
+        (0..self.streams.len()).map(ring).chain(self.sideband.infos()).collect()
     }
 
     fn descriptors(&self) -> std::io::Result<Vec<OwnedFd>> {
-        let streams = self.streams.iter().map(|stream| stream.ring.as_fd());
-        streams.chain([self.sideband.as_fd()]).map(|fd| fd.try_clone_to_owned()).collect()
+        let streams = self.streams.iter().map(|stream| stream.ring.as_fd().try_clone_to_owned());
+        streams.chain(self.sideband.descriptors()).collect()
     }
 
     fn make_until(&mut self, start_ns: u64, now_ns: u64) -> Vec<ProbeReading> {

@@ -15,6 +15,7 @@ pub(crate) mod profile;
 mod records;
 mod sample_records;
 pub(crate) mod script;
+mod sideband;
 pub(crate) mod syscalls;
 mod target;
 pub(crate) mod trace;

@@ -1,5 +1,6 @@
 //! Made samples with stacks, and what happens to processes meanwhile.
 
+use crate::engine::ProcessReports;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use bathyscope_capture::ProfileSpec;
@@ -43,8 +44,9 @@ pub(crate) fn start(
     profile: &ProfileSpec,
     target: &MadeTarget,
     ring_bytes: u32,
+    reports: ProcessReports,
 ) -> Result<SimulatedEngine, AgentError> {
-    let work = SampleWork::make(simulation, profile, target, ring_bytes)?;
+    let work = SampleWork::make(simulation, profile, target, ring_bytes, reports)?;
     Ok(SimulatedEngine::new(work, target)?.later(profile.delay_ms))
 }
 
@@ -76,6 +78,8 @@ pub(super) struct SampleWork {
 /// What has happened to processes already.
 #[derive(Default)]
 struct SidebandProgress {
+    /// Whether it is reported into these rings.
+    reports: bool,
     begun: bool,
     forked: bool,
     exited: bool,
@@ -108,6 +112,7 @@ impl SampleWork {
         profile: &ProfileSpec,
         target: &MadeTarget,
         ring_bytes: u32,
+        reports: ProcessReports,
     ) -> Result<Self, AgentError> {
         let stacks = Stacks { kernel: profile.kernel_stacks, user: profile.user_stacks };
         let extras = Extras { memory: profile.memory, branches: profile.branches.clone() };
@@ -119,13 +124,13 @@ impl SampleWork {
             .collect::<std::io::Result<_>>()
             .map_err(|error| refused("making a simulated ring", &error, ""))?;
         let (simulation, target) = (simulation.clone(), target.clone());
-        let (counts, done) = (ProbeReading::default(), SidebandProgress::default());
-        let wanted = 0;
+        let (counts, wanted) = (ProbeReading::default(), 0);
+        let done = SidebandProgress { reports: reports != ProcessReports::Elsewhere, ..SidebandProgress::default() };
         Ok(Self { simulation, frequency_hz, stacks, extras, target, ring_bytes, events, cpus, counts, wanted, done })
     }
 
     fn report(&mut self, records: &[Vec<u8>]) {
-        if let Some(cpu) = self.cpus.first_mut() {
+        if let Some(cpu) = self.cpus.first_mut().filter(|_cpu| self.done.reports) {
             for record in records {
                 cpu.ring.push(record);
             }

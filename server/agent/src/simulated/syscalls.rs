@@ -1,5 +1,6 @@
 //! Made system calls, in records that look as the kernel's programs write them.
 
+use crate::engine::ProcessReports;
 use std::{
     collections::BTreeSet,
     os::fd::{AsFd as _, OwnedFd},
@@ -12,15 +13,15 @@ use bathyscope_catalog::{
 };
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, WireSyscalls,
-    rings::{SimulatedBpfRing, SimulatedPerfRing},
+    rings::SimulatedBpfRing,
 };
 
 use super::{
     MadeTarget,
     engine::{SimulatedEngine, Work},
-    events::{NS_PER_HIT, SIDEBAND_BYTES},
+    events::NS_PER_HIT,
     options::Simulation,
-    records,
+    sideband::SimulatedSideband,
     world::PROCESSES,
 };
 use crate::error::{failed, refused};
@@ -62,8 +63,9 @@ pub(crate) fn start(
     wanted: &WireSyscalls,
     target: &MadeTarget,
     ring_bytes: u32,
+    reports: ProcessReports,
 ) -> Result<SimulatedEngine, AgentError> {
-    SimulatedEngine::new(SyscallWork::make(simulation, wanted, target, ring_bytes)?, target)
+    SimulatedEngine::new(SyscallWork::make(simulation, wanted, target, ring_bytes, reports)?, target)
 }
 
 /// A capture of made system calls.
@@ -77,7 +79,7 @@ pub(super) struct SyscallWork {
     besides: BTreeSet<i64>,
     ring: SimulatedBpfRing,
     ring_bytes: u32,
-    sideband: SimulatedPerfRing,
+    sideband: SimulatedSideband,
     counts: ProbeReading,
     placed: u64,
     /// Records of data.
@@ -90,6 +92,7 @@ impl SyscallWork {
         wanted: &WireSyscalls,
         target: &MadeTarget,
         ring_bytes: u32,
+        reports: ProcessReports,
     ) -> Result<Self, AgentError> {
         let besides = if wanted.opening { opening(Arch::HOST) } else { BTreeSet::new() };
         let wanted = &wanted.calls;
@@ -106,7 +109,7 @@ impl SyscallWork {
             besides,
             ring: SimulatedBpfRing::create(ring_bytes).map_err(trouble)?,
             ring_bytes,
-            sideband: SimulatedPerfRing::create(SIDEBAND_BYTES).map_err(trouble)?,
+            sideband: SimulatedSideband::open(reports).map_err(trouble)?,
             counts: ProbeReading { ns_per_hit: Some(NS_PER_HIT), ..ProbeReading::default() },
             placed: 0,
             pieces: 0,
@@ -227,11 +230,11 @@ impl Work for SyscallWork {
     fn rings(&self) -> Vec<RingInfo> {
         let content = RingContent::Stream { stream: 0 };
         let ring = RingInfo { kind: RingKind::Bpf, content, data_bytes: self.ring_bytes, cpu: None };
-        vec![ring, records::ring_info(RingContent::Sideband, SIDEBAND_BYTES, 0)]
+        std::iter::once(ring).chain(self.sideband.infos()).collect()
     }
 
     fn descriptors(&self) -> std::io::Result<Vec<OwnedFd>> {
-        [self.ring.as_fd(), self.sideband.as_fd()].map(|fd| fd.try_clone_to_owned()).into_iter().collect()
+        std::iter::once(self.ring.as_fd().try_clone_to_owned()).chain(self.sideband.descriptors()).collect()
     }
 
     fn make_until(&mut self, start_ns: u64, now_ns: u64) -> Vec<ProbeReading> {

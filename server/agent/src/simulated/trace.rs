@@ -1,24 +1,22 @@
 //! Made calls of functions, in pages that look as ftrace writes them.
 
-use std::{
-    collections::VecDeque,
-    os::fd::{AsFd as _, OwnedFd},
-};
+use crate::engine::ProcessReports;
+use std::{collections::VecDeque, os::fd::OwnedFd};
 
 use bathyscope_capture::TraceSpec;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, TraceFacts, TraceFormat,
-    rings::SimulatedPerfRing,
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::{
     MadeTarget,
     engine::{SimulatedEngine, Work},
-    events::{CPUS, NS_PER_HIT, SIDEBAND_BYTES},
+    events::{CPUS, NS_PER_HIT},
     host::no_such_tracepoint,
     options::Simulation,
     records::{self, Moment},
+    sideband::SimulatedSideband,
     world::{
         self, Draw, FUNCTION_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, MadeField, MadeProcess, MadeTracepoint,
         MadeValue, PROCESSES,
@@ -122,8 +120,9 @@ pub(crate) fn start(
     simulation: &Simulation,
     wanted: &TraceSpec,
     target: &MadeTarget,
+    reports: ProcessReports,
 ) -> Result<SimulatedEngine, AgentError> {
-    SimulatedEngine::new(TraceWork::make(simulation, wanted, target)?, target)
+    SimulatedEngine::new(TraceWork::make(simulation, wanted, target, reports)?, target)
 }
 
 /// A capture of made calls.
@@ -134,14 +133,19 @@ pub(super) struct TraceWork {
     target: MadeTarget,
     processes: Vec<&'static MadeProcess>,
     cpus: Vec<CpuBuffer>,
-    sideband: SimulatedPerfRing,
+    sideband: SimulatedSideband,
     trees: u64,
     records: u64,
     counts: ProbeReading,
 }
 
 impl TraceWork {
-    fn make(simulation: &Simulation, wanted: &TraceSpec, target: &MadeTarget) -> Result<Self, AgentError> {
+    fn make(
+        simulation: &Simulation,
+        wanted: &TraceSpec,
+        target: &MadeTarget,
+        reports: ProcessReports,
+    ) -> Result<Self, AgentError> {
         if !matches!(wanted.tracer.as_deref(), None | Some("function_graph")) || !wanted.dynamic.is_empty() {
             let why = "the simulated kernel has only the tracer function_graph, and no dynamic events";
             let remedy = "Record calls, events or a profile, or start without --simulate.";
@@ -168,7 +172,7 @@ impl TraceWork {
             processes: PROCESSES.iter().filter(|process| target.includes(process.pid)).collect(),
             target: target.clone(),
             cpus: (0..CPUS).map(cpu).collect::<Result<_, AgentError>>()?,
-            sideband: SimulatedPerfRing::create(SIDEBAND_BYTES).map_err(trouble)?,
+            sideband: SimulatedSideband::open(reports).map_err(trouble)?,
             trees: 0,
             records: 0,
             counts: ProbeReading { ns_per_hit: Some(NS_PER_HIT), ..ProbeReading::default() },
@@ -428,12 +432,12 @@ impl Work for TraceWork {
     fn rings(&self) -> Vec<RingInfo> {
         let kind = RingKind::TracePipe { page_bytes: PAGE as u32 };
         let cpu = |cpu| RingInfo { kind, content: RingContent::TracePages, data_bytes: 1 << 20, cpu: Some(cpu) };
-        (0..CPUS).map(cpu).chain([records::ring_info(RingContent::Sideband, SIDEBAND_BYTES, 0)]).collect()
+        (0..CPUS).map(cpu).chain(self.sideband.infos()).collect()
     }
 
     fn descriptors(&self) -> std::io::Result<Vec<OwnedFd>> {
         let cpus = self.cpus.iter().map(|cpu| cpu.read.try_clone());
-        cpus.chain([self.sideband.as_fd().try_clone_to_owned()]).collect()
+        cpus.chain(self.sideband.descriptors()).collect()
     }
 
     fn make_until(&mut self, start_ns: u64, now_ns: u64) -> Vec<ProbeReading> {

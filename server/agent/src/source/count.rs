@@ -5,7 +5,7 @@ use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use super::{SourceSpec, check_spec};
 use crate::{
-    engine::MadeEngine,
+    engine::{MadeEngine, ProcessReports},
     error::failed,
     kernel::{self, KernelBackend, ResolvedTarget},
     memory::SourceMemory,
@@ -22,11 +22,23 @@ impl SourceSpec for CountSpec {
         read_events(&self.groups).map(drop)
     }
 
-    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
+    fn start(
+        &self,
+        kernel: &mut KernelBackend,
+        target: &ResolvedTarget,
+        memory: SourceMemory,
+        _reports: ProcessReports,
+    ) -> MadeEngine {
         Ok(Box::new(kernel::count::start(kernel, self, target, memory.ring_bytes)?))
     }
 
-    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {
+    fn simulate(
+        &self,
+        simulation: &Simulation,
+        target: &MadeTarget,
+        memory: SourceMemory,
+        _reports: ProcessReports,
+    ) -> MadeEngine {
         Ok(Box::new(simulated::count::start(simulation, self, target, memory.ring_bytes)?))
     }
 }

@@ -14,20 +14,34 @@ mod trace;
 
 use std::fmt;
 
-use bathyscope_capture::{CaptureSpec, Method, Target};
-use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut, WireMethod};
+use bathyscope_capture::{CaptureSpec, MAX_SOURCES, Method, Target};
+use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut, WireMethod, WireSource};
 
 pub(crate) use script_sizes::check_script_sizes;
 
 use crate::{
     compile::ScriptRights,
-    engine::{EngineError, MadeEngine, RunningCapture},
+    engine::{Engine, EngineError, MadeEngine, ProcessReports},
     error::failed,
     host_requests::HostRequests,
     kernel::{KernelBackend, ResolvedTarget},
     memory::{MAX_MAP_BYTES, MAX_RING_BYTES, MIN_RING_BYTES, MemoryLeft, SourceMemory},
+    running::{RunningCapture, RunningSource, nothing_records},
     simulated::{MadeTarget, SimulatedBackend, SimulatedTarget, Simulation},
 };
+
+/// How well a source can report what happens to processes, for itself and the others of its capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reporting {
+    /// It cannot.
+    Never,
+    /// Where it shows something for which that has to be known.
+    WhereNeeded,
+    /// Into the rings of its samples, of the CPUs that it samples.
+    WithSamples,
+    /// Into rings of their own, of all CPUs.
+    Beside,
+}
 
 /// A source as it was asked for. The console may be anybody by now.
 pub(crate) trait SourceSpec: fmt::Debug {
@@ -45,11 +59,21 @@ pub(crate) trait SourceSpec: fmt::Debug {
         Ok(())
     }
 
-    /// Cuts its rings so that they fit into what memory is left; says what was cut. Most have one ring.
+    /// How well it can report what happens to processes.
+    fn reporting(&self) -> Reporting {
+        Reporting::Never
+    }
+
+    /// Whether mappings of data have to be reported, as it tells addresses of data.
+    fn tells_data(&self) -> bool {
+        false
+    }
+
+    /// Cuts its rings so that they fit into what memory is left, and takes that; says what was cut. Most have one ring.
     ///
     /// # Errors
     /// If there is too little memory for it.
-    fn fit(&mut self, memory: &mut SourceMemory, left: MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
+    fn fit(&mut self, memory: &mut SourceMemory, left: &mut MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
         left.fit_rings(1, &mut memory.ring_bytes, 0)
     }
 
@@ -57,13 +81,25 @@ pub(crate) trait SourceSpec: fmt::Debug {
     ///
     /// # Errors
     /// If anything of it cannot be made; then all of it is undone.
-    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine;
+    fn start(
+        &self,
+        kernel: &mut KernelBackend,
+        target: &ResolvedTarget,
+        memory: SourceMemory,
+        reports: ProcessReports,
+    ) -> MadeEngine;
 
     /// Makes an engine that makes the events up.
     ///
     /// # Errors
     /// If the simulated host has nothing of the kind.
-    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine;
+    fn simulate(
+        &self,
+        simulation: &Simulation,
+        target: &MadeTarget,
+        memory: SourceMemory,
+        reports: ProcessReports,
+    ) -> MadeEngine;
 }
 
 /// The source of each kind.
@@ -78,15 +114,23 @@ fn source_of(method: WireMethod) -> Box<dyn SourceSpec> {
     }
 }
 
+/// A source of a capture as it was asked for, checked.
+#[derive(Debug)]
+pub(crate) struct PlannedSource {
+    spec: Box<dyn SourceSpec>,
+    required: bool,
+    /// The memory that it may take.
+    memory: SourceMemory,
+    rings_cut: Option<RingsCut>,
+}
+
 /// A capture as it was asked for, checked.
 #[derive(Debug)]
 pub struct CapturePlan {
     /// What to record.
-    pub(crate) source: Box<dyn SourceSpec>,
+    sources: Vec<PlannedSource>,
     /// Whose events.
-    pub(crate) target: Target,
-    /// The memory that it may take.
-    pub(crate) memory: SourceMemory,
+    target: Target,
 }
 
 impl CapturePlan {
@@ -94,20 +138,94 @@ impl CapturePlan {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub(crate) fn checked(method: WireMethod, target: Target, ring_bytes: u32) -> Result<Self, AgentError> {
-        let source = source_of(method);
-        source.check(&target)?;
+    pub(crate) fn checked(sources: Vec<WireSource>, target: Target, ring_bytes: u32) -> Result<Self, AgentError> {
+        let doing = "checking the capture";
+        check_numbers(&sources)?;
         let ring_bytes = ring_bytes.checked_next_power_of_two().unwrap_or(u32::MAX);
         if !(MIN_RING_BYTES..=MAX_RING_BYTES).contains(&ring_bytes) {
             let why = format!("a ring of {ring_bytes} bytes is outside of {MIN_RING_BYTES} to {MAX_RING_BYTES}");
-            return Err(failed(AgentErrorKind::Limit, "checking the capture", why, "Ask for another size."));
+            return Err(failed(AgentErrorKind::Limit, doing, why, "Ask for another size."));
         }
-        Ok(Self { source, target, memory: SourceMemory { ring_bytes, map_bytes: MAX_MAP_BYTES } })
+        let memory = SourceMemory { ring_bytes, map_bytes: MAX_MAP_BYTES };
+        let planned = |WireSource { method, required }| {
+            let spec = source_of(method);
+            spec.check(&target)?;
+            Ok(PlannedSource { spec, required, memory, rings_cut: None })
+        };
+        let sources = sources.into_iter().map(planned).collect::<Result<_, AgentError>>()?;
+        Ok(Self { sources, target })
     }
 
-    /// Makes it fit into the memory that is left; says what was cut of it.
-    pub(crate) fn fit(&mut self, left: MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
-        self.source.fit(&mut self.memory, left)
+    /// Makes it fit into the memory that is left, of which each source has its share.
+    ///
+    /// # Errors
+    /// If there is too little for one of them.
+    pub(crate) fn fit(&mut self, mut left: MemoryLeft) -> Result<(), AgentError> {
+        let reporter = self.reporters().first().copied();
+        let mut behind = self.sources.len() as u64;
+        for (number, source) in self.sources.iter_mut().enumerate() {
+            let mut share = left.share(behind, reporter == Some(number));
+            source.rings_cut = source.spec.fit(&mut source.memory, &mut share)?;
+            left.take_as(share);
+            behind -= 1;
+        }
+        Ok(())
+    }
+
+    /// The numbers of the sources that can report processes, the best first.
+    fn reporters(&self) -> Vec<usize> {
+        let reporting = |number: usize| self.sources.get(number).map_or(Reporting::Never, |it| it.spec.reporting());
+        let mut able: Vec<usize> = (0..self.sources.len()).filter(|it| reporting(*it) > Reporting::Never).collect();
+        able.sort_by_key(|number| std::cmp::Reverse(reporting(*number)));
+        able
+    }
+
+    /// Makes the engines of all sources with `make`; those that may fail and do are left out.
+    fn engines(
+        &self,
+        mut make: impl FnMut(&PlannedSource, ProcessReports) -> MadeEngine,
+    ) -> Result<Vec<RunningSource>, EngineError> {
+        let data = self.sources.iter().any(|source| source.spec.tells_data());
+        let reporters = self.reporters();
+        let others = (0..self.sources.len()).filter(|number| !reporters.contains(number));
+        // Whoever can report goes first: if the best fails, the next one does.
+        let order: Vec<usize> = reporters.iter().copied().chain(others).collect();
+        let (mut reported, mut made) = (false, Vec::new());
+        for number in order {
+            let Some(source) = self.sources.get(number) else { continue };
+            let reports = !reported && reporters.contains(&number);
+            let engine = make(source, if reports { ProcessReports::Here { data } } else { ProcessReports::Elsewhere });
+            let engine: Result<Box<dyn Engine>, AgentError> = match engine {
+                Err(error) if source.required => return Err(error),
+                engine => engine.map_err(EngineError::into_agent_error),
+            };
+            reported |= reports && engine.is_ok();
+            let PlannedSource { required, rings_cut, .. } = *source;
+            made.push((number, RunningSource { engine, required, reports, rings_cut }));
+        }
+        made.sort_by_key(|(number, _source)| *number);
+        let made: Vec<RunningSource> = made.into_iter().map(|(_number, source)| source).collect();
+        match made.iter().find_map(|source| source.engine.as_ref().err()) {
+            Some(first) if made.iter().all(|source| source.engine.is_err()) => {
+                Err(nothing_records(first.clone()).into())
+            }
+            _ => Ok(made),
+        }
+    }
+}
+
+/// Checks how many sources of which kind there are.
+fn check_numbers(sources: &[WireSource]) -> Result<(), AgentError> {
+    let refused = |why: String| Err(failed(AgentErrorKind::Invalid, "checking the capture", why, ""));
+    if !(1..=MAX_SOURCES).contains(&sources.len()) {
+        return refused(format!("{} sources are outside of 1 to {MAX_SOURCES}", sources.len()));
+    }
+    let count = |is: fn(&WireMethod) -> bool| sources.iter().filter(|source| is(&source.method)).count();
+    let alone = [("scripts", count(WireMethod::has_plan)), ("traces", count(WireMethod::is_trace))];
+    match alone.into_iter().find(|(_what, count)| *count > 1) {
+        // What is asked of a capture's script or trace later does not say which.
+        Some((what, count)) => refused(format!("it has {count} {what}, and may have one")),
+        None => Ok(()),
     }
 }
 
@@ -122,18 +240,20 @@ pub trait Backend: HostRequests {
 
 impl Backend for KernelBackend {
     fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError> {
-        plan.source.allow(self.script_rights())?;
+        let rights = self.script_rights();
+        plan.sources.iter().try_for_each(|source| source.spec.allow(rights))?;
         let target = self.take_target(&plan.target)?;
-        let engine = plan.source.start(self, &target, plan.memory)?;
-        Ok(RunningCapture { engine, target: Box::new(target) })
+        let sources = plan.engines(|source, reports| source.spec.start(self, &target, source.memory, reports))?;
+        Ok(RunningCapture { sources, target: Box::new(target) })
     }
 }
 
 impl Backend for SimulatedBackend {
     fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError> {
         let target = MadeTarget::of(&plan.target)?;
-        let engine = plan.source.simulate(self.simulation(), &target, plan.memory)?;
-        Ok(RunningCapture { engine, target: Box::new(SimulatedTarget::new(target)?) })
+        let sources =
+            plan.engines(|source, reports| source.spec.simulate(self.simulation(), &target, source.memory, reports))?;
+        Ok(RunningCapture { sources, target: Box::new(SimulatedTarget::new(target)?) })
     }
 }
 

@@ -3,9 +3,9 @@
 use bathyscope_capture::{Method, ProfileSpec, Target};
 use bathyscope_protocol::AgentError;
 
-use super::{SourceSpec, check_spec};
+use super::{Reporting, SourceSpec, check_spec};
 use crate::{
-    engine::MadeEngine,
+    engine::{MadeEngine, ProcessReports},
     kernel::{self, KernelBackend, ResolvedTarget},
     memory::SourceMemory,
     os::perf_event::read_event,
@@ -22,11 +22,31 @@ impl SourceSpec for ProfileSpec {
         Ok(())
     }
 
-    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(kernel::profile::start(kernel, self, target, memory.ring_bytes)?))
+    fn reporting(&self) -> Reporting {
+        Reporting::WithSamples
     }
 
-    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(simulated::profile::start(simulation, self, target, memory.ring_bytes)?))
+    fn tells_data(&self) -> bool {
+        self.memory
+    }
+
+    fn start(
+        &self,
+        kernel: &mut KernelBackend,
+        target: &ResolvedTarget,
+        memory: SourceMemory,
+        reports: ProcessReports,
+    ) -> MadeEngine {
+        Ok(Box::new(kernel::profile::start(kernel, self, target, memory.ring_bytes, reports)?))
+    }
+
+    fn simulate(
+        &self,
+        simulation: &Simulation,
+        target: &MadeTarget,
+        memory: SourceMemory,
+        reports: ProcessReports,
+    ) -> MadeEngine {
+        Ok(Box::new(simulated::profile::start(simulation, self, target, memory.ring_bytes, reports)?))
     }
 }

@@ -3,10 +3,10 @@
 use bathyscope_capture::Target;
 use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut, WireScript};
 
-use super::{SourceSpec, check_script_sizes};
+use super::{Reporting, SourceSpec, check_script_sizes};
 use crate::{
     compile::{ScriptRights, check_rights},
-    engine::MadeEngine,
+    engine::{MadeEngine, ProcessReports},
     error::failed,
     kernel::{self, KernelBackend, ResolvedTarget},
     memory::{MemoryLeft, SourceMemory},
@@ -28,18 +28,34 @@ impl SourceSpec for WireScript {
         check_rights(self, rights)
     }
 
+    fn reporting(&self) -> Reporting {
+        Reporting::WhereNeeded
+    }
+
     /// Its ring, and beside it what its maps may take.
-    fn fit(&mut self, memory: &mut SourceMemory, left: MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
+    fn fit(&mut self, memory: &mut SourceMemory, left: &mut MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
         let cut = left.fit_rings(1, &mut memory.ring_bytes, 0)?;
         memory.map_bytes = left.map_bytes().saturating_add(u64::from(memory.ring_bytes));
         Ok(cut)
     }
 
-    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(kernel::script::start(kernel, self, target, memory)?))
+    fn start(
+        &self,
+        kernel: &mut KernelBackend,
+        target: &ResolvedTarget,
+        memory: SourceMemory,
+        reports: ProcessReports,
+    ) -> MadeEngine {
+        Ok(Box::new(kernel::script::start(kernel, self, target, memory, reports)?))
     }
 
-    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(simulated::script::start(simulation, self, target, memory.ring_bytes)?))
+    fn simulate(
+        &self,
+        simulation: &Simulation,
+        target: &MadeTarget,
+        memory: SourceMemory,
+        reports: ProcessReports,
+    ) -> MadeEngine {
+        Ok(Box::new(simulated::script::start(simulation, self, target, memory.ring_bytes, reports)?))
     }
 }

@@ -3,9 +3,9 @@
 use bathyscope_capture::{Method, Target};
 use bathyscope_protocol::{AgentError, RingsCut, WireSyscalls};
 
-use super::{SourceSpec, check_spec};
+use super::{Reporting, SourceSpec, check_spec};
 use crate::{
-    engine::MadeEngine,
+    engine::{MadeEngine, ProcessReports},
     kernel::{self, KernelBackend, ResolvedTarget},
     memory::{MemoryLeft, SourceMemory},
     simulated::{self, MadeTarget, Simulation},
@@ -17,16 +17,32 @@ impl SourceSpec for WireSyscalls {
         check_spec(Method::Syscalls(self.calls.clone()), target)
     }
 
+    fn reporting(&self) -> Reporting {
+        Reporting::Beside
+    }
+
     /// One ring, beside those of the side band.
-    fn fit(&mut self, memory: &mut SourceMemory, left: MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
+    fn fit(&mut self, memory: &mut SourceMemory, left: &mut MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
         left.fit_rings(1, &mut memory.ring_bytes, left.sideband_bytes())
     }
 
-    fn start(&self, kernel: &mut KernelBackend, target: &ResolvedTarget, memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(kernel::syscalls::start(kernel, self, target, memory.ring_bytes)?))
+    fn start(
+        &self,
+        kernel: &mut KernelBackend,
+        target: &ResolvedTarget,
+        memory: SourceMemory,
+        reports: ProcessReports,
+    ) -> MadeEngine {
+        Ok(Box::new(kernel::syscalls::start(kernel, self, target, memory.ring_bytes, reports)?))
     }
 
-    fn simulate(&self, simulation: &Simulation, target: &MadeTarget, memory: SourceMemory) -> MadeEngine {
-        Ok(Box::new(simulated::syscalls::start(simulation, self, target, memory.ring_bytes)?))
+    fn simulate(
+        &self,
+        simulation: &Simulation,
+        target: &MadeTarget,
+        memory: SourceMemory,
+        reports: ProcessReports,
+    ) -> MadeEngine {
+        Ok(Box::new(simulated::syscalls::start(simulation, self, target, memory.ring_bytes, reports)?))
     }
 }

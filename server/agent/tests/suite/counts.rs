@@ -62,7 +62,7 @@ fn run(client: &mut AgentClient, wish: CountSpec, target: Target) -> Sums {
         read(&mut rings, &mut sums);
         matches!(client.readings(1).unwrap().target, TargetState::Exited { code: Some(0), .. })
     });
-    let last = client.stop(1, false).unwrap().probes[0].clone();
+    let last = client.stop(1, false).unwrap().sources[0].probes[0].clone();
     read(&mut rings, &mut sums);
     assert_eq!(last.hits, last.ring_full + sums.values().map(|sum| sum.rows).sum::<u64>());
     client.discard(1).unwrap();

@@ -33,7 +33,7 @@ fn ask(connection: &Connection, request: &Request) -> Reply {
 
 fn start(capture: u32) -> Request {
     let method = events(&[probe("sched:sched_switch", &[], "")]);
-    Request::Start { capture, method, target: Target::System, ring_bytes: 1 << 16 }
+    Request::Start { capture, sources: method.into(), target: Target::System, ring_bytes: 1 << 16 }
 }
 
 fn must_close(connection: &Connection, thread: std::thread::JoinHandle<SessionEnd>, what: &str) {
@@ -98,7 +98,7 @@ fn start_script(capture: u32) -> Request {
     let text = "tracepoint:sched:sched_switch { @[pid] = count(); printf(\"x\"); }".to_owned();
     let script = WireScript { text, ..WireScript::default() };
     let method = WireMethod::Script(Box::new(script));
-    Request::Start { capture, method, target: Target::System, ring_bytes: 1 << 16 }
+    Request::Start { capture, sources: method.into(), target: Target::System, ring_bytes: 1 << 16 }
 }
 
 /// Numbers, keys and states that do not fit the plan that the console was given.
@@ -219,7 +219,7 @@ fn p14_wrong_targets_and_choices_of_samples_are_refused() {
         sampled(ProfileSpec { cpus: vec![0; 9000], ..common::profile(9) }),
     ];
     for (method, target) in cases {
-        let request = Request::Start { capture: 1, method, target, ring_bytes: 1 << 16 };
+        let request = Request::Start { capture: 1, sources: method.into(), target, ring_bytes: 1 << 16 };
         match ask(&connection, &request) {
             Reply::Failed(error) => assert_eq!(error.kind, AgentErrorKind::Invalid, "{request:?}: {error}"),
             other => panic!("{request:?}: {other:?}"),
@@ -308,7 +308,7 @@ fn p14_wrong_sizes_and_names_are_refused() {
         (with(one, command(vec!["x".into(); 300]), 1 << 16), AgentErrorKind::Invalid),
     ];
     for ((method, target, ring_bytes), kind) in cases {
-        let request = Request::Start { capture: 1, method, target, ring_bytes };
+        let request = Request::Start { capture: 1, sources: method.into(), target, ring_bytes };
         match ask(&connection, &request) {
             Reply::Failed(error) => assert_eq!(error.kind, kind, "{request:?}: {error}"),
             reply => panic!("{request:?}: {reply:?}"),
@@ -327,7 +327,10 @@ fn p14_a_filter_of_branches_has_limits() {
     let (connection, _thread) = greeted();
     let start = |branches: Vec<BranchFilter>, call_graph| {
         let method = WireMethod::Profile(ProfileSpec { branches, call_graph, ..common::profile(9) });
-        ask(&connection, &Request::Start { capture: 1, method, target: Target::System, ring_bytes: 1 << 16 })
+        ask(
+            &connection,
+            &Request::Start { capture: 1, sources: method.into(), target: Target::System, ring_bytes: 1 << 16 },
+        )
     };
     for (branches, call_graph) in
         [(vec![BranchFilter::U; 15], CallGraph::FramePointer), (vec![BranchFilter::Any], CallGraph::Lbr)]
@@ -339,7 +342,7 @@ fn p14_a_filter_of_branches_has_limits() {
     }
     match start(BranchFilter::ALL.to_vec(), CallGraph::FramePointer) {
         Reply::Started(started) => {
-            assert_eq!(started.streams, [StreamLayout::PerfSamples, StreamLayout::PerfBranches]);
+            assert_eq!(started.sources[0].streams, [StreamLayout::PerfSamples, StreamLayout::PerfBranches]);
         }
         reply => panic!("{reply:?}"),
     }

@@ -60,7 +60,7 @@ fn system_calls_of_a_busy_process_balance() {
         records += rings.stream(0, &mut each);
         dd.try_wait().unwrap().is_some()
     });
-    let last = client.stop(1, false).unwrap().probes[0].clone();
+    let last = client.stop(1, false).unwrap().sources[0].probes[0].clone();
     records += rings.stream(0, &mut each);
     assert_eq!(last.hits, last.filtered + last.ring_full + records, "{last:?}");
     assert_eq!(last.ring_full, 0, "8 MiB are enough when they are read at once");
@@ -81,11 +81,11 @@ fn a_ring_that_nobody_reads_balances_too() {
     let mut rings = start(&mut client, method, Target::System, 64 << 10);
     client.enable(1).unwrap();
     assert!(dd("20k").wait().unwrap().success());
-    let last = client.stop(1, false).unwrap().probes[0].clone();
+    let last = client.stop(1, false).unwrap().sources[0].probes[0].clone();
     let records = rings.stream(0, &mut |_record| ());
     assert!(last.ring_full > 10_000 && records > 0, "{last:?}");
     assert_eq!(last.hits, last.filtered + last.ring_full + records, "{last:?}");
-    assert_eq!(client.readings(1).unwrap().probes[0].hits, last.hits, "nothing comes after the stop");
+    assert_eq!(client.readings(1).unwrap().sources[0].probes[0].hits, last.hits, "nothing comes after the stop");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn predicates_and_targets_filter_in_the_kernel() {
     dd.kill().unwrap();
     dd.wait().unwrap();
     assert_eq!(client.readings(1).unwrap().target, TargetState::Gone);
-    let last = client.stop(1, false).unwrap().probes[0].clone();
+    let last = client.stop(1, false).unwrap().sources[0].probes[0].clone();
     records += rings.stream(0, &mut each);
     assert_eq!(last.hits, last.filtered + last.ring_full + records, "{last:?}");
     assert!(last.filtered > 0);
@@ -244,9 +244,10 @@ fn samples_with_stacks_come_from_a_busy_process() {
         wait_for("samples of it", || {
             rings.stream(0, &mut each);
             let readings = client.readings(1).unwrap();
-            readings.probes[0].hits - readings.probes[0].filtered > 100 && with_user_frames.get() > 10
+            readings.sources[0].probes[0].hits - readings.sources[0].probes[0].filtered > 100
+                && with_user_frames.get() > 10
         });
-        let last = client.stop(1, false).unwrap().probes[0].clone();
+        let last = client.stop(1, false).unwrap().sources[0].probes[0].clone();
         rings.stream(0, &mut each);
         assert_eq!(last.hits, last.filtered + last.ring_full + samples.get(), "{last:?}");
         client.discard(1).unwrap();
@@ -275,13 +276,16 @@ fn captures_follow_each_other_and_tell_what_attaching_took() {
         let ms = |ns: u64| Duration::from_nanos(ns);
         println!(
             "compile {:?} load {:?} open {:?} made {made:?} all {attached:?}, stop {:?}",
-            ms(started.compile_ns),
-            ms(started.load_ns),
-            ms(started.attach_ns),
+            ms(started.sources[0].compile_ns),
+            ms(started.sources[0].load_ns),
+            ms(started.sources[0].attach_ns),
             clock.elapsed().saturating_sub(attached)
         );
         // How long it takes is for people to read (`--nocapture`): a test beside this one may hold the kernel's lock.
-        assert!(started.compile_ns > 0 && started.load_ns > 0 && started.attach_ns > 0, "{started:?}");
+        assert!(
+            started.sources[0].compile_ns > 0 && started.sources[0].load_ns > 0 && started.sources[0].attach_ns > 0,
+            "{started:?}"
+        );
     }
 }
 
@@ -303,7 +307,7 @@ fn many_probes_are_detached_quickly() {
     let clock = Instant::now();
     let last = client.stop(1, false).unwrap();
     println!("64 probes: attached in {attached:?}, detached in {:?}", clock.elapsed());
-    for (stream, probe) in (0..).zip(&last.probes) {
+    for (stream, probe) in (0..).zip(&last.sources[0].probes) {
         let records = rings.stream(stream, &mut |_record| ());
         assert_eq!(probe.hits, probe.filtered + probe.ring_full + records);
     }

@@ -7,4 +7,5 @@ mod hostile;
 mod kernel;
 mod scripts;
 mod simulated;
+mod sources;
 mod trace;

@@ -41,11 +41,11 @@ struct Run {
 
 impl Run {
     fn start(client: &mut AgentClient, text: &str, target: Target) -> Self {
-        let started = start(client, script(text), target).unwrap();
+        let mut started = start(client, script(text), target).unwrap();
         let mut taken = client.take_rings(1, &started).unwrap();
-        assert_eq!(started.rings[0].content, RingContent::Script);
-        let ring = RingReader::map(taken.rings.remove(0), &started.rings[0]).unwrap();
-        Self { started: *started.script.unwrap(), ring }
+        assert_eq!(started.sources[0].rings[0].content, RingContent::Script);
+        let ring = RingReader::map(taken.rings.remove(0), &started.sources[0].rings[0]).unwrap();
+        Self { started: *started.sources.remove(0).script.unwrap(), ring }
     }
 
     /// The records, and which program sent each.
@@ -94,23 +94,23 @@ fn simulated_scripts_print_count_and_lose_what_is_known() {
     let mut run = Run::start(&mut client, text, Target::System);
     let enabled = enable(&mut client);
     assert_eq!((enabled.attached, enabled.failed.len()), (4, 0));
-    wait_for("hits", || client.readings(1).unwrap().probes[1].hits > 100);
+    wait_for("hits", || client.readings(1).unwrap().sources[0].probes[1].hits > 100);
     let last = client.stop(1, false).unwrap();
-    assert!(last.detaching.is_done());
+    assert!(last.detaching().is_done());
     let records = run.records();
-    for (program, probe) in last.probes.iter().enumerate() {
+    for (program, probe) in last.sources[0].probes.iter().enumerate() {
         let records = records.iter().filter(|(of, _record)| *of == program).count() as u64;
         let prints = program != 2;
         let expected = if prints { probe.hits - probe.filtered - probe.ring_full } else { 0 };
         assert_eq!(records, expected, "program {program}: {probe:?}");
     }
-    assert_eq!(last.probes[1].ring_full, last.probes[1].hits / 10, "{last:?}");
+    assert_eq!(last.sources[0].probes[1].ring_full, last.sources[0].probes[1].hits / 10, "{last:?}");
     assert_eq!((records.first().unwrap().0, records.last().unwrap().0), (0, 3), "begin is first and end is last");
     let opens = run.counts(&mut client, "@opens");
-    assert_eq!(opens.values().sum::<u64>(), last.probes[1].hits);
+    assert_eq!(opens.values().sum::<u64>(), last.sources[0].probes[1].hits);
     assert!(opens.keys().any(|comm| comm.starts_with(b"<img src=x oner")), "hostile names are among them");
     let returned = run.counts(&mut client, "@ret");
-    assert_eq!(returned.values().sum::<u64>(), last.probes[2].hits);
+    assert_eq!(returned.values().sum::<u64>(), last.sources[0].probes[2].hits);
     client.discard(1).unwrap();
 }
 
@@ -140,10 +140,10 @@ fn simulated_stacks_lead_to_their_bodies() {
     let text = "profile:hz:499 { @[kstack, ustack] = count(); }";
     let run = Run::start(&mut client, text, Target::System);
     enable(&mut client);
-    wait_for("samples", || client.readings(1).unwrap().probes[0].hits > 200);
+    wait_for("samples", || client.readings(1).unwrap().sources[0].probes[0].hits > 200);
     let last = client.stop(1, false).unwrap();
     let counts = run.counts(&mut client, "@");
-    assert_eq!(counts.values().sum::<u64>(), last.probes[0].hits, "{last:?}");
+    assert_eq!(counts.values().sum::<u64>(), last.sources[0].probes[0].hits, "{last:?}");
     let id = |key: &[u8]| u64::from_le_bytes(key[..8].try_into().unwrap());
     let mut ids: Vec<u64> = counts.keys().map(|key| id(key)).filter(|id| *id != 0).collect();
     ids.sort_unstable();
@@ -212,21 +212,21 @@ fn scripts_run_on_the_kernel_from_text_to_detached() {
     let mut records = Vec::new();
     wait_for("hits", || {
         records.extend(run.records());
-        let probes = client.readings(1).unwrap().probes;
+        let probes = client.readings(1).unwrap().sources.remove(0).probes;
         probes[1].hits > 1000 && probes[2].hits > 100 && probes[3].hits > 5
     });
     let mut last = client.stop(1, false).unwrap();
     wait_for("the end of all links", || {
         last = client.readings(1).unwrap();
-        last.detaching.attached == 0
+        last.detaching().attached == 0
     });
     records.extend(run.records());
     let all = run.counts(&mut client, "@all").values().sum::<u64>();
-    assert_eq!(all, last.probes[1].hits - last.probes[1].filtered, "{last:?}");
+    assert_eq!(all, last.sources[0].probes[1].hits - last.sources[0].probes[1].filtered, "{last:?}");
     let calls = run.counts(&mut client, "@calls").values().sum::<u64>();
-    assert_eq!(calls + last.probes[1].map_full, all, "{last:?}");
+    assert_eq!(calls + last.sources[0].probes[1].map_full, all, "{last:?}");
     let prints = records.iter().filter(|(program, _record)| *program == 3).count() as u64;
-    assert_eq!(prints, last.probes[3].hits - last.probes[3].ring_full);
+    assert_eq!(prints, last.sources[0].probes[3].hits - last.sources[0].probes[3].ring_full);
     assert_eq!((records.first().unwrap().0, records.last().unwrap().0), (0, 4));
     assert!(matches!(run.site(&records[0].1), Action::Print { .. }));
     let counts = run.counts(&mut client, "@");
@@ -296,7 +296,11 @@ fn a_commands_children_are_counted_too() {
     let of =
         |name: &[u8]| counts.iter().filter(|(comm, _)| comm.starts_with(name)).map(|(_, count)| count).sum::<u64>();
     assert!(of(b"dd\0") >= 1000, "{counts:?}");
-    assert_eq!(counts.values().sum::<u64>(), last.probes[0].hits - last.probes[0].filtered, "{last:?}");
+    assert_eq!(
+        counts.values().sum::<u64>(),
+        last.sources[0].probes[0].hits - last.sources[0].probes[0].filtered,
+        "{last:?}"
+    );
 }
 
 /// How long it takes is for people to read (`--nocapture`, in release): nothing here judges time.
@@ -323,19 +327,19 @@ fn starting_and_stopping_tell_what_they_took() {
         let seen = clock.elapsed();
         client.discard(1).unwrap();
         let ns = |ns: u64| Duration::from_nanos(ns);
-        let script = started.script.as_ref().unwrap();
+        let script = started.sources[0].script.as_ref().unwrap();
         println!(
             "{text}: {} points, compile {:?} load {:?} prepare {:?}, made {made:?}, linked in {:?}, attached after \
              {attached:?}; stopped in {seen:?}, left {:?}; {:?}",
             enabled.attached,
-            ns(started.compile_ns),
-            ns(started.load_ns),
-            ns(started.attach_ns),
+            ns(started.sources[0].compile_ns),
+            ns(started.sources[0].load_ns),
+            ns(started.sources[0].attach_ns),
             ns(enabled.attach_ns),
-            stopped.detaching,
+            stopped.detaching(),
             script.stats,
         );
-        assert!(started.compile_ns > 0 && started.load_ns > 0);
+        assert!(started.sources[0].compile_ns > 0 && started.sources[0].load_ns > 0);
     }
 }
 

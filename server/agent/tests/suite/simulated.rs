@@ -24,11 +24,11 @@ fn run(client: &mut AgentClient, rings: &mut Rings, rows: u64) -> (ProbeReading,
     client.enable(1).unwrap();
     wait_for("hits", || {
         rings.stream(0, &mut |record| records.push(record.to_vec()));
-        client.readings(1).unwrap().probes[0].hits >= rows
+        client.readings(1).unwrap().sources[0].probes[0].hits >= rows
     });
     let last = client.stop(1, true).unwrap();
     rings.stream(0, &mut |record| records.push(record.to_vec()));
-    (last.probes[0].clone(), records)
+    (last.sources[0].probes[0].clone(), records)
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn a_ring_that_nobody_reads_overflows_and_counts() {
     let method = events(&[probe("raw_syscalls:sys_enter", &["id", "args"], "")]);
     let mut rings = start(&mut client, method, Target::System, 1 << 16);
     client.enable(1).unwrap();
-    wait_for("an overflow", || client.readings(1).unwrap().probes[0].ring_full > 1000);
-    let last = client.stop(1, false).unwrap().probes[0].clone();
+    wait_for("an overflow", || client.readings(1).unwrap().sources[0].probes[0].ring_full > 1000);
+    let last = client.stop(1, false).unwrap().sources[0].probes[0].clone();
     let stored = rings.stream(0, &mut |_record| ());
     assert_eq!(last.hits, last.ring_full + stored);
 }
@@ -162,9 +162,9 @@ fn samples_balance_and_come_with_process_history() {
     client.enable(1).unwrap();
     wait_for("an exit", || {
         rings.stream(0, &mut count);
-        client.readings(1).unwrap().probes[0].hits > 4000
+        client.readings(1).unwrap().sources[0].probes[0].hits > 4000
     });
-    let last = client.stop(1, false).unwrap().probes[0].clone();
+    let last = client.stop(1, false).unwrap().sources[0].probes[0].clone();
     rings.stream(0, &mut count);
     assert_eq!(last.hits, last.filtered + last.ring_full + kinds[&9]);
     assert_eq!(last.ring_full, (last.hits - last.filtered) / 7);

@@ -98,7 +98,7 @@ impl Pages {
         let started = client.start(1, method(trace), target, 1 << 20).unwrap();
         let TakenRings { rings, .. } = client.take_rings(1, &started).unwrap();
         let (mut files, mut rest) = (Vec::new(), Vec::new());
-        for (fd, info) in rings.into_iter().zip(&started.rings) {
+        for (fd, info) in rings.into_iter().zip(started.rings()) {
             if info.content == RingContent::TracePages {
                 assert!(matches!(info.kind, RingKind::TracePipe { page_bytes } if page_bytes >= 4096));
                 assert!(info.cpu.is_some() && info.data_bytes > 0);
@@ -131,7 +131,7 @@ impl Pages {
     }
 
     fn id(&self, label: &str) -> u16 {
-        let facts = self.started.trace.as_ref().unwrap();
+        let facts = self.started.sources[0].trace.as_ref().unwrap();
         facts.events.iter().find(|event| event.label == label).unwrap_or_else(|| panic!("no {label}")).id
     }
 
@@ -174,7 +174,8 @@ fn trace_command(client: &mut AgentClient, trace: TraceSpec, argv: &[&str]) -> (
     let last = client.stop(1, false).unwrap();
     assert_eq!(last.target, TargetState::Exited { code: Some(0), signal: None });
     pages.read();
-    let readings = last.probes.iter().map(|probe| (probe.hits, probe.ring_full, probe.missed)).collect::<Vec<_>>();
+    let readings =
+        last.sources[0].probes.iter().map(|probe| (probe.hits, probe.ring_full, probe.missed)).collect::<Vec<_>>();
     assert_eq!(readings[0].0, readings[0].1 + pages.count(), "the counters balance");
     client.discard(1).unwrap();
     (pages, readings)
@@ -228,7 +229,7 @@ fn events_of_a_command_and_its_children_are_recorded_in_an_instance_of_their_own
     assert_eq!(pages.of("sched:sched_process_exec").len(), 3, "the shell and two children");
     assert!(pages.of("sched:sched_process_exit").len() >= 3);
     assert_eq!(pages.of("raw_syscalls:sys_enter").len(), 0, "the filter holds");
-    assert!(pages.started.trace.as_ref().unwrap().instance.starts_with("instances/bathyscope-"));
+    assert!(pages.started.sources[0].trace.as_ref().unwrap().instance.starts_with("instances/bathyscope-"));
     drop(pages);
     wait_for("the removal of the instance", nothing_left);
 }
@@ -274,7 +275,7 @@ fn probes_in_programs_are_made_counted_and_removed() {
     assert_eq!(pages.of(&format!("p_traced_{offset:#x}")).len(), 1, "a name is made where none was given");
     assert_eq!(readings.len(), 3);
     assert_eq!((readings[1].0, readings[2].0), (1, 1), "both were hit once");
-    let facts = pages.started.trace.clone().unwrap();
+    let facts = pages.started.sources[0].trace.clone().unwrap();
     let dynamic: Vec<_> = facts.events.iter().filter_map(|event| event.dynamic).collect();
     assert_eq!(dynamic, [0, 1]);
     drop(pages);
@@ -429,7 +430,7 @@ fn graphs_are_traced_and_the_machine_is_put_back() {
     let mut client = kernel();
     let Some(before) = state_around_a_graph(&mut client) else { return };
     let (pages, _readings) = trace_command(&mut client, graph(), &["/usr/bin/true"]);
-    println!("the graph is in `{}`", pages.started.trace.as_ref().unwrap().instance);
+    println!("the graph is in `{}`", pages.started.sources[0].trace.as_ref().unwrap().instance);
     let pid = i32::try_from(pages.started.target_pid.unwrap()).unwrap();
     let entries = pages.of("ftrace:funcgraph_entry").len() + pages.of("ftrace:funcgraph_exit").len();
     assert!(entries >= 2, "{:?}", pages.records.keys());
@@ -484,8 +485,8 @@ fn p24_a_trace_over_its_budget_is_unhooked_while_its_pages_are_open() {
         let budget = Budget { bytes_per_s: Some(65_536), ..Budget::of_cpu(1, true) };
         client.set_budget(1, budget).unwrap();
         client.enable(1).unwrap();
-        wait_for("the guard", || client.readings(1).unwrap().guard.is_detached());
-        let instance = &pages.started.trace.as_ref().unwrap().instance;
+        wait_for("the guard", || client.readings(1).unwrap().guard().is_detached());
+        let instance = &pages.started.sources[0].trace.as_ref().unwrap().instance;
         println!("{tracer} in `{instance}`");
         // Seen on 6.12: an instance's own function_graph keeps its functions whatever its lists say, until its pages are closed.
         if tracer == "function_graph" && !instance.is_empty() {
@@ -495,7 +496,7 @@ fn p24_a_trace_over_its_budget_is_unhooked_while_its_pages_are_open() {
         } else {
             wait_for("nothing to be hooked", || hooked("vfs_") == 0);
         }
-        let written = |client: &mut AgentClient| client.readings(1).unwrap().probes[0].hits;
+        let written = |client: &mut AgentClient| client.readings(1).unwrap().sources[0].probes[0].hits;
         let (now, exec) = (written(&mut client), Command::new("/usr/bin/true").status().unwrap());
         assert!(exec.success());
         assert_eq!(written(&mut client), now, "nothing is written any more");

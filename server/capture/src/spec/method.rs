@@ -72,6 +72,15 @@ impl MethodKind {
         }
     }
 
+    /// Whether a capture may have one source of it only: what is asked of a capture's script, or of its trace, while it runs
+    /// does not say which.
+    pub(super) const fn is_once_a_capture(self) -> bool {
+        match self {
+            Self::Script | Self::Trace => true,
+            Self::Events | Self::Profile | Self::Count | Self::Syscalls => false,
+        }
+    }
+
     /// Whether it can be of threads by their ids. Rows of events of one thread are what a filter shows.
     pub const fn records_threads(self) -> bool {
         match self {

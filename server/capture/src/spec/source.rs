@@ -17,12 +17,20 @@ pub struct SourceSpec {
     pub id: String,
     /// What it records.
     pub method: Method,
+    /// Whether the capture does not begin without it. Else it may fail, which is told in the capture.
+    #[serde(default = "is_required", skip_serializing_if = "Clone::clone")]
+    pub required: bool,
+}
+
+/// Sources are required where nothing else is said.
+fn is_required() -> bool {
+    true
 }
 
 impl SourceSpec {
-    /// A source that is called as its kind is.
+    /// A source that is called as its kind is, and required.
     pub fn of(method: Method) -> Self {
-        Self { id: method.kind().name().to_owned(), method }
+        Self { id: method.kind().name().to_owned(), method, required: true }
     }
 
     fn validate(&self, target: &Target) -> Result<(), SpecError> {
@@ -41,6 +49,11 @@ pub(super) fn validate(sources: &[SourceSpec], target: &Target) -> Result<(), Sp
         source.validate(target)?;
         if sources.iter().take(index).any(|before| before.id == source.id) {
             return Err(SpecError::RepeatedSource { id: source.id.clone() });
+        }
+    }
+    for kind in MethodKind::ALL.into_iter().filter(|kind| kind.is_once_a_capture()) {
+        if sources.iter().filter(|source| source.method.kind() == kind).count() > 1 {
+            return Err(SpecError::SecondSource { kind: kind.name() });
         }
     }
     Ok(())
@@ -142,7 +155,7 @@ mod tests {
 
     #[test]
     fn sources_have_different_ids_of_plain_letters() {
-        let source = |id: &str| SourceSpec { id: id.to_owned(), method: Method::Count(CountSpec::default()) };
+        let source = |id: &str| SourceSpec { id: id.to_owned(), ..SourceSpec::of(Method::Count(CountSpec::default())) };
         let check = |ids: &[&str]| {
             let sources = ids.iter().copied().map(source).collect();
             let spec = CaptureSpec { sources, ..CaptureSpec::of(Method::Count(CountSpec::default()), Target::System) };
@@ -157,6 +170,29 @@ mod tests {
         }
         let ids: Vec<String> = (0..17).map(|n| format!("s{n}")).collect();
         refused(&ids.iter().map(String::as_str).collect::<Vec<_>>(), "number of sources");
+    }
+
+    #[test]
+    fn a_capture_has_one_script_and_one_trace_at_most() {
+        let script = |id: &str| {
+            let script = ScriptSpec { text: "begin { exit() }".to_owned(), ..ScriptSpec::default() };
+            SourceSpec { id: id.to_owned(), ..SourceSpec::of(Method::Script(script)) }
+        };
+        let mut spec = CaptureSpec::of(Method::Count(CountSpec::default()), Target::System);
+        spec.sources.push(script("a"));
+        spec.validate().unwrap();
+        spec.sources.push(script("b"));
+        assert!(spec.validate().unwrap_err().to_string().contains("two sources are of the kind script"));
+    }
+
+    #[test]
+    fn a_source_that_is_not_required_says_so() {
+        let source: SourceSpec = serde_json::from_str(r#"{"id":"a","method":{"count":{}}}"#).unwrap();
+        assert!(source.required && !serde_json::to_string(&source).unwrap().contains("required"));
+        let optional = SourceSpec { required: false, ..source };
+        let text = serde_json::to_string(&optional).unwrap();
+        assert!(text.contains(r#""required":false"#), "{text}");
+        assert_eq!(serde_json::from_str::<SourceSpec>(&text).unwrap(), optional);
     }
 
     #[test]

@@ -346,7 +346,6 @@ impl From<StartError> for ApiError {
         let doing = "starting the capture";
         match error {
             StartError::Spec(error) => Self::invalid("reading what to record", words(&error)),
-            StartError::Sources { .. } => Self::invalid("reading what to record", words(&error)),
             StartError::Agent(error) => error.into(),
             StartError::Target(error) => Self::new(ErrorKind::NotFound, "finding what to record", words(&error)),
             StartError::Script(error) => error.into(),

@@ -2,8 +2,9 @@
 
 use std::os::fd::OwnedFd;
 
+use bathyscope_capture::Target;
 use bathyscope_plan::{Diagnostic, Span};
-use bathyscope_protocol::{CaptureHandle, ProtocolError, ScriptStarted, Started, WireMethod};
+use bathyscope_protocol::{CaptureHandle, ProtocolError, ScriptStarted, Started, WireMethod, WireScript};
 
 use super::{ScriptFailure, ScriptRequest, places};
 use crate::{ScriptAgent, groups::resolved_target};
@@ -21,7 +22,31 @@ pub struct PreparedScript {
     pub output: Option<(OwnedFd, OwnedFd)>,
 }
 
-/// Finds a script's places in user space and lets the agent compile, load and prepare it. Blocks.
+/// A script with everything that the agent needs of it.
+#[derive(Debug)]
+pub struct WrittenScript {
+    /// What is sent.
+    pub script: WireScript,
+    /// What is worth knowing of it besides; belongs to the warnings of its plan.
+    pub warning: Option<Diagnostic>,
+}
+
+/// Finds a script's places in user space, and the tables by which stacks of its target are walked. Blocks.
+///
+/// # Errors
+/// If a place is not there, or the agent is not.
+pub fn written(
+    agent: &mut impl ScriptAgent,
+    request: &ScriptRequest,
+    target: &Target,
+) -> Result<WrittenScript, ScriptFailure> {
+    let mut script = places::wire_script(agent, request)?;
+    let tables = places::tables_of(agent, &request.text, target);
+    script.unwind = tables.tables;
+    Ok(WrittenScript { script, warning: tables.warning.map(|it| Diagnostic::warning(Span::default(), it)) })
+}
+
+/// Finds what a script needs and lets the agent compile, load and prepare it. Blocks.
 ///
 /// # Errors
 /// What is wrong with the script, or why it cannot run here.
@@ -30,14 +55,13 @@ pub fn make(
     handle: CaptureHandle,
     request: &ScriptRequest,
 ) -> Result<PreparedScript, ScriptFailure> {
-    let mut script = places::wire_script(agent, request)?;
     let target = resolved_target(agent, &request.target)?;
-    let tables = places::tables_of(agent, &request.text, &target);
-    script.unwind = tables.tables;
+    let WrittenScript { script, warning } = written(agent, request, &target)?;
     let (method, ring_bytes) = (WireMethod::Script(Box::new(script)), request.ring_bytes);
     let (started, mut script, taken) = agent.call(move |client| {
         let mut started = client.start(handle, method, target, ring_bytes)?;
-        let script = started.script.take().ok_or(ProtocolError::WrongReply { request: "start" })?;
+        let script = started.sources.first_mut().and_then(|source| source.script.take());
+        let script = script.ok_or(ProtocolError::WrongReply { request: "start" })?;
         match client.take_rings(handle, &started) {
             Ok(rings) => Ok((started, *script, rings)),
             Err(error) => {
@@ -47,7 +71,6 @@ pub fn make(
             }
         }
     })?;
-    let warning = tables.warning.map(|warning| Diagnostic::warning(Span::default(), warning));
     script.plan.warnings.extend(warning);
     Ok(PreparedScript { started, script, rings: taken.rings, output: taken.output })
 }

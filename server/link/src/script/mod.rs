@@ -10,7 +10,7 @@ use bathyscope_capture::Target;
 use bathyscope_plan::Diagnostic;
 use bathyscope_protocol::{AgentError, ScriptFacts};
 
-pub use make::{PreparedScript, make};
+pub use make::{PreparedScript, WrittenScript, make, written};
 pub(crate) use places::{OffsetPlace, file_functions, function_place, offset_place, user_path};
 pub use places::{OpenFile, ProgramFile, check_script, matches, open_program, resolve as places_of};
 

@@ -10,7 +10,7 @@ use super::{CALL_TIMEOUT, SLOW_CALL_TIMEOUT};
 use crate::{
     ActivityPage, BpfLink, BpfProgram, Budget, Bytes, Capability, CaptureHandle, ContainerName, DynamicEvents, Enabled,
     KernelFile, MAX_MESSAGE_FDS, MapPage, PerfEventInfo, ProcessFile, Readings, Reply, Request, ScriptChecked,
-    ScriptFacts, ScriptStage, Started, WireMethod, WireScript,
+    ScriptFacts, ScriptStage, Started, WireScript, WireSource,
 };
 
 /// A request whose reply holds an `R`, with the descriptors `D`.
@@ -105,8 +105,8 @@ calls! {
         Request::BpfPrograms { after } => Reply::BpfPrograms { programs, more } => (programs, more);
     bpf_links(after: u32) -> (Vec<BpfLink>, bool), (), CALL_TIMEOUT:
         Request::BpfLinks { after } => Reply::BpfLinks { links, more } => (links, more);
-    start(capture: CaptureHandle, method: WireMethod, target: Target, ring_bytes: u32) -> Started, (), SLOW_CALL_TIMEOUT:
-        Request::Start { capture, method, target, ring_bytes } => Reply::Started(started) => started;
+    start(capture: CaptureHandle, sources: Vec<WireSource>, target: Target, ring_bytes: u32) -> Started, (), SLOW_CALL_TIMEOUT:
+        Request::Start { capture, sources, target, ring_bytes } => Reply::Started(started) => started;
     take_rings(capture: CaptureHandle, from: u32) -> u32, Vec<OwnedFd>, CALL_TIMEOUT:
         Request::TakeRings { capture, from } => Reply::Rings { count } => count;
     open_counters(capture: CaptureHandle) -> (), OwnedFd, CALL_TIMEOUT:

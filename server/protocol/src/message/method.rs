@@ -28,10 +28,39 @@ pub enum WireMethod {
     Syscalls(WireSyscalls),
 }
 
+/// One of the sources of a capture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireSource {
+    /// What it records.
+    pub method: WireMethod,
+    /// Whether the capture is not to begin without it. Else it may fail, with its reason in the reply.
+    pub required: bool,
+}
+
+impl From<WireMethod> for WireSource {
+    /// A source that is required.
+    fn from(method: WireMethod) -> Self {
+        Self { method, required: true }
+    }
+}
+
+impl From<WireMethod> for Vec<WireSource> {
+    /// The only source of a capture.
+    fn from(method: WireMethod) -> Self {
+        vec![method.into()]
+    }
+}
+
 impl WireMethod {
-    /// Whether a plan tells what its records and maps mean ([`super::Started::script`]).
+    /// Whether a plan tells what its records and maps mean ([`super::StartedSource::script`]).
     pub fn has_plan(&self) -> bool {
         matches!(self, Self::Script(_))
+    }
+
+    /// Whether it has pages whose meaning is told ([`super::StartedSource::trace`]).
+    pub fn is_trace(&self) -> bool {
+        matches!(self, Self::Trace(_))
     }
 }
 

@@ -8,23 +8,44 @@ use serde::{Deserialize, Serialize};
 pub struct Readings {
     /// Moment of the reading, monotonic nanoseconds.
     pub time_ns: u64,
-    /// One for each stream; for a script one for each program of its plan; for a trace one for all that was written
-    /// (`hits`) and lost (`ring_full`), then one for each dynamic event (`hits` and `missed`).
-    pub probes: Vec<ProbeReading>,
+    /// One for each source, in their order.
+    pub sources: Vec<SourceReadings>,
     /// What became of the target.
     pub target: TargetState,
-    /// How far the guard has gone.
-    #[serde(default, skip_serializing_if = "GuardStage::is_watching")]
-    pub guard: GuardStage,
-    /// What is still being detached after a stop.
-    #[serde(default, skip_serializing_if = "Detaching::is_done")]
-    pub detaching: Detaching,
     /// What the command has used, once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CpuTime>,
     /// What the agent itself has used.
     #[serde(default)]
     pub agent: ProcessUse,
+}
+
+impl Readings {
+    /// What is still being detached of all sources.
+    pub fn detaching(&self) -> Detaching {
+        let sum = |of: fn(&Detaching) -> u32| self.sources.iter().map(|source| of(&source.detaching)).sum();
+        Detaching { attached: sum(|it| it.attached), closing: sum(|it| it.closing) }
+    }
+
+    /// How far the guard has gone with the source with which it has gone furthest.
+    pub fn guard(&self) -> GuardStage {
+        self.sources.iter().fold(GuardStage::Watching, |furthest, source| furthest.further(source.guard.clone()))
+    }
+}
+
+/// Counters and state of one source.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceReadings {
+    /// One for each stream; for a script one for each program of its plan; for a trace one for all that was written
+    /// (`hits`) and lost (`ring_full`), then one for each dynamic event (`hits` and `missed`). None if it does not record.
+    pub probes: Vec<ProbeReading>,
+    /// How far the guard has gone.
+    #[serde(default, skip_serializing_if = "GuardStage::is_watching")]
+    pub guard: GuardStage,
+    /// What is still being detached after a stop.
+    #[serde(default, skip_serializing_if = "Detaching::is_done")]
+    pub detaching: Detaching,
 }
 
 /// Time on a CPU.

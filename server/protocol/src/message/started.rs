@@ -3,27 +3,51 @@
 use bathyscope_capture::ColumnLayout;
 use serde::{Deserialize, Serialize};
 
+use super::AgentError;
 use crate::{ScriptEnabled, ScriptStarted};
 
 /// A capture whose probes exist.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started {
-    /// One for each stream, in the order of the request; a profile has one, and another one for branches. A script has none:
-    /// its plan tells what its records are.
-    pub streams: Vec<StreamLayout>,
-    /// One for each descriptor that [`super::Request::TakeRings`] gives.
-    pub rings: Vec<RingInfo>,
+    /// One for each source, in the order of the request.
+    pub sources: Vec<StartedSource>,
     /// Processes that are the target when it begins: the command's, or the given one.
     pub target_pid: Option<u32>,
     /// Whether two more descriptors follow the rings: the read ends of the command's stdout and stderr.
     pub has_output: bool,
-    /// What was cut of the rings, because all captures together may only take so much memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rings_cut: Option<RingsCut>,
     /// As whom the command runs, if the capture has one: the name of the user, or the number where it has no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_user: Option<String>,
+}
+
+impl Started {
+    /// The rings of all sources: one for each descriptor that [`super::Request::TakeRings`] gives.
+    pub fn rings(&self) -> impl Iterator<Item = &RingInfo> {
+        self.sources.iter().flat_map(|source| &source.rings)
+    }
+
+    /// What the source is whose number this is.
+    pub fn source(&self, index: usize) -> Option<&StartedSource> {
+        self.sources.get(index)
+    }
+}
+
+/// What was made of a source that records nothing yet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartedSource {
+    /// Why there is nothing of it, if the capture was to begin without it in that case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<AgentError>,
+    /// One for each stream, in the order of the request; a profile has one, and another one for branches. A script has none:
+    /// its plan tells what its records are.
+    pub streams: Vec<StreamLayout>,
+    /// Its rings. The streams in them are numbered within the source.
+    pub rings: Vec<RingInfo>,
+    /// What was cut of the rings, because all captures together may only take so much memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rings_cut: Option<RingsCut>,
     /// Nanoseconds spent on reading formats and compiling.
     pub compile_ns: u64,
     /// Nanoseconds spent on loading.
@@ -44,16 +68,22 @@ pub struct Started {
 pub struct Enabled {
     /// Moment after the last probe was enabled, monotonic nanoseconds.
     pub time_ns: u64,
-    /// Of a script: what is attached.
+    /// Of the script, if there is one: what is attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<ScriptEnabled>,
+    /// Sources that do not record, though they were made, where the capture was to begin without them in that case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<SourceFailure>,
 }
 
-impl Enabled {
-    /// Of anything but a script.
-    pub fn at(time_ns: u64) -> Self {
-        Self { time_ns, script: None }
-    }
+/// Why a source does not record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceFailure {
+    /// Its number in the order of the request.
+    pub source: u32,
+    /// Why.
+    pub error: AgentError,
 }
 
 /// Memory of a capture's rings that was not given as it was asked for.

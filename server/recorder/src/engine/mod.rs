@@ -15,8 +15,7 @@ mod trace;
 use std::sync::{Arc, mpsc::SyncSender};
 
 use bathyscope_capture::{Method, ScriptRecord, StreamSchema, Target};
-use bathyscope_plan::Plan;
-use bathyscope_protocol::{CaptureHandle, ProbeFailure, RingInfo, Started, WireMethod};
+use bathyscope_protocol::{CaptureHandle, RingInfo, ScriptStarted, StartedSource, WireMethod};
 use bathyscope_symbols::Kallsyms;
 use futures_util::future::BoxFuture;
 
@@ -74,11 +73,9 @@ pub(super) trait Source: Send + Sync {
 /// What the agent made of a source.
 pub(super) struct MadeSource<'a> {
     pub(super) target: &'a Target,
-    pub(super) started: &'a Started,
-    /// What the agent's compiler made of a script.
-    pub(super) plan: Option<Plan>,
-    /// Attach points without which a script runs.
-    pub(super) failed: Vec<ProbeFailure>,
+    pub(super) started: &'a StartedSource,
+    /// Of a script: what the agent's compiler made of it.
+    pub(super) script: Option<ScriptStarted>,
 }
 
 /// What is known of a source before it records.
@@ -121,7 +118,7 @@ pub(super) type MakeEngine = Box<dyn FnOnce(EngineSetup) -> Box<dyn Engine> + Se
 pub(super) struct EngineSetup {
     pub(super) handle: CaptureHandle,
     pub(super) link: AgentLink,
-    /// The rings of the capture; an engine knows its own by their content.
+    /// Its rings; it knows what is in them by their content.
     pub(super) rings: Arc<[RingInfo]>,
     /// The kernel's functions, where they are needed and can be read.
     pub(super) kernel: Option<Arc<Kallsyms>>,

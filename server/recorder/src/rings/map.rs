@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use bathyscope_decode::perf::PerfFormat;
-use bathyscope_protocol::{RingContent, RingInfo, RingKind, Started, StreamLayout, rings::RingReader};
+use bathyscope_protocol::{RingContent, RingInfo, RingKind, Started, StartedSource, StreamLayout, rings::RingReader};
 
 use super::perf_format;
 use crate::{link::words, page_reader::PageReader, reader::RecordSource};
@@ -13,13 +13,15 @@ use crate::{link::words, page_reader::PageReader, reader::RecordSource};
 /// # Errors
 /// If they are not what the agent said.
 pub(crate) fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<RecordSource>, String> {
-    if rings.len() != started.rings.len() {
-        return Err(format!("{} rings were announced and {} came", started.rings.len(), rings.len()));
+    let announced = started.rings().count();
+    if rings.len() != announced {
+        return Err(format!("{announced} rings were announced and {} came", rings.len()));
     }
-    let map = |(fd, info): (OwnedFd, &RingInfo)| {
+    let infos = started.sources.iter().flat_map(|source| source.rings.iter().map(move |info| (source, info)));
+    let map = |(fd, (source, info)): (OwnedFd, (&StartedSource, &RingInfo))| {
         let format = perf_format(info.kind);
         if let RingContent::Stream { stream } = info.content {
-            let layout = started.streams.get(usize::from(stream)).ok_or("a ring of a stream that there is not")?;
+            let layout = source.streams.get(usize::from(stream)).ok_or("a ring of a stream that there is not")?;
             let fits = match layout {
                 StreamLayout::Records { .. } | StreamLayout::Syscalls { .. } => format.is_none(),
                 StreamLayout::PerfSamples => format.is_some_and(PerfFormat::fits_samples),
@@ -35,5 +37,5 @@ pub(crate) fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<Re
         }
         RingReader::map(fd, info).map(RecordSource::Ring).map_err(|error| words(&error))
     };
-    rings.into_iter().zip(&started.rings).map(map).collect()
+    rings.into_iter().zip(infos).map(map).collect()
 }

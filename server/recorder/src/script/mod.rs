@@ -16,5 +16,5 @@ pub use session::{Finished, Polled, ScriptSession};
 // For the recorder.
 pub(crate) use bathyscope_link::{
     HostNames, ProcessNames, ScriptAgent,
-    script::{ScriptFailure, ScriptOptions, ScriptRequest, make, matches, open_program},
+    script::{ScriptFailure, ScriptOptions, ScriptRequest, matches, open_program, written},
 };

@@ -78,7 +78,7 @@ impl<A: ScriptAgent> ScriptSession<A> {
     pub fn start(mut agent: A, handle: CaptureHandle, request: &ScriptRequest) -> Result<Self, ScriptFailure> {
         let PreparedScript { started, script, rings, output } = make(&mut agent, handle, request)?;
         let plan = Arc::new(script.plan.clone());
-        let own = started.rings.iter().zip(rings);
+        let own = started.rings().zip(rings);
         let (own, others): (Vec<_>, Vec<_>) = own.partition(|(info, _)| info.content == RingContent::Script);
         let ring = own.into_iter().next().map(|(info, fd)| RingReader::map(fd, info)).transpose();
         let (ring, sideband) = match ring.and_then(|ring| Ok((ring, Sideband::map(others)?))) {
@@ -244,7 +244,8 @@ impl<A: ScriptAgent> ScriptSession<A> {
         let handle = self.handle;
         let mut readings = self.told(each, move |client| client.stop(handle, end_command));
         let since = Instant::now();
-        while readings.as_ref().is_some_and(|readings| readings.detaching.attached > 0) && since.elapsed() < DETACHING {
+        while readings.as_ref().is_some_and(|readings| readings.detaching().attached > 0) && since.elapsed() < DETACHING
+        {
             self.drain_all(each)?;
             std::thread::sleep(PAUSE);
             readings = self.told(each, move |client| client.readings(handle));

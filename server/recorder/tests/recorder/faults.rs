@@ -42,7 +42,7 @@ impl Bench {
     }
 
     /// Waits until the agent has had so many hits more.
-    async fn hits(&self, more: u64) {
+    pub(crate) async fn hits(&self, more: u64) {
         let before = self.seen.total(|truth| &truth.hits);
         while self.seen.total(|truth| &truth.hits) < before + more {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -54,7 +54,7 @@ impl Bench {
 async fn p36_a_write_that_fails_ends_the_capture_with_its_ledger() {
     for (first, errno) in [(0, libc::ENOSPC), (2, libc::EIO), (5, libc::ENOSPC), (9, libc::EIO)] {
         let bench = bench(Behaviour::default()).await;
-        let id = bench.start(spec(2, unlimited())).await;
+        let id = bench.start(spec(3, unlimited())).await;
         first_rows(&mut bench.recorder.live(id).unwrap()).await;
         let disk = Disk::fails(bench.directory.path(), plan(Fault::Error(errno), first, false));
         let record = bench.ended(id).await;
@@ -81,7 +81,7 @@ async fn p36_a_write_that_fails_ends_the_capture_with_its_ledger() {
 #[tokio::test(flavor = "multi_thread")]
 async fn p36_a_disk_that_fails_for_ever_leaves_an_end_that_is_answered_and_stored_when_it_writes_again() {
     let bench = bench(Behaviour::default()).await;
-    let id = bench.start(spec(2, unlimited())).await;
+    let id = bench.start(spec(3, unlimited())).await;
     first_rows(&mut bench.recorder.live(id).unwrap()).await;
     let disk = Disk::fails(bench.directory.path(), plan(Fault::Error(libc::EIO), 0, true));
     bench.recorder.wait(id).await;
@@ -98,7 +98,7 @@ async fn p36_a_disk_that_fails_for_ever_leaves_an_end_that_is_answered_and_store
 #[tokio::test(flavor = "multi_thread")]
 async fn p36_a_disk_that_fails_until_the_console_has_ended_leaves_an_interrupted_capture() {
     let bench = bench(Behaviour::default()).await;
-    let id = bench.start(spec(2, unlimited())).await;
+    let id = bench.start(spec(3, unlimited())).await;
     first_rows(&mut bench.recorder.live(id).unwrap()).await;
     let disk = Disk::fails(bench.directory.path(), plan(Fault::Error(libc::EIO), 0, true));
     bench.recorder.wait(id).await;

@@ -17,7 +17,8 @@ use bathyscope_capture::{ColumnEncoding, ColumnLayout};
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{
     AgentClient, AgentError, AgentErrorKind, Connection, Enabled, GuardStage, ProbeReading, ProcessFile, Readings,
-    Reply, Request, RingContent, RingInfo, RingKind, Started, StreamLayout, TargetState, WireMethod,
+    Reply, Request, RingContent, RingInfo, RingKind, SourceReadings, Started, StartedSource, StreamLayout, TargetState,
+    WireMethod, WireSource,
     counters::{CounterFile, LastReadings},
     rings::{SimulatedBpfRing, SimulatedPerfRing},
 };
@@ -120,8 +121,11 @@ struct Capture {
     started: Started,
     descriptors: Vec<OwnedFd>,
     truths: Vec<Arc<Truth>>,
-    rings: Vec<SimulatedBpfRing>,
-    perf: Option<SimulatedPerfRing>,
+    truths_by_source: Vec<usize>,
+    /// Those of events, with the places of their truths.
+    rings: Vec<(SimulatedBpfRing, usize)>,
+    /// That of the profile, and the place of its truth.
+    perf: Option<(SimulatedPerfRing, usize)>,
     stop: Arc<AtomicBool>,
     producers: Vec<JoinHandle<()>>,
     command_output: Option<(OwnedFd, OwnedFd)>,
@@ -177,8 +181,8 @@ impl Agent {
     fn answer(&mut self, request: Request) -> (Reply, Vec<OwnedFd>) {
         let reply = match request {
             Request::Hello { version } => Reply::Hello { version, simulated: true },
-            Request::Start { capture, method, .. } => {
-                let made = make(&self.behaviour, &method);
+            Request::Start { capture, sources, .. } => {
+                let made = make(&self.behaviour, &sources);
                 *self.seen.truths.lock().unwrap() = made.truths.clone();
                 self.seen.alive.fetch_add(1, Ordering::AcqRel);
                 let started = made.started.clone();
@@ -199,7 +203,7 @@ impl Agent {
             Request::Enable { capture } => {
                 let capture = self.captures.get_mut(&capture).unwrap();
                 capture.enable(&self.behaviour);
-                Reply::Enabled(Enabled::at(now_ns()))
+                Reply::Enabled(Enabled { time_ns: now_ns(), ..Enabled::default() })
             }
             Request::OpenCounters { capture } => {
                 return (Reply::File, vec![self.captures[&capture].counters.reader().unwrap()]);
@@ -207,7 +211,8 @@ impl Agent {
             Request::Readings { capture } => {
                 let capture = self.captures.get_mut(&capture).unwrap();
                 let guard = if capture.detaches { self.behaviour.guard.clone() } else { GuardStage::Watching };
-                let readings = Readings { guard, ..capture.readings() };
+                let mut readings = capture.readings();
+                readings.sources[0].guard = guard;
                 capture.counters.write(&LastReadings { readings: readings.clone(), is_final: false }).unwrap();
                 Reply::Readings(readings)
             }
@@ -266,24 +271,19 @@ fn layout() -> StreamLayout {
     StreamLayout::Records { record_bytes: RECORD_BYTES as u32, columns }
 }
 
-fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
+/// What is made of one source.
+struct MadeSource {
+    started: StartedSource,
+    descriptors: Vec<OwnedFd>,
+    truths: usize,
+    rings: Vec<SimulatedBpfRing>,
+    perf: Option<SimulatedPerfRing>,
+}
+
+fn make_source(behaviour: &Behaviour, method: &WireMethod) -> MadeSource {
     if let WireMethod::Trace(trace) = method {
         let (started, descriptors) = crate::trace::make(trace);
-        let (truths, rings, stop) = (vec![Arc::default()], Vec::new(), Arc::default());
-        let (perf, producers, command_output) = (None, Vec::new(), None);
-        let counters = CounterFile::new().unwrap();
-        return Capture {
-            started,
-            descriptors,
-            truths,
-            rings,
-            perf,
-            stop,
-            producers,
-            command_output,
-            detaches: false,
-            counters,
-        };
+        return MadeSource { started, descriptors, truths: 1, rings: Vec::new(), perf: None };
     }
     let streams = match method {
         WireMethod::Events { probes } => probes.len(),
@@ -314,31 +314,49 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
         layouts = vec![StreamLayout::PerfSamples];
         perf = Some(ring);
     }
-    let (out, out_end) = rustix::pipe::pipe().unwrap();
-    let (err, err_end) = rustix::pipe::pipe().unwrap();
-    descriptors.extend([out, err]);
-    let started = Started {
-        streams: layouts,
-        rings: infos,
-        target_pid: Some(std::process::id()),
-        has_output: true,
-        ..Started::default()
-    };
-    let truths = (0..streams.max(1)).map(|_| Arc::new(Truth::default())).collect();
-    let (command_output, counters) = (Some((out_end, err_end)), CounterFile::new().unwrap());
-    let stop = Arc::new(AtomicBool::new(false));
-    Capture {
-        started,
-        descriptors,
-        truths,
-        rings,
-        perf,
-        stop,
+    let started = StartedSource { streams: layouts, rings: infos, ..StartedSource::default() };
+    MadeSource { started, descriptors, truths: streams.max(1), rings, perf }
+}
+
+/// Makes all sources of a capture; one that counts cannot be made here.
+fn make(behaviour: &Behaviour, sources: &[WireSource]) -> Capture {
+    let of_trace = sources.iter().all(|source| source.method.is_trace());
+    let mut capture = Capture {
+        started: Started::default(),
+        descriptors: Vec::new(),
+        truths: Vec::new(),
+        truths_by_source: Vec::new(),
+        rings: Vec::new(),
+        perf: None,
+        stop: Arc::default(),
         producers: Vec::new(),
-        command_output,
+        command_output: None,
         detaches: false,
-        counters,
+        counters: CounterFile::new().unwrap(),
+    };
+    for WireSource { method, .. } in sources {
+        if let (WireMethod::Count(_), Reply::Failed(error)) = (method, refused("counting")) {
+            capture.started.sources.push(StartedSource { failed: Some(error), ..StartedSource::default() });
+            capture.truths_by_source.push(0);
+            continue;
+        }
+        let made = make_source(behaviour, method);
+        capture.started.sources.push(made.started);
+        capture.descriptors.extend(made.descriptors);
+        let first = capture.truths.len();
+        capture.truths.extend((0..made.truths).map(|_| Arc::default()));
+        capture.truths_by_source.push(made.truths);
+        capture.rings.extend(made.rings.into_iter().zip(first..));
+        capture.perf = capture.perf.or(made.perf.map(|ring| (ring, capture.truths.len() - 1)));
     }
+    if !of_trace {
+        let (out, out_end) = rustix::pipe::pipe().unwrap();
+        let (err, err_end) = rustix::pipe::pipe().unwrap();
+        capture.descriptors.extend([out, err]);
+        capture.command_output = Some((out_end, err_end));
+        (capture.started.target_pid, capture.started.has_output) = (Some(std::process::id()), true);
+    }
+    capture
 }
 
 impl Capture {
@@ -347,12 +365,12 @@ impl Capture {
             File::from(out).write_all(b"hello from the command\n").unwrap();
             File::from(err).write_all(b"a complaint\n").unwrap();
         }
-        for (ring, truth) in self.rings.drain(..).zip(&self.truths) {
-            let (behaviour, truth, stop) = (behaviour.clone(), Arc::clone(truth), Arc::clone(&self.stop));
+        for (ring, truth) in self.rings.drain(..) {
+            let (behaviour, truth, stop) = (behaviour.clone(), Arc::clone(&self.truths[truth]), Arc::clone(&self.stop));
             self.producers.push(std::thread::spawn(move || produce(ring, &behaviour, &truth, &stop)));
         }
-        if let Some(ring) = self.perf.take() {
-            let (behaviour, truth, stop) = (behaviour.clone(), Arc::clone(&self.truths[0]), Arc::clone(&self.stop));
+        if let Some((ring, truth)) = self.perf.take() {
+            let (behaviour, truth, stop) = (behaviour.clone(), Arc::clone(&self.truths[truth]), Arc::clone(&self.stop));
             self.producers.push(std::thread::spawn(move || sample(ring, &behaviour, &truth, &stop)));
         }
     }
@@ -367,7 +385,13 @@ impl Capture {
             let (hits, missed) = (truth.hits.load(Ordering::Acquire), truth.missed.load(Ordering::Acquire));
             ProbeReading { hits, filtered, ring_full, missed, ns_per_hit: Some(150.0), ..ProbeReading::default() }
         };
-        Readings { time_ns: now_ns(), probes: self.truths.iter().map(probe).collect(), target, ..Readings::default() }
+        let mut truths = self.truths.iter();
+        let mut source = |count: &usize| {
+            let probes = truths.by_ref().take(*count).map(probe).collect();
+            SourceReadings { probes, ..SourceReadings::default() }
+        };
+        let sources = self.truths_by_source.iter().map(&mut source).collect();
+        Readings { time_ns: now_ns(), sources, target, ..Readings::default() }
     }
 }
 

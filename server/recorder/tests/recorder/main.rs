@@ -22,8 +22,8 @@ use std::{
 };
 
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, EventProbe, Limits, Loss, LossStage, Method, OutputStream, OverBudget, ProfileSpec,
-    SourceSpec, StreamSchema, Target, decode_chunk,
+    CaptureId, CaptureSpec, CountSpec, EventProbe, Limits, Loss, LossStage, Method, OutputStream, OverBudget,
+    ProfileSpec, SourceSpec, StreamSchema, Target, decode_chunk,
 };
 use bathyscope_link::{AgentLink, AgentState};
 use bathyscope_protocol::{BudgetOf, GuardStage, Overspent};
@@ -50,12 +50,19 @@ async fn bench(behaviour: Behaviour) -> Bench {
     Bench { recorder, store, link, seen, directory }
 }
 
+/// A source that records some of the made events.
+fn events(id: &str, names: &[&str]) -> SourceSpec {
+    let probe = |name: &&str| EventProbe { tracepoint: name.parse().unwrap(), fields: Vec::new(), predicate: None };
+    let probes = names.iter().map(probe).collect();
+    SourceSpec { id: id.to_owned(), ..SourceSpec::of(Method::Events { probes }) }
+}
+
+/// Made events, each of a source of its own.
 fn spec(probes: usize, limits: Limits) -> CaptureSpec {
     let names = ["made:one", "made:two", "made:three"];
-    let probe = |name: &&str| EventProbe { tracepoint: name.parse().unwrap(), fields: Vec::new(), predicate: None };
-    let probes = names.iter().take(probes).map(probe).collect();
+    let sources = names.iter().take(probes).map(|name| events(name.trim_start_matches("made:"), &[name])).collect();
     let target = Target::Command { argv: vec!["true".to_owned()], user: None, children: true };
-    CaptureSpec { name: String::new(), sources: vec![SourceSpec::of(Method::Events { probes })], target, limits }
+    CaptureSpec { name: String::new(), sources, target, limits }
 }
 
 /// The probes used so many thousandths of a CPU, and may use 50.
@@ -125,9 +132,16 @@ async fn p28_the_ledger_balances_at_many_rates_and_losses() {
         Behaviour { hits: 300_000, burst: 100_000, pause: Duration::ZERO, ring_bytes: 1 << 14, ..Behaviour::default() },
         Behaviour { hits: 1, ..Behaviour::default() },
     ];
-    for behaviour in cases {
-        let bench = bench(behaviour.clone()).await;
-        let id = bench.start(spec(3, unlimited())).await;
+    let apart = spec(3, unlimited());
+    let together =
+        CaptureSpec { sources: vec![events("events", &["made:one", "made:two", "made:three"])], ..apart.clone() };
+    let mixed = CaptureSpec {
+        sources: vec![events("one", &["made:one"]), events("rest", &["made:two", "made:three"])],
+        ..apart.clone()
+    };
+    for (behaviour, spec) in cases.into_iter().zip([together.clone(), apart.clone(), mixed, together, apart]) {
+        let bench = bench(behaviour).await;
+        let id = bench.start(spec).await;
         let record = bench.ended(id).await;
         assert_eq!(record.state, CaptureState::Finished);
         assert!(record.reason.starts_with("the command exited with status 3"), "{}", record.reason);
@@ -140,6 +154,56 @@ async fn p28_the_ledger_balances_at_many_rates_and_losses() {
         }
         assert_eq!(bench.seen.alive.load(Ordering::Acquire), 0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sources_of_several_kinds_are_one_capture() {
+    let behaviour = Behaviour { hits: 500, pause: Duration::from_millis(2), burst: 50, ..Behaviour::default() };
+    let bench = bench(behaviour).await;
+    let profile = ProfileSpec { kernel_stacks: false, user_stacks: true, ..ProfileSpec::default() };
+    let counts = SourceSpec { required: false, ..SourceSpec::of(Method::Count(CountSpec::default())) };
+    let sources = vec![
+        events("first", &["made:one"]),
+        counts,
+        SourceSpec::of(Method::Profile(profile)),
+        // The same again: its rows are its own.
+        events("again", &["made:one", "made:two"]),
+    ];
+    let id = bench.start(CaptureSpec { sources, ..spec(1, unlimited()) }).await;
+    let record = bench.ended(id).await;
+    assert_eq!(record.state, CaptureState::Finished, "{}", record.reason);
+    let names: Vec<&str> = record.streams.iter().map(|stream| stream.schema.name.as_str()).collect();
+    assert_eq!(names, ["made:one", "cpu-clock", "made:one (again)", "made:two"]);
+    assert!(record.streams.iter().all(|stream| stream.rows >= 500), "{:?}", record.streams);
+    assert!(record.ledger.in_flight().iter().all(|left| *left == 0), "{:?}", record.ledger);
+    assert!(record.reason.contains("; count is not recorded: counting: it is made that way"), "{}", record.reason);
+    let symbols = bench.store.symbols(id, 0).await.unwrap();
+    assert!(!symbols.is_empty() && symbols.iter().all(|(_, it)| it.function.ends_with("a_function_to_be_named")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p24_one_of_several_sources_is_detached_and_the_others_go_on() {
+    let guard = GuardStage::Detached { over: over(180) };
+    let bench = bench(Behaviour { guard, ..Behaviour::default() }).await;
+    let limits = Limits { over_budget: Some(OverBudget::Detach), ..unlimited() };
+    let id = bench.start(spec(2, limits)).await;
+    let mut viewer = bench.recorder.live(id).unwrap();
+    let told = loop {
+        match &*viewer.next().await.unwrap() {
+            LiveMessage::State { message, .. } if message.contains("detached") => break message.clone(),
+            _ => {}
+        }
+    };
+    let words = "one: the probes used 18 % of one CPU, and the budget is 5.0 %: they were detached";
+    assert_eq!(told, words);
+    // The other one records on.
+    bench.hits(1000).await;
+    assert_eq!(bench.recorder.detached(id), None);
+    assert!(bench.recorder.stop(id, "ada"));
+    let record = bench.ended(id).await;
+    assert_eq!(record.state, CaptureState::Finished, "{}", record.reason);
+    assert_eq!(record.reason, format!("stopped by ada; {words}"));
+    assert_ledger_balances(&record, &bench.seen);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,8 +11,8 @@ use bathyscope_capture::{
     CaptureSpec, ColumnData, LossStage, Method, SourceSpec, Target, TraceEvent, TraceSpec, decode_chunk, visible,
 };
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, KernelFile, Reply, RingContent, RingInfo, RingKind, Started, StreamLayout, TraceFacts,
-    TraceFormat,
+    AgentError, AgentErrorKind, KernelFile, Reply, RingContent, RingInfo, RingKind, StartedSource, StreamLayout,
+    TraceFacts, TraceFormat,
 };
 
 use super::{Behaviour, bench, unlimited};
@@ -35,7 +35,7 @@ fn scenario(tracer: Option<&str>, overwrite: bool) -> &'static str {
 }
 
 /// What an agent would make, with the recorded pages as buffers.
-pub(crate) fn make(wire: &TraceSpec) -> (Started, Vec<OwnedFd>) {
+pub(crate) fn make(wire: &TraceSpec) -> (StartedSource, Vec<OwnedFd>) {
     let pages = folder().join(scenario(wire.tracer.as_deref(), wire.overwrite));
     let (mut rings, mut descriptors) = (Vec::new(), Vec::new());
     for cpu in 0..2 {
@@ -56,8 +56,8 @@ pub(crate) fn make(wire: &TraceSpec) -> (Started, Vec<OwnedFd>) {
     });
     let facts =
         TraceFacts { clock: "mono".to_owned(), clock_ahead_ns: 0, instance: String::new(), events: events.collect() };
-    let started =
-        Started { streams: vec![StreamLayout::TracePages], rings, trace: Some(Box::new(facts)), ..Started::default() };
+    let trace = Some(Box::new(facts));
+    let started = StartedSource { streams: vec![StreamLayout::TracePages], rings, trace, ..StartedSource::default() };
     (started, descriptors)
 }
 

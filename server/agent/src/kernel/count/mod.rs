@@ -21,8 +21,8 @@ use std::{
 use bathyscope_capture::CountSpec;
 use bathyscope_catalog::perf_events::ToolEvent;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, Enabled, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
-    rings::SimulatedBpfRing,
+    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, ScriptEnabled, SourceReadings,
+    StartedSource, rings::SimulatedBpfRing,
 };
 use rustix::event::EventfdFlags;
 
@@ -38,6 +38,7 @@ use crate::{
     count_row,
     engine::{Engine, EngineError},
     error::{failed, refused},
+    guard::SharedBudget,
     os::{
         perf::Event,
         perf_event::{read_event, read_events},
@@ -74,7 +75,7 @@ struct Slot {
 /// A capture of counts.
 #[derive(Debug)]
 pub(crate) struct CountEngine {
-    started: Started,
+    started: StartedSource,
     ring: OwnedFd,
     /// The kernel enables the events itself when the command is executed.
     on_exec: bool,
@@ -84,7 +85,7 @@ pub(crate) struct CountEngine {
     told: Arc<Mutex<ProbeReading>>,
     /// See [`Reader`].
     rarer: Arc<AtomicU32>,
-    budget: Budget,
+    budget: SharedBudget,
     cost: Option<CostMeter>,
     /// Events that were made for it; counted until the last counter is closed.
     _made: Option<MadeEvents>,
@@ -173,11 +174,11 @@ impl CountEngine {
             spent_ns: 0,
         };
         let content = RingContent::Stream { stream: 0 };
-        let started = Started {
+        let started = StartedSource {
             streams: vec![count_row::layout()],
             rings: vec![RingInfo { kind: RingKind::Bpf, content, data_bytes: ring_bytes, cpu: None }],
             attach_ns: elapsed_ns(clock),
-            ..Started::default()
+            ..StartedSource::default()
         };
         Ok(Self {
             started,
@@ -188,7 +189,7 @@ impl CountEngine {
             stop,
             told,
             rarer,
-            budget: Budget::default(),
+            budget: SharedBudget::default(),
             cost: None,
             _made: made,
         })
@@ -204,7 +205,7 @@ impl CountEngine {
         let estimate = Estimate { spent_ns: Box::new(move || spent_ns(&counted)), ns_per_hit: 0.0 };
         // One whose CPU went offline is disabled already.
         let detach = move || detached.iter().for_each(|(event, _)| drop(event.disable()));
-        let guarded = Guarded::whole(self.budget, detach);
+        let guarded = Guarded::whole(self.budget.clone(), detach);
         self.cost = Some(CostMeter::estimate(estimate, guarded));
     }
 
@@ -222,7 +223,7 @@ impl CountEngine {
 }
 
 impl Engine for CountEngine {
-    fn started(&self) -> &Started {
+    fn started(&self) -> &StartedSource {
         &self.started
     }
 
@@ -230,30 +231,30 @@ impl Engine for CountEngine {
         (index == 0).then_some(self.ring.as_fd())
     }
 
-    fn set_budget(&mut self, budget: Budget) {
+    fn set_budget(&mut self, budget: SharedBudget) {
         self.budget = budget;
     }
 
-    fn enable(&mut self) -> Result<Enabled, EngineError> {
+    fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError> {
         let doing = "enabling the counters";
         let mut reader =
             self.ready.take().ok_or_else(|| failed(AgentErrorKind::Invalid, doing, "they are enabled already", ""))?;
         if !self.on_exec && reader.delay_ms == 0 {
             reader.enable().map_err(|error| refused(doing, &error, ""))?;
         }
-        let time_ns = monotonic_ns();
-        reader.last_ns = time_ns;
-        reader.times.begin(time_ns);
+        let begin_ns = monotonic_ns();
+        reader.last_ns = begin_ns;
+        reader.times.begin(begin_ns);
         self.guard(&reader.counters);
         let thread = std::thread::Builder::new().name("bathyscope-cnt".into()).spawn(move || reader.run());
         self.thread = Some(thread.map_err(|error| refused("starting the thread that reads counters", &error, ""))?);
-        Ok(Enabled::at(time_ns))
+        Ok(None)
     }
 
-    fn readings(&mut self) -> Readings {
+    fn readings(&mut self) -> SourceReadings {
         let probe = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], guard, ..Readings::default() }
+        SourceReadings { probes: vec![probe], guard, ..SourceReadings::default() }
     }
 
     fn throttle(&mut self) -> bool {

@@ -17,8 +17,8 @@ use bathyscope_bpf::probe::{
 use bathyscope_capture::{ColumnEncoding, ColumnLayout, EventProbe, TracepointName};
 use bathyscope_catalog::{EventFormat, parse_event_format};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, Enabled, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
-    StreamLayout,
+    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, ScriptEnabled, SourceReadings,
+    StartedSource, StreamLayout,
 };
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 
@@ -29,10 +29,10 @@ use super::{
     target::ResolvedTarget,
 };
 use crate::{
-    clock::{elapsed_ns, monotonic_ns},
-    engine::{Engine, EngineError},
+    clock::elapsed_ns,
+    engine::{Engine, EngineError, ProcessReports},
     error::{failed, refused},
-    guard::{Guard, SECOND_STAGE, check_stage},
+    guard::{Guard, SECOND_STAGE, SharedBudget, check_stage},
     needs::Need,
     os::{
         bpf,
@@ -87,7 +87,7 @@ struct EventStream {
 /// A capture of tracepoints.
 #[derive(Debug)]
 pub(crate) struct EventsEngine {
-    started: Started,
+    started: StartedSource,
     streams: Vec<EventStream>,
     /// Programs that follow the target's children.
     follow: Vec<TracepointAttachment>,
@@ -95,7 +95,7 @@ pub(crate) struct EventsEngine {
     sideband: Sideband,
     /// Whose hits its programs count.
     filter: TargetFilter,
-    budget: Budget,
+    budget: SharedBudget,
     /// Until the guard takes it.
     allowance: Option<Allowance>,
     cost: Option<CostMeter>,
@@ -279,8 +279,9 @@ pub(crate) fn start(
     probes: &[EventProbe],
     target: &ResolvedTarget,
     ring_bytes: u32,
+    reports: ProcessReports,
 ) -> Result<EventsEngine, AgentError> {
-    EventsEngine::make(&mut kernel.loader, probes, target, ring_bytes)
+    EventsEngine::make(&mut kernel.loader, probes, target, ring_bytes, reports)
 }
 
 impl EventsEngine {
@@ -290,6 +291,7 @@ impl EventsEngine {
         probes: &[EventProbe],
         target: &ResolvedTarget,
         ring_bytes: u32,
+        reports: ProcessReports,
     ) -> Result<Self, AgentError> {
         let clock = Instant::now();
         let compiled = compile_all(probes, target, ring_bytes)?;
@@ -324,7 +326,7 @@ impl EventsEngine {
             open_attachment(&described.tracepoint, described.format.id, program)
         };
         let follow = follow.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let sideband = Sideband::open()?;
+        let sideband = Sideband::open(reports)?;
         let times = [compile_ns, load_ns, elapsed_ns(clock)];
         let started = describe_started(&compiled, &sideband, ring_bytes, times);
         let allowance = Some(loaded.allowance("making the capture's programs")?);
@@ -335,7 +337,7 @@ impl EventsEngine {
             links: Arc::default(),
             sideband,
             filter: target.filter(),
-            budget: Budget::default(),
+            budget: SharedBudget::default(),
             allowance,
             cost: None,
             _loaded: loaded,
@@ -356,7 +358,7 @@ fn describe_started(
     sideband: &Sideband,
     ring_bytes: u32,
     [compile_ns, load_ns, attach_ns]: [u64; 3],
-) -> Started {
+) -> StartedSource {
     let layout = |(_described, made): &(Described, ProbeProgram)| StreamLayout::Records {
         record_bytes: made.record_bytes,
         columns: made.layout.iter().map(layout_of).collect(),
@@ -367,13 +369,13 @@ fn describe_started(
         data_bytes: ring_bytes,
         cpu: None,
     };
-    Started {
+    StartedSource {
         streams: compiled.probes.iter().map(layout).collect(),
         rings: (0..compiled.probes.len()).map(ring).chain(sideband.infos().iter().cloned()).collect(),
         compile_ns,
         load_ns,
         attach_ns,
-        ..Started::default()
+        ..StartedSource::default()
     }
 }
 
@@ -394,7 +396,7 @@ impl EventsEngine {
             let attached = index + 1;
             if staged && (attached == 1 || attached == SECOND_STAGE) {
                 let used = cpu_permille_now(programs.get(..attached).unwrap_or_default()).unwrap_or(0.0);
-                check_stage(self.budget, used, attached, self.streams.len())?;
+                check_stage(*self.budget, used, attached, self.streams.len())?;
             }
         }
         Ok(())
@@ -422,7 +424,7 @@ impl EventsEngine {
         // Of a target, what others do is passed over, and nobody has asked for that.
         let of_target = (self.filter != TargetFilter::System).then(|| counters.clone());
         Ok(Guarded {
-            guard: Guard::new(self.budget, true).holding_rates(),
+            guard: Guard::new(self.budget.clone(), true).holding_rates(),
             written: Box::new(move || written(&counters)),
             asked: of_target
                 .map(|counters| -> Box<dyn Fn() -> Option<Asked> + Send> { Box::new(move || asked(&counters)) }),
@@ -470,7 +472,7 @@ fn per_window(per_s: u64) -> u64 {
 }
 
 impl Engine for EventsEngine {
-    fn started(&self) -> &Started {
+    fn started(&self) -> &StartedSource {
         &self.started
     }
 
@@ -481,12 +483,12 @@ impl Engine for EventsEngine {
         self.sideband.descriptor(index - self.streams.len())
     }
 
-    fn set_budget(&mut self, budget: Budget) {
+    fn set_budget(&mut self, budget: SharedBudget) {
         self.budget = budget;
     }
 
     /// First what reports processes, then what follows them, then the probes.
-    fn enable(&mut self) -> Result<Enabled, EngineError> {
+    fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError> {
         self.sideband.enable()?;
         for attachment in &self.follow {
             hold(&self.links, attach(attachment)?);
@@ -495,12 +497,11 @@ impl Engine for EventsEngine {
         let programs = self.streams.iter().map(clone).collect::<io::Result<Vec<_>>>();
         let programs = programs.map_err(|error| refused("attaching the probes", &error, "Raise `ulimit -n`."))?;
         self.attach_in_stages(&programs)?;
-        let time_ns = monotonic_ns();
         self.cost = Some(CostMeter::start(programs, self.guarded()?));
-        Ok(Enabled::at(time_ns))
+        Ok(None)
     }
 
-    fn readings(&mut self) -> Readings {
+    fn readings(&mut self) -> SourceReadings {
         let cost = &self.cost;
         let read = |(index, stream): (usize, &mut EventStream)| {
             // A map that cannot be read keeps its last counts, which is better than none.
@@ -512,7 +513,7 @@ impl Engine for EventsEngine {
         };
         let probes = self.streams.iter_mut().enumerate().map(read).collect();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings { time_ns: monotonic_ns(), probes, guard, ..Readings::default() }
+        SourceReadings { probes, guard, ..SourceReadings::default() }
     }
 
     fn detach(&mut self) {

@@ -16,7 +16,8 @@ use bathyscope_bpf::probe::{SampleFilter, sample_filter_program};
 use bathyscope_capture::{CallGraph, ProfileSpec, visible};
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, Enabled, ProbeReading, Readings, RingContent, RingInfo, Started, USER_REGISTERS,
+    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, ScriptEnabled, SourceReadings, StartedSource,
+    USER_REGISTERS,
 };
 use perf_event_open_sys::bindings as sys;
 
@@ -30,9 +31,10 @@ use super::{
     target::ResolvedTarget,
 };
 use crate::{
-    clock::{elapsed_ns, monotonic_ns},
-    engine::{Engine, EngineError},
+    clock::elapsed_ns,
+    engine::{Engine, EngineError, ProcessReports},
     error::{failed, refused},
+    guard::SharedBudget,
     memory::MIN_RING_BYTES,
     needs::Need,
     os::{
@@ -246,7 +248,7 @@ struct Filter {
 /// A capture of sampled stacks.
 #[derive(Debug)]
 pub(crate) struct ProfileEngine {
-    started: Started,
+    started: StartedSource,
     cpus: Vec<CpuSampler>,
     /// The kernel enables the events of threads itself.
     on_exec: bool,
@@ -260,7 +262,7 @@ pub(crate) struct ProfileEngine {
     /// How long after the rest sampling begins, and who waits for that.
     delay: Duration,
     delayed: Option<Delayed>,
-    budget: Budget,
+    budget: SharedBudget,
     cost: Option<CostMeter>,
 }
 
@@ -358,14 +360,9 @@ fn open_cpu(
     ring_bytes: u32,
     (part, cpu): (usize, u32),
     (filter, threads): (Option<&Filter>, Option<&Threads>),
-    leader: Option<&CpuSampler>,
+    (leader, reports): (Option<&CpuSampler>, ProcessReports),
 ) -> io::Result<CpuSampler> {
     let mut attributes = source.attributes(wish, ring_bytes);
-    // What stands at the end of records that are no samples does not depend on what samples hold beside the usual.
-    let mut reports = sideband::attributes(SAMPLE_TYPE, true);
-    reports.read_format = READ_FORMAT;
-    // What data lies in, is only of interest with the addresses of data.
-    reports.set_mmap_data(u64::from(wish.profile.memory));
     let sampler = match threads {
         None => {
             // Members go on and off with their leader: the kernel does not schedule one that is enabled behind it.
@@ -387,12 +384,22 @@ fn open_cpu(
     let buffer = Buffer::map(&sampler, ring_bytes)?;
     let of_threads = threads.map_or_else(|| Ok(Vec::new()), |threads| threads.open(&mut attributes, cpu, leader))?;
     of_threads.iter().try_for_each(|(_, thread)| thread.write_into(&sampler))?;
-    let reporter = (part == 0).then(|| Event::open(&mut reports, Scope::Cpu(cpu))).transpose()?;
+    let reporter = open_reporter(reports, cpu)?;
     reporter.iter().try_for_each(|reporter| reporter.write_into(&sampler))?;
     if let Some(filter) = filter {
         sampler.set_program(filter.program.as_fd())?;
     }
     Ok(CpuSampler { part, sampler, threads: of_threads, reporter, _buffer: buffer })
+}
+
+/// Opens what reports processes into the ring of samples, if it is to be there.
+fn open_reporter(reports: ProcessReports, cpu: u32) -> io::Result<Option<Event>> {
+    let ProcessReports::Here { data } = reports else { return Ok(None) };
+    // What stands at the end of records that are no samples does not depend on what samples hold beside the usual.
+    let mut attributes = sideband::attributes(SAMPLE_TYPE, true);
+    attributes.read_format = READ_FORMAT;
+    attributes.set_mmap_data(u64::from(data));
+    Event::open(&mut attributes, Scope::Cpu(cpu)).map(Some)
 }
 
 /// Who is sampled too when a sampled thread makes it.
@@ -475,13 +482,19 @@ pub(crate) fn start(
     profile: &ProfileSpec,
     target: &ResolvedTarget,
     ring_bytes: u32,
+    reports: ProcessReports,
 ) -> Result<ProfileEngine, AgentError> {
-    ProfileEngine::make(&mut kernel.loader, &Wish::new(profile, ring_bytes)?, target)
+    ProfileEngine::make(&mut kernel.loader, &Wish::new(profile, ring_bytes)?, target, reports)
 }
 
 impl ProfileEngine {
     /// Opens everything, disabled.
-    pub(crate) fn make(loader: &mut Loader, wish: &Wish, target: &ResolvedTarget) -> Result<Self, AgentError> {
+    pub(crate) fn make(
+        loader: &mut Loader,
+        wish: &Wish,
+        target: &ResolvedTarget,
+        reports: ProcessReports,
+    ) -> Result<Self, AgentError> {
         let clock = Instant::now();
         let parts = wish.parts()?;
         let by_thread = parts.iter().any(Wish::is_tracepoint) || !target.threads().is_empty();
@@ -504,7 +517,9 @@ impl ProfileEngine {
             for (index, (part, source)) in parts.iter().zip(&sources).enumerate() {
                 let leader = if wish.profile.group { cpus.get(first) } else { None };
                 let choosers = (filters.get(index), threads.as_ref());
-                match open_cpu(*source, part, ring_bytes, (index, cpu), choosers, leader) {
+                // The first event's ring has the reports for all.
+                let reports = if index == 0 { reports } else { ProcessReports::Elsewhere };
+                match open_cpu(*source, part, ring_bytes, (index, cpu), choosers, (leader, reports)) {
                     Ok(open) => {
                         part.set_filter(&open)?;
                         cpus.push(open);
@@ -517,12 +532,12 @@ impl ProfileEngine {
                 rings.push(sideband::ring_info(content, part.formats(), ring_bytes, cpu));
             }
         }
-        let started = Started {
+        let started = StartedSource {
             streams: records::streams(&wish.profile),
             rings,
             load_ns,
             attach_ns: elapsed_ns(clock),
-            ..Started::default()
+            ..StartedSource::default()
         };
         let on_exec = threads.is_some_and(|threads| threads.on_exec);
         let ns_per_sample = estimates::of_sample(&wish.profile, wish.stack_bytes);
@@ -536,7 +551,7 @@ impl ProfileEngine {
             rates: parts.iter().zip(&sources).map(|(part, source)| part.rate(*source)).collect(),
             delay: wish.delay(),
             delayed: None,
-            budget: Budget::default(),
+            budget: SharedBudget::default(),
             cost: None,
         })
     }
@@ -578,7 +593,8 @@ impl ProfileEngine {
         let sharing = if by_frequency { self.cpus.len().max(1) as f64 } else { 1.0 };
         let ns_per_hit = self.ns_per_sample;
         // One whose CPU went offline is disabled already.
-        let guarded = Guarded::whole(self.budget, move || events.iter().for_each(|event| drop(event.disable())));
+        let guarded =
+            Guarded::whole(self.budget.clone(), move || events.iter().for_each(|event| drop(event.disable())));
         let spent_ns = Box::new(move || (samples() as f64 * ns_per_hit / sharing) as u64);
         self.cost = Some(CostMeter::estimate(Estimate { spent_ns, ns_per_hit }, guarded));
     }
@@ -604,7 +620,7 @@ impl ProfileEngine {
 }
 
 impl Engine for ProfileEngine {
-    fn started(&self) -> &Started {
+    fn started(&self) -> &StartedSource {
         &self.started
     }
 
@@ -612,11 +628,11 @@ impl Engine for ProfileEngine {
         self.cpus.get(index).map(|cpu| cpu.sampler.as_fd())
     }
 
-    fn set_budget(&mut self, budget: Budget) {
+    fn set_budget(&mut self, budget: SharedBudget) {
         self.budget = budget;
     }
 
-    fn enable(&mut self) -> Result<Enabled, EngineError> {
+    fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError> {
         let enable = |event: &Event| event.enable().map_err(|error| refused("enabling a perf event", &error, ""));
         self.cpus.iter().filter_map(|cpu| cpu.reporter.as_ref()).try_for_each(enable)?;
         for following in &mut self.following {
@@ -632,12 +648,11 @@ impl Engine for ProfileEngine {
                 self.cpus.iter().flat_map(|cpu| &cpu.threads).try_for_each(|(_, event)| enable(event))?;
             }
         }
-        let time_ns = monotonic_ns();
         self.guard();
-        Ok(Enabled::at(time_ns))
+        Ok(None)
     }
 
-    fn readings(&mut self) -> Readings {
+    fn readings(&mut self) -> SourceReadings {
         let lost = self.lost();
         // Where no program chooses nobody counts: what was lost is told in the rings.
         let mut probe = ProbeReading::default();
@@ -654,7 +669,7 @@ impl Engine for ProfileEngine {
         }
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         // Branches come with samples: nothing counts them by themselves.
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], guard, ..Readings::default() }
+        SourceReadings { probes: vec![probe], guard, ..SourceReadings::default() }
     }
 
     fn detach(&mut self) {

@@ -21,7 +21,7 @@ use bathyscope_bpf::{Code, probe::TARGETS_MAP};
 use bathyscope_plan::{COUNTERS, Diagnostic, KERNEL_STACKS, Plan, RING, STACK_FRAMES, Shown, Span, Type, USER_STACKS};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ObjectStats, RingContent, RingInfo, RingKind, ScriptChecked, ScriptFacts, ScriptStage,
-    ScriptStarted, Started, WireScript,
+    ScriptStarted, StartedSource, WireScript,
 };
 
 use self::{content::Content, object::Object, points::Preparing, running::ScriptEngine};
@@ -34,7 +34,7 @@ use super::{
 use crate::{
     clock::elapsed_ns,
     compile::{self, Around, CompiledScript, ScriptRights},
-    engine::EngineError,
+    engine::{EngineError, ProcessReports},
     error::{failed, refused},
     memory::SourceMemory,
     os::{bpf::maps, sideband::Sideband},
@@ -89,6 +89,7 @@ pub(crate) fn start(
     script: &WireScript,
     target: &ResolvedTarget,
     memory: SourceMemory,
+    reports: ProcessReports,
 ) -> Result<ScriptEngine, EngineError> {
     let (host, rights) = (&kernel.host, kernel.scripts);
     let filter = target.filter();
@@ -97,7 +98,7 @@ pub(crate) fn start(
     let around = Around { filter, pid, ring_bytes: memory.ring_bytes };
     let compiled = compile(host, script, around, rights)?;
     let compile_ns = elapsed_ns(clock);
-    let made = make(host, compiled, (script, memory.map_bytes), target, compile_ns);
+    let made = make(host, compiled, (script, memory.map_bytes), (target, reports), compile_ns);
     if made.is_err() {
         // The number of a tracepoint may have been an old one: its module was removed and came back.
         host.forget_formats();
@@ -110,7 +111,7 @@ fn make(
     host: &KernelHost,
     compiled: CompiledScript,
     (script, map_bytes): (&WireScript, u64),
-    target: &ResolvedTarget,
+    (target, reports): (&ResolvedTarget, ProcessReports),
     compile_ns: u64,
 ) -> Result<ScriptEngine, EngineError> {
     let CompiledScript { mut codes, mut plan } = compiled;
@@ -130,7 +131,7 @@ fn make(
     let following = Preparing::follow(&codes, text, &object, &follow)?;
     let contents = contents(&plan, &object, cpus)?;
     check_fixed_maps(&plan, &object)?;
-    let sideband = if shows_user_addresses(&plan) { Some(Sideband::open()?) } else { None };
+    let sideband = if shows_user_addresses(&plan) { Some(Sideband::open(reports)?) } else { None };
     let failed = failures::judge(&plan, text, prepared.failed.clone(), prepared.points())?;
     let stats = ObjectStats {
         programs: u32::try_from(prepared.loaded.iter().map(Vec::len).sum::<usize>()).unwrap_or(u32::MAX),
@@ -145,12 +146,12 @@ fn make(
     });
     let more = sideband.iter().flat_map(|sideband| sideband.infos().iter().cloned());
     let all_ns = elapsed_ns(clock);
-    let started = Started {
+    let started = StartedSource {
         rings: ring.into_iter().chain(more).collect(),
         compile_ns,
         load_ns: maps_ns + prepared.load_ns,
         attach_ns: all_ns.saturating_sub(maps_ns + prepared.load_ns),
-        ..Started::default()
+        ..StartedSource::default()
     };
     let made = (started, ScriptStarted { plan, cpus, failed, stats });
     let mut engine = ScriptEngine::new(made, text, prepared, following, object, contents);

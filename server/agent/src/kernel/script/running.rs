@@ -9,8 +9,7 @@ use std::{
 
 use bathyscope_plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, RING, USER_STACKS};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, Enabled, ProbeFailure, ProbeReading, Readings, ScriptEnabled, ScriptStarted,
-    Started,
+    AgentError, AgentErrorKind, ProbeFailure, ProbeReading, ScriptEnabled, ScriptStarted, SourceReadings, StartedSource,
 };
 
 use super::{
@@ -23,10 +22,10 @@ use super::{
     unwind::Mapped,
 };
 use crate::{
-    clock::{elapsed_ns, monotonic_ns},
+    clock::elapsed_ns,
     engine::{Elements, Engine, EngineError, ScriptMaps},
     error::{failed, refused},
-    guard::{SECOND_STAGE, check_stage},
+    guard::{SECOND_STAGE, SharedBudget, check_stage},
     kernel::{
         retire::{close_links, drop_aside},
         stats::{CostMeter, Guarded, cpu_permille_now},
@@ -40,7 +39,7 @@ use crate::{
 /// A script's programs and maps in the kernel.
 #[derive(Debug)]
 pub(crate) struct ScriptEngine {
-    started: Started,
+    started: StartedSource,
     script: ScriptStarted,
     text: String,
     prepared: PreparedScript,
@@ -50,7 +49,7 @@ pub(crate) struct ScriptEngine {
     /// Where it shows addresses of user space.
     pub(super) sideband: Option<Sideband>,
     links: Arc<Mutex<Vec<Link>>>,
-    budget: Budget,
+    budget: SharedBudget,
     cost: Option<CostMeter>,
     /// By program: what was read last.
     last: Vec<ProbeReading>,
@@ -63,7 +62,7 @@ pub(crate) struct ScriptEngine {
 
 impl ScriptEngine {
     pub(super) fn new(
-        (started, script): (Started, ScriptStarted),
+        (started, script): (StartedSource, ScriptStarted),
         text: &str,
         prepared: PreparedScript,
         following: Vec<ScriptAttachment>,
@@ -81,7 +80,7 @@ impl ScriptEngine {
             contents,
             sideband: None,
             links: Arc::default(),
-            budget: Budget::default(),
+            budget: SharedBudget::default(),
             cost: None,
             link_missed: vec![0; last.len()],
             last,
@@ -110,7 +109,7 @@ impl ScriptEngine {
         let all = self.prepared.attachments.iter().map(|attachment| attachment.probes.len()).sum();
         let programs = if self.budget.detach && all > SECOND_STAGE { self.programs() } else { None };
         let mut check = |points| match &programs {
-            Some(programs) => check_stage(self.budget, cpu_permille_now(programs).unwrap_or(0.0), points, all),
+            Some(programs) => check_stage(*self.budget, cpu_permille_now(programs).unwrap_or(0.0), points, all),
             None => Ok(()),
         };
         let attached = attach_all(&self.prepared.attachments, &|probe| self.doing(probe), &mut check);
@@ -137,7 +136,7 @@ impl ScriptEngine {
     fn measure(&mut self) {
         let Some(programs) = self.programs() else { return };
         let links = Arc::clone(&self.links);
-        let mut guarded = Guarded::whole(self.budget, move || close_links(take(&links)));
+        let mut guarded = Guarded::whole(self.budget.clone(), move || close_links(take(&links)));
         if let Some(ring) = self.object.map(RING) {
             guarded = guarded.writing_into(ring.fd.as_fd());
         }
@@ -231,7 +230,7 @@ fn count(reading: &mut ProbeReading, value: &[u8], words: usize) {
 }
 
 impl Engine for ScriptEngine {
-    fn started(&self) -> &Started {
+    fn started(&self) -> &StartedSource {
         &self.started
     }
 
@@ -241,7 +240,7 @@ impl Engine for ScriptEngine {
         ring.into_iter().chain(sideband).nth(index)
     }
 
-    fn set_budget(&mut self, budget: Budget) {
+    fn set_budget(&mut self, budget: SharedBudget) {
         self.budget = budget;
     }
 
@@ -251,7 +250,7 @@ impl Engine for ScriptEngine {
     }
 
     /// First what reports processes, then `begin`, then what follows processes, then the probes, then the iterators.
-    fn enable(&mut self) -> Result<Enabled, EngineError> {
+    fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError> {
         if let Some(sideband) = &mut self.sideband {
             sideband.enable()?;
         }
@@ -261,7 +260,6 @@ impl Engine for ScriptEngine {
         let clock = Instant::now();
         let (attached, failed) = self.attach()?;
         let attach_ns = elapsed_ns(clock);
-        let time_ns = monotonic_ns();
         self.measure();
         for index in 0..self.prepared.iterators.len() {
             if let Some(probe) = self.prepared.iterators.get(index).map(|one| one.probe as usize) {
@@ -269,15 +267,15 @@ impl Engine for ScriptEngine {
             }
         }
         let attached = u32::try_from(attached).unwrap_or(u32::MAX);
-        Ok(Enabled { time_ns, script: Some(ScriptEnabled { attached, failed, attach_ns }) })
+        Ok(Some(ScriptEnabled { attached, failed, attach_ns }))
     }
 
-    fn readings(&mut self) -> Readings {
+    fn readings(&mut self) -> SourceReadings {
         // Before the counters: if nothing is attached any more, they are final.
         let detaching = self.progress.left();
         self.read_counters();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings { time_ns: monotonic_ns(), probes: self.last.clone(), guard, detaching, ..Readings::default() }
+        SourceReadings { probes: self.last.clone(), guard, detaching }
     }
 
     fn detach(&mut self) {

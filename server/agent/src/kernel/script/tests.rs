@@ -18,12 +18,12 @@ use bathyscope_plan::{
     Action, Aggregation, Architecture, AttachPoint, Config, MapPlan, MapType, MissingProbes, Period, Shown, Site,
     SiteField, Span, Type, UserFile,
 };
-use bathyscope_protocol::{Readings, rings::RingReader};
+use bathyscope_protocol::{SourceReadings, rings::RingReader};
 
 use super::*;
 use crate::{
     commands::CommandRights,
-    engine::{Engine as _, ScriptMaps as _},
+    engine::{Engine as _, ProcessReports, ScriptMaps as _},
     memory::MAX_MAP_BYTES,
 };
 
@@ -104,7 +104,14 @@ fn compiled(probes: Vec<hir::TypedProbe>, config: Config) -> CompiledScript {
 
 fn start_with(probes: Vec<hir::TypedProbe>, config: Config) -> Result<ScriptEngine, EngineError> {
     let target = ResolvedTarget::take(&Target::System, &CommandRights::Off).unwrap();
-    make(&KernelHost::default(), compiled(probes, config), (&WireScript::default(), MAX_MAP_BYTES), &target, 1)
+    let reports = ProcessReports::Here { data: false };
+    make(
+        &KernelHost::default(),
+        compiled(probes, config),
+        (&WireScript::default(), MAX_MAP_BYTES),
+        (&target, reports),
+        1,
+    )
 }
 
 fn start(probes: Vec<hir::TypedProbe>) -> ScriptEngine {
@@ -112,7 +119,7 @@ fn start(probes: Vec<hir::TypedProbe>) -> ScriptEngine {
 }
 
 /// Stops it; gives its last readings.
-fn stopped(script: &mut ScriptEngine) -> Readings {
+fn stopped(script: &mut ScriptEngine) -> SourceReadings {
     script.stop();
     script.readings()
 }
@@ -190,7 +197,7 @@ fn begin_signal_and_end_run_by_hand_and_in_order() {
     ]);
     let mut ring = ring(&script);
     assert_eq!(fired(&mut ring), [0_u32; 0]);
-    let enabled = script.enable().unwrap().script.unwrap();
+    let enabled = script.enable().unwrap().unwrap();
     assert_eq!((enabled.attached, enabled.failed.len()), (4, 0));
     assert_eq!(fired(&mut ring), [0, 2]);
     assert_eq!((script.run_signal(10).unwrap(), script.run_signal(12).unwrap()), (1, 0));
@@ -391,7 +398,7 @@ fn what_is_missing_is_told_by_probe_or_left_out() {
     let lenient = Config { missing_probes: MissingProbes::Warn, ..Config::default() };
     let mut script = start_with(vec![probe(&points, Context::Tracepoint)], lenient.clone()).unwrap();
     assert_eq!(script.script().failed.iter().map(|failure| failure.probe).collect::<Vec<_>>(), [1]);
-    assert_eq!(script.enable().unwrap().script.unwrap().attached, 1);
+    assert_eq!(script.enable().unwrap().unwrap().attached, 1);
     let nothing = start_with(vec![probe(&points[1..], Context::Tracepoint)], lenient);
     assert!(nothing.is_err(), "nothing is attached at all");
 }
@@ -431,7 +438,7 @@ fn many_tracepoints_are_attached_and_detached() {
     let clock = Instant::now();
     let mut script = start(vec![probe(&points, Context::Tracepoint)]);
     let made = clock.elapsed();
-    let enabled = script.enable().unwrap().script.unwrap();
+    let enabled = script.enable().unwrap().unwrap();
     let attached = clock.elapsed();
     assert_eq!(enabled.attached as usize, names.len());
     read_something(1);
@@ -489,7 +496,7 @@ fn kernel_functions_fire_at_entry_and_return() {
         probe(&[("off", kprobe("vfs_read", 0, false)), ("off", kprobe("vfs_read", 0, false))], Context::Registers),
     ]);
     let mut ring = ring(&script);
-    assert_eq!(script.enable().unwrap().script.unwrap().failed, []);
+    assert_eq!(script.enable().unwrap().unwrap().failed, []);
     read_something(20);
     let readings = stopped(&mut script);
     let all = fired(&mut ring);
@@ -516,7 +523,7 @@ fn kernel_functions_that_cannot_be_probed_are_told_one_by_one() {
         ("k", kprobe("vfs_write", 0, false)),
     ];
     let mut script = start_with(vec![probe(&points, Context::Registers)], lenient).unwrap();
-    let enabled = script.enable().unwrap().script.unwrap();
+    let enabled = script.enable().unwrap().unwrap();
     let told: Vec<u32> = script.script().failed.iter().chain(&enabled.failed).map(|one| one.probe).collect();
     assert_eq!((told, enabled.attached), (vec![1], 3));
     read_something(3);
@@ -542,7 +549,7 @@ fn kernel_functions_fire_through_trampolines() {
         probe(&[("fr", at("vfs_read", true))], Context::Words),
     ]);
     let mut ring = ring(&script);
-    assert_eq!(script.enable().unwrap().script.unwrap().failed, []);
+    assert_eq!(script.enable().unwrap().unwrap().failed, []);
     read_something(20);
     let readings = stopped(&mut script);
     let all = fired(&mut ring);

@@ -26,8 +26,8 @@ use bathyscope_catalog::{
     syscalls::{opening, select},
 };
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, Enabled, GuardStage, ProbeReading, Readings, RingContent, RingInfo, RingKind,
-    Started, StreamLayout, WireSyscalls,
+    AgentError, AgentErrorKind, GuardStage, ProbeReading, RingContent, RingInfo, RingKind, ScriptEnabled,
+    SourceReadings, StartedSource, StreamLayout, WireSyscalls,
 };
 
 use super::{
@@ -39,9 +39,10 @@ use super::{
     target::ResolvedTarget,
 };
 use crate::{
-    clock::{elapsed_ns, monotonic_ns},
-    engine::{Engine, EngineError},
+    clock::elapsed_ns,
+    engine::{Engine, EngineError, ProcessReports},
     error::{failed, refused},
+    guard::SharedBudget,
     os::{
         bpf,
         loader::{Counters, Loaded, Loader, compile},
@@ -85,7 +86,7 @@ impl HoldsEvents for SyscallAttachment {
 /// A capture of system calls.
 #[derive(Debug)]
 pub(crate) struct SyscallEngine {
-    started: Started,
+    started: StartedSource,
     ring: OwnedFd,
     counters: Arc<Counters<COUNTERS_WORDS>>,
     last: [u64; COUNTERS_WORDS],
@@ -97,7 +98,7 @@ pub(crate) struct SyscallEngine {
     inside: Option<OwnedFd>,
     links: Arc<Mutex<Vec<OwnedFd>>>,
     sideband: Sideband,
-    budget: Budget,
+    budget: SharedBudget,
     cost: Option<CostMeter>,
     /// Keeps the maps that nothing else holds.
     _loaded: Loaded,
@@ -204,9 +205,10 @@ pub(crate) fn start(
     wanted: &WireSyscalls,
     target: &ResolvedTarget,
     ring_bytes: u32,
+    reports: ProcessReports,
 ) -> Result<SyscallEngine, AgentError> {
     let KernelBackend { loader, host, .. } = kernel;
-    SyscallEngine::make(loader, host, wanted, target, ring_bytes)
+    SyscallEngine::make(loader, host, wanted, target, ring_bytes, reports)
 }
 
 impl SyscallEngine {
@@ -217,6 +219,7 @@ impl SyscallEngine {
         wanted: &WireSyscalls,
         target: &ResolvedTarget,
         ring_bytes: u32,
+        reports: ProcessReports,
     ) -> Result<Self, AgentError> {
         let doing = "loading the programs for system calls";
         let clock = Instant::now();
@@ -274,16 +277,16 @@ impl SyscallEngine {
         let load_ns = elapsed_ns(clock);
 
         let clock = Instant::now();
-        let sideband = Sideband::open()?;
+        let sideband = Sideband::open(reports)?;
         let content = RingContent::Stream { stream: 0 };
         let info = RingInfo { kind: RingKind::Bpf, content, data_bytes: ring_bytes, cpu: None };
-        let started = Started {
+        let started = StartedSource {
             streams: vec![StreamLayout::Syscalls { tells_abi: probe.compat.is_some() }],
             rings: std::iter::once(info).chain(sideband.infos().iter().cloned()).collect(),
             compile_ns,
             load_ns,
             attach_ns: elapsed_ns(clock),
-            ..Started::default()
+            ..StartedSource::default()
         };
         Ok(Self {
             started,
@@ -296,7 +299,7 @@ impl SyscallEngine {
             inside: Some(inside),
             links: Arc::default(),
             sideband,
-            budget: Budget::default(),
+            budget: SharedBudget::default(),
             cost: None,
             _loaded: loaded,
         })
@@ -334,7 +337,7 @@ fn detach_in_order(links: &Mutex<Vec<OwnedFd>>) {
 }
 
 impl Engine for SyscallEngine {
-    fn started(&self) -> &Started {
+    fn started(&self) -> &StartedSource {
         &self.started
     }
 
@@ -343,11 +346,11 @@ impl Engine for SyscallEngine {
         self.sideband.descriptor(index)
     }
 
-    fn set_budget(&mut self, budget: Budget) {
+    fn set_budget(&mut self, budget: SharedBudget) {
         self.budget = budget;
     }
 
-    fn enable(&mut self) -> Result<Enabled, EngineError> {
+    fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError> {
         self.sideband.enable()?;
         if let Some(following) = &mut self.following {
             following.enable()?;
@@ -360,21 +363,20 @@ impl Engine for SyscallEngine {
             let link = bpf::open_raw_tracepoint(Some(c"signal_deliver"), signal.as_fd());
             hold(&self.links, link.map_err(|error| refused(doing, &error, ""))?);
         }
-        let time_ns = monotonic_ns();
         let clone = |attachment: &SyscallAttachment| attachment.program().try_clone_to_owned().ok();
         // The exits and the entries; a thread ends far less often.
         if let Some(programs) = self.attachments.iter().skip(1).map(clone).collect::<Option<Vec<_>>>() {
             let (links, counters) = (Arc::clone(&self.links), Arc::clone(&self.counters));
             // Half of the calls would be worth less than none.
-            let guarded = Guarded::whole(self.budget, move || detach_in_order(&links))
+            let guarded = Guarded::whole(self.budget.clone(), move || detach_in_order(&links))
                 .writing_into(self.ring.as_fd())
                 .telling_apart(move || counters.sums().ok().map(asked));
             self.cost = Some(CostMeter::start(programs, guarded));
         }
-        Ok(Enabled::at(time_ns))
+        Ok(None)
     }
 
-    fn readings(&mut self) -> Readings {
+    fn readings(&mut self) -> SourceReadings {
         // A map that cannot be read keeps its last counts, which is better than none.
         self.last = self.counters.sums().unwrap_or(self.last);
         let [hits, filtered, ring_full, no_room, others, _spent_ns] = self.last;
@@ -393,7 +395,7 @@ impl Engine for SyscallEngine {
             ..ProbeReading::default()
         };
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], guard, ..Readings::default() }
+        SourceReadings { probes: vec![probe], guard, ..SourceReadings::default() }
     }
 
     fn detach(&mut self) {

@@ -28,8 +28,8 @@ use std::{
 
 use bathyscope_capture::TraceSpec;
 use bathyscope_protocol::{
-    AgentError, Budget, Enabled, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout,
-    TraceFacts,
+    AgentError, ProbeReading, RingContent, RingInfo, RingKind, ScriptEnabled, SourceReadings, StartedSource,
+    StreamLayout, TraceFacts,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -45,10 +45,11 @@ use super::{
     target::ResolvedTarget,
 };
 use crate::{
-    clock::{elapsed_ns, monotonic_ns},
+    clock::elapsed_ns,
     compile::ScriptRights,
-    engine::{Engine, EngineError},
+    engine::{Engine, EngineError, ProcessReports},
     error::refused,
+    guard::SharedBudget,
     os::sideband::Sideband,
 };
 use area::Area;
@@ -72,7 +73,7 @@ pub(crate) fn settle() {
 /// A trace.
 #[derive(Debug)]
 pub(crate) struct TraceEngine {
-    started: Started,
+    started: StartedSource,
     pages: Vec<OwnedFd>,
     sideband: Sideband,
     set: Set,
@@ -81,7 +82,7 @@ pub(crate) struct TraceEngine {
     stats: Stats,
     /// What an event of it takes, about.
     ns_per_event: f64,
-    budget: Budget,
+    budget: SharedBudget,
     cost: Option<CostMeter>,
     /// Set when it records no more.
     stopped: bool,
@@ -109,13 +110,19 @@ pub(crate) fn start(
     kernel: &KernelBackend,
     wire: &TraceSpec,
     target: &ResolvedTarget,
+    reports: ProcessReports,
 ) -> Result<TraceEngine, AgentError> {
-    TraceEngine::make(wire, target, kernel.scripts)
+    TraceEngine::make(wire, target, kernel.scripts, reports)
 }
 
 impl TraceEngine {
     /// Sets everything up; records nothing.
-    fn make(wire: &TraceSpec, target: &ResolvedTarget, rights: ScriptRights) -> Result<Self, AgentError> {
+    fn make(
+        wire: &TraceSpec,
+        target: &ResolvedTarget,
+        rights: ScriptRights,
+        reports: ProcessReports,
+    ) -> Result<Self, AgentError> {
         let clock = Instant::now();
         let events = dynamic::prepare(&wire.dynamic, rights)?;
         let compile_ns = elapsed_ns(clock);
@@ -129,7 +136,7 @@ impl TraceEngine {
             set.area.open_pages(*cpu).map_err(|error| refused(format!("opening the pages of CPU {cpu}"), &error, ""))
         };
         let pages = set.cpus.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let sideband = Sideband::open()?;
+        let sideband = Sideband::open(reports)?;
         let page_bytes = page_bytes(&set);
         let ring = |cpu: &u32| RingInfo {
             kind: RingKind::TracePipe { page_bytes },
@@ -144,14 +151,14 @@ impl TraceEngine {
             instance: set.area.name().to_owned(),
             events: set.formats.clone(),
         };
-        let started = Started {
+        let started = StartedSource {
             streams: vec![StreamLayout::TracePages],
             rings: set.cpus.iter().map(ring).chain(sideband.infos().iter().cloned()).collect(),
             compile_ns,
             load_ns,
             attach_ns: elapsed_ns(clock),
             trace: Some(Box::new(facts)),
-            ..Started::default()
+            ..StartedSource::default()
         };
         let hits = vec![(0, 0); set.dynamic.len()];
         Ok(Self {
@@ -162,7 +169,7 @@ impl TraceEngine {
             hits,
             stats: Stats::default(),
             ns_per_event: estimates::of_trace(wire),
-            budget: Budget::default(),
+            budget: SharedBudget::default(),
             cost: None,
             stopped: false,
         })
@@ -177,7 +184,7 @@ impl TraceEngine {
             (events as f64 * ns_per_hit) as u64
         };
         let (area, events) = (self.set.area.clone(), self.set.own_events());
-        let guarded = Guarded::whole(self.budget, move || quieten(&area, &events));
+        let guarded = Guarded::whole(self.budget.clone(), move || quieten(&area, &events));
         let (area, cpus) = (self.set.area.clone(), self.set.cpus.clone());
         let so_far = Cell::new(Written::default());
         let guarded = guarded.writing(move || {
@@ -248,7 +255,7 @@ fn page_bytes(set: &Set) -> u32 {
 }
 
 impl Engine for TraceEngine {
-    fn started(&self) -> &Started {
+    fn started(&self) -> &StartedSource {
         &self.started
     }
 
@@ -259,20 +266,19 @@ impl Engine for TraceEngine {
         self.sideband.descriptor(index - self.pages.len())
     }
 
-    fn set_budget(&mut self, budget: Budget) {
+    fn set_budget(&mut self, budget: SharedBudget) {
         self.budget = budget;
     }
 
     /// First what reports processes, then the trace.
-    fn enable(&mut self) -> Result<Enabled, EngineError> {
+    fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError> {
         self.sideband.enable()?;
         self.set.area.set("tracing_on", "1")?;
-        let time_ns = monotonic_ns();
         self.guard();
-        Ok(Enabled::at(time_ns))
+        Ok(None)
     }
 
-    fn readings(&mut self) -> Readings {
+    fn readings(&mut self) -> SourceReadings {
         if !self.stopped {
             self.count();
         }
@@ -286,7 +292,7 @@ impl Engine for TraceEngine {
         let one = |(hits, missed): &Hits| ProbeReading { hits: *hits, missed: *missed, ..ProbeReading::default() };
         let probes = std::iter::once(total).chain(self.hits.iter().map(one)).collect();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings { time_ns: monotonic_ns(), probes, guard, ..Readings::default() }
+        SourceReadings { probes, guard, ..SourceReadings::default() }
     }
 
     /// The events stay, since their records name them; nothing hits them any more.

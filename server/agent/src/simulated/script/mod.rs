@@ -14,8 +14,8 @@ use std::{
 use bathyscope_bpf::probe::{TARGETS_MAP, TargetFilter};
 use bathyscope_plan::{AttachPoint, KERNEL_STACKS, MapPlan, Plan, RING, USER_STACKS};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, Enabled, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked,
-    ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, Started, WireScript,
+    AgentError, AgentErrorKind, MAX_MAP_PAGE_BYTES, ObjectStats, ScriptChecked, ScriptEnabled, ScriptFacts,
+    ScriptStage, ScriptStarted, SourceReadings, StartedSource, WireScript,
 };
 
 pub(crate) use self::host::SimulatedFacts;
@@ -25,8 +25,9 @@ use super::{MadeTarget, engine::SimulatedEngine, events::CPUS, options::Simulati
 use crate::{
     clock::{elapsed_ns, monotonic_ns},
     compile::{self, Around, CompiledScript, ScriptRights},
-    engine::{Elements, Engine, EngineError, ScriptMaps},
+    engine::{Elements, Engine, EngineError, ProcessReports, ScriptMaps},
     error::{failed, refused},
+    guard::SharedBudget,
     memory::MIN_RING_BYTES,
 };
 
@@ -45,6 +46,7 @@ pub(crate) fn start(
     script: &WireScript,
     target: &MadeTarget,
     ring_bytes: u32,
+    reports: ProcessReports,
 ) -> Result<SimulatedScript, EngineError> {
     let filter = match (&target.among, target.pid) {
         (None, _) => TargetFilter::System,
@@ -55,12 +57,12 @@ pub(crate) fn start(
     let around = Around { filter, pid: target.pid.or(target.executes()).unwrap_or(0), ring_bytes };
     // Nothing that is made up can be changed.
     let compiled = compile::compile(script, &SimulatedFacts, around, ScriptRights::Change)?;
-    Ok(SimulatedScript::make(simulation, compiled, target, elapsed_ns(clock))?)
+    Ok(SimulatedScript::make(simulation, compiled, (target, reports), elapsed_ns(clock))?)
 }
 
 /// A script that runs in the machine.
 pub(crate) struct SimulatedScript {
-    started: Started,
+    started: StartedSource,
     script: ScriptStarted,
     engine: SimulatedEngine,
     core: SharedCore,
@@ -71,7 +73,7 @@ impl SimulatedScript {
     fn make(
         simulation: &Simulation,
         compiled: CompiledScript,
-        target: &MadeTarget,
+        (target, reports): (&MadeTarget, ProcessReports),
         compile_ns: u64,
     ) -> Result<Self, AgentError> {
         let trouble = |error: std::io::Error| refused("making a simulated script", &error, "");
@@ -90,9 +92,9 @@ impl SimulatedScript {
             let _there = core.machine.set(TARGETS_MAP, &pid.to_le_bytes(), 0, &1_u32.to_le_bytes());
         }
         let core = Arc::new(Mutex::new(core));
-        let work = ScriptWork::new(&core, target.pid).map_err(trouble)?;
+        let work = ScriptWork::new(&core, target.pid, reports).map_err(trouble)?;
         let engine = SimulatedEngine::new(work, target)?;
-        let started = Started { compile_ns, ..engine.started().clone() };
+        let started = StartedSource { compile_ns, ..engine.started().clone() };
         let script = ScriptStarted { plan, cpus: CPUS, failed: Vec::new(), stats };
         Ok(Self { started, script, engine, core, detached: false })
     }
@@ -151,7 +153,7 @@ fn is_array(map: &MapPlan) -> bool {
 }
 
 impl Engine for SimulatedScript {
-    fn started(&self) -> &Started {
+    fn started(&self) -> &StartedSource {
         &self.started
     }
 
@@ -159,7 +161,7 @@ impl Engine for SimulatedScript {
         self.engine.descriptor(index)
     }
 
-    fn set_budget(&mut self, budget: Budget) {
+    fn set_budget(&mut self, budget: SharedBudget) {
         self.engine.set_budget(budget);
     }
 
@@ -167,17 +169,15 @@ impl Engine for SimulatedScript {
         !self.plan().maps.is_empty()
     }
 
-    fn enable(&mut self) -> Result<Enabled, EngineError> {
+    fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError> {
         self.run_all(|point| matches!(point, AttachPoint::Begin));
-        let enabled = self.engine.enable()?;
+        self.engine.enable()?;
         let attached = u32::try_from(self.plan().probes.len()).unwrap_or(u32::MAX);
-        let script = ScriptEnabled { attached, failed: Vec::new(), attach_ns: 300_000 };
-        Ok(Enabled { script: Some(script), ..enabled })
+        Ok(Some(ScriptEnabled { attached, failed: Vec::new(), attach_ns: 300_000 }))
     }
 
-    fn readings(&mut self) -> Readings {
-        let readings = self.engine.readings();
-        Readings { probes: lock(&self.core).readings(), ..readings }
+    fn readings(&mut self) -> SourceReadings {
+        SourceReadings { probes: lock(&self.core).readings(), ..self.engine.readings() }
     }
 
     fn detach(&mut self) {

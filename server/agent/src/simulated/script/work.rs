@@ -1,5 +1,6 @@
 //! A script's programs, run in the machine on made hits.
 
+use crate::engine::ProcessReports;
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -8,17 +9,15 @@ use std::{
 
 use bathyscope_bpf::{Code, ir::Helper, machine::Machine};
 use bathyscope_plan::{COUNTER_WORDS, COUNTERS, Plan, RING};
-use bathyscope_protocol::{
-    ProbeReading, RingContent, RingInfo, RingKind, StreamLayout,
-    rings::{SimulatedBpfRing, SimulatedPerfRing},
-};
+use bathyscope_protocol::{ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, rings::SimulatedBpfRing};
 
 use super::source::{HitSource, sources};
 use crate::simulated::{
     engine::Work,
-    events::{CPUS, NS_PER_HIT, SIDEBAND_BYTES},
+    events::{CPUS, NS_PER_HIT},
     options::Simulation,
     records::{self, Moment},
+    sideband::SimulatedSideband,
     world::{self, PROCESSES},
 };
 
@@ -162,14 +161,14 @@ pub(super) fn lock(core: &SharedCore) -> MutexGuard<'_, Core> {
 /// What the capture's thread does.
 pub(super) struct ScriptWork {
     core: SharedCore,
-    sideband: SimulatedPerfRing,
+    sideband: SimulatedSideband,
     target: Option<u32>,
     begun: bool,
 }
 
 impl ScriptWork {
-    pub(super) fn new(core: &SharedCore, target: Option<u32>) -> std::io::Result<Self> {
-        let sideband = SimulatedPerfRing::create(SIDEBAND_BYTES)?;
+    pub(super) fn new(core: &SharedCore, target: Option<u32>, reports: ProcessReports) -> std::io::Result<Self> {
+        let sideband = SimulatedSideband::open(reports)?;
         Ok(Self { core: Arc::clone(core), sideband, target, begun: false })
     }
 
@@ -191,12 +190,12 @@ impl Work for ScriptWork {
     fn rings(&self) -> Vec<RingInfo> {
         let data_bytes = lock(&self.core).ring_bytes;
         let script = RingInfo { kind: RingKind::Bpf, content: RingContent::Script, data_bytes, cpu: None };
-        vec![script, records::ring_info(RingContent::Sideband, SIDEBAND_BYTES, 0)]
+        std::iter::once(script).chain(self.sideband.infos()).collect()
     }
 
     fn descriptors(&self) -> std::io::Result<Vec<OwnedFd>> {
-        let script = lock(&self.core).ring.as_fd().try_clone_to_owned()?;
-        Ok(vec![script, self.sideband.as_fd().try_clone_to_owned()?])
+        let script = lock(&self.core).ring.as_fd().try_clone_to_owned();
+        std::iter::once(script).chain(self.sideband.descriptors()).collect()
     }
 
     fn make_until(&mut self, start_ns: u64, now_ns: u64) -> Vec<ProbeReading> {

@@ -94,14 +94,14 @@ pub(crate) struct Rings {
 impl Rings {
     pub(crate) fn map(started: Started, taken: TakenRings) -> Self {
         let map = |(fd, info)| RingReader::map(fd, info).unwrap();
-        let readers = taken.rings.into_iter().zip(&started.rings).map(map).collect();
+        let readers = taken.rings.into_iter().zip(started.rings()).map(map).collect();
         let output = taken.output.map(|(out, err)| (out.into(), err.into()));
         Self { started, readers, output }
     }
 
     /// Whole records of the rings of stream `stream`, or of the side band.
     pub(crate) fn drain(&mut self, content: RingContent, each: &mut dyn FnMut(&[u8])) -> u64 {
-        let rings = self.readers.iter_mut().zip(&self.started.rings).filter(|(_ring, info)| info.content == content);
+        let rings = self.readers.iter_mut().zip(self.started.rings()).filter(|(_ring, info)| info.content == content);
         rings.map(|(ring, _info)| ring.drain(usize::MAX, each).unwrap().records).sum()
     }
 
@@ -110,7 +110,7 @@ impl Rings {
     }
 
     pub(crate) fn columns(&self, stream: usize) -> &[ColumnLayout] {
-        match &self.started.streams[stream] {
+        match &self.started.sources[0].streams[stream] {
             StreamLayout::Records { columns, .. } => columns,
             StreamLayout::PerfSamples
             | StreamLayout::PerfBranches

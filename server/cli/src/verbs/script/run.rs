@@ -13,7 +13,7 @@ use bathyscope_link::{
     AgentLink, ScriptAgent as _,
     script::{ScriptFailure, ScriptOptions, ScriptRequest, USUAL_RING_BYTES},
 };
-use bathyscope_protocol::{AgentClient, CaptureHandle, Readings, TargetState};
+use bathyscope_protocol::{AgentClient, CaptureHandle, StartedSource, TargetState};
 use bathyscope_recorder::script::{Finished, MapSnapshot, ScriptEvent, ScriptSession};
 use bathyscope_recorder::{guard_words, shows_user_addresses};
 
@@ -231,7 +231,8 @@ impl ScriptRun {
             }
             if looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
                 looked = Some(Instant::now());
-                let Readings { target, guard, .. } = self.session.readings().map_err(failed)?;
+                let readings = self.session.readings().map_err(failed)?;
+                let (target, guard) = (readings.target, readings.guard());
                 if target != TargetState::Running {
                     return Ok(target);
                 }
@@ -307,15 +308,15 @@ impl ScriptRun {
             printer.note(&format!("not attached: {name}: {}", failure.error.why));
         }
         if args.verbose > 0 {
-            let started = self.session.started();
+            let sum = |of: fn(&StartedSource) -> u64| self.session.started().sources.iter().map(of).sum();
             let stats = self.session.stats();
             let ms = |ns: u64| ns as f64 / 1e6;
             printer.note(&format!(
                 "{} programs of {} instructions; compiled in {:.2} ms, loaded in {:.2} ms",
                 stats.programs,
                 stats.instructions,
-                ms(started.compile_ns),
-                ms(started.load_ns)
+                ms(sum(|source| source.compile_ns)),
+                ms(sum(|source| source.load_ns))
             ));
             plan.probes.iter().for_each(|probe| printer.note(&probe.name));
         }
@@ -340,7 +341,9 @@ impl ScriptRun {
             .collect();
         self.load(&stacks);
         printer.maps(&plan, &self.names, maps)?;
-        let readings = finished.readings.as_ref().map(|readings| readings.probes.as_slice()).unwrap_or_default();
+        let mut readings =
+            finished.readings.iter().flat_map(|readings| &readings.sources).map(|source| source.probes.as_slice());
+        let readings = readings.next().unwrap_or_default();
         printer.lost(&plan, &self.names, losses::events(readings))?;
         printer.error(losses::text(&plan, readings).as_bytes());
         printer.tell_dropped();

@@ -1,7 +1,7 @@
 //! Records of fixed length → rows, as soon as they come.
 
 use bathyscope_decode::records::RecordDecoder;
-use bathyscope_protocol::{RingContent, RingInfo, Started, StreamLayout};
+use bathyscope_protocol::{RingContent, RingInfo, StartedSource, StreamLayout};
 
 use crate::{
     engine::{Engine, EngineSetup, Prepared},
@@ -14,7 +14,7 @@ use crate::{
 ///
 /// # Errors
 /// If the agent made other streams than were asked for.
-pub(in crate::engine) fn prepare_records(names: Vec<String>, started: &Started) -> Result<Prepared, String> {
+pub(in crate::engine) fn prepare_records(names: Vec<String>, started: &StartedSource) -> Result<Prepared, String> {
     if names.len() != started.streams.len() {
         return Err(format!("{} streams were asked for and {} were made", names.len(), started.streams.len()));
     }

@@ -4,7 +4,7 @@ mod rows;
 mod samples;
 
 use bathyscope_capture::{ProfileSpec, StreamSchema, Target};
-use bathyscope_protocol::{Started, StreamLayout, WireMethod};
+use bathyscope_protocol::{StartedSource, StreamLayout, WireMethod};
 use futures_util::future::{BoxFuture, ready};
 
 use super::{EngineSetup, MadeSource, Prepared, Request, Source};
@@ -29,7 +29,7 @@ impl Source for ProfileSource<'_> {
 }
 
 impl ProfileSource<'_> {
-    fn prepared(&self, started: &Started) -> Result<Prepared, String> {
+    fn prepared(&self, started: &StartedSource) -> Result<Prepared, String> {
         let schemas = self.schemas(started)?;
         let (events, with) = (self.events(), self.columns());
         let engine =
@@ -38,7 +38,7 @@ impl ProfileSource<'_> {
     }
 
     /// The streams: samples, and their branches behind them.
-    fn schemas(&self, started: &Started) -> Result<Vec<StreamSchema>, String> {
+    fn schemas(&self, started: &StartedSource) -> Result<Vec<StreamSchema>, String> {
         let (name, with) = (self.stream_name(), self.columns());
         match started.streams.as_slice() {
             [StreamLayout::PerfSamples] if !with.branches => Ok(vec![rows::samples(name, with)]),

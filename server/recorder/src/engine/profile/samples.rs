@@ -183,7 +183,7 @@ impl Engine for SampleEngine {
             let since_ns = self.merge.last_ns(merged);
             let Ok(PerfRecord { time_ns, event }) = parse_record(bytes, format) else {
                 // What kind of record it was cannot be told; it counts as a sample rather than as nothing.
-                sink.accounting().lost(sink.number_of(SAMPLES), LossStage::Decode, 1, since_ns, since_ns);
+                sink.lost(SAMPLES, LossStage::Decode, 1, since_ns, since_ns);
                 continue;
             };
             match event {
@@ -192,10 +192,9 @@ impl Engine for SampleEngine {
                     self.merge.push(merged, time_ns, bytes.len() + size_of::<Sample>(), sample);
                 }
                 PerfEvent::Lost { count } => {
-                    let stream = sink.number_of(SAMPLES);
-                    sink.accounting().ring_lost(stream, count, since_ns, time_ns.unwrap_or(since_ns));
+                    sink.ring_lost(SAMPLES, count, since_ns, time_ns.unwrap_or(since_ns));
                 }
-                event => lookup.history.note(batch.ring, PerfRecord { time_ns, event }, bytes.len()),
+                event => lookup.note(batch.ring, PerfRecord { time_ns, event }, bytes.len()),
             }
         }
     }

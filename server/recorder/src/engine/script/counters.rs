@@ -1,7 +1,7 @@
 //! What the kernel counted of a script's programs.
 
 use bathyscope_capture::{LossStage, ScriptProbe};
-use bathyscope_protocol::Readings;
+use bathyscope_protocol::SourceReadings;
 
 use crate::counters::{Costs, Counted, KernelCounters};
 
@@ -28,7 +28,7 @@ impl KernelCounters for ScriptCounters {
         self.cpu_permille
     }
 
-    fn read(&mut self, readings: &Readings, seconds: f64) -> Counted {
+    fn read(&mut self, readings: &SourceReadings, seconds: f64) -> Counted {
         let mut losses = Vec::new();
         let mut cpu_permille = None;
         for (program, reading) in self.programs.iter_mut().zip(&readings.probes) {
@@ -73,7 +73,7 @@ mod tests {
         let reading = |hits, ring_full, map_full, helper_failed| {
             let probe =
                 ProbeReading { hits, filtered: 3, ring_full, map_full, helper_failed, ..ProbeReading::default() };
-            Readings { probes: vec![ProbeReading::default(), probe], ..Readings::default() }
+            SourceReadings { probes: vec![ProbeReading::default(), probe], ..SourceReadings::default() }
         };
         let first = counters.read(&reading(10, 2, 0, 1), 1.0).losses;
         assert_eq!(first, [(None, LossStage::RingFull, 2), (None, LossStage::HelperFailed, 1)]);
@@ -87,7 +87,7 @@ mod tests {
     fn the_cost_is_that_of_all_programs() {
         let mut counters = ScriptCounters::new(vec![ScriptProbe::default(); 2]);
         let probe = |hits| ProbeReading { hits, ns_per_hit: Some(200.0), ..ProbeReading::default() };
-        let readings = Readings { probes: vec![probe(500_000), probe(250_000)], ..Readings::default() };
+        let readings = SourceReadings { probes: vec![probe(500_000), probe(250_000)], ..SourceReadings::default() };
         counters.read(&readings, 1.0);
         assert!((counters.cpu_permille().unwrap() - 150.0).abs() < 0.1);
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use bathyscope_capture::{ScriptRecord, ScriptSpec, Target};
 use bathyscope_plan::Plan;
-use bathyscope_protocol::ProbeFailure;
+use bathyscope_protocol::{ProbeFailure, ScriptStarted};
 use futures_util::future::{BoxFuture, ready};
 
 use super::{EngineSetup, MadeSource, Prepared, Request, Source};
@@ -52,11 +52,11 @@ impl Source for ScriptSource<'_> {
 
 impl ScriptSource<'_> {
     fn prepared(&self, made: MadeSource<'_>) -> Result<Prepared, String> {
-        let plan = made.plan.ok_or("the agent did not tell what its records mean")?;
+        let ScriptStarted { plan, failed, .. } = made.script.ok_or("the agent did not tell what its records mean")?;
         let json = serde_json::to_string(&plan).map_err(|error| error.to_string())?;
         let streams = ScriptStreams::new(&plan, &self.spec.text)?;
         let mut state = ScriptState::default();
-        note_failures(&plan, &made.failed, &mut state);
+        note_failures(&plan, &failed, &mut state);
         let (probes, plan, state) = (probes_of(&plan), Arc::new(plan), Arc::new(Mutex::new(state)));
         let running = RunningScript { plan: Arc::clone(&plan), state: Arc::clone(&state) };
         let counters = Box::new(ScriptCounters::new(probes.clone()));

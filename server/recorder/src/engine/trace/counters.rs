@@ -1,7 +1,7 @@
 //! What the kernel counted of a trace, whose counters belong to no stream: one buffer takes all events.
 
 use bathyscope_capture::{LossStage, ScriptProbe};
-use bathyscope_protocol::Readings;
+use bathyscope_protocol::SourceReadings;
 
 use crate::counters::{Costs, Counted, CounterLoss, EventCost, KernelCounters};
 
@@ -50,7 +50,7 @@ impl KernelCounters for TraceCounters {
     }
 
     /// A reading has the buffers' counters, then those of the dynamic events.
-    fn read(&mut self, readings: &Readings, _seconds: f64) -> Counted {
+    fn read(&mut self, readings: &SourceReadings, _seconds: f64) -> Counted {
         let (mut losses, mut costs) = (Vec::new(), Costs::Elsewhere);
         let mut probes = readings.probes.iter();
         if let Some(total) = probes.next() {
@@ -103,10 +103,10 @@ mod tests {
 
     use super::*;
 
-    fn readings(hits: u64, ring_full: u64, missed: u64) -> Readings {
+    fn readings(hits: u64, ring_full: u64, missed: u64) -> SourceReadings {
         let total = ProbeReading { hits, ring_full, ..ProbeReading::default() };
         let dynamic = ProbeReading { hits: 7, missed, ..ProbeReading::default() };
-        Readings { probes: vec![total, dynamic], ..Readings::default() }
+        SourceReadings { probes: vec![total, dynamic], ..SourceReadings::default() }
     }
 
     #[test]

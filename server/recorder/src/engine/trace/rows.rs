@@ -102,7 +102,7 @@ impl TraceRows {
             Missed::Counted(count) => Some(count),
             Missed::Uncounted => None,
         };
-        sink.accounting().told(count, self.merge.last_ns(ring), time_ns);
+        sink.told(count, self.merge.last_ns(ring), time_ns);
         self.merge.push(ring, Some(time_ns), size_of::<WaitingRecord>(), WaitingRecord { tid: 0, item: Item::Lost });
     }
 
@@ -284,7 +284,7 @@ impl Engine for TraceRows {
             // A page may have nothing but the note.
             self.note_missed(ring, missed, self.merge.last_ns(ring), sink);
         }
-        sink.accounting().seen(seen);
+        sink.seen(seen);
         sink.undecodable(undecodable, since_ns, self.merge.last_ns(ring));
     }
 

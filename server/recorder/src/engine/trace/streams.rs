@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bathyscope_capture::{Column, ColumnType, Display, StreamKind, StreamSchema, TraceSpec, column_name_of_field};
 use bathyscope_catalog::{ColumnSource, EventField, EventFormat, FieldKind, columns_of};
 use bathyscope_decode::pages::{Events, Layout, Role};
-use bathyscope_protocol::{KernelFile, Started, TraceFacts, TraceFormat};
+use bathyscope_protocol::{KernelFile, StartedSource, TraceFacts, TraceFormat};
 
 use crate::{
     AgentLink,
@@ -62,7 +62,7 @@ pub(crate) struct TraceStreams {
 pub(super) async fn trace_streams(
     link: &AgentLink,
     spec: &TraceSpec,
-    started: &Started,
+    started: &StartedSource,
 ) -> Result<TraceStreams, String> {
     let facts = started.trace.as_deref().ok_or("the agent did not tell what its pages mean")?;
     let page = read_whole(link, KernelFile::TraceHeaderPage).await?;

@@ -84,6 +84,17 @@ impl Bench {
         self.store.capture(id).await.unwrap()
     }
 
+    /// The same when functions have their names.
+    async fn named(&self, id: CaptureId) -> CaptureRecord {
+        let mut viewer = self.recorder.live(id).unwrap();
+        while let Some(message) = viewer.next().await {
+            if matches!(&*message, LiveMessage::Ended { .. }) {
+                break;
+            }
+        }
+        self.store.capture(id).await.unwrap()
+    }
+
     /// The rows of a stream as (time, number), chunk by chunk.
     async fn rows(&self, id: CaptureId, stream: u16) -> Vec<Vec<(u64, u64)>> {
         let record = self.store.capture(id).await.unwrap();
@@ -170,7 +181,7 @@ async fn sources_of_several_kinds_are_one_capture() {
         events("again", &["made:one", "made:two"]),
     ];
     let id = bench.start(CaptureSpec { sources, ..spec(1, unlimited()) }).await;
-    let record = bench.ended(id).await;
+    let record = bench.named(id).await;
     assert_eq!(record.state, CaptureState::Finished, "{}", record.reason);
     let names: Vec<&str> = record.streams.iter().map(|stream| stream.schema.name.as_str()).collect();
     assert_eq!(names, ["made:one", "cpu-clock", "made:one (again)", "made:two"]);
@@ -454,13 +465,7 @@ async fn samples_get_the_names_of_their_functions() {
         ..ProfileSpec::default()
     });
     let id = bench.start(CaptureSpec { sources: vec![SourceSpec::of(method)], ..spec(1, unlimited()) }).await;
-    let mut viewer = bench.recorder.live(id).unwrap();
-    while let Some(message) = viewer.next().await {
-        if matches!(&*message, LiveMessage::Ended { .. }) {
-            break;
-        }
-    }
-    let record = bench.store.capture(id).await.unwrap();
+    let record = bench.named(id).await;
     assert_eq!(record.state, CaptureState::Finished, "{}", record.reason);
     assert_eq!(record.streams[0].rows, 50);
     assert_eq!(record.ledger.in_flight(), [0]);

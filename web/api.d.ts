@@ -1224,6 +1224,7 @@ export interface SourceLine {
 export interface SourceSpec {
   id: string;
   method: Method;
+  required?: boolean;
 }
 
 export interface Stack {

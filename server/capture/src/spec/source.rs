@@ -50,9 +50,9 @@ pub(super) fn validate(sources: &[SourceSpec], target: &Target) -> Result<(), Sp
         if sources.iter().take(index).any(|before| before.id == source.id) {
             return Err(SpecError::RepeatedSource { id: source.id.clone() });
         }
-    }
-    for kind in MethodKind::ALL.into_iter().filter(|kind| kind.is_once_a_capture()) {
-        if sources.iter().filter(|source| source.method.kind() == kind).count() > 1 {
+        let kind = source.method.kind();
+        let again = sources.iter().take(index).any(|before| before.method.kind() == kind);
+        if again && kind.is_once_a_capture() {
             return Err(SpecError::SecondSource { kind: kind.name() });
         }
     }

@@ -55,7 +55,7 @@ test("an empty graph says why: what is still recorded is not said to have had no
   const told = (kind, running, view = {}) =>
     whyEmpty({
       hasCalls: kind === "calls",
-      isScript: kind === "script",
+      foldsMaps: kind === "script",
       info: { running },
       view: { start: null, filter: "", ...view },
     });

@@ -54,7 +54,10 @@ pub use predicate::{
     CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
 };
 pub use reader::ChunkError;
-pub use schema::{Column, ColumnType, Display, KernelFormat, StreamKind, StreamSchema, column_name_of_field};
+pub use schema::{
+    Column, ColumnType, Derivation, Display, KernelFormat, RowKind, RowMeaning, SliceTime, StreamKind, StreamSchema,
+    column_name_of_field,
+};
 pub use script::{ScriptProbe, ScriptRecord};
 pub use spec::{
     Below, BranchFilter, BranchFilterError, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, Descriptors,

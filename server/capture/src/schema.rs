@@ -1,8 +1,12 @@
 //! What the columns of a stream mean.
 
+mod meaning;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use meaning::{Derivation, RowKind, RowMeaning, SliceTime};
 
 /// What a row of a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +98,16 @@ pub struct StreamSchema {
     /// was this field have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Box<KernelFormat>>,
+    /// What a row says about time, if the stream says it; [`StreamSchema::meaning`] answers for any stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Box<RowMeaning>>,
+    /// The id of the source of the capture whose rows these are; empty of captures from before there were several, and of what
+    /// was computed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// How it was made, if it was computed from other streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derived: Option<Box<Derivation>>,
 }
 
 impl StreamSchema {
@@ -121,7 +135,8 @@ impl StreamSchema {
     /// A schema of the common columns followed by `own`.
     pub fn new(name: impl Into<String>, kind: StreamKind, own: impl IntoIterator<Item = Column>) -> Self {
         let common = Self::COMMON.map(|(name, ty, display)| Column { name: name.to_owned(), ty, display });
-        Self { name: name.into(), kind, columns: common.into_iter().chain(own).collect(), format: None }
+        let columns = common.into_iter().chain(own).collect();
+        Self { name: name.into(), kind, columns, format: None, rows: None, source: String::new(), derived: None }
     }
 
     /// Whether a row is something that happened, and not an element of a snapshot.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use bathyscope_capture::{CaptureSpec, ScriptRecord, SourceSpec, StreamSchema};
-use bathyscope_protocol::{AgentError, Started};
+use bathyscope_protocol::{AgentError, RingInfo, Started};
 
 use super::{
     AgentLink,
@@ -61,7 +61,7 @@ impl PreparedSources {
         Ok(all)
     }
 
-    fn add(&mut self, number: usize, prepared: Prepared, rings: Vec<bathyscope_protocol::RingInfo>) {
+    fn add(&mut self, number: usize, prepared: Prepared, rings: Vec<RingInfo>) {
         let first = u16::try_from(self.streams()).unwrap_or(u16::MAX);
         let placed = |format: StreamFormat| StreamFormat { stream: first.saturating_add(format.stream), ..format };
         self.formats.extend(prepared.formats.into_iter().map(placed));
@@ -84,9 +84,10 @@ impl PreparedSources {
     }
 }
 
-/// Two sources may record the same: streams of the later one have its id behind their names.
+/// Notes whose streams they are. Two sources may record the same: streams of the later one have its id behind their names.
 fn name_apart(schemas: &mut [StreamSchema], source: &SourceSpec, names: &mut HashSet<String>) {
     for schema in schemas {
+        schema.source.clone_from(&source.id);
         if !names.insert(schema.name.clone()) {
             schema.name = format!("{} ({})", schema.name, source.id);
             names.insert(schema.name.clone());

@@ -218,6 +218,9 @@ fn a_compression_bomb_stops_at_the_size_of_the_column() {
         kind: StreamKind::Events,
         columns: vec![schema().columns[0].clone()],
         format: None,
+        rows: None,
+        source: String::new(),
+        derived: None,
     };
     let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
     let mut directory = vec![1, 2, 8, 0];

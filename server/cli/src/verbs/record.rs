@@ -1,8 +1,10 @@
-//! `record`: a trace by the kernel's ftrace, kept as a capture, with the letters of `trace-cmd record`.
+//! `record`: a trace by the kernel's ftrace, kept as a capture, with the letters of `trace-cmd record`; and whatever else is to be
+//! recorded on the same clock.
 //!
 //! An agent as a process of its own keeps the rights; this process gives them up before it reads an event.
 
 mod foreign;
+mod sources;
 
 use std::{
     path::{Path, PathBuf},
@@ -35,6 +37,7 @@ use crate::{
     signals::EndSignals,
 };
 pub(super) use foreign::FOREIGN;
+use sources::SourceArgs;
 
 /// The most that is read of the list of events.
 const MAX_LIST_BYTES: u64 = 16 << 20;
@@ -49,6 +52,8 @@ Examples:
   bathyscope record --probe 'do_sys_openat2 filename:string' ls
   bathyscope record --probe 'p:open do_sys_openat2 file=+0($arg2):string' ls
   bathyscope record -x bash --probe 'readline%return +0($retval):string' --duration 1m
+  bathyscope record -e sched_switch --syscalls --profile -F make
+  bathyscope record --profile=199 --syscalls=%file --stat -P 4711 --duration 10s
   bathyscope report | less
 
 Everything is traced for as long as COMMAND runs; with -F only the command itself, with -F -c also what it starts, with -P \
@@ -111,6 +116,9 @@ pub struct RecordArgs {
     /// With the processes that those of -P or -F fork
     #[arg(short = 'c', long)]
     pub children: bool,
+    /// What is recorded too.
+    #[command(flatten)]
+    pub sources: SourceArgs,
     /// User that the command runs as [default: who runs this]
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
@@ -200,7 +208,8 @@ pub fn run(args: RecordArgs) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
     // Probes read memory as scripts do.
-    let scripts = if args.probe.is_empty() { Scripts::Off } else { Scripts::Observe };
+    let observes = !args.probe.is_empty() || args.sources.script.is_some();
+    let scripts = if observes { Scripts::Observe } else { Scripts::Off };
     // Opened before rights are given up: it may be where only who started this can write.
     let (live, file) = match args.output.as_deref() {
         Some(path) if path == Path::new("-") => (true, None),
@@ -228,6 +237,20 @@ fn available(client: &mut AgentClient) -> Result<Vec<TracepointName>, Failure> {
 }
 
 fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, Failure> {
+    let trace = trace(args, available)?;
+    // With other sources a trace is not needed, and what it would be made of must not be left out.
+    let traces = !args.sources.is_given() || trace != TraceSpec::default();
+    let sources = traces.then(|| SourceSpec::of(Method::Trace(trace)));
+    let sources = sources.into_iter().chain(args.sources.sources()?).collect();
+    let target = target(args)?;
+    let limits = args.budgets.limits_of(&target, args.duration);
+    let spec = CaptureSpec { name: args.name.clone(), sources, target, limits };
+    spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
+    Ok(spec)
+}
+
+/// What the kernel's tracer is asked for.
+fn trace(args: &RecordArgs, available: &[TracepointName]) -> Result<TraceSpec, Failure> {
     if let Some(filter) = &args.events.stray {
         let failure = Failure::new(format!("the filter `{filter}` has no event before it"));
         return Err(failure.remedy("Write -e EVENT -f FILTER."));
@@ -246,7 +269,7 @@ fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, 
         Some(name) => (name.to_owned(), false),
         None => (text.clone(), true),
     };
-    let trace = TraceSpec {
+    Ok(TraceSpec {
         tracer: args.tracer.clone().filter(|tracer| tracer != "nop"),
         functions: args.functions.clone(),
         not_functions: args.not_functions.clone(),
@@ -267,13 +290,7 @@ fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, 
         clock: args.clock.clone(),
         buffer_kib: args.buffer,
         overwrite: args.overwrite,
-    };
-    let target = target(args)?;
-    let limits = args.budgets.limits_of(&target, args.duration);
-    let spec =
-        CaptureSpec { name: args.name.clone(), sources: vec![SourceSpec::of(Method::Trace(trace))], target, limits };
-    spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
-    Ok(spec)
+    })
 }
 
 /// Whose events: everybody's or those of processes, while a command runs if there is one; or only the command's.
@@ -485,6 +502,43 @@ mod tests {
         assert_eq!((trace.functions, trace.not_functions), (vec!["vfs_*".to_owned()], vec!["vfs_read".to_owned()]));
         assert_eq!((trace.buffer_kib, trace.clock.as_deref()), (Some(64), Some("boot")));
         assert_eq!(target, Target::Process { pid: 7, children: true });
+    }
+
+    #[test]
+    fn other_sources_stand_beside_a_trace_or_in_its_place() {
+        let ids = |words: &[&str]| -> Result<String, String> {
+            let spec = spec(&args(words), &names()).map_err(|failure| failure.report())?;
+            Ok(spec.sources.iter().map(|source| source.id.as_str()).collect::<Vec<_>>().join(" "))
+        };
+        let cases: [(&[&str], Result<&str, &str>); 10] = [
+            (&["-e", "sched_switch", "--syscalls", "--profile", "ls"], Ok("trace syscalls profile")),
+            (&["--profile=199", "--stat", "--script", "begin { exit() }"], Ok("profile count script")),
+            (&["--syscalls=%file,read", "ls"], Ok("syscalls")),
+            (&["-b", "64", "--profile", "ls"], Err("a trace needs a tracer")),
+            (&["--script", "/no/such/file.bt"], Err("/no/such/file.bt")),
+            (&["--profile=0"], Err("frequency")),
+            (&["--stat=cs,instructions"], Ok("count")),
+            (&["--stat=,"], Err("event")),
+            (&["--script", "  "], Err("file")),
+            (&["ls"], Err("a trace needs a tracer")),
+        ];
+        for (words, expected) in cases {
+            match (ids(words), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{words:?}"),
+                (Err(error), Err(expected)) => assert!(error.contains(expected), "{words:?}: {error}"),
+                (found, _) => panic!("{words:?}: {found:?}"),
+            }
+        }
+        let given = spec(&args(&["--profile", "--syscalls=read, write", "ls"]), &names()).unwrap();
+        let [SourceSpec { method: Method::Syscalls(calls), .. }, SourceSpec { method: Method::Profile(profile), .. }] =
+            given.sources.as_slice()
+        else {
+            panic!("{:?}", given.sources)
+        };
+        assert_eq!(calls.calls, ["read", "write"]);
+        assert_eq!((profile.frequency_hz, profile.kernel_stacks, profile.user_stacks), (99, true, true));
+        // A command's own words stay its own.
+        assert_eq!(args(&["--profile", "ls", "--syscalls"]).command, ["ls", "--syscalls"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A capture, and a line of the list of captures.
 
-use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, Ledger, Reading, StreamKind, shown};
+use bathyscope_capture::{
+    CaptureId, CaptureSpec, HostFacts, Ledger, Reading, RowKind, StreamKind, StreamSchema, shown,
+};
 use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room};
 use bathyscope_views::{ColumnHead, heads};
 use serde::Serialize;
@@ -139,8 +141,24 @@ pub struct Stream {
     index: usize,
     name: String,
     kind: StreamKind,
+    /// What a row says about time: `instant`, `slice`, `state`, `sample`, `counter` or `snapshot`.
+    row: &'static str,
+    /// The id of the source that it is of; empty where that is not known, or it was computed.
+    source: String,
     columns: Vec<ColumnHead>,
     rows: u64,
+}
+
+/// What a row of a stream says about time, in a word.
+fn row_word(schema: &StreamSchema) -> &'static str {
+    match schema.meaning().kind {
+        RowKind::Instant => "instant",
+        RowKind::Slice { .. } => "slice",
+        RowKind::State { .. } => "state",
+        RowKind::Sample { .. } => "sample",
+        RowKind::Counter { .. } => "counter",
+        RowKind::Snapshot { .. } => "snapshot",
+    }
 }
 
 impl From<CaptureRecord> for Capture {
@@ -149,6 +167,8 @@ impl From<CaptureRecord> for Capture {
             index,
             name: shown(&stream.schema.name),
             kind: stream.schema.kind,
+            row: row_word(&stream.schema),
+            source: shown(&stream.schema.source),
             columns: heads(&stream.schema),
             rows: stream.rows,
         };

@@ -183,6 +183,8 @@ async fn sources_of_several_kinds_are_one_capture() {
     let id = bench.start(CaptureSpec { sources, ..spec(1, unlimited()) }).await;
     let record = bench.named(id).await;
     assert_eq!(record.state, CaptureState::Finished, "{}", record.reason);
+    let sources: Vec<&str> = record.streams.iter().map(|stream| stream.schema.source.as_str()).collect();
+    assert_eq!(sources, ["first", "profile", "again", "again"]);
     let names: Vec<&str> = record.streams.iter().map(|stream| stream.schema.name.as_str()).collect();
     assert_eq!(names, ["made:one", "cpu-clock", "made:one (again)", "made:two"]);
     assert!(record.streams.iter().all(|stream| stream.rows >= 500), "{:?}", record.streams);

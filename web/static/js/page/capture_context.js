@@ -2,7 +2,7 @@
 
 import { ApiError, get, getBytes } from "../lib/api.js";
 import { rankColors } from "../lib/color.js";
-import { firstStream } from "../view/first_view.js";
+import { firstStream, isMap, isStack } from "../view/first_view.js";
 import { Emitter } from "../lib/emitter.js";
 import { methodsOf } from "../lib/spec.js";
 import { decodeTimeline } from "../view/timeline/timeline_decode.js";
@@ -61,7 +61,7 @@ export class CaptureContext extends Emitter {
   /** Whether any stream has stacks. */
   get hasStacks() {
     return this.info.streams.some(
-      (stream) => stream.kind === "samples" || stream.columns.some((column) => column.type === "stack"),
+      (stream) => stream.kind === "samples" || stream.columns.some(isStack),
     );
   }
 
@@ -80,14 +80,24 @@ export class CaptureContext extends Emitter {
     return methodsOf(this.info.spec).script?.text ?? "";
   }
 
-  /** Whether it holds counts of events. */
+  /** Whether it has counts of events. */
+  get hasCounts() {
+    return this.info.streams.some(({ row }) => row === "counter");
+  }
+
+  /** Whether it has nothing but counts of events. */
   get isCounts() {
-    return Boolean(methodsOf(this.info.spec).count);
+    return this.hasCounts && this.info.streams.every(({ row }) => row === "counter");
+  }
+
+  /** Whether stacks are those of a script's maps: nothing else has any. */
+  get foldsMaps() {
+    return this.isScript && !this.info.streams.some((stream) => !isMap(stream) && stream.columns.some(isStack));
   }
 
   /** Whether the script keeps anything in maps. */
   get hasMaps() {
-    return this.info.streams.some(({ name }) => name.startsWith("@"));
+    return this.info.streams.some(isMap);
   }
 
   /** Everything that was lost. */

@@ -45,6 +45,24 @@ const PROBES_EVERY_MS = 1500;
 /** What the server gives at one time. */
 const MOST_OUTPUT = 1000;
 
+/**
+ * What the streams of a source have together.
+ * @param {CapturePage} info
+ * @param {string} id of the source
+ */
+export function sourceSum(info, id) {
+  const sum = { streams: 0, rows: 0, lost: 0, permille: /** @type {number|null} */ (null) };
+  info.streams.forEach((stream, i) => {
+    if (stream.source !== id) return;
+    const cost = info.readings[i]?.cpu_permille ?? null;
+    sum.streams += 1;
+    sum.rows += stream.rows;
+    sum.lost += info.ledger.losses.filter((loss) => loss.stream === i).reduce((all, loss) => all + loss.count, 0);
+    if (cost !== null) sum.permille = (sum.permille ?? 0) + cost;
+  });
+  return sum;
+}
+
 /** @param {number} value */
 const number = (value) => h("td", { class: "num", title: exact(value), text: exact(value) });
 /**
@@ -207,6 +225,7 @@ export class InfoView extends PanelView {
         h(
           "div",
           {},
+          this.#sources(info),
           this.#ledger(info),
           this.#losses(info),
           this.#overhead(info),
@@ -265,6 +284,37 @@ export class InfoView extends PanelView {
       showProbes(this.probes, { capture: info.id });
     }
     return section("info-probes", "Own probes, now", this.probes);
+  }
+
+  /**
+   * What each of several sources has recorded, lost and cost.
+   * @param {CapturePage} info
+   */
+  #sources(info) {
+    const sources = sourcesOf(info.spec);
+    if (sources.length < 2) return null;
+    const rows = sources.map((source) => {
+      const sum = sourceSum(info, source.id);
+      const state = sum.streams === 0 ? "not recorded" : info.running ? "recording" : "ended";
+      return h(
+        "tr",
+        {},
+        h("td", { class: "mono", text: source.id }),
+        h("td", { text: state }),
+        number(sum.streams),
+        number(sum.rows),
+        h("td", { class: sum.lost ? "num loss" : "num", text: exact(sum.lost) }),
+        h("td", { class: "num", text: permille(sum.permille) }),
+      );
+    });
+    return section(
+      "info-sources",
+      "Sources",
+      table(
+        [["Source"], ["State"], ["Streams", true], ["Rows", true], ["Lost", true], ["CPU", true]],
+        rows,
+      ),
+    );
   }
 
   /** @param {CapturePage} info */

@@ -30,7 +30,7 @@ export const VIEWS = [
   {
     name: "counts",
     title: "Counts",
-    shows: ({ isCounts }) => isCounts,
+    shows: ({ hasCounts }) => hasCounts,
     make: (capture, panel) => new CountsView(capture, panel),
   },
   {

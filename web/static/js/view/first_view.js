@@ -1,6 +1,6 @@
 // What a capture is for: which tab, which map and which stream a link shows that does not say. Pure.
 
-import { methodsOf } from "../lib/spec.js";
+import { sourcesOf } from "../lib/spec.js";
 
 /** @import { Recorded } from "../lib/spec.js" */
 /** @typedef {{name: string, columns: {name: string, type?: string}[]}} Named */
@@ -67,7 +67,7 @@ const addsUp = (stream) => ADDED_UP.some((names) => names.join() === values(stre
 /** @param {Named} stream */
 const isHistogram = (stream) => values(stream).join() === ADDED_UP[0].join();
 /** @param {{type?: string}} column */
-const isStack = (column) => column.type === "stack";
+export const isStack = (column) => column.type === "stack";
 /** @param {StreamHead} stream */
 const keyedByStacks = (stream) =>
   isMap(stream) && stream.columns.slice(COMMON + 1).some((column) => isStack(column) && isKey(column));
@@ -155,7 +155,7 @@ export function firstStream(streams) {
  * @returns {string}
  */
 export function firstTab({ spec, streams }) {
-  const method = methodsOf(spec);
+  const [{ method }] = sourcesOf(spec);
   if (method.count) return "counts";
   if (method.profile) return "flame";
   if (!method.script)

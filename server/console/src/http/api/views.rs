@@ -5,9 +5,9 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, FrameId, StackId, StreamKind, visible};
+use bathyscope_capture::{CaptureId, FrameId, RowKind, StackId, StreamKind, visible};
 use bathyscope_reader::{CaptureView, ViewQuery};
-use bathyscope_store::CaptureState;
+use bathyscope_store::{CaptureState, StreamRecord};
 use bathyscope_views::{
     CountView, Dictionaries, FlameGraph, FunctionOrder, NodeKind, Rate, RowsPage, SampledFunctions, Source as _,
     Timeline, ViewError, call_flame, calls_stream, frame_names, sampled_functions,
@@ -63,10 +63,11 @@ pub(in crate::http) async fn counts(
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<CountView>, ApiError> {
     let view = state.view(id).await?;
-    if !view.record().spec.methods().any(|method| method.counts().is_some()) {
-        return Err(ApiError::not_found());
-    }
-    let make = move |view: &CaptureView, cancel: &_| bathyscope_views::count_view(view, 0, query.counts(view), cancel);
+    let counts = |stream: &StreamRecord| matches!(stream.schema.meaning().kind, RowKind::Counter { .. });
+    let stream = view.record().streams.iter().position(counts).ok_or_else(ApiError::not_found)?;
+    let stream = u16::try_from(stream).unwrap_or(u16::MAX);
+    let make =
+        move |view: &CaptureView, cancel: &_| bathyscope_views::count_view(view, stream, query.counts(view), cancel);
     Ok(Json(state.workers().view(view, make).await?))
 }
 

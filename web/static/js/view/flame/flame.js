@@ -166,7 +166,7 @@ export class FlameView extends PanelView {
     this.invert.setAttribute("aria-pressed", String(invert));
     this.by.setAttribute("aria-pressed", String(by === "process"));
     this.list.setAttribute("aria-pressed", String(flame === "functions"));
-    this.list.hidden = this.context.isScript;
+    this.list.hidden = this.context.foldsMaps;
     const listed = this.#listed;
     for (const part of [this.invert, this.by, this.lines]) part.hidden = listed;
     for (const part of [this.search, this.found]) part.hidden = this.#coded;
@@ -176,7 +176,7 @@ export class FlameView extends PanelView {
 
   /** Whether functions are shown in place of the graph; stacks of maps have no table. */
   get #listed() {
-    return this.context.view.flame === "functions" && !this.context.isScript;
+    return this.context.view.flame === "functions" && !this.context.foldsMaps;
   }
 
   /** Whether a function's instructions are shown in place of the functions. */
@@ -288,7 +288,7 @@ export class FlameView extends PanelView {
   /** The map whose stacks are shown: the one that the address names, or the first one where there are no samples. */
   async #map() {
     if (this.context.view.source) return Number(this.context.view.source.slice(1));
-    if (!this.context.isScript) return null;
+    if (!this.context.foldsMaps) return null;
     /** @type {Answers["GET"]["/api/captures/{id}/maps"]} */
     const none = { maps: [] };
     const { maps } = await get("/api/captures/{id}/maps", { id: this.context.id }).catch(() => none);
@@ -319,12 +319,12 @@ export class FlameView extends PanelView {
 
   #noStacks() {
     this.stale = false;
-    const text = this.context.isScript
+    const text = this.context.foldsMaps
       ? "This script counts nothing by stack. One that does: profile:hz:99 { @[kstack, ustack] = count(); }"
       : "This capture has no stacks, so there is nothing to fold. A profile records stacks.";
     this.empty(
       text,
-      !this.context.isScript &&
+      !this.context.foldsMaps &&
         mayRecord() &&
         h("p", { class: "row" }, h("a", { class: "button primary", href: "/new?method=profile", text: "Profile CPU" })),
     );

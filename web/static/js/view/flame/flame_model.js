@@ -123,14 +123,14 @@ export function fitting(name, pixels, perCharacter) {
 
 /**
  * Why there is no graph, in words.
- * @param {{hasCalls: boolean, isScript: boolean, info: {running: boolean}, view: {start: number|null, filter: string}}} capture
+ * @param {{hasCalls: boolean, foldsMaps: boolean, info: {running: boolean}, view: {start: number|null, filter: string}}} capture
  * @returns {string}
  */
-export function whyEmpty({ hasCalls, isScript, info, view }) {
-  const what = hasCalls ? "calls" : isScript ? "values" : "samples";
+export function whyEmpty({ hasCalls, foldsMaps, info, view }) {
+  const what = hasCalls ? "calls" : foldsMaps ? "values" : "samples";
   if (view.start !== null || view.filter) return `No ${what} in this range and filter.`;
   if (info.running) return `No ${what} stored yet. The graph appears with the first of them.`;
   if (hasCalls) return "No calls of known duration.";
-  if (isScript) return "The map held nothing by stack when it was read.";
+  if (foldsMaps) return "The map held nothing by stack when it was read.";
   return "No samples: nothing of the target ran while it was sampled.";
 }

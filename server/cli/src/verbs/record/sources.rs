@@ -1,0 +1,62 @@
+//! What `record` records beside, or in the place of, a trace: system calls, samples, counts, a script.
+
+use bathyscope_capture::{CountSpec, Method, ProfileSpec, ScriptSpec, SourceSpec, SyscallSpec};
+use clap::Args;
+
+use crate::{Failure, verbs::trace::read_script};
+
+/// How often counters are read: so that there are lines over time.
+const COUNT_INTERVAL_MS: u32 = 100;
+
+/// Further sources of the capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "More in the same capture")]
+pub struct SourceArgs {
+    /// System calls: all, or these, as after `strace -e`
+    #[arg(long, value_name = "CALLS", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub syscalls: Option<String>,
+    /// Samples of stacks, so many a second; without a number 99
+    #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "99")]
+    pub profile: Option<u32>,
+    /// Counts of events every 100 ms: the usual ones, or these, as after `perf stat -e`
+    #[arg(long, value_name = "EVENTS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub stat: Option<String>,
+    /// A script: a file, or its text if it has a `{`
+    #[arg(long, value_name = "SCRIPT")]
+    pub script: Option<String>,
+}
+
+impl SourceArgs {
+    /// Whether there is any.
+    pub(super) fn is_given(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// The sources, in the order of the help.
+    pub(super) fn sources(&self) -> Result<Vec<SourceSpec>, Failure> {
+        let words = |list: &str| list.split(',').map(str::trim).map(str::to_owned).collect::<Vec<_>>();
+        let syscalls = self.syscalls.as_deref().map(|list| {
+            let calls = if list == "all" { Vec::new() } else { words(list) };
+            Method::Syscalls(SyscallSpec { calls, fd_paths: true, ..SyscallSpec::default() })
+        });
+        let profile = self.profile.map(|frequency_hz| {
+            let (kernel_stacks, user_stacks) = (true, true);
+            Method::Profile(ProfileSpec { frequency_hz, kernel_stacks, user_stacks, ..ProfileSpec::default() })
+        });
+        let stat = self.stat.as_deref().map(|list| {
+            let alone = |event: String| vec![event];
+            let groups = if list.is_empty() { Vec::new() } else { words(list).into_iter().map(alone).collect() };
+            Method::Count(CountSpec { groups, interval_ms: COUNT_INTERVAL_MS, ..CountSpec::default() })
+        });
+        let script = self.script.as_deref().map(script).transpose()?;
+        Ok([syscalls, profile, stat, script].into_iter().flatten().map(SourceSpec::of).collect())
+    }
+}
+
+fn script(given: &str) -> Result<Method, Failure> {
+    let (text, file) = match given.contains('{') {
+        true => (given.to_owned(), String::new()),
+        false => (read_script(given)?, given.to_owned()),
+    };
+    Ok(Method::Script(ScriptSpec { text, file, ..ScriptSpec::default() }))
+}

@@ -1053,6 +1053,26 @@ export interface Reading {
   lost: number;
 }
 
+export interface Recipe {
+  name: string;
+  question: string;
+  about: string;
+  needs: string;
+  cost: string;
+  of: RecipeTarget;
+  opens: RecipeView;
+  limits: Limits;
+  sources: SourceSpec[];
+}
+
+export type RecipeTarget = "process" | "command" | "system";
+
+export type RecipeView = "events" | "timeline" | "flame" | "counts";
+
+export interface Recipes {
+  items: Recipe[];
+}
+
 export interface ResolvedProbe {
   typed: string;
   start: number;
@@ -1245,6 +1265,8 @@ export interface Stream {
   index: number;
   name: string;
   kind: StreamKind;
+  row: string;
+  source: string;
   columns: ColumnHead[];
   rows: number;
 }
@@ -1709,6 +1731,7 @@ export interface Answers {
     "/api/captures/{id}/query": Tables;
     "/api/commands": Commands;
     "/api/scripts": Scripts;
+    "/api/recipes": Recipes;
     "/api/tools": Tools;
     "/api/tools/{name}": Tool;
     "/api/language": Language;

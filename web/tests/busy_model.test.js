@@ -53,11 +53,11 @@ test("rows that somebody reads keep their places", () => {
 
 test("a row leads to a capture of what it names", () => {
   for (const [list, row, target] of [
-    [processes, process(4711), "/new?method=syscalls&target=process&pid=4711"],
+    [processes, process(4711), "/new?recipe=process-time&target=process&pid=4711"],
     [processes, process(2, { kernel: true }), ""],
-    [users, { user: "a&b" }, "/new?method=syscalls&target=user&user=a%26b"],
-    [containers, { name: "web", runtime: "docker" }, "/new?method=syscalls&target=group&kind=container&group=web"],
-    [disks, { name: "vda" }, ""],
+    [users, { user: "a&b" }, "/new?recipe=process-time&target=user&user=a%26b"],
+    [containers, { name: "web", runtime: "docker" }, "/new?recipe=process-time&target=group&kind=container&group=web"],
+    [disks, { name: "vda" }, "/new?recipe=disk"],
   ])
     assert.equal(list.target(row), target);
 });

@@ -30,7 +30,8 @@ test("what is recorded has the tabs of its kind, and the first one is among them
     [{ events: {} }, [], common],
     [{ trace: {} }, [rows], common],
     [{ trace: {} }, [{ ...rows, name: "function_graph" }], ["calls", ...common]],
-    [{ count: {} }, [rows], ["counts", "events", "timeline", "info", "sql"]],
+    [{ count: {} }, [{ ...rows, row: "counter" }], ["counts", "events", "timeline", "info", "sql"]],
+    [{ profile: {} }, [{ ...rows, kind: "samples" }, { ...rows, row: "counter" }], ["counts", ...common]],
     [{ script: { text: "" } }, [rows], ["output", ...common]],
     [{ script: { text: "" } }, [rows, map], ["maps", "output", ...common]],
   ]) {

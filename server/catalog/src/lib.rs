@@ -26,6 +26,7 @@ pub mod pasted;
 pub mod perf_branches;
 pub mod perf_events;
 pub mod print;
+pub mod recipes;
 #[cfg(feature = "recorded")]
 pub mod recorded;
 mod suggest;

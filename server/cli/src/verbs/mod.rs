@@ -32,6 +32,7 @@ mod probes;
 pub mod profile;
 pub mod query;
 pub mod reader;
+pub mod recipes;
 pub mod record;
 pub mod report;
 pub mod script;
@@ -103,6 +104,8 @@ pub enum Verb {
     Trace(Box<trace::TraceArgs>),
     /// Record what the kernel's own tracer, ftrace, sees, and keep it
     Record(Box<record::RecordArgs>),
+    /// Questions, and what `record --recipe` records for an answer
+    Recipes(recipes::RecipesArgs),
     /// Print a stored trace, as trace-cmd does
     Report(report::ReportArgs),
     /// Ask a stored capture by SQL
@@ -209,6 +212,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Probe(args) => probe::run(args),
         Verb::Trace(args) => trace::run(&args),
         Verb::Record(args) => record::run(*args),
+        Verb::Recipes(args) => recipes::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Query(args) => query::run(args),
         Verb::Strace(args) => strace::run(*args),

@@ -15,7 +15,12 @@ use bathyscope_capture::{
     CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, SourceSpec, Target, TraceEvent, TraceSpec,
     TracepointName,
 };
-use bathyscope_catalog::{closest, dynamic::missing_dynamic_event, matches_wildcards, parse_available_events};
+use bathyscope_catalog::{
+    closest,
+    dynamic::missing_dynamic_event,
+    matches_wildcards, parse_available_events,
+    recipes::{Recipe, RecipeTarget},
+};
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_reader::CaptureCache;
@@ -53,6 +58,7 @@ Examples:
   bathyscope record --probe 'p:open do_sys_openat2 file=+0($arg2):string' ls
   bathyscope record -x bash --probe 'readline%return +0($retval):string' --duration 1m
   bathyscope record -e sched_switch --syscalls --profile -F make
+  bathyscope record --recipe process-time -P 4711
   bathyscope record --profile=199 --syscalls=%file --stat -P 4711 --duration 10s
   bathyscope report | less
 
@@ -242,9 +248,12 @@ fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, 
     let traces = !args.sources.is_given() || trace != TraceSpec::default();
     let sources = traces.then(|| SourceSpec::of(Method::Trace(trace)));
     let sources = sources.into_iter().chain(args.sources.sources()?).collect();
-    let target = target(args)?;
-    let limits = args.budgets.limits_of(&target, args.duration);
-    let spec = CaptureSpec { name: args.name.clone(), sources, target, limits };
+    let recipe = args.sources.recipe()?;
+    let target = target(args, recipe)?;
+    let usual = recipe.and_then(|recipe| recipe.limits.duration_ms).filter(|_| args.command.is_empty());
+    let limits = args.budgets.limits_of(&target, args.duration.or(usual.map(Duration::from_millis)));
+    let name = recipe.filter(|_| args.name.is_empty()).map_or(&args.name, |recipe| &recipe.question).clone();
+    let spec = CaptureSpec { name, sources, target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)
 }
@@ -294,7 +303,7 @@ fn trace(args: &RecordArgs, available: &[TracepointName]) -> Result<TraceSpec, F
 }
 
 /// Whose events: everybody's or those of processes, while a command runs if there is one; or only the command's.
-fn target(args: &RecordArgs) -> Result<Target, Failure> {
+fn target(args: &RecordArgs, recipe: Option<&Recipe>) -> Result<Target, Failure> {
     let argv = args.command.clone();
     if let Some(word) = argv.first().filter(|word| word.starts_with('-')) {
         return Err(missing_option(word, "record"));
@@ -304,14 +313,20 @@ fn target(args: &RecordArgs) -> Result<Target, Failure> {
     if let Some((option, _)) = needs_command.iter().find(|(_, given)| *given && argv.is_empty()) {
         return Err(Failure::new(format!("{option} is for a command, and there is none")));
     }
-    let own = args.filter_command || args.only_command;
+    let of_one = recipe.is_some_and(|recipe| recipe.of != RecipeTarget::System) && !args.all && args.pid.is_empty();
+    if of_one && argv.is_empty() {
+        let name = recipe.map_or("", |recipe| recipe.name.as_str());
+        let failure = Failure::new(format!("the recipe `{name}` is of a process or a command, and neither is given"));
+        return Err(failure.remedy("Give -P PID or a command; with -a it is of everything."));
+    }
+    let own = args.filter_command || args.only_command || of_one;
     if args.children && !own && args.pid.is_empty() {
         return Err(Failure::new("-c is for processes of -P or the command of -F, and neither is given")
             .remedy("Without them everything is traced, and so is what anybody forks."));
     }
     Ok(match (args.pid.as_slice(), own) {
         (_, true) => {
-            let children = args.only_command || args.children;
+            let children = args.only_command || args.children || of_one;
             Target::Command { argv, user: args.user.clone(), children }
         }
         ([], false) => while_runs(Target::System, argv, args.user.clone()),
@@ -510,7 +525,7 @@ mod tests {
             let spec = spec(&args(words), &names()).map_err(|failure| failure.report())?;
             Ok(spec.sources.iter().map(|source| source.id.as_str()).collect::<Vec<_>>().join(" "))
         };
-        let cases: [(&[&str], Result<&str, &str>); 10] = [
+        let cases: [(&[&str], Result<&str, &str>); 14] = [
             (&["-e", "sched_switch", "--syscalls", "--profile", "ls"], Ok("trace syscalls profile")),
             (&["--profile=199", "--stat", "--script", "begin { exit() }"], Ok("profile count script")),
             (&["--syscalls=%file,read", "ls"], Ok("syscalls")),
@@ -521,6 +536,10 @@ mod tests {
             (&["--stat=,"], Err("event")),
             (&["--script", "  "], Err("file")),
             (&["ls"], Err("a trace needs a tracer")),
+            (&["--recipe", "disk"], Ok("requests calls writeback")),
+            (&["--recipe", "disk", "-e", "sched_switch", "--profile"], Ok("trace requests calls writeback profile")),
+            (&["--recipe", "disc"], Err("Did you mean `disk`?")),
+            (&["--recipe", "process-time"], Err("is of a process or a command, and neither is given")),
         ];
         for (words, expected) in cases {
             match (ids(words), expected) {
@@ -537,6 +556,16 @@ mod tests {
         };
         assert_eq!(calls.calls, ["read", "write"]);
         assert_eq!((profile.frequency_hz, profile.kernel_stacks, profile.user_stacks), (99, true, true));
+        let of = |words: &[&str]| spec(&args(&[&["--recipe", "process-time"], words].concat()), &names()).unwrap();
+        let command = of(&["make", "-j8"]);
+        assert!(matches!(&command.target, Target::Command { children: true, .. }), "{:?}", command.target);
+        assert_eq!(
+            (command.limits.duration_ms, command.name.as_str()),
+            (None, "Where does the time of this process go?")
+        );
+        let process = of(&["-P", "7", "--name", "seven"]);
+        assert_eq!((process.limits.duration_ms, process.name.as_str()), (Some(10_000), "seven"));
+        assert_eq!(of(&["-a", "--duration", "2s"]).limits.duration_ms, Some(2000));
         // A command's own words stay its own.
         assert_eq!(args(&["--profile", "ls", "--syscalls"]).command, ["ls", "--syscalls"]);
     }

@@ -147,6 +147,7 @@ pub fn table() -> Vec<Route> {
         route::<Operator, _, _>(Api, POST, "/api/scripts/compile", api::scripts::compile),
         route::<Operator, _, _>(Api, POST, "/api/scripts/complete", api::language::complete),
         route::<Operator, _, _>(Api, POST, "/api/scripts/hover", api::language::hover),
+        route::<Viewer, _, _>(Api, GET, "/api/recipes", api::recipes::list),
         route::<Viewer, _, _>(Api, GET, "/api/tools", api::language::list),
         route::<Viewer, _, _>(Api, GET, "/api/tools/{name}", api::language::tool),
         route::<Viewer, _, _>(Api, GET, "/api/language", api::language::language),

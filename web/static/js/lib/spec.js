@@ -19,7 +19,7 @@ import {
 /** @typedef {(words: string[]) => string} Join turns words into a command line */
 /** @typedef {Omit<Limits, "budgets"> & {budgets?: Partial<Budgets>}} AskedLimits */
 /** @typedef {Omit<CaptureSpec, "limits"> & {limits: AskedLimits}} AskedSpec a spec as the API takes it */
-/** @typedef {{id: string, method: Method}[]} Sources */
+/** @typedef {{id: string, method: Method, required?: boolean}[]} Sources */
 /** @typedef {{sources: Sources} | {sources?: undefined, method: Method}} Recorded what is recorded, as any release says it */
 /** @typedef {Partial<Omit<AskedSpec, "sources"|"limits">> & Recorded & {limits?: Partial<AskedLimits>}} KnownSpec as it was stored by any release */
 
@@ -46,12 +46,27 @@ export function methodsOf(spec) {
   );
 }
 
+/**
+ * What kinds of sources are called.
+ * @type {Record<string, string>}
+ */
+export const METHOD_TITLES = {
+  events: "events",
+  profile: "profile",
+  syscalls: "system calls",
+  trace: "ftrace",
+  count: "counts",
+  script: "script",
+};
+
 /** The form as it is before anything is filled in. */
 export function emptyForm() {
   return {
     method: "events",
     // What the source is called, where not as its kind is.
     sourceId: "",
+    // Whether the capture may begin without it.
+    optional: false,
     name: "",
     probes: /** @type {{tracepoint: string, fields: string[], predicate: string}[]} */ ([]),
     // `sampling` is what the form does not show: the bytes of stack that are copied.
@@ -108,7 +123,13 @@ export function specOf(form, split) {
   const problems = [];
   const spec = {
     name: form.name.trim(),
-    sources: [{ id: form.sourceId || form.method, method: methodOf(form, problems) }],
+    sources: [
+      {
+        id: form.sourceId || form.method,
+        method: methodOf(form, problems),
+        ...(form.optional ? { required: false } : {}),
+      },
+    ],
     target: targetOf(form, split, problems),
     limits: limitsOf(form, problems),
   };
@@ -399,8 +420,9 @@ function budgetsOf(form, problems) {
 export function formOf(spec, join) {
   const form = emptyForm();
   form.name = spec.name ?? "";
-  const [{ id, method }] = sourcesOf(spec);
+  const [{ id, method, required }] = sourcesOf(spec);
   if (!(id in method)) form.sourceId = id;
+  form.optional = required === false;
   const { events, profile, script, syscalls, trace, count } = method;
   if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
   if (events)

@@ -188,6 +188,12 @@ class TraceEvents {
     });
   }
 
+  /** Removes all events. */
+  clear() {
+    this.#rows = [];
+    put(this.list);
+  }
+
   /**
    * Adds an event, unless it is there.
    * @param {{event: string, filter: string}} one
@@ -284,7 +290,7 @@ function startEnds() {
 
 /**
  * Brings these forms to life.
- * @returns {{add: (event: {event: string, filter: string}) => void, value: () => {event: string, filter: string}[]}} the
+ * @returns {{add: (event: {event: string, filter: string}) => void, clear: () => void, value: () => {event: string, filter: string}[]}} the
  * events of a trace
  */
 export function startMethods() {

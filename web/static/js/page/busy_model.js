@@ -46,10 +46,11 @@ const STATES = {
 };
 
 /**
- * The query of a form for a new capture of system calls, with a target chosen.
- * @param {Record<string, string>} target
+ * The form of a recipe, with a target chosen.
+ * @param {string} name of the recipe
+ * @param {Record<string, string>} [target]
  */
-const calls = (target) => `/new?${new URLSearchParams({ method: "syscalls", ...target })}`;
+const recipe = (name, target = {}) => `/new?${new URLSearchParams({ recipe: name, ...target })}`;
 
 /**
  * A list of rows of one type.
@@ -100,7 +101,7 @@ export const LISTS = [
     of: (all) => ({ rows: all.processes, total: all.processes_total }),
     key: (row) => `${row.pid} ${row.start_ticks}`,
     // A thread of the kernel makes no system calls.
-    target: (row) => (row.kernel ? "" : calls({ target: "process", pid: String(row.pid) })),
+    target: (row) => (row.kernel ? "" : recipe("process-time", { target: "process", pid: String(row.pid) })),
     empty: "No process can be read.",
   }),
   listOf({
@@ -117,7 +118,7 @@ export const LISTS = [
     measures: USAGE,
     of: (all) => ({ rows: all.users, total: all.users_total }),
     key: (row) => row.user,
-    target: (row) => calls({ target: "user", user: row.user }),
+    target: (row) => recipe("process-time", { target: "user", user: row.user }),
     empty: "No process can be read.",
   }),
   listOf({
@@ -136,7 +137,7 @@ export const LISTS = [
     measures: USAGE,
     of: (all) => ({ rows: all.containers, total: all.containers_total }),
     key: (row) => `${row.runtime} ${row.name}`,
-    target: (row) => calls({ target: "group", kind: "container", group: row.name }),
+    target: (row) => recipe("process-time", { target: "group", kind: "container", group: row.name }),
     empty: "No process runs in a container.",
   }),
   listOf({
@@ -153,7 +154,7 @@ export const LISTS = [
     ],
     of: (all) => ({ rows: all.disks, total: all.disks_total }),
     key: (row) => row.name,
-    target: () => "",
+    target: () => recipe("disk"),
     empty: "No disk has been used since this host was started.",
   }),
   listOf({
@@ -170,7 +171,7 @@ export const LISTS = [
     ],
     of: (all) => ({ rows: all.networks, total: all.networks_total }),
     key: (row) => row.name,
-    target: () => "",
+    target: () => recipe("network"),
     empty: "No network device has been used.",
   }),
 ];

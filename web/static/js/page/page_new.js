@@ -13,8 +13,9 @@ import { errorNotice, noteError, showError, waitFor } from "../lib/notice.js";
 import { ProbeEditor } from "../new/probe_editor.js";
 import { chooseProcess, processDetail, processList } from "../new/process_choice.js";
 import { ScriptForm } from "../new/script_form.js";
+import { SourceList } from "../new/source_list.js";
 import { startShell } from "./shell.js";
-import { emptyForm, formOf, specOf, startsCommand } from "../lib/spec.js";
+import { emptyForm, formOf, sourcesOf, specOf, startsCommand } from "../lib/spec.js";
 import { startTabs } from "../lib/tabs.js";
 import { joinWords, splitWords } from "../lib/words.js";
 
@@ -26,6 +27,7 @@ import { joinWords, splitWords } from "../lib/words.js";
 /** @type {Record<string, string>} */
 const INPUTS = {
   name: "name",
+  "source-optional": "optional",
   frequency: "frequency",
   kernel: "kernel",
   user: "user",
@@ -91,6 +93,13 @@ const INPUTS = {
   "budget-memory": "budgetMemory",
 };
 
+/** Fields that are not of one source: whose events, when it ends, what it may cost. */
+const SHARED = /** @type {(keyof Form)[]} */ (
+  "name target pid tids argv runAs during children groupKind group ofUser comm duration durationUnit maxEvents maxSize maxSizeUnit budget overBudget budgetRows budgetBytes budgetAgent budgetMemory".split(
+    " ",
+  )
+);
+
 const params = new URLSearchParams(location.search);
 /** @type {ProbeEditor[]} */
 let editors = [];
@@ -109,6 +118,10 @@ let method =
   METHODS.find((one) => one === params.get("method")) ??
   (params.has("tool") || params.has("script") ? "script" : "events");
 let starting = false;
+/** What the edited source is called, where not as its kind is. */
+let sourceId = "";
+/** The view that the capture opens in; empty for the usual one. */
+let opens = "";
 
 startShell();
 const traced = startMethods();
@@ -122,7 +135,10 @@ const script = new ScriptForm({
   },
   changed: () => put(byId("problems")),
 });
+const list = new SourceList({ read: readSource, show: showSource, refuse });
 const showTab = startTabs(within(document, ".tabs"), (name) => {
+  // Another kind is another source.
+  if (name !== method) sourceId = "";
   method = name;
   if (name === "script") script.show().then(() => script.focus());
   history.replaceState(null, "", `?method=${name}`);
@@ -202,6 +218,9 @@ function fill(form) {
   fillInputs(form);
   sampling = form.sampling;
   calling = form.syscalls.rest;
+  sourceId = form.sourceId;
+  for (const editor of editors.splice(0)) editor.element.remove();
+  traced.clear();
   for (const event of form.trace.events) traced.add(event);
   showGraph();
   builder.text.filled();
@@ -228,11 +247,51 @@ function formNow() {
   return {
     ...form,
     sampling,
+    sourceId,
     method,
     target: target(),
     probes: editors.map((editor) => editor.value()),
     script: script.value(),
   };
+}
+
+/** The source that the form has now, and what is wrong with it. */
+function readSource() {
+  const { spec, problems } = specOf(formNow(), splitWords);
+  if (method === "events" && editors.some((editor) => editor.bad))
+    problems.push("A condition has an error; the form shows it below the condition.");
+  if (method === "events" && editors.some((editor) => !editor.condition))
+    problems.push("The fields of a tracepoint could not be read; remove it or try again.");
+  if (method === "script") problems.push(...script.problems());
+  return { source: spec.sources[0], problems };
+}
+
+/**
+ * Puts a source into the form, beside the target and limits that it has.
+ * @param {import("../new/source_list.js").Source|null} source null for a new one
+ */
+function showSource(source) {
+  const now = formNow();
+  const { target: whose, limits } = specOf(now, splitWords).spec;
+  const form = source ? formOf({ sources: [source], target: whose, limits }, joinWords) : { ...emptyForm(), ...now };
+  if (!source) {
+    const { method: kind, probes, script: text, sourceId: id, optional } = emptyForm();
+    Object.assign(form, { method: kind, probes, script: text, sourceId: id, optional });
+  }
+  // What is typed of target and limits stays, also where it is not whole yet.
+  for (const key of SHARED) Object.assign(form, { [key]: now[key] });
+  script.setText("");
+  fill(form);
+  put(byId("problems"));
+}
+
+/**
+ * Says why nothing was done.
+ * @param {string[]} problems
+ */
+function refuse(problems) {
+  put(byId("problems"), h("div", { class: "notice notice-stop" }, ...problems.map((text) => h("p", { text }))));
+  byId("problems").scrollIntoView({ block: "nearest" });
 }
 
 /** @param {Omit<Probe, "fields"> & {fields: string[]|null}} probe `fields` null ticks all */
@@ -306,16 +365,10 @@ async function start() {
     put(byId("problems"), errorNotice(error));
     return;
   }
-  const { spec, problems } = specOf(formNow(), splitWords);
-  if (method === "events" && editors.some((editor) => editor.bad))
-    problems.push("A condition has an error; the form shows it below the condition.");
-  if (method === "events" && editors.some((editor) => !editor.condition))
-    problems.push("The fields of a tracepoint could not be read; remove it or try again.");
-  if (method === "script") problems.push(...script.problems());
-  if (problems.length) {
-    put(byId("problems"), h("div", { class: "notice notice-stop" }, ...problems.map((text) => h("p", { text }))));
-    return;
-  }
+  const { source, problems } = readSource();
+  if (problems.length) return refuse(problems);
+  const { spec } = specOf(formNow(), splitWords);
+  spec.sources = list.all(source);
   starting = true;
   const button = byId("start-capture", HTMLButtonElement);
   const label = [...button.childNodes];
@@ -328,7 +381,7 @@ async function start() {
   );
   try {
     const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, spec));
-    location.assign(url);
+    location.assign(opens ? `${url}?v=2&tab=${opens}` : url);
   } catch (error) {
     const told = method === "script" && script.refused(error);
     put(
@@ -508,11 +561,52 @@ function prefilled() {
   return form;
 }
 
+/**
+ * Fills the form from a recipe: its sources and limits, and the target of the address or where it is usually of.
+ * @param {string} name
+ * @returns {Promise<boolean>} whether there is such a recipe
+ */
+async function fillRecipe(name) {
+  try {
+    const { items } = await waitFor("Reading the recipe", get("/api/recipes"));
+    const recipe = items.find((one) => one.name === name);
+    if (!recipe) {
+      put(byId("recipe"), h("p", { class: "notice notice-stop", text: `There is no recipe “${name}”.` }));
+      return false;
+    }
+    const { question, about, needs, cost, of, sources, limits } = recipe;
+    list.begin(sources);
+    const form = formOf({ name: question, sources, target: "system", limits }, joinWords);
+    const given = prefilled();
+    const { target: whose, pid, groupKind, group, ofUser } = given;
+    Object.assign(form, { target: whose, pid, groupKind, group, ofUser });
+    if (!params.has("target")) form.target = of;
+    form.maxSize = given.maxSize;
+    form.maxSizeUnit = given.maxSizeUnit;
+    fill(form);
+    opens = recipe.opens;
+    put(
+      byId("recipe"),
+      h("h2", { text: question }),
+      h("p", { class: "prose", text: about }),
+      h("p", { class: "quiet small", text: `Needs: ${needs}` }),
+      h("p", { class: "quiet small", text: `Costs: ${cost}` }),
+    );
+    if (form.target === "process" && !form.pid) byId("pid").focus();
+    if (form.target === "command") byId("argv").focus();
+    return true;
+  } catch (error) {
+    noteError(error);
+    return false;
+  }
+}
+
 async function first() {
   const from = params.get("from");
   if (from && /^[0-9a-f]{16}$/.test(from)) {
     try {
       const { spec } = await waitFor("Reading the capture to run again", get("/api/captures/{id}", { id: from }));
+      list.begin(sourcesOf(spec));
       fill(formOf(spec, joinWords));
       byId("sys-signals").dataset.chosen = "1";
       return;
@@ -520,6 +614,8 @@ async function first() {
       noteError(error);
     }
   }
+  const asked = params.get("recipe");
+  if (asked !== null && (await fillRecipe(asked))) return;
   fill(prefilled());
   const [tool, text, tracepoint] = ["tool", "script", "tracepoint"].map((name) => params.get(name));
   if (tool !== null) await script.openTool(tool);

@@ -72,8 +72,27 @@ async function recent() {
   }
 }
 
+/** What people ask first, each with what is recorded for an answer. */
+async function questions() {
+  const place = byId("questions");
+  try {
+    const { items } = await get("/api/recipes");
+    const ask = (/** @type {(typeof items)[number]} */ { name, question, about, cost }) =>
+      h(
+        "li",
+        {},
+        h("a", { href: `/new?recipe=${encodeURIComponent(name)}`, text: question }),
+        h("span", { class: "quiet small", title: cost, text: about }),
+      );
+    put(place, h("ul", { class: "question-list" }, ...items.map(ask)));
+  } catch (error) {
+    showError(place, error, questions);
+  }
+}
+
 startShell();
 host();
+if (mayRecord()) questions();
 startBusy();
 recent();
 listSamples(byId("samples"));

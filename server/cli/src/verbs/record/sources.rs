@@ -1,9 +1,13 @@
 //! What `record` records beside, or in the place of, a trace: system calls, samples, counts, a script.
 
 use bathyscope_capture::{CountSpec, Method, ProfileSpec, ScriptSpec, SourceSpec, SyscallSpec};
+use bathyscope_catalog::recipes::Recipe;
 use clap::Args;
 
-use crate::{Failure, verbs::trace::read_script};
+use crate::{
+    Failure,
+    verbs::{recipes::named, trace::read_script},
+};
 
 /// How often counters are read: so that there are lines over time.
 const COUNT_INTERVAL_MS: u32 = 100;
@@ -12,6 +16,9 @@ const COUNT_INTERVAL_MS: u32 = 100;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "More in the same capture")]
 pub struct SourceArgs {
+    /// What answers a question: a recipe that `bathyscope recipes` lists. Without -P, -a or a system-wide recipe it is of COMMAND
+    #[arg(long, value_name = "NAME")]
+    pub recipe: Option<String>,
     /// System calls: all, or these, as after `strace -e`
     #[arg(long, value_name = "CALLS", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub syscalls: Option<String>,
@@ -49,7 +56,19 @@ impl SourceArgs {
             Method::Count(CountSpec { groups, interval_ms: COUNT_INTERVAL_MS, ..CountSpec::default() })
         });
         let script = self.script.as_deref().map(script).transpose()?;
-        Ok([syscalls, profile, stat, script].into_iter().flatten().map(SourceSpec::of).collect())
+        let by_hand = [syscalls, profile, stat, script].into_iter().flatten().map(SourceSpec::of);
+        let mut sources = self.recipe()?.map_or_else(Vec::new, |recipe| recipe.sources.clone());
+        for source in by_hand {
+            // What is asked for by hand goes before what the recipe has under the same name.
+            sources.retain(|known| known.id != source.id);
+            sources.push(source);
+        }
+        Ok(sources)
+    }
+
+    /// The recipe, if one was asked for.
+    pub(super) fn recipe(&self) -> Result<Option<&'static Recipe>, Failure> {
+        self.recipe.as_deref().map(named).transpose()
     }
 }
 

@@ -16,6 +16,7 @@ pub(super) mod language;
 pub(super) mod live;
 pub(super) mod maps;
 pub(super) mod query;
+pub(super) mod recipes;
 pub(super) mod samples;
 pub(super) mod scripts;
 pub(super) mod syscalls;

@@ -31,7 +31,14 @@ test("what is recorded has the tabs of its kind, and the first one is among them
     [{ trace: {} }, [rows], common],
     [{ trace: {} }, [{ ...rows, name: "function_graph" }], ["calls", ...common]],
     [{ count: {} }, [{ ...rows, row: "counter" }], ["counts", "events", "timeline", "info", "sql"]],
-    [{ profile: {} }, [{ ...rows, kind: "samples" }, { ...rows, row: "counter" }], ["counts", ...common]],
+    [
+      { profile: {} },
+      [
+        { ...rows, kind: "samples" },
+        { ...rows, row: "counter" },
+      ],
+      ["counts", ...common],
+    ],
     [{ script: { text: "" } }, [rows], ["output", ...common]],
     [{ script: { text: "" } }, [rows, map], ["maps", "output", ...common]],
   ]) {

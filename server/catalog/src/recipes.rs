@@ -48,6 +48,8 @@ pub struct Recipe {
     /// What it is called: the file's name without its end.
     #[serde(default)]
     pub name: String,
+    /// Where it stands in lists: the smaller, the earlier.
+    pub order: u32,
     /// The question that it answers, one sentence.
     pub question: String,
     /// What the capture shows and how to read it.
@@ -82,7 +84,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<Recipe, serde_json::Error> {
     Ok(Recipe { name: name.to_owned(), ..serde_json::from_slice(bytes)? })
 }
 
-/// All recipes, by name.
+/// All recipes, in the order of lists.
 pub fn recipes() -> &'static [Recipe] {
     static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
         let recipe = |file: std::borrow::Cow<'static, str>| {
@@ -91,7 +93,7 @@ pub fn recipes() -> &'static [Recipe] {
             read(file.strip_suffix(".json")?, &bytes).ok()
         };
         let mut all: Vec<Recipe> = Files::iter().filter_map(recipe).collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all.sort_by(|a, b| (a.order, &a.name).cmp(&(b.order, &b.name)));
         all
     });
     &RECIPES
@@ -126,7 +128,9 @@ mod tests {
             names.push(name.to_owned());
         }
         names.sort();
-        assert_eq!(names, recipes().iter().map(|recipe| recipe.name.clone()).collect::<Vec<_>>());
+        let mut listed: Vec<String> = recipes().iter().map(|recipe| recipe.name.clone()).collect();
+        listed.sort();
+        assert_eq!(names, listed);
         for asked in ["process-time", "machine", "command", "waiting", "disk", "network", "memory"] {
             assert!(recipe(asked).is_some(), "{asked}");
         }
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_a_recipe_is_refused() {
-        let text = r#"{"question":"?","about":".","needs":"","cost":"","of":"system","opens":"flame","limits":{},"sources":[],"colour":1}"#;
+        let text = r#"{"order":1,"question":"?","about":".","needs":"","cost":"","of":"system","opens":"flame","limits":{},"sources":[],"colour":1}"#;
         assert!(read("x", text.as_bytes()).unwrap_err().to_string().contains("unknown field `colour`"));
     }
 }

@@ -91,8 +91,9 @@ impl Controller {
     }
 
     fn state_message(&self) -> LiveMessage {
-        let message = if self.spec.target.command().is_some() { "the command runs" } else { "" };
-        LiveMessage::State { state: CaptureState::Recording, message: message.to_owned() }
+        let command = self.spec.target.command().map(|_command| "the command runs".to_owned());
+        let message: Vec<String> = command.into_iter().chain(self.running.progress.missing()).collect();
+        LiveMessage::State { state: CaptureState::Recording, message: message.join("; ") }
     }
 
     /// Until something ends the capture.

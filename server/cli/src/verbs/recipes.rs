@@ -96,7 +96,10 @@ mod tests {
         assert!(text.contains("  syscalls: system calls, if that is possible\n"), "{text}");
         assert!(text.ends_with("bathyscope record --recipe process-time -P PID\n"), "{text}");
         let all = list(recipes());
-        assert!(all.contains("\ndisk          Why is the disk slow?\n"), "{all}");
+        assert!(
+            all.starts_with("process-time  Where does") && all.contains("\ndisk          Why is the disk slow?\n"),
+            "{all}"
+        );
         let error = named("proces-time").unwrap_err().report();
         assert!(error.contains("there is no recipe `proces-time`") && error.contains("Did you mean `process-time`?"));
     }

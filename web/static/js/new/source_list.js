@@ -38,6 +38,7 @@ export class SourceList {
   /**
    * @param {object} form
    * @param {() => {source: Source, problems: string[]}} form.read what the form has now
+   * @param {() => {id: string, method: string}} form.called what that is called, and its kind
    * @param {(source: Source|null) => void} form.show puts a source into the form; null for a new one
    * @param {(problems: string[]) => void} form.refuse says what must be mended before another source is shown
    */
@@ -102,6 +103,7 @@ export class SourceList {
 
   draw() {
     const count = this.others.length + 1;
+    const [called, ids] = [this.form.called(), this.others.map(({ id }) => id)];
     this.place.hidden = count < 2;
     byId("add-source", HTMLButtonElement).disabled = count >= MOST;
     byId("source-optional-line").hidden = count < 2;
@@ -113,7 +115,8 @@ export class SourceList {
       h(
         "div",
         { class: "source edited", "aria-current": "true" },
-        h("span", { text: "the one below" }),
+        h("b", { text: freeId(called.id, ids) }),
+        h("span", { text: METHOD_TITLES[called.method] ?? "" }),
         h("button", {
           type: "button",
           class: "plain",

@@ -60,9 +60,7 @@ export class CaptureContext extends Emitter {
 
   /** Whether any stream has stacks. */
   get hasStacks() {
-    return this.info.streams.some(
-      (stream) => stream.kind === "samples" || stream.columns.some(isStack),
-    );
+    return this.info.streams.some((stream) => stream.kind === "samples" || stream.columns.some(isStack));
   }
 
   /** Whether it has calls of functions, which `function_graph` records. */

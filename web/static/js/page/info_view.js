@@ -310,10 +310,7 @@ export class InfoView extends PanelView {
     return section(
       "info-sources",
       "Sources",
-      table(
-        [["Source"], ["State"], ["Streams", true], ["Rows", true], ["Lost", true], ["CPU", true]],
-        rows,
-      ),
+      table([["Source"], ["State"], ["Streams", true], ["Rows", true], ["Lost", true], ["CPU", true]], rows),
     );
   }
 

@@ -135,11 +135,17 @@ const script = new ScriptForm({
   },
   changed: () => put(byId("problems")),
 });
-const list = new SourceList({ read: readSource, show: showSource, refuse });
+const list = new SourceList({
+  read: readSource,
+  called: () => ({ id: sourceId || method, method }),
+  show: showSource,
+  refuse,
+});
 const showTab = startTabs(within(document, ".tabs"), (name) => {
   // Another kind is another source.
   if (name !== method) sourceId = "";
   method = name;
+  list.draw();
   if (name === "script") script.show().then(() => script.focus());
   history.replaceState(null, "", `?method=${name}`);
   put(byId("problems"));
@@ -228,6 +234,7 @@ function fill(form) {
   setTarget(form.target);
   method = form.method;
   showTab(method);
+  list.draw();
   for (const probe of form.probes) addProbe(probe);
   if (form.script.text) script.fill(form.script);
   if (method === "script") script.show().then(() => script.focus());

@@ -1,6 +1,6 @@
 //! Recipes: questions, and what to record for an answer.
 //!
-//! * `GET /api/recipes` (viewer) → `{items:[{name, question, about, needs, cost, of, opens, limits, sources}]}`: `sources` and
+//! * `GET /api/recipes` (viewer) → `{items:[{name, order, question, about, needs, cost, of, opens, limits, sources}]}`: `sources` and
 //!   `limits` are those of a capture's spec, for `POST /api/captures` with a target of one's own.
 
 use axum::Json;
@@ -15,7 +15,7 @@ pub(in crate::http) struct Recipes {
     items: &'static [Recipe],
 }
 
-/// All recipes, by name.
+/// All recipes, in the order of lists.
 pub(in crate::http) async fn list(_: Viewer) -> Json<Recipes> {
     Json(Recipes { items: recipes() })
 }

@@ -325,7 +325,7 @@ fn what_reads_bytes_from_outside_has_no_way_to_the_outside() {
         "std::net::Udp",
         "std::env",
         "std::process",
-        "Instant",
+        "Instant::now",
         "SystemTime",
         "std::thread",
     ];

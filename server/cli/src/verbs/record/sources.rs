@@ -25,7 +25,7 @@ pub struct SourceArgs {
     /// Samples of stacks, so many a second; without a number 99
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "99")]
     pub profile: Option<u32>,
-    /// Counts of events every 100 ms: the usual events, or these, as after `perf stat -e`
+    /// Counts of events every 100 ms: those of `stat`, or these, as after `perf stat -e`
     #[arg(long, value_name = "EVENTS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub stat: Option<String>,
     /// A script: a file, or its text if it has a `{`

@@ -9,6 +9,7 @@ use bathyscope_link::AgentLink;
 use bathyscope_store::{CaptureState, Role, SummaryQuery};
 use http::Request;
 use http_body_util::BodyExt as _;
+use serde_json::json;
 use tower::ServiceExt as _;
 
 use super::harness::{Console, own_page, simulated};
@@ -52,6 +53,32 @@ pub async fn events_until(body: &mut Body, last: &str) -> Vec<(String, serde_jso
         }
     }
     events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_capture_of_several_sources_says_of_each_stream_whose_and_what_it_is() {
+    let console = console(simulated("rate=2000")).await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let sources = json!([
+        {"id": "who", "method": {"profile": {"frequency_hz": 99, "kernel_stacks": true, "user_stacks": true}}},
+        {"id": "calls", "method": {"syscalls": {"calls": ["read"]}}},
+        {"id": "no", "method": {"events": {"probes": [{"tracepoint": "no:such"}]}}, "required": false},
+        {"id": "how-many", "method": {"count": {"groups": [["cs"]], "interval_ms": 100}}},
+    ]);
+    let spec = json!({"sources": sources, "target": "system", "limits": {"duration_ms": 400}});
+    let id = start(&console, &operator, &spec.to_string()).await;
+    console.state.recorder().wait(id).await;
+    let page = console.ask("GET", &format!("/api/captures/{id}"), Some(&operator), None).await.json();
+    let streams = page["streams"].as_array().unwrap();
+    let told: Vec<(&str, &str)> =
+        streams.iter().map(|it| (it["source"].as_str().unwrap(), it["row"].as_str().unwrap())).collect();
+    assert_eq!(told, [("who", "sample"), ("calls", "slice"), ("how-many", "counter")], "{page}");
+    assert!(page["reason"].as_str().unwrap().contains("; no is not recorded: "), "{page}");
+    // Each view finds the stream that it is of.
+    for view in ["counts", "flame?width=100", "rows?stream=1", "timeline?width=100&group=cpu"] {
+        let answer = console.ask("GET", &format!("/api/captures/{id}/{view}"), Some(&operator), None).await;
+        assert_eq!(answer.status, 200, "{view}: {}", answer.text());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

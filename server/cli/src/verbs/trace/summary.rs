@@ -20,6 +20,16 @@ pub(super) async fn print(store: &Store, id: CaptureId, saved: Option<&str>, det
     Ok(())
 }
 
+/// Whether the kernel keeps the time of what records a source. Of a stream that does not say whose it is, all of the capture's
+/// sources must be so.
+fn is_measured(record: &CaptureRecord, source: &str) -> bool {
+    let sources = &record.spec.sources;
+    match sources.iter().find(|one| one.id == source) {
+        Some(one) => one.method.kind().loads_programs(),
+        None => record.spec.kinds().iter().all(|kind| kind.loads_programs()),
+    }
+}
+
 /// What is said at the end. After the guard has detached the probes nothing was recorded, so it is not said that nothing was
 /// lost.
 fn text(record: &CaptureRecord, saved: bool, detached: bool) -> String {
@@ -35,11 +45,8 @@ fn text(record: &CaptureRecord, saved: bool, detached: bool) -> String {
         if let Some(reading) = stream.reading
             && let (Some(ns), Some(permille)) = (reading.ns_per_hit, reading.cpu_permille)
         {
-            let (about, estimate) = if record.spec.kinds().iter().all(|kind| kind.loads_programs()) {
-                ("", "")
-            } else {
-                ("about ", " (estimated)")
-            };
+            let (about, estimate) =
+                if is_measured(record, &stream.schema.source) { ("", "") } else { ("about ", " (estimated)") };
             text.push_str(&format!("; {about}{ns:.0} ns a hit, {:.1} % of one CPU{estimate}", permille / 10.0));
         }
         text.push('\n');

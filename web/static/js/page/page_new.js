@@ -608,12 +608,18 @@ async function fillRecipe(name) {
   }
 }
 
+/** The source that the address adds to those of an earlier capture, as its form is when it is empty. */
+function added() {
+  const kind = METHODS.find((one) => one === params.get("add"));
+  return kind ? specOf({ ...emptyForm(), method: kind }, splitWords).spec.sources : [];
+}
+
 async function first() {
   const from = params.get("from");
   if (from && /^[0-9a-f]{16}$/.test(from)) {
     try {
       const { spec } = await waitFor("Reading the capture to run again", get("/api/captures/{id}", { id: from }));
-      list.begin(sourcesOf(spec));
+      list.begin([...sourcesOf(spec), ...added()]);
       fill(formOf(spec, joinWords));
       byId("sys-signals").dataset.chosen = "1";
       return;

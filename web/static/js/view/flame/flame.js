@@ -326,7 +326,15 @@ export class FlameView extends PanelView {
       text,
       !this.context.foldsMaps &&
         mayRecord() &&
-        h("p", { class: "row" }, h("a", { class: "button primary", href: "/new?method=profile", text: "Profile CPU" })),
+        h(
+          "p",
+          { class: "row" },
+          h("a", {
+            class: "button primary",
+            href: `/new?${new URLSearchParams({ from: this.context.id, add: "profile" })}`,
+            text: "Run again with a profile",
+          }),
+        ),
     );
   }
 

@@ -80,16 +80,53 @@ test('who is busy: lists, their order, and a row that leads to the form', async 
     await page.getByRole('button', { name: list, exact: true }).click();
     await until(`a row of ${list}`, async () => name.test(await firstName()));
   }
-  assert.equal(await page.getByRole('link', { name: /^What does/ }).count(), 0, 'devices lead nowhere');
+  assert.ok((await page.getByRole('link', { name: 'Why is eth0 slow?' }).getAttribute('href')).endsWith('?recipe=network'));
   await page.getByRole('button', { name: 'Containers', exact: true }).click();
   await page.getByRole('link', { name: 'What does orders-db do?' }).click();
-  await page.waitForURL(/\/new\?method=syscalls/);
-  assert.equal(await page.getByLabel('Service, container or control group').inputValue(), 'orders-db');
+  await page.waitForURL(/\/new\?recipe=process-time/);
+  await until('the container in the form', async () =>
+    await page.getByLabel('Service, container or control group').inputValue() === 'orders-db');
   await page.goto(server.origin);
   await page.getByRole('link', { name: 'What does java do?' }).click();
   await until('the process in the form', async () => await page.locator('#pid').inputValue() === '1533');
   assert.ok(await page.getByRole('radio', { name: 'One process' }).isChecked());
-  assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'System calls');
+  assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'Profile');
+  await page.goto(server.origin);
+});
+
+test('a question: its sources in the form, one left out, one added, and the capture of all', async () => {
+  await page.goto(server.origin);
+  await page.getByRole('link', { name: 'Where does the time of this process go?' }).click();
+  const list = page.getByRole('group', { name: 'Sources of this capture' });
+  const ids = () => list.locator('.source b').allTextContents();
+  await until('the sources', async () => (await ids()).join() === 'on-cpu,syscalls,faults,counters');
+  await page.locator('#pid').fill('1201');
+  await list.getByRole('button', { name: 'Leave faults out' }).click();
+  await list.getByTitle('Edit syscalls').click();
+  await until('system calls in the form', async () =>
+    await page.getByRole('tab', { selected: true }).textContent() === 'System calls');
+  assert.equal(await page.locator('#pid').inputValue(), '1201', 'the target stays');
+  await page.locator('#sys-calls').fill('read, write');
+  // A source that is not whole is told before another one is shown.
+  await page.getByRole('button', { name: 'Add a source' }).click();
+  await list.getByTitle('Edit on-cpu').click();
+  await page.getByText('Add at least one tracepoint.').waitFor();
+  await page.getByRole('tab', { name: 'Counts' }).click();
+  await page.locator('#count-events').fill('cs');
+  await list.getByTitle('Edit syscalls').click();
+  assert.equal(await page.locator('#sys-calls').inputValue(), 'read, write', 'what was typed is kept');
+  assert.deepEqual(await ids(), ['on-cpu', 'syscalls', 'counters', 'count']);
+  await page.locator('#duration').fill('2');
+  const id = await startCapture(page);
+  assert.match(page.url(), /tab=flame/, 'it opens where the recipe says');
+  await page.goto(`${server.origin}/captures/${id}?v=2&tab=info`);
+  const sources = page.getByRole('region', { name: 'Sources' });
+  await until('rows of each source', async () => {
+    const rows = await sources.locator('tbody tr').allInnerTexts();
+    return rows.length === 4 && rows.every((row) => Number(row.split('\t')[3].replaceAll(',', '')) > 0);
+  });
+  await page.goto(`${server.origin}/new?from=${id}`);
+  await until('the sources again', async () => (await ids()).join() === 'on-cpu,syscalls,counters,count');
   await page.goto(server.origin);
 });
 

@@ -18,6 +18,7 @@ import { bytes, count, exact, permille, plural, rate } from "../lib/format.js";
  * @property {(row: Row) => string} key names a row from one reading to the next
  * @property {(row: Row) => string} target of a capture of it, as the form for a new one takes it; empty if it cannot be one
  * @property {boolean} opens whether a row shows what it has open
+ * @property {boolean} device whether rows are devices
  * @property {string} empty what is said where there are no rows
  */
 
@@ -72,6 +73,7 @@ function listOf(list) {
   return {
     ...list,
     opens: list.name === "processes",
+    device: list.name === "disks" || list.name === "networks",
     cells: (row) => cells(/** @type {R} */ (row)),
     key: (row) => key(/** @type {R} */ (row)),
     target: (row) => target(/** @type {R} */ (row)),

@@ -222,8 +222,13 @@ export class BusyView {
     const [{ text }] = this.list.cells(row);
     return h(
       "a",
-      { class: "button plain", href, "aria-label": `What does ${text} do?`, title: "Record its system calls" },
-      "What does it do?",
+      {
+        class: "button plain",
+        href,
+        "aria-label": this.list.device ? `Why is ${text} slow?` : `What does ${text} do?`,
+        title: "Opens the form with what is recorded for an answer",
+      },
+      this.list.device ? "Why is it slow?" : "What does it do?",
     );
   }
 }

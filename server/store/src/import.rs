@@ -331,6 +331,7 @@ fn check_schema(schema: &StreamSchema) -> Result<(), &'static str> {
             return Err("the kernel's format of an event is too long");
         }
     }
+    schema.check_meaning()?;
     let longest = schema.columns.iter().map(|column| column.name.len()).chain([schema.name.len()]).max();
     if longest > Some(NAME_BYTES) { Err("the name of a stream or column is too long") } else { Ok(()) }
 }

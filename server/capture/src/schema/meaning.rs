@@ -88,18 +88,33 @@ pub struct Derivation {
     pub from: Vec<String>,
 }
 
+impl Derivation {
+    /// The most streams that one is made from.
+    pub const MAX_FROM: usize = 64;
+    /// The longest name of a rule or a stream, in bytes.
+    pub const MAX_NAME_BYTES: usize = 256;
+
+    fn is_bounded(&self) -> bool {
+        let mut names = self.from.iter().chain([&self.rule]);
+        self.from.len() <= Self::MAX_FROM && names.all(|name| name.len() <= Self::MAX_NAME_BYTES)
+    }
+}
+
 impl RowMeaning {
     /// The most columns of a key.
     pub const MAX_KEY_COLUMNS: usize = 8;
+    /// The longest unit, in bytes.
+    pub const MAX_UNIT_BYTES: usize = 64;
 
     /// What `kind` is, told apart by these columns.
     pub fn new(kind: RowKind, key: &[&str]) -> Self {
         Self { kind, key: key.iter().map(|name| (*name).to_owned()).collect() }
     }
 
-    /// Whether the schema has all columns that this names, with the types that they need.
+    /// Whether the schema has all columns that this names, with the types that they need, and nothing is too long.
     pub fn fits(&self, schema: &StreamSchema) -> bool {
         let typed = |name: &String, ty| type_of(schema, name) == Some(ty);
+        let is_unit = |unit: &String| unit.len() <= Self::MAX_UNIT_BYTES;
         let number = |name: &String| matches!(type_of(schema, name), Some(ColumnType::U64 | ColumnType::I64));
         let kind = match &self.kind {
             RowKind::Instant => true,
@@ -110,11 +125,12 @@ impl RowMeaning {
                 let takes_time = duration.as_ref().is_none_or(|duration| typed(duration, ColumnType::U64));
                 schema.column(state).is_some() && takes_time
             }
-            RowKind::Sample { stack, weight, .. } => {
-                typed(stack, ColumnType::Stack) && weight.as_ref().is_none_or(number)
+            RowKind::Sample { stack, weight, unit } => {
+                typed(stack, ColumnType::Stack) && weight.as_ref().is_none_or(number) && is_unit(unit)
             }
-            RowKind::Counter { value, span, .. } => {
-                number(value) && span.as_ref().is_none_or(|span| typed(span, ColumnType::U64))
+            RowKind::Counter { value, span, unit } => {
+                let takes_time = span.as_ref().is_none_or(|span| typed(span, ColumnType::U64));
+                number(value) && takes_time && unit.as_ref().is_none_or(is_unit)
             }
             RowKind::Snapshot { number } => typed(number, ColumnType::U64),
         };
@@ -180,6 +196,23 @@ impl StreamSchema {
     pub fn meaning(&self) -> RowMeaning {
         let own = self.rows.as_deref().filter(|rows| rows.fits(self));
         own.cloned().unwrap_or_else(|| RowMeaning::guessed(self))
+    }
+
+    /// Checks what a stream from elsewhere says of its rows and of how it was made.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check_meaning(&self) -> Result<(), &'static str> {
+        if self.rows.as_deref().is_some_and(|rows| !rows.fits(self)) {
+            return Err("what a stream says of its rows does not fit its columns");
+        }
+        if self.source.len() > Derivation::MAX_NAME_BYTES {
+            return Err("the id of a stream's source is too long");
+        }
+        if self.derived.as_deref().is_some_and(|derived| !derived.is_bounded()) {
+            return Err("what a stream says of how it was made is too long");
+        }
+        Ok(())
     }
 }
 
@@ -254,6 +287,21 @@ mod tests {
         assert_eq!(less.meaning(), RowMeaning::instant());
         let many = RowMeaning { key: vec!["tid".to_owned(); 9], ..full.meaning() };
         assert!(!many.fits(&full));
+        assert!(full.check_meaning().is_ok() && less.check_meaning().is_err());
+    }
+
+    #[test]
+    fn what_a_stream_says_is_bounded() {
+        let own = [("stack", ColumnType::Stack)];
+        let with = |unit: usize, names: usize, name: usize| {
+            let kind = RowKind::Sample { stack: "stack".to_owned(), weight: None, unit: "s".repeat(unit) };
+            let derived = Derivation { rule: "r".repeat(name), version: 1, from: vec!["a:b".to_owned(); names] };
+            let schema = schema("off-CPU", StreamKind::Samples, &own);
+            let rows = Some(Box::new(RowMeaning::new(kind, &["tid"])));
+            StreamSchema { rows, derived: Some(Box::new(derived)), ..schema }.check_meaning()
+        };
+        assert_eq!(with(64, 64, 256), Ok(()));
+        assert_eq!([with(65, 1, 1), with(1, 65, 1), with(1, 1, 257)].map(|it| it.is_err()), [true; 3]);
     }
 
     #[test]

@@ -1,0 +1,270 @@
+//! The streams of the rule, and how rows are written into them.
+
+use std::collections::HashSet;
+
+use bathyscope_capture::{
+    ColumnType, Derivation, Display, RowKind, RowMeaning, SliceTime, StreamKind, StreamSchema, StringId,
+};
+
+use super::{
+    input::{SchedInputs, Task},
+    leaving::Leaving,
+    threads::{Doing, Thread, Waker},
+};
+use crate::{
+    DerivationHost,
+    column::own,
+    losses::Losses,
+    output::OutputRows,
+    states::{THREAD_STATES_RULE, THREAD_STATES_RULE_VERSION},
+};
+
+/// What is not known of a row: bits, of which the words stand in the column `unknown`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RowUnknown(u8);
+
+impl RowUnknown {
+    /// When it began: it was so at its time, and perhaps before.
+    pub(super) const BEGIN: Self = Self(1);
+    /// When it ended: it was so until its end, and perhaps longer.
+    pub(super) const END: Self = Self(2);
+    /// When the thread was woken: the row lasts until something shows that it was.
+    pub(super) const WAKEUP: Self = Self(4);
+    /// Whether there was something else between: events were lost in its time.
+    const LOST: Self = Self(8);
+    const NAMES: [&'static str; 4] = ["begin", "end", "wake-up", "lost events"];
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) const fn if_so(self, is_so: bool) -> Self {
+        if is_so { self } else { Self(0) }
+    }
+
+    fn words(bits: u8) -> String {
+        let set = Self::NAMES.iter().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
+        set.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The schemas of what is made of these inputs: thread states, occupation of CPUs, latencies.
+pub(super) fn schemas(inputs: &SchedInputs) -> Vec<StreamSchema> {
+    let duration = || own("duration_ns", ColumnType::U64, Display::DurationNs);
+    let number = |name| own(name, ColumnType::U64, Display::Decimal);
+    let text = |name| own(name, ColumnType::Text, Display::Text);
+    let state = |state: &str| RowKind::State { state: state.to_owned(), duration: Some("duration_ns".to_owned()) };
+    let mut states = vec![duration(), text("state"), number("waker_pid"), number("waker_tid"), text("unknown")];
+    if inputs.stacks {
+        states.push(own("stack", ColumnType::Stack, Display::Text));
+    }
+    let occupation = vec![duration(), text("state"), text("unknown")];
+    let latency = vec![
+        duration(),
+        number("waker_pid"),
+        number("waker_tid"),
+        text("waker_comm"),
+        number("target_cpu"),
+        text("unknown"),
+    ];
+    let slice = RowKind::Slice { duration: "duration_ns".to_owned(), time: SliceTime::Begin, depth: None };
+    let streams = [
+        ("thread states", states, RowMeaning::new(state("state"), &["tid"])),
+        ("cpu occupation", occupation, RowMeaning::new(state("comm"), &["cpu"])),
+        ("run-queue latency", latency, RowMeaning::new(slice, &["tid"])),
+    ];
+    let derived = Derivation {
+        rule: THREAD_STATES_RULE.to_owned(),
+        version: THREAD_STATES_RULE_VERSION,
+        from: inputs.names.clone(),
+    };
+    let schema = |(name, columns, rows): (&str, Vec<_>, RowMeaning)| StreamSchema {
+        rows: Some(Box::new(rows)),
+        derived: Some(Box::new(derived.clone())),
+        ..StreamSchema::new(name, StreamKind::Events, columns)
+    };
+    streams.into_iter().map(schema).collect()
+}
+
+/// The words for what threads do.
+#[derive(Debug)]
+struct StateWords {
+    running: StringId,
+    runnable: StringId,
+    preempted: StringId,
+    dead: StringId,
+    /// By the bits of what is not known.
+    unknown: [StringId; 16],
+}
+
+/// Writes rows.
+#[derive(Debug)]
+pub(super) struct StateRows {
+    words: StateWords,
+    states: OutputRows,
+    has_stacks: bool,
+    occupation: OutputRows,
+    latency: OutputRows,
+    losses: Losses,
+    processes: Option<HashSet<u32>>,
+}
+
+impl StateRows {
+    pub(super) fn new(
+        streams: &[StreamSchema],
+        processes: Option<HashSet<u32>>,
+        host: &mut dyn DerivationHost,
+    ) -> Self {
+        let empty = StreamSchema::new("", StreamKind::Events, []);
+        let output = |at: usize| OutputRows::new(at, streams.get(at).unwrap_or(&empty));
+        let mut word = |text: &str| host.string_id(text.as_bytes());
+        let mut unknown = [0; 16];
+        for (bits, id) in (0_u8..).zip(&mut unknown).skip(1) {
+            *id = word(&RowUnknown::words(bits));
+        }
+        let words = StateWords {
+            running: word("running"),
+            runnable: word("runnable"),
+            preempted: word("preempted"),
+            dead: word("dead"),
+            unknown,
+        };
+        let has_stacks = streams.first().is_some_and(|states| states.column("stack").is_some());
+        let losses = Losses::default();
+        Self { words, states: output(0), has_stacks, occupation: output(1), latency: output(2), losses, processes }
+    }
+
+    pub(super) fn add_loss(&mut self, start_ns: u64, end_ns: u64) {
+        self.losses.add(start_ns, end_ns);
+    }
+
+    pub(super) fn add_process(&mut self, pid: u32) {
+        if let Some(processes) = &mut self.processes {
+            processes.insert(pid);
+        }
+    }
+
+    /// Whether all events of the threads of this process were recorded.
+    pub(super) fn is_recorded(&self, pid: u32) -> bool {
+        self.processes.as_ref().is_none_or(|processes| processes.contains(&pid))
+    }
+
+    /// Whether events are known to have been lost between these moments.
+    pub(super) fn lost_between(&self, start_ns: u64, end_ns: u64) -> bool {
+        self.losses.overlap(start_ns, end_ns)
+    }
+
+    fn unknown(&self, unknown: RowUnknown, start_ns: u64, end_ns: u64) -> u64 {
+        let all = unknown.and(RowUnknown::LOST.if_so(self.lost_between(start_ns, end_ns)));
+        self.words.unknown.get(usize::from(all.0)).map_or(0, |id| u64::from(*id))
+    }
+
+    /// What a thread did until `end_ns`; what it does otherwise has no row.
+    pub(super) fn state(
+        &mut self,
+        (tid, thread): (u32, &Thread),
+        end_ns: u64,
+        unknown: RowUnknown,
+        host: &mut dyn DerivationHost,
+    ) {
+        let (word, stack, waker) = match thread.doing {
+            Doing::Unseen | Doing::Lost => return,
+            Doing::Running => (self.words.running, 0, None),
+            Doing::Woken => (self.words.runnable, 0, thread.waker),
+            Doing::Preempted => (self.words.preempted, thread.stack, None),
+            Doing::Blocked(word) => (word, thread.stack, None),
+            Doing::Dead => (self.words.dead, 0, None),
+        };
+        if !self.is_recorded(thread.pid) {
+            return;
+        }
+        let waker = waker.unwrap_or_default().task;
+        let unknown = unknown.and(RowUnknown::BEGIN.if_so(thread.begin_unknown || thread.is_unsure));
+        let row = [
+            thread.since_ns,
+            u64::from(thread.cpu),
+            u64::from(thread.pid),
+            u64::from(tid),
+            u64::from(thread.comm),
+            end_ns.saturating_sub(thread.since_ns),
+            u64::from(word),
+            u64::from(waker.pid),
+            u64::from(waker.tid),
+            self.unknown(unknown, thread.since_ns, end_ns),
+            u64::from(stack),
+        ];
+        let columns = row.len() - usize::from(!self.has_stacks);
+        self.states.push(row.get(..columns).unwrap_or_default(), host);
+    }
+
+    /// What a CPU ran from `start_ns` until `end_ns`, and how it left, if that is known.
+    pub(super) fn occupation(
+        &mut self,
+        (cpu, task): (u32, Task),
+        (start_ns, end_ns): (u64, u64),
+        (leaving, unknown): (Option<Leaving>, RowUnknown),
+        host: &mut dyn DerivationHost,
+    ) {
+        if !self.is_recorded(task.pid) {
+            return;
+        }
+        let row = [
+            start_ns,
+            u64::from(cpu),
+            u64::from(task.pid),
+            u64::from(task.tid),
+            u64::from(task.comm),
+            end_ns.saturating_sub(start_ns),
+            leaving.map_or(0, |leaving| u64::from(leaving.name)),
+            self.unknown(unknown, start_ns, end_ns),
+        ];
+        self.occupation.push(&row, host);
+    }
+
+    /// That a woken thread ran at `end_ns` on `cpu`.
+    pub(super) fn latency(
+        &mut self,
+        (tid, thread): (u32, &Thread),
+        (waker, cpu): (Waker, u32),
+        end_ns: u64,
+        host: &mut dyn DerivationHost,
+    ) {
+        if !self.is_recorded(thread.pid) {
+            return;
+        }
+        let row = [
+            thread.since_ns,
+            u64::from(cpu),
+            u64::from(thread.pid),
+            u64::from(tid),
+            u64::from(thread.comm),
+            end_ns.saturating_sub(thread.since_ns),
+            u64::from(waker.task.pid),
+            u64::from(waker.task.tid),
+            u64::from(waker.task.comm),
+            u64::from(waker.target_cpu),
+            self.unknown(RowUnknown::BEGIN.if_so(thread.is_unsure), thread.since_ns, end_ns),
+        ];
+        self.latency.push(&row, host);
+    }
+
+    /// Gives all rows to the host.
+    pub(super) fn flush(&mut self, host: &mut dyn DerivationHost) {
+        self.states.flush(host);
+        self.occupation.flush(host);
+        self.latency.flush(host);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_told_in_words() {
+        let all = RowUnknown::BEGIN.and(RowUnknown::END).and(RowUnknown::WAKEUP).and(RowUnknown::LOST);
+        assert_eq!(RowUnknown::words(all.0), "begin, end, wake-up, lost events");
+        assert_eq!(RowUnknown::words(RowUnknown::END.if_so(true).0), "end");
+        assert_eq!(RowUnknown::words(RowUnknown::END.if_so(false).0), "");
+    }
+}

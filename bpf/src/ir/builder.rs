@@ -119,8 +119,11 @@ impl Builder {
         }
     }
 
-    /// A map; of one name there is only one.
+    /// A map; of one name there is only one, and asked for again it is the same.
     pub fn map(&mut self, map: MapDefinition) -> MapId {
+        if let Some(known) = self.program.maps.iter().position(|known| *known == map) {
+            return MapId(index_of(known + 1));
+        }
         self.program.maps.push(map);
         MapId(index_of(self.program.maps.len()))
     }

@@ -11,7 +11,7 @@ const MAX_NAME_CHARS: usize = 8;
 
 /// Offsets in the value of a counters map.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum ProbeCounter {
+pub(crate) enum ProbeCounter {
     Hits = 0,
     Filtered = 8,
     RingFull = 16,
@@ -39,13 +39,13 @@ impl Allowance {
 const WINDOW_BITS: i64 = 27;
 
 /// A program that has counted its hit and knows who it was.
-pub(super) struct Frame {
+pub(crate) struct Frame {
     pub builder: Builder,
     pub counters_name: String,
     /// Address of the counters.
     counters: Reg,
     /// tgid and thread, as the kernel gives them.
-    pid_tgid: Reg,
+    pub pid_tgid: Reg,
     pub tgid: Reg,
     /// Counts the hit as filtered and returns 0.
     pub filtered: BlockId,
@@ -63,8 +63,12 @@ impl Frame {
     /// Begins a program: counts the hit and asks who it was.
     pub(super) fn new(name: &str, kind: ProgramKind) -> Result<Self, ProbeError> {
         check_name(name)?;
+        Ok(Self::counting(name, format!("{name}_count"), kind))
+    }
+
+    /// The same with counters of this name, which several programs may share.
+    pub(crate) fn counting(name: &str, counters_name: String, kind: ProgramKind) -> Self {
         let mut builder = Builder::new(name, kind);
-        let counters_name = format!("{name}_count");
         let map = builder.map(MapDefinition::new(counters_name.clone(), MapKind::PerCpuArray, 4, COUNTERS_BYTES, 1));
         let key = builder.slot(8);
         builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: Operand::Constant(0) });
@@ -80,11 +84,11 @@ impl Frame {
         frame.count(ProbeCounter::Hits);
         frame.pid_tgid = frame.builder.call(Helper::GetCurrentPidTgid, &[]);
         frame.tgid = tgid_of(&mut frame.builder, frame.pid_tgid);
-        Ok(frame)
+        frame
     }
 
     /// Adds one. No atomics: the counters are this CPU's, and the kernel does not run a program inside another.
-    pub(super) fn count(&mut self, counter: ProbeCounter) {
+    pub(crate) fn count(&mut self, counter: ProbeCounter) {
         let (base, offset) = (self.counters, counter as i16);
         let before = self.load(base, offset);
         let after = self.builder.binary(IrBinaryOp::Add, before, 1);
@@ -108,15 +112,11 @@ impl Frame {
     ///
     /// There are two limits: one of rows for each program and CPU, which no CPU needs another for, and one of rows and
     /// bytes for the whole capture. The latter is written by all CPUs, but never more often than it lets rows through.
-    pub(super) fn require_allowance(&mut self, record_bytes: u32) {
+    /// `now` is the moment, for a program that has asked already.
+    pub(crate) fn require_allowance(&mut self, record_bytes: u32, now: Option<Reg>) {
         let (read, given, limited) = (self.builder.block(), self.builder.block(), self.builder.block());
         let go_on = self.builder.block();
-        let bytes = Allowance::BYTES as u32;
-        let map = self.builder.map(MapDefinition::new(ALLOWANCE_MAP.to_owned(), MapKind::Array, 4, bytes, 1));
-        let key = self.builder.slot(8);
-        self.builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: Operand::Constant(0) });
-        let (map, address) = (self.builder.map_address(map), self.builder.slot_address(key));
-        let found = self.builder.call(Helper::MapLookup, &[map.into(), address.into()]);
+        let found = self.allowance();
         self.builder.branch(Test::Eq, found, 0, go_on, read);
         self.builder.switch_to(read);
         let each = self.load(found, Allowance::EACH);
@@ -125,7 +125,7 @@ impl Frame {
         let any = self.builder.binary(IrBinaryOp::Or, in_all, each);
         self.builder.branch(Test::Eq, any, 0, go_on, given);
         self.builder.switch_to(given);
-        let now = self.builder.call(Helper::KtimeGetNs, &[]);
+        let now = now.unwrap_or_else(|| self.builder.call(Helper::KtimeGetNs, &[]));
         let window = self.builder.binary(IrBinaryOp::Shr, now, WINDOW_BITS);
         let (own, shared, ask) = (self.builder.block(), self.builder.block(), self.builder.block());
         self.builder.branch(Test::Eq, each, 0, shared, own);
@@ -138,6 +138,30 @@ impl Frame {
         self.builder.switch_to(limited);
         self.count(ProbeCounter::Limited);
         self.builder.end(End::Return(Operand::Constant(0)));
+        self.builder.switch_to(go_on);
+    }
+
+    /// Where the guard's limits are, or null.
+    fn allowance(&mut self) -> Reg {
+        let bytes = Allowance::BYTES as u32;
+        let map = self.builder.map(MapDefinition::new(ALLOWANCE_MAP.to_owned(), MapKind::Array, 4, bytes, 1));
+        let key = self.builder.slot(8);
+        self.builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: Operand::Constant(0) });
+        let (map, address) = (self.builder.map_address(map), self.builder.slot_address(key));
+        self.builder.call(Helper::MapLookup, &[map.into(), address.into()])
+    }
+
+    /// Counts bytes that a record has beside those for which it was allowed, where the bytes of the capture have a limit.
+    pub(crate) fn charge(&mut self, bytes: Reg) {
+        let (there, limited, go_on) = (self.builder.block(), self.builder.block(), self.builder.block());
+        let found = self.allowance();
+        self.builder.branch(Test::Eq, found, 0, go_on, there);
+        self.builder.switch_to(there);
+        let limit = self.load(found, Allowance::BYTES_IN_ALL);
+        self.builder.branch(Test::Eq, limit, 0, go_on, limited);
+        self.builder.switch_to(limited);
+        self.builder.atomic(AtomicOp::Add, Width::W64, found, Allowance::USED_BYTES, bytes);
+        self.builder.jump(go_on);
         self.builder.switch_to(go_on);
     }
 
@@ -210,7 +234,7 @@ impl Frame {
     }
 
     /// Writes the block that counts and returns 0, and gives the program.
-    pub(super) fn finish(mut self) -> crate::ir::Program {
+    pub(crate) fn finish(mut self) -> crate::ir::Program {
         self.builder.switch_to(self.filtered);
         self.count(ProbeCounter::Filtered);
         self.builder.end(End::Return(Operand::Constant(0)));

@@ -18,10 +18,12 @@ use bathyscope_catalog::{EventFormat, FieldError};
 use crate::ir;
 
 pub use follow::{TARGETS_MAX, fork_program, free_program};
+pub(crate) use frame::{Frame, ProbeCounter};
+pub(crate) use record::check_ring;
 pub use record::tracepoint_program;
 pub use sample::{SampleFilter, sample_filter_program};
-pub(crate) use target::targets_map;
 pub use target::{CommPattern, TargetFilter};
+pub(crate) use target::{look_up, require_comm, targets_map, tgid_of};
 
 /// Room for text that an event carries (`__data_loc`), with its final NUL.
 pub const DYNAMIC_TEXT_ROOM: u16 = 64;

@@ -27,9 +27,7 @@ const LENGTH_BYTES: u32 = 4;
 /// # Errors
 /// If a field or the predicate does not fit the event, or a size or name its limits.
 pub fn tracepoint_program(probe: &TracepointProbe<'_>) -> Result<ProbeProgram, ProbeError> {
-    if !probe.ring_bytes.is_power_of_two() || !(MIN_RING_BYTES..=MAX_RING_BYTES).contains(&probe.ring_bytes) {
-        return Err(ProbeError::Ring { bytes: probe.ring_bytes, least: MIN_RING_BYTES, most: MAX_RING_BYTES });
-    }
+    check_ring(probe.ring_bytes)?;
     let columns = columns_of(probe.format, probe.fields)?;
     let (layout, record_bytes) = layout(&columns, probe.ring_bytes)?;
     let mut frame = Frame::new(probe.name, ProgramKind::Tracepoint)?;
@@ -40,7 +38,7 @@ pub fn tracepoint_program(probe: &TracepointProbe<'_>) -> Result<ProbeProgram, P
         let conditions = Conditions::new(&mut frame, probe.format, predicate);
         cpu = conditions.require(predicate)?;
     }
-    frame.require_allowance(record_bytes);
+    frame.require_allowance(record_bytes, None);
     let ring_name = format!("{}_ring", probe.name);
     let record = reserve(&mut frame, &ring_name, probe.ring_bytes, record_bytes);
     fill(&mut frame, record, cpu, &columns, &layout);
@@ -48,6 +46,13 @@ pub fn tracepoint_program(probe: &TracepointProbe<'_>) -> Result<ProbeProgram, P
     frame.builder.end(End::Return(Operand::Constant(0)));
     let counters = frame.counters_name.clone();
     Ok(ProbeProgram { program: frame.finish(), layout, record_bytes, ring: ring_name, counters })
+}
+
+pub(crate) fn check_ring(bytes: u32) -> Result<(), ProbeError> {
+    if bytes.is_power_of_two() && (MIN_RING_BYTES..=MAX_RING_BYTES).contains(&bytes) {
+        return Ok(());
+    }
+    Err(ProbeError::Ring { bytes, least: MIN_RING_BYTES, most: MAX_RING_BYTES })
 }
 
 fn encoding(column: &FieldColumn) -> (Encoding, u32, u32) {

@@ -59,16 +59,22 @@ pub(crate) fn targets_map() -> MapDefinition {
 }
 
 /// The process of what `bpf_get_current_pid_tgid` gave.
-pub(super) fn tgid_of(builder: &mut Builder, pid_tgid: Reg) -> Reg {
+pub(crate) fn tgid_of(builder: &mut Builder, pid_tgid: Reg) -> Reg {
     builder.binary(IrBinaryOp::Shr, pid_tgid, 32)
 }
 
 /// Looks a `u32` up in a map; the result may be null.
-pub(super) fn look_up(builder: &mut Builder, map: crate::ir::MapId, key: SlotId, value: Reg) -> Reg {
+pub(crate) fn look_up(builder: &mut Builder, map: crate::ir::MapId, key: SlotId, value: Reg) -> Reg {
     builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: value.into() });
     let map = builder.map_address(map);
     let address = builder.slot_address(key);
     builder.call(Helper::MapLookup, &[map.into(), address.into()])
+}
+
+/// Leads to `yes` where the name in the slot, of [`COMM_BYTES`], is like the pattern, else to `no`.
+pub(crate) fn require_comm(builder: &mut Builder, comm: SlotId, pattern: CommPattern, yes: BlockId, no: BlockId) {
+    let mut texts = Texts::new(Some(comm));
+    texts.compare(builder, Named::Comm, CompareOp::Matches, pattern.text(), yes, no);
 }
 
 impl TargetFilter {
@@ -113,8 +119,7 @@ impl TargetFilter {
                 let address = builder.slot_address(slot);
                 let bytes = Operand::Constant(i64::from(COMM_BYTES));
                 builder.call_only(Helper::GetCurrentComm, &[address.into(), bytes]);
-                let mut texts = Texts::new(Some(slot));
-                texts.compare(builder, Named::Comm, CompareOp::Matches, pattern.text(), go_on, rejected);
+                require_comm(builder, slot, pattern, go_on, rejected);
             }
         }
         builder.switch_to(go_on);

@@ -27,6 +27,7 @@ mod object;
 mod optimise;
 pub mod probe;
 mod registers;
+pub mod states;
 pub mod syscalls;
 pub mod tools;
 pub mod unwind;

@@ -24,7 +24,7 @@ pub(super) fn kernel_number(b: &mut Builder, base: Reg, offset: u32, size: Size)
 }
 
 /// The same by way of a slot of 8 bytes, which several may share.
-pub(super) fn kernel_number_by(b: &mut Builder, slot: SlotId, base: Reg, offset: u32, size: Size) -> Reg {
+pub(crate) fn kernel_number_by(b: &mut Builder, slot: SlotId, base: Reg, offset: u32, size: Size) -> Reg {
     b.store_slot(slot, 0, Size::B8, 0);
     let from = b.binary(IrBinaryOp::Add, base, i64::from(offset));
     let room = b.slot_address(slot);

@@ -60,6 +60,8 @@ use bathyscope_catalog::{
 
 use crate::{ir, probe::TargetFilter};
 
+pub(crate) use ends::kernel_number_by;
+pub(crate) use places::place;
 pub use places::{FamilyPlaces, FilePlaces, KernelPlaces, ProgramPlaces, SocketPlaces, TimePlaces};
 pub use programs::programs;
 

@@ -3,7 +3,7 @@
 use bathyscope_catalog::types::{TypeKind, Types};
 
 /// Bytes from the beginning of a structure to a member.
-fn place(types: &Types, structure: &str, member: &str) -> Option<u32> {
+pub(crate) fn place(types: &Types, structure: &str, member: &str) -> Option<u32> {
     let field = types.field_path(types.find(TypeKind::Struct, structure)?, member)?;
     u32::try_from(field.byte_offset()).ok()
 }

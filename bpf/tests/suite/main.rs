@@ -20,6 +20,7 @@ mod random;
 mod random_scripts;
 mod scripts;
 mod speed;
+mod states;
 mod syscalls;
 mod tool_library;
 mod unwind;

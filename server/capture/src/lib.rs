@@ -30,6 +30,7 @@ mod schema;
 mod script;
 mod spec;
 mod stacks;
+mod states;
 mod text;
 
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
@@ -72,4 +73,5 @@ pub use spec::{
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
 };
+pub use states::{MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, TaskBits};
 pub use text::{StringDictionary, StringId, shown, visible};

@@ -14,6 +14,7 @@ use bathyscope_decode::{
     perf::{PerfFormat, parse_record},
     records::RecordDecoder,
     script::{Decoder, Form, MapRows, NoNames, Renderer, SiteRows, Snapshot},
+    states::StateRecord,
 };
 use bathyscope_plan::Plan;
 
@@ -58,6 +59,13 @@ pub(crate) fn call_records(input: &[u8]) {
         let _time = CallRecord::end_ns(record);
         let Some(record) = CallRecord::read(record) else { continue };
         let _written = decode(arch, &record.call(), &style);
+    }
+}
+
+/// Records of switches and wake-ups, each with its length in front.
+pub(crate) fn state_records(input: &[u8]) {
+    for record in pieces(input) {
+        let _read = StateRecord::read(record);
     }
 }
 

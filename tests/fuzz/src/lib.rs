@@ -26,7 +26,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     Target { name: "agent_bytes", run: agent::bytes },
     Target { name: "agent_requests", run: agent::requests },
     Target { name: "script", run: script::script },
@@ -34,6 +34,7 @@ pub const TARGETS: [Target; 18] = [
     Target { name: "import", run: console::import },
     Target { name: "perf_records", run: decode::perf_records },
     Target { name: "call_records", run: decode::call_records },
+    Target { name: "state_records", run: decode::state_records },
     Target { name: "probe_records", run: decode::probe_records },
     Target { name: "trace_pages", run: decode::trace_pages },
     Target { name: "script_records", run: decode::script_records },

@@ -56,6 +56,11 @@ fn seeds_of_records_of_calls() {
 }
 
 #[test]
+fn seeds_of_records_of_states() {
+    replay("state_records");
+}
+
+#[test]
 fn seeds_of_records_of_probes() {
     replay("probe_records");
 }

@@ -37,6 +37,8 @@ const MAX_ASKED_AT_ONCE: usize = 64;
 const MAX_NOTED: usize = 1 << 16;
 /// The most that is read of what the kernel says about a thread.
 const MAX_STATUS_BYTES: u64 = 4096;
+/// The most threads of which it is kept that they were asked for.
+const MAX_UNNAMED: usize = 1 << 16;
 /// Facts that wait until the records from before them were handled.
 const MAX_EARLY_FACTS: usize = 1 << 15;
 
@@ -80,6 +82,8 @@ pub(crate) struct ProcessHistory {
     frames: Frames,
     /// Addresses of the kernel that have a frame though they are in no stack.
     noted: HashSet<u64>,
+    /// Threads that were told of without a name, and asked for.
+    unnamed: HashSet<u32>,
     early: VecDeque<MetadataResponse>,
     asked: HashSet<Need>,
     requests: VecDeque<MetadataRequest>,
@@ -101,6 +105,7 @@ impl ProcessHistory {
             data: has_memory.then(DataAreas::default),
             frames,
             noted: HashSet::new(),
+            unnamed: HashSet::new(),
             early: VecDeque::new(),
             asked: HashSet::new(),
             requests: VecDeque::new(),
@@ -251,18 +256,40 @@ impl ProcessHistory {
         if tid == 0 {
             return (0, Some(b"swapper"));
         }
-        if self.processes.leader(tid).is_none() {
-            let found = link.call_blocking(move |client| client.open_process_file(tid, ProcessFile::Status));
-            let status = found.map(|file| read_some(file, MAX_STATUS_BYTES)).unwrap_or_default();
-            let (pid, name) = thread_of_status(&status);
-            self.processes.set_leader(tid, pid.unwrap_or(tid));
-            if let Some(name) = name {
-                let comm = self.text(&name, strings);
-                self.processes.set_first_name(tid, comm);
-            }
-        }
+        self.ask_for_thread(tid, tid, link, strings);
         let pid = self.processes.leader(tid).unwrap_or(tid);
         (pid, self.texts.get(&self.processes.name(pid, tid)).map(|name| &**name))
+    }
+
+    /// What a thread of a process is called, as of what has been released; 0 if nobody tells. A thread that was not told of is asked
+    /// for once.
+    pub(crate) fn name_of(
+        &mut self,
+        [pid, tid]: [u32; 2],
+        link: &AgentLink,
+        strings: &mut StringDictionary,
+    ) -> StringId {
+        self.ask_for_thread(tid, pid, link, strings);
+        self.processes.name(pid, tid)
+    }
+
+    /// Finds out whose a thread is and what it is called, if nobody has told; where it has ended unseen, it is a thread of `usual`.
+    fn ask_for_thread(&mut self, tid: u32, usual: u32, link: &AgentLink, strings: &mut StringDictionary) {
+        // What forked it may never have been told of itself; then neither has a name.
+        if self.processes.leader(tid).is_some() && (self.processes.name(usual, tid) != 0 || !self.unnamed.insert(tid)) {
+            return;
+        }
+        if self.unnamed.len() > MAX_UNNAMED {
+            self.unnamed.clear();
+        }
+        let found = link.call_blocking(move |client| client.open_process_file(tid, ProcessFile::Status));
+        let status = found.map(|file| read_some(file, MAX_STATUS_BYTES)).unwrap_or_default();
+        let (pid, name) = thread_of_status(&status);
+        self.processes.set_leader(tid, pid.unwrap_or(usual));
+        if let Some(name) = name {
+            let comm = self.text(&name, strings);
+            self.processes.set_first_name(tid, comm);
+        }
     }
 
     /// Lets a change take effect.

@@ -10,8 +10,8 @@ use std::{
     io::{self, Write},
 };
 
-use bathyscope_capture::{Cell, Display, StreamSchema, visible};
-use bathyscope_views::{EventText, RecordedCell, RowCursor, RowView, ViewError};
+use bathyscope_capture::{Cell, Display, ShownCell, StreamSchema, visible};
+use bathyscope_views::{Dictionaries, EventText, RecordedCell, RowCursor, RowView, ViewError, stack_cell};
 
 /// The most calls that are drawn: their tree needs all of them in memory.
 pub const MAX_REPORT_CALLS: usize = 1 << 20;
@@ -77,7 +77,7 @@ impl Lines<'_> {
             Self::Calls(lines) => return Ok(lines.next()),
             Self::Events(cursor, text) => (cursor, text),
         };
-        let schema = cursor.schema();
+        let (schema, dictionaries) = (cursor.schema(), cursor.dictionaries());
         let Some(row) = cursor.next_row()? else { return Ok(None) };
         let time = number(row.value(StreamSchema::TIME));
         if let Some((event, text)) = own_event(schema, &row) {
@@ -85,7 +85,7 @@ impl Lines<'_> {
         }
         let mut line = head(&Task::of(&row), time, start_ns, event_name(schema));
         if !text.as_ref().is_some_and(|text| text.write(|column| row.value(column), &mut line)) {
-            fields(schema, &row, &mut line);
+            fields(schema, &row, dictionaries, &mut line);
         }
         Ok(Some((time, line)))
     }
@@ -150,7 +150,7 @@ fn own_event(schema: &StreamSchema, row: &RowView<'_>) -> Option<(String, String
     Some((event, text))
 }
 
-fn fields(schema: &StreamSchema, row: &RowView<'_>, line: &mut String) {
+fn fields(schema: &StreamSchema, row: &RowView<'_>, dictionaries: &Dictionaries, line: &mut String) {
     let own = || schema.columns.iter().enumerate().skip(StreamSchema::COMMON.len());
     let text = |value: RecordedCell<'_>| match value {
         Cell::Text(bytes) => visible(bytes),
@@ -171,6 +171,10 @@ fn fields(schema: &StreamSchema, row: &RowView<'_>, line: &mut String) {
             Cell::Text(bytes) => write!(line, "{}", visible(bytes)),
             Cell::U64(number) if column.display == Display::Hex => write!(line, "{number:#x}"),
             Cell::Null => write!(line, "?"),
+            Cell::Stack(id) => match stack_cell(dictionaries, id) {
+                ShownCell::Stack { top, depth, .. } => write!(line, "{top} ({depth} frames)"),
+                _ => write!(line, "?"),
+            },
             value => write!(line, "{}", number(value)),
         };
     }

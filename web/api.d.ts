@@ -791,6 +791,7 @@ export type Method = {
   script?: undefined;
   trace?: undefined;
   syscalls?: undefined;
+  states?: undefined;
 } | {
   profile: ProfileSpec;
   events?: undefined;
@@ -798,6 +799,7 @@ export type Method = {
   script?: undefined;
   trace?: undefined;
   syscalls?: undefined;
+  states?: undefined;
 } | {
   count: CountSpec;
   events?: undefined;
@@ -805,6 +807,7 @@ export type Method = {
   script?: undefined;
   trace?: undefined;
   syscalls?: undefined;
+  states?: undefined;
 } | {
   script: ScriptSpec;
   events?: undefined;
@@ -812,6 +815,7 @@ export type Method = {
   count?: undefined;
   trace?: undefined;
   syscalls?: undefined;
+  states?: undefined;
 } | {
   trace: TraceSpec;
   events?: undefined;
@@ -819,6 +823,7 @@ export type Method = {
   count?: undefined;
   script?: undefined;
   syscalls?: undefined;
+  states?: undefined;
 } | {
   syscalls: SyscallSpec;
   events?: undefined;
@@ -826,6 +831,15 @@ export type Method = {
   count?: undefined;
   script?: undefined;
   trace?: undefined;
+  states?: undefined;
+} | {
+  states: StatesSpec;
+  events?: undefined;
+  profile?: undefined;
+  count?: undefined;
+  script?: undefined;
+  trace?: undefined;
+  syscalls?: undefined;
 };
 
 export interface NamedContainer {
@@ -1255,6 +1269,11 @@ export interface StackFrame {
   name: string;
   kind: NodeKind;
   module: string;
+}
+
+export interface StatesSpec {
+  sleep_stacks?: boolean;
+  wake_stacks?: boolean;
 }
 
 export interface Stopped {

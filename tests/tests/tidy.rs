@@ -279,7 +279,7 @@ fn a_name_is_one_type_in_a_room() {
 
 /// Whether a line of code tells kinds of what is recorded apart, rather than making one.
 fn tells_kinds_apart(line: &str) -> bool {
-    let kinds = ["Events", "Profile", "Count", "Script", "Trace", "Syscalls"];
+    let kinds = ["Events", "Profile", "Count", "Script", "Trace", "Syscalls", "States"];
     let Some(at) = kinds.iter().filter_map(|kind| line.find(&format!("Method::{kind}"))).min() else {
         return line.contains("MethodKind::");
     };

@@ -126,6 +126,7 @@ function varied({ below, one, some }, { name, sources: [{ id, method }], target 
       path: one(WORDS.filter(Boolean)),
       string_bytes: below(1025),
     }),
+    states: () => ({ ...(below(2) ? { sleep_stacks: true } : {}), ...(below(2) ? { wake_stacks: true } : {}) }),
   };
   const targets = [
     "system",
@@ -160,6 +161,6 @@ function varied({ below, one, some }, { name, sources: [{ id, method }], target 
 test("specs with all sorts of values survive the form", () => {
   const chance = random(16);
   const kinds = SPECS.filter(({ name, sources: [{ method }] }) => name in method);
-  assert.equal(kinds.length, 6);
+  assert.equal(kinds.length, 7);
   for (let round = 0; round < 2000; round += 1) survives(varied(chance, chance.one(kinds)));
 });

@@ -41,7 +41,7 @@ pub struct StateProbe {
     pub target: TargetFilter,
     /// Bytes of the ring: a power of two, at least a page.
     pub ring_bytes: u32,
-    /// Whether stacks are recorded where a thread goes to sleep.
+    /// Whether stacks are recorded where a thread of the target goes to sleep.
     pub sleep_stacks: bool,
     /// Whether stacks of wakers are recorded.
     pub wake_stacks: bool,

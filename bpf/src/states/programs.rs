@@ -91,9 +91,11 @@ fn switch(probe: &StateProbe) -> Result<Program, StateError> {
     let address = b.load_context(NEXT_AT, Size::B8, false);
     let next = Task::read(b, address, &probe.places);
     let (other, wanted) = (b.block(), b.block());
+    let is_own = b.set(1);
     probe.target.require(b, Some(running), other);
     b.jump(wanted);
     b.switch_to(other);
+    b.assign(is_own, 0);
     next.require(b, probe.target, &probe.places, rejected)?;
     b.jump(wanted);
     b.switch_to(wanted);
@@ -109,20 +111,27 @@ fn switch(probe: &StateProbe) -> Result<Program, StateError> {
     let head = b.binary(IrBinaryOp::Or, cpu, flag);
     let words = Words { now, head, value, running, other: next.pid_tgid };
     if probe.sleep_stacks {
-        let (waits, asleep, plain) = (b.block(), b.block(), b.block());
-        b.branch(Test::Ne, preempted, 0, plain, waits);
-        b.switch_to(waits);
-        let sleeps = b.block();
-        b.branch(Test::Bits, told, i64::from(TaskBits::REPORTED), sleeps, plain);
-        b.switch_to(sleeps);
-        // Nothing comes after the last switch of a thread, so its stack is of no use.
-        b.branch(Test::Bits, told, i64::from(TaskBits::DEAD), plain, asleep);
-        b.switch_to(asleep);
+        let plain = b.block();
+        require_sleep(b, [is_own, preempted, told], plain);
         record_with_stacks(&mut frame, probe, &words);
         frame.builder.switch_to(plain);
     }
     record(&mut frame, probe, &words);
     Ok(frame.finish())
+}
+
+/// Goes on where a thread of the target goes to sleep, else to `plain`.
+fn require_sleep(b: &mut Builder, [is_own, preempted, told]: [Reg; 3], plain: BlockId) {
+    let [own, waits, sleeps, comes_back] = std::array::from_fn(|_| b.block());
+    b.branch(Test::Eq, is_own, 0, plain, own);
+    b.switch_to(own);
+    b.branch(Test::Ne, preempted, 0, plain, waits);
+    b.switch_to(waits);
+    b.branch(Test::Bits, told, i64::from(TaskBits::REPORTED), sleeps, plain);
+    b.switch_to(sleeps);
+    // Nothing comes after the last switch of a thread, so its stack is of no use.
+    b.branch(Test::Bits, told, i64::from(TaskBits::DEAD), plain, comes_back);
+    b.switch_to(comes_back);
 }
 
 /// The state of the thread that leaves the CPU, with that of its end where it has ended: only then this is read.

@@ -461,8 +461,9 @@ fn malformed_programs_are_refused_with_the_reason() {
         (
             "has the name of another",
             Box::new(|b| {
-                b.map(ring());
-                b.map(ring());
+                let one = b.map(ring());
+                assert_eq!(b.map(ring()), one, "asked for again it is the same");
+                b.map(MapDefinition { max_entries: 2 * ring().max_entries, ..ring() });
             }),
         ),
     ];

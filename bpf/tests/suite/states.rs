@@ -7,6 +7,9 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{Read as _, Write as _},
+    os::unix::{fs::MetadataExt as _, process::CommandExt as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
     sync::Arc,
 };
 
@@ -229,6 +232,11 @@ fn stacks_are_of_threads_that_go_to_sleep_and_of_wakers() {
     let none = || None::<StateStacks>;
     assert_eq!(of(true, false), [stacks.clone(), none(), none(), none(), none()]);
     assert_eq!(of(false, true), [none(), none(), none(), none(), stacks.clone()]);
+    // Of a thread that only gives way to one of the target nobody wants to know why.
+    let mut made = Made::new(&StateProbe { sleep_stacks: true, ..probe(TargetFilter::Process(A.id.pid)) });
+    made.switch(A, B, false, 1);
+    made.switch(B, A, false, 1);
+    assert_eq!(made.taken().into_iter().map(|record| record.stacks).collect::<Vec<_>>(), [stacks, none()]);
     // What has no stack in user space has an empty one.
     let mut made = Made::new(&StateProbe { wake_stacks: true, ..probe(TargetFilter::System) });
     made.machine.world.user_stack.clear();
@@ -443,6 +451,100 @@ fn switches_and_wakers_of_a_ping_pong_are_those_that_the_kernel_counts() {
             "{target:?}, stacks {sleep_stacks}: {} records, {switched:?}, {woken:?}, {cost:.0?} ns",
             records.len()
         );
+    }
+}
+
+/// A process that gives back what it reads, and nothing else on this machine is like it: in its name, its user or its group.
+struct Echo {
+    child: Child,
+    group: Option<PathBuf>,
+    program: Option<PathBuf>,
+}
+
+impl Echo {
+    fn start(program: &Path, change: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(program);
+        change(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        Self { child: command.spawn().unwrap(), group: None, program: None }
+    }
+
+    /// Under this name, with what its target is then.
+    fn named() -> (Self, TargetFilter) {
+        let program = std::env::temp_dir().join(format!("echo-{}-of-states", std::process::id() % 1000));
+        fs::copy("/bin/cat", &program).unwrap();
+        let mut echo = Self::start(&program, |_| ());
+        echo.program = Some(program.clone());
+        let name = program.file_name().unwrap().to_str().unwrap();
+        (echo, TargetFilter::Comm(CommPattern::new(&name[..15]).unwrap()))
+    }
+
+    /// Of a user that has nothing else.
+    fn of_user() -> (Self, TargetFilter) {
+        const USER: u32 = 54_321;
+        let echo = Self::start(Path::new("/bin/cat"), |command| {
+            command.uid(USER);
+        });
+        (echo, TargetFilter::User(USER))
+    }
+
+    /// In a group of its own, and the group above that; none where no groups can be made, and that is said.
+    fn in_group() -> Option<(Self, TargetFilter)> {
+        let mounts = fs::read_to_string("/proc/mounts").unwrap();
+        let of_version_2 = |line: &str| {
+            let mut words = line.split(' ').skip(1);
+            let place = words.next()?;
+            (words.next()? == "cgroup2").then(|| PathBuf::from(place))
+        };
+        let root = mounts.lines().find_map(of_version_2).unwrap_or_default();
+        let group = root.join(format!("states-{}", std::process::id()));
+        if root == Path::new("") || fs::create_dir_all(group.join("below")).is_err() {
+            println!("SKIPPED: no control group can be made");
+            return None;
+        }
+        let mut echo = Self::start(Path::new("/bin/cat"), |_| ());
+        fs::write(group.join("below/cgroup.procs"), echo.child.id().to_string()).unwrap();
+        let id = fs::metadata(&group).unwrap().ino();
+        echo.group = Some(group);
+        Some((echo, TargetFilter::Cgroup { id, level: 1 }))
+    }
+
+    fn round(&mut self) {
+        self.child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        self.child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // Nothing more can be done where something of this fails.
+        let _ended = self.child.wait();
+        let _removed = self.program.as_ref().map(fs::remove_file);
+        let _removed = self.group.as_ref().map(|group| fs::remove_dir(group.join("below")).and(fs::remove_dir(group)));
+    }
+}
+
+#[test]
+fn users_names_and_groups_of_threads_that_do_not_run_are_those_that_they_have() {
+    let Some(places) = places() else { return };
+    for (mut echo, target) in [Echo::named(), Echo::of_user()].into_iter().chain(Echo::in_group()) {
+        // It executes the program only after it was made.
+        echo.round();
+        let mut tracing = Tracing::start(&StateProbe { places, ring_bytes: 1 << 20, ..probe(target) });
+        (0..ROUNDS).for_each(|_| echo.round());
+        let (records, pid) = (tracing.records(), echo.child.id());
+        let comes = |record: &&StateRecord| record.other.pid == pid;
+        let is_switch = |record: &&StateRecord| matches!(record.event, StateEvent::Switch { .. });
+        let switched = records.iter().filter(comes).filter(is_switch).count();
+        let left = records.iter().filter(|record| record.running.pid == pid).filter(is_switch).count();
+        let woken = records.iter().filter(comes).count() - switched;
+        // It may find what it wants to read before it has gone to sleep; but not often.
+        assert!(
+            [switched, left, woken].iter().all(|count| *count > ROUNDS / 4),
+            "{target:?}: {switched} {left} {woken}"
+        );
+        assert!(records.iter().all(|record| [record.running.pid, record.other.pid].contains(&pid)), "{target:?}");
+        println!("{target:?}: switched to {switched} times, woken {woken} times");
     }
 }
 

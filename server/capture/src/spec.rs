@@ -7,6 +7,7 @@ mod dynamic;
 mod method;
 mod perf;
 mod source;
+mod states;
 mod syscalls;
 mod target;
 mod trace;
@@ -24,6 +25,7 @@ pub use perf::{
     MAX_STACK_BYTES, ProfileSpec, SampledEvent, USUAL_STACK_BYTES,
 };
 pub use source::{MAX_SOURCES, SourceSpec};
+pub use states::StatesSpec;
 pub use syscalls::{Below, Descriptors, HexTexts, SyscallData, SyscallLook, SyscallOutcome, SyscallSpec};
 pub use target::{MAX_TARGET_PROCESSES, Target};
 pub use trace::{

@@ -13,6 +13,7 @@ pub(crate) mod host;
 pub(crate) mod profile;
 mod retire;
 pub(crate) mod script;
+pub(crate) mod states;
 mod stats;
 pub(crate) mod syscalls;
 mod target;

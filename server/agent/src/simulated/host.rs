@@ -131,7 +131,12 @@ pub(super) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
     let doing = format!("looking for process {pid}");
     let missing =
         || failed(AgentErrorKind::NotFound, &doing, "there is no such process (any more)", "Choose one that runs.");
-    let process = world::process(pid).ok_or_else(missing)?;
+    let process = match file {
+        // The kernel has this file of a thread too.
+        ProcessFile::Status => world::process_of(pid),
+        _ => world::process(pid),
+    };
+    let process = process.ok_or_else(missing)?;
     match *file {
         ProcessFile::Maps => file_of(&maps(process)),
         ProcessFile::Stat => {
@@ -146,7 +151,7 @@ pub(super) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
         ProcessFile::Status => {
             let mut status = b"Name:\t".to_vec();
             status.extend(process.comm);
-            status.extend(format!("\nTgid:\t{pid}\nPid:\t{pid}\n").bytes());
+            status.extend(format!("\nTgid:\t{}\nPid:\t{pid}\n", process.pid).bytes());
             file_of(&status)
         }
         ProcessFile::Cmdline => {

@@ -16,6 +16,7 @@ mod records;
 mod sample_records;
 pub(crate) mod script;
 mod sideband;
+pub(crate) mod states;
 pub(crate) mod syscalls;
 mod target;
 pub(crate) mod trace;

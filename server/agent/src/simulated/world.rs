@@ -170,6 +170,11 @@ pub(super) fn process(pid: u32) -> Option<&'static MadeProcess> {
     PROCESSES.iter().find(|process| process.pid == pid)
 }
 
+/// The process that a thread belongs to.
+pub(super) fn process_of(tid: u32) -> Option<&'static MadeProcess> {
+    PROCESSES.iter().find(|process| process.threads.contains(&tid))
+}
+
 /// Numbers that are decided by a seed and a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draw(u64);

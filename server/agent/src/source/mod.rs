@@ -9,6 +9,7 @@ mod events;
 mod profile;
 mod script;
 mod script_sizes;
+mod states;
 mod syscalls;
 mod trace;
 
@@ -111,6 +112,7 @@ fn source_of(method: WireMethod) -> Box<dyn SourceSpec> {
         WireMethod::Script(script) => script,
         WireMethod::Trace(trace) => trace,
         WireMethod::Syscalls(calls) => Box::new(calls),
+        WireMethod::States(states) => Box::new(states),
     }
 }
 

@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CountSpec, DynamicProbe, EventProbe, MAX_PROBES, ProfileSpec, ScriptSpec, SpecError, SyscallSpec, Target,
-    TraceSpec, in_range,
+    CountSpec, DynamicProbe, EventProbe, MAX_PROBES, ProfileSpec, ScriptSpec, SpecError, StatesSpec, SyscallSpec,
+    Target, TraceSpec, in_range,
 };
 
 /// How events are obtained.
@@ -29,6 +29,8 @@ pub enum Method {
     Trace(TraceSpec),
     /// System calls with their arguments, results and durations.
     Syscalls(SyscallSpec),
+    /// Switches and wake-ups of threads.
+    States(StatesSpec),
 }
 
 /// A kind of what a capture records, without what exactly.
@@ -46,11 +48,14 @@ pub enum MethodKind {
     Trace,
     /// [`Method::Syscalls`].
     Syscalls,
+    /// [`Method::States`].
+    States,
 }
 
 impl MethodKind {
     /// All kinds.
-    pub const ALL: [Self; 6] = [Self::Events, Self::Profile, Self::Count, Self::Script, Self::Trace, Self::Syscalls];
+    pub const ALL: [Self; 7] =
+        [Self::Events, Self::Profile, Self::Count, Self::Script, Self::Trace, Self::Syscalls, Self::States];
 
     /// Its name, in requests and in the database.
     pub const fn name(self) -> &'static str {
@@ -61,13 +66,14 @@ impl MethodKind {
             Self::Script => "script",
             Self::Trace => "trace",
             Self::Syscalls => "syscalls",
+            Self::States => "states",
         }
     }
 
     /// Whether BPF programs run for it, whose time the kernel keeps. What a hit of another kind costs is an estimate.
     pub const fn loads_programs(self) -> bool {
         match self {
-            Self::Events | Self::Script | Self::Syscalls => true,
+            Self::Events | Self::Script | Self::Syscalls | Self::States => true,
             Self::Trace | Self::Profile | Self::Count => false,
         }
     }
@@ -77,7 +83,7 @@ impl MethodKind {
     pub(super) const fn is_once_a_capture(self) -> bool {
         match self {
             Self::Script | Self::Trace => true,
-            Self::Events | Self::Profile | Self::Count | Self::Syscalls => false,
+            Self::Events | Self::Profile | Self::Count | Self::Syscalls | Self::States => false,
         }
     }
 
@@ -85,7 +91,7 @@ impl MethodKind {
     pub const fn records_threads(self) -> bool {
         match self {
             Self::Profile | Self::Count => true,
-            Self::Events | Self::Script | Self::Trace | Self::Syscalls => false,
+            Self::Events | Self::Script | Self::Trace | Self::Syscalls | Self::States => false,
         }
     }
 }
@@ -100,6 +106,7 @@ impl Method {
             Self::Script(_) => MethodKind::Script,
             Self::Trace(_) => MethodKind::Trace,
             Self::Syscalls(_) => MethodKind::Syscalls,
+            Self::States(_) => MethodKind::States,
         }
     }
 
@@ -116,6 +123,7 @@ impl Method {
             Self::Script(script) => script.title(),
             Self::Trace(trace) => trace.title(),
             Self::Syscalls(calls) => calls.title(),
+            Self::States(_) => StatesSpec::TITLE.to_owned(),
         }
     }
 
@@ -131,6 +139,8 @@ impl Method {
             Self::Script(script) => script.validate(),
             Self::Trace(trace) => trace.validate(),
             Self::Syscalls(calls) => calls.validate(),
+            // Each of its values is a valid one.
+            Self::States(_) => Ok(()),
         }
     }
 
@@ -159,7 +169,7 @@ impl Method {
         match self {
             Self::Trace(trace) => &trace.dynamic,
             Self::Count(count) => &count.dynamic,
-            Self::Events { .. } | Self::Profile(_) | Self::Script(_) | Self::Syscalls(_) => &[],
+            Self::Events { .. } | Self::Profile(_) | Self::Script(_) | Self::Syscalls(_) | Self::States(_) => &[],
         }
     }
 
@@ -168,7 +178,7 @@ impl Method {
         match self {
             Self::Trace(trace) => Some(&mut trace.dynamic),
             Self::Count(count) => Some(&mut count.dynamic),
-            Self::Events { .. } | Self::Profile(_) | Self::Script(_) | Self::Syscalls(_) => None,
+            Self::Events { .. } | Self::Profile(_) | Self::Script(_) | Self::Syscalls(_) | Self::States(_) => None,
         }
     }
 
@@ -180,7 +190,7 @@ impl Method {
                 profile.event.iter().chain(more).map(String::as_str).collect()
             }
             Self::Count(count) => count.groups.iter().flatten().map(String::as_str).collect(),
-            Self::Events { .. } | Self::Script(_) | Self::Trace(_) | Self::Syscalls(_) => Vec::new(),
+            Self::Events { .. } | Self::Script(_) | Self::Trace(_) | Self::Syscalls(_) | Self::States(_) => Vec::new(),
         }
     }
 }

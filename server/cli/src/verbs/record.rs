@@ -58,6 +58,7 @@ Examples:
   bathyscope record --probe 'p:open do_sys_openat2 file=+0($arg2):string' ls
   bathyscope record -x bash --probe 'readline%return +0($retval):string' --duration 1m
   bathyscope record -e sched_switch --syscalls --profile -F make
+  bathyscope record --states --sleep-stacks -P 4711 --duration 10s
   bathyscope record --recipe process-time -P 4711
   bathyscope record --profile=199 --syscalls=%file --stat -P 4711 --duration 10s
   bathyscope report | less
@@ -525,7 +526,8 @@ mod tests {
             let spec = spec(&args(words), &names()).map_err(|failure| failure.report())?;
             Ok(spec.sources.iter().map(|source| source.id.as_str()).collect::<Vec<_>>().join(" "))
         };
-        let cases: [(&[&str], Result<&str, &str>); 14] = [
+        let cases: [(&[&str], Result<&str, &str>); 15] = [
+            (&["-e", "sched_switch", "--states", "--wake-stacks"], Ok("trace states")),
             (&["-e", "sched_switch", "--syscalls", "--profile", "ls"], Ok("trace syscalls profile")),
             (&["--profile=199", "--stat", "--script", "begin { exit() }"], Ok("profile count script")),
             (&["--syscalls=%file,read", "ls"], Ok("syscalls")),

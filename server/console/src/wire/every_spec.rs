@@ -5,8 +5,8 @@
 
 use bathyscope_capture::{
     Below, BranchFilter, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, Descriptors, DynamicProbe, EventProbe,
-    HexTexts, Limits, Method, OverBudget, Predicate, ProfileSpec, SampledEvent, ScriptSpec, SourceSpec, SyscallData,
-    SyscallLook, SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
+    HexTexts, Limits, Method, OverBudget, Predicate, ProfileSpec, SampledEvent, ScriptSpec, SourceSpec, StatesSpec,
+    SyscallData, SyscallLook, SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
 };
 
 use super::check_spec;
@@ -125,6 +125,7 @@ fn methods() -> Vec<Method> {
             numbers: true,
             data: SyscallData { read: Descriptors::Of(vec![3, 5]), write: Descriptors::All },
         }),
+        Method::States(StatesSpec { sleep_stacks: true, wake_stacks: true }),
     ]
 }
 
@@ -178,6 +179,7 @@ fn kind(method: &Method) -> &'static str {
         Method::Script(_) => "script",
         Method::Trace(_) => "trace",
         Method::Syscalls(_) => "syscalls",
+        Method::States(_) => "states",
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is to be recorded. Whose events, and how each kind is chosen, is told in the types of the capture itself, which the
 //! agent validates again: the console may be anybody by now. A type stands here only where its shape differs.
 
-use bathyscope_capture::{CountSpec, EventProbe, ProfileSpec, SyscallSpec, TraceSpec};
+use bathyscope_capture::{CountSpec, EventProbe, ProfileSpec, StatesSpec, SyscallSpec, TraceSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::WireScript;
@@ -26,6 +26,9 @@ pub enum WireMethod {
     Trace(Box<TraceSpec>),
     /// System calls.
     Syscalls(WireSyscalls),
+    /// Switches and wake-ups of threads: a stream of each, [`super::StreamLayout::Switches`] and
+    /// [`super::StreamLayout::Wakeups`].
+    States(StatesSpec),
 }
 
 /// One of the sources of a capture.

@@ -152,6 +152,10 @@ pub enum StreamLayout {
         /// Whether numbers tell calls of 32-bit programs from others; else they are taken for calls of 64-bit programs.
         tells_abi: bool,
     },
+    /// Switches of CPUs between threads, in records of `bathyscope_bpf::states`.
+    Switches,
+    /// Wake-ups of threads, in such records too: they come in the ring of the switches, whose stream is the one before.
+    Wakeups,
 }
 
 /// A ring buffer that the console maps and reads, or a file of ftrace that it reads.

@@ -9,6 +9,7 @@ mod count;
 mod events;
 pub(super) mod profile;
 pub(super) mod script;
+mod states;
 pub(super) mod syscalls;
 mod trace;
 
@@ -43,6 +44,7 @@ pub(super) fn source_of(method: &Method) -> Result<Box<dyn Source + '_>, StartEr
         Method::Profile(spec) => Box::new(profile::ProfileSource { spec }),
         Method::Count(spec) => Box::new(count::CountSource { spec }),
         Method::Syscalls(spec) => Box::new(syscalls::SyscallSource::new(spec)?),
+        Method::States(spec) => Box::new(states::StatesSource { spec }),
         Method::Trace(spec) => Box::new(trace::TraceSource { spec }),
         Method::Script(spec) => Box::new(script::ScriptSource { spec }),
     })

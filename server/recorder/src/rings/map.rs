@@ -23,10 +23,12 @@ pub(crate) fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<Re
         if let RingContent::Stream { stream } = info.content {
             let layout = source.streams.get(usize::from(stream)).ok_or("a ring of a stream that there is not")?;
             let fits = match layout {
-                StreamLayout::Records { .. } | StreamLayout::Syscalls { .. } => format.is_none(),
+                StreamLayout::Records { .. } | StreamLayout::Syscalls { .. } | StreamLayout::Switches => {
+                    format.is_none()
+                }
                 StreamLayout::PerfSamples => format.is_some_and(PerfFormat::fits_samples),
-                // Branches have no rings of their own.
-                StreamLayout::PerfBranches | StreamLayout::TracePages => false,
+                // Branches and wake-ups have no rings of their own.
+                StreamLayout::PerfBranches | StreamLayout::TracePages | StreamLayout::Wakeups => false,
             };
             if !fits {
                 return Err(format!("the ring of stream {stream} has another kind of records"));

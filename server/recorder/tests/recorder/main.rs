@@ -13,6 +13,7 @@ mod disk;
 mod faults;
 mod kernel;
 mod made_agent;
+mod states;
 mod trace;
 
 use std::{

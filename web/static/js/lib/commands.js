@@ -31,6 +31,7 @@ export function commonCommands() {
       { name: "New capture: profile CPU", run: go("/new?method=profile") },
       { name: "New capture: write a script", run: go("/new?method=script") },
       { name: "New capture: system calls", run: go("/new?method=syscalls") },
+      { name: "New capture: thread states", run: go("/new?method=states") },
       { name: "New capture: trace with ftrace", run: go("/new?method=trace") },
       { name: "Go to the catalogue", detail: "everything that can be traced", run: go("/catalog") },
       { name: "New capture: count events", run: go("/new?method=count") },

@@ -7,6 +7,8 @@ import {
   emptyMethods,
   groupsOf,
   number,
+  statesForm,
+  statesOf,
   syscallsForm,
   syscallsOf,
   traceForm,
@@ -54,6 +56,7 @@ export const METHOD_TITLES = {
   events: "events",
   profile: "profile",
   syscalls: "system calls",
+  states: "thread states",
   trace: "ftrace",
   count: "counts",
   script: "script",
@@ -144,6 +147,7 @@ export function specOf(form, split) {
 function methodOf(form, problems) {
   if (form.method === "profile") return { profile: profileOf(form, problems) };
   if (form.method === "syscalls") return { syscalls: syscallsOf(form.syscalls, problems) };
+  if (form.method === "states") return { states: statesOf(form.states) };
   if (form.method === "trace") return { trace: traceOf(form.trace, problems) };
   if (form.method === "count") return { count: countOf(form.count, form.target !== "system", problems) };
   if (form.method === "script") return { script: scriptOf(form.script) };
@@ -423,7 +427,7 @@ export function formOf(spec, join) {
   const [{ id, method, required }] = sourcesOf(spec);
   if (!(id in method)) form.sourceId = id;
   form.optional = required === false;
-  const { events, profile, script, syscalls, trace, count } = method;
+  const { events, profile, script, syscalls, states, trace, count } = method;
   if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
   if (events)
     form.probes = events.probes.map((probe) => ({
@@ -460,6 +464,7 @@ export function formOf(spec, join) {
     });
   }
   if (syscalls) Object.assign(form, { method: "syscalls", syscalls: syscallsForm(syscalls) });
+  if (states) Object.assign(form, { method: "states", states: statesForm(states) });
   if (trace) Object.assign(form, { method: "trace", trace: traceForm(trace) });
   if (count) Object.assign(form, { method: "count", count: countForm(count) });
   Object.assign(form, targetForm(spec.target, join));

@@ -1,11 +1,12 @@
-// The forms for system calls, ftrace and counts: what they hold, as the method of a spec and back. Pure. Everything that
+// The forms for system calls, thread states, ftrace and counts: what they hold, as the method of a spec and back. Pure. Everything that
 // a method can say has a place in its form, so that a capture that is run again asks for the same.
 
 import { probeLines, probesOf } from "./probe_text.js";
 
-/** @import { CountSpec, SyscallSpec, TraceSpec } from "../../../api.js" */
+/** @import { CountSpec, StatesSpec, SyscallSpec, TraceSpec } from "../../../api.js" */
 /** @typedef {{least?: number, most?: number, whole?: boolean}} Range what a number may be */
 /** @typedef {ReturnType<typeof emptyMethods>["syscalls"]} SyscallsForm */
+/** @typedef {ReturnType<typeof emptyMethods>["states"]} StatesForm */
 /** @typedef {ReturnType<typeof emptyMethods>["trace"]} TraceForm */
 /** @typedef {ReturnType<typeof emptyMethods>["count"]} CountForm */
 
@@ -33,6 +34,7 @@ export function emptyMethods() {
       stacks: false,
       rest: /** @type {Partial<SyscallSpec>} */ ({}),
     },
+    states: { sleepStacks: false, wakeStacks: false },
     trace: {
       tracer: "",
       functions: "",
@@ -172,6 +174,24 @@ export function syscallsForm({
     stacks,
     rest,
   };
+}
+
+/**
+ * Thread states as the spec has them: without what is as usual.
+ * @param {StatesForm} form
+ * @returns {StatesSpec}
+ */
+export function statesOf({ sleepStacks, wakeStacks }) {
+  return { ...(sleepStacks ? { sleep_stacks: true } : {}), ...(wakeStacks ? { wake_stacks: true } : {}) };
+}
+
+/**
+ * The form for these thread states; what the spec does not say is as usual.
+ * @param {StatesSpec} spec
+ * @returns {StatesForm}
+ */
+export function statesForm({ sleep_stacks: sleepStacks = false, wake_stacks: wakeStacks = false }) {
+  return { sleepStacks, wakeStacks };
 }
 
 /**

@@ -485,7 +485,7 @@ export class InfoView extends PanelView {
  * What a source records.
  * @param {Method} method
  */
-function methodEntries({ events, profile, script, syscalls, trace, count: counts }) {
+function methodEntries({ events, profile, script, syscalls, states, trace, count: counts }) {
   if (script)
     return entry(
       "Script",
@@ -524,6 +524,13 @@ function methodEntries({ events, profile, script, syscalls, trace, count: counts
       ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []),
       ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : []),
     ];
+  if (states) {
+    const stacks = [states.sleep_stacks && "where threads go to sleep", states.wake_stacks && "of who wakes them"];
+    return entry(
+      "Thread states",
+      `Switches and wake-ups${stacks.some(Boolean) ? `, with stacks ${stacks.filter(Boolean).join(" and ")}` : ""}`,
+    );
+  }
   if (trace) return tracedEntries(trace);
   return (events?.probes ?? []).flatMap((probe, i) =>
     entry(

@@ -49,6 +49,8 @@ const INPUTS = {
   "sys-fd-paths": "syscalls.fdPaths",
   "sys-signals": "syscalls.signals",
   "sys-stacks": "syscalls.stacks",
+  "states-sleep": "states.sleepStacks",
+  "states-wake": "states.wakeStacks",
   "trace-tracer": "trace.tracer",
   "trace-functions": "trace.functions",
   "trace-not-functions": "trace.notFunctions",
@@ -113,7 +115,7 @@ let sampling = {};
  * @type {Form["syscalls"]["rest"]}
  */
 let calling = {};
-const METHODS = ["events", "profile", "syscalls", "trace", "count", "script"];
+const METHODS = ["events", "profile", "syscalls", "states", "trace", "count", "script"];
 let method =
   METHODS.find((one) => one === params.get("method")) ??
   (params.has("tool") || params.has("script") ? "script" : "events");

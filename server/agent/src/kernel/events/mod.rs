@@ -17,7 +17,7 @@ use bathyscope_bpf::probe::{
 use bathyscope_capture::{ColumnEncoding, ColumnLayout, EventProbe, TracepointName};
 use bathyscope_catalog::{EventFormat, parse_event_format};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, ScriptEnabled, SourceReadings,
+    AgentError, AgentErrorKind, Budget, ProbeReading, RingContent, RingInfo, RingKind, ScriptEnabled, SourceReadings,
     StartedSource, StreamLayout,
 };
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
@@ -405,19 +405,7 @@ impl EventsEngine {
     /// What the guard works with. Budgets of rows and bytes that somebody has chosen are held by the programs themselves, so
     /// that they hold whatever becomes of those who read.
     fn guarded(&mut self) -> Result<Guarded, AgentError> {
-        let doing = "setting the limit of rows";
-        let missing = || failed(AgentErrorKind::Internal, doing, "there is none", "Report this as a defect.");
-        let mut allowance = self.allowance.take().ok_or_else(missing)?;
-        let mut allowed = Allowed::default();
-        if self.budget.detach {
-            let each_window = |per_s: Option<u64>| per_s.map_or(0, per_window);
-            allowed = Allowed {
-                rows_each: per_window(USUAL_ROWS_PER_S_AND_CPU),
-                rows: each_window(self.budget.rows_per_s),
-                bytes: each_window(self.budget.bytes_per_s),
-            };
-            allowance.set(allowed).map_err(|error| refused(doing, &error, ""))?;
-        }
+        let thin = hold_rates(self.allowance.take(), *self.budget)?;
         let counted = |stream: &EventStream| (Arc::clone(&stream.counters), u64::from(stream.record_bytes));
         let counters: Vec<(Arc<Counters>, u64)> = self.streams.iter().map(counted).collect();
         let links = Arc::clone(&self.links);
@@ -428,16 +416,40 @@ impl EventsEngine {
             written: Box::new(move || written(&counters)),
             asked: of_target
                 .map(|counters| -> Box<dyn Fn() -> Option<Asked> + Send> { Box::new(move || asked(&counters)) }),
-            thin: Box::new(move |rows_per_s| {
-                let thinner = per_window(rows_per_s);
-                allowed.rows = if allowed.rows == 0 { thinner } else { thinner.min(allowed.rows) };
-                if let Err(error) = allowance.set(allowed) {
-                    tracing::warn!(%error, "the rows of a capture cannot be limited");
-                }
-            }),
+            thin,
             detach: Box::new(move || close_links(take(&links))),
         })
     }
+}
+
+/// Sets the limits of rows and bytes that programs hold themselves; gives what lets fewer rows a second through.
+///
+/// # Errors
+/// If they cannot be set, or were taken before.
+pub(super) fn hold_rates(
+    allowance: Option<Allowance>,
+    budget: Budget,
+) -> Result<Box<dyn FnMut(u64) + Send>, AgentError> {
+    let doing = "setting the limit of rows";
+    let missing = || failed(AgentErrorKind::Internal, doing, "there is none", "Report this as a defect.");
+    let mut allowance = allowance.ok_or_else(missing)?;
+    let mut allowed = Allowed::default();
+    if budget.detach {
+        let each_window = |per_s: Option<u64>| per_s.map_or(0, per_window);
+        allowed = Allowed {
+            rows_each: per_window(USUAL_ROWS_PER_S_AND_CPU),
+            rows: each_window(budget.rows_per_s),
+            bytes: each_window(budget.bytes_per_s),
+        };
+        allowance.set(allowed).map_err(|error| refused(doing, &error, ""))?;
+    }
+    Ok(Box::new(move |rows_per_s| {
+        let thinner = per_window(rows_per_s);
+        allowed.rows = if allowed.rows == 0 { thinner } else { thinner.min(allowed.rows) };
+        if let Err(error) = allowance.set(allowed) {
+            tracing::warn!(%error, "the rows of a capture cannot be limited");
+        }
+    }))
 }
 
 /// How often programs ran for hits that they did not reject. What these cost is not told apart: as much as any run.

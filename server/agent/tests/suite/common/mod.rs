@@ -115,7 +115,9 @@ impl Rings {
             StreamLayout::PerfSamples
             | StreamLayout::PerfBranches
             | StreamLayout::TracePages
-            | StreamLayout::Syscalls { .. } => &[],
+            | StreamLayout::Syscalls { .. }
+            | StreamLayout::Switches
+            | StreamLayout::Wakeups => &[],
         }
     }
 

@@ -1,6 +1,6 @@
-//! What `record` records beside, or in the place of, a trace: system calls, samples, counts, a script.
+//! What `record` records beside, or in the place of, a trace: system calls, thread states, samples, counts, a script.
 
-use bathyscope_capture::{CountSpec, Method, ProfileSpec, ScriptSpec, SourceSpec, SyscallSpec};
+use bathyscope_capture::{CountSpec, Method, ProfileSpec, ScriptSpec, SourceSpec, StatesSpec, SyscallSpec};
 use bathyscope_catalog::recipes::Recipe;
 use clap::Args;
 
@@ -22,6 +22,15 @@ pub struct SourceArgs {
     /// System calls: all, or these, as after `strace -e`
     #[arg(long, value_name = "CALLS", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub syscalls: Option<String>,
+    /// Which thread has which CPU and who wakes whom, at about 0.2 µs each
+    #[arg(long)]
+    pub states: bool,
+    /// With the stacks of threads that go to sleep, which makes such a switch about ten times as dear
+    #[arg(long, requires = "states")]
+    pub sleep_stacks: bool,
+    /// With the stacks of those that wake threads, which makes a wake-up about ten times as dear
+    #[arg(long, requires = "states")]
+    pub wake_stacks: bool,
     /// Samples of stacks, so many a second; without a number 99
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "99")]
     pub profile: Option<u32>,
@@ -46,6 +55,8 @@ impl SourceArgs {
             let calls = if list == "all" { Vec::new() } else { words(list) };
             Method::Syscalls(SyscallSpec { calls, fd_paths: true, ..SyscallSpec::default() })
         });
+        let Self { sleep_stacks, wake_stacks, .. } = *self;
+        let states = self.states.then_some(Method::States(StatesSpec { sleep_stacks, wake_stacks }));
         let profile = self.profile.map(|frequency_hz| {
             let (kernel_stacks, user_stacks) = (true, true);
             Method::Profile(ProfileSpec { frequency_hz, kernel_stacks, user_stacks, ..ProfileSpec::default() })
@@ -56,7 +67,7 @@ impl SourceArgs {
             Method::Count(CountSpec { groups, interval_ms: COUNT_INTERVAL_MS, ..CountSpec::default() })
         });
         let script = self.script.as_deref().map(script).transpose()?;
-        let by_hand = [syscalls, profile, stat, script].into_iter().flatten().map(SourceSpec::of);
+        let by_hand = [syscalls, states, profile, stat, script].into_iter().flatten().map(SourceSpec::of);
         let mut sources = self.recipe()?.map_or_else(Vec::new, |recipe| recipe.sources.clone());
         for source in by_hand {
             // What is asked for by hand goes before what the recipe has under the same name.

@@ -28,6 +28,7 @@ mod scan;
 mod shared;
 mod stacks;
 mod table;
+mod unions;
 mod values;
 mod vtab;
 

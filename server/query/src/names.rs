@@ -9,6 +9,7 @@ use crate::{
     capture::Capture,
     column::{ColumnInfo, ColumnKind},
     lists::List,
+    unions::Union,
 };
 
 /// A table that a query can read.
@@ -34,6 +35,7 @@ pub struct TableInfo {
 pub(crate) enum Content {
     Stream(u16),
     List(List),
+    Union(Union),
 }
 
 impl TableInfo {
@@ -119,6 +121,10 @@ pub(crate) fn tables_of(capture: &Capture, stack_rows: usize) -> Vec<TableInfo> 
     tables(capture.source.streams(), |content| match content {
         Content::Stream(stream) => capture.source.chunks(stream).iter().map(|chunk| u64::from(chunk.rows)).sum(),
         Content::List(list) => list.rows(capture, || stack_rows) as u64,
+        Content::Union(union) => {
+            let own = (0_u16..).zip(capture.source.streams()).filter(|(_, schema)| union.has(schema));
+            own.flat_map(|(stream, _)| capture.source.chunks(stream)).map(|chunk| u64::from(chunk.rows)).sum()
+        }
     })
 }
 
@@ -154,6 +160,16 @@ fn tables(streams: &[StreamSchema], rows: impl Fn(Content) -> u64) -> Vec<TableI
             table.alias = Some(taken.take(alias));
         }
     }
+    // A stream of the name of one goes before it.
+    let unions = Union::ALL.into_iter().map(|union| TableInfo {
+        name: taken.take(union.name()),
+        alias: None,
+        about: union.about().to_owned(),
+        rows: rows(Content::Union(union)),
+        columns: union.columns(),
+        content: Content::Union(union),
+    });
+    found.extend(unions);
     found.extend(lists);
     found
 }

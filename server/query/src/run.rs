@@ -14,7 +14,7 @@ use crate::{
     capture::Capture,
     column, functions, guard,
     limits::Limits,
-    names,
+    names::{self, Content},
     shared::{Shared, Stop},
     stacks::StackRows,
     vtab,
@@ -95,14 +95,30 @@ fn attempt(
 fn connect(shared: &Arc<Shared>, limits: &Limits, began: Instant) -> rusqlite::Result<Connection> {
     let connection = guard::open()?;
     for (index, table) in shared.tables.iter().enumerate() {
+        if let Content::Union(_) = table.content {
+            continue;
+        }
         vtab::add_table(&connection, &table.name, shared, index)?;
         if let Some(alias) = &table.alias {
             vtab::add_table(&connection, alias, shared, index)?;
         }
     }
+    add_unions(&connection, shared)?;
     functions::add(&connection, shared)?;
     guard::arm(&connection, shared, limits, began)?;
     Ok(connection)
+}
+
+/// Makes the tables over several streams, as views over those of the streams.
+fn add_unions(connection: &Connection, shared: &Shared) -> rusqlite::Result<()> {
+    let streams: Vec<_> = shared.tables.iter().zip(shared.capture.source.streams()).collect();
+    connection.execute_batch("PRAGMA query_only = OFF;")?;
+    for table in &shared.tables {
+        if let Content::Union(union) = table.content {
+            connection.execute_batch(&union.view(&table.name, &streams))?;
+        }
+    }
+    connection.execute_batch("PRAGMA query_only = ON;")
 }
 
 fn answer(connection: &Connection, shared: &Shared, sql: &str, limits: &Limits) -> rusqlite::Result<Answer> {

@@ -43,6 +43,7 @@ fn takes(content: Content, readings: &[Reading], column: usize, op: Op) -> bool 
             None => false,
         },
         Content::List(list) => list.has_id() && column == 0 && op == Op::Equal,
+        Content::Union(_) => false,
     }
 }
 
@@ -52,7 +53,7 @@ fn readings(shared: &Shared, content: Content) -> Vec<Reading> {
             let schema: Option<&StreamSchema> = shared.capture.source.streams().get(usize::from(stream));
             schema.map(|schema| schema.columns.iter().map(Reading::of).collect()).unwrap_or_default()
         }
-        Content::List(_) => Vec::new(),
+        Content::List(_) | Content::Union(_) => Vec::new(),
     }
 }
 
@@ -211,7 +212,8 @@ impl Cursor {
                 let scan = Scan::new(shared, stream, &Plan::default(), Vec::new());
                 Rows::Stream(Walk { scan, backwards: false, begun: 0, hit: None, at: 0 })
             }
-            None => Rows::None,
+            // The latter is a view, which SQLite opens as what it is over.
+            None | Some(Content::Union(_)) => Rows::None,
         };
         Self { shared: Arc::clone(shared), rows }
     }

@@ -34,6 +34,24 @@ pub(crate) fn switches() -> MemorySource {
     build.finish()
 }
 
+/// What takes time and is told when it ends, counts, and a sample's kin with a name that SQL must not read.
+pub(crate) fn mixed() -> MemorySource {
+    let mut build = Build::default();
+    let duration = ("duration_ns", ColumnType::U64, Display::DurationNs);
+    build.stream("it's \"taken\"", StreamKind::Events, &[duration]);
+    build.event((500, 1, 7, 8, b"one"), &[Own::U(200)]);
+    build.event((900, 0, 7, 9, b"two"), &[Own::U(900)]);
+    let text = |name| (name, ColumnType::Text, Display::Text);
+    let value = ("value", ColumnType::U64, Display::Decimal);
+    build.stream(
+        "counts",
+        StreamKind::Events,
+        &[text("event"), text("scope"), value, ("span_ns", duration.1, duration.2)],
+    );
+    build.event((1000, 0, 0, 0, b""), &[Own::T(b"cs"), Own::T(b"all"), Own::U(42), Own::U(1000)]);
+    build.finish()
+}
+
 /// So many rows with a number each that no other row has, far from the others.
 pub(crate) fn all_different(rows: u64) -> MemorySource {
     let own = [Column { name: "v".to_owned(), ty: ColumnType::U64, display: Display::Decimal }];

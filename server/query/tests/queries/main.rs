@@ -41,6 +41,34 @@ fn gives(capture: &Capture, sql: &str, expected: &[&str]) {
 }
 
 #[test]
+fn rows_of_one_kind_are_a_table_over_all_streams() {
+    let capture = capture(made::mixed());
+    let cases: &[(&str, &[&str])] = &[
+        (
+            "select time, tid, comm, duration_ns, depth, stream from slices order by time",
+            &["0|9|two|900|-|it's \"taken\"", "300|8|one|200|-|it's \"taken\""],
+        ),
+        ("select name, of, value, span_ns, unit, stream from counters", &["cs|all|42|1000|-|counts"]),
+        ("select count(*) from states", &["0"]),
+        ("select count(*) from samples where stack is not null", &["0"]),
+        ("select sum(s.duration_ns), max(c.value) from slices s join counters c on s.time < c.time", &["1100|42"]),
+    ];
+    for (sql, expected) in cases {
+        gives(&capture, sql, expected);
+    }
+    let answer = ask(&capture, "select time, duration_ns from slices").unwrap();
+    let displays: Vec<_> = answer.columns.iter().map(|column| column.display).collect();
+    assert_eq!(displays, [bathyscope_capture::Display::Decimal, bathyscope_capture::Display::DurationNs]);
+    for sql in ["drop view slices", "create temp view x as select 1", "insert into slices values (1)"] {
+        assert!(ask(&capture, sql).is_err(), "{sql}");
+    }
+    let profile = Capture::new(Arc::new(fixture::profile()));
+    gives(&profile, "select count(*), sum(weight), min(unit), min(stream) from samples", &["40|40|samples|cpu-clock"]);
+    let slices = tables(&profile).unwrap().into_iter().find(|table| table.name == "slices").unwrap();
+    assert_eq!(slices.rows, 0);
+}
+
+#[test]
 fn streams_are_tables_by_their_whole_and_their_short_names() {
     let capture = capture(fixture::events());
     let cases: &[(&str, &[&str])] = &[
@@ -324,7 +352,7 @@ fn mistakes_are_told_with_their_place_and_what_there_is() {
     let capture = capture(fixture::events());
     let cases = [
         ("select tiem from sched_wakeup", "no such column: tiem", "sched_wakeup has time, cpu, pid"),
-        ("select 1\nfrom nowhere", "no such table: nowhere", "sched_wakeup, sys_enter_openat, streams"),
+        ("select 1\nfrom nowhere", "no such table: nowhere", "sched_wakeup, sys_enter_openat, states, slices"),
         ("select nope(1)", "no such function: nope", "stack()"),
         ("select\n  from from", "line 2, column 3: near \"from\": syntax error", ""),
         ("select time from sched:sched_wakeup", "", "double quotes"),

@@ -28,7 +28,13 @@ pub fn tables(capture: &Capture) -> Result<Vec<TableInfo>, QueryError> {
     let dictionaries = capture.source.dictionaries();
     let stacks = StackRows::new(dictionaries);
     dictionaries.check().map_err(QueryError::Capture)?;
-    Ok(names::tables_of(capture, stacks.len()))
+    let mut tables = names::tables_of(capture, stacks.len());
+    // Those over streams of which there are none are always empty.
+    tables.retain(|table| match table.content {
+        Content::Union(union) => capture.source.streams().iter().any(|schema| union.has(schema)),
+        _ => true,
+    });
+    Ok(tables)
 }
 
 /// Answers a query. It takes a while and must run where it may wait; setting `cancel` ends it.

@@ -65,3 +65,8 @@ pub(crate) fn undeclared(declared: Option<&str>) -> Option<(ColumnKind, Display)
         _ => return None,
     })
 }
+
+/// A name as it can be written in a query.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     capture::Capture,
-    column::{ColumnInfo, ColumnKind},
+    column::{ColumnInfo, ColumnKind, quoted},
     lists::List,
     unions::Union,
 };
@@ -49,11 +49,6 @@ impl TableInfo {
     pub(crate) fn short(&self) -> &str {
         self.alias.as_deref().unwrap_or(&self.name)
     }
-}
-
-/// A name as it can be written in a query.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A name as people would write it in a query: in quotes only where that is needed.

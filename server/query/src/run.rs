@@ -117,7 +117,8 @@ fn connect(shared: &Arc<Shared>, limits: &Limits, began: Instant) -> rusqlite::R
 
 /// Makes the tables over several streams, as views over those of the streams.
 fn add_unions(connection: &Connection, shared: &Shared) -> rusqlite::Result<()> {
-    let streams: Vec<_> = shared.tables.iter().zip(shared.capture.source.streams()).collect();
+    let names = shared.tables.iter().map(|table| table.name.as_str());
+    let streams: Vec<_> = names.zip(shared.capture.source.streams()).collect();
     connection.execute_batch("PRAGMA query_only = OFF;")?;
     for table in &shared.tables {
         if let Content::Union(union) = table.content {

@@ -2,10 +2,7 @@
 
 use bathyscope_capture::{Display, RowKind, RowMeaning, SliceTime, StreamSchema};
 
-use crate::{
-    column::{ColumnInfo, ColumnKind},
-    names::{TableInfo, quoted},
-};
+use crate::column::{ColumnInfo, ColumnKind, quoted};
 
 /// Rows of one kind, of all streams that have such rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,14 +88,14 @@ impl Union {
         self.own(&schema.meaning()).is_some()
     }
 
-    /// The statement that makes it a view over the tables of these streams.
-    pub(crate) fn view(self, name: &str, tables: &[(&TableInfo, &StreamSchema)]) -> String {
+    /// The statement that makes it a view over the tables of these names.
+    pub(crate) fn view(self, name: &str, tables: &[(&str, &StreamSchema)]) -> String {
         let names: Vec<String> = self.columns().iter().map(|column| quoted(&column.name)).collect();
-        let part = |(table, schema): &(&TableInfo, &StreamSchema)| {
+        let part = |(table, schema): &(&str, &StreamSchema)| {
             let (time, own) = self.own(&schema.meaning())?;
             let common = COMMON.map(str::to_owned);
             let all: Vec<String> = [time].into_iter().chain(common).chain(own).chain([literal(&schema.name)]).collect();
-            Some(format!("SELECT {} FROM {}", all.join(", "), quoted(&table.name)))
+            Some(format!("SELECT {} FROM {}", all.join(", "), quoted(table)))
         };
         let mut parts: Vec<String> = tables.iter().filter_map(part).take(MOST_STREAMS).collect();
         if parts.is_empty() {

@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   bathyscope recipes
   bathyscope recipes disk
-  bathyscope record --recipe process-time -P $(pidof -s nginx)
+  bathyscope record --recipe process-time -P 4711
   bathyscope record --recipe command make -j8";
 
 /// What `recipes` takes.

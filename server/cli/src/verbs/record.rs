@@ -538,8 +538,8 @@ mod tests {
             (&["--stat=,"], Err("event")),
             (&["--script", "  "], Err("file")),
             (&["ls"], Err("a trace needs a tracer")),
-            (&["--recipe", "disk"], Ok("requests calls writeback")),
-            (&["--recipe", "disk", "-e", "sched_switch", "--profile"], Ok("trace requests calls writeback profile")),
+            (&["--recipe", "disk"], Ok("requests states calls writeback")),
+            (&["--recipe", "disk", "-e", "sched_switch", "--profile"], Ok("trace requests states calls writeback profile")),
             (&["--recipe", "disc"], Err("Did you mean `disk`?")),
             (&["--recipe", "process-time"], Err("is of a process or a command, and neither is given")),
         ];

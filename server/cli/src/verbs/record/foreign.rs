@@ -57,7 +57,6 @@ pub(in crate::verbs) const FOREIGN: &[Foreign] = &[
     refused("-S", PROFILES),
     refused("-G", PROFILES),
     refused("-H", PROFILES),
-    refused("--profile", PROFILES),
     refused("--by-comm", PROFILES),
     refused("--tsc2nsec", "Times are nanoseconds of the clock of -C: mono, mono_raw or boot."),
     refused("--date", "Each capture knows its wall time; rows have the monotonic clock."),

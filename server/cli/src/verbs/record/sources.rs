@@ -31,7 +31,7 @@ pub struct SourceArgs {
     /// With the stacks of those that wake threads, which makes a wake-up about ten times as dear
     #[arg(long, requires = "states")]
     pub wake_stacks: bool,
-    /// Samples of stacks, so many a second; without a number 99
+    /// Samples of stacks, so many a second; without a number 99. What trace-cmd calls --profile is `bathyscope report --calls`
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "99")]
     pub profile: Option<u32>,
     /// Counts of events every 100 ms: those of `stat`, or these, as after `perf stat -e`

@@ -99,7 +99,7 @@ test('a question: its sources in the form, one left out, one added, and the capt
   await page.getByRole('link', { name: 'Where does the time of this process go?' }).click();
   const list = page.getByRole('group', { name: 'Sources of this capture' });
   const ids = () => list.locator('.source b').allTextContents();
-  await until('the sources', async () => (await ids()).join() === 'on-cpu,syscalls,faults,counters');
+  await until('the sources', async () => (await ids()).join() === 'on-cpu,states,syscalls,faults,counters');
   await page.locator('#pid').fill('1201');
   await list.getByRole('button', { name: 'Leave faults out' }).click();
   await list.getByTitle('Edit syscalls').click();
@@ -115,7 +115,7 @@ test('a question: its sources in the form, one left out, one added, and the capt
   await page.locator('#count-events').fill('cs');
   await list.getByTitle('Edit syscalls').click();
   assert.equal(await page.locator('#sys-calls').inputValue(), 'read, write', 'what was typed is kept');
-  assert.deepEqual(await ids(), ['on-cpu', 'syscalls', 'counters', 'count']);
+  assert.deepEqual(await ids(), ['on-cpu', 'states', 'syscalls', 'counters', 'count']);
   await page.locator('#duration').fill('2');
   const id = await startCapture(page);
   assert.match(page.url(), /tab=flame/, 'it opens where the recipe says');
@@ -123,10 +123,10 @@ test('a question: its sources in the form, one left out, one added, and the capt
   const sources = page.getByRole('region', { name: 'Sources' });
   await until('rows of each source', async () => {
     const rows = await sources.locator('tbody tr').allInnerTexts();
-    return rows.length === 4 && rows.every((row) => Number(row.split('\t')[3].replaceAll(',', '')) > 0);
+    return rows.length === 5 && rows.every((row) => Number(row.split('\t')[3].replaceAll(',', '')) > 0);
   });
   await page.goto(`${server.origin}/new?from=${id}`);
-  await until('the sources again', async () => (await ids()).join() === 'on-cpu,syscalls,counters,count');
+  await until('the sources again', async () => (await ids()).join() === 'on-cpu,states,syscalls,counters,count');
   await page.goto(server.origin);
 });
 

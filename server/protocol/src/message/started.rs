@@ -145,7 +145,7 @@ pub enum StreamLayout {
     PerfSamples,
     /// The branches in those samples: they come in the rings of the samples, whose stream is the one before.
     PerfBranches,
-    /// Pages of ftrace's buffers, with events of several kinds; see [`Started::trace`].
+    /// Pages of ftrace's buffers, with events of several kinds; see [`StartedSource::trace`].
     TracePages,
     /// System calls, in records of `bathyscope_bpf::syscalls`.
     Syscalls {

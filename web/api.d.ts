@@ -1069,6 +1069,7 @@ export interface Reading {
 
 export interface Recipe {
   name: string;
+  order: number;
   question: string;
   about: string;
   needs: string;

@@ -199,6 +199,10 @@ impl Drop for Server {
             let _ = self.supervisor.wait();
             for child in children.into_iter().filter(|&pid| proc::is_alive(pid)) {
                 let _ = Pid::from_raw(i32::try_from(child).unwrap_or(0)).map(|pid| kill_process(pid, Signal::KILL));
+                // Until then it holds the database, which the next one is to open.
+                if !std::thread::panicking() {
+                    until("the end of its processes", || (!proc::is_alive(child)).then_some(()));
+                }
             }
         }
     }

@@ -539,7 +539,10 @@ mod tests {
             (&["--script", "  "], Err("file")),
             (&["ls"], Err("a trace needs a tracer")),
             (&["--recipe", "disk"], Ok("requests states calls writeback")),
-            (&["--recipe", "disk", "-e", "sched_switch", "--profile"], Ok("trace requests states calls writeback profile")),
+            (
+                &["--recipe", "disk", "-e", "sched_switch", "--profile"],
+                Ok("trace requests states calls writeback profile"),
+            ),
             (&["--recipe", "disc"], Err("Did you mean `disk`?")),
             (&["--recipe", "process-time"], Err("is of a process or a command, and neither is given")),
         ];

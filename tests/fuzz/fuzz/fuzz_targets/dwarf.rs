@@ -1,7 +1,7 @@
 //! See `tests/fuzz/README.md`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+libfuzzer_sys::fuzz_target!(init: bathyscope_fuzz::pass_caught_panics(), |input: &[u8]| {
     let target = bathyscope_fuzz::target("dwarf").expect("a target of this name");
     (target.run)(input);
 });

@@ -253,7 +253,13 @@ export class InfoView extends PanelView {
       h(
         "dl",
         { class: "facts" },
-        ...sourcesOf(spec).flatMap(({ method }) => methodEntries(method)),
+        ...sourcesOf(spec).flatMap(({ id, method }, _at, all) => {
+          const entries = methodEntries(method);
+          // Of several, each is told by its name.
+          const [head] = entries;
+          if (all.length > 1 && head) put(head, h("code", { text: id }));
+          return entries;
+        }),
         ...entry("Target", targetText(spec.target, joinWords)),
         ...entry("Ends", ends.join(", or ") || "when it is stopped"),
         ...entry("Cost limits", budgetsText(limits)),

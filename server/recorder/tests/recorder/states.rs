@@ -214,13 +214,15 @@ async fn a_command_is_followed_from_its_first_switch_to_its_last() {
     let (id, record) = bench.run(spec, target, 60_000).await;
     assert!(record.reason.starts_with("the command exited with status 0"), "{}", record.reason);
     let (switches, wakeups) = (bench.rows(id, &record, 0).await, bench.rows(id, &record, 1).await);
-    let sleeps: Vec<&Seen> = switches.iter().filter(|row| row.text("comm") == "sleep").collect();
+    let born: Vec<&Seen> = wakeups.iter().filter(|row| row.number("new") == 1).collect();
+    // Others of that name, which a thread of the command follows on a CPU, are not its.
+    let is_own = |row: &Seen| born.iter().any(|one| one.number("wakee_pid") == row.number("pid"));
+    let sleeps: Vec<&Seen> = switches.iter().filter(|row| row.text("comm") == "sleep" && is_own(row)).collect();
     assert!(sleeps.iter().filter(|row| row.text("state") == "S").count() >= 3, "each of them waits");
     let ends = sleeps.iter().filter(|row| matches!(row.text("state"), "Z" | "X")).count();
     assert_eq!(ends, 3, "each of them ends");
     assert!(sleeps.iter().filter(|row| row.text("state") == "S").all(|row| row.number("stack") != 0));
     // The first switch to a process is that of its birth, which its parent tells.
-    let born: Vec<&Seen> = wakeups.iter().filter(|row| row.number("new") == 1).collect();
     assert!(born.len() >= 5 && born.iter().all(|row| row.text("comm") == "sh"), "{born:?}");
     for row in born {
         let runs = |it: &&Seen| it.number("next_tid") == row.number("wakee_tid");

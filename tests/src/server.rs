@@ -197,12 +197,13 @@ impl Drop for Server {
             let children = proc::children(self.supervisor.id());
             let _ = self.supervisor.kill();
             let _ = self.supervisor.wait();
-            for child in children.into_iter().filter(|&pid| proc::is_alive(pid)) {
+            // All at once, as in a power failure: one that outlived another would store its end.
+            for &child in children.iter().filter(|&&pid| proc::is_alive(pid)) {
                 let _ = Pid::from_raw(i32::try_from(child).unwrap_or(0)).map(|pid| kill_process(pid, Signal::KILL));
-                // Until then it holds the database, which the next one is to open.
-                if !std::thread::panicking() {
-                    until("the end of its processes", || (!proc::is_alive(child)).then_some(()));
-                }
+            }
+            // Until their end they hold the database, which the next one is to open.
+            if !std::thread::panicking() {
+                until("the end of its processes", || (!children.iter().any(|&pid| proc::is_alive(pid))).then_some(()));
             }
         }
     }

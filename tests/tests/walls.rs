@@ -294,32 +294,41 @@ fn p55_descriptors_of_whoever_starts_it_are_closed() {
     }
 }
 
-/// The directories in which verbs keep what they record meanwhile.
-fn kept() -> Vec<PathBuf> {
-    let entries = fs::read_dir("/run/bathyscope").into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+/// A trace of the simulated agent. One that a failed test leaves behind ends with it.
+struct Tracing(Child);
+
+impl Tracing {
+    /// Starts it and waits until it has a database in a directory of its own.
+    fn start() -> (Self, PathBuf) {
+        let words = ["trace", "--simulate", "-e", "sched:sched_switch", "--duration", "1000s"];
+        let mut command = Command::new(binary());
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let trace = Self(command.spawn().unwrap());
+        // By what it has open, because verbs of others may make directories beside it at the same time.
+        let directory = until("the directory of the trace", || {
+            let open = proc::descriptors(trace.0.id()).into_iter().find(|name| name.ends_with("/bathyscope.db"))?;
+            Path::new(&open).parent().filter(|path| path.starts_with("/run/bathyscope")).map(Path::to_owned)
+        });
+        (trace, directory)
+    }
 }
 
-/// A trace of the simulated agent that has rows in its database.
-fn tracing(before: &[PathBuf]) -> (Child, PathBuf) {
-    let words = ["trace", "--simulate", "-e", "sched:sched_switch", "--duration", "1000s"];
-    let mut command = Command::new(binary());
-    let child = command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let directory = until("the directory of the trace", || {
-        kept().into_iter().find(|path| !before.contains(path) && path.join("bathyscope.db").exists())
-    });
-    (child, directory)
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        let _has_ended = self.0.kill();
+        let _is_reaped = self.0.wait();
+    }
 }
 
 /// A trace that is killed with its agent, so that nobody is left who could remove anything.
 fn killed_trace() -> PathBuf {
-    let (mut killed, left) = tracing(&kept());
-    let agents = proc::children(killed.id());
+    let (mut killed, left) = Tracing::start();
+    let agents = proc::children(killed.0.id());
     for agent in &agents {
         signal(*agent, Signal::STOP);
     }
-    signal(killed.id(), Signal::KILL);
-    killed.wait().unwrap();
+    signal(killed.0.id(), Signal::KILL);
+    killed.0.wait().unwrap();
     // A process that had stopped by then gets SIGHUP from the kernel, one that had not yet stays stopped. Both have the
     // directory's lock until they are gone.
     for agent in agents.iter().filter_map(|agent| Pid::from_raw(i32::try_from(*agent).unwrap())) {
@@ -337,19 +346,20 @@ fn p56_verbs_that_are_ended_leave_nothing_and_what_killed_ones_left_is_removed()
             skip("the end of a terminal", "a caller that does not ignore SIGHUP, as nohup does");
             continue;
         }
-        let (mut child, directory) = tracing(&kept());
+        let (mut child, directory) = Tracing::start();
         let meta = fs::metadata(&directory).unwrap();
         assert_eq!(std::os::unix::fs::MetadataExt::mode(&meta) & 0o777, 0o700);
         // It is listened to once rows are printed; before, the signal ends it as any program, which the rest is about.
         until("the signal is handled", || {
-            let caught = proc::status(child.id()).get("SigCgt").and_then(|bits| u64::from_str_radix(bits, 16).ok())?;
+            let caught =
+                proc::status(child.0.id()).get("SigCgt").and_then(|bits| u64::from_str_radix(bits, 16).ok())?;
             (caught & (1 << (how.as_raw() - 1)) != 0).then_some(())
         });
-        signal(child.id(), how);
-        child.wait().unwrap();
+        signal(child.0.id(), how);
+        child.0.wait().unwrap();
         assert!(!directory.exists(), "{how:?} left {directory:?}");
     }
-    let (mut running, held) = tracing(&kept());
+    let (mut running, held) = Tracing::start();
     let left = killed_trace();
     assert!(left.exists() && held.exists());
     let names = |report: &Value| {
@@ -364,8 +374,8 @@ fn p56_verbs_that_are_ended_leave_nothing_and_what_killed_ones_left_is_removed()
     let left = killed_trace();
     stdout_of(["trace", "--simulate", "-e", "sched:sched_switch", "--duration", "10ms"]);
     assert!(!left.exists() && held.exists());
-    signal(running.id(), Signal::TERM);
-    running.wait().unwrap();
+    signal(running.0.id(), Signal::TERM);
+    running.0.wait().unwrap();
     assert!(!held.exists());
 }
 

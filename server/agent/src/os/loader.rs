@@ -14,7 +14,7 @@ use bathyscope_bpf::{
     Code, ir,
     probe::{ALLOWANCE_MAP, ALLOWANCE_WORDS, COUNTERS_BYTES, TARGETS_MAP},
 };
-use bathyscope_protocol::{AgentError, AgentErrorKind};
+use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeReading};
 
 use crate::{
     error::{failed, kind_of, words},
@@ -158,6 +158,12 @@ pub(crate) struct Counts {
     pub(crate) ring_full: u64,
     /// Hits whose record the guard did not let be written.
     pub(crate) limited: u64,
+}
+
+impl From<Counts> for ProbeReading {
+    fn from(Counts { hits, filtered, ring_full, limited }: Counts) -> Self {
+        Self { hits, filtered, ring_full, limited, ..Self::default() }
+    }
 }
 
 impl<const WORDS: usize> Counters<WORDS> {

@@ -179,6 +179,9 @@ fn follow_programs(tracefs: &Tracefs) -> Result<[Follow; 2], AgentError> {
     ])
 }
 
+/// A program that follows children, with its tracepoint and the number of that.
+pub(crate) type FollowProgram = (TracepointName, u32, bathyscope_bpf::ir::Program);
+
 /// The programs that follow children, for captures of other kinds: attached like a capture's own.
 #[derive(Debug)]
 pub(crate) struct Following {
@@ -188,7 +191,7 @@ pub(crate) struct Following {
 
 impl Following {
     /// The programs to compile into the capture's object, with where to attach them.
-    pub(crate) fn programs() -> Result<Vec<(TracepointName, u32, bathyscope_bpf::ir::Program)>, AgentError> {
+    pub(crate) fn programs() -> Result<Vec<FollowProgram>, AgentError> {
         let follow = follow_programs(&Tracefs::find()?)?;
         Ok(follow
             .into_iter()
@@ -196,13 +199,19 @@ impl Following {
             .collect())
     }
 
-    /// Loads the programs and opens their tracepoints.
-    pub(crate) fn open(loaded: &mut Loaded, programs: &[(TracepointName, u32, String)]) -> Result<Self, AgentError> {
-        let open = |(tracepoint, id, name): &(TracepointName, u32, String)| {
-            let program = loaded.load_program(name, &format!("loading the program for {tracepoint}"))?;
+    /// The same of a target, none if its children are not followed.
+    pub(crate) fn programs_for(target: &ResolvedTarget) -> Result<Vec<FollowProgram>, AgentError> {
+        if target.follows_children() { Self::programs() } else { Ok(Vec::new()) }
+    }
+
+    /// Loads the programs and opens their tracepoints. None if there are no programs.
+    pub(crate) fn open(loaded: &mut Loaded, programs: &[FollowProgram]) -> Result<Option<Self>, AgentError> {
+        let open = |(tracepoint, id, program): &FollowProgram| {
+            let program = loaded.load_program(&program.name, &format!("loading the program for {tracepoint}"))?;
             open_attachment(tracepoint, *id, program)
         };
-        Ok(Self { attachments: programs.iter().map(open).collect::<Result<_, _>>()?, links: Vec::new() })
+        let attachments = programs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        Ok((!attachments.is_empty()).then_some(Self { attachments, links: Vec::new() }))
     }
 
     /// Begins to follow.
@@ -519,9 +528,8 @@ impl Engine for EventsEngine {
             // A map that cannot be read keeps its last counts, which is better than none.
             stream.last = stream.counters.read().unwrap_or(stream.last);
             let missed = bpf::program_stats(stream.attachment.program.as_fd()).unwrap_or_default().missed;
-            let Counts { hits, filtered, ring_full, limited } = stream.last;
             let ns_per_hit = cost.as_ref().and_then(|cost| cost.ns_per_hit(index));
-            ProbeReading { hits, filtered, ring_full, limited, missed, ns_per_hit, ..ProbeReading::default() }
+            ProbeReading { missed, ns_per_hit, ..stream.last.into() }
         };
         let probes = self.streams.iter_mut().enumerate().map(read).collect();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();

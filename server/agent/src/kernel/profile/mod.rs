@@ -338,16 +338,15 @@ impl Filter {
         let (program, counters) = sample_filter_program(&wish)
             .map_err(|error| failed(AgentErrorKind::Internal, doing, error.to_string(), ""))?;
         let name = program.name.clone();
-        let follow = if target.follows_children() { Following::programs()? } else { Vec::new() };
-        let places: Vec<_> = follow.iter().map(|(at, id, program)| (at.clone(), *id, program.name.clone())).collect();
+        let follow = Following::programs_for(target)?;
         let programs: Vec<_> =
-            std::iter::once(program).chain(follow.into_iter().map(|(_, _, program)| program)).collect();
+            std::iter::once(program).chain(follow.iter().map(|(_, _, program)| program.clone())).collect();
         let mut loaded = loader.load(&compile(&programs, doing)?, doing)?;
         for pid in target.mapped() {
             loaded.add_target(pid, "setting the capture's target")?;
         }
         let program = loaded.load_program(&name, doing)?;
-        let following = if places.is_empty() { None } else { Some(Following::open(&mut loaded, &places)?) };
+        let following = Following::open(&mut loaded, &follow)?;
         let counters = Arc::new(loaded.counters(&counters, doing)?);
         Ok((Self { program, counters, last: Counts::default(), _loaded: loaded }, following))
     }

@@ -14,7 +14,7 @@ use bathyscope_bpf::{
     probe::TargetFilter,
     states::{RING, SWITCH_COUNTERS, StatePlaces, StateProbe, WAKE_COUNTERS, programs},
 };
-use bathyscope_capture::{STATE_RECORD_BYTES, StatesSpec, TracepointName};
+use bathyscope_capture::{STATE_RECORD_BYTES, StatesSpec};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, ScriptEnabled, SourceReadings,
     StartedSource, StreamLayout, rings::RingProgress,
@@ -112,7 +112,7 @@ impl StatesEngine {
         let refusal = "Choose another target: a process, a command or the whole system.";
         let made =
             programs(&probe).map_err(|error| failed(AgentErrorKind::Unsupported, DOING, error.to_string(), refusal))?;
-        let follow = if target.follows_children() { Following::programs()? } else { Vec::new() };
+        let follow = Following::programs_for(target)?;
         let own = [(c"sched_switch", made.switch), (c"sched_waking", made.waking), (c"sched_wakeup_new", made.new)];
         let all: Vec<Program> = own
             .iter()
@@ -133,9 +133,7 @@ impl StatesEngine {
             let doing = format!("loading the program for {}", name.to_string_lossy());
             programs.push((name, loaded.load_program(&program.name, &doing)?));
         }
-        let named: Vec<(TracepointName, u32, String)> =
-            follow.into_iter().map(|(name, id, program)| (name, id, program.name)).collect();
-        let following = if named.is_empty() { None } else { Some(Following::open(&mut loaded, &named)?) };
+        let following = Following::open(&mut loaded, &follow)?;
         let ring = loaded.ring(RING, DOING)?;
         let counters = [loaded.counters(SWITCH_COUNTERS, DOING)?, loaded.counters(WAKE_COUNTERS, DOING)?].map(Arc::new);
         let allowance = Some(loaded.allowance(DOING)?);
@@ -266,19 +264,10 @@ impl Engine for StatesEngine {
         for (stream, (last, counters)) in self.last.iter_mut().zip(&self.counters).enumerate() {
             // A map that cannot be read keeps its last counts, which is better than none.
             *last = counters.read().unwrap_or(*last);
-            let Counts { hits, filtered, ring_full, limited } = *last;
             // New threads are few, and cost what others do.
             let ns_per_hit = self.cost.as_ref().and_then(|cost| cost.ns_per_hit(stream));
             let missed = missed.get(stream).copied().unwrap_or(0);
-            probes.push(ProbeReading {
-                hits,
-                filtered,
-                ring_full,
-                limited,
-                missed,
-                ns_per_hit,
-                ..ProbeReading::default()
-            });
+            probes.push(ProbeReading { missed, ns_per_hit, ..(*last).into() });
         }
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         SourceReadings { probes, guard, ..SourceReadings::default() }

@@ -242,7 +242,7 @@ impl SyscallEngine {
             placed.push(place(&tracefs, "raw_syscalls:sys_enter", made.enter.clone())?);
             Vec::new()
         };
-        let follow = if target.follows_children() { Following::programs()? } else { Vec::new() };
+        let follow = Following::programs_for(target)?;
         let placed_programs = placed.iter().chain(&follow).map(|(_, _, program)| program);
         let others = made.signal.iter().chain([&made.inside]).chain(raw.iter().map(|(_, program)| program));
         let all: Vec<Program> = placed_programs.chain(others).cloned().collect();
@@ -265,14 +265,12 @@ impl SyscallEngine {
             let doing = format!("loading the program for {}", name.to_string_lossy());
             attachments.push(SyscallAttachment::Raw(name, loaded.load_program(&program.name, &doing)?));
         }
-        let named: Vec<(TracepointName, u32, String)> =
-            follow.into_iter().map(|(name, id, program)| (name, id, program.name)).collect();
         let signal = match &made.signal {
             Some(program) => Some(loaded.load_program(&program.name, "loading the program for signals")?),
             None => None,
         };
         let inside = loaded.load_program(&made.inside.name, "loading the program for calls that do not return")?;
-        let following = if named.is_empty() { None } else { Some(Following::open(&mut loaded, &named)?) };
+        let following = Following::open(&mut loaded, &follow)?;
         let (ring, counters) = (loaded.ring(RING, doing)?, Arc::new(loaded.counters(COUNTERS, doing)?));
         let load_ns = elapsed_ns(clock);
 

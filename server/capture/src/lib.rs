@@ -51,6 +51,7 @@ pub use index::{
 pub use layout::{ColumnEncoding, ColumnLayout};
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
 pub use packed::Packed;
+pub use predicate::text as predicate_text;
 pub use predicate::{
     CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
 };

@@ -17,7 +17,7 @@
 mod parse;
 #[cfg(test)]
 mod tests;
-pub(crate) mod text;
+pub mod text;
 
 use std::fmt;
 

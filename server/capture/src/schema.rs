@@ -139,6 +139,23 @@ impl StreamSchema {
         Self { name: name.into(), kind, columns, format: None, rows: None, source: String::new(), derived: None }
     }
 
+    /// What stands in the place of a stream that was computed and is not there any more, or not yet, so that the numbers of
+    /// others stay: it has no name, no columns and no rows.
+    pub fn absent() -> Self {
+        let (name, source) = (String::new(), String::new());
+        Self { name, kind: StreamKind::Events, columns: Vec::new(), format: None, rows: None, source, derived: None }
+    }
+
+    /// Whether it only stands in the place of a stream.
+    pub const fn is_absent(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Whether its rows were recorded, and not computed from those of others: views of all rows together count the former only.
+    pub fn is_recorded(&self) -> bool {
+        self.derived.is_none() && !self.is_absent()
+    }
+
     /// Whether a row is something that happened, and not an element of a snapshot.
     pub fn has_events(&self) -> bool {
         self.kind != StreamKind::Map

@@ -29,10 +29,10 @@ pub use error::DerivationError;
 pub use losses::MAX_LOSSES;
 pub use merge::MAX_HELD_ROWS;
 pub use rule::{DerivationHost, Rule, RuleInput};
-pub use rules::{RuleOptions, built_in_rules};
+pub use rules::{RuleOptions, RuleSpec};
 pub use spans::{
     BUILT_IN_SPANS, BuiltInSpan, MAX_OPEN_BEGINS, MAX_SPAN_COLUMNS, SPAN_RULE_VERSION, Span, SpanEdge, SpanPairing,
-    Spans,
+    SpanTextError, Spans,
 };
 pub use states::{
     MAX_CPUS, MAX_THREADS, THREAD_STATES_RULE, THREAD_STATES_RULE_VERSION, ThreadStates, ThreadStatesOptions,

@@ -1,19 +1,78 @@
-//! Which rules there are for a capture.
+//! Which rules there are, and how they are written down.
 
-use bathyscope_capture::StreamSchema;
+use bathyscope_capture::{StreamSchema, StringId};
+use serde::{Deserialize, Serialize};
 
-use crate::{BUILT_IN_SPANS, DerivationHost, Rule, Spans, ThreadStates, ThreadStatesOptions};
+use crate::{
+    BUILT_IN_SPANS, DerivationError, DerivationHost, Rule, Span, Spans, THREAD_STATES_RULE, ThreadStates,
+    ThreadStatesOptions,
+};
 
 /// What rules need to know of a capture beside its streams.
 pub type RuleOptions = ThreadStatesOptions;
 
-/// All rules of this version that a capture with these streams has the inputs for.
-pub fn built_in_rules(
-    streams: &[StreamSchema],
-    options: &RuleOptions,
-    host: &mut dyn DerivationHost,
-) -> Vec<Box<dyn Rule>> {
-    let states = ThreadStates::new(streams, options, host).ok().map(|rule| Box::new(rule) as Box<dyn Rule>);
-    let spans = BUILT_IN_SPANS.iter().filter_map(|span| Spans::new(&span.into(), streams, host).ok());
-    states.into_iter().chain(spans.map(|rule| Box::new(rule) as Box<dyn Rule>)).collect()
+/// What is computed, as it is kept with a capture and asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleSpec {
+    /// States of threads, occupation of CPUs, run-queue latency.
+    ThreadStates,
+    /// What lies between two rows.
+    Span(Box<Span>),
+}
+
+impl RuleSpec {
+    /// All rules of this version that a capture with these streams has the inputs for.
+    pub fn built_in(streams: &[StreamSchema]) -> Vec<Self> {
+        let spans = BUILT_IN_SPANS.iter().map(|span| Self::Span(Box::new(span.into())));
+        let rules = [Self::ThreadStates].into_iter().chain(spans);
+        rules.filter(|rule| rule.check(streams).is_ok()).collect()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::ThreadStates => THREAD_STATES_RULE,
+            Self::Span(span) => &span.name,
+        }
+    }
+
+    /// The streams that it would give of a capture with these streams.
+    ///
+    /// # Errors
+    /// If it cannot be, or needs what was not recorded.
+    pub fn check(&self, streams: &[StreamSchema]) -> Result<Vec<StreamSchema>, DerivationError> {
+        Ok(self.rule(streams, &RuleOptions::default(), &mut NoHost)?.streams().to_vec())
+    }
+
+    /// The rule for a capture with these streams.
+    ///
+    /// # Errors
+    /// If it cannot be, or needs what was not recorded.
+    pub fn rule(
+        &self,
+        streams: &[StreamSchema],
+        options: &RuleOptions,
+        host: &mut dyn DerivationHost,
+    ) -> Result<Box<dyn Rule>, DerivationError> {
+        Ok(match self {
+            Self::ThreadStates => Box::new(ThreadStates::new(streams, options, host)?),
+            Self::Span(span) => Box::new(Spans::new(span, streams, host)?),
+        })
+    }
+}
+
+/// For rules that are only looked at.
+struct NoHost;
+
+impl DerivationHost for NoHost {
+    fn string_id(&mut self, _text: &[u8]) -> StringId {
+        0
+    }
+
+    fn string(&mut self, _id: StringId) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn rows(&mut self, _output: usize, _rows: bathyscope_capture::Batch) {}
 }

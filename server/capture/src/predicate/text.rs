@@ -11,12 +11,20 @@ enum PredicateForm {
     Tree(Predicate),
 }
 
+/// Writes a predicate as text.
+///
+/// # Errors
+/// The serializer's.
 #[allow(clippy::ref_option, reason = "serde asks so")]
-pub(crate) fn serialize<S: Serializer>(predicate: &Option<Predicate>, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn serialize<S: Serializer>(predicate: &Option<Predicate>, serializer: S) -> Result<S::Ok, S::Error> {
     predicate.as_ref().map(ToString::to_string).serialize(serializer)
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Predicate>, D::Error> {
+/// Reads a predicate as text or as a tree; text of nothing is none.
+///
+/// # Errors
+/// If it is neither, or cannot be read.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Predicate>, D::Error> {
     match Option::<PredicateForm>::deserialize(deserializer)? {
         None => Ok(None),
         Some(PredicateForm::Tree(tree)) => Ok(Some(tree)),

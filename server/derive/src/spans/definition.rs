@@ -39,7 +39,7 @@ pub struct SpanEdge {
     /// value, texts by their bytes.
     pub key: Vec<String>,
     /// Which rows; all if there is none. Times are those of the monotonic clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "bathyscope_capture::predicate_text")]
     pub condition: Option<Predicate>,
 }
 

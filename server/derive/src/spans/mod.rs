@@ -7,6 +7,7 @@ mod built_in;
 mod condition;
 mod definition;
 mod open;
+mod text;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use open::OpenBegins;
 pub use built_in::{BUILT_IN_SPANS, BuiltInSpan};
 pub use definition::{MAX_SPAN_COLUMNS, Span, SpanEdge, SpanPairing};
 pub use open::MAX_OPEN_BEGINS;
+pub use text::SpanTextError;
 
 /// The version of the rule; rows of another version may mean something else.
 pub const SPAN_RULE_VERSION: u32 = 1;

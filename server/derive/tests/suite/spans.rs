@@ -6,8 +6,8 @@ use bathyscope_capture::{
     Batch, Cell, ColumnType, Predicate, Row, RowKind, SliceTime, StreamSchema, StringId, column_name_of_field,
 };
 use bathyscope_derive::{
-    BUILT_IN_SPANS, DerivationCount, DerivationError, MAX_SPAN_COLUMNS, Rule, RuleOptions, Span, SpanEdge, SpanPairing,
-    Spans, built_in_rules,
+    BUILT_IN_SPANS, DerivationCount, DerivationError, MAX_SPAN_COLUMNS, Rule, RuleSpec, Span, SpanEdge, SpanPairing,
+    Spans,
 };
 use proptest::prelude::*;
 
@@ -208,9 +208,9 @@ fn kernel_streams() -> Vec<StreamSchema> {
 #[test]
 fn built_in_spans_are_made_where_their_streams_are() {
     let all: Vec<StreamSchema> = kernel_streams().into_iter().chain(Form::Tracepoints.streams()).collect();
-    let mut host = Host::default();
-    let rules = built_in_rules(&all, &RuleOptions::default(), &mut host);
-    let names: Vec<&str> = rules.iter().flat_map(|rule| rule.streams()).map(|stream| stream.name.as_str()).collect();
+    let rules = RuleSpec::built_in(&all);
+    let streams: Vec<StreamSchema> = rules.iter().flat_map(|rule| rule.check(&all).unwrap()).collect();
+    let names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
     let expected = [
         "thread states",
         "cpu occupation",
@@ -222,15 +222,19 @@ fn built_in_spans_are_made_where_their_streams_are() {
     ];
     assert_eq!(names, expected);
     assert_eq!(rules.len(), 1 + BUILT_IN_SPANS.len());
-    for rule in rules.iter().skip(1) {
-        let stream = &rule.streams()[0];
+    for rule in &rules {
+        // As it is kept.
+        let text = serde_json::to_string(rule).unwrap();
+        assert_eq!(serde_json::from_str::<RuleSpec>(&text).unwrap(), *rule, "{text}");
+    }
+    for stream in streams.iter().skip(3) {
         let meaning = stream.meaning();
         assert_eq!(Some(&meaning), stream.rows.as_deref(), "{} has the columns that it says", stream.name);
         assert!(matches!(meaning.kind, RowKind::Slice { time: SliceTime::Begin, .. }));
         assert_eq!(stream.derived.as_deref().unwrap().from.len(), 2);
     }
-    assert_eq!(built_in_rules(&all[..1], &RuleOptions::default(), &mut host).len(), 0);
-    let block = rules[1].streams()[0].columns.iter().skip(5).map(|column| column.name.as_str());
+    assert_eq!(RuleSpec::built_in(&all[..1]), []);
+    let block = streams[3].columns.iter().skip(5).map(|column| column.name.as_str());
     let expected = ["duration_ns", "end_cpu", "unknown", "dev", "sector", "nr_sector", "bytes", "rwbs"];
     assert_eq!(block.collect::<Vec<_>>(), expected);
 }

@@ -209,7 +209,7 @@ do_fuzz() {
     local short=$((seconds / 10)) silence_seconds=$((3 * seconds + 300))
     {
         fuzz "$seconds" agent_bytes agent_requests login import &&
-            fuzz "$short" perf_records call_records probe_records trace_pages host_texts sysdig event_formats
+            fuzz "$short" perf_records call_records state_records probe_records trace_pages host_texts sysdig event_formats
     } &
     requests=$!
     fuzz "$seconds" script || status=1

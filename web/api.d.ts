@@ -230,6 +230,8 @@ export interface CapturePage {
   simulated: boolean;
   owner: string;
   hints: string[];
+  sources: SourceEnd[];
+  computed: ComputedStreams;
   running: boolean;
   can_change: boolean;
   can_delete: boolean;
@@ -325,6 +327,29 @@ export interface Completions {
   items: Completion[];
 }
 
+export interface ComputedProgress {
+  done: number;
+  of: number;
+}
+
+export interface ComputedRule {
+  number: number;
+  name: string;
+  state: DerivationState;
+  reason: string;
+  streams: number[];
+  rows: number;
+  bytes: number;
+  untold: Untold[];
+}
+
+export interface ComputedStreams {
+  rules: ComputedRule[];
+  possible: string[];
+  is_busy: boolean;
+  progress: ComputedProgress | null;
+}
+
 export interface ContainerActivity {
   name: string;
   runtime: string;
@@ -381,6 +406,8 @@ export interface Cursor {
   time: number;
   skip: number;
 }
+
+export type DerivationState = "following" | "computing" | "complete" | "failed" | "removed";
 
 export interface Derived {
   value: number;
@@ -1250,6 +1277,11 @@ export interface Skipped {
   why: string;
 }
 
+export interface SourceEnd {
+  state: SourceState;
+  reason: string;
+}
+
 export interface SourceLine {
   function: string;
   file: string;
@@ -1261,6 +1293,8 @@ export interface SourceSpec {
   method: Method;
   required?: boolean;
 }
+
+export type SourceState = "ended" | "thinned" | "detached" | "failed";
 
 export interface Stack {
   frames: StackFrame[];
@@ -1287,6 +1321,7 @@ export interface Stream {
   kind: StreamKind;
   row: string;
   source: string;
+  rule: string;
   columns: ColumnHead[];
   rows: number;
 }
@@ -1590,6 +1625,12 @@ export type Tree = CallPage | {
 
 export type Unit = "hits" | "samples" | "nanoseconds" | "microseconds" | "milliseconds" | "seconds" | "bytes" | "values";
 
+export interface Untold {
+  count: number;
+  words: string;
+  proves_loss: boolean;
+}
+
 export interface UserActivity {
   user: string;
   processes: number;
@@ -1710,6 +1751,7 @@ export type TimelineHead = Timeline;
 export interface Answers {
   DELETE: {
     "/api/captures/{id}": null;
+    "/api/captures/{id}/computed/{number}": null;
     "/api/access/sessions/{id}": null;
     "/api/access/links/{id}": null;
   };
@@ -1771,6 +1813,7 @@ export interface Answers {
     "/api/captures/import": ImportAnswer;
     "/api/captures/{id}/stop": Stopped;
     "/api/captures/{id}/probes/detach": Detached;
+    "/api/captures/{id}/computed": null;
     "/api/captures/{id}/query": Answer;
     "/api/scripts/check": CheckedScript;
     "/api/scripts/compile": Listing;

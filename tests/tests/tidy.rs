@@ -17,7 +17,10 @@ const ORDER: [&str; 20] = [
 ];
 /// Rooms of which it is promised what they know at most, which is less than their place in [`ORDER`] allows.
 const KNOWN: [(&str, &[&str]); 7] = [
-    ("recorder", &["link", "protocol", "formats", "views", "store", "symbols", "decode", "plan", "catalog", "capture"]),
+    (
+        "recorder",
+        &["link", "protocol", "formats", "views", "store", "symbols", "decode", "derive", "plan", "catalog", "capture"],
+    ),
     ("reader", &["link", "formats", "query", "views", "store", "decode", "plan", "capture"]),
     ("link", &["protocol", "symbols", "decode", "bpf", "plan", "catalog", "capture"]),
     ("protocol", &["capture", "plan"]),

@@ -18,7 +18,7 @@ const capture = (method, ...streams) =>
     { spec: { sources: [{ id: "one", method }] }, streams, start_ns: 0, end_ns: 1, ledger: { losses: [] } },
     { view: {} },
   );
-const rows = { name: "sched:sched_switch", kind: "events", columns: [] };
+const rows = { name: "sched:sched_switch", kind: "events", columns: [{ name: "time" }], rule: "" };
 const map = { name: "@", kind: "map", columns: [{ name: "time" }, {}, {}, {}, {}, {}, { name: "count" }] };
 
 test("what is recorded has the tabs of its kind, and the first one is among them", () => {

@@ -60,6 +60,9 @@ pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcom
     if let Some(control) = control {
         tasks.spawn(control.serve(stop.clone()));
     }
+    if let Err(error) = state.derivations().resume().await {
+        tracing::warn!(%error, "what was being computed is not gone on with");
+    }
     tasks.close();
     tokio::select! {
         () = signals.next() => {}

@@ -76,7 +76,10 @@ async fn make(store: &Store) {
     let totals = StreamTotals { hits: stored, filtered: 0, emitted: stored, stored };
     let ledger = Ledger { streams: vec![totals], losses: Vec::new() };
     let (state, reason, end_ns) = (CaptureState::Finished, "done".to_owned(), START_NS + stored + 1);
-    store.finish(ID, End { state, reason, end_ns, ledger, readings: vec![None], script: None }).await.unwrap();
+    store
+        .finish(ID, End { state, reason, end_ns, ledger, readings: vec![None], script: None, sources: Vec::new() })
+        .await
+        .unwrap();
 }
 
 /// The most memory that this process ever had, in KiB.

@@ -51,6 +51,7 @@ fn stream(capture: &Capture, row: usize, column: usize) -> Option<SqlValue<'_>> 
     let time = |time: Option<u64>| Some(SqlValue::Integer(relative(capture.source.origin_ns(), time?)));
     match column {
         0 => Some(SqlValue::unsigned(row as u64)),
+        1 if schema.is_absent() => None,
         1 => Some(SqlValue::text(schema.name.as_str())),
         2 => Some(SqlValue::text(match schema.kind {
             StreamKind::Events => "events",

@@ -139,6 +139,7 @@ fn tables(streams: &[StreamSchema], rows: impl Fn(Content) -> u64) -> Vec<TableI
         .collect();
     let mut found: Vec<TableInfo> = (0_u16..)
         .zip(streams)
+        .filter(|(_, schema)| !schema.is_absent())
         .map(|(index, schema)| TableInfo {
             name: taken.take(&schema.name),
             alias: None,

@@ -117,8 +117,15 @@ fn connect(shared: &Arc<Shared>, limits: &Limits, began: Instant) -> rusqlite::R
 
 /// Makes the tables over several streams, as views over those of the streams.
 fn add_unions(connection: &Connection, shared: &Shared) -> rusqlite::Result<()> {
-    let names = shared.tables.iter().map(|table| table.name.as_str());
-    let streams: Vec<_> = names.zip(shared.capture.source.streams()).collect();
+    let of_stream = |table: &TableInfo| match table.content {
+        Content::Stream(stream) => Some(stream),
+        _ => None,
+    };
+    let streams = shared.tables.iter().filter_map(|table| {
+        let schema = shared.capture.source.streams().get(usize::from(of_stream(table)?))?;
+        Some((table.name.as_str(), schema))
+    });
+    let streams: Vec<_> = streams.collect();
     connection.execute_batch("PRAGMA query_only = OFF;")?;
     for table in &shared.tables {
         if let Content::Union(union) = table.content {

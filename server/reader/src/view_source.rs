@@ -110,6 +110,10 @@ impl CaptureCache {
         let mut slot = known.lock().await;
         let done = !is_busy && record.state != CaptureState::Recording;
         let mut loaded = slot.take().unwrap_or_else(|| Loaded::empty(record.streams.len()));
+        if loaded.chunks.len() < record.streams.len() {
+            // Streams are computed of it meanwhile.
+            Arc::make_mut(&mut loaded.chunks).resize(record.streams.len(), Vec::new());
+        }
         if !loaded.settled {
             self.read_new(&record, &mut loaded).await?;
             loaded.settled = done;

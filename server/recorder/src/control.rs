@@ -5,11 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, Target};
+use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, SourceSpec, Target};
 use bathyscope_protocol::{
     CaptureHandle, GuardStage, ProcessUse, Readings, SourceReadings, TargetState, counters::CounterView,
 };
-use bathyscope_store::{CaptureState, End, ScriptEnd, StoreError};
+use bathyscope_store::{CaptureState, End, ScriptEnd, SourceEnd, SourceState, StoreError};
 
 use super::{
     Inner, LinkError,
@@ -288,7 +288,13 @@ impl Controller {
         };
         self.log_end(&ledger, state, &reason);
         let script = self.script_end();
-        self.store_end(End { state, reason: reason.clone(), end_ns, ledger, readings, script }).await;
+        let sources = self.source_ends(&last.guards);
+        self.store_end(End { state, reason: reason.clone(), end_ns, ledger, readings, script, sources }).await;
+        if let Some(derivations) = self.inner.derivations.get()
+            && let Err(error) = derivations.compute_built_in(self.running.id)
+        {
+            tracing::warn!(capture = %self.running.id, error = words(&error), "streams are not computed");
+        }
         if agent_lives {
             let handle = self.handle;
             if let Err(error) = self.inner.link.call(move |client| client.discard(handle)).await {
@@ -352,6 +358,21 @@ impl Controller {
             }
         }
         readings
+    }
+
+    /// What became of each source, in the order of the spec.
+    fn source_ends(&self, guards: &[GuardStage]) -> Vec<SourceEnd> {
+        let end = |(number, source): (usize, &SourceSpec)| {
+            let guard = guards.get(number).unwrap_or(&GuardStage::Watching);
+            let (state, reason) = match (self.running.progress.why_failed(&source.id), guard) {
+                (Some(why), _) => (SourceState::Failed, why),
+                (None, GuardStage::Detached { .. }) => (SourceState::Detached, guard_words(guard)),
+                (None, GuardStage::Thinned { .. }) => (SourceState::Thinned, guard_words(guard)),
+                (None, GuardStage::Watching | GuardStage::Warned { .. }) => (SourceState::Ended, String::new()),
+            };
+            SourceEnd { state, reason }
+        };
+        self.spec.sources.iter().enumerate().map(end).collect()
     }
 
     /// What became of a capture's script, as of now.

@@ -26,7 +26,7 @@ use super::{
     process_metadata::{MetadataRequest, MetadataResponse},
     progress::Progress,
     reader::{FromReader, RecordBatch},
-    running::Running,
+    running::{Running, TextRequest},
     sink::Sink,
 };
 
@@ -67,6 +67,8 @@ pub(super) struct DecoderChannels {
     pub(super) records: Receiver<FromReader>,
     pub(super) responses: Receiver<MetadataResponse>,
     pub(super) requests: SyncSender<MetadataRequest>,
+    /// Texts that others need ids of.
+    pub(super) texts: Receiver<TextRequest>,
     pub(super) to_store: mpsc::Sender<Outgoing>,
     /// Told when engines know what they have to know of the target before that may go on.
     pub(super) ready: oneshot::Sender<()>,
@@ -104,6 +106,7 @@ struct Decoder {
     records: Receiver<FromReader>,
     responses: Receiver<MetadataResponse>,
     requests: SyncSender<MetadataRequest>,
+    texts: Receiver<TextRequest>,
     to_store: mpsc::Sender<Outgoing>,
     flush_every: Duration,
     flushed: Instant,
@@ -122,7 +125,7 @@ impl Decoder {
         if let Some(pid) = setup.target_pid {
             seats.iter_mut().for_each(|seat| seat.engine.expect(pid));
         }
-        let DecoderChannels { records, responses, requests, to_store, ready } = setup.channels;
+        let DecoderChannels { records, responses, requests, texts, to_store, ready } = setup.channels;
         // Nobody waits any more where the start was given up.
         let _given_up = ready.send(());
         Self {
@@ -136,6 +139,7 @@ impl Decoder {
             records,
             responses,
             requests,
+            texts,
             to_store,
             flush_every: setup.flush_every,
             flushed: Instant::now(),
@@ -237,6 +241,7 @@ impl Decoder {
     fn tick(&mut self) {
         self.sink.look_for_viewers();
         self.learn();
+        self.name_texts();
         self.release(false);
         self.for_each(|engine, sink, lookup| engine.tick(sink, lookup));
         self.note_addresses();
@@ -254,6 +259,14 @@ impl Decoder {
     fn learn(&mut self) {
         while let Ok(fact) = self.responses.try_recv() {
             self.lookup.history.learn(fact, self.sink.strings());
+        }
+    }
+
+    /// Gives ids to texts that others ask for.
+    fn name_texts(&mut self) {
+        while let Ok(TextRequest { text, reply }) = self.texts.try_recv() {
+            // Whoever asked may be gone.
+            let _unheard = reply.try_send(self.sink.strings().id(&text));
         }
     }
 

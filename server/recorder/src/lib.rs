@@ -20,6 +20,7 @@ mod control;
 mod counters;
 mod data_areas;
 mod decoder;
+mod derivation;
 mod engine;
 mod frames;
 mod go_returns;
@@ -52,6 +53,7 @@ mod unwind;
 
 pub use by_name::open_by_name;
 pub use clock::boot_time;
+pub use derivation::{DerivationFailure, DerivationProgress, DerivationRefusal, Derivations, derive, rules_of};
 pub use engine::{
     script::{map_kind, probes_of, shows_user_addresses},
     syscalls::{columns as syscall_columns, kinds as syscall_kinds},
@@ -67,7 +69,7 @@ use std::{
     collections::HashSet,
     path::PathBuf,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicU32, Ordering},
         mpsc::SyncSender,
     },
@@ -259,6 +261,8 @@ struct Inner {
     running: Mutex<Vec<Arc<Running>>>,
     /// Told when one of them is not worked on any more.
     left: Notify,
+    /// What computes streams of captures.
+    derivations: OnceLock<Derivations>,
 }
 
 impl Inner {
@@ -294,7 +298,24 @@ impl Recorder {
         let slots = Arc::new(Semaphore::new(options.max_captures));
         let (kernel, running, left) = (KernelSymbols::default(), Mutex::default(), Notify::new());
         let handles = AtomicU32::new(1);
-        Self { inner: Arc::new(Inner { store, link, options, kernel, slots, handles, running, left }) }
+        Self {
+            inner: Arc::new(Inner {
+                store,
+                link,
+                options,
+                kernel,
+                slots,
+                handles,
+                running,
+                left,
+                derivations: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// From now on, streams of captures are computed: while somebody looks at one that is recorded, and when it has ended.
+    pub fn compute_streams(&self, derivations: Derivations) {
+        let _first = self.inner.derivations.set(derivations);
     }
 
     /// Starts a capture for `owner` and gives its id as soon as it records. If the caller stops waiting, the capture

@@ -34,8 +34,10 @@ pub(crate) struct Progress {
     without_file: AtomicU64,
     untold_memory: AtomicBool,
     rings_cut: OnceLock<RingsCut>,
-    /// Sources that are not recorded, and why.
-    missing: Mutex<Vec<String>>,
+    /// Sources that could not be started, by id, and why.
+    failed: Mutex<Vec<(String, String)>>,
+    /// Sources that are not recorded any more, in words.
+    detached: Mutex<Vec<String>>,
     cause: Mutex<Option<Cause>>,
     changed: Notify,
 }
@@ -54,7 +56,8 @@ impl Progress {
             without_file: AtomicU64::new(0),
             untold_memory: AtomicBool::new(false),
             rings_cut: OnceLock::new(),
-            missing: Mutex::new(Vec::new()),
+            failed: Mutex::new(Vec::new()),
+            detached: Mutex::new(Vec::new()),
             cause: Mutex::new(None),
             changed: Notify::new(),
         }
@@ -138,18 +141,26 @@ impl Progress {
 
     /// Sources are not recorded: they could not be made or enabled, and the capture goes on without them.
     pub(crate) fn without_sources(&self, failed: &[(String, AgentError)]) {
-        let words = failed.iter().map(|(id, error)| format!("{id} is not recorded: {}: {}", error.doing, error.why));
-        lock(&self.missing).extend(words);
+        let why = failed.iter().map(|(id, error)| (id.clone(), format!("{}: {}", error.doing, error.why)));
+        lock(&self.failed).extend(why);
+    }
+
+    /// Why a source could not be started, if it could not.
+    pub(crate) fn why_failed(&self, id: &str) -> Option<String> {
+        lock(&self.failed).iter().find(|(failed, _)| failed == id).map(|(_, why)| why.clone())
     }
 
     /// A source is not recorded any more.
     pub(crate) fn source_ended(&self, words: String) {
-        lock(&self.missing).push(words);
+        lock(&self.detached).push(words);
     }
 
     /// In words, which sources are not recorded, or not to the end.
     pub(crate) fn missing(&self) -> Vec<String> {
-        lock(&self.missing).clone()
+        let mut words: Vec<String> = Vec::new();
+        words.extend(lock(&self.failed).iter().map(|(id, why)| format!("{id} is not recorded: {why}")));
+        words.extend(lock(&self.detached).iter().cloned());
+        words
     }
 
     pub(crate) fn late_rows(&self) -> u64 {

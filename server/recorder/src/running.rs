@@ -3,9 +3,10 @@
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicU8, Ordering},
+    mpsc::{SyncSender, sync_channel},
 };
 
-use bathyscope_capture::{CaptureId, FrameId, FunctionCode, Symbol};
+use bathyscope_capture::{CaptureId, FrameId, FunctionCode, StringId, Symbol};
 use bathyscope_protocol::{CaptureHandle, CpuTime, Started, TargetState, TraceFormat};
 use bathyscope_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, watch};
@@ -22,7 +23,7 @@ use super::{
 };
 
 /// What a capture does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Phase {
     Recording,
@@ -86,6 +87,13 @@ impl Made {
     }
 }
 
+/// A text that needs an id in the strings of a capture.
+#[derive(Debug)]
+pub(crate) struct TextRequest {
+    pub(crate) text: Vec<u8>,
+    pub(crate) reply: SyncSender<StringId>,
+}
+
 /// What a capture's threads, its controller and everybody else share.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -108,6 +116,8 @@ pub(crate) struct Running {
     /// What the capture's script says of itself, if a script makes it.
     pub(crate) script: Option<RunningScript>,
     pub(crate) made: Made,
+    /// Where texts are asked for that are not of its records.
+    texts: std::sync::OnceLock<SyncSender<TextRequest>>,
     phase: AtomicU8,
     stored: watch::Sender<bool>,
     named: watch::Sender<bool>,
@@ -138,11 +148,24 @@ impl Running {
             detached: std::sync::OnceLock::new(),
             script,
             made,
+            texts: std::sync::OnceLock::new(),
             phase: AtomicU8::new(Phase::Recording as u8),
             stored: watch::Sender::new(false),
             named: watch::Sender::new(false),
             slot: Mutex::new(Some(slot)),
         }
+    }
+
+    /// Where the decoder takes texts from that need ids.
+    pub(crate) fn take_texts_from(&self, texts: SyncSender<TextRequest>) {
+        let _once = self.texts.set(texts);
+    }
+
+    /// The id of a text in the capture's strings, new or known; none when its decoder has ended. May wait.
+    pub(crate) fn text_id(&self, text: &[u8]) -> Option<StringId> {
+        let (reply, answer) = sync_channel(1);
+        self.texts.get()?.send(TextRequest { text: text.to_vec(), reply }).ok()?;
+        answer.recv().ok()
     }
 
     pub(crate) fn phase(&self) -> Phase {

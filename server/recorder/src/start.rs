@@ -165,7 +165,7 @@ fn new_capture(
 async fn mark_failed(inner: &Inner, running: &Running, start_ns: u64, error: &StartError) {
     let (state, reason) = (CaptureState::Failed, format!("it could not be started: {}", words(error)));
     let ledger = lock(&running.accounting).close(start_ns, LossKnowledge::All);
-    let end = End { state, reason, end_ns: start_ns, ledger, readings: Vec::new(), script: None };
+    let end = End { state, reason, end_ns: start_ns, ledger, readings: Vec::new(), script: None, sources: Vec::new() };
     if let Err(error) = inner.store.finish(running.id, end).await {
         tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");
     }
@@ -198,6 +198,9 @@ async fn enable(
     running.progress.without_sources(&failures(&spec, enabled.failed));
     let enabled = Instant::now();
     inner.add(Arc::clone(running));
+    if let Some(derivations) = inner.derivations.get() {
+        derivations.follow(running);
+    }
     let controller = Controller {
         inner: Arc::clone(inner),
         running: Arc::clone(running),
@@ -235,7 +238,8 @@ async fn guard(
     let (state, reason) = (CaptureState::Failed, "the console failed while it was recorded".to_owned());
     let end_ns = monotonic_ns();
     let ledger = lock(&running.accounting).close(end_ns, LossKnowledge::UntilLastReading);
-    let end = End { state, reason: reason.clone(), end_ns, ledger, readings: Vec::new(), script: None };
+    let end =
+        End { state, reason: reason.clone(), end_ns, ledger, readings: Vec::new(), script: None, sources: Vec::new() };
     if let Err(error) = inner.store.finish(running.id, end).await {
         tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");
     }

@@ -26,6 +26,9 @@ use super::{
 };
 use crate::script::ScriptEvent;
 
+/// Texts that may wait for an id.
+const QUEUED_TEXTS: usize = 16;
+
 /// A source that is recorded: its streams, its rings, and what makes its engine.
 pub(super) struct SourceParts {
     pub(super) schemas: Vec<StreamSchema>,
@@ -70,6 +73,8 @@ pub(super) fn run(inner: &Inner, running: &Arc<Running>, parts: Parts) -> std::i
     let (to_store, appends) = mpsc::channel(QUEUED_APPENDS);
     let (ending, watched) = watch::channel(false);
     let (tell_ready, ready) = oneshot::channel();
+    let (ask_texts, texts) = sync_channel(QUEUED_TEXTS);
+    running.take_texts_from(ask_texts);
     let schemas: Vec<StreamSchema> = sources.iter().flat_map(|source| source.schemas.clone()).collect();
     let rings: Arc<[RingInfo]> = sources.iter().flat_map(|source| source.rings.clone()).collect();
     let names = schemas.iter().map(|schema| schema.name.clone()).collect();
@@ -101,7 +106,7 @@ pub(super) fn run(inner: &Inner, running: &Arc<Running>, parts: Parts) -> std::i
         target_pid,
         link: inner.link.clone(),
         private_dir: inner.options.private_dir.clone(),
-        channels: DecoderChannels { records, responses, requests: requests_in, to_store, ready: tell_ready },
+        channels: DecoderChannels { records, responses, requests: requests_in, texts, to_store, ready: tell_ready },
     })?;
     let appender = tokio::spawn(appender.run(appends));
     metadata.spawn()?;

@@ -103,8 +103,15 @@ async fn append_all(store: &Store, id: CaptureId, rows: usize, count: usize) -> 
         longest = longest.max(start.elapsed());
     }
     let ledger = Ledger { streams: vec![Default::default()], losses: vec![] };
-    let end =
-        End { state: CaptureState::Finished, reason: String::new(), end_ns, ledger, readings: vec![], script: None };
+    let end = End {
+        state: CaptureState::Finished,
+        reason: String::new(),
+        end_ns,
+        ledger,
+        readings: vec![],
+        script: None,
+        sources: Vec::new(),
+    };
     store.finish(id, end).await?;
     let capture = store.capture(id).await?;
     println!(

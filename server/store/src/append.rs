@@ -1,7 +1,8 @@
 //! Making, filling and naming captures: what runs in the writer.
 
 use bathyscope_capture::{
-    Append, CaptureId, CaptureSpec, FrameId, FunctionCode, HostFacts, Ledger, Loss, ScriptRecord, Symbol, Target,
+    Append, CaptureId, CaptureSpec, FrameId, FunctionCode, HostFacts, Ledger, Loss, ScriptRecord, StreamSchema, Symbol,
+    Target,
 };
 use sqlx::SqliteConnection;
 
@@ -116,22 +117,33 @@ pub(crate) async fn insert_capture(
     retention::begin(conn, new.id, new.started_unix_ns).await?;
     let mut added = sums::ChecksumChanges::default();
     added.page(sums::ChecksummedPart::Spec, 0, spec_sum);
-    for (stream, schema) in (0_u32..).zip(&new.streams) {
-        let schema = to_json(schema, "the columns of a stream")?;
-        at_most("the columns of a stream", schema.len(), limit::JSON_BYTES)?;
-        added.page(sums::ChecksummedPart::Columns, stream, sums::columns(stream, &schema));
-        sqlx::query(
-            "INSERT INTO streams (capture_id, stream, schema, chunk_count, row_count, chunk_bytes, hits, filtered, \
-             emitted, stored) VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0)",
-        )
-        .bind(sql(new.id.bits()))
-        .bind(stream)
-        .bind(schema)
-        .execute(&mut *conn)
-        .await
-        .map_err(failed("making a capture"))?;
+    for stream in (0_u32..).zip(&new.streams) {
+        insert_stream(conn, new.id, stream, &mut added).await?;
     }
     added.store(conn, new.id).await
+}
+
+/// Adds a stream without rows, in the transaction that is open; its checksum is to be stored with it.
+pub(crate) async fn insert_stream(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    (stream, schema): (u32, &StreamSchema),
+    added: &mut sums::ChecksumChanges,
+) -> Result<(), StoreError> {
+    let schema = to_json(schema, "the columns of a stream")?;
+    at_most("the columns of a stream", schema.len(), limit::JSON_BYTES)?;
+    added.page(sums::ChecksummedPart::Columns, stream, sums::columns(stream, &schema));
+    sqlx::query(
+        "INSERT INTO streams (capture_id, stream, schema, chunk_count, row_count, chunk_bytes, hits, filtered, \
+         emitted, stored) VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0)",
+    )
+    .bind(sql(id.bits()))
+    .bind(stream)
+    .bind(schema)
+    .execute(conn)
+    .await
+    .map_err(failed("making a stream"))?;
+    Ok(())
 }
 
 /// Appends in its own transaction, if there is room.

@@ -20,11 +20,11 @@ use tokio::{
 };
 
 use crate::{
-    CaptureRecord, Options, Room, StoreError,
+    CaptureRecord, DerivationRecord, DerivationState, Options, Room, StoreError, derivations,
     disk::{DirectoryLock, Place, touch_database},
     ends::Ends,
     error::failed,
-    finish, read, remove, retention, schema, sums, task,
+    finish, read, remove, retention, schema, sources, sums, task,
     writer::{Durability, Job, Writer},
 };
 
@@ -127,7 +127,9 @@ impl Database {
         let read = async {
             let record = read::capture(&mut reader, id).await?;
             sums::check_head(&mut reader, id).await?;
-            retention::complete(&mut reader, record).await
+            let record = retention::complete(&mut reader, record).await?;
+            let record = sources::complete(&mut reader, record).await?;
+            derivations::complete(&mut reader, record).await
         };
         let record = self.done(read.await)?;
         Ok(match waiting {
@@ -206,6 +208,32 @@ impl Database {
         while let Some(progress) = next {
             next = self.write(move |writer| Box::pin(remove::step(writer, id, progress))).await?;
         }
+        self.shrink().await
+    }
+
+    /// Removes the rows of a rule's streams, which are hidden, in a task of its own, so that it goes on when the caller stops
+    /// waiting.
+    pub(crate) async fn clear_derived(&self, id: CaptureId, record: DerivationRecord) -> Result<(), StoreError> {
+        let database = self.clone();
+        let cleared = tokio::spawn(async move { database.clear_rows(id, Arc::new(record)).await });
+        cleared.await.map_err(|_ended| StoreError::Closed)?
+    }
+
+    async fn clear_rows(&self, id: CaptureId, record: Arc<DerivationRecord>) -> Result<(), StoreError> {
+        let mut next = Some(remove::Progress::START);
+        while let Some(progress) = next {
+            let record = Arc::clone(&record);
+            next = self
+                .write(move |writer| {
+                    Box::pin(async move { derivations::clear_step(writer, (id, &record), progress).await })
+                })
+                .await?;
+        }
+        self.shrink().await
+    }
+
+    /// Gives free pages back to the disk.
+    async fn shrink(&self) -> Result<(), StoreError> {
         let mut next = Some(remove::Progress::START);
         while let Some(progress) = next {
             next = self.write(move |writer| Box::pin(remove::shrink_step(writer, progress))).await?;
@@ -215,6 +243,15 @@ impl Database {
 
     /// Goes on in the background with what an earlier process did not finish.
     async fn resume_removals(&self) -> Result<(), StoreError> {
+        let unfinished = self.write(|writer| Box::pin(derivations::unfinished(&mut writer.conn))).await?;
+        for (id, record) in unfinished.into_iter().filter(|(_, it)| it.state != DerivationState::Computing) {
+            let database = self.clone();
+            tokio::spawn(async move {
+                if let Err(error) = database.clear_derived(id, record).await {
+                    tracing::warn!(capture = %id, %error, "computed rows are not removed yet; the next start goes on");
+                }
+            });
+        }
         for id in self.write(|writer| Box::pin(remove::unfinished(writer))).await? {
             let database = self.clone();
             tokio::spawn(async move {
@@ -240,6 +277,7 @@ async fn open_database(
     let mut writer = Writer::new(conn, Arc::clone(place), Arc::clone(ends));
     place.note_opened();
     finish::interrupt_all(&mut writer, options.now.as_ref()).await?;
+    derivations::stop_following(&mut writer.conn).await?;
     place.take_ballast();
     let readers = connect_readers(place, options).await?;
     Ok((writer, readers))

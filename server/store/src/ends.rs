@@ -232,7 +232,15 @@ mod tests {
 
     fn end(reason: &str) -> End {
         let (state, ledger) = (CaptureState::Failed, Ledger::default());
-        End { state, reason: reason.to_owned(), end_ns: 7, ledger, readings: Vec::new(), script: None }
+        End {
+            state,
+            reason: reason.to_owned(),
+            end_ns: 7,
+            ledger,
+            readings: Vec::new(),
+            script: None,
+            sources: Vec::new(),
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ const PAGE_BYTES: u32 = 4096;
 
 pub(crate) async fn export(database: &Database, id: CaptureId, path: &Path) -> Result<(), StoreError> {
     // An end that waits for room is exported as it is.
-    let record = database.capture(id).await?;
+    let record = database.capture(id).await?.recorded();
     if record.state == CaptureState::Recording {
         return Err(StoreError::Recording { id });
     }
@@ -81,7 +81,7 @@ async fn copy(database: &Database, record: &CaptureRecord, conn: &mut SqliteConn
     if let Some(script) = read::script(&mut *database.reader().await?, record.id).await? {
         insert_script(conn, record.id, &script).await?;
     }
-    let mut cursor = Cursor::START;
+    let mut cursor = Cursor::of_recorded(&mut *database.reader().await?, record.id).await?;
     loop {
         // A connection for each page: nothing is held in the database while the file is written.
         let page = pages::next(&mut *database.reader().await?, record, &mut cursor).await?;

@@ -11,6 +11,7 @@ use crate::{
     limits::{at_most, cut, limit},
     read, retention,
     rows::{sql, to_json, unsigned},
+    sources,
     writer::{Durability, Writer},
 };
 
@@ -91,6 +92,7 @@ pub(crate) async fn put_end(conn: &mut SqliteConnection, id: CaptureId, end: &En
         let update = update.bind(script.exit_code).bind(sql(id.bits()));
         update.execute(&mut *conn).await.map_err(failed(DOING))?;
     }
+    sources::put(conn, id, &end.sources).await?;
     sqlx::query("UPDATE captures SET state = ?, reason = ?, end_ns = max(end_ns, ?) WHERE id = ?")
         .bind(end.state.as_str())
         .bind(cut(&end.reason, limit::REASON_BYTES))
@@ -141,8 +143,11 @@ async fn interrupt(conn: &mut SqliteConnection, id: CaptureId, now: Option<BootT
     let found_ns = now.map_or(end_ns, |now| now.monotonic_ns.max(end_ns));
     let mut ledger = read::ledger(conn, id).await?;
     let known = ledger.losses.clone();
+    // Streams that are computed come after those that are recorded, and no ledger counts them.
     let select = "SELECT s.row_count, coalesce((SELECT last_ns FROM chunks c WHERE c.capture_id = s.capture_id AND \
-                  c.stream = s.stream ORDER BY seq DESC LIMIT 1), ?) FROM streams s WHERE capture_id = ? ORDER BY stream";
+                  c.stream = s.stream ORDER BY seq DESC LIMIT 1), ?1) FROM streams s WHERE capture_id = ?2 AND \
+                  NOT EXISTS (SELECT 1 FROM derivations d WHERE d.capture_id = ?2 AND s.stream >= d.first_stream AND \
+                  s.stream < d.first_stream + d.stream_count) ORDER BY stream";
     let query = sqlx::query_as(select).bind(sql(start_ns)).bind(sql(id.bits()));
     let stored: Vec<(i64, i64)> = query.fetch_all(&mut *conn).await.map_err(failed("reading a ledger"))?;
     for (stream, (rows, last_ns)) in (0_u16..).zip(stored) {
@@ -157,7 +162,7 @@ async fn interrupt(conn: &mut SqliteConnection, id: CaptureId, now: Option<BootT
     retention::ended(conn, id).await?;
     let reason = "the console ended before the capture did".to_owned();
     let (state, readings) = (CaptureState::Interrupted, Vec::new());
-    let end = End { state, reason, end_ns, ledger, readings, script: None };
+    let end = End { state, reason, end_ns, ledger, readings, script: None, sources: Vec::new() };
     put_end(conn, id, &end).await
 }
 

@@ -217,6 +217,8 @@ const LIMITS: [(&str, &str); 12] = [
 
 /// The schema version from which on there are scripts.
 const SCRIPTS_SINCE: i64 = 2;
+/// The schema version from which on it is kept what became of sources, and which streams were computed.
+const SOURCES_SINCE: i64 = 9;
 /// Rows of scripts that must not be there.
 const SCRIPT_LIMITS: [(&str, &str); 1] = [(
     "a script that is too long",
@@ -231,10 +233,20 @@ const CODE_LIMITS: [(&str, &str); 1] = [(
       coalesce(max(octet_length(lines)), 0) > 1048576 FROM code",
 )];
 
+/// Rows of what people made of captures, and of sources, that must not be there.
+const DERIVATION_LIMITS: [(&str, &str); 2] = [
+    ("computed streams, or recipes", "SELECT (SELECT count(*) FROM derivations) + (SELECT count(*) FROM recipes)"),
+    (
+        "sources that are too many, not numbered, or end with too long a reason",
+        "SELECT count(*) > 16 OR coalesce(max(number) + 1, 0) <> count(*) OR \
+      coalesce(max(octet_length(reason)), 0) > 1024 FROM sources",
+    ),
+];
+
 /// Checks version, tables, pages and sizes, in this order: each is safe once those before it are. Gives the version.
 ///
 /// A file of an older version is read as it is: version 1 has no scripts, and its losses are of fewer
-/// stages; those before version 5 have no instructions.
+/// stages; those before version 5 have no instructions; those before version 9 do not say what became of sources.
 async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let known = schema::newest(&MIGRATIONS);
     let version = match schema::file_version(file).await? {
@@ -264,7 +276,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     }
     let of_scripts = SCRIPT_LIMITS.into_iter().filter(|_| version >= SCRIPTS_SINCE);
     let of_code = CODE_LIMITS.into_iter().filter(|_| version >= pages::CODE_SINCE);
-    for (what, select) in LIMITS.into_iter().chain(of_scripts).chain(of_code) {
+    let of_sources = DERIVATION_LIMITS.into_iter().filter(|_| version >= SOURCES_SINCE);
+    for (what, select) in LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_sources) {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
         let (bad,): (i64,) = query.fetch_one(&mut *file).await.map_err(failed(DOING))?;
         if bad != 0 {
@@ -286,6 +299,9 @@ fn check_record(record: &CaptureRecord) -> Result<(), StoreError> {
         return Err(refuse("its capture has not ended"));
     }
     record.spec.validate().map_err(|error| refuse(format!("its spec: {error}")))?;
+    if record.sources.len() > record.spec.sources.len() || record.sources.iter().any(|end| end.reason.len() > 1024) {
+        return Err(refuse("it says more of sources than there are"));
+    }
     if record.start_ns > record.end_ns || record.end_ns > MOST {
         return Err(refuse("its capture ends before it begins"));
     }
@@ -331,6 +347,9 @@ fn check_schema(schema: &StreamSchema) -> Result<(), &'static str> {
             return Err("the kernel's format of an event is too long");
         }
     }
+    if schema.derived.is_some() {
+        return Err("a stream was computed: these are computed anew from what was recorded, and not taken from files");
+    }
     schema.check_meaning()?;
     let longest = schema.columns.iter().map(|column| column.name.len()).chain([schema.name.len()]).max();
     if longest > Some(NAME_BYTES) { Err("the name of a stream or column is too long") } else { Ok(()) }
@@ -355,9 +374,10 @@ async fn choose_id(database: &Database, own: CaptureId, digest: &[u8; 32]) -> Re
             select.fetch_optional(&mut *conn).await.map_err(failed("looking for a capture"))?;
         let Some((phase,)) = row else { return Ok(Choice::Free(id)) };
         if phase == Phase::Ready.as_str() {
-            let record = read::capture(&mut conn, id).await?;
+            let record = read::capture(&mut conn, id).await?.recorded();
             let script = read::script(&mut conn, id).await?;
-            if pages::digest(&mut conn, &record, script.as_ref(), Cursor::START).await? == *digest {
+            let cursor = Cursor::of_recorded(&mut conn, id).await?;
+            if pages::digest(&mut conn, &record, script.as_ref(), cursor).await? == *digest {
                 return Ok(Choice::Known(id));
             }
         }

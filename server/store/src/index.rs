@@ -129,7 +129,9 @@ pub(crate) async fn directories(
     id: CaptureId,
 ) -> Result<HashMap<(u16, Grouping), IndexDirectory>, StoreError> {
     const WHAT: &str = "an entry of the time index";
-    let select = "SELECT stream, grouping, level, number, shift FROM index_blocks WHERE capture_id = ?";
+    let select = "SELECT stream, grouping, level, number, shift FROM index_blocks b WHERE capture_id = ?1 AND \
+                  NOT EXISTS (SELECT 1 FROM derivations d WHERE d.capture_id = ?1 AND d.state NOT IN ('following', 'complete') AND \
+                  b.stream >= d.first_stream AND b.stream < d.first_stream + d.stream_count)";
     let rows: Vec<(i64, i64, i64, i64, i64)> = all(conn, of(select, id), "reading the time index").await?;
     let mut directories: HashMap<_, IndexDirectory> = HashMap::new();
     for (stream, grouping, level, number, shift) in rows {

@@ -86,7 +86,8 @@ fn dictionary_bytes(append: &Append) -> u64 {
     (strings + mappings + stacks + append.frames.len() * 12 + append.processes.len() * 24) as u64
 }
 
-async fn insert_chunk(
+/// Adds a chunk to a stream, in the transaction that is open; gives its number.
+pub(crate) async fn insert_chunk(
     conn: &mut SqliteConnection,
     id: CaptureId,
     stream: u16,
@@ -158,6 +159,18 @@ fn dictionary_error(error: sqlx::Error, doing: &'static str) -> StoreError {
         }
         _ => failed(doing)(error),
     }
+}
+
+/// Adds strings with their checksums and counts their bytes, in the transaction that is open.
+pub(crate) async fn insert_new_strings(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    strings: &[(StringId, Vec<u8>)],
+) -> Result<(), StoreError> {
+    let append = Append { strings: strings.to_vec(), ..Append::default() };
+    insert_strings(conn, id, &append.strings).await?;
+    sums_of(&append).store(conn, id).await?;
+    retention::add(conn, id, AddedBytes { index_bytes: 0, dictionary_bytes: dictionary_bytes(&append) }).await
 }
 
 async fn insert_strings(

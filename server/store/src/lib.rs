@@ -13,6 +13,7 @@
 mod access;
 mod append;
 mod database;
+mod derivations;
 mod disk;
 mod ends;
 mod entry;
@@ -34,6 +35,7 @@ mod retention;
 mod rows;
 mod schema;
 mod select;
+mod sources;
 mod store;
 mod sums;
 mod task;
@@ -43,7 +45,8 @@ pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError
 pub use error::StoreError;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 pub use model::{
-    BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DictionaryEnds, End, NewCapture, Options, Origin,
-    ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd, StreamRecord, SummaryPage, SummaryQuery,
+    BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
+    DictionaryEnds, End, NewCapture, Options, Origin, ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd,
+    SourceEnd, SourceState, StreamRecord, SummaryPage, SummaryQuery,
 };
 pub use store::{BlockingStore, Store, StoreFuture};

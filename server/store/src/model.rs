@@ -154,6 +154,121 @@ pub struct End {
     pub readings: Vec<Option<Reading>>,
     /// What became of the script that made it; none if none did.
     pub script: Option<ScriptEnd>,
+    /// What became of each source, in the order of the spec; empty where that is not known.
+    #[serde(default)]
+    pub sources: Vec<SourceEnd>,
+}
+
+/// What became of a source of a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceEnd {
+    /// What it was when the capture ended.
+    pub state: SourceState,
+    /// Why, in words; empty where it just ended. At most 1 KiB is kept.
+    pub reason: String,
+}
+
+/// What a source of a capture was when the capture ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceState {
+    /// It recorded until then.
+    Ended,
+    /// So, and not everything, to stay within its budget.
+    Thinned,
+    /// It was taken off before.
+    Detached,
+    /// It could not be started.
+    Failed,
+}
+
+impl SourceState {
+    /// The name that is kept.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Thinned => "thinned",
+            Self::Detached => "detached",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The state of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Ended, Self::Thinned, Self::Detached, Self::Failed].into_iter().find(|state| state.as_str() == name)
+    }
+}
+
+/// How far streams are that are computed from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DerivationState {
+    /// They are filled while the capture is recorded, and shown.
+    Following,
+    /// They are being computed, and not shown yet.
+    Computing,
+    /// They are complete.
+    Complete,
+    /// They could not be computed, and have no rows.
+    Failed,
+    /// They were removed, and have no rows.
+    Removed,
+}
+
+impl DerivationState {
+    /// The name that is kept.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Following => "following",
+            Self::Computing => "computing",
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Removed => "removed",
+        }
+    }
+
+    /// The state of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let all = [Self::Following, Self::Computing, Self::Complete, Self::Failed, Self::Removed];
+        all.into_iter().find(|state| state.as_str() == name)
+    }
+
+    /// Whether its streams are shown.
+    pub const fn is_shown(self) -> bool {
+        matches!(self, Self::Following | Self::Complete)
+    }
+
+    /// Whether its streams are being filled.
+    pub const fn is_filled(self) -> bool {
+        matches!(self, Self::Following | Self::Computing)
+    }
+}
+
+/// A rule that was applied to a capture, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DerivationRecord {
+    /// Its number in the capture.
+    pub number: u16,
+    /// What is computed, in the words of whoever computes it.
+    pub rule: String,
+    /// How far it is.
+    pub state: DerivationState,
+    /// Why it failed; else empty.
+    pub reason: String,
+    /// The first of its streams, by index.
+    pub first_stream: u16,
+    /// How many streams it has.
+    pub stream_count: u16,
+    /// What could not be told, in the words of whoever computes it; empty where nothing is known.
+    pub counts: String,
+}
+
+impl DerivationRecord {
+    /// Whether a stream is one of its.
+    pub fn has(&self, stream: u16) -> bool {
+        stream.checked_sub(self.first_stream).is_some_and(|place| place < self.stream_count)
+    }
 }
 
 /// What became of a script.
@@ -206,12 +321,18 @@ pub struct CaptureRecord {
     pub since_unix_ns: i64,
     /// Whether the events were made up by the simulated agent.
     pub simulated: bool,
+    /// What became of each source, in the order of the spec; empty where that is not known.
+    #[serde(default)]
+    pub sources: Vec<SourceEnd>,
+    /// The rules that were applied to it, in order of their numbers.
+    #[serde(default)]
+    pub derivations: Vec<DerivationRecord>,
 }
 
 impl CaptureRecord {
     /// The record of a capture whose end the database does not have yet.
     pub(crate) fn ended(mut self, end: End) -> Self {
-        (self.state, self.reason, self.ledger) = (end.state, end.reason, end.ledger);
+        (self.state, self.reason, self.ledger, self.sources) = (end.state, end.reason, end.ledger, end.sources);
         self.end_ns = self.end_ns.max(end.end_ns);
         for (stream, reading) in self.streams.iter_mut().zip(end.readings) {
             stream.reading = reading.or(stream.reading);
@@ -243,7 +364,17 @@ impl CaptureRecord {
             ledger: self.ledger.clone(),
             readings: self.streams.iter().map(|stream| stream.reading).collect(),
             script: None,
+            sources: self.sources.clone(),
         }
+    }
+
+    /// What was recorded of it: without streams that were computed, which all come after.
+    pub(crate) fn recorded(mut self) -> Self {
+        let recorded = self.streams.iter().take_while(|stream| !stream.is_derived()).count();
+        self.streams.truncate(recorded);
+        self.ledger.streams.truncate(recorded);
+        self.derivations.clear();
+        self
     }
 }
 
@@ -260,6 +391,18 @@ pub struct StreamRecord {
     pub bytes: u64,
     /// The last reading of what it cost, if any.
     pub reading: Option<Reading>,
+}
+
+impl StreamRecord {
+    /// Whether it was computed from others.
+    pub(crate) fn is_derived(&self) -> bool {
+        self.schema.derived.is_some() || self.schema.is_absent()
+    }
+
+    /// What stands in its place while it is not complete, or after it was removed.
+    pub(crate) fn absent() -> Self {
+        Self { schema: StreamSchema::absent(), rows: 0, chunks: 0, bytes: 0, reading: None }
+    }
 }
 
 /// Which captures are listed: those whose title, owner, host, method and target contain every word of `text`.

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::SqliteConnection;
 
 use crate::{
-    CaptureRecord, StoreError, read,
+    CaptureRecord, StoreError, derivations, read,
     rows::{mapping_kind, process_change, to_json, unreadable},
 };
 
@@ -26,6 +26,8 @@ pub(crate) struct Cursor {
     after: u64,
     /// Whether there are instructions; not in files of older versions.
     has_code: bool,
+    /// The last string that was recorded: those after it are of computed streams, which are not copied.
+    last_string: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +44,13 @@ enum ExportedPart {
 }
 
 impl Cursor {
-    pub(crate) const START: Self = Self { part: ExportedPart::Strings, after: 0, has_code: true };
+    const START: Self = Self { part: ExportedPart::Strings, after: 0, has_code: true, last_string: u32::MAX };
+
+    /// The beginning of what was recorded of a capture of this database.
+    pub(crate) async fn of_recorded(conn: &mut SqliteConnection, id: CaptureId) -> Result<Self, StoreError> {
+        let last = derivations::last_recorded_string(conn, id).await?;
+        Ok(Self { last_string: last.unwrap_or(u32::MAX), ..Self::START })
+    }
 
     /// The beginning of a file of a version.
     pub(crate) const fn of_version(version: i64) -> Self {
@@ -79,6 +87,7 @@ pub(crate) async fn next(
         let following = match cursor.part {
             ExportedPart::Strings => {
                 page.strings = read::strings(conn, id, after, LARGE_PAGE).await?;
+                page.strings.retain(|(id, _)| *id <= cursor.last_string);
                 cursor.pass(page.strings.iter().map(|entry| entry.0))?;
                 ExportedPart::Mappings
             }

@@ -162,6 +162,8 @@ pub(crate) async fn capture(conn: &mut SqliteConnection, id: CaptureId) -> Resul
         pinned: false,
         since_unix_ns: row.started_unix_ns,
         simulated: row.simulated,
+        sources: Vec::new(),
+        derivations: Vec::new(),
     })
 }
 
@@ -247,8 +249,9 @@ pub(crate) async fn chunk_index(
     stream: u16,
     from_seq: u32,
 ) -> Result<Vec<ChunkInfo>, StoreError> {
-    let select = "SELECT seq, row_count, first_ns, last_ns, bytes, stats FROM chunks WHERE capture_id = ? AND \
-                  stream = ? AND seq >= ? ORDER BY seq";
+    let select = "SELECT seq, row_count, first_ns, last_ns, bytes, stats FROM chunks WHERE capture_id = ?1 AND \
+                  stream = ?2 AND seq >= ?3 AND NOT EXISTS (SELECT 1 FROM derivations d WHERE d.capture_id = ?1 AND \
+                  d.state NOT IN ('following', 'complete') AND ?2 >= d.first_stream AND ?2 < d.first_stream + d.stream_count) ORDER BY seq";
     let rows: Vec<ChunkRow> = all(conn, of(select, id).bind(stream).bind(from_seq), DIRECTORY).await?;
     rows.into_iter().map(info_from).collect()
 }

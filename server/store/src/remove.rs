@@ -28,7 +28,7 @@ const STEP: Duration = Duration::from_millis(20);
 const MAX_PAGES: u32 = 1024;
 
 /// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
-const STATEMENTS: [&str; 18] = [
+const STATEMENTS: [&str; 20] = [
     "DELETE FROM index_data WHERE rowid IN (SELECT rowid FROM index_data WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM index_blocks WHERE (capture_id, stream, grouping, level, number) IN \
      (SELECT capture_id, stream, grouping, level, number FROM index_blocks WHERE capture_id = ?1 LIMIT ?2)",
@@ -47,6 +47,8 @@ const STATEMENTS: [&str; 18] = [
     "DELETE FROM losses WHERE capture_id = ?1 AND seq IN (SELECT seq FROM losses WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM checksums WHERE (capture_id, part, page) IN \
      (SELECT capture_id, part, page FROM checksums WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM derivations WHERE capture_id = ?1 AND ?2 > 0",
+    "DELETE FROM sources WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM streams WHERE capture_id = ?1 AND stream IN (SELECT stream FROM streams WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM scripts WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM retention WHERE capture_id = ?1 AND ?2 > 0",
@@ -64,6 +66,26 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) const START: Self = Self { statement: 0, size: 4 };
+
+    /// Which statement is next.
+    pub(crate) const fn statement(self) -> usize {
+        self.statement
+    }
+
+    /// How many rows the next step takes.
+    pub(crate) const fn size(self) -> u32 {
+        self.size
+    }
+
+    /// A step has deleted so many rows.
+    pub(crate) fn pass(&mut self, deleted: u64, took: Duration) {
+        if deleted < u64::from(self.size) {
+            self.statement += 1;
+            self.size = self.size.min(256);
+        } else {
+            self.adapt(took);
+        }
+    }
 
     /// More if the step was short, fewer if it was long.
     fn adapt(&mut self, took: Duration) {
@@ -135,6 +157,7 @@ pub(crate) async fn step(
 ) -> Result<Option<Progress>, StoreError> {
     let Some(statement) = STATEMENTS.get(progress.statement).copied() else { return Ok(None) };
     writer.forests.remove(&id);
+    writer.deriving.retain(|(capture, _)| *capture != id);
     let size = progress.size;
     let start = Instant::now();
     let deleted = writer
@@ -147,12 +170,7 @@ pub(crate) async fn step(
             })
         })
         .await?;
-    if deleted.rows_affected() < u64::from(size) {
-        progress.statement += 1;
-        progress.size = progress.size.min(256);
-    } else {
-        progress.adapt(start.elapsed());
-    }
+    progress.pass(deleted.rows_affected(), start.elapsed());
     Ok(Some(progress))
 }
 

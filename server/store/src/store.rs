@@ -24,6 +24,7 @@ use crate::{
 };
 
 mod blocking;
+mod derivations;
 mod dictionaries;
 
 pub use blocking::BlockingStore;

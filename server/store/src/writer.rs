@@ -7,7 +7,10 @@
 //! only the process ends, by `kill -9` too: the kernel has the pages. The log is one sequence, so what is left after a
 //! power failure is always the state after some change, never a mixture.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use bathyscope_capture::{CaptureId, Loss};
 use futures_util::future::BoxFuture;
@@ -50,6 +53,8 @@ pub(crate) struct Writer {
     pub(crate) losses: HashMap<CaptureId, Vec<Loss>>,
     /// The time indexes of captures that grow.
     pub(crate) forests: HashMap<CaptureId, Forests>,
+    /// Rules that this process applies now, with their numbers in their captures.
+    pub(crate) deriving: HashSet<(CaptureId, u16)>,
     stopped: bool,
     /// Bytes in the log that are not in the database yet.
     log_bytes: u64,
@@ -66,6 +71,7 @@ impl Writer {
             durability: None,
             losses: HashMap::new(),
             forests: HashMap::new(),
+            deriving: HashSet::new(),
             stopped: false,
             log_bytes: 0,
         }

@@ -175,8 +175,13 @@ fn streams_by_rows(source: &dyn Source) -> Vec<String> {
         let chunks = u16::try_from(stream).map(|stream| source.chunks(stream)).unwrap_or_default();
         chunks.iter().map(|chunk| u64::from(chunk.rows)).sum()
     };
-    let mut streams: Vec<(u64, &str)> =
-        source.streams().iter().enumerate().map(|(at, stream)| (rows(at), stream.name.as_str())).collect();
+    let mut streams: Vec<(u64, &str)> = source
+        .streams()
+        .iter()
+        .enumerate()
+        .filter(|(_, stream)| stream.is_recorded())
+        .map(|(at, stream)| (rows(at), stream.name.as_str()))
+        .collect();
     streams.sort_by_key(|(rows, _name)| Reverse(*rows));
     streams.into_iter().map(|(_rows, name)| name.to_owned()).collect()
 }

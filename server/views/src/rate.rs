@@ -1,6 +1,6 @@
 //! How many rows per bin of time, for each stream, and where events were lost.
 
-use bathyscope_capture::{Grouping, Loss};
+use bathyscope_capture::{Grouping, Loss, StreamSchema};
 
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
@@ -42,6 +42,7 @@ pub fn rate(source: &dyn Source, query: &RateQuery, cancel: &Cancel) -> Result<R
             }
         }
     }
+    streams.retain(|rate| source.streams().get(usize::from(rate.stream)).is_some_and(StreamSchema::is_recorded));
     let origin = source.origin_ns();
     let span = window.span();
     let (start, end) = (relative(origin, span.start_ns), relative(origin, span.end_ns));

@@ -71,7 +71,9 @@ impl Window {
         cancel: &Cancel,
     ) -> Result<Vec<(u16, IndexBlock)>, ViewError> {
         let wanted = |schema: &StreamSchema| index_columns(schema, grouping);
-        let scans = Scan::all(source, self.range, filter, wanted, cancel, |schema| grouping.is_of(schema))?;
+        let scans = Scan::all(source, self.range, filter, wanted, cancel, |schema| {
+            schema.is_recorded() && grouping.is_of(schema)
+        })?;
         let one = |mut scan: Scan<'_>| {
             let mut builder = IndexBuilder::new(self.shift);
             let directory = source.index(scan.stream(), grouping).filter(|_| filter.is_none());

@@ -12,6 +12,7 @@
     reason = "a test says what it expects by panicking"
 )]
 
+mod sched;
 mod strace;
 mod strace_descriptors;
 mod strace_options;

@@ -1,5 +1,6 @@
 //! `captures`: stored captures, from the terminal.
 
+mod compute;
 mod import;
 
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
@@ -19,8 +20,8 @@ use crate::{Failure, Outcome, config::DataArgs};
 /// What `captures` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-While a console runs, `list`, `show` and `check` read its database beside it, and `import` gives it the file. `rename`, `pin`, \
-`unpin` and `delete` need the database for themselves: do them in the browser, or stop the console first.")]
+While a console runs, `list`, `show` and `check` read its database beside it, and `import` gives it the file. `compute`, \
+`rename`, `pin`, `unpin` and `delete` need the database for themselves: do them in the browser, or stop the console first.")]
 pub struct CapturesArgs {
     /// What to do.
     #[command(subcommand)]
@@ -68,6 +69,8 @@ pub enum CapturesVerb {
         #[command(flatten)]
         data: DataArgs,
     },
+    /// Compute streams from what one has recorded: states of threads, disk requests, interrupts, or a span of your own
+    Compute(compute::ComputeArgs),
     /// Give one another title
     Rename {
         /// Which
@@ -136,6 +139,7 @@ pub fn run(args: CapturesArgs) -> Outcome {
             print(&if json { checked.json() } else { checked.text() })?;
             return Ok(if checked.damaged() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        CapturesVerb::Compute(args) => compute::run(&args)?,
         CapturesVerb::Rename { id, title, data } => {
             open::writing(&data, async |store| store.rename(id, &title).await.map(|()| String::new()))?
         }
@@ -267,7 +271,12 @@ fn described(record: &CaptureRecord) -> String {
     line(&mut out, format_args!("owner    {}", shown(&record.owner)));
     let pinned = if record.pinned { ", pinned" } else { "" };
     line(&mut out, format_args!("size     {}{pinned}", text::bytes(record.size_bytes)));
-    for (index, stream) in record.streams.iter().enumerate() {
+    for (index, stream) in record.streams.iter().enumerate().filter(|(_, stream)| !stream.schema.is_absent()) {
+        if let Some(derived) = &stream.schema.derived {
+            let (name, from) = (shown(&stream.schema.name), shown(&derived.from.join(", ")));
+            line(&mut out, format_args!("stream {index}  {name}: {} rows, computed from {from}", stream.rows));
+            continue;
+        }
         let totals = record.ledger.streams.get(index).copied().unwrap_or_default();
         let lost = u16::try_from(index).map_or(0, |index| record.ledger.lost(index));
         line(

@@ -118,6 +118,8 @@ pub fn table() -> Vec<Route> {
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}", api::captures::delete),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/stop", api::captures::stop),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/probes/detach", api::dynamic::detach),
+        route::<Operator, _, _>(Api, POST, "/api/captures/{id}/computed", api::derivations::compute),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}/computed/{number}", api::derivations::remove),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/output", api::captures::output),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rows", api::views::rows),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rate", api::views::rate),

@@ -31,7 +31,7 @@ use crate::{
     import::Importer,
     retention::{RetentionRule, RetentionTask},
 };
-use bathyscope_recorder::Recorder;
+use bathyscope_recorder::{Derivations, Recorder};
 
 /// Attempts to log in, for one source and for all together. Tokens cannot be guessed; this keeps the log and the store
 /// from being flooded.
@@ -119,6 +119,7 @@ struct SharedState {
     inventory: Inventory,
     activity: ActivitySampler,
     captures: CaptureCache,
+    derivations: Derivations,
     login_limit: RateLimit,
     workers: Workers,
     panics: AtomicU64,
@@ -131,10 +132,21 @@ impl AppState {
         let inventory = Inventory::new(setup.link.clone());
         let activity = ActivitySampler::new(setup.link.clone());
         let captures = CaptureCache::new(setup.store.clone());
+        let derivations = derivations(&setup, &captures);
         let login_limit = RateLimit::new(LOGIN_PER_SOURCE, LOGIN_GLOBAL, Instant::now());
         let (workers, panics) = (Workers::default(), AtomicU64::new(0));
         Self {
-            inner: Arc::new(SharedState { setup, host, inventory, activity, captures, login_limit, workers, panics }),
+            inner: Arc::new(SharedState {
+                setup,
+                host,
+                inventory,
+                activity,
+                captures,
+                derivations,
+                login_limit,
+                workers,
+                panics,
+            }),
         }
     }
 
@@ -218,6 +230,11 @@ impl AppState {
         &self.inner.captures
     }
 
+    /// What computes streams of captures that have ended.
+    pub fn derivations(&self) -> &Derivations {
+        &self.inner.derivations
+    }
+
     pub(super) fn login_limit(&self) -> &RateLimit {
         &self.inner.login_limit
     }
@@ -278,6 +295,21 @@ impl AppState {
     pub fn panics(&self) -> u64 {
         self.inner.panics.load(Ordering::Relaxed)
     }
+}
+
+/// The queue of what is computed of captures. A capture that is recorded here gets its streams when it has ended; one that comes
+/// from a file, when it is there.
+fn derivations(setup: &Setup, captures: &CaptureCache) -> Derivations {
+    let seen = captures.clone();
+    let derivations = Derivations::new(setup.store.clone(), move |id| seen.forget(id));
+    setup.recorder.compute_streams(derivations.clone());
+    let queue = derivations.clone();
+    setup.importer.when_imported(move |id| {
+        if let Err(error) = queue.compute_built_in(id) {
+            tracing::warn!(capture = %id, %error, "streams are not computed");
+        }
+    });
+    derivations
 }
 
 /// Runs `work` to its end even if whoever asked goes away, so that no change stays half done (P44).

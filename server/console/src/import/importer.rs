@@ -3,7 +3,7 @@
 use std::{
     io,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -72,6 +72,17 @@ pub struct Imported {
 #[derive(Clone, Debug)]
 pub struct Importer {
     reader: Result<Arc<Mutex<UnixStream>>, String>,
+    on_import: Arc<OnImport>,
+}
+
+/// Told which capture was imported.
+#[derive(Default)]
+struct OnImport(OnceLock<Box<dyn Fn(CaptureId) + Send + Sync>>);
+
+impl std::fmt::Debug for OnImport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("OnImport").finish_non_exhaustive()
+    }
 }
 
 /// The reader before there is a runtime.
@@ -94,14 +105,19 @@ impl NewReader {
     /// For a runtime. To be called within it.
     pub fn ready(self) -> Importer {
         let reader = self.0.and_then(|stream| UnixStream::from_std(stream).map_err(|error| error.to_string()));
-        Importer { reader: reader.map(|stream| Arc::new(Mutex::new(stream))) }
+        Importer { reader: reader.map(|stream| Arc::new(Mutex::new(stream))), on_import: Arc::default() }
     }
 }
 
 impl Importer {
     /// One that imports nothing, and says why.
     pub fn none(why: &str) -> Self {
-        Self { reader: Err(why.to_owned()) }
+        Self { reader: Err(why.to_owned()), on_import: Arc::default() }
+    }
+
+    /// Tells `told` of each capture that was imported. Only the first counts.
+    pub fn when_imported(&self, told: impl Fn(CaptureId) + Send + Sync + 'static) {
+        let _first = self.on_import.0.set(Box::new(told));
     }
 
     /// Imports the file that `body` brings, for `owner`. Where it is `cancelled` before its end, nothing is imported.
@@ -130,6 +146,9 @@ impl Importer {
         let next = messages(Arc::clone(&session), first, cancelled.clone());
         let id = store.import_messages(next, owner, bathyscope_link::clock::wall_unix_ns()).await?;
         let read_cpu_ns = session.lock().await.close().await;
+        if let Some(told) = self.on_import.0.get() {
+            told(id);
+        }
         Ok(Imported { id, read_cpu_ns })
     }
 }

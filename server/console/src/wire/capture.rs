@@ -3,10 +3,12 @@
 use bathyscope_capture::{
     CaptureId, CaptureSpec, HostFacts, Ledger, Reading, RowKind, StreamKind, StreamSchema, shown,
 };
-use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room};
+use bathyscope_recorder::DerivationProgress;
+use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room, SourceEnd};
 use bathyscope_views::{ColumnHead, heads};
 use serde::Serialize;
 
+use super::derivation::ComputedStreams;
 use crate::retention::RetentionRule;
 
 /// A line of the list of captures.
@@ -133,6 +135,10 @@ pub struct Capture {
     owner: String,
     /// Why there may be few rows, in words: functions that are hardly ever called.
     hints: Vec<String>,
+    /// What became of each source, in the order of the spec; empty where that is not known, or not yet.
+    sources: Vec<SourceEnd>,
+    /// Streams that are computed from others.
+    computed: ComputedStreams,
 }
 
 /// One stream of a capture.
@@ -145,6 +151,9 @@ pub struct Stream {
     row: &'static str,
     /// The id of the source that it is of; empty where that is not known, or it was computed.
     source: String,
+    /// The name of the rule that it was computed by; empty of what was recorded.
+    rule: String,
+    /// Empty where the stream is not there: it was computed and removed, or is being computed.
     columns: Vec<ColumnHead>,
     rows: u64,
 }
@@ -161,6 +170,14 @@ fn row_word(schema: &StreamSchema) -> &'static str {
     }
 }
 
+impl Capture {
+    /// With what is being computed of it now.
+    pub(crate) fn computing(mut self, work: (bool, Option<DerivationProgress>)) -> Self {
+        self.computed.working(work);
+        self
+    }
+}
+
 impl From<CaptureRecord> for Capture {
     fn from(record: CaptureRecord) -> Self {
         let stream = |(index, stream): (usize, &bathyscope_store::StreamRecord)| Stream {
@@ -169,10 +186,14 @@ impl From<CaptureRecord> for Capture {
             kind: stream.schema.kind,
             row: row_word(&stream.schema),
             source: shown(&stream.schema.source),
+            rule: stream.schema.derived.as_deref().map_or_else(String::new, |derived| shown(&derived.rule)),
             columns: heads(&stream.schema),
             rows: stream.rows,
         };
+        let reason = |end: SourceEnd| SourceEnd { reason: shown(&end.reason), ..end };
         Self {
+            computed: ComputedStreams::new(&record),
+            sources: record.sources.into_iter().map(reason).collect(),
             hints: bathyscope_link::dynamic::hints(&record.spec),
             id: record.id,
             title: shown(&record.title),

@@ -115,6 +115,7 @@ async fn p43_a_flame_graph_of_very_many_stacks_is_bounded_and_counts_what_it_lea
         ledger,
         readings: vec![None],
         script: None,
+        sources: Vec::new(),
     };
     console.store.finish(id, end).await.unwrap();
     for (width, most) in [(1_000, 20_000), (8_192, 20_000)] {

@@ -49,7 +49,10 @@ fn entries(id: u32) -> Append {
 async fn finish(store: &Store) {
     let ledger = Ledger { streams: vec![StreamTotals::default()], losses: Vec::new() };
     let (state, reason) = (CaptureState::Finished, "done".to_owned());
-    store.finish(ID, End { state, reason, end_ns: 9, ledger, readings: vec![None], script: None }).await.unwrap();
+    store
+        .finish(ID, End { state, reason, end_ns: 9, ledger, readings: vec![None], script: None, sources: Vec::new() })
+        .await
+        .unwrap();
 }
 
 /// What a view finds of an id: its text, frames of its stack, its frame's offset and name, its process's name, in words.

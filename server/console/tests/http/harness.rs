@@ -292,6 +292,7 @@ async fn store_capture(store: &Store, id: CaptureId, title: &str, owner: &str, r
         ledger,
         readings: vec![None],
         script: None,
+        sources: Vec::new(),
     };
     store.finish(id, end).await.unwrap();
 }

@@ -25,7 +25,7 @@ pub async fn console(link: AgentLink) -> Console {
     Console::with_link(link).await
 }
 
-async fn start(console: &Console, cookie: &str, spec: &str) -> CaptureId {
+pub async fn start(console: &Console, cookie: &str, spec: &str) -> CaptureId {
     let answer = console.ask("POST", "/api/captures", Some(cookie), Some(spec)).await;
     assert_eq!(answer.status, 201, "{}", answer.text());
     let started = answer.json();
@@ -384,6 +384,8 @@ async fn p08_an_operator_neither_renames_stops_nor_thins_out_an_admins_capture()
         ("PATCH", path.clone(), r#"{"pinned":true}"#),
         ("POST", format!("{path}/stop"), "{}"),
         ("POST", format!("{path}/probes/detach"), r#"{"pattern":"*"}"#),
+        ("POST", format!("{path}/computed"), r#"{"rule":"thread states"}"#),
+        ("DELETE", format!("{path}/computed/0"), "{}"),
         ("DELETE", path.clone(), "{}"),
     ] {
         let refused = console.ask(method, &path, Some(&operator), Some(body)).await;

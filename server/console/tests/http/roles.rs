@@ -56,6 +56,9 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("DELETE", "/api/captures/{id}", [401, 404, 404, 204]),
     ("POST", "/api/captures/{id}/stop", [401, 404, 404, 200]),
     ("POST", "/api/captures/{id}/probes/detach", [401, 404, 400, 400]),
+    // There is no rule in an empty body, and the capture has no computed streams.
+    ("POST", "/api/captures/{id}/computed", [401, 404, 400, 400]),
+    ("DELETE", "/api/captures/{id}/computed/{number}", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/output", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rows", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rate", [401, 200, 200, 200]),
@@ -113,6 +116,7 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{stack}", "1")
         .replace("{pid}", "1")
         .replace("{n}", "0")
+        .replace("{number}", "0")
         .replace("{system}", "sched")
         .replace("{name}", "sched_switch");
     match path {

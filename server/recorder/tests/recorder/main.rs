@@ -8,6 +8,7 @@
     reason = "tests"
 )]
 
+mod derived;
 #[path = "../../../store/tests/common/faults.rs"]
 mod disk;
 mod faults;

@@ -11,13 +11,13 @@ use bathyscope_capture::{
 };
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, Connection};
-use bathyscope_recorder::{LiveMessage, Recorder, RecorderOptions};
+use bathyscope_recorder::{Derivations, LiveMessage, Recorder, RecorderOptions};
 use bathyscope_store::{CaptureRecord, CaptureState, Options, Store};
 
-struct Bench {
+pub(super) struct Bench {
     recorder: Recorder,
-    store: Store,
-    _directory: tempfile::TempDir,
+    pub(super) store: Store,
+    directory: tempfile::TempDir,
 }
 
 async fn bench(make: impl Fn() -> Box<dyn Backend> + Send + Sync + Clone + 'static) -> Bench {
@@ -32,26 +32,26 @@ async fn bench(make: impl Fn() -> Box<dyn Backend> + Send + Sync + Clone + 'stat
     let link = link.unwrap();
     assert!(link.connected(Duration::from_secs(10)).await);
     let recorder = Recorder::new(store.clone(), link, RecorderOptions::new(directory.path()));
-    Bench { recorder, store, _directory: directory }
+    Bench { recorder, store, directory }
 }
 
-async fn simulated(options: &'static str) -> Bench {
+pub(super) async fn simulated(options: &'static str) -> Bench {
     bench(move || Box::new(SimulatedBackend::new(options.parse().unwrap()))).await
 }
 
 /// A row by the names of its columns: numbers, and texts by what they say.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+pub(super) struct Seen {
     numbers: HashMap<String, u64>,
     texts: HashMap<String, String>,
 }
 
 impl Seen {
-    fn number(&self, name: &str) -> u64 {
+    pub(super) fn number(&self, name: &str) -> u64 {
         self.numbers[name]
     }
 
-    fn text(&self, name: &str) -> &str {
+    pub(super) fn text(&self, name: &str) -> &str {
         &self.texts[name]
     }
 
@@ -62,8 +62,16 @@ impl Seen {
 
 impl Bench {
     async fn run(&self, spec: StatesSpec, target: Target, duration_ms: u64) -> (CaptureId, CaptureRecord) {
+        self.record(vec![SourceSpec::of(Method::States(spec))], target, duration_ms).await
+    }
+
+    pub(super) async fn record(
+        &self,
+        sources: Vec<SourceSpec>,
+        target: Target,
+        duration_ms: u64,
+    ) -> (CaptureId, CaptureRecord) {
         let limits = Limits { duration_ms: Some(duration_ms), ..Limits::default() };
-        let sources = vec![SourceSpec::of(Method::States(spec))];
         let spec = CaptureSpec { name: String::new(), sources, target, limits };
         let id = self.recorder.start(spec, "test").await.unwrap();
         let mut viewer = self.recorder.live(id).unwrap();
@@ -78,7 +86,25 @@ impl Bench {
         (id, record)
     }
 
-    async fn rows(&self, id: CaptureId, record: &CaptureRecord, stream: u16) -> Vec<Seen> {
+    /// A capture of everybody that ends when it is stopped.
+    pub(super) fn endless(&self, sources: Vec<SourceSpec>) -> CaptureSpec {
+        let limits = Limits { duration_ms: None, ..Limits::default() };
+        CaptureSpec { name: String::new(), sources, target: Target::System, limits }
+    }
+
+    /// What records, with streams computed meanwhile, and its database.
+    pub(super) fn computing(&self, derivations: Derivations) -> (&Recorder, &Store) {
+        self.recorder.compute_streams(derivations);
+        (&self.recorder, &self.store)
+    }
+
+    /// The database as another process finds it when this one has ended.
+    pub(super) async fn reopened(&self) -> Store {
+        self.store.close().await;
+        Store::open(self.directory.path(), Options { ballast_bytes: 0, ..Options::default() }).await.unwrap()
+    }
+
+    pub(super) async fn rows(&self, id: CaptureId, record: &CaptureRecord, stream: u16) -> Vec<Seen> {
         let texts: HashMap<u32, Vec<u8>> = self.store.strings(id, 0).await.unwrap().into_iter().collect();
         let schema = &record.streams[usize::from(stream)].schema;
         let all: Vec<usize> = (0..schema.columns.len()).collect();

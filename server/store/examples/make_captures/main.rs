@@ -194,8 +194,15 @@ async fn finish(store: &Store, id: CaptureId, streams: &[Rows], end_ns: u64) -> 
         ..StreamTotals::default()
     };
     let ledger = Ledger { streams: streams.iter().map(of).collect(), losses: vec![] };
-    let end =
-        End { state: CaptureState::Finished, reason: String::new(), end_ns, ledger, readings: vec![], script: None };
+    let end = End {
+        state: CaptureState::Finished,
+        reason: String::new(),
+        end_ns,
+        ledger,
+        readings: vec![],
+        script: None,
+        sources: Vec::new(),
+    };
     Ok(store.finish(id, end).await?)
 }
 

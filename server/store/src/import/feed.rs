@@ -4,11 +4,11 @@
 use bathyscope_capture::{Append, ScriptRecord};
 use sqlx::SqliteConnection;
 
-use super::{SCRIPTS_SINCE, check_file, check_record, messages::Messages, of_file, read_record};
+use super::{SCRIPTS_SINCE, SOURCES_SINCE, check_file, check_record, messages::Messages, of_file, read_record};
 use crate::{
     CaptureRecord, StoreError,
     pages::{self, Cursor},
-    read, sums,
+    read, sources, sums,
 };
 
 /// What is known of a capture before its rows.
@@ -83,7 +83,10 @@ impl FileFeed {
     async fn header(&mut self) -> Result<Header, StoreError> {
         let conn = &mut self.conn;
         let version = check_file(conn).await.map_err(of_file)?;
-        let record = read_record(conn).await.map_err(of_file)?;
+        let mut record = read_record(conn).await.map_err(of_file)?;
+        if version >= SOURCES_SINCE {
+            record.sources = sources::list(conn, record.id).await.map_err(of_file)?;
+        }
         check_record(&record)?;
         let script =
             if version >= SCRIPTS_SINCE { read::script(conn, record.id).await.map_err(of_file)? } else { None };

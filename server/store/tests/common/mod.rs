@@ -9,7 +9,9 @@ use bathyscope_capture::{
     OutputLine, OutputStream, ProcessChange, ProcessChangeKind, ProfileSpec, ScriptProbe, ScriptRecord, StreamKind,
     StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
 };
-use bathyscope_store::{CaptureState, End, LoginToken, NewCapture, Options, Reserve, Role, Store, TokenHash};
+use bathyscope_store::{
+    CaptureState, End, LoginToken, NewCapture, Options, Reserve, Role, SourceEnd, SourceState, Store, TokenHash,
+};
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
 pub const ID: CaptureId = CaptureId::from_bits(0xfedc_ba98_7654_3210);
@@ -140,6 +142,7 @@ pub fn end(ledger: Ledger) -> End {
         ledger,
         readings: Vec::new(),
         script: None,
+        sources: vec![SourceEnd { state: SourceState::Thinned, reason: "it cost too much".to_owned() }],
     }
 }
 

@@ -124,7 +124,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 44] = [
+const HOSTILE: [(&str, &str); 52] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -134,7 +134,21 @@ const HOSTILE: [(&str, &str); 44] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 9", "schema version 9"),
+    ("PRAGMA user_version = 10", "schema version 10"),
+    ("PRAGMA user_version = 8", "its table "),
+    ("INSERT INTO recipes VALUES ('mine', 'eve', 0, '{}')", "computed streams, or recipes"),
+    (
+        "INSERT INTO derivations SELECT id, 0, '{}', 'complete', '', 1, 1, 0, '[]' FROM captures",
+        "computed streams, or recipes",
+    ),
+    (
+        "UPDATE streams SET schema = json_set(schema, '$.derived', json('{\"rule\":\"r\",\"version\":1,\"from\":[]}'))",
+        "a stream was computed",
+    ),
+    ("UPDATE sources SET number = 1", "sources that are too many"),
+    ("UPDATE sources SET reason = printf('%.2000c', 'x')", "too long a reason"),
+    ("UPDATE sources SET state = 'gone'", "the state of a source"),
+    ("INSERT INTO sources SELECT id, 1, 'ended', '' FROM captures", "more of sources than there are"),
     ("PRAGMA user_version = 1", "its table "),
     ("PRAGMA user_version = 7", "its table checksums"),
     ("UPDATE checksums SET sum = sum + 1 WHERE part = 0", "its strings 1 to 2048 are damaged"),
@@ -212,6 +226,8 @@ async fn hostile_files_are_refused_and_leave_nothing() {
         "retention",
         "code",
         "checksums",
+        "derivations",
+        "sources",
     ] {
         let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let (rows,): (i64,) = sqlx::query_as(count).fetch_one(&mut conn).await.unwrap();

@@ -5,6 +5,7 @@ mod access;
 mod captures;
 #[path = "../common/mod.rs"]
 mod common;
+mod derivations;
 mod import;
 mod index;
 mod p36_disk_full;

@@ -2,7 +2,7 @@
 
 import { ApiError, get, getBytes } from "../lib/api.js";
 import { rankColors } from "../lib/color.js";
-import { firstStream, isMap, isStack } from "../view/first_view.js";
+import { firstStream, isMap, isRecorded, isStack } from "../view/first_view.js";
 import { Emitter } from "../lib/emitter.js";
 import { methodsOf } from "../lib/spec.js";
 import { decodeTimeline } from "../view/timeline/timeline_decode.js";
@@ -58,6 +58,11 @@ export class CaptureContext extends Emitter {
     return streams[this.view.stream ?? firstStream(streams)] ?? streams[0];
   }
 
+  /** The streams that were recorded, and not computed from others. */
+  get recorded() {
+    return this.info.streams.filter(isRecorded);
+  }
+
   /** Whether any stream has stacks. */
   get hasStacks() {
     return this.info.streams.some((stream) => stream.kind === "samples" || stream.columns.some(isStack));
@@ -85,7 +90,7 @@ export class CaptureContext extends Emitter {
 
   /** Whether it has nothing but counts of events. */
   get isCounts() {
-    return this.hasCounts && this.info.streams.every(({ row }) => row === "counter");
+    return this.hasCounts && this.recorded.every(({ row }) => row === "counter");
   }
 
   /** Whether stacks are those of a script's maps: nothing else has any. */
@@ -116,7 +121,7 @@ export class CaptureContext extends Emitter {
    * every range, view and link. Tracks of threads have colours by stream.
    */
   async rankColors() {
-    const { streams } = this.info;
+    const streams = this.recorded;
     if (this.isCounts || !streams.some(({ rows }) => rows > 0)) return;
     const query = {
       start: 0,

@@ -3,7 +3,9 @@
 import { get } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, bytes, count, duration, exact, moment, permille, plural, wall } from "../lib/format.js";
+import { ComputedView } from "./computed_view.js";
 import { factEntries } from "./host_view.js";
+import { isRecorded } from "../view/first_view.js";
 import { showError } from "../lib/notice.js";
 import { PanelView } from "../view/panel_view.js";
 import { kernelLine, probeLines } from "../lib/probe_text.js";
@@ -61,6 +63,27 @@ export function sourceSum(info, id) {
     if (cost !== null) sum.permille = (sum.permille ?? 0) + cost;
   });
   return sum;
+}
+
+/** @type {Record<string, string>} */
+const SOURCE_STATES = {
+  ended: "ended",
+  thinned: "not everything was recorded",
+  detached: "taken off",
+  failed: "not recorded",
+};
+
+/**
+ * What a source does or what became of it, in words.
+ * @param {CapturePage} info
+ * @param {number} at its place in the spec
+ * @param {number} streams that it has
+ */
+export function sourceState(info, at, streams) {
+  const end = info.sources[at];
+  if (end) return [SOURCE_STATES[end.state] ?? end.state, end.reason].filter(Boolean).join(": ");
+  if (streams === 0) return "not recorded";
+  return info.running ? "recording" : "ended";
 }
 
 /** @param {number} value */
@@ -184,6 +207,7 @@ export class InfoView extends PanelView {
     this.outputAsked = -1;
     this.probes = h("div");
     this.probesAsked = -Infinity;
+    this.computed = new ComputedView(context);
     context.on("info", () => this.visible && this.#draw());
   }
 
@@ -229,6 +253,7 @@ export class InfoView extends PanelView {
           this.#ledger(info),
           this.#losses(info),
           this.#overhead(info),
+          this.computed.content(),
           this.#ownProbes(info),
           info.output_bytes > 0 && section("info-output", "Output of the command", this.output),
         ),
@@ -299,9 +324,9 @@ export class InfoView extends PanelView {
   #sources(info) {
     const sources = sourcesOf(info.spec);
     if (sources.length < 2) return null;
-    const rows = sources.map((source) => {
+    const rows = sources.map((source, at) => {
       const sum = sourceSum(info, source.id);
-      const state = sum.streams === 0 ? "not recorded" : info.running ? "recording" : "ended";
+      const state = sourceState(info, at, sum.streams);
       return h(
         "tr",
         {},
@@ -330,13 +355,15 @@ export class InfoView extends PanelView {
       info.ledger.losses.some(
         (loss) => loss.stage === "interrupted" && (loss.stream === stream || loss.stream === null),
       );
-    const rows = info.ledger.streams.map((totals, i) => {
+    const rows = info.ledger.streams.flatMap((totals, i) => {
+      const stream = info.streams[i];
+      if (stream && !isRecorded(stream)) return [];
       const gone = lost(i);
       const flight = totals.emitted - totals.stored - gone;
       return h(
         "tr",
         {},
-        h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
+        h("td", { class: "mono", text: stream?.name ?? String(i) }),
         number(totals.hits),
         number(totals.filtered),
         number(totals.emitted),

@@ -92,7 +92,7 @@ export class Minimap {
   async load() {
     if (this.canvas.width === 0 || (this.context.info.running && (this.data || this.context.duration < 1e9))) return;
     // Few rows in many bins would show the bins, not the rows.
-    const rows = this.context.info.streams.reduce((sum, stream) => sum + stream.rows, 0);
+    const rows = this.context.recorded.reduce((sum, stream) => sum + stream.rows, 0);
     const bins = Math.max(
       1,
       Math.min(8192, Math.floor(this.canvas.width / BAR), Math.max(60, Math.ceil(rows / ROWS_PER_BIN))),

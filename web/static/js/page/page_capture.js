@@ -24,6 +24,8 @@ import { VIEWS } from "./views.js";
 /** @import { CaptureContext as Context } from "./capture_context.js" */
 /** @typedef {Map<string, import("../view/panel_view.js").PanelView>} Views by name */
 
+/** How often it is asked how far computed streams are. */
+const COMPUTED_MS = 1000;
 /** How often stored views of a running capture are asked for again. */
 const GROW_MS = 2000;
 
@@ -290,6 +292,29 @@ function startLive(context, views, minimap, readout) {
   );
 }
 
+/**
+ * While streams are computed of a capture, or are about to follow one that is recorded, asks how far they are; then the views
+ * show them.
+ * @param {Context} context
+ * @param {Views} views
+ */
+function followComputed(context, views) {
+  const waits = () => {
+    const { running, computed } = context.info;
+    return computed.is_busy || (running && computed.possible.length > 0);
+  };
+  let waited = waits();
+  let timer = 0;
+  const look = () => {
+    if (waited && !waits()) for (const view of views.values()) view.grown();
+    waited = waits();
+    clearTimeout(timer);
+    if (waited && !context.gone) timer = setTimeout(() => context.refresh().catch(noteError), COMPUTED_MS);
+  };
+  context.on("info", look);
+  look();
+}
+
 async function start() {
   const page = byId("capture");
   const { id = "" } = page.dataset;
@@ -323,6 +348,7 @@ async function start() {
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && context.check());
   // Names keep the usual colours where this cannot be told.
   context.rankColors().catch(() => {});
+  followComputed(context, views);
   if (info.running) startLive(context, views, minimap, readout);
 }
 

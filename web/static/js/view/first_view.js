@@ -66,6 +66,11 @@ function values(stream) {
 const addsUp = (stream) => ADDED_UP.some((names) => names.join() === values(stream).join());
 /** @param {Named} stream */
 const isHistogram = (stream) => values(stream).join() === ADDED_UP[0].join();
+/**
+ * Whether its rows were recorded, and not computed from others; a stream without columns is not there any more, or not yet.
+ * @param {{rule?: string, columns: unknown[]}} stream
+ */
+export const isRecorded = (stream) => !stream.rule && stream.columns.length > 0;
 /** @param {{type?: string}} column */
 export const isStack = (column) => column.type === "stack";
 /** @param {StreamHead} stream */

@@ -142,7 +142,9 @@ pub(in crate::http) async fn one(
     let can_change = may_change(&who, &record.owner);
     let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
     let (can_delete, can_pin) = (can_change && !running, can_change);
-    Ok(Json(CapturePage { capture: record.into(), running, can_change, can_delete, can_pin, kept_until_unix_ns }))
+    let work = wire::work_on(state.derivations(), &record);
+    let capture = wire::Capture::from(record).computing(work);
+    Ok(Json(CapturePage { capture, running, can_change, can_delete, can_pin, kept_until_unix_ns }))
 }
 
 /// What can be changed of a capture.

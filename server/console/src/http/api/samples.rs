@@ -61,6 +61,10 @@ pub(in crate::http) async fn open(
     let (sample, bytes) = samples::open(&name).ok_or_else(ApiError::not_found)?;
     let opening = async move {
         let id = state.store().import_bytes(&bytes, OWNER, bathyscope_link::clock::wall_unix_ns()).await?;
+        state
+            .derivations()
+            .compute_built_in(id)
+            .unwrap_or_else(|error| tracing::warn!(capture = %id, %error, "not computed"));
         state.audit(&who.session, "sample.open", &id.to_string(), &sample.name).await;
         Ok::<_, ApiError>(id)
     };

@@ -171,7 +171,7 @@ export class EventsView extends PanelView {
     // What a script only says is under Output; it is no table.
     const shown = streams
       .map((stream, i) => ({ stream, i }))
-      .filter(({ stream }) => !isHeading(stream) || stream === this.context.stream);
+      .filter(({ stream }) => stream.columns.length > 0 && (!isHeading(stream) || stream === this.context.stream));
     put(
       this.streams,
       ...(shown.length > 1

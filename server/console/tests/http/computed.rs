@@ -1,0 +1,120 @@
+//! Streams that are computed from what a capture has recorded.
+
+use bathyscope_capture::CaptureId;
+use bathyscope_store::Role;
+use serde_json::{Value, json};
+
+use super::{
+    harness::{Console, simulated},
+    recording::{console, start},
+};
+
+const STATES: &str = r#"{"sources":[{"id":"states","method":{"states":{}}}],"target":"system",
+    "limits":{"duration_ms":300,"budget_cpu_permille":50}}"#;
+
+/// The capture's page when nothing is being computed of it.
+async fn settled(console: &Console, cookie: &str, id: CaptureId) -> Value {
+    console.state.recorder().ended(id).await;
+    loop {
+        let page = console.get(&format!("/api/captures/{id}"), cookie).await.json();
+        if page["computed"]["is_busy"] == false {
+            return page;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn asked(console: &Console, cookie: &str, id: CaptureId, sql: &str) -> (u16, Value) {
+    let body = json!({ "sql": sql }).to_string();
+    let answer = console.ask("POST", &format!("/api/captures/{id}/query"), Some(cookie), Some(&body)).await;
+    (answer.status.as_u16(), answer.json())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_computed_again() {
+    let console = console(simulated("rate=4000")).await;
+    let operator = console.cookie("bob", Role::Operator).await;
+    let id = start(&console, &operator, STATES).await;
+    let page = settled(&console, &operator, id).await;
+    let rule = &page["computed"]["rules"][0];
+    assert_eq!((&rule["name"], &rule["state"]), (&json!("thread states"), &json!("complete")), "{page:#}");
+    assert_eq!((&page["computed"]["possible"], &page["sources"][0]["state"]), (&json!([]), &json!("ended")));
+    assert_eq!(page["streams"][2]["rule"], "thread states");
+    assert_eq!(page["streams"][2]["row"], "state");
+    let (status, answer) = asked(&console, &operator, id, "select count(*) from states").await;
+    assert_eq!(status, 200, "{answer:#}");
+    let rate = console.get(&format!("/api/captures/{id}/rate?bins=8"), &operator).await.json();
+    assert_eq!(rate["streams"].as_array().unwrap().len(), 2, "what was recorded is counted once: {rate}");
+
+    let address = format!("/api/captures/{id}/computed");
+    let removed = console.ask("DELETE", &format!("{address}/0"), Some(&operator), None).await;
+    assert_eq!(removed.status, 204);
+    let page = console.get(&format!("/api/captures/{id}"), &operator).await.json();
+    assert_eq!(page["computed"]["rules"][0]["state"], "removed");
+    assert_eq!((&page["streams"][2]["columns"], &page["streams"][2]["name"]), (&json!([]), &json!("")));
+    assert_eq!(page["computed"]["possible"], json!(["thread states"]));
+    let (status, answer) = asked(&console, &operator, id, "select * from thread_states").await;
+    assert_eq!((status, answer.to_string().contains("no such table")), (400, true), "{answer:#}");
+    let rows = console.get(&format!("/api/captures/{id}/rows?stream=2"), &operator).await;
+    assert_ne!(rows.status, 500, "{}", rows.text());
+
+    let compute = async |who: &str, body: &str| console.ask("POST", &address, Some(who), Some(body)).await;
+    assert_eq!(compute(&operator, r#"{"rule":"thread states"}"#).await.status, 202);
+    let page = settled(&console, &operator, id).await;
+    assert_eq!(page["computed"]["rules"][0]["state"], "complete");
+    let span = r#"{"span":{"name":"<b>naps","begin":{"stream":"switches","key":["tid"],"condition":"state == \"S\""},
+        "end":{"stream":"wakeups","key":["wakee_tid"]},"pairing":"exclusive"}}"#;
+    let made = compute(&operator, span).await;
+    assert_eq!(made.status, 202, "{}", made.text());
+    let page = settled(&console, &operator, id).await;
+    assert_eq!(
+        (&page["computed"]["rules"][1]["state"], &page["streams"][5]["name"]),
+        (&json!("complete"), &json!("<b>naps"))
+    );
+
+    for (body, expected) in [
+        (r#"{"rule":"thread states"}"#, "computed already"),
+        (r#"{"rule":"block requests"}"#, "it can have: thread states"),
+        (span, "computed already"),
+        (
+            r#"{"span":{"name":"a","begin":{"stream":"none","key":["tid"]},"end":{"stream":"wakeups","key":["tid"]},"pairing":"nested"}}"#,
+            "none",
+        ),
+        (
+            r#"{"span":{"name":"a","begin":{"stream":"switches","key":["tid"],"condition":"tid =="},"end":{"stream":"wakeups","key":["tid"]},"pairing":"nested"}}"#,
+            "cannot be read",
+        ),
+        ("{}", ""),
+    ] {
+        let refused = compute(&operator, body).await;
+        assert_eq!(refused.status, 400, "{body}: {}", refused.text());
+        assert!(refused.text().contains(expected), "{body}: {}", refused.text());
+    }
+    let (other, viewer) = (console.cookie("eve", Role::Operator).await, console.cookie("vic", Role::Viewer).await);
+    for who in [&other, &viewer] {
+        assert_eq!(compute(who, r#"{"rule":"thread states"}"#).await.status, 404);
+        assert_eq!(console.ask("DELETE", &format!("{address}/0"), Some(who), None).await.status, 404);
+    }
+    let actions = |action: &str| {
+        let action = action.to_owned();
+        let store = console.store.clone();
+        async move { store.audit(0, 100).await.unwrap().into_iter().filter(|it| it.entry.action == action).count() }
+    };
+    assert_eq!((actions("capture.compute").await, actions("capture.remove_computed").await), (2, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_computed_of_a_capture_that_is_being_recorded() {
+    let console = console(simulated("rate=100")).await;
+    let operator = console.cookie("bob", Role::Operator).await;
+    let long = STATES.replace("300", "60000");
+    let id = start(&console, &operator, &long).await;
+    let (address, body) = (format!("/api/captures/{id}/computed"), r#"{"rule":"thread states"}"#);
+    let refused = console.ask("POST", &address, Some(&operator), Some(body)).await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("when the capture has ended"), "{}", refused.text());
+    let stopped = console.ask("POST", &format!("/api/captures/{id}/stop"), Some(&operator), None).await;
+    assert_eq!(stopped.status, 200);
+    let page = settled(&console, &operator, id).await;
+    assert_eq!(page["computed"]["rules"][0]["state"], "complete");
+}

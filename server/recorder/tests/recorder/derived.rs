@@ -1,0 +1,204 @@
+//! Streams that are computed from what was recorded, of captures of the simulated agent.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bathyscope_capture::{CaptureId, EventProbe, Method, SourceSpec, StatesSpec, Target};
+use bathyscope_derive::{RuleSpec, Span};
+use bathyscope_recorder::{DerivationRefusal, Derivations, derive, rules_of};
+use bathyscope_store::{CaptureRecord, DerivationState, StoreError};
+use tokio::sync::Notify;
+
+use crate::states::{Bench, simulated};
+
+/// The queue, and what is told when a capture has other streams.
+fn queue(bench: &Bench) -> (Derivations, Arc<Notify>) {
+    let changed = Arc::new(Notify::new());
+    let told = Arc::clone(&changed);
+    (Derivations::new(bench.store.clone(), move |_capture| told.notify_one()), changed)
+}
+
+/// Waits until nothing waits any more.
+async fn done(bench: &Bench, queue: &Derivations, changed: &Notify, id: CaptureId) -> CaptureRecord {
+    while queue.is_busy(id) {
+        changed.notified().await;
+    }
+    bench.store.capture(id).await.unwrap()
+}
+
+/// What tells of threads.
+fn sched_events() -> SourceSpec {
+    let probe = |name: &str, fields: &[&str]| EventProbe {
+        tracepoint: name.parse().unwrap(),
+        fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+        predicate: None,
+    };
+    let switch = probe("sched:sched_switch", &["prev_state", "next_pid", "next_comm"]);
+    let probes = vec![probe("sched:sched_wakeup", &["pid", "comm"]), switch];
+    SourceSpec { id: "events".to_owned(), ..SourceSpec::of(Method::Events { probes }) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn states_of_all_threads_are_computed_once_and_can_be_removed() {
+    let bench = simulated("rate=4000").await;
+    let source = SourceSpec::of(Method::States(StatesSpec::default()));
+    let (id, record) = bench.record(vec![source], Target::System, 500).await;
+    let (queue, changed) = queue(&bench);
+    queue.compute_built_in(id).unwrap();
+    queue.compute_built_in(id).unwrap();
+    let whole = done(&bench, &queue, &changed, id).await;
+    assert_eq!(whole.derivations.len(), 1, "once");
+    assert_eq!(whole.derivations[0].state, DerivationState::Complete, "{:?}", whole.derivations);
+    let names: Vec<&str> = whole.streams.iter().map(|stream| stream.schema.name.as_str()).collect();
+    assert_eq!(names, ["switches", "wakeups", "thread states", "cpu occupation", "run-queue latency"]);
+    assert_eq!(whole.ledger.streams[..2], record.ledger.streams[..2]);
+
+    // A CPU does one thing at a time, from the first moment that it is known to the end.
+    let mut at: BTreeMap<u64, u64> = BTreeMap::new();
+    for row in bench.rows(id, &whole, 3).await {
+        let before = at.insert(row.number("cpu"), row.number("time") + row.number("duration_ns"));
+        assert!(before.is_none_or(|end| end == row.number("time")), "{row:?} after {before:?}");
+    }
+    assert!(!at.is_empty() && at.values().all(|end| *end == whole.end_ns), "{at:?}, {}", whole.end_ns);
+    // Of each wake-up that led to a run it is known how long that took.
+    let wakeups = bench.rows(id, &whole, 1).await.len();
+    let latencies = bench.rows(id, &whole, 4).await.len();
+    assert!(latencies <= wakeups && latencies * 10 > wakeups * 9, "{latencies} of {wakeups}");
+
+    let chunks = async |stream| bench.store.chunk(id, stream, 0).await;
+    let before = chunks(2).await.unwrap();
+    queue.remove(id, 0).await.unwrap();
+    assert!(matches!(chunks(2).await, Err(StoreError::NoChunk { .. })));
+    queue.compute_built_in(id).unwrap();
+    let left = done(&bench, &queue, &changed, id).await;
+    assert_eq!(left.derivations[0].state, DerivationState::Removed, "what a person removed stays away");
+    queue.compute(id, RuleSpec::ThreadStates).await.unwrap();
+    done(&bench, &queue, &changed, id).await;
+    assert!(chunks(2).await.unwrap() == before, "the same rows again");
+    let again = queue.compute(id, RuleSpec::ThreadStates).await;
+    assert!(matches!(again, Err(DerivationRefusal::Known { .. })), "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn states_of_a_target_are_of_its_processes() {
+    let bench = simulated("rate=4000").await;
+    let source = || vec![SourceSpec::of(Method::States(StatesSpec::default()))];
+    let (all, _) = bench.record(source(), Target::System, 300).await;
+    let record = bench.store.capture(all).await.unwrap();
+    let mut switches: BTreeMap<u64, usize> = BTreeMap::new();
+    for row in bench.rows(all, &record, 0).await {
+        *switches.entry(row.number("pid")).or_default() += 1;
+    }
+    let (pid, _) = switches.into_iter().filter(|(pid, _)| *pid != 0).max_by_key(|(_, count)| *count).unwrap();
+    let pid = u32::try_from(pid).unwrap();
+    let (id, record) = bench.record(source(), Target::Process { pid, children: false }, 500).await;
+    let store = bench.store.blocking();
+    let rows = tokio::task::block_in_place(|| derive(&store, &record, &RuleSpec::ThreadStates)).unwrap();
+    let whole = bench.store.capture(id).await.unwrap();
+    let states = bench.rows(id, &whole, 2).await;
+    assert!(rows > 0 && !states.is_empty());
+    let others: Vec<_> = states.iter().filter(|row| row.number("pid") != u64::from(pid)).collect();
+    assert!(others.is_empty(), "{:?}", others.first());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn spans_of_a_person_are_streams_and_what_cannot_be_is_refused() {
+    let bench = simulated("rate=2000").await;
+    let source = sched_events();
+    let (id, record) = bench.record(vec![source], Target::System, 500).await;
+    assert_eq!(rules_of(&record).len(), 1, "states of the whole system");
+    let (queue, changed) = queue(&bench);
+    let span = |text: &str| RuleSpec::Span(Box::new(text.parse::<Span>().unwrap()));
+    let wanted = "between: begin = sched:sched_wakeup on (tid), end = sched:sched_switch on (tid), exclusive";
+    queue.compute(id, span(wanted)).await.unwrap();
+    let whole = done(&bench, &queue, &changed, id).await;
+    let at = whole.streams.iter().position(|stream| stream.schema.name == "between").unwrap();
+    let rows = bench.rows(id, &whole, at as u16).await;
+    let begins = bench.rows(id, &whole, 0).await;
+    let first = rows.first().unwrap();
+    let begin = begins.iter().find(|row| row.number("time") == first.number("time")).unwrap();
+    assert_eq!(begin.number("tid"), first.number("tid"));
+    for (wrong, expected) in [
+        ("a: begin = block:none on (tid), end = sched:sched_switch on (tid)", "block:none"),
+        ("a: begin = sched:sched_switch on (colour), end = sched:sched_switch on (tid)", "colour"),
+        (wanted, "computed already"),
+    ] {
+        let error = queue.compute(id, span(wrong)).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{wrong}: {error}");
+    }
+    assert!(matches!(queue.remove(id, 9).await, Err(StoreError::Refused { .. })));
+    let of_none = queue.compute(CaptureId::from_bits(1), RuleSpec::ThreadStates).await;
+    assert!(matches!(of_none, Err(DerivationRefusal::Store(StoreError::NoCapture { .. }))), "{of_none:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_console_was_computing_goes_on_with_the_next_one() {
+    let bench = simulated("rate=2000").await;
+    let source = SourceSpec::of(Method::States(StatesSpec::default()));
+    let (id, record) = bench.record(vec![source], Target::System, 300).await;
+    let text = serde_json::to_string(&RuleSpec::ThreadStates).unwrap();
+    let streams: Vec<_> = record.streams.iter().map(|stream| stream.schema.clone()).collect();
+    let schemas = RuleSpec::ThreadStates.check(&streams).unwrap();
+    bench.store.begin_derivation(id, text, schemas).await.unwrap();
+    let store = bench.reopened().await;
+    assert_eq!(store.capture(id).await.unwrap().derivations[0].state, DerivationState::Computing);
+    let changed = Arc::new(Notify::new());
+    let told = Arc::clone(&changed);
+    let queue = Derivations::new(store.clone(), move |_capture| told.notify_one());
+    queue.resume().await.unwrap();
+    while queue.is_busy(id) {
+        changed.notified().await;
+    }
+    let whole = store.capture(id).await.unwrap();
+    assert_eq!((whole.derivations.len(), whole.derivations[0].state), (1, DerivationState::Complete));
+    assert!(whole.streams[2].rows > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn states_follow_a_capture_that_somebody_looks_at() {
+    let bench = simulated("rate=4000").await;
+    let (queue, changed) = queue(&bench);
+    let source = SourceSpec::of(Method::States(StatesSpec::default()));
+    let (recorder, store) = bench.computing(queue.clone());
+    let id = recorder.start(bench.endless(vec![source]), "test").await.unwrap();
+    let mut viewer = recorder.live(id).unwrap();
+    // Rows come while it is recorded.
+    loop {
+        viewer.next().await.unwrap();
+        let during = store.capture(id).await.unwrap();
+        if during.streams.get(2).is_some_and(|stream| stream.rows > 100) {
+            assert_eq!(during.derivations[0].state, DerivationState::Following);
+            assert_eq!(during.streams[2].schema.name, "thread states");
+            break;
+        }
+    }
+    recorder.stop(id, "test");
+    while viewer.next().await.is_some() {}
+    while store.capture(id).await.unwrap().derivations[0].state.is_filled() || queue.is_busy(id) {
+        changed.notified().await;
+    }
+    let whole = store.capture(id).await.unwrap();
+    assert_eq!(
+        (whole.derivations.len(), whole.derivations[0].state),
+        (1, DerivationState::Complete),
+        "{:?}",
+        whole.derivations
+    );
+    store.check(id).await.unwrap();
+    let followed = sorted(&bench, id, &whole).await;
+    queue.remove(id, 0).await.unwrap();
+    queue.compute(id, RuleSpec::ThreadStates).await.unwrap();
+    let again = done(&bench, &queue, &changed, id).await;
+    assert_eq!(sorted(&bench, id, &again).await, followed, "what followed is what is computed in the end");
+}
+
+/// All rows of the states of threads, in order.
+async fn sorted(bench: &Bench, id: CaptureId, record: &CaptureRecord) -> Vec<String> {
+    let rows = bench.rows(id, record, 2).await;
+    let text = |row: &crate::states::Seen| {
+        let numbers = ["time", "tid", "cpu", "duration_ns", "waker_tid"].map(|name| row.number(name));
+        format!("{numbers:?} {} {} {}", row.text("state"), row.text("comm"), row.text("unknown"))
+    };
+    let mut all: Vec<String> = rows.iter().map(text).collect();
+    all.sort();
+    all
+}

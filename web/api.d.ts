@@ -1171,6 +1171,8 @@ export interface SampleList {
   items: Item[];
 }
 
+export type SampleUnit = "samples" | "nanoseconds" | "bytes";
+
 export interface SampledEvent {
   event: string;
   period?: number;
@@ -1320,6 +1322,7 @@ export interface Stream {
   name: string;
   kind: StreamKind;
   row: string;
+  unit: SampleUnit | null;
   source: string;
   rule: string;
   columns: ColumnHead[];

@@ -2,7 +2,7 @@
 
 use bathyscope_views::{
     CountQuery, Filter, FlameQuery, Group, GroupBy, MAX_COUNT_POINTS, MAX_PAGE_ROWS, Order, RateQuery, RowsQuery,
-    Source, TimeRange, TimelineQuery, ViewError,
+    SampleUnit, Source, TimeRange, TimelineQuery, ViewError,
 };
 use serde::Deserialize;
 
@@ -47,6 +47,8 @@ pub struct ViewQuery {
     pub invert: Option<u8>,
     /// The first level of a flame graph.
     pub by: Option<FirstLevel>,
+    /// What a flame graph counts, where samples count several things: `samples`, `nanoseconds` or `bytes`.
+    pub unit: Option<String>,
     /// Only this process.
     pub pid: Option<u64>,
     /// Only this thread.
@@ -155,6 +157,7 @@ impl ViewQuery {
             filter: self.parsed_filter()?,
             pid: self.pid,
             tid: self.tid,
+            unit: self.unit.as_deref().and_then(SampleUnit::named),
             by: if self.by == Some(FirstLevel::None) { GroupBy::None } else { GroupBy::Process },
             invert: self.invert == Some(1),
             // A node that does not exist any more is the root: an old link still shows something.

@@ -40,8 +40,8 @@ pub use answers::{
     CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, Cut, Derived, FlameGraph, Flow,
     FoundCall, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId,
     KeyTotal, Lane, Lanes, MapKind, MapTable, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError,
-    ParsePlaceError, PlaceLine, Rate, RateLoss, RowsPage, SampledFunction, SampledFunctions, SeriesLine, SeriesView,
-    ShownCode, SourceLine, StreamRate, TIMELINE_MAGIC, Timeline, Track, TrackBins, Unit,
+    ParsePlaceError, PlaceLine, Rate, RateLoss, RowsPage, SampleUnit, SampledFunction, SampledFunctions, SeriesLine,
+    SeriesView, ShownCode, SourceLine, StreamRate, TIMELINE_MAGIC, Timeline, Track, TrackBins, Unit,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -64,7 +64,7 @@ pub use filter::Filter;
 pub use flame::{
     FlameQuery, FoldedStack, FoldedStacks, FunctionOrder, FunctionSamples, Instruction, MATCH_BELOW, MATCH_SELF,
     MAX_CODE_ROWS, MAX_FLAME_NODES, MAX_FLAME_WIDTH, MAX_FUNCTIONS, SampledPlace, annotate, call_flame, flame, fold,
-    function_samples, instructions, sampled_functions,
+    function_samples, instructions, sample_unit, sampled_functions,
 };
 pub use frame_names::frame_names;
 pub use maps::{

@@ -5,7 +5,7 @@ use bathyscope_capture::{
 };
 use bathyscope_recorder::DerivationProgress;
 use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room, SourceEnd};
-use bathyscope_views::{ColumnHead, heads};
+use bathyscope_views::{ColumnHead, SampleUnit, heads, sample_unit};
 use serde::Serialize;
 
 use super::derivation::ComputedStreams;
@@ -149,6 +149,8 @@ pub struct Stream {
     kind: StreamKind,
     /// What a row says about time: `instant`, `slice`, `state`, `sample`, `counter` or `snapshot`.
     row: &'static str,
+    /// What its samples count; none if it has none.
+    unit: Option<SampleUnit>,
     /// The id of the source that it is of; empty where that is not known, or it was computed.
     source: String,
     /// The name of the rule that it was computed by; empty of what was recorded.
@@ -185,6 +187,7 @@ impl From<CaptureRecord> for Capture {
             name: shown(&stream.schema.name),
             kind: stream.schema.kind,
             row: row_word(&stream.schema),
+            unit: sample_unit(&stream.schema),
             source: shown(&stream.schema.source),
             rule: stream.schema.derived.as_deref().map_or_else(String::new, |derived| shown(&derived.rule)),
             columns: heads(&stream.schema),

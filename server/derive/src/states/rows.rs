@@ -48,7 +48,7 @@ impl RowUnknown {
     }
 }
 
-/// The schemas of what is made of these inputs: thread states, occupation of CPUs, latencies.
+/// The schemas of what is made of these inputs: thread states, occupation of CPUs, latencies; and with stacks time off the CPU.
 pub(super) fn schemas(inputs: &SchedInputs) -> Vec<StreamSchema> {
     let duration = || own("duration_ns", ColumnType::U64, Display::DurationNs);
     let number = |name| own(name, ColumnType::U64, Display::Decimal);
@@ -78,12 +78,19 @@ pub(super) fn schemas(inputs: &SchedInputs) -> Vec<StreamSchema> {
         version: THREAD_STATES_RULE_VERSION,
         from: inputs.names.clone(),
     };
-    let schema = |(name, columns, rows): (&str, Vec<_>, RowMeaning)| StreamSchema {
+    let schema = |(name, kind, columns, rows): (&str, StreamKind, Vec<_>, RowMeaning)| StreamSchema {
         rows: Some(Box::new(rows)),
         derived: Some(Box::new(derived.clone())),
-        ..StreamSchema::new(name, StreamKind::Events, columns)
+        ..StreamSchema::new(name, kind, columns)
     };
-    streams.into_iter().map(schema).collect()
+    let off_cpu = inputs.stacks.then(|| {
+        let columns = vec![own("stack", ColumnType::Stack, Display::Text), duration(), text("state"), text("unknown")];
+        let weight = Some("duration_ns".to_owned());
+        let kind = RowKind::Sample { stack: "stack".to_owned(), weight, unit: "ns".to_owned() };
+        ("off-CPU", StreamKind::Samples, columns, RowMeaning::new(kind, &["tid"]))
+    });
+    let streams = streams.into_iter().map(|(name, columns, rows)| (name, StreamKind::Events, columns, rows));
+    streams.chain(off_cpu).map(schema).collect()
 }
 
 /// The words for what threads do.
@@ -105,6 +112,8 @@ pub(super) struct StateRows {
     has_stacks: bool,
     occupation: OutputRows,
     latency: OutputRows,
+    /// Only where there are stacks.
+    off_cpu: Option<OutputRows>,
     losses: Losses,
     processes: Option<HashSet<u32>>,
 }
@@ -130,8 +139,9 @@ impl StateRows {
             unknown,
         };
         let has_stacks = streams.first().is_some_and(|states| states.column("stack").is_some());
-        let losses = Losses::default();
-        Self { words, states: output(0), has_stacks, occupation: output(1), latency: output(2), losses, processes }
+        let (losses, off_cpu) = (Losses::default(), has_stacks.then(|| output(3)));
+        let (states, occupation, latency) = (output(0), output(1), output(2));
+        Self { words, states, has_stacks, occupation, latency, off_cpu, losses, processes }
     }
 
     pub(super) fn add_loss(&mut self, start_ns: u64, end_ns: u64) {
@@ -195,6 +205,10 @@ impl StateRows {
         ];
         let columns = row.len() - usize::from(!self.has_stacks);
         self.states.push(row.get(..columns).unwrap_or_default(), host);
+        let [time, cpu, pid, tid, comm, duration, word, _, _, unknown, stack] = row;
+        if let Some(off_cpu) = self.off_cpu.as_mut().filter(|_| stack != 0) {
+            off_cpu.push(&[time, cpu, pid, tid, comm, stack, duration, word, unknown], host);
+        }
     }
 
     /// What a CPU ran from `start_ns` until `end_ns`, and how it left, if that is known.
@@ -253,6 +267,9 @@ impl StateRows {
         self.states.flush(host);
         self.occupation.flush(host);
         self.latency.flush(host);
+        if let Some(off_cpu) = &mut self.off_cpu {
+            off_cpu.flush(host);
+        }
     }
 }
 

@@ -501,6 +501,13 @@ fn blocked_states_have_the_stack_if_it_was_recorded() {
     let rows = host.table(&rule.streams()[0], 0);
     let stacks: Vec<(&str, &str)> = rows.iter().map(|row| (row["state"].as_str(), row["stack"].as_str())).collect();
     assert_eq!(stacks, [("running", "0"), ("uninterruptible", "7"), ("runnable", "0"), ("running", "0")]);
+    // Time off the CPU is a sample of that stack.
+    let samples = host.table(&rule.streams()[3], 3);
+    let told = |name: &str| samples.iter().map(|row| row[name].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (told("stack"), told("duration_ns"), told("tid")),
+        (vec!["7".into()], vec!["100".into()], vec!["11".into()])
+    );
 }
 
 #[test]
@@ -508,11 +515,15 @@ fn streams_say_what_their_rows_are_and_what_they_are_made_from() {
     for form in Form::BOTH {
         let rule = ThreadStates::new(&form.streams(), &ThreadStatesOptions::default(), &mut Host::default()).unwrap();
         let names: Vec<&str> = rule.streams().iter().map(|stream| stream.name.as_str()).collect();
-        assert_eq!(names, ["thread states", "cpu occupation", "run-queue latency"]);
+        let off_cpu = (form == Form::States).then_some("off-CPU");
+        let expected = ["thread states", "cpu occupation", "run-queue latency"];
+        assert_eq!(names, expected.into_iter().chain(off_cpu).collect::<Vec<_>>());
         for stream in rule.streams() {
             let meaning = stream.meaning();
             assert_eq!(Some(&meaning), stream.rows.as_deref(), "its columns are as it says");
-            assert_eq!(matches!(meaning.kind, RowKind::State { .. }), stream.name != "run-queue latency");
+            let is_state = stream.name.ends_with("states") || stream.name.ends_with("occupation");
+            assert_eq!(matches!(meaning.kind, RowKind::State { .. }), is_state);
+            assert_eq!(matches!(meaning.kind, RowKind::Sample { .. }), stream.name == "off-CPU");
             let derived = stream.derived.as_deref().unwrap();
             assert_eq!((derived.rule.as_str(), derived.version), ("thread states", THREAD_STATES_RULE_VERSION));
             assert_eq!(derived.from.len(), if form == Form::States { 2 } else { 5 });

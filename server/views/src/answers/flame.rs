@@ -16,6 +16,34 @@ pub enum GroupBy {
     None,
 }
 
+/// What samples count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleUnit {
+    /// Each for one.
+    Samples,
+    /// Time.
+    Nanoseconds,
+    /// Memory.
+    Bytes,
+}
+
+impl SampleUnit {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Samples => "samples",
+            Self::Nanoseconds => "nanoseconds",
+            Self::Bytes => "bytes",
+        }
+    }
+
+    /// The unit of this word, if there is one.
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Samples, Self::Nanoseconds, Self::Bytes].into_iter().find(|unit| unit.as_str() == word)
+    }
+}
+
 /// A flame graph, as the browser gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlameGraph {

@@ -19,7 +19,7 @@ pub use calls::{
 pub use counts::{CountLine, CountView, Counted, Derived};
 pub use flame::{
     Annotation, CodePlace, CodeRow, Cut, FlameGraph, Flow, GroupBy, NodeId, NodeKind, Nodes, ParseNodeIdError,
-    ParsePlaceError, PlaceLine, SampledFunction, SampledFunctions, ShownCode, SourceLine,
+    ParsePlaceError, PlaceLine, SampleUnit, SampledFunction, SampledFunctions, ShownCode, SourceLine,
 };
 pub use maps::{
     At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, MapKind, MapTable, ParseKeyIdError, SeriesLine,

@@ -10,10 +10,14 @@ use std::{
 
 use bathyscope_capture::{CodeMissing, FrameId, FunctionCode, MAX_CODES, Machine, MappingKind};
 
-use super::{FlameQuery, Instruction, count::count, instructions};
+use super::{
+    FlameQuery, Instruction,
+    count::{count, unit_of_query},
+    instructions,
+};
 use crate::{
     Cancel, Dictionaries, Source, ViewError,
-    answers::{Annotation, CodePlace, CodeRow, GroupBy, NodeKind, PlaceLine, ShownCode, SourceLine},
+    answers::{Annotation, CodePlace, CodeRow, GroupBy, NodeKind, PlaceLine, SampleUnit, ShownCode, SourceLine},
     frame_names,
     needle::shown,
 };
@@ -71,7 +75,10 @@ pub fn function_samples(
     function: &str,
     cancel: &Cancel,
 ) -> Result<FunctionSamples, ViewError> {
-    let query = FlameQuery { by: GroupBy::None, ..query.clone() };
+    let query = FlameQuery { by: GroupBy::None, unit: Some(SampleUnit::Samples), ..query.clone() };
+    if unit_of_query(source, &query) != Some(SampleUnit::Samples) {
+        return Err(ViewError::NoSamples);
+    }
     let dictionaries = source.dictionaries();
     let mut by_frame: HashMap<FrameId, u64> = HashMap::new();
     let mut total = 0;

@@ -1,9 +1,14 @@
 //! Samples by stack and process: one counter for each stack, and a bounded number for those that several processes have.
 
-use bathyscope_capture::{StackId, StreamKind, StreamSchema, StringId};
+use bathyscope_capture::{ColumnType, RowKind, StackId, StreamKind, StreamSchema, StringId};
 
 use super::FlameQuery;
-use crate::{Cancel, Source, ViewError, answers::GroupBy, hash::IdMap, scan::Scan};
+use crate::{
+    Cancel, Source, ViewError,
+    answers::{GroupBy, SampleUnit},
+    hash::IdMap,
+    scan::Scan,
+};
 
 /// The most stacks that have counters. What is beyond goes to [`Counts::beyond`].
 const MAX_STACKS: usize = 1 << 25;
@@ -30,25 +35,36 @@ impl Counts {
         Self { processes, samples, more: IdMap::default(), most_pairs, beyond: IdMap::default() }
     }
 
-    /// Adds a sample; `stack` is at most the largest that was promised.
-    fn add(&mut self, process: StringId, stack: StackId) {
+    /// Adds a sample that counts for so much; `stack` is at most the largest that was promised.
+    fn add(&mut self, process: StringId, stack: StackId, weight: u64) {
         let place = stack as usize;
-        match (self.processes.get_mut(place), self.samples.get_mut(place)) {
-            (Some(known), Some(samples)) if *samples == 0 => (*known, *samples) = (process, 1),
-            (Some(known), Some(samples)) if *known == process && *samples < u32::MAX => *samples += 1,
-            (Some(_), Some(_)) => self.add_more(process, stack),
-            _ => *self.beyond.entry(process).or_insert(0) += 1,
+        let (Some(known), Some(samples)) = (self.processes.get_mut(place), self.samples.get_mut(place)) else {
+            return Self::add_to(&mut self.beyond, process, weight);
+        };
+        if *samples == 0 {
+            *known = process;
+        }
+        let room = if *known == process { u64::from(u32::MAX - *samples) } else { 0 };
+        let here = weight.min(room);
+        *samples += here as u32;
+        if weight > here {
+            self.add_more(process, stack, weight - here);
         }
     }
 
-    fn add_more(&mut self, process: StringId, stack: StackId) {
+    fn add_more(&mut self, process: StringId, stack: StackId, weight: u64) {
         if let Some(samples) = self.more.get_mut(&(stack, process)) {
-            *samples += 1;
+            *samples = samples.saturating_add(weight);
         } else if self.more.len() < self.most_pairs {
-            self.more.insert((stack, process), 1);
+            self.more.insert((stack, process), weight);
         } else {
-            *self.beyond.entry(process).or_insert(0) += 1;
+            Self::add_to(&mut self.beyond, process, weight);
         }
+    }
+
+    fn add_to(beyond: &mut IdMap<StringId, u64>, process: StringId, weight: u64) {
+        let samples = beyond.entry(process).or_insert(0);
+        *samples = samples.saturating_add(weight);
     }
 
     /// The stacks with samples, ascending; 0 stands for none and for those that no dictionary has.
@@ -88,6 +104,35 @@ impl Counts {
     }
 }
 
+/// What the samples of a stream count; none if it has none.
+pub fn sample_unit(schema: &StreamSchema) -> Option<SampleUnit> {
+    if schema.kind != StreamKind::Samples {
+        return None;
+    }
+    match schema.meaning().kind {
+        RowKind::Sample { unit, weight: Some(_), .. } if unit == "ns" => Some(SampleUnit::Nanoseconds),
+        RowKind::Sample { unit, weight: Some(_), .. } if unit == "bytes" => Some(SampleUnit::Bytes),
+        _ => Some(SampleUnit::Samples),
+    }
+}
+
+/// The column of what a sample of a stream counts for; none where each counts for one.
+fn weight_of(schema: &StreamSchema) -> Option<usize> {
+    match schema.meaning().kind {
+        RowKind::Sample { weight: Some(weight), .. } if sample_unit(schema) != Some(SampleUnit::Samples) => {
+            schema.column(&weight).filter(|at| schema.columns.get(*at).is_some_and(|it| it.ty == ColumnType::U64))
+        }
+        _ => None,
+    }
+}
+
+/// What is counted for a query; none if there are no samples. What no samples count is what the first ones do.
+pub(super) fn unit_of_query(source: &dyn Source, query: &FlameQuery) -> Option<SampleUnit> {
+    let mut units = source.streams().iter().filter_map(sample_unit);
+    let first = units.clone().next();
+    units.find(|unit| query.unit == Some(*unit)).or(first)
+}
+
 /// Counts the samples of a query. The process is 0 if they are not grouped by it.
 pub(super) fn count(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<Counts, ViewError> {
     count_within(source, query, cancel, MAX_PAIRS)
@@ -104,15 +149,16 @@ pub(super) fn count_within(
         wanted.extend([StreamSchema::TIME, StreamSchema::COMM]);
     }
     wanted.extend(query.tid.map(|_| StreamSchema::TID));
-    if !source.streams().iter().any(|schema| schema.kind == StreamKind::Samples) {
-        return Err(ViewError::NoSamples);
-    }
-    let samples = |schema: &StreamSchema| schema.kind == StreamKind::Samples;
+    let unit = unit_of_query(source, query).ok_or(ViewError::NoSamples)?;
+    let counted = |schema: &StreamSchema| sample_unit(schema) == Some(unit);
+    let columns = |schema: &StreamSchema| -> Vec<usize> { wanted.iter().copied().chain(weight_of(schema)).collect() };
     let dictionaries = source.dictionaries();
     let last_stack = dictionaries.last_stack();
     let mut counts = Counts::new(last_stack, most_pairs);
-    for mut scan in Scan::all(source, query.range, query.filter.as_ref(), |_schema| wanted.clone(), cancel, samples)? {
+    for mut scan in Scan::all(source, query.range, query.filter.as_ref(), columns, cancel, counted)? {
+        let weight = weight_of(scan.schema());
         scan.for_each_hit(|hit| {
+            let weights = weight.map(|column| hit.u64s(column)).transpose()?;
             let (stacks, pids) = (hit.ids(StreamSchema::STACK)?, hit.u64s(StreamSchema::PID)?);
             let tids = if query.tid.is_some() { hit.u64s(StreamSchema::TID)? } else { &[] };
             let (times, comms) = match query.by {
@@ -133,7 +179,8 @@ pub(super) fn count_within(
                     }
                     None => 0,
                 };
-                counts.add(process, if *stack <= last_stack { *stack } else { 0 });
+                let weight = weights.map_or(1, |weights| weights.get(row).copied().unwrap_or(0));
+                counts.add(process, if *stack <= last_stack { *stack } else { 0 }, weight);
             });
             Ok(())
         })?;
@@ -146,11 +193,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn weights_may_be_larger_than_a_counter() {
+        let mut counts = Counts::new(1, 9);
+        let large = u64::from(u32::MAX);
+        for (process, stack, weight) in [(7, 1, 3 * large), (8, 1, 5), (7, 1, 2), (8, 9, large + 1), (7, 0, 0)] {
+            counts.add(process, stack, weight);
+        }
+        let of = |wanted: u32| -> u64 {
+            counts.pairs().filter(|(process, ..)| *process == wanted).map(|(_, _, weight)| weight).sum()
+        };
+        assert_eq!((of(7), of(8)), (3 * large + 2, 5));
+        assert_eq!(counts.beyond().collect::<Vec<_>>(), [(8, large + 1)]);
+        assert_eq!(counts.stacks().collect::<Vec<_>>(), [1], "what takes no time has no width");
+    }
+
+    #[test]
     fn every_sample_is_counted_once_however_many_pairs_there_are() {
         for (most_pairs, left) in [(0, 6), (2, 3), (9, 0)] {
             let mut counts = Counts::new(3, most_pairs);
             let seen = [(7, 1), (7, 1), (8, 1), (8, 1), (9, 1), (9, 2), (7, 2), (7, 2), (8, 2), (7, 0)];
-            seen.iter().for_each(|(process, stack)| counts.add(*process, *stack));
+            seen.iter().for_each(|(process, stack)| counts.add(*process, *stack, 1));
             let counted: u64 = counts.pairs().map(|(_, _, samples)| samples).sum();
             let beyond: u64 = counts.beyond().map(|(_, samples)| samples).sum();
             assert_eq!((counted + beyond, counts.stacks().collect::<Vec<_>>()), (10, vec![0, 1, 2]), "{most_pairs}");

@@ -5,18 +5,18 @@
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
-use bathyscope_capture::{FrameId, StackId, StreamKind, StringId};
+use bathyscope_capture::{FrameId, StackId, StringId};
 
 use super::{
     FlameQuery,
     calls::fold_calls,
-    count::{Counts, count},
+    count::{Counts, count, unit_of_query},
     names::Names,
     paths::{Paths, common},
 };
 use crate::{
     Cancel, Source, ViewError,
-    answers::{GroupBy, NodeKind},
+    answers::{GroupBy, NodeKind, SampleUnit},
     calls::calls_stream,
     hash::IdMap,
     needle::shown,
@@ -180,8 +180,7 @@ impl FoldedStacks {
 /// # Errors
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
-    let has_samples = source.streams().iter().any(|schema| schema.kind == StreamKind::Samples);
-    if !has_samples && calls_stream(source).is_some() {
+    if unit_of_query(source, query).is_none() && calls_stream(source).is_some() {
         return fold_calls(source, query, cancel);
     }
     let counts = count(source, query, cancel)?;
@@ -196,6 +195,7 @@ fn fold_counts(
     cancel: &Cancel,
 ) -> Result<FoldedStacks, ViewError> {
     let mut builder = FoldBuilder::new(source, query);
+    builder.out.unit = unit_of_query(source, query).unwrap_or(SampleUnit::Samples).as_str();
     let paths = match builder.add_all(counts, |_stack| true, most_names, cancel)? {
         Some(paths) => paths,
         None => builder.add_most(counts, most_names, cancel)?,
@@ -462,7 +462,9 @@ impl FoldedStacks {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, Frame, StreamSchema, Symbol};
+    use bathyscope_capture::{
+        Batch, Column, ColumnData, ColumnType, Display, Frame, RowKind, RowMeaning, StreamKind, StreamSchema, Symbol,
+    };
 
     use super::*;
     use crate::{MemorySource, flame::count::count_within};
@@ -500,6 +502,34 @@ mod tests {
             format!("{} {}", names.join(";"), stack.samples)
         };
         folded.iter().map(line).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn samples_count_time_where_that_is_their_weight() {
+        let mut source = source(&[(1, 2, 1), (2, 1, 0)]);
+        let own = [("stack", ColumnType::Stack), ("took", ColumnType::U64)];
+        let own = own.map(|(name, ty)| Column { name: name.to_owned(), ty, display: Display::Decimal });
+        let numbers = || ColumnData::U64(vec![0; 2]);
+        let columns = vec![numbers(), numbers(), numbers(), numbers(), ColumnData::Id(vec![1, 2])];
+        let own_data = [ColumnData::Id(vec![2, 2]), ColumnData::U64(vec![1000, 30])];
+        let kind =
+            RowKind::Sample { stack: "stack".to_owned(), weight: Some("took".to_owned()), unit: "ns".to_owned() };
+        let schema = StreamSchema {
+            rows: Some(Box::new(RowMeaning::new(kind, &["tid"]))),
+            ..StreamSchema::new("off-CPU", StreamKind::Samples, own)
+        };
+        source.push_stream(schema, vec![Batch { columns: columns.into_iter().chain(own_data).collect() }]);
+        for (unit, total, word) in [
+            (None, 4, "samples"),
+            (Some(SampleUnit::Samples), 4, "samples"),
+            (Some(SampleUnit::Nanoseconds), 1030, "nanoseconds"),
+            // What no samples count.
+            (Some(SampleUnit::Bytes), 4, "samples"),
+        ] {
+            let query = FlameQuery { unit, ..FlameQuery::default() };
+            let folded = fold(&source, &query, &Cancel::new(false)).unwrap();
+            assert_eq!((folded.total(), folded.unit), (total, word), "{unit:?}");
+        }
     }
 
     #[test]

@@ -12,11 +12,12 @@ mod paths;
 
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
-    answers::{FlameGraph, GroupBy, NodeId},
+    answers::{FlameGraph, GroupBy, NodeId, SampleUnit},
 };
 
 pub use annotate::{FunctionSamples, MAX_CODE_ROWS, SampledPlace, annotate, function_samples};
 pub use calls::call_flame;
+pub use count::sample_unit;
 pub use fold::{FoldedStack, FoldedStacks, fold};
 pub(crate) use fold::{Weighted, fold_weighted};
 pub use functions::{FunctionOrder, MAX_FUNCTIONS, sampled_functions};
@@ -42,6 +43,8 @@ pub struct FlameQuery {
     pub pid: Option<u64>,
     /// Only this thread.
     pub tid: Option<u64>,
+    /// What is counted; none for what the first stream of samples counts.
+    pub unit: Option<SampleUnit>,
     /// What the first level is.
     pub by: GroupBy,
     /// Whether the innermost function is at the root and its callers above it.
@@ -61,6 +64,7 @@ impl Default for FlameQuery {
             filter: None,
             pid: None,
             tid: None,
+            unit: None,
             by: GroupBy::Process,
             invert: false,
             focus: None,

@@ -309,7 +309,7 @@ export class CaptureHeader {
 
   /** @param {string} format */
   #exportPath(format) {
-    const { start, end, filter, focus, search, invert, by } = this.context.view;
+    const { start, end, filter, focus, search, invert, by, unit } = this.context.view;
     const stream = Math.max(0, this.context.info.streams.indexOf(this.context.stream));
     const parts = {
       format,
@@ -318,7 +318,7 @@ export class CaptureHeader {
       stream,
       filter,
       ...(format === "svg" ? { focus, search } : {}),
-      ...(["svg", "folded"].includes(format) ? { invert: invert ? 1 : 0, by } : {}),
+      ...(["svg", "folded"].includes(format) ? { invert: invert ? 1 : 0, by, unit } : {}),
     };
     const kept = Object.entries(parts).filter(([, value]) => value !== null && value !== "");
     return `${this.context.path}/export?${new URLSearchParams(format === "bathy" ? { format } : kept.map(([name, value]) => [name, String(value)]))}`;

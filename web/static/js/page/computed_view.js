@@ -118,7 +118,7 @@ export class ComputedView {
    * @param {boolean} canChange
    */
   #table(rules, canChange) {
-    const heads = ["Name", "State", "Rows", "Size", "Not told", ...(canChange ? ["Actions"] : [])];
+    const heads = ["Name", "State", "Rows", "Size", ...(canChange ? ["Actions"] : []), "Not told"];
     const isNumber = (/** @type {string} */ head) => head === "Rows" || head === "Size";
     return h(
       "div",
@@ -157,8 +157,11 @@ export class ComputedView {
       h("td", { text: rule.reason ? `${STATES[rule.state]}: ${rule.reason}` : STATES[rule.state] }),
       h("td", { class: "num", text: exact(rule.rows) }),
       h("td", { class: "num", text: bytes(rule.bytes) }),
-      h("td", { class: losses ? "loss" : "", text: untoldText(rule) || (rule.state === "complete" ? "nothing" : "") }),
       canChange && h("td", {}, isThere && !this.context.info.running && button),
+      h("td", {
+        class: losses ? "loss told" : "told",
+        text: untoldText(rule) || (rule.state === "complete" ? "nothing" : ""),
+      }),
     );
   }
 

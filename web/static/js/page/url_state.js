@@ -81,6 +81,7 @@ const PARTS = {
   search: text(),
   invert: flag(),
   by: oneOf("process", "none"),
+  unit: oneOf("", "samples", "nanoseconds", "bytes"),
   flame: oneOf("graph", "functions"),
   top: oneOf("own", "total"),
   code: text("", 4096),

@@ -8,7 +8,7 @@ import { arrangeMaps } from "../first_view.js";
 import { FRAME, drawFlame, frameTop } from "./flame_draw.js";
 import { FlameCode } from "./flame_code.js";
 import { functionTable } from "./flame_functions.js";
-import { FlameModel, KINDS, whyEmpty } from "./flame_model.js";
+import { FlameModel, KINDS, UNITS, readUnit, unitsOf, whyEmpty } from "./flame_model.js";
 import { percent, plural } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
@@ -24,6 +24,7 @@ const QUERY = [
   "search",
   "invert",
   "by",
+  "unit",
   "source",
   "snapshot",
   "flame",
@@ -67,6 +68,10 @@ export class FlameView extends PanelView {
       text: "Invert",
       title: "The innermost function at the root, its callers above it",
       on: { click: () => state.set({ invert: !this.context.view.invert, focus: "" }) },
+    });
+    this.unit = h("select", {
+      "aria-label": "What is counted",
+      on: { change: () => state.set({ unit: readUnit(this.unit.value), focus: "" }) },
     });
     this.by = h("button", {
       type: "button",
@@ -112,6 +117,7 @@ export class FlameView extends PanelView {
         this.found,
         h("span", { class: "grow" }),
         this.reset,
+        this.unit,
         this.by,
         this.invert,
         this.list,
@@ -163,6 +169,7 @@ export class FlameView extends PanelView {
 
   #drawControls() {
     const { invert, by, focus, search, flame } = this.context.view;
+    this.#drawUnits();
     this.invert.setAttribute("aria-pressed", String(invert));
     this.by.setAttribute("aria-pressed", String(by === "process"));
     this.list.setAttribute("aria-pressed", String(flame === "functions"));
@@ -172,6 +179,19 @@ export class FlameView extends PanelView {
     for (const part of [this.search, this.found]) part.hidden = this.#coded;
     this.reset.hidden = !focus || listed;
     if (document.activeElement !== this.search) this.search.value = search;
+  }
+
+  /** The choice of what is counted, where samples count several things. */
+  #drawUnits() {
+    const units = unitsOf(this.context.info.streams);
+    this.unit.hidden = units.length < 2 || this.#coded;
+    const names = units.join();
+    if (this.unit.dataset.units !== names) {
+      this.unit.dataset.units = names;
+      put(this.unit, ...units.map((unit) => h("option", { value: unit, text: UNITS[unit] })));
+    }
+    const { unit } = this.context.view;
+    this.unit.value = units.find((one) => one === unit) ?? units[0] ?? "";
   }
 
   /** Whether functions are shown in place of the graph; stacks of maps have no table. */
@@ -224,9 +244,9 @@ export class FlameView extends PanelView {
    * @returns {Promise<FlameGraph>}
    */
   async #fold(width, signal) {
-    const { start, end, filter, focus, search, invert, by, snapshot } = this.context.view;
+    const { start, end, filter, focus, search, invert, by, unit, snapshot } = this.context.view;
     const map = await this.#map();
-    const drawn = { focus, search, width, invert: invert ? 1 : 0, by };
+    const drawn = { focus, search, width, invert: invert ? 1 : 0, by, unit };
     if (map === null)
       return get("/api/captures/{id}/flame", { id: this.context.id, start, end, filter, ...drawn }, signal);
     return /** @type {Promise<FlameGraph>} */ (
@@ -245,8 +265,8 @@ export class FlameView extends PanelView {
   }
 
   #loadFunctions() {
-    const { start, end, filter, search, top } = this.context.view;
-    const query = { start, end, filter, search, sort: top };
+    const { start, end, filter, search, top, unit } = this.context.view;
+    const query = { start, end, filter, search, sort: top, unit };
     this.ask(
       "Counting functions",
       (signal) => get("/api/captures/{id}/flame/functions", { id: this.context.id, ...query }, signal),

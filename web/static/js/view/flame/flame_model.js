@@ -4,6 +4,29 @@
 export const MATCH_SELF = 1;
 /** See {@link MATCH_SELF}. */
 export const MATCH_BELOW = 2;
+/**
+ * What samples can count, as people say it.
+ * @type {Record<string, string>}
+ */
+export const UNITS = { samples: "Samples", nanoseconds: "Time off CPU", bytes: "Bytes" };
+
+/**
+ * What the samples of some streams count, those that come first first.
+ * @param {{unit: string | null}[]} streams
+ */
+export function unitsOf(streams) {
+  return [...new Set(streams.flatMap(({ unit }) => unit ?? []))];
+}
+
+/**
+ * What an address may name as what is counted; empty for others.
+ * @param {string} text
+ * @returns {"" | "samples" | "nanoseconds" | "bytes"}
+ */
+export function readUnit(text) {
+  return text === "samples" || text === "nanoseconds" || text === "bytes" ? text : "";
+}
+
 /** What nodes and functions are, by the number that the API gives. */
 export const KINDS = ["all samples", "process", "kernel", "user", "inlined", "JIT-compiled", "without a symbol"];
 

@@ -130,6 +130,38 @@ test('a question: its sources in the form, one left out, one added, and the capt
   await page.goto(server.origin);
 });
 
+test('streams that are computed: states of threads, removed, computed again, and a span of one\'s own', async () => {
+  const spec = { sources: [{ id: 'states', method: { states: { sleep_stacks: true } } }], target: 'system', limits: { duration_ms: 700, budget_cpu_permille: 50 } };
+  const { id } = await (await page.request.post(`${server.origin}/api/captures`, { data: spec, headers: { origin: server.origin } })).json();
+  await page.goto(`${server.origin}/captures/${id}?v=2&tab=info`);
+  await ended(page);
+  const computed = page.getByRole('region', { name: 'Computed streams' });
+  const row = (name) => computed.getByRole('row').filter({ hasText: name });
+  const told = async (name, state) => until(`${name}: ${state}`, async () => (await row(name).innerText()).split('\t')[1].trim() === state);
+  await told('thread states', 'complete');
+  await openTab(page, 'Events');
+  await page.getByRole('button', { name: 'run-queue latency' }).click();
+  await until('latencies', async () => await rowCount(page) > 0);
+  await openTab(page, 'Flame graph');
+  await page.getByText(/\d+ (ms|s|min)/).first().waitFor();
+  await openTab(page, 'Info');
+  await row('thread states').getByRole('button', { name: 'Remove' }).click();
+  await told('thread states', 'removed');
+  await openTab(page, 'Events');
+  assert.equal(await page.getByRole('button', { name: 'run-queue latency' }).count(), 0);
+  await openTab(page, 'Info');
+  await computed.getByRole('button', { name: 'Compute thread states' }).click();
+  await told('thread states', 'complete');
+  await computed.getByText('Add a span of your own').click();
+  await computed.getByRole('button', { name: 'Compute', exact: true }).click();
+  await computed.getByText('A span needs a name').waitFor();
+  await computed.getByLabel('Name').fill(HOSTILE);
+  await computed.getByLabel('Key: its columns').first().fill('next_tid');
+  await computed.getByLabel('Key: its columns').last().fill('tid');
+  await computed.getByRole('button', { name: 'Compute', exact: true }).click();
+  await told('"><img', 'complete');
+});
+
 test('events: chosen by typing, watched live, stopped', async () => {
   await chooseTracepoint(page, { typed: 'sched_sw', name: TRACEPOINT });
   await tickFields(page, { name: TRACEPOINT, fields: ['prev_comm', 'next_comm', 'next_pid'] });

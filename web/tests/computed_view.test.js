@@ -24,12 +24,14 @@ test("what could not be told is told with its numbers", () => {
     rows: 0,
     bytes: 0,
   };
-  assert.equal(untoldText({ ...rule, untold: [] }), "");
+  assert.deepEqual(untoldText({ ...rule, untold: [] }), { head: "nothing", parts: [] });
   const untold = [
     { count: 12345, words: "begins without an end", proves_loss: false },
     { count: 1, words: "rows left out", proves_loss: false },
   ];
-  assert.equal(untoldText({ ...rule, untold }), "12,345 begins without an end; 1 rows left out");
+  const parts = ["12,345 begins without an end", "1 rows left out"];
+  assert.deepEqual(untoldText({ ...rule, untold }), { head: "not all was known", parts });
+  assert.equal(untoldText({ ...rule, untold: [{ ...untold[0], proves_loss: true }] }).head, "events were lost");
 });
 
 test("a span is read from its form, and what is missing is said", () => {

@@ -28,11 +28,14 @@ export function progressText({ is_busy: isBusy, progress }) {
 }
 
 /**
- * What of a rule's streams could not be told, in words.
+ * What of a rule's streams could not be told: in a few words, and each part.
  * @param {ComputedRule} rule
+ * @returns {{head: string, parts: string[]}}
  */
 export function untoldText({ untold }) {
-  return untold.map(({ count, words }) => `${exact(count)} ${words}`).join("; ");
+  const parts = untold.map(({ count, words }) => `${exact(count)} ${words}`);
+  const head = untold.some((one) => one.proves_loss) ? "events were lost" : "not all was known";
+  return { head: parts.length ? head : "nothing", parts };
 }
 
 /**
@@ -72,6 +75,16 @@ export function spanOf({
   return {
     span: { name: name.trim(), begin: edge(begin, keys.begin, beginIf), end: edge(end, keys.end, endIf), pairing },
   };
+}
+
+/**
+ * The same, with its parts behind it.
+ * @param {ComputedRule} rule
+ */
+function untoldCell(rule) {
+  const { head, parts } = untoldText(rule);
+  if (parts.length === 0) return head;
+  return h("details", {}, h("summary", { text: head }), h("ul", {}, ...parts.map((text) => h("li", { text }))));
 }
 
 /** The part of the Info tab that tells of computed streams. It keeps what is typed while the capture's facts are read anew. */
@@ -158,10 +171,7 @@ export class ComputedView {
       h("td", { class: "num", text: exact(rule.rows) }),
       h("td", { class: "num", text: bytes(rule.bytes) }),
       canChange && h("td", {}, isThere && !this.context.info.running && button),
-      h("td", {
-        class: losses ? "loss told" : "told",
-        text: untoldText(rule) || (rule.state === "complete" ? "nothing" : ""),
-      }),
+      h("td", { class: losses ? "loss told" : "told" }, rule.state === "complete" && untoldCell(rule)),
     );
   }
 

@@ -23,6 +23,7 @@ export class EventsView extends PanelView {
    */
   constructor(context, panel) {
     super(context, panel, QUERY);
+    context.on("info", () => this.#drawStreams());
     /** @type {RowBuffer[]|null} */
     this.live = null;
     /** @type {{atEnd: boolean, time: number|null}|null} Where the live rows were when the stored ones took their place. */
@@ -75,7 +76,6 @@ export class EventsView extends PanelView {
    * @param {boolean} running
    */
   setRunning(running) {
-    this.#drawStreams();
     if (running && !this.live) {
       this.live = this.context.info.streams.map(() => new RowBuffer(LIVE_ROWS));
       this.#useLive();
@@ -83,6 +83,7 @@ export class EventsView extends PanelView {
       this.#ended();
     }
     if (!running) this.resume.hidden = true;
+    this.#drawStreams();
   }
 
   #useLive() {
@@ -171,7 +172,9 @@ export class EventsView extends PanelView {
     // What a script only says is under Output; it is no table.
     const shown = streams
       .map((stream, i) => ({ stream, i }))
-      .filter(({ stream }) => stream.columns.length > 0 && (!isHeading(stream) || stream === this.context.stream));
+      // Nor is what was removed; what is computed has no rows that come one by one.
+      .filter(({ stream }) => stream.columns.length > 0 && !(this.live && stream.rule))
+      .filter(({ stream }) => !isHeading(stream) || stream === this.context.stream);
     put(
       this.streams,
       ...(shown.length > 1

@@ -1,5 +1,6 @@
 //! What nobody records as such but everybody wants to see, computed from recorded rows: in which state each thread was and
-//! when ([`ThreadStates`]), and what lies between two rows that belong together ([`Spans`]).
+//! when ([`ThreadStates`]), in which each TCP connection was ([`TcpStates`]), and what lies between two rows that belong together
+//! ([`Spans`]).
 //!
 //! A [`Rule`] takes rows of some streams, batch by batch in order of time, and gives rows of streams of its own, whose
 //! schemas say what a row is and what it was made from. It keeps its state between batches, so that it can run while a capture
@@ -23,6 +24,7 @@ mod rule;
 mod rules;
 mod spans;
 mod states;
+mod tcp;
 
 pub use counts::{DerivationCount, DerivationCounts};
 pub use error::DerivationError;
@@ -37,3 +39,4 @@ pub use spans::{
 pub use states::{
     MAX_CPUS, MAX_THREADS, THREAD_STATES_RULE, THREAD_STATES_RULE_VERSION, ThreadStates, ThreadStatesOptions,
 };
+pub use tcp::{MAX_SOCKETS, TCP_STATES_RULE, TCP_STATES_RULE_VERSION, TcpStates};

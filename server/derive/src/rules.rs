@@ -4,8 +4,8 @@ use bathyscope_capture::{StreamSchema, StringId};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BUILT_IN_SPANS, DerivationError, DerivationHost, Rule, Span, Spans, THREAD_STATES_RULE, ThreadStates,
-    ThreadStatesOptions,
+    BUILT_IN_SPANS, DerivationError, DerivationHost, Rule, Span, Spans, TCP_STATES_RULE, THREAD_STATES_RULE, TcpStates,
+    ThreadStates, ThreadStatesOptions,
 };
 
 /// What rules need to know of a capture beside its streams.
@@ -17,6 +17,8 @@ pub type RuleOptions = ThreadStatesOptions;
 pub enum RuleSpec {
     /// States of threads, occupation of CPUs, run-queue latency.
     ThreadStates,
+    /// States of TCP connections.
+    TcpStates,
     /// What lies between two rows.
     Span(Box<Span>),
 }
@@ -25,7 +27,7 @@ impl RuleSpec {
     /// All rules of this version that a capture with these streams has the inputs for.
     pub fn built_in(streams: &[StreamSchema]) -> Vec<Self> {
         let spans = BUILT_IN_SPANS.iter().map(|span| Self::Span(Box::new(span.into())));
-        let rules = [Self::ThreadStates].into_iter().chain(spans);
+        let rules = [Self::ThreadStates, Self::TcpStates].into_iter().chain(spans);
         rules.filter(|rule| rule.check(streams).is_ok()).collect()
     }
 
@@ -33,6 +35,7 @@ impl RuleSpec {
     pub fn name(&self) -> &str {
         match self {
             Self::ThreadStates => THREAD_STATES_RULE,
+            Self::TcpStates => TCP_STATES_RULE,
             Self::Span(span) => &span.name,
         }
     }
@@ -57,6 +60,7 @@ impl RuleSpec {
     ) -> Result<Box<dyn Rule>, DerivationError> {
         Ok(match self {
             Self::ThreadStates => Box::new(ThreadStates::new(streams, options, host)?),
+            Self::TcpStates => Box::new(TcpStates::new(streams, host)?),
             Self::Span(span) => Box::new(Spans::new(span, streams, host)?),
         })
     }

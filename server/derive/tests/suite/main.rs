@@ -7,3 +7,4 @@ mod recorded;
 mod schedule;
 mod spans;
 mod states;
+mod tcp;

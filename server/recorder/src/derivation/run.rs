@@ -95,7 +95,7 @@ fn compute(
             start_ns: recorded_since(store, record, streams)?,
             processes: targets::processes(store, record, streams, watch)?,
         },
-        RuleSpec::Span(_) => RuleOptions::default(),
+        RuleSpec::TcpStates | RuleSpec::Span(_) => RuleOptions::default(),
     };
     std::thread::scope(|scope| {
         let (sender, stored) = store_beside(scope, store, (record.id, number), schemas)?;

@@ -61,6 +61,7 @@ Examples:
   bathyscope record --states --sleep-stacks -P 4711 --duration 10s
   bathyscope record --recipe process-time -P 4711
   bathyscope record --profile=199 --syscalls=%file --stat -P 4711 --duration 10s
+  bathyscope record --profile --states --optional states -P 4711 --duration 10s
   bathyscope report | less
 
 Everything is traced for as long as COMMAND runs; with -F only the command itself, with -F -c also what it starts, with -P \
@@ -247,8 +248,7 @@ fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, 
     let trace = trace(args, available)?;
     // With other sources a trace is not needed, and what it would be made of must not be left out.
     let traces = !args.sources.is_given() || trace != TraceSpec::default();
-    let sources = traces.then(|| SourceSpec::of(Method::Trace(trace)));
-    let sources = sources.into_iter().chain(args.sources.sources()?).collect();
+    let sources = args.sources.sources(traces.then_some(Method::Trace(trace)))?;
     let recipe = args.sources.recipe()?;
     let target = target(args, recipe)?;
     let usual = recipe.and_then(|recipe| recipe.limits.duration_ms).filter(|_| args.command.is_empty());
@@ -573,6 +573,40 @@ mod tests {
         assert_eq!(of(&["-a", "--duration", "2s"]).limits.duration_ms, Some(2000));
         // A command's own words stay its own.
         assert_eq!(args(&["--profile", "ls", "--syscalls"]).command, ["ls", "--syscalls"]);
+    }
+
+    #[test]
+    fn sources_may_be_missing_where_the_command_line_says_so() {
+        let marked = |words: &[&str]| -> Result<String, String> {
+            let spec = spec(&args(words), &names()).map_err(|failure| failure.report())?;
+            let told = |source: &SourceSpec| format!("{}{}", source.id, if source.required { "" } else { "?" });
+            Ok(spec.sources.iter().map(told).collect::<Vec<_>>().join(" "))
+        };
+        let cases: [(&[&str], Result<&str, &str>); 12] = [
+            (&["-e", "kmalloc", "--states", "ls"], Ok("trace states")),
+            (&["-e", "kmalloc", "--states", "--optional", "states", "ls"], Ok("trace states?")),
+            (&["-e", "kmalloc", "--optional", "trace", "ls"], Ok("trace?")),
+            (&["--profile", "--states", "--stat", "--optional", "states, count"], Ok("states? profile count?")),
+            (&["--profile", "--states", "--optional", "states", "--optional=profile"], Ok("states? profile?")),
+            (&["--recipe", "disk"], Ok("requests states? calls? writeback?")),
+            (&["--recipe", "disk", "--optional", "requests"], Ok("requests? states? calls? writeback?")),
+            // What is asked for by hand is wanted, unless it is said again that it may be missing.
+            (&["--recipe", "disk", "--states"], Ok("requests calls? writeback? states")),
+            (&["--recipe", "disk", "--states", "--optional", "states"], Ok("requests calls? writeback? states?")),
+            (
+                &["--profile", "--states", "--optional", "stats"],
+                Err("Did you mean `states`? Its sources are states, profile."),
+            ),
+            (&["--profile", "--optional", "trace"], Err("names `trace`, which is no source of this capture")),
+            (&["--optional", "trace"], Err("a trace needs a tracer")),
+        ];
+        for (words, expected) in cases {
+            match (marked(words), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{words:?}"),
+                (Err(error), Err(expected)) => assert!(error.contains(expected), "{words:?}: {error}"),
+                (found, _) => panic!("{words:?}: {found:?}"),
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What `record` records beside, or in the place of, a trace: system calls, thread states, samples, counts, a script.
 
-use bathyscope_capture::{CountSpec, Method, ProfileSpec, ScriptSpec, SourceSpec, StatesSpec, SyscallSpec};
-use bathyscope_catalog::recipes::Recipe;
+use bathyscope_capture::{CountSpec, Method, ProfileSpec, ScriptSpec, SourceSpec, StatesSpec, SyscallSpec, shown};
+use bathyscope_catalog::{closest, recipes::Recipe};
 use clap::Args;
 
 use crate::{
@@ -40,16 +40,48 @@ pub struct SourceArgs {
     /// A script: a file, or its text if it has a `{`
     #[arg(long, value_name = "SCRIPT")]
     pub script: Option<String>,
+    /// Sources that may be missing: what this kernel cannot record of them is left out, and the capture says why. By their ids: trace (of -e, -p and --probe), syscalls, states, profile, count (of --stat), script, and those of the recipe
+    #[arg(long, value_name = "SOURCE,…", value_delimiter = ',')]
+    pub optional: Vec<String>,
 }
 
 impl SourceArgs {
-    /// Whether there is any.
+    /// Whether there is any source.
     pub(super) fn is_given(&self) -> bool {
-        *self != Self::default()
+        *self != Self { optional: self.optional.clone(), ..Self::default() }
     }
 
-    /// The sources, in the order of the help.
-    pub(super) fn sources(&self) -> Result<Vec<SourceSpec>, Failure> {
+    /// The sources: the trace, those of the recipe, and then the others in the order of the help.
+    pub(super) fn sources(&self, trace: Option<Method>) -> Result<Vec<SourceSpec>, Failure> {
+        let trace = trace.map(SourceSpec::of);
+        let by_hand: Vec<SourceSpec> = self.methods()?.into_iter().map(SourceSpec::of).collect();
+        // What is asked for by hand goes before what the recipe has under the same name.
+        let is_by_hand = |id: &str| trace.iter().chain(&by_hand).any(|source| source.id == id);
+        let of_recipe = self.recipe()?.map_or_else(Vec::new, |recipe| recipe.sources.clone());
+        let of_recipe: Vec<SourceSpec> = of_recipe.into_iter().filter(|source| !is_by_hand(&source.id)).collect();
+        let mut sources: Vec<SourceSpec> = trace.into_iter().chain(of_recipe).chain(by_hand).collect();
+        self.make_optional(&mut sources)?;
+        Ok(sources)
+    }
+
+    /// Marks those of --optional.
+    fn make_optional(&self, sources: &mut [SourceSpec]) -> Result<(), Failure> {
+        for id in self.optional.iter().map(|id| id.trim()) {
+            if let Some(source) = sources.iter_mut().find(|source| source.id == id) {
+                source.required = false;
+                continue;
+            }
+            let ids: Vec<&str> = sources.iter().map(|source| source.id.as_str()).collect();
+            let near =
+                closest(id, ids.iter().copied()).map_or_else(String::new, |near| format!("Did you mean `{near}`? "));
+            let failure = Failure::new(format!("--optional names `{}`, which is no source of this capture", shown(id)));
+            return Err(failure.remedy(format!("{near}Its sources are {}.", ids.join(", "))));
+        }
+        Ok(())
+    }
+
+    /// What is asked for by hand, in the order of the help.
+    fn methods(&self) -> Result<Vec<Method>, Failure> {
         let words = |list: &str| list.split(',').map(str::trim).map(str::to_owned).collect::<Vec<_>>();
         let syscalls = self.syscalls.as_deref().map(|list| {
             let calls = if list == "all" { Vec::new() } else { words(list) };
@@ -67,14 +99,7 @@ impl SourceArgs {
             Method::Count(CountSpec { groups, interval_ms: COUNT_INTERVAL_MS, ..CountSpec::default() })
         });
         let script = self.script.as_deref().map(script).transpose()?;
-        let by_hand = [syscalls, states, profile, stat, script].into_iter().flatten().map(SourceSpec::of);
-        let mut sources = self.recipe()?.map_or_else(Vec::new, |recipe| recipe.sources.clone());
-        for source in by_hand {
-            // What is asked for by hand goes before what the recipe has under the same name.
-            sources.retain(|known| known.id != source.id);
-            sources.push(source);
-        }
-        Ok(sources)
+        Ok([syscalls, states, profile, stat, script].into_iter().flatten().collect())
     }
 
     /// The recipe, if one was asked for.

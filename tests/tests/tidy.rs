@@ -505,9 +505,10 @@ fn texts(line: &str) -> Vec<&str> {
     found
 }
 
-/// The lines of what is shipped up to its tests, each with its number.
+/// The lines of what is shipped up to its tests, each with its number; none of a file that has nothing else.
 fn before_tests(source: &Source) -> impl Iterator<Item = (usize, &str)> {
-    source.lines().take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
+    let has_only_tests = source.path.ends_with("/tests.rs");
+    source.lines().take_while(move |(_, line)| !has_only_tests && !line.starts_with("#[cfg(test)]"))
 }
 
 /// Whether `text` has `words` as whole words.

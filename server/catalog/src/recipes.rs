@@ -2,13 +2,17 @@
 //!
 //! Each is a file of `data/recipes`, called as the recipe is, that a person can read: the question, what the capture shows, what it
 //! needs and costs, whose events it is usually of, which view it opens in, and its sources and limits as a capture's spec has them.
-//! To add one is to add a file; a test reads them all.
+//! To add one is to add a file; a test reads them all. People save their own elsewhere ([`check_own_name`], [`Recipe::to_own_text`]).
+
+mod own;
 
 use std::sync::LazyLock;
 
 use bathyscope_capture::{CaptureSpec, Limits, SourceSpec, Target};
 use rust_embed::RustEmbed;
 use serde::{Deserialize, Serialize};
+
+pub use own::{MAX_RECIPE_BYTES, MAX_RECIPE_NAME_BYTES, OwnRecipeError, check_own_name};
 
 /// The files.
 #[derive(RustEmbed)]
@@ -27,6 +31,17 @@ pub enum RecipeTarget {
     System,
 }
 
+impl RecipeTarget {
+    /// A target of this kind, with which sources and limits can be checked before anybody has chosen one.
+    pub fn example(self) -> Target {
+        match self {
+            Self::Process => Target::Process { pid: 1, children: true },
+            Self::Command => Target::Command { argv: vec!["true".to_owned()], user: None, children: true },
+            Self::System => Target::System,
+        }
+    }
+}
+
 /// The view that the capture opens in, as addresses name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -41,7 +56,7 @@ pub enum RecipeView {
     Counts,
 }
 
-/// What a file has.
+/// What a file has. One of people's own may say less.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -49,19 +64,25 @@ pub struct Recipe {
     #[serde(default)]
     pub name: String,
     /// Where it stands in lists: the smaller, the earlier.
+    #[serde(default)]
     pub order: u32,
-    /// The question that it answers, one sentence.
+    /// The question that it answers, one sentence; it becomes the capture's name.
+    #[serde(default)]
     pub question: String,
     /// What the capture shows and how to read it.
+    #[serde(default)]
     pub about: String,
     /// What it needs of the host.
+    #[serde(default)]
     pub needs: String,
     /// What it usually costs.
+    #[serde(default)]
     pub cost: String,
     /// Whose events.
     pub of: RecipeTarget,
-    /// Where the capture opens.
-    pub opens: RecipeView,
+    /// Where the capture opens; none for what is usual for its sources.
+    #[serde(default)]
+    pub opens: Option<RecipeView>,
     /// When it ends, and what it may cost.
     pub limits: Limits,
     /// What is recorded.
@@ -114,14 +135,10 @@ mod tests {
         for file in Files::iter() {
             let name = file.strip_suffix(".json").unwrap();
             let recipe = read(name, &Files::get(&file).unwrap().data).unwrap_or_else(|error| panic!("{file}: {error}"));
-            let target = match recipe.of {
-                RecipeTarget::Process => Target::Process { pid: 1, children: true },
-                RecipeTarget::Command => Target::Command { argv: vec!["ls".to_owned()], user: None, children: true },
-                RecipeTarget::System => Target::System,
-            };
-            recipe.spec(target).validate().unwrap_or_else(|error| panic!("{file}: {error}"));
+            recipe.spec(recipe.of.example()).validate().unwrap_or_else(|error| panic!("{file}: {error}"));
             assert!(recipe.question.ends_with('?') && recipe.about.ends_with('.'), "{file}");
-            assert!(!recipe.needs.is_empty() && !recipe.cost.is_empty(), "{file}");
+            assert!(!recipe.needs.is_empty() && !recipe.cost.is_empty() && recipe.opens.is_some(), "{file}");
+            assert!(recipe.order > 0, "{file}");
             assert!(recipe.sources.iter().any(|source| source.required), "{file}: nothing is certain");
             let ends = recipe.limits.duration_ms.is_some() || recipe.of == RecipeTarget::Command;
             assert!(ends, "{file}: a recipe ends by itself");

@@ -153,6 +153,12 @@ pub enum StoreError {
         /// The id.
         id: CaptureId,
     },
+    /// A recipe with that name exists already, and is not of whom it was thought to be.
+    #[error("there is already a recipe `{name}`")]
+    RecipeExists {
+        /// The name.
+        name: String,
+    },
     /// The capture is being recorded and cannot be deleted or exported now.
     #[error("capture {id} is being recorded; stop it first")]
     Recording {

@@ -1,4 +1,4 @@
-//! Keeps captures, sessions and the audit log in one SQLite file, and is the only room that contains SQL.
+//! Keeps captures, sessions, recipes and the audit log in one SQLite file, and is the only room that contains SQL.
 //!
 //! [`Store::open`] takes the directory, holds a lock on it, and starts one writer task that owns the only writing
 //! connection; readers have a pool of their own. A call that changes something is handed to the writer and runs to its
@@ -30,6 +30,7 @@ mod model;
 mod packed;
 mod pages;
 mod read;
+mod recipes;
 mod remove;
 mod retention;
 mod rows;
@@ -47,6 +48,6 @@ pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
     DictionaryEnds, End, NewCapture, Options, Origin, ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd,
-    SourceEnd, SourceState, StreamRecord, SummaryPage, SummaryQuery,
+    SourceEnd, SourceState, StoredRecipe, StreamRecord, SummaryPage, SummaryQuery,
 };
 pub use store::{BlockingStore, Store, StoreFuture};

@@ -17,6 +17,11 @@ pub(crate) mod limit {
     pub(crate) const CODE_LINES_BYTES: usize = 1 << 20;
     pub(crate) const OUTPUT_BYTES: usize = 64 << 10;
     pub(crate) const LOSSES: usize = 100_000;
+    pub(crate) const RECIPE_NAME_BYTES: usize = 64;
+    pub(crate) const RECIPE_BYTES: usize = 64 << 10;
+    /// Recipes of all people together: every list has all of them.
+    pub(crate) const RECIPES: i64 = 200;
+    pub(crate) const RECIPES_OF_OWNER: i64 = 50;
 }
 
 /// Fails for a value that has more than `most` bytes or entries.

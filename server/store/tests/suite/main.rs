@@ -11,5 +11,6 @@ mod index;
 mod p36_disk_full;
 mod p37_open;
 mod pages;
+mod recipes;
 mod retention;
 mod schema_page;

@@ -1094,7 +1094,7 @@ export interface Reading {
   lost: number;
 }
 
-export interface Recipe {
+export interface RecipeItem {
   name: string;
   order: number;
   question: string;
@@ -1102,9 +1102,12 @@ export interface Recipe {
   needs: string;
   cost: string;
   of: RecipeTarget;
-  opens: RecipeView;
+  opens: RecipeView | null;
   limits: Limits;
   sources: SourceSpec[];
+  owner: string | null;
+  created_unix_ns: number | null;
+  can_delete: boolean;
 }
 
 export type RecipeTarget = "process" | "command" | "system";
@@ -1112,7 +1115,7 @@ export type RecipeTarget = "process" | "command" | "system";
 export type RecipeView = "events" | "timeline" | "flame" | "counts";
 
 export interface Recipes {
-  items: Recipe[];
+  items: RecipeItem[];
 }
 
 export interface ResolvedProbe {
@@ -1755,6 +1758,7 @@ export interface Answers {
   DELETE: {
     "/api/captures/{id}": null;
     "/api/captures/{id}/computed/{number}": null;
+    "/api/recipes/{name}": null;
     "/api/access/sessions/{id}": null;
     "/api/access/links/{id}": null;
   };
@@ -1822,6 +1826,7 @@ export interface Answers {
     "/api/scripts/compile": Listing;
     "/api/scripts/complete": Completions;
     "/api/scripts/hover": Hovered;
+    "/api/recipes": RecipeItem;
     "/api/samples/{name}": CaptureAddress;
   };
 }

@@ -1,5 +1,5 @@
 //! A socket in the data directory through which the command line asks the running console: for another login link, about
-//! the probes of its captures, to detach them, and to import a file.
+//! the probes of its captures, to detach them, to import a file, and to save and delete recipes.
 //!
 //! The directory is the console user's own (0700), the socket too, and the peer's user is checked: only root and the user
 //! who started the console get an answer. One JSON line each way; a file follows its line.
@@ -13,6 +13,7 @@ use std::{
 };
 
 use bathyscope_capture::{CaptureId, visible};
+use bathyscope_catalog::recipes::{MAX_RECIPE_BYTES, Recipe};
 use bathyscope_link::{AgentLink, words};
 use bathyscope_store::{AuditEntry, Role, Store};
 use rustix::fs::{Mode, OFlags};
@@ -32,19 +33,18 @@ use crate::{
     Failure,
     http::{AccessList, Sessions},
     import::{self, Imported, Importer},
+    recipes::{self, RecipeAuthor, RecipeError, TERMINAL},
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
 
 /// The socket's name in the data directory.
 const NAME: &str = "control.sock";
-/// The longest request.
-const LINE_BYTES: u64 = 4096;
+/// The longest request: one with a recipe.
+const LINE_BYTES: u64 = 4096 + MAX_RECIPE_BYTES as u64;
 /// The longest answer.
 const ANSWER_BYTES: u64 = 1 << 20;
 /// The longest name of a file that is told.
 const NAME_CHARS: usize = 200;
-/// Who does what is asked through the socket.
-const TERMINAL: &str = "terminal";
 /// How long either side waits for the other.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -70,6 +70,13 @@ enum Request {
     },
     /// A file follows in frames.
     Import {
+        name: String,
+    },
+    SaveRecipe {
+        recipe: Box<Recipe>,
+        replace: bool,
+    },
+    DeleteRecipe {
         name: String,
     },
 }
@@ -235,6 +242,8 @@ impl Tracing {
             }
             Request::Probes => ControlAnswer::Probes { probes: self.recorder.probes("*") },
             Request::DetachProbes { pattern } => self.detach(&pattern).await,
+            Request::SaveRecipe { recipe, replace } => done(self.save_recipe(*recipe, replace).await),
+            Request::DeleteRecipe { name } => done(self.delete_recipe(&name).await),
             Request::OptimizeKprobes { on } => {
                 if let Err(error) = self.link.call(move |client| client.optimize_kprobes(on)).await {
                     return ControlAnswer::Failed { why: words(&error) };
@@ -255,6 +264,18 @@ impl Tracing {
             }
         }
         ControlAnswer::Probes { probes }
+    }
+
+    async fn save_recipe(&self, recipe: Recipe, replace: bool) -> Result<(), RecipeError> {
+        let (own, replaced) = recipes::save(&self.store, recipe, RecipeAuthor::TERMINAL, replace).await?;
+        self.note("recipe.save", &own.recipe.name, &own.audit_words(replaced.as_deref())).await;
+        Ok(())
+    }
+
+    async fn delete_recipe(&self, name: &str) -> Result<(), RecipeError> {
+        let owner = recipes::delete(&self.store, name, RecipeAuthor::TERMINAL).await?;
+        self.note("recipe.delete", name, &format!("of {owner}")).await;
+        Ok(())
     }
 
     /// Imports the file that comes, and answers. Who goes away before the answer imports nothing.
@@ -295,6 +316,13 @@ impl Tracing {
         if let Err(error) = self.store.add_audit(entry).await {
             tracing::error!(%error, action, "an entry of the audit log could not be written");
         }
+    }
+}
+
+fn done(result: Result<(), RecipeError>) -> ControlAnswer {
+    match result {
+        Ok(()) => ControlAnswer::Done,
+        Err(error) => ControlAnswer::Failed { why: words(&error) },
     }
 }
 
@@ -393,9 +421,7 @@ pub fn optimize_kprobes(dir: &Path, on: bool) -> Result<bool, Failure> {
 fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<CaptureProbe>>, Failure> {
     let line = match ask(dir, request) {
         Ok(line) => line,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-            return Ok(None);
-        }
+        Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(Failure::because(doing, error)),
     };
     match serde_json::from_slice(line.as_bytes()) {
@@ -421,9 +447,7 @@ pub fn import(dir: &Path, name: &str, file: &mut std::fs::File) -> Result<Option
     let request = Request::Import { name: name.chars().take(NAME_CHARS).collect() };
     let mut stream = match asking_for(dir, &request) {
         Ok(stream) => stream,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-            return Ok(None);
-        }
+        Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(Failure::because(doing(), error)),
     };
     import::to_frames(file, &mut stream).map_err(|error| Failure::because(doing(), error))?;
@@ -440,17 +464,81 @@ pub fn import(dir: &Path, name: &str, file: &mut std::fs::File) -> Result<Option
     }
 }
 
-fn asking_for(dir: &Path, request: &Request) -> io::Result<std::os::unix::net::UnixStream> {
+/// A connection to a console, made while this process has the rights to ask: the console answers who connected.
+#[derive(Debug)]
+pub struct ControlConnection {
+    stream: std::os::unix::net::UnixStream,
+}
+
+impl ControlConnection {
+    /// To the console that runs on `dir`; none if none runs there.
+    ///
+    /// # Errors
+    /// If it cannot be reached.
+    pub fn open(dir: &Path) -> Result<Option<Self>, Failure> {
+        match connect(dir) {
+            Ok(stream) => Ok(Some(Self { stream })),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(Failure::because(asking(dir), error)),
+        }
+    }
+
+    /// Has it save a recipe, in place of one of the same name if `replace` says so.
+    ///
+    /// # Errors
+    /// Why it was not saved.
+    pub fn save_recipe(self, recipe: Recipe, replace: bool) -> Result<(), Failure> {
+        let doing = format!("saving the recipe `{}`", recipe.name);
+        self.have_done(&doing, &Request::SaveRecipe { recipe: Box::new(recipe), replace })
+    }
+
+    /// Has it delete a recipe that somebody has saved.
+    ///
+    /// # Errors
+    /// Why it was not deleted.
+    pub fn delete_recipe(self, name: &str) -> Result<(), Failure> {
+        self.have_done("deleting the recipe", &Request::DeleteRecipe { name: name.to_owned() })
+    }
+
+    fn have_done(mut self, doing: &str, request: &Request) -> Result<(), Failure> {
+        let answered = send(&mut self.stream, request).and_then(|()| answer_of(self.stream));
+        let line = answered.map_err(|error| Failure::because(doing, error))?;
+        match serde_json::from_str(&line) {
+            Ok(ControlAnswer::Done) => Ok(()),
+            Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
+            Ok(_other) => Err(Failure::new(format!("{doing}: the console answered something else"))),
+            Err(error) => Err(Failure::because(doing, error)),
+        }
+    }
+}
+
+/// Whether an error says that no console runs there.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
+fn connect(dir: &Path) -> io::Result<std::os::unix::net::UnixStream> {
     let directory = open_directory(dir)?;
-    let mut stream = std::os::unix::net::UnixStream::connect(through(&directory))?;
+    std::os::unix::net::UnixStream::connect(through(&directory))
+}
+
+fn send(stream: &mut std::os::unix::net::UnixStream, request: &Request) -> io::Result<()> {
     let mut request = serde_json::to_vec(request)?;
     request.push(b'\n');
-    stream.write_all(&request)?;
+    stream.write_all(&request)
+}
+
+fn asking_for(dir: &Path, request: &Request) -> io::Result<std::os::unix::net::UnixStream> {
+    let mut stream = connect(dir)?;
+    send(&mut stream, request)?;
     Ok(stream)
 }
 
 fn ask(dir: &Path, request: &Request) -> io::Result<String> {
-    let stream = asking_for(dir, request)?;
+    answer_of(asking_for(dir, request)?)
+}
+
+fn answer_of(stream: std::os::unix::net::UnixStream) -> io::Result<String> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     let mut line = String::new();
     BufReader::new(stream.take(ANSWER_BYTES)).read_line(&mut line)?;
@@ -468,10 +556,66 @@ fn through(directory: &OwnedFd) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use bathyscope_protocol::{ClientError, ProtocolError};
+    use bathyscope_recorder::RecorderOptions;
     use bathyscope_store::Options;
 
     use super::*;
     use crate::http::SessionClock;
+
+    async fn asked<T: Send + 'static>(dir: &Path, ask: impl FnOnce(&Path) -> T + Send + 'static) -> T {
+        let dir = dir.to_owned();
+        tokio::task::spawn_blocking(move || ask(&dir)).await.unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn recipes_are_saved_and_deleted_beside_a_console() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Options { ballast_bytes: 0, ..Options::default() }).await.unwrap();
+        let stop = CancellationToken::new();
+        let sessions = Sessions::open(store.clone(), SessionClock::Boot, &stop).await.unwrap();
+        let link = AgentLink::new(|| Err(ClientError::Broken(ProtocolError::Closed))).unwrap();
+        let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(dir.path().to_owned()));
+        let tracing = Tracing { recorder, link, store: store.clone(), importer: Importer::none("no files here") };
+        let starter = Some(rustix::process::geteuid().as_raw());
+        let control = Control::bind(dir.path(), sessions, "http://127.0.0.1:1".to_owned(), starter).unwrap();
+        let serving = tokio::spawn(control.with_tracing(tracing).serve(stop.clone()));
+        // As large as one may be.
+        let script = "x".repeat(MAX_RECIPE_BYTES - 400);
+        let text = format!(
+            r#"{{"name":"mine","of":"system","limits":{{}},"sources":[{{"id":"s","method":{{"script":{{"text":"{script}"}}}}}}]}}"#
+        );
+        let recipe: Recipe = serde_json::from_str(&text).unwrap();
+        let save = async |recipe: Recipe, replace| {
+            let saving = move |dir: &Path| {
+                let console = ControlConnection::open(dir).unwrap().unwrap();
+                console.save_recipe(recipe, replace).map_err(|failure| failure.report())
+            };
+            asked(dir.path(), saving).await
+        };
+        save(recipe.clone(), false).await.unwrap();
+        assert_eq!(store.recipe("mine").await.unwrap().unwrap().owner, TERMINAL);
+        assert!(save(recipe.clone(), false).await.unwrap_err().contains("already, saved by terminal"));
+        save(recipe.clone(), true).await.unwrap();
+        let error = save(Recipe { name: "disk".to_owned(), ..recipe }, true).await.unwrap_err();
+        assert!(error.contains("comes with the program"), "{error}");
+        let delete = async |name: &'static str| {
+            let deleting = move |dir: &Path| {
+                let console = ControlConnection::open(dir).unwrap().unwrap();
+                console.delete_recipe(name).map_err(|failure| failure.report())
+            };
+            asked(dir.path(), deleting).await
+        };
+        assert!(delete("mind").await.unwrap_err().contains("did you mean `mine`?"));
+        delete("mine").await.unwrap();
+        assert_eq!(store.recipes().await.unwrap(), []);
+        let audit: Vec<String> =
+            store.audit(0, 9).await.unwrap().into_iter().map(|record| record.entry.action).collect();
+        assert_eq!(audit, ["recipe.delete", "recipe.save", "recipe.save"]);
+        stop.cancel();
+        serving.await.unwrap();
+        assert!(ControlConnection::open(dir.path()).unwrap().is_none(), "no console runs there any more");
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_link_logs_in_whom_it_names() {

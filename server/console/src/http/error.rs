@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     import::ImportError,
+    recipes::RecipeError,
     wire::{self, SpecRefusal},
 };
 use bathyscope_recorder::{DetachError, StartError};
@@ -240,6 +241,7 @@ impl From<StoreError> for ApiError {
             StoreError::Recording { .. } => {
                 Self::new(ErrorKind::Conflict, "changing the capture", "it is being recorded").remedy("Stop it first.")
             }
+            StoreError::RecipeExists { .. } => Self::new(ErrorKind::Conflict, doing, words(&error)),
             StoreError::DiskFull { .. } => Self::new(ErrorKind::DiskFull, doing, words(&error)),
             StoreError::Gone { .. } => Self::new(ErrorKind::Internal, doing, words(&error)),
             StoreError::Refused { .. } => Self::invalid("storing the change", words(&error)),
@@ -376,6 +378,20 @@ impl From<DetachError> for ApiError {
 impl From<SpecRefusal> for ApiError {
     fn from(error: SpecRefusal) -> Self {
         Self::invalid("reading what to record", words(&error))
+    }
+}
+
+impl From<RecipeError> for ApiError {
+    fn from(error: RecipeError) -> Self {
+        let (doing, why) = ("changing recipes", words(&error));
+        match error {
+            RecipeError::Refused(_) => Self::invalid(doing, why),
+            RecipeError::Spec(error) => error.into(),
+            RecipeError::Exists { .. } => Self::new(ErrorKind::Conflict, doing, why),
+            RecipeError::OfAnother { .. } => Self::new(ErrorKind::Denied, doing, why),
+            RecipeError::Missing { .. } => Self::new(ErrorKind::NotFound, doing, why),
+            RecipeError::Store(error) => error.into(),
+        }
     }
 }
 

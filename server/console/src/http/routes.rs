@@ -150,6 +150,8 @@ pub fn table() -> Vec<Route> {
         route::<Operator, _, _>(Api, POST, "/api/scripts/complete", api::language::complete),
         route::<Operator, _, _>(Api, POST, "/api/scripts/hover", api::language::hover),
         route::<Viewer, _, _>(Api, GET, "/api/recipes", api::recipes::list),
+        route::<Operator, _, _>(Api, POST, "/api/recipes", api::recipes::save),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/recipes/{name}", api::recipes::delete),
         route::<Viewer, _, _>(Api, GET, "/api/tools", api::language::list),
         route::<Viewer, _, _>(Api, GET, "/api/tools/{name}", api::language::tool),
         route::<Viewer, _, _>(Api, GET, "/api/language", api::language::language),

@@ -25,6 +25,7 @@ mod import;
 mod limits;
 mod login_next;
 mod query;
+mod recipes;
 mod recording;
 mod retention;
 mod roles;

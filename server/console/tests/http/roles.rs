@@ -89,6 +89,9 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("POST", "/api/scripts/hover", [401, 404, 400, 400]),
     ("GET", "/api/language", [401, 200, 200, 200]),
     ("GET", "/api/recipes", [401, 200, 200, 200]),
+    ("POST", "/api/recipes", [401, 404, 400, 400]),
+    // Nobody has saved one.
+    ("DELETE", "/api/recipes/{name}", [401, 404, 404, 404]),
     ("GET", "/api/tools", [401, 200, 200, 200]),
     // There is no such tool.
     ("GET", "/api/tools/{name}", [401, 404, 404, 404]),

@@ -12,6 +12,7 @@ import { ProbeBuilder, ProbeText } from "../new/probe_builder.js";
 import { errorNotice, noteError, showError, waitFor } from "../lib/notice.js";
 import { ProbeEditor } from "../new/probe_editor.js";
 import { chooseProcess, processDetail, processList } from "../new/process_choice.js";
+import { RecipeForm, usualTarget, withoutTarget } from "../new/recipe_form.js";
 import { ScriptForm } from "../new/script_form.js";
 import { SourceList } from "../new/source_list.js";
 import { startShell } from "./shell.js";
@@ -19,7 +20,7 @@ import { emptyForm, formOf, sourcesOf, specOf, startsCommand } from "../lib/spec
 import { startTabs } from "../lib/tabs.js";
 import { joinWords, splitWords } from "../lib/words.js";
 
-/** @import { GroupsGroup } from "../../../api.js" */
+/** @import { GroupsGroup, RecipeView } from "../../../api.js" */
 /** @typedef {import("../lib/spec.js").Form} Form */
 /** @typedef {Parameters<typeof specOf>[0]["probes"][number]} Probe */
 
@@ -122,8 +123,11 @@ let method =
 let starting = false;
 /** What the edited source is called, where not as its kind is. */
 let sourceId = "";
-/** The view that the capture opens in; empty for the usual one. */
-let opens = "";
+/**
+ * The view that the capture opens in; null for the usual one.
+ * @type {RecipeView|null}
+ */
+let opens = null;
 
 startShell();
 const traced = startMethods();
@@ -143,6 +147,7 @@ const list = new SourceList({
   show: showSource,
   refuse,
 });
+const recipes = new RecipeForm({ read: readRecipe });
 const showTab = startTabs(within(document, ".tabs"), (name) => {
   // Another kind is another source.
   if (name !== method) sourceId = "";
@@ -264,15 +269,25 @@ function formNow() {
   };
 }
 
-/** The source that the form has now, and what is wrong with it. */
-function readSource() {
-  const { spec, problems } = specOf(formNow(), splitWords);
+/**
+ * The source that the form has now, and what is wrong with it.
+ * @param {Form} form as it is now
+ */
+function readSource(form = formNow()) {
+  const { spec, problems } = specOf(form, splitWords);
   if (method === "events" && editors.some((editor) => editor.bad))
     problems.push("A condition has an error; the form shows it below the condition.");
   if (method === "events" && editors.some((editor) => !editor.condition))
     problems.push("The fields of a tracepoint could not be read; remove it or try again.");
   if (method === "script") problems.push(...script.problems());
-  return { source: spec.sources[0], problems };
+  return { source: spec.sources[0], limits: spec.limits, problems };
+}
+
+/** What the form has now for a recipe, of no matter whom. */
+function readRecipe() {
+  const form = formNow();
+  const { source, limits, problems } = readSource(withoutTarget(form));
+  return { recipe: { of: usualTarget(form.target), opens, limits, sources: list.all(source) }, problems };
 }
 
 /**
@@ -583,23 +598,27 @@ async function fillRecipe(name) {
       put(byId("recipe"), h("p", { class: "notice notice-stop", text: `There is no recipe “${name}”.` }));
       return false;
     }
-    const { question, about, needs, cost, of, sources, limits } = recipe;
+    const { question, about, needs, cost, of, sources, limits, owner } = recipe;
     list.begin(sources);
     const form = formOf({ name: question, sources, target: "system", limits }, joinWords);
     const given = prefilled();
     const { target: whose, pid, groupKind, group, ofUser } = given;
     Object.assign(form, { target: whose, pid, groupKind, group, ofUser });
     if (!params.has("target")) form.target = of;
-    form.maxSize = given.maxSize;
-    form.maxSizeUnit = given.maxSizeUnit;
+    if (owner === null || limits.max_bytes === null) {
+      form.maxSize = given.maxSize;
+      form.maxSizeUnit = given.maxSizeUnit;
+    }
     fill(form);
     opens = recipe.opens;
+    if (recipe.can_delete) recipes.fill(name, question);
     put(
       byId("recipe"),
-      h("h2", { text: question }),
-      h("p", { class: "prose", text: about }),
-      h("p", { class: "quiet small", text: `Needs: ${needs}` }),
-      h("p", { class: "quiet small", text: `Costs: ${cost}` }),
+      h("h2", { text: question || name }),
+      about && h("p", { class: "prose", text: about }),
+      needs && h("p", { class: "quiet small", text: `Needs: ${needs}` }),
+      cost && h("p", { class: "quiet small", text: `Costs: ${cost}` }),
+      owner !== null && h("p", { class: "quiet small", text: `The recipe ${name}, saved by ${owner}` }),
     );
     if (form.target === "process" && !form.pid) byId("pid").focus();
     if (form.target === "command") byId("argv").focus();

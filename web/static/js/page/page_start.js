@@ -1,15 +1,17 @@
 // The start page.
 
-import { get } from "../lib/api.js";
+import { get, send } from "../lib/api.js";
 import { startBusy } from "./busy_view.js";
 import { CaptureTable } from "./capture_list.js";
 import { mayRecord } from "../lib/commands.js";
 import { byId, h, put } from "../lib/dom.js";
 import { agentNotice, shortCapabilities, troubleNotice } from "./host_view.js";
 import { importButton } from "./import_files.js";
-import { showError, waitFor } from "../lib/notice.js";
+import { note, noteError, showError, waitFor } from "../lib/notice.js";
 import { listSamples } from "./samples.js";
 import { startShell } from "./shell.js";
+
+/** @import { RecipeItem } from "../../../api.js" */
 
 const RECENT = 8;
 
@@ -77,17 +79,56 @@ async function questions() {
   const place = byId("questions");
   try {
     const { items } = await get("/api/recipes");
-    const ask = (/** @type {(typeof items)[number]} */ { name, question, about, cost }) =>
+    const own = items.filter(({ owner }) => owner !== null);
+    const ask = (/** @type {RecipeItem} */ { name, question, about, cost }) =>
       h(
         "li",
         {},
         h("a", { href: `/new?recipe=${encodeURIComponent(name)}`, text: question }),
         h("span", { class: "quiet small", title: cost, text: about }),
       );
-    put(place, h("ul", { class: "question-list" }, ...items.map(ask)));
+    put(
+      place,
+      h("ul", { class: "question-list" }, ...items.filter(({ owner }) => owner === null).map(ask)),
+      own.length > 0 && h("h3", { text: "Saved here" }),
+      own.length > 0 && h("ul", { class: "question-list" }, ...own.map(ownQuestion)),
+    );
   } catch (error) {
     showError(place, error, questions);
   }
+}
+
+/**
+ * A question that somebody has saved.
+ * @param {RecipeItem} recipe
+ */
+function ownQuestion({ name, question, owner, sources, can_delete }) {
+  const about = `${name}, by ${owner}: ${sources.map(({ id }) => id).join(", ")}`;
+  return h(
+    "li",
+    {},
+    h("a", { href: `/new?recipe=${encodeURIComponent(name)}`, text: question || name }),
+    h("span", { class: "quiet small", text: about }),
+    can_delete &&
+      h("button", {
+        type: "button",
+        class: "plain small",
+        "aria-label": `Delete the recipe ${name}`,
+        text: "Delete",
+        on: { click: () => deleteQuestion(name) },
+      }),
+  );
+}
+
+/** @param {string} name */
+async function deleteQuestion(name) {
+  try {
+    await waitFor("Deleting the recipe", send("DELETE", "/api/recipes/{name}", { name }));
+    note(`Deleted the recipe ${name}.`);
+  } catch (error) {
+    noteError(error);
+  }
+  questions();
 }
 
 startShell();

@@ -76,15 +76,8 @@ pub(in crate::http) async fn start(
     extract::Json(spec): extract::Json<CaptureSpec>,
 ) -> Result<Response, ApiError> {
     wire::check_spec(&spec)?;
-    commands::admit(&state, &who, &spec)?;
-    let script = spec.script();
-    if let Some(script) = script {
-        scripts::admit(&state, &who, script)?;
-    }
-    if spec.methods().any(|method| !method.dynamic().is_empty()) {
-        scripts::admit_probes(&state, &who)?;
-    }
-    let script = script.map(|script| script.text.clone());
+    admit(&state, &who, &spec)?;
+    let script = spec.script().map(|script| script.text.clone());
     let starting = async move {
         let started = state.recorder().start(spec.clone(), who.user()).await;
         let id = started.map_err(|error| refused(error, script.as_deref()))?;
@@ -95,6 +88,21 @@ pub(in crate::http) async fn start(
     let id = to_its_end(starting).await??;
     let address = CaptureAddress::of(id);
     Ok((StatusCode::CREATED, [(LOCATION, address.url.clone())], Json(address)).into_response())
+}
+
+/// Whether somebody may start all that a capture has: its command, its script, its dynamic events.
+///
+/// # Errors
+/// What they may not.
+pub(super) fn admit(state: &AppState, who: &Who, spec: &CaptureSpec) -> Result<(), ApiError> {
+    commands::admit(state, who, spec)?;
+    if let Some(script) = spec.script() {
+        scripts::admit(state, who, script)?;
+    }
+    if spec.methods().any(|method| !method.dynamic().is_empty()) {
+        scripts::admit_probes(state, who)?;
+    }
+    Ok(())
 }
 
 /// Why a capture could not be started; of a script, with the places in its text.

@@ -51,7 +51,9 @@ fn every_recipe_records_here() {
     }
     let busy = Busy::start();
     let pid = busy.0.id().to_string();
-    let recipes = json_of(["recipes", "--json"]);
+    // Without those that somebody has saved on this host.
+    let nowhere = tempfile::tempdir().expect("a folder").path().join("none");
+    let recipes = json_of(["recipes", "--json", "--data", nowhere.to_str().expect("a plain path")]);
     for recipe in recipes.as_array().expect("recipes") {
         let name = recipe["name"].as_str().expect("a name");
         let record = ["--recipe", name];
@@ -67,6 +69,29 @@ fn every_recipe_records_here() {
             assert!(streams > 0 || is_told, "{name}: {} is nowhere: {capture}", source["id"]);
         }
     }
+}
+
+#[test]
+fn a_recipe_that_is_saved_beside_a_capture_records_the_same_again() {
+    if !is_root() {
+        return skip("a recipe of one's own on this kernel", "root");
+    }
+    let data = tempfile::tempdir().expect("a folder");
+    let path = data.path().to_str().expect("a plain path");
+    let record = |words: &[&str]| {
+        let output = run([&["record", "--data", path], words].concat());
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && text.contains("kept as "), "{words:?}: {text}");
+        (text, json_of(["captures", "show", "newest", "--json", "--data", path]))
+    };
+    // Its script needs the rights that one on the command line has.
+    let script = "tracepoint:sched:sched_process_exit { @[comm] = count(); }";
+    let asked = ["--syscalls=read", "--optional", "syscalls", "--script", script];
+    let (told, first) = record(&[&asked[..], &["--name", "Who reads?", "--save", "reads", "-F", "ls", "/"]].concat());
+    assert!(told.contains("`bathyscope record --recipe reads`"), "{told}");
+    let (_told, again) = record(&["--recipe", "reads", "ls", "/"]);
+    assert_eq!(again["spec"]["sources"], first["spec"]["sources"]);
+    assert_eq!((&again["title"], &again["reason"]), (&"Who reads?".into(), &first["reason"]));
 }
 
 #[test]

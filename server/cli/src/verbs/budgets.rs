@@ -59,14 +59,12 @@ impl BudgetArgs {
     /// The limits of what is printed at a terminal: whoever sits there sees what it costs and can end it, so that what is
     /// usual is only told of.
     pub(crate) fn limits_of_a_watched_one(&self, duration: Option<Duration>) -> Limits {
-        let limits = self.limits(duration);
-        Limits { over_budget: limits.over_budget.or(Some(OverBudget::Warn)), ..limits }
+        watched(self.limits(duration))
     }
 
-    /// The limits of a capture of `target`. A command that was started at a terminal is not ended because watching others
-    /// costs too much, unless somebody has chosen a budget: it is only told of.
+    /// The limits of a capture of `target`.
     pub(crate) fn limits_of(&self, target: &Target, duration: Option<Duration>) -> Limits {
-        if target.command().is_some() { self.limits_of_a_watched_one(duration) } else { self.limits(duration) }
+        limits_of_target(self.limits(duration), target)
     }
 
     /// What the agent is told, if somebody has chosen any.
@@ -74,6 +72,17 @@ impl BudgetArgs {
         let limits = self.apply(Limits::default());
         self.is_given().then(|| Budget::of_cpu(limits.budget_cpu_permille, true).with(limits.budgets))
     }
+}
+
+/// `limits` for a capture of `target`. A command that was started at a terminal is not ended because watching others costs too
+/// much, unless somebody has chosen a budget: it is only told of.
+pub(crate) fn limits_of_target(limits: Limits, target: &Target) -> Limits {
+    if target.command().is_some() { watched(limits) } else { limits }
+}
+
+/// The same, with what is usual only told of.
+fn watched(limits: Limits) -> Limits {
+    Limits { over_budget: limits.over_budget.or(Some(OverBudget::Warn)), ..limits }
 }
 
 /// Reads a share of one CPU in percent, and gives thousandths.

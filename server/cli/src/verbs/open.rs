@@ -17,14 +17,18 @@ pub(crate) fn reading<T>(
 ) -> Result<T, Failure> {
     let dir = data.directory()?;
     Owner::of(&dir).become_it(&dir)?;
-    super::runtime()?.block_on(async {
-        let opened =
-            match Store::open(&dir, Options { now: bathyscope_recorder::boot_time(), ..Options::default() }).await {
-                Err(StoreError::InUse { .. }) => Store::open_read_only(&dir).await,
-                opened => opened,
-            };
-        finish(opened, work).await
-    })
+    super::runtime()?.block_on(async { finish(for_reading(&dir).await, work).await })
+}
+
+/// Opens the database in `dir`, for reading only where another process has it open.
+///
+/// # Errors
+/// As [`Store::open`] and [`Store::open_read_only`].
+pub(crate) async fn for_reading(dir: &Path) -> Result<Store, StoreError> {
+    match Store::open(dir, Options { now: bathyscope_recorder::boot_time(), ..Options::default() }).await {
+        Err(StoreError::InUse { .. }) => Store::open_read_only(dir).await,
+        opened => opened,
+    }
 }
 
 /// Runs `work` with the database for itself.

@@ -4,6 +4,7 @@
 //! An agent as a process of its own keeps the rights; this process gives them up before it reads an event.
 
 mod foreign;
+mod save;
 mod sources;
 
 use std::{
@@ -12,7 +13,8 @@ use std::{
 };
 
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
+    CaptureId, CaptureSpec, DynamicProbe, Limits, MAX_TRACE_EVENTS, Method, SourceSpec, Target, TraceEvent, TraceSpec,
+    TracepointName,
 };
 use bathyscope_catalog::{
     closest,
@@ -29,8 +31,10 @@ use bathyscope_views::ViewError;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
 
 use super::{
+    budgets::limits_of_target,
     capture_file::CaptureFile,
     letters_of_perf::while_runs,
+    recipes::FoundRecipe,
     report::write_new,
     trace::{FLUSH_EVERY, arguments::duration, exit_status, follow, missing_option, print_summary, start_failure},
 };
@@ -41,6 +45,7 @@ use crate::{
     signals::EndSignals,
 };
 pub(super) use foreign::FOREIGN;
+use save::{RecipeToSave, SaveArgs};
 use sources::SourceArgs;
 
 /// The most that is read of the list of events.
@@ -61,12 +66,14 @@ Examples:
   bathyscope record --recipe process-time -P 4711
   bathyscope record --profile=199 --syscalls=%file --stat -P 4711 --duration 10s
   bathyscope record --profile --states --optional states -P 4711 --duration 10s
+  bathyscope record --recipe disk --optional requests --profile --duration 5s --save my-disk
+  bathyscope record --recipe my-disk
   bathyscope report | less
 
 Everything is traced for as long as COMMAND runs; with -F only the command itself, with -F -c also what it starts, with -P \
 only those processes. Without a command it lasts until Ctrl-C or the end of --duration. The command has the terminal as if a shell \
 had started it. The capture is shown by `bathyscope report` and in the browser. No console may be running \
-on the same database. The exit status is the command's.";
+on the same database while something is recorded; with --save alone one may. The exit status is the command's.";
 
 /// What `record` takes.
 #[derive(Clone, Debug, Args)]
@@ -123,9 +130,6 @@ pub struct RecordArgs {
     /// With the processes that those of -P or -F fork
     #[arg(short = 'c', long)]
     pub children: bool,
-    /// What is recorded too.
-    #[command(flatten)]
-    pub sources: SourceArgs,
     /// User that the command runs as [default: who runs this]
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
@@ -141,15 +145,21 @@ pub struct RecordArgs {
     /// Name of the capture
     #[arg(long, value_name = "NAME", default_value = "")]
     pub name: String,
-    /// What it may cost.
-    #[command(flatten)]
-    pub budgets: crate::verbs::budgets::BudgetArgs,
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
     /// What is logged: a level, or levels by module
     #[arg(long = "log", value_name = "FILTER", default_value = "warn")]
     pub log_filter: String,
+    /// What is recorded too.
+    #[command(flatten)]
+    pub sources: SourceArgs,
+    /// What is saved for the next time.
+    #[command(flatten)]
+    pub saving: SaveArgs,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budgets: crate::verbs::budgets::BudgetArgs,
     /// Command to run, with its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<String>,
@@ -213,9 +223,14 @@ impl Args for EventArgs {
 /// If it cannot be started, or is refused.
 pub fn run(args: RecordArgs) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
+    args.saving.check()?;
+    if save::is_all(&args) {
+        return save::run(&args, &log);
+    }
     // What needs rights, or must happen before there are threads.
-    // Probes read memory as scripts do.
-    let observes = !args.probe.is_empty() || args.sources.script.is_some();
+    // Probes read memory as scripts do. What an own recipe has is read when rights have been given up, and scripts at a terminal
+    // are as those of --script.
+    let observes = !args.probe.is_empty() || args.sources.script.is_some() || args.sources.has_own_recipe();
     let scripts = if observes { Scripts::Observe } else { Scripts::Off };
     // Opened before rights are given up: it may be where only who started this can write.
     let (live, file) = match args.output.as_deref() {
@@ -227,8 +242,12 @@ pub fn run(args: RecordArgs) -> Outcome {
     let mut client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
     let available = if args.events.events.is_empty() { Vec::new() } else { available(&mut client)? };
-    let spec = spec(&args, &available)?;
-    let outcome = super::runtime()?.block_on(record(spec, client, place.directory(), live, file.as_ref()));
+    let outcome = super::runtime()?.block_on(async {
+        let recipe = args.sources.found_recipe(place.directory()).await?;
+        let spec = spec(&args, &available, recipe.as_ref())?;
+        let saving = save::to_save(&args, spec.sources.clone(), recipe.as_ref())?;
+        record((spec, saving), client, place.directory(), live, file.as_ref()).await
+    });
     drop(agent);
     outcome
 }
@@ -243,19 +262,47 @@ fn available(client: &mut AgentClient) -> Result<Vec<TracepointName>, Failure> {
     Ok(parse_available_events(&text))
 }
 
-fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, Failure> {
+fn spec(args: &RecordArgs, available: &[TracepointName], from: Option<&FoundRecipe>) -> Result<CaptureSpec, Failure> {
+    let sources = sources(args, available, from)?;
+    let target = target(args, from.map(FoundRecipe::recipe))?;
+    // A command ends the capture.
+    let limits = limits_of_target(limits(args, from, args.command.is_empty()), &target);
+    let spec = CaptureSpec { name: name(args, from), sources, target, limits };
+    spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
+    Ok(spec)
+}
+
+/// What is recorded.
+fn sources(
+    args: &RecordArgs,
+    available: &[TracepointName],
+    from: Option<&FoundRecipe>,
+) -> Result<Vec<SourceSpec>, Failure> {
     let trace = trace(args, available)?;
     // With other sources a trace is not needed, and what it would be made of must not be left out.
     let traces = !args.sources.is_given() || trace != TraceSpec::default();
-    let sources = args.sources.sources(traces.then_some(Method::Trace(trace)))?;
-    let recipe = args.sources.recipe()?;
-    let target = target(args, recipe)?;
-    let usual = recipe.and_then(|recipe| recipe.limits.duration_ms).filter(|_| args.command.is_empty());
-    let limits = args.budgets.limits_of(&target, args.duration.or(usual.map(Duration::from_millis)));
-    let name = recipe.filter(|_| args.name.is_empty()).map_or(&args.name, |recipe| &recipe.question).clone();
-    let spec = CaptureSpec { name, sources, target, limits };
-    spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
-    Ok(spec)
+    args.sources.sources(traces.then_some(Method::Trace(trace)), from.map(FoundRecipe::recipe))
+}
+
+/// What the capture is called: as is asked for, or by the recipe's question.
+fn name(args: &RecordArgs, from: Option<&FoundRecipe>) -> String {
+    match from {
+        Some(found) if args.name.is_empty() => found.recipe().question.clone(),
+        _ => args.name.clone(),
+    }
+}
+
+/// When it ends and what it may cost: what is asked for goes before what the recipe has. `ends_as_recipe` says whether it ends
+/// after the recipe's time where none is asked for. Recipes of the program have no other limits.
+fn limits(args: &RecordArgs, from: Option<&FoundRecipe>, ends_as_recipe: bool) -> Limits {
+    let usual = from.and_then(|found| found.recipe().limits.duration_ms).filter(|_| ends_as_recipe);
+    let limits = args.budgets.limits(args.duration.or(usual.map(Duration::from_millis)));
+    match from {
+        Some(FoundRecipe::Own(own)) => {
+            args.budgets.apply(Limits { duration_ms: limits.duration_ms, ..own.recipe.limits.clone() })
+        }
+        _ => limits,
+    }
 }
 
 /// What the kernel's tracer is asked for.
@@ -423,7 +470,7 @@ impl LiveLines {
 }
 
 async fn record(
-    spec: CaptureSpec,
+    (spec, saving): (CaptureSpec, Option<RecipeToSave>),
     client: AgentClient,
     directory: &Path,
     live: bool,
@@ -431,6 +478,9 @@ async fn record(
 ) -> Outcome {
     let store = Store::open(directory, Options { now: bathyscope_recorder::boot_time(), ..Options::default() }).await;
     let store = store.map_err(|error| Failure::because("opening the database", error))?;
+    if let Some(saving) = &saving {
+        saving.check(&store).await?;
+    }
     let mut client = Some(client);
     // There is only this one agent: once it is gone, it stays away.
     let link = AgentLink::new(move || client.take().ok_or(ClientError::Broken(ProtocolError::Closed)));
@@ -440,6 +490,9 @@ async fn record(
     let options = if live { RecorderOptions { flush_every: FLUSH_EVERY, ..options } } else { options };
     let recorder = Recorder::new(store.clone(), link, options);
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
+    if let Some(saving) = saving {
+        saving.save_or_tell(&store).await;
+    }
     if live {
         let mut lines = LiveLines { captures: CaptureCache::new(store.clone()), id, told: Vec::new() };
         follow(&recorder, id, async || lines.print_new(&recorder).await).await?;

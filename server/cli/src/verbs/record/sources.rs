@@ -1,12 +1,20 @@
-//! What `record` records beside, or in the place of, a trace: system calls, thread states, samples, counts, a script.
+//! What `record` records beside, or in the place of, a trace: system calls, thread states, samples, counts, a script, a recipe.
+
+use std::path::Path;
 
 use bathyscope_capture::{CountSpec, Method, ProfileSpec, ScriptSpec, SourceSpec, StatesSpec, SyscallSpec, shown};
-use bathyscope_catalog::{closest, recipes::Recipe};
+use bathyscope_catalog::{
+    closest,
+    recipes::{Recipe, recipe},
+};
 use clap::Args;
 
 use crate::{
     Failure,
-    verbs::{recipes::named, trace::read_script},
+    verbs::{
+        recipes::{FoundRecipe, found},
+        trace::read_script,
+    },
 };
 
 /// How often counters are read: so that there are lines over time.
@@ -51,13 +59,29 @@ impl SourceArgs {
         *self != Self { optional: self.optional.clone(), ..Self::default() }
     }
 
+    /// Whether what is asked for may have scripts and probes that are not on the command line.
+    pub(super) fn has_own_recipe(&self) -> bool {
+        self.recipe.as_deref().is_some_and(|name| recipe(name).is_none())
+    }
+
+    /// The recipe that is asked for, if one is, with own ones from the database in `dir`.
+    ///
+    /// # Errors
+    /// If there is none of the name, or the database cannot be read.
+    pub(super) async fn found_recipe(&self, dir: &Path) -> Result<Option<FoundRecipe>, Failure> {
+        match &self.recipe {
+            Some(name) => found(name, dir).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// The sources: the trace, those of the recipe, and then the others in the order of the help.
-    pub(super) fn sources(&self, trace: Option<Method>) -> Result<Vec<SourceSpec>, Failure> {
+    pub(super) fn sources(&self, trace: Option<Method>, recipe: Option<&Recipe>) -> Result<Vec<SourceSpec>, Failure> {
         let trace = trace.map(SourceSpec::of);
         let by_hand: Vec<SourceSpec> = self.methods()?.into_iter().map(SourceSpec::of).collect();
         // What is asked for by hand goes before what the recipe has under the same name.
         let is_by_hand = |id: &str| trace.iter().chain(&by_hand).any(|source| source.id == id);
-        let of_recipe = self.recipe()?.map_or_else(Vec::new, |recipe| recipe.sources.clone());
+        let of_recipe = recipe.map_or_else(Vec::new, |recipe| recipe.sources.clone());
         let of_recipe: Vec<SourceSpec> = of_recipe.into_iter().filter(|source| !is_by_hand(&source.id)).collect();
         let mut sources: Vec<SourceSpec> = trace.into_iter().chain(of_recipe).chain(by_hand).collect();
         self.make_optional(&mut sources)?;
@@ -100,11 +124,6 @@ impl SourceArgs {
         });
         let script = self.script.as_deref().map(script).transpose()?;
         Ok([syscalls, states, profile, stat, script].into_iter().flatten().collect())
-    }
-
-    /// The recipe, if one was asked for.
-    pub(super) fn recipe(&self) -> Result<Option<&'static Recipe>, Failure> {
-        self.recipe.as_deref().map(named).transpose()
     }
 }
 

@@ -1,25 +1,47 @@
 //! What command lines of `record` ask for.
 
-use bathyscope_capture::SourceSpec;
 use clap::Parser as _;
 
 use super::*;
 use crate::verbs::{Cli, Verb};
 
-fn args(words: &[&str]) -> RecordArgs {
+pub(super) fn args(words: &[&str]) -> RecordArgs {
     let cli = Cli::try_parse_from(["bathyscope", "record"].iter().chain(words)).unwrap();
     let Some(Verb::Record(args)) = cli.verb else { panic!() };
     *args
 }
 
-fn names() -> Vec<TracepointName> {
+pub(super) fn names() -> Vec<TracepointName> {
     ["sched:sched_switch", "sched:sched_wakeup", "kmem:kmalloc", "irq:irq_handler_entry"]
         .map(|name| name.parse().unwrap())
         .to_vec()
 }
 
+/// The spec of a command line, with recipes of the program and an own one, `mine`.
+fn spec_of(words: &[&str]) -> Result<CaptureSpec, Failure> {
+    let args = args(words);
+    let from = args.sources.recipe.as_deref().map(recipe_for_tests);
+    spec(&args, &names(), from.as_ref())
+}
+
+pub(super) fn recipe_for_tests(name: &str) -> FoundRecipe {
+    if let Some(recipe) = bathyscope_catalog::recipes::recipe(name) {
+        return FoundRecipe::OfProgram(recipe.clone());
+    }
+    let text = r#"{
+        "question": "Why is it slow?", "of": "process", "opens": "timeline",
+        "limits": { "duration_ms": 3000, "max_events": 500, "max_bytes": 4096, "budget_cpu_permille": 20 },
+        "sources": [
+            { "id": "trace", "method": { "trace": { "events": [{ "event": "kmem:kmalloc" }] } }, "required": false },
+            { "id": "on-cpu", "method": { "profile": { "frequency_hz": 99, "kernel_stacks": true, "user_stacks": true } } }
+        ]
+    }"#;
+    let recipe = Recipe::of_own_text(name, text).unwrap();
+    FoundRecipe::Own(bathyscope_console::recipes::OwnRecipe { recipe, owner: "ada".to_owned(), created_unix_ns: 0 })
+}
+
 fn made(words: &[&str]) -> Result<(TraceSpec, Target), String> {
-    match spec(&args(words), &names()) {
+    match spec_of(words) {
         Ok(spec) => match spec.sources.as_slice() {
             [SourceSpec { method: Method::Trace(trace), .. }] => Ok((trace.clone(), spec.target)),
             other => panic!("{other:?}"),
@@ -58,10 +80,10 @@ fn letters_are_those_of_trace_cmd() {
 #[test]
 fn other_sources_stand_beside_a_trace_or_in_its_place() {
     let ids = |words: &[&str]| -> Result<String, String> {
-        let spec = spec(&args(words), &names()).map_err(|failure| failure.report())?;
+        let spec = spec_of(words).map_err(|failure| failure.report())?;
         Ok(spec.sources.iter().map(|source| source.id.as_str()).collect::<Vec<_>>().join(" "))
     };
-    let cases: [(&[&str], Result<&str, &str>); 15] = [
+    let cases: [(&[&str], Result<&str, &str>); 14] = [
         (&["-e", "sched_switch", "--states", "--wake-stacks"], Ok("trace states")),
         (&["-e", "sched_switch", "--syscalls", "--profile", "ls"], Ok("trace syscalls profile")),
         (&["--profile=199", "--stat", "--script", "begin { exit() }"], Ok("profile count script")),
@@ -75,7 +97,6 @@ fn other_sources_stand_beside_a_trace_or_in_its_place() {
         (&["ls"], Err("a trace needs a tracer")),
         (&["--recipe", "disk"], Ok("requests states calls writeback")),
         (&["--recipe", "disk", "-e", "sched_switch", "--profile"], Ok("trace requests states calls writeback profile")),
-        (&["--recipe", "disc"], Err("Did you mean `disk`?")),
         (&["--recipe", "process-time"], Err("is of a process or a command, and neither is given")),
     ];
     for (words, expected) in cases {
@@ -85,7 +106,7 @@ fn other_sources_stand_beside_a_trace_or_in_its_place() {
             (found, _) => panic!("{words:?}: {found:?}"),
         }
     }
-    let given = spec(&args(&["--profile", "--syscalls=read, write", "ls"]), &names()).unwrap();
+    let given = spec_of(&["--profile", "--syscalls=read, write", "ls"]).unwrap();
     let [SourceSpec { method: Method::Syscalls(calls), .. }, SourceSpec { method: Method::Profile(profile), .. }] =
         given.sources.as_slice()
     else {
@@ -93,7 +114,7 @@ fn other_sources_stand_beside_a_trace_or_in_its_place() {
     };
     assert_eq!(calls.calls, ["read", "write"]);
     assert_eq!((profile.frequency_hz, profile.kernel_stacks, profile.user_stacks), (99, true, true));
-    let of = |words: &[&str]| spec(&args(&[&["--recipe", "process-time"], words].concat()), &names()).unwrap();
+    let of = |words: &[&str]| spec_of(&[&["--recipe", "process-time"], words].concat()).unwrap();
     let command = of(&["make", "-j8"]);
     assert!(matches!(&command.target, Target::Command { children: true, .. }), "{:?}", command.target);
     assert_eq!((command.limits.duration_ms, command.name.as_str()), (None, "Where does the time of this process go?"));
@@ -107,11 +128,11 @@ fn other_sources_stand_beside_a_trace_or_in_its_place() {
 #[test]
 fn sources_may_be_missing_where_the_command_line_says_so() {
     let marked = |words: &[&str]| -> Result<String, String> {
-        let spec = spec(&args(words), &names()).map_err(|failure| failure.report())?;
+        let spec = spec_of(words).map_err(|failure| failure.report())?;
         let told = |source: &SourceSpec| format!("{}{}", source.id, if source.required { "" } else { "?" });
         Ok(spec.sources.iter().map(told).collect::<Vec<_>>().join(" "))
     };
-    let cases: [(&[&str], Result<&str, &str>); 12] = [
+    let cases: [(&[&str], Result<&str, &str>); 14] = [
         (&["-e", "kmalloc", "--states", "ls"], Ok("trace states")),
         (&["-e", "kmalloc", "--states", "--optional", "states", "ls"], Ok("trace states?")),
         (&["-e", "kmalloc", "--optional", "trace", "ls"], Ok("trace?")),
@@ -122,6 +143,8 @@ fn sources_may_be_missing_where_the_command_line_says_so() {
         // What is asked for by hand is wanted, unless it is said again that it may be missing.
         (&["--recipe", "disk", "--states"], Ok("requests calls? writeback? states")),
         (&["--recipe", "disk", "--states", "--optional", "states"], Ok("requests calls? writeback? states?")),
+        (&["--recipe", "mine", "-P", "7", "--optional", "on-cpu"], Ok("trace? on-cpu?")),
+        (&["--recipe", "mine", "-P", "7", "-e", "sched_switch"], Ok("trace on-cpu")),
         (
             &["--profile", "--states", "--optional", "stats"],
             Err("Did you mean `states`? Its sources are states, profile."),
@@ -136,6 +159,23 @@ fn sources_may_be_missing_where_the_command_line_says_so() {
             (found, _) => panic!("{words:?}: {found:?}"),
         }
     }
+}
+
+#[test]
+fn an_own_recipe_has_its_limits_and_what_is_asked_for_goes_before_them() {
+    let of = |words: &[&str]| spec_of(&[&["--recipe", "mine"], words].concat()).unwrap();
+    let spec = of(&["-P", "7"]);
+    assert_eq!((spec.limits.duration_ms, spec.limits.max_events), (Some(3000), Some(500)));
+    assert_eq!((spec.limits.max_bytes, spec.limits.budget_cpu_permille), (Some(4096), 20));
+    assert_eq!((spec.name.as_str(), spec.limits.over_budget), ("Why is it slow?", None));
+    let spec = of(&["-P", "7", "--duration", "1s", "--budget", "7", "--name", "it"]);
+    assert_eq!((spec.limits.duration_ms, spec.limits.max_events), (Some(1000), Some(500)));
+    assert_eq!((spec.name.as_str(), spec.limits.budget_cpu_permille), ("it", 70));
+    let spec = of(&["make"]);
+    assert!(matches!(&spec.target, Target::Command { children: true, .. }), "{:?}", spec.target);
+    assert_eq!((spec.limits.duration_ms, spec.limits.over_budget), (None, Some(bathyscope_capture::OverBudget::Warn)));
+    assert!(args(&["--recipe", "mine", "ls"]).sources.has_own_recipe());
+    assert!(!args(&["--recipe", "disk"]).sources.has_own_recipe() && !args(&["ls"]).sources.has_own_recipe());
 }
 
 #[test]

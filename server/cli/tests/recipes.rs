@@ -1,0 +1,106 @@
+//! Recipes of one's own as a person saves, lists and deletes them, with a console on the same directory and without.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+};
+
+fn bathyscope(data: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
+    command.args(words).arg("--data").arg(data).stdin(Stdio::null()).output().unwrap()
+}
+
+#[track_caller]
+fn done(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[track_caller]
+fn refused(output: &Output) -> String {
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A console on a directory, with the simulated agent.
+struct Serving(Child);
+
+impl Serving {
+    fn start(data: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
+        command.args(["serve", "--simulate=rate=100", "--listen", "127.0.0.1:0", "--log", "error", "--data"]);
+        let mut child = command.arg(data).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("Bathyscope is ready"), "{line}");
+        Self(child)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _gone =
+            rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), rustix::process::Signal::TERM);
+        let _ended = self.0.wait();
+    }
+}
+
+/// Saves, lists, replaces, uses and deletes.
+fn save_use_and_delete(data: &Path) {
+    let by_hand = ["record", "--syscalls=%file", "--states", "--optional", "states", "--duration", "5s"];
+    let save = |words: &[&str]| bathyscope(data, &[&by_hand[..], words].concat());
+    let told = save(&["--name", "Which files?", "--save", "files"]);
+    assert_eq!(done(&told), "");
+    assert!(String::from_utf8_lossy(&told.stderr).contains("`bathyscope record --recipe files`"), "{told:?}");
+    let list = done(&bathyscope(data, &["recipes"]));
+    let (of_program, own) = list.split_once("\nSaved here:\n").unwrap();
+    assert!(of_program.contains("Why is the disk slow?") && own.starts_with("files "), "{list}");
+    assert!(own.contains("Which files?  (by terminal)"), "{list}");
+    let shown = done(&bathyscope(data, &["recipes", "files"]));
+    assert!(shown.contains("\n  states: ") && shown.contains("if that is possible"), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&done(&bathyscope(data, &["recipes", "--json"]))).unwrap();
+    let own = json.as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&own["name"], &own["owner"], &own["limits"]["duration_ms"]),
+        (&"files".into(), &"terminal".into(), &5000.into())
+    );
+    assert!(json[0].get("owner").is_none(), "{}", json[0]);
+
+    let error = refused(&save(&["--save", "files"]));
+    assert!(error.contains("there is a recipe `files` already, saved by terminal"), "{error}");
+    done(&save(&["--name", "Still?", "--save", "files", "--replace"]));
+    // One recipe from another.
+    let words = ["record", "--recipe", "files", "--optional", "syscalls", "--save", "more-files"];
+    done(&bathyscope(data, &words));
+    let json: serde_json::Value =
+        serde_json::from_str(&done(&bathyscope(data, &["recipes", "more-files", "--json"]))).unwrap();
+    assert_eq!((&json["question"], &json["sources"][0]["required"]), (&"Still?".into(), &false.into()), "{json}");
+    let error = refused(&bathyscope(data, &["record", "--recipe", "file", "--save", "x"]));
+    assert!(error.contains("there is no recipe `file`") && error.contains("Did you mean `files`?"), "{error}");
+
+    let delete = |name: &str| bathyscope(data, &["recipes", "--delete", name]);
+    assert!(refused(&delete("file")).contains("nobody has saved a recipe `file`; did you mean `files`?"));
+    assert!(refused(&delete("disk")).contains("comes with the program"));
+    done(&delete("files"));
+    done(&delete("more-files"));
+    assert!(!done(&bathyscope(data, &["recipes"])).contains("Saved here"));
+}
+
+#[test]
+fn recipes_are_saved_and_deleted_without_a_console() {
+    let data = tempfile::tempdir().unwrap();
+    // Nothing is made by looking.
+    let missing = data.path().join("missing");
+    assert!(!done(&bathyscope(&missing, &["recipes"])).contains("Saved here") && !missing.exists());
+    save_use_and_delete(data.path());
+}
+
+#[test]
+fn recipes_are_saved_and_deleted_while_a_console_runs() {
+    let data = tempfile::tempdir().unwrap();
+    let serving = Serving::start(data.path());
+    save_use_and_delete(data.path());
+    drop(serving);
+}

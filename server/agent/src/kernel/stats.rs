@@ -29,10 +29,45 @@ const ALERT_PAUSE: Duration = Duration::from_millis(300);
 /// How often estimates are made.
 const ESTIMATE_PAUSE: Duration = Duration::from_millis(500);
 
-/// What happens in a capture that runs no programs.
+/// How many nanoseconds something has taken so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SpentTime {
+    /// For what was asked for.
+    pub(crate) asked_ns: u64,
+    /// To pass over what others did.
+    pub(crate) passing_ns: u64,
+}
+
+impl SpentTime {
+    /// All of it for what was asked for.
+    pub(crate) fn asked(asked_ns: u64) -> Self {
+        Self { asked_ns, passing_ns: 0 }
+    }
+
+    /// Of several.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            asked_ns: self.asked_ns.saturating_add(other.asked_ns),
+            passing_ns: self.passing_ns.saturating_add(other.passing_ns),
+        }
+    }
+
+    /// What it came to since `before`, in so much time, if nothing was written.
+    pub(crate) fn cost_since(self, before: Self, elapsed: Duration) -> Cost {
+        let permille =
+            |now: u64, before: u64| now.saturating_sub(before) as f64 / elapsed.as_secs_f64().max(1e-6) / 1e6;
+        Cost {
+            cpu_permille: permille(self.asked_ns, before.asked_ns),
+            passing_permille: permille(self.passing_ns, before.passing_ns),
+            ..Cost::default()
+        }
+    }
+}
+
+/// What happens in a capture whose cost no statistics tell.
 pub(crate) struct Estimate {
-    /// How many nanoseconds it has taken so far, by what was counted.
-    pub(crate) spent_ns: Box<dyn Fn() -> u64 + Send>,
+    /// What it has taken so far, by what was counted.
+    pub(crate) spent: Box<dyn Fn() -> SpentTime + Send>,
     /// What one hit takes.
     pub(crate) ns_per_hit: f64,
 }
@@ -51,17 +86,16 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// What it cost to write this since `before`, and `used_ns` of a CPU, in so much time.
-    fn cost_since(self, before: Self, used_ns: u64, elapsed: Duration) -> Cost {
+    /// What was written since `before`, in so much time, beside `cost`.
+    fn rates_since(self, before: Self, elapsed: Duration, cost: Cost) -> Cost {
         let seconds = elapsed.as_secs_f64().max(1e-6);
         let per_s = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
         Cost {
-            cpu_permille: used_ns as f64 / seconds / 1e6,
-            passing_permille: 0.0,
             rows_per_s: per_s(self.rows, before.rows),
             bytes_per_s: per_s(self.bytes, before.bytes),
             held_rows_per_s: per_s(self.held_rows, before.held_rows),
             held_bytes_per_s: per_s(self.held_bytes, before.held_bytes),
+            ..cost
         }
     }
 }
@@ -264,7 +298,7 @@ fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &MeterShared) {
         let (before, asked_before, written, clock) = (read(programs), asked(), (guarded.written)(), Instant::now());
         let ended = shared.pause(WINDOW);
         let (after, asked_after, elapsed) = (read(programs), asked(), clock.elapsed());
-        let now = (guarded.written)().cost_since(written, 0, elapsed);
+        let written_now = (guarded.written)();
         drop(switch);
         let used_ns = run_time_ns(&after).saturating_sub(run_time_ns(&before));
         note(shared, &before, &after);
@@ -274,12 +308,8 @@ fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &MeterShared) {
         let runs = run_count(&after).saturating_sub(run_count(&before));
         let asked_ns = asked_before.zip(asked_after).map(|(before, after)| after.share_since(before, used_ns, runs));
         let asked_ns = asked_ns.unwrap_or(used_ns);
-        let permille = |ns: u64| ns as f64 / elapsed.as_secs_f64().max(1e-6) / 1e6;
-        let now = Cost {
-            cpu_permille: permille(asked_ns),
-            passing_permille: permille(used_ns.saturating_sub(asked_ns)),
-            ..now
-        };
+        let spent = SpentTime { asked_ns, passing_ns: used_ns.saturating_sub(asked_ns) };
+        let now = written_now.rates_since(written, elapsed, spent.cost_since(SpentTime::default(), elapsed));
         let pause = if guarded.guard.is_alert(now) { ALERT_PAUSE } else { PAUSE };
         act(&mut guarded, now);
         shared.spending.note();
@@ -292,12 +322,12 @@ fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &MeterShared) {
 
 fn watch_estimate(estimate: &Estimate, mut guarded: Guarded, shared: &MeterShared) {
     loop {
-        let (before, written, clock) = ((estimate.spent_ns)(), (guarded.written)(), Instant::now());
+        let (before, written, clock) = ((estimate.spent)(), (guarded.written)(), Instant::now());
         if shared.pause(ESTIMATE_PAUSE) {
             return;
         }
-        let used_ns = (estimate.spent_ns)().saturating_sub(before);
-        let now = (guarded.written)().cost_since(written, used_ns, clock.elapsed());
+        let elapsed = clock.elapsed();
+        let now = (guarded.written)().rates_since(written, elapsed, (estimate.spent)().cost_since(before, elapsed));
         act(&mut guarded, now);
         shared.spending.note();
         shared.lock().stage = guarded.guard.stage().clone();
@@ -340,7 +370,7 @@ mod tests {
     fn p24_what_is_estimated_to_cost_too_much_is_detached() {
         let (spent_ns, (tell, told)) = (AtomicU64::new(0), std::sync::mpsc::sync_channel(1));
         // Each look finds a second's worth of time more.
-        let spent_ns = Box::new(move || spent_ns.fetch_add(1_000_000_000, Ordering::Relaxed));
+        let spent = Box::new(move || SpentTime::asked(spent_ns.fetch_add(1_000_000_000, Ordering::Relaxed)));
         let guarded = Guarded {
             guard: Guard::new(SharedBudget::alone(Budget::of_cpu(50, true)), false),
             written: Box::new(Written::default),
@@ -348,7 +378,7 @@ mod tests {
             thin: Box::new(|_rows_per_s| {}),
             detach: Box::new(move || tell.send(()).expect("somebody waits")),
         };
-        let mut meter = CostMeter::estimate(Estimate { spent_ns, ns_per_hit: 100.0 }, guarded);
+        let mut meter = CostMeter::estimate(Estimate { spent, ns_per_hit: 100.0 }, guarded);
         told.recv_timeout(Duration::from_secs(60)).expect("it is detached");
         meter.end();
         assert!(

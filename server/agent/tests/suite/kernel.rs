@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::Target;
+use bathyscope_capture::{ProfileSpec, Target};
 use bathyscope_protocol::{
     AgentClient, AgentErrorKind, CapabilityState, ClientError, KernelFile, PressureResource, RingContent, TargetState,
     WireMethod,
@@ -203,6 +203,9 @@ fn busy() -> Busy {
     Busy(spawn("sha256sum", &["/dev/zero"]))
 }
 
+/// `PERF_RECORD_SAMPLE`.
+const SAMPLE: u32 = 9;
+
 struct Sample {
     pid: u32,
     frames: Vec<u64>,
@@ -211,7 +214,7 @@ struct Sample {
 /// Reads a sample of IP, TID, TIME, CPU, PERIOD, CALLCHAIN.
 fn sample(record: &[u8]) -> Option<Sample> {
     let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().unwrap());
-    if u32::from_le_bytes(record[..4].try_into().unwrap()) != 9 {
+    if !record.starts_with(&SAMPLE.to_le_bytes()) {
         return None;
     }
     let frames = (0..word(48) as usize).map(|index| word(56 + 8 * index)).collect();
@@ -250,6 +253,34 @@ fn samples_with_stacks_come_from_a_busy_process() {
         let last = client.stop(1, false).unwrap().sources[0].probes[0].clone();
         rings.stream(0, &mut each);
         assert_eq!(last.hits, last.filtered + last.ring_full + samples.get(), "{last:?}");
+        client.discard(1).unwrap();
+    }
+}
+
+#[test]
+fn a_sample_is_taken_once_in_a_period() {
+    if !possible("samples by a period") {
+        return;
+    }
+    let mut client = kernel();
+    let argv = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=5000", "status=none"].map(str::to_owned).to_vec();
+    for (period, expected) in [(1, 5000..=5000), (100, 45..=50)] {
+        let event = Some("syscalls:sys_enter_write".to_owned());
+        let method = WireMethod::Profile(ProfileSpec { event, period: Some(period), ..common::profile(99) });
+        let target = Target::Command { argv: argv.clone(), user: None, children: true };
+        let mut rings = start(&mut client, method, target, 4 << 20);
+        client.enable(1).unwrap();
+        let samples = Cell::new(0_u64);
+        let is_sample = |record: &[u8]| record.starts_with(&SAMPLE.to_le_bytes());
+        let mut each = |record: &[u8]| samples.set(samples.get() + u64::from(is_sample(record)));
+        wait_for("the command's end", || {
+            rings.stream(0, &mut each);
+            matches!(client.readings(1).unwrap().target, TargetState::Exited { code: Some(0), .. })
+        });
+        client.stop(1, false).unwrap();
+        rings.stream(0, &mut each);
+        // On each CPU that it ran on the last period may be one that has not ended.
+        assert!(expected.contains(&samples.get()), "{} samples, each {period}", samples.get());
         client.discard(1).unwrap();
     }
 }

@@ -28,7 +28,7 @@ use rustix::event::EventfdFlags;
 
 use super::{
     KernelBackend, estimates,
-    stats::{CostMeter, Estimate, Guarded},
+    stats::{CostMeter, Estimate, Guarded, SpentTime},
     target::ResolvedTarget,
     trace::{MadeEvents, make_events},
 };
@@ -202,7 +202,7 @@ impl CountEngine {
             return;
         }
         let detached = Arc::clone(&counted);
-        let estimate = Estimate { spent_ns: Box::new(move || spent_ns(&counted)), ns_per_hit: 0.0 };
+        let estimate = Estimate { spent: Box::new(move || SpentTime::asked(spent_ns(&counted))), ns_per_hit: 0.0 };
         // One whose CPU went offline is disabled already.
         let detach = move || detached.iter().for_each(|(event, _)| drop(event.disable()));
         let guarded = Guarded::whole(self.budget.clone(), detach);

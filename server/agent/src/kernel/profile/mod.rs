@@ -25,9 +25,9 @@ use super::{
     KernelBackend,
     count::threads_of_target,
     delay::Delayed,
-    estimates,
+    estimates::{SampleCount, SamplePrice, of_samples},
     events::Following,
-    stats::{CostMeter, Estimate, Guarded},
+    stats::{CostMeter, Estimate, Guarded, SpentTime},
     target::ResolvedTarget,
 };
 use crate::{
@@ -95,7 +95,9 @@ impl Wish {
             CallGraph::FramePointer | CallGraph::Lbr => 0,
             CallGraph::Dwarf => sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER,
         };
-        SAMPLE_TYPE | u64::from(extra) | records::sample_type(&self.profile)
+        // Of software events and tracepoints the kernel takes every hit for a sample where samples tell a period that is fixed.
+        let period = if self.profile.period.is_some() { u64::from(sys::PERF_SAMPLE_PERIOD) } else { 0 };
+        (SAMPLE_TYPE & !period) | u64::from(extra) | records::sample_type(&self.profile)
     }
 
     /// How its records look, for the console.
@@ -255,8 +257,8 @@ pub(crate) struct ProfileEngine {
     /// Of each event its own, where programs choose.
     filters: Vec<Filter>,
     following: Vec<Following>,
-    /// What a sample takes, about.
-    ns_per_sample: f64,
+    /// What samples of each event take, about.
+    prices: Vec<SamplePrice>,
     /// How often samples of each event are taken.
     rates: Vec<Rate>,
     /// How long after the rest sampling begins, and who waits for that.
@@ -287,6 +289,11 @@ impl Rate {
             Self::Untold => 0,
         }
     }
+}
+
+/// What a program that chooses has counted.
+fn sample_count(counts: Counts) -> SampleCount {
+    SampleCount { hits: counts.hits, rejected: counts.filtered }
 }
 
 /// Each CPU's share of the memory for rings, a power of two.
@@ -539,14 +546,14 @@ impl ProfileEngine {
             ..StartedSource::default()
         };
         let on_exec = threads.is_some_and(|threads| threads.on_exec);
-        let ns_per_sample = estimates::of_sample(&wish.profile, wish.stack_bytes);
+        let price = |part: &Wish| SamplePrice::of(&part.profile, part.event.as_ref(), part.stack_bytes);
         Ok(Self {
             started,
             cpus,
             on_exec,
             filters,
             following,
-            ns_per_sample,
+            prices: parts.iter().map(price).collect(),
             rates: parts.iter().zip(&sources).map(|(part, source)| part.rate(*source)).collect(),
             delay: wish.delay(),
             delayed: None,
@@ -555,14 +562,14 @@ impl ProfileEngine {
         })
     }
 
-    /// How many samples have been taken, whoever was running: by the program that chooses, or by what was counted where a
-    /// sample is taken each so many events. None where neither tells.
-    fn samples(&self) -> Option<Box<dyn Fn() -> u64 + Send>> {
+    /// How many samples have been taken of each event, whoever was running: by the programs that choose, or by what was counted
+    /// where a sample is taken each so many events. None where neither tells.
+    fn samples(&self) -> Option<Box<dyn Fn() -> Vec<SampleCount> + Send>> {
         if !self.filters.is_empty() {
             let counters: Vec<_> = self.filters.iter().map(|filter| Arc::clone(&filter.counters)).collect();
-            return Some(Box::new(move || {
-                counters.iter().map(|counters| counters.read().map_or(0, |counts| counts.hits)).sum()
-            }));
+            let count =
+                |counters: &Arc<Counters>| counters.read().map_or_else(|_| SampleCount::default(), sample_count);
+            return Some(Box::new(move || counters.iter().map(count).collect()));
         }
         if self.rates.iter().all(|rate| *rate == Rate::Untold) {
             return None;
@@ -571,11 +578,20 @@ impl ProfileEngine {
         for cpu in &self.cpus {
             let rate = self.rates.get(cpu.part).copied().unwrap_or(Rate::Untold);
             for sampler in cpu.samplers() {
-                events.push((sampler.try_clone().ok()?, rate));
+                events.push((cpu.part, sampler.try_clone().ok()?, rate));
             }
         }
-        let samples = |(event, rate): &(Event, Rate)| event.read().map_or(0, |(count, _lost)| rate.samples(count));
-        Some(Box::new(move || events.iter().map(samples).sum()))
+        let parts = self.rates.len();
+        Some(Box::new(move || {
+            let mut counts = vec![SampleCount::default(); parts];
+            for (part, event, rate) in &events {
+                let taken = event.read().map_or(0, |(count, _lost)| rate.samples(count));
+                if let Some(count) = counts.get_mut(*part) {
+                    count.hits = count.hits.saturating_add(taken);
+                }
+            }
+            counts
+        }))
     }
 
     /// Further descriptors of all that samples.
@@ -590,12 +606,25 @@ impl ProfileEngine {
         let (Some(samples), Ok(events)) = (self.samples(), self.events()) else { return };
         let by_frequency = self.rates.iter().all(|rate| !matches!(rate, Rate::Every(_)));
         let sharing = if by_frequency { self.cpus.len().max(1) as f64 } else { 1.0 };
-        let ns_per_hit = self.ns_per_sample;
         // One whose CPU went offline is disabled already.
         let guarded =
             Guarded::whole(self.budget.clone(), move || events.iter().for_each(|event| drop(event.disable())));
-        let spent_ns = Box::new(move || (samples() as f64 * ns_per_hit / sharing) as u64);
-        self.cost = Some(CostMeter::estimate(Estimate { spent_ns, ns_per_hit }, guarded));
+        let (prices, ns_per_hit) = (self.prices.clone(), self.ns_per_hit(&[]));
+        let spent = Box::new(move || {
+            let spent = of_samples(&prices, &samples());
+            SpentTime { asked_ns: (spent.asked_ns as f64 / sharing) as u64, ..spent }
+        });
+        self.cost = Some(CostMeter::estimate(Estimate { spent, ns_per_hit }, guarded));
+    }
+
+    /// What a hit has taken in the mean, of all that there were; the price of one that is written if there was none.
+    fn ns_per_hit(&self, samples: &[SampleCount]) -> f64 {
+        let hits: u64 = samples.iter().map(|count| count.hits).sum();
+        if hits == 0 {
+            return self.prices.first().map_or(0.0, |price| price.written_ns);
+        }
+        let SpentTime { asked_ns, passing_ns } = of_samples(&self.prices, samples);
+        (asked_ns as f64 + passing_ns as f64) / hits as f64
     }
 
     fn detach(&mut self) {
@@ -655,16 +684,18 @@ impl Engine for ProfileEngine {
         let lost = self.lost();
         // Where no program chooses nobody counts: what was lost is told in the rings.
         let mut probe = ProbeReading::default();
+        let mut samples = Vec::new();
         for filter in &mut self.filters {
             filter.last = filter.counters.read().unwrap_or(filter.last);
             let Counts { hits, filtered, .. } = filter.last;
+            samples.push(sample_count(filter.last));
             probe.hits += hits;
             probe.filtered += filtered;
             probe.missed += bpf::program_stats(filter.program.as_fd()).unwrap_or_default().missed;
         }
         if !self.filters.is_empty() {
             // The kernel's statistics cover the filter program alone, not walking and writing the stack.
-            (probe.ring_full, probe.ns_per_hit) = (lost, Some(self.ns_per_sample));
+            (probe.ring_full, probe.ns_per_hit) = (lost, Some(self.ns_per_hit(&samples)));
         }
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         // Branches come with samples: nothing counts them by themselves.

@@ -41,7 +41,7 @@ pub(crate) use setup::{MadeEvents, make_events, try_event, usual_kib};
 
 use super::{
     KernelBackend, estimates,
-    stats::{CostMeter, Estimate, Guarded, Written},
+    stats::{CostMeter, Estimate, Guarded, SpentTime, Written},
     target::ResolvedTarget,
 };
 use crate::{
@@ -179,9 +179,9 @@ impl TraceEngine {
     /// less than none, so it is detached or not.
     fn guard(&mut self) {
         let (area, cpus, ns_per_hit) = (self.set.area.clone(), self.set.cpus.clone(), self.ns_per_event);
-        let spent_ns = move || {
+        let spent = move || {
             let events = read_stats(&area, &cpus).map_or(0, |stats| stats.written.saturating_add(stats.dropped));
-            (events as f64 * ns_per_hit) as u64
+            SpentTime::asked((events as f64 * ns_per_hit) as u64)
         };
         let (area, events) = (self.set.area.clone(), self.set.own_events());
         let guarded = Guarded::whole(self.budget.clone(), move || quieten(&area, &events));
@@ -195,7 +195,7 @@ impl TraceEngine {
             }
             so_far.get()
         });
-        self.cost = Some(CostMeter::estimate(Estimate { spent_ns: Box::new(spent_ns), ns_per_hit }, guarded));
+        self.cost = Some(CostMeter::estimate(Estimate { spent: Box::new(spent), ns_per_hit }, guarded));
     }
 
     /// Takes the counters; those that cannot be read stay as they were.

@@ -203,11 +203,11 @@ pub struct IndexBin {
     /// Rows in it.
     pub rows: u64,
     /// By [`IndexBlock::measure`]: how long the longest of them took, in nanoseconds, whatever part of it lies in the bin; or
-    /// the greatest value of a counter, in thousandths a second. 0 where neither is known.
+    /// the greatest value of a counter, in thousandths: a second, or of a gauge as such. 0 where neither is known.
     pub most: u64,
 }
 
-/// What else a bin of a counter knows, in thousandths a second.
+/// What else a bin of a counter knows, in thousandths: a second, or of a gauge as such.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterBin {
     /// The least value.

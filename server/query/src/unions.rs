@@ -73,11 +73,19 @@ impl Union {
                 let weight = weight.as_deref().map_or_else(|| "1".to_owned(), quoted);
                 (time(), vec![column(stack), weight, literal(unit)])
             }
-            (Self::Counters, RowKind::Counter { value, span, unit }) => {
+            (Self::Counters, RowKind::Counter { value, span, unit, gauge, unit_of }) => {
                 let mut key = meaning.key.iter().map(|name| format!("CAST({} AS TEXT)", quoted(name)));
                 let mut key = || key.next().unwrap_or_else(|| "NULL".to_owned());
-                let unit = unit.as_deref().map_or_else(|| "NULL".to_owned(), literal);
-                (time(), vec![key(), key(), column(value), some(span), unit])
+                let unit = match (unit, unit_of) {
+                    (Some(unit), _) => literal(unit),
+                    (None, Some(of)) => format!("NULLIF({}, '')", column(of)),
+                    (None, None) => "NULL".to_owned(),
+                };
+                let span = match gauge {
+                    Some(gauge) => format!("CASE WHEN {} = 0 THEN {} END", column(gauge), some(span)),
+                    None => some(span),
+                };
+                (time(), vec![key(), key(), column(value), span, unit])
             }
             _ => return None,
         })

@@ -18,7 +18,7 @@ pub(super) enum Columns {
     Cpu { duration: Option<usize> },
     Thread { duration: Option<usize> },
     Level { depth: usize, duration: usize, function: usize },
-    Counter { event: usize, scope: usize, value: usize, span: usize },
+    Counter { event: usize, scope: usize, value: usize, span: usize, gauge: Option<usize> },
 }
 
 impl Columns {
@@ -41,6 +41,7 @@ impl Columns {
                 scope: typed("scope", ColumnType::Text)?,
                 value: typed("value", ColumnType::U64)?,
                 span: typed("span_ns", ColumnType::U64)?,
+                gauge: typed("gauge", ColumnType::U64),
             }),
         }
     }
@@ -51,7 +52,9 @@ impl Columns {
             Self::Cpu { duration } => [cpu, comm].into_iter().chain(duration).collect(),
             Self::Thread { duration } => [pid, tid, comm].into_iter().chain(duration).collect(),
             Self::Level { depth, duration, function } => vec![cpu, pid, tid, comm, depth, duration, function],
-            Self::Counter { event, scope, value, span } => vec![event, scope, value, span],
+            Self::Counter { event, scope, value, span, gauge } => {
+                [event, scope, value, span].into_iter().chain(gauge).collect()
+            }
         }
     }
 
@@ -154,11 +157,16 @@ impl<'a> Rows<'a> {
                 let pid = number(StreamSchema::PID).unwrap_or(0);
                 Some(IndexedRow { key: level.key(), pid, measured, name: id(function), comm })
             }
-            Columns::Counter { event, scope, value, span } => {
+            Columns::Counter { event, scope, value, span, gauge } => {
                 // What was not counted has no span.
                 let span_ns = number(span).filter(|span_ns| *span_ns > 0)?;
-                let rate = u128::from(number(value)?) * 1_000_000_000_000 / u128::from(span_ns);
-                let measured = u64::try_from(rate).unwrap_or(u64::MAX);
+                let value = u128::from(number(value)?);
+                // A value of the moment has no rate.
+                let measured = match gauge.and_then(number) {
+                    None | Some(0) => value * 1_000_000_000_000 / u128::from(span_ns),
+                    Some(_) => value * 1000,
+                };
+                let measured = u64::try_from(measured).unwrap_or(u64::MAX);
                 Some(IndexedRow { key: counter_key(id(event)?, id(scope)?), measured, ..IndexedRow::default() })
             }
             Columns::Cpu { .. } | Columns::Thread { .. } => None,

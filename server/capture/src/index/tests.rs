@@ -285,22 +285,37 @@ proptest! {
         mut rows in proptest::collection::vec((0..1u64 << 16, 1..4u32, 0..1000u64, 0..3u64), 1..300),
         parts in 1..9usize,
         shift in 0..18u8,
+        has_gauges: bool,
     ) {
+        /// The event of which rows have the value of the moment.
+        const GAUGE: u32 = 3;
         rows.sort_unstable();
-        let own = [("event", ColumnType::Text), ("scope", ColumnType::Text), ("value", ColumnType::U64), ("span_ns", ColumnType::U64)];
-        let schema = StreamSchema::new("counts", StreamKind::Events, own.map(|(name, ty)| column(name, ty)));
+        let own = [
+            ("event", ColumnType::Text),
+            ("scope", ColumnType::Text),
+            ("value", ColumnType::U64),
+            ("span_ns", ColumnType::U64),
+            // Captures from before there were gauges do not have it.
+            ("gauge", ColumnType::U64),
+        ];
+        let own = own.iter().take(if has_gauges { 5 } else { 4 });
+        let schema = StreamSchema::new("counts", StreamKind::Events, own.map(|(name, ty)| column(name, *ty)));
+        let is_gauge = |event: u32| has_gauges && event == GAUGE;
         let size = rows.len().div_ceil(parts);
         let mut builder = IndexBuilder::new(shift);
         for part in rows.chunks(size) {
             let zeroes = || ColumnData::U64(vec![0; part.len()]);
             let numbers = |of: fn(&(u64, u32, u64, u64)) -> u64| ColumnData::U64(part.iter().map(of).collect());
-            let batch = Batch { columns: vec![
+            let mut columns = vec![
                 numbers(|row| row.0), zeroes(), zeroes(), zeroes(), ColumnData::Id(vec![0; part.len()]),
                 ColumnData::Id(part.iter().map(|row| row.1).collect()),
                 ColumnData::Id(vec![9; part.len()]),
                 numbers(|row| row.2),
                 numbers(|row| row.3 * 500_000_000),
-            ] };
+                numbers(|row| u64::from(row.1 == GAUGE)),
+            ];
+            columns.truncate(schema.columns.len());
+            let batch = Batch { columns };
             let leaves = leaf_blocks(&schema, &batch);
             match leaves.into_iter().find(|(of, _)| *of == Grouping::Counter) {
                 Some((_, block)) if block.shift <= shift => {
@@ -312,7 +327,7 @@ proptest! {
         }
         let mut expected: BTreeMap<(u64, u64), (u64, u64, CounterBin)> = BTreeMap::new();
         for (time, event, value, halves) in rows.iter().filter(|row| row.3 > 0) {
-            let rate = value * 2000 / halves;
+            let rate = if is_gauge(*event) { value * 1000 } else { value * 2000 / halves };
             let new = (0, 0, CounterBin { least: u64::MAX, last: 0 });
             let bin = expected.entry((counter_key(*event, 9), time >> shift)).or_insert(new);
             *bin = (bin.0 + 1, bin.1.max(rate), CounterBin { least: bin.2.least.min(rate), last: rate });

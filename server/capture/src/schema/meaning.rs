@@ -59,6 +59,13 @@ pub enum RowKind {
         /// What the value is measured in; none where it depends on the key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unit: Option<String>,
+        /// The column that is not 0 in rows whose value is that of the moment, whatever their span says; none where rows are
+        /// alike.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gauge: Option<String>,
+        /// The column that has the unit of each row, empty for numbers; none where rows do not say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unit_of: Option<String>,
     },
     /// One element of what was read at once: all rows with the same number are of one reading.
     Snapshot {
@@ -128,9 +135,10 @@ impl RowMeaning {
             RowKind::Sample { stack, weight, unit } => {
                 typed(stack, ColumnType::Stack) && weight.as_ref().is_none_or(number) && is_unit(unit)
             }
-            RowKind::Counter { value, span, unit } => {
-                let takes_time = span.as_ref().is_none_or(|span| typed(span, ColumnType::U64));
-                number(value) && takes_time && unit.as_ref().is_none_or(is_unit)
+            RowKind::Counter { value, span, unit, gauge, unit_of } => {
+                let whole = |name: &Option<String>| name.as_ref().is_none_or(|name| typed(name, ColumnType::U64));
+                let tells_unit = unit_of.as_ref().is_none_or(|name| typed(name, ColumnType::Text));
+                number(value) && whole(span) && whole(gauge) && tells_unit && unit.as_ref().is_none_or(is_unit)
             }
             RowKind::Snapshot { number } => typed(number, ColumnType::U64),
         };
@@ -167,13 +175,17 @@ impl RowMeaning {
         Self::new(RowKind::Snapshot { number: "snapshot".to_owned() }, &key)
     }
 
-    /// Counts of an event in a scope, over an interval each.
+    /// Counts of an event in a scope over an interval each, and gauges at its end.
     fn of_counts(schema: &StreamSchema) -> Option<Self> {
         let has = |name: &str, ty| type_of(schema, name) == Some(ty);
         let texts = has("event", ColumnType::Text) && has("scope", ColumnType::Text);
         let numbers = has("value", ColumnType::U64) && has("span_ns", ColumnType::U64);
+        // Captures from before there were gauges have neither.
+        let known = |name: &str, ty| has(name, ty).then(|| name.to_owned());
+        let (gauge, unit_of) = (known("gauge", ColumnType::U64), known("unit", ColumnType::Text));
         let (value, span) = ("value".to_owned(), Some("span_ns".to_owned()));
-        (texts && numbers).then(|| Self::new(RowKind::Counter { value, span, unit: None }, &["event", "scope"]))
+        let kind = RowKind::Counter { value, span, unit: None, gauge, unit_of };
+        (texts && numbers).then(|| Self::new(kind, &["event", "scope"]))
     }
 
     /// What has a duration. System calls have the time of their entry; the rest is recorded when it ends, and has that time.
@@ -235,12 +247,19 @@ mod tests {
             time,
             depth: depth.map(str::to_owned),
         };
-        let counter = RowKind::Counter { value: "value".to_owned(), span: Some("span_ns".to_owned()), unit: None };
+        let counter = |gauge: Option<&str>, unit_of: Option<&str>| RowKind::Counter {
+            value: "value".to_owned(),
+            span: Some("span_ns".to_owned()),
+            unit: None,
+            gauge: gauge.map(str::to_owned),
+            unit_of: unit_of.map(str::to_owned),
+        };
         let sample = RowKind::Sample { stack: "stack".to_owned(), weight: None, unit: "samples".to_owned() };
         let counts = [("event", Text), ("scope", Text), ("value", U64), ("span_ns", U64)];
+        let gauges = [counts.as_slice(), &[("gauge", U64), ("unit", Text)]].concat();
         let calls = [("call", Text), ("result", I64), ("duration_ns", U64)];
         type Case<'a> = (&'a str, StreamKind, &'a [(&'a str, ColumnType)], RowKind, &'a [&'a str]);
-        let cases: [Case<'_>; 9] = [
+        let cases: [Case<'_>; 10] = [
             ("sched:sched_switch", StreamKind::Events, &[("prev_state", I64)], RowKind::Instant, &["tid"]),
             ("syscalls", StreamKind::Events, &calls, slice(SliceTime::Begin, None), &["tid"]),
             (
@@ -252,7 +271,8 @@ mod tests {
             ),
             ("printf:1", StreamKind::Events, &[("duration_ns", U64)], slice(SliceTime::End, None), &["tid"]),
             ("printf:2", StreamKind::Events, &[("duration_ns", I64)], RowKind::Instant, &["tid"]),
-            ("counts", StreamKind::Events, &counts, counter, &["event", "scope"]),
+            ("counts", StreamKind::Events, &counts, counter(None, None), &["event", "scope"]),
+            ("counts", StreamKind::Events, &gauges, counter(Some("gauge"), Some("unit")), &["event", "scope"]),
             ("cpu-clock", StreamKind::Samples, &[("stack", Stack)], sample, &["tid"]),
             (
                 "@",

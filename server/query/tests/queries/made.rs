@@ -52,6 +52,22 @@ pub(crate) fn mixed() -> MemorySource {
     build.finish()
 }
 
+/// A count, a gauge, and a pressure, as captures have them since there are gauges.
+pub(crate) fn gauges() -> MemorySource {
+    let mut build = Build::default();
+    let text = |name| (name, ColumnType::Text, Display::Text);
+    let number = |name| (name, ColumnType::U64, Display::Decimal);
+    let own = [text("event"), text("scope"), number("value"), number("span_ns"), number("gauge"), text("unit")];
+    build.stream("counts", StreamKind::Events, &own);
+    let rows: [(&[u8], u64, u64, &[u8]); 3] =
+        [(b"cs", 42, 0, b""), (b"memory:free", 4096, 1, b"bytes"), (b"pressure:io-some", 250, 0, b"ns")];
+    for (event, value, gauge, unit) in rows {
+        let row = [Own::T(event), Own::T(b"all"), Own::U(value), Own::U(1000), Own::U(gauge), Own::T(unit)];
+        build.event((1000, 0, 0, 0, b""), &row);
+    }
+    build.finish()
+}
+
 /// So many rows with a number each that no other row has, far from the others.
 pub(crate) fn all_different(rows: u64) -> MemorySource {
     let own = [Column { name: "v".to_owned(), ty: ColumnType::U64, display: Display::Decimal }];

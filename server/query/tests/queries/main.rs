@@ -62,6 +62,9 @@ fn rows_of_one_kind_are_a_table_over_all_streams() {
     for sql in ["drop view slices", "create temp view x as select 1", "insert into slices values (1)"] {
         assert!(ask(&capture, sql).is_err(), "{sql}");
     }
+    let gauges = Capture::new(Arc::new(made::gauges()));
+    let expected = ["cs|42|1000|-", "memory:free|4096|-|bytes", "pressure:io-some|250|1000|ns"];
+    gives(&gauges, "select name, value, span_ns, unit from counters order by name", &expected);
     let profile = Capture::new(Arc::new(fixture::profile()));
     gives(&profile, "select count(*), sum(weight), min(unit), min(stream) from samples", &["40|40|samples|cpu-clock"]);
     let listed: Vec<String> = tables(&profile).unwrap().into_iter().map(|table| table.name).collect();

@@ -11,6 +11,8 @@ const SCOPE_BYTES: u16 = 32;
 /// Bytes of why an event is not counted.
 const STATE_BYTES: u16 = 160;
 const COMM_BYTES: u16 = 16;
+/// Bytes of what a value is measured in.
+const UNIT_BYTES: u16 = 8;
 
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub(crate) struct CountRow {
     /// `all`, `CPU3`, or a thread's name and id.
     pub(crate) scope: String,
     /// How many in the interval; where the event was on a counter for a part of the time only, what that comes to for
-    /// all of it.
+    /// all of it. Of a gauge the value at the end of the interval.
     pub(crate) value: u64,
     /// Nanoseconds of the interval in which it was to be counted, over all counters.
     pub(crate) enabled_ns: u64,
@@ -42,10 +44,14 @@ pub(crate) struct CountRow {
     pub(crate) group: u32,
     /// Why it is not counted; empty if it is.
     pub(crate) state: String,
+    /// The value is that of the moment, and not how many there were in the interval.
+    pub(crate) is_gauge: bool,
+    /// What the value is measured in: `ns`, `bytes`; empty for numbers.
+    pub(crate) unit: &'static str,
 }
 
 /// The columns with what is in each.
-fn columns() -> [(&'static str, ColumnEncoding); 13] {
+fn columns() -> [(&'static str, ColumnEncoding); 15] {
     let number = |bytes| ColumnEncoding::Unsigned { bytes, hex: false };
     let text = |bytes| ColumnEncoding::FixedText { bytes };
     [
@@ -62,6 +68,8 @@ fn columns() -> [(&'static str, ColumnEncoding); 13] {
         ("span_ns", number(8)),
         ("group", number(4)),
         ("state", text(STATE_BYTES)),
+        ("gauge", number(4)),
+        ("unit", text(UNIT_BYTES)),
     ]
 }
 
@@ -98,6 +106,8 @@ impl CountRow {
         }
         record.extend(self.group.to_le_bytes());
         put_text(&mut record, &self.state, STATE_BYTES);
+        record.extend(u32::from(self.is_gauge).to_le_bytes());
+        put_text(&mut record, self.unit, UNIT_BYTES);
         record
     }
 }

@@ -13,7 +13,7 @@ use bathyscope_catalog::{
     dynamic::{Dialect, argument_places, parse_dynamic, parse_perf_probe, read_typed},
     elf::{ElfFile, Registers, StackCopy, demangle, parse_library_cache, rule_of, stored_file, walk_stack},
     groups, parse_available_events, parse_dynamic_events, parse_event_format, parse_fields, parse_modules,
-    perf_events::{parse_event, parse_events},
+    perf_events::{ProcCounter, ProcFile, parse_event, parse_events, read_proc_counters},
     print::{AddressName, EventValues, FieldValue, PrintFormat},
 };
 use bathyscope_formats::{CallFacts, CallField, CallFilter, parse_pasted_filter, parse_sysdig_filter};
@@ -72,6 +72,10 @@ pub(crate) fn host_texts(input: &[u8]) {
     let _lists = (parse_modules(input), parse_dynamic_events(input), parse_available_events(input));
     let _libraries = parse_library_cache(input);
     let _build_id = build_id_of_notes(input);
+    let counters: Vec<ProcCounter> = ProcCounter::all().collect();
+    for file in [ProcFile::PressureIo, ProcFile::MemoryInfo, ProcFile::MemoryStat] {
+        assert_eq!(read_proc_counters(file, input, &counters).len(), counters.len());
+    }
 }
 
 /// Probes as the kernel and `perf probe` have them written.

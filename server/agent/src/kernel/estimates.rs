@@ -125,7 +125,7 @@ pub(crate) fn of_count(event: &PerfEvent) -> f64 {
         // What a clock counts are nanoseconds, which nobody counts one by one.
         EventSource::Fixed { .. } if event.is_clock() || event.is_hardware() => 0.0,
         EventSource::Fixed { .. } => COUNTED_SOFTWARE_NS,
-        EventSource::Pmu { .. } | EventSource::Tool(_) => 0.0,
+        EventSource::Pmu { .. } | EventSource::Tool(_) | EventSource::Proc(_) => 0.0,
     }
 }
 

@@ -16,6 +16,7 @@ use super::{
     busy::busy,
     cpus,
     perf::{self, Attributes, Event, Scope},
+    proc_counters::{CountedScope, ProcCounters},
     tracefs::Tracefs,
 };
 use crate::{
@@ -29,6 +30,9 @@ const DEVICES: &str = "/sys/bus/event_source/devices";
 const MAX_PMU_FILE_BYTES: u64 = 4096;
 /// The most events that PMUs name.
 const MAX_PMU_EVENTS: usize = 4096;
+
+/// What helps where something that is read was to be sampled.
+const COUNT_IT: &str = "Count it with `bathyscope stat`; to sample by time, choose cpu-clock.";
 
 /// The event that a text names. The console has read it too, but it may be anybody by now.
 ///
@@ -67,10 +71,12 @@ pub(crate) fn attributes(event: &PerfEvent) -> Result<Attributes, AgentError> {
             perf::attributes(TYPE_TRACEPOINT, id)
         }
         EventSource::Tool(_) => {
-            let doing = format!("opening {event}");
-            let remedy = "Count it with `bathyscope stat`; to sample by time, choose cpu-clock.";
             let why = "it is a time, which is read and does not happen";
-            return Err(failed(AgentErrorKind::Unsupported, doing, why, remedy));
+            return Err(failed(AgentErrorKind::Unsupported, format!("opening {event}"), why, COUNT_IT));
+        }
+        EventSource::Proc(_) => {
+            let why = "it is a number in a file, which is read and does not happen";
+            return Err(failed(AgentErrorKind::Unsupported, format!("opening {event}"), why, COUNT_IT));
         }
         EventSource::Breakpoint { address, bytes, access } => breakpoint(*address, *bytes, u32::from(*access)),
         EventSource::Pmu { pmu, terms } => of_pmu(event, pmu, terms)?,
@@ -150,9 +156,14 @@ pub(crate) fn try_all() -> Vec<PerfEventInfo> {
 fn try_event(name: &str) -> Result<(), AgentError> {
     let doing = format!("trying {name}");
     let event = parse_event(name).map_err(|error| failed(AgentErrorKind::Invalid, &doing, error.to_string(), ""))?;
-    if matches!(event.source, EventSource::Tool(_)) {
+    match event.source {
         // It is read from files that there always are.
-        return Ok(());
+        EventSource::Tool(_) => return Ok(()),
+        EventSource::Proc(counter) => {
+            CountedScope::Machine.check(counter)?;
+            return ProcCounters::of(None).add(counter).map(drop);
+        }
+        _ => {}
     }
     let mut attributes = attributes(&event)?;
     let first = cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0);

@@ -29,6 +29,8 @@ pub(crate) struct MadeTarget {
     pub(super) argv: Option<Vec<String>>,
     /// Whether processes that it forks are recorded too.
     pub(super) children: bool,
+    /// Whether it is a control group.
+    pub(super) is_group: bool,
 }
 
 impl MadeTarget {
@@ -60,7 +62,7 @@ impl MadeTarget {
             Target::Cgroup { path } => {
                 let below = format!("{}/", path.trim_end_matches('/'));
                 let made = Self::some(|process| process.group == path || process.group.starts_with(&below));
-                made.ok_or_else(|| {
+                made.map(|made| Self { is_group: true, ..made }).ok_or_else(|| {
                     let doing =
                         format!("looking for the control group `{}`", bathyscope_capture::visible(path.as_bytes()));
                     failed(AgentErrorKind::NotFound, doing, "there is no such group", "Choose one that exists.")
@@ -96,7 +98,7 @@ impl MadeTarget {
     }
 
     fn one(pid: u32, argv: Option<Vec<String>>) -> Self {
-        Self { pid: Some(pid), among: Some(vec![pid]), argv, children: false }
+        Self { pid: Some(pid), among: Some(vec![pid]), argv, ..Self::default() }
     }
 
     /// The processes for which `fits` holds, if there are any.

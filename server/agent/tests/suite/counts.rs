@@ -170,6 +170,137 @@ fn cpus_and_threads_have_rows_of_their_own() {
     assert!(sums.keys().all(|(_, scope)| *scope == format!("sleep-{}", busy.id())), "{sums:?}");
 }
 
+/// Of each event the values of its rows, in order, and what its rows say of them: gauge, unit, state.
+type Told = BTreeMap<String, (Vec<u64>, u64, String, String)>;
+
+fn read_told(rings: &mut Rings, told: &mut Told) {
+    let column = |name: &str| rings.column(0, name);
+    let [event, state, unit] = ["event", "state", "unit"].map(column);
+    let [value, gauge, span] = ["value", "gauge", "span_ns"].map(column);
+    rings.stream(0, &mut |record| {
+        let word = |column| String::from_utf8(text(record, column).unwrap()).unwrap();
+        let of = told.entry(word(&event)).or_default();
+        of.0.push(number(record, &value));
+        (of.1, of.2, of.3) = (number(record, &gauge), word(&unit), word(&state));
+        assert_eq!(number(record, &span) == 0, !of.3.is_empty(), "{}: {}", word(&event), of.3);
+    });
+}
+
+#[test]
+fn pressure_and_memory_are_read_from_the_kernels_files() {
+    if !possible("pressure and memory of this machine") {
+        return;
+    }
+    let mut client = kernel();
+    let events = ["pressure:cpu-some", "pressure:io-full", "pressure:cpu-full", "memory:total", "memory:available"];
+    let more = ["memory:swap-used", "vm:pgfault", "vm:pgpgin", "vm:oom_kill", "context-switches"];
+    let wish = CountSpec { interval_ms: 10, per: CountPer::Cpu, ..count(&[&events[..], &more[..]].concat()) };
+    let mut rings = start(&mut client, WireMethod::Count(wish), Target::System, 1 << 20);
+    client.enable(1).unwrap();
+    let mut told = Told::new();
+    wait_for("three intervals", || {
+        read_told(&mut rings, &mut told);
+        told.get("memory:total").is_some_and(|(values, ..)| values.len() > 3)
+    });
+    client.stop(1, false).unwrap();
+    let of = |name: &str| &told[name];
+    let (total, gauge, unit, _) = of("memory:total");
+    assert!(total.iter().all(|bytes| *bytes == total[0] && *bytes > 16 << 20), "{total:?}");
+    assert_eq!((*gauge, unit.as_str()), (1, "bytes"));
+    let (available, ..) = of("memory:available");
+    assert!(available.iter().all(|bytes| *bytes > 0 && *bytes < total[0]), "{available:?}");
+    assert_eq!(of("memory:swap-used").1, 1);
+    // Differences, and not what was counted since the machine was started.
+    let (faults, gauge, unit, _) = of("vm:pgfault");
+    assert!(*gauge == 0 && unit.is_empty() && faults.iter().all(|faults| *faults < 1 << 30), "{faults:?}");
+    assert_eq!((of("vm:oom_kill").1, of("vm:pgpgin").2.as_str()), (0, "bytes"));
+    assert!(of("pressure:cpu-full").3.contains("in a control group only"), "{told:?}");
+    match of("pressure:cpu-some") {
+        (_, _, _, state) if state.contains("CONFIG_PSI") => println!("SKIPPED: pressure — a kernel with CONFIG_PSI"),
+        (waited, gauge, unit, state) => {
+            assert!(state.is_empty() && *gauge == 0 && unit == "ns", "{told:?}");
+            // No interval has more time than the test took.
+            assert!(waited.iter().all(|ns| *ns < 60_000_000_000), "{waited:?}");
+        }
+    }
+    client.discard(1).unwrap();
+    // Of a process none of them means anything; beside what can be counted it says so.
+    let mut refused =
+        |events: &[&str], target: Target| match client.start(1, WireMethod::Count(count(events)), target, 1 << 16) {
+            Err(ClientError::Refused(error)) => error,
+            other => panic!("{other:?}"),
+        };
+    let own = || Target::Process { pid: std::process::id(), children: false };
+    let error = refused(&["memory:free", "pressure:io-some"], own());
+    assert_eq!(error.kind, AgentErrorKind::Unsupported);
+    assert!(error.why.contains("of the whole machine, not of processes") && error.remedy.contains("-a"), "{error}");
+    let sums = run(&mut client, count(&["task-clock", "memory:free"]), dd(10));
+    let free = &sums[&("memory:free".to_owned(), "all".to_owned())];
+    assert!(free.rows == 1 && free.state.starts_with("not supported: "), "{sums:?}");
+    // Everywhere while a command runs, it does.
+    let everywhere = CountSpec { everywhere: true, ..count(&["memory:free"]) };
+    assert!(value(&run(&mut client, everywhere, dd(10)), "memory:free") > 0);
+}
+
+#[test]
+fn pressure_is_that_of_a_group_too() {
+    let group = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].iter().find(|mount| {
+        std::path::Path::new(mount).join("cgroup.controllers").exists()
+            && std::path::Path::new(mount).join("cpu.pressure").exists()
+    });
+    if group.is_none() {
+        println!("SKIPPED: pressure of a control group — control groups of version 2 with pressure");
+        return;
+    }
+    if !possible("pressure of a control group") {
+        return;
+    }
+    let mut client = kernel();
+    let wish = CountSpec { interval_ms: 10, ..count(&["pressure:cpu-full", "pressure:io-some", "memory:free"]) };
+    let target = Target::Cgroup { path: "/".to_owned() };
+    let mut rings = start(&mut client, WireMethod::Count(wish), target, 1 << 20);
+    client.enable(1).unwrap();
+    let mut told = Told::new();
+    wait_for("three intervals", || {
+        read_told(&mut rings, &mut told);
+        told.get("pressure:cpu-full").is_some_and(|(values, ..)| values.len() > 3)
+    });
+    client.stop(1, false).unwrap();
+    assert!(
+        told["pressure:io-some"].3.is_empty() && told["memory:free"].3.contains("not of a control group"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn simulated_pressure_and_memory_move_within_bounds() {
+    let events = ["pressure:io-some", "pressure:cpu-full", "memory:total", "memory:available", "vm:pgpgin"];
+    let told_of = |target: Target| {
+        let mut client = simulated("rate=1000");
+        let wish = CountSpec { interval_ms: 10, ..count(&events) };
+        let mut rings = start(&mut client, WireMethod::Count(wish), target, 1 << 20);
+        client.enable(1).unwrap();
+        let mut told = Told::new();
+        wait_for("some rows", || {
+            read_told(&mut rings, &mut told);
+            told.get("memory:total").is_some_and(|(values, _, _, state)| values.len() > 9 || !state.is_empty())
+        });
+        told
+    };
+    let told = told_of(Target::System);
+    let (available, gauge, unit, _) = &told["memory:available"];
+    let bounds = 8 << 30..10 << 30_u64;
+    assert!(available.iter().all(|bytes| bounds.contains(bytes)), "{available:?}");
+    assert!(available.windows(2).any(|two| two[0] != two[1]), "{available:?}");
+    assert_eq!((*gauge, unit.as_str()), (1, "bytes"));
+    let (waited, gauge, unit, _) = &told["pressure:io-some"];
+    assert!(waited.iter().all(|ns| *ns > 0 && *ns < 10_000_000), "{waited:?}");
+    assert_eq!((*gauge, unit.as_str()), (0, "ns"));
+    assert!(told["pressure:cpu-full"].3.contains("in a control group only"), "{told:?}");
+    let told = told_of(Target::Process { pid: 1310, children: false });
+    assert!(told.values().all(|(_, _, _, state)| state.starts_with("not supported: ")), "{told:?}");
+}
+
 #[test]
 fn counts_are_simulated_too() {
     let mut client = simulated("rate=1000");

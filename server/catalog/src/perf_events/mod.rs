@@ -2,11 +2,13 @@
 //! `perf_event_attr`.
 //!
 //! Hardware and cache events, software events, raw codes, events of a PMU with its format files, tracepoints and
-//! breakpoints, with modifiers and groups, as in `perf stat -e`. What an event needs of the host (a tracepoint's id, a
-//! PMU's number and formats) is left open here and asked of the caller: no I/O.
+//! breakpoints, with modifiers and groups, as in `perf stat -e`; and what can be counted beside them without perf: times and
+//! counters in files of the kernel. What an event needs of the host (a tracepoint's id, a PMU's number and formats, the text of
+//! a file) is left open here and asked of the caller: no I/O.
 
 mod parse;
 mod pmu;
+mod proc_counters;
 mod table;
 
 use std::fmt;
@@ -17,6 +19,7 @@ use crate::closest;
 
 pub use parse::{MAX_EVENTS, MAX_LIST_BYTES, parse_event, parse_events};
 pub use pmu::{PmuConfig, PmuFormat, encode_terms};
+pub use proc_counters::{CounterUnit, ProcCounter, ProcFile, read_proc_counters};
 pub use table::{Listed, detailed_events, listed, usual_events};
 
 /// `perf_event_attr.type` of events of the CPU's counters.
@@ -64,6 +67,8 @@ pub enum EventSource {
     },
     /// A time that no counter keeps: it is read from elsewhere, and can be counted and not sampled.
     Tool(ToolEvent),
+    /// A counter of the whole machine that the kernel tells in a file: it can be counted and not sampled.
+    Proc(ProcCounter),
     /// An event of a PMU that has a name on the host.
     Pmu {
         /// The PMU, a folder of `/sys/bus/event_source/devices`.
@@ -188,6 +193,7 @@ impl PerfEvent {
             }
             EventSource::Tracepoint(name) => name.to_string(),
             EventSource::Tool(tool) => tool.name().to_owned(),
+            EventSource::Proc(counter) => counter.name().to_owned(),
             EventSource::Breakpoint { address, bytes, access } => {
                 let letters = [(1, 'r'), (2, 'w'), (4, 'x')];
                 let access: String = letters.iter().filter(|(bit, _)| access & bit != 0).map(|(_, c)| *c).collect();
@@ -208,13 +214,31 @@ impl PerfEvent {
         match &self.source {
             EventSource::Fixed { type_, .. } => matches!(*type_, TYPE_HARDWARE | TYPE_CACHE | TYPE_RAW),
             EventSource::Pmu { pmu, .. } => pmu.starts_with("cpu"),
-            EventSource::Tracepoint(_) | EventSource::Breakpoint { .. } | EventSource::Tool(_) => false,
+            EventSource::Tracepoint(_)
+            | EventSource::Breakpoint { .. }
+            | EventSource::Tool(_)
+            | EventSource::Proc(_) => false,
         }
+    }
+
+    /// Whether it happens, so that it can be sampled. The rest is only read.
+    pub fn can_be_sampled(&self) -> bool {
+        !matches!(self.source, EventSource::Tool(_) | EventSource::Proc(_))
     }
 
     /// Whether its value is nanoseconds of a clock.
     pub fn is_clock(&self) -> bool {
         matches!(self.source, EventSource::Fixed { type_: TYPE_SOFTWARE, config: table::CPU_CLOCK | table::TASK_CLOCK })
+    }
+
+    /// What its values are measured in.
+    pub fn unit(&self) -> CounterUnit {
+        match self.source {
+            EventSource::Tool(_) => CounterUnit::Nanoseconds,
+            EventSource::Proc(counter) => counter.unit(),
+            _ if self.is_clock() => CounterUnit::Nanoseconds,
+            _ => CounterUnit::Number,
+        }
     }
 
     /// The event that tells most of the same where there is no counter for it.

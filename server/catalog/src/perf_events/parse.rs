@@ -1,7 +1,9 @@
 //! The text of events: `cycles:u`, `L1-dcache-load-misses`, `r1a8`, `cpu/event=0x3c,umask=0/k`, `sched:sched_switch`,
-//! `mem:0x1000/8:rw`, and lists and groups of them.
+//! `mem:0x1000/8:rw`, `memory:available`, and lists and groups of them.
 
-use super::{EventSource, Modifiers, PerfEvent, PerfEventError, TYPE_RAW, Term, ToolEvent, cut, table, unknown};
+use super::{
+    EventSource, Modifiers, PerfEvent, PerfEventError, ProcCounter, TYPE_RAW, Term, ToolEvent, cut, table, unknown,
+};
 
 /// The most events in one list.
 pub const MAX_EVENTS: usize = 1024;
@@ -101,6 +103,9 @@ pub fn parse_event(text: &str) -> Result<PerfEvent, PerfEventError> {
         }
         return Ok(PerfEvent { source: EventSource::Tool(tool), modifiers: Modifiers::default() });
     }
+    if let Some(counter) = proc_counter(text)? {
+        return Ok(PerfEvent { source: EventSource::Proc(counter), modifiers: Modifiers::default() });
+    }
     if let Some(config) = raw(name) {
         let source = EventSource::Fixed { type_: TYPE_RAW, config };
         return Ok(PerfEvent { source, modifiers: modifiers(rest)? });
@@ -116,6 +121,26 @@ pub fn parse_event(text: &str) -> Result<PerfEvent, PerfEventError> {
     let (event, letters) = rest.split_once(':').unwrap_or((rest, ""));
     let named = format!("{name}:{event}").parse().map_err(|_error| unknown(text))?;
     Ok(PerfEvent { source: EventSource::Tracepoint(named), modifiers: modifiers(letters)? })
+}
+
+/// The counter of a file of the kernel that a text names.
+fn proc_counter(text: &str) -> Result<Option<ProcCounter>, PerfEventError> {
+    if let Some(counter) = ProcCounter::named(text) {
+        return Ok(Some(counter));
+    }
+    let is_with_modifiers = text.rsplit_once(':').is_some_and(|(name, _)| ProcCounter::named(name).is_some());
+    if is_with_modifiers {
+        return Err(syntax(text, "what the kernel tells in a file takes no modifiers"));
+    }
+    let kind = text.split_once(':').map(|(kind, _)| kind);
+    if !kind.is_some_and(|kind| ProcCounter::all().any(|counter| counter.kind() == kind)) {
+        return Ok(None);
+    }
+    // A dynamic event may be called so, if its name is not nearly that of a counter.
+    match unknown(text) {
+        mistyped @ PerfEventError::Unknown { nearest: Some(_), .. } => Err(mistyped),
+        _ => Ok(None),
+    }
 }
 
 fn raw(name: &str) -> Option<u64> {

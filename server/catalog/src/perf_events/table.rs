@@ -1,6 +1,6 @@
 //! The events with fixed numbers, from the kernel's `perf_event.h`.
 
-use super::{TYPE_CACHE, TYPE_HARDWARE, TYPE_SOFTWARE, ToolEvent};
+use super::{ProcCounter, TYPE_CACHE, TYPE_HARDWARE, TYPE_SOFTWARE, ToolEvent};
 
 /// Number of the CPU's clock among software events.
 pub(super) const CPU_CLOCK: u64 = 0;
@@ -60,7 +60,7 @@ pub struct Listed {
     pub name: String,
     /// Another name that is common too.
     pub alias: Option<String>,
-    /// `hardware`, `software` or `cache`.
+    /// `hardware`, `software`, `tool`, `cache`, or of counters in files of the kernel `pressure`, `memory` or `vm`.
     pub kind: &'static str,
     /// What it counts.
     pub meaning: String,
@@ -88,8 +88,14 @@ pub fn listed() -> impl Iterator<Item = Listed> {
         kind: "tool",
         meaning: tool.meaning().to_owned(),
     };
+    let of_files = ProcCounter::all().map(|counter| Listed {
+        name: counter.name().to_owned(),
+        alias: None,
+        kind: counter.kind(),
+        meaning: counter.meaning().to_owned(),
+    });
     let fixed = HARDWARE.iter().map(row("hardware")).chain(SOFTWARE.iter().map(row("software")));
-    fixed.chain(ToolEvent::ALL.into_iter().map(tool)).chain(caches.filter_map(cache))
+    fixed.chain(ToolEvent::ALL.into_iter().map(tool)).chain(caches.filter_map(cache)).chain(of_files)
 }
 
 fn cache_name(cache: usize, operation: usize, miss: bool) -> Option<String> {

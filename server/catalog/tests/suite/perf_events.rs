@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use bathyscope_catalog::perf_events::{
-    EventSource, MAX_EVENTS, PerfEvent, PerfEventError, PmuFormat, Term, encode_terms, listed, parse_event,
-    parse_events, usual_events,
+    CounterUnit, EventSource, MAX_EVENTS, PerfEvent, PerfEventError, PmuFormat, ProcCounter, ProcFile, Term,
+    encode_terms, listed, parse_event, parse_events, read_proc_counters, usual_events,
 };
 
 fn fixed(text: &str) -> (u32, u64) {
@@ -69,6 +69,8 @@ fn texts_become_canonical_and_come_back() {
         ("cpu/event=60,umask=0x1,inv/u", "cpu/event=0x3c,umask=0x1,inv/u"),
         ("uncore_imc_0/cas_count_read/", "uncore_imc_0/cas_count_read/"),
         ("cycles:HGI", "cycles:GHI"),
+        (" memory:available", "memory:available"),
+        ("vm:mine", "vm:mine"),
     ];
     for (text, canonical) in cases {
         let event = parse_event(text).unwrap();
@@ -124,6 +126,12 @@ fn mistakes_are_told_with_what_was_probably_meant() {
         ("cpu/..=1/", "write PMU/FIELD"),
         ("cpu/event=zz/", "write PMU/FIELD"),
         ("a:../b", "cannot be read"),
+        ("memory:availble", "did you mean `memory:available`?"),
+        ("pressure:io-sum", "did you mean `pressure:io-some`?"),
+        ("vm:pgscan-direct", "did you mean `vm:pgscan_direct`?"),
+        ("available", "did you mean `memory:available`?"),
+        ("memory:free:u", "takes no modifiers"),
+        ("vm:pswpin:", "takes no modifiers"),
     ];
     for (text, expected) in cases {
         let error = parse_events(text).unwrap_err().to_string();
@@ -195,4 +203,76 @@ fn fields_of_a_pmu_are_bits() {
     let all = [Term { name: "all".to_owned(), value: Some(u64::MAX) }];
     let words = encode_terms(&all, &|_| Some("config:0-63".to_owned()), &|_| None).map(|config| config.words);
     assert_eq!(words, Ok([u64::MAX, 0, 0, 0]));
+}
+
+const PRESSURE: &str = "some avg10=7.55 avg60=7.97 avg300=12.39 total=21539870687\n\
+    full avg10=0.00 avg60=0.00 avg300=0.00 total=105274983\n";
+const MEMORY: &str = "MemTotal:       24684092 kB\nMemFree:        13771648 kB\nMemAvailable:   22638176 kB\n\
+    Active(anon):       1540 kB\nActive:          2867056 kB\nSwapTotal:       2000 kB\nSwapFree:        500 kB\n\
+    HugePages_Total:       3\n";
+const STAT: &str = "nr_dirty 102116\npgpgin 151233381\npswpin 7\nallocstall_normal 5\nallocstall_movable 6\n\
+    pgscan_direct_throttle 99\npgscan_direct 12\noom_kill 1\n";
+
+#[test]
+fn counters_are_read_from_the_texts_of_the_kernel() {
+    let cases = [
+        ("pressure:io-some", PRESSURE, Some(21_539_870_687_000)),
+        ("pressure:memory-full", PRESSURE, Some(105_274_983_000)),
+        ("pressure:memory-full", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n", None),
+        ("pressure:io-some", "some total=1\nsome total=2\n", Some(1000)),
+        ("memory:total", MEMORY, Some(24_684_092 << 10)),
+        ("memory:active", MEMORY, Some(2_867_056 << 10)),
+        ("memory:swap-used", MEMORY, Some(1500 << 10)),
+        ("memory:swap-used", "SwapTotal: 9 kB\n", None),
+        ("memory:swap-used", "SwapFree: 9 kB\nSwapTotal: 5 kB\n", Some(0)),
+        ("memory:dirty", MEMORY, None),
+        ("vm:pgpgin", STAT, Some(151_233_381 << 10)),
+        ("vm:pswpin", STAT, Some(7)),
+        ("vm:pgscan_direct", STAT, Some(12)),
+        ("vm:allocstall", STAT, Some(11)),
+        ("vm:allocstall", "allocstall 4", Some(4)),
+        ("vm:workingset_refault", STAT, None),
+        // Cut in the middle, empty, and what is no number.
+        ("memory:free", "MemTotal: 5 kB\nMemFr", None),
+        ("memory:free", "MemFree:", None),
+        ("memory:free", "MemFree: -5 kB", None),
+        ("memory:free", "MemFree: +5 kB", None),
+        ("memory:free", "MemFree: 0x5 kB", None),
+        ("memory:free", "MemFree: 18446744073709551616 kB", None),
+        ("memory:free", "MemFree: 18446744073709551615 kB", Some(u64::MAX)),
+        ("vm:allocstall", "allocstall_dma 18446744073709551615\nallocstall_normal 9", Some(u64::MAX)),
+        ("pressure:io-some", "some avg10=0.00 total=", None),
+        ("pressure:io-some", "some", None),
+        ("vm:oom_kill", "", None),
+        ("vm:oom_kill", "\n\n \n\u{fffd}\u{0}oom_kill 1\n", None),
+        ("vm:oom_kill", "\n  oom_kill\t\t3 and more\n", Some(3)),
+    ];
+    for (name, text, expected) in cases {
+        let counter = ProcCounter::named(name).unwrap();
+        assert_eq!(read_proc_counters(counter.file(), text.as_bytes(), &[counter]), [expected], "{name} in {text:?}");
+    }
+    // In one go, in the order that was asked for, and none of another file.
+    let counters =
+        ["memory:free", "vm:pswpin", "memory:available", "memory:free"].map(|it| ProcCounter::named(it).unwrap());
+    let values = read_proc_counters(ProcFile::MemoryInfo, MEMORY.as_bytes(), &counters);
+    assert_eq!(values, [Some(13_771_648 << 10), None, Some(22_638_176 << 10), Some(13_771_648 << 10)]);
+}
+
+#[test]
+fn counters_of_files_say_what_they_are() {
+    let event = |name: &str| parse_event(name).unwrap();
+    for counter in ProcCounter::all() {
+        assert_eq!(event(counter.name()).source, EventSource::Proc(counter));
+        assert_eq!(counter.is_gauge(), counter.kind() == "memory", "{counter:?}");
+        assert!(!counter.is_gauge() || counter.unit() == CounterUnit::Bytes, "{counter:?}");
+        assert_eq!(counter.file().is_pressure(), counter.kind() == "pressure", "{counter:?}");
+        assert!(!event(counter.name()).is_hardware() && !event(counter.name()).is_clock());
+        assert!(!event(counter.name()).can_be_sampled() && event("cs").can_be_sampled());
+    }
+    let no_machine: Vec<&str> = ProcCounter::all().filter(|it| !it.is_of_machine()).map(ProcCounter::name).collect();
+    assert_eq!(no_machine, ["pressure:cpu-full"]);
+    let unit = |name: &str| event(name).unit().text();
+    let units =
+        ["pressure:io-some", "memory:free", "vm:pgpgin", "vm:pswpin", "task-clock:u", "user_time", "cs"].map(unit);
+    assert_eq!(units, ["ns", "bytes", "bytes", "", "ns", "ns", ""]);
 }

@@ -3,6 +3,7 @@
 use bathyscope_catalog::{
     KernelFunction, bpf_program_kind,
     names::Name,
+    perf_events::parse_event,
     types::{CType, Integer, TypeId, Types},
 };
 
@@ -160,7 +161,9 @@ fn describe(part: &Part, name: &Name<'_>) -> Entry {
                 entry.fact("counts", event.meaning.clone());
                 if event.works {
                     entry.action("Count it", "/new", &[("method", "count"), ("events", name.text)]);
-                    entry.action("Sample stacks by it", "/new", &[("method", "profile"), ("event", name.text)]);
+                    if parse_event(name.text).is_ok_and(|event| event.can_be_sampled()) {
+                        entry.action("Sample stacks by it", "/new", &[("method", "profile"), ("event", name.text)]);
+                    }
                 } else {
                     entry.fact("not here", event.why.clone());
                 }

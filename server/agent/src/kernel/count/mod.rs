@@ -1,5 +1,5 @@
-//! A capture of counts: events are opened where they are to be counted, and a thread reads them at each interval and
-//! writes rows into a ring.
+//! A capture of counts: events and files of the kernel are opened where they are to be counted, and a thread reads them at
+//! each interval and writes rows into a ring.
 //!
 //! The thread also waits for the target's end, so that the last interval ends with it and not when somebody asks next.
 
@@ -42,6 +42,7 @@ use crate::{
     os::{
         perf::Event,
         perf_event::{read_event, read_events},
+        proc_counters::ProcPlace,
     },
     spending::Spending,
 };
@@ -53,16 +54,47 @@ use times::Times;
 /// How many intervals become one when reading them costs the agent too much.
 const RARER: u32 = 8;
 
-/// What a row tells of: an event at a place, counted by one counter or the sum of many.
+/// What a row tells of.
 #[derive(Debug)]
 struct Counter {
     /// What stays the same in its rows.
     row: count_row::CountRow,
-    slots: Vec<Slot>,
-    /// Whether it was told that it is not counted.
-    told: bool,
-    /// A time that is read instead, and how much of it was told.
-    time: Option<(ToolEvent, u64)>,
+    counted: CountedBy,
+}
+
+/// How it is counted.
+#[derive(Debug)]
+enum CountedBy {
+    /// An event at a place, by one counter of the kernel or the sum of many; none where all were gone already.
+    Events(Vec<Slot>),
+    /// A time that is read, and how much of it was told.
+    Time { tool: ToolEvent, told_ns: u64 },
+    /// A number in a file of the kernel.
+    Proc(ProcSlot),
+    /// Not at all, and whether that was told.
+    Nothing { told: bool },
+}
+
+impl Counter {
+    fn slots(&self) -> &[Slot] {
+        if let CountedBy::Events(slots) = &self.counted { slots } else { &[] }
+    }
+
+    fn is_counted(&self) -> bool {
+        match &self.counted {
+            CountedBy::Events(slots) => !slots.is_empty(),
+            CountedBy::Time { .. } | CountedBy::Proc(_) => true,
+            CountedBy::Nothing { .. } => false,
+        }
+    }
+}
+
+/// A number in a file: where it is read, and what was told of it when.
+#[derive(Debug)]
+struct ProcSlot {
+    place: ProcPlace,
+    told: u64,
+    told_ns: u64,
 }
 
 /// A counter of the kernel and its words as they were last told.
@@ -98,7 +130,7 @@ fn dear(counters: &[Counter]) -> io::Result<Vec<(Event, f64)>> {
         let Ok(Some(event)) = read_event(Some(&counter.row.event)) else { continue };
         let ns_each = estimates::of_count(&event);
         if ns_each > 0.0 {
-            for slot in &counter.slots {
+            for slot in counter.slots() {
                 dear.push((slot.event.try_clone()?, ns_each));
             }
         }
@@ -152,7 +184,7 @@ impl CountEngine {
         let trouble = |error: &io::Error| refused("making the ring of a capture of counts", error, "");
         let made = (!wish.dynamic.is_empty()).then(|| make_events(&wish.dynamic, rights)).transpose()?;
         let names = made.as_ref().map_or(&[][..], |made| &made.names);
-        let Opened { counters, on_exec, everywhere } = open::open(wish, &events, names, target)?;
+        let Opened { counters, files, on_exec, everywhere } = open::open(wish, &events, names, target)?;
         let ring = SimulatedBpfRing::create(ring_bytes).map_err(|error| trouble(&error))?;
         let reading_end = ring.as_fd().try_clone_to_owned().map_err(|error| trouble(&error))?;
         let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -161,6 +193,7 @@ impl CountEngine {
         let rarer = Arc::new(AtomicU32::new(1));
         let reader = Reader {
             counters,
+            files,
             ring,
             interval_ms: wish.interval_ms,
             delay_ms: wish.delay_ms.unwrap_or(0),

@@ -1,4 +1,4 @@
-//! Opening the counters: each event on each CPU, or in each thread of the target.
+//! Opening the counters: each event on each CPU, or in each thread of the target, and files that numbers are read from.
 
 use std::{
     io,
@@ -6,11 +6,11 @@ use std::{
 };
 
 use bathyscope_capture::{CountPer, CountSpec, TracepointName};
-use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
+use bathyscope_catalog::perf_events::{EventSource, PerfEvent, ProcCounter};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use perf_event_open_sys::bindings as sys;
 
-use super::{Counter, Slot};
+use super::{CountedBy, Counter, ProcSlot, Slot};
 use crate::{
     count_row::CountRow,
     error::{failed, refused},
@@ -20,6 +20,7 @@ use crate::{
         cpus,
         perf::{Attributes, Event, Scope},
         perf_event,
+        proc_counters::{CountedScope, ProcCounters},
     },
 };
 
@@ -32,6 +33,8 @@ const READ_FORMAT: u64 = (sys::PERF_FORMAT_TOTAL_TIME_ENABLED | sys::PERF_FORMAT
 /// What was opened.
 pub(super) struct Opened {
     pub(super) counters: Vec<Counter>,
+    /// What some of them are read from.
+    pub(super) files: ProcCounters,
     /// The kernel enables them itself when the command is executed.
     pub(super) on_exec: bool,
     /// Everything is counted, not processes.
@@ -49,8 +52,8 @@ struct Places {
     places: Vec<CounterScope>,
     /// Without event and numbers.
     rows: Vec<CountRow>,
-    /// Open while events of it are made.
-    _cgroup: Option<OwnedFd>,
+    /// Open while events of it are made; then files of it are read.
+    cgroup: Option<OwnedFd>,
 }
 
 /// Opens the events of `groups`, disabled.
@@ -65,7 +68,15 @@ pub(super) fn open(
 ) -> Result<Opened, AgentError> {
     let everywhere = wish.everywhere || target.pids().is_empty();
     let places = places(wish, target, everywhere)?;
-    let events: usize = groups.iter().map(Vec::len).sum();
+    let scope = match places.cgroup {
+        Some(_) => CountedScope::Group,
+        None if everywhere => CountedScope::Machine,
+        None => CountedScope::Processes,
+    };
+    let folder = places.cgroup.as_ref().map(OwnedFd::try_clone).transpose();
+    let folder = folder.map_err(|error| refused("opening the control group", &error, ""))?;
+    // What is only read takes no counter.
+    let events = groups.iter().flatten().filter(|event| event.can_be_sampled()).count();
     let wanted = places.places.len().saturating_mul(events);
     if wanted > MAX_COUNTERS {
         let why = format!("{events} events at {} places take {wanted} counters", places.places.len());
@@ -79,17 +90,19 @@ pub(super) fn open(
         on_exec,
         inherit: Inherit::of(target, everywhere),
         counters: Vec::new(),
+        files: ProcCounters::of(folder),
+        scope,
         names,
     };
     let mut first_error = None;
     for (index, group) in groups.iter().enumerate() {
         opener.group(u32::try_from(index).unwrap_or(u32::MAX), group, &mut first_error)?;
     }
-    let counters = opener.counters;
-    let nothing = counters.iter().all(|counter| counter.slots.is_empty() && counter.time.is_none());
-    match first_error.filter(|_| nothing) {
+    let CounterOpener { counters, files, .. } = opener;
+    let counts_something = counters.iter().any(Counter::is_counted);
+    match first_error.filter(|_| !counts_something) {
         Some(error) => Err(error),
-        None => Ok(Opened { counters, on_exec, everywhere }),
+        None => Ok(Opened { counters, files, on_exec, everywhere }),
     }
 }
 
@@ -118,6 +131,9 @@ struct CounterOpener<'a> {
     on_exec: bool,
     inherit: Inherit,
     counters: Vec<Counter>,
+    files: ProcCounters,
+    /// Whose numbers files are to tell.
+    scope: CountedScope,
     /// What events that were made for this are called, and what they are.
     names: &'a [(String, TracepointName)],
 }
@@ -135,30 +151,44 @@ impl CounterOpener<'_> {
         let mut leaders: Vec<Option<(usize, usize)>> = self.places.places.iter().map(|_| None).collect();
         for event in group {
             let first = self.counters.len();
-            let empty = |row: &CountRow| {
-                let row = CountRow { event: event.to_string(), group: index, ..row.clone() };
-                Counter { row, slots: Vec::new(), told: false, time: None }
+            // What is read has one row, whatever the others are of: nobody counts it by CPU or thread.
+            let row = |row: &CountRow| CountRow {
+                event: event.to_string(),
+                group: index,
+                unit: event.unit().text(),
+                ..row.clone()
             };
-            if let EventSource::Tool(tool) = event.source {
-                // One row, whatever the others are of: nobody counts it by CPU or thread.
-                let row = CountRow { event: event.to_string(), group: index, ..all() };
-                self.counters.push(Counter { row, slots: Vec::new(), told: false, time: Some((tool, 0)) });
-                continue;
-            }
-            self.counters.extend(self.places.rows.iter().map(empty));
-            let opened = self.event(event, first, group.len() > 1, &mut leaders);
+            let opened = match event.source {
+                EventSource::Tool(tool) => {
+                    self.counters.push(Counter { row: row(&all()), counted: CountedBy::Time { tool, told_ns: 0 } });
+                    Ok(())
+                }
+                EventSource::Proc(counter) => self.number(counter, row(&all())),
+                _ => {
+                    let empty = |of: &CountRow| Counter { row: row(of), counted: CountedBy::Events(Vec::new()) };
+                    self.counters.extend(self.places.rows.iter().map(empty));
+                    self.event(event, first, group.len() > 1, &mut leaders)
+                }
+            };
             let Err(error) = opened else { continue };
             if !matches!(error.kind, AgentErrorKind::Unsupported | AgentErrorKind::Limit) {
                 return Err(error);
             }
             self.counters.truncate(first);
-            let scope = "all".to_owned();
-            let row = CountRow { event: event.to_string(), group: index, scope, ..CountRow::default() };
-            let state = format!("not supported: {}", error.why);
-            let row = CountRow { state, ..row };
-            self.counters.push(Counter { row, slots: Vec::new(), told: false, time: None });
+            let row = CountRow { state: format!("not supported: {}", error.why), ..row(&all()) };
+            self.counters.push(Counter { row, counted: CountedBy::Nothing { told: false } });
             first_error.get_or_insert(error);
         }
+        Ok(())
+    }
+
+    /// A number that is read from a file.
+    fn number(&mut self, counter: ProcCounter, row: CountRow) -> Result<(), AgentError> {
+        self.scope.check(counter)?;
+        let place = self.files.add(counter)?;
+        let row = CountRow { is_gauge: counter.is_gauge(), ..row };
+        let slot = ProcSlot { place, told: self.files.value(place).unwrap_or(0), told_ns: 0 };
+        self.counters.push(Counter { row, counted: CountedBy::Proc(slot) });
         Ok(())
     }
 
@@ -179,7 +209,7 @@ impl CounterOpener<'_> {
     ) -> Result<(), AgentError> {
         let mut attributes = perf_event::attributes(&self.really(event))?;
         for (place, leader) in self.places.places.iter().zip(leaders) {
-            let led = leader.and_then(|(counter, slot)| Some(&self.counters.get(counter)?.slots.get(slot)?.event));
+            let led = leader.and_then(|(counter, slot)| Some(&self.counters.get(counter)?.slots().get(slot)?.event));
             self.prepare(&mut attributes, led.is_none());
             let made = match Event::open_in(&mut attributes, place.scope, led) {
                 Ok(made) => made,
@@ -188,11 +218,13 @@ impl CounterOpener<'_> {
                 Err(error) => return Err(cannot_count(event, &error)),
             };
             let counter = first + place.row;
-            let Some(of) = self.counters.get_mut(counter) else { continue };
+            let Some(CountedBy::Events(slots)) = self.counters.get_mut(counter).map(|of| &mut of.counted) else {
+                continue;
+            };
             if in_group && leader.is_none() {
-                *leader = Some((counter, of.slots.len()));
+                *leader = Some((counter, slots.len()));
             }
-            of.slots.push(Slot { event: made, told: [0; 3] });
+            slots.push(Slot { event: made, told: [0; 3] });
         }
         Ok(())
     }
@@ -255,7 +287,7 @@ fn on_cpus(wish: &CountSpec, cpus: &[u32]) -> Result<Places, AgentError> {
     };
     let places = cpus.iter().enumerate().map(place).collect();
     let rows = if wish.per == CountPer::Cpu { cpus.iter().map(|cpu| cpu_row(*cpu)).collect() } else { vec![all()] };
-    Ok(Places { places, rows, _cgroup: cgroup })
+    Ok(Places { places, rows, cgroup })
 }
 
 fn all() -> CountRow {
@@ -334,5 +366,5 @@ fn of_threads(wish: &CountSpec, target: &ResolvedTarget, cpus: &[u32]) -> Result
             })
             .collect(),
     };
-    Ok(Places { places, rows, _cgroup: None })
+    Ok(Places { places, rows, cgroup: None })
 }

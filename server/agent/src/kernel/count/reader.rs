@@ -10,16 +10,19 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bathyscope_catalog::perf_events::ToolEvent;
 use bathyscope_protocol::{ProbeReading, rings::SimulatedBpfRing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Counter, times::Times};
-use crate::{clock::monotonic_ns, count_row::CountRow, spending::Spending};
+use super::{CountedBy, Counter, times::Times};
+use crate::{clock::monotonic_ns, count_row::CountRow, os::proc_counters::ProcCounters, spending::Spending};
 
 /// Everything that the thread needs.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) counters: Vec<Counter>,
+    /// What some of them are read from.
+    pub(super) files: ProcCounters,
     pub(super) ring: SimulatedBpfRing,
     pub(super) interval_ms: u32,
     /// How long after the rest counting begins.
@@ -48,12 +51,13 @@ impl Reader {
     }
 
     fn each(&self, mut call: impl FnMut(&crate::os::perf::Event) -> io::Result<()>) -> io::Result<()> {
-        self.counters.iter().flat_map(|counter| &counter.slots).try_for_each(|slot| call(&slot.event))
+        self.counters.iter().flat_map(Counter::slots).try_for_each(|slot| call(&slot.event))
     }
 
     /// Reads at each interval until the target ends or the capture is stopped, then once more.
     pub(super) fn run(mut self) {
         let begun = self.begin_later();
+        self.begin_files();
         let usual = Duration::from_millis(u64::from(self.interval_ms));
         let mut next = Instant::now() + usual;
         while begun && self.wait(next) {
@@ -115,6 +119,18 @@ impl Reader {
         }
     }
 
+    /// What files tell is counted from now on.
+    fn begin_files(&mut self) {
+        self.files.read();
+        let now_ns = monotonic_ns();
+        for counter in &mut self.counters {
+            if let CountedBy::Proc(slot) = &mut counter.counted {
+                slot.told = self.files.value(slot.place).unwrap_or(slot.told);
+                slot.told_ns = now_ns;
+            }
+        }
+    }
+
     /// A row for each counter, the first time also for each event that cannot be counted. What did not fit into the ring
     /// is in the next row.
     fn read(&mut self) {
@@ -123,42 +139,12 @@ impl Reader {
         let span_ns = time_ns.saturating_sub(self.last_ns);
         let (mut rows, mut full) = (0, 0);
         let times = self.times.read(time_ns);
+        self.files.read();
+        let interval = Interval { time_ns, span_ns, times: &times, files: &self.files };
         for counter in &mut self.counters {
-            if let Some((tool, told)) = &mut counter.time {
-                let now = times(*tool);
-                let (value, enabled_ns) = (now.saturating_sub(*told), span_ns);
-                let row = CountRow { time_ns, span_ns, value, enabled_ns, running_ns: span_ns, ..counter.row.clone() };
-                rows += 1;
-                if self.ring.push(&row.encode()) {
-                    *told = now;
-                } else {
-                    full += 1;
-                }
-                continue;
-            }
-            if counter.slots.is_empty() {
-                if !counter.row.state.is_empty() && !counter.told {
-                    rows += 1;
-                    counter.told = self.ring.push(&CountRow { time_ns, ..counter.row.clone() }.encode());
-                    full += u64::from(!counter.told);
-                }
-                continue;
-            }
-            let words: Vec<[u64; 3]> =
-                counter.slots.iter().map(|slot| slot.event.read_words().unwrap_or(slot.told)).collect();
-            let mut row = CountRow { time_ns, span_ns, ..counter.row.clone() };
-            for (slot, now) in counter.slots.iter().zip(&words) {
-                let (value, enabled_ns, running_ns) = since(slot.told, *now);
-                row.value = row.value.saturating_add(value);
-                row.enabled_ns = row.enabled_ns.saturating_add(enabled_ns);
-                row.running_ns = row.running_ns.saturating_add(running_ns);
-            }
+            let Some(fits) = counter.tell(&interval, &mut self.ring) else { continue };
             rows += 1;
-            if self.ring.push(&row.encode()) {
-                counter.slots.iter_mut().zip(words).for_each(|(slot, now)| slot.told = now);
-            } else {
-                full += 1;
-            }
+            full += u64::from(!fits);
         }
         self.last_ns = time_ns;
         self.spent_ns += u64::try_from(clock.elapsed().as_nanos()).unwrap_or(0);
@@ -170,6 +156,64 @@ impl Reader {
         told.hits += rows;
         told.ring_full += full;
         told.ns_per_hit = (told.hits > 0).then(|| self.spent_ns as f64 / told.hits as f64);
+    }
+}
+
+/// An interval that ends now, and where numbers are read.
+struct Interval<'a> {
+    time_ns: u64,
+    span_ns: u64,
+    times: &'a dyn Fn(ToolEvent) -> u64,
+    files: &'a ProcCounters,
+}
+
+impl Counter {
+    /// Writes the row of an interval; whether there was room for it. None where there is nothing to tell.
+    fn tell(&mut self, interval: &Interval<'_>, ring: &mut SimulatedBpfRing) -> Option<bool> {
+        let Interval { time_ns, span_ns, .. } = *interval;
+        let mut row = CountRow { time_ns, span_ns, ..self.row.clone() };
+        match &mut self.counted {
+            CountedBy::Nothing { told: true } => None,
+            CountedBy::Nothing { told } => {
+                *told = ring.push(&CountRow { span_ns: 0, ..row }.encode());
+                Some(*told)
+            }
+            CountedBy::Time { tool, told_ns } => {
+                let now = (interval.times)(*tool);
+                row.value = now.saturating_sub(*told_ns);
+                (row.enabled_ns, row.running_ns) = (span_ns, span_ns);
+                let fits = ring.push(&row.encode());
+                *told_ns = if fits { now } else { *told_ns };
+                Some(fits)
+            }
+            CountedBy::Proc(slot) => {
+                let now = interval.files.value(slot.place)?;
+                let since_ns = time_ns.saturating_sub(slot.told_ns);
+                row.value = if row.is_gauge { now } else { now.saturating_sub(slot.told) };
+                (row.span_ns, row.enabled_ns, row.running_ns) = (since_ns, since_ns, since_ns);
+                let fits = ring.push(&row.encode());
+                if fits {
+                    (slot.told, slot.told_ns) = (now, time_ns);
+                }
+                Some(fits)
+            }
+            CountedBy::Events(slots) if slots.is_empty() => None,
+            CountedBy::Events(slots) => {
+                let words: Vec<[u64; 3]> =
+                    slots.iter().map(|slot| slot.event.read_words().unwrap_or(slot.told)).collect();
+                for (slot, now) in slots.iter().zip(&words) {
+                    let (value, enabled_ns, running_ns) = since(slot.told, *now);
+                    row.value = row.value.saturating_add(value);
+                    row.enabled_ns = row.enabled_ns.saturating_add(enabled_ns);
+                    row.running_ns = row.running_ns.saturating_add(running_ns);
+                }
+                let fits = ring.push(&row.encode());
+                if fits {
+                    slots.iter_mut().zip(words).for_each(|(slot, now)| slot.told = now);
+                }
+                Some(fits)
+            }
+        }
     }
 }
 

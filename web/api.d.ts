@@ -394,6 +394,8 @@ export interface Counted {
   scope: string;
   value: number;
   is_clock: boolean;
+  unit: string;
+  range: ValueRange | null;
   counted: boolean;
   running_ns: number;
   span_ns: number;
@@ -1623,6 +1625,8 @@ export interface Track {
   tid: number | null;
   cpu: number | null;
   is_clock?: boolean;
+  is_gauge?: boolean;
+  unit?: string;
 }
 
 export type Tree = CallPage | {
@@ -1649,6 +1653,11 @@ export interface UserActivity {
 
 export interface Users {
   items: string[];
+}
+
+export interface ValueRange {
+  least: number;
+  most: number;
 }
 
 export interface Variables {

@@ -29,9 +29,13 @@ test("several bins of a column are joined", () => {
 });
 
 test("values have their words", () => {
-  assert.equal(counterWords(12_340, false), "12/s");
-  assert.equal(counterWords(1_500, false), "1.5/s");
-  assert.equal(counterWords(500_000_000_000, true), "0.5 CPUs");
+  assert.equal(counterWords(12_340, {}), "12/s");
+  assert.equal(counterWords(1_500, { is_clock: false }), "1.5/s");
+  assert.equal(counterWords(500_000_000_000, { is_clock: true }), "0.5 CPUs");
+  assert.equal(counterWords(35_400_000_000, { unit: "ns" }), "3.5 %");
+  assert.equal(counterWords(3 * 1024 * 1024 * 1000, { unit: "bytes", is_gauge: true }), "3 MiB");
+  assert.equal(counterWords(3 * 1024 * 1024 * 1000, { unit: "bytes" }), "3 MiB/s");
+  assert.equal(counterWords(7_000, { is_gauge: true }), "7");
   assert.equal(counterAt(track, data, { start: 20, end: 30 }), "cs: 2/s, from 0/s to 9/s");
   assert.equal(counterAt(track, data, { start: 90, end: 100 }), "cs: no value");
 });

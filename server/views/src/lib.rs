@@ -41,7 +41,7 @@ pub use answers::{
     FoundCall, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId,
     KeyTotal, Lane, Lanes, MapKind, MapTable, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError,
     ParsePlaceError, PlaceLine, Rate, RateLoss, RowsPage, SampleUnit, SampledFunction, SampledFunctions, SeriesLine,
-    SeriesView, ShownCode, SourceLine, StreamRate, TIMELINE_MAGIC, Timeline, Track, TrackBins, Unit,
+    SeriesView, ShownCode, SourceLine, StreamRate, TIMELINE_MAGIC, Timeline, Track, TrackBins, Unit, ValueRange,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,

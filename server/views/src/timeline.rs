@@ -5,6 +5,7 @@ use std::{cmp::Reverse, collections::BTreeSet};
 use bathyscope_capture::{
     CounterBin, Grouping, IndexBlock, IndexTrack, Measure, StringId, TopNames, counter_of, visible,
 };
+use bathyscope_catalog::perf_events::ProcCounter;
 
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
@@ -277,7 +278,17 @@ impl TimelineBuilder<'_> {
                 let text = |id| self.source.dictionaries().text(id).map(visible).unwrap_or_default();
                 let (label, sub) = (text(event), text(scope));
                 let is_clock = is_clock(&label);
-                Track { key: format!("counter:{event}:{scope}"), label, sub, rows, is_clock, ..Track::default() }
+                let of_file = ProcCounter::named(&label);
+                Track {
+                    key: format!("counter:{event}:{scope}"),
+                    label,
+                    sub,
+                    rows,
+                    is_clock,
+                    is_gauge: of_file.is_some_and(ProcCounter::is_gauge),
+                    unit: of_file.map_or("", |counter| counter.unit().text()),
+                    ..Track::default()
+                }
             }
         }
     }

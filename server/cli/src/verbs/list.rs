@@ -31,6 +31,7 @@ Examples:
   bathyscope list raw_syscalls:sys_enter   one, with its fields
   bathyscope list perf                     hardware, software and cache events, and whether they work here
   bathyscope list perf 'L1*'               some of them
+  bathyscope list perf memory              what is counted of memory; pressure and vm of waiting and of reclaim
   bathyscope list functions 'vfs_*'        functions of the kernel, and how each can be probed
   bathyscope list types task_struct        the kernel's types
   bathyscope list options 'func*'          options of ftrace, and whether each is on

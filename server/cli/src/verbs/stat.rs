@@ -12,7 +12,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputStream};
-use bathyscope_catalog::parse_available_events;
+use bathyscope_catalog::{parse_available_events, perf_events::ProcCounter};
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_recorder::{Recorder, RecorderOptions};
@@ -37,9 +37,14 @@ const EXAMPLES: &str = "\
 Events are written as perf writes them: cycles, page-faults, L1-dcache-load-misses, sched:sched_switch, r1a8, \
 cpu/event=0x3c,umask=0/, mem:0xADDRESS/8:w, each with modifiers such as :u, and groups in braces.
 
+What the kernel tells of the whole machine is counted beside them: pressure:io-some and the like (how long threads waited for CPU, \
+memory or input and output; in a control group with -G), memory:available (what memory is used for, a value of the moment), \
+vm:pgscan_direct (page-ins, swapping, reclaim, stalls). `bathyscope list perf` shows all events and whether they work here.
+
 Examples:
   bathyscope stat make -j8
   bathyscope stat -a -I 1000 -e kmem:kmalloc
+  bathyscope stat -a -I 1000 -e 'pressure:*,memory:available,memory:dirty'
   bathyscope stat -C 2,3 -- sleep 5
   bathyscope stat -a -I 1000 --probe malloc --exec libc
   bathyscope stat -ddd -p 4711,4712 sleep 10
@@ -166,12 +171,14 @@ pub fn run(mut args: StatArgs) -> Outcome {
     outcome
 }
 
-/// The tracepoints that match a pattern.
+/// The tracepoints that match a pattern, and the counters in files of the kernel.
 fn tracepoints(client: &mut AgentClient, pattern: &str) -> Result<Vec<String>, Failure> {
     let file = client.open_kernel_file(KernelFile::AvailableEvents);
     let bytes =
         super::list::read(file.map_err(|error| agent_failure("listing tracepoints", error))?, "the tracepoints")?;
-    let names = parse_available_events(&bytes).into_iter().map(|name| name.to_string());
+    let tracepoints = parse_available_events(&bytes).into_iter().map(|name| name.to_string());
+    let of_files = ProcCounter::all().map(|counter| counter.name().to_owned());
+    let names = tracepoints.chain(of_files);
     Ok(names.filter(|name| bathyscope_catalog::matches_wildcards(pattern, name)).collect())
 }
 

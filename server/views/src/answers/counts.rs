@@ -26,10 +26,14 @@ pub struct Counted {
     pub event: String,
     /// `all`, `CPU3`, or a thread.
     pub scope: String,
-    /// How many; nanoseconds for clocks.
+    /// How many; nanoseconds for clocks. Of a gauge the value that came last.
     pub value: u64,
-    /// Whether the value is nanoseconds.
+    /// Whether the value is nanoseconds of clocks.
     pub is_clock: bool,
+    /// What the value is measured in: `ns`, `bytes`; empty for numbers, and in captures from before rows said it.
+    pub unit: String,
+    /// Where a gauge went; none of what is counted.
+    pub range: Option<ValueRange>,
     /// Whether it was counted at any time.
     pub counted: bool,
     /// Nanoseconds in which it was on a counter.
@@ -44,12 +48,35 @@ pub struct Counted {
     pub state: String,
 }
 
+/// Where the values of a gauge were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ValueRange {
+    /// The least.
+    pub least: u64,
+    /// The greatest.
+    pub most: u64,
+}
+
+impl ValueRange {
+    /// One value.
+    pub fn of(value: u64) -> Self {
+        Self { least: value, most: value }
+    }
+
+    /// Of this one and the other.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
+}
+
 /// How an event went.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CountLine {
     /// Index in [`CountView::counts`].
     pub of: usize,
-    /// How many a second in each interval, CPUs for clocks; none where nothing was told.
+    /// How many a second in each interval, CPUs for clocks, hundredths of the time for what threads waited; of a gauge its
+    /// mean value. None where nothing was told.
     pub values: Vec<Option<f64>>,
 }
 

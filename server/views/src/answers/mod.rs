@@ -16,7 +16,7 @@ pub use calls::{
     CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread, FoundCall, FunctionRow,
     FunctionsPage, IrqShare, Lane, Lanes,
 };
-pub use counts::{CountLine, CountView, Counted, Derived};
+pub use counts::{CountLine, CountView, Counted, Derived, ValueRange};
 pub use flame::{
     Annotation, CodePlace, CodeRow, Cut, FlameGraph, Flow, GroupBy, NodeId, NodeKind, Nodes, ParseNodeIdError,
     ParsePlaceError, PlaceLine, SampleUnit, SampledFunction, SampledFunctions, ShownCode, SourceLine,

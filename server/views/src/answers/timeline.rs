@@ -63,6 +63,12 @@ pub struct Track {
     /// Whether values of the counter are of a clock: thousandths of a nanosecond a second, and so many CPUs times 10¹².
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_clock: bool,
+    /// Whether values of the counter are those of the moment: thousandths of its unit, and not of its unit a second.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_gauge: bool,
+    /// What the counter is measured in: `ns` of time in which threads waited, `bytes`; empty for numbers and clocks.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub unit: &'static str,
 }
 
 /// The bins of a track that have rows: lists of one length.
@@ -77,11 +83,11 @@ pub struct TrackBins {
     /// How long the longest row took, in nanoseconds, 0 for rows of which that is not known; an empty list where it is
     /// known of none.
     pub longest_ns: Vec<u64>,
-    /// The values of a counter in the bin, in thousandths a second; an empty list for other tracks.
+    /// The values of a counter in the bin, in thousandths a second, or of a gauge as such; an empty list for other tracks.
     pub values: Vec<CounterValues>,
 }
 
-/// What is known of a counter's values in a bin, in thousandths a second.
+/// What is known of a counter's values in a bin, in thousandths a second, or of a gauge as such.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterValues {
     /// The least.

@@ -1,6 +1,8 @@
 //! What counts say about each other: instructions a cycle, misses of a hundred accesses, how much of a CPU was used.
 
-use crate::answers::Derived;
+use bathyscope_catalog::perf_events::ProcCounter;
+
+use crate::answers::{Derived, ValueRange};
 
 /// The sum of one event in one scope, with the times in which it was counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,7 +11,7 @@ pub struct EventSum {
     pub event: String,
     /// `all`, `CPU3`, or a thread.
     pub scope: String,
-    /// How many; nanoseconds for clocks.
+    /// How many, in its unit; of a gauge the value that came last.
     pub value: u64,
     /// Nanoseconds in which it was to be counted, over all counters.
     pub enabled_ns: u64,
@@ -19,6 +21,10 @@ pub struct EventSum {
     pub span_ns: u64,
     /// Why it was not counted; empty if it was.
     pub state: String,
+    /// What the value is measured in: `ns`, `bytes`; empty for numbers, and in captures from before rows said it.
+    pub unit: String,
+    /// Where a gauge went; none of what is counted.
+    pub range: Option<ValueRange>,
 }
 
 /// An event without its modifiers.
@@ -50,6 +56,26 @@ impl EventSum {
         self.event.get(self.base().len()..).unwrap_or_default()
     }
 
+    /// Adds a value that came later. With a range it is of a gauge, of which the later value counts.
+    pub fn add_value(&mut self, value: u64, range: Option<ValueRange>) {
+        let Some(range) = range else {
+            self.value = self.value.saturating_add(value);
+            return;
+        };
+        self.value = value;
+        self.range = Some(self.range.map_or(range, |known| known.with(range)));
+    }
+
+    /// Whether its value is a part of the time that passed: how long threads waited.
+    pub fn is_share_of_time(&self) -> bool {
+        self.unit == "ns" && !self.is_clock() && !is_time(&self.event)
+    }
+
+    /// Whether its value is bytes.
+    pub fn is_bytes(&self) -> bool {
+        self.unit == "bytes"
+    }
+
     /// Whether its value is nanoseconds of a clock.
     pub fn is_clock(&self) -> bool {
         is_clock(&self.event)
@@ -69,8 +95,19 @@ impl EventSum {
 
 /// What `sum` says together with `others`, the sums of the same scope, as `perf stat` has it behind the hash.
 pub fn derived(sum: &EventSum, others: &[&EventSum]) -> Option<Derived> {
-    if !sum.is_counted() || is_time(&sum.event) {
+    if !sum.is_counted() || is_time(&sum.event) || sum.range.is_some() {
         return None;
+    }
+    if sum.is_share_of_time() {
+        let value = 100.0 * sum.value as f64 / (sum.span_ns > 0).then_some(sum.span_ns)? as f64;
+        return Some(Derived { value, unit: "% of the time".to_owned() });
+    }
+    if sum.is_bytes() {
+        return bytes_per_second(sum);
+    }
+    // What the machine does has nothing to do with how much of its CPUs is used.
+    if ProcCounter::named(&sum.event).is_some() {
+        return per_second(sum, None);
     }
     let find = |base: &str| others.iter().copied().find(|it| it.base() == base && it.suffix() == sum.suffix());
     let ratio = |unit: &str, factor: f64, of: Option<&EventSum>| {
@@ -110,6 +147,16 @@ fn per_second(sum: &EventSum, clock: Option<&EventSum>) -> Option<Derived> {
         rate if rate >= 1e6 => (rate / 1e6, "M/sec"),
         rate if rate >= 1e3 => (rate / 1e3, "K/sec"),
         rate => (rate, "/sec"),
+    };
+    Some(Derived { value, unit: unit.to_owned() })
+}
+
+fn bytes_per_second(sum: &EventSum) -> Option<Derived> {
+    let rate = sum.value as f64 * 1e9 / (sum.span_ns > 0).then_some(sum.span_ns)? as f64;
+    let (value, unit) = match rate / 1024.0 {
+        kib if kib >= 1024.0 * 1024.0 => (kib / 1024.0 / 1024.0, "GiB/sec"),
+        kib if kib >= 1024.0 => (kib / 1024.0, "MiB/sec"),
+        kib => (kib, "KiB/sec"),
     };
     Some(Derived { value, unit: unit.to_owned() })
 }
@@ -168,6 +215,37 @@ mod tests {
         }
         let alone = [sum("cs", 10)];
         assert_eq!(text("cs", &alone), "5.00 /sec", "without a clock it is the time that passed");
+    }
+
+    #[test]
+    fn what_files_tell_has_units_and_gauges_have_no_rate() {
+        let told = |event: &str, unit: &str, value| EventSum { unit: unit.to_owned(), ..sum(event, value) };
+        let free = EventSum { range: Some(ValueRange::of(4096)), ..told("memory:free", "bytes", 4096) };
+        let all = [
+            sum("cpu-clock", 4_000_000_000),
+            told("pressure:io-some", "ns", 500_000_000),
+            told("vm:pgpgin", "bytes", 3 << 20),
+            told("vm:pgscan_direct", "", 50),
+            EventSum { span_ns: 0, ..told("pressure:io-full", "ns", 5) },
+            free,
+        ];
+        let cases = [
+            ("cpu-clock", "2.00 CPUs utilized"),
+            ("pressure:io-some", "25.00 % of the time"),
+            ("vm:pgpgin", "1.50 MiB/sec"),
+            ("vm:pgscan_direct", "25.00 /sec"),
+            ("pressure:io-full", ""),
+            ("memory:free", ""),
+        ];
+        for (event, expected) in cases {
+            assert_eq!(text(event, &all), expected, "{event}");
+        }
+        let mut gauge = EventSum::default();
+        [7, 3, 5].into_iter().for_each(|value| gauge.add_value(value, Some(ValueRange::of(value))));
+        assert_eq!((gauge.value, gauge.range), (5, Some(ValueRange { least: 3, most: 7 })));
+        let mut count = EventSum::default();
+        [7, u64::MAX].into_iter().for_each(|value| count.add_value(value, None));
+        assert_eq!((count.value, count.range), (u64::MAX, None));
     }
 
     #[test]

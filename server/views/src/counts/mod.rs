@@ -1,14 +1,14 @@
-//! Captures of counts: sums with what they say about each other, and how they went over time.
+//! Captures of counts: sums with what they say about each other, gauges, and how they went over time.
 
 mod derive;
 
 use std::collections::HashMap;
 
-use bathyscope_capture::{StreamSchema, visible};
+use bathyscope_capture::{RowKind, StreamSchema, visible};
 
 use crate::{
     Cancel, Source, TimeRange, ViewError,
-    answers::{CountLine, CountView, Counted},
+    answers::{CountLine, CountView, Counted, ValueRange},
     scan::{Hit, Scan, schema_of},
     source::relative,
 };
@@ -38,6 +38,9 @@ struct CountColumns {
     scope: usize,
     state: usize,
     numbers: [usize; 4],
+    /// Not in captures from before there were gauges.
+    gauge: Option<usize>,
+    unit: Option<usize>,
 }
 
 impl CountColumns {
@@ -47,37 +50,78 @@ impl CountColumns {
             schema.column(name).ok_or_else(|| ViewError::NoSuchColumn { name: name.to_owned(), available: available() })
         };
         let numbers = [column("value")?, column("enabled_ns")?, column("running_ns")?, column("span_ns")?];
-        Ok(Self { event: column("event")?, scope: column("scope")?, state: column("state")?, numbers })
+        let (event, scope, state) = (column("event")?, column("scope")?, column("state")?);
+        let RowKind::Counter { gauge, unit_of, .. } = schema.meaning().kind else {
+            return Ok(Self { event, scope, state, numbers, gauge: None, unit: None });
+        };
+        let known = |name: Option<String>| name.and_then(|name| schema.column(&name));
+        Ok(Self { event, scope, state, numbers, gauge: known(gauge), unit: known(unit_of) })
     }
 
     fn wanted(&self) -> Vec<usize> {
         let [value, enabled, running, span] = self.numbers;
-        vec![StreamSchema::TIME, self.event, self.scope, self.state, value, enabled, running, span]
+        let always = [StreamSchema::TIME, self.event, self.scope, self.state, value, enabled, running, span];
+        always.into_iter().chain(self.gauge).chain(self.unit).collect()
     }
 }
 
-/// Calls `each` for every row: time, event, scope, state, and value, enabled, running, span.
-fn rows(hit: &Hit, columns: &CountColumns, each: &mut dyn FnMut(u64, [u32; 3], [u64; 4])) -> Result<(), ViewError> {
+/// A row of a stream of counts; texts are ids.
+#[derive(Clone, Copy)]
+struct CountedRow {
+    time_ns: u64,
+    event: u32,
+    scope: u32,
+    state: u32,
+    unit: Option<u32>,
+    is_gauge: bool,
+    value: u64,
+    enabled_ns: u64,
+    running_ns: u64,
+    span_ns: u64,
+}
+
+/// Calls `each` for every row.
+fn rows(hit: &Hit, columns: &CountColumns, each: &mut dyn FnMut(CountedRow)) -> Result<(), ViewError> {
     let times = hit.u64s(StreamSchema::TIME)?;
     let (events, scopes, states) = (hit.ids(columns.event)?, hit.ids(columns.scope)?, hit.ids(columns.state)?);
     let [values, enabled, running, spans] = columns.numbers.map(|column| hit.u64s(column));
     let (values, enabled, running, spans) = (values?, enabled?, running?, spans?);
+    let gauges = columns.gauge.map(|column| hit.u64s(column)).transpose()?;
+    let units = columns.unit.map(|column| hit.ids(column)).transpose()?;
     let number = |column: &[u64], row: usize| column.get(row).copied().unwrap_or(0);
     let id = |column: &[u32], row: usize| column.get(row).copied().unwrap_or(0);
     hit.picked.for_each(|row| {
-        let ids = [id(events, row), id(scopes, row), id(states, row)];
-        let numbers = [number(values, row), number(enabled, row), number(running, row), number(spans, row)];
-        each(number(times, row), ids, numbers);
+        each(CountedRow {
+            time_ns: number(times, row),
+            event: id(events, row),
+            scope: id(scopes, row),
+            state: id(states, row),
+            unit: units.map(|units| id(units, row)),
+            is_gauge: gauges.is_some_and(|gauges| number(gauges, row) != 0),
+            value: number(values, row),
+            enabled_ns: number(enabled, row),
+            running_ns: number(running, row),
+            span_ns: number(spans, row),
+        });
     });
     Ok(())
+}
+
+/// What was told of a moment.
+#[derive(Clone, Copy, Default)]
+struct CountPoint {
+    /// How many; of a gauge its value times nanoseconds.
+    value: f64,
+    /// Length of the intervals.
+    span_ns: u64,
 }
 
 #[derive(Default)]
 struct GatheredSums {
     sums: Vec<EventSum>,
     by_ids: HashMap<[u32; 2], usize>,
-    /// Of each moment and sum: value and span.
-    points: Vec<HashMap<usize, (u64, u64)>>,
+    /// Of each moment and sum.
+    points: Vec<HashMap<usize, CountPoint>>,
     at_ns: Vec<u64>,
     left_out: u64,
 }
@@ -102,12 +146,12 @@ pub fn count_view(
     let (mut last_ns, mut interval) = (None, 0_u64);
     let mut scan = Scan::new(source, stream, query.range, None, &columns.wanted(), cancel)?;
     scan.for_each_hit(|hit| {
-        rows(hit, &columns, &mut |time_ns, ids, numbers| {
-            if last_ns.is_some_and(|last| last != time_ns) {
+        rows(hit, &columns, &mut |row| {
+            if last_ns.is_some_and(|last| last != row.time_ns) {
                 interval += 1;
             }
-            last_ns = Some(time_ns);
-            gathered.row(source, usize::try_from(interval / joined).unwrap_or(usize::MAX), time_ns, (ids, numbers));
+            last_ns = Some(row.time_ns);
+            gathered.row(source, usize::try_from(interval / joined).unwrap_or(usize::MAX), row);
         })
     })?;
     Ok(gathered.finish(source, joined))
@@ -130,8 +174,8 @@ fn intervals(source: &dyn Source, stream: u16, range: TimeRange, cancel: &Cancel
 }
 
 impl GatheredSums {
-    fn row(&mut self, source: &dyn Source, point: usize, time_ns: u64, row: ([u32; 3], [u64; 4])) {
-        let ([event, scope, state], [value, enabled_ns, running_ns, span_ns]) = row;
+    fn row(&mut self, source: &dyn Source, point: usize, row: CountedRow) {
+        let CountedRow { event, scope, value, span_ns, .. } = row;
         let text = |id: u32| source.dictionaries().text(id).map(visible).unwrap_or_default();
         let index = match self.by_ids.get(&[event, scope]) {
             Some(index) => *index,
@@ -141,15 +185,16 @@ impl GatheredSums {
             }
             None => {
                 self.by_ids.insert([event, scope], self.sums.len());
-                let sum = EventSum { event: text(event), scope: text(scope), ..EventSum::default() };
-                self.sums.push(EventSum { state: text(state), ..sum });
+                let (state, unit) = (text(row.state), row.unit.map(text).unwrap_or_default());
+                self.sums.push(EventSum { event: text(event), scope: text(scope), state, unit, ..EventSum::default() });
                 self.sums.len() - 1
             }
         };
         let Some(sum) = self.sums.get_mut(index) else { return };
-        sum.value = sum.value.saturating_add(value);
-        sum.enabled_ns = sum.enabled_ns.saturating_add(enabled_ns);
-        sum.running_ns = sum.running_ns.saturating_add(running_ns);
+        // A gauge that could not be read has no value.
+        sum.add_value(value, (row.is_gauge && span_ns > 0).then(|| ValueRange::of(value)));
+        sum.enabled_ns = sum.enabled_ns.saturating_add(row.enabled_ns);
+        sum.running_ns = sum.running_ns.saturating_add(row.running_ns);
         sum.span_ns = sum.span_ns.saturating_add(span_ns);
         if span_ns == 0 {
             return;
@@ -159,9 +204,10 @@ impl GatheredSums {
             self.at_ns.resize(point + 1, 0);
         }
         if let (Some(values), Some(at_ns)) = (self.points.get_mut(point), self.at_ns.get_mut(point)) {
-            *at_ns = time_ns;
-            let entry = values.entry(index).or_insert((0, 0));
-            *entry = (entry.0.saturating_add(value), entry.1.saturating_add(span_ns));
+            *at_ns = row.time_ns;
+            let entry = values.entry(index).or_default();
+            entry.value += if row.is_gauge { value as f64 * span_ns as f64 } else { value as f64 };
+            entry.span_ns = entry.span_ns.saturating_add(span_ns);
         }
     }
 
@@ -173,9 +219,8 @@ impl GatheredSums {
         let lined: Vec<usize> =
             self.sums.iter().enumerate().filter(|(_, sum)| sum.is_counted()).map(|(index, _)| index).collect();
         let line = |of: &usize| {
-            let clock = self.sums.get(*of).is_some_and(|sum| sum.is_clock() || is_time(&sum.event));
-            let factor = if clock { 1.0 } else { 1e9 };
-            let value = |(value, span): &(u64, u64)| factor * *value as f64 / *span as f64;
+            let factor = self.sums.get(*of).map_or(1e9, line_factor);
+            let value = |point: &CountPoint| factor * point.value / point.span_ns as f64;
             CountLine { of: *of, values: points.iter().map(|values| values.get(of).map(value)).collect() }
         };
         CountView {
@@ -189,6 +234,15 @@ impl GatheredSums {
     }
 }
 
+/// What a value for each nanosecond is multiplied with, to be what a line shows.
+fn line_factor(sum: &EventSum) -> f64 {
+    match sum {
+        sum if sum.range.is_some() || sum.is_clock() || is_time(&sum.event) => 1.0,
+        sum if sum.is_share_of_time() => 100.0,
+        _ => 1e9,
+    }
+}
+
 /// Sums with what those of one scope say about each other.
 pub fn counted(sums: &[EventSum]) -> Vec<Counted> {
     let mut by_scope: HashMap<&str, Vec<&EventSum>> = HashMap::new();
@@ -198,6 +252,8 @@ pub fn counted(sums: &[EventSum]) -> Vec<Counted> {
         scope: sum.scope.clone(),
         value: sum.value,
         is_clock: sum.is_clock() || is_time(&sum.event),
+        unit: sum.unit.clone(),
+        range: sum.range,
         counted: sum.is_counted(),
         running_ns: sum.running_ns,
         span_ns: sum.span_ns,

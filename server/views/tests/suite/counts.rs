@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, StreamKind, StreamSchema, StringDictionary};
 use bathyscope_views::{
-    CountQuery, CountView, CounterValues, Group, MemorySource, TimeRange, TimelineQuery, ViewError, count_view,
-    timeline,
+    CountQuery, CountView, CounterValues, Group, MemorySource, TimeRange, TimelineQuery, ValueRange, ViewError,
+    count_view, timeline,
 };
 
 const ORIGIN: u64 = 1_000_000_000;
@@ -74,6 +74,98 @@ fn source(rows: &[Row<'_>]) -> MemorySource {
     }
     source.push_stream(schema, batches);
     source
+}
+
+/// Time in seconds, event, value, gauge, unit.
+type FileRow<'a> = (u64, &'a str, u64, u64, &'a str);
+
+/// A capture whose rows say what they are; each interval lasts a second.
+fn source_of_files(rows: &[FileRow<'_>]) -> MemorySource {
+    let mut schema = schema();
+    let more = [("gauge", ColumnType::U64, Display::Decimal), ("unit", ColumnType::Text, Display::Text)];
+    schema.columns.extend(more.map(|(name, ty, display)| Column { name: name.to_owned(), ty, display }));
+    let mut strings = StringDictionary::default();
+    let mut source = MemorySource::new(ORIGIN);
+    let mut batch = Batch::empty(&schema);
+    for (time, event, value, gauge, unit) in rows {
+        let [event, all, none, unit] = [event, "all", "", unit].map(|text| u64::from(strings.id(text.as_bytes())));
+        let common = [ORIGIN + time * SECOND, 0, 0, 0, none];
+        let own = [event, all, *value, SECOND, SECOND, SECOND, 0, none, *gauge, unit];
+        for (column, cell) in batch.columns.iter_mut().zip(common.into_iter().chain(own)) {
+            match column {
+                ColumnData::U64(values) => values.push(cell),
+                ColumnData::Id(values) => values.push(u32::try_from(cell).unwrap()),
+                ColumnData::I64(_) => panic!(),
+            }
+        }
+    }
+    for (id, text) in strings.take_new() {
+        source.dictionaries.insert_string(id, text);
+    }
+    source.push_stream(schema, vec![batch]);
+    source
+}
+
+const FILE_ROWS: [FileRow<'static>; 9] = [
+    (1, "memory:free", 4000, 1, "bytes"),
+    (1, "pressure:io-some", SECOND / 4, 0, "ns"),
+    (1, "vm:pgpgin", 1 << 20, 0, "bytes"),
+    (2, "memory:free", 1000, 1, "bytes"),
+    (2, "pressure:io-some", SECOND / 2, 0, "ns"),
+    (2, "vm:pgpgin", 0, 0, "bytes"),
+    (3, "memory:free", 3000, 1, "bytes"),
+    (3, "pressure:io-some", 0, 0, "ns"),
+    (3, "vm:pgpgin", 2 << 20, 0, "bytes"),
+];
+
+#[test]
+fn gauges_are_values_of_the_moment_and_pressure_a_share_of_the_time() {
+    let source = source_of_files(&FILE_ROWS);
+    let of = |points: u32| {
+        let query = CountQuery { range: TimeRange::ALL, points };
+        count_view(&source, 0, query, &AtomicBool::new(false)).unwrap()
+    };
+    let view = of(100);
+    let [free, pressure, read] = view.counts.as_slice() else { panic!("{view:?}") };
+    assert_eq!(
+        (free.value, free.unit.as_str(), free.range),
+        (3000, "bytes", Some(ValueRange { least: 1000, most: 4000 }))
+    );
+    assert!(free.derived.is_none() && free.share.is_none() && free.counted && !free.is_clock, "{free:?}");
+    assert_eq!((pressure.value, pressure.unit.as_str(), pressure.range), (SECOND * 3 / 4, "ns", None));
+    let derived = pressure.derived.as_ref().unwrap();
+    assert_eq!((derived.value, derived.unit.as_str(), pressure.is_clock), (25.0, "% of the time", false));
+    assert_eq!((read.value, read.derived.as_ref().unwrap().unit.as_str()), (3 << 20, "MiB/sec"));
+    let lines = |view: &CountView| view.lines.iter().map(|line| line.values.clone()).collect::<Vec<_>>();
+    let values = |values: [f64; 3]| values.map(Some).to_vec();
+    let mib = f64::from(1 << 20);
+    let expected = [values([4000.0, 1000.0, 3000.0]), values([25.0, 50.0, 0.0]), values([mib, 0.0, 2.0 * mib])];
+    assert_eq!(lines(&view), expected);
+    // Where intervals are joined, the mean of a gauge and not its sum.
+    assert_eq!(lines(&of(2))[0], [Some(2500.0), Some(3000.0)]);
+}
+
+#[test]
+fn the_timeline_has_gauges_as_they_were() {
+    let mut source = source_of_files(&FILE_ROWS);
+    let drawn = |source: &MemorySource| {
+        let range = TimeRange { start_ns: ORIGIN, end_ns: ORIGIN + 3 * SECOND + 1 };
+        let query = TimelineQuery { range, width: 8192, group: Group::Counter, filter: None, limit_tracks: 10 };
+        timeline(source, &query, &AtomicBool::new(false)).unwrap()
+    };
+    let plain = drawn(&source);
+    let tracks: Vec<_> = plain.tracks.iter().map(|it| (it.label.as_str(), it.is_gauge, it.unit, it.is_clock)).collect();
+    let expected = [
+        ("memory:free", true, "bytes", false),
+        ("pressure:io-some", false, "ns", false),
+        ("vm:pgpgin", false, "bytes", false),
+    ];
+    assert_eq!(tracks, expected);
+    let last = |track: usize| plain.bins[track].values.iter().map(|it| it.last).collect::<Vec<_>>();
+    assert_eq!(last(0), [4_000_000, 1_000_000, 3_000_000]);
+    assert_eq!(last(1), [250_000_000_000, 500_000_000_000, 0]);
+    source.make_index();
+    assert_eq!(drawn(&source), plain, "the index says the same");
 }
 
 fn view(rows: &[Row<'_>], points: u32) -> CountView {

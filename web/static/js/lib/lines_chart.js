@@ -15,6 +15,7 @@ const CATEGORIES = Array.from({ length: 12 }, (_, i) => `--cat-${i}`);
  * @property {{time: number}[]} at the moments, ascending
  * @property {{key: import("./map_words.js").KeyPart[], values: (number|string|null)[]}[]} lines a value for each moment
  * @property {boolean} [plain] not over time but over plain numbers
+ * @property {(value: number) => string} [format] how values are written; numbers without
  */
 
 /**
@@ -88,10 +89,15 @@ export class LinesChart {
         "li",
         { title: name },
         h("span", { class: "cut", data: { cat: String(this.categories.get(name)) }, text: name }),
-        h("span", { class: "num", text: value === null || value === undefined ? "–" : exact(value) }),
+        h("span", { class: "num", text: value === null || value === undefined ? "–" : this.#words(value) }),
       );
     });
     this.legend.replaceChildren(...entries);
+  }
+
+  /** @param {number|string} value */
+  #words(value) {
+    return this.view.format ? this.view.format(Number(value)) : exact(value);
   }
 
   /** @param {number} x */
@@ -177,7 +183,7 @@ export class LinesChart {
     for (const value of ticks(least, most, 6).at) {
       context.moveTo(LEFT, Math.round(y(value)) + 0.5);
       context.lineTo(width, Math.round(y(value)) + 0.5);
-      context.fillText(count(value), LEFT - 6, y(value));
+      context.fillText(this.view.format?.(value) ?? count(value), LEFT - 6, y(value));
     }
     context.stroke();
     context.textAlign = "center";

@@ -9,7 +9,7 @@ import { sentence } from "../lib/notice.js";
 import { BRANCH_WORDS } from "../lib/spec.js";
 import { lastWord } from "../lib/spec_methods.js";
 
-/** @import { DescribedField, PerfEvents } from "../../../api.js" */
+/** @import { DescribedField, PerfEventInfo, PerfEvents } from "../../../api.js" */
 /** @typedef {import("../lib/combobox.js").Item} Item */
 /** @typedef {(word: string, signal: AbortSignal) => Promise<Item[]>} Source */
 /** @typedef {{event: string, input: HTMLInputElement, element: HTMLElement}} EventRow */
@@ -105,12 +105,25 @@ async function tracepoints(query, signal) {
 /** @type {Promise<PerfEvents>|null} */
 let events = null;
 
+/** Kinds of what is only read, and does not happen. */
+const READ = new Set(["tool", "pressure", "memory", "vm"]);
+
+/**
+ * Events that can be sampled.
+ * @param {string} word
+ * @param {AbortSignal} signal
+ */
+async function sampledEvents(word, signal) {
+  return perfEvents(word, signal, ({ kind }) => !READ.has(kind));
+}
+
 /**
  * Events that can be counted: those that work here first, then tracepoints.
  * @param {string} word
  * @param {AbortSignal} signal
+ * @param {(event: PerfEventInfo) => boolean} [fits]
  */
-async function perfEvents(word, signal) {
+async function perfEvents(word, signal, fits = () => true) {
   events ??= get("/api/perf_events").catch((error) => {
     events = null;
     throw error;
@@ -118,13 +131,13 @@ async function perfEvents(word, signal) {
   const { items } = await events;
   const wanted = word.toLowerCase();
   const found = items
-    .filter((one) => `${one.name} ${one.alias ?? ""}`.toLowerCase().includes(wanted))
+    .filter((one) => fits(one) && `${one.name} ${one.alias ?? ""}`.toLowerCase().includes(wanted))
     .sort((a, b) => Number(b.works) - Number(a.works))
     .slice(0, MOST)
     .map((one) => ({
       label: one.name,
       detail: one.meaning,
-      group: one.works ? `${one.kind} events` : "cannot be counted here",
+      group: one.works ? `${one.kind} ${READ.has(one.kind) ? "counters" : "events"}` : "cannot be counted here",
     }));
   const names = word.length > 1 ? await tracepoints(word, signal) : [];
   return [...found, ...names.map((label) => ({ label, group: "tracepoints" }))];
@@ -297,7 +310,7 @@ export function startMethods() {
   suggestWords(inputOf("sys-calls"), systemCalls);
   startEnds();
   suggestWords(inputOf("count-events"), perfEvents);
-  suggestWords(inputOf("event"), perfEvents, "");
+  suggestWords(inputOf("event"), sampledEvents, "");
   suggestWords(inputOf("branches"), async (word) => fitting(BRANCH_WORDS, word));
   new Combobox({ input: inputOf("trace-tracer"), keepsText: true, source: tracers, pick: showGraph });
   for (const id of ["trace-functions", "trace-roots"]) countFunctions(inputOf(id), byId(`${id}-count`));

@@ -19,7 +19,7 @@ const USUAL_INTERVAL_MS: u32 = 1000;
 /// The most CPUs in a list.
 const MAX_CPUS: u32 = 8192;
 
-/// Gives the tracepoints that match a pattern.
+/// Gives the tracepoints, and the counters in files of the kernel, that match a pattern.
 type Matching<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<String>, Failure>;
 
 /// The spec that the arguments describe.

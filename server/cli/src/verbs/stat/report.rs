@@ -7,7 +7,7 @@ use std::{
 
 use bathyscope_capture::{CaptureId, visible};
 use bathyscope_store::Store;
-use bathyscope_views::{Counted, EventSum, counted, is_time};
+use bathyscope_views::{Counted, EventSum, ValueRange, counted, is_time};
 
 use super::{StatArgs, sums::Sums};
 use crate::Failure;
@@ -174,6 +174,7 @@ impl Mean {
                 enabled_ns: mean(&|it| it.enabled_ns),
                 running_ns: mean(&|it| it.running_ns),
                 span_ns: mean(&|it| it.span_ns),
+                range: all.iter().filter_map(|it| it.range).reduce(ValueRange::with),
                 ..sum.clone()
             });
         }
@@ -239,8 +240,26 @@ fn value(count: &Counted) -> (String, &'static str) {
         Counted { counted: false, state, .. } if !state.is_empty() => ("<not supported>".to_owned(), ""),
         Counted { counted: false, .. } => ("<not counted>".to_owned(), ""),
         Counted { event, value, .. } if is_time(event) => (grouped(*value), "ns"),
-        Counted { is_clock: true, value, .. } => (format!("{:.2}", *value as f64 / 1e6), "msec"),
+        Counted { value, unit, is_clock, .. } if *is_clock || unit == "ns" => {
+            (format!("{:.2}", *value as f64 / 1e6), "msec")
+        }
+        Counted { value, unit, .. } if unit == "bytes" => (mib(*value), "MiB"),
         Counted { value, .. } => (grouped(*value), ""),
+    }
+}
+
+/// As perf has sizes.
+fn mib(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    format!("{}.{:02}", grouped(bytes / MIB), bytes % MIB * 100 / MIB)
+}
+
+/// The same for programs: sizes and what threads waited in their own units, with every digit.
+fn plain_value(count: &Counted) -> (String, String) {
+    match value(count) {
+        (_, "ns") => (count.value.to_string(), "ns".to_owned()),
+        (_, _) if count.counted && !count.is_clock => (count.value.to_string(), count.unit.clone()),
+        (value, unit) => (value, unit.to_owned()),
     }
 }
 
@@ -250,6 +269,8 @@ fn line(count: &Counted, deviation: Option<f64>) -> String {
     let mut text = format!("{scope}{value:>18} {unit:<4} {:<30}", count.event);
     if let Some(derived) = &count.derived {
         text.push_str(&format!(" # {:>8.3} {:<24}", derived.value, derived.unit));
+    } else if let Some(ValueRange { least, most }) = count.range {
+        text.push_str(&format!(" # from {} to {} MiB", mib(least), mib(most)));
     } else if !count.state.is_empty() {
         text.push_str(&format!(" # {}", count.state.trim_start_matches("not supported: ")));
     }
@@ -263,11 +284,7 @@ fn line(count: &Counted, deviation: Option<f64>) -> String {
 /// Seconds, scope, value, unit, event, nanoseconds on a counter, its part of the time in percent, and what it says
 /// together with others.
 fn fields(count: &Counted, separator: &str, seconds: Option<f64>) -> String {
-    let (value, unit) = match value(count) {
-        (_, "ns") => (count.value.to_string(), "ns"),
-        (_, _) if count.counted && !count.is_clock => (count.value.to_string(), ""),
-        other => other,
-    };
+    let (value, unit) = plain_value(count);
     let percent = format!("{:.2}", if count.counted { 100.0 * count.share.unwrap_or(1.0) } else { 0.0 });
     let (metric, words) = count
         .derived
@@ -276,17 +293,13 @@ fn fields(count: &Counted, separator: &str, seconds: Option<f64>) -> String {
     let mut all: Vec<String> = seconds.map(|seconds| format!("{seconds:.9}")).into_iter().collect();
     all.extend((count.scope != "all").then(|| count.scope.clone()));
     let running = count.running_ns.to_string();
-    all.extend([value, unit.to_owned(), count.event.clone(), running, percent, metric, words]);
+    all.extend([value, unit, count.event.clone(), running, percent, metric, words]);
     format!("{}\n", all.join(separator))
 }
 
 /// The names that perf gives.
 fn json(count: &Counted, seconds: Option<f64>, deviation: Option<f64>) -> String {
-    let (value, unit) = match value(count) {
-        (_, "ns") => (count.value.to_string(), "ns"),
-        (_, _) if count.counted && !count.is_clock => (count.value.to_string(), ""),
-        other => other,
-    };
+    let (value, unit) = plain_value(count);
     let mut all = serde_json::Map::new();
     let mut put = |name: &str, value: serde_json::Value| drop(all.insert(name.to_owned(), value));
     if let Some(seconds) = seconds {
@@ -303,6 +316,10 @@ fn json(count: &Counted, seconds: Option<f64>, deviation: Option<f64>) -> String
     if let Some(derived) = &count.derived {
         put("metric-value", derived.value.into());
         put("metric-unit", derived.unit.clone().into());
+    }
+    if let Some(ValueRange { least, most }) = count.range {
+        put("least", least.into());
+        put("most", most.into());
     }
     if let Some(deviation) = deviation {
         put("variance", (100.0 * deviation).into());
@@ -325,7 +342,7 @@ mod tests {
             enabled_ns: 1_000_000_000,
             running_ns: 1_000_000_000,
             span_ns: 2_000_000_000,
-            state: String::new(),
+            ..EventSum::default()
         };
         let mut cycles = sum("cycles", 0);
         (cycles.state, cycles.running_ns) = ("not supported: this machine has no counter for it".to_owned(), 0);
@@ -358,6 +375,36 @@ mod tests {
         assert!(first.starts_with("1.500000000;CPU1;500.00;msec;task-clock;"), "{first}");
         let object: serde_json::Value = serde_json::from_str(&json(&counts[3], Some(1.0), None)).unwrap();
         assert_eq!((object["counter-value"].as_str(), object["pcnt-running"].as_f64()), (Some("1234567"), Some(25.0)));
+    }
+
+    #[test]
+    fn gauges_and_pressure_have_units() {
+        let sum = |event: &str, unit: &str, value| EventSum {
+            event: event.to_owned(),
+            unit: unit.to_owned(),
+            value,
+            ..sums()[0].clone()
+        };
+        let range = Some(ValueRange { least: 512 << 10, most: 3 << 30 });
+        let counts = counted(&[
+            EventSum { range, ..sum("memory:free", "bytes", 2_000_000_000) },
+            sum("pressure:io-some", "ns", 40_000_000),
+            sum("vm:pgpgin", "bytes", 3 << 20),
+        ]);
+        let lines: Vec<String> = counts.iter().map(|count| line(count, None)).collect();
+        let expected = [
+            "          1,907.34 MiB  memory:free                    # from 0.50 to 3,072.00 MiB\n",
+            "             40.00 msec pressure:io-some               #    2.000 % of the time\n",
+            "              3.00 MiB  vm:pgpgin                      #    1.500 MiB/sec\n",
+        ];
+        assert_eq!(lines, expected);
+        let lines: String = counts.iter().map(|count| fields(count, ",", None)).collect();
+        let expected = "2000000000,bytes,memory:free,1000000000,100.00,,\n\
+            40000000,ns,pressure:io-some,1000000000,100.00,2.000,% of the time\n\
+            3145728,bytes,vm:pgpgin,1000000000,100.00,1.500,MiB/sec\n";
+        assert_eq!(lines, expected);
+        let object: serde_json::Value = serde_json::from_str(&json(&counts[0], None, None)).unwrap();
+        assert_eq!((object["unit"].as_str(), object["least"].as_u64()), (Some("bytes"), Some(512 << 10)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use bathyscope_capture::{CaptureId, ColumnData, StreamSchema, decode_chunk, visible};
 use bathyscope_protocol::CpuTime;
 use bathyscope_store::{Store, StoreError};
-use bathyscope_views::{Dictionaries, EventSum};
+use bathyscope_views::{Dictionaries, EventSum, ValueRange};
 
 /// A row: when, on which CPU, of which thread, and what.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,6 +93,8 @@ fn rows_of(schema: &StreamSchema, bytes: &[u8], dictionaries: &Dictionaries, ori
             running_ns: number("running_ns", row),
             span_ns: number("span_ns", row),
             state: text("state", row),
+            unit: text("unit", row),
+            range: (number("gauge", row) != 0).then(|| ValueRange::of(number("value", row))),
         },
     };
     (0..batch.rows()).map(row).collect()
@@ -127,13 +129,14 @@ impl Table {
             self.sums.len() - 1
         });
         let Some(known) = self.sums.get_mut(place) else { return };
-        known.value = known.value.saturating_add(sum.value);
+        known.add_value(sum.value, sum.range);
         known.enabled_ns = known.enabled_ns.saturating_add(sum.enabled_ns);
         known.running_ns = known.running_ns.saturating_add(sum.running_ns);
         if new_time {
             known.span_ns = known.span_ns.saturating_add(sum.span_ns);
         }
         known.state.clone_from(&sum.state);
+        known.unit.clone_from(&sum.unit);
     }
 }
 
@@ -211,6 +214,19 @@ mod tests {
         let expected = [("CPU0 cycles", 0, 0), ("CPU0 cs", 4, 20), ("CPU1 cs", 2, 10)];
         assert_eq!(values(sums.total()), expected.map(|(name, value, span)| (name.to_owned(), value, span)));
         assert_eq!(sums.elapsed_ns(), 20);
+    }
+
+    #[test]
+    fn gauges_are_not_added_up() {
+        let mut sums = Sums::new(None);
+        for (time, value) in [(10, 700), (20, 300), (30, 500)] {
+            let mut free = row(time, 0, "memory:free", value);
+            (free.sum.range, free.sum.unit) = (Some(ValueRange::of(value)), "bytes".to_owned());
+            drop(sums.add(free));
+        }
+        let [free] = sums.total() else { panic!() };
+        assert_eq!((free.value, free.range), (500, Some(ValueRange { least: 300, most: 700 })));
+        assert_eq!((free.unit.as_str(), free.span_ns, sums.elapsed_ns()), ("bytes", 30, 30));
     }
 
     #[test]

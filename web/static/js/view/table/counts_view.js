@@ -2,7 +2,7 @@
 
 import { get } from "../../lib/api.js";
 import { h, put } from "../../lib/dom.js";
-import { count, duration, exact, plural } from "../../lib/format.js";
+import { bytes, count, duration, exact, plural } from "../../lib/format.js";
 import { LinesChart } from "../../lib/lines_chart.js";
 import { PanelView } from "../panel_view.js";
 
@@ -16,6 +16,17 @@ const LINES = 12;
 
 /** @param {number} value */
 const number = (value) => (value >= 100 ? count(Math.round(value)) : String(Number(value.toPrecision(3))));
+
+/**
+ * What the values of an event's lines are, behind its name.
+ * @param {Counted} one
+ */
+function lineWords({ is_clock: isClock, range, unit }) {
+  if (isClock) return " CPUs in use";
+  if (range !== null) return unit === "bytes" ? "" : ` ${unit}`;
+  if (unit === "ns") return " % of the time";
+  return unit === "bytes" ? " bytes per second" : " per second";
+}
 
 /** The tab. */
 export class CountsView extends PanelView {
@@ -85,16 +96,17 @@ export class CountsView extends PanelView {
     return [...events].map(([event, lines]) => {
       const chart = this.charts.get(event) ?? this.#newChart();
       this.charts.set(event, chart);
-      const isClock = view.counts.some((one) => one.event === event && one.is_clock);
+      const one = view.counts.find((counted) => counted.event === event && counted.counted);
       const title = h(
         "h3",
         { class: "counts-title" },
         h("code", { text: event }),
-        h("span", { class: "quiet small", text: isClock ? " CPUs in use" : " per second" }),
+        h("span", { class: "quiet small", text: one ? lineWords(one) : "" }),
       );
       const more =
         lines.length > LINES && h("p", { class: "quiet small", text: `${plural(lines.length - LINES, "more line")}` });
-      return { title, chart, shown: { at, lines: lines.slice(0, LINES) }, more };
+      const format = one?.unit === "bytes" ? bytes : undefined;
+      return { title, chart, shown: { at, lines: lines.slice(0, LINES), format }, more };
     });
   }
 
@@ -110,24 +122,32 @@ export class CountsView extends PanelView {
   #table(counts) {
     const scoped = counts.some(({ scope }) => scope !== "all");
     const shared = counts.some(({ share }) => share !== null);
+    const gauges = counts.some(({ range }) => range !== null);
     /**
      * @param {string} name
      * @param {boolean} [num]
      */
     const head = (name, num) => h("th", { scope: "col", class: num ? "num" : "", text: name });
     /** @param {Counted} one */
-    const value = ({ counted, is_clock: isClock, value: number, state }) => {
+    const value = ({ counted, is_clock: isClock, unit, value: number, state }) => {
       if (!counted) return h("td", { class: "num quiet", text: state ? "not supported" : "not counted" });
-      return isClock
-        ? h("td", { class: "num mono", title: `${exact(number)} ns`, text: duration(number) })
+      if (isClock || unit === "ns")
+        return h("td", { class: "num mono", title: `${exact(number)} ns`, text: duration(number) });
+      return unit === "bytes"
+        ? h("td", { class: "num mono", title: `${exact(number)} bytes`, text: bytes(number) })
         : h("td", { class: "num mono", text: exact(number) });
     };
     /** @param {Counted} one */
-    const derived = ({ derived: it, state }) =>
-      h("td", {
+    const derived = ({ derived: it, range, unit, state }) => {
+      if (range) {
+        const words = unit === "bytes" ? bytes : exact;
+        return h("td", { class: "mono", text: `${words(range.least)} to ${words(range.most)}` });
+      }
+      return h("td", {
         class: it ? "mono" : "quiet",
         text: it ? `${number(it.value)} ${it.unit}` : state.replace(/^not supported: /, ""),
       });
+    };
     /** @param {Counted} one */
     const line = (one) =>
       h(
@@ -149,9 +169,9 @@ export class CountsView extends PanelView {
           "tr",
           {},
           scoped && head("Scope"),
-          head("Count", true),
+          head(gauges ? "Count or last value" : "Count", true),
           head("Event"),
-          head("Ratio or rate"),
+          head(gauges ? "Ratio, rate or range" : "Ratio or rate"),
           shared && head("Time counted", true),
         ),
       ),

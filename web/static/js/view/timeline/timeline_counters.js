@@ -1,21 +1,28 @@
 // Counters in the timeline: a band from the least to the greatest value of each pixel, and a line of the last ones.
 
-import { count, rate } from "../../lib/format.js";
+import { bytes, count, rate } from "../../lib/format.js";
 import { lowerBound } from "./timeline_decode.js";
 
 /** @import { Track } from "./timeline_decode.js" */
 
-/** Values are thousandths a second. Those of clocks are nanoseconds, so that a whole second is one CPU. */
+/**
+ * Values are thousandths a second, those of gauges thousandths. Those of clocks are nanoseconds, so that a whole second is one
+ * CPU, as are those of what threads waited, of which it is the whole time.
+ */
 const THOUSAND = 1000;
 const NS = 1e9;
 
 /**
  * A value as people read it.
  * @param {number} value
- * @param {boolean} isClock
+ * @param {Pick<Track, "is_clock"|"is_gauge"|"unit">} track
  */
-export function counterWords(value, isClock) {
-  return isClock ? `${count(Math.round((value / THOUSAND / NS) * 1000) / 1000)} CPUs` : rate(value / THOUSAND);
+export function counterWords(value, { is_clock: isClock, is_gauge: isGauge, unit }) {
+  if (isClock) return `${count(Math.round((value / THOUSAND / NS) * 1000) / 1000)} CPUs`;
+  if (unit === "ns") return `${Math.round((value / THOUSAND / NS) * 1000) / 10} %`;
+  const words = unit === "bytes" ? bytes(value / THOUSAND) : count(value / THOUSAND);
+  if (isGauge) return words;
+  return unit === "bytes" ? `${words}/s` : rate(value / THOUSAND);
 }
 
 /**
@@ -119,7 +126,7 @@ export function counterAt(track, data, around) {
   const { least, most, last } = projectCounter({ bins: track.bins, values: track.values }, data, around, 1);
   if (Number.isNaN(last[0])) return `${track.label}: no value`;
   /** @param {number} value */
-  const words = (value) => counterWords(value, track.is_clock ?? false);
+  const words = (value) => counterWords(value, track);
   const band = most[0] > least[0] ? `, from ${words(least[0])} to ${words(most[0])}` : "";
   return `${track.label}: ${words(last[0])}${band}`;
 }

@@ -175,7 +175,7 @@ function drawLabels(ctx, colors, model, height) {
     const rows = track.values
       ? counterWords(
           track.values.most.reduce((a, b) => Math.max(a, b), 0),
-          track.is_clock ?? false,
+          track,
         )
       : count(rowsIn(track, model.data, model.shown));
     ctx.fillText(rows, LABELS - 14 - ctx.measureText(rows).width, track.sub ? middle - 6 : middle);

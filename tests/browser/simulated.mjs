@@ -160,6 +160,7 @@ test('streams that are computed: states of threads, removed, computed again, and
   await computed.getByLabel('Key: its columns').last().fill('tid');
   await computed.getByRole('button', { name: 'Compute', exact: true }).click();
   await told('"><img', 'complete');
+  await page.goto(server.origin);
 });
 
 test('events: chosen by typing, watched live, stopped', async () => {

@@ -122,8 +122,9 @@ test('a question: its sources in the form, one left out, one added, and the capt
   await page.goto(`${server.origin}/captures/${id}?v=2&tab=info`);
   const sources = page.getByRole('region', { name: 'Sources' });
   await until('rows of each source', async () => {
+    // A row that is drawn anew just now has no cells.
     const rows = await sources.locator('tbody tr').allInnerTexts();
-    return rows.length === 5 && rows.every((row) => Number(row.split('\t')[3].replaceAll(',', '')) > 0);
+    return rows.length === 5 && rows.every((row) => Number((row.split('\t')[3] ?? '').replaceAll(',', '')) > 0);
   });
   await page.goto(`${server.origin}/new?from=${id}`);
   await until('the sources again', async () => (await ids()).join() === 'on-cpu,states,syscalls,counters,count');

@@ -18,7 +18,8 @@ use super::{
     host::{StoreHost, encoded, stored_text},
     inputs::Inputs,
     recorded_streams, rules_of,
-    run::recorded_since,
+    run::{begin, counts_text, losses_of, recorded_since},
+    target_of,
 };
 use crate::running::{Phase, Running};
 
@@ -80,11 +81,7 @@ fn begin_when_watched(store: &BlockingStore, running: &Running) -> Option<(Captu
         if running.hub.has_viewers() {
             let record = store.read(|store| store.capture(running.id)).ok()?;
             let rules = rules_of(&record);
-            let of_everybody = match &record.spec.target {
-                Target::During { of, .. } => **of == Target::System,
-                target => *target == Target::System,
-            };
-            if rules.is_empty() || !of_everybody {
+            if rules.is_empty() || *target_of(&record) != Target::System {
                 return None;
             }
             let since_ns = recorded_since(store, &record, &recorded_streams(&record)).ok()?;
@@ -105,9 +102,7 @@ impl<'a> FollowingRule<'a> {
         running: &'a Arc<Running>,
     ) -> Result<Self, DerivationFailure> {
         let (streams, id) = (recorded_streams(record), record.id);
-        let schemas = spec.check(&streams)?;
-        let text = serde_json::to_string(&spec).map_err(|_unwritable| DerivationFailure::System("writing the rule"))?;
-        let number = store.read(|store| store.begin_derivation(id, text, schemas.clone()))?.number;
+        let (number, schemas) = begin(store, id, &spec, &streams)?;
         let take = move |output, rows| {
             let mut chunk = encoded(&schemas, output, &rows)?;
             // The time index of a capture ends with it, and these rows do not.
@@ -156,17 +151,14 @@ impl<'a> FollowingRule<'a> {
     fn finish(mut self, store: &BlockingStore, id: CaptureId) -> Result<(), DerivationFailure> {
         self.failure.take().map_or(Ok(()), Err)?;
         let record = store.read(|store| store.capture(id))?;
-        let inputs: Vec<u16> = self.rule.inputs().iter().map(|input| input.stream).collect();
-        let has_losses = record.ledger.losses.iter().any(|loss| loss.stream.is_none_or(|it| inputs.contains(&it)));
+        let has_losses = !losses_of(&*self.rule, &record).is_empty();
         self.rule.finish(record.end_ns, &mut self.host);
         let counts = self.rule.counts();
         if has_losses || counts.get(DerivationCount::LateRows) > 0 {
             return Err(DerivationFailure::System("telling all of it while it was recorded"));
         }
         self.host.close()?;
-        let counts: Vec<_> = counts.iter().collect();
-        let counts = serde_json::to_string(&counts);
-        let counts = counts.map_err(|_unwritable| DerivationFailure::System("writing what could not be told"))?;
+        let counts = counts_text(&counts)?;
         store.read(|store| store.finish_derivation(id, self.number, counts))?;
         Ok(())
     }

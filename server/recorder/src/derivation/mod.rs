@@ -43,14 +43,18 @@ fn recorded_streams(record: &CaptureRecord) -> Vec<StreamSchema> {
     schemas.take_while(|schema| schema.derived.is_none() && !schema.is_absent()).cloned().collect()
 }
 
+/// Whose events were recorded, with a command or without one.
+fn target_of(record: &CaptureRecord) -> &Target {
+    match &record.spec.target {
+        Target::During { of, .. } => of,
+        target => target,
+    }
+}
+
 /// Whether the events of a rule are there of all that it needs. Of tracepoints, a target's are those that ran as the target: all its
 /// switches away and none of those to it.
 fn check_target(record: &CaptureRecord, rule: &RuleSpec) -> Result<(), &'static str> {
-    let of_everybody = match &record.spec.target {
-        Target::During { of, .. } => **of == Target::System,
-        target => *target == Target::System,
-    };
-    if !matches!(rule, RuleSpec::ThreadStates) || of_everybody {
+    if !matches!(rule, RuleSpec::ThreadStates) || *target_of(record) == Target::System {
         return Ok(());
     }
     if matches!(record.spec.target, Target::Threads { .. } | Target::Comm { .. }) {

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use bathyscope_capture::{ChunkError, ProcessChange, StreamSchema};
-use bathyscope_derive::{DerivationError, Rule, RuleOptions, RuleSpec};
+use bathyscope_capture::{CaptureId, ChunkError, Loss, ProcessChange, StreamSchema};
+use bathyscope_derive::{DerivationCounts, DerivationError, Rule, RuleOptions, RuleSpec};
 use bathyscope_store::{BlockingStore, CaptureRecord, StoreError};
 
 use super::{
@@ -57,10 +57,7 @@ pub(super) fn run(
     watch: &Watch,
 ) -> Result<u64, DerivationFailure> {
     let streams = recorded_streams(record);
-    let schemas = spec.check(&streams)?;
-    let text = serde_json::to_string(spec).map_err(|_unwritable| DerivationFailure::System("writing the rule"))?;
-    let begun = store.read(|store| store.begin_derivation(record.id, text, schemas.clone()))?;
-    let number = begun.number;
+    let (number, schemas) = begin(store, record.id, spec, &streams)?;
     let computed = compute(store, (record, &streams), spec, (number, &schemas), watch);
     let ended = computed.and_then(|(rows, counts)| {
         store.read(|store| store.finish_derivation(record.id, number, counts))?;
@@ -80,6 +77,25 @@ pub(super) fn run(
             Err(if watch.is_cancelled() { DerivationFailure::Cancelled } else { error })
         }
     }
+}
+
+/// Makes room for the streams of a rule; says its number in the capture, and what they are.
+pub(super) fn begin(
+    store: &BlockingStore,
+    id: CaptureId,
+    spec: &RuleSpec,
+    streams: &[StreamSchema],
+) -> Result<(u16, Vec<StreamSchema>), DerivationFailure> {
+    let schemas = spec.check(streams)?;
+    let text = serde_json::to_string(spec).map_err(|_unwritable| DerivationFailure::System("writing the rule"))?;
+    let begun = store.read(|store| store.begin_derivation(id, text, schemas.clone()))?;
+    Ok((begun.number, schemas))
+}
+
+/// What a rule could not tell, as it is stored.
+pub(super) fn counts_text(counts: &DerivationCounts) -> Result<String, DerivationFailure> {
+    let counts: Vec<_> = counts.iter().collect();
+    serde_json::to_string(&counts).map_err(|_unwritable| DerivationFailure::System("writing what could not be told"))
 }
 
 fn compute(
@@ -104,7 +120,7 @@ fn compute(
             move |output, rows| sender.send((output, rows)).map_err(|_gone| DerivationFailure::System("storing rows"));
         let mut host = StoreHost::new((store, record.id), take, |text| stored_text(store, record.id, text));
         let mut rule = spec.rule(streams, &options, &mut host)?;
-        add_losses(&mut *rule, record);
+        losses_of(&*rule, record).iter().for_each(|loss| rule.add_loss(loss.start_ns, loss.end_ns));
         let fed = feed(store, (record, streams), (&mut *rule, &mut host), &changes, watch);
         if fed.is_ok() {
             rule.finish(record.end_ns, &mut host);
@@ -114,9 +130,7 @@ fn compute(
         let rows = stored.join().map_err(|_panicked| DerivationFailure::System("storing rows"))??;
         fed?;
         asked?;
-        let counts: Vec<_> = rule.counts().iter().collect();
-        let counts = serde_json::to_string(&counts);
-        Ok((rows, counts.map_err(|_unwritable| DerivationFailure::System("writing what could not be told"))?))
+        Ok((rows, counts_text(&rule.counts())?))
     })
 }
 
@@ -137,14 +151,11 @@ pub(super) fn recorded_since(
     Ok(since)
 }
 
-/// Tells a rule when events of its inputs were lost.
-fn add_losses(rule: &mut dyn Rule, record: &CaptureRecord) {
+/// When events of a rule's inputs were lost.
+pub(super) fn losses_of<'a>(rule: &dyn Rule, record: &'a CaptureRecord) -> Vec<&'a Loss> {
     let inputs: Vec<u16> = rule.inputs().iter().map(|input| input.stream).collect();
-    for loss in &record.ledger.losses {
-        if loss.stream.is_none_or(|stream| inputs.contains(&stream)) {
-            rule.add_loss(loss.start_ns, loss.end_ns);
-        }
-    }
+    let losses = record.ledger.losses.iter();
+    losses.filter(|loss| loss.stream.is_none_or(|stream| inputs.contains(&stream))).collect()
 }
 
 /// Gives a rule all rows of its inputs and all changes of processes, as they come.

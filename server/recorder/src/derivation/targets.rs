@@ -9,7 +9,7 @@ use bathyscope_capture::{ColumnData, StreamSchema, Target};
 use bathyscope_derive::RuleInput;
 use bathyscope_store::{BlockingStore, CaptureRecord};
 
-use super::{DerivationFailure, Watch, inputs::Inputs};
+use super::{DerivationFailure, Watch, inputs::Inputs, target_of};
 
 /// Pairs of processes that switched, of which neither is known to be the target's.
 const MAX_PAIRS: usize = 1 << 16;
@@ -21,11 +21,7 @@ pub(super) fn processes(
     streams: &[StreamSchema],
     watch: &Watch,
 ) -> Result<Option<HashSet<u32>>, DerivationFailure> {
-    let target = match &record.spec.target {
-        Target::During { of, .. } => of,
-        target => target,
-    };
-    let mut known: HashSet<u32> = match target {
+    let mut known: HashSet<u32> = match target_of(record) {
         Target::System => return Ok(None),
         Target::Process { pid, .. } => [*pid].into(),
         Target::Processes { pids, .. } => pids.iter().copied().collect(),

@@ -4,9 +4,11 @@ import { send } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { bytes, exact } from "../lib/format.js";
 import { note, showError } from "../lib/notice.js";
+import { listTable } from "./list_table.js";
 
 /** @import { ComputedRule, ComputedStreams, Stream } from "../../../api.js" */
 /** @typedef {import("./capture_context.js").CaptureContext} Context */
+/** @typedef {import("./list_table.js").Head} Head */
 
 /** @type {Record<ComputedRule["state"], string>} */
 const STATES = {
@@ -131,21 +133,18 @@ export class ComputedView {
    * @param {boolean} canChange
    */
   #table(rules, canChange) {
-    const heads = ["Name", "State", "Rows", "Size", ...(canChange ? ["Actions"] : []), "Not told"];
-    const isNumber = (/** @type {string} */ head) => head === "Rows" || head === "Size";
-    return h(
-      "div",
-      { class: "scroll-x", tabindex: "0" },
-      h(
-        "table",
-        { class: "list" },
-        h(
-          "thead",
-          {},
-          h("tr", {}, ...heads.map((text) => h("th", { scope: "col", class: isNumber(text) ? "num" : "", text }))),
-        ),
-        h("tbody", {}, ...rules.map((rule) => this.#row(rule, canChange))),
-      ),
+    /** @type {Head[]} */
+    const heads = [
+      ["Name"],
+      ["State"],
+      ["Rows", true],
+      ["Size", true],
+      ...(canChange ? [/** @type {Head} */ (["Actions"])] : []),
+      ["Not told"],
+    ];
+    return listTable(
+      heads,
+      rules.map((rule) => this.#row(rule, canChange)),
     );
   }
 

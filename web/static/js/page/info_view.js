@@ -10,6 +10,7 @@ import { showError } from "../lib/notice.js";
 import { PanelView } from "../view/panel_view.js";
 import { kernelLine, probeLines } from "../lib/probe_text.js";
 import { showProbes } from "./probes_view.js";
+import { listTable } from "./list_table.js";
 import { keptText } from "./retention.js";
 import { scriptText } from "../lib/script_text.js";
 import { ESTIMATED, costIsEstimated, methodsOf, sourcesOf, targetText } from "../lib/spec.js";
@@ -17,7 +18,6 @@ import { joinWords } from "../lib/words.js";
 
 /** @import { CapturePage, DynamicProbe, Limits, Loss, Method, OutputItem, TraceSpec } from "../../../api.js" */
 /** @typedef {import("../lib/dom.js").Child} Child */
-/** @typedef {[text: string, isNumber?: boolean]} Head of a column */
 
 /** @type {Record<string, string>} */
 const STAGES = {
@@ -100,27 +100,6 @@ const entry = (name, ...value) => [h("dt", { text: name }), h("dd", {}, ...value
  */
 const section = (id, title, ...children) =>
   h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title`, text: title }), ...children);
-
-/**
- * @param {Head[]} heads
- * @param {HTMLElement[]} rows
- */
-function table(heads, rows) {
-  return h(
-    "div",
-    { class: "scroll-x", tabindex: "0" },
-    h(
-      "table",
-      { class: "list" },
-      h(
-        "thead",
-        {},
-        h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text }))),
-      ),
-      h("tbody", {}, ...rows),
-    ),
-  );
-}
 
 /**
  * What a capture may cost, of all that it has budgets for.
@@ -341,7 +320,7 @@ export class InfoView extends PanelView {
     return section(
       "info-sources",
       "Sources",
-      table([["Source"], ["State"], ["Streams", true], ["Rows", true], ["Lost", true], ["CPU", true]], rows),
+      listTable([["Source"], ["State"], ["Streams", true], ["Rows", true], ["Lost", true], ["CPU", true]], rows),
     );
   }
 
@@ -383,7 +362,7 @@ export class InfoView extends PanelView {
         class: "quiet prose",
         text: "Every hit that the filter let through was emitted; what was emitted is stored or counted as lost. Once the capture has ended, nothing is in flight.",
       }),
-      table(
+      listTable(
         [
           ["Stream"],
           ["Hits", true],
@@ -439,7 +418,7 @@ export class InfoView extends PanelView {
       "Losses",
       losses.length === 0
         ? h("p", { text: "Nothing was lost." })
-        : table([["Stream"], ["Where"], ["Events", true], ["When", true], ["In the timeline", true]], rows),
+        : listTable([["Stream"], ["Where"], ["Events", true], ["When", true], ["In the timeline", true]], rows),
     );
   }
 
@@ -476,7 +455,7 @@ export class InfoView extends PanelView {
       info.running ? "Cost of the probes, last reading" : "Cost of the probes, average",
       rows.length === 0
         ? h("p", { text: "Not measured: the capture was too short, or this kernel does not measure it." })
-        : table([["Stream"], ["Hits", true], ["Each hit", true], ["Share of one CPU", true]], rows),
+        : listTable([["Stream"], ["Hits", true], ["Each hit", true], ["Share of one CPU", true]], rows),
       estimated && rows.length > 0 && h("p", { class: "quiet prose", text: ESTIMATED }),
     );
   }

@@ -4,9 +4,10 @@ import { ApiError, get, send } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { exact } from "../lib/format.js";
 import { note, showError, waitFor } from "../lib/notice.js";
+import { listTable } from "./list_table.js";
 
 /** @import { Event as ProbeEvent, ProbeLimit } from "../../../api.js" */
-/** @typedef {[text: string, isNumber?: boolean]} Head of a column */
+/** @typedef {import("./list_table.js").Head} Head */
 
 /** @type {Record<string, string>} */
 const HOW = { OPTIMIZED: "a jump", FTRACE: "ftrace", DISABLED: "off", GONE: "its code is gone" };
@@ -151,18 +152,5 @@ function table(events, again, tellsWhose) {
       h("td", {}, h("code", { text: event.line.slice(event.line.indexOf(" ") + 1) })),
     );
   };
-  return h(
-    "div",
-    { class: "scroll-x", tabindex: "0" },
-    h(
-      "table",
-      { class: "list" },
-      h(
-        "thead",
-        {},
-        h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text }))),
-      ),
-      h("tbody", {}, ...events.map(row)),
-    ),
-  );
+  return listTable(heads, events.map(row));
 }

@@ -61,16 +61,7 @@ pub use schema::{
     column_name_of_field,
 };
 pub use script::{ScriptProbe, ScriptRecord};
-pub use spec::{
-    Below, BranchFilter, BranchFilterError, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, Descriptors,
-    DynamicProbe, EventProbe, HexTexts, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_COUNTED, MAX_DETAIL, MAX_DYNAMIC_BYTES,
-    MAX_DYNAMIC_EVENTS, MAX_EVENT_BYTES, MAX_FIELDS, MAX_FILTER_BYTES, MAX_FREQUENCY_HZ, MAX_FUNCTION_BYTES,
-    MAX_FUNCTION_LINES, MAX_PROBES, MAX_SAMPLED, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_SOURCES, MAX_STACK_BYTES,
-    MAX_TARGET_PROCESSES, MAX_TRACE_BUFFER_KIB, MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, Method,
-    MethodKind, OverBudget, ProfileSpec, SampledEvent, ScriptSpec, SourceSpec, SpecError, StatesSpec, SyscallData,
-    SyscallLook, SyscallOutcome, SyscallSpec, TRACE_CLOCKS, Target, TraceEvent, TraceSpec, TracepointName,
-    USUAL_BUDGET_BYTES_PER_S, USUAL_STACK_BYTES, refused_tracer,
-};
+pub use spec::*;
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
 };

@@ -158,6 +158,27 @@ pub enum StreamLayout {
     Wakeups,
 }
 
+/// What records a ring of a stream has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingRecords {
+    /// Those that programs reserve in a BPF ring.
+    Bpf,
+    /// Samples of a perf event.
+    PerfSamples,
+}
+
+impl StreamLayout {
+    /// What records a ring of such a stream has. None where a stream has no ring of its own: its rows come in that of the
+    /// stream before, or in pages of ftrace.
+    pub const fn ring_records(&self) -> Option<RingRecords> {
+        match self {
+            Self::Records { .. } | Self::Syscalls { .. } | Self::Switches => Some(RingRecords::Bpf),
+            Self::PerfSamples => Some(RingRecords::PerfSamples),
+            Self::PerfBranches | Self::TracePages | Self::Wakeups => None,
+        }
+    }
+}
+
 /// A ring buffer that the console maps and reads, or a file of ftrace that it reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use bathyscope_decode::perf::PerfFormat;
-use bathyscope_protocol::{RingContent, RingInfo, RingKind, Started, StartedSource, StreamLayout, rings::RingReader};
+use bathyscope_protocol::{RingContent, RingInfo, RingKind, RingRecords, Started, StartedSource, rings::RingReader};
 
 use super::perf_format;
 use crate::{link::words, page_reader::PageReader, reader::RecordSource};
@@ -22,13 +22,10 @@ pub(crate) fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<Re
         let format = perf_format(info.kind);
         if let RingContent::Stream { stream } = info.content {
             let layout = source.streams.get(usize::from(stream)).ok_or("a ring of a stream that there is not")?;
-            let fits = match layout {
-                StreamLayout::Records { .. } | StreamLayout::Syscalls { .. } | StreamLayout::Switches => {
-                    format.is_none()
-                }
-                StreamLayout::PerfSamples => format.is_some_and(PerfFormat::fits_samples),
-                // Branches and wake-ups have no rings of their own.
-                StreamLayout::PerfBranches | StreamLayout::TracePages | StreamLayout::Wakeups => false,
+            let fits = match layout.ring_records() {
+                Some(RingRecords::Bpf) => format.is_none(),
+                Some(RingRecords::PerfSamples) => format.is_some_and(PerfFormat::fits_samples),
+                None => false,
             };
             if !fits {
                 return Err(format!("the ring of stream {stream} has another kind of records"));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { usualTarget, withoutTarget } from "../static/js/new/recipe_form.js";
-import { emptyForm, specOf } from "../static/js/lib/spec.js";
+import { emptyForm, specOf } from "../static/js/new/spec_form.js";
 import { splitWords } from "../static/js/lib/words.js";
 
 test("a recipe is of what the form is of", () => {
@@ -25,6 +25,11 @@ test("what is missing of the target is nothing wrong with a recipe, what is wron
     assert.deepEqual(specOf(withoutTarget(unfinished), splitWords).problems, [], target);
     assert.equal(unfinished.pid, "", "the form keeps what it has");
   }
-  const wrong = withoutTarget({ ...form, frequency: "x", duration: "y", target: "process" });
+  const wrong = withoutTarget({
+    ...form,
+    profile: { ...form.profile, frequency: "x" },
+    duration: "y",
+    target: "process",
+  });
   assert.equal(specOf(wrong, splitWords).problems.length, 2);
 });

@@ -7,15 +7,27 @@ const root = new URL("../static/js/", import.meta.url);
 /** What a room may use besides itself. */
 const ROOMS = {
   lib: [],
-  new: ["lib"],
-  view: ["lib"],
+  kind: ["lib"],
+  new: ["kind", "lib"],
+  view: ["kind", "lib"],
   "view/timeline": ["lib", "view"],
-  "view/flame": ["lib", "view"],
+  "view/flame": ["kind", "lib", "view"],
   "view/calls": ["lib", "view"],
   "view/table": ["lib", "view"],
   "view/sql": ["lib", "view"],
   "view/maps": ["lib", "view"],
-  page: ["lib", "new", "view", "view/timeline", "view/flame", "view/calls", "view/table", "view/sql", "view/maps"],
+  page: [
+    "kind",
+    "lib",
+    "new",
+    "view",
+    "view/timeline",
+    "view/flame",
+    "view/calls",
+    "view/table",
+    "view/sql",
+    "view/maps",
+  ],
 };
 const modules = readdirSync(root, { recursive: true }).filter(
   (path) => path.endsWith(".js") && !path.startsWith("vendor"),

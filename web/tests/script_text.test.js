@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { editorLink, pieces } from "../static/js/lib/script_text.js";
+import { editorLink } from "../static/js/kind/script.js";
+import { pieces } from "../static/js/lib/script_text.js";
 
 test("the pieces of a script are the script", () => {
   for (const text of ["", "\n", 'begin {\n  /* a\n b */ @x["a\\""] = 1;\n}\n', '"open', "𝒳 § $ @ #"])

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { freeId, together } from "../static/js/new/source_list.js";
-import { emptyForm, formOf, specOf } from "../static/js/lib/spec.js";
+import { emptyForm, formOf, specOf } from "../static/js/new/spec_form.js";
 import { joinWords, splitWords } from "../static/js/lib/words.js";
 
 test("a source has an id of its own", () => {

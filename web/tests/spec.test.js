@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { emptyForm, formOf, specOf, targetText } from "../static/js/lib/spec.js";
-import { lastWord } from "../static/js/lib/spec_methods.js";
+import { lastWord } from "../static/js/lib/form_values.js";
+import { targetText } from "../static/js/lib/spec.js";
 import { joinWords, splitWords } from "../static/js/lib/words.js";
+import { emptyForm, formOf, specOf } from "../static/js/new/spec_form.js";
 
 const limits = { duration_ms: 10000, max_events: null, max_bytes: 1 << 30, budget_cpu_permille: 50 };
 
@@ -113,14 +114,17 @@ test("a spec of before there were sources is read, and a source keeps its own na
 });
 
 test("what is missing is said", () => {
-  const problems = (patch) =>
-    specOf({ ...emptyForm(), probes: [{ tracepoint: "a:b", fields: [], predicate: "" }], ...patch }, splitWords)
-      .problems.length;
+  const events = { probes: [{ tracepoint: "a:b", fields: [], predicate: "" }] };
+  const problems = ({ profile, ...patch }) => {
+    const form = { ...emptyForm(), events, ...patch };
+    Object.assign(form.profile, profile);
+    return specOf(form, splitWords).problems.length;
+  };
   assert.equal(problems({}), 0);
   for (const patch of [
-    { probes: [] },
-    { method: "profile", kernel: false, user: false },
-    { method: "profile", frequency: "0" },
+    { events: { probes: [] } },
+    { method: "profile", profile: { kernel: false, user: false } },
+    { method: "profile", profile: { frequency: "0" } },
     { target: "process", pid: "x" },
     { target: "group", group: "" },
     { target: "thread", tids: "3" },
@@ -323,11 +327,7 @@ test("what is missing or wrong with a method is said", () => {
     { branches: "any, some" },
     { branches: "any", callGraph: "lbr" },
   ]) {
-    assert.equal(
-      specOf({ ...emptyForm(), method: "profile", ...patch }, splitWords).problems.length,
-      1,
-      JSON.stringify(patch),
-    );
+    assert.equal(problems("profile", patch).length, 1, JSON.stringify(patch));
   }
 });
 

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { formOf, specOf } from "../static/js/lib/spec.js";
 import { joinWords, splitWords } from "../static/js/lib/words.js";
+import { formOf, specOf } from "../static/js/new/spec_form.js";
 
 /** What the server makes of one of each kind with every field set; see console/src/wire/every_spec.rs. */
 const SPECS = JSON.parse(readFileSync(new URL("specs.json", import.meta.url)));

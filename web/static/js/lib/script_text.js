@@ -77,14 +77,6 @@ export function scriptText(text) {
 }
 
 /**
- * Where a script opens in the editor.
- * @param {string} text
- */
-export function editorLink(text) {
-  return `/new?${new URLSearchParams({ method: "script", script: text })}`;
-}
-
-/**
  * Prose in which backquotes mark words of the language.
  * @param {string} text
  * @returns {(Node|string)[]}

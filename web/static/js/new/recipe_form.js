@@ -5,7 +5,8 @@ import { byId, h, inputOf, put } from "../lib/dom.js";
 import { errorNotice, waitFor } from "../lib/notice.js";
 
 /** @import { RecipeTarget, RecipeView } from "../../../api.js" */
-/** @import { AskedSpec, Form } from "../lib/spec.js" */
+/** @import { AskedSpec } from "../lib/spec.js" */
+/** @import { Form } from "./spec_form.js" */
 /** @typedef {Pick<AskedSpec, "limits"|"sources">} Asked */
 /** @typedef {{name: string, question: string, of: RecipeTarget, opens: RecipeView|null} & Asked} NewRecipe */
 

@@ -10,6 +10,8 @@ import { joinWords, splitWords } from "../lib/words.js";
 /** @import { CheckedProbe, ScriptMessage, CheckedScript } from "../../../api.js" */
 /** @typedef {import("./script_editor.js").ScriptEditor} Editor */
 /** @typedef {import("./script_editor.js").Verdict} Verdict */
+/** @typedef {import("../kind/script.js").TextForm} TextForm */
+/** @import { FormPage } from "./form_part.js" */
 
 /** What the editor shows first. */
 const FIRST = `// Which processes open which files. Ctrl+Enter runs it; Ctrl+Space shows what fits.
@@ -57,9 +59,9 @@ export class ScriptForm {
   #text = "";
   #file = "";
 
-  /** @param {{run: () => void, named: (name: string) => void, changed: () => void}} parts */
-  constructor(parts) {
-    this.parts = parts;
+  /** @param {FormPage} page */
+  constructor(page) {
+    this.page = page;
     this.params = inputOf("script-params");
     this.params.addEventListener("input", () => this.#showWords());
     new Combobox({
@@ -94,7 +96,7 @@ export class ScriptForm {
       const tool = await get("/api/tools/{name}", { name });
       this.setText(tool.text ?? "");
       this.#file = tool.name;
-      this.parts.named(tool.name);
+      this.page.named(tool.name);
       await this.show();
       this.#editor?.focus();
     } catch (error) {
@@ -108,6 +110,22 @@ export class ScriptForm {
     return this.#loading;
   }
 
+  /** The tab was chosen. */
+  shown() {
+    this.show().then(() => this.focus());
+  }
+
+  /**
+   * Begins with the tool or the script of the address.
+   * @param {URLSearchParams} params
+   */
+  async begin(params) {
+    const [tool, text] = ["tool", "script"].map((name) => params.get(name));
+    if (tool !== null) await this.openTool(tool);
+    else if (text !== null) this.setText(text);
+    return tool !== null || text !== null;
+  }
+
   /** Puts the caret into the editor. */
   focus() {
     this.#editor?.focus();
@@ -115,7 +133,7 @@ export class ScriptForm {
 
   /**
    * A whole form, as a spec has it.
-   * @param {import("../lib/spec.js").Form["script"]} script
+   * @param {TextForm} script
    */
   fill({ text, file, params, allow_unsafe }) {
     this.setText(text);
@@ -132,6 +150,11 @@ export class ScriptForm {
   setText(text) {
     this.#text = text;
     if (this.#editor) this.#editor.text = text;
+  }
+
+  /** @param {TextForm} form gets what the tab holds */
+  read(form) {
+    Object.assign(form, this.value());
   }
 
   /** What the form holds, for the spec. */
@@ -179,11 +202,11 @@ export class ScriptForm {
         (await allowed) ? send("POST", "/api/scripts/complete", {}, { text, offset }, signal) : null,
       explain: async (text, offset, signal) =>
         (await allowed) ? (await send("POST", "/api/scripts/hover", {}, { text, offset }, signal)).hover : null,
-      run: () => this.parts.run(),
+      run: () => this.page.start(),
     });
     this.#editor = editor;
     editor.on("verdict", (verdict) => this.#show(verdict));
-    editor.on("change", () => this.parts.changed());
+    editor.on("change", () => this.page.changed());
   }
 
   /** @param {Verdict|null} verdict */

@@ -1,7 +1,7 @@
 // The sources of a capture on the form: one is edited at a time, the others wait in a list.
 
+import { kindNamed, kindOf } from "../kind/table.js";
 import { byId, h, put } from "../lib/dom.js";
-import { METHOD_TITLES } from "../lib/spec.js";
 
 /** @import { Sources } from "../lib/spec.js" */
 /** @typedef {Sources[number]} Source */
@@ -116,7 +116,7 @@ export class SourceList {
         "div",
         { class: "source edited", "aria-current": "true" },
         h("b", { text: freeId(called.id, ids) }),
-        h("span", { text: METHOD_TITLES[called.method] ?? "" }),
+        h("span", { text: kindNamed(called.method)?.title ?? "" }),
         h("button", {
           type: "button",
           class: "plain",
@@ -135,7 +135,7 @@ export class SourceList {
    * @param {number} index among all
    */
   #other(source, index) {
-    const kind = METHOD_TITLES[Object.keys(source.method)[0]] ?? "";
+    const kind = kindOf(source.method)?.kind.title ?? "";
     const optional = source.required === false ? ", if possible" : "";
     return h(
       "div",

@@ -4,7 +4,7 @@ import { ApiError, get, getBytes } from "../lib/api.js";
 import { rankColors } from "../lib/color.js";
 import { firstStream, isMap, isRecorded, isStack } from "../view/first_view.js";
 import { Emitter } from "../lib/emitter.js";
-import { methodsOf } from "../lib/spec.js";
+import { scriptOf } from "../kind/table.js";
 import { decodeTimeline } from "../view/timeline/timeline_decode.js";
 import { namesByRows } from "../view/timeline/timeline_legend.js";
 
@@ -75,12 +75,12 @@ export class CaptureContext extends Emitter {
 
   /** Whether a script made it. */
   get isScript() {
-    return Boolean(methodsOf(this.info.spec).script);
+    return scriptOf(this.info.spec) !== null;
   }
 
   /** The text of the script that made it; empty if none did. */
   get scriptText() {
-    return methodsOf(this.info.spec).script?.text ?? "";
+    return scriptOf(this.info.spec) ?? "";
   }
 
   /** Whether it has counts of events. */

@@ -8,7 +8,8 @@ import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib
 import { bind } from "../lib/keys.js";
 import { note, noteError, sentence } from "../lib/notice.js";
 import { PINS } from "./retention.js";
-import { ESTIMATED, costIsEstimated, targetText } from "../lib/spec.js";
+import { costIsEstimated } from "../kind/table.js";
+import { ESTIMATED, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
 
 /** @import { CapturePage } from "../../../api.js" */

@@ -2,21 +2,21 @@
 
 import { get } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
+import { entry } from "../lib/facts.js";
 import { UNKNOWN_LOSS, bytes, count, duration, exact, moment, permille, plural, wall } from "../lib/format.js";
 import { ComputedView } from "./computed_view.js";
 import { factEntries } from "./host_view.js";
 import { isRecorded } from "../view/first_view.js";
 import { showError } from "../lib/notice.js";
 import { PanelView } from "../view/panel_view.js";
-import { kernelLine, probeLines } from "../lib/probe_text.js";
 import { showProbes } from "./probes_view.js";
 import { listTable } from "./list_table.js";
 import { keptText } from "./retention.js";
-import { scriptText } from "../lib/script_text.js";
-import { ESTIMATED, costIsEstimated, methodsOf, sourcesOf, targetText } from "../lib/spec.js";
+import { costIsEstimated, hasOwnProbes, kindOf } from "../kind/table.js";
+import { ESTIMATED, sourcesOf, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
 
-/** @import { CapturePage, DynamicProbe, Limits, Loss, Method, OutputItem, TraceSpec } from "../../../api.js" */
+/** @import { CapturePage, Limits, Loss, Method, OutputItem } from "../../../api.js" */
 /** @typedef {import("../lib/dom.js").Child} Child */
 
 /** @type {Record<string, string>} */
@@ -40,8 +40,6 @@ export function stageText(stage) {
   return STAGES[stage] ?? stage;
 }
 
-/** How stacks are found, where that is not by frame pointers. */
-const WALKS = { frame_pointer: "", dwarf: ", by DWARF", lbr: ", by branch records" };
 /** How often the probes of a running capture are asked for. */
 const PROBES_EVERY_MS = 1500;
 /** What the server gives at one time. */
@@ -89,11 +87,6 @@ export function sourceState(info, at, streams) {
 /** @param {number} value */
 const number = (value) => h("td", { class: "num", title: exact(value), text: exact(value) });
 /**
- * @param {string} name
- * @param {...Child} value
- */
-const entry = (name, ...value) => [h("dt", { text: name }), h("dd", {}, ...value)];
-/**
  * @param {string} id
  * @param {string} title
  * @param {...Child} children
@@ -120,58 +113,6 @@ function budgetsText(limits) {
     `${bytes(memory)} of memory in the agent`,
   ];
   return `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
-}
-
-/**
- * A trace by ftrace: only what was asked for.
- * @param {TraceSpec} trace
- */
-function tracedEntries({
-  tracer,
-  functions = [],
-  not_functions: not = [],
-  graph_roots: roots = [],
-  graph_not: leftOut = [],
-  max_depth: depth,
-  events = [],
-  dynamic = [],
-}) {
-  /**
-   * @param {string} name
-   * @param {string[]} words
-   */
-  const codes = (name, words) => (words.length ? entry(name, h("code", { text: words.join(" ") })) : []);
-  return [
-    ...codes("Tracer", tracer ? [tracer] : []),
-    ...codes("Functions", functions),
-    ...codes("Excluded functions", not),
-    ...codes("Graph begins at", roots),
-    ...codes("Graph excludes", leftOut),
-    ...(depth ? entry("Depth", exact(depth)) : []),
-    ...events.flatMap(({ event, filter }, i) =>
-      entry(
-        i === 0 ? "Events" : "",
-        h("code", { text: event }),
-        filter && h("div", {}, "only where ", h("code", { text: filter })),
-      ),
-    ),
-    ...probedEntries(dynamic),
-  ];
-}
-
-/**
- * Probes that were made for the capture.
- * @param {DynamicProbe[]} dynamic
- */
-function probedEntries(dynamic) {
-  return dynamic.flatMap((probe, i) =>
-    entry(
-      i === 0 ? "Own probes" : "",
-      h("code", { text: probeLines([probe])[0] }),
-      kernelLine(probe) &&
-        h("div", { class: "quiet small" }, "for the kernel ", h("code", { text: kernelLine(probe) })),
-    ),
-  );
 }
 
 /** The tab. */
@@ -288,7 +229,7 @@ export class InfoView extends PanelView {
    * @param {CapturePage} info
    */
   #ownProbes(info) {
-    if (!info.running || !methodsOf(info.spec).trace?.dynamic?.length) return null;
+    if (!info.running || !hasOwnProbes(info.spec)) return null;
     if (performance.now() - this.probesAsked > PROBES_EVERY_MS) {
       this.probesAsked = performance.now();
       showProbes(this.probes, { capture: info.id });
@@ -497,59 +438,7 @@ export class InfoView extends PanelView {
  * What a source records.
  * @param {Method} method
  */
-function methodEntries({ events, profile, script, syscalls, states, trace, count: counts }) {
-  if (script)
-    return entry(
-      "Script",
-      script.file && h("code", { text: script.file }),
-      script.params && h("code", { text: ` ${joinWords(script.params)}` }),
-      scriptText(script.text),
-    );
-  if (counts)
-    return [
-      ...entry(
-        "Method",
-        "Counts, read every ",
-        duration(counts.interval_ms * 1e6),
-        ": ",
-        h("code", {
-          text:
-            (counts.groups ?? []).map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0])).join(", ") ||
-            (counts.dynamic?.length ? "those of the probes" : "default events"),
-        }),
-        counts.delay_ms ? `, begun after ${duration(counts.delay_ms * 1e6)}` : "",
-      ),
-      ...probedEntries(counts.dynamic ?? []),
-    ];
-  if (profile)
-    return entry(
-      "Method",
-      `Profile: ${profile.event ? `${[profile.event, ...(profile.more ?? []).map(({ event }) => event)].join(", ")}${profile.group ? " as one group" : ""}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${WALKS[profile.call_graph ?? "frame_pointer"]}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}${profile.delay_ms ? `, begun after ${duration(profile.delay_ms * 1e6)}` : ""}`,
-    );
-  if (syscalls)
-    return [
-      ...entry(
-        "System calls",
-        h("code", { text: syscalls.calls?.join(", ") || "all" }),
-        syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`,
-      ),
-      ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []),
-      ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : []),
-    ];
-  if (states) {
-    const stacks = [states.sleep_stacks && "where threads go to sleep", states.wake_stacks && "of who wakes them"];
-    return entry(
-      "Thread states",
-      `Switches and wake-ups${stacks.some(Boolean) ? `, with stacks ${stacks.filter(Boolean).join(" and ")}` : ""}`,
-    );
-  }
-  if (trace) return tracedEntries(trace);
-  return (events?.probes ?? []).flatMap((probe, i) =>
-    entry(
-      i === 0 ? "Events" : "",
-      h("code", { text: probe.tracepoint }),
-      probe.fields.length ? `: ${probe.fields.join(", ")}` : "",
-      probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate })),
-    ),
-  );
+function methodEntries(method) {
+  const known = kindOf(method);
+  return known ? known.kind.entries(known.spec) : [];
 }

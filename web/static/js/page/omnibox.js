@@ -3,6 +3,7 @@
 import { get } from "../lib/api.js";
 import { formatAddress } from "./catalog_address.js";
 import { Combobox } from "../lib/combobox.js";
+import { tracepointAddress } from "../kind/events.js";
 import { findCommands, mayRecord } from "../lib/commands.js";
 import { byId, inputOf } from "../lib/dom.js";
 import { ago, exact, plural } from "../lib/format.js";
@@ -30,7 +31,7 @@ const link = (path) => ({ value: () => location.assign(path) });
  * @param {string} text
  */
 function toEntry({ kind, name, raw, in: within }, text) {
-  if (kind === "tracepoint") return `/new?method=events&tracepoint=${encodeURIComponent(name)}`;
+  if (kind === "tracepoint") return tracepointAddress(name);
   return `/catalog${formatAddress({ q: text, kind: "", within: "", entry: { kind, name: raw ?? name, within: within ?? "" } })}`;
 }
 

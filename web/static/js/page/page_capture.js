@@ -16,7 +16,7 @@ import { Minimap } from "./minimap.js";
 import { isWithoutOwn, takesCondition, toggleOwn } from "./own_work.js";
 import { note, noteError, sentence, showError, waitFor } from "../lib/notice.js";
 import { startShell } from "./shell.js";
-import { costIsEstimated } from "../lib/spec.js";
+import { costIsEstimated } from "../kind/table.js";
 import { startTabs } from "../lib/tabs.js";
 import { ViewState } from "./url_state.js";
 import { VIEWS } from "./views.js";

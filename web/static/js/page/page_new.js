@@ -1,78 +1,32 @@
 // The form for a new capture.
 
-import { get, problemOf, send } from "../lib/api.js";
+import { get, send } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
 import { CommandForm } from "../new/command_form.js";
 import { addCommands } from "../lib/commands.js";
 import { byId, fieldOf, h, inputOf, put, within } from "../lib/dom.js";
 import { agentNotice, troubleNotice } from "./host_view.js";
 import { bind } from "../lib/keys.js";
-import { showGraph, startMethods } from "../new/method_forms.js";
-import { ProbeBuilder, ProbeText } from "../new/probe_builder.js";
+import { KINDS, kindNamed } from "../kind/table.js";
+import { startForms } from "../new/forms.js";
 import { errorNotice, noteError, showError, waitFor } from "../lib/notice.js";
-import { ProbeEditor } from "../new/probe_editor.js";
 import { chooseProcess, processDetail, processList } from "../new/process_choice.js";
 import { RecipeForm, usualTarget, withoutTarget } from "../new/recipe_form.js";
-import { ScriptForm } from "../new/script_form.js";
 import { SourceList } from "../new/source_list.js";
 import { startShell } from "./shell.js";
-import { emptyForm, formOf, sourcesOf, specOf, startsCommand } from "../lib/spec.js";
+import { sourcesOf } from "../lib/spec.js";
+import { emptyForm, formOf, specOf, startsCommand } from "../new/spec_form.js";
 import { startTabs } from "../lib/tabs.js";
 import { joinWords, splitWords } from "../lib/words.js";
 
 /** @import { GroupsGroup, RecipeView } from "../../../api.js" */
-/** @typedef {import("../lib/spec.js").Form} Form */
-/** @typedef {Parameters<typeof specOf>[0]["probes"][number]} Probe */
+/** @import { Form } from "../new/spec_form.js" */
 
-/** Fields of the form by the id of their element; a dot leads into the part of a method. */
+/** Fields of the form by the id of their element; a dot leads into the form of a kind. */
 /** @type {Record<string, string>} */
 const INPUTS = {
   name: "name",
   "source-optional": "optional",
-  frequency: "frequency",
-  kernel: "kernel",
-  user: "user",
-  event: "event",
-  period: "period",
-  delay: "delay",
-  "call-graph": "callGraph",
-  memory: "memory",
-  branches: "branches",
-  "sys-calls": "syscalls.calls",
-  "sys-outcome": "syscalls.outcome",
-  "sys-min": "syscalls.minDuration",
-  "sys-min-unit": "syscalls.minUnit",
-  "sys-path": "syscalls.path",
-  "sys-filter": "syscalls.filter",
-  "sys-below": "syscalls.below",
-  "sys-below-direct": "syscalls.belowDirect",
-  "sys-bytes": "syscalls.stringBytes",
-  "sys-fd-paths": "syscalls.fdPaths",
-  "sys-signals": "syscalls.signals",
-  "sys-stacks": "syscalls.stacks",
-  "states-sleep": "states.sleepStacks",
-  "states-wake": "states.wakeStacks",
-  "trace-tracer": "trace.tracer",
-  "trace-functions": "trace.functions",
-  "trace-not-functions": "trace.notFunctions",
-  "trace-roots": "trace.graphRoots",
-  "trace-graph-not": "trace.graphNot",
-  "trace-depth": "trace.maxDepth",
-  "trace-dynamic": "trace.dynamic",
-  "trace-options": "trace.options",
-  "trace-clock": "trace.clock",
-  "trace-buffer": "trace.bufferKib",
-  "trace-overwrite": "trace.overwrite",
-  "count-events": "count.events",
-  "count-interval": "count.interval",
-  "count-interval-unit": "count.intervalUnit",
-  "count-per": "count.per",
-  "count-cpus": "count.cpus",
-  "count-everywhere": "count.everywhere",
-  "count-cgroup": "count.cgroup",
-  "count-detail": "count.detail",
-  "count-dynamic": "count.dynamic",
-  "count-delay": "count.delay",
   pid: "pid",
   tids: "tids",
   argv: "argv",
@@ -94,6 +48,9 @@ const INPUTS = {
   "budget-bytes": "budgetBytes",
   "budget-agent": "budgetAgent",
   "budget-memory": "budgetMemory",
+  ...Object.fromEntries(
+    KINDS.flatMap(({ name, fields }) => Object.entries(fields).map(([id, key]) => [id, `${name}.${key}`])),
+  ),
 };
 
 /** Fields that are not of one source: whose events, when it ends, what it may cost. */
@@ -104,22 +61,12 @@ const SHARED = /** @type {(keyof Form)[]} */ (
 );
 
 const params = new URLSearchParams(location.search);
-/** @type {ProbeEditor[]} */
-let editors = [];
-/**
- * What the form does not show of a profile.
- * @type {Form["sampling"]}
- */
-let sampling = {};
-/**
- * What the form does not show of system calls: how they are written.
- * @type {Form["syscalls"]["rest"]}
- */
-let calling = {};
-const METHODS = ["events", "profile", "syscalls", "states", "trace", "count", "script"];
-let method =
-  METHODS.find((one) => one === params.get("method")) ??
-  (params.has("tool") || params.has("script") ? "script" : "events");
+/** The form as it was filled, for what it does not show. */
+let filled = emptyForm();
+let { name: method } =
+  kindNamed(params.get("method")) ??
+  KINDS.find(({ meantBy = [] }) => meantBy.some((name) => params.has(name))) ??
+  KINDS[0];
 let starting = false;
 /** What the edited source is called, where not as its kind is. */
 let sourceId = "";
@@ -130,12 +77,15 @@ let sourceId = "";
 let opens = null;
 
 startShell();
-const traced = startMethods();
-const builder = new ProbeBuilder();
-const counted = new ProbeText("count-dynamic");
 const commandForm = new CommandForm();
-const script = new ScriptForm({
-  run: start,
+const forms = startForms({
+  form: formNow,
+  fill: (form) => {
+    fillInputs(form);
+    setTarget(form.target);
+    showTarget();
+  },
+  start,
   named: (name) => {
     inputOf("name").value = name;
   },
@@ -153,7 +103,7 @@ const showTab = startTabs(within(document, ".tabs"), (name) => {
   if (name !== method) sourceId = "";
   method = name;
   list.draw();
-  if (name === "script") script.show().then(() => script.focus());
+  forms.get(name)?.shown?.();
   history.replaceState(null, "", `?method=${name}`);
   put(byId("problems"));
 });
@@ -209,6 +159,15 @@ function placeOf(form, key) {
 }
 
 /**
+ * The form of the kind of this name.
+ * @param {Form} form
+ * @param {string} name
+ */
+function formOfKind(form, name) {
+  return /** @type {Record<string, Record<string, unknown>>} */ (/** @type {unknown} */ (form))[name];
+}
+
+/**
  * Fills the inputs; those under "More" are shown where they hold anything unusual.
  * @param {Form} form
  */
@@ -229,22 +188,14 @@ function fillInputs(form) {
 /** @param {Form} form */
 function fill(form) {
   fillInputs(form);
-  sampling = form.sampling;
-  calling = form.syscalls.rest;
+  filled = form;
   sourceId = form.sourceId;
-  for (const editor of editors.splice(0)) editor.element.remove();
-  traced.clear();
-  for (const event of form.trace.events) traced.add(event);
-  showGraph();
-  builder.text.filled();
-  counted.filled();
+  for (const [name, part] of forms) part.fill?.(formOfKind(form, name));
   setTarget(form.target);
   method = form.method;
   showTab(method);
   list.draw();
-  for (const probe of form.probes) addProbe(probe);
-  if (form.script.text) script.fill(form.script);
-  if (method === "script") script.show().then(() => script.focus());
+  forms.get(method)?.shown?.();
   showTarget();
   showWords();
 }
@@ -256,17 +207,10 @@ function formNow() {
     const [part, name] = placeOf(form, key);
     part[name] = input instanceof HTMLInputElement && input.type === "checkbox" ? input.checked : input.value;
   }
-  form.trace.events = traced.value();
-  form.syscalls.rest = calling;
-  return {
-    ...form,
-    sampling,
-    sourceId,
-    method,
-    target: target(),
-    probes: editors.map((editor) => editor.value()),
-    script: script.value(),
-  };
+  for (const { name, hidden = [] } of KINDS)
+    for (const key of hidden) formOfKind(form, name)[key] = formOfKind(filled, name)[key];
+  for (const [name, part] of forms) part.read?.(formOfKind(form, name));
+  return { ...form, sourceId, method, target: target() };
 }
 
 /**
@@ -275,11 +219,7 @@ function formNow() {
  */
 function readSource(form = formNow()) {
   const { spec, problems } = specOf(form, splitWords);
-  if (method === "events" && editors.some((editor) => editor.bad))
-    problems.push("A condition has an error; the form shows it below the condition.");
-  if (method === "events" && editors.some((editor) => !editor.condition))
-    problems.push("The fields of a tracepoint could not be read; remove it or try again.");
-  if (method === "script") problems.push(...script.problems());
+  problems.push(...(forms.get(method)?.problems?.() ?? []));
   return { source: spec.sources[0], limits: spec.limits, problems };
 }
 
@@ -299,12 +239,14 @@ function showSource(source) {
   const { target: whose, limits } = specOf(now, splitWords).spec;
   const form = source ? formOf({ sources: [source], target: whose, limits }, joinWords) : { ...emptyForm(), ...now };
   if (!source) {
-    const { method: kind, probes, script: text, sourceId: id, optional } = emptyForm();
-    Object.assign(form, { method: kind, probes, script: text, sourceId: id, optional });
+    const empty = emptyForm();
+    const { method: kind, sourceId: id, optional } = empty;
+    Object.assign(form, { method: kind, sourceId: id, optional });
+    for (const { name, beginsEmpty } of KINDS)
+      if (beginsEmpty) Object.assign(formOfKind(form, name), formOfKind(empty, name));
   }
   // What is typed of target and limits stays, also where it is not whole yet.
   for (const key of SHARED) Object.assign(form, { [key]: now[key] });
-  script.setText("");
   fill(form);
   put(byId("problems"));
 }
@@ -316,30 +258,6 @@ function showSource(source) {
 function refuse(problems) {
   put(byId("problems"), h("div", { class: "notice notice-stop" }, ...problems.map((text) => h("p", { text }))));
   byId("problems").scrollIntoView({ block: "nearest" });
-}
-
-/** @param {Omit<Probe, "fields"> & {fields: string[]|null}} probe `fields` null ticks all */
-function addProbe(probe) {
-  const editor = new ProbeEditor(probe, {
-    changed: () => {},
-    remove: (gone) => {
-      editors = editors.filter((one) => one !== gone);
-      gone.element.remove();
-      byId("add-event").focus();
-    },
-  });
-  editors.push(editor);
-  byId("probes").append(editor.element);
-}
-
-/** @param {string} name */
-function addTracepoint(name) {
-  const text = name.trim();
-  if (!/^[\w.-]+:[\w.-]+$/.test(text)) return;
-  inputOf("add-event").value = "";
-  const known = editors.find((one) => one.tracepoint === text);
-  if (known) known.element.scrollIntoView({ block: "nearest" });
-  else addProbe({ tracepoint: text, fields: null, predicate: "" });
 }
 
 /** Puts the id in place of a name, if one process has it; else says which there are. Resolves to whether it can go on. */
@@ -407,7 +325,7 @@ async function start() {
     const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, spec));
     location.assign(opens ? `${url}?v=2&tab=${opens}` : url);
   } catch (error) {
-    const told = method === "script" && script.refused(error);
+    const told = forms.get(method)?.refused?.(error) ?? false;
     put(
       byId("problems"),
       told
@@ -442,74 +360,7 @@ function groupItem({ path, unit, container }) {
   return { label: path, value: { kind: "cgroup" } };
 }
 
-/** Fills the form from a filter line of sysdig. */
-async function readLine() {
-  const [input, help] = [inputOf("sys-line"), byId("sys-line-help")];
-  /**
-   * @param {string} text
-   * @param {boolean} bad
-   */
-  const say = (text, bad) => {
-    help.classList.toggle("stop", bad);
-    put(help, text);
-    input.setAttribute("aria-invalid", String(bad));
-  };
-  try {
-    const { target: asked, syscalls, notes } = await get("/api/syscalls/filter", { line: input.value });
-    const now = formNow();
-    const read = formOf(
-      { sources: [{ id: "syscalls", method: { syscalls } }], target: asked ?? "system", limits: {} },
-      joinWords,
-    );
-    const { pid, tids, children, groupKind, group, ofUser, comm } = read;
-    fillInputs({
-      ...now,
-      ...{ pid, tids, children, groupKind, group, ofUser, comm },
-      syscalls: {
-        ...read.syscalls,
-        stringBytes: now.syscalls.stringBytes,
-        fdPaths: now.syscalls.fdPaths,
-        signals: read.syscalls.signals && now.syscalls.signals,
-        stacks: now.syscalls.stacks,
-      },
-    });
-    setTarget(read.target);
-    showTarget();
-    const done = syscalls.filter
-      ? "The form is filled from the filter; what the kernel cannot decide is decided before rows are stored."
-      : "The form is filled from the filter.";
-    say([done, ...notes.map((text) => `${text}.`)].join(" "), false);
-  } catch (error) {
-    const { why, remedy } = problemOf(error);
-    say([why, remedy].filter(Boolean).join(". "), true);
-  }
-}
-
 function startFields() {
-  byId("sys-line").addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.ctrlKey) return;
-    event.preventDefault();
-    readLine();
-  });
-  const adding = inputOf("add-event");
-  new Combobox({
-    input: adding,
-    firstIsActive: true,
-    empty: "No matching tracepoint.",
-    source: async (query, signal) => {
-      const { total, items } = await get("/api/tracepoints", { q: query.trim(), limit: 40 }, signal);
-      return items.map((name, i) => ({
-        label: name,
-        group: total > items.length && i === 0 ? `${items.length} of ${total}` : undefined,
-        value: name,
-      }));
-    },
-    pick: (item) => {
-      addTracepoint(item.value);
-      adding.focus();
-    },
-    enter: addTracepoint,
-  });
   new Combobox({
     input: inputOf("pid"),
     keepsText: true,
@@ -558,18 +409,8 @@ function startFields() {
   addCommands({ name: "Start this capture", detail: "Ctrl+Enter", run: start });
 }
 
-/** Which parameter of the address fills which input, beside those that need more. */
-const FROM_ADDRESS = {
-  tracer: "trace-tracer",
-  functions: "trace-functions",
-  roots: "trace-roots",
-  events: "count-events",
-  event: "event",
-  pid: "pid",
-  kind: "group-kind",
-  group: "group",
-  user: "of-user",
-};
+/** Which parameter of the address fills which part of the form, beside those of the kinds. */
+const FROM_ADDRESS = { pid: "pid", kind: "groupKind", group: "group", user: "ofUser" };
 /** Targets that the address may choose. */
 const TARGETS = ["system", "process", "group", "user"];
 
@@ -577,8 +418,11 @@ const TARGETS = ["system", "process", "group", "user"];
 function prefilled() {
   const form = { ...emptyForm(), method };
   form.target = TARGETS.find((one) => one === params.get("target")) ?? form.target;
-  for (const [name, id] of Object.entries(FROM_ADDRESS)) {
-    const [part, key] = placeOf(form, INPUTS[id]);
+  const ofKinds = KINDS.flatMap(({ name: kind, parameters = {} }) =>
+    Object.entries(parameters).map(([name, key]) => [name, `${kind}.${key}`]),
+  );
+  for (const [name, place] of [...Object.entries(FROM_ADDRESS), ...ofKinds]) {
+    const [part, key] = placeOf(form, place);
     const given = params.get(name);
     if (given !== null) part[key] = given;
   }
@@ -631,8 +475,8 @@ async function fillRecipe(name) {
 
 /** The source that the address adds to those of an earlier capture, as its form is when it is empty. */
 function added() {
-  const kind = METHODS.find((one) => one === params.get("add"));
-  return kind ? specOf({ ...emptyForm(), method: kind }, splitWords).spec.sources : [];
+  const kind = kindNamed(params.get("add"));
+  return kind ? specOf({ ...emptyForm(), method: kind.name }, splitWords).spec.sources : [];
 }
 
 async function first() {
@@ -642,7 +486,7 @@ async function first() {
       const { spec } = await waitFor("Reading the capture to run again", get("/api/captures/{id}", { id: from }));
       list.begin([...sourcesOf(spec), ...added()]);
       fill(formOf(spec, joinWords));
-      byId("sys-signals").dataset.chosen = "1";
+      for (const part of forms.values()) part.runsAgain?.();
       return;
     } catch (error) {
       noteError(error);
@@ -651,11 +495,9 @@ async function first() {
   const asked = params.get("recipe");
   if (asked !== null && (await fillRecipe(asked))) return;
   fill(prefilled());
-  const [tool, text, tracepoint] = ["tool", "script", "tracepoint"].map((name) => params.get(name));
-  if (tool !== null) await script.openTool(tool);
-  else if (text !== null) script.setText(text);
-  else if (tracepoint !== null) addTracepoint(tracepoint);
-  else if (method === "events") byId("add-event").focus();
+  let begun = false;
+  for (const part of forms.values()) begun = (await part.begin?.(params)) || begun;
+  if (!begun) forms.get(method)?.focus?.();
 }
 
 async function agent() {

@@ -1,6 +1,7 @@
 // The tools page.
 
 import { get } from "../lib/api.js";
+import { toolLink } from "../kind/script.js";
 import { mayRecord } from "../lib/commands.js";
 import { byId, h, inputOf, put } from "../lib/dom.js";
 import { showError, waitFor } from "../lib/notice.js";
@@ -25,7 +26,7 @@ let tools = [];
 /** @param {Tool} tool */
 function row(tool) {
   const name = h("code", { text: tool.name });
-  const link = mayRecord() ? h("a", { href: `/new?method=script&tool=${encodeURIComponent(tool.name)}` }, name) : name;
+  const link = mayRecord() ? h("a", { href: toolLink(tool.name) }, name) : name;
   return h(
     "tr",
     {},

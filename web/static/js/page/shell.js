@@ -1,6 +1,6 @@
 // What every page behind the login does: the rail, the omnibox, the theme, the help.
 
-import { commonCommands } from "../lib/commands.js";
+import { commonCommands } from "./common_commands.js";
 import { byId, h, put, within } from "../lib/dom.js";
 import { count, permille, rate } from "../lib/format.js";
 import { startDrop } from "./import_files.js";

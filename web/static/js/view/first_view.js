@@ -1,5 +1,6 @@
 // What a capture is for: which tab, which map and which stream a link shows that does not say. Pure.
 
+import { kindOf } from "../kind/table.js";
 import { sourcesOf } from "../lib/spec.js";
 
 /** @import { Recorded } from "../lib/spec.js" */
@@ -161,11 +162,11 @@ export function firstStream(streams) {
  */
 export function firstTab({ spec, streams }) {
   const [{ method }] = sourcesOf(spec);
-  if (method.count) return "counts";
-  if (method.profile) return "flame";
-  if (!method.script)
+  const known = kindOf(method);
+  if (known?.kind.tab) return known.kind.tab;
+  const text = known?.kind.scriptText?.(known.spec);
+  if (text === undefined)
     return streams.some(({ name, kind }) => name === "function_graph" && kind === "events") ? "calls" : "events";
-  const text = method.script.text ?? "";
   const asked = askedView(text);
   const results = streams.filter((stream) => isMap(stream) && !isScratch(stream, text));
   if (asked === "timeline") return "timeline";

@@ -1,6 +1,7 @@
 // The Flame graph tab: folded on the server for the selected range and filter, zoomed by asking again.
 
 import { amount } from "../../lib/amount.js";
+import { profile } from "../../kind/profile.js";
 import { get } from "../../lib/api.js";
 import { mayRecord } from "../../lib/commands.js";
 import { closest, h, put, s, settled } from "../../lib/dom.js";
@@ -351,7 +352,7 @@ export class FlameView extends PanelView {
           { class: "row" },
           h("a", {
             class: "button primary",
-            href: `/new?${new URLSearchParams({ from: this.context.id, add: "profile" })}`,
+            href: `/new?${new URLSearchParams({ from: this.context.id, add: profile.name })}`,
             text: "Run again with a profile",
           }),
         ),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { wantsEnds } from "../static/js/new/method_forms.js";
+import { wantsEnds } from "../static/js/new/syscalls_form.js";
 
 test("ends of threads are rows beside all calls, not beside chosen ones", () => {
   for (const [calls, wanted] of [

@@ -1,0 +1,37 @@
+// What the form of a kind of source has beside plain fields.
+
+import type { Form } from "./spec_form.js";
+
+/** The page of the form, as its parts use it. */
+export interface FormPage {
+  /** The form as it is now. */
+  form(): Form;
+  /** Fills the plain fields, and chooses the target. */
+  fill(form: Form): void;
+  /** Starts the capture. */
+  start(): void;
+  /** Gives the capture a title. */
+  named(name: string): void;
+  /** Takes away what was said of the form as it was. */
+  changed(): void;
+}
+
+/** The part of one kind: `F` is the form of the kind (kind/NAME.js). */
+export interface FormPart<F = unknown> {
+  /** Shows what is in no plain field; those are filled before. */
+  fill?(form: F): void;
+  /** Puts into the form what is in no plain field. */
+  read?(form: F): void;
+  /** What is wrong that the form does not tell, in words. */
+  problems?(): string[];
+  /** Its tab was chosen. */
+  shown?(): void;
+  /** Takes what the address has for it. Whether that was anything. */
+  begin?(params: URLSearchParams): boolean | Promise<boolean>;
+  /** Puts the caret where one begins. */
+  focus?(): void;
+  /** The form was filled from a capture. */
+  runsAgain?(): void;
+  /** A start was refused. Whether it says itself why. */
+  refused?(error: unknown): boolean;
+}

@@ -1,0 +1,31 @@
+// The commands that every page has.
+
+import { addCommands, mayRecord } from "../lib/commands.js";
+import { nextTheme, setTheme } from "../lib/theme.js";
+import { KINDS, newAddress } from "../kind/table.js";
+
+/** @param {string} path */
+const go = (path) => () => location.assign(path);
+
+/** Adds them. */
+export function commonCommands() {
+  if (mayRecord()) {
+    addCommands(...KINDS.map((kind) => ({ name: `New capture: ${kind.command}`, run: go(newAddress(kind)) })), {
+      name: "Go to the catalogue",
+      detail: "everything that can be traced",
+      run: go("/catalog"),
+    });
+  }
+  addCommands(
+    { name: "Go to start", run: go("/") },
+    { name: "Go to history", run: go("/captures") },
+    { name: "Go to tools", run: go("/tools") },
+    { name: "Go to the language reference", run: go("/language") },
+    { name: "Go to host", run: go("/host") },
+    { name: "Theme: next", detail: "system, light, dark", run: nextTheme },
+    { name: "Theme: light", run: () => setTheme("light") },
+    { name: "Theme: dark", run: () => setTheme("dark") },
+    { name: "Theme: as the system", run: () => setTheme("system") },
+    { name: "Show keys", detail: "?", run: () => document.getElementById("help-open")?.click() },
+  );
+}

@@ -112,6 +112,24 @@ test("every part of a kind's form is in a field, is kept, or is more than a fiel
   }
 });
 
+test("each kind has its tab and its panel with its fields, in the order of the table", () => {
+  const template = (path) => readFileSync(new URL(`../templates/new/${path}.html`, import.meta.url), "utf8");
+  const included = [...template("kinds").matchAll(/\{% include "new\/(\w+)\.html" %\}/g)];
+  assert.deepEqual(
+    included.map(([, name]) => name),
+    NAMES,
+  );
+  for (const { name, fields } of KINDS) {
+    const text = template(name);
+    const ids = new Set([...text.matchAll(/ id="([\w-]+)"/g)].map(([, id]) => id));
+    for (const id of [`tab-${name}`, `panel-${name}`, ...Object.keys(fields)])
+      assert.ok(ids.has(id), `${name}: #${id}`);
+    const first = name === NAMES[0];
+    assert.equal(text.includes('aria-selected="true"'), first, `${name}: the first tab is chosen`);
+    assert.equal(/<section [^>]*hidden>/.test(text), !first, `${name}: the first panel is shown`);
+  }
+});
+
 test("what follows from the kinds of a capture's sources", () => {
   const capture = (...methods) => ({ sources: methods.map((method) => ({ id: Object.keys(method)[0], method })) });
   assert.equal(kindOf({ states: {} }).kind.title, "thread states");

@@ -495,9 +495,8 @@ async function first() {
   const asked = params.get("recipe");
   if (asked !== null && (await fillRecipe(asked))) return;
   fill(prefilled());
-  let begun = false;
-  for (const part of forms.values()) begun = (await part.begin?.(params)) || begun;
-  if (!begun) forms.get(method)?.focus?.();
+  const begun = await Promise.all([...forms.values()].map((part) => part.begin?.(params)));
+  if (!begun.some(Boolean)) forms.get(method)?.focus?.();
 }
 
 async function agent() {

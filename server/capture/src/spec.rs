@@ -5,12 +5,8 @@ mod branches;
 mod budgets;
 mod dynamic;
 mod method;
-mod perf;
 mod source;
-mod states;
-mod syscalls;
 mod target;
-mod trace;
 
 use std::{fmt, str::FromStr};
 
@@ -19,19 +15,9 @@ use serde::{Deserialize, Serialize};
 pub use branches::{BranchFilter, BranchFilterError};
 pub use budgets::{Budgets, USUAL_BUDGET_BYTES_PER_S};
 pub use dynamic::{DynamicProbe, MAX_DYNAMIC_BYTES};
-pub use method::{Method, MethodKind};
-pub use perf::{
-    CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FREQUENCY_HZ, MAX_SAMPLED,
-    MAX_STACK_BYTES, ProfileSpec, SampledEvent, USUAL_STACK_BYTES,
-};
+pub use method::*;
 pub use source::{MAX_SOURCES, SourceSpec};
-pub use states::StatesSpec;
-pub use syscalls::{Below, Descriptors, HexTexts, SyscallData, SyscallLook, SyscallOutcome, SyscallSpec};
 pub use target::{MAX_TARGET_PROCESSES, Target};
-pub use trace::{
-    MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, MAX_FUNCTION_BYTES, MAX_FUNCTION_LINES, MAX_TRACE_BUFFER_KIB,
-    MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent, TraceSpec, refused_tracer,
-};
 
 use crate::{Predicate, PredicateError};
 

@@ -1,14 +1,27 @@
 //! The kinds of what a capture records, and what each answers when somebody asks.
 //!
 //! Here is the only place where the data model tells kinds apart. Whoever makes or records one has a table of its own (the
-//! recorder's and the agent's engines); everybody else asks.
+//! recorder's and the agent's engines); everybody else asks. What a kind has to say is in a module of its own.
+
+mod perf;
+mod states;
+mod syscalls;
+mod trace;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    CountSpec, DynamicProbe, EventProbe, MAX_PROBES, ProfileSpec, ScriptSpec, SpecError, StatesSpec, SyscallSpec,
-    Target, TraceSpec, in_range,
+pub use perf::{
+    CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FREQUENCY_HZ, MAX_SAMPLED,
+    MAX_STACK_BYTES, ProfileSpec, SampledEvent, USUAL_STACK_BYTES,
 };
+pub use states::StatesSpec;
+pub use syscalls::{Below, Descriptors, HexTexts, SyscallData, SyscallLook, SyscallOutcome, SyscallSpec};
+pub use trace::{
+    MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, MAX_FUNCTION_BYTES, MAX_FUNCTION_LINES, MAX_TRACE_BUFFER_KIB,
+    MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent, TraceSpec, refused_tracer,
+};
+
+use super::{DynamicProbe, EventProbe, MAX_PROBES, ScriptSpec, SpecError, Target, in_range};
 
 /// How events are obtained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DynamicProbe, SpecError, TracepointName, in_range, one_line};
+use crate::spec::{DynamicProbe, SpecError, TracepointName, in_range, one_line};
 
 /// The most events in one trace.
 pub const MAX_TRACE_EVENTS: usize = 256;

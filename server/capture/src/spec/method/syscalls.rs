@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_TITLE_CHARACTERS, SpecError, in_range};
+use crate::spec::{MAX_TITLE_CHARACTERS, SpecError, in_range};
 
 const MAX_CALL_WORDS: u64 = 512;
 const MAX_FILTER_BYTES: u64 = 4096;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BranchFilter, DynamicProbe, MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, SpecError, Target, in_range};
+use crate::spec::{BranchFilter, DynamicProbe, MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, SpecError, Target, in_range};
 
 /// The most samples a second and CPU.
 pub const MAX_FREQUENCY_HZ: u32 = 10_000;

@@ -101,11 +101,11 @@ fn compress_folder(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there is anything below `folder` but modules.
+/// Whether there is anything below `folder` but modules and declarations.
 fn has_files(folder: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if if path.is_dir() { has_files(&path)? } else { !is_module(&path) } {
+        if if path.is_dir() { has_files(&path)? } else { !is_module(&path) && !is_declaration(&path) } {
             return Ok(true);
         }
     }

@@ -1,8 +1,9 @@
 //! Type information of programs: the functions, which the kernel wants to know of as soon as one calls back another, and
 //! which instruction comes from which line of the script, which makes the verifier's log readable.
 //!
-//! All functions take and return plain numbers as far as this tells; the kernel checks what they do, not what is said
-//! here.
+//! Most functions take and return plain numbers as far as this tells: the kernel checks what they do at each call, not what
+//! is said here. Those that it verifies by themselves are global, and take the address of a structure first, whose size is
+//! what they may touch.
 
 use std::collections::HashMap;
 
@@ -13,11 +14,16 @@ const VERSION: u8 = 1;
 const HEADER_BYTES: u32 = 24;
 const KIND_INT: u32 = 1;
 const KIND_PTR: u32 = 2;
+const KIND_STRUCT: u32 = 4;
 const KIND_FUNC: u32 = 12;
 const KIND_FUNC_PROTO: u32 = 13;
 const STATIC: u32 = 0;
 const GLOBAL: u32 = 1;
 const SIGNED: u32 = 1;
+/// Types that [`Types::new`] adds, by their numbers: what functions return, numbers, and the address of the context.
+const RESULT_TYPE: u32 = 1;
+const NUMBER_TYPE: u32 = 2;
+const CONTEXT_TYPE: u32 = 3;
 /// Names of parameters; the kernel wants some.
 const PARAMETERS: [&str; 5] = ["a", "b", "c", "d", "e"];
 /// The longest part of a line of the script that is kept.
@@ -91,13 +97,21 @@ impl Strings {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum FirstParameter {
+    Number,
+    Context,
+    /// The address of so many bytes.
+    Memory(u32),
+}
+
 #[derive(Default)]
 pub(crate) struct Types {
     words: Vec<u32>,
     count: u32,
     pub(crate) strings: Strings,
-    /// By number of parameters, and whether the first is the context.
-    prototypes: HashMap<(usize, bool), u32>,
+    /// By number of parameters, and what the first is.
+    prototypes: HashMap<(usize, FirstParameter), u32>,
 }
 
 impl Types {
@@ -118,32 +132,46 @@ impl Types {
         types
     }
 
-    fn prototype(&mut self, parameters: usize, context: bool) -> u32 {
-        if let Some(known) = self.prototypes.get(&(parameters, context)) {
+    fn prototype(&mut self, parameters: usize, first: FirstParameter) -> u32 {
+        if let Some(known) = self.prototypes.get(&(parameters, first)) {
             return *known;
         }
+        let mut kind = match first {
+            FirstParameter::Number => NUMBER_TYPE,
+            FirstParameter::Context => CONTEXT_TYPE,
+            FirstParameter::Memory(bytes) => {
+                let structure = self.add("memory", KIND_STRUCT << 24, bytes, &[]);
+                self.add("", KIND_PTR << 24, structure, &[])
+            }
+        };
         let mut list = Vec::new();
         for name in PARAMETERS.iter().take(parameters) {
-            let kind = if context { 3 } else { 2 };
             list.extend([self.strings.add(name), kind]);
+            kind = NUMBER_TYPE;
         }
         let info = KIND_FUNC_PROTO << 24 | u32::try_from(parameters).unwrap_or(0);
-        let id = self.add("", info, 1, &list);
-        self.prototypes.insert((parameters, context), id);
+        let id = self.add("", info, RESULT_TYPE, &list);
+        self.prototypes.insert((parameters, first), id);
         id
     }
 
-    fn function(&mut self, name: &str, parameters: usize, main: bool) -> u32 {
-        let prototype = self.prototype(parameters, main);
+    fn function(&mut self, name: &str, parameters: usize, first: FirstParameter) -> u32 {
+        let prototype = self.prototype(parameters, first);
         // A name may not begin with a digit here.
         let name = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_owned() };
-        self.add(&name, KIND_FUNC << 24 | if main { GLOBAL } else { STATIC }, prototype, &[])
+        let linkage = if first == FirstParameter::Number { STATIC } else { GLOBAL };
+        self.add(&name, KIND_FUNC << 24 | linkage, prototype, &[])
     }
 
     pub(crate) fn program(&mut self, code: &Code) -> ProgramTypes {
         let mut functions = Vec::new();
         for (index, function) in code.functions.iter().enumerate() {
-            let type_id = self.function(&function.name, function.parameters, index == 0);
+            let first = match function.memory_bytes {
+                _ if index == 0 => FirstParameter::Context,
+                Some(bytes) => FirstParameter::Memory(bytes),
+                None => FirstParameter::Number,
+            };
+            let type_id = self.function(&function.name, function.parameters, first);
             functions.push(FunctionInfo { instruction: u32::try_from(function.start).unwrap_or(0), type_id });
         }
         let lines = code.source.as_ref().map(|source| self.lines(code, source)).unwrap_or_default();

@@ -22,6 +22,10 @@ pub struct CodeFunction {
     pub parameters: usize,
     /// Bytes of stack that it uses by itself.
     pub stack_bytes: u32,
+    /// Of a function that the kernel verifies by itself ([`crate::ir::Parameter::MaybeValue`]): the bytes that its first
+    /// parameter points to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u32>,
 }
 
 /// A compiled program. It is whole: its functions follow it, calls between them are resolved, and what is left to the

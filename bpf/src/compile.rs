@@ -86,6 +86,7 @@ pub(crate) fn optimise_all(body: &mut Body) {
 struct CompiledFunction {
     name: String,
     parameters: usize,
+    memory_bytes: Option<u32>,
     emitted: Emitted,
     reads_context: bool,
 }
@@ -110,8 +111,12 @@ impl Linker<'_> {
         let emitted = emit::emit(self.program, &body, parameters, &allocation)?;
         let is_read = |op: &Op| matches!(op, Op::LoadContext { .. } | Op::ContextAddress { .. });
         let reads_context = body.blocks.iter().flat_map(|block| &block.ops).any(is_read);
+        let memory_bytes = match parameters.and_then(<[Parameter]>::first) {
+            Some(Parameter::MaybeValue(map)) => self.program.maps.get(map.index()).map(|map| map.value_bytes),
+            _ => None,
+        };
         let (name, parameters) = (name.to_owned(), parameters.map_or(1, <[Parameter]>::len));
-        self.parts.push(CompiledFunction { name, parameters, emitted, reads_context });
+        self.parts.push(CompiledFunction { name, parameters, memory_bytes, emitted, reads_context });
         Ok(())
     }
 
@@ -184,8 +189,8 @@ impl Linker<'_> {
             code.function_references.extend(functions);
             code.positions.extend(emitted.positions.iter().map(|(at, position)| (start + at, *position)));
             let (name, parameters, end) = (part.name.clone(), part.parameters, code.instructions.len());
-            let stack_bytes = emitted.stack_bytes;
-            code.functions.push(CodeFunction { name, start, end, parameters, stack_bytes });
+            let (stack_bytes, memory_bytes) = (emitted.stack_bytes, part.memory_bytes);
+            code.functions.push(CodeFunction { name, start, end, parameters, stack_bytes, memory_bytes });
         }
         for (at, function) in &code.function_references {
             let start = code.functions.get(*function).map_or(0, |function| function.start);

@@ -4,12 +4,12 @@
 //     cargo build --release -p bathyscope -p bathyscope-store --bin bathyscope --example make_captures
 //     node tests/bench/captures.mjs [MILLIONS ...]        (1 10 100 by default; as root, so that caches can be dropped)
 //
-// The captures are made by server/store/examples/make_captures. Beside them stand the same columns as rows of a plain
+// KINDS: which of `switches calls samples states`. The captures are made by server/store/examples/make_captures. Beside them stand the same columns as rows of a plain
 // SQLite table, with an index over time, where sqlite3 is installed (up to 100 million), and `perf script` on a recording of the same events,
 // where perf can record them. Prints tables as docs/measurements.md has them. BATHYSCOPE_BENCH_DIR: where the captures go
 // (100 million take some 4 GiB, and as rows of SQLite 5).
 
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { cpus, tmpdir } from 'node:os';
@@ -20,7 +20,9 @@ import { IS_ROOT, ROOT, Server, binary } from '../lib/server.mjs';
 const SIZES = process.argv.slice(2).map(Number).filter((n) => n > 0);
 if (SIZES.length === 0) SIZES.push(1, 10, 100);
 const MAKER = join(ROOT, 'target/release/examples/make_captures');
-const KINDS = ['switches', 'calls', 'samples'];
+const KINDS = (process.env.KINDS ?? 'switches calls samples states').split(' ');
+/** Of states, what is computed from them is read. */
+const DERIVED = 'thread states';
 const WINDOWS = 300;
 const WIDTH = 1280;
 const MILLION = 1e6;
@@ -91,12 +93,12 @@ async function served(data, use) {
 }
 
 /** How long a fresh console takes from the first question about a capture to its first timeline, with nothing cached. */
-async function opened(data, id) {
+async function opened(data, id, stream) {
   const cold = dropCaches();
   return served(data, async (server) => {
     const page = await ask(server, `/captures/${id}`);
     const facts = await ask(server, `/api/captures/${id}`);
-    const line = await ask(server, `/api/captures/${id}/timeline?width=${WIDTH}`);
+    const line = await ask(server, `/api/captures/${id}/timeline?${stream === undefined ? '' : `stream=${stream}&`}width=${WIDTH}`);
     return { cold, took: page.took + facts.took + line.took, memory: memoryOf(server.childPid('console')) };
   });
 }
@@ -107,36 +109,54 @@ function memoryOf(pid) {
 }
 
 /** Random windows of a capture of this length, from the whole to a ten thousandth. */
-function windows(id, length, kind) {
+function windows(id, length, kind, stream) {
   const roll = dice(7);
   return Array.from({ length: WINDOWS }, () => {
     const width = Math.max(1000, Math.floor(length * 10 ** (-4 * roll())));
     const start = Math.floor(roll() * (length - width));
-    return `/api/captures/${id}/${kind}?stream=0&start=${start}&end=${start + width}&width=${WIDTH}`;
+    return `/api/captures/${id}/${kind}?stream=${stream}&start=${start}&end=${start + width}&width=${WIDTH}`;
   });
 }
 
-async function askAll(server, { id, what, events }) {
+/** Computes the streams of a capture of states, with the command for it: seconds, the most memory, and what each stream has. */
+async function computed(data, id) {
+  const begin = process.hrtime.bigint();
+  const child = spawn(binary('release'), ['captures', 'compute', '--data', data, id], { stdio: ['ignore', 'inherit', 'inherit'] });
+  let memory = 0;
+  const watch = setInterval(() => {
+    try {
+      memory = Math.max(memory, memoryOf(child.pid) || 0);
+    } catch { /* it has ended */ }
+  }, 50);
+  const code = await new Promise((resolve) => { child.on('exit', resolve); });
+  clearInterval(watch);
+  if (code !== 0) throw new Error(`captures compute: ${code}`);
+  const took = milliseconds(begin) / 1000;
+  const { streams } = await served(data, async (server) => JSON.parse((await ask(server, `/api/captures/${id}`)).text));
+  return { took, memory, stream: streams.findIndex(({ name }) => name === DERIVED), streams };
+}
+
+async function askAll(server, { id, what, events }, stream = 0) {
   const facts = JSON.parse((await ask(server, `/api/captures/${id}`)).text);
   const length = facts.end_ns - facts.start_ns;
-  const { rows, name: table } = facts.streams[0];
+  const { rows, name: table } = facts.streams[stream];
   const base = `/api/captures/${id}`;
   const roll = dice(11);
   const range = (count) => Math.min(length, Math.ceil(length * (count / rows)));
   const found = {};
-  await times(server, windows(id, length, 'timeline').slice(0, 5));
-  found.window = await times(server, windows(id, length, 'timeline'));
-  found.page = await times(server, Array.from({ length: WINDOWS }, () => `${base}/rows?stream=0&limit=100&offset=${Math.floor(roll() * rows)}`));
+  await times(server, windows(id, length, 'timeline', stream).slice(0, 5));
+  found.window = await times(server, windows(id, length, 'timeline', stream));
+  found.page = await times(server, Array.from({ length: WINDOWS }, () => `${base}/rows?stream=${stream}&limit=100&offset=${Math.floor(roll() * rows)}`));
   const scanned = Math.min(rows, 10 * MILLION);
-  const filter = encodeURIComponent(what === 'samples' ? 'tid == 3123 && cpu == 5' : what === 'calls' ? 'tid == 2123 && duration_ns > 1000000' : 'next_pid == 1234 && prev_state == 1');
-  const filtered = await ask(server, `${base}/rate?stream=0&bins=600&end=${range(scanned)}&filter=${filter}`);
+  const filter = encodeURIComponent(what === 'samples' ? 'tid == 3123 && cpu == 5' : what === 'states' ? 'tid == 1007 && duration_ns > 1000000' : what === 'calls' ? 'tid == 2123 && duration_ns > 1000000' : 'next_pid == 1234 && prev_state == 1');
+  const filtered = await ask(server, `${base}/rate?stream=${stream}&bins=600&end=${range(scanned)}&filter=${filter}`);
   found.filter = { took: filtered.took, rows: scanned };
   if (what === 'samples') {
     const folded = Math.min(rows, MILLION);
     const flame = await ask(server, `${base}/flame?end=${range(folded)}&width=${WIDTH}`);
     found.flame = { took: flame.took, rows: folded, bytes: flame.text.length };
   }
-  const sql = { switches: `select count(*), sum(next_pid), max(cpu) from "${table}"`, calls: `select count(*), sum(duration_ns), max(cpu) from "${table}"`, samples: `select count(*), sum(tid), max(cpu) from "${table}"` }[what];
+  const sql = { switches: `select count(*), sum(next_pid), max(cpu) from "${table}"`, calls: `select count(*), sum(duration_ns), max(cpu) from "${table}"`, samples: `select count(*), sum(tid), max(cpu) from "${table}"`, states: `select count(*), sum(duration_ns), max(cpu) from "${table}"` }[what];
   const answer = await ask(server, `${base}/query`, { sql, limits: { time_ms: 60000 } });
   found.sql = { took: answer.took, rows };
   found.memory = memoryOf(server.childPid('console'));
@@ -211,8 +231,9 @@ async function main() {
       if (made.status !== 0) throw new Error(made.stderr);
       const bytes = statSync(join(data, 'bathyscope.db')).size;
       for (const capture of made.stdout.trim().split('\n').map((text) => JSON.parse(text))) {
-        const open = await opened(data, capture.id);
-        all.push({ size, capture, bytes, open, found: await served(data, (server) => askAll(server, capture)) });
+        const derived = capture.what === 'states' ? await computed(data, capture.id) : null;
+        const open = await opened(data, capture.id, derived?.stream);
+        all.push({ size, capture, bytes, open, derived, found: await served(data, (server) => askAll(server, capture, derived?.stream)) });
         console.error(`${size} M ${capture.what}: done`);
       }
       const beside = size <= MAX_PLAIN_MILLIONS ? plain(data, size * MILLION) : null;
@@ -233,6 +254,12 @@ async function main() {
   heading('SQL, `select count(*), sum(…), max(cpu)`', ['capture', 'M rows', 's', 'M rows/s', 'SQLite rows: M/s']);
   for (const { size, capture: c, found: f, plain: p } of all) {
     line([`${size} M ${c.what}`, short(f.sql.rows / MILLION), short(f.sql.took / 1000), short(f.sql.rows / f.sql.took / 1000), p ? short(p.sum / MILLION) : '']);
+  }
+  const derived = all.filter((one) => one.derived);
+  if (derived.length > 0) heading('Streams computed from switches and wake-ups, stored', ['capture', 's', 'most memory, MiB', 'rows, M', 'bytes a row, by stream']);
+  for (const { size, derived: d } of derived) {
+    const made = d.streams.slice(2);
+    line([`${size} M events`, short(d.took), d.memory.toFixed(0), short(made.reduce((sum, { rows }) => sum + rows, 0) / MILLION), made.map(({ name, rows, bytes }) => `${name} ${(bytes / rows).toFixed(1)}`).join(', ')]);
   }
   const perf = perfs(parent);
   console.log(perf ? `\nperf: ${perf.events} events recorded, ${short(perf.bytes)} bytes each; \`perf script\` prints ${short(perf.perSecond / MILLION)} M events/s` : '\nperf: cannot record here');

@@ -339,6 +339,9 @@ pub enum Parameter {
     Key(MapId),
     /// A value of the map. For callbacks over per-CPU maps it is this CPU's.
     Value(MapId),
+    /// A value of the map, or null as far as the verifier knows. Only as the first parameter of a function whose others are
+    /// numbers: the kernel verifies such a function once and by itself, and not again for each way to each of its calls.
+    MaybeValue(MapId),
 }
 
 /// A function of a program: a callback, or what it calls itself. It returns a number; a callback 0 to go on and 1 to

@@ -47,6 +47,7 @@ fn parameter(parameter: &Parameter) -> String {
         Parameter::Map(map) => format!("map {}", map.0),
         Parameter::Key(map) => format!("key of map {}", map.0),
         Parameter::Value(map) => format!("value of map {}", map.0),
+        Parameter::MaybeValue(map) => format!("value of map {} or null", map.0),
     }
 }
 

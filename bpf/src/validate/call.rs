@@ -162,7 +162,7 @@ impl BodyValidator<'_> {
                 (Parameter::Context, Held::Context(Some(0))) => true,
                 (Parameter::Map(map), Held::Map(other)) => *map == other,
                 (Parameter::Key(map), Held::Key(other, Some(0))) => *map == other,
-                (Parameter::Value(map), Held::Value(other, Some(0))) => *map == other,
+                (Parameter::Value(map) | Parameter::MaybeValue(map), Held::Value(other, Some(0))) => *map == other,
                 (Parameter::Frame { bytes, .. }, Held::Slot(..) | Held::Frame(..)) => {
                     self.pointer(held, 0, *bytes, Access::Write).is_ok()
                 }

@@ -34,6 +34,7 @@ impl Held {
             Parameter::Map(map) => Self::Map(map),
             Parameter::Key(map) => Self::Key(map, Some(0)),
             Parameter::Value(map) => Self::Value(map, Some(0)),
+            Parameter::MaybeValue(map) => Self::MaybeValue(map),
         }
     }
 

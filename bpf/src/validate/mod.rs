@@ -166,7 +166,7 @@ fn parameters(program: &Program, function: &Function) -> Result<(), String> {
     if all.len() > MAX_PARAMETERS - usize::from(in_frame) || contexts.count() > 1 {
         return Err("has too many parameters".to_owned());
     }
-    for parameter in all {
+    for (index, parameter) in all.iter().enumerate() {
         let good = match parameter {
             Parameter::Number | Parameter::Context => true,
             Parameter::Frame { bytes, context } => {
@@ -175,6 +175,10 @@ fn parameters(program: &Program, function: &Function) -> Result<(), String> {
             }
             Parameter::Map(map) | Parameter::Key(map) | Parameter::Value(map) => {
                 program.maps.get(map.index()).is_some()
+            }
+            Parameter::MaybeValue(map) => {
+                let numbers = all.iter().skip(1).all(|other| *other == Parameter::Number);
+                index == 0 && numbers && program.maps.get(map.index()).is_some()
             }
         };
         if !good {

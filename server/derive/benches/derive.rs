@@ -3,37 +3,18 @@
 //! coding the derived ones is told apart.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a benchmark prints its readings")]
 
-use std::{
-    collections::{BinaryHeap, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+mod machine;
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bathyscope_capture::{
     Batch, Column, ColumnData, ColumnType, Display, MAX_CHUNK_ROWS, StreamKind, StreamSchema, StringDictionary,
     StringId, encode_chunk,
 };
 use bathyscope_derive::{DerivationHost, Rule, Span, SpanEdge, SpanPairing, Spans, ThreadStates, ThreadStatesOptions};
+use machine::{CPUS, Machine, Noise, THREADS};
 
-const CPUS: u64 = 16;
-const THREADS: u64 = 400;
 const START_NS: u64 = 1 << 40;
-
-/// Numbers that look random and are the same every time.
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-
-    /// Mostly around `middle`, now and then far more, as times of runs and sleeps are.
-    fn around(&mut self, middle: u64) -> u64 {
-        let factor = 1 << self.below(8);
-        1 + middle * factor / 16 + self.below(middle)
-    }
-}
 
 /// Takes derived rows, codes them, and forgets them.
 struct Host {
@@ -135,100 +116,6 @@ impl Rows {
     }
 }
 
-/// A machine: some threads are busy and often preempted, most sleep and are woken by others.
-struct Machine {
-    noise: Noise,
-    /// What comes next: the time, and the CPU that switches, or the thread that is woken.
-    events: BinaryHeap<std::cmp::Reverse<(u64, u64)>>,
-    running: [u64; CPUS as usize],
-    queues: Vec<VecDeque<u64>>,
-    comms: Vec<u64>,
-    states: [u64; 3],
-    now: u64,
-    /// Whether all threads do as much, or few of them do most.
-    alike: bool,
-}
-
-/// In [`Machine::events`] threads come after the CPUs.
-const FIRST_THREAD: u64 = CPUS;
-
-impl Machine {
-    fn new(alike: bool, host: &mut Host) -> Self {
-        let comms =
-            (0..=THREADS).map(|tid| u64::from(host.string_id(format!("worker-{}", tid % 40).as_bytes()))).collect();
-        let states = ["R", "S", "D"].map(|name| u64::from(host.string_id(name.as_bytes())));
-        let queues = vec![VecDeque::new(); CPUS as usize];
-        let (noise, events, running) = (Noise(7), BinaryHeap::new(), [0; CPUS as usize]);
-        let mut made = Self { noise, events, running, queues, comms, states, now: START_NS, alike };
-        for tid in 1..=THREADS {
-            let time = START_NS + made.noise.below(1_000_000);
-            made.events.push(std::cmp::Reverse((time, FIRST_THREAD + tid)));
-        }
-        made
-    }
-
-    fn task(&self, tid: u64) -> [u64; 3] {
-        if tid == 0 { [0, 0, self.comms[0]] } else { [1000 + tid / 4 * 4, 1000 + tid, self.comms[tid as usize]] }
-    }
-
-    /// The next event: into which stream, and its row.
-    fn next(&mut self) -> Option<(u64, usize, Vec<u64>)> {
-        while let Some(std::cmp::Reverse((time, what))) = self.events.pop() {
-            // No two things happen at a time.
-            let time = time.max(self.now + 1);
-            self.now = time;
-            if what > FIRST_THREAD {
-                return Some((time, 1, self.wake(time, what - FIRST_THREAD)));
-            }
-            if let Some(row) = self.switch(time, what as usize) {
-                return Some((time, 0, row));
-            }
-        }
-        None
-    }
-
-    fn wake(&mut self, time: u64, tid: u64) -> Vec<u64> {
-        let waker_cpu = self.noise.below(CPUS);
-        // Mostly where it ran before.
-        let target = if self.noise.below(8) == 0 { self.noise.below(CPUS) } else { tid % CPUS };
-        self.queues[target as usize].push_back(tid);
-        if self.running[target as usize] == 0 {
-            let soon = time + self.noise.around(2000);
-            self.events.push(std::cmp::Reverse((soon, target)));
-        }
-        let [pid, by, comm] = self.task(self.running[waker_cpu as usize]);
-        let [wakee_pid, wakee, wakee_comm] = self.task(tid);
-        vec![time, waker_cpu, pid, by, comm, wakee_pid, wakee, wakee_comm, target, 0]
-    }
-
-    fn switch(&mut self, time: u64, cpu: usize) -> Option<Vec<u64>> {
-        let prev = self.running[cpu];
-        let next = self.queues[cpu].pop_front().unwrap_or(0);
-        if prev == next {
-            return None;
-        }
-        let mut state = self.states[0];
-        if prev != 0 {
-            if self.noise.below(6) == 0 {
-                self.queues[cpu].push_back(prev);
-            } else {
-                state = self.states[if self.noise.below(10) == 0 { 2 } else { 1 }];
-                // The first threads sleep far shorter than the last.
-                let rest = if self.alike { 200_000 } else { 2000 * prev * prev / 16 + 20_000 };
-                let wake = time + self.noise.around(rest);
-                self.events.push(std::cmp::Reverse((wake, FIRST_THREAD + prev)));
-            }
-        }
-        self.running[cpu] = next;
-        if next != 0 {
-            let run = time + self.noise.around(10_000);
-            self.events.push(std::cmp::Reverse((run, cpu as u64)));
-        }
-        let ([pid, tid, comm], [next_pid, next_tid, next_comm]) = (self.task(prev), self.task(next));
-        Some(vec![time, cpu as u64, pid, tid, comm, state, next_pid, next_tid, next_comm])
-    }
-}
-
 /// For how long this thread has run on a CPU: other work on the machine does not count.
 fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
@@ -247,12 +134,12 @@ fn states(switches: u64, alike: bool) {
     let options = ThreadStatesOptions { start_ns: Some(START_NS), processes: None };
     let mut rule = ThreadStates::new(&streams(), &options, &mut host).expect("a rule");
     host.schemas = rule.streams().to_vec();
-    let mut machine = Machine::new(alike, &mut host);
+    let mut machine = Machine::new(alike, START_NS, |text| u64::from(host.string_id(text)));
     let [switch, wakeup] = <[StreamSchema; 2]>::try_from(streams()).expect("two streams");
     let mut recorded = [Rows::new(switch), Rows::new(wakeup)];
     let (mut taken, mut made, mut wakeups, mut now) = (Duration::ZERO, 0, 0, 0);
     while made < switches {
-        let Some((time, stream, row)) = machine.next() else { break };
+        let Some((time, stream, row)) = machine.next_event() else { break };
         recorded[stream].push(&row);
         made += u64::from(stream == 0);
         wakeups += u64::from(stream == 1);

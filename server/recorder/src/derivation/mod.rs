@@ -57,7 +57,7 @@ fn check_target(record: &CaptureRecord, rule: &RuleSpec) -> Result<(), &'static 
     if !matches!(rule, RuleSpec::ThreadStates) || *target_of(record) == Target::System {
         return Ok(());
     }
-    if matches!(record.spec.target, Target::Threads { .. } | Target::Comm { .. }) {
+    if matches!(target_of(record), Target::Threads { .. } | Target::Comm { .. }) {
         return Err("states are computed of whole processes, and this capture is of single threads");
     }
     if recorded_streams(record).iter().any(|schema| schema.name == "switches") {

@@ -1,12 +1,13 @@
 //! Makes captures of made-up events, as many as are asked for, and tells what it took to store them:
 //!
 //! ```text
-//! cargo run --release -p bathyscope-store --example make_captures DIRECTORY EVENTS [switches | calls | samples ...]
+//! cargo run --release -p bathyscope-store --example make_captures DIRECTORY EVENTS [switches | calls | samples | states ...]
 //! ```
 //!
 //! `switches` are scheduler switches with the wake-ups before them, `calls` system calls with their arguments as text,
-//! `samples` stacks sampled in turn on all CPUs; only if asked for, `graph` nested calls of functions of the kernel, and
-//! `stacks` samples of which no two have the same stack. What makes them like those of a busy host of 16 CPUs: few threads and
+//! `samples` stacks sampled in turn on all CPUs; only if asked for, `states` switches and wake-ups that fit together, as
+//! the source of thread states records them, `graph` nested calls of functions of the kernel, and `stacks` samples of
+//! which no two have the same stack. What makes them like those of a busy host of 16 CPUs: few threads and
 //! functions have most of the events, most are short and some very long, and a call's text is often one seen before. The
 //! same captures are made on every run. `tests/bench/captures.mjs` measures reading them.
 //!
@@ -18,7 +19,10 @@ mod calls;
 mod dice;
 mod distinct;
 mod graph;
+#[path = "../../../derive/benches/machine.rs"]
+mod machine;
 mod samples;
+mod states;
 mod switches;
 
 use std::{
@@ -147,10 +151,11 @@ async fn make(store: &Store, id: CaptureId, what: &str, events: u64) -> Result<(
         "switches" => Box::new(switches::Switches::new()),
         "calls" => Box::new(calls::Calls::new()),
         "samples" => Box::new(samples::Samples::new()),
+        "states" => Box::new(states::States::new()),
         "graph" => Box::new(graph::Graph::new()),
         "stacks" => Box::new(distinct::Distinct::new()),
         other => {
-            let known = "switches, calls, samples, graph, stacks";
+            let known = "switches, calls, samples, states, graph, stacks";
             return Err(format!("no events are called `{other}`; there are: {known}").into());
         }
     };
@@ -231,7 +236,7 @@ async fn tell(
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
-    let usage = "make_captures DIRECTORY EVENTS [switches | calls | samples | stacks ...]";
+    let usage = "make_captures DIRECTORY EVENTS [switches | calls | samples | states | graph | stacks ...]";
     let directory = words.next().ok_or(usage)?;
     let events: u64 = words.next().and_then(|word| word.replace('_', "").parse().ok()).ok_or(usage)?;
     let mut wanted: Vec<String> = words.collect();

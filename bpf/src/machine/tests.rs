@@ -10,7 +10,8 @@ use crate::{
 
 fn code(instructions: Vec<Instruction>, maps: Vec<MapDefinition>, map_references: Vec<(usize, MapId)>) -> Code {
     let (name, end) = ("bad".to_owned(), instructions.len());
-    let functions = vec![CodeFunction { name: name.clone(), start: 0, end, parameters: 1, stack_bytes: 0, memory_bytes: None }];
+    let functions =
+        vec![CodeFunction { name: name.clone(), start: 0, end, parameters: 1, stack_bytes: 0, memory_bytes: None }];
     Code {
         name,
         kind: ProgramKind::Tracepoint,

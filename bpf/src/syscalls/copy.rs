@@ -103,7 +103,8 @@ impl Copier<'_> {
             Appenders { text: self.appender(b, "append_text", true), memory: self.appender(b, "append", false) };
         let vectors = self.vectors(b, appenders);
         let counter = self.exit.then(|| entries::counter(b));
-        let (function, registers) = b.begin_function("copy_all", &[Parameter::MaybeValue(self.threads), Parameter::Number]);
+        let (function, registers) =
+            b.begin_function("copy_all", &[Parameter::MaybeValue(self.threads), Parameter::Number]);
         if let [state, place] = registers[..] {
             Self::require_value(b, state);
             let entry = self.entry(b, place);

@@ -32,6 +32,7 @@ mod spec;
 mod stacks;
 mod states;
 mod text;
+mod tracks;
 
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
 pub use calls::{CALL_HEADER_BYTES, CallFlags, CallPlace};
@@ -67,3 +68,8 @@ pub use stacks::{
 };
 pub use states::{MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, TaskBits};
 pub use text::{StringDictionary, StringId, shown, visible};
+pub use tracks::{
+    BuiltPage, MAX_LANES, MAX_STREAM_TRACKS, MAX_TRACK_LEVELS, MAX_TRACK_NAMES, MAX_TRACK_PAGE_BYTES, NameTotals,
+    TrackEntry, TrackIndexBuilder, TrackInfo, TrackKind, TrackName, TrackNameId, TrackPage, TrackPages, TrackPiece,
+    TrackRule, TrackSummary, track_totals, walk_track,
+};

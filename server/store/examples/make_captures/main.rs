@@ -19,7 +19,7 @@ mod calls;
 mod dice;
 mod distinct;
 mod graph;
-#[path = "../../../derive/benches/machine.rs"]
+#[path = "../../../derive/benches/derive/machine.rs"]
 mod machine;
 mod samples;
 mod states;

@@ -8,8 +8,8 @@ mod machine;
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bathyscope_capture::{
-    Batch, Column, ColumnData, ColumnType, Display, MAX_CHUNK_ROWS, StreamKind, StreamSchema, StringDictionary,
-    StringId, encode_chunk,
+    Batch, BuiltPage, Column, ColumnData, ColumnType, Display, MAX_CHUNK_ROWS, StreamKind, StreamSchema,
+    StringDictionary, StringId, TrackIndexBuilder, TrackRule, encode_chunk,
 };
 use bathyscope_derive::{DerivationHost, Rule, Span, SpanEdge, SpanPairing, Spans, ThreadStates, ThreadStatesOptions};
 use machine::{CPUS, Machine, Noise, THREADS};
@@ -25,13 +25,18 @@ struct Host {
     bytes: Vec<u64>,
     columns: Vec<Vec<usize>>,
     coding: Duration,
+    tracks: Vec<Option<TrackIndexBuilder>>,
+    track_bytes: Vec<u64>,
+    indexing: Duration,
 }
 
 impl Host {
     fn new() -> Self {
         let (rows, bytes, columns) = (vec![0; 3], vec![0; 3], vec![Vec::new(); 3]);
         let (strings, texts, schemas) = (StringDictionary::default(), Vec::new(), Vec::new());
-        Self { strings, texts, schemas, rows, bytes, columns, coding: Duration::ZERO }
+        let (tracks, track_bytes) = (Vec::new(), vec![0; 3]);
+        let (coding, indexing) = (Duration::ZERO, Duration::ZERO);
+        Self { strings, texts, schemas, rows, bytes, columns, coding, tracks, track_bytes, indexing }
     }
 }
 
@@ -52,12 +57,25 @@ impl DerivationHost for Host {
         let begin = cpu_time();
         let chunk = encode_chunk(&self.schemas[output], &rows).expect("a chunk");
         self.coding += cpu_time() - begin;
+        let begin = cpu_time();
+        if self.tracks.is_empty() {
+            self.tracks = self.schemas.iter().map(|one| TrackRule::of(one).map(TrackIndexBuilder::new)).collect();
+        }
+        if let Some(tracks) = &mut self.tracks[output] {
+            tracks.add(&rows);
+            self.track_bytes[output] += bytes_of(&tracks.take_full_pages());
+        }
+        self.indexing += cpu_time() - begin;
         self.rows[output] += u64::from(chunk.rows);
         self.bytes[output] += chunk.bytes.len() as u64;
         if self.columns[output].is_empty() {
             self.columns[output] = columns_of(&chunk.bytes, rows.columns.len());
         }
     }
+}
+
+fn bytes_of(pages: &[BuiltPage]) -> u64 {
+    pages.iter().map(|page| page.bytes.len() as u64).sum()
 }
 
 /// Bytes of each column of a chunk, by its directory.
@@ -158,18 +176,27 @@ fn states(switches: u64, alike: bool) {
     let begin = cpu_time();
     rule.finish(now, &mut host);
     taken += cpu_time() - begin;
-    let deriving = taken - host.coding;
+    for (output, tracks) in host.tracks.iter_mut().enumerate() {
+        host.track_bytes[output] += tracks.as_mut().map_or(0, |tracks| bytes_of(&tracks.take_pages()));
+    }
+    let deriving = taken - host.coding - host.indexing;
     println!("{made} switches and {wakeups} wake-ups of {THREADS} threads on {CPUS} CPUs:");
     println!(
-        "  derived in {:.2} s ({:.0} ns a switch), coded in {:.2} s; at most {} MiB, with what makes the rows",
+        "  derived in {:.2} s ({:.0} ns a switch), coded in {:.2} s, tracks in {:.2} s; at most {} MiB, with what makes the rows",
         deriving.as_secs_f64(),
         deriving.as_secs_f64() * 1e9 / made as f64,
         host.coding.as_secs_f64(),
+        host.indexing.as_secs_f64(),
         most_memory() >> 20
     );
     for (output, schema) in host.schemas.iter().enumerate() {
         let (rows, bytes) = (host.rows[output], host.bytes[output]);
-        println!("  {}: {rows} rows, {:.2} bytes each", schema.name, bytes as f64 / rows as f64);
+        let tracks = host.track_bytes[output] as f64 / rows as f64;
+        println!(
+            "  {}: {rows} rows, {:.2} bytes each, and {tracks:.2} in tracks",
+            schema.name,
+            bytes as f64 / rows as f64
+        );
         let of_column = |(column, bytes): (&Column, &usize)| {
             format!("{} {:.2}", column.name, *bytes as f64 / MAX_CHUNK_ROWS as f64)
         };
@@ -216,7 +243,10 @@ fn spans(pairs: u64) {
     let begin = cpu_time();
     rule.finish(time, &mut host);
     taken += cpu_time() - begin;
-    let deriving = taken - host.coding;
+    for (output, tracks) in host.tracks.iter_mut().enumerate() {
+        host.track_bytes[output] += tracks.as_mut().map_or(0, |tracks| bytes_of(&tracks.take_pages()));
+    }
+    let deriving = taken - host.coding - host.indexing;
     println!(
         "{} spans of {pairs} begins: derived in {:.2} s ({:.0} ns each), coded in {:.2} s, {:.2} bytes each",
         host.rows[0],

@@ -1,0 +1,156 @@
+//! Which columns of a stream make the tracks of its rows, and what they are called.
+
+use super::{TrackEntry, TrackName};
+use crate::{Batch, ColumnData, ColumnType, RowKind, SliceTime, StreamSchema};
+
+/// What the tracks of a stream are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrackKind {
+    /// A thread; idle threads, which all have the number 0, by their CPU ([`TrackRule::idle_key`]).
+    Thread,
+    /// A CPU.
+    Cpu,
+    /// A value of this column, such as a device.
+    Value(String),
+}
+
+/// How rows of a stream become entries of tracks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackRule {
+    kind: TrackKind,
+    key: usize,
+    end: RowEnd,
+    depth: Option<usize>,
+    text: Option<usize>,
+    number: Option<usize>,
+    /// Whether rows are told apart by the thread that they are of.
+    by_thread: bool,
+}
+
+/// How the end of a row is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowEnd {
+    /// It lasted so long from its time on.
+    After(usize),
+    /// It lasted so long up to its time.
+    Before(usize),
+}
+
+/// A row as it goes into a track.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TrackRow {
+    pub(super) key: u64,
+    pub(super) depth: Option<u64>,
+    pub(super) pid: u64,
+    pub(super) comm: u32,
+    pub(super) name: TrackName,
+    /// With the name 0.
+    pub(super) entry: TrackEntry,
+}
+
+/// Text columns that say something of a row besides what it is.
+const NO_NAMES: [&str; 8] = ["unknown", "args", "error", "note", "kind", "state", "caller", "waker_comm"];
+
+impl TrackRule {
+    /// The rule for a stream of states or slices whose rows say how long they took; none for others.
+    pub fn of(schema: &StreamSchema) -> Option<Self> {
+        let meaning = schema.meaning();
+        let at = |name: &str, types: &[ColumnType]| {
+            schema.column(name).filter(|at| schema.columns.get(*at).is_some_and(|column| types.contains(&column.ty)))
+        };
+        let number = |name: &str| at(name, &[ColumnType::U64]);
+        let (end, depth, state) = match &meaning.kind {
+            RowKind::State { state, duration: Some(duration) } => (RowEnd::After(number(duration)?), None, Some(state)),
+            RowKind::Slice { duration, time, depth } => {
+                let duration = number(duration)?;
+                let end = match time {
+                    SliceTime::Begin => RowEnd::After(duration),
+                    SliceTime::End => RowEnd::Before(duration),
+                };
+                (end, depth.as_deref().and_then(number), None)
+            }
+            _ => return None,
+        };
+        let has = |name: &str| meaning.key.iter().any(|key| key == name);
+        let first = meaning.key.first().map(String::as_str).unwrap_or_default();
+        // The key of a slice alone is often an address that no other slice has again.
+        let many = state.is_none() && meaning.key.len() == 1;
+        let first_at = at(first, &[ColumnType::U64, ColumnType::I64, ColumnType::Text]);
+        let (kind, key) = match first_at {
+            _ if has("tid") => (TrackKind::Thread, StreamSchema::TID),
+            _ if has("cpu") => (TrackKind::Cpu, StreamSchema::CPU),
+            Some(key) if !many => (TrackKind::Value(first.to_owned()), key),
+            _ => (TrackKind::Thread, StreamSchema::TID),
+        };
+        let own = || (StreamSchema::COMMON.len()..).zip(schema.columns.iter().skip(StreamSchema::COMMON.len()));
+        let named = own().find(|(at, column)| {
+            column.ty == ColumnType::Text && *at != key && !NO_NAMES.contains(&column.name.as_str())
+        });
+        let text = match state {
+            Some(state) => at(state, &[ColumnType::Text]),
+            None => named.map(|(at, _)| at),
+        };
+        let other_key = meaning.key.iter().filter_map(|name| number(name)).find(|at| *at != key && text.is_none());
+        let by_thread = state.is_some_and(|state| state == "comm");
+        Some(Self { kind, key, end, depth, text, number: other_key.filter(|_| has("cpu")), by_thread })
+    }
+
+    /// What the tracks are.
+    pub const fn kind(&self) -> &TrackKind {
+        &self.kind
+    }
+
+    /// The key of the idle thread of a CPU.
+    pub const fn idle_key(cpu: u64) -> u64 {
+        1 << 63 | cpu
+    }
+
+    /// The CPU whose idle thread has this key.
+    pub const fn idle_cpu(key: u64) -> Option<u64> {
+        if key >> 63 == 1 { Some(key & (u64::MAX >> 1)) } else { None }
+    }
+
+    /// The columns that are needed of a chunk, ascending.
+    pub fn columns(&self) -> Vec<usize> {
+        let (RowEnd::After(duration) | RowEnd::Before(duration)) = self.end;
+        let common = [StreamSchema::TIME, StreamSchema::CPU, StreamSchema::PID, StreamSchema::TID, StreamSchema::COMM];
+        let own = [Some(self.key), Some(duration), self.depth, self.text, self.number];
+        let mut columns: Vec<usize> = common.into_iter().chain(own.into_iter().flatten()).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    /// Calls `each` with all rows of a batch.
+    pub(super) fn for_each(&self, batch: &Batch, mut each: impl FnMut(TrackRow)) {
+        let word = |column: usize, row: usize| batch.columns.get(column).map_or(0, |data| word_at(data, row));
+        let optional = |column: Option<usize>, row: usize| column.map(|column| word(column, row));
+        let times = batch.columns.get(StreamSchema::TIME).map(ColumnData::as_u64).unwrap_or_default();
+        for (row, time_ns) in times.iter().enumerate() {
+            let tid = word(StreamSchema::TID, row);
+            let key = match (&self.kind, tid) {
+                (TrackKind::Thread, 0) => Self::idle_key(word(StreamSchema::CPU, row)),
+                _ => word(self.key, row),
+            };
+            let (begin_ns, end_ns) = match self.end {
+                RowEnd::After(duration) => (*time_ns, time_ns.saturating_add(word(duration, row))),
+                RowEnd::Before(duration) => (time_ns.saturating_sub(word(duration, row)), *time_ns),
+            };
+            let (pid, comm) = (word(StreamSchema::PID, row), word(StreamSchema::COMM, row) as u32);
+            let text = optional(self.text, row).unwrap_or(0) as u32;
+            let number = optional(self.number, row).unwrap_or(0);
+            let (name_pid, name_tid) = if self.by_thread { (pid as u32, tid as u32) } else { (0, 0) };
+            let name = TrackName { text, number, pid: name_pid, tid: name_tid };
+            let depth = optional(self.depth, row);
+            each(TrackRow { key, depth, pid, comm, name, entry: TrackEntry { begin_ns, end_ns, name: 0 } });
+        }
+    }
+}
+
+fn word_at(data: &ColumnData, row: usize) -> u64 {
+    match data {
+        ColumnData::U64(words) => words.get(row).copied().unwrap_or(0),
+        ColumnData::I64(words) => words.get(row).map_or(0, |word| word.cast_unsigned()),
+        ColumnData::Id(words) => words.get(row).copied().unwrap_or(0).into(),
+    }
+}

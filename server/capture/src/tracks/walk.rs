@@ -1,0 +1,131 @@
+//! From the highest level of a track down to what is drawn of a window.
+
+use std::sync::Arc;
+
+use super::{FAN_OUT, TrackEntry, TrackInfo, TrackNameId, TrackPage, TrackSummary, page_entries};
+
+/// Pages of one track, by level and number.
+pub trait TrackPages {
+    /// Why a page cannot be read.
+    type Error;
+
+    /// The page.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn page(&self, level: u8, number: u32) -> Result<Arc<TrackPage>, Self::Error>;
+}
+
+/// What is drawn of a track: one row, or rows that are together no wider than a pixel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrackPiece {
+    /// When the first began.
+    pub begin_ns: u64,
+    /// When the last ended.
+    pub end_ns: u64,
+    /// How many rows it stands for.
+    pub rows: u64,
+    /// The name whose rows took most of the time.
+    pub name: TrackNameId,
+    /// For how long there were rows.
+    pub busy_ns: u64,
+}
+
+impl From<&TrackEntry> for TrackPiece {
+    fn from(entry: &TrackEntry) -> Self {
+        let TrackEntry { begin_ns, end_ns, name } = *entry;
+        Self { begin_ns, end_ns, rows: 1, name, busy_ns: entry.duration_ns() }
+    }
+}
+
+impl From<&TrackSummary> for TrackPiece {
+    fn from(sum: &TrackSummary) -> Self {
+        let [(name, _), ..] = sum.top;
+        Self { begin_ns: sum.begin_ns, end_ns: sum.end_ns, rows: sum.rows, name, busy_ns: sum.busy_ns() }
+    }
+}
+
+/// Some entries of a level that follow each other.
+pub(super) struct EntryRange {
+    pub(super) level: u8,
+    pub(super) first: u64,
+    pub(super) count: usize,
+}
+
+impl EntryRange {
+    /// All of the level that has one page.
+    pub(super) fn top(track: &TrackInfo) -> Self {
+        let level = track.top_level();
+        Self { level, first: 0, count: page_entries(level) }
+    }
+
+    /// What an entry of a level above the rows sums up.
+    pub(super) fn below(level: u8, entry: u64) -> Self {
+        Self { level: level.saturating_sub(1), first: entry.saturating_mul(FAN_OUT as u64), count: FAN_OUT }
+    }
+
+    /// The page that they are in, and their places there. All of a group are in one page.
+    pub(super) fn place(&self) -> (u32, std::ops::Range<usize>) {
+        let entries = page_entries(self.level) as u64;
+        let start = (self.first % entries) as usize;
+        (u32::try_from(self.first / entries).unwrap_or(u32::MAX), start..start + self.count)
+    }
+}
+
+/// Calls `each` with what is drawn of a track between two moments, in order of time.
+///
+/// # Errors
+/// If a page cannot be read.
+pub fn walk_track<P: TrackPages>(
+    pages: &P,
+    track: &TrackInfo,
+    range: std::ops::Range<u64>,
+    pixel_ns: u64,
+    each: &mut dyn FnMut(TrackPiece),
+) -> Result<(), P::Error> {
+    if track.rows == 0 || range.is_empty() {
+        return Ok(());
+    }
+    visit(pages, &EntryRange::top(track), &range, pixel_ns, each)
+}
+
+fn visit<P: TrackPages>(
+    pages: &P,
+    entries: &EntryRange,
+    range: &std::ops::Range<u64>,
+    pixel_ns: u64,
+    each: &mut dyn FnMut(TrackPiece),
+) -> Result<(), P::Error> {
+    let (number, places) = entries.place();
+    let page = pages.page(entries.level, number)?;
+    match &*page {
+        TrackPage::Rows(rows) => {
+            let rows = rows.get(places.start..places.end.min(rows.len())).unwrap_or_default();
+            overlapping(rows, range, |row| (row.begin_ns, row.end_ns)).for_each(|(_, row)| each(row.into()));
+        }
+        TrackPage::Summaries(sums) => {
+            let sums = sums.get(places.start..places.end.min(sums.len())).unwrap_or_default();
+            for (at, sum) in overlapping(sums, range, |sum| (sum.begin_ns, sum.end_ns)) {
+                if sum.end_ns - sum.begin_ns <= pixel_ns || sum.rows == 1 || entries.level == 0 {
+                    each(sum.into());
+                } else {
+                    let below = EntryRange::below(entries.level, entries.first + at as u64);
+                    visit(pages, &below, range, pixel_ns, each)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The entries that are in a range of time, each with its place. They are in order and do not overlap.
+pub(super) fn overlapping<'a, T>(
+    entries: &'a [T],
+    range: &'a std::ops::Range<u64>,
+    times: impl Fn(&T) -> (u64, u64) + Copy + 'a,
+) -> impl Iterator<Item = (usize, &'a T)> {
+    let first = entries.partition_point(|entry| times(entry).1 < range.start);
+    let inside = move |(begin_ns, end_ns): (u64, u64)| end_ns > range.start || begin_ns == end_ns;
+    let from_first = entries.iter().enumerate().skip(first);
+    from_first.take_while(move |(_, entry)| times(entry).0 < range.end).filter(move |(_, entry)| inside(times(entry)))
+}

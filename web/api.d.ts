@@ -871,6 +871,11 @@ export type Method = {
   syscalls?: undefined;
 };
 
+export interface NameTime {
+  name: number;
+  time: number;
+}
+
 export interface NamedContainer {
   runtime: string;
   id: string;
@@ -1149,6 +1154,11 @@ export interface Retention {
 
 export type Role = "viewer" | "operator" | "admin";
 
+export interface RowFields {
+  columns: ColumnHead[];
+  cells: ShownCell[];
+}
+
 export interface RowsPage {
   columns: ColumnHead[];
   rows: ShownCell[][];
@@ -1277,6 +1287,11 @@ export interface ShownCode {
   hottest: number[];
   sources: SourceLine[];
   outside: number;
+}
+
+export interface ShownTrack {
+  id: string;
+  pieces: number;
 }
 
 export interface Skipped {
@@ -1629,6 +1644,85 @@ export interface Track {
   unit?: string;
 }
 
+export interface TrackLabel {
+  text: string;
+  pid?: number;
+  tid?: number;
+}
+
+export interface TrackLine {
+  id: string;
+  stream: number;
+  key: string;
+  label: string;
+  pid: number | null;
+  tid: number | null;
+  cpu: number | null;
+  lane: number;
+  rows: number;
+  start: number;
+  end: number;
+  busy: number;
+  longest: number;
+  top: NameTime[];
+}
+
+export interface TrackList {
+  start: number;
+  end: number;
+  streams: TrackStream[];
+  tracks: TrackLine[];
+  names: TrackLabel[];
+  left_out: number;
+}
+
+export interface TrackMoment {
+  before: TrackRowLine | null;
+  at: TrackRowLine | null;
+  after: TrackRowLine | null;
+  fields: RowFields | null;
+}
+
+export type TrackOf = "thread" | "cpu" | "value";
+
+export interface TrackRowLine {
+  number: number;
+  start: number;
+  end: number;
+  duration: number;
+  name: TrackLabel;
+}
+
+export interface TrackStream {
+  stream: number;
+  name: string;
+  row: TrackedRow;
+  of: TrackOf;
+  column: string;
+}
+
+export interface TrackSum {
+  id: string;
+  names: NameTime[];
+}
+
+export interface TrackTotals {
+  start: number;
+  end: number;
+  tracks: TrackSum[];
+  names: TrackLabel[];
+}
+
+export interface TrackWindow {
+  start: number;
+  end: number;
+  unit: number;
+  tracks: ShownTrack[];
+  names: TrackLabel[];
+}
+
+export type TrackedRow = "state" | "slice";
+
 export type Tree = CallPage | {
   places: CallPlace[];
 } | FoundCall;
@@ -1762,6 +1856,9 @@ export type Failure = Wire;
 /** The head of the binary timeline. */
 export type TimelineHead = Timeline;
 
+/** The head of a window of tracks. */
+export type TrackWindowHead = TrackWindow;
+
 /** JSON by method and route; null where there is nothing in the answer. */
 export interface Answers {
   DELETE: {
@@ -1794,6 +1891,9 @@ export interface Answers {
     "/api/captures/{id}/output": Output;
     "/api/captures/{id}/rows": RowsPage;
     "/api/captures/{id}/rate": Rate;
+    "/api/captures/{id}/tracks": TrackList;
+    "/api/captures/{id}/tracks/moment": TrackMoment;
+    "/api/captures/{id}/tracks/totals": TrackTotals;
     "/api/captures/{id}/counts": CountView;
     "/api/captures/{id}/calls": Tree;
     "/api/captures/{id}/calls/functions": FunctionsPage;
@@ -1841,7 +1941,7 @@ export interface Answers {
 }
 
 /** Routes that answer bytes or text. */
-export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/export";
+export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/tracks/window" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/export";
 
 /** Streams: what comes with each event. */
 export interface Streams {

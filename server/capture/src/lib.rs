@@ -23,6 +23,7 @@ mod id_map;
 mod index;
 mod layout;
 mod ledger;
+mod lists;
 mod packed;
 mod predicate;
 mod reader;
@@ -69,7 +70,8 @@ pub use stacks::{
 pub use states::{MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, TaskBits};
 pub use text::{StringDictionary, StringId, shown, visible};
 pub use tracks::{
-    BuiltPage, MAX_LANES, MAX_STREAM_TRACKS, MAX_TRACK_LEVELS, MAX_TRACK_NAMES, MAX_TRACK_PAGE_BYTES, NameTotals,
-    TrackEntry, TrackIndexBuilder, TrackInfo, TrackKind, TrackName, TrackNameId, TrackPage, TrackPages, TrackPiece,
-    TrackRule, TrackSummary, track_totals, walk_track,
+    BuiltPage, FoundRow, MAX_LANES, MAX_STREAM_TRACKS, MAX_TRACK_DIRECTORY_BYTES, MAX_TRACK_LEVELS, MAX_TRACK_NAMES,
+    MAX_TRACK_PAGE_BYTES, NameTotals, TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackKind, TrackName,
+    TrackNameId, TrackPage, TrackPages, TrackPiece, TrackRule, TrackSummary, row_at, row_number, track_totals,
+    walk_track,
 };

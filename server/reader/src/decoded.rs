@@ -1,11 +1,12 @@
-//! Decoded chunks and blocks of the time index, kept for the next view within [`MAX_DECODED_BYTES`].
+//! Decoded chunks, blocks of the time index and pages of tracks, kept for the next view within [`MAX_DECODED_BYTES`].
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bathyscope_capture::{Batch, CaptureId, ColumnData, Grouping, IndexBlock};
+use bathyscope_capture::{Batch, CaptureId, ColumnData, Grouping, IndexBlock, TrackPage};
+use bathyscope_store::TrackPlace;
 
 /// Bytes that are kept, as they are in memory.
 const MAX_DECODED_BYTES: usize = 128 << 20;
@@ -21,11 +22,12 @@ pub(crate) struct DecodedKey {
 pub(crate) enum Part {
     Chunk(u16, usize),
     Block(BlockPlace),
+    Page(u16, TrackPlace),
 }
 
 pub(crate) type BlockPlace = (u16, Grouping, u8, u32);
 
-/// Decoded chunks and blocks, the least recently used forgotten first.
+/// Decoded chunks, blocks and pages, the least recently used forgotten first.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     inner: Mutex<DecodedInner>,
@@ -34,6 +36,8 @@ pub(crate) struct Decoded {
 #[derive(Debug, Default)]
 struct DecodedInner {
     parts: HashMap<DecodedKey, DecodedPart>,
+    /// When each was used last.
+    by_use: BTreeMap<u64, DecodedKey>,
     bytes: usize,
     clock: u64,
 }
@@ -50,24 +54,31 @@ enum Content {
     /// A chunk with these columns.
     Chunk(Arc<Batch>, Vec<usize>),
     Block(Arc<IndexBlock>),
+    Page(Arc<TrackPage>),
 }
 
 impl DecodedInner {
     fn find(&mut self, key: DecodedKey) -> Option<&Content> {
         self.clock += 1;
         let part = self.parts.get_mut(&key)?;
+        self.by_use.remove(&part.used);
         part.used = self.clock;
+        self.by_use.insert(part.used, key);
         Some(&part.content)
     }
 
     fn keep(&mut self, key: DecodedKey, content: Content, bytes: usize) {
         self.clock += 1;
         let used = self.clock;
-        let old = self.parts.insert(key, DecodedPart { content, bytes, used }).map_or(0, |old| old.bytes);
-        self.bytes = self.bytes + bytes - old;
+        if let Some(old) = self.parts.insert(key, DecodedPart { content, bytes, used }) {
+            self.by_use.remove(&old.used);
+            self.bytes -= old.bytes;
+        }
+        self.by_use.insert(used, key);
+        self.bytes += bytes;
         while self.bytes > MAX_DECODED_BYTES {
-            let oldest = self.parts.iter().min_by_key(|(_key, part)| part.used).map(|(key, _part)| *key);
-            let Some(oldest) = oldest.and_then(|key| self.parts.remove(&key)) else { break };
+            let oldest = self.by_use.pop_first().and_then(|(_used, key)| self.parts.remove(&key));
+            let Some(oldest) = oldest else { break };
             self.bytes -= oldest.bytes;
         }
     }
@@ -109,9 +120,23 @@ impl Decoded {
         self.lock().keep(key, Content::Block(Arc::clone(block)), block.memory_bytes());
     }
 
+    /// A page of a track.
+    pub(crate) fn page(&self, capture: CaptureId, stream: u16, place: TrackPlace) -> Option<Arc<TrackPage>> {
+        match self.lock().find(DecodedKey { capture, part: Part::Page(stream, place) }) {
+            Some(Content::Page(page)) => Some(Arc::clone(page)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn keep_page(&self, capture: CaptureId, stream: u16, place: TrackPlace, page: &Arc<TrackPage>) {
+        let key = DecodedKey { capture, part: Part::Page(stream, place) };
+        self.lock().keep(key, Content::Page(Arc::clone(page)), page.memory_bytes());
+    }
+
     pub(crate) fn forget(&self, capture: CaptureId) {
         let mut inner = self.lock();
         inner.parts.retain(|key, _part| key.capture != capture);
+        inner.by_use.retain(|_used, key| key.capture != capture);
         inner.bytes = inner.parts.values().map(|part| part.bytes).sum();
     }
 }

@@ -12,10 +12,16 @@ use std::{
     },
 };
 
-use bathyscope_capture::{Batch, CaptureId, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema, decode_chunk};
+use bathyscope_capture::{
+    Batch, CaptureId, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema, TrackDirectory, TrackPage, decode_chunk,
+};
 use bathyscope_query::Capture;
-use bathyscope_store::{BlockingStore, CaptureRecord, CaptureState, ChunkInfo, DictionaryEnds, Store, StoreError};
-use bathyscope_views::{CallForest, Cancel, ChunkMeta, Dictionaries, LastIds, Source, TimeRange, ViewError};
+use bathyscope_store::{
+    BlockingStore, CaptureRecord, CaptureState, ChunkInfo, DictionaryEnds, Store, StoreError, TrackPlace,
+};
+use bathyscope_views::{
+    CallForest, Cancel, ChunkMeta, Dictionaries, LastIds, Source, TimeRange, TrackPageMap, ViewError,
+};
 
 use crate::{
     call_forests::CallForests,
@@ -46,6 +52,9 @@ struct Known {
 /// Which blocks of the time index a capture has.
 type Directories = Arc<HashMap<(u16, Grouping), IndexDirectory>>;
 
+/// The tracks of streams that have some.
+type Tracks = Arc<Vec<(u16, TrackDirectory)>>;
+
 /// What was read of a capture.
 #[derive(Clone, Debug)]
 struct Loaded {
@@ -53,6 +62,7 @@ struct Loaded {
     settled: bool,
     chunks: Arc<Vec<Vec<ChunkMeta>>>,
     index: Directories,
+    tracks: Tracks,
     ends: DictionaryEnds,
 }
 
@@ -62,6 +72,7 @@ impl Loaded {
             settled: false,
             chunks: Arc::new(vec![Vec::new(); streams]),
             index: Arc::default(),
+            tracks: Arc::default(),
             ends: DictionaryEnds::default(),
         }
     }
@@ -74,6 +85,9 @@ pub struct CaptureView {
     schemas: Vec<StreamSchema>,
     chunks: Arc<Vec<Vec<ChunkMeta>>>,
     index: Directories,
+    tracks: Tracks,
+    /// Whether pages of tracks are as they will be.
+    settled: bool,
     dictionaries: Arc<Dictionaries>,
     decoded: Arc<Decoded>,
     forests: CallForests,
@@ -126,6 +140,8 @@ impl CaptureCache {
             record: Arc::new(record),
             chunks: loaded.chunks,
             index: loaded.index,
+            tracks: loaded.tracks,
+            settled: loaded.settled,
             dictionaries,
             decoded: Arc::clone(&self.decoded),
             forests: self.forests.clone(),
@@ -168,6 +184,8 @@ impl CaptureCache {
     async fn read_new(&self, record: &CaptureRecord, loaded: &mut Loaded) -> Result<(), StoreError> {
         let (store, id) = (&self.store, record.id);
         loaded.index = Arc::new(store.index(id).await?);
+        // Its pages are there before a directory tells of them.
+        loaded.tracks = Arc::new(directories(id, store.track_directories(id).await?));
         let chunks = Arc::make_mut(&mut loaded.chunks);
         for (stream, known) in chunks.iter_mut().enumerate() {
             let Ok(stream) = u16::try_from(stream) else { break };
@@ -177,6 +195,18 @@ impl CaptureCache {
         loaded.ends = store.dictionary_ends(id).await?;
         Ok(())
     }
+}
+
+/// Directories that can be read. The index follows from the rows: what is damaged is drawn from these.
+fn directories(capture: CaptureId, stored: Vec<(u16, Vec<u8>)>) -> Vec<(u16, TrackDirectory)> {
+    let decode = |(stream, bytes): (u16, Vec<u8>)| match TrackDirectory::decode(&bytes) {
+        Ok(directory) => Some((stream, directory)),
+        Err(error) => {
+            tracing::warn!(%capture, stream, %error, "the tracks of a stream cannot be read");
+            None
+        }
+    };
+    stored.into_iter().filter_map(decode).collect()
 }
 
 fn meta(info: ChunkInfo) -> ChunkMeta {
@@ -275,6 +305,36 @@ impl Source for CaptureView {
         let block = Arc::new(block.map_err(|source| ViewError::Chunk { stream, chunk, source })?);
         self.decoded.keep_block(self.record.id, place, &block);
         Ok(block)
+    }
+
+    fn tracks(&self) -> &[(u16, TrackDirectory)] {
+        &self.tracks
+    }
+
+    fn track_pages(&self, stream: u16, places: &[TrackPlace]) -> Result<TrackPageMap, ViewError> {
+        let capture = self.record.id;
+        let mut pages = TrackPageMap::new();
+        let mut missing = Vec::new();
+        for place in places {
+            match self.decoded.page(capture, stream, *place).filter(|_| self.settled) {
+                Some(page) => drop(pages.insert(*place, page)),
+                None => missing.push(*place),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(pages);
+        }
+        let read = self.reads.read(|store| store.track_pages(capture, stream, missing));
+        let read = read.map_err(|error| ViewError::Load { stream, chunk: 0, source: Box::new(error) })?;
+        for (place, bytes) in read {
+            let page = TrackPage::decode(&bytes);
+            let page = Arc::new(page.map_err(|source| ViewError::Chunk { stream, chunk: 0, source })?);
+            if self.settled {
+                self.decoded.keep_page(capture, stream, place, &page);
+            }
+            pages.insert(place, page);
+        }
+        Ok(pages)
     }
 
     fn dictionaries(&self) -> &Dictionaries {

@@ -24,6 +24,7 @@ use crate::{
     rows::{narrow, sql, to_json, unreadable, unsigned},
     select::{all, of},
     sums::{self, ChecksumChanges, ChecksummedPart},
+    tracks::{self, TrackChanges},
     writer::{Durability, Writer},
 };
 
@@ -261,25 +262,30 @@ async fn filled(conn: &mut SqliteConnection, id: CaptureId, number: u16) -> Resu
     })
 }
 
-/// Adds chunks to streams that are being computed, by their place among the rule's.
+/// Adds chunks and tracks to streams that are being computed, by their place among the rule's.
 pub(crate) async fn append(
     writer: &mut Writer,
     (id, number): (CaptureId, u16),
-    chunks: Vec<(u16, EncodedChunk)>,
+    (chunks, tracks): (Vec<(u16, EncodedChunk)>, Vec<TrackChanges>),
 ) -> Result<(), StoreError> {
-    let bytes: u64 = chunks.iter().map(|(_, chunk)| chunk.bytes.len() as u64 + CHUNK_OVERHEAD_BYTES).sum();
-    writer.has_room_for(2 * bytes).await?;
+    let chunk_bytes: u64 = chunks.iter().map(|(_, chunk)| chunk.bytes.len() as u64 + CHUNK_OVERHEAD_BYTES).sum();
+    let track_bytes: u64 = tracks.iter().map(TrackChanges::bytes).sum();
+    writer.has_room_for(2 * (chunk_bytes + track_bytes)).await?;
     writer.begin(Durability::Normal).await?;
-    let done = append_in(writer, (id, number), chunks).await;
+    let done = append_in(writer, (id, number), (chunks, &tracks)).await;
     end_growing(writer, id, done).await
 }
 
 async fn append_in(
     writer: &mut Writer,
     (id, number): (CaptureId, u16),
-    mut chunks: Vec<(u16, EncodedChunk)>,
+    (mut chunks, tracks): (Vec<(u16, EncodedChunk)>, &[TrackChanges]),
 ) -> Result<(), StoreError> {
     let record = filled(&mut writer.conn, id, number).await?;
+    let mut track_bytes = 0;
+    for changes in tracks.iter().filter(|changes| changes.stream < record.stream_count) {
+        track_bytes += tracks::put(&mut writer.conn, id, record.first_stream + changes.stream, changes).await?;
+    }
     let (mut bytes, mut numbers) = (0, Vec::with_capacity(chunks.len()));
     for (stream, chunk) in &mut chunks {
         if *stream >= record.stream_count {
@@ -293,7 +299,7 @@ async fn append_in(
     let mut forests = writer.forests.remove(&id).unwrap_or_default();
     let indexed = forests.insert_leaves(&mut writer.conn, id, &chunks, &numbers).await;
     writer.forests.insert(id, forests);
-    retention::add(&mut writer.conn, id, AddedBytes { index_bytes: indexed?, dictionary_bytes: 0 }).await
+    retention::add(&mut writer.conn, id, AddedBytes { index_bytes: indexed? + track_bytes, dictionary_bytes: 0 }).await
 }
 
 /// Counts bytes of chunks that were added, or taken away with a negative number. Rows of computed streams are not counted
@@ -399,7 +405,10 @@ async fn set_state(
 
 /// What removes the rows of streams, children first. Each statement takes the capture's id, how many rows, and the first
 /// and last stream.
-const STATEMENTS: [&str; 4] = [
+const STATEMENTS: [&str; 6] = [
+    "DELETE FROM track_pages WHERE rowid IN (SELECT rowid FROM track_pages WHERE capture_id = ?1 AND \
+     stream BETWEEN ?3 AND ?4 LIMIT ?2)",
+    "DELETE FROM track_directories WHERE capture_id = ?1 AND ?2 > 0 AND stream BETWEEN ?3 AND ?4",
     "DELETE FROM index_data WHERE rowid IN (SELECT rowid FROM index_data WHERE capture_id = ?1 AND \
      stream BETWEEN ?3 AND ?4 LIMIT ?2)",
     "DELETE FROM index_blocks WHERE (capture_id, stream, grouping, level, number) IN (SELECT capture_id, stream, grouping, \
@@ -455,9 +464,11 @@ async fn forget_rows(conn: &mut SqliteConnection, id: CaptureId, (first, last): 
                   stream BETWEEN ?2 AND ?3";
     of(update, id).bind(first).bind(last).execute(&mut *conn).await.map_err(failed(DOING))?;
     add_bytes(conn, id, bytes.saturating_neg()).await?;
-    // What is left of the time index is that of the others.
+    // What is left of the indexes is that of the others.
     let update = "UPDATE retention SET index_bytes = coalesce((SELECT sum(octet_length(data)) FROM index_data WHERE \
-                  capture_id = ?1), 0) WHERE capture_id = ?1";
+                  capture_id = ?1), 0) + coalesce((SELECT sum(octet_length(data)) FROM track_pages WHERE capture_id = ?1), 0) + \
+                  coalesce((SELECT sum(octet_length(data)) FROM track_directories WHERE capture_id = ?1), 0) \
+                  WHERE capture_id = ?1";
     of(update, id).execute(conn).await.map_err(failed(DOING))?;
     Ok(())
 }

@@ -40,6 +40,7 @@ mod sources;
 mod store;
 mod sums;
 mod task;
+mod tracks;
 mod writer;
 
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
@@ -51,3 +52,4 @@ pub use model::{
     SourceEnd, SourceState, StoredRecipe, StreamRecord, SummaryPage, SummaryQuery,
 };
 pub use store::{BlockingStore, Store, StoreFuture};
+pub use tracks::{TrackChanges, TrackPlace};

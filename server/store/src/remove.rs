@@ -28,7 +28,9 @@ const STEP: Duration = Duration::from_millis(20);
 const MAX_PAGES: u32 = 1024;
 
 /// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
-const STATEMENTS: [&str; 20] = [
+const STATEMENTS: [&str; 22] = [
+    "DELETE FROM track_pages WHERE rowid IN (SELECT rowid FROM track_pages WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM track_directories WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM index_data WHERE rowid IN (SELECT rowid FROM index_data WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM index_blocks WHERE (capture_id, stream, grouping, level, number) IN \
      (SELECT capture_id, stream, grouping, level, number FROM index_blocks WHERE capture_id = ?1 LIMIT ?2)",

@@ -2,6 +2,8 @@
 
 use bathyscope_capture::{ChunkError, PredicateError};
 
+use crate::ParseTrackIdError;
+
 /// Why a view could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -60,6 +62,17 @@ pub enum ViewError {
         wanted: u64,
         /// The limit.
         limit: u64,
+    },
+    /// What does not name a track.
+    #[error(transparent)]
+    TrackId(#[from] ParseTrackIdError),
+    /// There is no such track.
+    #[error("there is no track {stream}.{track}; `tracks` of this capture lists those that there are")]
+    NoTrack {
+        /// The stream.
+        stream: u16,
+        /// The track.
+        track: u32,
     },
     /// The capture has no stream of samples.
     #[error("this capture has no sampled stacks; a flame graph needs a profile")]
@@ -134,6 +147,8 @@ impl ViewError {
                 | Self::Filter(_)
                 | Self::OutOfRange { .. }
                 | Self::TooFar { .. }
+                | Self::TrackId(_)
+                | Self::NoTrack { .. }
                 | Self::NoSamples
                 | Self::NoCalls
         )

@@ -33,15 +33,18 @@ mod scan;
 mod source;
 mod svg;
 mod timeline;
+mod tracks;
 mod window;
 
 pub use answers::{
     Annotation, At, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread,
     CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, Cut, Derived, FlameGraph, Flow,
     FoundCall, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId,
-    KeyTotal, Lane, Lanes, MapKind, MapTable, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError,
-    ParsePlaceError, PlaceLine, Rate, RateLoss, RowsPage, SampleUnit, SampledFunction, SampledFunctions, SeriesLine,
-    SeriesView, ShownCode, SourceLine, StreamRate, TIMELINE_MAGIC, Timeline, Track, TrackBins, Unit, ValueRange,
+    KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError,
+    ParsePlaceError, PlaceLine, Rate, RateLoss, RowFields, RowsPage, SampleUnit, SampledFunction, SampledFunctions,
+    SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, SourceLine, StreamRate, TIMELINE_MAGIC,
+    TRACK_WINDOW_MAGIC, Timeline, Track, TrackBins, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf,
+    TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow, Unit, ValueRange,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -74,6 +77,10 @@ pub use maps::{
 pub use memory::MemorySource;
 pub use rate::{MAX_BINS, RateQuery, rate};
 pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, RowCursor, RowView, RowsQuery, page};
-pub use source::{Cancel, ChunkMeta, Source, TimeRange};
+pub use source::{Cancel, ChunkMeta, Source, TimeRange, TrackPageMap};
 pub use svg::{SvgOptions, svg};
 pub use timeline::{MAX_TIMELINE_WIDTH, MAX_TRACKS, TimelineQuery, timeline};
+pub use tracks::{
+    MAX_WINDOW_TRACKS, ParseTrackIdError, TrackId, TrackMomentQuery, TrackWindowQuery, track_list, track_moment,
+    track_totals, track_window,
+};

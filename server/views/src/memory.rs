@@ -3,11 +3,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bathyscope_capture::{
-    Batch, ColumnData, ColumnStats, Grouping, IndexBlock, IndexDirectory, IndexForest, IndexNode, Loss, StreamSchema,
-    leaf_blocks,
+    Batch, ChunkError, ColumnData, ColumnStats, Grouping, IndexBlock, IndexDirectory, IndexForest, IndexNode, Loss,
+    StreamSchema, TrackDirectory, TrackIndexBuilder, TrackPage, TrackRule, leaf_blocks,
 };
 
-use crate::{ChunkMeta, Dictionaries, Source, ViewError};
+use crate::{ChunkMeta, Dictionaries, Source, TrackPageMap, ViewError};
 
 /// A capture in memory.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,8 @@ pub struct MemorySource {
     pub dictionaries: Dictionaries,
     schemas: Vec<StreamSchema>,
     index: HashMap<(u16, Grouping), Indexed>,
+    tracks: Vec<(u16, TrackDirectory)>,
+    pages: HashMap<u16, TrackPageMap>,
     chunks: Vec<Vec<ChunkMeta>>,
     batches: Vec<Vec<Arc<Batch>>>,
 }
@@ -55,6 +57,24 @@ impl MemorySource {
                 forest.close().into_iter().for_each(|node| indexed.insert(node));
             }
         }
+    }
+
+    /// Makes the track index of all streams that can have one, as a store would have it.
+    ///
+    /// # Errors
+    /// If a page cannot be read back, which would be a defect.
+    pub fn make_tracks(&mut self) -> Result<(), ChunkError> {
+        for (stream, (schema, batches)) in (0..).zip(self.schemas.iter().zip(&self.batches)) {
+            let Some(rule) = TrackRule::of(schema) else { continue };
+            let mut builder = TrackIndexBuilder::new(rule);
+            batches.iter().for_each(|batch| builder.add(batch));
+            let pages = self.pages.entry(stream).or_default();
+            for page in builder.take_pages() {
+                pages.insert((page.track, page.level, page.number), Arc::new(TrackPage::decode(&page.bytes)?));
+            }
+            self.tracks.push((stream, builder.directory()));
+        }
+        Ok(())
     }
 }
 
@@ -126,6 +146,15 @@ impl Source for MemorySource {
         let indexed = self.index.get(&(stream, grouping));
         let block = indexed.and_then(|indexed| indexed.blocks.get(&(level, number))).cloned();
         block.ok_or(ViewError::Shape { stream, chunk: number as usize, what: "there is no such block of the index" })
+    }
+
+    fn tracks(&self) -> &[(u16, TrackDirectory)] {
+        &self.tracks
+    }
+
+    fn track_pages(&self, stream: u16, places: &[(u32, u8, u32)]) -> Result<TrackPageMap, ViewError> {
+        let Some(pages) = self.pages.get(&stream) else { return Ok(TrackPageMap::new()) };
+        Ok(places.iter().filter_map(|place| Some((*place, Arc::clone(pages.get(place)?)))).collect())
     }
 
     fn dictionaries(&self) -> &Dictionaries {

@@ -1,8 +1,14 @@
 //! Where views take a capture's rows from.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::AtomicBool},
+};
 
-use bathyscope_capture::{Batch, ColumnStats, EncodedChunk, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema};
+use bathyscope_capture::{
+    Batch, ColumnStats, EncodedChunk, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema, TrackDirectory,
+    TrackPage,
+};
 
 use crate::{Dictionaries, ViewError};
 
@@ -28,6 +34,9 @@ impl From<&EncodedChunk> for ChunkMeta {
         Self { rows: chunk.rows, first_ns: chunk.first_ns, last_ns: chunk.last_ns, stats: chunk.stats.clone() }
     }
 }
+
+/// Pages of tracks by track, level and number.
+pub type TrackPageMap = HashMap<(u32, u8, u32), Arc<TrackPage>>;
 
 /// A capture as views read it. Chunk lists and dictionaries are in memory; chunks are loaded one by one.
 ///
@@ -66,6 +75,19 @@ pub trait Source {
         number: u32,
     ) -> Result<Arc<IndexBlock>, ViewError> {
         Err(ViewError::Shape { stream, chunk: number as usize, what: "there is no such block of the index" })
+    }
+
+    /// The tracks of streams that have some, by their index.
+    fn tracks(&self) -> &[(u16, TrackDirectory)] {
+        &[]
+    }
+
+    /// Pages of a stream's tracks, by track, level and number; those that there are.
+    ///
+    /// # Errors
+    /// [`ViewError::Load`] or [`ViewError::Chunk`].
+    fn track_pages(&self, _stream: u16, _places: &[(u32, u8, u32)]) -> Result<TrackPageMap, ViewError> {
+        Ok(TrackPageMap::new())
     }
 
     /// Strings, stacks, frames, mappings, symbols and process names.

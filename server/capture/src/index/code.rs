@@ -8,12 +8,12 @@
 //! longest took or the greatest value, of counters the least and the last value, and counts of names; then all names and the
 //! names' rows. The lengths of the lists follow from the counts.
 //!
-//! A list is cut into pieces of 65,536 numbers, each coded as a column of a chunk is: flags and width (1 byte each), two
-//! zeroes, length of the body (4), base and step (8 each), body.
+//! Lists are coded as `lists.rs` describes them.
 
 use crate::{
     ChunkError, StringId,
-    codec::{Coding, Decoder, Encoder, MAX_CHUNK_ROWS},
+    codec::{Encoder, MAX_CHUNK_ROWS},
+    lists::{ListReader, crc_of, put_list},
     reader::{Reader, damaged},
 };
 
@@ -95,11 +95,9 @@ impl IndexBlock {
         let dropped_tracks = u64::from_le_bytes(reader.array()?);
         let count = usize::try_from(count).ok().filter(|count| *count <= MAX_CHUNK_ROWS);
         let count = count.ok_or(damaged(HEAD_BYTES, "it has too many tracks"))?;
-        let mut lists = Parsed { reader, decoder: Decoder::new() };
+        let mut lists = Parsed { lists: ListReader::new(reader) };
         let tracks = lists.tracks(count, measure)?;
-        if lists.reader.offset != bytes.len() {
-            return Err(damaged(lists.reader.offset, "there is more than the lists"));
-        }
+        lists.lists.end()?;
         Ok(Self { shift, measure, tracks, dropped_tracks })
     }
 }
@@ -123,13 +121,6 @@ const fn measure_of(tag: u8) -> Option<Measure> {
     }
 }
 
-fn crc_of(head: &[u8], body: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(head);
-    hasher.update(body);
-    hasher.finalize()
-}
-
 struct Lists {
     encoder: Encoder,
     out: Vec<u8>,
@@ -137,15 +128,7 @@ struct Lists {
 
 impl Lists {
     fn put(&mut self, list: Vec<u64>) {
-        for piece in list.chunks(MAX_CHUNK_ROWS) {
-            let (coding, body) = self.encoder.encode(piece);
-            self.out.extend_from_slice(&[coding.flags(), coding.width, 0, 0]);
-            // A piece has at most 512 KiB.
-            self.out.extend_from_slice(&(body.len() as u32).to_le_bytes());
-            self.out.extend_from_slice(&coding.base.to_le_bytes());
-            self.out.extend_from_slice(&coding.step.to_le_bytes());
-            self.out.extend_from_slice(&body);
-        }
+        put_list(&mut self.encoder, &mut self.out, &list);
     }
 
     fn put_names<'a>(&mut self, names: impl Iterator<Item = &'a TopNames> + Clone) {
@@ -156,32 +139,17 @@ impl Lists {
 }
 
 struct Parsed<'a> {
-    reader: Reader<'a>,
-    decoder: Decoder,
+    lists: ListReader<'a>,
 }
 
 impl Parsed<'_> {
-    /// The next list, of `length` numbers.
     fn list(&mut self, length: usize) -> Result<Vec<u64>, ChunkError> {
-        let mut list = Vec::new();
-        while list.len() < length {
-            let rows = (length - list.len()).min(MAX_CHUNK_ROWS);
-            let at = self.reader.offset;
-            let [flags, width, _, _] = self.reader.array()?;
-            let bytes = u32::from_le_bytes(self.reader.array()?);
-            let base = u64::from_le_bytes(self.reader.array()?);
-            let step = u64::from_le_bytes(self.reader.array()?);
-            let coding = Coding::from_parts(flags, width, base, step);
-            let coding = coding.ok_or(damaged(at, "the coding of a list is not known"))?;
-            let body = self.reader.slice(bytes as usize)?;
-            list.extend(self.decoder.decode(&coding, rows, body).map_err(|what| damaged(at, what))?);
-        }
-        Ok(list)
+        self.lists.list(length)
     }
 
     /// Lengths of lists whose sum is at most `most`.
     fn lengths(&mut self, length: usize, most: usize) -> Result<(Vec<usize>, usize), ChunkError> {
-        let at = self.reader.offset;
+        let at = self.lists.reader.offset;
         let lengths = self.list(length)?.into_iter().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
         let lengths: Vec<usize> = lengths.collect();
         let sum = lengths.iter().try_fold(0_usize, |sum, length| sum.checked_add(*length));
@@ -192,7 +160,7 @@ impl Parsed<'_> {
     }
 
     fn names(&mut self, count: usize) -> Result<Vec<TopNames>, ChunkError> {
-        let at = self.reader.offset;
+        let at = self.lists.reader.offset;
         let (lengths, sum) = self.lengths(count, count.saturating_mul(TOP))?;
         let (ids, rows) = (self.list(sum)?, self.list(sum)?);
         if ids.iter().chain(&rows).any(|number| *number > u64::from(u32::MAX)) {
@@ -216,7 +184,7 @@ impl Parsed<'_> {
         let (keys, pids) = (self.list(count)?, self.list(count)?);
         let (lengths, sum) = self.lengths(count, MAX_BLOCK_BINS)?;
         let names = self.names(count)?;
-        let at = self.reader.offset;
+        let at = self.lists.reader.offset;
         let distances = self.list(sum + 1)?;
         let mut bins = Bins { first: distances.first().copied().unwrap_or(0), ..self.bins(&distances, measure)? };
         let mut tracks = Vec::with_capacity(count);

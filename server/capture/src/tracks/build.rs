@@ -1,8 +1,8 @@
 //! Adding rows to tracks.
 
 use super::{
-    FAN_OUT, MAX_LANES, MAX_STREAM_TRACKS, MAX_TRACK_NAMES, TrackEntry, TrackInfo, TrackName, TrackNameId, TrackPage,
-    TrackRule, TrackSummary, page_entries, rule::TrackRow, top_level,
+    FAN_OUT, MAX_LANES, MAX_STREAM_TRACKS, MAX_TRACK_NAMES, TrackDirectory, TrackEntry, TrackInfo, TrackName,
+    TrackNameId, TrackPage, TrackRule, TrackSummary, page_entries, rule::TrackRow, top_level,
 };
 use crate::{Batch, IdMap, codec::Encoder};
 
@@ -103,8 +103,8 @@ impl TrackIndexBuilder {
         std::mem::take(&mut self.full)
     }
 
-    /// All tracks, by their numbers, as the last [`Self::take_pages`] has left them.
-    pub fn tracks(&self) -> Vec<TrackInfo> {
+    /// All tracks and names, as the last [`Self::take_pages`] has left them.
+    pub fn directory(&self) -> TrackDirectory {
         let info = |track: &OpenTrack| TrackInfo {
             key: track.key,
             lane: track.lane,
@@ -113,17 +113,8 @@ impl TrackIndexBuilder {
             rows: track.count,
             sum: track.sum,
         };
-        self.tracks.iter().map(info).collect()
-    }
-
-    /// All names, by their numbers.
-    pub fn names(&self) -> &[TrackName] {
-        &self.names
-    }
-
-    /// How many rows are in no track, as there are too many tracks or lanes.
-    pub const fn dropped_rows(&self) -> u64 {
-        self.dropped_rows
+        let tracks = self.tracks.iter().map(info).collect();
+        TrackDirectory { tracks, names: self.names.clone(), dropped_rows: self.dropped_rows }
     }
 
     fn add_row(&mut self, row: TrackRow) {
@@ -137,10 +128,11 @@ impl TrackIndexBuilder {
         let begin_ns = row.entry.begin_ns.max(track.last_end_ns);
         let entry = TrackEntry { begin_ns, end_ns: row.entry.end_ns.max(begin_ns), name };
         track.comm = row.comm;
-        track.push(entry);
-        if track.rows.len() == page_entries(0) || track.levels.iter().any(OpenLevel::is_full) {
+        // Not as soon as a page is whole: if it is the last one of its level, it tells what the whole track is.
+        if track.rows.len() == page_entries(0) {
             track.flush(number, &mut self.encoder, &mut self.full);
         }
+        track.push(entry);
     }
 
     /// The track that a row belongs to, made if there is none.
@@ -229,7 +221,7 @@ impl OpenTrack {
     fn flush(&mut self, track: u32, encoder: &mut Encoder, pages: &mut Vec<BuiltPage>) {
         let most = page_entries(0);
         if self.rows.len() == most {
-            let number = (self.count / most as u64 - 1) as u32;
+            let number = ((self.count - 1) / most as u64) as u32;
             let page = TrackPage::Rows(std::mem::take(&mut self.rows));
             pages.push(BuiltPage { track, level: 0, number, bytes: page.encode_with(encoder) });
         }
@@ -244,7 +236,7 @@ impl OpenTrack {
     fn publish(&mut self, track: u32, encoder: &mut Encoder, pages: &mut Vec<BuiltPage>) {
         let mut rest = TrackSummary::sum(pending(&self.rows).iter().copied().map(TrackSummary::of));
         if !self.rows.is_empty() {
-            let number = (self.count / page_entries(0) as u64) as u32;
+            let number = ((self.count - 1) / page_entries(0) as u64) as u32;
             let page = TrackPage::Rows(self.rows.clone());
             pages.push(BuiltPage { track, level: 0, number, bytes: page.encode_with(encoder) });
         }

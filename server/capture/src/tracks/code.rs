@@ -1,8 +1,7 @@
 //! Pages as bytes.
 //!
 //! All numbers are little endian: magic `BTRK`, version (1 byte, 1), level 0 or above (1; 0 or 1), entries (2), CRC-32 of all
-//! else (4), the moment that the first entry begins (8). Then columns, each coded as a column of a chunk is: flags and width (1
-//! byte each), two zeroes, length of the body (4), base and step (8 each), body. Of rows: how long after the end of the one
+//! else (4), the moment that the first entry begins (8). Then lists, coded as `lists.rs` describes them. Of rows: how long after the end of the one
 //! before each begins, how long it took, its name. Of sums: the same two times of all that they sum up; rows; how long after
 //! the beginning the longest began and how long it took; then the names of the longest and of those that took most, and
 //! the times of the latter and of all others, one list after another in one column each.
@@ -10,7 +9,8 @@
 use super::{PAGE_SUMMARIES, TOP, TrackEntry, TrackPage, TrackSummary, page_entries};
 use crate::{
     ChunkError,
-    codec::{Coding, Decoder, Encoder},
+    codec::Encoder,
+    lists::{ListReader, crc_of, put_list},
     reader::{Reader, damaged},
 };
 
@@ -36,14 +36,7 @@ impl TrackPage {
             Self::Summaries(sums) => (1, sums.len(), sums.first().map(|sum| sum.begin_ns)),
         };
         let mut out = first_ns.unwrap_or(0).to_le_bytes().to_vec();
-        for column in self.columns() {
-            let (coding, body) = encoder.encode(&column);
-            out.extend_from_slice(&[coding.flags(), coding.width, 0, 0]);
-            out.extend_from_slice(&(body.len() as u32).to_le_bytes());
-            out.extend_from_slice(&coding.base.to_le_bytes());
-            out.extend_from_slice(&coding.step.to_le_bytes());
-            out.extend_from_slice(&body);
-        }
+        self.columns().iter().for_each(|column| put_list(encoder, &mut out, column));
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&[VERSION, level]);
         bytes.extend_from_slice(&(count as u16).to_le_bytes());
@@ -98,12 +91,10 @@ impl TrackPage {
             return Err(damaged(8, "the checksum of a track's page is wrong"));
         }
         let first_ns = u64::from_le_bytes(reader.array()?);
-        let mut columns = Columns { reader, decoder: Decoder::new() };
+        let mut columns = Columns { lists: ListReader::new(reader) };
         let spans = columns.spans(first_ns, count)?;
         let page = if level == 0 { columns.rows(&spans)? } else { columns.summaries(&spans)? };
-        if columns.reader.offset != bytes.len() {
-            return Err(damaged(columns.reader.offset, "there is more than the columns of a track's page"));
-        }
+        columns.lists.end()?;
         Ok(page)
     }
 
@@ -128,28 +119,13 @@ fn times(spans: impl Iterator<Item = (u64, u64)>) -> Vec<Vec<u64>> {
     vec![gaps, lengths]
 }
 
-fn crc_of(head: &[u8], body: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(head);
-    hasher.update(body);
-    hasher.finalize()
-}
-
 struct Columns<'a> {
-    reader: Reader<'a>,
-    decoder: Decoder,
+    lists: ListReader<'a>,
 }
 
 impl Columns<'_> {
     fn column(&mut self, count: usize) -> Result<Vec<u64>, ChunkError> {
-        let at = self.reader.offset;
-        let [flags, width, ..] = self.reader.array::<4>()?;
-        let length = u32::from_le_bytes(self.reader.array()?);
-        let (base, step) = (u64::from_le_bytes(self.reader.array()?), u64::from_le_bytes(self.reader.array()?));
-        let coding =
-            Coding::from_parts(flags, width, base, step).ok_or(damaged(at, "a column has an unknown coding"))?;
-        let body = self.reader.slice(length as usize)?;
-        self.decoder.decode(&coding, count, body).map_err(|what| damaged(at, what))
+        self.lists.list(count)
     }
 
     fn spans(&mut self, first_ns: u64, count: usize) -> Result<Vec<(u64, u64)>, ChunkError> {
@@ -161,29 +137,23 @@ impl Columns<'_> {
             Some((begin_ns, at_ns))
         };
         let spans: Option<Vec<_>> = gaps.into_iter().zip(lengths).map(span).collect();
-        spans.ok_or(damaged(self.reader.offset, BAD_NUMBER))
+        spans.ok_or(damaged(self.lists.reader.offset, BAD_NUMBER))
     }
 
     fn rows(&mut self, spans: &[(u64, u64)]) -> Result<TrackPage, ChunkError> {
-        let names = self.names(spans.len())?;
+        let names = self.lists.small_list(spans.len())?;
         let row =
             |((begin_ns, end_ns), name): (&(u64, u64), u32)| TrackEntry { begin_ns: *begin_ns, end_ns: *end_ns, name };
         Ok(TrackPage::Rows(spans.iter().zip(names).map(row).collect()))
-    }
-
-    fn names(&mut self, count: usize) -> Result<Vec<u32>, ChunkError> {
-        let at = self.reader.offset;
-        let names: Result<Vec<u32>, _> = self.column(count)?.into_iter().map(u32::try_from).collect();
-        names.map_err(|_large| damaged(at, BAD_NUMBER))
     }
 
     fn summaries(&mut self, spans: &[(u64, u64)]) -> Result<TrackPage, ChunkError> {
         let count = spans.len();
         let rows = self.column(count)?;
         let (offsets, lengths) = (self.column(count)?, self.column(count)?);
-        let names = self.names(count * (1 + TOP))?;
+        let names = self.lists.small_list(count * (1 + TOP))?;
         let times = self.column(count * (1 + TOP))?;
-        let at = self.reader.offset;
+        let at = self.lists.reader.offset;
         let name = |list: usize, index: usize| names.get(list * count + index).copied().unwrap_or(0);
         let time = |list: usize, index: usize| times.get(list * count + index).copied().unwrap_or(0);
         let one = |(index, (begin_ns, end_ns)): (usize, &(u64, u64))| {

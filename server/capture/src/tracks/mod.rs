@@ -19,6 +19,8 @@
 
 mod build;
 mod code;
+mod directory;
+mod find;
 mod rule;
 mod totals;
 mod walk;
@@ -27,6 +29,8 @@ use crate::StringId;
 
 pub use build::{BuiltPage, TrackIndexBuilder};
 pub use code::MAX_TRACK_PAGE_BYTES;
+pub use directory::{MAX_TRACK_DIRECTORY_BYTES, TrackDirectory};
+pub use find::{FoundRow, row_at, row_number};
 pub use rule::{TrackKind, TrackRule};
 pub use totals::{NameTotals, track_totals};
 pub use walk::{TrackPages, TrackPiece, walk_track};

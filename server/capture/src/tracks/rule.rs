@@ -145,6 +145,19 @@ impl TrackRule {
             each(TrackRow { key, depth, pid, comm, name, entry: TrackEntry { begin_ns, end_ns, name: 0 } });
         }
     }
+
+    /// The place of the row in a batch that an entry of the track with this key was made of.
+    pub fn row_of(&self, batch: &Batch, key: u64, entry: &TrackEntry) -> Option<usize> {
+        let (mut at, mut found) = (0, None);
+        self.for_each(batch, |row| {
+            let is_it = row.key == key && row.entry.end_ns == entry.end_ns && row.entry.begin_ns <= entry.begin_ns;
+            if is_it && found.is_none() {
+                found = Some(at);
+            }
+            at += 1;
+        });
+        found
+    }
 }
 
 fn word_at(data: &ColumnData, row: usize) -> u64 {

@@ -1,13 +1,13 @@
 //! Windows and sums from pages are those of all rows.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::{collections::HashMap, convert::Infallible, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use proptest::prelude::*;
 
 use super::{
-    FAN_OUT, NameTotals, PAGE_ROWS, TrackEntry, TrackIndexBuilder, TrackInfo, TrackPage, TrackPages, TrackPiece,
-    TrackRule, track_totals, walk_track,
+    FAN_OUT, NameTotals, PAGE_ROWS, TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackPage, TrackPages,
+    TrackPiece, TrackRule, track_totals, walk_track,
 };
 use crate::{Batch, Column, ColumnData, ColumnType, Display, RowKind, RowMeaning, SliceTime, StreamKind, StreamSchema};
 
@@ -62,19 +62,21 @@ impl Stored {
             assert!(page.bytes.len() <= super::MAX_TRACK_PAGE_BYTES);
             self.pages.insert((page.track, page.level, page.number), Arc::new(decoded));
         }
-        self.tracks = builder.tracks();
+        let directory = builder.directory();
+        assert_eq!(TrackDirectory::decode(&directory.encode()).unwrap(), directory);
+        self.tracks = directory.tracks;
     }
 
     fn drawn(&self, track: usize, range: std::ops::Range<u64>, pixel_ns: u64) -> Vec<TrackPiece> {
         let mut pieces = Vec::new();
         let pages = PagesOf(self, track as u32);
-        let Ok(()) = walk_track(&pages, &self.tracks[track], range, pixel_ns, &mut |piece| pieces.push(piece));
+        walk_track(&pages, &self.tracks[track], range, pixel_ns, &mut |piece| pieces.push(piece));
         pieces
     }
 
     fn totals(&self, track: usize, range: std::ops::Range<u64>) -> NameTotals {
         let mut totals = NameTotals::default();
-        let Ok(()) = track_totals(&PagesOf(self, track as u32), &self.tracks[track], range, &mut totals);
+        track_totals(&PagesOf(self, track as u32), &self.tracks[track], range, &mut totals);
         totals.retain(|_, time_ns| *time_ns > 0);
         totals
     }
@@ -83,10 +85,8 @@ impl Stored {
 struct PagesOf<'a>(&'a Stored, u32);
 
 impl TrackPages for PagesOf<'_> {
-    type Error = Infallible;
-
-    fn page(&self, level: u8, number: u32) -> Result<Arc<TrackPage>, Infallible> {
-        Ok(Arc::clone(&self.0.pages[&(self.1, level, number)]))
+    fn page(&self, level: u8, number: u32) -> Option<Arc<TrackPage>> {
+        Some(Arc::clone(&self.0.pages[&(self.1, level, number)]))
     }
 }
 
@@ -142,7 +142,7 @@ proptest! {
         stored.take(&mut builder);
         prop_assert_eq!(stored.tracks.len(), 1);
         prop_assert_eq!(stored.tracks[0].rows, all.len() as u64);
-        let names = builder.names();
+        let names = builder.directory().names;
         // States are numbered as they come.
         let named: Vec<TrackEntry> = all.iter().map(|row| TrackEntry {
             name: names.iter().position(|name| name.text == row.name).unwrap() as u32, ..*row
@@ -180,12 +180,16 @@ proptest! {
     #[test]
     fn damaged_pages_are_refused(at in 0_usize..4000, bit in 0_u8..8, cut in 0_usize..4000) {
         let rows = (0..200_u64).map(|at| TrackEntry { begin_ns: at * 10, end_ns: at * 10 + at % 7, name: 3 });
-        let bytes = TrackPage::Rows(rows.collect()).encode();
-        let mut damaged = bytes.clone();
-        let at = at % bytes.len();
-        damaged[at] ^= 1 << bit;
-        prop_assert!(TrackPage::decode(&damaged).is_err());
-        prop_assert!(TrackPage::decode(&bytes[..cut % bytes.len()]).is_err());
+        let damage = |bytes: &[u8]| {
+            let mut damaged = bytes.to_vec();
+            damaged[at % bytes.len()] ^= 1 << bit;
+            (damaged, bytes[..cut % bytes.len()].to_vec())
+        };
+        let (damaged, short) = damage(&TrackPage::Rows(rows.collect()).encode());
+        prop_assert!(TrackPage::decode(&damaged).is_err() && TrackPage::decode(&short).is_err());
+        let directory = TrackDirectory { tracks: vec![TrackInfo::default(); 40], ..TrackDirectory::default() };
+        let (damaged, short) = damage(&directory.encode());
+        prop_assert!(TrackDirectory::decode(&damaged).is_err() && TrackDirectory::decode(&short).is_err());
     }
 }
 
@@ -254,9 +258,9 @@ fn a_page_is_whole_at_its_number_of_rows() {
     let mut builder = TrackIndexBuilder::new(TrackRule::of(&states()).unwrap());
     let rows: Vec<_> = (0..PAGE_ROWS as u64 + 1).map(|at| [at * 10, 0, 7, 8, 9, 1, 10]).collect();
     builder.add(&batch(&rows[..PAGE_ROWS]));
-    assert_eq!(builder.take_full_pages().len(), 1);
+    assert_eq!(builder.take_full_pages(), []);
     builder.add(&batch(&rows[PAGE_ROWS..]));
     let pages = builder.take_pages();
-    assert_eq!(pages.iter().map(|page| (page.level, page.number)).collect::<Vec<_>>(), [(0, 1), (1, 0)]);
-    assert_eq!(builder.tracks()[0].top_level(), 1);
+    assert_eq!(pages.iter().map(|page| (page.level, page.number)).collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0)]);
+    assert_eq!(builder.directory().tracks[0].top_level(), 1);
 }

@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use super::{FAN_OUT, TrackEntry, TrackInfo, TrackNameId, TrackPage, TrackSummary, page_entries};
 
+/// Names that are told of rows that are drawn together.
+pub(super) const PIECE_NAMES: usize = 3;
+
 /// Pages of one track, by level and number.
 pub trait TrackPages {
-    /// Why a page cannot be read.
-    type Error;
-
-    /// The page.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    fn page(&self, level: u8, number: u32) -> Result<Arc<TrackPage>, Self::Error>;
+    /// The page; none where it is not at hand. What is on it is left out then.
+    fn page(&self, level: u8, number: u32) -> Option<Arc<TrackPage>>;
 }
 
 /// What is drawn of a track: one row, or rows that are together no wider than a pixel.
@@ -25,8 +22,8 @@ pub struct TrackPiece {
     pub end_ns: u64,
     /// How many rows it stands for.
     pub rows: u64,
-    /// The name whose rows took most of the time.
-    pub name: TrackNameId,
+    /// The names whose rows took most of the time, and how long they took; 0 where there are fewer names.
+    pub names: [(TrackNameId, u64); PIECE_NAMES],
     /// For how long there were rows.
     pub busy_ns: u64,
 }
@@ -34,14 +31,17 @@ pub struct TrackPiece {
 impl From<&TrackEntry> for TrackPiece {
     fn from(entry: &TrackEntry) -> Self {
         let TrackEntry { begin_ns, end_ns, name } = *entry;
-        Self { begin_ns, end_ns, rows: 1, name, busy_ns: entry.duration_ns() }
+        let mut names = [(0, 0); PIECE_NAMES];
+        names[0] = (name, entry.duration_ns());
+        Self { begin_ns, end_ns, rows: 1, names, busy_ns: entry.duration_ns() }
     }
 }
 
 impl From<&TrackSummary> for TrackPiece {
     fn from(sum: &TrackSummary) -> Self {
-        let [(name, _), ..] = sum.top;
-        Self { begin_ns: sum.begin_ns, end_ns: sum.end_ns, rows: sum.rows, name, busy_ns: sum.busy_ns() }
+        let [first, second, third, ..] = sum.top;
+        let (begin_ns, end_ns, rows) = (sum.begin_ns, sum.end_ns, sum.rows);
+        Self { begin_ns, end_ns, rows, names: [first, second, third], busy_ns: sum.busy_ns() }
     }
 }
 
@@ -73,31 +73,27 @@ impl EntryRange {
 }
 
 /// Calls `each` with what is drawn of a track between two moments, in order of time.
-///
-/// # Errors
-/// If a page cannot be read.
-pub fn walk_track<P: TrackPages>(
-    pages: &P,
+pub fn walk_track(
+    pages: &dyn TrackPages,
     track: &TrackInfo,
     range: std::ops::Range<u64>,
     pixel_ns: u64,
     each: &mut dyn FnMut(TrackPiece),
-) -> Result<(), P::Error> {
-    if track.rows == 0 || range.is_empty() {
-        return Ok(());
+) {
+    if track.rows > 0 && !range.is_empty() {
+        visit(pages, &EntryRange::top(track), &range, pixel_ns, each);
     }
-    visit(pages, &EntryRange::top(track), &range, pixel_ns, each)
 }
 
-fn visit<P: TrackPages>(
-    pages: &P,
+fn visit(
+    pages: &dyn TrackPages,
     entries: &EntryRange,
     range: &std::ops::Range<u64>,
     pixel_ns: u64,
     each: &mut dyn FnMut(TrackPiece),
-) -> Result<(), P::Error> {
+) {
     let (number, places) = entries.place();
-    let page = pages.page(entries.level, number)?;
+    let Some(page) = pages.page(entries.level, number) else { return };
     match &*page {
         TrackPage::Rows(rows) => {
             let rows = rows.get(places.start..places.end.min(rows.len())).unwrap_or_default();
@@ -110,12 +106,11 @@ fn visit<P: TrackPages>(
                     each(sum.into());
                 } else {
                     let below = EntryRange::below(entries.level, entries.first + at as u64);
-                    visit(pages, &below, range, pixel_ns, each)?;
+                    visit(pages, &below, range, pixel_ns, each);
                 }
             }
         }
     }
-    Ok(())
 }
 
 /// The entries that are in a range of time, each with its place. They are in order and do not overlap.

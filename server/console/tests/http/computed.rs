@@ -46,6 +46,27 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
     let rate = console.get(&format!("/api/captures/{id}/rate?bins=8"), &operator).await.json();
     assert_eq!(rate["streams"].as_array().unwrap().len(), 2, "what was recorded is counted once: {rate}");
 
+    let path = format!("/api/captures/{id}/tracks");
+    let tracks = console.get(&path, &operator).await.json();
+    let of = |stream: &str| tracks["streams"].as_array().unwrap().iter().find(|it| it["name"] == stream).cloned();
+    assert_eq!(of("thread states").unwrap()["of"], "thread");
+    assert_eq!(of("cpu occupation").unwrap()["of"], "cpu");
+    let track = tracks["tracks"].as_array().unwrap().iter().max_by_key(|it| it["rows"].as_u64()).unwrap();
+    let (one, time) = (track["id"].as_str().unwrap(), track["start"].as_i64().unwrap());
+    let window = console.get(&format!("{path}/window?tracks={one}&width=400"), &operator).await;
+    assert_eq!((window.status.as_u16(), &window.body[..4]), (200, &b"BTW1"[..]));
+    let moment = console.get(&format!("{path}/moment?tracks={one}&time={time}"), &operator).await.json();
+    assert_eq!((&moment["at"]["start"], &moment["before"]), (&json!(time), &Value::Null), "{moment:#}");
+    assert!(moment["fields"]["cells"].is_array(), "the row that it was made of is found");
+    let totals = console.get(&format!("{path}/totals?tracks={one}"), &operator).await.json();
+    let sum: u64 = totals["tracks"][0]["names"].as_array().unwrap().iter().map(|it| it["time"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), track["busy"].as_u64());
+    for bad in
+        ["window?tracks=none", "window", "window?tracks=2.0&width=0", "moment?tracks=2.0,2.1", "moment?tracks=9.9"]
+    {
+        assert_eq!(console.get(&format!("{path}/{bad}"), &operator).await.status, 400, "{bad}");
+    }
+
     let address = format!("/api/captures/{id}/computed");
     let removed = console.ask("DELETE", &format!("{address}/0"), Some(&operator), None).await;
     assert_eq!(removed.status, 204);
@@ -53,6 +74,7 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
     assert_eq!(page["computed"]["rules"][0]["state"], "removed");
     assert_eq!((&page["streams"][2]["columns"], &page["streams"][2]["name"]), (&json!([]), &json!("")));
     assert_eq!(page["computed"]["possible"], json!(["thread states"]));
+    assert_eq!(console.get(&path, &operator).await.json()["tracks"], json!([]), "tracks go with their streams");
     let (status, answer) = asked(&console, &operator, id, "select * from thread_states").await;
     assert_eq!((status, answer.to_string().contains("no such table")), (400, true), "{answer:#}");
     let rows = console.get(&format!("/api/captures/{id}/rows?stream=2"), &operator).await;

@@ -63,6 +63,11 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/rows", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rate", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/timeline", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/tracks", [401, 200, 200, 200]),
+    // Without a track.
+    ("GET", "/api/captures/{id}/tracks/window", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/tracks/moment", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/tracks/totals", [401, 400, 400, 400]),
     // It has no counts.
     ("GET", "/api/captures/{id}/counts", [401, 404, 404, 404]),
     // It has no calls of functions.

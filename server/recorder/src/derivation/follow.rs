@@ -7,7 +7,7 @@
 //! What cannot be told while it is recorded (events that were lost earlier than was known, rows that came late) makes the
 //! streams be computed anew when it has ended.
 
-use std::{sync::Arc, time::Duration};
+use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
 use bathyscope_capture::{CaptureId, ProcessChange, StreamSchema, Target};
 use bathyscope_derive::{DerivationCount, Rule, RuleOptions, RuleSpec};
@@ -15,7 +15,7 @@ use bathyscope_store::{BlockingStore, CaptureRecord};
 
 use super::{
     DerivationFailure, Derivations, Wanted,
-    host::{StoreHost, encoded, stored_text},
+    host::{DerivedTracks, StoreHost, encoded, stored_text},
     inputs::Inputs,
     recorded_streams, rules_of,
     run::{begin, counts_text, losses_of, recorded_since},
@@ -36,6 +36,8 @@ struct FollowingRule<'a> {
     host: StoreHost<'a>,
     inputs: Inputs,
     streams: Vec<StreamSchema>,
+    /// The tracks of its streams, which the host adds rows to.
+    tracks: Rc<RefCell<DerivedTracks>>,
     /// How many changes of processes it knows.
     changes: u64,
     failure: Option<DerivationFailure>,
@@ -103,11 +105,14 @@ impl<'a> FollowingRule<'a> {
     ) -> Result<Self, DerivationFailure> {
         let (streams, id) = (recorded_streams(record), record.id);
         let (number, schemas) = begin(store, id, &spec, &streams)?;
+        let tracks = Rc::new(RefCell::new(DerivedTracks::of(&schemas)));
+        let grown = Rc::clone(&tracks);
         let take = move |output, rows| {
             let mut chunk = encoded(&schemas, output, &rows)?;
             // The time index of a capture ends with it, and these rows do not.
             chunk.leaves.clear();
-            store.read(|store| store.append_derived(id, number, vec![(output, chunk)]))?;
+            let changes = grown.borrow_mut().add(output, &rows);
+            store.read(|store| store.append_derived(id, number, vec![(output, chunk)], changes))?;
             Ok(())
         };
         let name = move |text: &[u8]| match running.text_id(text) {
@@ -118,7 +123,7 @@ impl<'a> FollowingRule<'a> {
         let options = RuleOptions { start_ns, processes: None };
         let rule = spec.rule(&streams, &options, &mut host)?;
         let inputs = Inputs::new(store, id, &rule.inputs())?;
-        Ok(Self { spec, number, rule, host, inputs, streams, changes: 0, failure: None })
+        Ok(Self { spec, number, rule, host, inputs, streams, tracks, changes: 0, failure: None })
     }
 
     /// Takes what is new, if nothing went wrong so far.
@@ -144,7 +149,17 @@ impl<'a> FollowingRule<'a> {
         let complete_ns = if is_over { u64::MAX } else { self.inputs.seen_ns(known_ns) };
         self.rule.advance(complete_ns, &mut self.host);
         self.rule.flush(&mut self.host);
-        self.host.check()
+        self.host.check()?;
+        self.publish_tracks(store, id)
+    }
+
+    /// Stores the tracks as they are now.
+    fn publish_tracks(&self, store: &BlockingStore, id: CaptureId) -> Result<(), DerivationFailure> {
+        let changes = self.tracks.borrow_mut().take_all();
+        if !changes.is_empty() {
+            store.read(|store| store.append_derived(id, self.number, Vec::new(), changes))?;
+        }
+        Ok(())
     }
 
     /// Closes what is open at the capture's end. An error says why the rows are not all that can be told.
@@ -157,6 +172,8 @@ impl<'a> FollowingRule<'a> {
         if has_losses || counts.get(DerivationCount::LateRows) > 0 {
             return Err(DerivationFailure::System("telling all of it while it was recorded"));
         }
+        self.host.check()?;
+        self.publish_tracks(store, id)?;
         self.host.close()?;
         let counts = counts_text(&counts)?;
         store.read(|store| store.finish_derivation(id, self.number, counts))?;

@@ -6,9 +6,11 @@ use std::{
     thread::{Scope, ScopedJoinHandle},
 };
 
-use bathyscope_capture::{Batch, CaptureId, EncodedChunk, Packed, StreamSchema, StringId, encode_chunk};
+use bathyscope_capture::{
+    Batch, CaptureId, EncodedChunk, Packed, StreamSchema, StringId, TrackIndexBuilder, TrackRule, encode_chunk,
+};
 use bathyscope_derive::DerivationHost;
-use bathyscope_store::{BlockingStore, StoreError};
+use bathyscope_store::{BlockingStore, StoreError, TrackChanges};
 
 use super::DerivationFailure;
 
@@ -133,13 +135,54 @@ fn store_rows(
     schemas: &[StreamSchema],
     receiver: &Receiver<(u16, Batch)>,
 ) -> Result<u64, DerivationFailure> {
-    let mut stored = 0;
+    let (mut stored, mut tracks) = (0, DerivedTracks::of(schemas));
     for (output, rows) in receiver {
         let chunk = encoded(schemas, output, &rows)?;
         stored += u64::from(chunk.rows);
-        store.read(|store| store.append_derived(capture, number, vec![(output, chunk)]))?;
+        let changes = tracks.add(output, &rows);
+        store.read(|store| store.append_derived(capture, number, vec![(output, chunk)], changes))?;
+    }
+    for changes in tracks.take_all() {
+        store.read(|store| store.append_derived(capture, number, Vec::new(), vec![changes]))?;
     }
     Ok(stored)
+}
+
+/// The tracks of a rule's streams as they grow.
+pub(super) struct DerivedTracks {
+    builders: Vec<Option<TrackIndexBuilder>>,
+}
+
+impl DerivedTracks {
+    pub(super) fn of(schemas: &[StreamSchema]) -> Self {
+        let builder = |schema| TrackRule::of(schema).map(TrackIndexBuilder::new);
+        Self { builders: schemas.iter().map(builder).collect() }
+    }
+
+    fn builder(&mut self, output: u16) -> Option<&mut TrackIndexBuilder> {
+        self.builders.get_mut(usize::from(output))?.as_mut()
+    }
+
+    /// Adds rows of a stream; gives the pages to which nothing is added any more.
+    pub(super) fn add(&mut self, output: u16, rows: &Batch) -> Vec<TrackChanges> {
+        let Some(builder) = self.builder(output) else { return Vec::new() };
+        builder.add(rows);
+        let pages = builder.take_full_pages();
+        if pages.is_empty() { Vec::new() } else { vec![TrackChanges { stream: output, pages, directory: None }] }
+    }
+
+    /// All that is new, with the directories of its streams.
+    pub(super) fn take_all(&mut self) -> Vec<TrackChanges> {
+        let mut all = Vec::new();
+        for (stream, builder) in (0..).zip(&mut self.builders) {
+            let Some(builder) = builder else { continue };
+            let pages = builder.take_pages();
+            if !pages.is_empty() {
+                all.push(TrackChanges { stream, pages, directory: Some(builder.directory().encode()) });
+            }
+        }
+        all
+    }
 }
 
 /// The id of a text in a capture that has ended.

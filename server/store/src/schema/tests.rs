@@ -211,6 +211,11 @@ async fn p38_a_database_of_version_8_is_renewed() {
     is_renewed(8, include_bytes!("../../tests/fixtures/v8.db")).await;
 }
 
+#[tokio::test]
+async fn p38_a_database_of_version_9_is_renewed() {
+    is_renewed(9, include_bytes!("../../tests/fixtures/v9.db")).await;
+}
+
 #[test]
 fn every_migration_sets_its_version_and_the_numbers_have_no_gaps() {
     for (number, migration) in (1..).zip(MIGRATIONS.iter()) {

@@ -3,7 +3,7 @@
 use bathyscope_capture::{CaptureId, EncodedChunk, ProcessChange, StreamSchema, StringId};
 
 use super::{Store, StoreFuture};
-use crate::{DerivationRecord, DerivationState, derivations, read};
+use crate::{DerivationRecord, DerivationState, TrackChanges, TrackPlace, derivations, read, tracks};
 
 impl Store {
     /// Makes room for streams that are computed from others of a capture: `rule` says how, and tells them from others. If the
@@ -34,14 +34,44 @@ impl Store {
         })
     }
 
-    /// Adds chunks to the streams of a rule, by their place among these.
+    /// Adds chunks to the streams of a rule, and what is new of their tracks, by their place among these.
     ///
     /// # Errors
     /// [`crate::StoreError::Refused`] if the rule's streams were removed meanwhile, [`crate::StoreError::NoCapture`],
     /// [`crate::StoreError::DiskFull`], or the database's.
-    pub fn append_derived(&self, id: CaptureId, number: u16, chunks: Vec<(u16, EncodedChunk)>) -> StoreFuture<'_, ()> {
+    pub fn append_derived(
+        &self,
+        id: CaptureId,
+        number: u16,
+        chunks: Vec<(u16, EncodedChunk)>,
+        tracks: Vec<TrackChanges>,
+    ) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.database.write(move |writer| Box::pin(derivations::append(writer, (id, number), chunks))).await
+            let rows = (chunks, tracks);
+            self.database.write(move |writer| Box::pin(derivations::append(writer, (id, number), rows))).await
+        })
+    }
+
+    /// The directories of tracks by stream, for `bathyscope_capture::TrackDirectory::decode`; of streams that have none, nothing.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn track_directories(&self, id: CaptureId) -> StoreFuture<'_, Vec<(u16, Vec<u8>)>> {
+        Box::pin(async move { self.database.done(tracks::directories(&mut *self.database.reader().await?, id).await) })
+    }
+
+    /// Pages of a stream's tracks by their places, for `bathyscope_capture::TrackPage::decode`; those that there are.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn track_pages(
+        &self,
+        id: CaptureId,
+        stream: u16,
+        places: Vec<TrackPlace>,
+    ) -> StoreFuture<'_, Vec<(TrackPlace, Vec<u8>)>> {
+        Box::pin(async move {
+            self.database.done(tracks::pages(&mut *self.database.reader().await?, id, stream, &places).await)
         })
     }
 

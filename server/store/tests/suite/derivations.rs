@@ -6,9 +6,9 @@ use crate::common;
 use std::path::Path;
 
 use bathyscope_capture::{
-    Batch, ColumnData, Derivation, EncodedChunk, MAX_CHUNK_ROWS, StreamKind, StreamSchema, encode_chunk,
+    Batch, BuiltPage, ColumnData, Derivation, EncodedChunk, MAX_CHUNK_ROWS, StreamKind, StreamSchema, encode_chunk,
 };
-use bathyscope_store::{DerivationState, SourceState, Store, StoreError};
+use bathyscope_store::{DerivationState, SourceState, Store, StoreError, TrackChanges};
 use common::*;
 
 fn schema(name: &str) -> StreamSchema {
@@ -31,7 +31,7 @@ async fn compute(store: &Store, rule: &str) -> u16 {
     assert_eq!(ids, [3, 1], "bash is a text of the capture");
     // Enough rows for a time index.
     let chunks = vec![(0, rows("one", MAX_CHUNK_ROWS, ids[0])), (1, rows("two", 10, ids[1]))];
-    store.append_derived(ID, begun.number, chunks).await.unwrap();
+    store.append_derived(ID, begun.number, chunks, Vec::new()).await.unwrap();
     begun.number
 }
 
@@ -85,6 +85,50 @@ async fn computed_streams_are_seen_when_they_are_whole_and_go_without_a_trace() 
     integrity(dir.path()).await;
 }
 
+/// Pages of a track, and a directory that stands for one.
+fn tracks(pages: &[(u32, u8, u32, &[u8])], directory: Option<&[u8]>) -> TrackChanges {
+    let page = |(track, level, number, bytes): &(u32, u8, u32, &[u8])| BuiltPage {
+        track: *track,
+        level: *level,
+        number: *number,
+        bytes: bytes.to_vec(),
+    };
+    TrackChanges { stream: 1, pages: pages.iter().map(page).collect(), directory: directory.map(<[u8]>::to_vec) }
+}
+
+#[tokio::test]
+async fn tracks_of_computed_streams_are_read_by_their_places_and_go_with_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    record(&store, ID, "recorded").await;
+    let number = compute(&store, "rule").await;
+    let before = store.capture(ID).await.unwrap().size_bytes;
+    let put = |changes| store.append_derived(ID, number, Vec::new(), vec![changes]);
+    put(tracks(&[(0, 0, 0, b"whole"), (0, 0, 1, b"begun"), (7, 1, 0, b"sums")], Some(b"first"))).await.unwrap();
+    assert!(store.track_directories(ID).await.unwrap().is_empty(), "nobody sees a part");
+    put(tracks(&[(0, 0, 1, b"longer by eight")], Some(b"directory"))).await.unwrap();
+    let bytes = [&b"whole"[..], b"longer by eight", b"sums", b"directory"].map(|part| part.len() as u64);
+    assert_eq!(store.capture(ID).await.unwrap().size_bytes - before, bytes.iter().sum::<u64>(), "bytes count once");
+    store.finish_derivation(ID, number, "[]".to_owned()).await.unwrap();
+    assert_eq!(store.track_directories(ID).await.unwrap(), [(3, b"directory".to_vec())]);
+    let wanted = vec![(7, 1, 0), (0, 0, 1), (0, 0, 2), (1, 0, 0)];
+    let mut pages = store.track_pages(ID, 3, wanted).await.unwrap();
+    pages.sort();
+    assert_eq!(pages, [((0, 0, 1), b"longer by eight".to_vec()), ((7, 1, 0), b"sums".to_vec())]);
+    assert!(store.track_pages(ID, 2, vec![(0, 0, 0)]).await.unwrap().is_empty());
+    let large = vec![0; bathyscope_capture::MAX_TRACK_PAGE_BYTES + 1];
+    assert!(put(tracks(&[(0, 0, 0, &large)], None)).await.is_err());
+
+    store.remove_derivation(ID, number, None).await.unwrap();
+    assert!(store.track_directories(ID).await.unwrap().is_empty());
+    assert!(store.track_pages(ID, 3, vec![(0, 0, 0)]).await.unwrap().is_empty());
+    assert_eq!(compute(&store, "rule").await, number);
+    assert_eq!(store.capture(ID).await.unwrap().size_bytes, before);
+    store.delete(ID).await.unwrap();
+    store.close().await;
+    integrity(dir.path()).await;
+}
+
 #[tokio::test]
 async fn what_cannot_be_computed_is_refused_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -102,11 +146,11 @@ async fn what_cannot_be_computed_is_refused_and_leaves_nothing() {
     let before = store.capture(ID).await.unwrap();
     let number = begin(ID, schema("one")).await.unwrap().number;
     assert!(matches!(begin(ID, schema("one")).await, Err(StoreError::Refused { .. })), "it is being computed");
-    let of_none = store.append_derived(ID, number, vec![(1, rows("one", 1, 1))]).await;
+    let of_none = store.append_derived(ID, number, vec![(1, rows("one", 1, 1))], Vec::new()).await;
     assert!(matches!(of_none, Err(StoreError::Refused { .. })), "{of_none:?}");
-    store.append_derived(ID, number, vec![(0, rows("one", 5000, 1))]).await.unwrap();
+    store.append_derived(ID, number, vec![(0, rows("one", 5000, 1))], Vec::new()).await.unwrap();
     store.remove_derivation(ID, number, Some("the disk is full".to_owned())).await.unwrap();
-    let late = store.append_derived(ID, number, vec![(0, rows("one", 1, 1))]).await;
+    let late = store.append_derived(ID, number, vec![(0, rows("one", 1, 1))], Vec::new()).await;
     assert!(matches!(late, Err(StoreError::Refused { .. })), "{late:?}");
     assert!(store.finish_derivation(ID, number, String::new()).await.is_err());
     let failed = store.capture(ID).await.unwrap();
@@ -147,7 +191,7 @@ async fn what_follows_a_capture_is_seen_and_is_no_part_of_its_ledger() {
     store.append(ID, full_append()).await.unwrap();
     let begun = store.begin_derivation(ID, "rule".to_owned(), vec![schema("one")]).await.unwrap();
     assert_eq!(begun.state, DerivationState::Following);
-    store.append_derived(ID, begun.number, vec![(0, rows("one", 5, 1))]).await.unwrap();
+    store.append_derived(ID, begun.number, vec![(0, rows("one", 5, 1))], Vec::new()).await.unwrap();
     let during = store.capture(ID).await.unwrap();
     assert_eq!((during.streams[2].rows, during.streams[2].schema.name.as_str()), (5, "one"));
     assert!(matches!(store.finish_derivation(ID, 0, String::new()).await, Err(StoreError::Recording { .. })));
@@ -168,7 +212,7 @@ async fn what_follows_a_capture_is_seen_and_is_no_part_of_its_ledger() {
 /// The rule with one stream, from its begin to its end.
 async fn compute_one(store: &Store) -> u16 {
     let number = store.begin_derivation(ID, "rule".to_owned(), vec![schema("one")]).await.unwrap().number;
-    store.append_derived(ID, number, vec![(0, rows("one", 7, 1))]).await.unwrap();
+    store.append_derived(ID, number, vec![(0, rows("one", 7, 1))], Vec::new()).await.unwrap();
     store.finish_derivation(ID, number, String::new()).await.unwrap();
     number
 }

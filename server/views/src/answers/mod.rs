@@ -11,6 +11,7 @@ mod maps;
 mod rates;
 mod rows;
 mod timeline;
+mod tracks;
 
 pub use calls::{
     CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread, FoundCall, FunctionRow,
@@ -28,3 +29,7 @@ pub use maps::{
 pub use rates::{Rate, RateLoss, StreamRate};
 pub use rows::{ColumnHead, RowsPage};
 pub use timeline::{CounterValues, Group, TIMELINE_MAGIC, Timeline, Track, TrackBins};
+pub use tracks::{
+    NameTime, RowFields, ShownPiece, ShownTrack, TRACK_WINDOW_MAGIC, TrackLabel, TrackLine, TrackList, TrackMoment,
+    TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow,
+};

@@ -10,3 +10,4 @@ mod fixture;
 mod golden;
 mod hostile;
 mod properties;
+mod tracks;

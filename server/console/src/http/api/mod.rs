@@ -22,6 +22,7 @@ pub(super) mod samples;
 pub(super) mod scripts;
 pub(super) mod syscalls;
 pub(super) mod tracepoints;
+pub(super) mod tracks;
 pub(super) mod views;
 
 use bathyscope_capture::CaptureId;

@@ -31,6 +31,8 @@ struct Answers {
     failure: Shape,
     /// The head of the binary timeline.
     timeline: Shape,
+    /// The head of a window of tracks.
+    window: Shape,
 }
 
 static ANSWERS: LazyLock<Answers> = LazyLock::new(|| {
@@ -39,9 +41,10 @@ static ANSWERS: LazyLock<Answers> = LazyLock::new(|| {
     let routes = routes::answers(&sources, &mut shapes);
     let failure = shapes.named(&sources, "bathyscope_console", &["http", "error"], "Wire");
     let timeline = shapes.named(&sources, "bathyscope_views", &["answers", "timeline"], "Timeline");
+    let window = shapes.named(&sources, "bathyscope_views", &["answers", "tracks"], "TrackWindow");
     let of_routes = routes.iter().flat_map(RouteAnswer::shapes);
-    shapes.finish(&sources, &of_routes.chain([&failure, &timeline]).collect::<Vec<_>>());
-    Answers { routes, shapes, failure, timeline }
+    shapes.finish(&sources, &of_routes.chain([&failure, &timeline, &window]).collect::<Vec<_>>());
+    Answers { routes, shapes, failure, timeline, window }
 });
 
 /// Compares a JSON answer with what the pages are told of it.

@@ -62,7 +62,12 @@ const WRITTEN: [(&str, &str, &[&str]); 2] = [
     ),
 ];
 /// Handlers that write no JSON.
-const BYTES: [&str; 3] = ["/api/captures/{id}/timeline", "/api/captures/{id}/calls/text", "/api/captures/{id}/export"];
+const BYTES: [&str; 4] = [
+    "/api/captures/{id}/timeline",
+    "/api/captures/{id}/tracks/window",
+    "/api/captures/{id}/calls/text",
+    "/api/captures/{id}/export",
+];
 /// Streams of events: their one event, or none where each variant of the type is an event.
 const STREAMS: [(&str, &str, Option<&str>); 3] = [
     ("/api/captures/{id}/live", "bathyscope_recorder::LiveMessage", None),

@@ -35,6 +35,8 @@ pub fn written(answers: &Answers) -> String {
     writeln!(out, "export type Failure = {};", text(&answers.failure, &names, "")).unwrap();
     out.push_str("\n/** The head of the binary timeline. */\n");
     writeln!(out, "export type TimelineHead = {};", text(&answers.timeline, &names, "")).unwrap();
+    out.push_str("\n/** The head of a window of tracks. */\n");
+    writeln!(out, "export type TrackWindowHead = {};", text(&answers.window, &names, "")).unwrap();
     out.push_str(
         "\n/** JSON by method and route; null where there is nothing in the answer. */\nexport interface Answers {\n",
     );

@@ -1,0 +1,55 @@
+//! Which part of which tracks: the parameters of addresses about tracks.
+
+use bathyscope_views::{Source, TimeRange, TrackId, TrackMomentQuery, TrackWindowQuery, ViewError};
+use serde::Deserialize;
+
+const DEFAULT_WIDTH: u32 = 1200;
+
+/// The parameters. Times are nanoseconds relative to the capture's start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct TracksQuery {
+    /// From when.
+    pub start: Option<i64>,
+    /// Until before when.
+    pub end: Option<i64>,
+    /// Pixels.
+    pub width: Option<u32>,
+    /// The tracks, with commas between them; for a moment one.
+    pub tracks: String,
+    /// The moment.
+    pub time: Option<i64>,
+}
+
+impl TracksQuery {
+    /// As a window.
+    ///
+    /// # Errors
+    /// If a track cannot be read.
+    pub fn window(&self, source: &dyn Source) -> Result<TrackWindowQuery, ViewError> {
+        let all = TimeRange::of(source);
+        let absolute = |relative: i64| source.origin_ns().saturating_add_signed(relative);
+        // Rows end after their time.
+        let tracks = source.tracks().iter().flat_map(|(_, directory)| &directory.tracks);
+        let last_ns = tracks.map(|track| track.sum.end_ns).max().unwrap_or(0);
+        let end_ns = self.end.map_or(all.end_ns.max(last_ns), absolute);
+        let range = TimeRange { start_ns: self.start.map_or(all.start_ns, absolute).min(end_ns), end_ns };
+        Ok(TrackWindowQuery { range, width: self.width.unwrap_or(DEFAULT_WIDTH), tracks: self.tracks()? })
+    }
+
+    /// As a moment of a track.
+    ///
+    /// # Errors
+    /// If it does not name one track.
+    pub fn moment(&self, source: &dyn Source) -> Result<TrackMomentQuery, ViewError> {
+        let [track] = self.tracks()?[..] else {
+            return Err(ViewError::TrackId(self.tracks.parse::<TrackId>().err().unwrap_or_default()));
+        };
+        Ok(TrackMomentQuery { track, time_ns: source.origin_ns().saturating_add_signed(self.time.unwrap_or(0)) })
+    }
+
+    fn tracks(&self) -> Result<Vec<TrackId>, ViewError> {
+        let words = self.tracks.split(',').filter(|word| !word.is_empty());
+        Ok(words.map(str::parse).collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,113 @@
+//! The track index of captures: pages of tracks and the directory of each stream's, as who makes them gives them.
+//!
+//! It follows from the rows of its streams, so nothing depends on it: a stream without it is drawn from its rows.
+
+use bathyscope_capture::{BuiltPage, CaptureId, MAX_TRACK_DIRECTORY_BYTES, MAX_TRACK_PAGE_BYTES};
+use sqlx::SqliteConnection;
+
+use crate::{
+    StoreError,
+    error::failed,
+    limits::at_most,
+    rows::narrow,
+    select::{all, of},
+};
+
+/// Where a page is: track, level, number.
+pub type TrackPlace = (u32, u8, u32);
+
+/// What is new of the tracks of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrackChanges {
+    /// The stream; of a rule's, its place among these.
+    pub stream: u16,
+    /// New pages, and those that take the place of others.
+    pub pages: Vec<BuiltPage>,
+    /// The directory as it is with them; none where it is stored later. Whoever reads the index knows only what the directory
+    /// tells.
+    pub directory: Option<Vec<u8>>,
+}
+
+impl TrackChanges {
+    /// The bytes that are to be stored.
+    pub(crate) fn bytes(&self) -> u64 {
+        let pages: usize = self.pages.iter().map(|page| page.bytes.len()).sum();
+        (pages + self.directory.as_ref().map_or(0, Vec::len)) as u64
+    }
+}
+
+/// Stores changes of a stream's tracks, in the transaction that is open; says by how many bytes the index has grown.
+pub(crate) async fn put(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    stream: u16,
+    changes: &TrackChanges,
+) -> Result<u64, StoreError> {
+    const DOING: &str = "storing tracks";
+    let (mut grown, mut replaced) = (0, 0);
+    for page in &changes.pages {
+        at_most("a page of a track", page.bytes.len(), MAX_TRACK_PAGE_BYTES)?;
+        let place = (page.track, page.level, page.number);
+        grown += page.bytes.len() as u64;
+        let insert = of("INSERT OR IGNORE INTO track_pages VALUES (?, ?, ?, ?, ?, ?)", id).bind(stream);
+        let insert = insert.bind(place.0).bind(place.1).bind(place.2).bind(page.bytes.as_slice());
+        let done = insert.execute(&mut *conn).await.map_err(failed(DOING))?;
+        if done.rows_affected() == 0 {
+            replaced += replace(conn, id, stream, page).await?;
+        }
+    }
+    if let Some(directory) = &changes.directory {
+        at_most("the directory of tracks", directory.len(), MAX_TRACK_DIRECTORY_BYTES)?;
+        let select = "SELECT octet_length(data) FROM track_directories WHERE capture_id = ? AND stream = ?";
+        let before: Vec<(i64,)> = all(conn, of(select, id).bind(stream), DOING).await?;
+        replaced += before.first().map_or(0, |row| row.0.unsigned_abs());
+        grown += directory.len() as u64;
+        let insert = of("INSERT OR REPLACE INTO track_directories VALUES (?, ?, ?)", id).bind(stream);
+        insert.bind(directory.as_slice()).execute(&mut *conn).await.map_err(failed(DOING))?;
+    }
+    Ok(grown.saturating_sub(replaced))
+}
+
+/// Puts a page in the place of one that is there; says how long that was.
+async fn replace(conn: &mut SqliteConnection, id: CaptureId, stream: u16, page: &BuiltPage) -> Result<u64, StoreError> {
+    const DOING: &str = "storing tracks";
+    let at = |statement| of(statement, id).bind(stream).bind(page.track).bind(page.level).bind(page.number);
+    let select = "SELECT octet_length(data) FROM track_pages WHERE capture_id = ?1 AND stream = ?2 AND track = ?3 AND \
+                  level = ?4 AND number = ?5";
+    let before: Vec<(i64,)> = all(conn, at(select), DOING).await?;
+    let update = "UPDATE track_pages SET data = ?6 WHERE capture_id = ?1 AND stream = ?2 AND track = ?3 AND level = ?4 AND \
+                  number = ?5";
+    at(update).bind(page.bytes.as_slice()).execute(conn).await.map_err(failed(DOING))?;
+    Ok(before.first().map_or(0, |row| row.0.unsigned_abs()))
+}
+
+/// The directories of all streams of a capture that have tracks and are shown.
+pub(crate) async fn directories(conn: &mut SqliteConnection, id: CaptureId) -> Result<Vec<(u16, Vec<u8>)>, StoreError> {
+    let select = "SELECT stream, data FROM track_directories t WHERE capture_id = ?1 AND NOT EXISTS (SELECT 1 FROM \
+                  derivations d WHERE d.capture_id = ?1 AND d.state NOT IN ('following', 'complete') AND \
+                  t.stream >= d.first_stream AND t.stream < d.first_stream + d.stream_count) ORDER BY stream";
+    let rows: Vec<(i64, Vec<u8>)> = all(conn, of(select, id), "reading the directories of tracks").await?;
+    rows.into_iter().map(|(stream, data)| Ok((narrow(stream, "the stream of tracks")?, data))).collect()
+}
+
+/// The bytes of pages of a stream's tracks, by their places; what is not there is left out.
+pub(crate) async fn pages(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    stream: u16,
+    places: &[TrackPlace],
+) -> Result<Vec<(TrackPlace, Vec<u8>)>, StoreError> {
+    const DOING: &str = "reading pages of tracks";
+    const WHAT: &str = "the place of a page";
+    let wanted = serde_json::to_string(places)
+        .map_err(|_unwritable| StoreError::Refused { what: "a list of pages", why: "it is no JSON".to_owned() })?;
+    // In this order: each of the list is looked up by the key.
+    let select = "SELECT p.track, p.level, p.number, p.data FROM json_each(?3) j CROSS JOIN track_pages p WHERE \
+                  p.capture_id = ?1 AND p.stream = ?2 AND p.track = j.value ->> 0 AND p.level = j.value ->> 1 AND \
+                  p.number = j.value ->> 2";
+    let rows: Vec<(i64, i64, i64, Vec<u8>)> = all(conn, of(select, id).bind(stream).bind(wanted), DOING).await?;
+    let page = |(track, level, number, data): (i64, i64, i64, Vec<u8>)| {
+        Ok(((narrow(track, WHAT)?, narrow(level, WHAT)?, narrow(number, WHAT)?), data))
+    };
+    rows.into_iter().map(page).collect()
+}

@@ -1,0 +1,261 @@
+//! Tracks of a capture, and windows of them in their binary form.
+
+use bathyscope_capture::ShownCell;
+use serde::Serialize;
+
+use super::ColumnHead;
+
+/// The first four bytes of the binary form, little endian: `BTW1`.
+pub const TRACK_WINDOW_MAGIC: u32 = 0x3157_5442;
+
+/// All tracks that a capture has an index of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrackList {
+    /// When the first row of all begins.
+    pub start: i64,
+    /// When the last one ends.
+    pub end: i64,
+    /// The streams that have tracks.
+    pub streams: Vec<TrackStream>,
+    /// Their tracks, by stream; those of a thread, a CPU or a value follow each other by lane.
+    pub tracks: Vec<TrackLine>,
+    /// The names that tracks refer to.
+    pub names: Vec<TrackLabel>,
+    /// Rows that are on no track, as there are too many.
+    pub left_out: u64,
+}
+
+/// A stream whose rows are on tracks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrackStream {
+    /// Its number.
+    pub stream: u16,
+    /// Its name.
+    pub name: String,
+    /// What its rows are.
+    pub row: TrackedRow,
+    /// What a track of it is.
+    pub of: TrackOf,
+    /// The column whose values tracks are of; empty for threads and CPUs.
+    pub column: String,
+}
+
+/// What rows of a track are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrackedRow {
+    /// One follows the other.
+    State,
+    /// There may be time between them.
+    Slice,
+}
+
+/// What a track is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrackOf {
+    /// A thread, or the idle thread of a CPU.
+    Thread,
+    /// A CPU.
+    Cpu,
+    /// A value of a column.
+    Value,
+}
+
+/// One track.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TrackLine {
+    /// Names it in requests: stream and number.
+    pub id: String,
+    /// Its stream.
+    pub stream: u16,
+    /// What it is of, as addresses of pages have it: `tid:N`, `cpu:N`, `idle:N` by CPU, or the value. It is the same in other
+    /// captures.
+    pub key: String,
+    /// What it is called.
+    pub label: String,
+    /// Of a thread, its process.
+    pub pid: Option<u64>,
+    /// Of a thread, its number.
+    pub tid: Option<u64>,
+    /// Of a CPU or an idle thread, the CPU.
+    pub cpu: Option<u64>,
+    /// Which of several that are of the same: the depth of nested slices.
+    pub lane: u16,
+    /// How many rows there are.
+    pub rows: u64,
+    /// When the first begins.
+    pub start: i64,
+    /// When the last ends.
+    pub end: i64,
+    /// How long all take, in nanoseconds.
+    pub busy: u64,
+    /// How long the longest takes.
+    pub longest: u64,
+    /// How long those of the names take that take most.
+    pub top: Vec<NameTime>,
+}
+
+/// How long rows of a name take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct NameTime {
+    /// The name, an index.
+    pub name: u32,
+    /// How long, in nanoseconds.
+    pub time: u64,
+}
+
+/// What rows are called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TrackLabel {
+    /// The text, made visible.
+    pub text: String,
+    /// On a CPU's track, the process that ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// On a CPU's track, the thread that ran; 0 for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tid: Option<u32>,
+}
+
+/// The rows of a track at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrackMoment {
+    /// The one before.
+    pub before: Option<TrackRowLine>,
+    /// The one at the moment, or the next if there is none then.
+    pub at: Option<TrackRowLine>,
+    /// The one after that.
+    pub after: Option<TrackRowLine>,
+    /// All columns of the one at the moment; none where it cannot be found among the stored rows.
+    pub fields: Option<RowFields>,
+}
+
+/// A row of a track.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrackRowLine {
+    /// Its number on the track, from 0.
+    pub number: u64,
+    /// When it began.
+    pub start: i64,
+    /// When it ended.
+    pub end: i64,
+    /// How long it took, in nanoseconds.
+    pub duration: u64,
+    /// What it is called.
+    pub name: TrackLabel,
+}
+
+/// All columns of a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RowFields {
+    /// The columns.
+    pub columns: Vec<ColumnHead>,
+    /// Their values.
+    pub cells: Vec<ShownCell>,
+}
+
+/// How long rows of each name took on some tracks in a range.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrackTotals {
+    /// The range's start.
+    pub start: i64,
+    /// Its end.
+    pub end: i64,
+    /// The tracks, in the order in which they were asked for.
+    pub tracks: Vec<TrackSum>,
+    /// The names.
+    pub names: Vec<TrackLabel>,
+}
+
+/// How long rows of each name took on a track.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrackSum {
+    /// Names the track: stream and number.
+    pub id: String,
+    /// The names, the longest first.
+    pub names: Vec<NameTime>,
+}
+
+/// A window of some tracks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrackWindow {
+    /// Its start. What began before is cut off there.
+    pub start: i64,
+    /// Its end.
+    pub end: i64,
+    /// Nanoseconds of a unit, in which times are told.
+    pub unit: u64,
+    /// The tracks, in the order in which they were asked for.
+    pub tracks: Vec<ShownTrack>,
+    /// The names that pieces refer to.
+    pub names: Vec<TrackLabel>,
+    /// The pieces of all tracks, one track after another; not in the JSON head.
+    #[serde(skip)]
+    pub pieces: Vec<ShownPiece>,
+}
+
+/// A track of a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownTrack {
+    /// Names it: stream and number.
+    pub id: String,
+    /// How many pieces it has.
+    pub pieces: u32,
+}
+
+/// A row, or rows that are together no wider than a pixel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShownPiece {
+    /// How many units after the end of the piece before it on its track it begins; the first, after the window's start.
+    pub gap: u32,
+    /// How many units wide it is.
+    pub width: u32,
+    /// What most of the time is called, an index into [`TrackWindow::names`].
+    pub name: u16,
+    /// How many rows it stands for.
+    pub rows: u32,
+    /// Of several rows, how much of its time each of the names took that took most, in 255ths.
+    pub shares: [u8; 3],
+    /// The second and the third of those names.
+    pub others: [u16; 2],
+}
+
+impl TrackWindow {
+    /// Puts a head in JSON (the caller serialises `self`) and the pieces together in the binary form: magic, length of the head,
+    /// head, zeroes to a multiple of 4, how many pieces and how many of them stand for several rows, then lists, each with zeroes
+    /// to a multiple of 4: of all pieces gaps and widths (4 bytes each), names (2), and 1 where they stand for several rows (1);
+    /// of those that do, rows (4), the three shares (lists of 1 byte each), the two other names (lists of 2). Little endian.
+    pub fn encode(&self, head_json: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + head_json.len() + 12 * self.pieces.len());
+        out.extend_from_slice(&TRACK_WINDOW_MAGIC.to_le_bytes());
+        out.extend_from_slice(&u32::try_from(head_json.len()).unwrap_or(u32::MAX).to_le_bytes());
+        out.extend_from_slice(head_json);
+        pad(&mut out);
+        let several: Vec<&ShownPiece> = self.pieces.iter().filter(|piece| piece.rows > 1).collect();
+        for count in [self.pieces.len(), several.len()] {
+            out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        self.pieces.iter().for_each(|piece| out.extend_from_slice(&piece.gap.to_le_bytes()));
+        self.pieces.iter().for_each(|piece| out.extend_from_slice(&piece.width.to_le_bytes()));
+        self.pieces.iter().for_each(|piece| out.extend_from_slice(&piece.name.to_le_bytes()));
+        pad(&mut out);
+        out.extend(self.pieces.iter().map(|piece| u8::from(piece.rows > 1)));
+        pad(&mut out);
+        several.iter().for_each(|piece| out.extend_from_slice(&piece.rows.to_le_bytes()));
+        for place in 0..3 {
+            out.extend(several.iter().map(|piece| piece.shares.get(place).copied().unwrap_or(0)));
+            pad(&mut out);
+        }
+        for place in 0..2 {
+            let other = |piece: &&ShownPiece| piece.others.get(place).copied().unwrap_or(0).to_le_bytes();
+            several.iter().for_each(|piece| out.extend_from_slice(&other(piece)));
+            pad(&mut out);
+        }
+        out
+    }
+}
+
+fn pad(out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(4), 0);
+}

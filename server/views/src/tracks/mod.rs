@@ -1,0 +1,38 @@
+//! Tracks of states and slices: which there are, what is on them in a window, and sums over ranges, from the track index.
+
+mod list;
+mod moment;
+mod pages;
+mod totals;
+mod window;
+
+use bathyscope_capture::{TrackDirectory, TrackName, TrackNameId, visible};
+
+use crate::{Source, answers::TrackLabel};
+
+pub use list::track_list;
+pub use moment::{TrackMomentQuery, track_moment};
+pub use totals::track_totals;
+pub use window::{MAX_WINDOW_TRACKS, ParseTrackIdError, TrackId, TrackWindowQuery, track_window};
+
+/// What the kernel calls its soft interrupts, by their numbers.
+const SOFT_INTERRUPTS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// What rows with a name are called.
+fn label(source: &dyn Source, (stream, directory): (u16, &TrackDirectory), id: TrackNameId) -> TrackLabel {
+    let name = directory.names.get(id as usize).copied().unwrap_or_default();
+    let TrackName { text, number, pid, tid } = name;
+    let schema = source.streams().get(usize::from(stream));
+    let of_cpu = schema.is_some_and(|schema| schema.name == "cpu occupation");
+    let known = source.dictionaries().text(text).map(visible).filter(|text| !text.is_empty());
+    let text = known.unwrap_or_else(|| match schema {
+        Some(schema) if schema.name == "soft interrupts" => {
+            let known = usize::try_from(number).ok().and_then(|number| SOFT_INTERRUPTS.get(number));
+            known.map_or_else(|| number.to_string(), |known| (*known).to_owned())
+        }
+        Some(schema) if number == 0 => visible(schema.name.as_bytes()),
+        _ => number.to_string(),
+    });
+    TrackLabel { text, pid: of_cpu.then_some(pid), tid: of_cpu.then_some(tid) }
+}

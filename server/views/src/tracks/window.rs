@@ -1,0 +1,254 @@
+//! What is on some tracks in a window of time.
+
+use std::{collections::HashMap, fmt, str::FromStr};
+
+use bathyscope_capture::{TrackInfo, TrackNameId, TrackPiece, walk_track};
+
+use super::{
+    label,
+    pages::{PagesOfTrack, ReadPages},
+};
+use crate::{
+    Cancel, MAX_TIMELINE_WIDTH, Source, TimeRange, ViewError,
+    answers::{ShownPiece, ShownTrack, TrackLabel, TrackWindow},
+    source::relative,
+};
+
+/// The most tracks of a window.
+pub const MAX_WINDOW_TRACKS: usize = 512;
+/// Times are told to so many parts of a pixel.
+const UNITS_OF_PIXEL: u64 = 8;
+/// The most names of a window; what has others is called by the last.
+const MAX_NAMES: usize = 1 << 16;
+
+/// A track of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TrackId {
+    /// The stream.
+    pub stream: u16,
+    /// Its number there.
+    pub track: u32,
+}
+
+impl TrackWindowQuery {
+    /// Fails if a number is outside its limits.
+    pub(super) fn check(&self) -> Result<(), ViewError> {
+        let check = |what, value: u64, most: u64| {
+            if value == 0 || value > most { Err(ViewError::OutOfRange { what, value, least: 1, most }) } else { Ok(()) }
+        };
+        check("the width of the window in pixels", self.width.into(), MAX_TIMELINE_WIDTH.into())?;
+        check("the number of tracks", self.tracks.len() as u64, MAX_WINDOW_TRACKS as u64)
+    }
+
+    /// The streams of the tracks.
+    pub(super) fn streams(&self) -> Vec<u16> {
+        let mut streams: Vec<u16> = self.tracks.iter().map(|track| track.stream).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        streams
+    }
+
+    /// The tracks of a stream.
+    pub(super) fn of_stream(&self, stream: u16) -> impl Iterator<Item = u32> {
+        self.tracks.iter().filter(move |track| track.stream == stream).map(|track| track.track)
+    }
+}
+
+impl fmt::Display for TrackId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.stream, self.track)
+    }
+}
+
+/// What does not name a track.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no track: a stream's number, a point, and the track's number there, such as 3.17")]
+pub struct ParseTrackIdError(String);
+
+impl FromStr for TrackId {
+    type Err = ParseTrackIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bad = || ParseTrackIdError(text.to_owned());
+        let (stream, track) = text.split_once('.').ok_or_else(bad)?;
+        Ok(Self { stream: stream.parse().map_err(|_bad| bad())?, track: track.parse().map_err(|_bad| bad())? })
+    }
+}
+
+/// Which part of which tracks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackWindowQuery {
+    /// From when to when.
+    pub range: TimeRange,
+    /// Pixels, 1 to [`MAX_TIMELINE_WIDTH`]: what is narrower than one is drawn together.
+    pub width: u32,
+    /// The tracks, at most [`MAX_WINDOW_TRACKS`]. One that does not exist has nothing on it.
+    pub tracks: Vec<TrackId>,
+}
+
+/// Makes a window of some tracks.
+///
+/// # Errors
+/// If the query does not fit, a page cannot be read, or `cancel` was set.
+pub fn track_window(source: &dyn Source, query: &TrackWindowQuery, cancel: &Cancel) -> Result<TrackWindow, ViewError> {
+    query.check()?;
+    let pixel_ns = query.range.span_ns().div_ceil(query.width.into()).max(1);
+    let mut drawing = Drawing {
+        source,
+        range: query.range,
+        pixel_ns,
+        unit_ns: (pixel_ns / UNITS_OF_PIXEL).max(1),
+        names: Vec::new(),
+        named: HashMap::new(),
+    };
+    let mut drawn: HashMap<TrackId, Vec<ShownPiece>> = HashMap::new();
+    for stream in query.streams() {
+        for (track, pieces) in drawing.stream(stream, query.of_stream(stream), cancel)? {
+            drawn.insert(TrackId { stream, track }, pieces);
+        }
+    }
+    let origin = source.origin_ns();
+    let mut window = TrackWindow {
+        start: relative(origin, query.range.start_ns),
+        end: relative(origin, query.range.end_ns),
+        unit: drawing.unit_ns,
+        tracks: Vec::with_capacity(query.tracks.len()),
+        names: drawing.names,
+        pieces: Vec::new(),
+    };
+    for id in &query.tracks {
+        let pieces = drawn.get(id).map_or(&[][..], Vec::as_slice);
+        window.tracks.push(ShownTrack { id: id.to_string(), pieces: pieces.len() as u32 });
+        window.pieces.extend_from_slice(pieces);
+    }
+    Ok(window)
+}
+
+struct Drawing<'a> {
+    source: &'a dyn Source,
+    range: TimeRange,
+    pixel_ns: u64,
+    unit_ns: u64,
+    names: Vec<TrackLabel>,
+    /// By stream and the directory's number, that in the window.
+    named: HashMap<(u16, TrackNameId), u16>,
+}
+
+impl Drawing<'_> {
+    fn stream(
+        &mut self,
+        stream: u16,
+        tracks: impl Iterator<Item = u32>,
+        cancel: &Cancel,
+    ) -> Result<Vec<(u32, Vec<ShownPiece>)>, ViewError> {
+        let Some((_, directory)) = self.source.tracks().iter().find(|(number, _)| *number == stream) else {
+            return Ok(Vec::new());
+        };
+        let wanted: Vec<(u32, &TrackInfo)> =
+            tracks.filter_map(|track| Some((track, directory.tracks.get(track as usize)?))).collect();
+        let mut columns: Vec<Vec<PixelColumn>> = Vec::new();
+        let (range, pixel_ns) = (self.range.start_ns..self.range.end_ns, self.pixel_ns);
+        ReadPages::until_read(self.source, stream, cancel, |read| {
+            columns.clear();
+            for (track, info) in &wanted {
+                let mut pixels = Pixels { start_ns: range.start, pixel_ns, columns: Vec::new() };
+                let pages = PagesOfTrack { read, track: *track };
+                walk_track(&pages, info, range.clone(), pixel_ns, &mut |piece| pixels.add(&piece));
+                columns.push(pixels.columns);
+            }
+        })?;
+        let mut drawn = Vec::with_capacity(wanted.len());
+        for ((track, _), columns) in wanted.iter().zip(columns) {
+            let mut last = 0;
+            let pieces = columns.iter().map(|column| self.shown(stream, column, &mut last)).collect();
+            drawn.push((*track, pieces));
+        }
+        Ok(drawn)
+    }
+
+    /// A piece in units; `last` is where the one before it ends.
+    fn shown(&mut self, stream: u16, column: &PixelColumn, last: &mut u64) -> ShownPiece {
+        let unit = |time_ns: u64| {
+            let inside = time_ns.clamp(self.range.start_ns, self.range.end_ns) - self.range.start_ns;
+            inside / self.unit_ns
+        };
+        let begin = unit(column.begin_ns).max(*last);
+        let end = unit(column.end_ns).max(begin);
+        let gap = begin - *last;
+        *last = end;
+        let span_ns = (column.end_ns - column.begin_ns).max(1);
+        let share = |time_ns: u64| (u128::from(time_ns) * 255 / u128::from(span_ns)).min(255) as u8;
+        let mut names = column.names.clone();
+        names.sort_by_key(|(name, time_ns)| (std::cmp::Reverse(*time_ns), *name));
+        let at = |place: usize| names.get(place).copied().filter(|(_, time_ns)| place == 0 || *time_ns > 0);
+        let mut name = |place: usize| at(place).map_or(0, |(name, _)| self.name(stream, name));
+        let (first, others) = (name(0), [name(1), name(2)]);
+        let shares = [0, 1, 2].map(|place| at(place).map_or(0, |(_, time_ns)| share(time_ns)));
+        let rows = u32::try_from(column.rows).unwrap_or(u32::MAX);
+        ShownPiece { gap: small(gap), width: small(end - begin), name: first, rows, shares, others }
+    }
+
+    fn name(&mut self, stream: u16, name: TrackNameId) -> u16 {
+        if let Some(known) = self.named.get(&(stream, name)) {
+            return *known;
+        }
+        let directory = self.source.tracks().iter().find(|(number, _)| *number == stream);
+        let number = self.names.len().min(MAX_NAMES - 1) as u16;
+        if let Some((_, directory)) = directory.filter(|_| self.names.len() < MAX_NAMES) {
+            self.names.push(label(self.source, (stream, directory), name));
+        }
+        self.named.insert((stream, name), number);
+        number
+    }
+}
+
+fn small(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// A row that is wider than a pixel, or all that begins in one pixel.
+#[derive(Clone, Debug, Default)]
+struct PixelColumn {
+    begin_ns: u64,
+    end_ns: u64,
+    rows: u64,
+    names: Vec<(TrackNameId, u64)>,
+    /// Whether it is together no wider than a pixel, so that others may be added.
+    is_narrow: bool,
+}
+
+/// Puts what is narrower than a pixel together, pixel by pixel.
+struct Pixels {
+    start_ns: u64,
+    pixel_ns: u64,
+    columns: Vec<PixelColumn>,
+}
+
+impl Pixels {
+    fn add(&mut self, piece: &TrackPiece) {
+        let is_narrow = piece.end_ns - piece.begin_ns <= self.pixel_ns;
+        let pixel = |time_ns: u64| time_ns.saturating_sub(self.start_ns) / self.pixel_ns;
+        let same = self
+            .columns
+            .last_mut()
+            .filter(|column| column.is_narrow && is_narrow && pixel(column.begin_ns) == pixel(piece.begin_ns));
+        let names = piece.names.iter().filter(|(_, time_ns)| *time_ns > 0);
+        let Some(column) = same else {
+            let mut names: Vec<_> = names.copied().collect();
+            if names.is_empty() {
+                names.push(piece.names[0]);
+            }
+            let TrackPiece { begin_ns, end_ns, rows, .. } = *piece;
+            self.columns.push(PixelColumn { begin_ns, end_ns, rows, names, is_narrow });
+            return;
+        };
+        column.end_ns = piece.end_ns;
+        column.rows += piece.rows;
+        for (name, time_ns) in names {
+            match column.names.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum += time_ns,
+                None => column.names.push((*name, *time_ns)),
+            }
+        }
+    }
+}

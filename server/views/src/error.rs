@@ -2,7 +2,7 @@
 
 use bathyscope_capture::{ChunkError, PredicateError};
 
-use crate::ParseTrackIdError;
+use crate::answers::ParseTrackIdError;
 
 /// Why a view could not be made.
 #[derive(Debug, thiserror::Error)]

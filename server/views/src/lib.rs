@@ -41,10 +41,10 @@ pub use answers::{
     CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, Cut, Derived, FlameGraph, Flow,
     FoundCall, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId,
     KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError,
-    ParsePlaceError, PlaceLine, Rate, RateLoss, RowFields, RowsPage, SampleUnit, SampledFunction, SampledFunctions,
-    SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, SourceLine, StreamRate, TIMELINE_MAGIC,
-    TRACK_WINDOW_MAGIC, Timeline, Track, TrackBins, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf,
-    TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow, Unit, ValueRange,
+    ParsePlaceError, ParseTrackIdError, PlaceLine, Rate, RateLoss, RowFields, RowsPage, SampleUnit, SampledFunction,
+    SampledFunctions, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, SourceLine, StreamRate,
+    TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, Timeline, Track, TrackBins, TrackId, TrackLabel, TrackLine, TrackList,
+    TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow, Unit, ValueRange,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -81,6 +81,5 @@ pub use source::{Cancel, ChunkMeta, Source, TimeRange, TrackPageMap};
 pub use svg::{SvgOptions, svg};
 pub use timeline::{MAX_TIMELINE_WIDTH, MAX_TRACKS, TimelineQuery, timeline};
 pub use tracks::{
-    MAX_WINDOW_TRACKS, ParseTrackIdError, TrackId, TrackMomentQuery, TrackWindowQuery, track_list, track_moment,
-    track_totals, track_window,
+    MAX_WINDOW_TRACKS, TrackMomentQuery, TrackWindowQuery, track_list, track_moment, track_totals, track_window,
 };

@@ -91,7 +91,7 @@ impl TrackPage {
             return Err(damaged(8, "the checksum of a track's page is wrong"));
         }
         let first_ns = u64::from_le_bytes(reader.array()?);
-        let mut columns = Columns { lists: ListReader::new(reader) };
+        let mut columns = PageReader { lists: ListReader::new(reader) };
         let spans = columns.spans(first_ns, count)?;
         let page = if level == 0 { columns.rows(&spans)? } else { columns.summaries(&spans)? };
         columns.lists.end()?;
@@ -119,11 +119,11 @@ fn times(spans: impl Iterator<Item = (u64, u64)>) -> Vec<Vec<u64>> {
     vec![gaps, lengths]
 }
 
-struct Columns<'a> {
+struct PageReader<'a> {
     lists: ListReader<'a>,
 }
 
-impl Columns<'_> {
+impl PageReader<'_> {
     fn column(&mut self, count: usize) -> Result<Vec<u64>, ChunkError> {
         self.lists.list(count)
     }

@@ -30,6 +30,6 @@ pub use rates::{Rate, RateLoss, StreamRate};
 pub use rows::{ColumnHead, RowsPage};
 pub use timeline::{CounterValues, Group, TIMELINE_MAGIC, Timeline, Track, TrackBins};
 pub use tracks::{
-    NameTime, RowFields, ShownPiece, ShownTrack, TRACK_WINDOW_MAGIC, TrackLabel, TrackLine, TrackList, TrackMoment,
-    TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow,
+    NameTime, ParseTrackIdError, RowFields, ShownPiece, ShownTrack, TRACK_WINDOW_MAGIC, TrackId, TrackLabel, TrackLine,
+    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow,
 };

@@ -1,5 +1,7 @@
 //! Tracks of a capture, and windows of them in their binary form.
 
+use std::{fmt, str::FromStr};
+
 use bathyscope_capture::ShownCell;
 use serde::Serialize;
 
@@ -7,6 +9,36 @@ use super::ColumnHead;
 
 /// The first four bytes of the binary form, little endian: `BTW1`.
 pub const TRACK_WINDOW_MAGIC: u32 = 0x3157_5442;
+
+/// A track of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TrackId {
+    /// The stream.
+    pub stream: u16,
+    /// Its number there.
+    pub track: u32,
+}
+
+impl fmt::Display for TrackId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.stream, self.track)
+    }
+}
+
+/// What does not name a track.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no track: a stream's number, a point, and the track's number there, such as 3.17")]
+pub struct ParseTrackIdError(String);
+
+impl FromStr for TrackId {
+    type Err = ParseTrackIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bad = || ParseTrackIdError(text.to_owned());
+        let (stream, track) = text.split_once('.').ok_or_else(bad)?;
+        Ok(Self { stream: stream.parse().map_err(|_bad| bad())?, track: track.parse().map_err(|_bad| bad())? })
+    }
+}
 
 /// All tracks that a capture has an index of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

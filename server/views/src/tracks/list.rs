@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use bathyscope_capture::{RowKind, TrackDirectory, TrackInfo, TrackKind, TrackNameId, TrackRule, visible};
 
-use super::{label, window::TrackId};
+use super::label;
 use crate::{
     Source,
-    answers::{NameTime, TrackLabel, TrackLine, TrackList, TrackOf, TrackStream, TrackedRow},
+    answers::{NameTime, TrackId, TrackLabel, TrackLine, TrackList, TrackOf, TrackStream, TrackedRow},
     source::relative,
 };
 

@@ -13,7 +13,7 @@ use crate::{Source, answers::TrackLabel};
 pub use list::track_list;
 pub use moment::{TrackMomentQuery, track_moment};
 pub use totals::track_totals;
-pub use window::{MAX_WINDOW_TRACKS, ParseTrackIdError, TrackId, TrackWindowQuery, track_window};
+pub use window::{MAX_WINDOW_TRACKS, TrackWindowQuery, track_window};
 
 /// What the kernel calls its soft interrupts, by their numbers.
 const SOFT_INTERRUPTS: [&str; 10] =

@@ -5,11 +5,10 @@ use bathyscope_capture::{FoundRow, TrackEntry, TrackRule, row_at, row_number};
 use super::{
     label,
     pages::{PagesOfTrack, ReadPages},
-    window::TrackId,
 };
 use crate::{
     Cancel, Source, ViewError,
-    answers::{RowFields, TrackMoment, TrackRowLine},
+    answers::{RowFields, TrackId, TrackMoment, TrackRowLine},
     cells, heads,
     source::relative,
 };

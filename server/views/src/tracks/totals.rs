@@ -7,11 +7,11 @@ use bathyscope_capture::{NameTotals, TrackInfo, TrackNameId, track_totals as tot
 use super::{
     label,
     pages::{PagesOfTrack, ReadPages},
-    window::{TrackId, TrackWindowQuery},
+    window::TrackWindowQuery,
 };
 use crate::{
     Cancel, Source, ViewError,
-    answers::{NameTime, TrackLabel, TrackSum, TrackTotals},
+    answers::{NameTime, TrackId, TrackLabel, TrackSum, TrackTotals},
     source::relative,
 };
 

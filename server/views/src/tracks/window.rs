@@ -1,6 +1,6 @@
 //! What is on some tracks in a window of time.
 
-use std::{collections::HashMap, fmt, str::FromStr};
+use std::collections::HashMap;
 
 use bathyscope_capture::{TrackInfo, TrackNameId, TrackPiece, walk_track};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Cancel, MAX_TIMELINE_WIDTH, Source, TimeRange, ViewError,
-    answers::{ShownPiece, ShownTrack, TrackLabel, TrackWindow},
+    answers::{ShownPiece, ShownTrack, TrackId, TrackLabel, TrackWindow},
     source::relative,
 };
 
@@ -21,13 +21,15 @@ const UNITS_OF_PIXEL: u64 = 8;
 /// The most names of a window; what has others is called by the last.
 const MAX_NAMES: usize = 1 << 16;
 
-/// A track of a capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TrackId {
-    /// The stream.
-    pub stream: u16,
-    /// Its number there.
-    pub track: u32,
+/// Which part of which tracks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackWindowQuery {
+    /// From when to when.
+    pub range: TimeRange,
+    /// Pixels, 1 to [`MAX_TIMELINE_WIDTH`]: what is narrower than one is drawn together.
+    pub width: u32,
+    /// The tracks, at most [`MAX_WINDOW_TRACKS`]. One that does not exist has nothing on it.
+    pub tracks: Vec<TrackId>,
 }
 
 impl TrackWindowQuery {
@@ -54,38 +56,6 @@ impl TrackWindowQuery {
     }
 }
 
-impl fmt::Display for TrackId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.stream, self.track)
-    }
-}
-
-/// What does not name a track.
-#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no track: a stream's number, a point, and the track's number there, such as 3.17")]
-pub struct ParseTrackIdError(String);
-
-impl FromStr for TrackId {
-    type Err = ParseTrackIdError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let bad = || ParseTrackIdError(text.to_owned());
-        let (stream, track) = text.split_once('.').ok_or_else(bad)?;
-        Ok(Self { stream: stream.parse().map_err(|_bad| bad())?, track: track.parse().map_err(|_bad| bad())? })
-    }
-}
-
-/// Which part of which tracks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrackWindowQuery {
-    /// From when to when.
-    pub range: TimeRange,
-    /// Pixels, 1 to [`MAX_TIMELINE_WIDTH`]: what is narrower than one is drawn together.
-    pub width: u32,
-    /// The tracks, at most [`MAX_WINDOW_TRACKS`]. One that does not exist has nothing on it.
-    pub tracks: Vec<TrackId>,
-}
-
 /// Makes a window of some tracks.
 ///
 /// # Errors
@@ -93,7 +63,7 @@ pub struct TrackWindowQuery {
 pub fn track_window(source: &dyn Source, query: &TrackWindowQuery, cancel: &Cancel) -> Result<TrackWindow, ViewError> {
     query.check()?;
     let pixel_ns = query.range.span_ns().div_ceil(query.width.into()).max(1);
-    let mut drawing = Drawing {
+    let mut drawing = TrackWindowBuilder {
         source,
         range: query.range,
         pixel_ns,
@@ -124,7 +94,7 @@ pub fn track_window(source: &dyn Source, query: &TrackWindowQuery, cancel: &Canc
     Ok(window)
 }
 
-struct Drawing<'a> {
+struct TrackWindowBuilder<'a> {
     source: &'a dyn Source,
     range: TimeRange,
     pixel_ns: u64,
@@ -134,7 +104,7 @@ struct Drawing<'a> {
     named: HashMap<(u16, TrackNameId), u16>,
 }
 
-impl Drawing<'_> {
+impl TrackWindowBuilder<'_> {
     fn stream(
         &mut self,
         stream: u16,

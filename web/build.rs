@@ -1,5 +1,5 @@
 //! Joins the modules below `static/js` and compresses all files, so that the binary holds and serves them as browsers take
-//! them. Builds this room again when a file is added or removed; the compiler tracks only those it has seen.
+//! them; samples too, which are databases with much room in them. Builds this room again when a file is added or removed; the compiler tracks only those it has seen.
 
 use std::{
     collections::BTreeMap,
@@ -19,26 +19,28 @@ mod shrink;
 const SCRIPTS: [&str; 1] = ["theme_boot.js"];
 
 fn main() -> io::Result<()> {
-    for path in ["static", "templates", "build.rs", "build"] {
+    for path in ["static", "samples", "templates", "build.rs", "build"] {
         println!("cargo:rerun-if-changed={path}");
     }
-    let out = env::var_os("OUT_DIR").map(PathBuf::from).ok_or(io::ErrorKind::NotFound)?.join("static");
-    // What was removed below `static` must not stay.
-    if let Err(error) = fs::remove_dir_all(&out)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(error);
+    let out = env::var_os("OUT_DIR").map(PathBuf::from).ok_or(io::ErrorKind::NotFound)?;
+    for name in ["static", "samples"] {
+        // What was removed must not stay.
+        if let Err(error) = fs::remove_dir_all(out.join(name))
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        compress_folder(Path::new(name), &out.join(name))?;
     }
-    compress_folder(Path::new("static"), &out)?;
-    join_modules(&Path::new("static").join("js"), &out.join("js"))?;
-    embedding(&out)
+    join_modules(&Path::new("static").join("js"), &out.join("static").join("js"))?;
+    ["static", "samples"].into_iter().try_for_each(|name| embedding(&out.join(name)))
 }
 
-/// Writes the type that embeds the folder. Its attribute takes no variable, but with a feature that brings libraries for homes
+/// Writes the type that embeds a folder. Its attribute takes no variable, but with a feature that brings libraries for homes
 /// of users.
 fn embedding(folder: &Path) -> io::Result<()> {
     let text = format!(
-        "/// The files below `static`, each compressed, with `.gz` at the end of its name.\n\
+        "/// The files of a folder, each compressed, with `.gz` at the end of its name.\n\
          #[derive(rust_embed::RustEmbed)]\n#[folder = {folder:?}]\nstruct Files;\n"
     );
     fs::write(folder.with_extension("rs"), text)

@@ -45,9 +45,9 @@ function dice(seed) {
 }
 
 /** Asks once, on a connection that stays; gives the answer's text and how long it took. */
-function ask(server, path, body) {
+function ask(server, path, body, encoding) {
   const begin = process.hrtime.bigint();
-  const headers = { Origin: server.origin, 'Sec-Fetch-Site': 'same-origin', Cookie: server.cookie };
+  const headers = { ...(encoding ? { 'Accept-Encoding': encoding } : {}), Origin: server.origin, 'Sec-Fetch-Site': 'same-origin', Cookie: server.cookie };
   if (body) headers['Content-Type'] = 'application/json';
   return new Promise((resolve, reject) => {
     const sent = request({ host: server.host, port: server.port, method: body ? 'POST' : 'GET', path, headers, agent: keep }, (answer) => {
@@ -55,8 +55,9 @@ function ask(server, path, body) {
       answer.on('data', (part) => parts.push(part));
       answer.on('end', () => {
         const took = milliseconds(begin);
-        const text = Buffer.concat(parts).toString();
-        if (answer.statusCode === 200) resolve({ took, text });
+        const body = Buffer.concat(parts);
+        const text = body.toString();
+        if (answer.statusCode === 200) resolve({ took, text, bytes: body.length });
         else reject(new Error(`${path}: ${answer.statusCode} ${text}`));
       });
     });
@@ -118,6 +119,22 @@ function windows(id, length, kind, stream) {
   });
 }
 
+/** Windows of so many tracks of a capture, as the tree of the timeline asks for them: times, and bytes as they are sent. */
+async function trackWindows(server, id, length, count) {
+  const { tracks } = JSON.parse((await ask(server, `/api/captures/${id}/tracks`)).text);
+  const roll = dice(13);
+  const all = [];
+  for (let i = 0; i < WINDOWS; i += 1) {
+    const width = Math.max(1000, Math.floor(length * 10 ** (-4 * roll())));
+    const start = Math.floor(roll() * (length - width));
+    const first = Math.floor(roll() * Math.max(1, tracks.length - count));
+    const ids = tracks.slice(first, first + count).map((track) => track.id).join(',');
+    all.push(await ask(server, `/api/captures/${id}/tracks/window?tracks=${ids}&start=${start}&end=${start + width}&width=${WIDTH}`, undefined, 'zstd'));
+  }
+  const of = (key) => all.map((one) => one[key]);
+  return { p50: at(of('took'), 0.5), p99: at(of('took'), 0.99), bytes50: at(of('bytes'), 0.5), most: Math.max(...of('bytes')) };
+}
+
 /** Computes the streams of a capture of states, with the command for it: seconds, the most memory, and what each stream has. */
 async function computed(data, id) {
   const begin = process.hrtime.bigint();
@@ -148,7 +165,7 @@ async function askAll(server, { id, what, events }, stream = 0) {
   found.window = await times(server, windows(id, length, 'timeline', stream));
   found.page = await times(server, Array.from({ length: WINDOWS }, () => `${base}/rows?stream=${stream}&limit=100&offset=${Math.floor(roll() * rows)}`));
   const scanned = Math.min(rows, 10 * MILLION);
-  const filter = encodeURIComponent(what === 'samples' ? 'tid == 3123 && cpu == 5' : what === 'states' ? 'tid == 1007 && duration_ns > 1000000' : what === 'calls' ? 'tid == 2123 && duration_ns > 1000000' : 'next_pid == 1234 && prev_state == 1');
+  const filter = encodeURIComponent(what === 'samples' ? 'tid == 3123 && cpu == 5' : what === 'states' ? 'tid == 1007 && cpu == 3' : what === 'calls' ? 'tid == 2123 && duration_ns > 1000000' : 'next_pid == 1234 && prev_state == 1');
   const filtered = await ask(server, `${base}/rate?stream=${stream}&bins=600&end=${range(scanned)}&filter=${filter}`);
   found.filter = { took: filtered.took, rows: scanned };
   if (what === 'samples') {
@@ -159,6 +176,7 @@ async function askAll(server, { id, what, events }, stream = 0) {
   const sql = { switches: `select count(*), sum(next_pid), max(cpu) from "${table}"`, calls: `select count(*), sum(duration_ns), max(cpu) from "${table}"`, samples: `select count(*), sum(tid), max(cpu) from "${table}"`, states: `select count(*), sum(duration_ns), max(cpu) from "${table}"` }[what];
   const answer = await ask(server, `${base}/query`, { sql, limits: { time_ms: 60000 } });
   found.sql = { took: answer.took, rows };
+  if (what === 'states') found.tracks = [await trackWindows(server, id, length, 40), await trackWindows(server, id, length, 200)];
   found.memory = memoryOf(server.childPid('console'));
   found.events = events;
   return found;
@@ -236,7 +254,7 @@ async function main() {
         all.push({ size, capture, bytes, open, derived, found: await served(data, (server) => askAll(server, capture, derived?.stream)) });
         console.error(`${size} M ${capture.what}: done`);
       }
-      const beside = size <= MAX_PLAIN_MILLIONS ? plain(data, size * MILLION) : null;
+      const beside = size <= MAX_PLAIN_MILLIONS && KINDS.includes('switches') ? plain(data, size * MILLION) : null;
       all.filter((one) => one.size === size).forEach((one) => { one.plain = one.capture.what === 'switches' ? beside : null; });
     } finally {
       rmSync(data, { recursive: true, force: true });
@@ -260,6 +278,10 @@ async function main() {
   for (const { size, derived: d } of derived) {
     const made = d.streams.slice(2);
     line([`${size} M events`, short(d.took), d.memory.toFixed(0), short(made.reduce((sum, { rows }) => sum + rows, 0) / MILLION), made.map(({ name, rows, bytes }) => `${name} ${(bytes / rows).toFixed(1)}`).join(', ')]);
+  }
+  if (derived.length > 0) heading('Windows of tracks', ['capture', 'tracks', 'p50, ms', 'p99, ms', 'bytes as sent, p50', 'the most']);
+  for (const { size, found: f } of derived) {
+    [40, 200].forEach((count, i) => line([`${size} M events`, count, short(f.tracks[i].p50), short(f.tracks[i].p99), f.tracks[i].bytes50, f.tracks[i].most]));
   }
   const perf = perfs(parent);
   console.log(perf ? `\nperf: ${perf.events} events recorded, ${short(perf.bytes)} bytes each; \`perf script\` prints ${short(perf.perSecond / MILLION)} M events/s` : '\nperf: cannot record here');

@@ -122,7 +122,7 @@ export async function rangeOfMaps(page, origin, id) {
 /** What the timeline says of a window is of that window, also when the link is opened again. */
 export async function legendOfWindow(page, origin, id) {
   const legend = async () => (await page.locator('#panel-timeline .legend-entry').evaluateAll((all) => all.map((one) => one.title))).join('\n');
-  const address = `${origin}/captures/${id}?tab=timeline&from=1000000000&to=1200000000`;
+  const address = `${origin}/captures/${id}?tab=timeline&group=cpu&from=1000000000&to=1200000000`;
   await page.goto(address);
   const before = await until('a legend', legend);
   await page.locator('#panel-timeline canvas').focus();

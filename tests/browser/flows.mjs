@@ -162,7 +162,10 @@ const TIMELINE = '#panel-timeline canvas';
 
 /** The Timeline tab: keys zoom and pan, a drag selects, the address holds it all. */
 export async function walkTimeline(page) {
-  await nextJsonless(page, /\/timeline\?/, () => openTab(page, 'Timeline'));
+  await openTab(page, 'Timeline');
+  // What has states shows them first.
+  await page.getByRole('button', { name: 'CPUs', exact: true }).click();
+  await until('tracks of CPUs', () => query(page).get('group') === 'cpu');
   const canvas = page.locator(TIMELINE);
   await until('a drawn timeline', async () => await colours(page, TIMELINE) > 4);
   await canvas.focus();
@@ -190,6 +193,49 @@ export async function walkTimeline(page) {
   await page.getByRole('button', { name: 'Threads' }).click();
   await until('tracks of threads', () => query(page).get('group') === 'thread');
   await until('a drawn timeline of threads', async () => await colours(page, TIMELINE) > 4);
+}
+
+/** The tree of tracks: what is picked, its neighbours, a range with sums, tracks that are found, and a link to all of it. */
+export async function walkStates(page) {
+  await nextJsonless(page, /\/tracks\/window\?/, () => openTab(page, 'Timeline'));
+  const canvas = page.locator(TIMELINE);
+  await until('drawn states', async () => await colours(page, TIMELINE) > 6);
+  await page.locator('#panel-timeline .legend-entry').filter({ hasText: 'running' }).waitFor();
+  const readout = page.locator('#panel-timeline .readout');
+  await canvas.focus();
+  // Down to the first row with something on it, and pick what is there.
+  for (let press = 0; press < 3; press += 1) await page.keyboard.press('ArrowDown');
+  await until('words of a track', async () => /CPU \d/.test(await readout.textContent()));
+  await page.keyboard.press('Enter');
+  const panel = page.getByRole('region', { name: 'What is picked' });
+  await panel.getByRole('heading').waitFor();
+  await until('what is picked in the address', () => query(page).has('picked'));
+  const first = query(page).get('picked');
+  await page.keyboard.press('.');
+  await until('the next one', () => query(page).get('picked') !== first);
+  await page.keyboard.press(',');
+  await until('the one before', () => query(page).get('picked') === first);
+  await page.keyboard.press('f');
+  await until('a window of what is picked', () => query(page).has('from'));
+  await panel.getByText('cpu', { exact: true }).waitFor();
+  // The link has all of it.
+  const heading = await panel.getByRole('heading').textContent();
+  await page.reload();
+  await until('the same is picked', async () => await panel.getByRole('heading').textContent() === heading);
+  await page.keyboard.press('0');
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  await until('nothing is picked', () => !query(page).has('picked'));
+  await selectRange(page, 0.3, 0.6);
+  await panel.getByRole('columnheader', { name: 'running' }).waitFor();
+  await until('threads with their times', async () => await panel.getByRole('row').count() > 2);
+  const tracks = page.locator('#panel-timeline .panel-bar .quiet').first();
+  const all = await tracks.textContent();
+  await page.getByRole('searchbox', { name: /Find tracks/ }).fill('CPU 1');
+  await until('fewer tracks', async () => await tracks.textContent() !== all && /track/.test(await tracks.textContent()));
+  assert.equal(query(page).get('name'), 'CPU 1');
+  await page.getByRole('searchbox', { name: /Find tracks/ }).fill('');
+  await until('all tracks', async () => await tracks.textContent() === all);
 }
 
 /** For `until`: what `read` gives once it gives the same twice in a row. */

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { IS_ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
   addCondition, chooseCalls, chooseRecords, readRecords, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
-  bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkInstructions, walkTimeline, watchAndStop,
+  bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop,
 } from './flows.mjs';
 import {
   chooseByName, deleteOpen, foldTime, leaveOwnOut, legendOfWindow, openTool, rangeOfMaps, readTool, seeProgress, watchScript,
@@ -119,7 +119,7 @@ test('a question: its sources in the form, one left out, one added, and the capt
   await page.locator('#duration').fill('2');
   const id = await startCapture(page);
   assert.match(page.url(), /tab=flame/, 'it opens where the recipe says');
-  await page.goto(`${server.origin}/captures/${id}?v=2&tab=info`);
+  await page.goto(`${server.origin}/captures/${id}?v=3&tab=info`);
   const sources = page.getByRole('region', { name: 'Sources' });
   await until('rows of each source', async () => {
     // A row that is drawn anew just now has no cells.
@@ -134,7 +134,7 @@ test('a question: its sources in the form, one left out, one added, and the capt
 test('streams that are computed: states of threads, removed, computed again, and a span of one\'s own', async () => {
   const spec = { sources: [{ id: 'states', method: { states: { sleep_stacks: true } } }], target: 'system', limits: { duration_ms: 700, budget_cpu_permille: 50 } };
   const { id } = await (await page.request.post(`${server.origin}/api/captures`, { data: spec, headers: { origin: server.origin } })).json();
-  await page.goto(`${server.origin}/captures/${id}?v=2&tab=info`);
+  await page.goto(`${server.origin}/captures/${id}?v=3&tab=info`);
   await ended(page);
   const computed = page.getByRole('region', { name: 'Computed streams' });
   const row = (name) => computed.getByRole('row').filter({ hasText: name });
@@ -143,7 +143,8 @@ test('streams that are computed: states of threads, removed, computed again, and
   await openTab(page, 'Events');
   await page.getByRole('button', { name: 'run-queue latency' }).click();
   await until('latencies', async () => await rowCount(page) > 0);
-  await openTab(page, 'Flame graph');
+  await walkStates(page);
+  await page.goto(`${server.origin}/captures/${id}?v=3&tab=flame`);
   await page.getByText(/\d+ (ms|s|min)/).first().waitFor();
   await openTab(page, 'Info');
   await row('thread states').getByRole('button', { name: 'Remove' }).click();

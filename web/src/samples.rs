@@ -2,14 +2,19 @@
 //!
 //! `tests/samples/record` makes them. Each is a `.bathy` file, named in `samples/samples.json`.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{io::Read as _, sync::LazyLock};
 
-use rust_embed::RustEmbed;
+use flate2::read::GzDecoder;
 use serde::Deserialize;
 
-#[derive(RustEmbed)]
-#[folder = "samples/"]
-struct Files;
+include!(concat!(env!("OUT_DIR"), "/samples.rs"));
+
+/// A file below `samples`, as it was before it was compressed.
+fn file(name: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    GzDecoder::new(&*Files::get(&format!("{name}.gz"))?.data).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
 
 /// What is known of a sample without opening it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -26,7 +31,7 @@ pub struct Sample {
 }
 
 static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
-    let manifest = Files::get("samples.json").and_then(|file| serde_json::from_slice(&file.data).ok());
+    let manifest = file("samples.json").and_then(|text| serde_json::from_slice(&text).ok());
     manifest.unwrap_or_default()
 });
 
@@ -36,9 +41,9 @@ pub fn all() -> &'static [Sample] {
 }
 
 /// The sample called `name`, and its file.
-pub fn open(name: &str) -> Option<(&'static Sample, Cow<'static, [u8]>)> {
+pub fn open(name: &str) -> Option<(&'static Sample, Vec<u8>)> {
     let sample = all().iter().find(|sample| sample.name == name)?;
-    Files::get(&format!("{}.bathy", sample.name)).map(|file| (sample, file.data))
+    file(&format!("{}.bathy", sample.name)).map(|bytes| (sample, bytes))
 }
 
 #[cfg(test)]
@@ -47,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_manifest_and_the_files_agree() {
-        let manifest: Vec<Sample> = serde_json::from_slice(&Files::get("samples.json").unwrap().data).unwrap();
+        let manifest: Vec<Sample> = serde_json::from_slice(&file("samples.json").unwrap()).unwrap();
         assert_eq!(manifest, all());
         for sample in &manifest {
             assert!(open(&sample.name).is_some(), "{} has no file", sample.name);

@@ -16,7 +16,7 @@ test("the address follows at once, but never too often", () => {
 
   const state = new ViewState("");
   state.set({ tab: "info" });
-  assert.deepEqual(written, ["/captures/1?v=2&tab=info"]);
+  assert.deepEqual(written, ["/captures/1?v=3&tab=info"]);
   state.set({ tab: "info" });
   assert.equal(written.length, 1, "nothing has changed");
   // Thirty seconds of dragging, sixty times a second.

@@ -6,11 +6,14 @@ use bathyscope_capture::{BuiltPage, CaptureId, MAX_TRACK_DIRECTORY_BYTES, MAX_TR
 use sqlx::SqliteConnection;
 
 use crate::{
-    StoreError,
+    CaptureState, StoreError,
     error::failed,
     limits::at_most,
+    read::state_of,
+    retention::{self, AddedBytes},
     rows::narrow,
     select::{all, of},
+    writer::{Durability, Writer},
 };
 
 /// Where a page is: track, level, number.
@@ -34,6 +37,28 @@ impl TrackChanges {
         let pages: usize = self.pages.iter().map(|page| page.bytes.len()).sum();
         (pages + self.directory.as_ref().map_or(0, Vec::len)) as u64
     }
+}
+
+/// Stores changes of the tracks of a recorded stream; the capture must have ended.
+pub(crate) async fn store(writer: &mut Writer, id: CaptureId, changes: &TrackChanges) -> Result<(), StoreError> {
+    writer.has_room_for(2 * changes.bytes()).await?;
+    writer.begin(Durability::Normal).await?;
+    let done = store_in(&mut writer.conn, id, changes).await;
+    writer.end(done).await
+}
+
+async fn store_in(conn: &mut SqliteConnection, id: CaptureId, changes: &TrackChanges) -> Result<(), StoreError> {
+    if state_of(conn, id).await? == CaptureState::Recording {
+        return Err(StoreError::Recording { id });
+    }
+    let select = of("SELECT 1 FROM streams WHERE capture_id = ? AND stream = ?", id).bind(changes.stream);
+    let known: Vec<(i64,)> = all(conn, select, "looking for a stream").await?;
+    if known.is_empty() {
+        let why = format!("the capture has no stream {}", changes.stream);
+        return Err(StoreError::Refused { what: "tracks", why });
+    }
+    let index_bytes = put(conn, id, changes.stream, changes).await?;
+    retention::add(conn, id, AddedBytes { index_bytes, dictionary_bytes: 0 }).await
 }
 
 /// Stores changes of a stream's tracks, in the transaction that is open; says by how many bytes the index has grown.

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use super::{FAN_OUT, TrackEntry, TrackInfo, TrackNameId, TrackPage, TrackSummary, page_entries};
 
+/// Rows without a wide one or a wide gap are drawn together up to this width. Drawing them one by one would cost four times as
+/// many pages, and look the same.
+const DENSE_PIXELS: u64 = 4;
 /// Names that are told of rows that are drawn together.
 pub(super) const PIECE_NAMES: usize = 3;
 
@@ -102,7 +105,7 @@ fn visit(
         TrackPage::Summaries(sums) => {
             let sums = sums.get(places.start..places.end.min(sums.len())).unwrap_or_default();
             for (at, sum) in overlapping(sums, range, |sum| (sum.begin_ns, sum.end_ns)) {
-                if sum.end_ns - sum.begin_ns <= pixel_ns || sum.rows == 1 || entries.level == 0 {
+                if is_fine(sum, pixel_ns) || sum.rows == 1 || entries.level == 0 {
                     each(sum.into());
                 } else {
                     let below = EntryRange::below(entries.level, entries.first + at as u64);
@@ -111,6 +114,14 @@ fn visit(
             }
         }
     }
+}
+
+/// Whether rows are drawn together: they are narrower than a pixel all together, or each of them is, as are the gaps between
+/// them, and all of them are not much wider.
+fn is_fine(sum: &TrackSummary, pixel_ns: u64) -> bool {
+    let span_ns = sum.end_ns - sum.begin_ns;
+    let is_dense = sum.longest.duration_ns() <= pixel_ns && span_ns.saturating_sub(sum.busy_ns()) <= pixel_ns;
+    span_ns <= pixel_ns || is_dense && span_ns <= pixel_ns.saturating_mul(DENSE_PIXELS)
 }
 
 /// The entries that are in a range of time, each with its place. They are in order and do not overlap.

@@ -140,3 +140,25 @@ async fn nothing_is_computed_of_a_capture_that_is_being_recorded() {
     let page = settled(&console, &operator, id).await;
     assert_eq!(page["computed"]["rules"][0]["state"], "complete");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn system_calls_are_on_tracks_when_a_capture_has_ended() {
+    let spec = r#"{"sources":[{"id":"calls","method":{"syscalls":{}}}],"target":"system",
+        "limits":{"duration_ms":300,"budget_cpu_permille":50}}"#;
+    let console = console(simulated("rate=4000")).await;
+    let operator = console.cookie("bob", Role::Operator).await;
+    let id = start(&console, &operator, spec).await;
+    let page = settled(&console, &operator, id).await;
+    let rows = page["streams"][0]["rows"].as_u64().unwrap();
+    let path = format!("/api/captures/{id}/tracks");
+    let tracks = console.get(&path, &operator).await.json();
+    assert_eq!((&tracks["streams"][0]["row"], &tracks["streams"][0]["of"]), (&json!("slice"), &json!("thread")));
+    let all: u64 = tracks["tracks"].as_array().unwrap().iter().map(|track| track["rows"].as_u64().unwrap()).sum();
+    assert_eq!((all, &tracks["left_out"]), (rows, &json!(0)), "each call is on a track");
+    let longest = tracks["tracks"].as_array().unwrap().iter().max_by_key(|track| track["longest"].as_u64()).unwrap();
+    let (one, start) = (longest["id"].as_str().unwrap(), longest["start"].as_i64().unwrap());
+    let moment = console.get(&format!("{path}/moment?tracks={one}&time={start}"), &operator).await.json();
+    let columns: Vec<_> = moment["fields"]["columns"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    let call = columns.iter().position(|name| *name == "call").unwrap();
+    assert_eq!(moment["fields"]["cells"][call], moment["at"]["name"]["text"], "the call is the name");
+}

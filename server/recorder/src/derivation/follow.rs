@@ -70,7 +70,7 @@ pub(super) fn follow(derivations: &Derivations, store: &BlockingStore, running: 
         tracing::info!(capture = %id, rule = spec.name(), %error, "streams are computed anew");
         let removed = store.read(|store| store.remove_derivation(id, number, Some(error.to_string())));
         if removed.is_ok() {
-            let _full = derivations.enqueue(Wanted { capture: id, rule: Some(spec) });
+            let _full = derivations.enqueue_with(store, Wanted { capture: id, rule: Some(spec) });
         }
     }
     (derivations.inner.on_change)(id);

@@ -7,6 +7,7 @@
 mod follow;
 mod host;
 mod inputs;
+mod recorded_tracks;
 mod run;
 mod targets;
 
@@ -253,7 +254,13 @@ impl Derivations {
         self.inner.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// To be called in a tokio runtime.
     fn enqueue(&self, wanted: Wanted) -> Result<(), DerivationRefusal> {
+        self.enqueue_with(&self.inner.store.blocking(), wanted)
+    }
+
+    /// Adds what is to be computed, with a store for the thread that does it.
+    fn enqueue_with(&self, store: &BlockingStore, wanted: Wanted) -> Result<(), DerivationRefusal> {
         let mut queue = self.lock();
         let is_same = |other: &Wanted| other.capture == wanted.capture && other.rule == wanted.rule;
         if queue.waiting.iter().any(is_same) {
@@ -264,7 +271,7 @@ impl Derivations {
         }
         queue.waiting.push_back(wanted);
         if !queue.has_thread {
-            let (inner, store) = (Arc::downgrade(&self.inner), self.inner.store.blocking());
+            let (inner, store) = (Arc::downgrade(&self.inner), store.clone());
             let thread = std::thread::Builder::new().name("derive".to_owned());
             match thread.spawn(move || work(&inner, &store)) {
                 Ok(_runs_on_its_own) => queue.has_thread = true,
@@ -313,6 +320,13 @@ fn apply(inner: &DerivationQueue, store: &BlockingStore, Wanted { capture, rule 
             Err(DerivationFailure::Store(StoreError::NoCapture { .. } | StoreError::Closed)) => return,
             Err(error) => tracing::warn!(%capture, rule = rule.name(), %error, "streams could not be computed"),
         }
+    }
+    let watch = Arc::new(Watch::default());
+    let current = Some((capture, String::new(), Arc::clone(&watch)));
+    inner.queue.lock().unwrap_or_else(PoisonError::into_inner).current = current;
+    match recorded_tracks::index(store, &record, &watch) {
+        Ok(_) | Err(DerivationFailure::Store(StoreError::NoCapture { .. } | StoreError::Closed)) => {}
+        Err(error) => tracing::warn!(%capture, %error, "tracks of recorded rows could not be made"),
     }
 }
 

@@ -191,6 +191,38 @@ async fn states_follow_a_capture_that_somebody_looks_at() {
     assert_eq!(sorted(&bench, id, &again).await, followed, "what followed is what is computed in the end");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_followed_and_could_not_tell_all_is_computed_anew() {
+    let bench = simulated("rate=4000,lose_every=40").await;
+    let (queue, changed) = queue(&bench);
+    let source = SourceSpec::of(Method::States(StatesSpec::default()));
+    let (recorder, store) = bench.computing(queue.clone());
+    let id = recorder.start(bench.endless(vec![source]), "test").await.unwrap();
+    let mut viewer = recorder.live(id).unwrap();
+    loop {
+        viewer.next().await.unwrap();
+        let during = store.capture(id).await.unwrap();
+        let rows = during.streams.get(2).map_or(0, |stream| stream.rows);
+        let has_lost = during.ledger.losses.iter().any(|loss| loss.count > 0);
+        if rows > 100 && has_lost && !store.track_directories(id).await.unwrap().is_empty() {
+            break;
+        }
+    }
+    recorder.stop(id, "test");
+    while viewer.next().await.is_some() {}
+    let whole = loop {
+        let record = store.capture(id).await.unwrap();
+        if record.derivations[0].state == DerivationState::Complete && !queue.is_busy(id) {
+            break record;
+        }
+        changed.notified().await;
+    };
+    assert!(whole.streams[2].rows > 100);
+    let tracks: Vec<u16> = store.track_directories(id).await.unwrap().into_iter().map(|(stream, _)| stream).collect();
+    assert_eq!(tracks, [2, 3, 4], "with tracks of each stream");
+    store.check(id).await.unwrap();
+}
+
 /// All rows of the states of threads, in order.
 async fn sorted(bench: &Bench, id: CaptureId, record: &CaptureRecord) -> Vec<String> {
     let rows = bench.rows(id, record, 2).await;

@@ -52,6 +52,17 @@ impl Store {
         })
     }
 
+    /// Stores tracks of a recorded stream of a capture that has ended.
+    ///
+    /// # Errors
+    /// [`crate::StoreError::Recording`], [`crate::StoreError::NoCapture`], [`crate::StoreError::Refused`] for a stream that there
+    /// is not, [`crate::StoreError::DiskFull`], or the database's.
+    pub fn put_tracks(&self, id: CaptureId, changes: TrackChanges) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.database.write(move |writer| Box::pin(async move { tracks::store(writer, id, &changes).await })).await
+        })
+    }
+
     /// The directories of tracks by stream, for `bathyscope_capture::TrackDirectory::decode`; of streams that have none, nothing.
     ///
     /// # Errors

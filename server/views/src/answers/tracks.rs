@@ -245,7 +245,7 @@ pub struct ShownPiece {
     pub width: u32,
     /// What most of the time is called, an index into [`TrackWindow::names`].
     pub name: u16,
-    /// How many rows it stands for.
+    /// How many rows it stands for: one, or about so many.
     pub rows: u32,
     /// Of several rows, how much of its time each of the names took that took most, in 255ths.
     pub shares: [u8; 3],

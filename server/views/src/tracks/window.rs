@@ -17,7 +17,12 @@ use crate::{
 /// The most tracks of a window.
 pub const MAX_WINDOW_TRACKS: usize = 512;
 /// Times are told to so many parts of a pixel.
-const UNITS_OF_PIXEL: u64 = 8;
+const UNITS_OF_PIXEL: u64 = 4;
+/// What is narrower than a pixel is drawn together in columns of so many pixels.
+const COLUMN_PIXELS: u64 = 2;
+/// Numbers of rows are told with so many bits, and shares in so many steps: more cannot be seen, and would not be compressed.
+const ROWS_BITS: u32 = 3;
+const SHARE_STEPS: u128 = 15;
 /// The most names of a window; what has others is called by the last.
 const MAX_NAMES: usize = 1 << 16;
 
@@ -147,14 +152,17 @@ impl TrackWindowBuilder<'_> {
         let gap = begin - *last;
         *last = end;
         let span_ns = (column.end_ns - column.begin_ns).max(1);
-        let share = |time_ns: u64| (u128::from(time_ns) * 255 / u128::from(span_ns)).min(255) as u8;
+        let share = |time_ns: u64| {
+            let steps = (u128::from(time_ns) * SHARE_STEPS).div_ceil(u128::from(span_ns)).min(SHARE_STEPS);
+            (steps * 255 / SHARE_STEPS) as u8
+        };
         let mut names = column.names.clone();
         names.sort_by_key(|(name, time_ns)| (std::cmp::Reverse(*time_ns), *name));
         let at = |place: usize| names.get(place).copied().filter(|(_, time_ns)| place == 0 || *time_ns > 0);
         let mut name = |place: usize| at(place).map_or(0, |(name, _)| self.name(stream, name));
         let (first, others) = (name(0), [name(1), name(2)]);
         let shares = [0, 1, 2].map(|place| at(place).map_or(0, |(_, time_ns)| share(time_ns)));
-        let rows = u32::try_from(column.rows).unwrap_or(u32::MAX);
+        let rows = u32::try_from(about(column.rows)).unwrap_or(u32::MAX);
         ShownPiece { gap: small(gap), width: small(end - begin), name: first, rows, shares, others }
     }
 
@@ -170,6 +178,12 @@ impl TrackWindowBuilder<'_> {
         self.named.insert((stream, name), number);
         number
     }
+}
+
+/// A number with its first bits only, rounded down.
+fn about(number: u64) -> u64 {
+    let spare = (u64::BITS - number.leading_zeros()).saturating_sub(ROWS_BITS);
+    number >> spare << spare
 }
 
 fn small(number: u64) -> u32 {
@@ -196,8 +210,10 @@ struct Pixels {
 
 impl Pixels {
     fn add(&mut self, piece: &TrackPiece) {
-        let is_narrow = piece.end_ns - piece.begin_ns <= self.pixel_ns;
-        let pixel = |time_ns: u64| time_ns.saturating_sub(self.start_ns) / self.pixel_ns;
+        // Rows that were drawn together already may be wider.
+        let is_narrow = piece.rows > 1 || piece.end_ns - piece.begin_ns <= self.pixel_ns;
+        let wide_ns = self.pixel_ns.saturating_mul(COLUMN_PIXELS);
+        let pixel = |time_ns: u64| time_ns.saturating_sub(self.start_ns) / wide_ns;
         let same = self
             .columns
             .last_mut()

@@ -116,6 +116,17 @@ export const KEYS = {
   "timeline.fit": { context: "timeline", press: ["code:KeyF"], what: "Fit the selected range" },
   "timeline.all": { context: "timeline", press: ["0"], what: "Fit all (also a double click)" },
   "timeline.clear": { context: "timeline", press: ["Escape"], what: "Clear the selection" },
+  "timeline.next": { context: "timeline", press: ["."], what: "Pick the next on the track" },
+  "timeline.previous": { context: "timeline", press: [","], what: "Pick the previous on the track" },
+  "timeline.pick": { context: "timeline", press: ["Enter"], what: "Pick what is at the cursor; open or close a group" },
+  "timeline.range": {
+    context: "timeline",
+    press: ["t"],
+    what: "Select the time of what is picked",
+  },
+  "timeline.waker": { context: "timeline", press: ["["], what: "Go to who woke the picked thread" },
+  "timeline.back": { context: "timeline", press: ["]"], what: "Go back to who was woken" },
+  "timeline.pin": { context: "timeline", press: ["p"], what: "Pin the track at the cursor, or let it go" },
   "timeline.walk": {
     context: "timeline",
     press: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"],

@@ -73,6 +73,13 @@ export class CaptureContext extends Emitter {
     return this.info.streams.some((stream) => stream.name === "function_graph" && stream.kind === "events");
   }
 
+  /** Whether it can have tracks of states or slices: streams that were computed have, and recorded ones in the end. */
+  get hasTracks() {
+    const { streams, running } = this.info;
+    const isTracked = (/** @type {string} */ row) => row === "state" || row === "slice";
+    return streams.some(({ rule, row, rows }) => isTracked(row) && rows > 0 && (rule || !running));
+  }
+
   /** Whether a script made it. */
   get isScript() {
     return scriptOf(this.info.spec) !== null;

@@ -5,7 +5,7 @@ import { Emitter } from "../lib/emitter.js";
 import { TRACKS_CHARS } from "../lib/sql_track.js";
 
 /** The version that is written. */
-export const VERSION = 2;
+export const VERSION = 3;
 /** Browsers refuse more than about 100 replacements of an address in 30 seconds; zooming makes many more. */
 const WRITES_AT_ONCE = 20;
 const MS_PER_WRITE = 400;
@@ -17,6 +17,8 @@ const MS_PER_WRITE = 400;
 const UPGRADERS = {
   // The first stream and the first map were what a link showed that named none; now it is what the capture is for.
   1: (params) => ({ stream: "0", ...(params.tab === "maps" ? { map: "0" } : {}), ...params }),
+  // The tracks of a timeline were those of CPUs where a link named none; now they are what the capture has.
+  2: (params) => ({ group: "cpu", ...params }),
 };
 
 /**
@@ -74,7 +76,11 @@ const PARTS = {
   sort: text("", 256),
   order: oneOf("asc", "desc"),
   row: whole(null),
-  group: oneOf("cpu", "thread"),
+  group: oneOf("", "cpu", "thread", "tree"),
+  turned: text("", 4096),
+  pins: text("", 2048),
+  name: text("", 256),
+  picked: text("", 256),
   from: whole(null),
   to: whole(null),
   focus: pattern(/^[0-9a-f]{16}$/),

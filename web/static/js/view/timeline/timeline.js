@@ -9,6 +9,10 @@ import { SqlTracks } from "./sql_tracks.js";
 import { TimeNavigator } from "../../lib/time_navigator.js";
 import { counterAt } from "./timeline_counters.js";
 import { TimelineData } from "./timeline_data.js";
+import { TrackLayer } from "./track_layer.js";
+import { TrackPanel } from "./track_panel.js";
+import { TRACK_COLORS } from "./track_draw.js";
+import { stateLegend } from "./track_legend.js";
 import { newest, project, rowsIn } from "./timeline_decode.js";
 import { legend } from "./timeline_legend.js";
 import { AXIS, COLORS, LABELS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.js";
@@ -46,10 +50,25 @@ export class TimelineView extends PanelView {
     this.groups = h(
       "span",
       { class: "segments", role: "group", "aria-label": "Tracks" },
+      this.#groupButton("tree", "States"),
       this.#groupButton("cpu", "CPUs"),
       this.#groupButton("thread", "Threads"),
     );
-    this.groups.hidden = this.context.isCounts;
+    this.find = h("input", {
+      type: "search",
+      class: "track-find",
+      placeholder: "Find tracks",
+      "aria-label": "Find tracks by name, process or thread",
+      value: context.view.name,
+      on: { input: () => context.state.set({ name: this.find.value }) },
+    });
+    this.layer = new TrackLayer(context);
+    this.details = new TrackPanel(context, this.layer, {
+      fit: (start, end) => this.nav.around(start, Math.max(start + 1, end)),
+      walk: (way) => void this.#walkPicked(way),
+      follow: () => void this.#reveal(this.layer.followWaker()),
+      back: () => void this.#reveal(this.layer.goBack()),
+    });
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
     this.more = h("span", { class: "quiet" });
     this.legend = h("div", { class: "legend", "aria-label": "Colours" });
@@ -65,19 +84,21 @@ export class TimelineView extends PanelView {
     this.queries = new SqlTracks(this.context, this.#forTracks());
     put(
       panel,
-      h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout),
+      h("div", { class: "panel-bar" }, this.groups, this.find, this.more, h("span", { class: "grow" }), this.readout),
       this.legend,
       this.problem,
       this.scroller,
+      this.details.element,
       this.queries.element,
     );
-    this.canvas = new Canvas(element, COLORS, () => this.#draw());
+    this.canvas = new Canvas(element, [...new Set([...COLORS, ...TRACK_COLORS])], () => this.#draw());
     this.nav = new TimeNavigator(this.context, this.#forNavigator(element));
     this.legendLater = settled(60, () => this.#drawLegend());
     this.#startPlace(element);
     this.#drawGroups();
     this.data.on("data", () => this.#arrived());
     this.data.on("error", (error) => this.failed(error));
+    this.#followLayer();
     context.state.on("change", ({ parts }) => this.#changed(parts));
     context.on("colors", () => {
       this.#drawLegend();
@@ -87,7 +108,7 @@ export class TimelineView extends PanelView {
   }
 
   /**
-   * @param {"cpu"|"thread"} name
+   * @param {"tree"|"cpu"|"thread"} name
    * @param {string} label
    */
   #groupButton(name, label) {
@@ -124,7 +145,10 @@ export class TimelineView extends PanelView {
   /** @param {HTMLCanvasElement} element */
   #startPlace(element) {
     element.addEventListener("dblclick", () => this.nav.all());
-    this.scroller.addEventListener("scroll", () => this.canvas.redraw());
+    this.scroller.addEventListener("scroll", () => {
+      if (this.showsStates) this.#want();
+      this.canvas.redraw();
+    });
     new ResizeObserver(() => {
       this.sticky.style.height = `${this.scroller.clientHeight}px`;
     }).observe(this.scroller);
@@ -183,6 +207,8 @@ export class TimelineView extends PanelView {
   /** The capture has grown. What is shown grows when the rows are there, so that no empty edge comes and goes. */
   grown() {
     this.data.expire();
+    this.layer.expire();
+    this.#drawGroups();
     this.queries.grown();
     if (this.visible) this.#want();
   }
@@ -194,16 +220,67 @@ export class TimelineView extends PanelView {
       this.#drawGroups();
       this.cursor = null;
       this.scroller.scrollTop = 0;
+      this.#arrived();
     }
+    if (["turned", "pins", "name"].some((part) => parts.has(part))) {
+      this.layer.arrange();
+      this.cursor = null;
+      this.#arrived();
+    }
+    if ((parts.has("start") || parts.has("end")) && this.showsStates) this.details.show();
     if (parts.has("from") && this.context.view.from === null) this.#followAll();
-    if (["group", "filter", "from"].some((part) => parts.has(part))) this.#want();
+    if (["group", "filter", "from", "turned", "pins", "name"].some((part) => parts.has(part))) this.#want();
     this.canvas.redraw();
     this.queries.redraw();
   }
 
+  /** What the layer of tracks tells. */
+  #followLayer() {
+    this.layer.on("rows", () => {
+      this.#drawGroups();
+      this.#arrived();
+      this.#want();
+    });
+    this.layer.on("data", () => this.#arrived());
+    this.layer.on("error", (error) => this.failed(error));
+    this.layer.on("picked", () => {
+      this.details.show();
+      this.#tell();
+      this.canvas.redraw();
+    });
+  }
+
+  /** What a track is: a thread's states and a CPU's threads where the capture has them, unless the address says otherwise. */
+  get group() {
+    const { view, isCounts } = this.context;
+    const { hasTracks } = this;
+    if (isCounts) return "counter";
+    if (view.group === "" || (view.group === "tree" && !hasTracks)) return hasTracks ? "tree" : "cpu";
+    return view.group;
+  }
+
+  /** Whether there are tracks of states or slices, as far as that is known. */
+  get hasTracks() {
+    const { list } = this.layer;
+    return this.context.hasTracks && (list === null || list.tracks.length > 0);
+  }
+
+  /** Whether tracks of states are shown. */
+  get showsStates() {
+    return this.group === "tree";
+  }
+
   #drawGroups() {
-    for (const button of this.groups.querySelectorAll("button"))
-      button.setAttribute("aria-pressed", String(button.dataset.group === this.context.view.group));
+    const { hasTracks } = this;
+    const { isCounts } = this.context;
+    this.groups.hidden = isCounts;
+    this.find.hidden = !this.showsStates;
+    for (const button of this.groups.querySelectorAll("button")) {
+      button.hidden = button.dataset.group === "tree" && !hasTracks;
+      button.setAttribute("aria-pressed", String(button.dataset.group === this.group));
+    }
+    if (this.showsStates) this.details.show();
+    else this.details.element.hidden = true;
   }
 
   /** The window that is shown. */
@@ -219,9 +296,11 @@ export class TimelineView extends PanelView {
   #want() {
     if (!this.visible || this.canvas.width <= LABELS) return;
     const { filter } = this.context.view;
-    const group = this.context.isCounts ? "counter" : this.context.view.group;
+    const { group } = this;
     const wanted = this.nav.follows ? { start: 0, end: this.context.duration } : this.shown;
-    this.data.want(wanted, Math.round(this.nav.wide * this.canvas.ratio), { group, filter }, this.context.duration);
+    const pixels = Math.round(this.nav.wide * this.canvas.ratio);
+    if (this.showsStates) this.layer.want(this.shown, pixels, this.scroller.scrollTop, this.scroller.clientHeight);
+    else this.data.want(wanted, pixels, { group, filter }, this.context.duration);
     this.canvas.redraw();
     this.queries.want();
   }
@@ -238,6 +317,13 @@ export class TimelineView extends PanelView {
 
   /** What the colours stand for and how many tracks there are, of what is in sight. */
   #drawLegend() {
+    if (this.showsStates) {
+      const tracks = this.layer.rows.filter(({ row }) => row.kind === "tracks").length;
+      const unfiltered = this.context.view.filter ? "; the filter counts for CPUs and Threads" : "";
+      this.more.textContent = this.layer.list ? plural(tracks, "track") + unfiltered : "";
+      put(this.legend, ...stateLegend(this.layer.list));
+      return;
+    }
     const { current } = this.data;
     if (!current) return;
     const { tracks, more_tracks: more, group, has_values: values } = current;
@@ -262,6 +348,11 @@ export class TimelineView extends PanelView {
 
   /** Tracks of queries follow the others at once; without them these have all the room. */
   #arrange() {
+    if (this.showsStates) {
+      this.scroller.style.flex = "";
+      this.spacer.style.height = `${Math.max(0, this.layer.height + AXIS - this.scroller.clientHeight)}px`;
+      return;
+    }
     const tracks = this.data.current?.tracks.length ?? 0;
     this.scroller.style.flex = this.context.view.tracks && tracks > 0 ? `0 1 ${tracks * MOST_TRACK + AXIS}px` : "";
     this.spacer.style.height = `${Math.max(0, tracks * this.#track + AXIS - this.scroller.clientHeight)}px`;
@@ -283,6 +374,16 @@ export class TimelineView extends PanelView {
   }
 
   #draw() {
+    if (this.showsStates) {
+      this.layer.draw(this.canvas, {
+        shown: this.shown,
+        scroll: this.scroller.scrollTop,
+        losses: this.#losses,
+        selection: this.nav.marked,
+        cursor: this.cursor,
+      });
+      return;
+    }
     drawTimeline(this.canvas, {
       shown: this.shown,
       data: this.data.current,
@@ -303,23 +404,111 @@ export class TimelineView extends PanelView {
 
   /** @param {PointerEvent} event */
   #setCursor(event) {
+    if (this.showsStates) this.#pressTree(event);
     const track = this.#trackAt(event.offsetY);
     if (event.offsetX >= LABELS && track !== null && !event.shiftKey)
       this.cursor = { track, time: this.nav.time(event.offsetX) };
     this.canvas.redraw();
   }
 
+  /**
+   * A press on the tree of tracks: on a label it opens or closes a group.
+   * @param {PointerEvent} event
+   */
+  #pressTree(event) {
+    const index = this.layer.rowAt(event.offsetY, this.scroller.scrollTop);
+    if (index !== null && event.offsetX < LABELS && event.button === 0) this.layer.turn(index);
+  }
+
+  /**
+   * A click picks what is there.
+   * @param {MouseEvent} event
+   */
+  #click(event) {
+    if (!this.showsStates || event.offsetX < LABELS || event.shiftKey || event.detail > 1) return;
+    const index = this.layer.rowAt(event.offsetY, this.scroller.scrollTop);
+    const lane = index === null ? null : this.layer.laneAt(index, event.offsetY, this.scroller.scrollTop);
+    if (index !== null && lane && this.nav.selection === null)
+      void this.layer.pick(this.layer.rows[index].row, lane, this.nav.time(event.offsetX));
+  }
+
+  /**
+   * Picks the one before or after, and shows it.
+   * @param {"before"|"after"} way
+   */
+  async #walkPicked(way) {
+    await this.#reveal(this.layer.walk(way));
+  }
+
+  /**
+   * Brings what is picked into sight.
+   * @param {Promise<import("./track_layer.js").Picked|null>} picked
+   */
+  async #reveal(picked) {
+    const found = await picked;
+    const at = found?.moment.at;
+    if (!found || !at) return;
+    this.nav.reveal(at.start);
+    const index = this.layer.rows.findIndex(({ row }) => row.key === found.row.key);
+    if (index < 0) return;
+    this.cursor = { track: index, time: at.start };
+    this.#scrollToCursor();
+    this.canvas.redraw();
+  }
+
+  #startStateKeys() {
+    const when = () => this.visible && this.showsStates;
+    const whenPicked = () => when() && this.layer.picked !== null;
+    bind("timeline.next", () => void this.#walkPicked("after"), { when: whenPicked });
+    bind("timeline.previous", () => void this.#walkPicked("before"), { when: whenPicked });
+    bind("timeline.waker", () => void this.#reveal(this.layer.followWaker()), { when: whenPicked });
+    bind("timeline.back", () => void this.#reveal(this.layer.goBack()), {
+      when: () => when() && this.layer.before.length > 0,
+    });
+    bind("timeline.pick", () => this.#enter(), { when: () => when() && this.cursor !== null });
+    bind("timeline.pin", () => this.layer.pin(this.cursor?.track ?? 0), {
+      when: () => when() && this.cursor?.track !== null && this.cursor !== null,
+    });
+    bind(
+      "timeline.range",
+      () => {
+        const at = this.layer.picked?.moment.at;
+        if (at) this.context.select({ start: at.start, end: Math.max(at.start + 1, at.end) });
+      },
+      { when: whenPicked },
+    );
+    this.canvas.element.addEventListener("click", (event) => this.#click(event));
+  }
+
+  /** Opens or closes the group at the cursor, or picks what is there. */
+  #enter() {
+    const { cursor } = this;
+    const shown = cursor?.track === null || cursor === null ? null : this.layer.rows[cursor.track];
+    if (!cursor || !shown) return;
+    if (shown.row.kind === "group") this.layer.turn(cursor.track ?? 0);
+    else void this.layer.pick(shown.row, shown.row.lanes[0], cursor.time);
+  }
+
   #startKeys() {
+    this.#startStateKeys();
     const when = () => this.visible;
-    bind("timeline.fit", () => this.nav.fit(), { when });
+    bind("timeline.fit", () => this.#fit(), { when });
     bind("timeline.all", () => this.nav.all(), { when });
     bind("timeline.clear", () => this.#clear(), {
-      when: () => when() && (this.cursor !== null || this.nav.selection !== null),
+      when: () => when() && (this.cursor !== null || this.nav.selection !== null || this.layer.picked !== null),
     });
     this.canvas.element.addEventListener("keydown", (event) => this.#arrow(event));
   }
 
+  /** Fits what is picked, else what is selected. */
+  #fit() {
+    const at = this.showsStates ? this.layer.picked?.moment.at : null;
+    if (at) this.nav.around(at.start, Math.max(at.start + 1, at.end));
+    else this.nav.fit();
+  }
+
   #clear() {
+    this.layer.clear();
     this.cursor = null;
     this.context.select(null);
     this.#tell();
@@ -330,7 +519,7 @@ export class TimelineView extends PanelView {
   #arrow(event) {
     const sideways = STEPS[event.key]?.sideways;
     const upward = STEPS[event.key]?.upward;
-    const tracks = this.data.current?.tracks.length ?? 0;
+    const tracks = this.#tracks;
     if ((!sideways && !upward) || tracks === 0 || event.ctrlKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
@@ -347,15 +536,24 @@ export class TimelineView extends PanelView {
     this.canvas.redraw();
   }
 
+  /** How many tracks there are to walk through. */
+  get #tracks() {
+    return this.showsStates ? this.layer.rows.length : (this.data.current?.tracks.length ?? 0);
+  }
+
   #scrollToCursor() {
-    const top = (this.cursor?.track ?? 0) * this.#track;
+    const index = this.cursor?.track ?? 0;
+    const row = this.showsStates ? this.layer.rows[index] : null;
+    const top = row ? row.top : index * this.#track;
+    const tall = row ? row.height : this.#track;
     const room = this.scroller.clientHeight - AXIS;
     if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
-    else if (top + this.#track > this.scroller.scrollTop + room) this.scroller.scrollTop = top + this.#track - room;
+    else if (top + tall > this.scroller.scrollTop + room) this.scroller.scrollTop = top + tall - room;
   }
 
   /** @param {number} y */
   #trackAt(y) {
+    if (this.showsStates) return this.layer.rowAt(y, this.scroller.scrollTop);
     const index = Math.floor((y - AXIS + this.scroller.scrollTop) / this.#track);
     return y >= AXIS && index < (this.data.current?.tracks.length ?? 0) ? index : null;
   }
@@ -375,6 +573,11 @@ export class TimelineView extends PanelView {
 
   /** @param {{time: number, track: number|null}} at */
   #what({ time, track: index }) {
+    if (this.showsStates) {
+      const { pointer } = this.nav;
+      const lane = index === null || !pointer ? null : this.layer.laneAt(index, pointer.y, this.scroller.scrollTop);
+      return index === null ? "" : this.layer.words(index, time, this.nav.pixel * 1.5, lane);
+    }
     const { current } = this.data;
     const track = index === null ? null : current?.tracks[index];
     if (!track || !current) return "";

@@ -1,0 +1,533 @@
+// Draws tracks: strips of states, each with its own colour and pattern so that they are told apart without colour; slices with
+// their names; what is narrower than a pixel as shares of its height.
+
+import { CATEGORIES, category, pixel } from "../../lib/color.js";
+import { drawSelection, hatch } from "../../lib/canvas.js";
+import { duration, tickLabel, ticks } from "../../lib/format.js";
+import { firstPiece } from "./track_decode.js";
+import { lanePlaces } from "./track_tree.js";
+
+/** @import { Canvas } from "../../lib/canvas.js" */
+/** @import { TrackPieces } from "./track_decode.js" */
+/** @import { Lane, TreeRow } from "./track_tree.js" */
+/** @import { TrackLabel } from "../../../../api.js" */
+
+/** Pixels: the labels on the left, the axis on top. */
+export const LABELS = 188;
+export const AXIS = 22;
+const PAD = 4;
+const INDENT = 12;
+/** A name is written where at least so much of it fits. */
+const LEAST_TEXT = 24;
+
+/**
+ * How each state is drawn: colour, share of the height, pattern. What is not listed is drawn as `other`.
+ * @type {Record<string, {color: string, tall: number, pattern: "solid"|"slanted"|"upright"|"dotted", stacks: number}>}
+ */
+export const STATES = {
+  running: { color: "--state-running", tall: 1, pattern: "solid", stacks: 0 },
+  runnable: { color: "--state-runnable", tall: 1, pattern: "slanted", stacks: 1 },
+  preempted: { color: "--state-runnable", tall: 1, pattern: "slanted", stacks: 2 },
+  uninterruptible: { color: "--state-blocked", tall: 0.65, pattern: "upright", stacks: 3 },
+  sleeping: { color: "--state-sleeping", tall: 0.16, pattern: "solid", stacks: 9 },
+  idle: { color: "--state-sleeping", tall: 0.16, pattern: "dotted", stacks: 9 },
+  other: { color: "--state-other", tall: 0.4, pattern: "dotted", stacks: 4 },
+};
+
+/** Custom properties that are needed. */
+export const TRACK_COLORS = [
+  "--bg",
+  "--bg-rail",
+  "--bg-hover",
+  "--line",
+  "--line-strong",
+  "--text",
+  "--text-quiet",
+  "--accent",
+  "--selection",
+  "--loss-mark",
+  "--bg-selected",
+  "--on-cat",
+  ...new Set(Object.values(STATES).map(({ color }) => color)),
+  ...Array.from({ length: CATEGORIES }, (_one, i) => `--cat-${i}`),
+];
+
+/**
+ * @typedef {object} ShownRow a row in sight
+ * @property {TreeRow} row
+ * @property {boolean} isOpen
+ * @property {boolean} isPinned
+ * @property {number} top pixels from the first row
+ * @property {number} height
+ */
+/**
+ * @typedef {object} TracksModel what is drawn
+ * @property {{start: number, end: number}} shown
+ * @property {ShownRow[]} rows
+ * @property {Map<string, TrackPieces>} pieces
+ * @property {number} scroll
+ * @property {number} whole nanoseconds that the capture lasted, for shares
+ * @property {{start: number, end: number}[]} losses
+ * @property {{start: number, end: number}|null} selection
+ * @property {{track: number|null, time: number}|null} cursor
+ * @property {{lane: string, start: number, end: number}|null} picked
+ * @property {{lane: string, time: number}|null} waker who woke what is picked, and when
+ */
+
+/**
+ * Draws everything.
+ * @param {Canvas} canvas
+ * @param {TracksModel} model
+ */
+export function drawTracks(canvas, model) {
+  const { context: ctx, colors, width, height, ratio, font } = canvas;
+  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+  ctx.font = font;
+  ctx.textBaseline = "middle";
+  ctx.fillStyle = colors["--bg"];
+  ctx.fillRect(0, 0, width, height);
+  paintLanes(canvas, model);
+  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+  writeNames(canvas, model);
+  drawRowLabels(canvas, model);
+  drawOver(canvas, model);
+  drawAxis(canvas, model);
+}
+
+/**
+ * @param {TracksModel} model
+ * @param {number} height
+ */
+function inSight({ rows, scroll }, height) {
+  return rows.filter((row) => row.top + row.height > scroll && row.top < scroll + height - AXIS);
+}
+
+/**
+ * The lanes that are drawn of a row: of a group those of what is in it, one over the other, while it is closed.
+ * @param {ShownRow} shown
+ */
+function drawnLanes({ row, isOpen, height }) {
+  if (row.kind === "tracks") return lanePlaces(row);
+  if (isOpen) return [];
+  const most = Math.min(row.lanes.length, Math.floor((height - 6) / 2));
+  const tall = Math.floor((height - 6) / Math.max(1, most));
+  return row.lanes
+    .slice(0, most)
+    .map((lane, i) => ({ lane, top: 3 + i * tall, height: Math.max(1, tall - (tall > 3 ? 1 : 0)) }));
+}
+
+/** Pixels of the canvas in which lanes are painted. */
+class Paint {
+  /**
+   * @param {Canvas} canvas
+   * @param {TracksModel} model
+   */
+  constructor({ colors, width, height, ratio }, { shown }) {
+    this.ratio = ratio;
+    this.columns = Math.max(1, Math.round((width - LABELS) * ratio));
+    this.rows = Math.max(1, Math.round((height - AXIS) * ratio));
+    this.image = new ImageData(this.columns, this.rows);
+    this.out = new Uint32Array(this.image.data.buffer);
+    this.out.fill(pixel(colors["--bg"]));
+    this.start = shown.start;
+    this.perColumn = (shown.end - shown.start) / this.columns;
+    this.states = Object.fromEntries(
+      Object.entries(STATES).map(([name, state]) => [name, { ...state, color: pixel(colors[state.color]) }]),
+    );
+    this.palette = Array.from({ length: CATEGORIES }, (_one, i) => pixel(colors[`--cat-${i}`]));
+    /** @type {WeakMap<TrackLabel[], Map<string, {color: number, tall: number, pattern: string, stacks: number}[]>>} */
+    this.looks = new WeakMap();
+  }
+
+  /**
+   * How rows of each name look in a lane.
+   * @param {TrackLabel[]} labels
+   * @param {Lane} lane
+   */
+  look(labels, lane) {
+    const kind = `${lane.row} ${lane.of}`;
+    const known = this.looks.get(labels) ?? new Map();
+    this.looks.set(labels, known);
+    const found = known.get(kind);
+    if (found) return found;
+    const made = labels.map((label) => this.#lookOf(label, lane));
+    known.set(kind, made);
+    return made;
+  }
+
+  /**
+   * @param {TrackLabel} label
+   * @param {Lane} lane
+   */
+  #lookOf({ text, tid }, lane) {
+    if (lane.row === "state" && lane.of === "thread") return this.states[text] ?? this.states.other;
+    if (lane.row === "state" && lane.of === "cpu" && tid === 0) return this.states.idle;
+    return { color: this.palette[category(text)], tall: 1, pattern: "solid", stacks: 0 };
+  }
+
+  /**
+   * Fills columns from the bottom of a lane up.
+   * @param {number} from
+   * @param {number} until
+   * @param {number} bottom
+   * @param {number} tall
+   * @param {number} color
+   * @param {string} pattern
+   */
+  fill(from, until, bottom, tall, color, pattern) {
+    const { out, columns, rows, ratio } = this;
+    const [left, right] = [Math.max(0, from), Math.min(columns, until)];
+    const [low, high] = [Math.min(rows, bottom), Math.max(0, bottom - tall)];
+    const step = Math.max(2, Math.round(2 * ratio));
+    for (let y = high; y < low; y += 1) {
+      const line = y * columns;
+      if (pattern === "solid") out.fill(color, line + left, line + Math.max(left, right));
+      else
+        for (let x = left; x < right; x += 1)
+          if (
+            (pattern === "slanted" && (x + y) % (2 * step) < step) ||
+            (pattern === "upright" && x % (2 * step) < step) ||
+            (pattern === "dotted" && x % (2 * step) < step && y % 2 === 0)
+          )
+            out[line + x] = color;
+    }
+  }
+}
+
+/**
+ * @param {Canvas} canvas
+ * @param {TracksModel} model
+ */
+function paintLanes(canvas, model) {
+  const paint = new Paint(canvas, model);
+  for (const shown of inSight(model, canvas.height))
+    for (const { lane, top, height } of drawnLanes(shown)) {
+      const pieces = model.pieces.get(lane.id);
+      if (!pieces) continue;
+      const bottom = Math.round((shown.top + top + height - model.scroll) * paint.ratio);
+      const tall = Math.max(1, Math.round(height * paint.ratio));
+      if (bottom > 0 && bottom - tall < paint.rows) paintLane(paint, lane, pieces, bottom, tall);
+    }
+  canvas.context.putImageData(paint.image, Math.round(LABELS * paint.ratio), Math.round(AXIS * paint.ratio));
+}
+
+/**
+ * @param {Paint} paint
+ * @param {Lane} lane
+ * @param {TrackPieces} pieces
+ * @param {number} bottom
+ * @param {number} tall
+ */
+function paintLane(paint, lane, pieces, bottom, tall) {
+  const { begins, ends, names, several, labels, unit } = pieces;
+  const looks = paint.look(labels, lane);
+  const scale = unit / paint.perColumn;
+  const offset = (pieces.start - paint.start) / paint.perColumn;
+  for (let i = firstPiece(pieces, paint.start); i < begins.length; i += 1) {
+    const from = Math.floor(offset + begins[i] * scale);
+    if (from >= paint.columns) break;
+    const until = Math.max(from + 1, Math.floor(offset + ends[i] * scale));
+    const at = several[i];
+    if (at >= 0) paintShares(paint, pieces, looks, { from, until, bottom, tall, at, name: names[i], lane });
+    else {
+      const look = looks[names[i]];
+      const high = Math.max(1, Math.round(tall * look.tall));
+      // Neighbours of one colour are told apart by a gap.
+      const gap = lane.row === "slice" && until - from > 3 ? 1 : 0;
+      const low = look.tall < 0.3 ? bottom - Math.round((tall - high) / 2) : bottom;
+      paint.fill(from, until - gap, low, high, look.color, look.pattern);
+    }
+  }
+}
+
+/**
+ * Several rows in a pixel: each name has its share of the height.
+ * @param {Paint} paint
+ * @param {TrackPieces} pieces
+ * @param {{color: number, tall: number, pattern: string, stacks: number}[]} looks
+ * @param {{from: number, until: number, bottom: number, tall: number, at: number, name: number, lane: Lane}} place
+ */
+function paintShares(paint, { shares, others }, looks, { from, until, bottom, tall, at, name, lane }) {
+  const parts = [
+    { look: looks[name], share: shares[0][at] / 255 },
+    { look: looks[others[0][at]], share: shares[1][at] / 255 },
+    { look: looks[others[1][at]], share: shares[2][at] / 255 },
+  ].filter(({ look, share }) => look && share > 0);
+  parts.sort((a, b) => a.look.stacks - b.look.stacks);
+  let low = bottom;
+  for (const { look, share } of parts) {
+    // What sleeps is a line in the middle, as it is where there is nothing else.
+    if (look.stacks === 9) {
+      if (parts.length === 1)
+        paint.fill(
+          from,
+          until,
+          bottom - Math.round(tall * 0.42),
+          Math.max(1, Math.round(tall * 0.16)),
+          look.color,
+          look.pattern,
+        );
+      continue;
+    }
+    const least = lane.row === "slice" ? tall * 0.25 : 1;
+    const high = Math.min(low - (bottom - tall), Math.max(1, Math.round(Math.max(least, tall * share))));
+    paint.fill(from, until, low, high, look.color, look.pattern);
+    low -= high;
+  }
+}
+
+/**
+ * Names within what is wide enough, but for states of threads, which have their colours.
+ * @param {Canvas} canvas
+ * @param {TracksModel} model
+ */
+function writeNames({ context: ctx, colors, width, height }, model) {
+  const { shown, scroll, pieces: known } = model;
+  const perPixel = (shown.end - shown.start) / (width - LABELS);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(LABELS, AXIS, width - LABELS, height - AXIS);
+  ctx.clip();
+  ctx.fillStyle = colors["--on-cat"];
+  for (const row of inSight(model, height)) {
+    if (row.row.kind === "group") continue;
+    for (const { lane, top, height: tall } of lanePlaces(row.row)) {
+      const pieces = known.get(lane.id);
+      if (!pieces || (lane.row === "state" && lane.of === "thread")) continue;
+      const middle = AXIS + row.top + top + tall / 2 - scroll + 0.5;
+      const place = (/** @type {number} */ units) =>
+        LABELS + (pieces.start + units * pieces.unit - shown.start) / perPixel;
+      for (let i = firstPiece(pieces, shown.start); i < pieces.begins.length; i += 1) {
+        const left = Math.max(LABELS, place(pieces.begins[i]));
+        if (left > width) break;
+        const room = Math.min(width, place(pieces.ends[i])) - left - 6;
+        const label = pieces.labels[pieces.names[i]];
+        if (pieces.several[i] >= 0 || room < LEAST_TEXT || label.tid === 0) continue;
+        ctx.fillText(cut(ctx, nameOf(label), room), left + 3, middle);
+      }
+    }
+  }
+  ctx.restore();
+}
+
+/**
+ * What a piece is called.
+ * @param {TrackLabel} label
+ */
+export function nameOf({ text, tid }) {
+  if (tid === undefined) return text;
+  return tid === 0 ? "idle" : `${text} ${tid}`;
+}
+
+/**
+ * @param {Canvas} canvas
+ * @param {TracksModel} model
+ */
+function drawRowLabels({ context: ctx, colors, height }, model) {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(0, AXIS, ctx.canvas.width, height - AXIS);
+  ctx.clip();
+  for (const shown of inSight(model, height)) {
+    const { row, isOpen, isPinned } = shown;
+    const y = AXIS + shown.top - model.scroll;
+    const index = model.rows.indexOf(shown);
+    if (row.kind === "group" || model.cursor?.track === index) {
+      ctx.fillStyle = colors[model.cursor?.track === index ? "--bg-selected" : "--bg-rail"];
+      ctx.fillRect(0, y, row.kind === "group" && isOpen ? ctx.canvas.width : LABELS - 1, shown.height);
+    }
+    const middle = row.kind === "group" ? y + shown.height / 2 : y + Math.min(shown.height / 2, 12);
+    const left = PAD + row.depth * INDENT + (row.kind === "group" ? INDENT : 0);
+    if (row.kind === "group") drawTurn(ctx, colors["--text-quiet"], PAD + 4, middle, isOpen);
+    ctx.fillStyle = colors["--text-quiet"];
+    const share = row.busy > 0 ? shareText(row.busy / model.whole) : "";
+    const wide = ctx.measureText(share).width;
+    ctx.fillText(share, LABELS - 10 - wide, middle);
+    ctx.fillStyle = colors["--text"];
+    const room = LABELS - 20 - wide - left;
+    const label = cut(ctx, isPinned ? `${row.label} (pinned)` : row.label, room);
+    ctx.fillText(label, left, middle);
+    const used = ctx.measureText(label).width + 6;
+    ctx.fillStyle = colors["--text-quiet"];
+    if (row.sub && room - used > 30) ctx.fillText(cut(ctx, row.sub, room - used), left + used, middle);
+    ctx.fillStyle = colors["--line"];
+    ctx.fillRect(0, Math.round(y + shown.height) - 1, ctx.canvas.width, 1);
+  }
+  ctx.fillStyle = colors["--line"];
+  ctx.fillRect(LABELS - 1, AXIS, 1, height);
+  ctx.restore();
+}
+
+/**
+ * A share of the capture's time, of one CPU.
+ * @param {number} share
+ */
+function shareText(share) {
+  return share >= 0.0995 ? `${Math.round(share * 100)} %` : share >= 0.0005 ? `${(share * 100).toFixed(1)} %` : "";
+}
+
+/**
+ * A triangle that says whether a group is open.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} color
+ * @param {number} x
+ * @param {number} y
+ * @param {boolean} isOpen
+ */
+function drawTurn(ctx, color, x, y, isOpen) {
+  ctx.fillStyle = color;
+  ctx.beginPath();
+  if (isOpen) {
+    ctx.moveTo(x - 4, y - 2.5);
+    ctx.lineTo(x + 4, y - 2.5);
+    ctx.lineTo(x, y + 3);
+  } else {
+    ctx.moveTo(x - 2.5, y - 4);
+    ctx.lineTo(x + 3, y);
+    ctx.lineTo(x - 2.5, y + 4);
+  }
+  ctx.fill();
+}
+
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} text
+ * @param {number} most pixels
+ */
+function cut(ctx, text, most) {
+  if (most <= 8) return "";
+  const wide = ctx.measureText(text).width;
+  if (wide <= most) return text;
+  let length = Math.max(1, Math.floor((most / wide) * text.length));
+  while (length > 1 && ctx.measureText(`${text.slice(0, length)}…`).width > most) length -= 1;
+  return `${text.slice(0, length)}…`;
+}
+
+/**
+ * Losses, what is selected, the cursor.
+ * @param {Canvas} canvas
+ * @param {TracksModel} model
+ */
+function drawOver({ context: ctx, colors, width, height }, model) {
+  const { shown, rows, scroll } = model;
+  const wide = width - LABELS;
+  const place = (/** @type {number} */ time) => LABELS + ((time - shown.start) / (shown.end - shown.start)) * wide;
+  const last = rows.at(-1);
+  const low = Math.min(height, AXIS + (last ? last.top + last.height : height) - scroll);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(LABELS, 0, wide, height);
+  ctx.clip();
+  for (const loss of model.losses) {
+    if (loss.end < shown.start || loss.start > shown.end) continue;
+    const left = place(loss.start);
+    const across = Math.max(3, place(loss.end) - left);
+    // What was stored all the same is to be seen through it.
+    ctx.globalAlpha = 0.35;
+    hatch(ctx, colors["--loss-mark"], left, AXIS, across, low - AXIS);
+    ctx.globalAlpha = 1;
+    ctx.fillStyle = colors["--loss-mark"];
+    ctx.fillRect(left, AXIS - 3, across, 3);
+  }
+  if (model.selection)
+    drawSelection(ctx, colors, place(model.selection.start), place(model.selection.end), low - AXIS, AXIS);
+  const { picked, waker } = model;
+  const from = waker && laneMiddle(model, waker.lane);
+  const to = picked && laneMiddle(model, picked.lane);
+  if (waker && from !== null && to !== null && from !== to)
+    drawArrow(ctx, colors["--text"], place(waker.time), from, to);
+  const row =
+    picked && rows.find(({ row: { kind, lanes } }) => kind === "tracks" && lanes.some(({ id }) => id === picked.lane));
+  if (picked && row) {
+    const lane = lanePlaces(row.row).find((one) => one.lane.id === picked.lane);
+    const left = place(picked.start);
+    const across = Math.max(2, place(picked.end) - left);
+    ctx.strokeStyle = colors["--text"];
+    ctx.lineWidth = 2;
+    if (lane) ctx.strokeRect(left, AXIS + row.top + lane.top - scroll, across, lane.height);
+  }
+  if (model.cursor) {
+    ctx.fillStyle = colors["--accent"];
+    ctx.fillRect(Math.round(place(model.cursor.time)), AXIS, 1, low - AXIS);
+  }
+  ctx.restore();
+}
+
+/**
+ * The middle of a lane, from the top of the canvas; null where its row is not in the tree as it is shown.
+ * @param {TracksModel} model
+ * @param {string} id
+ */
+function laneMiddle({ rows, scroll }, id) {
+  const row = rows.find(({ row: { kind, lanes } }) => kind === "tracks" && lanes.some((lane) => lane.id === id));
+  const lane = row && lanePlaces(row.row).find((one) => one.lane.id === id);
+  return row && lane ? AXIS + row.top + lane.top + lane.height / 2 - scroll : null;
+}
+
+/**
+ * An arrow from the thread that woke to the one that it woke.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} color
+ * @param {number} x
+ * @param {number} from
+ * @param {number} to
+ */
+function drawArrow(ctx, color, x, from, to) {
+  const way = Math.sign(to - from);
+  ctx.strokeStyle = color;
+  ctx.fillStyle = color;
+  ctx.lineWidth = 1.5;
+  ctx.beginPath();
+  ctx.moveTo(x, from);
+  ctx.lineTo(x, to - way * 6);
+  ctx.stroke();
+  ctx.beginPath();
+  ctx.arc(x, from, 3, 0, 2 * Math.PI);
+  ctx.moveTo(x - 4, to - way * 8);
+  ctx.lineTo(x + 4, to - way * 8);
+  ctx.lineTo(x, to);
+  ctx.fill();
+}
+
+/**
+ * @param {Canvas} canvas
+ * @param {TracksModel} model
+ */
+function drawAxis({ context: ctx, colors, width, height }, { shown }) {
+  const wide = width - LABELS;
+  ctx.fillStyle = colors["--bg"];
+  ctx.fillRect(0, 0, width, AXIS - 3);
+  const { step, at } = ticks(shown.start, shown.end, Math.max(2, Math.floor(wide / 120)));
+  for (const time of at) {
+    const x = Math.round(LABELS + ((time - shown.start) / (shown.end - shown.start)) * wide);
+    ctx.fillStyle = colors["--line"];
+    ctx.fillRect(x, AXIS - 6, 1, 6);
+    ctx.globalAlpha = 0.4;
+    ctx.fillRect(x, AXIS, 1, height - AXIS);
+    ctx.globalAlpha = 1;
+    const label = tickLabel(time, step);
+    const size = ctx.measureText(label).width;
+    ctx.fillStyle = colors["--text-quiet"];
+    ctx.fillText(label, Math.max(LABELS, Math.min(width - size - 6, x - size / 2)), 8);
+  }
+  ctx.fillStyle = colors["--line"];
+  ctx.fillRect(0, AXIS - 1, width, 1);
+}
+
+/**
+ * What a piece says in words.
+ * @param {TrackPieces} pieces
+ * @param {number} i
+ */
+export function pieceText({ begins, ends, unit, several, names, others, shares, rows, labels }, i) {
+  const took = duration((ends[i] - begins[i]) * unit);
+  const at = several[i];
+  const name = (/** @type {number} */ number) => nameOf(labels[number]);
+  if (at < 0) return `${name(names[i])}, ${took}`;
+  const all = [names[i], others[0][at], others[1][at]];
+  const parts = shares
+    .map((share, place) => ({ name: all[place], share: share[at] / 255 }))
+    .filter(({ share }) => share > 0)
+    .map(({ name: number, share }) => `${name(number)} ${Math.round(share * 100)} %`);
+  return `about ${rows[at]} rows in ${took}: ${parts.join(", ") || name(names[i])}`;
+}

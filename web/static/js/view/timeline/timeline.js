@@ -49,7 +49,7 @@ export class TimelineView extends PanelView {
     this.data = new TimelineData(context.id);
     this.groups = h(
       "span",
-      { class: "segments", role: "group", "aria-label": "Tracks" },
+      { class: "segments timeline-groups", role: "group", "aria-label": "Tracks" },
       this.#groupButton("tree", "States"),
       this.#groupButton("cpu", "CPUs"),
       this.#groupButton("thread", "Threads"),

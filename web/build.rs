@@ -41,7 +41,7 @@ fn main() -> io::Result<()> {
 fn embedding(folder: &Path) -> io::Result<()> {
     let text = format!(
         "/// The files of a folder, each compressed, with `.gz` at the end of its name.\n\
-         #[derive(rust_embed::RustEmbed)]\n#[folder = {folder:?}]\nstruct Files;\n"
+         #[derive(RustEmbed)]\n#[folder = {folder:?}]\nstruct Files;\n"
     );
     fs::write(folder.with_extension("rs"), text)
 }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use flate2::read::GzDecoder;
+use rust_embed::RustEmbed;
 use sha2::{Digest as _, Sha256};
 
 include!(concat!(env!("OUT_DIR"), "/static.rs"));

@@ -5,6 +5,7 @@
 use std::{io::Read as _, sync::LazyLock};
 
 use flate2::read::GzDecoder;
+use rust_embed::RustEmbed;
 use serde::Deserialize;
 
 include!(concat!(env!("OUT_DIR"), "/samples.rs"));

@@ -95,6 +95,13 @@ impl RecordedHost {
         })
     }
 
+    /// The same as an agent sees it that tells programs where tasks have their name and numbers.
+    #[must_use]
+    pub fn with_typed_task(mut self) -> Self {
+        self.features.typed_task = true;
+        self
+    }
+
     /// The same without kernel probes and performance counters, as in a virtual machine with lockdown.
     #[must_use]
     pub fn restricted(mut self) -> Self {

@@ -62,15 +62,16 @@ fn compiled(text: &str, host: &RecordedHost) -> Result<Compiled, Vec<Diagnostic>
 fn all_compile_for_every_kernel() {
     let mut wrong = Vec::new();
     for series in ["6.1", "6.12", "6.18"] {
-        let host = host(series);
         let mut slowest = (Duration::ZERO, String::new());
-        for (name, text) in scripts(&[CORPUS]) {
-            let begin = Instant::now();
-            if let Err(diagnostics) = compiled(&text, &host) {
-                let said: Vec<String> = diagnostics.iter().map(|it| render(&text, &name, it)).collect();
-                wrong.push(format!("{series} {name}:\n{}", said.join("")));
+        for host in [host(series), host(series).with_typed_task()] {
+            for (name, text) in scripts(&[CORPUS]) {
+                let begin = Instant::now();
+                if let Err(diagnostics) = compiled(&text, &host) {
+                    let said: Vec<String> = diagnostics.iter().map(|it| render(&text, &name, it)).collect();
+                    wrong.push(format!("{series} {name}:\n{}", said.join("")));
+                }
+                slowest = slowest.max((begin.elapsed(), name));
             }
-            slowest = slowest.max((begin.elapsed(), name));
         }
         println!("{series}: the slowest is {} with {:?}", slowest.1, slowest.0);
     }
@@ -84,15 +85,17 @@ fn the_running_kernel_accepts_all() {
     let host = if load::has_kprobes() { host } else { host.restricted() };
     let mut wrong = BTreeMap::new();
     let (mut accepted, mut skipped) = (0, Vec::new());
-    for (name, text) in scripts(&[&[CORPUS], TOOLS.as_slice()].concat()) {
-        match compiled(&text, &host) {
-            Err(_) => skipped.push(name),
-            Ok(compiled) => match load::load(&compiled) {
-                Ok(()) => accepted += 1,
-                Err(refusal) => {
-                    wrong.insert(name, refusal);
-                }
-            },
+    for host in [host.clone(), host.with_typed_task()] {
+        for (name, text) in scripts(&[&[CORPUS], TOOLS.as_slice()].concat()) {
+            match compiled(&text, &host) {
+                Err(_) => skipped.push(name),
+                Ok(compiled) => match load::load(&compiled) {
+                    Ok(()) => accepted += 1,
+                    Err(refusal) => {
+                        wrong.insert(name, refusal);
+                    }
+                },
+            }
         }
     }
     println!("{series}: {accepted} scripts accepted; not for this machine: {skipped:?}");

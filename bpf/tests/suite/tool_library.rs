@@ -109,11 +109,13 @@ fn refusal(series: &str, name: &str) -> Option<&'static str> {
 fn tools_and_examples_compile_for_every_kernel() {
     let mut wrong = Vec::new();
     for series in ["6.1", "6.12", "6.18"] {
-        let mut host = RecordedHost::new(series).unwrap();
-        for script in scripts() {
-            wrong.extend(
-                judge(&script, &mut host, refusal(series, &script.name)).err().map(|it| format!("{series}: {it}")),
-            );
+        let recorded = || RecordedHost::new(series).unwrap();
+        for mut host in [recorded(), recorded().with_typed_task()] {
+            for script in scripts() {
+                wrong.extend(
+                    judge(&script, &mut host, refusal(series, &script.name)).err().map(|it| format!("{series}: {it}")),
+                );
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -427,8 +427,15 @@ fn mentions(expr: &TypedExpr, local: hir::LocalId) -> bool {
 
 /// Whether the place is a multiple of 8.
 fn is_aligned(place: Memory) -> bool {
-    match place {
-        Memory::Slot(_, offset) | Memory::Context(offset) => offset.is_multiple_of(8),
-        Memory::Pointer(_, offset) => offset % 8 == 0,
-    }
+    largest_at(place) == Size::B8
+}
+
+/// The largest word that may be at a place.
+pub(super) fn largest_at(place: Memory) -> Size {
+    let offset = match place {
+        Memory::Slot(_, offset) | Memory::Context(offset) => offset,
+        Memory::Pointer(_, offset) => u32::from(offset.unsigned_abs()),
+    };
+    let sizes = [Size::B8, Size::B4, Size::B2];
+    sizes.into_iter().find(|size| offset.is_multiple_of(size.bytes())).unwrap_or(Size::B1)
 }

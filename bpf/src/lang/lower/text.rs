@@ -247,10 +247,11 @@ impl Lower<'_> {
             && let Some(task) = self.typed_task()
         {
             let current = self.b.call(Helper::GetCurrentTaskBtf, &[]);
-            // The kernel fills it up with NULs whenever it is set.
-            for (half, at) in [(task.comm, 0), (task.comm + 8, 8)] {
-                let word = self.b.load(current, i16::try_from(half).unwrap_or(i16::MAX), Size::B8, false);
-                self.store(moved(to, at), Size::B8, word);
+            // The kernel fills it up with NULs whenever it is set. Behind a number of 4 bytes it is not where words of 8 may be.
+            let size = super::memory::largest_at(to);
+            for at in (0..COMM_BYTES).step_by(size.bytes() as usize) {
+                let word = self.b.load(current, i16::try_from(task.comm + at).unwrap_or(i16::MAX), size, false);
+                self.store(moved(to, at), size, word);
             }
             return Ok(());
         }

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 // Makes the README's pictures in tests/screenshots/ from the embedded sample captures, which are of a real kernel, and
-// from a script that runs for a while (as root on this kernel, else simulated):
+// from what runs for a while (as root on this kernel, else simulated): states of threads, a script.
 //
 //     cargo build -p bathyscope && node tests/browser/screenshots.mjs
 
+import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -42,12 +43,21 @@ await openSample('files');
 await until('rows', async () => (await rowsInSight(page)).length > 5);
 await shoot('events');
 
-const scheduler = await openSample('scheduler');
-await Promise.all([
-  page.waitForResponse((response) => /\/timeline\?/.test(response.url())),
-  page.goto(`${server.origin}${scheduler}?v=1&tab=timeline&group=thread`),
-]);
+// What the threads of this machine do while some compress and one writes.
+const work = spawn('sh', ['-c', 'while :; do tar c /usr/share/doc 2>/dev/null | gzip > /dev/null; done & while :; do find /usr/lib -type f | sort | sha256sum; done'], { stdio: 'ignore', detached: true });
+const states = { name: 'Who ran, who waited', sources: [{ id: 'states', method: { states: { sleep_stacks: true } } }], target: 'system', limits: { duration_ms: 3000, budget_cpu_permille: 100 } };
+const { id } = await server.api('POST', '/api/captures', states);
+await until('computed states', async () => {
+  const { running, computed } = await server.api('GET', `/api/captures/${id}`);
+  return !running && !computed.is_busy && computed.rules.length > 0;
+});
+process.kill(-work.pid);
+await page.goto(`${server.origin}/captures/${id}?v=3&tab=timeline`);
+await until('a drawn timeline', async () => await colours(page, '#panel-timeline canvas') > 6);
+await selectRange(page, 0.42, 0.45);
+await page.keyboard.press('f');
 await selectRange(page, 0.35, 0.6);
+await page.locator('#panel-timeline .track-panel table').waitFor();
 await shoot('timeline');
 
 const profile = await openSample('profile');

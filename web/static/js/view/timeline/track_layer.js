@@ -7,7 +7,7 @@ import { duration } from "../../lib/format.js";
 import { TrackData } from "./track_data.js";
 import { pieceAt } from "./track_decode.js";
 import { AXIS, drawTracks, nameOf, pieceText } from "./track_draw.js";
-import { lanePlaces, rowHeight, treeOf, visibleRows } from "./track_tree.js";
+import { lanePlaces, rowHeight, titleOf, treeOf, visibleRows } from "./track_tree.js";
 
 /** @import { TrackList, TrackMoment } from "../../../../api.js" */
 /** @import { Lane, TreeRow } from "./track_tree.js" */
@@ -183,14 +183,14 @@ export class TrackLayer extends Emitter {
     if (!shown) return "";
     const { row, isOpen } = shown;
     if (row.kind === "group")
-      return `${row.label} ${row.sub}: ${row.children} ${row.children === 1 ? "track" : "tracks"}, ${isOpen ? "open" : "closed"}`;
+      return `${titleOf(row)}: ${row.children} ${row.children === 1 ? "track" : "tracks"}, ${isOpen ? "open" : "closed"}`;
     const lanes = lane ? [lane] : row.lanes;
     const parts = lanes.flatMap((one) => {
       const pieces = this.data.known.get(one.id);
       const at = pieces && pieceAt(pieces, time, near);
       return pieces && at !== null && at !== undefined ? [pieceText(pieces, at)] : [];
     });
-    return `${row.label} ${row.sub}: ${parts.join("; ") || "nothing here"}`;
+    return `${titleOf(row)}: ${parts.join("; ") || "nothing here"}`;
   }
 
   /**

@@ -5,6 +5,7 @@ import { h, put } from "../../lib/dom.js";
 import { cell, duration, moment, percent } from "../../lib/format.js";
 import { showError } from "../../lib/notice.js";
 import { STATES, nameOf } from "./track_draw.js";
+import { titleOf } from "./track_tree.js";
 
 /** @import { TrackLayer } from "./track_layer.js" */
 /** @import { TrackRowLine, TrackTotals } from "../../../../api.js" */
@@ -84,7 +85,7 @@ export class TrackPanel {
         "div",
         { class: "track-panel-head" },
         h("h3", { text: nameOf(at.name) }),
-        h("span", { class: "quiet", text: `${lane.stream}, ${row.label} ${row.sub}` }),
+        h("span", { class: "quiet", text: `${lane.stream}, ${titleOf(row)}` }),
         h("span", { class: "grow" }),
         this.layer.waker !== null && this.#button("Go to who woke it", () => this.actions.follow()),
         this.layer.before.length > 0 && this.#button("Back", () => this.actions.back()),
@@ -224,7 +225,7 @@ export class TrackPanel {
                     h(
                       "tr",
                       {},
-                      h("td", { text: `${thread.row.label} ${thread.row.sub}` }),
+                      h("td", { text: titleOf(thread.row) }),
                       ...states.map((name) => h("td", { class: "number", text: value(timeOf(thread, name)) })),
                     ),
                   ),

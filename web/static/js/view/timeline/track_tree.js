@@ -169,6 +169,14 @@ function processRows(processes) {
 }
 
 /**
+ * What a row is called in sentences.
+ * @param {TreeRow} row
+ */
+export function titleOf({ label, sub }) {
+  return sub === "" ? label : `${label} ${sub}`;
+}
+
+/**
  * The rows in sight of the tree: pinned ones first, then those whose group is open and whose name has the text.
  * @param {TreeRow[]} tree
  * @param {{turned: Set<string>, pinned: string[], find: string}} view `turned`: groups that are not as at first
@@ -177,7 +185,7 @@ function processRows(processes) {
 export function visibleRows(tree, { turned, pinned, find }) {
   const text = find.trim().toLowerCase();
   const matches = (/** @type {TreeRow} */ row) =>
-    text === "" || `${row.label} ${row.sub} ${row.key}`.toLowerCase().includes(text);
+    text === "" || `${titleOf(row)} ${row.key}`.toLowerCase().includes(text);
   const isOpen = (/** @type {TreeRow} */ row) => text !== "" || row.opens !== turned.has(row.key);
   const groups = new Map(tree.filter(({ kind }) => kind === "group").map((row) => [row.key, row]));
   /** @type {Map<string, number>} */

@@ -149,8 +149,8 @@ async function computed(data, id) {
   clearInterval(watch);
   if (code !== 0) throw new Error(`captures compute: ${code}`);
   const took = milliseconds(begin) / 1000;
-  const { streams } = await served(data, async (server) => JSON.parse((await ask(server, `/api/captures/${id}`)).text));
-  return { took, memory, stream: streams.findIndex(({ name }) => name === DERIVED), streams };
+  const { streams, bytes } = await served(data, async (server) => JSON.parse((await ask(server, `/api/captures/${id}`)).text));
+  return { took, memory, stream: streams.findIndex(({ name }) => name === DERIVED), streams, bytes };
 }
 
 async function askAll(server, { id, what, events }, stream = 0) {
@@ -274,10 +274,10 @@ async function main() {
     line([`${size} M ${c.what}`, short(f.sql.rows / MILLION), short(f.sql.took / 1000), short(f.sql.rows / f.sql.took / 1000), p ? short(p.sum / MILLION) : '']);
   }
   const derived = all.filter((one) => one.derived);
-  if (derived.length > 0) heading('Streams computed from switches and wake-ups, stored', ['capture', 's', 'most memory, MiB', 'rows, M', 'bytes a row, by stream']);
-  for (const { size, derived: d } of derived) {
-    const made = d.streams.slice(2);
-    line([`${size} M events`, short(d.took), d.memory.toFixed(0), short(made.reduce((sum, { rows }) => sum + rows, 0) / MILLION), made.map(({ name, rows, bytes }) => `${name} ${(bytes / rows).toFixed(1)}`).join(', ')]);
+  if (derived.length > 0) heading('Streams computed from switches and wake-ups, stored', ['capture', 's', 'most memory, MiB', 'rows, M', 'bytes a row, with index and tracks']);
+  for (const { size, capture: c, derived: d } of derived) {
+    const made = d.streams.filter(({ rule }) => rule !== '').reduce((sum, { rows }) => sum + rows, 0);
+    line([`${size} M events`, short(d.took), d.memory.toFixed(0), short(made / MILLION), short((d.bytes - c.all_bytes) / made)]);
   }
   if (derived.length > 0) heading('Windows of tracks', ['capture', 'tracks', 'p50, ms', 'p99, ms', 'bytes as sent, p50', 'the most']);
   for (const { size, found: f } of derived) {

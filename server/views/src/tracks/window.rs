@@ -152,16 +152,12 @@ impl TrackWindowBuilder<'_> {
         let gap = begin - *last;
         *last = end;
         let span_ns = (column.end_ns - column.begin_ns).max(1);
-        let share = |time_ns: u64| {
-            let steps = (u128::from(time_ns) * SHARE_STEPS).div_ceil(u128::from(span_ns)).min(SHARE_STEPS);
-            (steps * 255 / SHARE_STEPS) as u8
-        };
         let mut names = column.names.clone();
         names.sort_by_key(|(name, time_ns)| (std::cmp::Reverse(*time_ns), *name));
         let at = |place: usize| names.get(place).copied().filter(|(_, time_ns)| place == 0 || *time_ns > 0);
         let mut name = |place: usize| at(place).map_or(0, |(name, _)| self.name(stream, name));
         let (first, others) = (name(0), [name(1), name(2)]);
-        let shares = [0, 1, 2].map(|place| at(place).map_or(0, |(_, time_ns)| share(time_ns)));
+        let shares = shares_of([0, 1, 2].map(|place| at(place).map_or(0, |(_, time_ns)| time_ns)), span_ns);
         let rows = u32::try_from(about(column.rows)).unwrap_or(u32::MAX);
         ShownPiece { gap: small(gap), width: small(end - begin), name: first, rows, shares, others }
     }
@@ -235,6 +231,43 @@ impl Pixels {
                 Some((_, sum)) => *sum += time_ns,
                 None => column.names.push((*name, *time_ns)),
             }
+        }
+    }
+}
+
+/// The shares of a span that times take, most first, in 255ths of it: each in whole steps, one that took part has at least one, and
+/// together they are not more than all.
+fn shares_of(times_ns: [u64; 3], span_ns: u64) -> [u8; 3] {
+    let step = |time_ns: u64| {
+        let nearest = (u128::from(time_ns) * SHARE_STEPS + u128::from(span_ns) / 2) / u128::from(span_ns);
+        nearest.clamp(u128::from(time_ns > 0), SHARE_STEPS)
+    };
+    let mut steps = times_ns.map(step);
+    while steps.iter().sum::<u128>() > SHARE_STEPS {
+        if let Some(largest) = steps.iter_mut().max() {
+            *largest -= 1;
+        }
+    }
+    steps.map(|steps| (steps * 255 / SHARE_STEPS) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares_of;
+
+    #[test]
+    fn shares_are_near_and_together_not_more_than_all() {
+        let step = 17;
+        for (times, span, expected) in [
+            ([100, 0, 0], 100, [15, 0, 0]),
+            ([50, 50, 0], 100, [8, 7, 0]),
+            ([47, 33, 20], 100, [7, 5, 3]),
+            ([98, 1, 1], 100, [13, 1, 1]),
+            ([1, 0, 0], 1000, [1, 0, 0]),
+            ([40, 30, 10], 100, [6, 5, 2]),
+            ([200, 0, 0], 100, [15, 0, 0]),
+        ] {
+            assert_eq!(shares_of(times, span).map(|share| share / step), expected, "{times:?} of {span}");
         }
     }
 }

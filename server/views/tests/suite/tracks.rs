@@ -112,6 +112,9 @@ proptest! {
             let count = drawn.iter().map(|piece| u64::from(piece.2)).sum::<u64>() as usize;
             prop_assert!(count <= inside.len() && count * 4 >= inside.len() * 3, "about {} rows: {count}", inside.len());
             prop_assert!(drawn.len() <= 2 * width as usize + 4, "{} pieces for {width} pixels", drawn.len());
+            for (_, _, _, shares) in &drawn {
+                prop_assert!(shares.iter().map(|share| u32::from(*share)).sum::<u32>() <= 255, "{shares:?}");
+            }
             for piece in drawn.iter().filter(|piece| piece.1 - piece.0 > 6 * pixel_ns + window.unit) {
                 prop_assert_eq!(piece.2, 1, "what is wider than what is drawn together is one row");
             }

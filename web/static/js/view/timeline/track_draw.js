@@ -528,6 +528,6 @@ export function pieceText({ begins, ends, unit, several, names, others, shares, 
   const parts = shares
     .map((share, place) => ({ name: all[place], share: share[at] / 255 }))
     .filter(({ share }) => share > 0)
-    .map(({ name: number, share }) => `${name(number)} ${Math.round(share * 100)} %`);
+    .map(({ name: number, share }) => `${name(number)} ≈ ${Math.round(share * 100)} %`);
   return `about ${rows[at]} rows in ${took}: ${parts.join(", ") || name(names[i])}`;
 }

@@ -219,6 +219,8 @@ const LIMITS: [(&str, &str); 12] = [
 const SCRIPTS_SINCE: i64 = 2;
 /// The schema version from which on it is kept what became of sources, and which streams were computed.
 const SOURCES_SINCE: i64 = 9;
+/// The schema version from which on there is the track index.
+const TRACKS_SINCE: i64 = 10;
 /// Rows of scripts that must not be there.
 const SCRIPT_LIMITS: [(&str, &str); 1] = [(
     "a script that is too long",
@@ -242,6 +244,12 @@ const DERIVATION_LIMITS: [(&str, &str); 2] = [
       coalesce(max(octet_length(reason)), 0) > 1024 FROM sources",
     ),
 ];
+
+/// Rows of the track index, which follows from the chunks and is made anew.
+const TRACK_LIMITS: [(&str, &str); 1] = [(
+    "pages of the track index, which belong to no file",
+    "SELECT (SELECT count(*) FROM track_directories) + (SELECT count(*) FROM track_pages)",
+)];
 
 /// Checks version, tables, pages and sizes, in this order: each is safe once those before it are. Gives the version.
 ///
@@ -277,7 +285,9 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_scripts = SCRIPT_LIMITS.into_iter().filter(|_| version >= SCRIPTS_SINCE);
     let of_code = CODE_LIMITS.into_iter().filter(|_| version >= pages::CODE_SINCE);
     let of_sources = DERIVATION_LIMITS.into_iter().filter(|_| version >= SOURCES_SINCE);
-    for (what, select) in LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_sources) {
+    let of_tracks = TRACK_LIMITS.into_iter().filter(|_| version >= TRACKS_SINCE);
+    let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_sources).chain(of_tracks);
+    for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
         let (bad,): (i64,) = query.fetch_one(&mut *file).await.map_err(failed(DOING))?;
         if bad != 0 {

@@ -124,7 +124,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 52] = [
+const HOSTILE: [(&str, &str); 55] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -134,8 +134,11 @@ const HOSTILE: [(&str, &str); 52] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 10", "schema version 10"),
+    ("PRAGMA user_version = 11", "schema version 11"),
+    ("PRAGMA user_version = 9", "its table track_"),
     ("PRAGMA user_version = 8", "its table "),
+    ("INSERT INTO track_directories SELECT id, 0, x'00' FROM captures", "pages of the track index"),
+    ("INSERT INTO track_pages SELECT id, 0, 0, 0, 0, x'00' FROM captures", "pages of the track index"),
     ("INSERT INTO recipes VALUES ('mine', 'eve', 0, '{}')", "computed streams, or recipes"),
     (
         "INSERT INTO derivations SELECT id, 0, '{}', 'complete', '', 1, 1, 0, '[]' FROM captures",

@@ -36,8 +36,11 @@ impl Foreign {
     }
 
     fn write(&self, line: &str) {
-        let file = fs::OpenOptions::new().append(true).open(Path::new(TRACEFS).join("uprobe_events"));
-        file.expect("uprobe_events").write_all(line.as_bytes()).expect("the kernel takes it");
+        self.try_write(line).expect("the kernel takes it");
+    }
+
+    fn try_write(&self, line: &str) -> std::io::Result<()> {
+        fs::OpenOptions::new().append(true).open(Path::new(TRACEFS).join("uprobe_events"))?.write_all(line.as_bytes())
     }
 
     fn enable(on: bool) {
@@ -49,7 +52,15 @@ impl Foreign {
 impl Drop for Foreign {
     fn drop(&mut self) {
         Self::enable(false);
-        self.write(&format!("-:{GROUP}/inner\n"));
+        // The kernel lets go of what a killed process counted only after that process has ended.
+        let line = format!("-:{GROUP}/inner\n");
+        until("the kernel to remove the probe", || match self.try_write(&line) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => None,
+            done => {
+                done.expect("the kernel takes it");
+                Some(())
+            }
+        });
     }
 }
 

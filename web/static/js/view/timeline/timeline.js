@@ -15,7 +15,8 @@ import { TRACK_COLORS } from "./track_draw.js";
 import { stateLegend } from "./track_legend.js";
 import { newest, project, rowsIn } from "./timeline_decode.js";
 import { legend } from "./timeline_legend.js";
-import { AXIS, COLORS, LABELS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.js";
+import { AXIS, LABELS } from "./timeline_axis.js";
+import { COLORS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.js";
 
 /** How far what is stored may be behind a running capture, nanoseconds: rows are kept until there are enough for a chunk. */
 const STORED_LATER_NS = 2e9;

@@ -2,7 +2,8 @@
 
 import { hatch, drawSelection } from "../../lib/canvas.js";
 import { CATEGORIES, category, pixel } from "../../lib/color.js";
-import { count, tickLabel, ticks } from "../../lib/format.js";
+import { count } from "../../lib/format.js";
+import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
 import { counterWords, drawCounters } from "./timeline_counters.js";
 import { project, rowsIn } from "./timeline_decode.js";
 
@@ -19,9 +20,7 @@ import { project, rowsIn } from "./timeline_decode.js";
  */
 /** @typedef {Model & {data: import("./timeline_decode.js").Timeline}} FullModel with something in it */
 
-/** Pixels: the labels on the left, the axis on top, a track at least and at most. */
-export const LABELS = 188;
-export const AXIS = 22;
+/** Pixels: a track at least and at most. */
 export const TRACK = 28;
 export const MOST_TRACK = 56;
 const PAD = 4;
@@ -77,7 +76,7 @@ export function drawTimeline(canvas, model) {
     drawLabels(ctx, colors, full, height);
   }
   drawOverlays(ctx, canvas, model);
-  drawAxis(ctx, colors, model, width, height);
+  drawAxis(canvas, model.shown, 0.5);
 }
 
 /** @param {FullModel} model */
@@ -235,32 +234,4 @@ function drawOverlays(ctx, { colors, width, height }, model) {
     ctx.fillRect(x - 3, AXIS + ((model.cursor.track ?? 0) + 1) * model.track - model.scroll - 3, 7, 3);
   }
   ctx.restore();
-}
-
-/**
- * @param {CanvasRenderingContext2D} ctx
- * @param {Record<string, string>} colors
- * @param {Model} model
- * @param {number} width
- * @param {number} height
- */
-function drawAxis(ctx, colors, model, width, height) {
-  const wide = width - LABELS;
-  ctx.fillStyle = colors["--bg"];
-  ctx.fillRect(0, 0, width, AXIS - 3);
-  const { step, at } = ticks(model.shown.start, model.shown.end, Math.max(2, Math.floor(wide / 120)));
-  for (const time of at) {
-    const x = Math.round(LABELS + ((time - model.shown.start) / (model.shown.end - model.shown.start)) * wide);
-    ctx.fillStyle = colors["--line"];
-    ctx.fillRect(x, AXIS - 6, 1, 6);
-    ctx.globalAlpha = 0.5;
-    ctx.fillRect(x, AXIS, 1, height - AXIS);
-    ctx.globalAlpha = 1;
-    const label = tickLabel(time, step);
-    const size = ctx.measureText(label).width;
-    ctx.fillStyle = colors["--text-quiet"];
-    ctx.fillText(label, Math.max(LABELS, Math.min(width - size - 6, x - size / 2)), 8);
-  }
-  ctx.fillStyle = colors["--line"];
-  ctx.fillRect(0, AXIS - 1, width, 1);
 }

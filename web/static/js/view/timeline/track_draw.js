@@ -3,7 +3,8 @@
 
 import { CATEGORIES, category, pixel } from "../../lib/color.js";
 import { drawSelection, hatch } from "../../lib/canvas.js";
-import { duration, tickLabel, ticks } from "../../lib/format.js";
+import { duration } from "../../lib/format.js";
+import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
 import { firstPiece } from "./track_decode.js";
 import { lanePlaces } from "./track_tree.js";
 
@@ -12,9 +13,6 @@ import { lanePlaces } from "./track_tree.js";
 /** @import { Lane, TreeRow } from "./track_tree.js" */
 /** @import { TrackLabel } from "../../../../api.js" */
 
-/** Pixels: the labels on the left, the axis on top. */
-export const LABELS = 188;
-export const AXIS = 22;
 const PAD = 4;
 const INDENT = 12;
 /** A name is written where at least so much of it fits. */
@@ -91,7 +89,7 @@ export function drawTracks(canvas, model) {
   writeNames(canvas, model);
   drawRowLabels(canvas, model);
   drawOver(canvas, model);
-  drawAxis(canvas, model);
+  drawAxis(canvas, model.shown, 0.4);
 }
 
 /**
@@ -487,31 +485,6 @@ function drawArrow(ctx, color, x, from, to) {
   ctx.lineTo(x + 4, to - way * 8);
   ctx.lineTo(x, to);
   ctx.fill();
-}
-
-/**
- * @param {Canvas} canvas
- * @param {TracksModel} model
- */
-function drawAxis({ context: ctx, colors, width, height }, { shown }) {
-  const wide = width - LABELS;
-  ctx.fillStyle = colors["--bg"];
-  ctx.fillRect(0, 0, width, AXIS - 3);
-  const { step, at } = ticks(shown.start, shown.end, Math.max(2, Math.floor(wide / 120)));
-  for (const time of at) {
-    const x = Math.round(LABELS + ((time - shown.start) / (shown.end - shown.start)) * wide);
-    ctx.fillStyle = colors["--line"];
-    ctx.fillRect(x, AXIS - 6, 1, 6);
-    ctx.globalAlpha = 0.4;
-    ctx.fillRect(x, AXIS, 1, height - AXIS);
-    ctx.globalAlpha = 1;
-    const label = tickLabel(time, step);
-    const size = ctx.measureText(label).width;
-    ctx.fillStyle = colors["--text-quiet"];
-    ctx.fillText(label, Math.max(LABELS, Math.min(width - size - 6, x - size / 2)), 8);
-  }
-  ctx.fillStyle = colors["--line"];
-  ctx.fillRect(0, AXIS - 1, width, 1);
 }
 
 /**

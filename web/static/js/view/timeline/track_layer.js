@@ -6,7 +6,8 @@ import { Emitter } from "../../lib/emitter.js";
 import { duration } from "../../lib/format.js";
 import { TrackData } from "./track_data.js";
 import { pieceAt } from "./track_decode.js";
-import { AXIS, drawTracks, nameOf, pieceText } from "./track_draw.js";
+import { AXIS } from "./timeline_axis.js";
+import { drawTracks, nameOf, pieceText } from "./track_draw.js";
 import { lanePlaces, rowHeight, titleOf, treeOf, visibleRows } from "./track_tree.js";
 
 /** @import { TrackList, TrackMoment } from "../../../../api.js" */

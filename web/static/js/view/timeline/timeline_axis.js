@@ -1,0 +1,36 @@
+// Where a timeline's labels and axis are, and how the axis is drawn.
+
+import { tickLabel, ticks } from "../../lib/format.js";
+
+/** @import { Canvas } from "../../lib/canvas.js" */
+
+/** Pixels: the labels on the left, the axis on top. */
+export const LABELS = 188;
+export const AXIS = 22;
+
+/**
+ * The axis over what is below it, and a line down from each tick.
+ * @param {Canvas} canvas
+ * @param {{start: number, end: number}} shown
+ * @param {number} alpha how much of a line down is seen, 0 to 1
+ */
+export function drawAxis({ context: ctx, colors, width, height }, shown, alpha) {
+  const wide = width - LABELS;
+  ctx.fillStyle = colors["--bg"];
+  ctx.fillRect(0, 0, width, AXIS - 3);
+  const { step, at } = ticks(shown.start, shown.end, Math.max(2, Math.floor(wide / 120)));
+  for (const time of at) {
+    const x = Math.round(LABELS + ((time - shown.start) / (shown.end - shown.start)) * wide);
+    ctx.fillStyle = colors["--line"];
+    ctx.fillRect(x, AXIS - 6, 1, 6);
+    ctx.globalAlpha = alpha;
+    ctx.fillRect(x, AXIS, 1, height - AXIS);
+    ctx.globalAlpha = 1;
+    const label = tickLabel(time, step);
+    const size = ctx.measureText(label).width;
+    ctx.fillStyle = colors["--text-quiet"];
+    ctx.fillText(label, Math.max(LABELS, Math.min(width - size - 6, x - size / 2)), 8);
+  }
+  ctx.fillStyle = colors["--line"];
+  ctx.fillRect(0, AXIS - 1, width, 1);
+}

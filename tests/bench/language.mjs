@@ -13,6 +13,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 
 import { IS_ROOT, Server, binary, dataFolder, removeFolder, until } from '../lib/server.mjs';
+import { programRuns } from '../lib/programs.mjs';
 
 const ROUNDS = Number(process.argv[2] ?? 10);
 const OURS = binary(process.env.BATHYSCOPE_BIN ? undefined : 'release');
@@ -85,18 +86,7 @@ class Running {
 
   /** Run time and runs of each BPF program that the tool holds, by its id. */
   programs() {
-    const found = new Map();
-    for (const pid of family(this.child.pid)) {
-      for (const descriptor of readdirSync(`/proc/${pid}/fdinfo`)) {
-        let text = '';
-        try {
-          text = readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8');
-        } catch { continue; }
-        const number = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1]);
-        if (/^run_cnt:/m.test(text)) found.set(number('prog_id'), { ns: number('run_time_ns'), runs: number('run_cnt') });
-      }
-    }
-    return found;
+    return programRuns(family(this.child.pid));
   }
 
   /** Nanoseconds of a hit while dd makes its system calls; of a pair of probes those of both. */

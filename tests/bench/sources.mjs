@@ -18,6 +18,7 @@ import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { IS_ROOT, ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
+import { programRuns } from '../lib/programs.mjs';
 
 const ROUNDS = Number(process.argv[2] ?? 5);
 const PARTS = process.argv.slice(3);
@@ -213,20 +214,7 @@ async function switchOfOurs(server, method) {
 
 /** Nanoseconds of one run of each program that these processes hold, of those that ran for most of the switches. */
 async function nsOfPrograms(pids, work) {
-  const read = () => {
-    const found = new Map();
-    for (const pid of pids()) {
-      for (const descriptor of readdirSync(`/proc/${pid}/fdinfo`)) {
-        let text = '';
-        try {
-          text = readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8');
-        } catch { continue; }
-        const number = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1]);
-        if (/^run_cnt:/m.test(text)) found.set(number('prog_id'), { ns: number('run_time_ns'), runs: number('run_cnt') });
-      }
-    }
-    return found;
-  };
+  const read = () => programRuns(pids());
   const before = read();
   await work();
   const each = [...read()].map(([id, { ns, runs }]) => ({ id, ns: ns - (before.get(id)?.ns ?? 0), runs: runs - (before.get(id)?.runs ?? 0) }));

@@ -81,6 +81,8 @@ const PARTS = {
   pins: text("", 2048),
   name: text("", 256),
   picked: text("", 256),
+  panel: pattern(/^[a-z]{1,16}$/),
+  over: oneOf("", "marked"),
   from: whole(null),
   to: whole(null),
   focus: pattern(/^[0-9a-f]{16}$/),

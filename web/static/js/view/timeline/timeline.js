@@ -21,6 +21,9 @@ import { COLORS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.j
 /** How far what is stored may be behind a running capture, nanoseconds: rows are kept until there are enough for a chunk. */
 const STORED_LATER_NS = 2e9;
 
+/** Parts of the address that the panel below the tracks depends on, besides what is picked. */
+const PANEL_PARTS = ["start", "end", "panel", "over", "pins", "name"];
+
 /** What a track is called. */
 const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
 
@@ -69,6 +72,7 @@ export class TimelineView extends PanelView {
       walk: (way) => void this.#walkPicked(way),
       follow: () => void this.#reveal(this.layer.followWaker()),
       back: () => void this.#reveal(this.layer.goBack()),
+      picked: () => void this.#reveal(Promise.resolve(this.layer.picked)),
     });
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
     this.more = h("span", { class: "quiet" });
@@ -228,7 +232,7 @@ export class TimelineView extends PanelView {
       this.cursor = null;
       this.#arrived();
     }
-    if ((parts.has("start") || parts.has("end")) && this.showsStates) this.details.show();
+    if (PANEL_PARTS.some((part) => parts.has(part)) && this.showsStates) this.details.show();
     if (parts.has("from") && this.context.view.from === null) this.#followAll();
     if (["group", "filter", "from", "turned", "pins", "name"].some((part) => parts.has(part))) this.#want();
     this.canvas.redraw();

@@ -1,0 +1,58 @@
+// Which tracks the panel of a range is over: all, or those that are marked. Pure.
+
+import { titleOf } from "../track_tree.js";
+
+/** @import { TreeRow } from "../track_tree.js" */
+
+/** As many tracks as one request takes. */
+export const MOST_TRACKS = 512;
+
+/**
+ * @typedef {object} RangeOver which range of which tracks
+ * @property {number} start
+ * @property {number} end
+ * @property {TreeRow[]|null} rows the tracks; null for all
+ * @property {string} tracks one track of each of the rows, as requests take them; empty for all
+ * @property {string} words which tracks these are
+ */
+
+/**
+ * The tracks that are marked: those that the text finds by name, and pinned ones; of a group all that are in it.
+ * @param {TreeRow[]} tree
+ * @param {{pinned: string[], find: string}} view
+ * @returns {TreeRow[]}
+ */
+export function markedRows(tree, { pinned, find }) {
+  const text = find.trim().toLowerCase();
+  const isMarked = (/** @type {TreeRow} */ row) =>
+    pinned.includes(row.key) || (text !== "" && `${titleOf(row)} ${row.key}`.toLowerCase().includes(text));
+  const groups = new Set(tree.filter((row) => row.kind === "group" && isMarked(row)).map(({ key }) => key));
+  return tree.filter((row) => row.kind === "tracks" && (isMarked(row) || groups.has(row.parent)));
+}
+
+/**
+ * What the panel is over.
+ * @param {{start: number, end: number}} range
+ * @param {TreeRow[]} tree
+ * @param {{over: string, pinned: string[], find: string}} view
+ * @returns {RangeOver}
+ */
+export function rangeOver({ start, end }, tree, view) {
+  const marked = view.over === "marked" ? markedRows(tree, view) : [];
+  if (marked.length === 0) {
+    const words = view.over === "marked" ? "all tracks: none is found by name or pinned" : "all tracks";
+    return { start, end, rows: null, tracks: "", words };
+  }
+  const rows = marked.slice(0, MOST_TRACKS);
+  const left = marked.length - rows.length;
+  const found = view.find.trim() === "" ? "" : `found by “${view.find.trim()}”`;
+  const how = [found, view.pinned.length > 0 ? "pinned" : ""].filter(Boolean).join(" or ");
+  const words = `${rows.length} ${rows.length === 1 ? "track" : "tracks"} ${how}`;
+  return {
+    start,
+    end,
+    rows,
+    tracks: rows.map(({ lanes }) => lanes[0].id).join(","),
+    words: left > 0 ? `${words}; ${left} more are not counted, as a range is over ${MOST_TRACKS} at most` : words,
+  };
+}

@@ -1,0 +1,158 @@
+// The panel of a selected range: its length, which tracks it is over, and a tab for each thing that can be read from it.
+
+import { h, put } from "../../../lib/dom.js";
+import { duration } from "../../../lib/format.js";
+import { startTabs } from "../../../lib/tabs.js";
+import { rangeOver } from "./range_over.js";
+import { RANGE_TABS } from "./range_tabs.js";
+
+/** @import { CaptureContext } from "../../../page/capture_context.js" */
+/** @import { TrackLayer } from "../track_layer.js" */
+/** @import { RangeTab, RangeView } from "./range_tabs.js" */
+
+/** Ids of tabs are those of the page too. */
+const PREFIX = "range-";
+
+/** The panel. */
+export class RangePanel {
+  /** @type {Map<string, RangeView>} */
+  #views = new Map();
+
+  /**
+   * @param {CaptureContext} context
+   * @param {TrackLayer} layer
+   * @param {() => void} picked is told when something was picked from here
+   */
+  constructor(context, layer, picked) {
+    this.context = context;
+    this.layer = layer;
+    this.picked = picked;
+    this.heading = h("h3", {});
+    this.words = h("span", { class: "quiet" });
+    this.over = h(
+      "span",
+      { class: "segments", role: "group", "aria-label": "Which tracks are counted" },
+      this.#overButton("", "All tracks", "Everything in the range"),
+      this.#overButton(
+        "marked",
+        "Marked",
+        "Only tracks that “Find tracks” finds by name, and pinned ones (P pins a track)",
+      ),
+    );
+    this.tabs = h("div", { class: "tabs range-tabs", role: "tablist", "aria-label": "What is read from the range" });
+    this.panels = h("div", { class: "range-panels" });
+    this.element = h(
+      "div",
+      { class: "range-panel" },
+      h("div", { class: "track-panel-head" }, this.heading, this.words, h("span", { class: "grow" }), this.over),
+      this.tabs,
+      this.panels,
+    );
+    RANGE_TABS.forEach((tab) => this.#addTab(tab));
+    this.showTab = startTabs(this.tabs, (name) => context.state.set({ panel: name.slice(PREFIX.length) }));
+  }
+
+  /**
+   * @param {""|"marked"} over
+   * @param {string} text
+   * @param {string} title
+   */
+  #overButton(over, text, title) {
+    const click = () => this.context.state.set({ over });
+    return h("button", { type: "button", data: { over }, text, title, on: { click } });
+  }
+
+  /** @param {RangeTab} tab */
+  #addTab({ key, title, lacks }) {
+    const name = PREFIX + key;
+    const missing = lacks(this.context);
+    this.tabs.append(
+      h("button", {
+        type: "button",
+        role: "tab",
+        id: `tab-${name}`,
+        class: missing ? "is-lacking" : null,
+        "aria-controls": `panel-${name}`,
+        "aria-selected": "false",
+        tabindex: "-1",
+        title: missing || null,
+        text: title,
+      }),
+    );
+    this.panels.append(
+      h("div", { id: `panel-${name}`, role: "tabpanel", "aria-labelledby": `tab-${name}`, hidden: true }),
+    );
+  }
+
+  /** The tab that the address names, else the first that the capture can fill. */
+  get #tab() {
+    const { context } = this;
+    return (
+      RANGE_TABS.find(({ key }) => key === context.view.panel) ??
+      RANGE_TABS.find(({ lacks }) => lacks(context) === "") ??
+      RANGE_TABS[0]
+    );
+  }
+
+  /** It is not in sight. */
+  hide() {
+    this.#views.forEach((view) => view.hide());
+  }
+
+  /** Shows what the selected range has, in the tab that the address names. */
+  show() {
+    const { context, layer } = this;
+    const { start, end } = context.range;
+    const { view } = context;
+    // Which tracks are marked is not known before there are tracks.
+    if (start === null || end === null || (view.over !== "" && !layer.list)) return;
+    const over = rangeOver({ start, end }, layer.tree, { over: view.over, pinned: layer.pinned, find: view.name });
+    this.heading.textContent = `${duration(end - start)} selected`;
+    this.words.textContent = `over ${over.words}`;
+    for (const button of this.over.querySelectorAll("button"))
+      button.setAttribute("aria-pressed", String(button.dataset.over === view.over));
+    const tab = this.#tab;
+    this.showTab(PREFIX + tab.key);
+    for (const [key, shown] of this.#views) if (key !== tab.key) shown.hide();
+    this.#fill(tab)?.show(over);
+  }
+
+  /**
+   * The content of a tab; null where the capture cannot fill it, which is said in its place.
+   * @param {RangeTab} tab
+   */
+  #fill({ key, lacks, make }) {
+    const place = this.panels.querySelector(`#panel-${PREFIX}${key}`);
+    const missing = lacks(this.context);
+    this.tabs.querySelector(`#tab-${PREFIX}${key}`)?.classList.toggle("is-lacking", missing !== "");
+    if (missing && place) {
+      put(place, h("p", { class: "quiet", text: missing }));
+      return null;
+    }
+    const known = this.#views.get(key);
+    if (known) return known;
+    const { context, layer } = this;
+    const view = make({ context, layer, pick: (...what) => this.#pick(...what) });
+    this.#views.set(key, view);
+    if (place) put(place, view.element);
+    return view;
+  }
+
+  /**
+   * Picks what is on a row of the tree at a moment: the lane of the stream on which something begins then.
+   * @param {string} key of the row
+   * @param {number} stream
+   * @param {number} time
+   */
+  async #pick(key, stream, time) {
+    const row = this.layer.tree.find((one) => one.kind === "tracks" && one.key === key);
+    const lanes = row?.lanes.filter(({ number }) => number === stream) ?? [];
+    for (const lane of lanes) {
+      if (!row) break;
+      await this.layer.pick(row, lane, time);
+      if (this.layer.picked?.moment.at?.start === time) break;
+    }
+    if (lanes.length > 0) this.picked();
+    return lanes.length > 0;
+  }
+}

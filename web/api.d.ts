@@ -907,6 +907,29 @@ export interface Nodes {
   match: number[];
 }
 
+export type NoteId = string;
+
+export interface NoteItem {
+  id: NoteId;
+  start: number;
+  end: number | null;
+  track: string | null;
+  text: string;
+  colour: number | null;
+  author: string;
+  imported_by: string | null;
+  created_unix_ns: number;
+  changed_unix_ns: number | null;
+  changed_by: string | null;
+  version: number;
+  can_change: boolean;
+}
+
+export interface NoteList {
+  items: NoteItem[];
+  can_write: boolean;
+}
+
 export interface OpenDescriptor {
   fd: number;
   kind: DescriptorKind;
@@ -1864,6 +1887,7 @@ export interface Answers {
   DELETE: {
     "/api/captures/{id}": null;
     "/api/captures/{id}/computed/{number}": null;
+    "/api/captures/{id}/notes/{note}": null;
     "/api/recipes/{name}": null;
     "/api/access/sessions/{id}": null;
     "/api/access/links/{id}": null;
@@ -1888,6 +1912,7 @@ export interface Answers {
     "/api/dynamic/functions": Functions;
     "/api/captures": CaptureList;
     "/api/captures/{id}": CapturePage;
+    "/api/captures/{id}/notes": NoteList;
     "/api/captures/{id}/output": Output;
     "/api/captures/{id}/rows": RowsPage;
     "/api/captures/{id}/rate": Rate;
@@ -1919,6 +1944,7 @@ export interface Answers {
   };
   PATCH: {
     "/api/captures/{id}": null;
+    "/api/captures/{id}/notes/{note}": NoteItem;
   };
   POST: {
     "/api/host/check": DescribedHost;
@@ -1930,6 +1956,7 @@ export interface Answers {
     "/api/captures/{id}/stop": Stopped;
     "/api/captures/{id}/probes/detach": Detached;
     "/api/captures/{id}/computed": null;
+    "/api/captures/{id}/notes": NoteItem;
     "/api/captures/{id}/query": Answer;
     "/api/scripts/check": CheckedScript;
     "/api/scripts/compile": Listing;

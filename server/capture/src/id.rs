@@ -14,6 +14,12 @@ pub struct CaptureId(u64);
 #[error("a capture id is 16 lower-case hexadecimal digits")]
 pub struct ParseIdError;
 
+/// The bits that exactly 16 lower-case hexadecimal digits say.
+pub(crate) fn hex_bits(text: &str) -> Option<u64> {
+    let is_plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    if is_plain { u64::from_str_radix(text, 16).ok() } else { None }
+}
+
 impl CaptureId {
     /// An id from random bits that the caller drew.
     pub const fn from_bits(bits: u64) -> Self {
@@ -36,11 +42,7 @@ impl FromStr for CaptureId {
     type Err = ParseIdError;
 
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-        if !plain {
-            return Err(ParseIdError);
-        }
-        u64::from_str_radix(text, 16).map(Self).map_err(|_parse| ParseIdError)
+        hex_bits(text).map(Self).ok_or(ParseIdError)
     }
 }
 

@@ -24,6 +24,7 @@ mod index;
 mod layout;
 mod ledger;
 mod lists;
+mod note;
 mod packed;
 mod predicate;
 mod reader;
@@ -52,6 +53,9 @@ pub use index::{
 };
 pub use layout::{ColumnEncoding, ColumnLayout};
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
+pub use note::{
+    MAX_NOTE_BYTES, MAX_NOTE_TRACK_BYTES, NOTE_COLOURS, NoteAnchor, NoteContent, NoteError, NoteId, ParseNoteIdError,
+};
 pub use packed::Packed;
 pub use predicate::text as predicate_text;
 pub use predicate::{

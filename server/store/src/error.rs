@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bathyscope_capture::CaptureId;
+use bathyscope_capture::{CaptureId, NoteId};
 
 use crate::CaptureState;
 
@@ -136,6 +136,20 @@ pub enum StoreError {
     NoCapture {
         /// Which was asked for.
         id: CaptureId,
+    },
+    /// There is no such note.
+    #[error("capture {id} has no note {note}; it may have been removed meanwhile")]
+    NoNote {
+        /// The capture.
+        id: CaptureId,
+        /// Which was asked for.
+        note: NoteId,
+    },
+    /// A note is not as it was when whoever changes it read it.
+    #[error("note {note} was changed meanwhile; look at it as it is now, and change that")]
+    NoteChanged {
+        /// Which.
+        note: NoteId,
     },
     /// There is no such chunk.
     #[error("capture {id} has no chunk {seq} in stream {stream}")]

@@ -16,6 +16,7 @@ use crate::{
     error::failed,
     finish::put_end,
     insert::insert_append,
+    notes,
     pages::{self, Cursor},
     read,
     schema::{self, MIGRATIONS},
@@ -88,6 +89,8 @@ async fn copy(database: &Database, record: &CaptureRecord, conn: &mut SqliteConn
         let Some(page) = page else { break };
         insert_append(conn, record.id, &page).await?;
     }
+    let noted = notes::list(&mut *database.reader().await?, record.id).await?;
+    notes::insert(conn, record.id, &noted).await?;
     put_ledger(conn, record.id, &record.ledger, &[]).await?;
     put_end(conn, record.id, &record.to_end()).await
 }

@@ -32,6 +32,7 @@ use crate::{
     error::failed,
     finish,
     limits::{cut, limit},
+    notes::{self, NOTES_SINCE, NoteRecord},
     pages::{self, Content, Cursor},
     read, retention,
     rows::{sql, unsigned},
@@ -128,9 +129,12 @@ async fn import_feed(database: &Database, mut feed: Feed, receiver: Receiver) ->
 }
 
 async fn import_from(database: &Database, feed: &mut Feed, receiver: &Receiver) -> Result<CaptureId, StoreError> {
-    let Header { record, script, digest } = feed.header().await?;
+    let Header { record, script, notes, digest } = feed.header().await?;
     let id = match choose_id(database, record.id, &digest).await? {
-        Choice::Known(id) => return Ok(id),
+        Choice::Known(id) => {
+            add_notes(database, id, (notes, &receiver.owner)).await?;
+            return Ok(id);
+        }
         Choice::Free(id) => id,
     };
     let (new, now_unix_ns) = (record.to_new(id, &receiver.owner), receiver.now_unix_ns);
@@ -143,7 +147,7 @@ async fn import_from(database: &Database, feed: &mut Feed, receiver: &Receiver) 
         copied => copied,
     };
     let shown = match copied {
-        Ok(()) => show_copied(database, id, record.to_end()).await,
+        Ok(()) => show_copied(database, id, (record.to_end(), notes, receiver.owner.clone())).await,
         Err(error) => Err(error),
     };
     match shown {
@@ -245,6 +249,13 @@ const DERIVATION_LIMITS: [(&str, &str); 2] = [
     ),
 ];
 
+/// Notes that must not be there.
+const NOTE_LIMITS: [(&str, &str); 1] = [(
+    "notes that are too many or too long",
+    "SELECT count(*) > 1000 OR coalesce(max(octet_length(text)), 0) > 2048 OR coalesce(max(octet_length(track)), 0) > 256 OR \
+      coalesce(max(max(octet_length(author), octet_length(owner), coalesce(octet_length(changed_by), 0))), 0) > 64 FROM notes",
+)];
+
 /// Rows of the track index, which follows from the chunks and is made anew.
 const TRACK_LIMITS: [(&str, &str); 1] = [(
     "pages of the track index, which belong to no file",
@@ -254,7 +265,8 @@ const TRACK_LIMITS: [(&str, &str); 1] = [(
 /// Checks version, tables, pages and sizes, in this order: each is safe once those before it are. Gives the version.
 ///
 /// A file of an older version is read as it is: version 1 has no scripts, and its losses are of fewer
-/// stages; those before version 5 have no instructions; those before version 9 do not say what became of sources.
+/// stages; those before version 5 have no instructions; those before version 9 do not say what became of sources; those
+/// before version 11 have no notes.
 async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let known = schema::newest(&MIGRATIONS);
     let version = match schema::file_version(file).await? {
@@ -286,7 +298,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_code = CODE_LIMITS.into_iter().filter(|_| version >= pages::CODE_SINCE);
     let of_sources = DERIVATION_LIMITS.into_iter().filter(|_| version >= SOURCES_SINCE);
     let of_tracks = TRACK_LIMITS.into_iter().filter(|_| version >= TRACKS_SINCE);
-    let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_sources).chain(of_tracks);
+    let of_notes = NOTE_LIMITS.into_iter().filter(|_| version >= NOTES_SINCE);
+    let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_sources).chain(of_tracks).chain(of_notes);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
         let (bad,): (i64,) = query.fetch_one(&mut *file).await.map_err(failed(DOING))?;
@@ -432,17 +445,47 @@ async fn copy(
 }
 
 /// Ends what was copied, and shows it.
-async fn show_copied(database: &Database, id: CaptureId, end: crate::End) -> Result<(), StoreError> {
+async fn show_copied(
+    database: &Database,
+    id: CaptureId,
+    (end, notes, owner): (crate::End, Vec<NoteRecord>, String),
+) -> Result<(), StoreError> {
     database
         .write(move |writer| {
             Box::pin(async move {
                 finish::close_index(writer, id).await;
                 writer.begin(Durability::Full).await?;
-                let done = show(&mut writer.conn, id, &end).await;
+                let done = async {
+                    show(&mut writer.conn, id, &end).await?;
+                    notes::add_imported(&mut writer.conn, id, (notes, &owner)).await
+                };
+                let done = done.await;
                 writer.end(done).await
             })
         })
         .await
+        .map_err(of_file)
+}
+
+/// Adds the notes of a file to a capture that is here already.
+async fn add_notes(
+    database: &Database,
+    id: CaptureId,
+    (notes, owner): (Vec<NoteRecord>, &str),
+) -> Result<(), StoreError> {
+    if notes.is_empty() {
+        return Ok(());
+    }
+    let owner = owner.to_owned();
+    let added = database.write(move |writer| {
+        Box::pin(async move {
+            writer.has_room_for(2 * notes::size(&notes)).await?;
+            writer.begin(Durability::Full).await?;
+            let done = notes::add_imported(&mut writer.conn, id, (notes, &owner)).await;
+            writer.end(done).await
+        })
+    });
+    added.await.map_err(of_file)
 }
 
 async fn add(writer: &mut Writer, id: CaptureId, page: &Append) -> Result<(), StoreError> {

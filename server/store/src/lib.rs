@@ -27,6 +27,7 @@ mod index;
 mod insert;
 mod limits;
 mod model;
+mod notes;
 mod packed;
 mod pages;
 mod read;
@@ -51,5 +52,6 @@ pub use model::{
     DictionaryEnds, End, NewCapture, Options, Origin, ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd,
     SourceEnd, SourceState, StoredRecipe, StreamRecord, SummaryPage, SummaryQuery,
 };
+pub use notes::{NoteChange, NoteRecord};
 pub use store::{BlockingStore, Store, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};

@@ -19,6 +19,8 @@ pub(crate) mod limit {
     pub(crate) const LOSSES: usize = 100_000;
     pub(crate) const RECIPE_NAME_BYTES: usize = 64;
     pub(crate) const RECIPE_BYTES: usize = 64 << 10;
+    /// Notes of one capture: every view that shows time has all of them.
+    pub(crate) const NOTES: usize = 1000;
     /// Recipes of all people together: every list has all of them.
     pub(crate) const RECIPES: i64 = 200;
     pub(crate) const RECIPES_OF_OWNER: i64 = 50;

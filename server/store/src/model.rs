@@ -482,7 +482,7 @@ pub struct RetainedCapture {
     /// Wall time from which its age is counted, nanoseconds since 1970: when it ended here, or was imported.
     pub since_unix_ns: i64,
     /// Bytes of its chunks, its time index, its texts, mappings, frames and stacks, its process history and the command's
-    /// output. Not counted are names of functions, kept instructions, and what SQLite needs around all of it.
+    /// output, and notes. Not counted are names of functions, kept instructions, and what SQLite needs around all of it.
     pub size_bytes: u64,
 }
 

@@ -241,6 +241,8 @@ impl From<StoreError> for ApiError {
             StoreError::Recording { .. } => {
                 Self::new(ErrorKind::Conflict, "changing the capture", "it is being recorded").remedy("Stop it first.")
             }
+            StoreError::NoNote { .. } => Self::not_found(),
+            StoreError::NoteChanged { .. } => Self::new(ErrorKind::Conflict, "changing the note", words(&error)),
             StoreError::RecipeExists { .. } => Self::new(ErrorKind::Conflict, doing, words(&error)),
             StoreError::DiskFull { .. } => Self::new(ErrorKind::DiskFull, doing, words(&error)),
             StoreError::Gone { .. } => Self::new(ErrorKind::Internal, doing, words(&error)),

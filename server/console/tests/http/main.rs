@@ -24,6 +24,7 @@ mod headers;
 mod import;
 mod limits;
 mod login_next;
+mod notes;
 mod query;
 mod recipes;
 mod recording;

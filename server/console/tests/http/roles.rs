@@ -59,6 +59,11 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     // There is no rule in an empty body, and the capture has no computed streams.
     ("POST", "/api/captures/{id}/computed", [401, 404, 400, 400]),
     ("DELETE", "/api/captures/{id}/computed/{number}", [401, 404, 404, 404]),
+    ("GET", "/api/captures/{id}/notes", [401, 200, 200, 200]),
+    ("POST", "/api/captures/{id}/notes", [401, 404, 400, 400]),
+    // There is no such note, or none in an empty body.
+    ("PATCH", "/api/captures/{id}/notes/{note}", [401, 404, 400, 400]),
+    ("DELETE", "/api/captures/{id}/notes/{note}", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/output", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rows", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rate", [401, 200, 200, 200]),
@@ -124,6 +129,7 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{stack}", "1")
         .replace("{pid}", "1")
         .replace("{n}", "0")
+        .replace("{note}", "00000000000000ff")
         .replace("{number}", "0")
         .replace("{system}", "sched")
         .replace("{name}", "sched_switch");

@@ -7,6 +7,7 @@ use sqlx::SqliteConnection;
 use super::{SCRIPTS_SINCE, SOURCES_SINCE, check_file, check_record, messages::Messages, of_file, read_record};
 use crate::{
     CaptureRecord, StoreError,
+    notes::{self, NOTES_SINCE, NoteRecord},
     pages::{self, Cursor},
     read, sources, sums,
 };
@@ -18,7 +19,9 @@ pub(crate) struct Header {
     pub(crate) record: CaptureRecord,
     /// What was compiled for it.
     pub(crate) script: Option<ScriptRecord>,
-    /// The digest of all of it.
+    /// What people noted on it.
+    pub(crate) notes: Vec<NoteRecord>,
+    /// The digest of all of it but the notes.
     pub(crate) digest: [u8; 32],
 }
 
@@ -50,6 +53,7 @@ impl Feed {
             Self::Messages(messages) => {
                 let header = messages.header().await?;
                 check_record(&header.record)?;
+                notes::check(&header.notes).map_err(of_file)?;
                 Ok(header)
             }
         }
@@ -90,10 +94,13 @@ impl FileFeed {
         check_record(&record)?;
         let script =
             if version >= SCRIPTS_SINCE { read::script(conn, record.id).await.map_err(of_file)? } else { None };
+        let notes =
+            if version >= NOTES_SINCE { notes::list(conn, record.id).await.map_err(of_file)? } else { Vec::new() };
+        notes::check(&notes).map_err(of_file)?;
         let cursor = Cursor::of_version(version);
         let digest = pages::digest(conn, &record, script.as_ref(), cursor).await.map_err(of_file)?;
         self.found = Some((record.clone(), version, cursor));
-        Ok(Header { record, script, digest })
+        Ok(Header { record, script, notes, digest })
     }
 
     async fn next(&mut self) -> Result<Option<Append>, StoreError> {

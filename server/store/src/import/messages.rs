@@ -19,7 +19,7 @@ use super::{
     feed::{Feed, FileFeed, Header},
     of_file, refuse,
 };
-use crate::{CaptureRecord, StoreError, append::size_of, error::failed};
+use crate::{CaptureRecord, NoteRecord, StoreError, append::size_of, error::failed};
 
 /// The largest message: a page of the largest texts, as JSON.
 pub const MAX_IMPORT_MESSAGE_BYTES: usize = 128 << 20;
@@ -40,6 +40,7 @@ pub type NextMessage = Box<dyn FnMut() -> Result<Option<Vec<u8>>, String> + Send
 struct WireHeader {
     record: CaptureRecord,
     script: Option<ScriptRecord>,
+    notes: Vec<NoteRecord>,
     digest: [u8; 32],
 }
 
@@ -133,8 +134,8 @@ async fn open(bytes: Vec<u8>) -> Result<Feed, StoreError> {
 }
 
 async fn tell(feed: &mut Feed, send: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send)) -> Result<(), Untold> {
-    let Header { record, script, digest } = feed.header().await?;
-    send(&json(b'H', &WireHeader { record, script, digest })?)?;
+    let Header { record, script, notes, digest } = feed.header().await?;
+    send(&json(b'H', &WireHeader { record, script, notes, digest })?)?;
     while let Some(mut page) = feed.next().await? {
         for (stream, chunk) in std::mem::take(&mut page.chunks) {
             send(&[b"C", &stream.to_le_bytes()[..], &chunk.bytes].concat())?;
@@ -202,7 +203,7 @@ impl Messages {
         if letter != b'H' {
             return Err(odd());
         }
-        let WireHeader { record, script, digest } = parsed(&content)?;
+        let WireHeader { record, script, notes, digest } = parsed(&content)?;
         let words = [&record.title, &record.owner, &record.reason];
         let plan = script.as_ref().map_or(0, |script| script.plan.len());
         let too_long = words.iter().zip(MAX_WORDS).any(|(text, most)| text.len() > most) || plan > MAX_PLAN_BYTES;
@@ -210,7 +211,7 @@ impl Messages {
             return Err(odd());
         }
         self.chunks = record.streams.iter().map(|stream| stream.chunks).collect();
-        Ok(Header { record, script, digest })
+        Ok(Header { record, script, notes, digest })
     }
 
     pub(crate) async fn next(&mut self) -> Result<Option<Append>, StoreError> {

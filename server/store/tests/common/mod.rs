@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, CodeLines, CodeMissing, Column, ColumnData, ColumnType, Display,
     EncodedChunk, Frame, FunctionCode, HostFacts, Ledger, Loss, LossStage, Machine, Mapping, MappingKind, Method,
-    OutputLine, OutputStream, ProcessChange, ProcessChangeKind, ProfileSpec, ScriptProbe, ScriptRecord, StreamKind,
-    StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
+    NoteAnchor, NoteContent, NoteId, OutputLine, OutputStream, ProcessChange, ProcessChangeKind, ProfileSpec,
+    ScriptProbe, ScriptRecord, StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
 };
 use bathyscope_store::{
-    CaptureState, End, LoginToken, NewCapture, Options, Reserve, Role, SourceEnd, SourceState, Store, TokenHash,
+    CaptureState, End, LoginToken, NewCapture, NoteRecord, Options, Reserve, Role, SourceEnd, SourceState, Store,
+    TokenHash,
 };
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
@@ -155,6 +156,25 @@ pub async fn record(store: &Store, id: CaptureId, title: &str) {
     store.put_script(id, ScriptRecord { exit_code: None, ..script() }).await.unwrap();
     store.put_script(id, script()).await.unwrap();
     store.finish(id, end(ledger)).await.unwrap();
+}
+
+/// A note at a moment of its own.
+pub fn note(number: u64) -> NoteRecord {
+    NoteRecord {
+        id: NoteId::from_bits(number),
+        content: NoteContent {
+            anchor: NoteAnchor::Moment { start_ns: START_NS + number },
+            track: Some("tid:7".to_owned()),
+            text: format!("note {number}"),
+            colour: Some(3),
+        },
+        author: "ada".to_owned(),
+        owner: "ada".to_owned(),
+        imported: false,
+        created_unix_ns: NOW,
+        changed: None,
+        version: 1,
+    }
 }
 
 pub fn script() -> ScriptRecord {

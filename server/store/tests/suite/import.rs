@@ -19,6 +19,7 @@ async fn exported() -> (tempfile::TempDir, Store, PathBuf) {
     fs::create_dir(dir.path().join("data")).unwrap();
     let store = open(&dir.path().join("data")).await;
     record(&store, ID, "exported").await;
+    store.add_note(ID, note(1)).await.unwrap();
     let file = dir.path().join("good.bathy");
     store.export_file(ID, &file).await.unwrap();
     (dir, store, file)
@@ -124,7 +125,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 55] = [
+const HOSTILE: [(&str, &str); 63] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -134,8 +135,20 @@ const HOSTILE: [(&str, &str); 55] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 11", "schema version 11"),
-    ("PRAGMA user_version = 9", "its table track_"),
+    ("PRAGMA user_version = 12", "schema version 12"),
+    ("PRAGMA user_version = 10", "its table notes"),
+    ("UPDATE notes SET text = printf('%.2049c', 'x')", "notes that are too many or too long"),
+    ("UPDATE notes SET author = printf('%.65c', 'x')", "notes that are too many or too long"),
+    (
+        "WITH n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 1100) INSERT INTO notes SELECT capture_id, i, \
+         'moment', 1, 1, NULL, '', NULL, 'ada', 'ada', 0, 0, NULL, NULL, 1 FROM notes, n WHERE id = 1",
+        "notes that are too many or too long",
+    ),
+    ("UPDATE notes SET text = 'a' || char(8238)", "U+202E, which hides or moves text"),
+    ("UPDATE notes SET kind = 'row'", "what a note is tied to"),
+    ("UPDATE notes SET end_ns = -1", "what a note is tied to"),
+    ("UPDATE notes SET kind = 'range', end_ns = -1", "no range of time"),
+    ("PRAGMA user_version = 9", "its table "),
     ("PRAGMA user_version = 8", "its table "),
     ("INSERT INTO track_directories SELECT id, 0, x'00' FROM captures", "pages of the track index"),
     ("INSERT INTO track_pages SELECT id, 0, 0, 0, 0, x'00' FROM captures", "pages of the track index"),
@@ -231,6 +244,7 @@ async fn hostile_files_are_refused_and_leave_nothing() {
         "checksums",
         "derivations",
         "sources",
+        "notes",
     ] {
         let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let (rows,): (i64,) = sqlx::query_as(count).fetch_one(&mut conn).await.unwrap();

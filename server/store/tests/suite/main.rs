@@ -8,6 +8,7 @@ mod common;
 mod derivations;
 mod import;
 mod index;
+mod notes;
 mod p36_disk_full;
 mod p37_open;
 mod pages;

@@ -16,6 +16,7 @@ pub(super) mod import;
 pub(super) mod language;
 pub(super) mod live;
 pub(super) mod maps;
+pub(super) mod notes;
 pub(super) mod query;
 pub(super) mod recipes;
 pub(super) mod samples;

@@ -532,10 +532,56 @@ export interface FoundCall {
   place: CallPlace | null;
 }
 
+export interface FoundInStream {
+  stream: number;
+  name: string;
+  rows: number;
+}
+
+export interface FoundOnTrack {
+  key: string;
+  of_stream: number | null;
+  runs: number[];
+}
+
 export interface FoundProbes {
   total: number;
   kinds: KindCount[];
   items: WireItem[];
+}
+
+export interface FoundRow {
+  time: number;
+  start: number;
+  end: number;
+  stream: number;
+  name: string;
+  row: number;
+  key: string;
+  of_stream: number | null;
+  fields: RowFields;
+  column: number;
+  before: number | null;
+}
+
+export interface FoundRows {
+  start: number;
+  end: number;
+  columns: number;
+  streams: FoundInStream[];
+  marked: number[];
+  counts: number[];
+  tracks: FoundOnTrack[];
+  left_out: number;
+  looked_at: number;
+  rows: number;
+  next: number | null;
+}
+
+export interface FoundStep {
+  row: FoundRow | null;
+  next: number | null;
+  looked_at: number;
 }
 
 export interface FoundTracepoint {
@@ -1919,6 +1965,8 @@ export interface Answers {
     "/api/captures/{id}/tracks": TrackList;
     "/api/captures/{id}/tracks/moment": TrackMoment;
     "/api/captures/{id}/tracks/totals": TrackTotals;
+    "/api/captures/{id}/find": FoundRows;
+    "/api/captures/{id}/find/step": FoundStep;
     "/api/captures/{id}/counts": CountView;
     "/api/captures/{id}/calls": Tree;
     "/api/captures/{id}/calls/functions": FunctionsPage;

@@ -1,5 +1,5 @@
 //! Stored captures as people read them: snapshots of a capture for views ([`CaptureView`]), the parameters of views as
-//! addresses and options have them ([`ViewQuery`], [`CallsQuery`], [`TracksQuery`]), exports ([`export`]), and what scripts have printed
+//! addresses and options have them ([`ViewQuery`], [`CallsQuery`], [`TracksQuery`], [`FindParams`]), exports ([`export`]), and what scripts have printed
 //! ([`script_view`]).
 //!
 //! Constraints: what is computed is in `views`, what is stored in `store`; here it is loaded, kept for a while within limits, and
@@ -13,6 +13,7 @@ mod calls_query;
 mod decoded;
 mod dictionaries;
 pub mod export;
+mod find_query;
 mod replay;
 pub mod script_view;
 mod tracks_query;
@@ -20,6 +21,7 @@ mod view_query;
 mod view_source;
 
 pub use calls_query::{CallsQuery, WireLanes, WirePart, WireRank};
+pub use find_query::FindParams;
 pub use tracks_query::TracksQuery;
 pub use view_query::{FirstLevel, SortOrder, TrackGroup, ViewQuery};
 pub use view_source::{CaptureCache, CaptureView};

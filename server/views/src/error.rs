@@ -40,6 +40,9 @@ pub enum ViewError {
     /// The filter is not a predicate.
     #[error("the filter cannot be used")]
     Filter(#[from] PredicateError),
+    /// Nothing was given to look for.
+    #[error("there is nothing to look for; give `find` a text, or a condition such as ret == -2")]
+    NothingToFind,
     /// A number is outside its limits.
     #[error("{what} is {value}; it must be from {least} to {most}")]
     OutOfRange {
@@ -145,6 +148,7 @@ impl ViewError {
                 | Self::NoSuchColumn { .. }
                 | Self::Mismatch { .. }
                 | Self::Filter(_)
+                | Self::NothingToFind
                 | Self::OutOfRange { .. }
                 | Self::TooFar { .. }
                 | Self::TrackId(_)

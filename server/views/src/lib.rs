@@ -21,6 +21,7 @@ mod dictionaries;
 mod error;
 mod event_text;
 mod filter;
+mod find;
 mod flame;
 mod frame_names;
 mod hash;
@@ -39,12 +40,13 @@ mod window;
 pub use answers::{
     Annotation, At, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread,
     CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, Cut, Derived, FlameGraph, Flow,
-    FoundCall, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId,
-    KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError,
-    ParsePlaceError, ParseTrackIdError, PlaceLine, Rate, RateLoss, RowFields, RowsPage, SampleUnit, SampledFunction,
-    SampledFunctions, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, SourceLine, StreamRate,
-    TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, Timeline, Track, TrackBins, TrackId, TrackLabel, TrackLine, TrackList,
-    TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow, Unit, ValueRange,
+    FoundCall, FoundInStream, FoundOnTrack, FoundRow, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy,
+    HeatColumn, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId,
+    NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PlaceLine, Rate, RateLoss,
+    RowFields, RowsPage, SampleUnit, SampledFunction, SampledFunctions, SeriesLine, SeriesView, ShownCode, ShownPiece,
+    ShownTrack, SourceLine, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, Timeline, Track, TrackBins, TrackId,
+    TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals,
+    TrackWindow, TrackedRow, Unit, ValueRange,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -64,6 +66,7 @@ pub use dictionaries::{
 pub use error::ViewError;
 pub use event_text::EventText;
 pub use filter::Filter;
+pub use find::{FIND_ROWS, FindQuery, FindStepQuery, FoundPlace, MAX_FIND_COLUMNS, find, find_step};
 pub use flame::{
     FlameQuery, FoldedStack, FoldedStacks, FunctionOrder, FunctionSamples, Instruction, MATCH_BELOW, MATCH_SELF,
     MAX_CODE_ROWS, MAX_FLAME_NODES, MAX_FLAME_WIDTH, MAX_FUNCTIONS, SampledPlace, annotate, call_flame, flame, fold,

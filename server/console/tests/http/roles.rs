@@ -73,6 +73,9 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/tracks/window", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/tracks/moment", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/tracks/totals", [401, 400, 400, 400]),
+    // There is nothing to look for.
+    ("GET", "/api/captures/{id}/find", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/find/step", [401, 400, 400, 400]),
     // It has no counts.
     ("GET", "/api/captures/{id}/counts", [401, 404, 404, 404]),
     // It has no calls of functions.

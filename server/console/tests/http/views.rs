@@ -2,6 +2,8 @@
 
 use bathyscope_store::{Role, Store, StoreError};
 
+use serde_json::Value;
+
 use super::harness::Console;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -41,6 +43,25 @@ async fn ranges_are_relative_and_rates_add_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rows_are_found_in_all_of_a_capture_and_walked() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 1000).await;
+    let viewer = console.cookie("v", Role::Viewer).await;
+    let ask = async |path: String| console.get(&format!("/api/captures/{id}/{path}"), &viewer).await.json();
+    let found = ask("find?find=MARKER-comm&columns=10".to_owned()).await;
+    assert_eq!(
+        (&found["streams"][0]["rows"], &found["rows"], &found["next"]),
+        (&500.into(), &1000.into(), &Value::Null)
+    );
+    assert_eq!(found["counts"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum::<u64>(), 500);
+    let first = ask("find/step?find=next_pid%3D%3D7&columns=10".to_owned()).await["row"].clone();
+    assert_eq!((&first["time"], &first["row"], &first["fields"]["cells"][5]), (&7000.into(), &7.into(), &7.into()));
+    let step = "find/step?find=marker-comm&from=7000&stream=0&row=7";
+    let (next, back) = (ask(step.to_owned()).await, ask(format!("{step}&back=1")).await);
+    assert!(next["row"]["row"].as_u64().unwrap() > 7 && back["row"]["row"].as_u64().unwrap() < 7);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_a_query_is_said() {
     let console = Console::new().await;
     let id = console.capture("a capture", "somebody", 10).await;
@@ -54,6 +75,9 @@ async fn what_is_wrong_with_a_query_is_said() {
         ("rate?bins=1000000", "bins"),
         ("timeline?width=0", "width"),
         ("flame", "stack"),
+        ("find?find=+", "nothing to look for"),
+        ("find?find=nope%3D%3D1", "nope"),
+        ("find/step?find=a&columns=9999", "columns"),
         ("export?format=exe", "format"),
         ("export?format=folded", "stack"),
     ] {

@@ -6,6 +6,7 @@
 
 mod calls;
 mod counts;
+mod find;
 mod flame;
 mod maps;
 mod rates;
@@ -18,6 +19,7 @@ pub use calls::{
     FunctionsPage, IrqShare, Lane, Lanes,
 };
 pub use counts::{CountLine, CountView, Counted, Derived, ValueRange};
+pub use find::{FoundInStream, FoundOnTrack, FoundRow, FoundRows, FoundStep};
 pub use flame::{
     Annotation, CodePlace, CodeRow, Cut, FlameGraph, Flow, GroupBy, NodeId, NodeKind, Nodes, ParseNodeIdError,
     ParsePlaceError, PlaceLine, SampleUnit, SampledFunction, SampledFunctions, ShownCode, SourceLine,

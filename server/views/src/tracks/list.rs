@@ -104,31 +104,9 @@ impl StreamTracks<'_> {
                 TrackLine { key: format!("cpu:{key}"), label: format!("CPU {key}"), cpu: Some(key), ..line }
             }
             (TrackOf::Value, _) => {
-                let value = self.value(key);
+                let value = value_text(self.source, self.stream, key);
                 TrackLine { key: value.clone(), label: value, ..line }
             }
-        }
-    }
-
-    /// A value of the key's column as people read it.
-    fn value(&self, key: u64) -> String {
-        let schema = self.source.streams().get(usize::from(self.stream));
-        let rule = schema.and_then(|schema| Some((schema, TrackRule::of(schema)?)));
-        let column = rule.and_then(|(schema, rule)| match rule.kind() {
-            TrackKind::Value(name) => schema.columns.iter().find(|column| column.name == *name),
-            _ => None,
-        });
-        match column.map(|column| column.ty) {
-            Some(bathyscope_capture::ColumnType::Text) => {
-                let text = u32::try_from(key).ok().and_then(|id| self.source.dictionaries().text(id));
-                text.map(visible).unwrap_or_default()
-            }
-            // Device numbers of block events, as the kernel prints them.
-            _ if column.is_some_and(|column| column.name == "dev") => {
-                format!("{}:{}", key >> 20, key & ((1 << 20) - 1))
-            }
-            _ if key > 1 << 32 => format!("{key:#x}"),
-            _ => key.to_string(),
         }
     }
 
@@ -138,5 +116,27 @@ impl StreamTracks<'_> {
             names.push(label(source, (stream, directory), name));
             (names.len() - 1) as u32
         })
+    }
+}
+
+/// A value of the key's column as people read it.
+pub(crate) fn value_text(source: &dyn Source, stream: u16, key: u64) -> String {
+    let schema = source.streams().get(usize::from(stream));
+    let rule = schema.and_then(|schema| Some((schema, TrackRule::of(schema)?)));
+    let column = rule.and_then(|(schema, rule)| match rule.kind() {
+        TrackKind::Value(name) => schema.columns.iter().find(|column| column.name == *name),
+        _ => None,
+    });
+    match column.map(|column| column.ty) {
+        Some(bathyscope_capture::ColumnType::Text) => {
+            let text = u32::try_from(key).ok().and_then(|id| source.dictionaries().text(id));
+            text.map(visible).unwrap_or_default()
+        }
+        // Device numbers of block events, as the kernel prints them.
+        _ if column.is_some_and(|column| column.name == "dev") => {
+            format!("{}:{}", key >> 20, key & ((1 << 20) - 1))
+        }
+        _ if key > 1 << 32 => format!("{key:#x}"),
+        _ => key.to_string(),
     }
 }

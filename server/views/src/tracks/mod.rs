@@ -11,6 +11,7 @@ use bathyscope_capture::{TrackDirectory, TrackName, TrackNameId, visible};
 use crate::{Source, answers::TrackLabel};
 
 pub use list::track_list;
+pub(crate) use list::value_text;
 pub use moment::{TrackMomentQuery, track_moment};
 pub use totals::track_totals;
 pub use window::{MAX_WINDOW_TRACKS, TrackWindowQuery, track_window};

@@ -6,6 +6,7 @@ mod behaviour;
 mod calls;
 mod counts;
 mod dictionaries;
+mod find;
 mod fixture;
 mod golden;
 mod hostile;

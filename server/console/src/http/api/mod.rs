@@ -10,6 +10,7 @@ pub(super) mod commands;
 pub(super) mod derivations;
 pub(super) mod dynamic;
 pub(super) mod export;
+pub(super) mod find;
 pub(super) mod health;
 pub(super) mod host;
 pub(super) mod import;

@@ -1,0 +1,251 @@
+//! Looking for rows in all streams of a capture.
+//!
+//! What is looked for is a filter: text in any text or function of a row, or a condition on columns. Text is also looked for in the
+//! names of streams, as rows of events are called so. Each text of the dictionaries is looked at once; then rows are compared by
+//! their ids. An answer looks at a bounded number of rows and says where to go on, so that a large capture is searched in parts.
+
+mod place;
+mod step;
+
+use std::collections::HashMap;
+
+use bathyscope_capture::{StreamSchema, visible};
+
+pub use step::{FindStepQuery, FoundPlace, find_step};
+
+use self::place::{RowPlaces, TrackKeyOfRow};
+use crate::{
+    Cancel, Filter, Source, TimeRange, ViewError,
+    answers::{FoundInStream, FoundOnTrack, FoundRows},
+    needle::Needle,
+    scan::Scan,
+    source::relative,
+};
+
+/// The most columns that rows are marked in.
+pub const MAX_FIND_COLUMNS: u32 = 4096;
+/// How many rows one answer looks at, about.
+pub const FIND_ROWS: u64 = 4_000_000;
+/// The most tracks that rows are marked on.
+const MAX_FOUND_TRACKS: usize = 2000;
+/// The most numbers that runs of all tracks have.
+const MAX_RUN_NUMBERS: usize = 60_000;
+
+/// What is looked for, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FindQuery {
+    /// What is looked for.
+    pub filter: Filter,
+    /// When.
+    pub range: TimeRange,
+    /// How many columns the range is divided into, 1 to [`MAX_FIND_COLUMNS`].
+    pub columns: u32,
+    /// How many chunks of all streams, one after another, have been looked at already.
+    pub skip: u64,
+    /// How many rows are looked at, about; [`FIND_ROWS`] but for tests.
+    pub budget_rows: u64,
+}
+
+/// Columns of equal width of a range of time.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    range: TimeRange,
+    count: u32,
+}
+
+impl Columns {
+    fn new(range: TimeRange, count: u32) -> Result<Self, ViewError> {
+        if count == 0 || count > MAX_FIND_COLUMNS {
+            let (value, most) = (u64::from(count), u64::from(MAX_FIND_COLUMNS));
+            return Err(ViewError::OutOfRange { what: "the number of columns", value, least: 1, most });
+        }
+        Ok(Self { range, count })
+    }
+
+    /// The column that a moment is in; moments outside are in the first or the last.
+    fn of(self, time_ns: u64) -> u32 {
+        let inside = u128::from(time_ns.saturating_sub(self.range.start_ns));
+        let column = inside * u128::from(self.count) / u128::from(self.range.span_ns().max(1));
+        u32::try_from(column).unwrap_or(u32::MAX).min(self.count - 1)
+    }
+
+    /// The first moment of a column.
+    fn begin_ns(self, column: u32) -> u64 {
+        let count = u128::from(self.count);
+        let inside = (u128::from(self.range.span_ns()) * u128::from(column)).div_ceil(count);
+        self.range.start_ns.saturating_add(u64::try_from(inside).unwrap_or(u64::MAX))
+    }
+}
+
+/// The streams that have what is looked for, each as a scan. A stream whose name has the text counts with all of its rows.
+fn scans<'a>(
+    source: &'a dyn Source,
+    (filter, range): (&Filter, TimeRange),
+    cancel: &'a Cancel,
+) -> Result<Vec<Scan<'a>>, ViewError> {
+    let mut scans = Vec::new();
+    let mut refused = None;
+    for (stream, schema) in (0_u16..).zip(source.streams()) {
+        let filter = (!is_named(schema, filter)).then_some(filter);
+        match Scan::new(source, stream, range, filter, &RowPlaces::columns(schema), cancel) {
+            Ok(scan) => scans.push(scan),
+            // Another stream may have the column.
+            Err(error @ (ViewError::NoSuchColumn { .. } | ViewError::Mismatch { .. })) => {
+                refused = refused.or(Some(error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match refused {
+        Some(error) if scans.is_empty() => Err(error),
+        _ => Ok(scans),
+    }
+}
+
+fn is_named(schema: &StreamSchema, filter: &Filter) -> bool {
+    match filter {
+        Filter::Substring(text) => Needle::new(text).is_some_and(|needle| needle.is_in_bytes(schema.name.as_bytes())),
+        Filter::Predicate(_) => false,
+    }
+}
+
+/// Counts and marks what is looked for, in as many chunks as the budget has rows for, at least one.
+///
+/// # Errors
+/// If no stream has the columns of a condition, columns are out of their limits, chunks cannot be read, or `cancel` was set.
+pub fn find(source: &dyn Source, query: &FindQuery, cancel: &Cancel) -> Result<FoundRows, ViewError> {
+    let columns = Columns::new(query.range, query.columns)?;
+    let mut marks = Marks::new(columns);
+    let mut answer = FoundRows {
+        start: relative(source.origin_ns(), query.range.start_ns),
+        end: relative(source.origin_ns(), query.range.end_ns),
+        columns: query.columns,
+        ..FoundRows::default()
+    };
+    let mut number = 0;
+    for mut scan in scans(source, (&query.filter, query.range), cancel)? {
+        let (stream, schema) = (scan.stream(), scan.schema());
+        let places = RowPlaces::new(source, stream, schema);
+        let mut found = 0;
+        answer.rows += scan.total();
+        for chunk in 0..scan.chunks().len() {
+            let mine = number;
+            number += 1;
+            if mine < query.skip || answer.next.is_some() {
+                continue;
+            }
+            if answer.looked_at >= query.budget_rows {
+                answer.next = Some(mine);
+                continue;
+            }
+            answer.looked_at += scan.chunks().get(chunk).map_or(0, |meta| u64::from(meta.rows));
+            let Some(hit) = scan.hit(chunk)? else { continue };
+            let times = hit.u64s(StreamSchema::TIME)?;
+            found += hit.picked.len() as u64;
+            hit.picked.for_each(|row| {
+                marks.add(times.get(row).copied().unwrap_or(0), places.key_of(&hit.batch, row));
+            });
+        }
+        if found > 0 {
+            answer.streams.push(FoundInStream { stream, name: visible(schema.name.as_bytes()), rows: found });
+        }
+    }
+    marks.tell(source, &mut answer);
+    Ok(answer)
+}
+
+/// Where rows were found.
+struct Marks {
+    columns: Columns,
+    counts: Vec<u64>,
+    /// By track, a bit for each column, and how many rows.
+    tracks: HashMap<TrackKeyOfRow, (Vec<u64>, u64)>,
+    /// Rows on tracks for which there was no room.
+    more: u64,
+}
+
+impl Marks {
+    fn new(columns: Columns) -> Self {
+        Self { columns, counts: vec![0; columns.count as usize], tracks: HashMap::new(), more: 0 }
+    }
+
+    fn add(&mut self, time_ns: u64, key: TrackKeyOfRow) {
+        let column = self.columns.of(time_ns);
+        if let Some(count) = self.counts.get_mut(column as usize) {
+            *count += 1;
+        }
+        if self.tracks.len() >= MAX_FOUND_TRACKS && !self.tracks.contains_key(&key) {
+            self.more += 1;
+            return;
+        }
+        let words = self.columns.count.div_ceil(64) as usize;
+        let (bits, rows) = self.tracks.entry(key).or_insert_with(|| (vec![0; words], 0));
+        *rows += 1;
+        if let Some(word) = bits.get_mut((column / 64) as usize) {
+            *word |= 1 << (column % 64);
+        }
+    }
+
+    fn tell(self, source: &dyn Source, answer: &mut FoundRows) {
+        for (column, count) in (0_u32..).zip(&self.counts).filter(|(_, count)| **count > 0) {
+            answer.marked.push(column);
+            answer.counts.push(*count);
+        }
+        answer.left_out = self.more;
+        let mut tracks: Vec<(TrackKeyOfRow, (Vec<u64>, u64))> = self.tracks.into_iter().collect();
+        // Those with most rows first, so that what is left out is the least.
+        tracks.sort_by_key(|(key, (_, rows))| (std::cmp::Reverse(*rows), *key));
+        let mut numbers = 0;
+        for (key, (bits, rows)) in tracks {
+            let runs = runs_of(&bits, self.columns.count);
+            if numbers + runs.len() > MAX_RUN_NUMBERS {
+                answer.left_out += rows;
+                continue;
+            }
+            numbers += runs.len();
+            answer.tracks.push(FoundOnTrack { key: key.text(source), of_stream: key.stream(), runs });
+        }
+    }
+}
+
+/// Runs of bits that are set: the first of each, and how many, by turns.
+fn runs_of(bits: &[u64], count: u32) -> Vec<u32> {
+    let is_set = |column: u32| bits.get((column / 64) as usize).is_some_and(|word| word >> (column % 64) & 1 == 1);
+    let mut runs = Vec::new();
+    let mut begin = None;
+    for column in 0..=count {
+        match (column < count && is_set(column), begin) {
+            (true, None) => begin = Some(column),
+            (false, Some(first)) => {
+                runs.extend([first, column - first]);
+                begin = None;
+            }
+            _ => {}
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_begin_where_their_moments_do() {
+        for (span, count) in [(1000, 7), (7, 1000), (1, 1), (u64::MAX / 2, 4096)] {
+            let columns = Columns::new(TimeRange { start_ns: 5, end_ns: 5 + span }, count).unwrap();
+            for column in 0..count {
+                let begin_ns = columns.begin_ns(column);
+                assert!(columns.of(begin_ns) >= column || begin_ns >= columns.range.end_ns, "{span} {count} {column}");
+                assert!(begin_ns == 5 || columns.of(begin_ns - 1) < column.max(1), "{span} {count} {column}");
+            }
+        }
+    }
+
+    #[test]
+    fn runs_are_the_bits() {
+        assert_eq!(runs_of(&[0b1_0111], 5), [0, 3, 4, 1]);
+        assert_eq!(runs_of(&[1 << 63, 0b11], 66), [63, 3]);
+        assert!(runs_of(&[0], 64).is_empty());
+    }
+}

@@ -158,7 +158,7 @@ export async function colours(page, selector) {
   });
 }
 
-const TIMELINE = '#panel-timeline canvas';
+export const TIMELINE = '#panel-timeline canvas';
 
 /** The Timeline tab: keys zoom and pan, a drag selects, the address holds it all. */
 export async function walkTimeline(page) {

@@ -11,6 +11,7 @@ import {
 import {
   chooseByName, deleteOpen, foldTime, leaveOwnOut, legendOfWindow, openTool, rangeOfMaps, readTool, seeProgress, watchScript,
 } from './capture_flows.mjs';
+import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
@@ -144,6 +145,8 @@ test('streams that are computed: states of threads, removed, computed again, and
   await page.getByRole('button', { name: 'run-queue latency' }).click();
   await until('latencies', async () => await rowCount(page) > 0);
   await walkStates(page);
+  await findInCapture(page, 'preempted');
+  await noteOnTimeline(page, 'why <img src=x onerror="window.hacked=3"> was late');
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=flame`);
   await page.getByText(/\d+ (ms|s|min)/).first().waitFor();
   await openTab(page, 'Info');

@@ -126,6 +126,30 @@ export const KEYS = {
   },
   "timeline.waker": { context: "timeline", press: ["["], what: "Go to who woke the picked thread" },
   "timeline.back": { context: "timeline", press: ["]"], what: "Go back to who was woken" },
+  "timeline.find": {
+    context: "timeline",
+    press: ["/"],
+    instead: "search",
+    what: "Find in all of the capture; Enter and Shift+Enter go to the next and the one before",
+  },
+  "timeline.found.before": { context: "timeline", press: ["Shift+N"], what: "The one found before that" },
+  "timeline.found": { context: "timeline", press: ["n"], what: "The next that was found" },
+  "timeline.note": {
+    context: "timeline",
+    press: ["Shift+M"],
+    what: "Write a note at the measured or selected range, what is picked, or the pointer",
+  },
+  "timeline.measure": {
+    context: "timeline",
+    press: ["m"],
+    what: "Measure what is picked, the selected range, or from the cursor to the pointer",
+  },
+  "timeline.notes": { context: "timeline", press: ["l"], what: "List of notes" },
+  "timeline.unnote": {
+    context: "timeline",
+    press: ["Delete"],
+    what: "Remove the selected note, with six seconds to undo",
+  },
   "timeline.pin": { context: "timeline", press: ["p"], what: "Pin the track at the cursor, or let it go" },
   "timeline.walk": {
     context: "timeline",

@@ -54,11 +54,19 @@ function matcher(spec) {
  *   table cannot say
  */
 export function bind(name, run, { when = () => true, what } = {}) {
-  const { context, press, typing = false } = KEYS[name];
+  const { context, press, typing = false, instead } = KEYS[name];
   contexts.add(context);
   if (what) named.set(name, what);
   const matchers = press.map(matcher);
-  bindings.push({ match: (event) => matchers.some((match) => match(event)), run, when, typing });
+  const binding = {
+    match: (/** @type {KeyboardEvent} */ event) => matchers.some((match) => match(event)),
+    run,
+    when,
+    typing,
+  };
+  // What takes another one's place is asked before that.
+  if (instead) bindings.unshift(binding);
+  else bindings.push(binding);
   if (!listening) document.addEventListener("keydown", dispatch);
   listening = true;
 }

@@ -5,6 +5,8 @@ import { rankColors } from "../lib/color.js";
 import { firstStream, isMap, isRecorded, isStack } from "../view/first_view.js";
 import { Emitter } from "../lib/emitter.js";
 import { scriptOf } from "../kind/table.js";
+import { Finder } from "../view/timeline/find/find_model.js";
+import { Notes } from "../view/timeline/notes/notes_model.js";
 import { decodeTimeline } from "../view/timeline/timeline_decode.js";
 import { namesByRows } from "../view/timeline/timeline_legend.js";
 
@@ -34,6 +36,8 @@ export class CaptureContext extends Emitter {
     /** Whether it was deleted while it was open. */
     this.gone = false;
     this.checking = false;
+    this.notes = new Notes(id);
+    this.finder = new Finder(this);
   }
 
   /** The view's parts. */

@@ -6,6 +6,8 @@ import { byId, settled } from "../lib/dom.js";
 import { dragRange } from "../lib/drag_range.js";
 import { count, duration, rate, tickLabel, ticks } from "../lib/format.js";
 import { noteError } from "../lib/notice.js";
+import { drawFound } from "../view/timeline/find/find_draw.js";
+import { NOTE_COLORS, drawSmallNotes } from "../view/timeline/notes/notes_draw.js";
 
 /** @import { Rate, Tick } from "../../../api.js" */
 /** @typedef {{start: number, end: number}} Span */
@@ -21,6 +23,7 @@ const COLORS = [
   "--accent",
   "--selection",
   "--loss-mark",
+  ...NOTE_COLORS,
 ];
 const STEP = 0.02;
 const ROWS_PER_BIN = 8;
@@ -55,6 +58,8 @@ export class Minimap {
       this.canvas.redraw();
     });
     context.on("info", () => this.load());
+    context.notes.on("change", () => this.canvas.redraw());
+    context.finder.on("change", () => this.canvas.redraw());
     dragRange(element, {
       time: (x) => (x / this.canvas.width) * this.span,
       place: (time) => (time / this.span) * this.canvas.width,
@@ -194,6 +199,9 @@ export class Minimap {
       ctx.fillStyle = colors["--loss-mark"];
       ctx.fillRect(left, 0, wide, 3);
     }
+    const { notes, finder, view } = this.context;
+    if (finder.found && view.find) drawFound(ctx, colors, finder.found, place, { left: 0, right: width }, chart - 4);
+    drawSmallNotes(ctx, colors, notes.items, place, chart, view.note);
     this.#drawAxis(ctx, chart, place, most);
     const selection = this.preview ?? this.#selection();
     if (selection) drawSelection(ctx, colors, place(selection.start), place(selection.end), chart);

@@ -340,6 +340,9 @@ async function start() {
     const view = views.get("info");
     if (view instanceof InfoView) view.reveal(section);
   });
+  void context.notes.load();
+  context.finder.search();
+  state.on("change", ({ parts }) => parts.has("find") && context.finder.search());
   views = startViews(context);
   document.addEventListener("missing", (event) => {
     if (event instanceof CustomEvent && String(event.detail).startsWith(context.path)) context.check();

@@ -112,6 +112,11 @@ const PARTS = {
   sql: text("", 8000),
   result: oneOf("table", "chart"),
   tracks: text("", TRACKS_CHARS),
+  note: pattern(/^[0-9a-f]{16}$/),
+  notes: flag(),
+  span: pattern(/^-?\d{1,16}~-?\d{1,16}$/),
+  find: text(),
+  hit: pattern(/^\d{1,5}\.\d{1,15}@-?\d{1,16}$/),
 };
 
 /** @typedef {{[Name in keyof typeof PARTS]: (typeof PARTS)[Name]["fallback"]}} ViewParts what a view shows */
@@ -186,7 +191,15 @@ export class ViewState extends Emitter {
 
   /** The address of this view, for a link. */
   address() {
-    return `${location.pathname}${formatView(this.view)}`;
+    return this.addressWith({});
+  }
+
+  /**
+   * The address of this view with other parts.
+   * @param {Partial<ViewParts>} patch
+   */
+  addressWith(patch) {
+    return `${location.pathname}${formatView({ ...this.view, ...patch })}`;
   }
 
   #write() {

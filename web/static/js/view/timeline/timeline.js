@@ -8,6 +8,9 @@ import { PanelView } from "../panel_view.js";
 import { SqlTracks } from "./sql_tracks.js";
 import { TimeNavigator } from "../../lib/time_navigator.js";
 import { counterAt } from "./timeline_counters.js";
+import { FindBar } from "./find/find_bar.js";
+import { NOTE_COLORS } from "./notes/notes_draw.js";
+import { NotesLayer } from "./notes/notes_layer.js";
 import { TimelineData } from "./timeline_data.js";
 import { TrackLayer } from "./track_layer.js";
 import { TrackPanel } from "./track_panel.js";
@@ -87,17 +90,41 @@ export class TimelineView extends PanelView {
     this.sticky = h("div", { class: "timeline-sticky" }, element);
     this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
     this.queries = new SqlTracks(this.context, this.#forTracks());
+    this.canvas = new Canvas(element, [...new Set([...COLORS, ...TRACK_COLORS, ...NOTE_COLORS])], () => this.#draw());
+    this.nav = new TimeNavigator(this.context, this.#forNavigator(element));
+    const parts = { nav: this.nav, canvas: this.canvas, layer: this.layer, visible: () => this.visible };
+    this.finding = new FindBar(context, {
+      ...parts,
+      showsStates: () => this.showsStates,
+      point: (key, time) => this.#point(key, time),
+    });
+    this.notes = new NotesLayer(context, {
+      ...parts,
+      picked: () => this.#pickedSpan,
+      cursor: () => this.cursor?.time ?? null,
+    });
+    this.sticky.append(this.notes.field);
+    const tools = [this.finding.button, this.notes.button];
     put(
       panel,
-      h("div", { class: "panel-bar" }, this.groups, this.find, this.more, h("span", { class: "grow" }), this.readout),
+      h(
+        "div",
+        { class: "panel-bar" },
+        this.groups,
+        this.find,
+        ...tools,
+        this.more,
+        h("span", { class: "grow" }),
+        this.readout,
+      ),
+      this.finding.element,
       this.legend,
       this.problem,
       this.scroller,
+      this.notes.panel.element,
       this.details.element,
       this.queries.element,
     );
-    this.canvas = new Canvas(element, [...new Set([...COLORS, ...TRACK_COLORS])], () => this.#draw());
-    this.nav = new TimeNavigator(this.context, this.#forNavigator(element));
     this.legendLater = settled(60, () => this.#drawLegend());
     this.#startPlace(element);
     this.#drawGroups();
@@ -211,6 +238,7 @@ export class TimelineView extends PanelView {
 
   /** The capture has grown. What is shown grows when the rows are there, so that no empty edge comes and goes. */
   grown() {
+    if (this.context.view.find !== "") this.context.finder.again();
     this.data.expire();
     this.layer.expire();
     this.#drawGroups();
@@ -221,6 +249,7 @@ export class TimelineView extends PanelView {
   /** @param {Set<string>} parts */
   #changed(parts) {
     if (parts.has("tracks")) this.#arrange();
+    if (parts.has("span")) this.#tell();
     if (parts.has("group")) {
       this.#drawGroups();
       this.cursor = null;
@@ -306,6 +335,7 @@ export class TimelineView extends PanelView {
     const pixels = Math.round(this.nav.wide * this.canvas.ratio);
     if (this.showsStates) this.layer.want(this.shown, pixels, this.scroller.scrollTop, this.scroller.clientHeight);
     else this.data.want(wanted, pixels, { group, filter }, this.context.duration);
+    this.finding.want();
     this.canvas.redraw();
     this.queries.want();
   }
@@ -379,6 +409,12 @@ export class TimelineView extends PanelView {
   }
 
   #draw() {
+    this.#drawTracks();
+    this.finding.draw(this.canvas, this.scroller.scrollTop);
+    this.notes.draw(this.canvas);
+  }
+
+  #drawTracks() {
     if (this.showsStates) {
       this.layer.draw(this.canvas, {
         shown: this.shown,
@@ -430,7 +466,8 @@ export class TimelineView extends PanelView {
    * @param {MouseEvent} event
    */
   #click(event) {
-    if (!this.showsStates || event.offsetX < LABELS || event.shiftKey || event.detail > 1) return;
+    if (!this.showsStates || event.offsetX < LABELS || event.offsetY < AXIS || event.shiftKey || event.detail > 1)
+      return;
     const index = this.layer.rowAt(event.offsetY, this.scroller.scrollTop);
     const lane = index === null ? null : this.layer.laneAt(index, event.offsetY, this.scroller.scrollTop);
     if (index !== null && lane && this.nav.selection === null)
@@ -459,6 +496,26 @@ export class TimelineView extends PanelView {
     this.cursor = { track: index, time: at.start };
     this.#scrollToCursor();
     this.canvas.redraw();
+  }
+
+  /**
+   * Puts the cursor on a row of the tree, and shows it.
+   * @param {string|null} key null for no row
+   * @param {number} time
+   */
+  #point(key, time) {
+    const index = this.layer.rows.findIndex(({ row }) => row.key === key);
+    this.cursor = { track: index < 0 ? null : index, time };
+    if (index >= 0) this.#scrollToCursor();
+    this.#tell();
+    this.canvas.redraw();
+  }
+
+  /** From when until when what is picked lasted, and its track. */
+  get #pickedSpan() {
+    const { picked } = this.layer;
+    const at = this.showsStates ? picked?.moment.at : null;
+    return picked && at ? { start: at.start, end: at.end, track: picked.row.key } : null;
   }
 
   #startStateKeys() {
@@ -500,7 +557,9 @@ export class TimelineView extends PanelView {
     bind("timeline.fit", () => this.#fit(), { when });
     bind("timeline.all", () => this.nav.all(), { when });
     bind("timeline.clear", () => this.#clear(), {
-      when: () => when() && (this.cursor !== null || this.nav.selection !== null || this.layer.picked !== null),
+      when: () =>
+        when() &&
+        (this.cursor !== null || this.nav.selection !== null || this.layer.picked !== null || this.notes.holds),
     });
     this.canvas.element.addEventListener("keydown", (event) => this.#arrow(event));
   }
@@ -513,6 +572,7 @@ export class TimelineView extends PanelView {
   }
 
   #clear() {
+    this.notes.clear();
     this.layer.clear();
     this.cursor = null;
     this.context.select(null);
@@ -570,10 +630,18 @@ export class TimelineView extends PanelView {
       this.readout.textContent = this.told;
       return;
     }
+    const noted = this.notes.words(pointer);
+    if (!preview && noted) {
+      this.readout.textContent = noted;
+      return;
+    }
     const at = pointedTime === null || !pointer ? this.cursor : { time: pointedTime, track: this.#trackAt(pointer.y) };
     if (preview)
       this.readout.textContent = `${moment(preview.start)} to ${moment(preview.end)} s: ${duration(preview.end - preview.start)}`;
-    else this.readout.textContent = at ? [this.#what(at), `${moment(at.time)} s`].filter(Boolean).join("  ") : "";
+    else {
+      const there = at ? [this.#what(at), `${moment(at.time)} s`] : [];
+      this.readout.textContent = [...there, this.notes.spanWords].filter(Boolean).join("  ");
+    }
   }
 
   /** @param {{time: number, track: number|null}} at */

@@ -4,9 +4,10 @@ import { tickLabel, ticks } from "../../lib/format.js";
 
 /** @import { Canvas } from "../../lib/canvas.js" */
 
-/** Pixels: the labels on the left, the axis on top. */
+/** Pixels: the labels on the left; times on top, and below these a strip of notes: both are the axis. */
 export const LABELS = 188;
-export const AXIS = 22;
+export const RULER = 22;
+export const AXIS = 38;
 
 /**
  * The axis over what is below it, and a line down from each tick.
@@ -22,7 +23,7 @@ export function drawAxis({ context: ctx, colors, width, height }, shown, alpha) 
   for (const time of at) {
     const x = Math.round(LABELS + ((time - shown.start) / (shown.end - shown.start)) * wide);
     ctx.fillStyle = colors["--line"];
-    ctx.fillRect(x, AXIS - 6, 1, 6);
+    ctx.fillRect(x, RULER - 6, 1, 6);
     ctx.globalAlpha = alpha;
     ctx.fillRect(x, AXIS, 1, height - AXIS);
     ctx.globalAlpha = 1;
@@ -32,5 +33,6 @@ export function drawAxis({ context: ctx, colors, width, height }, shown, alpha) 
     ctx.fillText(label, Math.max(LABELS, Math.min(width - size - 6, x - size / 2)), 8);
   }
   ctx.fillStyle = colors["--line"];
+  ctx.fillRect(LABELS, RULER - 1, wide, 1);
   ctx.fillRect(0, AXIS - 1, width, 1);
 }

@@ -1,0 +1,98 @@
+// What a person does to find, measure and note things on the timeline; links and reloads keep all of it.
+
+import { strict as assert } from 'node:assert';
+
+import { until } from '../lib/server.mjs';
+import { TIMELINE, openTab } from './flows.mjs';
+
+const part = (page, name) => new URL(page.url()).searchParams.get(name);
+const panel = (page) => page.getByRole('tabpanel', { name: 'Timeline', exact: true });
+
+/** Finds a text in all of the capture and walks through what is found; the link keeps it. */
+export async function findInCapture(page, text) {
+  await openTab(page, 'Timeline');
+  await page.locator(TIMELINE).focus();
+  await page.keyboard.press('/');
+  const field = page.getByRole('searchbox', { name: /^Find in all of the capture/ });
+  await until('the field', () => field.evaluate((element) => element === document.activeElement));
+  await field.fill(text);
+  const count = panel(page).locator('.find-count');
+  await until('a count', async () => /found$/.test(await count.textContent()));
+  const all = Number((await count.textContent()).replace(/\D/g, ''));
+  assert.ok(all > 2, `${all} rows`);
+  await page.keyboard.press('Enter');
+  await until('the first', async () => /^1 of /.test(await count.textContent()));
+  await page.keyboard.press('Enter');
+  await until('the second', async () => /^2 of /.test(await count.textContent()));
+  const second = part(page, 'hit');
+  await page.locator(TIMELINE).focus();
+  await page.keyboard.press('n');
+  await until('the third', async () => /^3 of /.test(await count.textContent()));
+  await page.keyboard.press('Shift+N');
+  await until('the second again', () => part(page, 'hit') === second);
+  await until('its number', async () => /^2 of /.test(await count.textContent()));
+  assert.equal(part(page, 'find'), text);
+  await page.reload();
+  await until('the same after a reload', async () => /^2 of /.test(await count.textContent()));
+  // From the first one back it goes on from the end.
+  await page.locator(TIMELINE).focus();
+  await page.keyboard.press('Shift+N');
+  await until('the first again', async () => /^1 of /.test(await count.textContent()));
+  await page.keyboard.press('Shift+N');
+  await until('the last', async () => /went on from the end$/.test(await count.textContent()));
+  // A condition on columns no stream has is refused in words.
+  await field.fill('nothing_of_this_name == 1');
+  await panel(page).getByRole('alert').filter({ hasText: 'nothing_of_this_name' }).waitFor();
+  await field.press('Escape');
+  await until('the field is gone', async () => !(await field.isVisible()));
+  assert.equal(part(page, 'find'), null);
+}
+
+/** Measures what is picked, writes a note there, changes it, removes it and takes that back; a reload keeps it. */
+export async function noteOnTimeline(page, text) {
+  await openTab(page, 'Timeline');
+  const canvas = page.locator(TIMELINE);
+  await canvas.focus();
+  const readout = panel(page).locator('.readout');
+  for (let press = 0; press < 3; press += 1) await page.keyboard.press('ArrowDown');
+  await until('words of a track', async () => /CPU \d/.test(await readout.textContent()));
+  await page.keyboard.press('Enter');
+  await until('what is picked', () => part(page, 'picked') !== null);
+  await page.keyboard.press('m');
+  await until('a measured span', () => /^\d+~\d+$/.test(part(page, 'span') ?? ''));
+  await page.keyboard.press('Shift+M');
+  const field = page.getByRole('textbox', { name: 'Text of the new note' });
+  await field.fill(text);
+  await field.press('Enter');
+  await until('the note in the address', () => part(page, 'note') !== null);
+  assert.equal(part(page, 'span'), null, 'the kept note takes the place of the span');
+  const id = part(page, 'note');
+  await canvas.focus();
+  await page.keyboard.press('l');
+  const list = page.getByRole('region', { name: 'Notes' });
+  const line = list.locator(`[data-note="${id}"]`);
+  await line.getByText(text).waitFor();
+  assert.match(await line.getByRole('link').textContent(), /^\d+\.\d{9} to \d+\.\d{9} s, /);
+  await line.getByRole('button', { name: 'Change' }).click();
+  const edit = list.getByRole('textbox', { name: 'Text of the note' });
+  await edit.fill(`${text}, again`);
+  await list.getByRole('combobox', { name: 'Colour of the note' }).selectOption('2');
+  await edit.press('Enter');
+  await line.getByText(`${text}, again`).waitFor();
+  await line.getByRole('link').press('Delete');
+  await until('no line', async () => await line.count() === 0);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await line.waitFor();
+  await page.reload();
+  await line.getByText(`${text}, again`).waitFor();
+  assert.equal(await line.getAttribute('aria-current'), 'true');
+  // Its link opens it alone.
+  const link = await line.getByRole('link').getAttribute('href');
+  assert.equal(new URL(link, page.url()).searchParams.get('note'), id);
+  await page.goto(new URL(link, page.url()).href);
+  await line.waitFor();
+  await list.getByRole('button', { name: 'Close' }).click();
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  await until('no note is selected', () => part(page, 'note') === null);
+}

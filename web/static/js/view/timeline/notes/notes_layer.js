@@ -1,0 +1,273 @@
+// Notes and the measured span on the timeline: keys, clicks on the ruler, the field of a new note at its flag. The timeline has the
+// canvas and the window of time; the list of notes is in notes_panel.js.
+
+import { h } from "../../../lib/dom.js";
+import { duration } from "../../../lib/format.js";
+import { bind } from "../../../lib/keys.js";
+import { note as say, noteError } from "../../../lib/notice.js";
+import { AXIS, LABELS, RULER } from "../timeline_axis.js";
+import { drawNotes, drawSpan } from "./notes_draw.js";
+import { UNDO_MS } from "./notes_model.js";
+import { NotesPanel } from "./notes_panel.js";
+import { anchorOf, firstLine, measured, noteAt, placeNotes, spanOf, spanText, windowOf } from "./notes_place.js";
+
+/** @import { NoteItem } from "../../../../../api.js" */
+/** @import { Canvas } from "../../../lib/canvas.js" */
+/** @import { PlacedNote } from "./notes_place.js" */
+
+/** Why somebody cannot write notes. */
+export const READ_ONLY = "You can read this capture; operators and admins write notes.";
+const FIELD_PIXELS = 280;
+
+/**
+ * @typedef {object} NotedTimeline what notes need of the timeline
+ * @property {import("../../../lib/time_navigator.js").TimeNavigator} nav
+ * @property {Canvas} canvas
+ * @property {() => boolean} visible
+ * @property {() => {start: number, end: number, track: string}|null} picked what is picked
+ * @property {() => number|null} cursor the time of the cursor
+ */
+
+/** Notes on the timeline. */
+export class NotesLayer {
+  /** @type {PlacedNote[]} */
+  #placed = [];
+  /**
+   * What a note that is being written is tied to.
+   * @type {{start: number, end: number|null, track: string|null}|null}
+   */
+  #writing = null;
+
+  /**
+   * @param {import("../../../page/capture_context.js").CaptureContext} context
+   * @param {NotedTimeline} timeline
+   */
+  constructor(context, timeline) {
+    this.context = context;
+    this.timeline = timeline;
+    this.notes = context.notes;
+    this.panel = new NotesPanel(context, {
+      go: (note) => this.go(note),
+      write: () => this.#begin(),
+      remove: (note) => this.#remove(note),
+      back: () => timeline.canvas.element.focus(),
+    });
+    this.input = h("input", {
+      type: "text",
+      maxlength: "2000",
+      placeholder: "Note; Enter saves, Escape leaves",
+      "aria-label": "Text of the new note",
+      on: { keydown: (event) => this.#typed(event) },
+    });
+    this.field = h("div", { class: "note-field", hidden: true }, this.input);
+    this.button = h("button", {
+      type: "button",
+      class: "notes-button",
+      on: { click: () => this.#turnPanel() },
+    });
+    this.notes.on("change", () => this.#changed());
+    context.state.on("change", ({ parts }) => {
+      if (["note", "notes", "span"].some((part) => parts.has(part))) this.#changed();
+    });
+    this.#startKeys();
+    this.#changed();
+    timeline.canvas.element.addEventListener("click", (event) => this.#click(event));
+  }
+
+  /** The measured span. */
+  get span() {
+    return spanOf(this.context.view.span);
+  }
+
+  /** Whether there is something that Escape takes away. */
+  get holds() {
+    return this.context.view.span !== "" || this.context.view.note !== "";
+  }
+
+  /** Takes the span away, and selects no note. */
+  clear() {
+    this.context.state.set({ span: "", note: "" });
+  }
+
+  /**
+   * Draws over a timeline that is drawn.
+   * @param {Canvas} canvas
+   */
+  draw({ context: ctx, colors, width, height, font }) {
+    const { nav } = this.timeline;
+    const place = (/** @type {number} */ time) => nav.place(time);
+    const sight = { left: LABELS, right: width };
+    const strip = { top: RULER, bottom: AXIS - 1, low: height };
+    this.#placed = placeNotes(this.notes.items, place, sight);
+    ctx.save();
+    ctx.font = font;
+    ctx.beginPath();
+    ctx.rect(LABELS, 0, width - LABELS, height);
+    ctx.clip();
+    drawNotes(ctx, colors, this.#placed, strip, this.context.view.note);
+    const { span } = this;
+    if (span) {
+      const at = { left: place(span.start), right: place(span.end) };
+      drawSpan(ctx, colors, span, at, { ...strip, from: LABELS, until: width });
+    }
+    ctx.restore();
+    if (this.#writing) this.#putField(place(this.#writing.start), width);
+  }
+
+  /**
+   * What is at a place of the ruler, in words; empty for nothing.
+   * @param {{x: number, y: number}|null} pointer
+   */
+  words(pointer) {
+    const note = pointer && this.#at(pointer.x, pointer.y);
+    return note ? `${note.author}: ${firstLine(note) || "a note without text"}` : "";
+  }
+
+  /**
+   * Selects a note and shows it.
+   * @param {NoteItem} note
+   */
+  go(note) {
+    const { nav } = this.timeline;
+    const { start, end } = windowOf(note, nav.shown);
+    this.context.state.set({ note: note.id });
+    if (start !== nav.shown.start || end !== nav.shown.end) nav.view(start, end);
+    this.timeline.canvas.redraw();
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   */
+  #at(x, y) {
+    if (x < LABELS || y < RULER || y >= AXIS) return null;
+    const { context: ctx, font } = this.timeline.canvas;
+    ctx.font = font;
+    return noteAt(this.#placed, x, (text) => ctx.measureText(text).width);
+  }
+
+  /** @param {MouseEvent} event */
+  #click(event) {
+    const note = this.#at(event.offsetX, event.offsetY);
+    if (!note) return;
+    if (note.id === this.context.view.note) this.context.state.set({ notes: true });
+    this.go(note);
+  }
+
+  #startKeys() {
+    const { visible } = this.timeline;
+    const selected = () => this.notes.one(this.context.view.note);
+    bind("timeline.note", () => this.#begin(), { when: visible });
+    bind("timeline.measure", () => this.#measure(), { when: visible });
+    bind("timeline.notes", () => this.#turnPanel(), { when: visible });
+    bind(
+      "timeline.unnote",
+      () => {
+        const note = selected();
+        if (note) this.#remove(note);
+      },
+      { when: () => visible() && selected() !== null },
+    );
+  }
+
+  /** What can be measured or noted now. */
+  get #around() {
+    const { nav, picked, cursor } = this.timeline;
+    return { picked: picked(), selection: nav.selection, cursor: cursor(), pointer: nav.pointedTime };
+  }
+
+  #measure() {
+    const span = measured(this.#around);
+    if (!span) {
+      say("Nothing to measure: click a state or slice, drag a range, or click somewhere and point elsewhere, then M.");
+      return;
+    }
+    this.context.state.set({ span: spanText(span) });
+    this.timeline.canvas.redraw();
+  }
+
+  /** Shows the field of a new note at its flag. */
+  #begin() {
+    if (!this.notes.canWrite) {
+      say(this.notes.isKnown ? READ_ONLY : "The notes of this capture are not known yet.");
+      return;
+    }
+    const around = this.#around;
+    const anchor = anchorOf({ span: this.span, ...around }, this.timeline.nav.shown);
+    const onTrack = this.span === null && around.picked !== null;
+    this.#writing = { ...anchor, track: onTrack ? (around.picked?.track ?? null) : null };
+    this.input.value = "";
+    this.field.hidden = false;
+    this.timeline.nav.reveal(anchor.start);
+    this.#putField(this.timeline.nav.place(anchor.start), this.timeline.canvas.width);
+    this.input.focus();
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} width
+   */
+  #putField(x, width) {
+    this.field.style.left = `${Math.max(LABELS, Math.min(width - FIELD_PIXELS - 8, x))}px`;
+    this.field.style.top = `${RULER - 4}px`;
+  }
+
+  #leave() {
+    this.#writing = null;
+    this.field.hidden = true;
+    this.timeline.canvas.element.focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  #typed(event) {
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.key === "Enter") void this.#save();
+    else this.#leave();
+  }
+
+  async #save() {
+    const anchor = this.#writing;
+    if (!anchor) return;
+    try {
+      const note = await this.notes.write({ ...anchor, text: this.input.value, colour: null });
+      this.#leave();
+      this.context.state.set({ note: note.id, span: "" });
+    } catch (error) {
+      // What was typed stays in the field.
+      noteError(error);
+    }
+  }
+
+  /** @param {NoteItem} note */
+  #remove(note) {
+    if (!note.can_change) {
+      say(`Only ${note.imported_by ?? note.author} and admins remove this note.`);
+      return;
+    }
+    const undo = this.notes.remove(note, noteError);
+    if (this.context.view.note === note.id) this.context.state.set({ note: "" });
+    const what = firstLine(note) ? `The note “${firstLine(note).slice(0, 60)}”` : "A note";
+    say(`${what} will be removed.`, { label: "Undo", run: undo, ms: UNDO_MS });
+  }
+
+  #turnPanel() {
+    this.context.state.set({ notes: !this.context.view.notes });
+    if (this.context.view.notes) this.panel.focus();
+    else this.timeline.canvas.element.focus();
+  }
+
+  #changed() {
+    const count = this.notes.items.length;
+    this.button.textContent = count ? `Notes ${count}` : "Notes";
+    this.button.setAttribute("aria-pressed", String(this.context.view.notes));
+    this.panel.show();
+    this.timeline.canvas.redraw();
+  }
+
+  /** The measured span in words; empty for none. */
+  get spanWords() {
+    return this.span ? `Measured: ${duration(this.span.end - this.span.start)}` : "";
+  }
+}

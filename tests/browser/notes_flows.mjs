@@ -53,6 +53,9 @@ export async function noteOnTimeline(page, text) {
   await openTab(page, 'Timeline');
   const canvas = page.locator(TIMELINE);
   await canvas.focus();
+  await page.keyboard.press('0');
+  await page.keyboard.press('Escape');
+  await until('nothing is selected', () => part(page, 'start') === null && part(page, 'picked') === null);
   const readout = panel(page).locator('.readout');
   for (let press = 0; press < 3; press += 1) await page.keyboard.press('ArrowDown');
   await until('words of a track', async () => /CPU \d/.test(await readout.textContent()));

@@ -41,7 +41,7 @@ pub enum ViewError {
     #[error("the filter cannot be used")]
     Filter(#[from] PredicateError),
     /// Nothing was given to look for.
-    #[error("there is nothing to look for; give `find` a text, or a condition such as ret == -2")]
+    #[error("there is nothing to look for; give `find` a text, or a condition such as result == -2")]
     NothingToFind,
     /// A number is outside its limits.
     #[error("{what} is {value}; it must be from {least} to {most}")]

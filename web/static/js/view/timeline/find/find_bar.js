@@ -47,7 +47,7 @@ export class FindBar {
       type: "search",
       class: "find-field",
       maxlength: "1024",
-      placeholder: "Text in names, arguments, threads and stacks, or ret == -2",
+      placeholder: "Text in names, arguments, threads and stacks, or result == -2",
       "aria-label": "Find in all of the capture: text in names, arguments, threads and stacks, or a condition",
       value: context.view.find,
       on: { input: () => typed(), keydown: (event) => this.#key(event) },

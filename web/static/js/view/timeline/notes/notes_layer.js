@@ -7,7 +7,7 @@ import { bind } from "../../../lib/keys.js";
 import { note as say, noteError } from "../../../lib/notice.js";
 import { AXIS, LABELS, RULER } from "../timeline_axis.js";
 import { drawNotes, drawSpan } from "./notes_draw.js";
-import { UNDO_MS } from "./notes_model.js";
+import { READ_ONLY, UNDO_MS } from "./notes_model.js";
 import { NotesPanel } from "./notes_panel.js";
 import { anchorOf, firstLine, measured, noteAt, placeNotes, spanOf, spanText, windowOf } from "./notes_place.js";
 
@@ -15,8 +15,6 @@ import { anchorOf, firstLine, measured, noteAt, placeNotes, spanOf, spanText, wi
 /** @import { Canvas } from "../../../lib/canvas.js" */
 /** @import { PlacedNote } from "./notes_place.js" */
 
-/** Why somebody cannot write notes. */
-export const READ_ONLY = "You can read this capture; operators and admins write notes.";
 const FIELD_PIXELS = 280;
 
 /**
@@ -246,8 +244,14 @@ export class NotesLayer {
       say(`Only ${note.imported_by ?? note.author} and admins remove this note.`);
       return;
     }
-    const undo = this.notes.remove(note, noteError);
-    if (this.context.view.note === note.id) this.context.state.set({ note: "" });
+    const { state, view } = this.context;
+    const wasSelected = view.note === note.id;
+    const keep = this.notes.remove(note, noteError);
+    if (wasSelected) state.set({ note: "" });
+    const undo = () => {
+      keep();
+      if (wasSelected) state.set({ note: note.id });
+    };
     const what = firstLine(note) ? `The note “${firstLine(note).slice(0, 60)}”` : "A note";
     say(`${what} will be removed.`, { label: "Undo", run: undo, ms: UNDO_MS });
   }

@@ -7,6 +7,8 @@ import { Emitter } from "../../../lib/emitter.js";
 
 /** How long a removal can be undone. */
 export const UNDO_MS = 6000;
+/** Why somebody cannot write notes. */
+export const READ_ONLY = "You can read this capture; operators and admins write notes.";
 
 /**
  * @typedef {object} Written what people write of a note; times in nanoseconds from the capture's start

@@ -3,6 +3,7 @@
 import { closest, h, put } from "../../../lib/dom.js";
 import { plural, wall } from "../../../lib/format.js";
 import { noteError, showError } from "../../../lib/notice.js";
+import { READ_ONLY } from "./notes_model.js";
 import { windowOf, whenOf } from "./notes_place.js";
 
 /** @import { NoteItem } from "../../../../../api.js" */
@@ -61,7 +62,7 @@ export class NotesPanel {
    * @param {boolean} canWrite
    */
   #about(count, canWrite) {
-    const read = canWrite ? "" : "You can read this capture; operators and admins write notes.";
+    const read = canWrite ? "" : READ_ONLY;
     return [count ? plural(count, "note") : "", read].filter(Boolean).join(". ");
   }
 

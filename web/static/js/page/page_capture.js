@@ -347,8 +347,12 @@ async function start() {
   document.addEventListener("missing", (event) => {
     if (event instanceof CustomEvent && String(event.detail).startsWith(context.path)) context.check();
   });
-  // Who comes back to the page finds out before something is tried.
-  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && context.check());
+  // Who comes back to the page finds out before something is tried, and sees notes that others have written meanwhile.
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState !== "visible") return;
+    context.check();
+    void context.notes.load();
+  });
   // Names keep the usual colours where this cannot be told.
   context.rankColors().catch(() => {});
   followComputed(context, views);

@@ -532,6 +532,20 @@ export interface FoundCall {
   place: CallPlace | null;
 }
 
+export interface FoundHit {
+  time: number;
+  start: number;
+  end: number;
+  stream: number;
+  name: string;
+  row: number;
+  key: string;
+  of_stream: number | null;
+  fields: RowFields;
+  column: number;
+  before: number | null;
+}
+
 export interface FoundInStream {
   stream: number;
   name: string;
@@ -550,20 +564,6 @@ export interface FoundProbes {
   items: WireItem[];
 }
 
-export interface FoundRow {
-  time: number;
-  start: number;
-  end: number;
-  stream: number;
-  name: string;
-  row: number;
-  key: string;
-  of_stream: number | null;
-  fields: RowFields;
-  column: number;
-  before: number | null;
-}
-
 export interface FoundRows {
   start: number;
   end: number;
@@ -579,7 +579,7 @@ export interface FoundRows {
 }
 
 export interface FoundStep {
-  row: FoundRow | null;
+  row: FoundHit | null;
   next: number | null;
   looked_at: number;
 }

@@ -40,7 +40,7 @@ mod window;
 pub use answers::{
     Annotation, At, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread,
     CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, Cut, Derived, FlameGraph, Flow,
-    FoundCall, FoundInStream, FoundOnTrack, FoundRow, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy,
+    FoundCall, FoundHit, FoundInStream, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy,
     HeatColumn, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId,
     NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PlaceLine, Rate, RateLoss,
     RowFields, RowsPage, SampleUnit, SampledFunction, SampledFunctions, SeriesLine, SeriesView, ShownCode, ShownPiece,

@@ -57,7 +57,7 @@ pub struct FoundOnTrack {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FoundStep {
     /// The row; none if there is none, or none so far.
-    pub row: Option<FoundRow>,
+    pub row: Option<FoundHit>,
     /// Where to go on, if it may be further on.
     pub next: Option<u64>,
     /// Rows that were looked at for this answer.
@@ -66,7 +66,7 @@ pub struct FoundStep {
 
 /// A row that was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FoundRow {
+pub struct FoundHit {
     /// The time that it is stored with.
     pub time: i64,
     /// When what it tells of began.

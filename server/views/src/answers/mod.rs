@@ -19,7 +19,7 @@ pub use calls::{
     FunctionsPage, IrqShare, Lane, Lanes,
 };
 pub use counts::{CountLine, CountView, Counted, Derived, ValueRange};
-pub use find::{FoundInStream, FoundOnTrack, FoundRow, FoundRows, FoundStep};
+pub use find::{FoundHit, FoundInStream, FoundOnTrack, FoundRows, FoundStep};
 pub use flame::{
     Annotation, CodePlace, CodeRow, Cut, FlameGraph, Flow, GroupBy, NodeId, NodeKind, Nodes, ParseNodeIdError,
     ParsePlaceError, PlaceLine, SampleUnit, SampledFunction, SampledFunctions, ShownCode, SourceLine,

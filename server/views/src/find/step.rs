@@ -5,7 +5,7 @@ use bathyscope_capture::{StreamSchema, visible};
 use super::{Columns, RowPlaces, scans};
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
-    answers::{FoundRow, FoundStep, RowFields},
+    answers::{FoundHit, FoundStep, RowFields},
     cells, heads,
     scan::{Scan, load},
     source::relative,
@@ -143,7 +143,7 @@ fn told(
     (scan, found): (&Scan<'_>, FoundAt),
     (query, columns): (&FindStepQuery, Columns),
     cancel: &Cancel,
-) -> Result<FoundRow, ViewError> {
+) -> Result<FoundHit, ViewError> {
     let (stream, schema) = (scan.stream(), scan.schema());
     let all: Vec<usize> = (0..schema.columns.len()).collect();
     let batch = load(source, stream, found.chunk, &all)?;
@@ -152,7 +152,7 @@ fn told(
     let origin_ns = source.origin_ns();
     let key = places.key_of(&batch, found.row);
     let column = columns.of(found.place.time_ns);
-    Ok(FoundRow {
+    Ok(FoundHit {
         time: relative(origin_ns, found.place.time_ns),
         start: relative(origin_ns, start_ns),
         end: relative(origin_ns, end_ns),

@@ -9,7 +9,7 @@ import { AXIS, LABELS } from "../timeline_axis.js";
 import { drawFound, drawFoundOnTracks } from "./find_draw.js";
 import { foundWords, streamWords, treeKey } from "./find_marks.js";
 
-/** @import { FoundRow } from "../../../../../api.js" */
+/** @import { FoundHit } from "../../../../../api.js" */
 /** @import { Canvas } from "../../../lib/canvas.js" */
 /** @import { TrackLayer } from "../track_layer.js" */
 
@@ -158,7 +158,7 @@ export class FindBar {
 
   /**
    * Shows a row that was found: its time, its track, and what it is where the track has it.
-   * @param {FoundRow} row
+   * @param {FoundHit} row
    */
   async #show(row) {
     const { nav, layer, showsStates, point } = this.timeline;
@@ -221,7 +221,7 @@ export class FindBar {
 
   /**
    * A row in a few words.
-   * @param {FoundRow} row
+   * @param {FoundHit} row
    */
   #words({ name, time, key, of_stream: of, fields }) {
     const value = (/** @type {string} */ wanted) => {

@@ -2,7 +2,7 @@
 
 import { exact, plural } from "../../../lib/format.js";
 
-/** @import { FoundRow, FoundRows } from "../../../../../api.js" */
+/** @import { FoundHit, FoundRows } from "../../../../../api.js" */
 
 /**
  * What was found so far.
@@ -69,7 +69,7 @@ export function treeKey(key, stream, nameOf) {
 /**
  * Which of all that were found a row is, from 1; null where that is not known.
  * @param {Found|null} found
- * @param {FoundRow} row
+ * @param {FoundHit} row
  */
 export function numberOf(found, { column, before }) {
   if (!found?.isAll || before === null) return null;
@@ -81,7 +81,7 @@ export function numberOf(found, { column, before }) {
 /**
  * What was found, in words.
  * @param {Found|null} found
- * @param {FoundRow|null} row
+ * @param {FoundHit|null} row
  */
 export function foundWords(found, row) {
   if (!found) return "";

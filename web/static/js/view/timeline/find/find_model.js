@@ -6,7 +6,7 @@ import { settled } from "../../../lib/dom.js";
 import { Emitter } from "../../../lib/emitter.js";
 import { addFound, nothingFound } from "./find_marks.js";
 
-/** @import { FoundRow } from "../../../../../api.js" */
+/** @import { FoundHit } from "../../../../../api.js" */
 /** @import { Found } from "./find_marks.js" */
 
 /** How long a window of time must stand still before it is searched. */
@@ -42,7 +42,7 @@ export class Finder extends Emitter {
     this.near = null;
     /**
      * The row that is shown.
-     * @type {FoundRow|null}
+     * @type {FoundHit|null}
      */
     this.row = null;
     /**

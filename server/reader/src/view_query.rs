@@ -47,6 +47,8 @@ pub struct ViewQuery {
     pub invert: Option<u8>,
     /// The first level of a flame graph.
     pub by: Option<FirstLevel>,
+    /// Only these streams of a timeline, with commas between them.
+    pub streams: Option<String>,
     /// What a flame graph counts, where samples count several things: `samples`, `nanoseconds` or `bytes`.
     pub unit: Option<String>,
     /// Only this process.
@@ -144,7 +146,14 @@ impl ViewQuery {
             },
             filter: self.parsed_filter()?,
             limit_tracks: self.limit_tracks.unwrap_or(DEFAULT_TRACKS),
+            streams: self.streams()?,
         })
+    }
+
+    fn streams(&self) -> Result<Option<Vec<u16>>, ViewError> {
+        let number = |word: &str| word.parse().map_err(|_not_a_number| ViewError::StreamNumber(word.to_owned()));
+        let list = |words: &String| words.split(',').filter(|word| !word.is_empty()).map(number).collect();
+        self.streams.as_ref().map(list).transpose()
     }
 
     /// As a flame graph.

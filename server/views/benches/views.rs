@@ -186,7 +186,8 @@ fn windows(rows_of_all: u64) {
                     let width = (all.span_ns() as f64 * part) as u64;
                     let start_ns = noise.below(all.span_ns() - width + 1);
                     let range = TimeRange { start_ns, end_ns: start_ns + width };
-                    let query = TimelineQuery { range, width: 1280, group, filter: None, limit_tracks: 100 };
+                    let query =
+                        TimelineQuery { range, width: 1280, group, filter: None, limit_tracks: 100, streams: None };
                     let start = Instant::now();
                     black_box(timeline(&source, &query, &GO)).expect("the view is made");
                     start.elapsed().as_secs_f64() * 1000.0
@@ -208,7 +209,14 @@ fn main() {
     let range = TimeRange::of(&source);
     let filter = |text: &str| Filter::parse(text).expect("a filter");
     println!("1,000,000 events and 1,000,000 samples of 20,000 distinct stacks, 400 threads, 4 CPUs");
-    let window = |group, text| TimelineQuery { range, width: 1600, group, filter: filter(text), limit_tracks: 100 };
+    let window = |group, text| TimelineQuery {
+        range,
+        width: 1600,
+        group,
+        filter: filter(text),
+        limit_tracks: 100,
+        streams: None,
+    };
     let drawn = time("timeline by CPU, both streams, 1600 pixels", || timeline(&source, &window(Group::Cpu, ""), &GO));
     println!("    {} bytes", drawn.encode(&serde_json::to_vec(&drawn).expect("a head")).len());
     let threads = window(Group::Thread, "");

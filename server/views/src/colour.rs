@@ -140,7 +140,7 @@ impl NameColours {
     /// If a chunk cannot be loaded, or `cancel` was set.
     pub fn of(source: &dyn Source, range: TimeRange, cancel: &Cancel) -> Result<Self, ViewError> {
         let (width, limit_tracks) = (RANKED_BINS, RANKED_TRACKS);
-        let query = TimelineQuery { range, width, group: Group::Cpu, filter: None, limit_tracks };
+        let query = TimelineQuery { range, width, group: Group::Cpu, filter: None, limit_tracks, streams: None };
         let window = timeline(source, &query, cancel)?;
         let mut rows: BTreeMap<u32, u64> = BTreeMap::new();
         for bins in &window.bins {

@@ -19,6 +19,9 @@ pub enum ViewError {
         /// How many streams there are.
         count: usize,
     },
+    /// What is no number of a stream.
+    #[error("`{0}` is no number of a stream; streams are listed with commas between their numbers, such as 0,2")]
+    StreamNumber(String),
     /// No stream has the named column.
     #[error("there is no column `{name}`; there are {available}")]
     NoSuchColumn {
@@ -145,6 +148,7 @@ impl ViewError {
         matches!(
             self,
             Self::NoSuchStream { .. }
+                | Self::StreamNumber(_)
                 | Self::NoSuchColumn { .. }
                 | Self::Mismatch { .. }
                 | Self::Filter(_)

@@ -34,7 +34,7 @@ pub fn rate(source: &dyn Source, query: &RateQuery, cancel: &Cancel) -> Result<R
     let mut streams: Vec<StreamRate> = names
         .map(|(stream, schema)| StreamRate { stream, name: schema.name.clone(), counts: vec![0; window.bins as usize] })
         .collect();
-    for (stream, block) in window.fill(source, query.filter.as_ref(), Grouping::Cpu, cancel)? {
+    for (stream, block) in window.fill(source, query.filter.as_ref(), Grouping::Cpu, None, cancel)? {
         let Some(counted) = streams.get_mut(usize::from(stream)) else { continue };
         for bin in block.tracks.iter().flat_map(|track| &track.bins) {
             if let Some(count) = counted.counts.get_mut(window.relative(bin.number) as usize) {

@@ -39,6 +39,8 @@ pub struct TimelineQuery {
     pub filter: Option<Filter>,
     /// The most tracks, 1 to [`MAX_TRACKS`]; the busiest are kept.
     pub limit_tracks: u32,
+    /// Only the rows of these streams; of all without.
+    pub streams: Option<Vec<u16>>,
 }
 
 /// Makes a window of the timeline; at most `width` bins in each of at most `limit_tracks` tracks.
@@ -52,7 +54,13 @@ pub fn timeline(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> 
         let (value, most) = (u64::from(query.limit_tracks), u64::from(MAX_TRACKS));
         return Err(ViewError::OutOfRange { what: "the number of tracks", value, least: 1, most });
     }
-    let blocks = window.fill(source, query.filter.as_ref(), query.group.grouping(), cancel)?;
+    let count = source.streams().len();
+    let missing = query.streams.iter().flatten().find(|stream| usize::from(**stream) >= count);
+    if let Some(stream) = missing {
+        return Err(ViewError::NoSuchStream { stream: *stream, count });
+    }
+    let blocks =
+        window.fill(source, query.filter.as_ref(), query.group.grouping(), query.streams.as_deref(), cancel)?;
     let lanes = CountedTracks::of(&blocks, query);
     let grouping = query.group.grouping();
     let cells = lanes.lanes.iter().map(|lane| cells(source, &blocks, &window, grouping, lane.key)).collect();

@@ -59,7 +59,7 @@ impl Window {
         first..(self.range.end_ns >> self.shift).max(first)
     }
 
-    /// The bins of all tracks of each stream that has events and the columns of the filter.
+    /// The bins of all tracks of each stream that has events and the columns of the filter; with `streams` only of these.
     ///
     /// # Errors
     /// If a chunk or block cannot be loaded, no stream has the columns of the filter, or `cancel` was set.
@@ -68,8 +68,10 @@ impl Window {
         source: &dyn Source,
         filter: Option<&Filter>,
         grouping: Grouping,
+        streams: Option<&[u16]>,
         cancel: &Cancel,
     ) -> Result<Vec<(u16, IndexBlock)>, ViewError> {
+        let is_wanted = |stream| streams.is_none_or(|streams| streams.contains(&stream));
         let wanted = |schema: &StreamSchema| index_columns(schema, grouping);
         let scans = Scan::all(source, self.range, filter, wanted, cancel, |schema| {
             schema.is_recorded() && grouping.is_of(schema)
@@ -83,7 +85,7 @@ impl Window {
             }
             Ok((scan.stream(), builder.finish()))
         };
-        scans.into_iter().map(one).collect()
+        scans.into_iter().filter(|scan| is_wanted(scan.stream())).map(one).collect()
     }
 
     fn add_indexed(

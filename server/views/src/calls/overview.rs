@@ -42,7 +42,7 @@ pub fn call_overview(
     chart::check_query(query)?;
     let stream = calls_stream(source).ok_or(ViewError::NoCalls)?;
     let window = Window::new(range, query.width.max(2), chart::MAX_WIDTH, "the width of the chart in pixels")?;
-    let blocks = window.fill(source, None, Grouping::Level, cancel)?;
+    let blocks = window.fill(source, None, Grouping::Level, None, cancel)?;
     let block = blocks.into_iter().find(|(of, _)| *of == stream).map(|(_, block)| block).unwrap_or_default();
     let mut lanes: BTreeMap<(u64, u64, u64), Overview> = BTreeMap::new();
     for track in &block.tracks {

@@ -120,7 +120,7 @@ fn only_what_is_needed_is_loaded() {
     }
     // Drawing CPUs loads times, CPUs and names.
     let range = TimeRange::relative(ORIGIN, 0, 100_000);
-    let query = TimelineQuery { range, width: 100, group: Group::Cpu, filter: None, limit_tracks: 4 };
+    let query = TimelineQuery { range, width: 100, group: Group::Cpu, filter: None, limit_tracks: 4, streams: None };
     timeline(&source, &query, &GO).unwrap();
     let columns: BTreeSet<Vec<usize>> = source.loads.take().into_iter().map(|(_, _, columns)| columns).collect();
     assert_eq!(columns, BTreeSet::from([vec![0, 1, 4]]));
@@ -157,10 +157,28 @@ fn a_range_has_its_start_and_not_its_end() {
 }
 
 #[test]
+fn a_timeline_of_some_streams_has_their_rows() {
+    let source = events();
+    let range = TimeRange::of(&source);
+    let of =
+        |streams| TimelineQuery { range, width: 10, group: Group::Thread, filter: None, limit_tracks: 100, streams };
+    let rows = |streams| {
+        let window = timeline(&source, &of(streams), &GO).unwrap();
+        window.tracks.iter().map(|track| track.rows).sum::<u64>()
+    };
+    let of_each = [0, 1].map(|stream| page(&source, &RowsQuery::new(stream), &GO).unwrap().matched);
+    assert!(of_each.iter().all(|rows| *rows > 0));
+    assert_eq!([vec![0], vec![1], vec![]].map(|streams| rows(Some(streams))), [of_each[0], of_each[1], 0]);
+    assert_eq!([Some(vec![1, 0]), None].map(rows), [of_each[0] + of_each[1]; 2]);
+    let refused = timeline(&source, &of(Some(vec![0, 2])), &GO).unwrap_err();
+    assert_eq!(refused.to_string(), "there is no stream 2; this capture has 2, counted from 0");
+}
+
+#[test]
 fn a_set_flag_ends_every_view() {
     let (stop, source, samples) = (AtomicBool::new(true), events(), profile());
     let range = TimeRange::of(&source);
-    let query = TimelineQuery { range, width: 10, group: Group::Thread, filter: None, limit_tracks: 4 };
+    let query = TimelineQuery { range, width: 10, group: Group::Thread, filter: None, limit_tracks: 4, streams: None };
     let order = Some(Order { column: "comm".to_owned(), descending: true });
     let results = [
         page(&source, &RowsQuery::new(0), &stop).map(|_| ()),

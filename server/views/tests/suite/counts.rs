@@ -150,7 +150,8 @@ fn the_timeline_has_gauges_as_they_were() {
     let mut source = source_of_files(&FILE_ROWS);
     let drawn = |source: &MemorySource| {
         let range = TimeRange { start_ns: ORIGIN, end_ns: ORIGIN + 3 * SECOND + 1 };
-        let query = TimelineQuery { range, width: 8192, group: Group::Counter, filter: None, limit_tracks: 10 };
+        let query =
+            TimelineQuery { range, width: 8192, group: Group::Counter, filter: None, limit_tracks: 10, streams: None };
         timeline(source, &query, &AtomicBool::new(false)).unwrap()
     };
     let plain = drawn(&source);
@@ -227,7 +228,8 @@ fn a_timeline_has_the_least_the_greatest_and_the_last_rate_of_each_counter() {
     let mut source = source(&ROWS);
     let drawn = |source: &MemorySource, width: u32| {
         let range = TimeRange { start_ns: ORIGIN, end_ns: ORIGIN + 4 * SECOND + 1 };
-        let query = TimelineQuery { range, width, group: Group::Counter, filter: None, limit_tracks: 10 };
+        let query =
+            TimelineQuery { range, width, group: Group::Counter, filter: None, limit_tracks: 10, streams: None };
         timeline(source, &query, &AtomicBool::new(false)).unwrap()
     };
     // Bins of 2^32 nanoseconds: the last second is in the second one.

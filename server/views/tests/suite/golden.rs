@@ -80,7 +80,7 @@ fn timelines() {
         ("timeline-timed-cpu", timed(), Group::Cpu, ""),
     ];
     for (name, source, group, text) in cases {
-        let query = TimelineQuery { range, width: 8, group, filter: filter(text), limit_tracks: 3 };
+        let query = TimelineQuery { range, width: 8, group, filter: filter(text), limit_tracks: 3, streams: None };
         let window = timeline(&source, &query, &GO).unwrap();
         let head = serde_json::to_vec(&window).unwrap();
         golden(&format!("{name}.json"), &json(&window));
@@ -130,7 +130,7 @@ fn a_capture_without_rows_has_views_too() {
     assert_eq!((graph.total, graph.nodes.value.as_slice()), (0, &[0][..]));
     fixture::xml::read(&svg(&graph, &SvgOptions::default())).unwrap();
     let range = TimeRange::of(&source);
-    let query = TimelineQuery { range, width: 100, group: Group::Cpu, filter: None, limit_tracks: 10 };
+    let query = TimelineQuery { range, width: 100, group: Group::Cpu, filter: None, limit_tracks: 10, streams: None };
     assert!(timeline(&source, &query, &GO).unwrap().tracks.is_empty());
     assert_eq!(range.start_ns, source.origin_ns());
 }

@@ -28,7 +28,8 @@ fn every_view_shows_hostile_names_as_text() {
         assert_eq!((row.get(4), row.get(5)), (Some(&text), Some(&text)));
     }
     let range = TimeRange::of(&source);
-    let query = TimelineQuery { range, width: 100, group: Group::Thread, filter: None, limit_tracks: 1000 };
+    let query =
+        TimelineQuery { range, width: 100, group: Group::Thread, filter: None, limit_tracks: 1000, streams: None };
     let window = timeline(&source, &query, &GO).unwrap();
     assert_eq!(window.tracks.len(), names.len());
     for text in window.tracks.iter().map(|track| &track.label).chain(&window.names) {

@@ -158,7 +158,7 @@ proptest! {
         };
         let filter = only_sh.then(|| Filter::parse("comm == \"sh\"").unwrap().unwrap());
         let group = if by_cpu { Group::Cpu } else { Group::Thread };
-        let query = TimelineQuery { range, width, group, filter: filter.clone(), limit_tracks };
+        let query = TimelineQuery { range, width, group, filter: filter.clone(), limit_tracks, streams: None };
         let window = timeline(&source, &query, &GO).unwrap();
         // All rows of the bins that the range touches.
         let absolute = |relative: i64| (relative + ORIGIN as i64).cast_unsigned();

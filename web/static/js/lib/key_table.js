@@ -151,6 +151,13 @@ export const KEYS = {
     what: "Remove the selected note, with six seconds to undo",
   },
   "timeline.pin": { context: "timeline", press: ["p"], what: "Pin the track at the cursor, or let it go" },
+  "timeline.hide": { context: "timeline", press: ["h"], what: "Hide the track at the cursor" },
+  "timeline.unhide": { context: "timeline", press: ["Shift+H"], what: "Show the tracks that were hidden" },
+  "timeline.up": { context: "timeline", press: ["Alt+ArrowUp"], shown: "Alt+↑", what: "Move the track up" },
+  "timeline.down": { context: "timeline", press: ["Alt+ArrowDown"], shown: "Alt+↓", what: "Move the track down" },
+  "timeline.higher": { context: "timeline", press: ["+", "="], shown: "+", what: "Make the track higher" },
+  "timeline.lower": { context: "timeline", press: ["-"], what: "Make the track lower" },
+  "timeline.menu": { context: "timeline", press: ["Shift+F10"], what: "Open the menu of the track" },
   "timeline.walk": {
     context: "timeline",
     press: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"],

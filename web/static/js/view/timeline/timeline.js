@@ -13,6 +13,7 @@ import { NOTE_COLORS } from "./notes/notes_draw.js";
 import { NotesLayer } from "./notes/notes_layer.js";
 import { TimelineData } from "./timeline_data.js";
 import { TrackLayer } from "./track_layer.js";
+import { RowMenu, startRowDrag } from "./row_menu.js";
 import { TrackPanel } from "./track_panel.js";
 import { TRACK_COLORS } from "./track_draw.js";
 import { stateLegend } from "./track_legend.js";
@@ -29,6 +30,9 @@ const PANEL_PARTS = ["start", "end", "panel", "over", "pins", "name"];
 
 /** What a track is called. */
 const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
+
+/** Parts of the address that say which rows the tree has and where. */
+const ARRANGED = ["turned", "pins", "name", "hidden", "moved", "tall"];
 
 /**
  * Where an arrow key moves the cursor.
@@ -53,6 +57,13 @@ export class TimelineView extends PanelView {
     this.cursor = null;
     /** What a track of a query tells; empty for nothing. */
     this.told = "";
+    /** Whether the tree was scrolled to where the address says. */
+    this.scrolled = false;
+    /**
+     * The row that is dragged to the place of another one.
+     * @type {{from: number, to: number}|null}
+     */
+    this.dragged = null;
     this.data = new TimelineData(context.id);
     this.groups = h(
       "span",
@@ -79,6 +90,8 @@ export class TimelineView extends PanelView {
     });
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
     this.more = h("span", { class: "quiet" });
+    this.unhide = h("button", { type: "button", hidden: true, on: { click: () => this.layer.showHidden() } });
+    this.menu = new RowMenu(this.layer);
     this.legend = h("div", { class: "legend", "aria-label": "Colours" });
     const element = h("canvas", {
       class: "timeline-canvas",
@@ -114,6 +127,7 @@ export class TimelineView extends PanelView {
         this.find,
         ...tools,
         this.more,
+        this.unhide,
         h("span", { class: "grow" }),
         this.readout,
       ),
@@ -121,6 +135,7 @@ export class TimelineView extends PanelView {
       this.legend,
       this.problem,
       this.scroller,
+      this.menu.element,
       this.notes.panel.element,
       this.details.element,
       this.queries.element,
@@ -177,9 +192,28 @@ export class TimelineView extends PanelView {
   /** @param {HTMLCanvasElement} element */
   #startPlace(element) {
     element.addEventListener("dblclick", () => this.nav.all());
+    const remember = settled(200, () => {
+      if (this.showsStates && this.visible) this.context.state.set({ down: Math.round(this.scroller.scrollTop) });
+    });
     this.scroller.addEventListener("scroll", () => {
       if (this.showsStates) this.#want();
+      remember();
       this.canvas.redraw();
+    });
+    element.addEventListener("contextmenu", (event) => {
+      const index = this.showsStates ? this.layer.rowAt(event.offsetY, this.scroller.scrollTop) : null;
+      if (index === null || event.offsetX >= LABELS) return;
+      event.preventDefault();
+      this.menu.open(index, { x: event.clientX, y: event.clientY });
+    });
+    startRowDrag(element, {
+      rowAt: (x, y) => (this.showsStates && x < LABELS ? this.layer.rowAt(y, this.scroller.scrollTop) : null),
+      click: (index) => this.layer.turn(index),
+      moved: (from, to) => this.layer.moveTo(this.layer.rows[from].row.key, this.layer.rows[to].row.key),
+      preview: (from, to) => {
+        this.dragged = from === null || to === null ? null : { from, to };
+        this.canvas.redraw();
+      },
     });
     new ResizeObserver(() => {
       this.sticky.style.height = `${this.scroller.clientHeight}px`;
@@ -256,14 +290,14 @@ export class TimelineView extends PanelView {
       this.scroller.scrollTop = 0;
       this.#arrived();
     }
-    if (["turned", "pins", "name"].some((part) => parts.has(part))) {
+    if (ARRANGED.some((part) => parts.has(part))) {
       this.layer.arrange();
       this.cursor = null;
       this.#arrived();
     }
     if (PANEL_PARTS.some((part) => parts.has(part)) && this.showsStates) this.details.show();
     if (parts.has("from") && this.context.view.from === null) this.#followAll();
-    if (["group", "filter", "from", "turned", "pins", "name"].some((part) => parts.has(part))) this.#want();
+    if (["group", "filter", "from", ...ARRANGED].some((part) => parts.has(part))) this.#want();
     this.canvas.redraw();
     this.queries.redraw();
   }
@@ -273,6 +307,7 @@ export class TimelineView extends PanelView {
     this.layer.on("rows", () => {
       this.#drawGroups();
       this.#arrived();
+      this.#scrollAsAddressed();
       this.#want();
     });
     this.layer.on("data", () => this.#arrived());
@@ -282,6 +317,13 @@ export class TimelineView extends PanelView {
       this.#tell();
       this.canvas.redraw();
     });
+  }
+
+  /** Scrolls to where the address says, once the rows are there. */
+  #scrollAsAddressed() {
+    if (this.scrolled || !this.showsStates || this.layer.rows.length === 0 || this.canvas.height === 0) return;
+    this.scrolled = true;
+    this.scroller.scrollTop = this.context.view.down;
   }
 
   /** What a track is: a thread's states and a CPU's threads where the capture has them, unless the address says otherwise. */
@@ -355,7 +397,14 @@ export class TimelineView extends PanelView {
     if (this.showsStates) {
       const tracks = this.layer.rows.filter(({ row }) => row.kind === "tracks").length;
       const unfiltered = this.context.view.filter ? "; the filter counts for CPUs and Threads" : "";
-      this.more.textContent = this.layer.list ? plural(tracks, "track") + unfiltered : "";
+      const { hiddenTracks, binned } = this.layer;
+      const uncounted =
+        binned.heads.more > 0
+          ? `; samples and events of ${plural(binned.heads.more, "more thread")} are not shown`
+          : "";
+      this.more.textContent = this.layer.list ? plural(tracks, "track") + uncounted + unfiltered : "";
+      this.unhide.hidden = hiddenTracks === 0;
+      this.unhide.textContent = `Show ${plural(hiddenTracks, "hidden track")}`;
       put(this.legend, ...stateLegend(this.layer.list));
       return;
     }
@@ -422,6 +471,7 @@ export class TimelineView extends PanelView {
         losses: this.#losses,
         selection: this.nav.marked,
         cursor: this.cursor,
+        dragged: this.dragged,
       });
       return;
     }
@@ -445,20 +495,10 @@ export class TimelineView extends PanelView {
 
   /** @param {PointerEvent} event */
   #setCursor(event) {
-    if (this.showsStates) this.#pressTree(event);
     const track = this.#trackAt(event.offsetY);
     if (event.offsetX >= LABELS && track !== null && !event.shiftKey)
       this.cursor = { track, time: this.nav.time(event.offsetX) };
     this.canvas.redraw();
-  }
-
-  /**
-   * A press on the tree of tracks: on a label it opens or closes a group.
-   * @param {PointerEvent} event
-   */
-  #pressTree(event) {
-    const index = this.layer.rowAt(event.offsetY, this.scroller.scrollTop);
-    if (index !== null && event.offsetX < LABELS && event.button === 0) this.layer.turn(index);
   }
 
   /**
@@ -528,9 +568,16 @@ export class TimelineView extends PanelView {
       when: () => when() && this.layer.before.length > 0,
     });
     bind("timeline.pick", () => this.#enter(), { when: () => when() && this.cursor !== null });
-    bind("timeline.pin", () => this.layer.pin(this.cursor?.track ?? 0), {
-      when: () => when() && this.cursor?.track !== null && this.cursor !== null,
-    });
+    const atRow = () => when() && this.cursor !== null && this.cursor.track !== null;
+    const row = () => this.cursor?.track ?? 0;
+    bind("timeline.pin", () => this.layer.pin(row()), { when: atRow });
+    bind("timeline.unhide", () => this.layer.showHidden(), { when: () => when() && this.layer.hiddenTracks > 0 });
+    bind("timeline.hide", () => this.layer.hide(row()), { when: atRow });
+    bind("timeline.up", () => this.#keepRow(row(), () => this.layer.move(row(), -1)), { when: atRow });
+    bind("timeline.down", () => this.#keepRow(row(), () => this.layer.move(row(), 1)), { when: atRow });
+    bind("timeline.higher", () => this.#keepRow(row(), () => this.layer.resize(row(), 1)), { when: atRow });
+    bind("timeline.lower", () => this.#keepRow(row(), () => this.layer.resize(row(), -1)), { when: atRow });
+    bind("timeline.menu", () => this.#openMenu(row()), { when: atRow });
     bind(
       "timeline.range",
       () => {
@@ -540,6 +587,32 @@ export class TimelineView extends PanelView {
       { when: whenPicked },
     );
     this.canvas.element.addEventListener("click", (event) => this.#click(event));
+  }
+
+  /**
+   * The cursor stays with its row when rows are arranged.
+   * @param {number} index
+   * @param {() => void} change
+   */
+  #keepRow(index, change) {
+    const { cursor } = this;
+    const key = this.layer.rows[index]?.row.key;
+    change();
+    const track = this.layer.rows.findIndex((one) => one.row.key === key);
+    this.cursor = cursor && track >= 0 ? { ...cursor, track } : null;
+    if (this.cursor) this.#scrollToCursor();
+    this.#tell();
+    this.canvas.redraw();
+  }
+
+  /**
+   * Opens the menu of a row beside its label.
+   * @param {number} index
+   */
+  #openMenu(index) {
+    const { left, top } = this.canvas.element.getBoundingClientRect();
+    const row = this.layer.rows[index];
+    this.menu.open(index, { x: left + 24, y: top + AXIS + row.top + row.height - this.scroller.scrollTop });
   }
 
   /** Opens or closes the group at the cursor, or picks what is there. */

@@ -86,11 +86,12 @@ export function drawCounters({ context: ctx, colors, width, height }, model, { l
 }
 
 /**
+ * A counter's line and the band of its values.
  * @param {CanvasRenderingContext2D} ctx
  * @param {{values: ReturnType<typeof projectCounter>, columns: number, left: number, y: (value: number) => number,
  *   color: string}} line
  */
-function drawCounter(ctx, { values, columns, left, y, color }) {
+export function drawCounter(ctx, { values, columns, left, y, color }) {
   ctx.fillStyle = color;
   ctx.globalAlpha = 0.35;
   for (let x = 0; x < columns; x += 1) {

@@ -41,7 +41,7 @@ export function fits(data, shown, pixels, duration) {
 }
 
 /** @typedef {ReturnType<typeof decodeTimeline> & {asked: {start: number, end: number, width: number}}} Shown what is drawn */
-/** @typedef {{group: string, filter: string}} Query */
+/** @typedef {{group: string, filter: string, streams?: string, limit_tracks?: number}} Query */
 
 /**
  * Sends `data` when there is some, `error` with what went wrong.
@@ -98,7 +98,7 @@ export class TimelineData extends Emitter {
       const buffer = await this.#latest.run((signal) =>
         getBytes(
           "/api/captures/{id}/timeline",
-          { id: this.id, ...window, ...query, limit_tracks: MOST_TRACKS },
+          { id: this.id, ...window, limit_tracks: MOST_TRACKS, ...query },
           signal,
         ),
       );

@@ -6,10 +6,13 @@ import { drawSelection, hatch } from "../../lib/canvas.js";
 import { duration } from "../../lib/format.js";
 import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
 import { firstPiece } from "./track_decode.js";
-import { lanePlaces } from "./track_tree.js";
+import { drawCounterLane, mostWords, paintTicks } from "./binned_draw.js";
+import { SUMMED, SUMMED_LANES, TrackSummary } from "./track_summary.js";
 
 /** @import { Canvas } from "../../lib/canvas.js" */
 /** @import { TrackPieces } from "./track_decode.js" */
+/** @import { BinnedTrack } from "./binned_tracks.js" */
+/** @import { LanePlace, Size } from "./track_arrange.js" */
 /** @import { Lane, TreeRow } from "./track_tree.js" */
 /** @import { TrackLabel } from "../../../../api.js" */
 
@@ -57,17 +60,22 @@ export const TRACK_COLORS = [
  * @property {boolean} isPinned
  * @property {number} top pixels from the first row
  * @property {number} height
+ * @property {Size} size
+ * @property {LanePlace[]} places of its lanes; none of a group
+ * @property {number} more lanes that have no place at this height
  */
 /**
  * @typedef {object} TracksModel what is drawn
  * @property {{start: number, end: number}} shown
  * @property {ShownRow[]} rows
  * @property {Map<string, TrackPieces>} pieces
+ * @property {Map<string, BinnedTrack>} binned samples, instants and counters
  * @property {number} scroll
  * @property {number} whole nanoseconds that the capture lasted, for shares
  * @property {{start: number, end: number}[]} losses
  * @property {{start: number, end: number}|null} selection
  * @property {{track: number|null, time: number}|null} cursor
+ * @property {{from: number, to: number}|null} dragged the row that is dragged, and the one whose place it would take
  * @property {{lane: string, start: number, end: number}|null} picked
  * @property {{lane: string, time: number}|null} waker who woke what is picked, and when
  */
@@ -87,6 +95,7 @@ export function drawTracks(canvas, model) {
   paintLanes(canvas, model);
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   writeNames(canvas, model);
+  drawCounterRows(canvas, model);
   drawRowLabels(canvas, model);
   drawOver(canvas, model);
   drawAxis(canvas, model.shown, 0.4);
@@ -100,22 +109,8 @@ function inSight({ rows, scroll }, height) {
   return rows.filter((row) => row.top + row.height > scroll && row.top < scroll + height - AXIS);
 }
 
-/**
- * The lanes that are drawn of a row: of a group those of what is in it, one over the other, while it is closed.
- * @param {ShownRow} shown
- */
-function drawnLanes({ row, isOpen, height }) {
-  if (row.kind === "tracks") return lanePlaces(row);
-  if (isOpen) return [];
-  const most = Math.min(row.lanes.length, Math.floor((height - 6) / 2));
-  const tall = Math.floor((height - 6) / Math.max(1, most));
-  return row.lanes
-    .slice(0, most)
-    .map((lane, i) => ({ lane, top: 3 + i * tall, height: Math.max(1, tall - (tall > 3 ? 1 : 0)) }));
-}
-
 /** Pixels of the canvas in which lanes are painted. */
-class Paint {
+export class Paint {
   /**
    * @param {Canvas} canvas
    * @param {TracksModel} model
@@ -198,15 +193,50 @@ class Paint {
  */
 function paintLanes(canvas, model) {
   const paint = new Paint(canvas, model);
-  for (const shown of inSight(model, canvas.height))
-    for (const { lane, top, height } of drawnLanes(shown)) {
-      const pieces = model.pieces.get(lane.id);
-      if (!pieces) continue;
+  for (const shown of inSight(model, canvas.height)) {
+    if (shown.row.kind === "group" && !shown.isOpen) paintSummary(paint, model, shown);
+    for (const { lane, top, height } of shown.places) {
       const bottom = Math.round((shown.top + top + height - model.scroll) * paint.ratio);
       const tall = Math.max(1, Math.round(height * paint.ratio));
-      if (bottom > 0 && bottom - tall < paint.rows) paintLane(paint, lane, pieces, bottom, tall);
+      if (bottom <= 0 || bottom - tall >= paint.rows) continue;
+      const pieces = model.pieces.get(lane.id);
+      const binned = model.binned.get(lane.id);
+      if (pieces) paintLane(paint, lane, pieces, bottom, tall);
+      else if (binned && lane.row === "tick") paintTicks(paint, model.shown, binned, bottom, tall);
     }
+  }
   canvas.context.putImageData(paint.image, Math.round(LABELS * paint.ratio), Math.round(AXIS * paint.ratio));
+}
+
+/**
+ * Of a closed group, how many of its tracks do what, one over the other; as high as most of them do at once.
+ * @param {Paint} paint
+ * @param {TracksModel} model
+ * @param {ShownRow} shown
+ */
+function paintSummary(paint, model, { row, top, height }) {
+  const summary = new TrackSummary(paint.start, paint.perColumn, paint.columns);
+  const lanes = row.lanes.slice(0, SUMMED_LANES);
+  for (const lane of lanes) {
+    const pieces = model.pieces.get(lane.id);
+    if (pieces) summary.add(pieces, lane);
+  }
+  const { most } = summary;
+  if (most === 0) return;
+  const bottom = Math.round((top + height - 4 - model.scroll) * paint.ratio);
+  const scale = ((height - 8) * paint.ratio) / Math.max(1, Math.ceil(most - 0.005));
+  const looks = SUMMED.map((name) => paint.states[name]);
+  if (lanes[0].row === "slice") looks[0] = { ...looks[0], color: paint.palette[category(lanes[0].stream)] };
+  for (let x = 0; x < paint.columns; x += 1) {
+    let sum = 0;
+    for (const [kind, look] of looks.entries()) {
+      const low = bottom - Math.round(sum * scale);
+      sum += summary.sums[kind][x];
+      const high = low - (bottom - Math.round(sum * scale));
+      // What there is at all is seen.
+      if (summary.sums[kind][x] > 0) paint.fill(x, x + 1, low, Math.max(1, high), look.color, look.pattern);
+    }
+  }
 }
 
 /**
@@ -275,11 +305,34 @@ function paintShares(paint, { shares, others }, looks, { from, until, bottom, ta
 }
 
 /**
+ * Counters in sight, as lines.
+ * @param {Canvas} canvas
+ * @param {TracksModel} model
+ */
+function drawCounterRows({ context: ctx, colors, width, height }, model) {
+  for (const row of inSight(model, height))
+    for (const { lane, top, height: tall } of row.places) {
+      const binned = model.binned.get(lane.id);
+      const bottom = AXIS + row.top + top + tall - model.scroll;
+      if (lane.row === "counter" && binned)
+        drawCounterLane(ctx, model.shown, binned, {
+          left: LABELS,
+          width,
+          least: AXIS,
+          bottom,
+          tall,
+          color: colors["--cat-0"],
+        });
+    }
+}
+
+/**
  * Names within what is wide enough, but for states of threads, which have their colours.
  * @param {Canvas} canvas
  * @param {TracksModel} model
  */
-function writeNames({ context: ctx, colors, width, height }, model) {
+function writeNames(canvas, model) {
+  const { context: ctx, colors, width, height } = canvas;
   const { shown, scroll, pieces: known } = model;
   const perPixel = (shown.end - shown.start) / (width - LABELS);
   ctx.save();
@@ -288,8 +341,7 @@ function writeNames({ context: ctx, colors, width, height }, model) {
   ctx.clip();
   ctx.fillStyle = colors["--on-cat"];
   for (const row of inSight(model, height)) {
-    if (row.row.kind === "group") continue;
-    for (const { lane, top, height: tall } of lanePlaces(row.row)) {
+    for (const { lane, top, height: tall } of row.places) {
       const pieces = known.get(lane.id);
       if (!pieces || (lane.row === "state" && lane.of === "thread")) continue;
       const middle = AXIS + row.top + top + tall / 2 - scroll + 0.5;
@@ -338,12 +390,14 @@ function drawRowLabels({ context: ctx, colors, height }, model) {
     const left = PAD + row.depth * INDENT + (row.kind === "group" ? INDENT : 0);
     if (row.kind === "group") drawTurn(ctx, colors["--text-quiet"], PAD + 4, middle, isOpen);
     ctx.fillStyle = colors["--text-quiet"];
-    const share = row.busy > 0 ? shareText(row.busy / model.whole) : "";
+    const counter = row.kind === "tracks" && model.binned.get(row.lanes[0].id);
+    const share = row.busy > 0 ? shareText(row.busy / model.whole) : counter && counter.most ? mostWords(counter) : "";
     const wide = ctx.measureText(share).width;
     ctx.fillText(share, LABELS - 10 - wide, middle);
     ctx.fillStyle = colors["--text"];
     const room = LABELS - 20 - wide - left;
-    const label = cut(ctx, isPinned ? `${row.label} (pinned)` : row.label, room);
+    const notes = [isPinned ? "pinned" : "", shown.more > 0 ? `+${shown.more}` : ""].filter(Boolean).join(", ");
+    const label = cut(ctx, notes ? `${row.label} (${notes})` : row.label, room);
     ctx.fillText(label, left, middle);
     const used = ctx.measureText(label).width + 6;
     ctx.fillStyle = colors["--text-quiet"];
@@ -353,6 +407,12 @@ function drawRowLabels({ context: ctx, colors, height }, model) {
   }
   ctx.fillStyle = colors["--line"];
   ctx.fillRect(LABELS - 1, AXIS, 1, height);
+  if (model.dragged && model.rows[model.dragged.to]) {
+    const { from, to } = model.dragged;
+    const { top, height: tall } = model.rows[to];
+    ctx.fillStyle = colors["--accent"];
+    ctx.fillRect(0, AXIS + top + (to > from ? tall : 0) - model.scroll - 1, LABELS, 2);
+  }
   ctx.restore();
 }
 
@@ -437,7 +497,7 @@ function drawOver({ context: ctx, colors, width, height }, model) {
   const row =
     picked && rows.find(({ row: { kind, lanes } }) => kind === "tracks" && lanes.some(({ id }) => id === picked.lane));
   if (picked && row) {
-    const lane = lanePlaces(row.row).find((one) => one.lane.id === picked.lane);
+    const lane = row.places.find((one) => one.lane.id === picked.lane);
     const left = place(picked.start);
     const across = Math.max(2, place(picked.end) - left);
     ctx.strokeStyle = colors["--text"];
@@ -458,7 +518,7 @@ function drawOver({ context: ctx, colors, width, height }, model) {
  */
 function laneMiddle({ rows, scroll }, id) {
   const row = rows.find(({ row: { kind, lanes } }) => kind === "tracks" && lanes.some((lane) => lane.id === id));
-  const lane = row && lanePlaces(row.row).find((one) => one.lane.id === id);
+  const lane = row?.places.find((one) => one.lane.id === id);
   return row && lane ? AXIS + row.top + lane.top + lane.height / 2 - scroll : null;
 }
 

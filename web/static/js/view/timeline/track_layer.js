@@ -6,9 +6,23 @@ import { Emitter } from "../../lib/emitter.js";
 import { duration } from "../../lib/format.js";
 import { TrackData } from "./track_data.js";
 import { pieceAt } from "./track_decode.js";
+import { BinnedTracks } from "./binned_tracks.js";
 import { AXIS } from "./timeline_axis.js";
+import { binnedWords } from "./binned_draw.js";
+import {
+  SIZES,
+  movedBy,
+  movedTo,
+  ordered,
+  packKeys,
+  packSizes,
+  placesOf,
+  unpackKeys,
+  unpackSizes,
+} from "./track_arrange.js";
 import { drawTracks, nameOf, pieceText } from "./track_draw.js";
-import { lanePlaces, rowHeight, titleOf, treeOf, visibleRows } from "./track_tree.js";
+import { SUMMED_LANES, TrackSummary, summaryWords } from "./track_summary.js";
+import { titleOf, treeOf, visibleRows } from "./track_tree.js";
 
 /** @import { TrackList, TrackMoment } from "../../../../api.js" */
 /** @import { Lane, TreeRow } from "./track_tree.js" */
@@ -16,7 +30,6 @@ import { lanePlaces, rowHeight, titleOf, treeOf, visibleRows } from "./track_tre
 
 /** Rows beyond the sight that are asked for as well. */
 const BEYOND = 300;
-const LIST_SEPARATOR = ",";
 
 /**
  * @typedef {object} Picked a row of a track that is picked
@@ -39,14 +52,19 @@ export class TrackLayer extends Emitter {
     super();
     this.context = context;
     this.data = new TrackData(context.id);
-    this.data.on("data", () => this.emit("data", null));
-    this.data.on("error", (error) => this.emit("error", error));
+    this.binned = new BinnedTracks(context);
+    for (const data of [this.data, this.binned]) {
+      data.on("data", () => this.emit("data", null));
+      data.on("error", (error) => this.emit("error", error));
+    }
     /** @type {TrackList|null} */
     this.list = null;
     /** @type {TreeRow[]} */
     this.tree = [];
     /** @type {ShownRow[]} */
     this.rows = [];
+    /** Tracks that are not shown because somebody has hidden them. */
+    this.hiddenTracks = 0;
     /** @type {Picked|null} */
     this.picked = null;
     /**
@@ -62,10 +80,13 @@ export class TrackLayer extends Emitter {
     if (!this.stale) return;
     this.stale = false;
     try {
-      const list = await this.#list.run((signal) => get("/api/captures/{id}/tracks", { id: this.context.id }, signal));
+      const [list, heads] = await Promise.all([
+        this.#list.run((signal) => get("/api/captures/{id}/tracks", { id: this.context.id }, signal)),
+        this.binned.load(),
+      ]);
       if (!list) return;
       this.list = list;
-      this.tree = treeOf(list);
+      this.tree = treeOf(list, heads);
       this.arrange();
       this.emit("rows", null);
       if (!this.picked) this.#pickAddressed();
@@ -79,26 +100,33 @@ export class TrackLayer extends Emitter {
   expire() {
     this.stale = true;
     this.data.expire();
+    this.binned.expire();
   }
 
   /** Groups that are not as at first. */
   get turned() {
-    return new Set(this.context.view.turned.split(LIST_SEPARATOR).filter(Boolean));
+    return new Set(unpackKeys(this.context.view.turned));
   }
 
   /** Rows that stand first. */
   get pinned() {
-    return this.context.view.pins.split(LIST_SEPARATOR).filter(Boolean);
+    return unpackKeys(this.context.view.pins);
   }
 
   /** Finds out which rows are in the tree and where. */
   arrange() {
     const { turned, pinned, context } = this;
+    const { hidden, moved, tall, name: find } = context.view;
+    const view = { turned, pinned, hidden: new Set(unpackKeys(hidden)), order: unpackKeys(moved), find };
+    const { rows, hidden: hiddenTracks } = visibleRows(this.tree, view);
+    const sizes = unpackSizes(tall);
     let top = 0;
-    this.rows = visibleRows(this.tree, { turned, pinned, find: context.view.name }).map((row) => {
-      const height = rowHeight(row.row);
-      top += height;
-      return { ...row, top: top - height, height };
+    this.hiddenTracks = hiddenTracks;
+    this.rows = rows.map((row) => {
+      const size = sizes.get(row.row.key) ?? "usual";
+      const place = placesOf(row.row, size, row.isOpen);
+      top += place.height;
+      return { ...row, ...place, size, top: top - place.height };
     });
   }
 
@@ -124,16 +152,19 @@ export class TrackLayer extends Emitter {
   want(shown, pixels, scroll, room) {
     void this.load();
     const near = this.rows.filter((row) => row.top + row.height > scroll - BEYOND && row.top < scroll + room + BEYOND);
-    const tracks = near.flatMap(({ row, isOpen }) =>
-      row.kind === "tracks" ? row.lanes.map(({ id }) => id) : isOpen ? [] : row.lanes.slice(0, 12).map(({ id }) => id),
+    const lanes = near.flatMap(({ row, isOpen, places }) =>
+      row.kind === "tracks" ? places.map(({ lane }) => lane) : isOpen ? [] : row.lanes.slice(0, SUMMED_LANES),
     );
-    if (tracks.length > 0) this.data.want(shown, pixels, this.whole, [...new Set(tracks)]);
+    const tracks = new Set(lanes.filter(isTrack).map(({ id }) => id));
+    if (tracks.size > 0) this.data.want(shown, pixels, this.whole, [...tracks]);
+    if (lanes.some((lane) => !isTrack(lane))) this.binned.want(shown, pixels);
   }
 
   /**
    * @param {import("../../lib/canvas.js").Canvas} canvas
    * @param {{shown: {start: number, end: number}, scroll: number, losses: {start: number, end: number}[],
-   *   selection: {start: number, end: number}|null, cursor: {track: number|null, time: number}|null}} model
+   *   selection: {start: number, end: number}|null, cursor: {track: number|null, time: number}|null,
+   *   dragged: {from: number, to: number}|null}} model
    */
   draw(canvas, model) {
     const at = this.picked?.moment.at;
@@ -141,6 +172,7 @@ export class TrackLayer extends Emitter {
       ...model,
       rows: this.rows,
       pieces: this.data.known,
+      binned: this.binned.known,
       whole: this.context.duration,
       picked: this.picked && at ? { lane: this.picked.lane.id, start: at.start, end: at.end } : null,
       waker: this.waker && { lane: this.waker.lane.id, time: this.waker.time },
@@ -165,10 +197,8 @@ export class TrackLayer extends Emitter {
    * @param {number} scroll
    */
   laneAt(index, y, scroll) {
-    const { row, top } = this.rows[index];
-    if (row.kind !== "tracks") return null;
+    const { places, top } = this.rows[index];
     const inside = y - AXIS + scroll - top;
-    const places = lanePlaces(row);
     return (places.find((lane) => inside < lane.top + lane.height) ?? places.at(-1))?.lane ?? null;
   }
 
@@ -182,16 +212,36 @@ export class TrackLayer extends Emitter {
   words(index, time, near, lane = null) {
     const shown = this.rows[index];
     if (!shown) return "";
-    const { row, isOpen } = shown;
-    if (row.kind === "group")
-      return `${titleOf(row)}: ${row.children} ${row.children === 1 ? "track" : "tracks"}, ${isOpen ? "open" : "closed"}`;
+    const { row } = shown;
+    if (row.kind === "group") return this.#groupWords(shown, time, near);
     const lanes = lane ? [lane] : row.lanes;
     const parts = lanes.flatMap((one) => {
+      const binned = this.binned.known.get(one.id);
+      if (binned) return binnedWords(binned, time, near);
       const pieces = this.data.known.get(one.id);
       const at = pieces && pieceAt(pieces, time, near);
       return pieces && at !== null && at !== undefined ? [pieceText(pieces, at)] : [];
     });
     return `${titleOf(row)}: ${parts.join("; ") || "nothing here"}`;
+  }
+
+  /**
+   * @param {ShownRow} shown of a group
+   * @param {number} time
+   * @param {number} near
+   */
+  #groupWords({ row, isOpen }, time, near) {
+    const title = `${titleOf(row)}: ${row.children} ${row.children === 1 ? "track" : "tracks"}`;
+    if (isOpen) return `${title}, open`;
+    const summary = new TrackSummary(time - near, 2 * near, 1);
+    const lanes = row.lanes.slice(0, SUMMED_LANES).filter(isTrack);
+    for (const lane of lanes) {
+      const pieces = this.data.known.get(lane.id);
+      if (pieces) summary.add(pieces, lane);
+    }
+    const words = summaryWords(summary, 0, lanes[0]?.row === "state");
+    const of = row.lanes.length > SUMMED_LANES ? ` of the ${SUMMED_LANES} busiest` : "";
+    return `${title}, closed${words && `; ${words}${of}`}`;
   }
 
   /**
@@ -203,7 +253,7 @@ export class TrackLayer extends Emitter {
     if (row.kind !== "group") return;
     const turned = this.turned;
     if (!turned.delete(row.key)) turned.add(row.key);
-    this.context.state.set({ turned: [...turned].join(LIST_SEPARATOR) });
+    this.context.state.set({ turned: packKeys(turned) });
   }
 
   /**
@@ -214,7 +264,69 @@ export class TrackLayer extends Emitter {
     const { key } = this.rows[index].row;
     const pinned = this.pinned;
     const rest = pinned.filter((one) => one !== key);
-    this.context.state.set({ pins: (rest.length < pinned.length ? rest : [...pinned, key]).join(LIST_SEPARATOR) });
+    this.context.state.set({ pins: packKeys(rest.length < pinned.length ? rest : [...pinned, key]) });
+  }
+
+  /**
+   * Hides a row, and what is in it if it is a group. One that was pinned is let go.
+   * @param {number} index
+   */
+  hide(index) {
+    const { key } = this.rows[index].row;
+    const { hidden } = this.context.view;
+    this.context.state.set({
+      hidden: packKeys(new Set([...unpackKeys(hidden), key])),
+      pins: packKeys(this.pinned.filter((one) => one !== key)),
+    });
+  }
+
+  /** Shows what was hidden. */
+  showHidden() {
+    this.context.state.set({ hidden: "" });
+  }
+
+  /**
+   * Moves a row up or down within its group, or among those that are pinned.
+   * @param {number} index
+   * @param {number} by -1 or 1
+   */
+  move(index, by) {
+    const { row, isPinned } = this.rows[index];
+    if (isPinned) {
+      const pinned = this.pinned;
+      const at = pinned.indexOf(row.key);
+      if (at + by < 0 || at + by >= pinned.length) return;
+      pinned.splice(at + by, 0, ...pinned.splice(at, 1));
+      this.context.state.set({ pins: packKeys(pinned) });
+      return;
+    }
+    const order = unpackKeys(this.context.view.moved);
+    const shown = new Set(this.rows.filter((one) => !one.isPinned).map((one) => one.row.key));
+    const moved = movedBy(ordered(this.tree, order), order, row.key, by, ({ key }) => shown.has(key));
+    this.context.state.set({ moved: packKeys(moved) });
+  }
+
+  /**
+   * Puts a row in the place of another one of its group.
+   * @param {string} key
+   * @param {string} target
+   */
+  moveTo(key, target) {
+    const order = unpackKeys(this.context.view.moved);
+    this.context.state.set({ moved: packKeys(movedTo(ordered(this.tree, order), order, key, target)) });
+  }
+
+  /**
+   * Makes a row higher or lower.
+   * @param {number} index
+   * @param {number} by -1 or 1
+   */
+  resize(index, by) {
+    const { row, size } = this.rows[index];
+    const next = SIZES[SIZES.indexOf(size) + by];
+    if (!next) return;
+    const sizes = unpackSizes(this.context.view.tall);
+    this.context.state.set({ tall: packSizes(sizes.set(row.key, next)) });
   }
 
   /**
@@ -302,6 +414,12 @@ export class TrackLayer extends Emitter {
     return at ? `${nameOf(at.name)} for ${duration(at.duration)}` : "";
   }
 }
+
+/**
+ * Whether a lane is a track of states or slices.
+ * @param {Lane} lane
+ */
+const isTrack = ({ row }) => row === "state" || row === "slice";
 
 /**
  * Which of its stream's lanes in the row a lane is.

@@ -117,13 +117,13 @@ export class TrackPanel {
   #toTable() {
     const { picked } = this.layer;
     const at = picked?.moment.at;
-    const track = picked?.row.tracks[0];
     if (!picked || !at) return;
+    const { tid, cpu } = picked.row;
     const filter =
-      picked.lane.of === "thread" && track?.tid !== null && track?.tid !== undefined
-        ? `tid == ${track.tid}`
-        : picked.lane.of === "cpu" && track?.cpu !== null && track?.cpu !== undefined
-          ? `cpu == ${track.cpu}`
+      picked.lane.of === "thread" && tid !== null
+        ? `tid == ${tid}`
+        : picked.lane.of === "cpu" && cpu !== null
+          ? `cpu == ${cpu}`
           : "";
     this.context.select({ start: at.start, end: Math.max(at.start + 1, at.end) });
     this.context.state.set({ tab: "events", stream: picked.lane.number, filter });

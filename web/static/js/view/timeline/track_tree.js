@@ -1,6 +1,8 @@
-// The tree of tracks: CPUs, processes with their threads, devices and what else has states or slices. Pure.
+// The tree of tracks: CPUs, counters, devices and what else has states or slices, processes with their threads. Pure.
 
-/** @import { TrackLine, TrackList } from "../../../../api.js" */
+import { ordered } from "./track_arrange.js";
+
+/** @import { Track, TrackLine, TrackList } from "../../../../api.js" */
 
 /** Streams that show nothing that the states of a thread do not. */
 const TOLD_BY_STATES = ["run-queue latency"];
@@ -10,10 +12,15 @@ const OPEN_ROWS = 60;
 /**
  * @typedef {object} Lane a track in a row
  * @property {string} id
- * @property {"state"|"slice"} row
+ * @property {"state"|"slice"|"tick"|"counter"} row ticks are samples and instants
  * @property {"thread"|"cpu"|"value"} of
- * @property {string} stream the name of its stream
- * @property {number} number of its stream
+ * @property {string} stream the name of its stream; empty of ticks, which are of several
+ * @property {number} number of its stream; -1 of ticks and counters
+ */
+/**
+ * @typedef {object} BinnedTracks what is drawn from bins of rows and not from tracks of states and slices
+ * @property {Track[]} ticks threads that have samples or instants
+ * @property {Track[]} counters
  */
 /**
  * @typedef {object} TreeRow a row of the tree
@@ -24,7 +31,10 @@ const OPEN_ROWS = 60;
  * @property {number} depth
  * @property {string} parent the key of its group; empty for none
  * @property {Lane[]} lanes
- * @property {TrackLine[]} tracks of the lanes
+ * @property {TrackLine[]} tracks of the lanes that are states or slices
+ * @property {number|null} pid
+ * @property {number|null} tid
+ * @property {number|null} cpu
  * @property {number} busy nanoseconds that it ran, by which it is sorted
  * @property {boolean} opens whether it is open at first
  * @property {number} children
@@ -33,9 +43,10 @@ const OPEN_ROWS = 60;
 /**
  * Which rows there are, groups before what is in them.
  * @param {TrackList} list
+ * @param {BinnedTracks} [binned]
  * @returns {TreeRow[]}
  */
-export function treeOf(list) {
+export function treeOf(list, { ticks, counters } = { ticks: [], counters: [] }) {
   const streams = new Map(list.streams.map((stream) => [stream.stream, stream]));
   /** @type {Map<string, TrackLine[]>} */
   const rows = new Map();
@@ -58,6 +69,7 @@ export function treeOf(list) {
     };
   };
   const cpus = [];
+  const tickOf = new Map(ticks.map((track) => [track.key, track]));
   /** @type {Map<number, TreeRow[]>} */
   const processes = new Map();
   /** @type {Map<string, TreeRow[]>} */
@@ -75,8 +87,11 @@ export function treeOf(list) {
       sub: "",
       depth: 1,
       parent: "",
-      lanes: tracks.map(laneOf),
+      lanes: [...tracks.map(laneOf), ...(tickOf.delete(key) ? [tickLane(key)] : [])],
       tracks,
+      pid: first.pid,
+      tid: first.tid,
+      cpu: first.cpu,
       busy: ranFor(tracks, list, streams),
       opens: true,
       children: 0,
@@ -93,16 +108,58 @@ export function treeOf(list) {
       others.set(name, group);
     }
   }
+  // Threads of which nothing but samples and instants is known.
+  for (const { key, label, pid, tid } of tickOf.values()) {
+    const threads = processes.get(pid ?? 0) ?? [];
+    threads.push({ ...EMPTY, key, label, sub: `tid ${tid}`, parent: `pid:${pid}`, pid, tid, lanes: [tickLane(key)] });
+    processes.set(pid ?? 0, threads);
+  }
   return [
     ...grouped(
       "cpus",
       "CPUs",
       "",
-      cpus.sort((a, b) => (a.tracks[0].cpu ?? 0) - (b.tracks[0].cpu ?? 0)),
+      cpus.sort((a, b) => (a.cpu ?? 0) - (b.cpu ?? 0)),
     ),
+    ...grouped("counters", "Counters", "", counters.map(counterRow)),
     ...[...others].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([name, group]) => grouped(name, name, "", group)),
     ...processRows(processes),
   ];
+}
+
+/** What a row has of which nothing else is known. */
+const EMPTY = {
+  kind: /** @type {const} */ ("tracks"),
+  sub: "",
+  depth: 1,
+  tracks: [],
+  pid: null,
+  tid: null,
+  cpu: null,
+  busy: 0,
+  opens: true,
+  children: 0,
+};
+
+/**
+ * @param {string} key of the thread
+ * @returns {Lane}
+ */
+const tickLane = (key) => ({ id: `ticks/${key}`, row: "tick", of: "thread", stream: "", number: -1 });
+
+/**
+ * @param {Track} counter
+ * @returns {TreeRow}
+ */
+function counterRow({ key, label, sub }) {
+  const lane = {
+    id: key,
+    row: /** @type {const} */ ("counter"),
+    of: /** @type {const} */ ("value"),
+    stream: "",
+    number: -1,
+  };
+  return { ...EMPTY, key, label, sub: sub === "all" ? "" : sub, parent: "counters", lanes: [lane] };
 }
 
 /** @param {Lane} lane */
@@ -136,7 +193,20 @@ function grouped(key, label, sub, rows, opens = true) {
   const tracks = rows.flatMap((row) => row.tracks.slice(0, 1));
   const lanes = rows.flatMap((row) => row.lanes.slice(0, 1));
   return [
-    { key, kind: "group", label, sub, depth: 0, parent: "", lanes, tracks, busy, opens, children: rows.length },
+    {
+      ...EMPTY,
+      key,
+      kind: "group",
+      label,
+      sub,
+      depth: 0,
+      parent: "",
+      lanes,
+      tracks,
+      busy,
+      opens,
+      children: rows.length,
+    },
     ...rows,
   ];
 }
@@ -148,7 +218,7 @@ function grouped(key, label, sub, rows, opens = true) {
 function processRows(processes) {
   const all = [...processes].map(([pid, threads]) => {
     threads.sort((a, b) => b.busy - a.busy);
-    const main = threads.find(({ tracks: [track] }) => track.tid === pid) ?? threads[0];
+    const main = threads.find(({ tid }) => tid === pid) ?? threads[0];
     return { pid, threads, name: main.label, busy: threads.reduce((sum, thread) => sum + thread.busy, 0) };
   });
   all.sort((a, b) => b.busy - a.busy || a.pid - b.pid);
@@ -160,9 +230,7 @@ function processRows(processes) {
     // A process of one thread is one row.
     if (threads.length === 1) {
       const [only] = threads;
-      return [
-        { ...only, depth: 0, parent: "", sub: only.tracks[0].tid === pid ? `pid ${pid}` : `pid ${pid}, ${only.sub}` },
-      ];
+      return [{ ...only, depth: 0, parent: "", sub: only.tid === pid ? `pid ${pid}` : `pid ${pid}, ${only.sub}` }];
     }
     return grouped(`pid:${pid}`, process, `pid ${pid}`, threads, opens);
   });
@@ -177,12 +245,15 @@ export function titleOf({ label, sub }) {
 }
 
 /**
- * The rows in sight of the tree: pinned ones first, then those whose group is open and whose name has the text.
+ * The rows in sight of the tree: pinned ones first, then those whose group is open, whose name has the text, and that are not
+ * hidden.
  * @param {TreeRow[]} tree
- * @param {{turned: Set<string>, pinned: string[], find: string}} view `turned`: groups that are not as at first
- * @returns {{row: TreeRow, isOpen: boolean, isPinned: boolean}[]}
+ * @param {{turned: Set<string>, pinned: string[], hidden: Set<string>, order: string[], find: string}} view `turned`: groups
+ *   that are not as at first; `order`: rows that are first in their group
+ * @returns {{rows: {row: TreeRow, isOpen: boolean, isPinned: boolean}[], hidden: number}} `hidden`: rows that are not there
+ *   because somebody has hidden them or their group
  */
-export function visibleRows(tree, { turned, pinned, find }) {
+export function visibleRows(tree, { turned, pinned, hidden, order, find }) {
   const text = find.trim().toLowerCase();
   const matches = (/** @type {TreeRow} */ row) =>
     text === "" || `${titleOf(row)} ${row.key}`.toLowerCase().includes(text);
@@ -191,50 +262,21 @@ export function visibleRows(tree, { turned, pinned, find }) {
   /** @type {Map<string, number>} */
   const found = new Map();
   for (const row of tree) if (row.parent && matches(row)) found.set(row.parent, (found.get(row.parent) ?? 0) + 1);
-  const shown = tree.filter((row) => {
+  const isPinned = (/** @type {TreeRow} */ row) => pinned.includes(row.key);
+  const isHidden = (/** @type {TreeRow} */ row) => !isPinned(row) && (hidden.has(row.key) || hidden.has(row.parent));
+  const shown = ordered(tree, order).filter((row) => {
+    if (isHidden(row)) return false;
     const group = groups.get(row.parent);
     if (row.kind === "group") return matches(row) || (found.get(row.key) ?? 0) > 0;
     if (group) return isOpen(group) && (matches(row) || matches(group));
     return matches(row);
   });
-  const isPinned = (/** @type {TreeRow} */ row) => pinned.includes(row.key);
   const first = pinned.flatMap((key) => tree.filter((row) => row.key === key));
-  return [
-    ...first.map((row) => ({ row, isOpen: isOpen(row), isPinned: true })),
-    ...shown.filter((row) => !isPinned(row)).map((row) => ({ row, isOpen: isOpen(row), isPinned: false })),
-  ];
-}
-
-/** Pixels. */
-export const GROUP_HEIGHT = 24;
-const STATE_HEIGHT = 16;
-const SLICE_HEIGHT = 14;
-const ROW_PAD = 4;
-const MOST_LANES = 6;
-
-/**
- * How high a row is.
- * @param {TreeRow} row
- */
-export function rowHeight(row) {
-  if (row.kind === "group") return GROUP_HEIGHT;
-  const lanes = row.lanes.slice(0, MOST_LANES);
-  return Math.max(24, 2 * ROW_PAD + lanes.reduce((sum, lane) => sum + laneHeight(lane), 0));
-}
-
-/** @param {Lane} lane */
-const laneHeight = (lane) => (lane.row === "state" ? STATE_HEIGHT : SLICE_HEIGHT);
-
-/**
- * Where the lanes of a row are, from its top.
- * @param {TreeRow} row
- * @returns {{lane: Lane, top: number, height: number}[]}
- */
-export function lanePlaces(row) {
-  let top = ROW_PAD;
-  return row.lanes.slice(0, MOST_LANES).map((lane) => {
-    const place = { lane, top, height: laneHeight(lane) - 1 };
-    top += laneHeight(lane);
-    return place;
-  });
+  return {
+    rows: [
+      ...first.map((row) => ({ row, isOpen: isOpen(row), isPinned: true })),
+      ...shown.filter((row) => !isPinned(row)).map((row) => ({ row, isOpen: isOpen(row), isPinned: false })),
+    ],
+    hidden: tree.filter((row) => row.kind !== "group" && isHidden(row)).length,
+  };
 }

@@ -43,6 +43,20 @@ fn launcher_of(agent: u32) -> Option<u32> {
     proc::children(agent).into_iter().find(|pid| of_threads(*pid, "Seccomp") == ["0"])
 }
 
+/// A filter lets the console do what it does once in a year too: with the first start of a new release.
+#[test]
+fn p37_a_filtered_console_brings_an_older_database_up_to_date() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/store/tests/fixtures");
+    for version in ["v1", "v10"] {
+        let folder = data();
+        fs::copy(fixtures.join(format!("{version}.db")), folder.path().join("bathyscope.db")).unwrap();
+        let server = Server::simulated(folder.path());
+        all_threads_are_filtered(server.child("console"), "the console");
+        assert_ne!(server.get("/api/captures")["total"], 0, "{version}: what was stored");
+        assert!(folder.path().join(format!("bathyscope.db.{version}.bak")).exists(), "{version}: the backup");
+    }
+}
+
 #[test]
 fn p90_every_thread_of_agent_and_console_has_a_filter() {
     let folder = data();

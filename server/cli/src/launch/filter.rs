@@ -54,7 +54,8 @@ const CONSOLE: &[CallGroup] = &[
         ],
     },
     CallGroup {
-        reason: "the database: what was written is on the disk, space is reserved, files have modes",
+        reason: "the database: what was written is on the disk, space is reserved, files have modes, and one of an older \
+                 version is kept under another name",
         calls: &[
             Any(libc::SYS_fsync),
             Any(libc::SYS_fdatasync),
@@ -63,6 +64,7 @@ const CONSOLE: &[CallGroup] = &[
             Any(libc::SYS_fchmod),
             Any(libc::SYS_fchmodat),
             Any(libc::SYS_pwritev),
+            Any(libc::SYS_linkat),
         ],
     },
     CallGroup { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },

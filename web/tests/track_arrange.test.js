@@ -90,7 +90,7 @@ test("every lane has its place or is counted", () => {
   }
   assert.equal(placesOf(row("tid:1", "", "tracks", lanes), "high", true).more, 0);
   assert.ok(
-    placesOf(row("cpus", "", "group"), "usual", false).height >
+    placesOf(row("cpus", "", "group", lanes), "usual", false).height >
       placesOf(row("cpus", "", "group"), "usual", true).height,
   );
 });

@@ -20,7 +20,7 @@ pub enum ViewError {
         count: usize,
     },
     /// What is no number of a stream.
-    #[error("`{0}` is no number of a stream; streams are listed with commas between their numbers, such as 0,2")]
+    #[error("`{0}` is no number of a stream; numbers of streams are written as 0,2")]
     StreamNumber(String),
     /// No stream has the named column.
     #[error("there is no column `{name}`; there are {available}")]

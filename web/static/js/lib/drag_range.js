@@ -7,7 +7,7 @@ const EDGE_PIXELS = 5;
  * Lets a drag on `element` select a range; a drag that begins at an edge of the selection moves that edge.
  * @param {HTMLElement} element
  * @param {object} parts
- * @param {(x: number) => number} parts.time the time at a place, in pixels from the element's left side
+ * @param {(x: number, event: PointerEvent) => number} parts.time the time at a place, in pixels from the element's left side
  * @param {(time: number) => number} parts.place the other way
  * @param {() => ({start: number, end: number}|null)} parts.selection
  * @param {(event: PointerEvent) => boolean} parts.accepts
@@ -23,7 +23,7 @@ export function dragRange(element, parts) {
   const x = (event) => event.clientX - element.getBoundingClientRect().left;
   /** @param {PointerEvent} event */
   const range = (event) => {
-    const to = parts.time(x(event));
+    const to = parts.time(x(event), event);
     return { start: Math.min(from ?? to, to), end: Math.max(from ?? to, to) };
   };
   /** @param {number} at */
@@ -38,7 +38,7 @@ export function dragRange(element, parts) {
     x0 = x(event);
     const fixed = edge(x0);
     moved = fixed !== null;
-    from = fixed ?? parts.time(x0);
+    from = fixed ?? parts.time(x0, event);
     element.setPointerCapture(event.pointerId);
   });
   element.addEventListener("pointermove", (event) => {

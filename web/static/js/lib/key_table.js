@@ -157,6 +157,14 @@ export const KEYS = {
   "timeline.down": { context: "timeline", press: ["Alt+ArrowDown"], shown: "Alt+↓", what: "Move the track down" },
   "timeline.higher": { context: "timeline", press: ["+", "="], shown: "+", what: "Make the track higher" },
   "timeline.lower": { context: "timeline", press: ["-"], what: "Make the track lower" },
+  "timeline.fold": { context: "timeline", press: ["z"], what: "Fold long time without rows, or unfold it" },
+  "timeline.beside": { context: "timeline", press: ["b"], what: "Put two selected ranges side by side, or one alone" },
+  "timeline.snap": {
+    context: "timeline",
+    press: ["pointer:Alt+drag"],
+    own: true,
+    what: "Select a range without snapping to edges",
+  },
   "timeline.menu": { context: "timeline", press: ["Shift+F10"], what: "Open the menu of the track" },
   "timeline.walk": {
     context: "timeline",

@@ -4,7 +4,10 @@
 import { settled } from "./dom.js";
 import { dragRange } from "./drag_range.js";
 import { isTyping } from "./keys.js";
+import { panesOf, placeOf, timeAt } from "./time_fold.js";
 import { panned, within, zoomed } from "./time_window.js";
+
+/** @import { TimeFold } from "./time_fold.js" */
 
 const WHEEL_ZOOM = 0.0022;
 /**
@@ -35,6 +38,8 @@ const MARGIN = 0.04;
  * @property {() => boolean} visible whether keys are for it
  * @property {() => void} moved another window is shown
  * @property {() => void} pointed the pointer is elsewhere, or a range is being dragged
+ * @property {() => {fold: TimeFold|null, beside: number|null}} [divided] what is folded, and what is shown beside
+ * @property {(time: number, event: PointerEvent) => number} [snap] a time near one that is dragged to, which is meant
  * @property {() => number|null} [anchor] where zooming with keys holds still while no pointer is on the chart
  * @property {(event: PointerEvent) => void} [pressed]
  */
@@ -100,9 +105,20 @@ export class TimeNavigator {
     return Math.max(1, this.chart.width() - this.chart.left);
   }
 
+  /** How the window is divided on the screen. */
+  get panes() {
+    const { fold, beside } = this.#divided;
+    return panesOf(this.shown, { left: this.chart.left, width: this.chart.width(), fold, beside });
+  }
+
+  get #divided() {
+    return this.chart.divided?.() ?? { fold: null, beside: null };
+  }
+
   /** Nanoseconds of a pixel. */
   get pixel() {
-    return (this.shown.end - this.shown.start) / this.wide;
+    const [{ start, end, left, right }] = this.panes;
+    return (end - start) / (right - left);
   }
 
   /**
@@ -110,7 +126,7 @@ export class TimeNavigator {
    * @param {number} x
    */
   time(x) {
-    return this.shown.start + (x - this.chart.left) * this.pixel;
+    return timeAt(this.panes, x);
   }
 
   /**
@@ -118,7 +134,7 @@ export class TimeNavigator {
    * @param {number} time
    */
   place(time) {
-    return this.chart.left + (time - this.shown.start) / this.pixel;
+    return placeOf(this.panes, time);
   }
 
   /** The time under the pointer; null where it is not over the window. */
@@ -167,8 +183,7 @@ export class TimeNavigator {
    * @param {number} anchor
    */
   zoom(factor, anchor) {
-    const { start, end } = zoomed(this.shown, factor, anchor, this.context.duration);
-    this.view(start, end);
+    this.#change((shown, whole, at) => zoomed(shown, factor, at(anchor), whole));
   }
 
   /**
@@ -176,8 +191,23 @@ export class TimeNavigator {
    * @param {number} screens
    */
   pan(screens) {
-    const { start, end } = panned(this.shown, screens, this.context.duration);
-    this.view(start, end);
+    this.#change((shown, whole) => panned(shown, screens, whole));
+  }
+
+  /**
+   * Changes the window in the time that is on the screen: without what is folded.
+   * @param {(shown: {start: number, end: number}, whole: number, at: (time: number) => number) => {start: number, end: number}} change
+   */
+  #change(change) {
+    const { fold } = this.#divided;
+    const at = (/** @type {number} */ time) => fold?.fold(time) ?? time;
+    const { start, end } = change(
+      { start: at(this.shown.start), end: at(this.shown.end) },
+      at(this.context.duration),
+      at,
+    );
+    if (fold) this.view(fold.unfold(start, true), fold.unfold(end));
+    else this.view(start, end);
   }
 
   /**
@@ -216,7 +246,10 @@ export class TimeNavigator {
   #startPointer() {
     const { element, left } = this.chart;
     dragRange(element, {
-      time: (x) => Math.max(0, Math.min(this.context.duration, this.time(x))),
+      time: (x, event) => {
+        const time = Math.max(0, Math.min(this.context.duration, this.time(x)));
+        return event.altKey ? time : (this.chart.snap?.(time, event) ?? time);
+      },
       place: (time) => this.place(time),
       selection: () => this.selection,
       accepts: (event) => !event.shiftKey && event.offsetX >= left,

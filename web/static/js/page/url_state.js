@@ -83,6 +83,8 @@ const PARTS = {
   moved: text("", 4096),
   tall: text("", 2048),
   down: whole(0),
+  fold: flag(),
+  beside: whole(null, -Number.MAX_SAFE_INTEGER),
   name: text("", 256),
   picked: text("", 256),
   panel: pattern(/^[a-z]{1,16}$/),

@@ -24,6 +24,7 @@ export function tickStreams(streams) {
 }
 
 /** @typedef {{data: Timeline, track: Track, most: number}} BinnedTrack `most`: the greatest value in all of the capture */
+/** @typedef {{ticks: TimelineData, counters: TimelineData, known: Map<string, BinnedTrack>}} BinnedWindow by the ids of lanes */
 
 /**
  * Sends `data` when there is some, `error` with what went wrong.
@@ -38,17 +39,29 @@ export class BinnedTracks extends Emitter {
     this.heads = { ticks: [], counters: [], more: 0 };
     /** @type {Map<string, number>} */
     this.most = new Map();
-    this.ticks = new TimelineData(context.id);
-    this.counters = new TimelineData(context.id);
-    /** @type {Map<string, BinnedTrack>} */
-    this.known = new Map();
-    for (const data of [this.ticks, this.counters]) {
+    /** @type {BinnedWindow[]} */
+    this.windows = [];
+  }
+
+  /**
+   * What is on the tracks in one of the panes.
+   * @param {number} pane
+   * @returns {BinnedWindow}
+   */
+  window(pane) {
+    const known = this.windows[pane];
+    if (known) return known;
+    const { id } = this.context;
+    const window = { ticks: new TimelineData(id), counters: new TimelineData(id), known: new Map() };
+    this.windows[pane] = window;
+    for (const data of [window.ticks, window.counters]) {
       data.on("data", () => {
-        this.#arrange();
+        this.#arrange(window);
         this.emit("data", null);
       });
       data.on("error", (error) => this.emit("error", error));
     }
+    return window;
   }
 
   /** @returns {Query} */
@@ -78,30 +91,35 @@ export class BinnedTracks extends Emitter {
   }
 
   /**
-   * Says what is shown now.
+   * Says what a pane shows now.
+   * @param {number} pane
    * @param {{start: number, end: number}} shown
    * @param {number} pixels
    */
-  want(shown, pixels) {
+  want(pane, shown, pixels) {
     const { duration } = this.context;
-    if (this.heads.ticks.length > 0) this.ticks.want(shown, pixels, this.#tickQuery, duration);
+    const window = this.window(pane);
+    if (this.heads.ticks.length > 0) window.ticks.want(shown, pixels, this.#tickQuery, duration);
     const counters = { group: "counter", filter: "", limit_tracks: MOST_TRACKS };
-    if (this.heads.counters.length > 0) this.counters.want(shown, pixels, counters, duration);
+    if (this.heads.counters.length > 0) window.counters.want(shown, pixels, counters, duration);
   }
 
   /** The capture has grown. */
   expire() {
-    this.ticks.expire();
-    this.counters.expire();
+    for (const { ticks, counters } of this.windows) {
+      ticks.expire();
+      counters.expire();
+    }
   }
 
-  #arrange() {
-    this.known.clear();
+  /** @param {BinnedWindow} window */
+  #arrange({ ticks, counters, known }) {
+    known.clear();
     const put = (/** @type {Timeline|null} */ data, /** @type {string} */ before) =>
       data?.tracks.forEach((track) =>
-        this.known.set(`${before}${track.key}`, { data, track, most: this.most.get(track.key) ?? 0 }),
+        known.set(`${before}${track.key}`, { data, track, most: this.most.get(track.key) ?? 0 }),
       );
-    put(this.ticks.current, "ticks/");
-    put(this.counters.current, "");
+    put(ticks.current, "ticks/");
+    put(counters.current, "");
   }
 }

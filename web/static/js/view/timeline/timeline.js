@@ -6,7 +6,9 @@ import { duration, exact, moment, plural } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { PanelView } from "../panel_view.js";
 import { SqlTracks } from "./sql_tracks.js";
+import { paneAt } from "../../lib/time_fold.js";
 import { TimeNavigator } from "../../lib/time_navigator.js";
+import { TimeDivision } from "./time_division.js";
 import { counterAt } from "./timeline_counters.js";
 import { FindBar } from "./find/find_bar.js";
 import { NOTE_COLORS } from "./notes/notes_draw.js";
@@ -27,6 +29,9 @@ const STORED_LATER_NS = 2e9;
 
 /** Parts of the address that the panel below the tracks depends on, besides what is picked. */
 const PANEL_PARTS = ["start", "end", "panel", "over", "pins", "name"];
+
+/** How near an edge is to which a dragged time snaps. */
+const SNAP_PIXELS = 6;
 
 /** What a track is called. */
 const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
@@ -92,6 +97,10 @@ export class TimelineView extends PanelView {
     this.more = h("span", { class: "quiet" });
     this.unhide = h("button", { type: "button", hidden: true, on: { click: () => this.layer.showHidden() } });
     this.menu = new RowMenu(this.layer);
+    this.division = new TimeDivision(context, {
+      show: (start, end) => this.nav.view(start, end),
+      changed: () => this.#divided(),
+    });
     this.legend = h("div", { class: "legend", "aria-label": "Colours" });
     const element = h("canvas", {
       class: "timeline-canvas",
@@ -128,11 +137,12 @@ export class TimelineView extends PanelView {
         ...tools,
         this.more,
         this.unhide,
+        this.division.element,
         h("span", { class: "grow" }),
         this.readout,
       ),
       this.finding.element,
-      this.legend,
+      h("div", { class: "timeline-told" }, this.legend, this.division.words),
       this.problem,
       this.scroller,
       this.menu.element,
@@ -185,6 +195,8 @@ export class TimelineView extends PanelView {
         this.queries.redraw();
       },
       anchor: () => this.cursor?.time ?? null,
+      divided: () => (this.showsStates ? this.division.now : { fold: null, beside: null }),
+      snap: (time, event) => this.#snap(time, event),
       pressed: (event) => this.#setCursor(event),
     };
   }
@@ -282,6 +294,7 @@ export class TimelineView extends PanelView {
 
   /** @param {Set<string>} parts */
   #changed(parts) {
+    this.division.follow(parts);
     if (parts.has("tracks")) this.#arrange();
     if (parts.has("span")) this.#tell();
     if (parts.has("group")) {
@@ -351,6 +364,9 @@ export class TimelineView extends PanelView {
     const { isCounts } = this.context;
     this.groups.hidden = isCounts;
     this.find.hidden = !this.showsStates;
+    this.division.element.hidden = !this.showsStates;
+    this.division.words.hidden = !this.showsStates;
+    this.queries.element.hidden = this.showsStates && this.division.isDivided;
     for (const button of this.groups.querySelectorAll("button")) {
       button.hidden = button.dataset.group === "tree" && !hasTracks;
       button.setAttribute("aria-pressed", String(button.dataset.group === this.group));
@@ -375,7 +391,8 @@ export class TimelineView extends PanelView {
     const { group } = this;
     const wanted = this.nav.follows ? { start: 0, end: this.context.duration } : this.shown;
     const pixels = Math.round(this.nav.wide * this.canvas.ratio);
-    if (this.showsStates) this.layer.want(this.shown, pixels, this.scroller.scrollTop, this.scroller.clientHeight);
+    if (this.showsStates)
+      this.layer.want(this.nav.panes, this.canvas.ratio, this.scroller.scrollTop, this.scroller.clientHeight);
     else this.data.want(wanted, pixels, { group, filter }, this.context.duration);
     this.finding.want();
     this.canvas.redraw();
@@ -466,7 +483,8 @@ export class TimelineView extends PanelView {
   #drawTracks() {
     if (this.showsStates) {
       this.layer.draw(this.canvas, {
-        shown: this.shown,
+        panes: this.nav.panes,
+        isBeside: this.division.now.beside !== null,
         scroll: this.scroller.scrollTop,
         losses: this.#losses,
         selection: this.nav.marked,
@@ -577,6 +595,8 @@ export class TimelineView extends PanelView {
     bind("timeline.down", () => this.#keepRow(row(), () => this.layer.move(row(), 1)), { when: atRow });
     bind("timeline.higher", () => this.#keepRow(row(), () => this.layer.resize(row(), 1)), { when: atRow });
     bind("timeline.lower", () => this.#keepRow(row(), () => this.layer.resize(row(), -1)), { when: atRow });
+    bind("timeline.fold", () => this.division.turnFold(), { when });
+    bind("timeline.beside", () => this.division.putBeside(), { when: () => when() && this.division.canPut });
     bind("timeline.menu", () => this.#openMenu(row()), { when: atRow });
     bind(
       "timeline.range",
@@ -613,6 +633,36 @@ export class TimelineView extends PanelView {
     const { left, top } = this.canvas.element.getBoundingClientRect();
     const row = this.layer.rows[index];
     this.menu.open(index, { x: left + 24, y: top + AXIS + row.top + row.height - this.scroller.scrollTop });
+  }
+
+  /**
+   * Which pane is at a place: the first one where none is said.
+   * @param {number|undefined} x
+   */
+  #paneAt(x) {
+    const { panes } = this.nav;
+    return x === undefined ? 0 : panes.indexOf(paneAt(panes, x));
+  }
+
+  /**
+   * The time that a drag means: an edge of what is on the row under the pointer, if one is near.
+   * @param {number} time
+   * @param {PointerEvent} event
+   */
+  #snap(time, event) {
+    if (!this.showsStates) return time;
+    const { left, top } = this.canvas.element.getBoundingClientRect();
+    const index = this.layer.rowAt(event.clientY - top, this.scroller.scrollTop);
+    const pane = this.#paneAt(event.clientX - left);
+    return index === null ? time : this.layer.snap(index, time, this.nav.pixel * SNAP_PIXELS, pane);
+  }
+
+  /** Time is divided in another way. */
+  #divided() {
+    this.queries.element.hidden = this.showsStates && this.division.isDivided;
+    this.#want();
+    this.#tell();
+    this.canvas.redraw();
   }
 
   /** Opens or closes the group at the cursor, or picks what is there. */
@@ -722,7 +772,7 @@ export class TimelineView extends PanelView {
     if (this.showsStates) {
       const { pointer } = this.nav;
       const lane = index === null || !pointer ? null : this.layer.laneAt(index, pointer.y, this.scroller.scrollTop);
-      return index === null ? "" : this.layer.words(index, time, this.nav.pixel * 1.5, lane);
+      return index === null ? "" : this.layer.words(index, time, this.nav.pixel * 1.5, this.#paneAt(pointer?.x), lane);
     }
     const { current } = this.data;
     const track = index === null ? null : current?.tracks[index];

@@ -14,25 +14,34 @@ export const AXIS = 38;
  * @param {Canvas} canvas
  * @param {{start: number, end: number}} shown
  * @param {number} alpha how much of a line down is seen, 0 to 1
+ * @param {{left: number, right: number}} [pane] the pixels that show it, where it is not all that is right of the labels
+ * @param {boolean} [isRelative] whether times count from its start
  */
-export function drawAxis({ context: ctx, colors, width, height }, shown, alpha) {
-  const wide = width - LABELS;
+export function drawAxis(
+  { context: ctx, colors, width, height },
+  shown,
+  alpha,
+  { left, right } = { left: LABELS, right: width },
+  isRelative = false,
+) {
+  const wide = right - left;
+  const from = isRelative ? shown.start : 0;
   ctx.fillStyle = colors["--bg"];
-  ctx.fillRect(0, 0, width, AXIS - 3);
-  const { step, at } = ticks(shown.start, shown.end, Math.max(2, Math.floor(wide / 120)));
+  ctx.fillRect(left === LABELS ? 0 : left, 0, right, AXIS - 3);
+  const { step, at } = ticks(shown.start - from, shown.end - from, Math.max(2, Math.floor(wide / 120)));
   for (const time of at) {
-    const x = Math.round(LABELS + ((time - shown.start) / (shown.end - shown.start)) * wide);
+    const x = Math.round(left + ((time + from - shown.start) / (shown.end - shown.start)) * wide);
     ctx.fillStyle = colors["--line"];
     ctx.fillRect(x, RULER - 6, 1, 6);
     ctx.globalAlpha = alpha;
     ctx.fillRect(x, AXIS, 1, height - AXIS);
     ctx.globalAlpha = 1;
-    const label = tickLabel(time, step);
+    const label = `${isRelative ? "+" : ""}${tickLabel(time, step)}`;
     const size = ctx.measureText(label).width;
     ctx.fillStyle = colors["--text-quiet"];
-    ctx.fillText(label, Math.max(LABELS, Math.min(width - size - 6, x - size / 2)), 8);
+    ctx.fillText(label, Math.max(left, Math.min(right - size - 6, x - size / 2)), 8);
   }
   ctx.fillStyle = colors["--line"];
-  ctx.fillRect(LABELS, RULER - 1, wide, 1);
-  ctx.fillRect(0, AXIS - 1, width, 1);
+  ctx.fillRect(left, RULER - 1, wide, 1);
+  ctx.fillRect(left === LABELS ? 0 : left, AXIS - 1, right, 1);
 }

@@ -134,7 +134,15 @@ const USUAL_LANES = 6;
  */
 export function placesOf(row, size, isOpen) {
   if (row.kind === "group") {
-    const closed = size === "high" ? 2 * SUMMARY_HEIGHT : size === "low" ? GROUP_HEIGHT : SUMMARY_HEIGHT;
+    // Counters are not summed.
+    const isSummed = row.lanes.some((lane) => lane.row !== "counter");
+    const closed = !isSummed
+      ? GROUP_HEIGHT
+      : size === "high"
+        ? 2 * SUMMARY_HEIGHT
+        : size === "low"
+          ? GROUP_HEIGHT
+          : SUMMARY_HEIGHT;
     return { places: [], height: isOpen ? GROUP_HEIGHT : closed, more: 0 };
   }
   if (size === "low") {

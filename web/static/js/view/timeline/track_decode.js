@@ -117,6 +117,19 @@ export function firstPiece(pieces, time) {
 }
 
 /**
+ * Where single rows about a moment begin and end.
+ * @param {TrackPieces} pieces
+ * @param {number} time
+ */
+export function edgesAt(pieces, time) {
+  const { begins, ends, several, start, unit } = pieces;
+  const at = firstPiece(pieces, time);
+  return [at - 1, at, at + 1]
+    .filter((i) => i >= 0 && i < begins.length && several[i] < 0)
+    .flatMap((i) => [start + begins[i] * unit, start + ends[i] * unit]);
+}
+
+/**
  * What is at a moment; null where nothing is.
  * @param {TrackPieces} pieces
  * @param {number} time

@@ -2,6 +2,7 @@
 // their names; what is narrower than a pixel as shares of its height.
 
 import { CATEGORIES, category, pixel } from "../../lib/color.js";
+import { PANE_GAP } from "../../lib/time_fold.js";
 import { drawSelection, hatch } from "../../lib/canvas.js";
 import { duration } from "../../lib/format.js";
 import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
@@ -10,6 +11,7 @@ import { drawCounterLane, mostWords, paintTicks } from "./binned_draw.js";
 import { SUMMED, SUMMED_LANES, TrackSummary } from "./track_summary.js";
 
 /** @import { Canvas } from "../../lib/canvas.js" */
+/** @import { Pane } from "../../lib/time_fold.js" */
 /** @import { TrackPieces } from "./track_decode.js" */
 /** @import { BinnedTrack } from "./binned_tracks.js" */
 /** @import { LanePlace, Size } from "./track_arrange.js" */
@@ -65,11 +67,15 @@ export const TRACK_COLORS = [
  * @property {number} more lanes that have no place at this height
  */
 /**
- * @typedef {object} TracksModel what is drawn
- * @property {{start: number, end: number}} shown
- * @property {ShownRow[]} rows
+ * @typedef {object} PaneData what is on the tracks in a pane
  * @property {Map<string, TrackPieces>} pieces
  * @property {Map<string, BinnedTrack>} binned samples, instants and counters
+ */
+/**
+ * @typedef {object} TracksModel what is drawn
+ * @property {(Pane & PaneData)[]} panes the parts of time, from left to right
+ * @property {boolean} isBeside whether the second pane is another time, and not what follows
+ * @property {ShownRow[]} rows
  * @property {number} scroll
  * @property {number} whole nanoseconds that the capture lasted, for shares
  * @property {{start: number, end: number}[]} losses
@@ -79,6 +85,7 @@ export const TRACK_COLORS = [
  * @property {{lane: string, start: number, end: number}|null} picked
  * @property {{lane: string, time: number}|null} waker who woke what is picked, and when
  */
+/** @typedef {TracksModel & PaneData & {shown: Pane}} PaneModel what is drawn in a pane */
 
 /**
  * Draws everything.
@@ -92,13 +99,30 @@ export function drawTracks(canvas, model) {
   ctx.textBaseline = "middle";
   ctx.fillStyle = colors["--bg"];
   ctx.fillRect(0, 0, width, height);
-  paintLanes(canvas, model);
+  const panes = model.panes.map((pane) => ({ ...model, ...pane, shown: pane }));
+  for (const pane of panes) paintLanes(canvas, pane);
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-  writeNames(canvas, model);
-  drawCounterRows(canvas, model);
+  for (const pane of panes) {
+    writeNames(canvas, pane);
+    drawCounterRows(canvas, pane);
+  }
   drawRowLabels(canvas, model);
-  drawOver(canvas, model);
-  drawAxis(canvas, model.shown, 0.4);
+  for (const pane of panes) {
+    drawOver(canvas, pane);
+    drawAxis(canvas, pane.shown, 0.4, pane.shown, model.isBeside);
+  }
+  for (const { right } of model.panes.slice(0, -1)) drawGap(canvas, right);
+}
+
+/**
+ * Where time is divided: a band, so that what is on both sides of it does not look as if it followed.
+ * @param {Canvas} canvas
+ * @param {number} left
+ */
+function drawGap({ context: ctx, colors, height }, left) {
+  ctx.fillStyle = colors["--bg"];
+  ctx.fillRect(left, 0, PANE_GAP, height);
+  hatch(ctx, colors["--line-strong"], left + 1, 0, PANE_GAP - 2, height);
 }
 
 /**
@@ -113,11 +137,12 @@ function inSight({ rows, scroll }, height) {
 export class Paint {
   /**
    * @param {Canvas} canvas
-   * @param {TracksModel} model
+   * @param {PaneModel} model
    */
-  constructor({ colors, width, height, ratio }, { shown }) {
+  constructor({ colors, height, ratio }, { shown }) {
     this.ratio = ratio;
-    this.columns = Math.max(1, Math.round((width - LABELS) * ratio));
+    this.left = Math.round(shown.left * ratio);
+    this.columns = Math.max(1, Math.round(shown.right * ratio) - this.left);
     this.rows = Math.max(1, Math.round((height - AXIS) * ratio));
     this.image = new ImageData(this.columns, this.rows);
     this.out = new Uint32Array(this.image.data.buffer);
@@ -189,7 +214,7 @@ export class Paint {
 
 /**
  * @param {Canvas} canvas
- * @param {TracksModel} model
+ * @param {PaneModel} model
  */
 function paintLanes(canvas, model) {
   const paint = new Paint(canvas, model);
@@ -205,13 +230,13 @@ function paintLanes(canvas, model) {
       else if (binned && lane.row === "tick") paintTicks(paint, model.shown, binned, bottom, tall);
     }
   }
-  canvas.context.putImageData(paint.image, Math.round(LABELS * paint.ratio), Math.round(AXIS * paint.ratio));
+  canvas.context.putImageData(paint.image, paint.left, Math.round(AXIS * paint.ratio));
 }
 
 /**
  * Of a closed group, how many of its tracks do what, one over the other; as high as most of them do at once.
  * @param {Paint} paint
- * @param {TracksModel} model
+ * @param {PaneModel} model
  * @param {ShownRow} shown
  */
 function paintSummary(paint, model, { row, top, height }) {
@@ -307,17 +332,17 @@ function paintShares(paint, { shares, others }, looks, { from, until, bottom, ta
 /**
  * Counters in sight, as lines.
  * @param {Canvas} canvas
- * @param {TracksModel} model
+ * @param {PaneModel} model
  */
-function drawCounterRows({ context: ctx, colors, width, height }, model) {
+function drawCounterRows({ context: ctx, colors, height }, model) {
   for (const row of inSight(model, height))
     for (const { lane, top, height: tall } of row.places) {
       const binned = model.binned.get(lane.id);
       const bottom = AXIS + row.top + top + tall - model.scroll;
       if (lane.row === "counter" && binned)
         drawCounterLane(ctx, model.shown, binned, {
-          left: LABELS,
-          width,
+          left: model.shown.left,
+          width: model.shown.right,
           least: AXIS,
           bottom,
           tall,
@@ -329,15 +354,15 @@ function drawCounterRows({ context: ctx, colors, width, height }, model) {
 /**
  * Names within what is wide enough, but for states of threads, which have their colours.
  * @param {Canvas} canvas
- * @param {TracksModel} model
+ * @param {PaneModel} model
  */
 function writeNames(canvas, model) {
-  const { context: ctx, colors, width, height } = canvas;
+  const { context: ctx, colors, height } = canvas;
   const { shown, scroll, pieces: known } = model;
-  const perPixel = (shown.end - shown.start) / (width - LABELS);
+  const perPixel = (shown.end - shown.start) / (shown.right - shown.left);
   ctx.save();
   ctx.beginPath();
-  ctx.rect(LABELS, AXIS, width - LABELS, height - AXIS);
+  ctx.rect(shown.left, AXIS, shown.right - shown.left, height - AXIS);
   ctx.clip();
   ctx.fillStyle = colors["--on-cat"];
   for (const row of inSight(model, height)) {
@@ -346,11 +371,11 @@ function writeNames(canvas, model) {
       if (!pieces || (lane.row === "state" && lane.of === "thread")) continue;
       const middle = AXIS + row.top + top + tall / 2 - scroll + 0.5;
       const place = (/** @type {number} */ units) =>
-        LABELS + (pieces.start + units * pieces.unit - shown.start) / perPixel;
+        shown.left + (pieces.start + units * pieces.unit - shown.start) / perPixel;
       for (let i = firstPiece(pieces, shown.start); i < pieces.begins.length; i += 1) {
-        const left = Math.max(LABELS, place(pieces.begins[i]));
-        if (left > width) break;
-        const room = Math.min(width, place(pieces.ends[i])) - left - 6;
+        const left = Math.max(shown.left, place(pieces.begins[i]));
+        if (left > shown.right) break;
+        const room = Math.min(shown.right, place(pieces.ends[i])) - left - 6;
         const label = pieces.labels[pieces.names[i]];
         if (pieces.several[i] >= 0 || room < LEAST_TEXT || label.tid === 0) continue;
         ctx.fillText(cut(ctx, nameOf(label), room), left + 3, middle);
@@ -390,7 +415,7 @@ function drawRowLabels({ context: ctx, colors, height }, model) {
     const left = PAD + row.depth * INDENT + (row.kind === "group" ? INDENT : 0);
     if (row.kind === "group") drawTurn(ctx, colors["--text-quiet"], PAD + 4, middle, isOpen);
     ctx.fillStyle = colors["--text-quiet"];
-    const counter = row.kind === "tracks" && model.binned.get(row.lanes[0].id);
+    const counter = row.kind === "tracks" && model.panes[0].binned.get(row.lanes[0].id);
     const share = row.busy > 0 ? shareText(row.busy / model.whole) : counter && counter.most ? mostWords(counter) : "";
     const wide = ctx.measureText(share).width;
     ctx.fillText(share, LABELS - 10 - wide, middle);
@@ -464,17 +489,17 @@ function cut(ctx, text, most) {
 /**
  * Losses, what is selected, the cursor.
  * @param {Canvas} canvas
- * @param {TracksModel} model
+ * @param {PaneModel} model
  */
-function drawOver({ context: ctx, colors, width, height }, model) {
+function drawOver({ context: ctx, colors, height }, model) {
   const { shown, rows, scroll } = model;
-  const wide = width - LABELS;
-  const place = (/** @type {number} */ time) => LABELS + ((time - shown.start) / (shown.end - shown.start)) * wide;
+  const wide = shown.right - shown.left;
+  const place = (/** @type {number} */ time) => shown.left + ((time - shown.start) / (shown.end - shown.start)) * wide;
   const last = rows.at(-1);
   const low = Math.min(height, AXIS + (last ? last.top + last.height : height) - scroll);
   ctx.save();
   ctx.beginPath();
-  ctx.rect(LABELS, 0, wide, height);
+  ctx.rect(shown.left, 0, wide, height);
   ctx.clip();
   for (const loss of model.losses) {
     if (loss.end < shown.start || loss.start > shown.end) continue;

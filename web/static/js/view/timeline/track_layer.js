@@ -5,7 +5,7 @@ import { Latest, get } from "../../lib/api.js";
 import { Emitter } from "../../lib/emitter.js";
 import { duration } from "../../lib/format.js";
 import { TrackData } from "./track_data.js";
-import { pieceAt } from "./track_decode.js";
+import { edgesAt, pieceAt } from "./track_decode.js";
 import { BinnedTracks } from "./binned_tracks.js";
 import { AXIS } from "./timeline_axis.js";
 import { binnedWords } from "./binned_draw.js";
@@ -25,6 +25,7 @@ import { SUMMED_LANES, TrackSummary, summaryWords } from "./track_summary.js";
 import { titleOf, treeOf, visibleRows } from "./track_tree.js";
 
 /** @import { TrackList, TrackMoment } from "../../../../api.js" */
+/** @import { Pane } from "../../lib/time_fold.js" */
 /** @import { Lane, TreeRow } from "./track_tree.js" */
 /** @import { ShownRow } from "./track_draw.js" */
 
@@ -51,12 +52,11 @@ export class TrackLayer extends Emitter {
   constructor(context) {
     super();
     this.context = context;
-    this.data = new TrackData(context.id);
+    /** @type {TrackData[]} */
+    this.windows = [];
     this.binned = new BinnedTracks(context);
-    for (const data of [this.data, this.binned]) {
-      data.on("data", () => this.emit("data", null));
-      data.on("error", (error) => this.emit("error", error));
-    }
+    this.binned.on("data", () => this.emit("data", null));
+    this.binned.on("error", (error) => this.emit("error", error));
     /** @type {TrackList|null} */
     this.list = null;
     /** @type {TreeRow[]} */
@@ -73,6 +73,20 @@ export class TrackLayer extends Emitter {
      */
     this.before = [];
     this.stale = true;
+  }
+
+  /**
+   * What is on the tracks in one of the panes.
+   * @param {number} pane
+   */
+  window(pane) {
+    const known = this.windows[pane];
+    if (known) return known;
+    const data = new TrackData(this.context.id);
+    this.windows[pane] = data;
+    data.on("data", () => this.emit("data", null));
+    data.on("error", (error) => this.emit("error", error));
+    return data;
   }
 
   /** Asks which tracks there are, if that is not known. */
@@ -99,7 +113,7 @@ export class TrackLayer extends Emitter {
   /** The capture has grown. */
   expire() {
     this.stale = true;
-    this.data.expire();
+    for (const data of this.windows) data.expire();
     this.binned.expire();
   }
 
@@ -144,25 +158,29 @@ export class TrackLayer extends Emitter {
 
   /**
    * Asks for what is in sight.
-   * @param {{start: number, end: number}} shown
-   * @param {number} pixels
+   * @param {Pane[]} panes
+   * @param {number} ratio pixels of the device to one of the page
    * @param {number} scroll
    * @param {number} room
    */
-  want(shown, pixels, scroll, room) {
+  want(panes, ratio, scroll, room) {
     void this.load();
     const near = this.rows.filter((row) => row.top + row.height > scroll - BEYOND && row.top < scroll + room + BEYOND);
     const lanes = near.flatMap(({ row, isOpen, places }) =>
       row.kind === "tracks" ? places.map(({ lane }) => lane) : isOpen ? [] : row.lanes.slice(0, SUMMED_LANES),
     );
     const tracks = new Set(lanes.filter(isTrack).map(({ id }) => id));
-    if (tracks.size > 0) this.data.want(shown, pixels, this.whole, [...tracks]);
-    if (lanes.some((lane) => !isTrack(lane))) this.binned.want(shown, pixels);
+    const isBinned = lanes.some((lane) => !isTrack(lane));
+    for (const [i, { start, end, left, right }] of panes.entries()) {
+      const pixels = Math.max(1, Math.round((right - left) * ratio));
+      if (tracks.size > 0) this.window(i).want({ start, end }, pixels, this.whole, [...tracks]);
+      if (isBinned) this.binned.want(i, { start, end }, pixels);
+    }
   }
 
   /**
    * @param {import("../../lib/canvas.js").Canvas} canvas
-   * @param {{shown: {start: number, end: number}, scroll: number, losses: {start: number, end: number}[],
+   * @param {{panes: Pane[], isBeside: boolean, scroll: number, losses: {start: number, end: number}[],
    *   selection: {start: number, end: number}|null, cursor: {track: number|null, time: number}|null,
    *   dragged: {from: number, to: number}|null}} model
    */
@@ -171,8 +189,11 @@ export class TrackLayer extends Emitter {
     drawTracks(canvas, {
       ...model,
       rows: this.rows,
-      pieces: this.data.known,
-      binned: this.binned.known,
+      panes: model.panes.map((pane, i) => ({
+        ...pane,
+        pieces: this.window(i).known,
+        binned: this.binned.window(i).known,
+      })),
       whole: this.context.duration,
       picked: this.picked && at ? { lane: this.picked.lane.id, start: at.start, end: at.end } : null,
       waker: this.waker && { lane: this.waker.lane.id, time: this.waker.time },
@@ -207,18 +228,19 @@ export class TrackLayer extends Emitter {
    * @param {number} index
    * @param {number} time
    * @param {number} near
+   * @param {number} pane
    * @param {Lane|null} [lane]
    */
-  words(index, time, near, lane = null) {
+  words(index, time, near, pane, lane = null) {
     const shown = this.rows[index];
     if (!shown) return "";
     const { row } = shown;
-    if (row.kind === "group") return this.#groupWords(shown, time, near);
+    if (row.kind === "group") return this.#groupWords(shown, time, near, pane);
     const lanes = lane ? [lane] : row.lanes;
     const parts = lanes.flatMap((one) => {
-      const binned = this.binned.known.get(one.id);
+      const binned = this.binned.window(pane).known.get(one.id);
       if (binned) return binnedWords(binned, time, near);
-      const pieces = this.data.known.get(one.id);
+      const pieces = this.window(pane).known.get(one.id);
       const at = pieces && pieceAt(pieces, time, near);
       return pieces && at !== null && at !== undefined ? [pieceText(pieces, at)] : [];
     });
@@ -229,19 +251,39 @@ export class TrackLayer extends Emitter {
    * @param {ShownRow} shown of a group
    * @param {number} time
    * @param {number} near
+   * @param {number} pane
    */
-  #groupWords({ row, isOpen }, time, near) {
+  #groupWords({ row, isOpen }, time, near, pane) {
     const title = `${titleOf(row)}: ${row.children} ${row.children === 1 ? "track" : "tracks"}`;
     if (isOpen) return `${title}, open`;
     const summary = new TrackSummary(time - near, 2 * near, 1);
     const lanes = row.lanes.slice(0, SUMMED_LANES).filter(isTrack);
     for (const lane of lanes) {
-      const pieces = this.data.known.get(lane.id);
+      const pieces = this.window(pane).known.get(lane.id);
       if (pieces) summary.add(pieces, lane);
     }
     const words = summaryWords(summary, 0, lanes[0]?.row === "state");
     const of = row.lanes.length > SUMMED_LANES ? ` of the ${SUMMED_LANES} busiest` : "";
     return `${title}, closed${words && `; ${words}${of}`}`;
+  }
+
+  /**
+   * The edge of what is on a row that is nearest to a moment; the moment itself where none is near.
+   * @param {number} index
+   * @param {number} time
+   * @param {number} near nanoseconds
+   * @param {number} pane
+   */
+  snap(index, time, near, pane) {
+    const known = this.rows[index].places.flatMap(({ lane }) => this.window(pane).known.get(lane.id) ?? []);
+    const edges = known.flatMap((pieces) => edgesAt(pieces, time));
+    const at = this.picked?.moment.at;
+    if (at) edges.push(at.start, at.end);
+    const nearest = edges.reduce(
+      (best, edge) => (Math.abs(edge - time) < Math.abs(best - time) ? edge : best),
+      Infinity,
+    );
+    return Math.abs(nearest - time) <= near ? nearest : time;
   }
 
   /**

@@ -238,6 +238,76 @@ export async function walkStates(page) {
   await until('all tracks', async () => await tracks.textContent() === all);
 }
 
+/** What a canvas shows, pixel by pixel, as a short text. */
+async function pixelsOf(page, selector) {
+  return page.locator(selector).evaluate(async (canvas) => {
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return [...new Uint8Array(await crypto.subtle.digest('SHA-256', data))].slice(0, 8).join('.');
+  });
+}
+
+/**
+ * How the tree is arranged, and how its time is divided: rows are hidden, made higher and moved, long time without rows is
+ * folded, two ranges stand side by side. A link shows the same pixels.
+ */
+export async function arrangeTree(page) {
+  const canvas = page.locator(TIMELINE);
+  await page.keyboard.press('0');
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  await until('nothing is selected', () => !query(page).has('start'));
+  for (let press = 0; press < 2; press += 1) await page.keyboard.press('ArrowDown');
+  await until('words of a CPU', async () => /CPU 0/.test(await page.locator('#panel-timeline .readout').textContent()));
+  await page.keyboard.press('Alt+ArrowDown');
+  await until('another order', () => query(page).get('moved')?.endsWith('cpu:0'));
+  await page.keyboard.press('+');
+  await until('a higher row', () => query(page).get('tall') === 'cpu:0=high');
+  await page.keyboard.press('Shift+F10');
+  const menu = page.getByRole('menu', { name: 'CPU 0' });
+  await menu.getByRole('menuitem', { name: /Hide/ }).waitFor();
+  await page.keyboard.press('Escape');
+  await menu.waitFor({ state: 'hidden' });
+  await canvas.focus();
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('h');
+  await until('a hidden row', () => query(page).get('hidden') === 'cpu:1');
+  await page.getByRole('button', { name: 'Show 1 hidden track' }).waitFor();
+  await page.keyboard.press('w');
+  await until('a window in the address', () => query(page).has('from'));
+  await page.keyboard.press('Escape');
+  await page.mouse.move(2, 2);
+  const read = async () => [page.url(), await pixelsOf(page, TIMELINE)];
+  const [url, pixels] = await until('a picture that stays', settledValue(read));
+  await page.goto(url);
+  await until('the same pixels', async () => await pixelsOf(page, TIMELINE) === pixels);
+  await page.getByRole('button', { name: 'Show 1 hidden track' }).click();
+  await until('no hidden row', () => !query(page).has('hidden'));
+  await divideTime(page);
+}
+
+async function divideTime(page) {
+  const told = page.locator('#panel-timeline .timeline-told .quiet').last();
+  const fold = page.getByRole('button', { name: 'Fold empty time' });
+  await page.keyboard.press('0');
+  await until('all of the capture', () => !query(page).has('from'));
+  await fold.click();
+  await until('what is folded', async () => /without rows/.test(await told.textContent()));
+  assert.equal(query(page).get('fold'), '1');
+  await fold.click();
+  await until('nothing folded', () => !query(page).has('fold'));
+  const [first] = await selectRange(page, 0.1, 0.2);
+  await page.keyboard.press('b');
+  await until('the first range', async () => /select the second/.test(await told.textContent()));
+  const [second] = await selectRange(page, 0.5, 0.6);
+  await page.keyboard.press('b');
+  await until('two ranges', () => Number(query(page).get('beside')) === second - first);
+  await until('the window of the first', () => query(page).has('from'));
+  assert.match(await told.textContent(), /aligned at their starts/);
+  await page.getByRole('button', { name: 'One range alone' }).click();
+  await until('one range', () => !query(page).has('beside'));
+  await page.keyboard.press('0');
+}
+
 /** For `until`: what `read` gives once it gives the same twice in a row. */
 export function settledValue(read) {
   let before = null;

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { IS_ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
   addCondition, chooseCalls, chooseRecords, readRecords, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
-  bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop,
+  arrangeTree, bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop,
 } from './flows.mjs';
 import {
   chooseByName, deleteOpen, foldTime, leaveOwnOut, legendOfWindow, openTool, rangeOfMaps, readTool, seeProgress, watchScript,
@@ -145,6 +145,7 @@ test('streams that are computed: states of threads, removed, computed again, and
   await page.getByRole('button', { name: 'run-queue latency' }).click();
   await until('latencies', async () => await rowCount(page) > 0);
   await walkStates(page);
+  await arrangeTree(page);
   await findInCapture(page, 'preempted');
   await noteOnTimeline(page, 'why <img src=x onerror="window.hacked=3"> was late');
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=flame`);

@@ -199,7 +199,7 @@ pub fn decode_chunk(schema: &StreamSchema, bytes: &[u8], wanted: &[usize]) -> Re
     if wanted.iter().any(|index| *index >= batch.columns.len()) {
         return Err(damaged(0, "a column was asked for that the schema does not have"));
     }
-    let mut decoder = codec::Decoder::new();
+    let mut decoder = codec::Decoder::default();
     let columns = schema.columns.iter().zip(&mut batch.columns).zip(&entries).enumerate();
     for (index, ((column, data), entry)) in columns {
         let at = reader.offset;

@@ -93,7 +93,7 @@ impl Encoder {
     }
 
     /// The compressed bytes if they are fewer.
-    fn compress(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn compress(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         let compressed = self.compressor.as_mut()?.compress(bytes).ok()?;
         (compressed.len() < bytes.len()).then_some(compressed)
     }
@@ -144,15 +144,12 @@ fn from_planes(planes: &[u8], rows: usize) -> Vec<u64> {
 }
 
 /// Decodes columns, with one decompressor for all of them.
+#[derive(Default)]
 pub(crate) struct Decoder {
     decompressor: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 impl Decoder {
-    pub(crate) fn new() -> Self {
-        Self { decompressor: None }
-    }
-
     /// The words that were encoded to `body`.
     pub(crate) fn decode(&mut self, coding: &Coding, rows: usize, body: &[u8]) -> Result<Vec<u64>, &'static str> {
         let size = rows.min(MAX_CHUNK_ROWS) * usize::from(coding.width);
@@ -179,7 +176,8 @@ impl Decoder {
         Ok(words)
     }
 
-    fn decompress(&mut self, body: &[u8], size: usize) -> Result<Vec<u8>, &'static str> {
+    /// The bytes that were compressed, which are `size` at most.
+    pub(crate) fn decompress(&mut self, body: &[u8], size: usize) -> Result<Vec<u8>, &'static str> {
         const FAILED: &str = "a column cannot be decompressed";
         if self.decompressor.is_none() {
             self.decompressor = zstd::bulk::Decompressor::new().ok();

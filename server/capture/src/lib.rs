@@ -74,8 +74,9 @@ pub use stacks::{
 pub use states::{MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, TaskBits};
 pub use text::{StringDictionary, StringId, shown, visible};
 pub use tracks::{
-    BuiltPage, FoundRow, MAX_LANES, MAX_STREAM_TRACKS, MAX_TRACK_DIRECTORY_BYTES, MAX_TRACK_LEVELS, MAX_TRACK_NAMES,
-    MAX_TRACK_PAGE_BYTES, NameTotals, TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackKind, TrackName,
-    TrackNameId, TrackPage, TrackPages, TrackPiece, TrackRule, TrackSummary, row_at, row_number, track_totals,
-    walk_track,
+    BuiltPage, ColumnGrid, ColumnSum, Columns, DRAWN_LEVEL, DrawnDecoder, DrawnPage, DrawnPiece, FoundRow, MAX_LANES,
+    MAX_STREAM_TRACKS, MAX_TRACK_DIRECTORY_BYTES, MAX_TRACK_LEVELS, MAX_TRACK_NAMES, MAX_TRACK_PAGE_BYTES, NameTotals,
+    PAGE_COLUMNS, PIECE_NAMES, SHARE_STEPS, TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackKind,
+    TrackName, TrackNameId, TrackPage, TrackPageDecoder, TrackPages, TrackPiece, TrackRule, TrackSummary, drawn_number,
+    packed_shares, row_at, row_number, rows_code, track_totals, walk_track,
 };

@@ -25,12 +25,12 @@ pub(crate) fn put_list(encoder: &mut Encoder, out: &mut Vec<u8>, list: &[u64]) {
 /// Reads lists, with one decompressor for all of them.
 pub(crate) struct ListReader<'a> {
     pub(crate) reader: Reader<'a>,
-    decoder: Decoder,
+    pub(crate) decoder: Decoder,
 }
 
 impl<'a> ListReader<'a> {
     pub(crate) fn new(reader: Reader<'a>) -> Self {
-        Self { reader, decoder: Decoder::new() }
+        Self { reader, decoder: Decoder::default() }
     }
 
     /// The next list, of `length` numbers.

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Where a page is: track, level, number.
-pub type TrackPlace = (u32, u8, u32);
+pub type TrackPlace = (u32, u8, u64);
 
 /// What is new of the tracks of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,10 +72,9 @@ pub(crate) async fn put(
     let (mut grown, mut replaced) = (0, 0);
     for page in &changes.pages {
         at_most("a page of a track", page.bytes.len(), MAX_TRACK_PAGE_BYTES)?;
-        let place = (page.track, page.level, page.number);
         grown += page.bytes.len() as u64;
         let insert = of("INSERT OR IGNORE INTO track_pages VALUES (?, ?, ?, ?, ?, ?)", id).bind(stream);
-        let insert = insert.bind(place.0).bind(place.1).bind(place.2).bind(page.bytes.as_slice());
+        let insert = insert.bind(page.track).bind(page.level).bind(number_of(page)?).bind(page.bytes.as_slice());
         let done = insert.execute(&mut *conn).await.map_err(failed(DOING))?;
         if done.rows_affected() == 0 {
             replaced += replace(conn, id, stream, page).await?;
@@ -93,16 +92,24 @@ pub(crate) async fn put(
     Ok(grown.saturating_sub(replaced))
 }
 
+fn number_of(page: &BuiltPage) -> Result<i64, StoreError> {
+    let large = |_large| StoreError::Refused { what: "a page of a track", why: "its number is too large".to_owned() };
+    i64::try_from(page.number).map_err(large)
+}
+
 /// Puts a page in the place of one that is there; says how long that was.
 async fn replace(conn: &mut SqliteConnection, id: CaptureId, stream: u16, page: &BuiltPage) -> Result<u64, StoreError> {
     const DOING: &str = "storing tracks";
-    let at = |statement| of(statement, id).bind(stream).bind(page.track).bind(page.level).bind(page.number);
+    let at = |statement| {
+        let place = of(statement, id).bind(stream).bind(page.track).bind(page.level);
+        Ok::<_, StoreError>(place.bind(number_of(page)?))
+    };
     let select = "SELECT octet_length(data) FROM track_pages WHERE capture_id = ?1 AND stream = ?2 AND track = ?3 AND \
                   level = ?4 AND number = ?5";
-    let before: Vec<(i64,)> = all(conn, at(select), DOING).await?;
+    let before: Vec<(i64,)> = all(conn, at(select)?, DOING).await?;
     let update = "UPDATE track_pages SET data = ?6 WHERE capture_id = ?1 AND stream = ?2 AND track = ?3 AND level = ?4 AND \
                   number = ?5";
-    at(update).bind(page.bytes.as_slice()).execute(conn).await.map_err(failed(DOING))?;
+    at(update)?.bind(page.bytes.as_slice()).execute(conn).await.map_err(failed(DOING))?;
     Ok(before.first().map_or(0, |row| row.0.unsigned_abs()))
 }
 

@@ -2,7 +2,11 @@
 
 use super::{
     FAN_OUT, MAX_LANES, MAX_STREAM_TRACKS, MAX_TRACK_NAMES, TrackDirectory, TrackEntry, TrackInfo, TrackName,
-    TrackNameId, TrackPage, TrackRule, TrackSummary, page_entries, rule::TrackRow, top_level,
+    TrackNameId, TrackPage, TrackRule, TrackSummary,
+    drawn_build::{DrawnBuilder, PageOutput},
+    page_entries,
+    rule::TrackRow,
+    top_level,
 };
 use crate::{Batch, IdMap, codec::Encoder};
 
@@ -11,10 +15,10 @@ use crate::{Batch, IdMap, codec::Encoder};
 pub struct BuiltPage {
     /// The track, by its number in the stream.
     pub track: u32,
-    /// The level, 0 for rows.
+    /// The level, 0 for rows, [`super::DRAWN_LEVEL`] for what is drawn.
     pub level: u8,
     /// Which of the level.
-    pub number: u32,
+    pub number: u64,
     /// The page.
     pub bytes: Vec<u8>,
 }
@@ -44,6 +48,7 @@ struct OpenTrack {
     rows: Vec<TrackEntry>,
     /// Level 1 and those above: the number of the page, and its entries.
     levels: Vec<OpenLevel>,
+    drawn: DrawnBuilder,
     sum: TrackSummary,
     is_changed: bool,
 }
@@ -165,6 +170,7 @@ impl TrackIndexBuilder {
             last_end_ns: 0,
             rows: Vec::new(),
             levels: Vec::new(),
+            drawn: DrawnBuilder::default(),
             sum: TrackSummary::default(),
             is_changed: false,
         });
@@ -221,22 +227,25 @@ impl OpenTrack {
     fn flush(&mut self, track: u32, encoder: &mut Encoder, pages: &mut Vec<BuiltPage>) {
         let most = page_entries(0);
         if self.rows.len() == most {
-            let number = ((self.count - 1) / most as u64) as u32;
-            let page = TrackPage::Rows(std::mem::take(&mut self.rows));
+            let number = (self.count - 1) / most as u64;
+            let rows = std::mem::take(&mut self.rows);
+            self.drawn.add(&rows, &mut PageOutput { track, encoder, pages });
+            let page = TrackPage::Rows(rows);
             pages.push(BuiltPage { track, level: 0, number, bytes: page.encode_with(encoder) });
         }
         for (level, open) in (1..).zip(&mut self.levels).filter(|(_, open)| open.is_full()) {
             let page = TrackPage::Summaries(std::mem::take(&mut open.entries));
-            pages.push(BuiltPage { track, level, number: open.number, bytes: page.encode_with(encoder) });
+            pages.push(BuiltPage { track, level, number: open.number.into(), bytes: page.encode_with(encoder) });
             open.number += 1;
         }
     }
 
     /// Gives the last pages of all levels, with what sums up the rows that are no whole group yet.
     fn publish(&mut self, track: u32, encoder: &mut Encoder, pages: &mut Vec<BuiltPage>) {
+        self.drawn.publish(&self.rows, &mut PageOutput { track, encoder, pages });
         let mut rest = TrackSummary::sum(pending(&self.rows).iter().copied().map(TrackSummary::of));
         if !self.rows.is_empty() {
-            let number = ((self.count - 1) / page_entries(0) as u64) as u32;
+            let number = (self.count - 1) / page_entries(0) as u64;
             let page = TrackPage::Rows(self.rows.clone());
             pages.push(BuiltPage { track, level: 0, number, bytes: page.encode_with(encoder) });
         }
@@ -254,7 +263,7 @@ impl OpenTrack {
             }
             if !all.is_empty() {
                 let page = TrackPage::Summaries(all);
-                pages.push(BuiltPage { track, level, number: open.number, bytes: page.encode_with(encoder) });
+                pages.push(BuiltPage { track, level, number: open.number.into(), bytes: page.encode_with(encoder) });
             }
         }
     }

@@ -9,7 +9,7 @@
 use super::{PAGE_SUMMARIES, TOP, TrackEntry, TrackPage, TrackSummary, page_entries};
 use crate::{
     ChunkError,
-    codec::Encoder,
+    codec::{Decoder, Encoder},
     lists::{ListReader, crc_of, put_list},
     reader::{Reader, damaged},
 };
@@ -76,6 +76,10 @@ impl TrackPage {
     /// # Errors
     /// If the bytes are damaged. Never panics, and allocates no more than the largest page needs.
     pub fn decode(bytes: &[u8]) -> Result<Self, ChunkError> {
+        TrackPageDecoder::default().decode(bytes)
+    }
+
+    fn decode_with(bytes: &[u8], decoder: &mut Decoder) -> Result<Self, ChunkError> {
         let mut reader = Reader { bytes, offset: 0 };
         if reader.array()? != MAGIC {
             return Err(damaged(0, "it does not begin as a track's page"));
@@ -91,10 +95,11 @@ impl TrackPage {
             return Err(damaged(8, "the checksum of a track's page is wrong"));
         }
         let first_ns = u64::from_le_bytes(reader.array()?);
-        let mut columns = PageReader { lists: ListReader::new(reader) };
+        let mut columns = PageReader { lists: ListReader { reader, decoder: std::mem::take(decoder) } };
         let spans = columns.spans(first_ns, count)?;
         let page = if level == 0 { columns.rows(&spans)? } else { columns.summaries(&spans)? };
         columns.lists.end()?;
+        *decoder = columns.lists.decoder;
         Ok(page)
     }
 
@@ -117,6 +122,28 @@ fn times(spans: impl Iterator<Item = (u64, u64)>) -> Vec<Vec<u64>> {
         last_ns = Some(end_ns);
     }
     vec![gaps, lengths]
+}
+
+/// Decodes pages, with one decompressor for all of them.
+#[derive(Default)]
+pub struct TrackPageDecoder {
+    decoder: Decoder,
+}
+
+impl std::fmt::Debug for TrackPageDecoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TrackPageDecoder").finish_non_exhaustive()
+    }
+}
+
+impl TrackPageDecoder {
+    /// The page that was encoded.
+    ///
+    /// # Errors
+    /// As [`TrackPage::decode`].
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<TrackPage, ChunkError> {
+        TrackPage::decode_with(bytes, &mut self.decoder)
+    }
 }
 
 struct PageReader<'a> {

@@ -11,6 +11,8 @@
 //! as it is, others through their children. So whatever is as wide as a pixel is drawn exactly, and what is not costs no more
 //! than a few entries a pixel, however many rows there are. Sums over a range are exact in the same way ([`track_totals`]).
 //!
+//! Where that would be many pages, what is drawn is stored as well, for each width of columns ([`DrawnPage`]).
+//!
 //! Rows come in order of their ends, and so do those of one track; so pages are only added to, and a capture that is recorded
 //! is indexed as it grows ([`TrackIndexBuilder`]). What rows are called is a number in the stream's list of [`TrackName`]s.
 //!
@@ -19,7 +21,10 @@
 
 mod build;
 mod code;
+mod columns;
 mod directory;
+mod drawn;
+mod drawn_build;
 mod find;
 mod rule;
 mod totals;
@@ -28,12 +33,14 @@ mod walk;
 use crate::StringId;
 
 pub use build::{BuiltPage, TrackIndexBuilder};
-pub use code::MAX_TRACK_PAGE_BYTES;
+pub use code::{MAX_TRACK_PAGE_BYTES, TrackPageDecoder};
+pub use columns::{ColumnGrid, ColumnSum, Columns, PAGE_COLUMNS, SHARE_STEPS, rows_code};
 pub use directory::{MAX_TRACK_DIRECTORY_BYTES, TrackDirectory};
+pub use drawn::{DRAWN_LEVEL, DrawnDecoder, DrawnPage, DrawnPiece, drawn_number, packed_shares};
 pub use find::{FoundRow, row_at, row_number};
 pub use rule::{TrackKind, TrackRule};
 pub use totals::{NameTotals, track_totals};
-pub use walk::{TrackPages, TrackPiece, walk_track};
+pub use walk::{PIECE_NAMES, TrackPages, TrackPiece, walk_track};
 
 /// How many entries one of the level above sums up.
 pub(crate) const FAN_OUT: usize = 16;
@@ -44,7 +51,7 @@ pub(crate) const PAGE_SUMMARIES: usize = 256;
 /// Names of a summary whose time is told.
 pub(crate) const TOP: usize = 6;
 /// Levels above the rows: enough for all rows that a stream can have.
-pub const MAX_TRACK_LEVELS: u8 = 12;
+pub const MAX_TRACK_LEVELS: u8 = DRAWN_LEVEL - 1;
 /// The most tracks of a stream; rows of further ones are counted and not in the index.
 pub const MAX_STREAM_TRACKS: usize = 1 << 15;
 /// The most lanes of a key whose slices overlap.

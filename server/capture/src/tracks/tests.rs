@@ -6,8 +6,9 @@ use std::{collections::HashMap, sync::Arc};
 use proptest::prelude::*;
 
 use super::{
-    FAN_OUT, NameTotals, PAGE_ROWS, TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackPage, TrackPages,
-    TrackPiece, TrackRule, track_totals, walk_track,
+    ColumnGrid, ColumnSum, Columns, DRAWN_LEVEL, DrawnDecoder, DrawnPage, FAN_OUT, NameTotals, PAGE_ROWS,
+    TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackPage, TrackPages, TrackPiece, TrackRule,
+    track_totals, walk_track,
 };
 use crate::{Batch, Column, ColumnData, ColumnType, Display, RowKind, RowMeaning, SliceTime, StreamKind, StreamSchema};
 
@@ -51,15 +52,21 @@ fn batch(rows: &[[u64; 7]]) -> Batch {
 /// Pages of all tracks by track, level and number.
 #[derive(Default)]
 struct Stored {
-    pages: HashMap<(u32, u8, u32), Arc<TrackPage>>,
+    pages: HashMap<(u32, u8, u64), Arc<TrackPage>>,
+    drawn: HashMap<(u32, u64), DrawnPage>,
     tracks: Vec<TrackInfo>,
 }
 
 impl Stored {
     fn take(&mut self, builder: &mut TrackIndexBuilder) {
         for page in builder.take_pages() {
-            let decoded = TrackPage::decode(&page.bytes).unwrap();
             assert!(page.bytes.len() <= super::MAX_TRACK_PAGE_BYTES);
+            if page.level == DRAWN_LEVEL {
+                let decoded = DrawnDecoder::default().decode(&page.bytes).unwrap();
+                self.drawn.insert((page.track, page.number), decoded);
+                continue;
+            }
+            let decoded = TrackPage::decode(&page.bytes).unwrap();
             self.pages.insert((page.track, page.level, page.number), Arc::new(decoded));
         }
         let directory = builder.directory();
@@ -86,7 +93,7 @@ struct PagesOf<'a>(&'a Stored, u32);
 
 impl TrackPages for PagesOf<'_> {
     fn page(&self, level: u8, number: u32) -> Option<Arc<TrackPage>> {
-        Some(Arc::clone(&self.0.pages[&(self.1, level, number)]))
+        Some(Arc::clone(&self.0.pages[&(self.1, level, number.into())]))
     }
 }
 
@@ -178,6 +185,68 @@ proptest! {
     }
 
     #[test]
+    fn pages_of_what_is_drawn_are_columns_of_all_rows(
+        (rows, batch_rows) in one_track(), published in 0_usize..4, dense in 1_u64..200, burst in 0_usize..3000,
+    ) {
+        // Rows before the burst are so many times as long, so that finer columns begin in between.
+        let mut at = 0;
+        let all: Vec<TrackEntry> = rows.iter().enumerate().map(|(number, (pause, length, name))| {
+            let times = if number < burst { dense } else { 1 };
+            let begin_ns = at + pause * times;
+            at = begin_ns + length * times;
+            TrackEntry { begin_ns, end_ns: at, name: name % 6 + 1 }
+        }).collect();
+        let mut builder = TrackIndexBuilder::new(TrackRule::of(&states()).unwrap());
+        let mut stored = Stored::default();
+        for (number, part) in all.chunks(batch_rows).enumerate() {
+            let words: Vec<_> =
+                part.iter().map(|row| [row.begin_ns, 0, 7, 8, 9, row.name.into(), row.duration_ns()]).collect();
+            builder.add(&batch(&words));
+            if published > 0 && number % published == 0 {
+                stored.take(&mut builder);
+            }
+        }
+        stored.take(&mut builder);
+        let names = builder.directory().names;
+        let named: Vec<TrackEntry> = all.iter().map(|row| TrackEntry {
+            name: names.iter().position(|name| name.text == row.name).unwrap() as u32, ..*row
+        }).collect();
+        for ((_, number), page) in &stored.drawn {
+            let grid = ColumnGrid::new((number >> 56) as u8).unwrap();
+            let start = (number & ((1 << 56) - 1)) * grid.page_ns();
+            let until = start + u64::from(page.until) * grid.unit_ns();
+            let mut pieces = Vec::new();
+            // What is after the page's end may be in the same column as its last rows.
+            let known = named.iter().filter(|row| row.begin_ns < until);
+            let mut columns = Columns::new(grid);
+            known.for_each(|row| columns.push(ColumnSum::from(row), &mut |sum| pieces.push(sum)));
+            columns.finish(&mut |sum| pieces.push(sum));
+            let unit = |time_ns: u64| grid.unit(time_ns.clamp(start, start + grid.page_ns())) - grid.unit(start);
+            let is_in = |sum: &&ColumnSum| sum.end_ns > start || sum.begin_ns >= start;
+            let wanted: Vec<_> = pieces.iter().filter(is_in).map(|sum| {
+                (unit(sum.begin_ns), unit(sum.end_ns), super::rows_code(sum.rows), sum.look())
+            }).collect();
+            let found: Vec<_> = page.pieces.iter().filter(|piece| piece.begin < page.until).map(|piece| {
+                let look = page.looks[usize::from(piece.look)];
+                (u64::from(piece.begin), u64::from(piece.end), piece.rows, (look, piece.shares))
+            }).collect();
+            if page.until == 4096 {
+                prop_assert_eq!(&found, &wanted, "page {} of {:?}", number, grid);
+            } else {
+                // The last column may go on.
+                prop_assert!(found.len() + 2 >= wanted.len());
+                let both = found.len().min(wanted.len()).saturating_sub(1);
+                prop_assert_eq!(&found[..both], &wanted[..both], "page {} of {:?}", number, grid);
+            }
+            prop_assert_eq!(page.goes_on, pieces.iter().any(|sum| sum.begin_ns < start && sum.end_ns > start));
+            prop_assert!(page.pieces.len() as u64 <= 2 * super::PAGE_COLUMNS + 1);
+        }
+        if all.len() > 2000 && burst == 0 && at < 200_000 {
+            prop_assert!(!stored.drawn.is_empty());
+        }
+    }
+
+    #[test]
     fn damaged_pages_are_refused(at in 0_usize..4000, bit in 0_u8..8, cut in 0_usize..4000) {
         let rows = (0..200_u64).map(|at| TrackEntry { begin_ns: at * 10, end_ns: at * 10 + at % 7, name: 3 });
         let damage = |bytes: &[u8]| {
@@ -261,6 +330,9 @@ fn a_page_is_whole_at_its_number_of_rows() {
     assert_eq!(builder.take_full_pages(), []);
     builder.add(&batch(&rows[PAGE_ROWS..]));
     let pages = builder.take_pages();
-    assert_eq!(pages.iter().map(|page| (page.level, page.number)).collect::<Vec<_>>(), [(0, 0), (0, 1), (1, 0)]);
+    assert_eq!(
+        pages.iter().filter(|page| page.level < DRAWN_LEVEL).map(|page| (page.level, page.number)).collect::<Vec<_>>(),
+        [(0, 0), (0, 1), (1, 0)]
+    );
     assert_eq!(builder.directory().tracks[0].top_level(), 1);
 }

@@ -8,7 +8,7 @@ use super::{FAN_OUT, TrackEntry, TrackInfo, TrackNameId, TrackPage, TrackSummary
 /// many pages, and look the same.
 const DENSE_PIXELS: u64 = 4;
 /// Names that are told of rows that are drawn together.
-pub(super) const PIECE_NAMES: usize = 3;
+pub const PIECE_NAMES: usize = 3;
 
 /// Pages of one track, by level and number.
 pub trait TrackPages {

@@ -86,8 +86,8 @@ async fn computed_streams_are_seen_when_they_are_whole_and_go_without_a_trace() 
 }
 
 /// Pages of a track, and a directory that stands for one.
-fn tracks(pages: &[(u32, u8, u32, &[u8])], directory: Option<&[u8]>) -> TrackChanges {
-    let page = |(track, level, number, bytes): &(u32, u8, u32, &[u8])| BuiltPage {
+fn tracks(pages: &[(u32, u8, u64, &[u8])], directory: Option<&[u8]>) -> TrackChanges {
+    let page = |(track, level, number, bytes): &(u32, u8, u64, &[u8])| BuiltPage {
         track: *track,
         level: *level,
         number: *number,

@@ -5,11 +5,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bathyscope_capture::{Batch, CaptureId, ColumnData, Grouping, IndexBlock, TrackPage};
-use bathyscope_store::TrackPlace;
+use bathyscope_capture::{Batch, CaptureId, ColumnData, DrawnPage, Grouping, IndexBlock, TrackPage};
 
 /// Bytes that are kept, as they are in memory.
 const MAX_DECODED_BYTES: usize = 128 << 20;
+
+/// About what it takes to keep something, beside the thing itself.
+const KEPT_BYTES: usize = 128;
+
+/// A page, or that there is none.
+type KnownDrawn = Option<Arc<DrawnPage>>;
 
 /// What is kept of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,9 +27,13 @@ pub(crate) struct DecodedKey {
 pub(crate) enum Part {
     Chunk(u16, usize),
     Block(BlockPlace),
-    Page(u16, TrackPlace),
+    Page(u16, PagePlace),
+    /// What is drawn of a track: its stream and number, and the number of the page.
+    Drawn(u16, u32, u64),
 }
 
+/// Track, level and number.
+pub(crate) type PagePlace = (u32, u8, u32);
 pub(crate) type BlockPlace = (u16, Grouping, u8, u32);
 
 /// Decoded chunks, blocks and pages, the least recently used forgotten first.
@@ -55,6 +64,8 @@ enum Content {
     Chunk(Arc<Batch>, Vec<usize>),
     Block(Arc<IndexBlock>),
     Page(Arc<TrackPage>),
+    /// None where there is no such page.
+    Drawn(Option<Arc<DrawnPage>>),
 }
 
 impl DecodedInner {
@@ -121,16 +132,35 @@ impl Decoded {
     }
 
     /// A page of a track.
-    pub(crate) fn page(&self, capture: CaptureId, stream: u16, place: TrackPlace) -> Option<Arc<TrackPage>> {
+    pub(crate) fn page(&self, capture: CaptureId, stream: u16, place: PagePlace) -> Option<Arc<TrackPage>> {
         match self.lock().find(DecodedKey { capture, part: Part::Page(stream, place) }) {
             Some(Content::Page(page)) => Some(Arc::clone(page)),
             _ => None,
         }
     }
 
-    pub(crate) fn keep_page(&self, capture: CaptureId, stream: u16, place: TrackPlace, page: &Arc<TrackPage>) {
+    pub(crate) fn keep_page(&self, capture: CaptureId, stream: u16, place: PagePlace, page: &Arc<TrackPage>) {
         let key = DecodedKey { capture, part: Part::Page(stream, place) };
         self.lock().keep(key, Content::Page(Arc::clone(page)), page.memory_bytes());
+    }
+
+    /// What is drawn of a track, or that there is no such page; none where nothing is known of it.
+    pub(crate) fn drawn(&self, capture: CaptureId, stream: u16, track: u32, number: u64) -> Option<KnownDrawn> {
+        match self.lock().find(DecodedKey { capture, part: Part::Drawn(stream, track, number) }) {
+            Some(Content::Drawn(page)) => Some(page.clone()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn keep_drawn(
+        &self,
+        capture: CaptureId,
+        (stream, track, number): (u16, u32, u64),
+        page: Option<&Arc<DrawnPage>>,
+    ) {
+        let key = DecodedKey { capture, part: Part::Drawn(stream, track, number) };
+        let bytes = page.map_or(0, |page| page.memory_bytes()) + KEPT_BYTES;
+        self.lock().keep(key, Content::Drawn(page.cloned()), bytes);
     }
 
     pub(crate) fn forget(&self, capture: CaptureId) {

@@ -13,19 +13,20 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Batch, CaptureId, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema, TrackDirectory, TrackPage, decode_chunk,
+    Batch, CaptureId, ColumnGrid, DRAWN_LEVEL, DrawnDecoder, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema,
+    TrackDirectory, TrackPageDecoder, decode_chunk, drawn_number,
 };
 use bathyscope_query::Capture;
 use bathyscope_store::{
     BlockingStore, CaptureRecord, CaptureState, ChunkInfo, DictionaryEnds, Store, StoreError, TrackPlace,
 };
 use bathyscope_views::{
-    CallForest, Cancel, ChunkMeta, Dictionaries, LastIds, Source, TimeRange, TrackPageMap, ViewError,
+    CallForest, Cancel, ChunkMeta, Dictionaries, DrawnPageMap, LastIds, Source, TimeRange, TrackPageMap, ViewError,
 };
 
 use crate::{
     call_forests::CallForests,
-    decoded::{Decoded, DecodedKey, Part},
+    decoded::{Decoded, DecodedKey, PagePlace, Part},
     dictionaries::{DictionaryPages, Loader},
 };
 
@@ -311,7 +312,40 @@ impl Source for CaptureView {
         &self.tracks
     }
 
-    fn track_pages(&self, stream: u16, places: &[TrackPlace]) -> Result<TrackPageMap, ViewError> {
+    fn drawn_pages(&self, stream: u16, grid: ColumnGrid, places: &[(u32, u64)]) -> Result<DrawnPageMap, ViewError> {
+        let capture = self.record.id;
+        let mut pages = DrawnPageMap::new();
+        let mut missing: HashMap<TrackPlace, (u32, u64)> = HashMap::new();
+        for (track, page) in places {
+            let number = drawn_number(grid, *page);
+            match self.decoded.drawn(capture, stream, *track, number).filter(|_| self.settled) {
+                Some(known) => drop(known.map(|known| pages.insert((*track, *page), known))),
+                None => drop(missing.insert((*track, DRAWN_LEVEL, number), (*track, *page))),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(pages);
+        }
+        let wanted = missing.keys().copied().collect();
+        let read = self.reads.read(|store| store.track_pages(capture, stream, wanted));
+        let read = read.map_err(|error| ViewError::Load { stream, chunk: 0, source: Box::new(error) })?;
+        let mut decoder = DrawnDecoder::default();
+        for (place, bytes) in read {
+            let page = decoder.decode(&bytes);
+            let page = Arc::new(page.map_err(|source| ViewError::Chunk { stream, chunk: 0, source })?);
+            let Some(wanted) = missing.remove(&place) else { continue };
+            if self.settled {
+                self.decoded.keep_drawn(capture, (stream, place.0, place.2), Some(&page));
+            }
+            pages.insert(wanted, page);
+        }
+        if self.settled {
+            missing.keys().for_each(|place| self.decoded.keep_drawn(capture, (stream, place.0, place.2), None));
+        }
+        Ok(pages)
+    }
+
+    fn track_pages(&self, stream: u16, places: &[PagePlace]) -> Result<TrackPageMap, ViewError> {
         let capture = self.record.id;
         let mut pages = TrackPageMap::new();
         let mut missing = Vec::new();
@@ -324,10 +358,13 @@ impl Source for CaptureView {
         if missing.is_empty() {
             return Ok(pages);
         }
+        let missing = missing.into_iter().map(|(track, level, number)| (track, level, number.into())).collect();
         let read = self.reads.read(|store| store.track_pages(capture, stream, missing));
         let read = read.map_err(|error| ViewError::Load { stream, chunk: 0, source: Box::new(error) })?;
-        for (place, bytes) in read {
-            let page = TrackPage::decode(&bytes);
+        let mut decoder = TrackPageDecoder::default();
+        for ((track, level, number), bytes) in read {
+            let place = (track, level, u32::try_from(number).unwrap_or(u32::MAX));
+            let page = decoder.decode(&bytes);
             let page = Arc::new(page.map_err(|source| ViewError::Chunk { stream, chunk: 0, source })?);
             if self.settled {
                 self.decoded.keep_page(capture, stream, place, &page);

@@ -80,7 +80,7 @@ pub use maps::{
 pub use memory::MemorySource;
 pub use rate::{MAX_BINS, RateQuery, rate};
 pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, RowCursor, RowView, RowsQuery, page};
-pub use source::{Cancel, ChunkMeta, Source, TimeRange, TrackPageMap};
+pub use source::{Cancel, ChunkMeta, DrawnPageMap, Source, TimeRange, TrackPageMap};
 pub use svg::{SvgOptions, svg};
 pub use timeline::{MAX_TIMELINE_WIDTH, MAX_TRACKS, TimelineQuery, timeline};
 pub use tracks::{

@@ -3,11 +3,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bathyscope_capture::{
-    Batch, ChunkError, ColumnData, ColumnStats, Grouping, IndexBlock, IndexDirectory, IndexForest, IndexNode, Loss,
-    StreamSchema, TrackDirectory, TrackIndexBuilder, TrackPage, TrackRule, leaf_blocks,
+    Batch, ChunkError, ColumnData, ColumnGrid, ColumnStats, DRAWN_LEVEL, DrawnDecoder, Grouping, IndexBlock,
+    IndexDirectory, IndexForest, IndexNode, Loss, StreamSchema, TrackDirectory, TrackIndexBuilder, TrackPage,
+    TrackRule, drawn_number, leaf_blocks,
 };
 
-use crate::{ChunkMeta, Dictionaries, Source, TrackPageMap, ViewError};
+use crate::{ChunkMeta, Dictionaries, DrawnPageMap, Source, TrackPageMap, ViewError};
 
 /// A capture in memory.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,8 @@ pub struct MemorySource {
     index: HashMap<(u16, Grouping), Indexed>,
     tracks: Vec<(u16, TrackDirectory)>,
     pages: HashMap<u16, TrackPageMap>,
+    /// By stream, track and the number by which they are stored.
+    drawn: HashMap<u16, DrawnPageMap>,
     chunks: Vec<Vec<ChunkMeta>>,
     batches: Vec<Vec<Arc<Batch>>>,
 }
@@ -68,9 +71,14 @@ impl MemorySource {
             let Some(rule) = TrackRule::of(schema) else { continue };
             let mut builder = TrackIndexBuilder::new(rule);
             batches.iter().for_each(|batch| builder.add(batch));
-            let pages = self.pages.entry(stream).or_default();
+            let (pages, drawn) = (self.pages.entry(stream).or_default(), self.drawn.entry(stream).or_default());
             for page in builder.take_pages() {
-                pages.insert((page.track, page.level, page.number), Arc::new(TrackPage::decode(&page.bytes)?));
+                if page.level == DRAWN_LEVEL {
+                    drawn.insert((page.track, page.number), Arc::new(DrawnDecoder::default().decode(&page.bytes)?));
+                } else {
+                    let number = u32::try_from(page.number).unwrap_or(u32::MAX);
+                    pages.insert((page.track, page.level, number), Arc::new(TrackPage::decode(&page.bytes)?));
+                }
             }
             self.tracks.push((stream, builder.directory()));
         }
@@ -155,6 +163,14 @@ impl Source for MemorySource {
     fn track_pages(&self, stream: u16, places: &[(u32, u8, u32)]) -> Result<TrackPageMap, ViewError> {
         let Some(pages) = self.pages.get(&stream) else { return Ok(TrackPageMap::new()) };
         Ok(places.iter().filter_map(|place| Some((*place, Arc::clone(pages.get(place)?)))).collect())
+    }
+
+    fn drawn_pages(&self, stream: u16, grid: ColumnGrid, places: &[(u32, u64)]) -> Result<DrawnPageMap, ViewError> {
+        let Some(drawn) = self.drawn.get(&stream) else { return Ok(DrawnPageMap::new()) };
+        let page = |(track, page): &(u32, u64)| {
+            Some(((*track, *page), Arc::clone(drawn.get(&(*track, drawn_number(grid, *page)))?)))
+        };
+        Ok(places.iter().filter_map(page).collect())
     }
 
     fn dictionaries(&self) -> &Dictionaries {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Batch, ColumnStats, EncodedChunk, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema, TrackDirectory,
-    TrackPage,
+    Batch, ColumnGrid, ColumnStats, DrawnPage, EncodedChunk, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema,
+    TrackDirectory, TrackPage,
 };
 
 use crate::{Dictionaries, ViewError};
@@ -37,6 +37,9 @@ impl From<&EncodedChunk> for ChunkMeta {
 
 /// Pages of tracks by track, level and number.
 pub type TrackPageMap = HashMap<(u32, u8, u32), Arc<TrackPage>>;
+
+/// Pages of what is drawn of tracks, by track and page.
+pub type DrawnPageMap = HashMap<(u32, u64), Arc<DrawnPage>>;
 
 /// A capture as views read it. Chunk lists and dictionaries are in memory; chunks are loaded one by one.
 ///
@@ -88,6 +91,15 @@ pub trait Source {
     /// [`ViewError::Load`] or [`ViewError::Chunk`].
     fn track_pages(&self, _stream: u16, _places: &[(u32, u8, u32)]) -> Result<TrackPageMap, ViewError> {
         Ok(TrackPageMap::new())
+    }
+
+    /// What is drawn of tracks of a stream with one width of columns, by track and page of these; where there is none, the rows
+    /// and their sums say it.
+    ///
+    /// # Errors
+    /// [`ViewError::Load`] or [`ViewError::Chunk`].
+    fn drawn_pages(&self, _stream: u16, _grid: ColumnGrid, _places: &[(u32, u64)]) -> Result<DrawnPageMap, ViewError> {
+        Ok(DrawnPageMap::new())
     }
 
     /// Strings, stacks, frames, mappings, symbols and process names.

@@ -54,7 +54,7 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
     let track = tracks["tracks"].as_array().unwrap().iter().max_by_key(|it| it["rows"].as_u64()).unwrap();
     let (one, time) = (track["id"].as_str().unwrap(), track["start"].as_i64().unwrap());
     let window = console.get(&format!("{path}/window?tracks={one}&width=400"), &operator).await;
-    assert_eq!((window.status.as_u16(), &window.body[..4]), (200, &b"BTW1"[..]));
+    assert_eq!((window.status.as_u16(), &window.body[..4]), (200, &b"BTW2"[..]));
     let moment = console.get(&format!("{path}/moment?tracks={one}&time={time}"), &operator).await.json();
     assert_eq!((&moment["at"]["start"], &moment["before"]), (&json!(time), &Value::Null), "{moment:#}");
     assert!(moment["fields"]["cells"].is_array(), "the row that it was made of is found");

@@ -2,13 +2,13 @@
 
 use std::{fmt, str::FromStr};
 
-use bathyscope_capture::ShownCell;
+use bathyscope_capture::{PIECE_NAMES, ShownCell, packed_shares};
 use serde::Serialize;
 
 use super::ColumnHead;
 
-/// The first four bytes of the binary form, little endian: `BTW1`.
-pub const TRACK_WINDOW_MAGIC: u32 = 0x3157_5442;
+/// The first four bytes of the binary form, little endian: `BTW2`.
+pub const TRACK_WINDOW_MAGIC: u32 = 0x3257_5442;
 
 /// A track of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -222,6 +222,9 @@ pub struct TrackWindow {
     pub tracks: Vec<ShownTrack>,
     /// The names that pieces refer to.
     pub names: Vec<TrackLabel>,
+    /// Names that pieces have together, indices into the names; not in the JSON head.
+    #[serde(skip)]
+    pub looks: Vec<[u16; PIECE_NAMES]>,
     /// The pieces of all tracks, one track after another; not in the JSON head.
     #[serde(skip)]
     pub pieces: Vec<ShownPiece>,
@@ -236,58 +239,58 @@ pub struct ShownTrack {
     pub pieces: u32,
 }
 
-/// A row, or rows that are together no wider than a pixel.
+/// A row, or rows that are drawn together: at most two pieces for each column of two pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShownPiece {
     /// How many units after the end of the piece before it on its track it begins; the first, after the window's start.
     pub gap: u32,
     /// How many units wide it is.
     pub width: u32,
-    /// What most of the time is called, an index into [`TrackWindow::names`].
-    pub name: u16,
-    /// How many rows it stands for: one, or about so many.
-    pub rows: u32,
-    /// Of several rows, how much of its time each of the names took that took most, in 255ths.
-    pub shares: [u8; 3],
-    /// The second and the third of those names.
-    pub others: [u16; 2],
+    /// What it is called, an index into [`TrackWindow::looks`].
+    pub look: u32,
+    /// How many rows it stands for: one, or about so many, as `rows_code` of the data model tells it.
+    pub rows: u8,
+    /// How much of its time each of the look's names takes, in 15ths.
+    pub shares: [u8; PIECE_NAMES],
 }
+
+/// What a list of single bytes has where a number is in the list of large ones.
+const LARGE: u8 = u8::MAX;
 
 impl TrackWindow {
     /// Puts a head in JSON (the caller serialises `self`) and the pieces together in the binary form: magic, length of the head,
-    /// head, zeroes to a multiple of 4, how many pieces and how many of them stand for several rows, then lists, each with zeroes
-    /// to a multiple of 4: of all pieces gaps and widths (4 bytes each), names (2), and 1 where they stand for several rows (1);
-    /// of those that do, rows (4), the three shares (lists of 1 byte each), the two other names (lists of 2). Little endian.
+    /// head, zeroes to a multiple of 4; how many looks, pieces, pieces of several rows and large numbers there are (4 bytes each). Then
+    /// lists: the large numbers (4 bytes each); of the looks the first, the second and the third name (2 bytes each); of
+    /// all pieces gaps and widths (1 byte each, 255 for the next of the large numbers, those of gaps first), the looks' low, middle and
+    /// high bytes, and rows; of those that stand for several rows two shares in one byte, and what all three leave of 15. Little
+    /// endian. Numbers that are alike are beside each other, as that is what compression finds.
     pub fn encode(&self, head_json: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(64 + head_json.len() + 12 * self.pieces.len());
+        let mut out = Vec::with_capacity(64 + head_json.len() + 6 * self.looks.len() + 8 * self.pieces.len());
         out.extend_from_slice(&TRACK_WINDOW_MAGIC.to_le_bytes());
         out.extend_from_slice(&u32::try_from(head_json.len()).unwrap_or(u32::MAX).to_le_bytes());
         out.extend_from_slice(head_json);
-        pad(&mut out);
-        let several: Vec<&ShownPiece> = self.pieces.iter().filter(|piece| piece.rows > 1).collect();
-        for count in [self.pieces.len(), several.len()] {
+        out.resize(out.len().next_multiple_of(4), 0);
+        let several = || self.pieces.iter().filter(|piece| piece.rows > 1);
+        let gaps = || self.pieces.iter().map(|piece| piece.gap);
+        let widths = || self.pieces.iter().map(|piece| piece.width);
+        let large: Vec<u32> = gaps().chain(widths()).filter(|number| *number >= LARGE.into()).collect();
+        for count in [self.looks.len(), self.pieces.len(), several().count(), large.len()] {
             out.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
         }
-        self.pieces.iter().for_each(|piece| out.extend_from_slice(&piece.gap.to_le_bytes()));
-        self.pieces.iter().for_each(|piece| out.extend_from_slice(&piece.width.to_le_bytes()));
-        self.pieces.iter().for_each(|piece| out.extend_from_slice(&piece.name.to_le_bytes()));
-        pad(&mut out);
-        out.extend(self.pieces.iter().map(|piece| u8::from(piece.rows > 1)));
-        pad(&mut out);
-        several.iter().for_each(|piece| out.extend_from_slice(&piece.rows.to_le_bytes()));
-        for place in 0..3 {
-            out.extend(several.iter().map(|piece| piece.shares.get(place).copied().unwrap_or(0)));
-            pad(&mut out);
+        large.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        for place in 0..PIECE_NAMES {
+            let name = |look: &[u16; PIECE_NAMES]| look.get(place).copied().unwrap_or(0).to_le_bytes();
+            self.looks.iter().for_each(|look| out.extend_from_slice(&name(look)));
         }
-        for place in 0..2 {
-            let other = |piece: &&ShownPiece| piece.others.get(place).copied().unwrap_or(0).to_le_bytes();
-            several.iter().for_each(|piece| out.extend_from_slice(&other(piece)));
-            pad(&mut out);
+        let small = |number: u32| u8::try_from(number).unwrap_or(LARGE);
+        out.extend(gaps().map(small));
+        out.extend(widths().map(small));
+        for plane in 0..3 {
+            out.extend(self.pieces.iter().map(|piece| (piece.look >> (8 * plane)) as u8));
         }
+        out.extend(self.pieces.iter().map(|piece| piece.rows));
+        out.extend(several().map(|piece| packed_shares(piece.shares)[0]));
+        out.extend(several().map(|piece| packed_shares(piece.shares)[1]));
         out
     }
-}
-
-fn pad(out: &mut Vec<u8>) {
-    out.resize(out.len().next_multiple_of(4), 0);
 }

@@ -3,6 +3,7 @@
 mod list;
 mod moment;
 mod pages;
+mod parts;
 mod totals;
 mod window;
 

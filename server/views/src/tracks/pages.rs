@@ -33,6 +33,11 @@ impl TrackPages for PagesOfTrack<'_> {
 }
 
 impl ReadPages {
+    /// How many pages were asked for that are not at hand, one asked for again counted again.
+    pub(super) fn wanted(&self) -> usize {
+        self.wanted.borrow().len()
+    }
+
     /// Reads what `each` asks for, until it finds everything: each time one level deeper.
     ///
     /// # Errors

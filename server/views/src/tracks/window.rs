@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
-use bathyscope_capture::{TrackInfo, TrackNameId, TrackPiece, walk_track};
+use bathyscope_capture::{
+    ColumnGrid, ColumnSum, DrawnPage, IdMap, PIECE_NAMES, TrackDirectory, TrackInfo, TrackNameId, rows_code,
+};
 
 use super::{
     label,
-    pages::{PagesOfTrack, ReadPages},
+    pages::ReadPages,
+    parts::{Part, TrackParts},
 };
 use crate::{
     Cancel, MAX_TIMELINE_WIDTH, Source, TimeRange, ViewError,
@@ -16,13 +19,6 @@ use crate::{
 
 /// The most tracks of a window.
 pub const MAX_WINDOW_TRACKS: usize = 512;
-/// Times are told to so many parts of a pixel.
-const UNITS_OF_PIXEL: u64 = 4;
-/// What is narrower than a pixel is drawn together in columns of so many pixels.
-const COLUMN_PIXELS: u64 = 2;
-/// Numbers of rows are told with so many bits, and shares in so many steps: more cannot be seen, and would not be compressed.
-const ROWS_BITS: u32 = 3;
-const SHARE_STEPS: u128 = 15;
 /// The most names of a window; what has others is called by the last.
 const MAX_NAMES: usize = 1 << 16;
 
@@ -61,34 +57,36 @@ impl TrackWindowQuery {
     }
 }
 
-/// Makes a window of some tracks.
+/// Makes a window of some tracks. A row that is wider than two pixels is a piece of its own.
 ///
 /// # Errors
 /// If the query does not fit, a page cannot be read, or `cancel` was set.
 pub fn track_window(source: &dyn Source, query: &TrackWindowQuery, cancel: &Cancel) -> Result<TrackWindow, ViewError> {
     query.check()?;
-    let pixel_ns = query.range.span_ns().div_ceil(query.width.into()).max(1);
-    let mut drawing = TrackWindowBuilder {
-        source,
-        range: query.range,
-        pixel_ns,
-        unit_ns: (pixel_ns / UNITS_OF_PIXEL).max(1),
-        names: Vec::new(),
-        named: HashMap::new(),
-    };
+    let range = query.range;
+    let grid = ColumnGrid::of_pixel(range.span_ns().div_ceil(query.width.into()).max(1));
+    let mut names = WindowNames::new(source);
     let mut drawn: HashMap<TrackId, Vec<ShownPiece>> = HashMap::new();
     for stream in query.streams() {
-        for (track, pieces) in drawing.stream(stream, query.of_stream(stream), cancel)? {
-            drawn.insert(TrackId { stream, track }, pieces);
+        let Some((_, directory)) = source.tracks().iter().find(|(number, _)| *number == stream) else { continue };
+        let tracks: Vec<(u32, &TrackInfo)> =
+            query.of_stream(stream).filter_map(|track| Some((track, directory.tracks.get(track as usize)?))).collect();
+        let all = TrackParts::of_tracks(source, stream, grid, range, &tracks)?;
+        let walked = walk(source, stream, &all, cancel)?;
+        for (track, walked) in all.iter().zip(walked) {
+            let mut look = |look| names.look(stream, directory, look);
+            let strip = Strip::of(track, walked, (grid, range), &mut look);
+            drawn.insert(TrackId { stream, track: track.track }, strip.pieces);
         }
     }
-    let origin = source.origin_ns();
+    let unit_start = |time_ns: u64| relative(source.origin_ns(), time_ns / grid.unit_ns() * grid.unit_ns());
     let mut window = TrackWindow {
-        start: relative(origin, query.range.start_ns),
-        end: relative(origin, query.range.end_ns),
-        unit: drawing.unit_ns,
+        start: unit_start(range.start_ns),
+        end: relative(source.origin_ns(), range.end_ns),
+        unit: grid.unit_ns(),
         tracks: Vec::with_capacity(query.tracks.len()),
-        names: drawing.names,
+        names: names.labels,
+        looks: names.looks,
         pieces: Vec::new(),
     };
     for id in &query.tracks {
@@ -99,175 +97,171 @@ pub fn track_window(source: &dyn Source, query: &TrackWindowQuery, cancel: &Canc
     Ok(window)
 }
 
-struct TrackWindowBuilder<'a> {
-    source: &'a dyn Source,
-    range: TimeRange,
-    pixel_ns: u64,
-    unit_ns: u64,
-    names: Vec<TrackLabel>,
-    /// By stream and the directory's number, that in the window.
-    named: HashMap<(u16, TrackNameId), u16>,
+/// What the parts of each track without a page have, from rows and sums.
+fn walk(
+    source: &dyn Source,
+    stream: u16,
+    tracks: &[TrackParts<'_>],
+    cancel: &Cancel,
+) -> Result<Vec<Vec<Vec<ColumnSum>>>, ViewError> {
+    let mut done: Vec<Option<Vec<Vec<ColumnSum>>>> = tracks.iter().map(|_| None).collect();
+    ReadPages::until_read(source, stream, cancel, |read| {
+        for (track, done) in tracks.iter().zip(&mut done).filter(|(_, done)| done.is_none()) {
+            let before = read.wanted();
+            let walked = track.walk(read);
+            if read.wanted() == before {
+                *done = Some(walked);
+            }
+        }
+    })?;
+    Ok(done.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-impl TrackWindowBuilder<'_> {
-    fn stream(
-        &mut self,
-        stream: u16,
-        tracks: impl Iterator<Item = u32>,
-        cancel: &Cancel,
-    ) -> Result<Vec<(u32, Vec<ShownPiece>)>, ViewError> {
-        let Some((_, directory)) = self.source.tracks().iter().find(|(number, _)| *number == stream) else {
-            return Ok(Vec::new());
-        };
-        let wanted: Vec<(u32, &TrackInfo)> =
-            tracks.filter_map(|track| Some((track, directory.tracks.get(track as usize)?))).collect();
-        let mut columns: Vec<Vec<PixelColumn>> = Vec::new();
-        let (range, pixel_ns) = (self.range.start_ns..self.range.end_ns, self.pixel_ns);
-        ReadPages::until_read(self.source, stream, cancel, |read| {
-            columns.clear();
-            for (track, info) in &wanted {
-                let mut pixels = Pixels { start_ns: range.start, pixel_ns, columns: Vec::new() };
-                let pages = PagesOfTrack { read, track: *track };
-                walk_track(&pages, info, range.clone(), pixel_ns, &mut |piece| pixels.add(&piece));
-                columns.push(pixels.columns);
-            }
-        })?;
-        let mut drawn = Vec::with_capacity(wanted.len());
-        for ((track, _), columns) in wanted.iter().zip(columns) {
-            let mut last = 0;
-            let pieces = columns.iter().map(|column| self.shown(stream, column, &mut last)).collect();
-            drawn.push((*track, pieces));
+/// The names of a window, and those that pieces have together.
+struct WindowNames<'a> {
+    source: &'a dyn Source,
+    labels: Vec<TrackLabel>,
+    /// By stream and the directory's number, that in the window.
+    named: IdMap<(u16, TrackNameId), u16>,
+    looks: Vec<[u16; PIECE_NAMES]>,
+    known: IdMap<(u16, u16, u16), u32>,
+}
+
+impl<'a> WindowNames<'a> {
+    fn new(source: &'a dyn Source) -> Self {
+        Self { source, labels: Vec::new(), named: IdMap::default(), looks: Vec::new(), known: IdMap::default() }
+    }
+
+    fn look(&mut self, stream: u16, directory: &TrackDirectory, look: [TrackNameId; PIECE_NAMES]) -> u32 {
+        let look = look.map(|name| self.name(stream, directory, name));
+        let next = self.looks.len() as u32;
+        let known = *self.known.entry(look.into()).or_insert(next);
+        if known == next {
+            self.looks.push(look);
         }
-        Ok(drawn)
+        known
     }
 
-    /// A piece in units; `last` is where the one before it ends.
-    fn shown(&mut self, stream: u16, column: &PixelColumn, last: &mut u64) -> ShownPiece {
-        let unit = |time_ns: u64| {
-            let inside = time_ns.clamp(self.range.start_ns, self.range.end_ns) - self.range.start_ns;
-            inside / self.unit_ns
-        };
-        let begin = unit(column.begin_ns).max(*last);
-        let end = unit(column.end_ns).max(begin);
-        let gap = begin - *last;
-        *last = end;
-        let span_ns = (column.end_ns - column.begin_ns).max(1);
-        let mut names = column.names.clone();
-        names.sort_by_key(|(name, time_ns)| (std::cmp::Reverse(*time_ns), *name));
-        let at = |place: usize| names.get(place).copied().filter(|(_, time_ns)| place == 0 || *time_ns > 0);
-        let mut name = |place: usize| at(place).map_or(0, |(name, _)| self.name(stream, name));
-        let (first, others) = (name(0), [name(1), name(2)]);
-        let shares = shares_of([0, 1, 2].map(|place| at(place).map_or(0, |(_, time_ns)| time_ns)), span_ns);
-        let rows = u32::try_from(about(column.rows)).unwrap_or(u32::MAX);
-        ShownPiece { gap: small(gap), width: small(end - begin), name: first, rows, shares, others }
-    }
-
-    fn name(&mut self, stream: u16, name: TrackNameId) -> u16 {
+    fn name(&mut self, stream: u16, directory: &TrackDirectory, name: TrackNameId) -> u16 {
         if let Some(known) = self.named.get(&(stream, name)) {
             return *known;
         }
-        let directory = self.source.tracks().iter().find(|(number, _)| *number == stream);
-        let number = self.names.len().min(MAX_NAMES - 1) as u16;
-        if let Some((_, directory)) = directory.filter(|_| self.names.len() < MAX_NAMES) {
-            self.names.push(label(self.source, (stream, directory), name));
+        let number = self.labels.len().min(MAX_NAMES - 1) as u16;
+        if self.labels.len() < MAX_NAMES {
+            self.labels.push(label(self.source, (stream, directory), name));
         }
         self.named.insert((stream, name), number);
         number
     }
 }
 
-/// A number with its first bits only, rounded down.
-fn about(number: u64) -> u64 {
-    let spare = (u64::BITS - number.leading_zeros()).saturating_sub(ROWS_BITS);
-    number >> spare << spare
+/// The pieces of a track, in units from the window's start.
+struct Strip {
+    grid: ColumnGrid,
+    start: u64,
+    end: u64,
+    last: u64,
+    pieces: Vec<ShownPiece>,
+}
+
+/// A piece in units from the zero of the clock.
+struct NewPiece {
+    begin: u64,
+    end: u64,
+    look: u32,
+    rows: u8,
+    shares: [u8; PIECE_NAMES],
+}
+
+impl Strip {
+    /// That of a track, with what its parts of rows have.
+    fn of(
+        track: &TrackParts<'_>,
+        walked: Vec<Vec<ColumnSum>>,
+        (grid, range): (ColumnGrid, TimeRange),
+        look: &mut impl FnMut([TrackNameId; PIECE_NAMES]) -> u32,
+    ) -> Self {
+        let end = grid.unit(range.end_ns.saturating_sub(1)).saturating_add(1);
+        let mut strip = Self { grid, start: grid.unit(range.start_ns), end, last: 0, pieces: Vec::new() };
+        let mut walked = walked.into_iter();
+        for part in &track.parts {
+            match part {
+                Part::Drawn { page, number, span } => strip.add_page(page, *number, span, look),
+                Part::Rows(span) => strip.add_rows(walked.next().unwrap_or_default(), span, look),
+            }
+        }
+        strip
+    }
+
+    /// Units from the window's start, cut at both of its ends.
+    fn inside(&self, unit: u64) -> u64 {
+        unit.clamp(self.start, self.end.max(self.start)) - self.start
+    }
+
+    /// What was last goes on until then, if there is something; says so.
+    fn goes_on(&mut self, until: u64) -> bool {
+        let until = self.inside(until);
+        let Some(last) = self.pieces.last_mut() else { return false };
+        last.width = last.width.saturating_add(small(until.saturating_sub(self.last)));
+        self.last = self.last.max(until);
+        true
+    }
+
+    fn push(&mut self, piece: &NewPiece) {
+        let begin = self.inside(piece.begin).max(self.last);
+        let end = self.inside(piece.end).max(begin);
+        let (gap, width) = (small(begin - self.last), small(end - begin));
+        self.last = end;
+        self.pieces.push(ShownPiece { gap, width, look: piece.look, rows: piece.rows, shares: piece.shares });
+    }
+
+    fn add_page(
+        &mut self,
+        page: &DrawnPage,
+        number: u64,
+        span: &std::ops::Range<u64>,
+        look: &mut impl FnMut([TrackNameId; PIECE_NAMES]) -> u32,
+    ) {
+        let start = self.grid.unit(number.saturating_mul(self.grid.page_ns()));
+        let (from, until) = (self.grid.unit(span.start), self.grid.unit(span.end - 1) + 1);
+        let mut looks: Vec<Option<u32>> = vec![None; page.looks.len()];
+        let first = page.pieces.partition_point(|piece| start + u64::from(piece.end) < from);
+        for (at, piece) in page.pieces.iter().enumerate().skip(first) {
+            let (begin, end) = (start + u64::from(piece.begin), start + u64::from(piece.end));
+            if begin >= until {
+                break;
+            }
+            let is_over = end == from && begin < from;
+            if is_over || (at == 0 && page.goes_on && self.goes_on(end)) {
+                continue;
+            }
+            let Some(names) = page.looks.get(usize::from(piece.look)) else { continue };
+            let Some(known) = looks.get_mut(usize::from(piece.look)) else { continue };
+            let look = *known.get_or_insert_with(|| look(*names));
+            self.push(&NewPiece { begin, end, look, rows: piece.rows, shares: piece.shares });
+        }
+    }
+
+    /// Adds what was found in the rows between two moments.
+    fn add_rows(
+        &mut self,
+        sums: Vec<ColumnSum>,
+        span: &std::ops::Range<u64>,
+        look: &mut impl FnMut([TrackNameId; PIECE_NAMES]) -> u32,
+    ) {
+        let until = self.grid.unit(span.end - 1) + 1;
+        for sum in sums {
+            let (begin, end) = (self.grid.unit(sum.begin_ns), self.grid.unit(sum.end_ns).min(until));
+            // A single row from before is the end of the part before already, if there is one.
+            if sum.rows == 1 && sum.begin_ns < span.start && self.goes_on(end) {
+                continue;
+            }
+            let (names, shares) = sum.look();
+            self.push(&NewPiece { begin, end, look: look(names), rows: rows_code(sum.rows), shares });
+        }
+    }
 }
 
 fn small(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// A row that is wider than a pixel, or all that begins in one pixel.
-#[derive(Clone, Debug, Default)]
-struct PixelColumn {
-    begin_ns: u64,
-    end_ns: u64,
-    rows: u64,
-    names: Vec<(TrackNameId, u64)>,
-    /// Whether it is together no wider than a pixel, so that others may be added.
-    is_narrow: bool,
-}
-
-/// Puts what is narrower than a pixel together, pixel by pixel.
-struct Pixels {
-    start_ns: u64,
-    pixel_ns: u64,
-    columns: Vec<PixelColumn>,
-}
-
-impl Pixels {
-    fn add(&mut self, piece: &TrackPiece) {
-        // Rows that were drawn together already may be wider.
-        let is_narrow = piece.rows > 1 || piece.end_ns - piece.begin_ns <= self.pixel_ns;
-        let wide_ns = self.pixel_ns.saturating_mul(COLUMN_PIXELS);
-        let pixel = |time_ns: u64| time_ns.saturating_sub(self.start_ns) / wide_ns;
-        let same = self
-            .columns
-            .last_mut()
-            .filter(|column| column.is_narrow && is_narrow && pixel(column.begin_ns) == pixel(piece.begin_ns));
-        let names = piece.names.iter().filter(|(_, time_ns)| *time_ns > 0);
-        let Some(column) = same else {
-            let mut names: Vec<_> = names.copied().collect();
-            if names.is_empty() {
-                names.push(piece.names[0]);
-            }
-            let TrackPiece { begin_ns, end_ns, rows, .. } = *piece;
-            self.columns.push(PixelColumn { begin_ns, end_ns, rows, names, is_narrow });
-            return;
-        };
-        column.end_ns = piece.end_ns;
-        column.rows += piece.rows;
-        for (name, time_ns) in names {
-            match column.names.iter_mut().find(|(known, _)| known == name) {
-                Some((_, sum)) => *sum += time_ns,
-                None => column.names.push((*name, *time_ns)),
-            }
-        }
-    }
-}
-
-/// The shares of a span that times take, most first, in 255ths of it: each in whole steps, one that took part has at least one, and
-/// together they are not more than all.
-fn shares_of(times_ns: [u64; 3], span_ns: u64) -> [u8; 3] {
-    let step = |time_ns: u64| {
-        let nearest = (u128::from(time_ns) * SHARE_STEPS + u128::from(span_ns) / 2) / u128::from(span_ns);
-        nearest.clamp(u128::from(time_ns > 0), SHARE_STEPS)
-    };
-    let mut steps = times_ns.map(step);
-    while steps.iter().sum::<u128>() > SHARE_STEPS {
-        if let Some(largest) = steps.iter_mut().max() {
-            *largest -= 1;
-        }
-    }
-    steps.map(|steps| (steps * 255 / SHARE_STEPS) as u8)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shares_of;
-
-    #[test]
-    fn shares_are_near_and_together_not_more_than_all() {
-        let step = 17;
-        for (times, span, expected) in [
-            ([100, 0, 0], 100, [15, 0, 0]),
-            ([50, 50, 0], 100, [8, 7, 0]),
-            ([47, 33, 20], 100, [7, 5, 3]),
-            ([98, 1, 1], 100, [13, 1, 1]),
-            ([1, 0, 0], 1000, [1, 0, 0]),
-            ([40, 30, 10], 100, [6, 5, 2]),
-            ([200, 0, 0], 100, [15, 0, 0]),
-        ] {
-            assert_eq!(shares_of(times, span).map(|share| share / step), expected, "{times:?} of {span}");
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use bathyscope_capture::{
-    Batch, Column, ColumnData, ColumnType, Display, RowKind, RowMeaning, StreamKind, StreamSchema,
+    Batch, Column, ColumnData, ColumnType, Display, RowKind, RowMeaning, SHARE_STEPS, StreamKind, StreamSchema,
 };
 use bathyscope_views::{
     MemorySource, TimeRange, TrackId, TrackMomentQuery, TrackWindow, TrackWindowQuery, ViewError, track_list,
@@ -54,6 +54,11 @@ fn source(rows: &[StateRow], chunk_rows: usize) -> MemorySource {
     source
 }
 
+/// The least number of rows with a code.
+fn rows_of(code: u8) -> u32 {
+    if code < 4 { code.into() } else { u32::from(4 + code % 4) << (code / 4 - 2) }
+}
+
 /// What is drawn of a track, decoded: where it begins and ends, how many rows, the shares.
 fn pieces(window: &TrackWindow, track: usize) -> Vec<(u64, u64, u32, [u8; 3])> {
     let before: usize = window.tracks[..track].iter().map(|track| track.pieces as usize).sum();
@@ -63,7 +68,7 @@ fn pieces(window: &TrackWindow, track: usize) -> Vec<(u64, u64, u32, [u8; 3])> {
         .map(|piece| {
             let begin = at + u64::from(piece.gap);
             at = begin + u64::from(piece.width);
-            (begin * window.unit, at * window.unit, piece.rows, piece.shares)
+            (begin * window.unit, at * window.unit, rows_of(piece.rows), piece.shares)
         })
         .collect()
 }
@@ -113,13 +118,13 @@ proptest! {
             prop_assert!(count <= inside.len() && count * 4 >= inside.len() * 3, "about {} rows: {count}", inside.len());
             prop_assert!(drawn.len() <= 2 * width as usize + 4, "{} pieces for {width} pixels", drawn.len());
             for (_, _, _, shares) in &drawn {
-                prop_assert!(shares.iter().map(|share| u32::from(*share)).sum::<u32>() <= 255, "{shares:?}");
+                prop_assert!(shares.iter().sum::<u8>() <= SHARE_STEPS, "{shares:?}");
             }
             for piece in drawn.iter().filter(|piece| piece.1 - piece.0 > 6 * pixel_ns + window.unit) {
                 prop_assert_eq!(piece.2, 1, "what is wider than what is drawn together is one row");
             }
-            for (_, begin, length, _) in inside.iter().filter(|row| row.2 > pixel_ns) {
-                let clip = |time: u64| time.clamp(range.start_ns, range.end_ns) - range.start_ns;
+            for (_, begin, length, _) in inside.iter().filter(|row| row.2 > 2 * pixel_ns) {
+                let clip = |time: u64| time.clamp(range.start_ns, range.end_ns) - START_NS - window.start.unsigned_abs();
                 let (begin, end) = (clip(*begin), clip(begin + length));
                 let near = |at: u64, wanted: u64| at.abs_diff(wanted) <= window.unit;
                 prop_assert!(drawn.iter().any(|piece| near(piece.0, begin) && near(piece.1, end)), "{begin} to {end}");
@@ -146,6 +151,61 @@ proptest! {
             if chunk_rows > 100 {
                 prop_assert!(moment.fields.is_some());
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn dense_tracks_are_drawn_as_their_rows_are(
+        lengths in prop::collection::vec((1_u64..100, 0_u64..40), 64), from in 0.0_f64..1.0, zoom in 0.0_f64..8.0,
+        width in 100_u32..2000, dense in 1_u64..30,
+    ) {
+        let mut at = START_NS;
+        let rows: Vec<StateRow> = (0..20_000_usize).map(|number| {
+            let (length, wide) = lengths[number % lengths.len()];
+            // Some are as long as many others, and the second half is denser.
+            let times = if number < 10_000 { dense } else { 1 };
+            let length = times * if number % 97 < wide as usize % 7 { length * 50 } else { length };
+            at += length;
+            (1, at - length, length, (number % 5) as u32 + 1)
+        }).collect();
+        let mut source = source(&rows, 5000);
+        (1..=5).for_each(|state| source.dictionaries.insert_string(state, state.to_string().into_bytes()));
+        let wide = (((at - START_NS) as f64 * (-zoom).exp()) as u64).max(1);
+        let start_ns = START_NS + (from * (at - START_NS - wide) as f64) as u64;
+        let range = TimeRange { start_ns, end_ns: start_ns + wide };
+        let query = TrackWindowQuery { range, width, tracks: vec!["0.0".parse().unwrap()] };
+        let window = track_window(&source, &query, &AtomicBool::new(false)).unwrap();
+        let pixel_ns = range.span_ns().div_ceil(width.into());
+        let drawn = pieces(&window, 0);
+        let origin = START_NS + window.start.unsigned_abs();
+        prop_assert!(drawn.len() <= 2 * width as usize + 4, "{} pieces for {width} pixels", drawn.len());
+        let inside: Vec<&StateRow> =
+            rows.iter().filter(|row| row.1 < range.end_ns && row.1 + row.2 > range.start_ns).collect();
+        let clip = |time: u64| time.clamp(range.start_ns, range.end_ns);
+        for (_, begin, length, _) in inside.iter().filter(|row| row.2 > 2 * pixel_ns) {
+            let near = |at: u64, wanted: u64| (at + origin).abs_diff(wanted) <= window.unit;
+            let (begin, end) = (clip(*begin), clip(begin + length));
+            let exact = drawn.iter().any(|piece| near(piece.0, begin) && near(piece.1, end) && piece.2 == 1);
+            prop_assert!(exact, "{begin} to {end} of {window:?}");
+        }
+        // How long each state is, by the shares of what is drawn.
+        for (number, name) in window.names.iter().enumerate() {
+            let told = window.pieces.iter().map(|piece| {
+                let names = window.looks[piece.look as usize];
+                let told = names.iter().zip(piece.shares).filter(|(name, _)| usize::from(**name) == number);
+                let share = told.map(|(_, share)| u64::from(share)).max().unwrap_or(0);
+                u64::from(piece.width) * window.unit * share
+            });
+            let told: u64 = told.sum();
+            let state: u32 = name.text.parse().unwrap();
+            let of_state = inside.iter().filter(|row| row.3 == state);
+            let took: u64 = of_state.map(|row| clip(row.1 + row.2) - clip(row.1)).sum();
+            let told = told / u64::from(SHARE_STEPS);
+            prop_assert!(told.abs_diff(took) <= wide / 6 + 4 * pixel_ns, "{state}: {told} of {took} in {wide}");
         }
     }
 }
@@ -185,24 +245,24 @@ fn the_binary_form_has_what_it_says() {
         pieces(&window, 0).iter().map(|piece| (piece.0, piece.1, piece.2)).collect::<Vec<_>>(),
         [(0, 10, 1), (10, 13, 3), (13, 63, 1)]
     );
-    // Two thirds and one.
-    assert_eq!(pieces(&window, 0)[1].3, [170, 85, 0]);
+    // One third and two, in the order of the names.
+    assert_eq!(pieces(&window, 0)[1].3, [5, 10, 0]);
     let bytes = window.encode(b"{}");
     let golden: Vec<u8> = [
-        &b"BTW1"[..],
+        &b"BTW2"[..],
         &[2, 0, 0, 0],
         b"{}\0\0",
-        &[3, 0, 0, 0, 1, 0, 0, 0],
-        &[0; 12],
-        &[10, 0, 0, 0, 3, 0, 0, 0, 50, 0, 0, 0],
-        &[0, 0, 1, 0, 0, 0, 0, 0],
-        &[0, 1, 0, 0],
-        &[3, 0, 0, 0],
-        &[170, 0, 0, 0],
-        &[85, 0, 0, 0],
+        &[2, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
         &[0, 0, 0, 0],
-        &[0, 0, 0, 0],
-        &[0, 0, 0, 0],
+        &[0, 0, 1, 0],
+        &[0, 0, 1, 0],
+        &[0, 0, 0],
+        &[10, 3, 50],
+        &[0, 1, 0],
+        &[0; 6],
+        &[1, 3, 1],
+        &[5 | 10 << 4],
+        &[0],
     ]
     .concat();
     assert_eq!(bytes, golden);

@@ -1,9 +1,14 @@
 // The binary answer of a window of tracks. Pure.
 
-const MAGIC = 0x31575442;
+const MAGIC = 0x32575442;
 const MAX_HEAD_BYTES = 16 << 20;
 /** Names whose share of several rows is told. */
 export const SHARES = 3;
+/** What a list of single bytes has where a number is in the list of large ones. */
+const LARGE = 255;
+/** Steps of a share, and what one is in 255ths. */
+const STEPS = 15;
+const SHARE = 255 / STEPS;
 
 /** @import { TrackLabel, TrackWindowHead } from "../../../../api.js" */
 
@@ -22,12 +27,43 @@ export const SHARES = 3;
  * @property {TrackLabel[]} labels the window's names
  */
 
+/** As many names as the numbers of pieces can tell apart. */
+const MOST_LABELS = 1 << 16;
+
+/** The names of several windows, each once, so that their pieces can stand beside each other. */
+export class LabelTable {
+  constructor() {
+    /** @type {TrackLabel[]} */
+    this.labels = [];
+    /** @type {Map<string, number>} */
+    this.known = new Map();
+  }
+
+  /**
+   * The numbers of a window's names; null where there is no room for all of them.
+   * @param {TrackLabel[]} labels
+   */
+  numbers(labels) {
+    if (this.labels.length + labels.length > MOST_LABELS) return null;
+    return labels.map((label) => {
+      const key = `${label.tid ?? ""} ${label.pid ?? ""} ${label.text}`;
+      const known = this.known.get(key) ?? this.labels.length;
+      if (known === this.labels.length) {
+        this.labels.push(label);
+        this.known.set(key, known);
+      }
+      return known;
+    });
+  }
+}
+
 /**
  * Reads the answer; throws with what is wrong where it is not one.
  * @param {ArrayBuffer} buffer
- * @returns {Map<string, TrackPieces>} by track
+ * @param {LabelTable} table takes the window's names
+ * @returns {Map<string, TrackPieces>|null} by track; null where the table has no room for all names
  */
-export function decodeWindow(buffer) {
+export function decodeWindow(buffer, table = new LabelTable()) {
   const view = new DataView(buffer);
   if (buffer.byteLength < 8 || view.getUint32(0, true) !== MAGIC)
     throw new Error("the data of the tracks do not begin as they should");
@@ -36,65 +72,128 @@ export function decodeWindow(buffer) {
     throw new Error("the data of the tracks are cut in their head");
   /** @type {TrackWindowHead} */
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headBytes)));
-  let at = aligned(8 + headBytes);
-  const total = view.getUint32(at, true);
-  const severalTotal = view.getUint32(at + 4, true);
-  at += 8;
-  /**
-   * @template {Uint32Array|Uint16Array|Uint8Array} T
-   * @param {new (buffer: ArrayBuffer, offset: number, length: number) => T} Type
-   * @param {number} bytes of a number
-   * @param {number} length
-   */
-  const list = (Type, bytes, length) => {
-    if (at + length * bytes > buffer.byteLength) throw new Error("the data of the tracks are cut");
-    const numbers = new Type(buffer, at, length);
-    at = aligned(at + length * bytes);
-    return numbers;
-  };
-  const gaps = list(Uint32Array, 4, total);
-  const widths = list(Uint32Array, 4, total);
-  const names = list(Uint16Array, 2, total);
-  const kinds = list(Uint8Array, 1, total);
-  const rows = list(Uint32Array, 4, severalTotal);
-  const shares = Array.from({ length: SHARES }, () => list(Uint8Array, 1, severalTotal));
-  const others = Array.from({ length: SHARES - 1 }, () => list(Uint16Array, 2, severalTotal));
-  const { start, end, unit, names: labels } = head;
+  const lists = new Lists(buffer, aligned(8 + headBytes));
+  const [lookCount, total, severalTotal, largeCount] = lists.words(4);
+  const large = lists.words(largeCount);
+  const looks = Array.from({ length: SHARES }, () => lists.halves(lookCount));
+  const gaps = lists.bytes(total);
+  const widths = lists.bytes(total);
+  const planes = Array.from({ length: 3 }, () => lists.bytes(total));
+  const codes = lists.bytes(total);
+  const packed = lists.bytes(severalTotal);
+  const rests = lists.bytes(severalTotal);
+  // Large gaps come before large widths.
+  let largeGap = 0;
+  let largeWidth = 0;
+  for (let i = 0; i < total; i += 1) if (gaps[i] === LARGE) largeWidth += 1;
+  const { start, end, unit } = head;
+  const numbers = table.numbers(head.names);
+  if (!numbers) return null;
+  const { labels } = table;
+  for (const list of looks) for (let i = 0; i < lookCount; i += 1) list[i] = numbers[list[i]] ?? 0;
   const tracks = new Map();
-  let [first, several] = [0, 0];
+  let [first, severalFirst] = [0, 0];
   for (const { id, pieces } of head.tracks) {
-    const last = first + pieces;
+    if (first + pieces > total) throw new Error("the data of the tracks are cut");
     const begins = new Uint32Array(pieces);
     const ends = new Uint32Array(pieces);
-    const places = new Int32Array(pieces).fill(-1);
-    const severalFirst = several;
+    const names = new Uint16Array(pieces);
+    const several = new Int32Array(pieces).fill(-1);
+    let count = 0;
+    for (let i = 0; i < pieces; i += 1) if (codes[first + i] > 1) several[i] = count++;
+    const rows = new Uint32Array(count);
+    const shares = Array.from({ length: SHARES }, () => new Uint8Array(count));
+    const others = Array.from({ length: SHARES - 1 }, () => new Uint16Array(count));
     let time = 0;
     for (let i = 0; i < pieces; i += 1) {
-      begins[i] = time + gaps[first + i];
-      time = begins[i] + widths[first + i];
+      const from = first + i;
+      const gap = gaps[from];
+      const width = widths[from];
+      begins[i] = time + (gap === LARGE ? large[largeGap++] : gap);
+      time = begins[i] + (width === LARGE ? large[largeWidth++] : width);
       ends[i] = time;
-      if (kinds[first + i] === 1) {
-        places[i] = several - severalFirst;
-        several += 1;
+      const look = planes[0][from] | (planes[1][from] << 8) | (planes[2][from] << 16);
+      if (look >= lookCount) throw new Error("the data of the tracks name what is not there");
+      const place = several[i];
+      names[i] = looks[0][look];
+      if (place >= 0) {
+        rows[place] = rowsOf(codes[from]);
+        const pair = packed[severalFirst + place];
+        const [a, b] = [pair & 15, pair >> 4];
+        const all = [a, b, Math.max(0, STEPS - a - b - rests[severalFirst + place])];
+        const order = orderOf(all[0], all[1], all[2]);
+        for (let k = 0; k < SHARES; k += 1) shares[k][place] = all[order[k]] * SHARE;
+        names[i] = looks[order[0]][look];
+        for (let k = 1; k < SHARES; k += 1) others[k - 1][place] = looks[order[k]][look];
       }
     }
-    tracks.set(id, {
-      start,
-      end,
-      unit,
-      begins,
-      ends,
-      names: names.subarray(first, last),
-      several: places,
-      rows: rows.subarray(severalFirst, several),
-      shares: shares.map((one) => one.subarray(severalFirst, several)),
-      others: others.map((one) => one.subarray(severalFirst, several)),
-      labels,
-    });
-    first = last;
+    tracks.set(id, { start, end, unit, begins, ends, names, several, rows, shares, others, labels });
+    first += pieces;
+    severalFirst += count;
   }
   return tracks;
 }
+
+/** Lists of numbers one after another. */
+class Lists {
+  /**
+   * @param {ArrayBuffer} buffer
+   * @param {number} at
+   */
+  constructor(buffer, at) {
+    this.buffer = buffer;
+    this.at = at;
+  }
+
+  /** @param {number} length */
+  bytes(length) {
+    if (this.at + length > this.buffer.byteLength) throw new Error("the data of the tracks are cut");
+    this.at += length;
+    return new Uint8Array(this.buffer, this.at - length, length);
+  }
+
+  /** @param {number} length */
+  halves(length) {
+    const bytes = this.bytes(2 * length);
+    return Uint16Array.from({ length }, (_one, i) => bytes[2 * i] | (bytes[2 * i + 1] << 8));
+  }
+
+  /** @param {number} length */
+  words(length) {
+    const bytes = this.bytes(4 * length);
+    const view = new DataView(this.buffer, bytes.byteOffset, bytes.byteLength);
+    return Uint32Array.from({ length }, (_one, i) => view.getUint32(4 * i, true));
+  }
+}
+
+/**
+ * A number of rows from its code: its first three bits, and how many follow.
+ * @param {number} code
+ */
+export function rowsOf(code) {
+  return code < 4 ? code : Math.min(2 ** 32 - 1, (4 + (code & 3)) * 2 ** ((code >> 2) - 2));
+}
+
+/**
+ * The places of three shares, the largest first.
+ * @param {number} a
+ * @param {number} b
+ * @param {number} c
+ */
+function orderOf(a, b, c) {
+  if (a >= b) return ORDERS[b >= c ? 0 : a >= c ? 1 : 4];
+  return ORDERS[a >= c ? 2 : b >= c ? 3 : 5];
+}
+
+/** Which of three is the largest, the next, the least. */
+const ORDERS = [
+  [0, 1, 2],
+  [0, 2, 1],
+  [1, 0, 2],
+  [1, 2, 0],
+  [2, 0, 1],
+  [2, 1, 0],
+];
 
 /** @param {number} offset */
 const aligned = (offset) => (offset + 3) & ~3;

@@ -1,45 +1,19 @@
-// What is on the tracks in sight: asked for with room on both sides, given up when something else is wanted, kept and drawn
-// scaled until the next answer is there.
+// What is on the tracks in sight: one request at a time for all of them, of what is not there yet, what is in sight first. What is there
+// is drawn scaled until the answer is.
 
 import { Latest, getBytes } from "../../lib/api.js";
 import { Emitter } from "../../lib/emitter.js";
-import { settled } from "../../lib/dom.js";
-import { decodeWindow } from "./track_decode.js";
+import { LabelTable, decodeWindow } from "./track_decode.js";
+import { joined } from "./track_join.js";
+import { isUseful, keptOf, pixelOf, planOf } from "./track_plan.js";
 
 /** @import { TrackPieces } from "./track_decode.js" */
+/** @import { Plan, Wanted } from "./track_plan.js" */
 
-const MOST_WIDTH = 8192;
-/** Screens on each side. */
-const PADDING = 1;
-const MOST_TRACKS = 400;
 /** Tracks whose pieces are kept. */
 const MOST_KEPT = 2000;
-
-/**
- * Which window to ask for, and how wide in pixels. Pure.
- * @param {{start: number, end: number}} shown
- * @param {number} pixels of the shown window
- * @param {{start: number, end: number}} whole
- */
-export function paddedWindow(shown, pixels, whole) {
-  const span = shown.end - shown.start;
-  const start = Math.floor(Math.max(whole.start, shown.start - span * PADDING));
-  const end = Math.max(start + 1, Math.ceil(Math.min(whole.end, shown.end + span * PADDING)));
-  return { start, end, width: Math.max(1, Math.min(MOST_WIDTH, Math.round((pixels * (end - start)) / span))) };
-}
-
-/**
- * Whether what is known of a track is fine enough and reaches far enough for what is shown. Pure.
- * @param {TrackPieces & {pixel: number}} known `pixel`: nanoseconds of a pixel that it was asked for
- * @param {{start: number, end: number}} shown
- * @param {number} pixels
- * @param {{start: number, end: number}} whole
- */
-export function isEnough(known, shown, pixels, whole) {
-  const pixel = (shown.end - shown.start) / pixels;
-  const reaches = known.start <= Math.max(whole.start, shown.start) && known.end >= Math.min(whole.end, shown.end);
-  return reaches && known.pixel <= pixel * 1.3 && known.pixel >= pixel * 0.25;
-}
+/** After so many milliseconds it is tried again where something went wrong. */
+const AGAIN_MS = 2000;
 
 /**
  * Sends `data` when there is some, `error` with what went wrong.
@@ -47,8 +21,11 @@ export function isEnough(known, shown, pixels, whole) {
  */
 export class TrackData extends Emitter {
   #latest = new Latest();
-  #fetch = settled(40, () => this.#load());
-  #asked = "";
+  #table = new LabelTable();
+  #pixel = 0;
+  /** @type {Plan|null} */
+  #asked = null;
+  #failedAt = -Infinity;
 
   /** @param {string} id of the capture */
   constructor(id) {
@@ -56,7 +33,7 @@ export class TrackData extends Emitter {
     this.id = id;
     /** @type {Map<string, TrackPieces & {pixel: number, age: number}>} */
     this.known = new Map();
-    /** @type {{shown: {start: number, end: number}, pixels: number, whole: {start: number, end: number}, tracks: string[]}|null} */
+    /** @type {Wanted|null} */
     this.wanted = null;
     this.age = 0;
   }
@@ -69,57 +46,73 @@ export class TrackData extends Emitter {
    * @param {string[]} tracks
    */
   want(shown, pixels, whole, tracks) {
-    this.wanted = { shown: { ...shown }, pixels, whole, tracks };
-    if (this.#missing().length > 0) this.#fetch();
-    else this.#fetch.cancel();
+    const before = this.wanted;
+    const way = before && before.shown.start !== shown.start ? before.shown.start < shown.start : null;
+    this.wanted = { shown: { ...shown }, pixels, whole, tracks, way: way === null ? (before?.way ?? 1) : way ? 1 : -1 };
+    this.#pixel = pixelOf(this.wanted, this.#pixel);
+    this.#next();
   }
 
   /** What was got is no longer true: the capture has grown. It is drawn until there is more. */
   expire() {
     this.age += 1;
-    this.#asked = "";
   }
 
-  #missing() {
-    if (!this.wanted) return [];
-    const { shown, pixels, whole, tracks } = this.wanted;
-    return tracks.filter((id) => {
-      const known = this.known.get(id);
-      return !known || known.age !== this.age || !isEnough(known, shown, pixels, whole);
-    });
+  /** Asks for what is missing, unless what is on its way will do for now. */
+  #next() {
+    const { wanted } = this;
+    if (!wanted || performance.now() - this.#failedAt < AGAIN_MS) return;
+    const plan = planOf(wanted, this.#pixel, this.age, (track) => this.known.get(track));
+    if (!plan) return;
+    const waits = this.#asked && isUseful(this.#asked, wanted, this.#pixel);
+    // What comes into sight later waits for nobody, and nobody waits for it.
+    if (waits && (!this.#asked?.isAhead || plan.isAhead)) return;
+    void this.#load(plan);
   }
 
-  async #load() {
-    const missing = this.#missing();
-    if (!this.wanted || missing.length === 0) return;
-    const { shown, pixels, whole } = this.wanted;
-    const window = paddedWindow(shown, pixels, whole);
-    const tracks = missing.slice(0, MOST_TRACKS).join(",");
-    const asked = JSON.stringify([window, tracks]);
-    if (asked === this.#asked) return;
-    this.#asked = asked;
+  /** @param {Plan} plan */
+  async #load(plan) {
+    this.#asked = plan;
     const { age } = this;
+    const { start, end, width } = plan;
     try {
+      const tracks = plan.tracks.join(",");
       const buffer = await this.#latest.run((signal) =>
-        getBytes("/api/captures/{id}/tracks/window", { id: this.id, ...window, tracks }, signal),
+        getBytes("/api/captures/{id}/tracks/window", { id: this.id, start, end, width, tracks }, signal),
       );
-      if (!buffer) return;
-      const pixel = (window.end - window.start) / window.width;
-      for (const [id, pieces] of decodeWindow(buffer)) {
-        this.known.delete(id);
-        this.known.set(id, { ...pieces, pixel, age });
-      }
-      for (const id of this.known.keys()) {
-        if (this.known.size <= MOST_KEPT) break;
-        this.known.delete(id);
-      }
+      if (!buffer || this.#asked !== plan) return;
+      this.#asked = null;
+      this.#take(buffer, plan, age);
       this.emit("data", null);
-      this.#asked = "";
-      if (this.#missing().length > 0) this.#fetch();
+      this.#next();
     } catch (error) {
+      this.#asked = null;
+      this.#failedAt = performance.now();
       this.emit("error", error);
-    } finally {
-      if (this.#asked === asked) this.#asked = "";
+    }
+  }
+
+  /**
+   * @param {ArrayBuffer} buffer
+   * @param {Plan} plan
+   * @param {number} age
+   */
+  #take(buffer, { start, end, pixel }, age) {
+    let windows = decodeWindow(buffer, this.#table);
+    if (!windows) {
+      this.#table = new LabelTable();
+      windows = decodeWindow(buffer, this.#table) ?? new Map();
+    }
+    const kept = this.wanted ? keptOf(this.wanted) : { start, end };
+    for (const [id, pieces] of windows) {
+      const before = this.known.get(id);
+      const fits = before && before.pixel === pixel && before.age === age;
+      this.known.delete(id);
+      this.known.set(id, { ...(fits ? joined(before, pieces, kept) : pieces), pixel, age });
+    }
+    for (const id of this.known.keys()) {
+      if (this.known.size <= MOST_KEPT) break;
+      this.known.delete(id);
     }
   }
 }

@@ -6,6 +6,7 @@ import { PANE_GAP } from "../../lib/time_fold.js";
 import { drawSelection, hatch } from "../../lib/canvas.js";
 import { duration } from "../../lib/format.js";
 import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
+import { rowsBetween } from "./row_search.js";
 import { firstPiece } from "./track_decode.js";
 import { drawCounterLane, mostWords, paintTicks } from "./binned_draw.js";
 import { SUMMED, SUMMED_LANES, TrackSummary } from "./track_summary.js";
@@ -130,7 +131,7 @@ function drawGap({ context: ctx, colors, height }, left) {
  * @param {number} height
  */
 function inSight({ rows, scroll }, height) {
-  return rows.filter((row) => row.top + row.height > scroll && row.top < scroll + height - AXIS);
+  return rows.slice(...rowsBetween(rows, scroll, scroll + height - AXIS));
 }
 
 /** Pixels of the canvas in which lanes are painted. */
@@ -403,10 +404,11 @@ function drawRowLabels({ context: ctx, colors, height }, model) {
   ctx.beginPath();
   ctx.rect(0, AXIS, ctx.canvas.width, height - AXIS);
   ctx.clip();
-  for (const shown of inSight(model, height)) {
+  const [first, last] = rowsBetween(model.rows, model.scroll, model.scroll + height - AXIS);
+  for (let index = first; index < last; index += 1) {
+    const shown = model.rows[index];
     const { row, isOpen, isPinned } = shown;
     const y = AXIS + shown.top - model.scroll;
-    const index = model.rows.indexOf(shown);
     if (row.kind === "group" || model.cursor?.track === index) {
       ctx.fillStyle = colors[model.cursor?.track === index ? "--bg-selected" : "--bg-rail"];
       ctx.fillRect(0, y, row.kind === "group" && isOpen ? ctx.canvas.width : LABELS - 1, shown.height);

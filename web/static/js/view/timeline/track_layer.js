@@ -4,6 +4,7 @@
 import { Latest, get } from "../../lib/api.js";
 import { Emitter } from "../../lib/emitter.js";
 import { duration } from "../../lib/format.js";
+import { rowIndexAt, rowsBetween } from "./row_search.js";
 import { TrackData } from "./track_data.js";
 import { edgesAt, pieceAt } from "./track_decode.js";
 import { BinnedTracks } from "./binned_tracks.js";
@@ -165,7 +166,7 @@ export class TrackLayer extends Emitter {
    */
   want(panes, ratio, scroll, room) {
     void this.load();
-    const near = this.rows.filter((row) => row.top + row.height > scroll - BEYOND && row.top < scroll + room + BEYOND);
+    const near = this.rows.slice(...rowsBetween(this.rows, scroll - BEYOND, scroll + room + BEYOND));
     const lanes = near.flatMap(({ row, isOpen, places }) =>
       row.kind === "tracks" ? places.map(({ lane }) => lane) : isOpen ? [] : row.lanes.slice(0, SUMMED_LANES),
     );
@@ -206,9 +207,7 @@ export class TrackLayer extends Emitter {
    * @param {number} scroll
    */
   rowAt(y, scroll) {
-    const at = y - AXIS + scroll;
-    const index = this.rows.findIndex((row) => at >= row.top && at < row.top + row.height);
-    return y >= AXIS && index >= 0 ? index : null;
+    return y >= AXIS ? rowIndexAt(this.rows, y - AXIS + scroll) : null;
   }
 
   /**

@@ -163,8 +163,8 @@ test("pixels stay while they will do, and windows are never too wide", () => {
     tracks: ["a"],
     way: 1,
   });
-  assert.equal(pixelOf(wanted(16_000), 8), 8, "a little finer than it must be");
-  assert.equal(pixelOf(wanted(7_900), 8), 4);
+  assert.equal(pixelOf(wanted(12_000), 8), 8, "a little finer than it must be");
+  assert.equal(pixelOf(wanted(4_900), 8), 4);
   assert.equal(pixelOf(wanted(64_000), 8), 64);
   assert.equal(pixelOf(wanted(10), 8), 1);
   const wide = { ...wanted(1e9), pixels: 7680 };

@@ -239,7 +239,7 @@ pub struct ShownTrack {
     pub pieces: u32,
 }
 
-/// A row, or rows that are drawn together: at most two pieces for each column of two pixels.
+/// A row, or rows that are drawn together: at most two pieces for each column, which is two pixels wide or a little more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShownPiece {
     /// How many units after the end of the piece before it on its track it begins; the first, after the window's start.

@@ -27,7 +27,7 @@ const MAX_NAMES: usize = 1 << 16;
 pub struct TrackWindowQuery {
     /// From when to when.
     pub range: TimeRange,
-    /// Pixels, 1 to [`MAX_TIMELINE_WIDTH`]: what is narrower than one is drawn together.
+    /// Pixels, 1 to [`MAX_TIMELINE_WIDTH`]: what is narrower than a column of two or a little more is drawn together.
     pub width: u32,
     /// The tracks, at most [`MAX_WINDOW_TRACKS`]. One that does not exist has nothing on it.
     pub tracks: Vec<TrackId>,
@@ -57,14 +57,16 @@ impl TrackWindowQuery {
     }
 }
 
-/// Makes a window of some tracks. A row that is wider than two pixels is a piece of its own.
+/// Makes a window of some tracks. A row that is wider than a column, which is less than four pixels, is a piece of its own.
 ///
 /// # Errors
 /// If the query does not fit, a page cannot be read, or `cancel` was set.
 pub fn track_window(source: &dyn Source, query: &TrackWindowQuery, cancel: &Cancel) -> Result<TrackWindow, ViewError> {
     query.check()?;
     let range = query.range;
-    let grid = ColumnGrid::of_pixel(range.span_ns().div_ceil(query.width.into()).max(1));
+    let pixel_ns = range.span_ns().div_ceil(query.width.into()).max(1);
+    // Columns of at least two pixels, and less than four: with narrower ones the answer would be twice as long.
+    let grid = ColumnGrid::of_pixel(pixel_ns.saturating_mul(2).saturating_sub(1));
     let mut names = WindowNames::new(source);
     let mut drawn: HashMap<TrackId, Vec<ShownPiece>> = HashMap::new();
     for stream in query.streams() {

@@ -120,10 +120,10 @@ proptest! {
             for (_, _, _, shares) in &drawn {
                 prop_assert!(shares.iter().sum::<u8>() <= SHARE_STEPS, "{shares:?}");
             }
-            for piece in drawn.iter().filter(|piece| piece.1 - piece.0 > 6 * pixel_ns + window.unit) {
+            for piece in drawn.iter().filter(|piece| piece.1 - piece.0 > 12 * pixel_ns + window.unit) {
                 prop_assert_eq!(piece.2, 1, "what is wider than what is drawn together is one row");
             }
-            for (_, begin, length, _) in inside.iter().filter(|row| row.2 > 2 * pixel_ns) {
+            for (_, begin, length, _) in inside.iter().filter(|row| row.2 >= 4 * pixel_ns) {
                 let clip = |time: u64| time.clamp(range.start_ns, range.end_ns) - START_NS - window.start.unsigned_abs();
                 let (begin, end) = (clip(*begin), clip(begin + length));
                 let near = |at: u64, wanted: u64| at.abs_diff(wanted) <= window.unit;
@@ -186,7 +186,7 @@ proptest! {
         let inside: Vec<&StateRow> =
             rows.iter().filter(|row| row.1 < range.end_ns && row.1 + row.2 > range.start_ns).collect();
         let clip = |time: u64| time.clamp(range.start_ns, range.end_ns);
-        for (_, begin, length, _) in inside.iter().filter(|row| row.2 > 2 * pixel_ns) {
+        for (_, begin, length, _) in inside.iter().filter(|row| row.2 >= 4 * pixel_ns) {
             let near = |at: u64, wanted: u64| (at + origin).abs_diff(wanted) <= window.unit;
             let (begin, end) = (clip(*begin), clip(begin + length));
             let exact = drawn.iter().any(|piece| near(piece.0, begin) && near(piece.1, end) && piece.2 == 1);
@@ -238,7 +238,7 @@ fn what_is_no_track_is_said() {
 fn the_binary_form_has_what_it_says() {
     let source = source(&[(1, 1000, 10, 1), (1, 1010, 1, 2), (1, 1011, 1, 1), (1, 1012, 1, 2), (1, 1013, 50, 1)], 10);
     let range = TimeRange { start_ns: 1000, end_ns: 1100 };
-    let query = TrackWindowQuery { range, width: 20, tracks: vec!["0.0".parse().unwrap()] };
+    let query = TrackWindowQuery { range, width: 40, tracks: vec!["0.0".parse().unwrap()] };
     let window = track_window(&source, &query, &AtomicBool::new(false)).unwrap();
     assert_eq!((window.start, window.end, window.unit), (0, 100, 1));
     assert_eq!(

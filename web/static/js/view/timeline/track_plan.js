@@ -29,15 +29,15 @@ const KEPT = 2;
 /** @typedef {{start: number, end: number, pixel: number, age: number}} Reach what is known of a track */
 
 /**
- * Nanoseconds of the pixels to ask for: a power of two that is no more than a pixel on the screen, and the one before while that will do.
+ * Nanoseconds of the pixels to ask for: the power of two that is nearest to a pixel on the screen, and the one before while that will do.
  * @param {Wanted} wanted
  * @param {number} before
  */
 export function pixelOf({ shown, pixels }, before) {
   const real = (shown.end - shown.start) / pixels;
   const most = MOST_WIDTH - 2 * QUANTUM;
-  if (before <= real && before >= real * 0.4 && (shown.end - shown.start) / before <= most) return before;
-  let pixel = Math.max(1, 2 ** Math.floor(Math.log2(real)));
+  if (before <= real * 1.6 && before >= real * 0.6 && (shown.end - shown.start) / before <= most) return before;
+  let pixel = Math.max(1, 2 ** Math.round(Math.log2(real)));
   while ((shown.end - shown.start) / pixel > most) pixel *= 2;
   return pixel;
 }

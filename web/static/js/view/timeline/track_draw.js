@@ -7,7 +7,7 @@ import { drawSelection, hatch } from "../../lib/canvas.js";
 import { duration } from "../../lib/format.js";
 import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
 import { rowsBetween } from "./row_search.js";
-import { firstPiece } from "./track_decode.js";
+import { SHARES, firstPiece } from "./track_decode.js";
 import { drawCounterLane, mostWords, paintTicks } from "./binned_draw.js";
 import { SUMMED, SUMMED_LANES, TrackSummary } from "./track_summary.js";
 
@@ -134,18 +134,31 @@ function inSight({ rows, scroll }, height) {
   return rows.slice(...rowsBetween(rows, scroll, scroll + height - AXIS));
 }
 
+/**
+ * The pixels of each canvas, as long as it has one size: making them anew for each frame costs more than painting.
+ * @type {WeakMap<Canvas, ImageData>}
+ */
+const images = new WeakMap();
+
+/** What is wider than so many columns is filled by the browser, the rest pixel by pixel. */
+const NARROW = 12;
+
 /** Pixels of the canvas in which lanes are painted. */
 export class Paint {
   /**
    * @param {Canvas} canvas
    * @param {PaneModel} model
    */
-  constructor({ colors, height, ratio }, { shown }) {
+  constructor(canvas, { shown }) {
+    const { colors, height, ratio } = canvas;
     this.ratio = ratio;
     this.left = Math.round(shown.left * ratio);
     this.columns = Math.max(1, Math.round(shown.right * ratio) - this.left);
     this.rows = Math.max(1, Math.round((height - AXIS) * ratio));
-    this.image = new ImageData(this.columns, this.rows);
+    const known = images.get(canvas);
+    const fits = known && known.width === this.columns && known.height === this.rows;
+    this.image = fits ? known : new ImageData(this.columns, this.rows);
+    images.set(canvas, this.image);
     this.out = new Uint32Array(this.image.data.buffer);
     this.out.fill(pixel(colors["--bg"]));
     this.start = shown.start;
@@ -200,8 +213,10 @@ export class Paint {
     const step = Math.max(2, Math.round(2 * ratio));
     for (let y = high; y < low; y += 1) {
       const line = y * columns;
-      if (pattern === "solid") out.fill(color, line + left, line + Math.max(left, right));
-      else
+      if (pattern === "solid") {
+        if (right - left > NARROW) out.fill(color, line + left, line + right);
+        else for (let x = line + left; x < line + right; x += 1) out[x] = color;
+      } else
         for (let x = left; x < right; x += 1)
           if (
             (pattern === "slanted" && (x + y) % (2 * step) < step) ||
@@ -282,8 +297,10 @@ function paintLane(paint, lane, pieces, bottom, tall) {
     if (from >= paint.columns) break;
     const until = Math.max(from + 1, Math.floor(offset + ends[i] * scale));
     const at = several[i];
-    if (at >= 0) paintShares(paint, pieces, looks, { from, until, bottom, tall, at, name: names[i], lane });
-    else {
+    if (at >= 0) {
+      stack(pieces, looks, names[i], at);
+      paintStack(paint, from, until, bottom, tall, lane.row === "slice" ? tall * 0.25 : 1);
+    } else {
       const look = looks[names[i]];
       const high = Math.max(1, Math.round(tall * look.tall));
       // Neighbours of one colour are told apart by a gap.
@@ -295,35 +312,61 @@ function paintLane(paint, lane, pieces, bottom, tall) {
 }
 
 /**
- * Several rows in a pixel: each name has its share of the height.
- * @param {Paint} paint
- * @param {TrackPieces} pieces
- * @param {{color: number, tall: number, pattern: string, stacks: number}[]} looks
- * @param {{from: number, until: number, bottom: number, tall: number, at: number, name: number, lane: Lane}} place
+ * @typedef {object} Stacked a name's share of several rows
+ * @property {{color: number, tall: number, pattern: string, stacks: number}} look
+ * @property {number} share
  */
-function paintShares(paint, { shares, others }, looks, { from, until, bottom, tall, at, name, lane }) {
-  const parts = [
-    { look: looks[name], share: shares[0][at] / 255 },
-    { look: looks[others[0][at]], share: shares[1][at] / 255 },
-    { look: looks[others[1][at]], share: shares[2][at] / 255 },
-  ].filter(({ look, share }) => look && share > 0);
-  parts.sort((a, b) => a.look.stacks - b.look.stacks);
+
+/** What is stacked of the piece that is painted: it would be garbage for each of tens of thousands of pieces a frame. */
+const stacked = {
+  count: 0,
+  /** @type {Stacked[]} */
+  parts: Array.from({ length: SHARES }, () => ({ look: { color: 0, tall: 0, pattern: "", stacks: 0 }, share: 0 })),
+};
+
+/**
+ * Finds what is stacked of several rows, from the bottom up.
+ * @param {TrackPieces} pieces
+ * @param {Stacked["look"][]} looks
+ * @param {number} name
+ * @param {number} at
+ */
+function stack({ shares, others }, looks, name, at) {
+  const { parts } = stacked;
+  stacked.count = 0;
+  for (let k = 0; k < SHARES; k += 1) {
+    const share = shares[k][at] / 255;
+    const look = looks[k === 0 ? name : others[k - 1][at]];
+    if (share === 0 || !look) continue;
+    const free = parts[stacked.count];
+    let place = stacked.count;
+    for (; place > 0 && parts[place - 1].look.stacks > look.stacks; place -= 1) parts[place] = parts[place - 1];
+    parts[place] = free;
+    free.look = look;
+    free.share = share;
+    stacked.count += 1;
+  }
+}
+
+/**
+ * Several rows in a column: each name has its share of the height.
+ * @param {Paint} paint
+ * @param {number} from
+ * @param {number} until
+ * @param {number} bottom
+ * @param {number} tall
+ * @param {number} least pixels of a share
+ */
+function paintStack(paint, from, until, bottom, tall, least) {
   let low = bottom;
-  for (const { look, share } of parts) {
+  for (let k = 0; k < stacked.count; k += 1) {
+    const { look, share } = stacked.parts[k];
     // What sleeps is a line in the middle, as it is where there is nothing else.
     if (look.stacks === 9) {
-      if (parts.length === 1)
-        paint.fill(
-          from,
-          until,
-          bottom - Math.round(tall * 0.42),
-          Math.max(1, Math.round(tall * 0.16)),
-          look.color,
-          look.pattern,
-        );
+      const [middle, line] = [bottom - Math.round(tall * 0.42), Math.max(1, Math.round(tall * 0.16))];
+      if (stacked.count === 1) paint.fill(from, until, middle, line, look.color, look.pattern);
       continue;
     }
-    const least = lane.row === "slice" ? tall * 0.25 : 1;
     const high = Math.min(low - (bottom - tall), Math.max(1, Math.round(Math.max(least, tall * share))));
     paint.fill(from, until, low, high, look.color, look.pattern);
     low -= high;

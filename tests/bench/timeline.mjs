@@ -1,0 +1,157 @@
+#!/usr/bin/env node
+// How the timeline feels in Chromium: what scripts do of each frame while it pans and zooms with all tracks of a tall window in sight, and
+// how long it takes from the click on a capture to its first drawn timeline in a browser that has been there before.
+//
+//     cargo build --release -p bathyscope -p bathyscope-store --bin bathyscope --example make_captures
+//     node tests/bench/timeline.mjs [MILLIONS] [TRACKS]        (1 and 200 by default)
+//
+// The capture is made by server/store/examples/make_captures and computed by `bathyscope captures compute`, or taken from BATHYSCOPE_DATA, a data
+// directory that has one. Script time is that of Chromium's own trace: calls of functions, timers, microtasks, events, frames and garbage
+// collection on the page's thread, each once, between one frame's beginning and the next. Prints a table as docs/measurements.md has it.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { ROOT, Server, binary, until } from '../lib/server.mjs';
+import { logIn, openBrowser, openPage } from '../browser/lib.mjs';
+
+const [millions = 1, tracks = 200] = process.argv.slice(2).map(Number);
+const MAKER = join(ROOT, 'target/release/examples/make_captures');
+const ROW_PIXELS = 24;
+/** What is above and below the tracks. */
+const AROUND_PIXELS = 330;
+const CANVAS = '#panel-timeline .timeline-canvas';
+const HELD_MS = 1200;
+/** Held one after another: to the right and left, into the middle, and there again, and out. */
+const KEYS = ['s', 'w', 'd', 'a', 'w', 'd', 'a', 's', 'd', 's'];
+/** What scripts do, as traces call it. */
+const SCRIPT = new Set([
+  'EvaluateScript', 'EventDispatch', 'FireAnimationFrame', 'FireIdleCallback', 'FunctionCall', 'MajorGC', 'MinorGC', 'RunMicrotasks',
+  'TimerFire', 'V8.GCScavenger', 'XHRReadyStateChange', 'v8.compile',
+]);
+const CLICKS = 9;
+
+const at = (values, share) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
+const short = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
+
+/** Makes the capture, unless there is one; gives the data directory, and what removes it. */
+function made() {
+  const known = process.env.BATHYSCOPE_DATA;
+  if (known) return { data: known, remove: () => {} };
+  if (!existsSync(MAKER)) throw new Error(`${MAKER} does not exist; build it as the head of this file says`);
+  const data = mkdtempSync(join(process.env.BATHYSCOPE_BENCH_DIR ?? tmpdir(), 'bathyscope-timeline-'));
+  const run = (words) => {
+    const { status, stdout, stderr } = spawnSync(words[0], words.slice(1), { encoding: 'utf8' });
+    if (status !== 0) throw new Error(stderr);
+    return stdout;
+  };
+  const { id } = JSON.parse(run([MAKER, data, String(millions * 1e6), 'states']));
+  run([binary('release'), 'captures', 'compute', '--data', data, id]);
+  return { data, remove: () => rmSync(data, { recursive: true, force: true }) };
+}
+
+/** Notes when a picture with something on it is drawn first, counted from the last click. */
+function watchFirstPicture() {
+  addEventListener('click', () => sessionStorage.setItem('clicked', String(performance.timeOrigin + performance.now())), true);
+  const { putImageData } = CanvasRenderingContext2D.prototype;
+  let drawn = false;
+  CanvasRenderingContext2D.prototype.putImageData = function put(image, ...rest) {
+    putImageData.call(this, image, ...rest);
+    if (drawn) return;
+    const colours = new Set();
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let i = 0; i < pixels.length && colours.size < 4; i += 7) colours.add(pixels[i]);
+    drawn = colours.size >= 4;
+    if (drawn) requestAnimationFrame(() => { window.firstPicture = performance.timeOrigin + performance.now() - Number(sessionStorage.getItem('clicked')); });
+  };
+}
+
+/** From the click on a link to the timeline of a capture to its first picture, in milliseconds. */
+async function clicks(page, origin) {
+  const took = [];
+  for (let click = 0; click <= CLICKS; click += 1) {
+    await page.goto(`${origin}/captures`);
+    const link = page.locator('a[href^="/captures/"]').first();
+    await link.evaluate((element) => { element.href = `${element.pathname}?v=3&tab=timeline`; });
+    await link.click();
+    await page.waitForURL(/tab=timeline/);
+    const first = await until('a drawn timeline', () => page.evaluate(() => window.firstPicture));
+    if (click > 0) took.push(first);
+  }
+  return took;
+}
+
+/** The events of a trace while `act` runs. */
+async function traced(page, act) {
+  const client = await page.context().newCDPSession(page);
+  const events = [];
+  client.on('Tracing.dataCollected', ({ value }) => events.push(...value));
+  const complete = new Promise((resolve) => { client.once('Tracing.tracingComplete', resolve); });
+  const traceConfig = { includedCategories: ['devtools.timeline', 'devtools.timeline.frame', 'disabled-by-default-devtools.timeline', 'v8'] };
+  await client.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig });
+  await act();
+  await client.send('Tracing.end');
+  await complete;
+  await client.detach();
+  return events;
+}
+
+/** Script time of each frame in which there was some, in milliseconds. */
+function scriptOfFrames(events) {
+  const script = events.filter(({ ph, name }) => ph === 'X' && SCRIPT.has(name));
+  const perThread = new Map();
+  for (const { pid, tid, name } of script) if (name === 'FireAnimationFrame') perThread.set(`${pid} ${tid}`, (perThread.get(`${pid} ${tid}`) ?? 0) + 1);
+  const [main] = [...perThread].sort((a, b) => b[1] - a[1])[0] ?? [];
+  const ours = ({ pid, tid }) => `${pid} ${tid}` === main;
+  const begins = events.filter((event) => ours(event) && /BeginMainThreadFrame/.test(event.name)).map(({ ts }) => ts).sort((a, b) => a - b);
+  const spans = script.filter(ours).sort((a, b) => a.ts - b.ts);
+  const frames = new Map();
+  let [until_, frame] = [-Infinity, 0];
+  for (const { ts, dur = 0 } of spans) {
+    const from = Math.max(ts, until_);
+    while (frame < begins.length && begins[frame] <= from) frame += 1;
+    if (ts + dur <= until_) continue;
+    frames.set(frame, (frames.get(frame) ?? 0) + (ts + dur - from) / 1000);
+    until_ = ts + dur;
+  }
+  return { frames: [...frames.values()], count: begins.length };
+}
+
+async function walk(page) {
+  await page.locator(CANVAS).focus();
+  for (const key of KEYS) {
+    await page.keyboard.down(key);
+    await page.waitForTimeout(HELD_MS);
+    await page.keyboard.up(key);
+  }
+}
+
+async function main() {
+  const { data, remove } = made();
+  const server = await Server.start({ data, simulate: true, profile: 'release' });
+  const browser = await openBrowser();
+  try {
+    const { page, complaints } = await openPage(browser);
+    await page.addInitScript(watchFirstPicture);
+    await logIn(page, server);
+    const took = await clicks(page, server.origin);
+    console.log(`${cpus().length} × ${cpus()[0].model}; load ${loadavg().map((load) => load.toFixed(1)).join(' ')}`);
+    console.log(`\nFrom the click to the first drawn timeline, ${CLICKS} times: p50 ${short(at(took, 0.5))} ms, worst ${short(Math.max(...took))} ms`);
+    console.log('\n| in sight | frames | frames with scripts | script ms a frame, p50 | p95 | worst |\n| --- | ---: | ---: | ---: | ---: | ---: |');
+    for (const [what, height] of [['1280 × 1000', 1000], [`${tracks} rows`, tracks * ROW_PIXELS + AROUND_PIXELS]]) {
+      await page.setViewportSize({ width: 1280, height });
+      await walk(page);
+      const { frames, count } = scriptOfFrames(await traced(page, () => walk(page)));
+      console.log(`| ${what} | ${count} | ${frames.length} | ${short(at(frames, 0.5))} | ${short(at(frames, 0.95))} | ${short(Math.max(...frames))} |`);
+    }
+    if (complaints.length > 0) throw new Error(complaints.join('\n'));
+  } finally {
+    await browser.close();
+    await server.stop();
+    remove();
+  }
+}
+
+await main();

@@ -7,7 +7,7 @@
 //
 // The capture is made by server/store/examples/make_captures and computed by `bathyscope captures compute`, or taken from BATHYSCOPE_DATA, a data
 // directory that has one. Script time is that of Chromium's own trace: calls of functions, timers, microtasks, events, frames and garbage
-// collection on the page's thread, each once, between one frame's beginning and the next. Prints a table as docs/measurements.md has it.
+// collection on the page's thread, each once, between the end of one frame and that of the next. Prints a table as docs/measurements.md has it.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -89,7 +89,7 @@ async function traced(page, act) {
   const events = [];
   client.on('Tracing.dataCollected', ({ value }) => events.push(...value));
   const complete = new Promise((resolve) => { client.once('Tracing.tracingComplete', resolve); });
-  const traceConfig = { includedCategories: ['devtools.timeline', 'devtools.timeline.frame', 'disabled-by-default-devtools.timeline', 'v8'] };
+  const traceConfig = { includedCategories: ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'v8'] };
   await client.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig });
   await act();
   await client.send('Tracing.end');
@@ -98,25 +98,26 @@ async function traced(page, act) {
   return events;
 }
 
-/** Script time of each frame in which there was some, in milliseconds. */
+/** Script time of each frame in which there was some, in milliseconds that the thread was on a CPU. */
 function scriptOfFrames(events) {
   const script = events.filter(({ ph, name }) => ph === 'X' && SCRIPT.has(name));
   const perThread = new Map();
   for (const { pid, tid, name } of script) if (name === 'FireAnimationFrame') perThread.set(`${pid} ${tid}`, (perThread.get(`${pid} ${tid}`) ?? 0) + 1);
   const [main] = [...perThread].sort((a, b) => b[1] - a[1])[0] ?? [];
   const ours = ({ pid, tid }) => `${pid} ${tid}` === main;
-  const begins = events.filter((event) => ours(event) && /BeginMainThreadFrame/.test(event.name)).map(({ ts }) => ts).sort((a, b) => a - b);
+  // What a frame shows is given to the compositor at its end.
+  const ends = events.filter((event) => ours(event) && event.name === 'Commit').map(({ ts }) => ts).sort((a, b) => a - b);
   const spans = script.filter(ours).sort((a, b) => a.ts - b.ts);
   const frames = new Map();
-  let [until_, frame] = [-Infinity, 0];
-  for (const { ts, dur = 0 } of spans) {
-    const from = Math.max(ts, until_);
-    while (frame < begins.length && begins[frame] <= from) frame += 1;
-    if (ts + dur <= until_) continue;
-    frames.set(frame, (frames.get(frame) ?? 0) + (ts + dur - from) / 1000);
-    until_ = ts + dur;
+  let [last, frame] = [-Infinity, 0];
+  for (const { ts, dur = 0, tdur = dur } of spans) {
+    // What is within another one is in its time.
+    if (ts < last) continue;
+    while (frame < ends.length && ends[frame] <= ts) frame += 1;
+    frames.set(frame, (frames.get(frame) ?? 0) + tdur / 1000);
+    last = ts + dur;
   }
-  return { frames: [...frames.values()], count: begins.length };
+  return { frames: [...frames.values()], count: ends.length };
 }
 
 async function walk(page) {

@@ -77,6 +77,6 @@ pub use tracks::{
     BuiltPage, ColumnGrid, ColumnSum, Columns, DRAWN_LEVEL, DrawnDecoder, DrawnPage, DrawnPiece, FoundRow, MAX_LANES,
     MAX_STREAM_TRACKS, MAX_TRACK_DIRECTORY_BYTES, MAX_TRACK_LEVELS, MAX_TRACK_NAMES, MAX_TRACK_PAGE_BYTES, NameTotals,
     PAGE_COLUMNS, PIECE_NAMES, SHARE_STEPS, TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackKind,
-    TrackName, TrackNameId, TrackPage, TrackPageDecoder, TrackPages, TrackPiece, TrackRule, TrackSummary, drawn_number,
-    packed_shares, row_at, row_number, rows_code, track_totals, walk_track,
+    TrackName, TrackNameId, TrackPage, TrackPageDecoder, TrackPages, TrackPiece, TrackRow, TrackRule, TrackSummary,
+    drawn_number, packed_shares, row_at, row_number, rows_code, track_totals, walk_track,
 };

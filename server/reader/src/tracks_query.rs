@@ -1,6 +1,6 @@
 //! Which part of which tracks: the parameters of addresses about tracks.
 
-use bathyscope_views::{Source, TimeRange, TrackId, TrackMomentQuery, TrackWindowQuery, ViewError};
+use bathyscope_views::{RangeQuery, Source, TimeRange, TrackId, TrackMomentQuery, TrackWindowQuery, ViewError};
 use serde::Deserialize;
 
 const DEFAULT_WIDTH: u32 = 1200;
@@ -27,14 +27,26 @@ impl TracksQuery {
     /// # Errors
     /// If a track cannot be read.
     pub fn window(&self, source: &dyn Source) -> Result<TrackWindowQuery, ViewError> {
+        let width = self.width.unwrap_or(DEFAULT_WIDTH);
+        Ok(TrackWindowQuery { range: self.time_range(source), width, tracks: self.tracks()? })
+    }
+
+    /// As a range of some or all tracks.
+    ///
+    /// # Errors
+    /// If a track cannot be read.
+    pub fn range(&self, source: &dyn Source) -> Result<RangeQuery, ViewError> {
+        Ok(RangeQuery { range: self.time_range(source), tracks: self.tracks()? })
+    }
+
+    fn time_range(&self, source: &dyn Source) -> TimeRange {
         let all = TimeRange::of(source);
         let absolute = |relative: i64| source.origin_ns().saturating_add_signed(relative);
         // Rows end after their time.
         let tracks = source.tracks().iter().flat_map(|(_, directory)| &directory.tracks);
         let last_ns = tracks.map(|track| track.sum.end_ns).max().unwrap_or(0);
         let end_ns = self.end.map_or(all.end_ns.max(last_ns), absolute);
-        let range = TimeRange { start_ns: self.start.map_or(all.start_ns, absolute).min(end_ns), end_ns };
-        Ok(TrackWindowQuery { range, width: self.width.unwrap_or(DEFAULT_WIDTH), tracks: self.tracks()? })
+        TimeRange { start_ns: self.start.map_or(all.start_ns, absolute).min(end_ns), end_ns }
     }
 
     /// As a moment of a track.

@@ -28,6 +28,7 @@ mod hash;
 mod maps;
 mod memory;
 mod needle;
+mod range;
 mod rate;
 mod rows;
 mod scan;
@@ -42,11 +43,13 @@ pub use answers::{
     CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, Cut, Derived, FlameGraph, Flow,
     FoundCall, FoundHit, FoundInStream, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy,
     HeatColumn, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId,
-    NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PlaceLine, Rate, RateLoss,
-    RowFields, RowsPage, SampleUnit, SampledFunction, SampledFunctions, SeriesLine, SeriesView, ShownCode, ShownPiece,
-    ShownTrack, SourceLine, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, Timeline, Track, TrackBins, TrackId,
+    NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PlaceLine, RangeAmount,
+    RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState,
+    RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowsPage,
+    SampleUnit, SampledFunction, SampledFunctions, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack,
+    SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, Timeline, Track, TrackBins, TrackId,
     TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals,
-    TrackWindow, TrackedRow, Unit, ValueRange,
+    TrackWindow, TrackedRow, Unit, ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -78,6 +81,10 @@ pub use maps::{
     histogram, map_flame, map_table, series, snapshots,
 };
 pub use memory::MemorySource;
+pub use range::{
+    MAX_RANGE_LINES, MAX_WAKEUP_THREADS, RangeQuery, range_amounts, range_counters, range_slices, range_threads,
+    range_waits, range_wakeups,
+};
 pub use rate::{MAX_BINS, RateQuery, rate};
 pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, RowCursor, RowView, RowsQuery, page};
 pub use source::{Cancel, ChunkMeta, DrawnPageMap, Source, TimeRange, TrackPageMap};

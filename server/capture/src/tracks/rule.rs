@@ -38,14 +38,23 @@ enum RowEnd {
 
 /// A row as it goes into a track.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TrackRow {
-    pub(super) key: u64,
-    pub(super) depth: Option<u64>,
-    pub(super) pid: u64,
-    pub(super) comm: u32,
-    pub(super) name: TrackName,
-    /// With the name 0.
-    pub(super) entry: TrackEntry,
+pub struct TrackRow {
+    /// The thread, the CPU, or the value of the stream's key, as [`super::TrackInfo::key`] has it.
+    pub key: u64,
+    /// How deep the slice is nested in others of its key, where rows say it.
+    pub depth: Option<u64>,
+    /// The CPU that the row was recorded on.
+    pub cpu: u64,
+    /// The process.
+    pub pid: u64,
+    /// The thread.
+    pub tid: u64,
+    /// The thread's name, a text's id.
+    pub comm: u32,
+    /// What the row is called.
+    pub name: TrackName,
+    /// From when to when, with the name 0.
+    pub entry: TrackEntry,
 }
 
 /// Text columns that say something of a row besides what it is.
@@ -110,9 +119,33 @@ impl TrackRule {
         if key >> 63 == 1 { Some(key & (u64::MAX >> 1)) } else { None }
     }
 
+    /// The column that says how long rows took.
+    pub const fn duration_column(&self) -> usize {
+        let (RowEnd::After(duration) | RowEnd::Before(duration)) = self.end;
+        duration
+    }
+
+    /// The column whose texts rows are called by; none where they have no text.
+    pub const fn text_column(&self) -> Option<usize> {
+        self.text
+    }
+
+    /// The column whose numbers rows are called by that have no text.
+    pub const fn number_column(&self) -> Option<usize> {
+        self.number
+    }
+
+    /// From when to when a row took, by its time and how long it took.
+    pub const fn span_ns(&self, time_ns: u64, duration_ns: u64) -> (u64, u64) {
+        match self.end {
+            RowEnd::After(_) => (time_ns, time_ns.saturating_add(duration_ns)),
+            RowEnd::Before(_) => (time_ns.saturating_sub(duration_ns), time_ns),
+        }
+    }
+
     /// The columns that are needed of a chunk, ascending.
     pub fn columns(&self) -> Vec<usize> {
-        let (RowEnd::After(duration) | RowEnd::Before(duration)) = self.end;
+        let duration = self.duration_column();
         let common = [StreamSchema::TIME, StreamSchema::CPU, StreamSchema::PID, StreamSchema::TID, StreamSchema::COMM];
         let own = [Some(self.key), Some(duration), self.depth, self.text, self.number];
         let mut columns: Vec<usize> = common.into_iter().chain(own.into_iter().flatten()).collect();
@@ -121,8 +154,8 @@ impl TrackRule {
         columns
     }
 
-    /// Calls `each` with all rows of a batch.
-    pub(super) fn for_each(&self, batch: &Batch, mut each: impl FnMut(TrackRow)) {
+    /// Calls `each` with all rows of a batch that has the [`TrackRule::columns`].
+    pub fn for_each(&self, batch: &Batch, mut each: impl FnMut(TrackRow)) {
         let word = |column: usize, row: usize| batch.columns.get(column).map_or(0, |data| word_at(data, row));
         let optional = |column: Option<usize>, row: usize| column.map(|column| word(column, row));
         let times = batch.columns.get(StreamSchema::TIME).map(ColumnData::as_u64).unwrap_or_default();
@@ -132,17 +165,15 @@ impl TrackRule {
                 (TrackKind::Thread, 0) => Self::idle_key(word(StreamSchema::CPU, row)),
                 _ => word(self.key, row),
             };
-            let (begin_ns, end_ns) = match self.end {
-                RowEnd::After(duration) => (*time_ns, time_ns.saturating_add(word(duration, row))),
-                RowEnd::Before(duration) => (time_ns.saturating_sub(word(duration, row)), *time_ns),
-            };
+            let (begin_ns, end_ns) = self.span_ns(*time_ns, word(self.duration_column(), row));
             let (pid, comm) = (word(StreamSchema::PID, row), word(StreamSchema::COMM, row) as u32);
             let text = optional(self.text, row).unwrap_or(0) as u32;
             let number = optional(self.number, row).unwrap_or(0);
             let (name_pid, name_tid) = if self.by_thread { (pid as u32, tid as u32) } else { (0, 0) };
             let name = TrackName { text, number, pid: name_pid, tid: name_tid };
             let depth = optional(self.depth, row);
-            each(TrackRow { key, depth, pid, comm, name, entry: TrackEntry { begin_ns, end_ns, name: 0 } });
+            let cpu = word(StreamSchema::CPU, row);
+            each(TrackRow { key, depth, cpu, pid, tid, comm, name, entry: TrackEntry { begin_ns, end_ns, name: 0 } });
         }
     }
 

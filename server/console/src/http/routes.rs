@@ -65,8 +65,28 @@ where
 }
 
 /// The table.
-#[rustfmt::skip]
 pub fn table() -> Vec<Route> {
+    console_routes().into_iter().chain(range_routes()).collect()
+}
+
+/// What is read from a range of a capture.
+#[rustfmt::skip]
+fn range_routes() -> Vec<Route> {
+    use RouteKind::Api;
+    const GET: &Method = &Method::GET;
+    vec![
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/threads", api::ranges::threads),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/slices", api::ranges::slices),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/waits", api::ranges::waits),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/counters", api::ranges::counters),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/wakeups", api::ranges::wakeups),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/amounts", api::ranges::amounts),
+    ]
+}
+
+/// Everything else.
+#[rustfmt::skip]
+fn console_routes() -> Vec<Route> {
     use RouteKind::{Api, Download, Page, Stream};
     const GET: &Method = &Method::GET;
     const POST: &Method = &Method::POST;

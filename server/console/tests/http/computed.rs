@@ -30,6 +30,31 @@ async fn asked(console: &Console, cookie: &str, id: CaptureId, sql: &str) -> (u1
     (answer.status.as_u16(), answer.json())
 }
 
+/// What is read from all of a capture of states: over all tracks, over one, and what is refused.
+async fn what_is_read_from_ranges(console: &Console, cookie: &str, id: CaptureId) {
+    let path = format!("/api/captures/{id}/range");
+    let all = console.get(&format!("{path}/threads"), cookie).await.json();
+    let threads = all["threads"].as_array().unwrap();
+    assert!(threads.len() > 1 && threads[0]["states"][0]["count"].as_u64().unwrap() > 0, "{all:#}");
+    let tracks = console.get(&format!("/api/captures/{id}/tracks"), cookie).await.json();
+    let of_thread =
+        tracks["tracks"].as_array().unwrap().iter().find(|track| track["key"] == threads[0]["key"]).unwrap();
+    let track = of_thread["id"].as_str().unwrap();
+    let one = console.get(&format!("{path}/threads?tracks={track}"), cookie).await.json();
+    assert_eq!(one["threads"][0], threads[0], "{one:#}");
+    assert_eq!(one["threads"].as_array().unwrap().len(), 1, "{one:#}");
+    let waits = console.get(&format!("{path}/waits"), cookie).await.json();
+    let wakeups = console.get(&format!("{path}/wakeups"), cookie).await.json();
+    assert!(waits["all"]["count"].as_u64() > Some(0) && waits["all"]["count"] == wakeups["total"], "{wakeups:#}");
+    for (name, list) in [("slices", "slices"), ("counters", "counters"), ("amounts", "names")] {
+        let answer = console.get(&format!("{path}/{name}?start=0&end=1000"), cookie).await.json();
+        assert_eq!(answer[list], json!([]), "{name}: states are none of these");
+    }
+    for bad in ["threads?tracks=none", "waits?tracks=9.9"] {
+        assert_eq!(console.get(&format!("{path}/{bad}"), cookie).await.status, 400, "{bad}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_computed_again() {
     let console = console(simulated("rate=4000")).await;
@@ -66,6 +91,8 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
     {
         assert_eq!(console.get(&format!("{path}/{bad}"), &operator).await.status, 400, "{bad}");
     }
+
+    what_is_read_from_ranges(&console, &operator, id).await;
 
     let address = format!("/api/captures/{id}/computed");
     let removed = console.ask("DELETE", &format!("{address}/0"), Some(&operator), None).await;

@@ -76,6 +76,12 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     // There is nothing to look for.
     ("GET", "/api/captures/{id}/find", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/find/step", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/range/threads", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/range/slices", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/range/waits", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/range/counters", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/range/wakeups", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/range/amounts", [401, 200, 200, 200]),
     // It has no counts.
     ("GET", "/api/captures/{id}/counts", [401, 404, 404, 404]),
     // It has no calls of functions.

@@ -9,6 +9,7 @@ mod counts;
 mod find;
 mod flame;
 mod maps;
+mod ranges;
 mod rates;
 mod rows;
 mod timeline;
@@ -27,6 +28,10 @@ pub use flame::{
 pub use maps::{
     At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, MapKind, MapTable, ParseKeyIdError, SeriesLine,
     SeriesView, Unit,
+};
+pub use ranges::{
+    RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices,
+    RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, SlicedStream, WakeThread,
 };
 pub use rates::{Rate, RateLoss, StreamRate};
 pub use rows::{ColumnHead, RowsPage};

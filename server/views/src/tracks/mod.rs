@@ -1,5 +1,6 @@
 //! Tracks of states and slices: which there are, what is on them in a window, and sums over ranges, from the track index.
 
+mod keys;
 mod list;
 mod moment;
 mod pages;
@@ -11,6 +12,7 @@ use bathyscope_capture::{TrackDirectory, TrackName, TrackNameId, visible};
 
 use crate::{Source, answers::TrackLabel};
 
+pub(crate) use keys::track_key;
 pub use list::track_list;
 pub(crate) use list::value_text;
 pub use moment::{TrackMomentQuery, track_moment};
@@ -23,7 +25,11 @@ const SOFT_INTERRUPTS: [&str; 10] =
 
 /// What rows with a name are called.
 fn label(source: &dyn Source, (stream, directory): (u16, &TrackDirectory), id: TrackNameId) -> TrackLabel {
-    let name = directory.names.get(id as usize).copied().unwrap_or_default();
+    name_label(source, stream, directory.names.get(id as usize).copied().unwrap_or_default())
+}
+
+/// What rows of a stream with this name are called.
+pub(crate) fn name_label(source: &dyn Source, stream: u16, name: TrackName) -> TrackLabel {
     let TrackName { text, number, pid, tid } = name;
     let schema = source.streams().get(usize::from(stream));
     let of_cpu = schema.is_some_and(|schema| schema.name == "cpu occupation");

@@ -11,4 +11,5 @@ mod fixture;
 mod golden;
 mod hostile;
 mod properties;
+mod ranges;
 mod tracks;

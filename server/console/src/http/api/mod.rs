@@ -19,6 +19,7 @@ pub(super) mod live;
 pub(super) mod maps;
 pub(super) mod notes;
 pub(super) mod query;
+pub(super) mod ranges;
 pub(super) mod recipes;
 pub(super) mod samples;
 pub(super) mod scripts;

@@ -75,14 +75,22 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
     ("/api/busy", "bathyscope_link::activity::ActivityMessage", None),
 ];
 
+/// The functions whose lines are the table together.
+const TABLES: [&str; 2] = ["console_routes", "range_routes"];
+
+fn lines_of(sources: &Sources, file: usize, name: &str) -> Vec<ExprCall> {
+    let table = sources.function(file, name);
+    let Some(Stmt::Expr(Expr::Macro(lines), _)) = table.block.stmts.last() else {
+        panic!("{name} ends with vec![…]")
+    };
+    let lines = Punctuated::<ExprCall, Token![,]>::parse_terminated.parse2(lines.mac.tokens.clone()).unwrap();
+    lines.into_iter().collect()
+}
+
 /// The routes of the API with what each answers.
 pub fn answers(sources: &Sources, shapes: &mut Shapes) -> Vec<RouteAnswer> {
     let routes = sources.file("bathyscope_console", &["http", "routes"]);
-    let table = sources.function(routes, "table");
-    let Some(Stmt::Expr(Expr::Macro(lines), _)) = table.block.stmts.last() else {
-        panic!("the table ends with vec![…]")
-    };
-    let lines = Punctuated::<ExprCall, Token![,]>::parse_terminated.parse2(lines.mac.tokens.clone()).unwrap();
+    let lines: Vec<ExprCall> = TABLES.iter().flat_map(|name| lines_of(sources, routes, name)).collect();
     let made = lines.iter().map(|line| {
         let [_, method, path, handler] = &line.args.iter().collect::<Vec<_>>()[..] else {
             panic!("a line has four parts")

@@ -1,0 +1,90 @@
+//! What can be read from a range of a capture.
+
+use axum::{Json, extract::State};
+use bathyscope_reader::TracksQuery;
+use bathyscope_views::{
+    Cancel, RangeAmounts, RangeCounters, RangeQuery, RangeSlices, RangeThreads, RangeWaits, RangeWakeups, Source,
+    ViewError, range_amounts, range_counters, range_slices, range_threads, range_waits, range_wakeups,
+};
+
+use super::{
+    super::{
+        access::Viewer,
+        error::ApiError,
+        extract::{Path, Query},
+        state::AppState,
+    },
+    captures::CapturePath,
+};
+
+type Read<T> = fn(&dyn Source, &RangeQuery, &Cancel) -> Result<T, ViewError>;
+
+async fn answer<T: Send + 'static>(
+    state: AppState,
+    CapturePath { id }: CapturePath,
+    query: TracksQuery,
+    read: Read<T>,
+) -> Result<Json<T>, ApiError> {
+    let view = state.view(id).await?;
+    Ok(Json(state.workers().view(view, move |view, cancel| read(view, &query.range(view)?, cancel)).await?))
+}
+
+/// How long threads were in which state.
+pub(in crate::http) async fn threads(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<TracksQuery>,
+) -> Result<Json<RangeThreads>, ApiError> {
+    answer(state, path, query, range_threads).await
+}
+
+/// How long slices by name took.
+pub(in crate::http) async fn slices(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<TracksQuery>,
+) -> Result<Json<RangeSlices>, ApiError> {
+    answer(state, path, query, range_slices).await
+}
+
+/// How long threads waited for a CPU.
+pub(in crate::http) async fn waits(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<TracksQuery>,
+) -> Result<Json<RangeWaits>, ApiError> {
+    answer(state, path, query, range_waits).await
+}
+
+/// What counters were.
+pub(in crate::http) async fn counters(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<TracksQuery>,
+) -> Result<Json<RangeCounters>, ApiError> {
+    answer(state, path, query, range_counters).await
+}
+
+/// Who woke whom.
+pub(in crate::http) async fn wakeups(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<TracksQuery>,
+) -> Result<Json<RangeWakeups>, ApiError> {
+    answer(state, path, query, range_wakeups).await
+}
+
+/// How many bytes rows moved.
+pub(in crate::http) async fn amounts(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<TracksQuery>,
+) -> Result<Json<RangeAmounts>, ApiError> {
+    answer(state, path, query, range_amounts).await
+}

@@ -1146,6 +1146,146 @@ export interface ProfileSpec {
   group?: boolean;
 }
 
+export interface RangeAmount {
+  stream: number;
+  column: string;
+  name: string;
+  tid?: number;
+  pid?: number;
+  filter: string;
+  count: number;
+  bytes: number;
+  mean: number;
+  most: number;
+  at: number;
+}
+
+export interface RangeAmounts {
+  start: number;
+  end: number;
+  names: RangeAmount[];
+  names_rest: RangeRest;
+  threads: RangeAmount[];
+  threads_rest: RangeRest;
+}
+
+export interface RangeCounter {
+  stream: number;
+  name: string;
+  unit: string;
+  is_gauge: boolean;
+  count: number;
+  least: number;
+  mean: number;
+  most: number;
+  first: number;
+  last: number;
+  change: number;
+}
+
+export interface RangeCounters {
+  start: number;
+  end: number;
+  counters: RangeCounter[];
+  rest: RangeRest;
+}
+
+export interface RangeDurations {
+  count: number;
+  time: number;
+  mean: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  longest: number;
+  at: number;
+  buckets: [number, number][];
+}
+
+export interface RangeRest {
+  lines: number;
+  rows: number;
+  sum: number;
+  has_further: boolean;
+}
+
+export interface RangeSlice {
+  stream: number;
+  name: string;
+  filter: string;
+  key: string;
+  own: number;
+  durations: RangeDurations;
+}
+
+export interface RangeSlices {
+  start: number;
+  end: number;
+  streams: SlicedStream[];
+  slices: RangeSlice[];
+  rest: RangeRest;
+}
+
+export interface RangeState {
+  state: number;
+  count: number;
+  time: number;
+  longest: number;
+  at: number;
+}
+
+export interface RangeThread {
+  stream: number;
+  key: string;
+  name: string;
+  pid: number;
+  states: RangeState[];
+}
+
+export interface RangeThreads {
+  start: number;
+  end: number;
+  states: string[];
+  threads: RangeThread[];
+  rest: RangeRest;
+}
+
+export interface RangeWait {
+  stream: number;
+  key: string;
+  name: string;
+  pid: number;
+  durations: RangeDurations;
+  wakers: RangeWaker[];
+  by_others: number;
+}
+
+export interface RangeWaits {
+  start: number;
+  end: number;
+  all: RangeDurations;
+  threads: RangeWait[];
+  rest: RangeRest;
+}
+
+export interface RangeWaker {
+  tid: number;
+  name: string;
+  count: number;
+}
+
+export interface RangeWakeups {
+  start: number;
+  end: number;
+  total: number;
+  wakers: WakeThread[];
+  more_wakers: number;
+  wakees: WakeThread[];
+  more_wakees: number;
+  counts: [number, number, number][];
+  uncounted: number;
+}
+
 export interface Rate {
   start: number;
   end: number;
@@ -1366,6 +1506,13 @@ export interface ShownTrack {
 export interface Skipped {
   text: string;
   why: string;
+}
+
+export interface SlicedStream {
+  stream: number;
+  column: string;
+  duration: string;
+  is_end: boolean;
 }
 
 export interface SourceEnd {
@@ -1829,6 +1976,13 @@ export interface Variables {
   notes: string[];
 }
 
+export interface WakeThread {
+  tid: number;
+  pid: number;
+  name: string;
+  count: number;
+}
+
 export interface Wire {
   error: WireError;
 }
@@ -1989,6 +2143,12 @@ export interface Answers {
     "/api/samples": SampleList;
     "/api/access": Listed;
     "/api/audit": Entries;
+    "/api/captures/{id}/range/threads": RangeThreads;
+    "/api/captures/{id}/range/slices": RangeSlices;
+    "/api/captures/{id}/range/waits": RangeWaits;
+    "/api/captures/{id}/range/counters": RangeCounters;
+    "/api/captures/{id}/range/wakeups": RangeWakeups;
+    "/api/captures/{id}/range/amounts": RangeAmounts;
   };
   PATCH: {
     "/api/captures/{id}": null;

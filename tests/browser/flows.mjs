@@ -4,6 +4,7 @@ import { strict as assert } from 'node:assert';
 
 import { until } from '../lib/server.mjs';
 import { nextJson } from './lib.mjs';
+import { readRange } from './range_flows.mjs';
 
 const query = (page) => new URL(page.url()).searchParams;
 
@@ -227,8 +228,7 @@ export async function walkStates(page) {
   await page.keyboard.press('Escape');
   await until('nothing is picked', () => !query(page).has('picked'));
   await selectRange(page, 0.3, 0.6);
-  await panel.getByRole('columnheader', { name: 'running' }).waitFor();
-  await until('threads with their times', async () => await panel.getByRole('row').count() > 2);
+  await readRange(page, panel);
   const tracks = page.locator('#panel-timeline .panel-bar .quiet').first();
   const all = await tracks.textContent();
   await page.getByRole('searchbox', { name: /Find tracks/ }).fill('CPU 1');

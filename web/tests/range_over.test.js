@@ -29,10 +29,11 @@ test("a range is over all tracks, or over those that are found by name or pinned
   );
   const range = { start: 3, end: 9 };
   const all = rangeOver(range, tree, { over: "", pinned: ["tid:7"], find: "" });
-  assert.deepEqual(all, { ...range, rows: null, tracks: "", words: "all tracks" });
+  assert.deepEqual(all, { ...range, rows: null, tracks: "", words: "all tracks", filter: "", sql: "" });
   const some = rangeOver(range, tree, { over: "marked", pinned: ["tid:7"], find: " CPU 0 " });
   assert.equal(some.tracks, "1.0,0.4");
   assert.equal(some.words, "2 tracks found by “CPU 0” or pinned");
+  assert.deepEqual([some.filter, some.sql], ["cpu == 0 || tid == 7", " and (cpu = 0 or tid = 7)"]);
   const none = rangeOver(range, tree, { over: "marked", pinned: [], find: "" });
   assert.deepEqual([none.rows, none.words], [null, "all tracks: none is found by name or pinned"]);
 });
@@ -41,5 +42,6 @@ test("a range over more tracks than a request takes says so", () => {
   const many = Array.from({ length: MOST_TRACKS + 3 }, (_, i) => row(`tid:${i}`, "tracks", "worker", "", `0.${i}`));
   const over = rangeOver({ start: 0, end: 1 }, many, { over: "marked", pinned: [], find: "worker" });
   assert.equal(over.tracks.split(",").length, MOST_TRACKS);
+  assert.deepEqual([over.filter, over.sql], [null, ""], "so many are in no filter");
   assert.match(over.words, /^512 tracks found by “worker”; 3 more are not counted/);
 });

@@ -13,7 +13,7 @@ const ROOMS = {
   "view/timeline": ["lib", "view", "view/timeline/range", "view/timeline/notes", "view/timeline/find"],
   "view/timeline/notes": ["lib", "view/timeline"],
   "view/timeline/find": ["lib", "view/timeline"],
-  "view/timeline/range": ["lib", "view", "view/timeline", "view/maps"],
+  "view/timeline/range": ["lib", "view", "view/timeline", "view/flame", "view/maps"],
   "view/flame": ["kind", "lib", "view"],
   "view/calls": ["lib", "view"],
   "view/table": ["lib", "view"],

@@ -89,6 +89,8 @@ const PARTS = {
   picked: text("", 256),
   panel: pattern(/^[a-z]{1,16}$/),
   over: oneOf("", "marked"),
+  ranked: pattern(/^-?[a-z0-9]{1,16}$/),
+  amounts: oneOf("", "thread"),
   from: whole(null),
   to: whole(null),
   focus: pattern(/^[0-9a-f]{16}$/),

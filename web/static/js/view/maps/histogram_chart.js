@@ -21,8 +21,9 @@ function gap(before, after) {
  * @param {number} most
  * @param {number} total
  * @param {number} cumulated
+ * @param {(low: string, high: string) => string} label
  */
-function row(one, most, total, cumulated) {
+function row(one, most, total, cumulated, label) {
   const [low, high] = [String(one.low), String(one.high)];
   const bar = h("span", { class: "bar" });
   bar.style.width = `${(one.count / most) * 100}%`;
@@ -33,7 +34,7 @@ function row(one, most, total, cumulated) {
       scope: "row",
       class: "num mono",
       title: `from ${exact(low)} to below ${exact(high)}`,
-      text: bucket(low, high),
+      text: label(low, high),
     }),
     h("td", { class: "bar-cell" }, bar),
     h("td", { class: "num", text: exact(one.count) }),
@@ -45,19 +46,20 @@ function row(one, most, total, cumulated) {
 /**
  * The chart.
  * @param {Pick<HistogramView, "buckets"|"total"|"unit">} view
+ * @param {(low: string, high: string) => string} [label] how buckets are written, with their unit; else as limits in the view's unit
  * @returns {HTMLElement}
  */
-export function histogramChart({ buckets, total, unit }) {
+export function histogramChart({ buckets, total, unit }, label = undefined) {
   const most = Math.max(1, ...buckets.map(({ count }) => count));
   let cumulated = 0;
   const rows = buckets.flatMap((one, i) => {
     cumulated += one.count;
     const missing =
       gap(buckets[i - 1], one) && h("tr", { class: "gap" }, h("td", { colspan: "5", class: "quiet", text: "⋮ empty" }));
-    return [missing, row(one, most, total, cumulated)].filter(Boolean);
+    return [missing, row(one, most, total, cumulated, label ?? bucket)].filter(Boolean);
   });
   const heads = [
-    [headed("Bucket", unit), "num"],
+    [label ? "Bucket" : headed("Bucket", unit), "num"],
     ["", ""],
     ["Count", "num"],
     ["Share", "num"],

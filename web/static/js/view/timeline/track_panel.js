@@ -23,7 +23,11 @@ export class TrackPanel {
     this.actions = actions;
     this.range = new RangePanel(context, layer, () => actions.picked());
     this.body = h("div", { class: "track-panel-body" });
-    this.element = h("section", { class: "track-panel", "aria-label": "What is picked", hidden: true }, this.body);
+    this.element = h(
+      "section",
+      { class: "track-panel", "aria-label": "What is picked or selected", hidden: true },
+      this.body,
+    );
   }
 
   /** Shows what is picked, else what is selected; hides itself where neither is. */

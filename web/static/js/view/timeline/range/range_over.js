@@ -14,6 +14,8 @@ export const MOST_TRACKS = 512;
  * @property {TreeRow[]|null} rows the tracks; null for all
  * @property {string} tracks one track of each of the rows, as requests take them; empty for all
  * @property {string} words which tracks these are
+ * @property {string|null} filter the filter of rows that finds those of the tracks; empty for all; null where none does
+ * @property {string} sql the same as a condition of a query, with ` and ` before it; empty where there is none
  */
 
 /**
@@ -30,6 +32,23 @@ export function markedRows(tree, { pinned, find }) {
   return tree.filter((row) => row.kind === "tracks" && (isMarked(row) || groups.has(row.parent)));
 }
 
+/** The most threads and CPUs that a filter names; it is in the address. */
+const MOST_TERMS = 40;
+
+/**
+ * The columns that find the rows of tracks; null where they cannot, or there are too many.
+ * @param {TreeRow[]} rows
+ * @returns {{column: string, number: number}[]|null}
+ */
+function termsOf(rows) {
+  const terms = rows.map(({ key }) => {
+    const [, kind, number] = /^(tid|cpu):(\d+)$/.exec(key) ?? [];
+    return kind ? { column: kind, number: Number(number) } : null;
+  });
+  const known = terms.filter((term) => term !== null);
+  return known.length === terms.length && known.length <= MOST_TERMS ? known : null;
+}
+
 /**
  * What the panel is over.
  * @param {{start: number, end: number}} range
@@ -41,16 +60,20 @@ export function rangeOver({ start, end }, tree, view) {
   const marked = view.over === "marked" ? markedRows(tree, view) : [];
   if (marked.length === 0) {
     const words = view.over === "marked" ? "all tracks: none is found by name or pinned" : "all tracks";
-    return { start, end, rows: null, tracks: "", words };
+    return { start, end, rows: null, tracks: "", words, filter: "", sql: "" };
   }
   const rows = marked.slice(0, MOST_TRACKS);
   const left = marked.length - rows.length;
   const found = view.find.trim() === "" ? "" : `found by “${view.find.trim()}”`;
   const how = [found, view.pinned.length > 0 ? "pinned" : ""].filter(Boolean).join(" or ");
   const words = `${rows.length} ${rows.length === 1 ? "track" : "tracks"} ${how}`;
+  const terms = termsOf(rows);
+  const all = (/** @type {string} */ sign) => terms?.map(({ column, number }) => `${column} ${sign} ${number}`);
   return {
     start,
     end,
+    filter: all("==")?.join(" || ") ?? null,
+    sql: terms ? ` and (${all("=")?.join(" or ")})` : "",
     rows,
     tracks: rows.map(({ lanes }) => lanes[0].id).join(","),
     words: left > 0 ? `${words}; ${left} more are not counted, as a range is over ${MOST_TRACKS} at most` : words,

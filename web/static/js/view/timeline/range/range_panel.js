@@ -49,7 +49,7 @@ export class RangePanel {
       this.panels,
     );
     RANGE_TABS.forEach((tab) => this.#addTab(tab));
-    this.showTab = startTabs(this.tabs, (name) => context.state.set({ panel: name.slice(PREFIX.length) }));
+    this.showTab = startTabs(this.tabs, (name) => context.state.set({ panel: name.slice(PREFIX.length), ranked: "" }));
   }
 
   /**
@@ -140,12 +140,13 @@ export class RangePanel {
 
   /**
    * Picks what is on a row of the tree at a moment: the lane of the stream on which something begins then.
-   * @param {string} key of the row
+   * @param {string} key of its tracks
    * @param {number} stream
    * @param {number} time
    */
   async #pick(key, stream, time) {
-    const row = this.layer.tree.find((one) => one.kind === "tracks" && one.key === key);
+    const isOf = (/** @type {{stream: number, key: string}} */ track) => track.stream === stream && track.key === key;
+    const row = this.layer.tree.find((one) => one.kind === "tracks" && one.tracks.some(isOf));
     const lanes = row?.lanes.filter(({ number }) => number === stream) ?? [];
     for (const lane of lanes) {
       if (!row) break;

@@ -1,10 +1,25 @@
 // What can be read from a selected range: a line for each tab of its panel.
 
-import { StatesTab } from "./states_tab.js";
+import { AmountsTab } from "./amounts_tab.js";
+import { CountersTab } from "./counters_tab.js";
+import { SamplesTab } from "./samples_tab.js";
+import { SlicesTab } from "./slices_tab.js";
+import { ThreadsTab } from "./threads_tab.js";
+import { WaitsTab } from "./waits_tab.js";
+import { WakeupsTab } from "./wakeups_tab.js";
 
 /** @import { CaptureContext } from "../../../page/capture_context.js" */
 /** @import { TrackLayer } from "../track_layer.js" */
 /** @import { RangeOver } from "./range_over.js" */
+
+/** The stream of how long threads waited for a CPU. */
+const LATENCY = "run-queue latency";
+
+/**
+ * Whether a column says how many bytes: as such, or as the result of a call.
+ * @param {{name: string}} column
+ */
+const isBytes = ({ name }) => name === "bytes" || name === "nr_bytes" || name === "result" || name.endsWith("_bytes");
 
 /**
  * @typedef {object} RangeParts what a tab is made of
@@ -28,15 +43,76 @@ import { StatesTab } from "./states_tab.js";
  * @property {(parts: RangeParts) => RangeView} make
  */
 
+/**
+ * Whether a capture has a stream.
+ * @param {CaptureContext} context
+ * @param {(stream: CaptureContext["info"]["streams"][number]) => boolean} is
+ */
+const has = ({ info }, is) => info.streams.some((stream) => stream.rows > 0 && is(stream));
+
+/** What computes the streams of threads; a stream of one's own can have the same name. */
+const NEEDS_THREADS =
+  "Record the source “Thread states”, or the scheduler’s tracepoints sched_switch and sched_waking.";
+
 /** @type {RangeTab[]} In the order of the tabs. */
 export const RANGE_TABS = [
   {
     key: "threads",
     title: "States by thread",
-    lacks: ({ info }) =>
-      info.streams.some(({ row, name }) => row === "state" && name === "thread states")
+    lacks: (context) =>
+      has(context, ({ row, columns }) => row === "state" && columns.some(({ name }) => name === "state"))
         ? ""
-        : "This capture has no states of threads. Record the source “Thread states”.",
-    make: (parts) => new StatesTab(parts),
+        : `This capture has no states of threads. ${NEEDS_THREADS}`,
+    make: (parts) => new ThreadsTab(parts),
+  },
+  {
+    key: "slices",
+    title: "Slices by name",
+    lacks: (context) =>
+      has(context, ({ row, name }) => row === "slice" && name !== LATENCY)
+        ? ""
+        : "Nothing of this capture took time. Record system calls, calls of functions, block requests or interrupts, or compute a span under Info.",
+    make: (parts) => new SlicesTab(parts),
+  },
+  {
+    key: "samples",
+    title: "Samples",
+    lacks: (context) =>
+      has(context, ({ kind }) => kind === "samples") ? "" : "This capture has no sampled stacks. Record a profile.",
+    make: (parts) => new SamplesTab(parts),
+  },
+  {
+    key: "latency",
+    title: "Run-queue latency",
+    lacks: (context) =>
+      has(context, ({ name, rule }) => name === LATENCY && rule !== "")
+        ? ""
+        : `It is not known how long threads waited for a CPU. ${NEEDS_THREADS}`,
+    make: (parts) => new WaitsTab(parts),
+  },
+  {
+    key: "counters",
+    title: "Counters",
+    lacks: ({ hasCounts }) =>
+      hasCounts ? "" : "This capture has no counters. Record the source “Counts” with events or files of the kernel.",
+    make: (parts) => new CountersTab(parts),
+  },
+  {
+    key: "wakeups",
+    title: "Wake-ups",
+    lacks: (context) =>
+      has(context, ({ name, rule }) => name === LATENCY && rule !== "")
+        ? ""
+        : `It is not known who woke whom. ${NEEDS_THREADS}`,
+    make: (parts) => new WakeupsTab(parts),
+  },
+  {
+    key: "bytes",
+    title: "Bytes",
+    lacks: (context) =>
+      has(context, ({ row, columns }) => row !== "counter" && row !== "snapshot" && columns.some(isBytes))
+        ? ""
+        : "No row of this capture says how many bytes. Record system calls, or block:block_rq_issue and block:block_rq_complete.",
+    make: (parts) => new AmountsTab(parts),
   },
 ];

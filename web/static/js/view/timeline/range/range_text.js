@@ -1,0 +1,124 @@
+// Tables of the range's panel as text: sorted, with tabs, with commas; and queries over the same range in SQL. Pure.
+
+/**
+ * A column of a table.
+ * @template R
+ * @typedef {object} RangeColumn
+ * @property {string} key names it in the address
+ * @property {string} title
+ * @property {string} [about] what it says, where the title does not
+ * @property {boolean} [num] whether it is a number, aligned at the right and sorted from the greatest
+ * @property {(row: R) => number|string} value what is sorted, copied and exported: exact, without a unit
+ * @property {(row: R) => string} [text] how it is written; else as it is
+ * @property {string} [unit] of `value`, for the heading of what is copied
+ */
+
+/**
+ * Which column is sorted by, and how: `key` from the least, `-key` from the greatest.
+ * @template R
+ * @param {RangeColumn<R>[]} columns
+ * @param {string} ranked
+ * @returns {{column: RangeColumn<R>, down: boolean}|null} null where rows are as they came
+ */
+export function ranking(columns, ranked) {
+  const down = ranked.startsWith("-");
+  const column = columns.find(({ key }) => key === (down ? ranked.slice(1) : ranked));
+  return column ? { column, down } : null;
+}
+
+/**
+ * Rows in the order of a column; equal ones as they came.
+ * @template R
+ * @param {R[]} rows
+ * @param {RangeColumn<R>[]} columns
+ * @param {string} ranked
+ */
+export function sorted(rows, columns, ranked) {
+  const by = ranking(columns, ranked);
+  if (!by) return rows;
+  const { value } = by.column;
+  const compare = (/** @type {number|string} */ a, /** @type {number|string} */ b) =>
+    typeof a === "number" && typeof b === "number"
+      ? a - b
+      : String(a).localeCompare(String(b), "en", { numeric: true });
+  return rows.toSorted((a, b) => (by.down ? -1 : 1) * compare(value(a), value(b)));
+}
+
+/**
+ * What a click on a heading sorts by: numbers from the greatest, texts from the least, and then the other way.
+ * @template R
+ * @param {RangeColumn<R>} column
+ * @param {string} ranked
+ */
+export function turned({ key, num }, ranked) {
+  const [first, second] = num ? [`-${key}`, key] : [key, `-${key}`];
+  return ranked === first ? second : first;
+}
+
+/** @param {{title: string, unit?: string}} column */
+const heading = ({ title, unit }) => (unit ? `${title} (${unit})` : title);
+
+/**
+ * Rows with tabs between columns, for a spreadsheet. Blanks take the place of what would end a cell.
+ * @template R
+ * @param {RangeColumn<R>[]} columns
+ * @param {R[]} rows
+ */
+export function tabbed(columns, rows) {
+  const line = (/** @type {(number|string)[]} */ cells) =>
+    cells.map((cell) => String(cell).replace(/[\t\r\n]/g, " ")).join("\t");
+  return [line(columns.map(heading)), ...rows.map((row) => line(columns.map(({ value }) => value(row))))].join("\n");
+}
+
+/**
+ * Rows as RFC 4180 has them. A text that a spreadsheet would take for a formula gets an apostrophe before it.
+ * @template R
+ * @param {RangeColumn<R>[]} columns
+ * @param {R[]} rows
+ */
+export function commaed(columns, rows) {
+  const written = (/** @type {number|string} */ cell) => {
+    const text = typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const line = (/** @type {(number|string)[]} */ cells) => `${cells.map(written).join(",")}\r\n`;
+  return line(columns.map(heading)) + rows.map((row) => line(columns.map(({ value }) => value(row)))).join("");
+}
+
+/** @param {string} name */
+export const sqlName = (name) => `"${name.replaceAll('"', '""')}"`;
+/** @param {string} text */
+export const sqlText = (text) => `'${text.replaceAll("'", "''")}'`;
+
+/**
+ * The table of a stream: its name, with a number where others before it have the same.
+ * @param {{name: string}[]} streams
+ * @param {number} stream
+ */
+export function sqlTable(streams, stream) {
+  const { name } = streams[stream];
+  const same = (/** @type {{name: string}} */ one) => one.name.toLowerCase() === name.toLowerCase();
+  const before = streams.slice(0, stream).filter(same).length;
+  return sqlName(before === 0 ? name : `${name}#${before + 1}`);
+}
+
+/**
+ * The condition that a row is in a range: any part of it, or its time where it takes none.
+ * @param {{start: number, end: number}} range
+ * @param {{duration?: string, isEnd?: boolean}} [row]
+ */
+export function sqlRange({ start, end }, { duration, isEnd } = {}) {
+  if (!duration) return `time >= ${start} and time < ${end}`;
+  const took = sqlName(duration);
+  return isEnd ? `time - ${took} < ${end} and time > ${start}` : `time < ${end} and time + ${took} > ${start}`;
+}
+
+/**
+ * How much of a row is in the range.
+ * @param {{start: number, end: number}} range
+ * @param {{duration: string, isEnd?: boolean}} row
+ */
+export function sqlInside({ start, end }, { duration, isEnd }) {
+  const took = sqlName(duration);
+  return `overlap(${isEnd ? `time - ${took}, time` : `time, time + ${took}`}, ${start}, ${end})`;
+}

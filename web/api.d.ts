@@ -404,6 +404,19 @@ export interface Counted {
   state: string;
 }
 
+export interface CriticalPath {
+  start: number;
+  end: number;
+  threads: PathThread[];
+  parts: PathPart[];
+  waits: PathWait[];
+  shares: PathShare[];
+  waited: PathWaited[];
+  sums: PathSum[];
+  stopped: PathStop | null;
+  recorded: PathRecorded;
+}
+
 export interface Cursor {
   time: number;
   skip: number;
@@ -525,6 +538,10 @@ export interface FlameGraph {
 }
 
 export type Flow = "next" | "jump" | "call" | "return";
+
+export type FlowKind = "wake_up" | "interrupt" | "start" | "issue" | "completion";
+
+export type FlowWay = "from" | "to";
 
 export interface FoundCall {
   total: number;
@@ -1019,6 +1036,77 @@ export interface Pasted {
   notes: string[];
 }
 
+export type PathGap = "no_wakeup" | "not_woken" | "no_states" | "ended" | "inconsistent";
+
+export type PathKind = "running" | "cpu" | "thread" | "lock" | "disk" | "timer" | "interrupt" | "unknown";
+
+export interface PathPart {
+  start: number;
+  end: number;
+  kind: PathKind;
+  thread: number;
+  wait?: number;
+  cpu?: number;
+  had_cpu?: TrackLabel;
+  call?: string;
+  function?: string;
+  ended_by?: string;
+  gap?: PathGap;
+}
+
+export interface PathRecorded {
+  wakeups: boolean;
+  interrupts: boolean;
+  calls: boolean;
+  requests: boolean;
+}
+
+export interface PathShare {
+  kind: PathKind;
+  time: number;
+  parts: number;
+  longest: number;
+}
+
+export interface PathStop {
+  time: number;
+  limit: number;
+}
+
+export interface PathSum {
+  thread: number;
+  kind: PathKind;
+  time: number;
+  parts: number;
+  longest: number;
+}
+
+export interface PathThread {
+  tid: number;
+  pid: number;
+  name: string;
+  track: string | null;
+}
+
+export interface PathWait {
+  thread: number;
+  waker: number;
+  start: number;
+  woken: number;
+  is_lock: boolean;
+  is_start: boolean;
+  call?: string;
+  function?: string;
+  outer?: number;
+}
+
+export interface PathWaited {
+  thread: number;
+  time: number;
+  parts: number;
+  longest: number;
+}
+
 export interface PerfEventInfo {
   name: string;
   alias: string | null;
@@ -1366,6 +1454,11 @@ export type Role = "viewer" | "operator" | "admin";
 export interface RowFields {
   columns: ColumnHead[];
   cells: ShownCell[];
+}
+
+export interface RowStack {
+  column: string;
+  functions: string[];
 }
 
 export interface RowsPage {
@@ -1781,6 +1874,13 @@ export type Target = "system" | {
   user?: undefined;
 };
 
+export interface ThreadCall {
+  name: string;
+  args: string;
+  track: string;
+  start: number;
+}
+
 export interface Tick {
   elapsed: number;
   streams: StreamTick[];
@@ -1860,6 +1960,25 @@ export interface Track {
   unit?: string;
 }
 
+export interface TrackFlow {
+  way: FlowWay;
+  kind: FlowKind;
+  time: number;
+  pid: number;
+  tid: number;
+  name: string;
+  track: string | null;
+  cpu: number | null;
+  latency: number | null;
+  stack: string[];
+}
+
+export interface TrackFlows {
+  flows: TrackFlow[];
+  is_cut: boolean;
+  call: ThreadCall | null;
+}
+
 export interface TrackLabel {
   text: string;
   pid?: number;
@@ -1897,6 +2016,12 @@ export interface TrackMoment {
   at: TrackRowLine | null;
   after: TrackRowLine | null;
   fields: RowFields | null;
+  stacks: RowStack[];
+  flows: TrackFlows;
+  before_same: TrackRowLine | null;
+  after_same: TrackRowLine | null;
+  same_cut: boolean;
+  name_column: string | null;
 }
 
 export type TrackOf = "thread" | "cpu" | "value";
@@ -2121,6 +2246,7 @@ export interface Answers {
     "/api/captures/{id}/tracks/totals": TrackTotals;
     "/api/captures/{id}/find": FoundRows;
     "/api/captures/{id}/find/step": FoundStep;
+    "/api/captures/{id}/tracks/critical-path": CriticalPath;
     "/api/captures/{id}/counts": CountView;
     "/api/captures/{id}/calls": Tree;
     "/api/captures/{id}/calls/functions": FunctionsPage;

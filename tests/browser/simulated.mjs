@@ -12,6 +12,7 @@ import {
   chooseByName, deleteOpen, foldTime, leaveOwnOut, legendOfWindow, openTool, rangeOfMaps, readTool, seeProgress, watchScript,
 } from './capture_flows.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
+import { findWhyLate } from './path_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
@@ -146,6 +147,7 @@ test('streams that are computed: states of threads, removed, computed again, and
   await until('latencies', async () => await rowCount(page) > 0);
   await walkStates(page);
   await arrangeTree(page);
+  await findWhyLate(page);
   await findInCapture(page, 'preempted');
   await noteOnTimeline(page, 'why <img src=x onerror="window.hacked=3"> was late');
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=flame`);

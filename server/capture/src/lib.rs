@@ -78,5 +78,5 @@ pub use tracks::{
     MAX_STREAM_TRACKS, MAX_TRACK_DIRECTORY_BYTES, MAX_TRACK_LEVELS, MAX_TRACK_NAMES, MAX_TRACK_PAGE_BYTES, NameTotals,
     PAGE_COLUMNS, PIECE_NAMES, SHARE_STEPS, TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackKind,
     TrackName, TrackNameId, TrackPage, TrackPageDecoder, TrackPages, TrackPiece, TrackRow, TrackRule, TrackSummary,
-    drawn_number, packed_shares, row_at, row_number, rows_code, track_totals, walk_track,
+    drawn_number, packed_shares, row_at, row_number, row_of_name, rows_code, track_totals, walk_track,
 };

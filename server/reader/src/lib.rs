@@ -10,6 +10,7 @@
 
 mod call_forests;
 mod calls_query;
+mod critical_path_query;
 mod decoded;
 mod dictionaries;
 pub mod export;
@@ -21,6 +22,7 @@ mod view_query;
 mod view_source;
 
 pub use calls_query::{CallsQuery, WireLanes, WirePart, WireRank};
+pub use critical_path_query::PathQuery;
 pub use find_query::FindParams;
 pub use tracks_query::TracksQuery;
 pub use view_query::{FirstLevel, SortOrder, TrackGroup, ViewQuery};

@@ -21,14 +21,25 @@ pub struct TracksQuery {
     pub time: Option<i64>,
 }
 
+/// A range of time; all of the capture where it is not told.
+pub(crate) fn range(source: &dyn Source, start: Option<i64>, end: Option<i64>) -> TimeRange {
+    let all = TimeRange::of(source);
+    let absolute = |relative: i64| source.origin_ns().saturating_add_signed(relative);
+    // Rows end after their time.
+    let tracks = source.tracks().iter().flat_map(|(_, directory)| &directory.tracks);
+    let last_ns = tracks.map(|track| track.sum.end_ns).max().unwrap_or(0);
+    let end_ns = end.map_or(all.end_ns.max(last_ns), absolute);
+    TimeRange { start_ns: start.map_or(all.start_ns, absolute).min(end_ns), end_ns }
+}
+
 impl TracksQuery {
     /// As a window.
     ///
     /// # Errors
     /// If a track cannot be read.
     pub fn window(&self, source: &dyn Source) -> Result<TrackWindowQuery, ViewError> {
-        let width = self.width.unwrap_or(DEFAULT_WIDTH);
-        Ok(TrackWindowQuery { range: self.time_range(source), width, tracks: self.tracks()? })
+        let range = range(source, self.start, self.end);
+        Ok(TrackWindowQuery { range, width: self.width.unwrap_or(DEFAULT_WIDTH), tracks: self.tracks()? })
     }
 
     /// As a range of some or all tracks.
@@ -36,17 +47,7 @@ impl TracksQuery {
     /// # Errors
     /// If a track cannot be read.
     pub fn range(&self, source: &dyn Source) -> Result<RangeQuery, ViewError> {
-        Ok(RangeQuery { range: self.time_range(source), tracks: self.tracks()? })
-    }
-
-    fn time_range(&self, source: &dyn Source) -> TimeRange {
-        let all = TimeRange::of(source);
-        let absolute = |relative: i64| source.origin_ns().saturating_add_signed(relative);
-        // Rows end after their time.
-        let tracks = source.tracks().iter().flat_map(|(_, directory)| &directory.tracks);
-        let last_ns = tracks.map(|track| track.sum.end_ns).max().unwrap_or(0);
-        let end_ns = self.end.map_or(all.end_ns.max(last_ns), absolute);
-        TimeRange { start_ns: self.start.map_or(all.start_ns, absolute).min(end_ns), end_ns }
+        Ok(RangeQuery { range: range(source, self.start, self.end), tracks: self.tracks()? })
     }
 
     /// As a moment of a track.

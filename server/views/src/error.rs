@@ -80,6 +80,12 @@ pub enum ViewError {
         /// The track.
         track: u32,
     },
+    /// There are no states of such a thread.
+    #[error("there are no states of thread {tid} in this capture; its tracks list the threads that have some")]
+    NoThread {
+        /// The thread.
+        tid: u64,
+    },
     /// The capture has no stream of samples.
     #[error("this capture has no sampled stacks; a flame graph needs a profile")]
     NoSamples,
@@ -157,6 +163,7 @@ impl ViewError {
                 | Self::TooFar { .. }
                 | Self::TrackId(_)
                 | Self::NoTrack { .. }
+                | Self::NoThread { .. }
                 | Self::NoSamples
                 | Self::NoCalls
         )

@@ -17,6 +17,7 @@ mod calls;
 mod cell;
 mod colour;
 mod counts;
+mod critical_path;
 mod dictionaries;
 mod error;
 mod event_text;
@@ -40,16 +41,18 @@ mod window;
 
 pub use answers::{
     Annotation, At, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread,
-    CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, Cut, Derived, FlameGraph, Flow,
-    FoundCall, FoundHit, FoundInStream, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy,
-    HeatColumn, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId,
-    NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PlaceLine, RangeAmount,
-    RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState,
-    RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowsPage,
-    SampleUnit, SampledFunction, SampledFunctions, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack,
-    SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, Timeline, Track, TrackBins, TrackId,
-    TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals,
-    TrackWindow, TrackedRow, Unit, ValueRange, WakeThread,
+    CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, CriticalPath, Cut, Derived,
+    FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit, FoundInStream, FoundOnTrack, FoundRows, FoundStep,
+    FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane,
+    Lanes, MapKind, MapTable, NameTime, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError, ParsePlaceError,
+    ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait,
+    PathWaited, PlaceLine, RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest,
+    RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups,
+    Rate, RateLoss, RowFields, RowStack, RowsPage, SampleUnit, SampledFunction, SampledFunctions, SeriesLine,
+    SeriesView, ShownCode, ShownPiece, ShownTrack, SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC,
+    TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine,
+    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow, Unit,
+    ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -63,6 +66,7 @@ pub use colour::{
 pub use counts::{
     CountQuery, EventSum, MAX_COUNT_LINES, MAX_COUNT_POINTS, MAX_COUNT_SUMS, count_view, counted, derived, is_time,
 };
+pub use critical_path::{CriticalPathQuery, MAX_PATH_PARTS, PathOf, critical_path};
 pub use dictionaries::{
     Dictionaries, LastIds, LoadError, LoadPages, PAGE_IDS, Page, PageContent, PageKind, ProcessNames, Room, page_ids,
 };

@@ -37,7 +37,7 @@ pub use code::{MAX_TRACK_PAGE_BYTES, TrackPageDecoder};
 pub use columns::{ColumnGrid, ColumnSum, Columns, PAGE_COLUMNS, SHARE_STEPS, rows_code};
 pub use directory::{MAX_TRACK_DIRECTORY_BYTES, TrackDirectory};
 pub use drawn::{DRAWN_LEVEL, DrawnDecoder, DrawnPage, DrawnPiece, drawn_number, packed_shares};
-pub use find::{FoundRow, row_at, row_number};
+pub use find::{FoundRow, row_at, row_number, row_of_name};
 pub use rule::{TrackKind, TrackRow, TrackRule};
 pub use totals::{NameTotals, track_totals};
 pub use walk::{PIECE_NAMES, TrackPages, TrackPiece, walk_track};

@@ -109,6 +109,11 @@ impl TrackRule {
         &self.kind
     }
 
+    /// The column that has what rows are called; none if they have no text.
+    pub const fn name_column(&self) -> Option<usize> {
+        self.text
+    }
+
     /// The key of the idle thread of a CPU.
     pub const fn idle_key(cpu: u64) -> u64 {
         1 << 63 | cpu
@@ -155,40 +160,45 @@ impl TrackRule {
     }
 
     /// Calls `each` with all rows of a batch that has the [`TrackRule::columns`].
-    pub fn for_each(&self, batch: &Batch, mut each: impl FnMut(TrackRow)) {
-        let word = |column: usize, row: usize| batch.columns.get(column).map_or(0, |data| word_at(data, row));
-        let optional = |column: Option<usize>, row: usize| column.map(|column| word(column, row));
-        let times = batch.columns.get(StreamSchema::TIME).map(ColumnData::as_u64).unwrap_or_default();
-        for (row, time_ns) in times.iter().enumerate() {
-            let tid = word(StreamSchema::TID, row);
-            let key = match (&self.kind, tid) {
-                (TrackKind::Thread, 0) => Self::idle_key(word(StreamSchema::CPU, row)),
-                _ => word(self.key, row),
-            };
-            let (begin_ns, end_ns) = self.span_ns(*time_ns, word(self.duration_column(), row));
-            let (pid, comm) = (word(StreamSchema::PID, row), word(StreamSchema::COMM, row) as u32);
-            let text = optional(self.text, row).unwrap_or(0) as u32;
-            let number = optional(self.number, row).unwrap_or(0);
-            let (name_pid, name_tid) = if self.by_thread { (pid as u32, tid as u32) } else { (0, 0) };
-            let name = TrackName { text, number, pid: name_pid, tid: name_tid };
-            let depth = optional(self.depth, row);
-            let cpu = word(StreamSchema::CPU, row);
-            each(TrackRow { key, depth, cpu, pid, tid, comm, name, entry: TrackEntry { begin_ns, end_ns, name: 0 } });
-        }
+    pub fn for_each(&self, batch: &Batch, each: impl FnMut(TrackRow)) {
+        (0..times_of(batch).len()).map(|row| self.row(batch, row)).for_each(each);
+    }
+
+    fn row(&self, batch: &Batch, row: usize) -> TrackRow {
+        let word = |column: usize| batch.columns.get(column).map_or(0, |data| word_at(data, row));
+        let optional = |column: Option<usize>| column.map(word);
+        let (time_ns, tid) = (word(StreamSchema::TIME), word(StreamSchema::TID));
+        let key = match (&self.kind, tid) {
+            (TrackKind::Thread, 0) => Self::idle_key(word(StreamSchema::CPU)),
+            _ => word(self.key),
+        };
+        let (begin_ns, end_ns) = self.span_ns(time_ns, word(self.duration_column()));
+        let (pid, comm) = (word(StreamSchema::PID), word(StreamSchema::COMM) as u32);
+        let text = optional(self.text).unwrap_or(0) as u32;
+        let number = optional(self.number).unwrap_or(0);
+        let (name_pid, name_tid) = if self.by_thread { (pid as u32, tid as u32) } else { (0, 0) };
+        let name = TrackName { text, number, pid: name_pid, tid: name_tid };
+        let (depth, cpu) = (optional(self.depth), word(StreamSchema::CPU));
+        TrackRow { key, depth, cpu, pid, tid, comm, name, entry: TrackEntry { begin_ns, end_ns, name: 0 } }
     }
 
     /// The place of the row in a batch that an entry of the track with this key was made of.
     pub fn row_of(&self, batch: &Batch, key: u64, entry: &TrackEntry) -> Option<usize> {
-        let (mut at, mut found) = (0, None);
-        self.for_each(batch, |row| {
-            let is_it = row.key == key && row.entry.end_ns == entry.end_ns && row.entry.begin_ns <= entry.begin_ns;
-            if is_it && found.is_none() {
-                found = Some(at);
-            }
-            at += 1;
-        });
-        found
+        let is_it = |at: &usize| {
+            let row = self.row(batch, *at);
+            row.key == key && row.entry.end_ns == entry.end_ns && row.entry.begin_ns <= entry.begin_ns
+        };
+        let times = times_of(batch);
+        // Rows of a chunk are in order of their times, and most entries begin when their rows do.
+        let time_ns = if matches!(self.end, RowEnd::After(_)) { entry.begin_ns } else { entry.end_ns };
+        let first = times.partition_point(|time| *time < time_ns);
+        let same = (first..times.len()).take_while(|at| times.get(*at) == Some(&time_ns));
+        same.into_iter().find(is_it).or_else(|| (0..times.len()).find(is_it))
     }
+}
+
+fn times_of(batch: &Batch) -> &[u64] {
+    batch.columns.get(StreamSchema::TIME).map(ColumnData::as_u64).unwrap_or_default()
 }
 
 fn word_at(data: &ColumnData, row: usize) -> u64 {

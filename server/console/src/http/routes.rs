@@ -154,6 +154,7 @@ fn console_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/totals", api::tracks::totals),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/find", api::find::search),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/find/step", api::find::step),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/critical-path", api::critical_path::path),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/counts", api::views::counts),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls", api::calls::tree),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/functions", api::calls::functions),

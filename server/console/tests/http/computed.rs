@@ -86,9 +86,23 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
     let totals = console.get(&format!("{path}/totals?tracks={one}"), &operator).await.json();
     let sum: u64 = totals["tracks"][0]["names"].as_array().unwrap().iter().map(|it| it["time"].as_u64().unwrap()).sum();
     assert_eq!(Some(sum), track["busy"].as_u64());
-    for bad in
-        ["window?tracks=none", "window", "window?tracks=2.0&width=0", "moment?tracks=2.0,2.1", "moment?tracks=9.9"]
-    {
+    let of_threads = tracks["tracks"].as_array().unwrap().iter().filter(|it| it["tid"].is_u64());
+    let thread = of_threads.max_by_key(|it| it["rows"].as_u64()).unwrap()["key"].as_str().unwrap();
+    let found = console.get(&format!("{path}/critical-path?thread={thread}"), &operator).await.json();
+    let sum: u64 = found["shares"].as_array().unwrap().iter().map(|it| it["time"].as_u64().unwrap()).sum();
+    let covered = found["stopped"]["time"].as_i64().or(found["start"].as_i64()).unwrap();
+    assert_eq!(Some(sum), found["end"].as_u64().map(|end| end.strict_sub_signed(covered)), "{found:#}");
+    assert!(found["waits"][0]["waker"].is_u64(), "threads are woken by others");
+    for bad in [
+        "window?tracks=none",
+        "window",
+        "window?tracks=2.0&width=0",
+        "moment?tracks=2.0,2.1",
+        "moment?tracks=9.9",
+        "critical-path",
+        "critical-path?thread=tid:99999999",
+        "critical-path?thread=3.0",
+    ] {
         assert_eq!(console.get(&format!("{path}/{bad}"), &operator).await.status, 400, "{bad}");
     }
 

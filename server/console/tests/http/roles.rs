@@ -82,6 +82,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/range/counters", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/range/wakeups", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/range/amounts", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/tracks/critical-path", [401, 400, 400, 400]),
     // It has no counts.
     ("GET", "/api/captures/{id}/counts", [401, 404, 404, 404]),
     // It has no calls of functions.

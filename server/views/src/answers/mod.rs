@@ -6,8 +6,10 @@
 
 mod calls;
 mod counts;
+mod critical_path;
 mod find;
 mod flame;
+mod flows;
 mod maps;
 mod ranges;
 mod rates;
@@ -20,11 +22,16 @@ pub use calls::{
     FunctionsPage, IrqShare, Lane, Lanes,
 };
 pub use counts::{CountLine, CountView, Counted, Derived, ValueRange};
+pub use critical_path::{
+    CriticalPath, PathGap, PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait,
+    PathWaited,
+};
 pub use find::{FoundHit, FoundInStream, FoundOnTrack, FoundRows, FoundStep};
 pub use flame::{
     Annotation, CodePlace, CodeRow, Cut, FlameGraph, Flow, GroupBy, NodeId, NodeKind, Nodes, ParseNodeIdError,
     ParsePlaceError, PlaceLine, SampleUnit, SampledFunction, SampledFunctions, ShownCode, SourceLine,
 };
+pub use flows::{FlowKind, FlowWay, ThreadCall, TrackFlow, TrackFlows};
 pub use maps::{
     At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, MapKind, MapTable, ParseKeyIdError, SeriesLine,
     SeriesView, Unit,
@@ -37,6 +44,7 @@ pub use rates::{Rate, RateLoss, StreamRate};
 pub use rows::{ColumnHead, RowsPage};
 pub use timeline::{CounterValues, Group, TIMELINE_MAGIC, Timeline, Track, TrackBins};
 pub use tracks::{
-    NameTime, ParseTrackIdError, RowFields, ShownPiece, ShownTrack, TRACK_WINDOW_MAGIC, TrackId, TrackLabel, TrackLine,
-    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow,
+    NameTime, ParseTrackIdError, RowFields, RowStack, ShownPiece, ShownTrack, TRACK_WINDOW_MAGIC, TrackId, TrackLabel,
+    TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow,
+    TrackedRow,
 };

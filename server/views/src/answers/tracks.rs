@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use bathyscope_capture::{PIECE_NAMES, ShownCell, packed_shares};
 use serde::Serialize;
 
-use super::ColumnHead;
+use super::{ColumnHead, TrackFlows};
 
 /// The first four bytes of the binary form, little endian: `BTW2`.
 pub const TRACK_WINDOW_MAGIC: u32 = 0x3257_5442;
@@ -161,6 +161,27 @@ pub struct TrackMoment {
     pub after: Option<TrackRowLine>,
     /// All columns of the one at the moment; none where it cannot be found among the stored rows.
     pub fields: Option<RowFields>,
+    /// The stacks of those columns that have some.
+    pub stacks: Vec<RowStack>,
+    /// What leads to the one at the moment, and on from it.
+    pub flows: TrackFlows,
+    /// The nearest one before it that is called the same.
+    pub before_same: Option<TrackRowLine>,
+    /// The nearest one after it that is called the same.
+    pub after_same: Option<TrackRowLine>,
+    /// Whether the search for either was given up, as too many rows are in between.
+    pub same_cut: bool,
+    /// The column that has the names of rows; none if they have none.
+    pub name_column: Option<String>,
+}
+
+/// A stack of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RowStack {
+    /// The column.
+    pub column: String,
+    /// Functions, the innermost first.
+    pub functions: Vec<String>,
 }
 
 /// A row of a track.

@@ -1,18 +1,25 @@
 //! Tracks of states and slices: which there are, what is on them in a window, and sums over ranges, from the track index.
 
+mod flows;
 mod keys;
 mod list;
 mod moment;
+mod named;
 mod pages;
 mod parts;
+mod reader;
 mod totals;
+mod wakeups;
 mod window;
 
-use bathyscope_capture::{TrackDirectory, TrackName, TrackNameId, visible};
+use bathyscope_capture::{TrackDirectory, TrackEntry, TrackName, TrackNameId, visible};
 
 use crate::{Source, answers::TrackLabel};
 
 pub(crate) use keys::track_key;
+pub(crate) use reader::{FoundTrack, StoredRow, TrackReader, TrackedStream, word};
+pub(crate) use wakeups::{Wakeup, Wakeups};
+
 pub use list::track_list;
 pub(crate) use list::value_text;
 pub use moment::{TrackMomentQuery, track_moment};
@@ -22,6 +29,16 @@ pub use window::{MAX_WINDOW_TRACKS, TrackWindowQuery, track_window};
 /// What the kernel calls its soft interrupts, by their numbers.
 const SOFT_INTERRUPTS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// What rows with a name are called.
+pub(crate) fn tracked_label(source: &dyn Source, tracks: &TrackedStream<'_>, name: TrackNameId) -> TrackLabel {
+    label(source, (tracks.stream, tracks.directory), name)
+}
+
+/// What a row is called.
+pub(crate) fn entry_label(source: &dyn Source, tracks: &TrackedStream<'_>, row: &TrackEntry) -> TrackLabel {
+    tracked_label(source, tracks, row.name)
+}
 
 /// What rows with a name are called.
 fn label(source: &dyn Source, (stream, directory): (u16, &TrackDirectory), id: TrackNameId) -> TrackLabel {

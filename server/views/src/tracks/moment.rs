@@ -1,20 +1,20 @@
 //! What a track has at a moment, and before and after that.
 
-use bathyscope_capture::{FoundRow, TrackEntry, TrackRule, row_at, row_number};
+use bathyscope_capture::{Batch, Column, ColumnType, StreamSchema, TrackEntry};
 
 use super::{
-    label,
-    pages::{PagesOfTrack, ReadPages},
+    StoredRow, TrackReader, TrackedStream,
+    flows::{FlowFinder, stack_lines},
+    tracked_label,
+    named::same_name,
+    word,
 };
 use crate::{
     Cancel, Source, ViewError,
-    answers::{RowFields, TrackId, TrackMoment, TrackRowLine},
+    answers::{RowFields, RowStack, TrackFlows, TrackId, TrackMoment, TrackRowLine},
     cells, heads,
     source::relative,
 };
-
-/// Chunks that a row is looked for in, behind and before the one that it is most likely in.
-const NEAR_CHUNKS: usize = 8;
 
 /// Which moment of which track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,63 +32,61 @@ pub struct TrackMomentQuery {
 pub fn track_moment(source: &dyn Source, query: &TrackMomentQuery, cancel: &Cancel) -> Result<TrackMoment, ViewError> {
     let TrackId { stream, track } = query.track;
     let none = || ViewError::NoTrack { stream, track };
-    let (_, directory) = source.tracks().iter().find(|(number, _)| *number == stream).ok_or_else(none)?;
-    let info = directory.tracks.get(track as usize).ok_or_else(none)?;
-    let mut found: [Option<(u64, TrackEntry)>; 3] = [None; 3];
-    ReadPages::until_read(source, stream, cancel, |read| {
-        let pages = PagesOfTrack { read, track };
-        found = [None; 3];
-        let row = |found| if let FoundRow::Row(number, entry) = found { Some((number, entry)) } else { None };
-        let at = match row_at(&pages, info, query.time_ns) {
-            FoundRow::Unread => return,
-            // After the end of all, the last one is before.
-            FoundRow::None => info.rows,
-            FoundRow::Row(number, entry) => {
-                found[1] = Some((number, entry));
-                found[2] = row(row_number(&pages, info, number + 1));
-                number
-            }
-        };
-        found[0] = at.checked_sub(1).and_then(|before| row(row_number(&pages, info, before)));
-    })?;
+    let tracks = TrackedStream::all(source, |number, _| number == stream);
+    let tracks = tracks.first().ok_or_else(none)?;
+    let track = tracks.track(track).ok_or_else(none)?;
+    let mut reader = TrackReader::new(source, cancel);
+    reader.go_on()?;
+    let at = reader.row_at(track, query.time_ns)?;
+    let before = match at.map_or(track.info.rows, |(number, _)| number).checked_sub(1) {
+        Some(before) => reader.row_number(track, before)?.map(|row| (before, row)),
+        None => None,
+    };
+    let after = match at {
+        Some((number, _)) => reader.row_number(track, number + 1)?.map(|row| (number + 1, row)),
+        None => None,
+    };
     let line = |(number, entry): (u64, TrackEntry)| TrackRowLine {
         number,
         start: relative(source.origin_ns(), entry.begin_ns),
         end: relative(source.origin_ns(), entry.end_ns),
         duration: entry.duration_ns(),
-        name: label(source, (stream, directory), entry.name),
+        name: tracked_label(source, tracks, entry.name),
     };
-    let fields = match found[1] {
-        Some((_, entry)) => fields(source, stream, info.key, &entry)?,
-        None => None,
+    let mut moment = TrackMoment {
+        before: before.map(line),
+        at: at.map(line),
+        after: after.map(line),
+        fields: None,
+        stacks: Vec::new(),
+        flows: TrackFlows::default(),
+        before_same: None,
+        after_same: None,
+        same_cut: false,
+        name_column: None,
     };
-    let [before, at, after] = found.map(|row| row.map(line));
-    Ok(TrackMoment { before, at, after, fields })
+    let (Some(at), Some(schema)) = (at, source.streams().get(usize::from(stream))) else { return Ok(moment) };
+    let name_column = tracks.rule.name_column().and_then(|at| schema.columns.get(at));
+    moment.name_column = name_column.map(|column| column.name.clone());
+    let wanted: Vec<usize> = (0..schema.columns.len()).collect();
+    if let Some(StoredRow { batch, row }) = tracks.stored_row(source, track.info.key, &at.1, &wanted)? {
+        let cells = cells(source.dictionaries(), schema, &batch, row, source.origin_ns());
+        moment.stacks = stacks(source, schema, &batch, row);
+        moment.fields = Some(RowFields { columns: heads(schema), cells });
+    }
+    let same = same_name(&mut reader, track, at)?;
+    (moment.before_same, moment.after_same) = (same.before.map(line), same.after.map(line));
+    moment.same_cut = same.is_cut;
+    moment.flows = FlowFinder::new(source).of_row(&mut reader, track, at)?;
+    Ok(moment)
 }
 
-/// All columns of the row that an entry was made of. Rows are stored in the order of their ends: it is in the first chunk that
-/// has a row from after its end, or in one just before that.
-fn fields(source: &dyn Source, stream: u16, key: u64, entry: &TrackEntry) -> Result<Option<RowFields>, ViewError> {
-    let Some(schema) = source.streams().get(usize::from(stream)) else { return Ok(None) };
-    let Some(rule) = TrackRule::of(schema) else { return Ok(None) };
-    let chunks = source.chunks(stream);
-    let likely = chunks.partition_point(|chunk| chunk.last_ns < entry.end_ns);
-    let (first, last) = (likely.saturating_sub(NEAR_CHUNKS), (likely + NEAR_CHUNKS).min(chunks.len()));
-    let mut near: Vec<usize> = (first..last).collect();
-    near.sort_by_key(|chunk| chunk.abs_diff(likely));
-    let wanted: Vec<usize> = (0..schema.columns.len()).collect();
-    for chunk in near {
-        let inside = chunks.get(chunk).is_some_and(|meta| meta.first_ns <= entry.begin_ns);
-        if !inside {
-            continue;
-        }
-        let batch = source.batch(stream, chunk, &wanted)?;
-        if let Some(row) = rule.row_of(&batch, key, entry) {
-            return Ok(Some(RowFields {
-                columns: heads(schema),
-                cells: cells(source.dictionaries(), schema, &batch, row, source.origin_ns()),
-            }));
-        }
-    }
-    Ok(None)
+/// The stacks of a row, by column.
+fn stacks(source: &dyn Source, schema: &StreamSchema, batch: &Batch, row: usize) -> Vec<RowStack> {
+    let columns = schema.columns.iter().enumerate().filter(|(_, column)| column.ty == ColumnType::Stack);
+    let stack = |(at, column): (usize, &Column)| {
+        let stack = word(batch, Some(at), row).and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
+        RowStack { column: column.name.clone(), functions: stack_lines(source.dictionaries(), stack) }
+    };
+    columns.map(stack).filter(|stack| !stack.functions.is_empty()).collect()
 }

@@ -5,6 +5,7 @@ mod annotate;
 mod behaviour;
 mod calls;
 mod counts;
+mod critical_path;
 mod dictionaries;
 mod find;
 mod fixture;

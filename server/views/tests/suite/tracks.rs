@@ -6,8 +6,8 @@ use bathyscope_capture::{
     Batch, Column, ColumnData, ColumnType, Display, RowKind, RowMeaning, SHARE_STEPS, StreamKind, StreamSchema,
 };
 use bathyscope_views::{
-    MemorySource, TimeRange, TrackId, TrackMomentQuery, TrackWindow, TrackWindowQuery, ViewError, track_list,
-    track_moment, track_totals, track_window,
+    MemorySource, TimeRange, TrackId, TrackMomentQuery, TrackRowLine, TrackWindow, TrackWindowQuery, ViewError,
+    track_list, track_moment, track_totals, track_window,
 };
 use proptest::prelude::*;
 
@@ -151,6 +151,12 @@ proptest! {
             if chunk_rows > 100 {
                 prop_assert!(moment.fields.is_some());
             }
+            let same = rows.iter().filter(|other| other.0 == row.0 && other.3 == row.3 && other.1 != row.1);
+            let (before, after): (Vec<&StateRow>, Vec<&StateRow>) = same.partition(|other| other.1 < row.1);
+            let start = |found: Option<TrackRowLine>| found.map(|found| found.start.unsigned_abs() + START_NS);
+            prop_assert_eq!(start(moment.before_same), before.iter().map(|other| other.1).max());
+            prop_assert_eq!(start(moment.after_same), after.iter().map(|other| other.1).min());
+            prop_assert_eq!((moment.same_cut, moment.name_column.as_deref()), (false, Some("state")));
         }
     }
 }

@@ -124,8 +124,16 @@ export const KEYS = {
     press: ["t"],
     what: "Select the time of what is picked",
   },
-  "timeline.waker": { context: "timeline", press: ["["], what: "Go to who woke the picked thread" },
-  "timeline.back": { context: "timeline", press: ["]"], what: "Go back to who was woken" },
+  "timeline.waker": {
+    context: "timeline",
+    press: ["["],
+    what: "Go to what led to what is picked: who woke the thread, the block request, who issued it",
+  },
+  "timeline.back": {
+    context: "timeline",
+    press: ["]"],
+    what: "Go on to what it led to: back where you came from, else whom it woke or what it issued",
+  },
   "timeline.find": {
     context: "timeline",
     press: ["/"],
@@ -149,6 +157,11 @@ export const KEYS = {
     context: "timeline",
     press: ["Delete"],
     what: "Remove the selected note, with six seconds to undo",
+  },
+  "timeline.path": {
+    context: "timeline",
+    press: ["c"],
+    what: "Critical path of the picked thread, or of that at the cursor; again: no path",
   },
   "timeline.pin": { context: "timeline", press: ["p"], what: "Pin the track at the cursor, or let it go" },
   "timeline.hide": { context: "timeline", press: ["h"], what: "Hide the track at the cursor" },

@@ -87,6 +87,7 @@ const PARTS = {
   beside: whole(null, -Number.MAX_SAFE_INTEGER),
   name: text("", 256),
   picked: text("", 256),
+  path: pattern(/^tid:\d{1,10}$/),
   panel: pattern(/^[a-z]{1,16}$/),
   over: oneOf("", "marked"),
   ranked: pattern(/^-?[a-z0-9]{1,16}$/),

@@ -7,6 +7,7 @@ pub(super) mod calls;
 pub(super) mod captures;
 pub(super) mod catalog;
 pub(super) mod commands;
+pub(super) mod critical_path;
 pub(super) mod derivations;
 pub(super) mod dynamic;
 pub(super) mod export;

@@ -1,6 +1,8 @@
-// What can be done with a row of the tree: its menu, and dragging its label to another place.
+// What can be done with a row of the tree: its menu, its keys, and dragging its label to another place.
 
 import { h, put } from "../../lib/dom.js";
+import { bind } from "../../lib/keys.js";
+import { AXIS, LABELS } from "./timeline_axis.js";
 import { titleOf } from "./track_tree.js";
 
 /** @import { TrackLayer } from "./track_layer.js" */
@@ -105,6 +107,94 @@ export class RowMenu {
 }
 
 /**
+ * @typedef {object} Rows what the rows of the tree need of their timeline
+ * @property {TrackLayer} layer
+ * @property {RowMenu} menu
+ * @property {() => boolean} when whether the tree is in sight
+ * @property {() => number} scroll pixels
+ * @property {() => number|null} row the one at the cursor
+ * @property {(key: string) => void} moved the row at the cursor is elsewhere
+ * @property {(dragged: {from: number, to: number}|null) => void} preview a row is dragged to the place of another one
+ */
+
+/**
+ * Lets rows be arranged by keys, by their menus and by dragging.
+ * @param {HTMLElement} element
+ * @param {Rows} rows
+ */
+export function startRows(element, rows) {
+  const { layer, menu, when, scroll } = rows;
+  const labelAt = (/** @type {number} */ x, /** @type {number} */ y) =>
+    when() && x < LABELS ? layer.rowAt(y, scroll()) : null;
+  element.addEventListener("contextmenu", (event) => {
+    const index = labelAt(event.offsetX, event.offsetY);
+    if (index === null) return;
+    event.preventDefault();
+    menu.open(index, { x: event.clientX, y: event.clientY });
+  });
+  startRowDrag(element, {
+    rowAt: labelAt,
+    click: (index) => layer.turn(index),
+    moved: (from, to) => layer.moveTo(layer.rows[from].row.key, layer.rows[to].row.key),
+    preview: (from, to) => rows.preview(from === null || to === null ? null : { from, to }),
+  });
+  bindRowKeys(element, rows);
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {Rows} rows
+ */
+function bindRowKeys(element, { layer, menu, when, scroll, row, moved }) {
+  const atRow = { when: () => when() && row() !== null };
+  const at = (/** @type {(index: number) => void} */ run) => () => run(row() ?? 0);
+  // The cursor stays with its row.
+  const keep = (/** @type {(index: number) => void} */ run) =>
+    at((index) => {
+      const { key } = layer.rows[index].row;
+      run(index);
+      moved(key);
+    });
+  bind(
+    "timeline.pin",
+    keep((index) => layer.pin(index)),
+    atRow,
+  );
+  bind("timeline.unhide", () => layer.showHidden(), { when: () => when() && layer.hiddenTracks > 0 });
+  bind(
+    "timeline.hide",
+    at((index) => layer.hide(index)),
+    atRow,
+  );
+  bind(
+    "timeline.up",
+    keep((index) => layer.move(index, -1)),
+    atRow,
+  );
+  bind(
+    "timeline.down",
+    keep((index) => layer.move(index, 1)),
+    atRow,
+  );
+  bind(
+    "timeline.higher",
+    keep((index) => layer.resize(index, 1)),
+    atRow,
+  );
+  bind(
+    "timeline.lower",
+    keep((index) => layer.resize(index, -1)),
+    atRow,
+  );
+  const open = (/** @type {number} */ index) => {
+    const { left, top } = element.getBoundingClientRect();
+    const { top: from, height } = layer.rows[index];
+    menu.open(index, { x: left + 24, y: top + AXIS + from + height - scroll() });
+  };
+  bind("timeline.menu", at(open), atRow);
+}
+
+/**
  * Lets a row be dragged by its label; a press without a drag is a click.
  * @param {HTMLElement} element
  * @param {object} parts
@@ -113,7 +203,7 @@ export class RowMenu {
  * @param {(from: number, to: number) => void} parts.moved
  * @param {(from: number|null, to: number|null) => void} parts.preview while dragging; nulls when it ends
  */
-export function startRowDrag(element, { rowAt, click, moved, preview }) {
+function startRowDrag(element, { rowAt, click, moved, preview }) {
   /** @type {{from: number, y: number, drags: boolean}|null} */
   let press = null;
   element.addEventListener("pointerdown", (event) => {

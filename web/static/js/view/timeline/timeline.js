@@ -15,7 +15,7 @@ import { NOTE_COLORS } from "./notes/notes_draw.js";
 import { NotesLayer } from "./notes/notes_layer.js";
 import { TimelineData } from "./timeline_data.js";
 import { TrackLayer } from "./track_layer.js";
-import { RowMenu, startRowDrag } from "./row_menu.js";
+import { RowMenu, startRows } from "./row_menu.js";
 import { TrackPanel } from "./track_panel.js";
 import { TRACK_COLORS } from "./track_draw.js";
 import { stateLegend } from "./track_legend.js";
@@ -28,7 +28,7 @@ import { COLORS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.j
 const STORED_LATER_NS = 2e9;
 
 /** Parts of the address that the panel below the tracks depends on, besides what is picked. */
-const PANEL_PARTS = ["start", "end", "panel", "over", "pins", "name"];
+const PANEL_PARTS = ["start", "end", "panel", "over", "pins", "name", "path"];
 
 /** How near an edge is to which a dragged time snaps. */
 const SNAP_PIXELS = 6;
@@ -37,7 +37,7 @@ const SNAP_PIXELS = 6;
 const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
 
 /** Parts of the address that say which rows the tree has and where. */
-const ARRANGED = ["turned", "pins", "name", "hidden", "moved", "tall"];
+const ARRANGED = ["turned", "pins", "name", "hidden", "moved", "tall", "path"];
 
 /**
  * Where an arrow key moves the cursor.
@@ -91,6 +91,8 @@ export class TimelineView extends PanelView {
       walk: (way) => void this.#walkPicked(way),
       follow: () => void this.#reveal(this.layer.followWaker()),
       back: () => void this.#reveal(this.layer.goBack()),
+      go: (picked) => void this.#reveal(picked),
+      path: () => this.#turnPath(),
       picked: () => void this.#reveal(Promise.resolve(this.layer.picked)),
     });
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
@@ -212,18 +214,15 @@ export class TimelineView extends PanelView {
       remember();
       this.canvas.redraw();
     });
-    element.addEventListener("contextmenu", (event) => {
-      const index = this.showsStates ? this.layer.rowAt(event.offsetY, this.scroller.scrollTop) : null;
-      if (index === null || event.offsetX >= LABELS) return;
-      event.preventDefault();
-      this.menu.open(index, { x: event.clientX, y: event.clientY });
-    });
-    startRowDrag(element, {
-      rowAt: (x, y) => (this.showsStates && x < LABELS ? this.layer.rowAt(y, this.scroller.scrollTop) : null),
-      click: (index) => this.layer.turn(index),
-      moved: (from, to) => this.layer.moveTo(this.layer.rows[from].row.key, this.layer.rows[to].row.key),
-      preview: (from, to) => {
-        this.dragged = from === null || to === null ? null : { from, to };
+    startRows(element, {
+      layer: this.layer,
+      menu: this.menu,
+      when: () => this.visible && this.showsStates,
+      scroll: () => this.scroller.scrollTop,
+      row: () => this.cursor?.track ?? null,
+      moved: (key) => this.#point(key, this.cursor?.time ?? 0),
+      preview: (dragged) => {
+        this.dragged = dragged;
         this.canvas.redraw();
       },
     });
@@ -310,7 +309,7 @@ export class TimelineView extends PanelView {
     }
     if (PANEL_PARTS.some((part) => parts.has(part)) && this.showsStates) this.details.show();
     if (parts.has("from") && this.context.view.from === null) this.#followAll();
-    if (["group", "filter", "from", ...ARRANGED].some((part) => parts.has(part))) this.#want();
+    if (["group", "filter", "from", "start", "end", ...ARRANGED].some((part) => parts.has(part))) this.#want();
     this.canvas.redraw();
     this.queries.redraw();
   }
@@ -391,12 +390,19 @@ export class TimelineView extends PanelView {
     const { group } = this;
     const wanted = this.nav.follows ? { start: 0, end: this.context.duration } : this.shown;
     const pixels = Math.round(this.nav.wide * this.canvas.ratio);
-    if (this.showsStates)
+    if (this.showsStates) {
       this.layer.want(this.nav.panes, this.canvas.ratio, this.scroller.scrollTop, this.scroller.clientHeight);
-    else this.data.want(wanted, pixels, { group, filter }, this.context.duration);
+      this.layer.path.want(this.#selected ?? this.shown);
+    } else this.data.want(wanted, pixels, { group, filter }, this.context.duration);
     this.finding.want();
     this.canvas.redraw();
     this.queries.want();
+  }
+
+  /** The selected range; null for none. */
+  get #selected() {
+    const { start, end } = this.context.range;
+    return start === null || end === null ? null : { start, end };
   }
 
   #arrived() {
@@ -527,6 +533,7 @@ export class TimelineView extends PanelView {
     if (!this.showsStates || event.offsetX < LABELS || event.offsetY < AXIS || event.shiftKey || event.detail > 1)
       return;
     const index = this.layer.rowAt(event.offsetY, this.scroller.scrollTop);
+    if (index !== null && this.#pickPart(index, this.nav.time(event.offsetX))) return;
     const lane = index === null ? null : this.layer.laneAt(index, event.offsetY, this.scroller.scrollTop);
     if (index !== null && lane && this.nav.selection === null)
       void this.layer.pick(this.layer.rows[index].row, lane, this.nav.time(event.offsetX));
@@ -582,22 +589,13 @@ export class TimelineView extends PanelView {
     bind("timeline.next", () => void this.#walkPicked("after"), { when: whenPicked });
     bind("timeline.previous", () => void this.#walkPicked("before"), { when: whenPicked });
     bind("timeline.waker", () => void this.#reveal(this.layer.followWaker()), { when: whenPicked });
-    bind("timeline.back", () => void this.#reveal(this.layer.goBack()), {
-      when: () => when() && this.layer.before.length > 0,
+    bind("timeline.back", () => void this.#reveal(this.layer.goOn()), { when: whenPicked });
+    bind("timeline.path", () => this.#turnPath(), {
+      when: () => when() && (this.layer.picked !== null || this.cursor !== null || this.layer.path.key !== ""),
     });
     bind("timeline.pick", () => this.#enter(), { when: () => when() && this.cursor !== null });
-    const atRow = () => when() && this.cursor !== null && this.cursor.track !== null;
-    const row = () => this.cursor?.track ?? 0;
-    bind("timeline.pin", () => this.layer.pin(row()), { when: atRow });
-    bind("timeline.unhide", () => this.layer.showHidden(), { when: () => when() && this.layer.hiddenTracks > 0 });
-    bind("timeline.hide", () => this.layer.hide(row()), { when: atRow });
-    bind("timeline.up", () => this.#keepRow(row(), () => this.layer.move(row(), -1)), { when: atRow });
-    bind("timeline.down", () => this.#keepRow(row(), () => this.layer.move(row(), 1)), { when: atRow });
-    bind("timeline.higher", () => this.#keepRow(row(), () => this.layer.resize(row(), 1)), { when: atRow });
-    bind("timeline.lower", () => this.#keepRow(row(), () => this.layer.resize(row(), -1)), { when: atRow });
     bind("timeline.fold", () => this.division.turnFold(), { when });
     bind("timeline.beside", () => this.division.putBeside(), { when: () => when() && this.division.canPut });
-    bind("timeline.menu", () => this.#openMenu(row()), { when: atRow });
     bind(
       "timeline.range",
       () => {
@@ -607,32 +605,6 @@ export class TimelineView extends PanelView {
       { when: whenPicked },
     );
     this.canvas.element.addEventListener("click", (event) => this.#click(event));
-  }
-
-  /**
-   * The cursor stays with its row when rows are arranged.
-   * @param {number} index
-   * @param {() => void} change
-   */
-  #keepRow(index, change) {
-    const { cursor } = this;
-    const key = this.layer.rows[index]?.row.key;
-    change();
-    const track = this.layer.rows.findIndex((one) => one.row.key === key);
-    this.cursor = cursor && track >= 0 ? { ...cursor, track } : null;
-    if (this.cursor) this.#scrollToCursor();
-    this.#tell();
-    this.canvas.redraw();
-  }
-
-  /**
-   * Opens the menu of a row beside its label.
-   * @param {number} index
-   */
-  #openMenu(index) {
-    const { left, top } = this.canvas.element.getBoundingClientRect();
-    const row = this.layer.rows[index];
-    this.menu.open(index, { x: left + 24, y: top + AXIS + row.top + row.height - this.scroller.scrollTop });
   }
 
   /**
@@ -665,13 +637,36 @@ export class TimelineView extends PanelView {
     this.canvas.redraw();
   }
 
+  /**
+   * The critical path of the picked thread, else of that at the cursor, over the selected range, else over what is in sight;
+   * none if it was shown already.
+   */
+  #turnPath() {
+    const { layer, cursor } = this;
+    layer.path.turn(cursor?.track === null || cursor === null ? null : layer.rows[cursor.track]?.row, this.shown);
+  }
+
+  /**
+   * Picks the state in which a part of the critical path stands, if the row is that of the path; whether it is.
+   * @param {number} index
+   * @param {number} time
+   */
+  #pickPart(index, time) {
+    const { layer } = this;
+    if (layer.rows[index].row.kind !== "path") return false;
+    const part = layer.path.partAt(time);
+    if (part) void this.#reveal(layer.path.pick(part));
+    return true;
+  }
+
   /** Opens or closes the group at the cursor, or picks what is there. */
   #enter() {
     const { cursor } = this;
     const shown = cursor?.track === null || cursor === null ? null : this.layer.rows[cursor.track];
     if (!cursor || !shown) return;
     if (shown.row.kind === "group") this.layer.turn(cursor.track ?? 0);
-    else void this.layer.pick(shown.row, shown.row.lanes[0], cursor.time);
+    else if (!this.#pickPart(cursor.track ?? 0, cursor.time))
+      void this.layer.pick(shown.row, shown.row.lanes[0], cursor.time);
   }
 
   #startKeys() {

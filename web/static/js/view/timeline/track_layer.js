@@ -8,6 +8,10 @@ import { rowIndexAt, rowsBetween } from "./row_search.js";
 import { TrackData } from "./track_data.js";
 import { edgesAt, pieceAt } from "./track_decode.js";
 import { BinnedTracks } from "./binned_tracks.js";
+import { drawPath, drawPathArrows } from "./path/path_draw.js";
+import { PATH_HEIGHT, PathLayer } from "./path/path_layer.js";
+import { flowTime } from "./path/flow_panel.js";
+import { partWords } from "./path/path_parts.js";
 import { AXIS } from "./timeline_axis.js";
 import { binnedWords } from "./binned_draw.js";
 import {
@@ -73,6 +77,9 @@ export class TrackLayer extends Emitter {
      * @type {{row: TreeRow, lane: Lane, time: number}[]}
      */
     this.before = [];
+    this.path = new PathLayer(this);
+    this.path.on("data", () => this.emit("data", null));
+    this.path.on("error", (error) => this.emit("error", error));
     this.stale = true;
   }
 
@@ -116,6 +123,7 @@ export class TrackLayer extends Emitter {
     this.stale = true;
     for (const data of this.windows) data.expire();
     this.binned.expire();
+    this.path.expire();
   }
 
   /** Groups that are not as at first. */
@@ -136,10 +144,17 @@ export class TrackLayer extends Emitter {
     const { rows, hidden: hiddenTracks } = visibleRows(this.tree, view);
     const sizes = unpackSizes(tall);
     let top = 0;
+    const { key } = this.path;
+    const found = rows.flatMap((row) =>
+      key && row.row.kind === "tracks" && row.row.key === key
+        ? [row, { ...row, row: this.path.rowBelow(row.row), isPinned: false }]
+        : [row],
+    );
     this.hiddenTracks = hiddenTracks;
-    this.rows = rows.map((row) => {
+    this.rows = found.map((row) => {
       const size = sizes.get(row.row.key) ?? "usual";
-      const place = placesOf(row.row, size, row.isOpen);
+      const place =
+        row.row.kind === "path" ? { places: [], height: PATH_HEIGHT, more: 0 } : placesOf(row.row, size, row.isOpen);
       top += place.height;
       return { ...row, ...place, size, top: top - place.height };
     });
@@ -199,6 +214,29 @@ export class TrackLayer extends Emitter {
       picked: this.picked && at ? { lane: this.picked.lane.id, start: at.start, end: at.end } : null,
       waker: this.waker && { lane: this.waker.lane.id, time: this.waker.time },
     });
+    this.#drawPath(canvas, model);
+  }
+
+  /**
+   * @param {import("../../lib/canvas.js").Canvas} canvas
+   * @param {{panes: Pane[], scroll: number}} model
+   */
+  #drawPath(canvas, { panes, scroll }) {
+    const path = this.path.data;
+    const row = this.rows.find(({ row: { kind } }) => kind === "path");
+    if (!path) return;
+    /** @type {Map<string, number>} */
+    const middles = new Map();
+    for (const {
+      row: one,
+      top,
+      places: [first],
+    } of this.rows)
+      if (first) middles.set(one.key, AXIS + top + first.top + first.height / 2 - scroll);
+    for (const shown of panes) {
+      if (row) drawPath(canvas, { path, row, shown, scroll });
+      drawPathArrows(canvas, { path, shown, middleOf: (tid) => middles.get(`tid:${tid}`) ?? null });
+    }
   }
 
   /**
@@ -235,6 +273,10 @@ export class TrackLayer extends Emitter {
     if (!shown) return "";
     const { row } = shown;
     if (row.kind === "group") return this.#groupWords(shown, time, near, pane);
+    if (row.kind === "path") {
+      const part = this.path.partAt(time);
+      return `${titleOf(row)}: ${part && this.path.data ? partWords(this.path.data, part) : "nothing here"}`;
+    }
     const lanes = lane ? [lane] : row.lanes;
     const parts = lanes.flatMap((one) => {
       const binned = this.binned.window(pane).known.get(one.id);
@@ -403,23 +445,50 @@ export class TrackLayer extends Emitter {
     return this.picked;
   }
 
-  /** Who woke the thread into the state that is picked, and when; null where that is not known or no thread did. */
-  get waker() {
-    const { at, fields } = this.picked?.moment ?? {};
-    const column = fields?.columns.findIndex(({ name }) => name === "waker_tid") ?? -1;
-    const tid = column < 0 ? 0 : Number(fields?.cells[column]);
-    const row = this.tree.find(({ kind, key }) => kind === "tracks" && key === `tid:${tid}`);
-    const lane = row?.lanes.find((one) => one.row === "state" && one.of === "thread");
-    return at && tid > 0 && row && lane ? { row, lane, time: at.start } : null;
+  /**
+   * A track by its id.
+   * @param {string|null} id
+   */
+  #trackOf(id) {
+    const has = (/** @type {TreeRow} */ { kind, lanes }) => kind === "tracks" && lanes.some((lane) => lane.id === id);
+    const row = this.tree.find(has);
+    const lane = row?.lanes.find((one) => one.id === id);
+    return row && lane ? { row, lane } : null;
   }
 
-  /** Picks what the waker did then. */
-  async followWaker() {
-    const { waker, picked } = this;
-    if (!waker || !picked) return null;
-    this.before.push({ row: picked.row, lane: picked.lane, time: picked.moment.at?.start ?? waker.time });
-    await this.pick(waker.row, waker.lane, waker.time);
+  /** What leads to the row that is picked, and where and when that is: who woke the thread, the block request, its issuer. */
+  get waker() {
+    const flow = this.picked?.moment.flows.flows.find(({ way, track }) => way === "from" && track !== null);
+    const place = flow && this.#trackOf(flow.track);
+    return flow && place ? { ...place, time: flow.time, flow } : null;
+  }
+
+  /**
+   * Picks what is at the other end of a flow.
+   * @param {import("../../../../api.js").TrackFlow} flow
+   */
+  async follow(flow) {
+    const { picked } = this;
+    const place = this.#trackOf(flow.track);
+    if (!picked || !place) return null;
+    if (flow.way === "from")
+      this.before.push({ row: picked.row, lane: picked.lane, time: picked.moment.at?.start ?? flow.time });
+    else this.before.pop();
+    await this.pick(place.row, place.lane, flowTime(flow));
     return this.picked;
+  }
+
+  /** Picks what led to what is picked. */
+  async followWaker() {
+    const { waker } = this;
+    return waker ? this.follow(waker.flow) : null;
+  }
+
+  /** Picks what it leads to: where it was come from, else the first that it woke or issued, else what the thread did next. */
+  async goOn() {
+    if (this.before.length > 0) return this.goBack();
+    const next = this.picked?.moment.flows.flows.find(({ way, track }) => way === "to" && this.#trackOf(track));
+    return next ? this.follow(next) : this.walk("after");
   }
 
   /** Picks what was picked before a waker was followed. */

@@ -2,6 +2,7 @@
 
 import { h, put } from "../../lib/dom.js";
 import { cell, duration, moment } from "../../lib/format.js";
+import { flowFacts } from "./path/flow_panel.js";
 import { RangePanel } from "./range/range_panel.js";
 import { nameOf } from "./track_draw.js";
 import { titleOf } from "./track_tree.js";
@@ -15,7 +16,7 @@ export class TrackPanel {
    * @param {import("../../page/capture_context.js").CaptureContext} context
    * @param {TrackLayer} layer
    * @param {{fit: (start: number, end: number) => void, walk: (way: "before"|"after") => void,
-   *   follow: () => void, back: () => void, picked: () => void}} actions `picked`: something was picked in here
+   *   follow: () => void, back: () => void, go: (picked: Promise<import("./track_layer.js").Picked|null>) => void, path: () => void, picked: () => void}} actions `picked`: something was picked in here
    */
   constructor(context, layer, actions) {
     this.context = context;
@@ -81,7 +82,8 @@ export class TrackPanel {
         h("h3", { text: nameOf(at.name) }),
         h("span", { class: "quiet", text: `${lane.stream}, ${titleOf(row)}` }),
         h("span", { class: "grow" }),
-        this.layer.waker !== null && this.#button("Go to who woke it", () => this.actions.follow()),
+        lane.of === "thread" && row.key.startsWith("tid:") && this.#button("Critical path", () => this.actions.path()),
+        this.layer.waker !== null && this.#button("Go to what led here", () => this.actions.follow()),
         this.layer.before.length > 0 && this.#button("Back", () => this.actions.back()),
         this.#button("Fit", () => this.actions.fit(at.start, at.end)),
         this.#button("Select its time", () =>
@@ -101,6 +103,11 @@ export class TrackPanel {
         h("dd", { class: "mono", text: duration(at.duration) }),
         ...neighbour("before", found.before, "before"),
         ...neighbour("after", found.after, "after"),
+        ...flowFacts(found, {
+          follow: (flow) => this.actions.go(this.layer.follow(flow)),
+          pick: (time) => this.actions.go(this.layer.pick(row, lane, time).then(() => this.layer.picked)),
+          every: () => this.#toTable(true),
+        }),
         ...more,
         ...(fields
           ? []
@@ -117,11 +124,20 @@ export class TrackPanel {
     return h("button", { type: "button", text, on: { click } });
   }
 
-  /** The rows of the picked track around what is picked. */
-  #toTable() {
+  /**
+   * The rows of the picked track around what is picked, or all that are called as it is.
+   * @param {boolean} [isEvery]
+   */
+  #toTable(isEvery = false) {
     const { picked } = this.layer;
     const at = picked?.moment.at;
     if (!picked || !at) return;
+    const column = picked.moment.name_column;
+    if (isEvery && column) {
+      const filter = `${column} == ${JSON.stringify(at.name.text)}`;
+      this.context.state.set({ tab: "events", stream: picked.lane.number, filter });
+      return;
+    }
     const { tid, cpu } = picked.row;
     const filter =
       picked.lane.of === "thread" && tid !== null

@@ -25,7 +25,7 @@ const OPEN_ROWS = 60;
 /**
  * @typedef {object} TreeRow a row of the tree
  * @property {string} key names it in the address
- * @property {"group"|"tracks"} kind
+ * @property {"group"|"tracks"|"path"} kind `path`: the critical path of the thread above it
  * @property {string} label
  * @property {string} sub
  * @property {number} depth

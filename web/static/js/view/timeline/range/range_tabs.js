@@ -2,6 +2,7 @@
 
 import { AmountsTab } from "./amounts_tab.js";
 import { CountersTab } from "./counters_tab.js";
+import { PathTab } from "./path_tab.js";
 import { SamplesTab } from "./samples_tab.js";
 import { SlicesTab } from "./slices_tab.js";
 import { ThreadsTab } from "./threads_tab.js";
@@ -114,5 +115,14 @@ export const RANGE_TABS = [
         ? ""
         : "No row of this capture says how many bytes. Record system calls, or block:block_rq_issue and block:block_rq_complete.",
     make: (parts) => new AmountsTab(parts),
+  },
+  {
+    key: "path",
+    title: "Critical path",
+    lacks: ({ info }) =>
+      info.streams.some(({ row, name }) => row === "state" && name === "thread states")
+        ? ""
+        : "This capture has no states of threads. Record the source “Thread states”.",
+    make: (parts) => new PathTab(parts),
   },
 ];

@@ -1,0 +1,61 @@
+// Why a thread was late: its state is selected, its wake-up followed, and its critical path read.
+
+import { strict as assert } from 'node:assert';
+
+import { until } from '../lib/server.mjs';
+import { openTab } from './flows.mjs';
+
+const TIMELINE = '#panel-timeline .timeline-canvas';
+const MOST_STATES = 60;
+const query = (page) => new URL(page.url()).searchParams;
+
+/** On a capture with states of threads: finds a thread that waited for a CPU, who woke it, and what its time went into. */
+export async function findWhyLate(page) {
+  await openTab(page, 'Timeline');
+  const search = page.getByRole('searchbox', { name: /Find tracks/ });
+  await search.fill('tid ');
+  const canvas = page.locator(TIMELINE);
+  const readout = page.locator('#panel-timeline .readout');
+  const panel = page.getByRole('region', { name: 'What is picked' });
+  const heading = panel.getByRole('heading').first();
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  await until('a thread at the cursor', async () => {
+    await page.keyboard.press('ArrowDown');
+    return /tid \d+:/.test(await readout.textContent());
+  });
+  await page.keyboard.press('Enter');
+  await until('a picked state', () => query(page).has('picked'));
+  // On to a state in which it could run and had no CPU.
+  for (let press = 0; press < MOST_STATES && await heading.textContent() !== 'runnable'; press += 1) {
+    const before = query(page).get('picked');
+    await page.keyboard.press('.');
+    await until('the next state', () => query(page).get('picked') !== before);
+  }
+  await until('a thread that was late', async () => await heading.textContent() === 'runnable');
+  const late = query(page).get('picked');
+  await panel.getByText(/^woken by .* ran after/).first().waitFor();
+  if (await panel.getByRole('button', { name: 'Go to what led here' }).count() > 0) {
+    await page.keyboard.press('[');
+    await until('who woke it', () => query(page).get('picked') !== late);
+    await panel.getByText(/^wakes /).first().waitFor();
+    await page.keyboard.press(']');
+    await until('back at who was woken', () => query(page).get('picked') === late);
+  }
+  await page.keyboard.press('c');
+  await until('a path in the address', () => /^tid:\d+$/.test(query(page).get('path') ?? ''));
+  const tab = panel.getByRole('tab', { name: 'Critical path' });
+  await until('the tab of the path', async () => await tab.getAttribute('aria-selected') === 'true');
+  await panel.getByText('What its time went into').waitFor();
+  const words = panel.locator('.path-tab p').first();
+  assert.match(await words.textContent(), / over .*(running|waiting for)/);
+  // The link has all of it.
+  await page.reload();
+  await panel.getByText('What its time went into').waitFor();
+  // The longest part of the path is a state of some thread.
+  await panel.getByRole('row').getByRole('button', { name: / at .* s$/ }).first().click();
+  await until('a state in the path', () => query(page).has('picked'));
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  await search.fill('');
+}

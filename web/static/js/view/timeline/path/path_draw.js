@@ -1,0 +1,136 @@
+// Draws a critical path: above what the time went into, with the colours and patterns of states, below in which thread; and
+// arrows over the tree from who woke to who was woken.
+
+import { category } from "../../../lib/color.js";
+import { hatch } from "../../../lib/canvas.js";
+import { AXIS } from "../timeline_axis.js";
+import { drawnParts, KINDS, threadName } from "./path_parts.js";
+
+/** @import { Canvas } from "../../../lib/canvas.js" */
+/** @import { CriticalPath } from "../../../../../api.js" */
+/** @import { Pane } from "../../../lib/time_fold.js" */
+/** @import { ShownRow } from "../track_draw.js" */
+
+const STRIP = 14;
+const PAD = 4;
+const LEAST_TEXT = 28;
+/** Arrows nearer to each other than so many pixels are not drawn. */
+const LEAST_GAP = 5;
+
+/** @type {Record<string, {color: string, pattern: "solid"|"slanted"|"upright"|"crossed"|"line"|"dots"}>} */
+const LOOKS = {
+  running: { color: "--state-running", pattern: "solid" },
+  runnable: { color: "--state-runnable", pattern: "slanted" },
+  uninterruptible: { color: "--state-blocked", pattern: "upright" },
+  lock: { color: "--state-blocked", pattern: "crossed" },
+  sleeping: { color: "--state-sleeping", pattern: "line" },
+  idle: { color: "--state-sleeping", pattern: "dots" },
+  other: { color: "--state-other", pattern: "dots" },
+};
+
+/**
+ * @param {Canvas} canvas
+ * @param {{path: CriticalPath, row: ShownRow, shown: Pane, scroll: number}} model
+ */
+export function drawPath({ context: ctx, colors, height }, { path, row, shown, scroll }) {
+  const top = AXIS + row.top - scroll + PAD;
+  if (top > height || top + row.height < AXIS) return;
+  const wide = shown.right - shown.left;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(shown.left, AXIS, wide, height - AXIS);
+  ctx.clip();
+  for (const { part, left, right } of drawnParts(path, shown, wide)) {
+    const x = shown.left + left;
+    const across = Math.max(1, right - left);
+    const look = LOOKS[KINDS[part.kind].look];
+    fill(ctx, colors[look.color], look.pattern, x, top, across);
+    const isOwn = part.wait === undefined || part.wait === null;
+    const low = top + STRIP + 1;
+    if (!isOwn) {
+      ctx.fillStyle = colors[`--cat-${category(path.threads[part.thread].name)}`];
+      // Neighbours of one colour are told apart by a gap.
+      ctx.fillRect(x, low, across > 3 ? across - 1 : across, STRIP - 1);
+    }
+    if (across < LEAST_TEXT) continue;
+    const text = isOwn ? [part.ended_by, part.call].filter(Boolean).join(", ") : threadName(path, part.thread);
+    ctx.fillStyle = colors[isOwn ? "--text-quiet" : "--on-cat"];
+    if (text) written(ctx, text, x + 3, low + STRIP / 2, across - 6);
+  }
+  ctx.restore();
+}
+
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} color
+ * @param {string} pattern
+ * @param {number} x
+ * @param {number} y
+ * @param {number} across
+ */
+function fill(ctx, color, pattern, x, y, across) {
+  ctx.fillStyle = color;
+  if (pattern === "solid" || across < 2) ctx.fillRect(x, y, across, STRIP);
+  else if (pattern === "line") ctx.fillRect(x, y + STRIP / 2 - 1, across, 2);
+  else if (pattern === "upright") for (let at = 0; at < across; at += 4) ctx.fillRect(x + at, y, 2, STRIP);
+  else if (pattern === "dots")
+    for (let at = 0; at < across; at += 4)
+      for (let down = 2; down < STRIP; down += 5) ctx.fillRect(x + at, y + down, 2, 2);
+  else hatch(ctx, color, x, y, across, STRIP);
+  if (pattern === "crossed") for (let at = 0; at < across; at += 6) ctx.fillRect(x + at, y, 2, STRIP);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} text
+ * @param {number} x
+ * @param {number} y
+ * @param {number} room
+ */
+function written(ctx, text, x, y, room) {
+  let shown = text;
+  if (ctx.measureText(shown).width > room) {
+    const wide = ctx.measureText(text).width;
+    shown = `${text.slice(0, Math.max(1, Math.floor((room / wide) * text.length) - 1))}…`;
+  }
+  ctx.fillText(shown, x, y);
+}
+
+/**
+ * Arrows from who woke to who was woken, where both are in the tree; those too near to another are left out.
+ * @param {Canvas} canvas
+ * @param {{path: CriticalPath, shown: Pane, middleOf: (tid: number) => number|null}} model
+ */
+export function drawPathArrows({ context: ctx, colors, height }, { path, shown, middleOf }) {
+  const wide = shown.right - shown.left;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(shown.left, AXIS, wide, height - AXIS);
+  ctx.clip();
+  ctx.strokeStyle = colors["--accent"];
+  ctx.fillStyle = colors["--accent"];
+  ctx.lineWidth = 1;
+  /** @type {Map<string, number>} */
+  const last = new Map();
+  for (const wait of path.waits) {
+    if (wait.woken < shown.start || wait.woken > shown.end) continue;
+    const x = shown.left + ((wait.woken - shown.start) / (shown.end - shown.start)) * wide;
+    const pair = `${wait.waker} ${wait.thread}`;
+    const from = middleOf(path.threads[wait.waker].tid);
+    const to = middleOf(path.threads[wait.thread].tid);
+    if (from === null || to === null || from === to || Math.abs((last.get(pair) ?? -LEAST_GAP) - x) < LEAST_GAP)
+      continue;
+    last.set(pair, x);
+    const way = Math.sign(to - from);
+    ctx.beginPath();
+    ctx.moveTo(x, from);
+    ctx.lineTo(x, to - way * 5);
+    ctx.stroke();
+    ctx.beginPath();
+    ctx.moveTo(x - 3, to - way * 6);
+    ctx.lineTo(x + 3, to - way * 6);
+    ctx.lineTo(x, to);
+    ctx.fill();
+  }
+  ctx.restore();
+}

@@ -74,9 +74,9 @@ pub use stacks::{
 pub use states::{MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, TaskBits};
 pub use text::{StringDictionary, StringId, shown, visible};
 pub use tracks::{
-    BuiltPage, ColumnGrid, ColumnSum, Columns, DRAWN_LEVEL, DrawnDecoder, DrawnPage, DrawnPiece, FoundRow, MAX_LANES,
+    BuiltPage, ColumnGrid, ColumnSum, DRAWN_LEVEL, DrawnDecoder, DrawnPage, DrawnPiece, FoundRow, MAX_LANES,
     MAX_STREAM_TRACKS, MAX_TRACK_DIRECTORY_BYTES, MAX_TRACK_LEVELS, MAX_TRACK_NAMES, MAX_TRACK_PAGE_BYTES, NameTotals,
-    PAGE_COLUMNS, PIECE_NAMES, SHARE_STEPS, TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackKind,
-    TrackName, TrackNameId, TrackPage, TrackPageDecoder, TrackPages, TrackPiece, TrackRow, TrackRule, TrackSummary,
-    drawn_number, packed_shares, row_at, row_number, row_of_name, rows_code, track_totals, walk_track,
+    PAGE_COLUMNS, PIECE_NAMES, SHARE_STEPS, TrackColumns, TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo,
+    TrackKind, TrackName, TrackNameId, TrackPage, TrackPageDecoder, TrackPages, TrackPiece, TrackRow, TrackRule,
+    TrackSummary, drawn_number, packed_shares, row_at, row_number, row_of_name, rows_code, track_totals, walk_track,
 };

@@ -2,7 +2,7 @@
 //!
 //! A [`ColumnGrid`] cuts time into columns of a power of two of nanoseconds, counted from the zero of the clock: whichever window is
 //! asked for, its columns are the same. A row that is wider than a column is a piece of its own; all narrower ones that begin in a
-//! column are one piece ([`Columns`]). So there are at most two pieces a column. Columns of a coarser grid are made of those of a finer one
+//! column are one piece ([`TrackColumns`]). So there are at most two pieces a column. TrackColumns of a coarser grid are made of those of a finer one
 //! and are the same as those made of the rows.
 
 use super::{PIECE_NAMES, TOP, TrackEntry, TrackNameId, TrackPiece};
@@ -180,12 +180,12 @@ pub fn rows_code(rows: u64) -> u8 {
 
 /// Puts what is narrower than a column together, column by column. What is put in is in order of time.
 #[derive(Clone, Debug)]
-pub struct Columns {
+pub struct TrackColumns {
     grid: ColumnGrid,
     pending: Option<ColumnSum>,
 }
 
-impl Columns {
+impl TrackColumns {
     /// Without anything yet.
     pub const fn new(grid: ColumnGrid) -> Self {
         Self { grid, pending: None }

@@ -5,7 +5,7 @@
 
 use super::{
     BuiltPage, TrackEntry, TrackNameId,
-    columns::{ColumnGrid, ColumnSum, Columns, MAX_SHIFT, PAGE_COLUMNS, rows_code},
+    columns::{ColumnGrid, ColumnSum, MAX_SHIFT, PAGE_COLUMNS, TrackColumns, rows_code},
     drawn::{DRAWN_LEVEL, DrawnPage, DrawnPiece, drawn_number},
 };
 use crate::{IdMap, codec::Encoder};
@@ -28,7 +28,7 @@ pub(super) struct DrawnBuilder {
 /// Columns of one width.
 #[derive(Debug)]
 struct DrawnLevel {
-    columns: Columns,
+    columns: TrackColumns,
     /// Whether rows go through it now.
     is_fed: bool,
     page: OpenPage,
@@ -146,7 +146,7 @@ fn base_of(rows: &[TrackEntry]) -> Option<u8> {
 impl DrawnLevel {
     fn new(shift: u8, is_fed: bool) -> Self {
         let page = OpenPage::new(shift, 0, is_fed);
-        Self { columns: Columns::new(page.grid), is_fed, page }
+        Self { columns: TrackColumns::new(page.grid), is_fed, page }
     }
 
     /// What comes out of the columns if this goes in.

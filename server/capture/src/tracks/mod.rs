@@ -34,7 +34,7 @@ use crate::StringId;
 
 pub use build::{BuiltPage, TrackIndexBuilder};
 pub use code::{MAX_TRACK_PAGE_BYTES, TrackPageDecoder};
-pub use columns::{ColumnGrid, ColumnSum, Columns, PAGE_COLUMNS, SHARE_STEPS, rows_code};
+pub use columns::{ColumnGrid, ColumnSum, PAGE_COLUMNS, SHARE_STEPS, TrackColumns, rows_code};
 pub use directory::{MAX_TRACK_DIRECTORY_BYTES, TrackDirectory};
 pub use drawn::{DRAWN_LEVEL, DrawnDecoder, DrawnPage, DrawnPiece, drawn_number, packed_shares};
 pub use find::{FoundRow, row_at, row_number, row_of_name};

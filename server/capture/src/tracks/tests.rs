@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use proptest::prelude::*;
 
 use super::{
-    ColumnGrid, ColumnSum, Columns, DRAWN_LEVEL, DrawnDecoder, DrawnPage, FAN_OUT, NameTotals, PAGE_ROWS,
+    ColumnGrid, ColumnSum, DRAWN_LEVEL, DrawnDecoder, DrawnPage, FAN_OUT, NameTotals, PAGE_ROWS, TrackColumns,
     TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackPage, TrackPages, TrackPiece, TrackRule,
     track_totals, walk_track,
 };
@@ -218,7 +218,7 @@ proptest! {
             let mut pieces = Vec::new();
             // What is after the page's end may be in the same column as its last rows.
             let known = named.iter().filter(|row| row.begin_ns < until);
-            let mut columns = Columns::new(grid);
+            let mut columns = TrackColumns::new(grid);
             known.for_each(|row| columns.push(ColumnSum::from(row), &mut |sum| pieces.push(sum)));
             columns.finish(&mut |sum| pieces.push(sum));
             let unit = |time_ns: u64| grid.unit(time_ns.clamp(start, start + grid.page_ns())) - grid.unit(start);

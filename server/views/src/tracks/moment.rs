@@ -5,9 +5,8 @@ use bathyscope_capture::{Batch, Column, ColumnType, StreamSchema, TrackEntry};
 use super::{
     StoredRow, TrackReader, TrackedStream,
     flows::{FlowFinder, stack_lines},
-    tracked_label,
     named::same_name,
-    word,
+    tracked_label, word,
 };
 use crate::{
     Cancel, Source, ViewError,

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use bathyscope_capture::{ColumnGrid, ColumnSum, Columns, DrawnPage, TrackInfo, walk_track};
+use bathyscope_capture::{ColumnGrid, ColumnSum, DrawnPage, TrackColumns, TrackInfo, walk_track};
 
 use super::pages::{PagesOfTrack, ReadPages};
 use crate::{DrawnPageMap, Source, TimeRange, ViewError};
@@ -85,7 +85,7 @@ impl<'a> TrackParts<'a> {
         let spans = self.parts.iter().filter_map(|part| if let Part::Rows(span) = part { Some(span) } else { None });
         let walk = |span: &Range<u64>| {
             let mut sums = Vec::new();
-            let mut columns = Columns::new(self.grid);
+            let mut columns = TrackColumns::new(self.grid);
             let mut goes_on = Vec::new();
             walk_track(&pages, self.info, span.clone(), self.grid.column_ns() / 2, &mut |piece| {
                 let sum = ColumnSum::from(&piece);

@@ -2,7 +2,7 @@
 //!
 //! A [`ColumnGrid`] cuts time into columns of a power of two of nanoseconds, counted from the zero of the clock: whichever window is
 //! asked for, its columns are the same. A row that is wider than a column is a piece of its own; all narrower ones that begin in a
-//! column are one piece ([`TrackColumns`]). So there are at most two pieces a column. TrackColumns of a coarser grid are made of those of a finer one
+//! column are one piece ([`TrackColumns`]). So there are at most two pieces a column. Columns of a coarser grid are made of those of a finer one
 //! and are the same as those made of the rows.
 
 use super::{PIECE_NAMES, TOP, TrackEntry, TrackNameId, TrackPiece};

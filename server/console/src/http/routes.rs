@@ -66,15 +66,20 @@ where
 
 /// The table.
 pub fn table() -> Vec<Route> {
-    console_routes().into_iter().chain(range_routes()).collect()
+    console_routes().into_iter().chain(track_routes()).collect()
 }
 
 /// What is read from a range of a capture.
 #[rustfmt::skip]
-fn range_routes() -> Vec<Route> {
+fn track_routes() -> Vec<Route> {
     use RouteKind::Api;
     const GET: &Method = &Method::GET;
     vec![
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks", api::tracks::list),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/window", api::tracks::window),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/moment", api::tracks::moment),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/totals", api::tracks::totals),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/critical-path", api::critical_path::path),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/threads", api::ranges::threads),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/slices", api::ranges::slices),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/waits", api::ranges::waits),
@@ -148,13 +153,8 @@ fn console_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rows", api::views::rows),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rate", api::views::rate),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/timeline", api::views::timeline),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks", api::tracks::list),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/window", api::tracks::window),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/moment", api::tracks::moment),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/totals", api::tracks::totals),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/find", api::find::search),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/find/step", api::find::step),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/critical-path", api::critical_path::path),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/counts", api::views::counts),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls", api::calls::tree),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/functions", api::calls::functions),

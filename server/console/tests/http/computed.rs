@@ -30,6 +30,43 @@ async fn asked(console: &Console, cookie: &str, id: CaptureId, sql: &str) -> (u1
     (answer.status.as_u16(), answer.json())
 }
 
+async fn what_is_read_from_tracks(console: &Console, cookie: &str, id: CaptureId) {
+    let path = format!("/api/captures/{id}/tracks");
+    let tracks = console.get(&path, cookie).await.json();
+    let of = |stream: &str| tracks["streams"].as_array().unwrap().iter().find(|it| it["name"] == stream).cloned();
+    assert_eq!(of("thread states").unwrap()["of"], "thread");
+    assert_eq!(of("cpu occupation").unwrap()["of"], "cpu");
+    let track = tracks["tracks"].as_array().unwrap().iter().max_by_key(|it| it["rows"].as_u64()).unwrap();
+    let (one, time) = (track["id"].as_str().unwrap(), track["start"].as_i64().unwrap());
+    let window = console.get(&format!("{path}/window?tracks={one}&width=400"), cookie).await;
+    assert_eq!((window.status.as_u16(), &window.body[..4]), (200, &b"BTW2"[..]));
+    let moment = console.get(&format!("{path}/moment?tracks={one}&time={time}"), cookie).await.json();
+    assert_eq!((&moment["at"]["start"], &moment["before"]), (&json!(time), &Value::Null), "{moment:#}");
+    assert!(moment["fields"]["cells"].is_array(), "the row that it was made of is found");
+    let totals = console.get(&format!("{path}/totals?tracks={one}"), cookie).await.json();
+    let sum: u64 = totals["tracks"][0]["names"].as_array().unwrap().iter().map(|it| it["time"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), track["busy"].as_u64());
+    let of_threads = tracks["tracks"].as_array().unwrap().iter().filter(|it| it["tid"].is_u64());
+    let thread = of_threads.max_by_key(|it| it["rows"].as_u64()).unwrap()["key"].as_str().unwrap();
+    let found = console.get(&format!("{path}/critical-path?thread={thread}"), cookie).await.json();
+    let sum: u64 = found["shares"].as_array().unwrap().iter().map(|it| it["time"].as_u64().unwrap()).sum();
+    let covered = found["stopped"]["time"].as_i64().or(found["start"].as_i64()).unwrap();
+    assert_eq!(Some(sum), found["end"].as_u64().map(|end| end.strict_sub_signed(covered)), "{found:#}");
+    assert!(found["waits"][0]["waker"].is_u64(), "threads are woken by others");
+    for bad in [
+        "window?tracks=none",
+        "window",
+        "window?tracks=2.0&width=0",
+        "moment?tracks=2.0,2.1",
+        "moment?tracks=9.9",
+        "critical-path",
+        "critical-path?thread=tid:99999999",
+        "critical-path?thread=3.0",
+    ] {
+        assert_eq!(console.get(&format!("{path}/{bad}"), cookie).await.status, 400, "{bad}");
+    }
+}
+
 /// What is read from all of a capture of states: over all tracks, over one, and what is refused.
 async fn what_is_read_from_ranges(console: &Console, cookie: &str, id: CaptureId) {
     let path = format!("/api/captures/{id}/range");
@@ -71,41 +108,7 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
     let rate = console.get(&format!("/api/captures/{id}/rate?bins=8"), &operator).await.json();
     assert_eq!(rate["streams"].as_array().unwrap().len(), 2, "what was recorded is counted once: {rate}");
 
-    let path = format!("/api/captures/{id}/tracks");
-    let tracks = console.get(&path, &operator).await.json();
-    let of = |stream: &str| tracks["streams"].as_array().unwrap().iter().find(|it| it["name"] == stream).cloned();
-    assert_eq!(of("thread states").unwrap()["of"], "thread");
-    assert_eq!(of("cpu occupation").unwrap()["of"], "cpu");
-    let track = tracks["tracks"].as_array().unwrap().iter().max_by_key(|it| it["rows"].as_u64()).unwrap();
-    let (one, time) = (track["id"].as_str().unwrap(), track["start"].as_i64().unwrap());
-    let window = console.get(&format!("{path}/window?tracks={one}&width=400"), &operator).await;
-    assert_eq!((window.status.as_u16(), &window.body[..4]), (200, &b"BTW2"[..]));
-    let moment = console.get(&format!("{path}/moment?tracks={one}&time={time}"), &operator).await.json();
-    assert_eq!((&moment["at"]["start"], &moment["before"]), (&json!(time), &Value::Null), "{moment:#}");
-    assert!(moment["fields"]["cells"].is_array(), "the row that it was made of is found");
-    let totals = console.get(&format!("{path}/totals?tracks={one}"), &operator).await.json();
-    let sum: u64 = totals["tracks"][0]["names"].as_array().unwrap().iter().map(|it| it["time"].as_u64().unwrap()).sum();
-    assert_eq!(Some(sum), track["busy"].as_u64());
-    let of_threads = tracks["tracks"].as_array().unwrap().iter().filter(|it| it["tid"].is_u64());
-    let thread = of_threads.max_by_key(|it| it["rows"].as_u64()).unwrap()["key"].as_str().unwrap();
-    let found = console.get(&format!("{path}/critical-path?thread={thread}"), &operator).await.json();
-    let sum: u64 = found["shares"].as_array().unwrap().iter().map(|it| it["time"].as_u64().unwrap()).sum();
-    let covered = found["stopped"]["time"].as_i64().or(found["start"].as_i64()).unwrap();
-    assert_eq!(Some(sum), found["end"].as_u64().map(|end| end.strict_sub_signed(covered)), "{found:#}");
-    assert!(found["waits"][0]["waker"].is_u64(), "threads are woken by others");
-    for bad in [
-        "window?tracks=none",
-        "window",
-        "window?tracks=2.0&width=0",
-        "moment?tracks=2.0,2.1",
-        "moment?tracks=9.9",
-        "critical-path",
-        "critical-path?thread=tid:99999999",
-        "critical-path?thread=3.0",
-    ] {
-        assert_eq!(console.get(&format!("{path}/{bad}"), &operator).await.status, 400, "{bad}");
-    }
-
+    what_is_read_from_tracks(&console, &operator, id).await;
     what_is_read_from_ranges(&console, &operator, id).await;
 
     let address = format!("/api/captures/{id}/computed");
@@ -115,6 +118,7 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
     assert_eq!(page["computed"]["rules"][0]["state"], "removed");
     assert_eq!((&page["streams"][2]["columns"], &page["streams"][2]["name"]), (&json!([]), &json!("")));
     assert_eq!(page["computed"]["possible"], json!(["thread states"]));
+    let path = format!("/api/captures/{id}/tracks");
     assert_eq!(console.get(&path, &operator).await.json()["tracks"], json!([]), "tracks go with their streams");
     let (status, answer) = asked(&console, &operator, id, "select * from thread_states").await;
     assert_eq!((status, answer.to_string().contains("no such table")), (400, true), "{answer:#}");

@@ -17,7 +17,6 @@ mod calls;
 mod cell;
 mod colour;
 mod counts;
-mod critical_path;
 mod dictionaries;
 mod error;
 mod event_text;
@@ -66,7 +65,6 @@ pub use colour::{
 pub use counts::{
     CountQuery, EventSum, MAX_COUNT_LINES, MAX_COUNT_POINTS, MAX_COUNT_SUMS, count_view, counted, derived, is_time,
 };
-pub use critical_path::{CriticalPathQuery, MAX_PATH_PARTS, PathOf, critical_path};
 pub use dictionaries::{
     Dictionaries, LastIds, LoadError, LoadPages, PAGE_IDS, Page, PageContent, PageKind, ProcessNames, Room, page_ids,
 };
@@ -95,5 +93,6 @@ pub use source::{Cancel, ChunkMeta, DrawnPageMap, Source, TimeRange, TrackPageMa
 pub use svg::{SvgOptions, svg};
 pub use timeline::{MAX_TIMELINE_WIDTH, MAX_TRACKS, TimelineQuery, timeline};
 pub use tracks::{
-    MAX_WINDOW_TRACKS, TrackMomentQuery, TrackWindowQuery, track_list, track_moment, track_totals, track_window,
+    CriticalPathQuery, MAX_PATH_PARTS, MAX_WINDOW_TRACKS, PathOf, TrackMomentQuery, TrackWindowQuery, critical_path,
+    track_list, track_moment, track_totals, track_window,
 };

@@ -51,7 +51,7 @@ impl CounterColumns {
 
 /// Readings of one counter.
 #[derive(Clone, Copy, Debug, Default)]
-struct Readings {
+struct CounterReadings {
     count: u64,
     least: f64,
     most: f64,
@@ -62,7 +62,7 @@ struct Readings {
     unit: u32,
 }
 
-impl Readings {
+impl CounterReadings {
     fn add(&mut self, time_ns: u64, value: f64) {
         if self.count == 0 {
             (self.least, self.most, self.first, self.last) = (value, value, (time_ns, value), (time_ns, value));
@@ -86,7 +86,7 @@ type CounterKey = (u16, [u64; RowMeaning::MAX_KEY_COLUMNS]);
 /// # Errors
 /// If a chunk cannot be read, or `cancel` was set.
 pub fn range_counters(source: &dyn Source, query: &RangeQuery, cancel: &Cancel) -> Result<RangeCounters, ViewError> {
-    let mut counters: RangeGroups<CounterKey, Readings> = RangeGroups::new(MAX_COUNTERS);
+    let mut counters: RangeGroups<CounterKey, CounterReadings> = RangeGroups::new(MAX_COUNTERS);
     for (stream, schema) in (0u16..).zip(source.streams()) {
         let Some(columns) = CounterColumns::of(schema) else { continue };
         let mut scan = Scan::new(source, stream, query.range, None, &columns.wanted(), cancel)?;
@@ -124,7 +124,7 @@ fn counter(
     source: &dyn Source,
     stream: u16,
     key: [u64; RowMeaning::MAX_KEY_COLUMNS],
-    readings: &Readings,
+    readings: &CounterReadings,
 ) -> RangeCounter {
     let schema = source.streams().get(usize::from(stream));
     let columns = schema.and_then(CounterColumns::of);

@@ -6,12 +6,15 @@ use bathyscope_capture::{StackId, StreamSchema, TrackEntry, TrackKind, visible};
 use crate::{
     Dictionaries, Source, ViewError,
     answers::{FlowKind, FlowWay, TrackFlow, TrackFlows},
-    critical_path::{Causes, state_streams},
     frame_names,
     source::relative,
 };
 
-use super::{FoundTrack, TrackReader, TrackedStream, Wakeup, word};
+use super::{
+    FoundTrack, TrackReader, TrackedStream, Wakeup,
+    critical_path::{Causes, state_streams},
+    word,
+};
 
 /// The most wake-ups, and the most block requests, that are told of a row.
 const MAX_FLOWS: usize = 32;

@@ -1,5 +1,6 @@
 //! Tracks of states and slices: which there are, what is on them in a window, and sums over ranges, from the track index.
 
+mod critical_path;
 mod flows;
 mod keys;
 mod list;
@@ -20,6 +21,7 @@ pub(crate) use keys::track_key;
 pub(crate) use reader::{FoundTrack, StoredRow, TrackReader, TrackedStream, word};
 pub(crate) use wakeups::{Wakeup, Wakeups};
 
+pub use critical_path::{CriticalPathQuery, MAX_PATH_PARTS, PathOf, critical_path};
 pub use list::track_list;
 pub(crate) use list::value_text;
 pub use moment::{TrackMomentQuery, track_moment};

@@ -11,7 +11,7 @@ use crate::{DrawnPageMap, Source, TimeRange, ViewError};
 const LEAST_ROWS: u64 = 512;
 
 /// Part of a window.
-pub(super) enum Part {
+pub(super) enum WindowPart {
     /// What the page with this number has in a span of time.
     Drawn {
         /// The page.
@@ -28,7 +28,7 @@ pub(super) enum Part {
 /// The parts of a window of a track, in order of time.
 pub(super) struct TrackParts<'a> {
     pub(super) track: u32,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<WindowPart>,
     info: &'a TrackInfo,
     grid: ColumnGrid,
 }
@@ -67,14 +67,14 @@ impl<'a> TrackParts<'a> {
                     continue;
                 }
                 if at < from {
-                    parts.push(Part::Rows(at..from));
+                    parts.push(WindowPart::Rows(at..from));
                 }
-                parts.push(Part::Drawn { page: Arc::clone(page), number, span: from..until });
+                parts.push(WindowPart::Drawn { page: Arc::clone(page), number, span: from..until });
                 at = until;
             }
         }
         if at < span.end {
-            parts.push(Part::Rows(at..span.end));
+            parts.push(WindowPart::Rows(at..span.end));
         }
         Self { track, parts, info, grid }
     }
@@ -82,7 +82,8 @@ impl<'a> TrackParts<'a> {
     /// What each of the parts of rows has, in order of time, as far as pages are at hand.
     pub(super) fn walk(&self, read: &ReadPages) -> Vec<Vec<ColumnSum>> {
         let pages = PagesOfTrack { read, track: self.track };
-        let spans = self.parts.iter().filter_map(|part| if let Part::Rows(span) = part { Some(span) } else { None });
+        let spans =
+            self.parts.iter().filter_map(|part| if let WindowPart::Rows(span) = part { Some(span) } else { None });
         let walk = |span: &Range<u64>| {
             let mut sums = Vec::new();
             let mut columns = TrackColumns::new(self.grid);

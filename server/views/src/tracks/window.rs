@@ -9,7 +9,7 @@ use bathyscope_capture::{
 use super::{
     label,
     pages::ReadPages,
-    parts::{Part, TrackParts},
+    parts::{TrackParts, WindowPart},
 };
 use crate::{
     Cancel, MAX_TIMELINE_WIDTH, Source, TimeRange, ViewError,
@@ -188,8 +188,8 @@ impl Strip {
         let mut walked = walked.into_iter();
         for part in &track.parts {
             match part {
-                Part::Drawn { page, number, span } => strip.add_page(page, *number, span, look),
-                Part::Rows(span) => strip.add_rows(walked.next().unwrap_or_default(), span, look),
+                WindowPart::Drawn { page, number, span } => strip.add_page(page, *number, span, look),
+                WindowPart::Rows(span) => strip.add_rows(walked.next().unwrap_or_default(), span, look),
             }
         }
         strip

@@ -252,8 +252,8 @@ async function pixelsOf(page, selector) {
  */
 export async function arrangeTree(page) {
   const canvas = page.locator(TIMELINE);
-  await page.keyboard.press('0');
   await canvas.focus();
+  await page.keyboard.press('0');
   await page.keyboard.press('Escape');
   await until('nothing is selected', () => !query(page).has('start'));
   for (let press = 0; press < 2; press += 1) await page.keyboard.press('ArrowDown');

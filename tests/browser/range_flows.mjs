@@ -14,7 +14,7 @@ export async function readRange(page, panel) {
   const states = table('States by thread');
   await until('threads with their states', async () => await states.getByRole('row').count() > 2);
   assert.match(await states.getByRole('row').nth(1).innerText(), /running/, 'who ran comes first');
-  await states.getByRole('button', { name: 'longest' }).click();
+  await states.getByRole('columnheader').getByRole('button', { name: 'longest' }).click();
   await until('the order in the address', () => query(page).get('ranked') === '-longest');
 
   // By the keyboard to the next tab, which this capture cannot fill.
@@ -46,7 +46,7 @@ export async function readRange(page, panel) {
   await page.getByRole('searchbox', { name: /Find tracks/ }).fill('');
 
   // On to the longest, and back to the range.
-  await states.getByRole('button', { name: 'Longest' }).first().click();
+  await states.getByRole('button', { name: 'Longest', exact: true }).first().click();
   await until('what was longest is picked', () => query(page).has('picked'));
   await panel.getByRole('button', { name: 'Close' }).click();
   await states.waitFor();

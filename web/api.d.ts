@@ -2241,12 +2241,8 @@ export interface Answers {
     "/api/captures/{id}/output": Output;
     "/api/captures/{id}/rows": RowsPage;
     "/api/captures/{id}/rate": Rate;
-    "/api/captures/{id}/tracks": TrackList;
-    "/api/captures/{id}/tracks/moment": TrackMoment;
-    "/api/captures/{id}/tracks/totals": TrackTotals;
     "/api/captures/{id}/find": FoundRows;
     "/api/captures/{id}/find/step": FoundStep;
-    "/api/captures/{id}/tracks/critical-path": CriticalPath;
     "/api/captures/{id}/counts": CountView;
     "/api/captures/{id}/calls": Tree;
     "/api/captures/{id}/calls/functions": FunctionsPage;
@@ -2269,6 +2265,10 @@ export interface Answers {
     "/api/samples": SampleList;
     "/api/access": Listed;
     "/api/audit": Entries;
+    "/api/captures/{id}/tracks": TrackList;
+    "/api/captures/{id}/tracks/moment": TrackMoment;
+    "/api/captures/{id}/tracks/totals": TrackTotals;
+    "/api/captures/{id}/tracks/critical-path": CriticalPath;
     "/api/captures/{id}/range/threads": RangeThreads;
     "/api/captures/{id}/range/slices": RangeSlices;
     "/api/captures/{id}/range/waits": RangeWaits;
@@ -2302,7 +2302,7 @@ export interface Answers {
 }
 
 /** Routes that answer bytes or text. */
-export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/tracks/window" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/export";
+export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/export" | "/api/captures/{id}/tracks/window";
 
 /** Streams: what comes with each event. */
 export interface Streams {

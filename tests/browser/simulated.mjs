@@ -400,5 +400,7 @@ test('logging out ends the session', async () => {
 });
 
 test('the browser never complained and no hostile text ran', () => {
-  assert.deepEqual(complaints, []);
+  // The browser tells of each answer that refuses something; the flow that finds rows asks for one.
+  const others = complaints.filter((one) => !/status of 400 .*\/find\?find=nothing_of_this_name/.test(one));
+  assert.deepEqual(others, []);
 });

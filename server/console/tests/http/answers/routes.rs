@@ -76,7 +76,7 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 2] = ["console_routes", "range_routes"];
+const TABLES: [&str; 2] = ["console_routes", "track_routes"];
 
 fn lines_of(sources: &Sources, file: usize, name: &str) -> Vec<ExprCall> {
     let table = sources.function(file, name);

@@ -1,7 +1,7 @@
 //! The critical path of a thread.
 
 use axum::{Json, extract::State};
-use bathyscope_reader::{CaptureView, PathQuery};
+use bathyscope_reader::PathQuery;
 use bathyscope_views::{CriticalPath, critical_path};
 
 use super::{
@@ -12,16 +12,15 @@ use super::{
         state::AppState,
     },
     captures::CapturePath,
+    read_view,
 };
 
 /// What the time of a thread went into, through whoever it waited for.
 pub(in crate::http) async fn path(
     _: Viewer,
     State(state): State<AppState>,
-    Path(CapturePath { id }): Path<CapturePath>,
+    Path(path): Path<CapturePath>,
     Query(query): Query<PathQuery>,
 ) -> Result<Json<CriticalPath>, ApiError> {
-    let view = state.view(id).await?;
-    let make = move |view: &CaptureView, cancel: &_| critical_path(view, &query.path(view)?, cancel);
-    Ok(Json(state.workers().view(view, make).await?))
+    read_view(&state, path, move |view, cancel| critical_path(view, &query.path(view)?, cancel)).await
 }

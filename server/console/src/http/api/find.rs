@@ -6,7 +6,7 @@
 //!   with `back=1` the one before.
 
 use axum::{Json, extract::State};
-use bathyscope_reader::{CaptureView, FindParams};
+use bathyscope_reader::FindParams;
 use bathyscope_views::{FoundRows, FoundStep, find, find_step};
 
 use super::{
@@ -17,28 +17,25 @@ use super::{
         state::AppState,
     },
     captures::CapturePath,
+    read_view,
 };
 
 /// Counts and marks what is looked for.
 pub(in crate::http) async fn search(
     _: Viewer,
     State(state): State<AppState>,
-    Path(CapturePath { id }): Path<CapturePath>,
+    Path(path): Path<CapturePath>,
     Query(query): Query<FindParams>,
 ) -> Result<Json<FoundRows>, ApiError> {
-    let view = state.view(id).await?;
-    let make = move |view: &CaptureView, cancel: &_| find(view, &query.search(view)?, cancel);
-    Ok(Json(state.workers().view(view, make).await?))
+    read_view(&state, path, move |view, cancel| find(view, &query.search(view)?, cancel)).await
 }
 
 /// Goes to the next row, or the one before.
 pub(in crate::http) async fn step(
     _: Viewer,
     State(state): State<AppState>,
-    Path(CapturePath { id }): Path<CapturePath>,
+    Path(path): Path<CapturePath>,
     Query(query): Query<FindParams>,
 ) -> Result<Json<FoundStep>, ApiError> {
-    let view = state.view(id).await?;
-    let make = move |view: &CaptureView, cancel: &_| find_step(view, &query.step(view)?, cancel);
-    Ok(Json(state.workers().view(view, make).await?))
+    read_view(&state, path, move |view, cancel| find_step(view, &query.step(view)?, cancel)).await
 }

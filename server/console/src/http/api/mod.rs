@@ -29,8 +29,45 @@ pub(super) mod tracepoints;
 pub(super) mod tracks;
 pub(super) mod views;
 
+use axum::{
+    Json,
+    response::{IntoResponse as _, Response},
+};
 use bathyscope_capture::CaptureId;
+use bathyscope_reader::CaptureView;
+use bathyscope_views::{Cancel, ViewError};
+use http::header::CONTENT_TYPE;
 use serde::Serialize;
+
+use self::captures::CapturePath;
+use super::{error::ApiError, state::AppState};
+
+/// What `make` reads from a capture.
+async fn read_view<T: Send + 'static>(
+    state: &AppState,
+    CapturePath { id }: CapturePath,
+    make: impl FnOnce(&CaptureView, &Cancel) -> Result<T, ViewError> + Send + 'static,
+) -> Result<Json<T>, ApiError> {
+    let view = state.view(id).await?;
+    Ok(Json(state.workers().view(view, make).await?))
+}
+
+/// The same in a binary form, which `encode` makes of it and of its head as JSON.
+async fn read_binary_view<T: Serialize + Send + 'static>(
+    state: &AppState,
+    CapturePath { id }: CapturePath,
+    make: impl FnOnce(&CaptureView, &Cancel) -> Result<T, ViewError> + Send + 'static,
+    encode: fn(&T, &[u8]) -> Vec<u8>,
+    doing: &'static str,
+) -> Result<Response, ApiError> {
+    let view = state.view(id).await?;
+    let encoded = move |view: &CaptureView, cancel: &Cancel| {
+        let made = make(view, cancel)?;
+        Ok(serde_json::to_vec(&made).map(|head| encode(&made, &head)))
+    };
+    let bytes = state.workers().view(view, encoded).await?.map_err(|error| ApiError::internal(doing, error))?;
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
 
 /// Where a capture is.
 #[derive(Serialize)]

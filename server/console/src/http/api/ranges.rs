@@ -15,18 +15,18 @@ use super::{
         state::AppState,
     },
     captures::CapturePath,
+    read_view,
 };
 
 type Read<T> = fn(&dyn Source, &RangeQuery, &Cancel) -> Result<T, ViewError>;
 
 async fn answer<T: Send + 'static>(
     state: AppState,
-    CapturePath { id }: CapturePath,
+    path: CapturePath,
     query: TracksQuery,
     read: Read<T>,
 ) -> Result<Json<T>, ApiError> {
-    let view = state.view(id).await?;
-    Ok(Json(state.workers().view(view, move |view, cancel| read(view, &query.range(view)?, cancel)).await?))
+    read_view(&state, path, move |view, cancel| read(view, &query.range(view)?, cancel)).await
 }
 
 /// How long threads were in which state.

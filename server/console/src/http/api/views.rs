@@ -1,10 +1,6 @@
 //! Rows, rates, timelines, flame graphs and stacks of a capture.
 
-use axum::{
-    Json,
-    extract::State,
-    response::{IntoResponse as _, Response},
-};
+use axum::{Json, extract::State, response::Response};
 use bathyscope_capture::{CaptureId, FrameId, RowKind, StackId, StreamKind, visible};
 use bathyscope_reader::{CaptureView, ViewQuery};
 use bathyscope_store::{CaptureState, StreamRecord};
@@ -12,7 +8,6 @@ use bathyscope_views::{
     CountView, Dictionaries, FlameGraph, FunctionOrder, NodeKind, Rate, RowsPage, SampledFunctions, Source as _,
     Timeline, ViewError, call_flame, calls_stream, frame_names, sampled_functions,
 };
-use http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -23,36 +18,27 @@ use super::{
         state::AppState,
     },
     captures::CapturePath,
+    read_binary_view, read_view,
 };
 
 /// A page of rows.
 pub(in crate::http) async fn rows(
     _: Viewer,
     State(state): State<AppState>,
-    Path(CapturePath { id }): Path<CapturePath>,
+    Path(path): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<RowsPage>, ApiError> {
-    let view = state.view(id).await?;
-    let page = state
-        .workers()
-        .view(view, move |view, cancel| bathyscope_views::page(view, &query.rows(view)?, cancel))
-        .await?;
-    Ok(Json(page))
+    read_view(&state, path, move |view, cancel| bathyscope_views::page(view, &query.rows(view)?, cancel)).await
 }
 
 /// Rows in bins of time, and where events were lost.
 pub(in crate::http) async fn rate(
     _: Viewer,
     State(state): State<AppState>,
-    Path(CapturePath { id }): Path<CapturePath>,
+    Path(path): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<Rate>, ApiError> {
-    let view = state.view(id).await?;
-    let rate = state
-        .workers()
-        .view(view, move |view, cancel| bathyscope_views::rate(view, &query.rate(view)?, cancel))
-        .await?;
-    Ok(Json(rate))
+    read_view(&state, path, move |view, cancel| bathyscope_views::rate(view, &query.rate(view)?, cancel)).await
 }
 
 /// Sums of a capture of counts, and how they went over time.
@@ -75,22 +61,11 @@ pub(in crate::http) async fn counts(
 pub(in crate::http) async fn timeline(
     _: Viewer,
     State(state): State<AppState>,
-    Path(CapturePath { id }): Path<CapturePath>,
+    Path(path): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Response, ApiError> {
-    let view = state.view(id).await?;
-    let make = move |view: &CaptureView, cancel: &_| {
-        let timeline = bathyscope_views::timeline(view, &query.timeline(view)?, cancel)?;
-        Ok(encode(&timeline))
-    };
-    let bytes = state.workers().view(view, make).await?;
-    let bytes = bytes.map_err(|error| ApiError::internal("writing the timeline", error))?;
-    Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
-}
-
-fn encode(timeline: &Timeline) -> Result<Vec<u8>, serde_json::Error> {
-    let head = serde_json::to_vec(timeline)?;
-    Ok(timeline.encode(&head))
+    let make = move |view: &CaptureView, cancel: &_| bathyscope_views::timeline(view, &query.timeline(view)?, cancel);
+    read_binary_view(&state, path, make, Timeline::encode, "writing the timeline").await
 }
 
 /// A flame graph.

@@ -91,3 +91,17 @@ export function drawSelection(ctx, colors, left, right, height, top = 0) {
   ctx.fillRect(left - 0.5, top, 1, height);
   ctx.fillRect(right - 0.5, top, 1, height);
 }
+
+/**
+ * As much of a text as fits, with `…` where it was cut; nothing where not even a letter fits.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} text
+ * @param {number} most pixels
+ */
+export function cutText(ctx, text, most) {
+  const wide = ctx.measureText(text).width;
+  if (wide <= most) return text;
+  let length = Math.max(0, Math.floor((most / wide) * text.length));
+  while (length > 0 && ctx.measureText(`${text.slice(0, length)}…`).width > most) length -= 1;
+  return length > 0 ? `${text.slice(0, length)}…` : "";
+}

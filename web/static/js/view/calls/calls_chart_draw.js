@@ -1,6 +1,6 @@
 // Draws the chart of calls: lanes with boxes, axis, losses, selection.
 
-import { hatch, drawSelection } from "../../lib/canvas.js";
+import { cutText, drawSelection, hatch } from "../../lib/canvas.js";
 import { LEVEL, PAD } from "./calls_chart_model.js";
 import { CATEGORIES, category } from "../../lib/color.js";
 import { count, tickLabel, ticks } from "../../lib/format.js";
@@ -109,7 +109,7 @@ function drawLane(ctx, colors, { lane, top, place, width, paint, chosen }) {
     if (boxes.state[i] !== 0) drawTorn(ctx, colors, { x, y, across, atEnd: boxes.state[i] === 1 });
     if (across >= LEAST_TEXT) {
       ctx.fillStyle = colors["--on-cat"];
-      ctx.fillText(cut(ctx, name, across - 8), x + 4, y + (LEVEL - 2) / 2 + 0.5);
+      ctx.fillText(cutText(ctx, name, across - 8), x + 4, y + (LEVEL - 2) / 2 + 0.5);
     }
     if (i === chosen) current = { x, y, across };
   }
@@ -145,25 +145,13 @@ function drawLabel(ctx, colors, { lane, top, width, height }) {
   const calls = count(lane.calls);
   const room = LABELS - 22 - ctx.measureText(calls).width;
   ctx.fillStyle = colors["--text"];
-  ctx.fillText(cut(ctx, lane.label, room), 4, top + PAD + 6);
+  ctx.fillText(cutText(ctx, lane.label, room), 4, top + PAD + 6);
   ctx.fillStyle = colors["--text-quiet"];
   ctx.fillText(calls, LABELS - 14 - ctx.measureText(calls).width, top + PAD + 6);
-  if (lane.sub) ctx.fillText(cut(ctx, lane.sub, LABELS - 20), 4, top + PAD + 19);
+  if (lane.sub) ctx.fillText(cutText(ctx, lane.sub, LABELS - 20), 4, top + PAD + 19);
   ctx.restore();
   ctx.fillStyle = colors["--line"];
   if (top + lane.height >= AXIS) ctx.fillRect(0, Math.round(top + lane.height) - 1, width, 1);
-}
-
-/**
- * @param {CanvasRenderingContext2D} ctx
- * @param {string} text
- * @param {number} most pixels
- */
-function cut(ctx, text, most) {
-  if (ctx.measureText(text).width <= most) return text;
-  let length = Math.max(0, Math.floor((most / ctx.measureText(text).width) * text.length) - 1);
-  while (length > 0 && ctx.measureText(`${text.slice(0, length)}…`).width > most) length -= 1;
-  return length > 0 ? `${text.slice(0, length)}…` : "";
 }
 
 /**

@@ -365,7 +365,7 @@ export class TimelineView extends PanelView {
     this.find.hidden = !this.showsStates;
     this.division.element.hidden = !this.showsStates;
     this.division.words.hidden = !this.showsStates;
-    this.queries.element.hidden = this.showsStates && this.division.isDivided;
+    this.#showQueries();
     for (const button of this.groups.querySelectorAll("button")) {
       button.hidden = button.dataset.group === "tree" && !hasTracks;
       button.setAttribute("aria-pressed", String(button.dataset.group === this.group));
@@ -629,9 +629,14 @@ export class TimelineView extends PanelView {
     return index === null ? time : this.layer.snap(index, time, this.nav.pixel * SNAP_PIXELS, pane);
   }
 
+  /** Tracks of queries have one line of time. */
+  #showQueries() {
+    this.queries.element.hidden = this.showsStates && this.division.isDivided;
+  }
+
   /** Time is divided in another way. */
   #divided() {
-    this.queries.element.hidden = this.showsStates && this.division.isDivided;
+    this.#showQueries();
     this.#want();
     this.#tell();
     this.canvas.redraw();

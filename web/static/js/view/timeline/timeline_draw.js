@@ -1,6 +1,6 @@
 // Draws the timeline: bars of what was most frequent in each pixel, labels, axis, losses, selection, cursor.
 
-import { hatch, drawSelection } from "../../lib/canvas.js";
+import { cutText, drawSelection, hatch } from "../../lib/canvas.js";
 import { CATEGORIES, category, pixel } from "../../lib/color.js";
 import { count } from "../../lib/format.js";
 import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
@@ -166,11 +166,11 @@ function drawLabels(ctx, colors, model, height) {
       ctx.fillRect(0, y, LABELS, model.track);
     }
     ctx.fillStyle = colors["--text"];
-    const name = cut(ctx, track.label, LABELS - (track.values ? 84 : 56));
+    const name = cutText(ctx, track.label, LABELS - (track.values ? 84 : 56));
     const middle = y + model.track / 2;
     ctx.fillText(name, PAD, track.sub ? middle - 6 : middle);
     ctx.fillStyle = colors["--text-quiet"];
-    if (track.sub) ctx.fillText(cut(ctx, track.sub, LABELS - 56), PAD, middle + 6);
+    if (track.sub) ctx.fillText(cutText(ctx, track.sub, LABELS - 56), PAD, middle + 6);
     const rows = track.values
       ? counterWords(
           track.values.most.reduce((a, b) => Math.max(a, b), 0),
@@ -186,18 +186,6 @@ function drawLabels(ctx, colors, model, height) {
     if (y > height) break;
     if (y >= AXIS) ctx.fillRect(0, Math.round(y), ctx.canvas.width, 1);
   }
-}
-
-/**
- * @param {CanvasRenderingContext2D} ctx
- * @param {string} text
- * @param {number} most pixels
- */
-function cut(ctx, text, most) {
-  if (ctx.measureText(text).width <= most) return text;
-  let length = Math.max(1, Math.floor((most / ctx.measureText(text).width) * text.length));
-  while (length > 1 && ctx.measureText(`${text.slice(0, length)}…`).width > most) length -= 1;
-  return `${text.slice(0, length)}…`;
 }
 
 /**

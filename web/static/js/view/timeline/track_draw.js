@@ -3,7 +3,7 @@
 
 import { CATEGORIES, category, pixel } from "../../lib/color.js";
 import { PANE_GAP } from "../../lib/time_fold.js";
-import { drawSelection, hatch } from "../../lib/canvas.js";
+import { cutText, drawSelection, hatch } from "../../lib/canvas.js";
 import { duration } from "../../lib/format.js";
 import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
 import { rowsBetween } from "./row_search.js";
@@ -422,7 +422,7 @@ function writeNames(canvas, model) {
         const room = Math.min(shown.right, place(pieces.ends[i])) - left - 6;
         const label = pieces.labels[pieces.names[i]];
         if (pieces.several[i] >= 0 || room < LEAST_TEXT || label.tid === 0) continue;
-        ctx.fillText(cut(ctx, nameOf(label), room), left + 3, middle);
+        ctx.fillText(cutText(ctx, nameOf(label), room), left + 3, middle);
       }
     }
   }
@@ -467,11 +467,11 @@ function drawRowLabels({ context: ctx, colors, height }, model) {
     ctx.fillStyle = colors["--text"];
     const room = LABELS - 20 - wide - left;
     const notes = [isPinned ? "pinned" : "", shown.more > 0 ? `+${shown.more}` : ""].filter(Boolean).join(", ");
-    const label = cut(ctx, notes ? `${row.label} (${notes})` : row.label, room);
+    const label = cutText(ctx, notes ? `${row.label} (${notes})` : row.label, room);
     ctx.fillText(label, left, middle);
     const used = ctx.measureText(label).width + 6;
     ctx.fillStyle = colors["--text-quiet"];
-    if (row.sub && room - used > 30) ctx.fillText(cut(ctx, row.sub, room - used), left + used, middle);
+    if (row.sub && room - used > 30) ctx.fillText(cutText(ctx, row.sub, room - used), left + used, middle);
     ctx.fillStyle = colors["--line"];
     ctx.fillRect(0, Math.round(y + shown.height) - 1, ctx.canvas.width, 1);
   }
@@ -515,20 +515,6 @@ function drawTurn(ctx, color, x, y, isOpen) {
     ctx.lineTo(x - 2.5, y + 4);
   }
   ctx.fill();
-}
-
-/**
- * @param {CanvasRenderingContext2D} ctx
- * @param {string} text
- * @param {number} most pixels
- */
-function cut(ctx, text, most) {
-  if (most <= 8) return "";
-  const wide = ctx.measureText(text).width;
-  if (wide <= most) return text;
-  let length = Math.max(1, Math.floor((most / wide) * text.length));
-  while (length > 1 && ctx.measureText(`${text.slice(0, length)}…`).width > most) length -= 1;
-  return `${text.slice(0, length)}…`;
 }
 
 /**

@@ -253,7 +253,7 @@ export class FindBar {
     const found = this.finder.near ?? this.finder.found;
     if (!found || this.context.view.find === "") return;
     const { nav, layer, showsStates } = this.timeline;
-    const place = (/** @type {number} */ time) => nav.place(time);
+    const place = nav.placing;
     const sight = { left: LABELS, right: width };
     ctx.save();
     ctx.beginPath();

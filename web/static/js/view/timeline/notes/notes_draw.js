@@ -1,5 +1,6 @@
 // Draws notes and the measured span on a ruler, with lines down over what is below it, and notes in the minimap.
 
+import { cutText } from "../../../lib/canvas.js";
 import { duration } from "../../../lib/format.js";
 import { FLAG, firstLine } from "./notes_place.js";
 
@@ -120,16 +121,4 @@ export function drawSmallNotes(ctx, colors, notes, place, height, selected) {
     flag(ctx, left, 0);
     if (note.end !== null) ctx.fillRect(left, height - 2, Math.max(2, place(note.end) - left), 2);
   }
-}
-
-/**
- * @param {CanvasRenderingContext2D} ctx
- * @param {string} text
- * @param {number} most pixels
- */
-function cutText(ctx, text, most) {
-  if (ctx.measureText(text).width <= most) return text;
-  let length = text.length - 1;
-  while (length > 0 && ctx.measureText(`${text.slice(0, length)}…`).width > most) length = Math.floor(length * 0.9);
-  return length > 0 ? `${text.slice(0, length)}…` : "";
 }

@@ -93,7 +93,7 @@ export class NotesLayer {
    */
   draw({ context: ctx, colors, width, height, font }) {
     const { nav } = this.timeline;
-    const place = (/** @type {number} */ time) => nav.place(time);
+    const place = nav.placing;
     const sight = { left: LABELS, right: width };
     const strip = { top: RULER, bottom: AXIS - 1, low: height };
     this.#placed = placeNotes(this.notes.items, place, sight);

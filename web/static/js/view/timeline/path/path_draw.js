@@ -2,7 +2,7 @@
 // arrows over the tree from who woke to who was woken.
 
 import { category } from "../../../lib/color.js";
-import { hatch } from "../../../lib/canvas.js";
+import { cutText, hatch } from "../../../lib/canvas.js";
 import { AXIS } from "../timeline_axis.js";
 import { drawnParts, KINDS, threadName } from "./path_parts.js";
 
@@ -55,7 +55,7 @@ export function drawPath({ context: ctx, colors, height }, { path, row, shown, s
     if (across < LEAST_TEXT) continue;
     const text = isOwn ? [part.ended_by, part.call].filter(Boolean).join(", ") : threadName(path, part.thread);
     ctx.fillStyle = colors[isOwn ? "--text-quiet" : "--on-cat"];
-    if (text) written(ctx, text, x + 3, low + STRIP / 2, across - 6);
+    if (text) ctx.fillText(cutText(ctx, text, across - 6), x + 3, low + STRIP / 2);
   }
   ctx.restore();
 }
@@ -78,22 +78,6 @@ function fill(ctx, color, pattern, x, y, across) {
       for (let down = 2; down < STRIP; down += 5) ctx.fillRect(x + at, y + down, 2, 2);
   else hatch(ctx, color, x, y, across, STRIP);
   if (pattern === "crossed") for (let at = 0; at < across; at += 6) ctx.fillRect(x + at, y, 2, STRIP);
-}
-
-/**
- * @param {CanvasRenderingContext2D} ctx
- * @param {string} text
- * @param {number} x
- * @param {number} y
- * @param {number} room
- */
-function written(ctx, text, x, y, room) {
-  let shown = text;
-  if (ctx.measureText(shown).width > room) {
-    const wide = ctx.measureText(text).width;
-    shown = `${text.slice(0, Math.max(1, Math.floor((room / wide) * text.length) - 1))}…`;
-  }
-  ctx.fillText(shown, x, y);
 }
 
 /**

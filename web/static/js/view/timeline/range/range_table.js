@@ -1,9 +1,8 @@
 // A table of the range's panel: sorted by any column, copied, exported, and with a way on from each row.
 
-import { copyText, h, put } from "../../../lib/dom.js";
+import { h, put } from "../../../lib/dom.js";
 import { plural } from "../../../lib/format.js";
-import { note } from "../../../lib/notice.js";
-import { saveText } from "./save_text.js";
+import { copyRows, saveText } from "./save_text.js";
 import { commaed, ranking, sorted, tabbed, turned } from "./range_text.js";
 
 /** @import { CaptureContext } from "../../../page/capture_context.js" */
@@ -197,9 +196,7 @@ export class RangeTable {
   }
 
   async #copy() {
-    const { columns } = this.parts;
-    if (await copyText(tabbed(columns, this.#sorted))) note(`Copied ${plural(this.rows.length, "row")}.`, { ms: 2000 });
-    else note("The browser does not let this page copy. Save the rows as CSV instead.", { stop: true });
+    await copyRows(tabbed(this.parts.columns, this.#sorted), this.rows.length, "row");
   }
 
   #save() {

@@ -1,13 +1,12 @@
 // The functions that samples of the range found most often, and the way to their flame graph.
 
-import { copyText, h, put } from "../../../lib/dom.js";
+import { h, put } from "../../../lib/dom.js";
 import { amount } from "../../../lib/amount.js";
 import { plural } from "../../../lib/format.js";
 import { functionTable } from "../../flame/flame_functions.js";
-import { note } from "../../../lib/notice.js";
 import { RangeAsk } from "./range_ask.js";
 import { commaed, tabbed } from "./range_text.js";
-import { saveText } from "./save_text.js";
+import { copyRows, saveText } from "./save_text.js";
 
 /** @import { SampledFunctions } from "../../../../../api.js" */
 /** @import { RangeOver } from "./range_over.js" */
@@ -73,8 +72,9 @@ export class SamplesTab extends RangeAsk {
   }
 
   async #copy() {
-    if (this.answer && (await copyText(tabbed(COLUMNS, this.answer.functions))))
-      note(`Copied ${plural(this.answer.functions.length, "function")}.`, { ms: 2000 });
+    if (!this.answer) return;
+    const { functions } = this.answer;
+    await copyRows(tabbed(COLUMNS, functions), functions.length, "function");
   }
 
   #save() {

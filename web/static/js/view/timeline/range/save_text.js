@@ -1,6 +1,19 @@
-// Text as a file that the browser saves.
+// Rows as text: copied, or as a file that the browser saves.
 
-import { h } from "../../../lib/dom.js";
+import { copyText, h } from "../../../lib/dom.js";
+import { plural } from "../../../lib/format.js";
+import { note } from "../../../lib/notice.js";
+
+/**
+ * Copies rows and says so, or what to do where the browser does not let a page copy.
+ * @param {string} text
+ * @param {number} count
+ * @param {string} what one of them is
+ */
+export async function copyRows(text, count, what) {
+  if (await copyText(text)) note(`Copied ${plural(count, what)}.`, { ms: 2000 });
+  else note(`The browser does not let this page copy. Save the ${what}s as CSV instead.`, { stop: true });
+}
 
 /**
  * Saves text as a file.

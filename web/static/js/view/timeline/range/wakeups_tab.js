@@ -1,11 +1,10 @@
 // Who woke whom in the range: a matrix of counts.
 
-import { copyText, h, put } from "../../../lib/dom.js";
+import { h, put } from "../../../lib/dom.js";
 import { exact, plural } from "../../../lib/format.js";
-import { note } from "../../../lib/notice.js";
 import { RangeAsk } from "./range_ask.js";
 import { commaed, sqlTable, tabbed } from "./range_text.js";
-import { saveText } from "./save_text.js";
+import { copyRows, saveText } from "./save_text.js";
 import { matrixOf } from "./wake_matrix.js";
 
 /** @import { RangeWakeups } from "../../../../../api.js" */
@@ -191,8 +190,7 @@ export class WakeupsTab extends RangeAsk {
 
   async #copy() {
     const { columns, rows } = this.#pairs;
-    if (await copyText(tabbed(columns, rows))) note(`Copied ${plural(rows.length, "pair")}.`, { ms: 2000 });
-    else note("The browser does not let this page copy. Save the pairs as CSV instead.", { stop: true });
+    await copyRows(tabbed(columns, rows), rows.length, "pair");
   }
 
   #save() {

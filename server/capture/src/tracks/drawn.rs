@@ -1,14 +1,14 @@
 //! Pages of what is drawn of a track, with one width of columns: so a window is drawn from one or two pages of each track, however
 //! many rows there are.
 //!
-//! A page has the pieces ([`super::columns`]) of [`PAGE_COLUMNS`] columns. There is one where it saves reading pages of rows, which is
+//! A page has the pieces ([`super::columns`]) of [`super::PAGE_COLUMNS`] columns. There is one where it saves reading pages of rows, which is
 //! where it has more than [`super::drawn_build::LEAST_ROWS`] rows; everything else is drawn from the levels of rows and sums. So
 //! what is drawn never depends on whether a page is there.
 //!
 //! As bytes, little endian: magic `BTDP`, version (1 byte, 1), flags (1; 1 for a body that is compressed, 2 for a first piece that goes
 //! on from before the page), pieces (2), until when the page has everything in units (2), looks (2), CRC-32 of all else (4). Then
 //! lists: of the looks the first, the second and the third name (4 bytes each); of the pieces the low and the high bytes of the gap
-//! before each in units, of its width, of its look; the number of rows as [`rows_code`]; two shares in one byte, and what is
+//! before each in units, of its width, of its look; the number of rows as [`super::rows_code`]; two shares in one byte, and what is
 //! missing of all with the third.
 
 use super::{PIECE_NAMES, SHARE_STEPS, TrackNameId, columns::ColumnGrid};

@@ -124,7 +124,7 @@ test('4. a profile of the whole system as a flame graph, also of a range', async
 
 async function downloadSvg() {
   await page.getByRole('button', { name: /^Export/ }).click();
-  await page.getByRole('link', { name: /SVG/ }).click();
+  await page.getByRole('menuitem', { name: /SVG/ }).click();
 }
 
 test('6. run again opens the same spec', async () => {

@@ -5,6 +5,7 @@ import {
   commaed,
   ranking,
   sorted,
+  sqlFunctions,
   sqlInside,
   sqlName,
   sqlRange,
@@ -67,4 +68,10 @@ test("a row is in the range of a query if any part of it is", () => {
   assert.equal(sqlRange(range, { duration: "d", isEnd: true }), 'time - "d" < 20 and time > 10');
   assert.equal(sqlInside(range, { duration: "d" }), 'overlap(time, time + "d", 10, 20)');
   assert.equal(sqlInside(range, { duration: "d", isEnd: true }), 'overlap(time - "d", time, 10, 20)');
+});
+
+test("functions of samples are a query over the range, one unit and marked tracks", () => {
+  const sql = sqlFunctions({ start: 5, end: 9 }, { unit: "samples", marked: " and (tid = 7)", by: "total" });
+  assert.match(sql, /where time >= 5 and time < 9 and unit = 'samples' and \(tid = 7\)/);
+  assert.match(sql, /order by total desc/);
 });

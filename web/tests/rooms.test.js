@@ -61,6 +61,25 @@ test("every module is in a room, and what it uses is in its room or in one below
   }
 });
 
+test("no modules use each other in a circle", () => {
+  const uses = new Map(
+    modules.map((path) => {
+      const text = readFileSync(new URL(path, root), "utf8");
+      const targets = [...text.matchAll(/(?:^(?:import .*|\}) from |await import\()"(\.[^"]+)"/gm)];
+      return [path, targets.map(([, target]) => join(dirname(path), target))];
+    }),
+  );
+  const done = new Set();
+  const walk = (path, way) => {
+    const at = way.indexOf(path);
+    assert.equal(at, -1, `${[...way.slice(Math.max(0, at)), path].join(" → ")}`);
+    if (done.has(path)) return;
+    for (const target of uses.get(path) ?? []) walk(target, [...way, path]);
+    done.add(path);
+  };
+  for (const path of modules) walk(path, []);
+});
+
 test("types are imported from where they are", () => {
   for (const path of modules) {
     const text = readFileSync(new URL(path, root), "utf8");

@@ -3,9 +3,10 @@
 import { get, send } from "../lib/api.js";
 import { captureState } from "./capture_list.js";
 import { addCommands, mayRecord } from "../lib/commands.js";
-import { byId, closest, copyText, h, put } from "../lib/dom.js";
+import { byId, copyText, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
+import { Menu } from "../lib/menu.js";
 import { note, noteError, sentence } from "../lib/notice.js";
 import { PINS } from "./retention.js";
 import { costIsEstimated } from "../kind/table.js";
@@ -243,69 +244,18 @@ export class CaptureHeader {
   }
 
   #exportMenu() {
-    const list = h("ul", { hidden: true });
     const button = h("button", { type: "button", "aria-haspopup": "true", "aria-expanded": "false", text: "Export" });
-    /** @param {boolean} open */
-    const toggle = (open) => {
-      list.hidden = !open;
-      button.setAttribute("aria-expanded", String(open));
-      if (!open) return;
-      put(
-        list,
-        ...EXPORTS.filter(([, , , stacks]) => !stacks || this.context.hasStacks).map(([format, label, end]) =>
-          h(
-            "li",
-            {},
-            h(
-              "a",
-              { href: this.#exportPath(format), download: true },
-              h("span", { text: label }),
-              h("span", { class: "quiet mono", text: end }),
-            ),
-          ),
-        ),
-      );
-      list.querySelector("a")?.focus();
-    };
-    button.addEventListener("click", () => toggle(list.hidden === true));
-    const menu = h(
-      "div",
-      {
-        class: "menu",
-        on: {
-          focusout: (event) => {
-            if (!(event.relatedTarget instanceof Node && menu.contains(event.relatedTarget))) toggle(false);
-          },
-          click: (event) => {
-            if (closest(event, "a")) toggle(false);
-          },
-          keydown: (event) =>
-            this.#menuKey(event, list, () => {
-              toggle(false);
-              button.focus();
-            }),
-        },
-      },
-      button,
-      list,
-    );
-    return menu;
-  }
-
-  /**
-   * @param {KeyboardEvent} event
-   * @param {HTMLElement} list
-   * @param {() => void} close
-   */
-  #menuKey(event, list, close) {
-    const links = [...list.querySelectorAll("a")];
-    const at = links.findIndex((link) => link === document.activeElement);
-    const to = event.key === "ArrowDown" ? at + 1 : event.key === "ArrowUp" ? at - 1 : undefined;
-    if (event.key === "Escape" && !list.hidden) close();
-    else if (to !== undefined && links.length) links[(to + links.length) % links.length].focus();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    const menu = new Menu((isOpen) => button.setAttribute("aria-expanded", String(isOpen)));
+    const files = EXPORTS.filter(([, , , stacks]) => !stacks || this.context.hasStacks);
+    button.addEventListener("click", () => {
+      if (menu.isOpen) menu.close();
+      else
+        menu.open(
+          "Export",
+          files.map(([format, label, hint]) => ({ label, hint, download: this.#exportPath(format) })),
+        );
+    });
+    return h("div", { class: "menu" }, button, menu.element);
   }
 
   /** @param {string} format */

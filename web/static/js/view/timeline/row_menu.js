@@ -1,7 +1,8 @@
 // What can be done with a row of the tree: its menu, its keys, and dragging its label to another place.
 
-import { h, put } from "../../lib/dom.js";
+import { h } from "../../lib/dom.js";
 import { bind } from "../../lib/keys.js";
+import { Menu } from "../../lib/menu.js";
 import { AXIS, LABELS } from "./timeline_axis.js";
 import { titleOf } from "./track_tree.js";
 
@@ -12,22 +13,12 @@ const DRAG_PIXELS = 5;
 
 /** The menu of a row, where the pointer or the cursor is. */
 export class RowMenu {
+  #menu = new Menu();
+
   /** @param {TrackLayer} layer */
   constructor(layer) {
     this.layer = layer;
-    this.element = h("div", {
-      class: "row-menu",
-      role: "menu",
-      hidden: true,
-      on: {
-        keydown: (event) => this.#key(event),
-        focusout: (event) => {
-          if (!(event.relatedTarget instanceof Node && this.element.contains(event.relatedTarget))) this.#close();
-        },
-      },
-    });
-    /** @type {Element|null} */
-    this.before = null;
+    this.element = h("div", { class: "row-menu" }, this.#menu.element);
   }
 
   /**
@@ -36,73 +27,25 @@ export class RowMenu {
    * @param {{x: number, y: number}} at from the window's corner
    */
   open(index, at) {
-    const shown = this.layer.rows[index];
+    const { layer } = this;
+    const shown = layer.rows[index];
     if (!shown) return;
     const { row, isOpen, isPinned, size } = shown;
-    const item = (/** @type {string} */ label, /** @type {string} */ key, /** @type {() => void} */ run, can = true) =>
-      h(
-        "button",
-        {
-          type: "button",
-          role: "menuitem",
-          disabled: !can,
-          on: {
-            click: () => {
-              this.#close();
-              run();
-            },
-          },
-        },
-        h("span", { text: label }),
-        h("kbd", { text: key }),
-      );
-    const { layer } = this;
-    this.element.setAttribute("aria-label", titleOf(row));
-    put(
-      this.element,
-      h("div", { class: "row-menu-title", text: titleOf(row) }),
-      row.kind === "group" && item(isOpen ? "Close" : "Open", "Enter", () => layer.turn(index)),
-      item(isPinned ? "Let go" : "Pin on top", "P", () => layer.pin(index)),
-      item("Hide", "H", () => layer.hide(index)),
-      item("Move up", "Alt+↑", () => layer.move(index, -1)),
-      item("Move down", "Alt+↓", () => layer.move(index, 1)),
-      item("Higher", "+", () => layer.resize(index, 1), size !== "high"),
-      item("Lower", "-", () => layer.resize(index, -1), size !== "low"),
-      layer.hiddenTracks > 0 && item(`Show all hidden (${layer.hiddenTracks})`, "Shift+H", () => layer.showHidden()),
-    );
-    this.before = document.activeElement;
-    this.element.hidden = false;
-    const { offsetWidth, offsetHeight } = this.element;
-    this.element.style.left = `${Math.max(0, Math.min(at.x, window.innerWidth - offsetWidth - 4))}px`;
-    this.element.style.top = `${Math.max(0, Math.min(at.y, window.innerHeight - offsetHeight - 4))}px`;
-    this.#items[0]?.focus();
-  }
-
-  get #items() {
-    return [...this.element.querySelectorAll("button:not(:disabled)")].filter((one) => one instanceof HTMLElement);
-  }
-
-  #close() {
-    if (this.element.hidden) return;
-    const hadFocus = this.element.contains(document.activeElement);
-    this.element.hidden = true;
-    if (hadFocus && this.before instanceof HTMLElement) this.before.focus();
-  }
-
-  /** @param {KeyboardEvent} event */
-  #key(event) {
-    const items = this.#items;
-    const at = items.findIndex((one) => one === document.activeElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
-    if (event.key === "Escape") this.#close();
-    else if (to !== undefined && items.length > 0) items[(to + items.length) % items.length].focus();
-    else if (event.key !== "Tab") {
-      // What else is pressed here is not for the timeline.
-      event.stopPropagation();
-      return;
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
+    const items = [
+      ...(row.kind === "group"
+        ? [{ label: isOpen ? "Close" : "Open", key: "Enter", run: () => layer.turn(index) }]
+        : []),
+      { label: isPinned ? "Let go" : "Pin on top", key: "P", run: () => layer.pin(index) },
+      { label: "Hide", key: "H", run: () => layer.hide(index) },
+      { label: "Move up", key: "Alt+↑", run: () => layer.move(index, -1) },
+      { label: "Move down", key: "Alt+↓", run: () => layer.move(index, 1) },
+      { label: "Higher", key: "+", run: () => layer.resize(index, 1), disabled: size === "high" },
+      { label: "Lower", key: "-", run: () => layer.resize(index, -1), disabled: size === "low" },
+      ...(layer.hiddenTracks > 0
+        ? [{ label: `Show all hidden (${layer.hiddenTracks})`, key: "Shift+H", run: () => layer.showHidden() }]
+        : []),
+    ];
+    this.#menu.open(titleOf(row), items, at);
   }
 }
 

@@ -122,3 +122,19 @@ export function sqlInside({ start, end }, { duration, isEnd }) {
   const took = sqlName(duration);
   return `overlap(${isEnd ? `time - ${took}, time` : `time, time + ${took}`}, ${start}, ${end})`;
 }
+
+/**
+ * The query for the functions of samples in a range, as the table of them has it: own where a function is the innermost of a
+ * stack, total where it is in it at all.
+ * @param {{start: number, end: number}} range
+ * @param {{unit: string, marked: string, by: "own"|"total"}} what `marked`: the condition that a row is of marked tracks
+ */
+export function sqlFunctions(range, { unit, marked, by }) {
+  return (
+    "with sampled as materialized (\n  select stack, sum(weight) as weight from samples\n" +
+    `  where ${sqlRange(range)} and unit = ${sqlText(unit)}${marked}\n  group by stack\n)\n` +
+    "select f.function, sum(f.is_own * sampled.weight) as own, sum(sampled.weight) as total\n" +
+    "from sampled join (select id, function, min(depth) = 0 as is_own from stacks group by id, function) f\n" +
+    `  on f.id = sampled.stack\ngroup by f.function order by ${by} desc limit 1000`
+  );
+}

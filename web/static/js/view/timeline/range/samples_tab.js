@@ -3,9 +3,10 @@
 import { h, put } from "../../../lib/dom.js";
 import { amount } from "../../../lib/amount.js";
 import { plural } from "../../../lib/format.js";
+import { note } from "../../../lib/notice.js";
 import { functionTable } from "../../flame/flame_functions.js";
 import { RangeAsk } from "./range_ask.js";
-import { commaed, tabbed } from "./range_text.js";
+import { commaed, sqlFunctions, tabbed } from "./range_text.js";
 import { copyRows, saveText } from "./save_text.js";
 
 /** @import { SampledFunctions } from "../../../../../api.js" */
@@ -46,7 +47,13 @@ export class SamplesTab extends RangeAsk {
       title: "Save these functions as a file with commas",
       on: { click: () => this.#save() },
     });
-    const bar = h("div", { class: "range-bar" }, this.words, h("span", { class: "grow" }), open, copy, save);
+    const sql = h("button", {
+      type: "button",
+      text: "SQL",
+      title: "These functions as a query",
+      on: { click: () => this.#sql() },
+    });
+    const bar = h("div", { class: "range-bar" }, this.words, h("span", { class: "grow" }), open, sql, copy, save);
     put(this.body, bar, this.place);
   }
 
@@ -69,6 +76,14 @@ export class SamplesTab extends RangeAsk {
   /** @param {Partial<import("../../../page/url_state.js").ViewParts>} more */
   #open(more) {
     this.context.state.set({ tab: "flame", filter: this.#filter, focus: "", ...more });
+  }
+
+  #sql() {
+    const { answer, over } = this;
+    if (!answer || !over) return;
+    const { filter, top } = this.context.view;
+    if (filter) note("The query has no filter of rows: write its condition beside that of the range.");
+    this.toSql(sqlFunctions(over, { unit: answer.unit, marked: this.sqlMarked, by: top }));
   }
 
   async #copy() {

@@ -1,0 +1,130 @@
+// Picking of things in the tree of tracks: by clicks and keys, walked from one to the next, brought into sight.
+
+import { bind } from "../../lib/keys.js";
+import { AXIS, LABELS } from "./timeline_axis.js";
+
+/** @import { Picked, TrackLayer } from "./track_layer.js" */
+
+/**
+ * @typedef {object} PickingTimeline what picking needs of the timeline
+ * @property {import("../../page/capture_context.js").CaptureContext} context
+ * @property {TrackLayer} layer
+ * @property {import("../../lib/time_navigator.js").TimeNavigator} nav
+ * @property {import("./timeline_cursor.js").TimelineCursor} cursor
+ * @property {import("./time_division.js").TimeDivision} division
+ * @property {HTMLElement} scroller
+ * @property {HTMLElement} element where clicks count
+ * @property {() => boolean} when whether the tree is in sight
+ * @property {() => void} redraw
+ */
+
+/** Picking. */
+export class TimelinePicking {
+  /** @param {PickingTimeline} timeline */
+  constructor(timeline) {
+    this.timeline = timeline;
+    this.#startKeys();
+    timeline.element.addEventListener("click", (event) => this.#click(event));
+  }
+
+  /** From when until when what is picked lasted, and its track. */
+  get span() {
+    const { picked } = this.timeline.layer;
+    const at = this.timeline.when() ? picked?.moment.at : null;
+    return picked && at ? { start: at.start, end: at.end, track: picked.row.key } : null;
+  }
+
+  /**
+   * Picks the one before or after, and shows it.
+   * @param {"before"|"after"} way
+   */
+  walk(way) {
+    return this.reveal(this.timeline.layer.walk(way));
+  }
+
+  /**
+   * Brings what is picked into sight.
+   * @param {Promise<Picked|null>} picked
+   */
+  async reveal(picked) {
+    const { nav, layer, cursor, redraw } = this.timeline;
+    const found = await picked;
+    const at = found?.moment.at;
+    if (!found || !at) return;
+    nav.reveal(at.start);
+    const index = layer.rows.findIndex(({ row }) => row.key === found.row.key);
+    if (index < 0) return;
+    cursor.at = { track: index, time: at.start };
+    cursor.scrollTo();
+    redraw();
+  }
+
+  /**
+   * The critical path of the picked thread, else of that at the cursor, over the selected range, else over what is in sight;
+   * none if it was shown already.
+   */
+  turnPath() {
+    const { layer, cursor, nav } = this.timeline;
+    layer.path.turn(cursor.shownRow?.row, nav.shown);
+  }
+
+  /**
+   * A click picks what is there.
+   * @param {MouseEvent} event
+   */
+  #click(event) {
+    const { layer, nav, scroller, when } = this.timeline;
+    if (!when() || event.offsetX < LABELS || event.offsetY < AXIS || event.shiftKey || event.detail > 1) return;
+    const index = layer.rowAt(event.offsetY, scroller.scrollTop);
+    if (index === null) return;
+    const time = nav.time(event.offsetX);
+    if (this.#pickPart(index, time)) return;
+    const lane = layer.laneAt(index, event.offsetY, scroller.scrollTop);
+    if (lane && nav.selection === null) void layer.pick(layer.rows[index].row, lane, time);
+  }
+
+  /**
+   * Picks the state in which a part of the critical path stands, if the row is that of the path; whether it is.
+   * @param {number} index
+   * @param {number} time
+   */
+  #pickPart(index, time) {
+    const { layer } = this.timeline;
+    if (layer.rows[index].row.kind !== "path") return false;
+    const part = layer.path.partAt(time);
+    if (part) void this.reveal(layer.path.pick(part));
+    return true;
+  }
+
+  /** Opens or closes the group at the cursor, or picks what is there. */
+  #enter() {
+    const { layer, cursor } = this.timeline;
+    const { at, row: index, shownRow: shown } = cursor;
+    if (!at || index === null || !shown) return;
+    if (shown.row.kind === "group") layer.turn(index);
+    else if (!this.#pickPart(index, at.time)) void layer.pick(shown.row, shown.row.lanes[0], at.time);
+  }
+
+  #startKeys() {
+    const { layer, division, context, when, cursor } = this.timeline;
+    const whenPicked = () => when() && layer.picked !== null;
+    bind("timeline.next", () => void this.walk("after"), { when: whenPicked });
+    bind("timeline.previous", () => void this.walk("before"), { when: whenPicked });
+    bind("timeline.waker", () => void this.reveal(layer.followWaker()), { when: whenPicked });
+    bind("timeline.back", () => void this.reveal(layer.goOn()), { when: whenPicked });
+    bind("timeline.path", () => this.turnPath(), {
+      when: () => when() && (layer.picked !== null || cursor.at !== null || layer.path.key !== ""),
+    });
+    bind("timeline.pick", () => this.#enter(), { when: () => when() && cursor.at !== null });
+    bind("timeline.fold", () => division.turnFold(), { when });
+    bind("timeline.beside", () => division.putBeside(), { when: () => when() && division.canPut });
+    bind(
+      "timeline.range",
+      () => {
+        const at = layer.picked?.moment.at;
+        if (at) context.select({ start: at.start, end: Math.max(at.start + 1, at.end) });
+      },
+      { when: whenPicked },
+    );
+  }
+}

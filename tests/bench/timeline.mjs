@@ -55,9 +55,10 @@ function made() {
 /** Notes when a picture with something on it is drawn first, counted from the last click. */
 function watchFirstPicture() {
   addEventListener('click', () => sessionStorage.setItem('clicked', String(performance.timeOrigin + performance.now())), true);
-  const { putImageData } = CanvasRenderingContext2D.prototype;
+  const { prototype } = OffscreenCanvasRenderingContext2D;
+  const { putImageData } = prototype;
   let drawn = false;
-  CanvasRenderingContext2D.prototype.putImageData = function put(image, ...rest) {
+  prototype.putImageData = function put(image, ...rest) {
     putImageData.call(this, image, ...rest);
     if (drawn) return;
     const colours = new Set();

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { rowIndexAt, rowsBetween } from "../static/js/view/timeline/row_search.js";
-import { LabelTable, decodeWindow, rowsOf } from "../static/js/view/timeline/track_decode.js";
+import { LabelTable, decodeWindow, readWindow, rowsOf } from "../static/js/view/timeline/track_decode.js";
+import { KnownTracks } from "../static/js/view/timeline/known_tracks.js";
 import { joined } from "../static/js/view/timeline/track_join.js";
 import { isUseful, keptOf, pixelOf, planOf } from "../static/js/view/timeline/track_plan.js";
 
@@ -186,4 +187,41 @@ test("rows at places", () => {
       [4, 4],
     ],
   );
+});
+
+test("what is known of a track is put together when somebody looks", () => {
+  const table = new LabelTable();
+  const how = { pixel: 10, age: 1, kept: { start: 0, end: 10000 } };
+  const window = (start, end, pieces) => {
+    const head = { ...HEAD, start, end, names: [label("a")], tracks: [{ id: "0.1", pieces: pieces.length }] };
+    return encoded(head, [[0, 0, 0]], pieces);
+  };
+  const buffers = [
+    window(1000, 2000, [[20, 80, 0, 1]]),
+    window(2000, 3000, [[0, 30, 0, 1]]),
+    window(3000, 4000, [[10, 20, 0, 1]]),
+  ];
+  const known = new KnownTracks();
+  const stamps = new Set([known.stamp("0.1")]);
+  for (const buffer of buffers) {
+    known.add(readWindow(buffer, table), how);
+    stamps.add(known.stamp("0.1"));
+  }
+  assert.equal(stamps.size, 4, "each window makes it another one");
+  assert.deepEqual([known.reach("0.1").start, known.reach("0.1").end], [1000, 4000], "before anything is put together");
+  assert.equal(known.peek("0.1"), undefined);
+  const naive = buffers
+    .map((buffer) => decodeWindow(buffer, table).get("0.1"))
+    .reduce((all, added) => joined(all, added, how.kept));
+  const got = known.get("0.1");
+  assert.deepEqual([...got.begins, ...got.ends], [...naive.begins, ...naive.ends]);
+  assert.deepEqual([...got.begins, ...got.ends], [20, 210, 130, 230]);
+  assert.equal(known.peek("0.1"), got);
+  assert.equal(known.get("0.1"), got, "it is put together once");
+  // The capture has grown: what came before is drawn until what is true now is put together.
+  known.add(readWindow(buffers[1], table), { ...how, age: 2 });
+  assert.equal(known.peek("0.1"), got);
+  assert.deepEqual([known.get("0.1").start, known.get("0.1").end], [2000, 3000]);
+  known.clear();
+  assert.equal(known.get("0.1"), undefined);
 });

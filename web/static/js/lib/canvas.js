@@ -4,6 +4,9 @@ import { resolved } from "./color.js";
 import { framed } from "./dom.js";
 import { themeEvents } from "./theme.js";
 
+/** Texts whose widths a canvas keeps. */
+const MOST_WIDTHS = 20_000;
+
 /** A canvas that knows when it must be drawn. */
 export class Canvas {
   /**
@@ -24,6 +27,8 @@ export class Canvas {
     this.names = colors;
     this.colors = resolved(colors);
     this.font = "12px sans-serif";
+    /** @type {Map<string, number>} */
+    this.widths = new Map();
     this.redraw = framed(() => {
       if (this.width > 0 && this.height > 0) draw(this);
     });
@@ -33,6 +38,19 @@ export class Canvas {
       this.redraw();
     });
     this.#measure();
+  }
+
+  /**
+   * How wide a text is in the canvas's font: measuring costs as much as drawing, and the same texts are drawn in each frame.
+   * @param {string} text
+   */
+  widthOf(text) {
+    const known = this.widths.get(text);
+    if (known !== undefined) return known;
+    if (this.widths.size >= MOST_WIDTHS) this.widths.clear();
+    const wide = this.context.measureText(text).width;
+    this.widths.set(text, wide);
+    return wide;
   }
 
   #measure() {
@@ -45,6 +63,7 @@ export class Canvas {
     this.element.style.width = `${clientWidth}px`;
     this.element.style.height = `${clientHeight}px`;
     this.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+    this.widths.clear();
     this.element.dispatchEvent(new Event("measured"));
     this.redraw();
   }
@@ -97,11 +116,12 @@ export function drawSelection(ctx, colors, left, right, height, top = 0) {
  * @param {CanvasRenderingContext2D} ctx
  * @param {string} text
  * @param {number} most pixels
+ * @param {(text: string) => number} [widthOf] how wide a text is
  */
-export function cutText(ctx, text, most) {
-  const wide = ctx.measureText(text).width;
+export function cutText(ctx, text, most, widthOf = (one) => ctx.measureText(one).width) {
+  const wide = widthOf(text);
   if (wide <= most) return text;
   let length = Math.max(0, Math.floor((most / wide) * text.length));
-  while (length > 0 && ctx.measureText(`${text.slice(0, length)}…`).width > most) length -= 1;
+  while (length > 0 && widthOf(`${text.slice(0, length)}…`) > most) length -= 1;
   return length > 0 ? `${text.slice(0, length)}…` : "";
 }

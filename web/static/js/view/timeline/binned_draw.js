@@ -12,20 +12,28 @@ const LEAST_TICK = 1.5;
 
 /**
  * A tick for each column that has rows, in the colour of the stream that has most of them there.
- * @param {import("./track_draw.js").Paint} paint
- * @param {{start: number, end: number}} shown
+ * @param {import("./track_paint.js").Paint} paint
  * @param {BinnedTrack} binned
  * @param {number} bottom
  * @param {number} tall
  */
-export function paintTicks(paint, shown, { data, track }, bottom, tall) {
-  const counts = new Float32Array(paint.columns);
-  const names = new Int32Array(paint.columns);
-  project(track, data, shown, paint.columns, counts, names);
-  const colors = data.names.map((name) => paint.palette[category(name)]);
+export function paintTicks(paint, { data, track }, bottom, tall) {
   const wide = Math.max(1, Math.round(LEAST_TICK * paint.ratio));
-  for (let x = 0; x < paint.columns; x += 1)
-    if (names[x] >= 0) paint.fill(x, x + wide, bottom, tall, colors[names[x]], "solid");
+  // Ticks that begin before the first column may reach into it.
+  const first = 1 - wide;
+  const columns = paint.columns - first;
+  const counts = new Float32Array(columns);
+  const names = new Int32Array(columns);
+  const start = (paint.first + first) * paint.perColumn;
+  project(track, data, { start, end: start + columns * paint.perColumn }, columns, counts, names);
+  const looks = data.names.map((name) => ({
+    color: paint.palette[category(name)],
+    tall: 1,
+    pattern: "solid",
+    stacks: 0,
+  }));
+  for (let i = 0; i < columns; i += 1)
+    if (names[i] >= 0) paint.fill(first + i, first + i + wide, bottom, tall, looks[names[i]]);
 }
 
 /**

@@ -3,15 +3,12 @@
 
 import { Latest, getBytes } from "../../lib/api.js";
 import { Emitter } from "../../lib/emitter.js";
-import { LabelTable, decodeWindow } from "./track_decode.js";
-import { joined } from "./track_join.js";
+import { LabelTable, readWindow } from "./track_decode.js";
+import { KnownTracks } from "./known_tracks.js";
 import { isUseful, keptOf, pixelOf, planOf } from "./track_plan.js";
 
-/** @import { TrackPieces } from "./track_decode.js" */
 /** @import { Plan, Wanted } from "./track_plan.js" */
 
-/** Tracks whose pieces are kept. */
-const MOST_KEPT = 2000;
 /** After so many milliseconds it is tried again where something went wrong. */
 const AGAIN_MS = 2000;
 
@@ -31,8 +28,7 @@ export class TrackData extends Emitter {
   constructor(id) {
     super();
     this.id = id;
-    /** @type {Map<string, TrackPieces & {pixel: number, age: number}>} */
-    this.known = new Map();
+    this.known = new KnownTracks();
     /** @type {Wanted|null} */
     this.wanted = null;
     this.age = 0;
@@ -62,7 +58,7 @@ export class TrackData extends Emitter {
   #next() {
     const { wanted } = this;
     if (!wanted || performance.now() - this.#failedAt < AGAIN_MS) return;
-    const plan = planOf(wanted, this.#pixel, this.age, (track) => this.known.get(track));
+    const plan = planOf(wanted, this.#pixel, this.age, (track) => this.known.reach(track));
     if (!plan) return;
     const waits = this.#asked && isUseful(this.#asked, wanted, this.#pixel);
     // What comes into sight later waits for nobody, and nobody waits for it.
@@ -98,21 +94,13 @@ export class TrackData extends Emitter {
    * @param {number} age
    */
   #take(buffer, { start, end, pixel }, age) {
-    let windows = decodeWindow(buffer, this.#table);
-    if (!windows) {
+    let window = readWindow(buffer, this.#table);
+    if (!window) {
+      // Names of before and of now cannot stand beside each other.
       this.#table = new LabelTable();
-      windows = decodeWindow(buffer, this.#table) ?? new Map();
+      this.known.clear();
+      window = readWindow(buffer, this.#table);
     }
-    const kept = this.wanted ? keptOf(this.wanted) : { start, end };
-    for (const [id, pieces] of windows) {
-      const before = this.known.get(id);
-      const fits = before && before.pixel === pixel && before.age === age;
-      this.known.delete(id);
-      this.known.set(id, { ...(fits ? joined(before, pieces, kept) : pieces), pixel, age });
-    }
-    for (const id of this.known.keys()) {
-      if (this.known.size <= MOST_KEPT) break;
-      this.known.delete(id);
-    }
+    if (window) this.known.add(window, { pixel, age, kept: this.wanted ? keptOf(this.wanted) : { start, end } });
   }
 }

@@ -64,6 +64,17 @@ export class LabelTable {
  * @returns {Map<string, TrackPieces>|null} by track; null where the table has no room for all names
  */
 export function decodeWindow(buffer, table = new LabelTable()) {
+  const window = readWindow(buffer, table);
+  return window && new Map([...window.tracks].map(([id, make]) => [id, make()]));
+}
+
+/**
+ * Reads the answer so far that what is on a track can be had when it is wanted: most of the work is for what nobody sees at once.
+ * @param {ArrayBuffer} buffer
+ * @param {LabelTable} table
+ * @returns {{start: number, end: number, unit: number, tracks: Map<string, () => TrackPieces>}|null}
+ */
+export function readWindow(buffer, table) {
   const view = new DataView(buffer);
   if (buffer.byteLength < 8 || view.getUint32(0, true) !== MAGIC)
     throw new Error("the data of the tracks do not begin as they should");
@@ -74,64 +85,113 @@ export function decodeWindow(buffer, table = new LabelTable()) {
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headBytes)));
   const lists = new Lists(buffer, aligned(8 + headBytes));
   const [lookCount, total, severalTotal, largeCount] = lists.words(4);
-  const large = lists.words(largeCount);
-  const looks = Array.from({ length: SHARES }, () => lists.halves(lookCount));
-  const gaps = lists.bytes(total);
-  const widths = lists.bytes(total);
-  const planes = Array.from({ length: 3 }, () => lists.bytes(total));
-  const codes = lists.bytes(total);
-  const packed = lists.bytes(severalTotal);
-  const rests = lists.bytes(severalTotal);
-  // Large gaps come before large widths.
-  let largeGap = 0;
-  let largeWidth = 0;
-  for (let i = 0; i < total; i += 1) if (gaps[i] === LARGE) largeWidth += 1;
-  const { start, end, unit } = head;
+  const body = {
+    large: lists.words(largeCount),
+    looks: Array.from({ length: SHARES }, () => lists.halves(lookCount)),
+    gaps: lists.bytes(total),
+    widths: lists.bytes(total),
+    planes: Array.from({ length: 3 }, () => lists.bytes(total)),
+    codes: lists.bytes(total),
+    packed: lists.bytes(severalTotal),
+    rests: lists.bytes(severalTotal),
+  };
   const numbers = table.numbers(head.names);
   if (!numbers) return null;
-  const { labels } = table;
-  for (const list of looks) for (let i = 0; i < lookCount; i += 1) list[i] = numbers[list[i]] ?? 0;
+  for (const list of body.looks) for (let i = 0; i < lookCount; i += 1) list[i] = numbers[list[i]] ?? 0;
+  const { start, end, unit } = head;
   const tracks = new Map();
-  let [first, severalFirst] = [0, 0];
-  for (const { id, pieces } of head.tracks) {
+  for (const place of placesOf(head.tracks, body))
+    tracks.set(place.id, () => ({ start, end, unit, labels: table.labels, ...piecesAt(body, place) }));
+  return { start, end, unit, tracks };
+}
+
+/**
+ * @typedef {object} Body the lists of an answer
+ * @property {Uint32Array} large
+ * @property {Uint16Array[]} looks
+ * @property {Uint8Array} gaps
+ * @property {Uint8Array} widths
+ * @property {Uint8Array[]} planes
+ * @property {Uint8Array} codes
+ * @property {Uint8Array} packed
+ * @property {Uint8Array} rests
+ */
+/**
+ * @typedef {object} TrackPlace where a track's pieces begin in each list
+ * @property {string} id
+ * @property {number} first
+ * @property {number} pieces
+ * @property {number} several
+ * @property {number} severalCount
+ * @property {number} largeGap
+ * @property {number} largeWidth
+ */
+
+/**
+ * Where the pieces of each track begin. Throws where an answer is cut or names what is not there, so that nothing does later.
+ * @param {TrackWindowHead["tracks"]} tracks
+ * @param {Body} body
+ * @returns {TrackPlace[]}
+ */
+function placesOf(tracks, { looks, gaps, widths, planes, codes }) {
+  const total = gaps.length;
+  const lookCount = looks[0].length;
+  // Large gaps come before large widths.
+  let largeWidth = 0;
+  for (let i = 0; i < total; i += 1) if (gaps[i] === LARGE) largeWidth += 1;
+  let [first, several, largeGap] = [0, 0, 0];
+  return tracks.map(({ id, pieces }) => {
     if (first + pieces > total) throw new Error("the data of the tracks are cut");
-    const begins = new Uint32Array(pieces);
-    const ends = new Uint32Array(pieces);
-    const names = new Uint16Array(pieces);
-    const several = new Int32Array(pieces).fill(-1);
-    let count = 0;
-    for (let i = 0; i < pieces; i += 1) if (codes[first + i] > 1) several[i] = count++;
-    const rows = new Uint32Array(count);
-    const shares = Array.from({ length: SHARES }, () => new Uint8Array(count));
-    const others = Array.from({ length: SHARES - 1 }, () => new Uint16Array(count));
-    let time = 0;
-    for (let i = 0; i < pieces; i += 1) {
-      const from = first + i;
-      const gap = gaps[from];
-      const width = widths[from];
-      begins[i] = time + (gap === LARGE ? large[largeGap++] : gap);
-      time = begins[i] + (width === LARGE ? large[largeWidth++] : width);
-      ends[i] = time;
-      const look = planes[0][from] | (planes[1][from] << 8) | (planes[2][from] << 16);
-      if (look >= lookCount) throw new Error("the data of the tracks name what is not there");
-      const place = several[i];
-      names[i] = looks[0][look];
-      if (place >= 0) {
-        rows[place] = rowsOf(codes[from]);
-        const pair = packed[severalFirst + place];
-        const [a, b] = [pair & 15, pair >> 4];
-        const all = [a, b, Math.max(0, STEPS - a - b - rests[severalFirst + place])];
-        const order = orderOf(all[0], all[1], all[2]);
-        for (let k = 0; k < SHARES; k += 1) shares[k][place] = all[order[k]] * SHARE;
-        names[i] = looks[order[0]][look];
-        for (let k = 1; k < SHARES; k += 1) others[k - 1][place] = looks[order[k]][look];
-      }
+    const place = { id, first, pieces, several, severalCount: 0, largeGap, largeWidth };
+    for (const last = first + pieces; first < last; first += 1) {
+      if ((planes[0][first] | (planes[1][first] << 8) | (planes[2][first] << 16)) >= lookCount)
+        throw new Error("the data of the tracks name what is not there");
+      if (codes[first] > 1) several += 1;
+      if (gaps[first] === LARGE) largeGap += 1;
+      if (widths[first] === LARGE) largeWidth += 1;
     }
-    tracks.set(id, { start, end, unit, begins, ends, names, several, rows, shares, others, labels });
-    first += pieces;
-    severalFirst += count;
+    return { ...place, severalCount: several - place.several };
+  });
+}
+
+/**
+ * @param {Body} body
+ * @param {TrackPlace} place
+ */
+function piecesAt({ large, looks, gaps, widths, planes, codes, packed, rests }, place) {
+  const { first, pieces, several: severalFirst, severalCount } = place;
+  const begins = new Uint32Array(pieces);
+  const ends = new Uint32Array(pieces);
+  const names = new Uint16Array(pieces);
+  const several = new Int32Array(pieces).fill(-1);
+  const rows = new Uint32Array(severalCount);
+  const shares = Array.from({ length: SHARES }, () => new Uint8Array(severalCount));
+  const others = Array.from({ length: SHARES - 1 }, () => new Uint16Array(severalCount));
+  let { largeGap, largeWidth } = place;
+  let [time, count] = [0, 0];
+  for (let i = 0; i < pieces; i += 1) {
+    const from = first + i;
+    const gap = gaps[from];
+    const width = widths[from];
+    begins[i] = time + (gap === LARGE ? large[largeGap++] : gap);
+    time = begins[i] + (width === LARGE ? large[largeWidth++] : width);
+    ends[i] = time;
+    const look = planes[0][from] | (planes[1][from] << 8) | (planes[2][from] << 16);
+    names[i] = looks[0][look];
+    if (codes[from] <= 1) continue;
+    several[i] = count;
+    rows[count] = rowsOf(codes[from]);
+    const pair = packed[severalFirst + count];
+    const a = pair & 15;
+    const b = pair >> 4;
+    const c = Math.max(0, STEPS - a - b - rests[severalFirst + count]);
+    const order = orderOf(a, b, c);
+    for (let k = 0; k < SHARES; k += 1) shares[k][count] = (order[k] === 0 ? a : order[k] === 1 ? b : c) * SHARE;
+    names[i] = looks[order[0]][look];
+    for (let k = 1; k < SHARES; k += 1) others[k - 1][count] = looks[order[k]][look];
+    count += 1;
   }
-  return tracks;
+  return { begins, ends, names, several, rows, shares, others };
 }
 
 /** Lists of numbers one after another. */

@@ -1,42 +1,27 @@
-// Draws tracks: strips of states, each with its own colour and pattern so that they are told apart without colour; slices with
-// their names; what is narrower than a pixel as shares of its height.
+// Draws tracks: the picture of their lanes with names of slices, labels of rows, and what lies over them.
 
-import { CATEGORIES, category, pixel } from "../../lib/color.js";
+import { CATEGORIES } from "../../lib/color.js";
 import { PANE_GAP } from "../../lib/time_fold.js";
 import { cutText, drawSelection, hatch } from "../../lib/canvas.js";
 import { duration } from "../../lib/format.js";
 import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
 import { rowsBetween } from "./row_search.js";
-import { SHARES, firstPiece } from "./track_decode.js";
-import { drawCounterLane, mostWords, paintTicks } from "./binned_draw.js";
-import { SUMMED, SUMMED_LANES, TrackSummary } from "./track_summary.js";
+import { firstPiece } from "./track_decode.js";
+import { drawCounterLane, mostWords } from "./binned_draw.js";
+import { STATES } from "./track_paint.js";
 
 /** @import { Canvas } from "../../lib/canvas.js" */
 /** @import { Pane } from "../../lib/time_fold.js" */
 /** @import { TrackPieces } from "./track_decode.js" */
 /** @import { BinnedTrack } from "./binned_tracks.js" */
 /** @import { LanePlace, Size } from "./track_arrange.js" */
-/** @import { Lane, TreeRow } from "./track_tree.js" */
+/** @import { TreeRow } from "./track_tree.js" */
 /** @import { TrackLabel } from "../../../../api.js" */
 
 const PAD = 4;
 const INDENT = 12;
 /** A name is written where at least so much of it fits. */
 const LEAST_TEXT = 24;
-
-/**
- * How each state is drawn: colour, share of the height, pattern. What is not listed is drawn as `other`.
- * @type {Record<string, {color: string, tall: number, pattern: "solid"|"slanted"|"upright"|"dotted", stacks: number}>}
- */
-export const STATES = {
-  running: { color: "--state-running", tall: 1, pattern: "solid", stacks: 0 },
-  runnable: { color: "--state-runnable", tall: 1, pattern: "slanted", stacks: 1 },
-  preempted: { color: "--state-runnable", tall: 1, pattern: "slanted", stacks: 2 },
-  uninterruptible: { color: "--state-blocked", tall: 0.65, pattern: "upright", stacks: 3 },
-  sleeping: { color: "--state-sleeping", tall: 0.16, pattern: "solid", stacks: 9 },
-  idle: { color: "--state-sleeping", tall: 0.16, pattern: "dotted", stacks: 9 },
-  other: { color: "--state-other", tall: 0.4, pattern: "dotted", stacks: 4 },
-};
 
 /** Custom properties that are needed. */
 export const TRACK_COLORS = [
@@ -69,8 +54,9 @@ export const TRACK_COLORS = [
  */
 /**
  * @typedef {object} PaneData what is on the tracks in a pane
- * @property {Map<string, TrackPieces>} pieces
+ * @property {import("./known_tracks.js").KnownTracks} pieces
  * @property {Map<string, BinnedTrack>} binned samples, instants and counters
+ * @property {import("./track_picture.js").TrackPictures} pictures of its rows
  */
 /**
  * @typedef {object} TracksModel what is drawn
@@ -89,7 +75,7 @@ export const TRACK_COLORS = [
 /** @typedef {TracksModel & PaneData & {shown: Pane}} PaneModel what is drawn in a pane */
 
 /**
- * Draws everything.
+ * Draws everything that there is time for. Says whether there is more.
  * @param {Canvas} canvas
  * @param {TracksModel} model
  */
@@ -101,7 +87,12 @@ export function drawTracks(canvas, model) {
   ctx.fillStyle = colors["--bg"];
   ctx.fillRect(0, 0, width, height);
   const panes = model.panes.map((pane) => ({ ...model, ...pane, shown: pane }));
-  for (const pane of panes) paintLanes(canvas, pane);
+  const rows = inSight(model, height);
+  let isMore = false;
+  for (const { pictures, shown, pieces, binned } of panes) {
+    const sight = { shown, rows, scroll: model.scroll, data: { pieces, binned } };
+    isMore = pictures.draw(canvas, sight) || isMore;
+  }
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   for (const pane of panes) {
     writeNames(canvas, pane);
@@ -113,6 +104,7 @@ export function drawTracks(canvas, model) {
     drawAxis(canvas, pane.shown, 0.4, pane.shown, model.isBeside);
   }
   for (const { right } of model.panes.slice(0, -1)) drawGap(canvas, right);
+  return isMore;
 }
 
 /**
@@ -132,245 +124,6 @@ function drawGap({ context: ctx, colors, height }, left) {
  */
 function inSight({ rows, scroll }, height) {
   return rows.slice(...rowsBetween(rows, scroll, scroll + height - AXIS));
-}
-
-/**
- * The pixels of each canvas, as long as it has one size: making them anew for each frame costs more than painting.
- * @type {WeakMap<Canvas, ImageData>}
- */
-const images = new WeakMap();
-
-/** What is wider than so many columns is filled by the browser, the rest pixel by pixel. */
-const NARROW = 12;
-
-/** Pixels of the canvas in which lanes are painted. */
-export class Paint {
-  /**
-   * @param {Canvas} canvas
-   * @param {PaneModel} model
-   */
-  constructor(canvas, { shown }) {
-    const { colors, height, ratio } = canvas;
-    this.ratio = ratio;
-    this.left = Math.round(shown.left * ratio);
-    this.columns = Math.max(1, Math.round(shown.right * ratio) - this.left);
-    this.rows = Math.max(1, Math.round((height - AXIS) * ratio));
-    const known = images.get(canvas);
-    const fits = known && known.width === this.columns && known.height === this.rows;
-    this.image = fits ? known : new ImageData(this.columns, this.rows);
-    images.set(canvas, this.image);
-    this.out = new Uint32Array(this.image.data.buffer);
-    this.out.fill(pixel(colors["--bg"]));
-    this.start = shown.start;
-    this.perColumn = (shown.end - shown.start) / this.columns;
-    this.states = Object.fromEntries(
-      Object.entries(STATES).map(([name, state]) => [name, { ...state, color: pixel(colors[state.color]) }]),
-    );
-    this.palette = Array.from({ length: CATEGORIES }, (_one, i) => pixel(colors[`--cat-${i}`]));
-    /** @type {WeakMap<TrackLabel[], Map<string, {color: number, tall: number, pattern: string, stacks: number}[]>>} */
-    this.looks = new WeakMap();
-  }
-
-  /**
-   * How rows of each name look in a lane.
-   * @param {TrackLabel[]} labels
-   * @param {Lane} lane
-   */
-  look(labels, lane) {
-    const kind = `${lane.row} ${lane.of}`;
-    const known = this.looks.get(labels) ?? new Map();
-    this.looks.set(labels, known);
-    const found = known.get(kind);
-    if (found) return found;
-    const made = labels.map((label) => this.#lookOf(label, lane));
-    known.set(kind, made);
-    return made;
-  }
-
-  /**
-   * @param {TrackLabel} label
-   * @param {Lane} lane
-   */
-  #lookOf({ text, tid }, lane) {
-    if (lane.row === "state" && lane.of === "thread") return this.states[text] ?? this.states.other;
-    if (lane.row === "state" && lane.of === "cpu" && tid === 0) return this.states.idle;
-    return { color: this.palette[category(text)], tall: 1, pattern: "solid", stacks: 0 };
-  }
-
-  /**
-   * Fills columns from the bottom of a lane up.
-   * @param {number} from
-   * @param {number} until
-   * @param {number} bottom
-   * @param {number} tall
-   * @param {number} color
-   * @param {string} pattern
-   */
-  fill(from, until, bottom, tall, color, pattern) {
-    const { out, columns, rows, ratio } = this;
-    const [left, right] = [Math.max(0, from), Math.min(columns, until)];
-    const [low, high] = [Math.min(rows, bottom), Math.max(0, bottom - tall)];
-    const step = Math.max(2, Math.round(2 * ratio));
-    for (let y = high; y < low; y += 1) {
-      const line = y * columns;
-      if (pattern === "solid") {
-        if (right - left > NARROW) out.fill(color, line + left, line + right);
-        else for (let x = line + left; x < line + right; x += 1) out[x] = color;
-      } else
-        for (let x = left; x < right; x += 1)
-          if (
-            (pattern === "slanted" && (x + y) % (2 * step) < step) ||
-            (pattern === "upright" && x % (2 * step) < step) ||
-            (pattern === "dotted" && x % (2 * step) < step && y % 2 === 0)
-          )
-            out[line + x] = color;
-    }
-  }
-}
-
-/**
- * @param {Canvas} canvas
- * @param {PaneModel} model
- */
-function paintLanes(canvas, model) {
-  const paint = new Paint(canvas, model);
-  for (const shown of inSight(model, canvas.height)) {
-    if (shown.row.kind === "group" && !shown.isOpen) paintSummary(paint, model, shown);
-    for (const { lane, top, height } of shown.places) {
-      const bottom = Math.round((shown.top + top + height - model.scroll) * paint.ratio);
-      const tall = Math.max(1, Math.round(height * paint.ratio));
-      if (bottom <= 0 || bottom - tall >= paint.rows) continue;
-      const pieces = model.pieces.get(lane.id);
-      const binned = model.binned.get(lane.id);
-      if (pieces) paintLane(paint, lane, pieces, bottom, tall);
-      else if (binned && lane.row === "tick") paintTicks(paint, model.shown, binned, bottom, tall);
-    }
-  }
-  canvas.context.putImageData(paint.image, paint.left, Math.round(AXIS * paint.ratio));
-}
-
-/**
- * Of a closed group, how many of its tracks do what, one over the other; as high as most of them do at once.
- * @param {Paint} paint
- * @param {PaneModel} model
- * @param {ShownRow} shown
- */
-function paintSummary(paint, model, { row, top, height }) {
-  const summary = new TrackSummary(paint.start, paint.perColumn, paint.columns);
-  const lanes = row.lanes.slice(0, SUMMED_LANES);
-  for (const lane of lanes) {
-    const pieces = model.pieces.get(lane.id);
-    if (pieces) summary.add(pieces, lane);
-  }
-  const { most } = summary;
-  if (most === 0) return;
-  const bottom = Math.round((top + height - 4 - model.scroll) * paint.ratio);
-  const scale = ((height - 8) * paint.ratio) / Math.max(1, Math.ceil(most - 0.005));
-  const looks = SUMMED.map((name) => paint.states[name]);
-  if (lanes[0].row === "slice") looks[0] = { ...looks[0], color: paint.palette[category(lanes[0].stream)] };
-  for (let x = 0; x < paint.columns; x += 1) {
-    let sum = 0;
-    for (const [kind, look] of looks.entries()) {
-      const low = bottom - Math.round(sum * scale);
-      sum += summary.sums[kind][x];
-      const high = low - (bottom - Math.round(sum * scale));
-      // What there is at all is seen.
-      if (summary.sums[kind][x] > 0) paint.fill(x, x + 1, low, Math.max(1, high), look.color, look.pattern);
-    }
-  }
-}
-
-/**
- * @param {Paint} paint
- * @param {Lane} lane
- * @param {TrackPieces} pieces
- * @param {number} bottom
- * @param {number} tall
- */
-function paintLane(paint, lane, pieces, bottom, tall) {
-  const { begins, ends, names, several, labels, unit } = pieces;
-  const looks = paint.look(labels, lane);
-  const scale = unit / paint.perColumn;
-  const offset = (pieces.start - paint.start) / paint.perColumn;
-  for (let i = firstPiece(pieces, paint.start); i < begins.length; i += 1) {
-    const from = Math.floor(offset + begins[i] * scale);
-    if (from >= paint.columns) break;
-    const until = Math.max(from + 1, Math.floor(offset + ends[i] * scale));
-    const at = several[i];
-    if (at >= 0) {
-      stack(pieces, looks, names[i], at);
-      paintStack(paint, from, until, bottom, tall, lane.row === "slice" ? tall * 0.25 : 1);
-    } else {
-      const look = looks[names[i]];
-      const high = Math.max(1, Math.round(tall * look.tall));
-      // Neighbours of one colour are told apart by a gap.
-      const gap = lane.row === "slice" && until - from > 3 ? 1 : 0;
-      const low = look.tall < 0.3 ? bottom - Math.round((tall - high) / 2) : bottom;
-      paint.fill(from, until - gap, low, high, look.color, look.pattern);
-    }
-  }
-}
-
-/**
- * @typedef {object} Stacked a name's share of several rows
- * @property {{color: number, tall: number, pattern: string, stacks: number}} look
- * @property {number} share
- */
-
-/** What is stacked of the piece that is painted: it would be garbage for each of tens of thousands of pieces a frame. */
-const stacked = {
-  count: 0,
-  /** @type {Stacked[]} */
-  parts: Array.from({ length: SHARES }, () => ({ look: { color: 0, tall: 0, pattern: "", stacks: 0 }, share: 0 })),
-};
-
-/**
- * Finds what is stacked of several rows, from the bottom up.
- * @param {TrackPieces} pieces
- * @param {Stacked["look"][]} looks
- * @param {number} name
- * @param {number} at
- */
-function stack({ shares, others }, looks, name, at) {
-  const { parts } = stacked;
-  stacked.count = 0;
-  for (let k = 0; k < SHARES; k += 1) {
-    const share = shares[k][at] / 255;
-    const look = looks[k === 0 ? name : others[k - 1][at]];
-    if (share === 0 || !look) continue;
-    const free = parts[stacked.count];
-    let place = stacked.count;
-    for (; place > 0 && parts[place - 1].look.stacks > look.stacks; place -= 1) parts[place] = parts[place - 1];
-    parts[place] = free;
-    free.look = look;
-    free.share = share;
-    stacked.count += 1;
-  }
-}
-
-/**
- * Several rows in a column: each name has its share of the height.
- * @param {Paint} paint
- * @param {number} from
- * @param {number} until
- * @param {number} bottom
- * @param {number} tall
- * @param {number} least pixels of a share
- */
-function paintStack(paint, from, until, bottom, tall, least) {
-  let low = bottom;
-  for (let k = 0; k < stacked.count; k += 1) {
-    const { look, share } = stacked.parts[k];
-    // What sleeps is a line in the middle, as it is where there is nothing else.
-    if (look.stacks === 9) {
-      const [middle, line] = [bottom - Math.round(tall * 0.42), Math.max(1, Math.round(tall * 0.16))];
-      if (stacked.count === 1) paint.fill(from, until, middle, line, look.color, look.pattern);
-      continue;
-    }
-    const high = Math.min(low - (bottom - tall), Math.max(1, Math.round(Math.max(least, tall * share))));
-    paint.fill(from, until, low, high, look.color, look.pattern);
-    low -= high;
-  }
 }
 
 /**
@@ -402,6 +155,7 @@ function drawCounterRows({ context: ctx, colors, height }, model) {
  */
 function writeNames(canvas, model) {
   const { context: ctx, colors, height } = canvas;
+  const widthOf = (/** @type {string} */ text) => canvas.widthOf(text);
   const { shown, scroll, pieces: known } = model;
   const perPixel = (shown.end - shown.start) / (shown.right - shown.left);
   ctx.save();
@@ -411,7 +165,7 @@ function writeNames(canvas, model) {
   ctx.fillStyle = colors["--on-cat"];
   for (const row of inSight(model, height)) {
     for (const { lane, top, height: tall } of row.places) {
-      const pieces = known.get(lane.id);
+      const pieces = known.peek(lane.id);
       if (!pieces || (lane.row === "state" && lane.of === "thread")) continue;
       const middle = AXIS + row.top + top + tall / 2 - scroll + 0.5;
       const place = (/** @type {number} */ units) =>
@@ -422,7 +176,7 @@ function writeNames(canvas, model) {
         const room = Math.min(shown.right, place(pieces.ends[i])) - left - 6;
         const label = pieces.labels[pieces.names[i]];
         if (pieces.several[i] >= 0 || room < LEAST_TEXT || label.tid === 0) continue;
-        ctx.fillText(cutText(ctx, nameOf(label), room), left + 3, middle);
+        ctx.fillText(cutText(ctx, nameOf(label), room, widthOf), left + 3, middle);
       }
     }
   }
@@ -442,7 +196,9 @@ export function nameOf({ text, tid }) {
  * @param {Canvas} canvas
  * @param {TracksModel} model
  */
-function drawRowLabels({ context: ctx, colors, height }, model) {
+function drawRowLabels(canvas, model) {
+  const { context: ctx, colors, height } = canvas;
+  const widthOf = (/** @type {string} */ text) => canvas.widthOf(text);
   ctx.save();
   ctx.beginPath();
   ctx.rect(0, AXIS, ctx.canvas.width, height - AXIS);
@@ -462,16 +218,16 @@ function drawRowLabels({ context: ctx, colors, height }, model) {
     ctx.fillStyle = colors["--text-quiet"];
     const counter = row.kind === "tracks" && model.panes[0].binned.get(row.lanes[0].id);
     const share = row.busy > 0 ? shareText(row.busy / model.whole) : counter && counter.most ? mostWords(counter) : "";
-    const wide = ctx.measureText(share).width;
+    const wide = widthOf(share);
     ctx.fillText(share, LABELS - 10 - wide, middle);
     ctx.fillStyle = colors["--text"];
     const room = LABELS - 20 - wide - left;
     const notes = [isPinned ? "pinned" : "", shown.more > 0 ? `+${shown.more}` : ""].filter(Boolean).join(", ");
-    const label = cutText(ctx, notes ? `${row.label} (${notes})` : row.label, room);
+    const label = cutText(ctx, notes ? `${row.label} (${notes})` : row.label, room, widthOf);
     ctx.fillText(label, left, middle);
-    const used = ctx.measureText(label).width + 6;
+    const used = widthOf(label) + 6;
     ctx.fillStyle = colors["--text-quiet"];
-    if (row.sub && room - used > 30) ctx.fillText(cutText(ctx, row.sub, room - used), left + used, middle);
+    if (row.sub && room - used > 30) ctx.fillText(cutText(ctx, row.sub, room - used, widthOf), left + used, middle);
     ctx.fillStyle = colors["--line"];
     ctx.fillRect(0, Math.round(y + shown.height) - 1, ctx.canvas.width, 1);
   }

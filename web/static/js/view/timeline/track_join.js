@@ -13,6 +13,36 @@ import { SHARES } from "./track_decode.js";
  * @property {number} until
  */
 
+/** @typedef {{start: number, end: number, unit: number}} Reach what time is known, and in which units */
+
+/**
+ * What is known with what came beside it or over a part of it, in units from the start of what was known; null where they do not fit
+ * together.
+ * @param {Reach} known
+ * @param {Reach} added
+ * @param {{start: number, end: number}} kept what is further away is let go
+ */
+function together({ unit, start, end }, added, kept) {
+  if (unit !== added.unit || added.end < start || added.start > end) return null;
+  const place = (/** @type {number} */ time) => Math.round((time - start) / unit);
+  const [added0, added1, known1] = [place(added.start), place(added.end), place(end)];
+  const from = Math.max(Math.min(0, added0), place(kept.start));
+  const until = Math.max(from, Math.min(Math.max(known1, added1), place(kept.end)));
+  return { added0, added1, from, until, start: start + from * unit, end: start + until * unit };
+}
+
+/**
+ * What time will be known.
+ * @param {Reach} known
+ * @param {Reach} added
+ * @param {{start: number, end: number}} kept
+ * @returns {Reach}
+ */
+export function joinedReach(known, added, kept) {
+  const found = together(known, added, kept);
+  return found ? { start: found.start, end: found.end, unit: known.unit } : added;
+}
+
 /**
  * What is known of a track with what came beside it or over a part of it; only what came where they do not fit together.
  * @param {TrackPieces} known
@@ -21,19 +51,15 @@ import { SHARES } from "./track_decode.js";
  * @returns {TrackPieces}
  */
 export function joined(known, added, kept) {
-  const { unit, start } = known;
-  const fits = unit === added.unit && known.labels === added.labels;
-  if (!fits || added.end < known.start || added.start > known.end) return added;
-  const place = (/** @type {number} */ time) => Math.round((time - start) / unit);
-  const [added0, added1, known1] = [place(added.start), place(added.end), place(known.end)];
-  const from = Math.max(Math.min(0, added0), place(kept.start));
-  const until = Math.max(from, Math.min(Math.max(known1, added1), place(kept.end)));
+  const found = known.labels === added.labels ? together(known, added, kept) : null;
+  if (!found) return added;
+  const { added0, added1, from, until, start, end } = found;
   const segments = [
     { of: known, offset: 0, from, until: Math.min(until, added0) },
     { of: added, offset: added0, from: Math.max(from, added0), until: Math.min(until, added1) },
     { of: known, offset: 0, from: Math.max(from, added1), until },
   ].filter((segment) => segment.from < segment.until);
-  return { ...known, start: start + from * unit, end: start + until * unit, ...glued(segments, from) };
+  return { ...known, start, end, ...glued(segments, from) };
 }
 
 /**

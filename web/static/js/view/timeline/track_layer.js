@@ -26,6 +26,7 @@ import {
   unpackSizes,
 } from "./track_arrange.js";
 import { drawTracks, nameOf, pieceText } from "./track_draw.js";
+import { TrackPictures } from "./track_picture.js";
 import { SUMMED_LANES, TrackSummary, summaryWords } from "./track_summary.js";
 import { titleOf, treeOf, visibleRows } from "./track_tree.js";
 
@@ -52,6 +53,8 @@ const BEYOND = 300;
 export class TrackLayer extends Emitter {
   #list = new Latest();
   #moment = new Latest();
+  /** @type {TrackPictures[]} */
+  #pictures = [];
 
   /** @param {import("../../page/capture_context.js").CaptureContext} context */
   constructor(context) {
@@ -202,19 +205,30 @@ export class TrackLayer extends Emitter {
    */
   draw(canvas, model) {
     const at = this.picked?.moment.at;
-    drawTracks(canvas, {
+    const isMore = drawTracks(canvas, {
       ...model,
       rows: this.rows,
       panes: model.panes.map((pane, i) => ({
         ...pane,
         pieces: this.window(i).known,
         binned: this.binned.window(i).known,
+        pictures: this.#picturesOf(i),
       })),
       whole: this.context.duration,
       picked: this.picked && at ? { lane: this.picked.lane.id, start: at.start, end: at.end } : null,
       waker: this.waker && { lane: this.waker.lane.id, time: this.waker.time },
     });
     this.#drawPath(canvas, model);
+    if (isMore) canvas.redraw();
+  }
+
+  /** @param {number} pane */
+  #picturesOf(pane) {
+    const known = this.#pictures[pane];
+    if (known) return known;
+    const pictures = new TrackPictures();
+    this.#pictures[pane] = pictures;
+    return pictures;
   }
 
   /**

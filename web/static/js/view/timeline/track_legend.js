@@ -1,7 +1,7 @@
 // What colours and patterns of tracks stand for.
 
 import { h } from "../../lib/dom.js";
-import { STATES } from "./track_draw.js";
+import { STATES } from "./track_paint.js";
 
 /** @import { TrackList } from "../../../../api.js" */
 

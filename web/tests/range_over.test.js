@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { MOST_TRACKS, markedRows, rangeOver } from "../static/js/view/timeline/range/range_over.js";
+import { MOST_TRACKS, markedRows, overRow, rangeOver, rowOver } from "../static/js/view/timeline/range/range_over.js";
 
 const row = (key, kind, label, parent = "", id = "") => ({
   key,
@@ -44,4 +44,17 @@ test("a range over more tracks than a request takes says so", () => {
   assert.equal(over.tracks.split(",").length, MOST_TRACKS);
   assert.deepEqual([over.filter, over.sql], [null, ""], "so many are in no filter");
   assert.match(over.words, /^512 tracks found by “worker”; 3 more are not counted/);
+});
+
+test("a range is over one row, or all that is in a group", () => {
+  const range = { start: 3, end: 9 };
+  assert.equal(overRow(tree[1]), "row:cpu:0");
+  assert.equal(overRow({ ...tree[1], kind: "path" }), "");
+  assert.equal(rowOver(tree, "row:tid:7"), tree[3]);
+  assert.equal(rowOver(tree, "marked"), undefined);
+  const one = rangeOver(range, tree, { over: "row:cpu:1", pinned: ["tid:7"], find: "gzip" });
+  assert.deepEqual([one.tracks, one.words, one.filter], ["1.1", "CPU 1", "cpu == 1"]);
+  assert.equal(rangeOver(range, tree, { over: "row:cpus", pinned: [], find: "" }).tracks, "1.0,1.1");
+  const gone = rangeOver(range, tree, { over: "row:tid:8", pinned: [], find: "" });
+  assert.deepEqual([gone.rows, gone.words], [null, "all tracks: the one of the link is not there"]);
 });

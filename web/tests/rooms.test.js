@@ -35,6 +35,7 @@ const ROOMS = {
     "view/timeline",
     "view/timeline/notes",
     "view/timeline/find",
+    "view/timeline/range",
     "view/flame",
     "view/calls",
     "view/table",

@@ -124,6 +124,13 @@ export const KEYS = {
     press: ["t"],
     what: "Select the time of what is picked",
   },
+  "timeline.begin": { context: "timeline", press: ["i"], what: "Begin the selected range at the cursor" },
+  "timeline.end": { context: "timeline", press: ["o"], what: "End the selected range at the cursor" },
+  "timeline.over": {
+    context: "timeline",
+    press: ["u"],
+    what: "Read the selected range over the track at the cursor only, or over all tracks again",
+  },
   "timeline.waker": {
     context: "timeline",
     press: ["["],

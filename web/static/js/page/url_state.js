@@ -89,8 +89,9 @@ const PARTS = {
   picked: text("", 256),
   path: pattern(/^tid:\d{1,10}$/),
   panel: pattern(/^[a-z]{1,16}$/),
-  over: oneOf("", "marked"),
+  over: pattern(/^(marked|row:.{1,200})$/),
   ranked: pattern(/^-?[a-z0-9]{1,16}$/),
+  opened: text("", 256),
   amounts: oneOf("", "thread"),
   from: whole(null),
   to: whole(null),
@@ -126,6 +127,7 @@ const PARTS = {
   span: pattern(/^-?\d{1,16}~-?\d{1,16}$/),
   find: text(),
   hit: pattern(/^\d{1,5}\.\d{1,15}@-?\d{1,16}$/),
+  spans: text("", 4096),
 };
 
 /** @typedef {{[Name in keyof typeof PARTS]: (typeof PARTS)[Name]["fallback"]}} ViewParts what a view shows */

@@ -17,6 +17,8 @@ import { TimelineHead } from "./timeline_head.js";
 import { TimelinePicking } from "./timeline_picking.js";
 import { binsWords, readoutWords } from "./timeline_readout.js";
 import { TrackLayer } from "./track_layer.js";
+import { startRangeEdges } from "./range/range_edges.js";
+import { overRow } from "./range/range_over.js";
 import { RowMenu, startRows } from "./row_menu.js";
 import { TrackPanel } from "./track_panel.js";
 import { TRACK_COLORS } from "./track_draw.js";
@@ -28,7 +30,7 @@ import { COLORS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.j
 const STORED_LATER_NS = 2e9;
 
 /** Parts of the address that the panel below the tracks depends on, besides what is picked. */
-const PANEL_PARTS = ["start", "end", "panel", "over", "pins", "name", "path"];
+const PANEL_PARTS = ["start", "end", "panel", "over", "opened", "pins", "name", "path"];
 
 /** How near an edge is to which a dragged time snaps. */
 const SNAP_PIXELS = 6;
@@ -64,6 +66,7 @@ export class TimelineView extends PanelView {
       go: (picked) => void this.picking.reveal(picked),
       path: () => this.picking.turnPath(),
       picked: () => void this.picking.reveal(Promise.resolve(this.layer.picked)),
+      row: () => this.cursor.shownRow?.row ?? null,
     });
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
     this.menu = new RowMenu(this.layer);
@@ -91,9 +94,16 @@ export class TimelineView extends PanelView {
       showsStates: () => this.showsStates,
       plain: () => ({ tracks: this.data.current?.tracks.length ?? 0, height: this.#track }),
       moved: () => {
+        this.details.range.showChoice();
         this.#tell();
         this.canvas.redraw();
       },
+    });
+    startRangeEdges(context, {
+      when: () => this.visible,
+      shown: () => this.shown,
+      cursor: () => this.cursor.at?.time ?? null,
+      over: () => overRow(this.cursor.shownRow?.row),
     });
     this.picking = new TimelinePicking({
       context,

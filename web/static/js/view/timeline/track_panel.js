@@ -16,13 +16,14 @@ export class TrackPanel {
    * @param {import("../../page/capture_context.js").CaptureContext} context
    * @param {TrackLayer} layer
    * @param {{fit: (start: number, end: number) => void, walk: (way: "before"|"after") => void,
-   *   follow: () => void, back: () => void, go: (picked: Promise<import("./track_layer.js").Picked|null>) => void, path: () => void, picked: () => void}} actions `picked`: something was picked in here
+   *   follow: () => void, back: () => void, go: (picked: Promise<import("./track_layer.js").Picked|null>) => void, path: () => void, picked: () => void,
+   *   row: () => import("./track_tree.js").TreeRow|null}} actions `picked`: something was picked in here; `row`: where the cursor is
    */
   constructor(context, layer, actions) {
     this.context = context;
     this.layer = layer;
     this.actions = actions;
-    this.range = new RangePanel(context, layer, () => actions.picked());
+    this.range = new RangePanel(context, layer, actions);
     this.body = h("div", { class: "track-panel-body" });
     this.element = h(
       "section",

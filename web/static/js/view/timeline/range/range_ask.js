@@ -59,7 +59,9 @@ export class RangeAsk {
   async show(over) {
     this.over = over;
     const query = this.query(over);
-    const asked = JSON.stringify([query, this.context.info.end_ns, this.context.info.streams.length]);
+    const { end_ns, streams } = this.context.info;
+    // A stream that was removed and computed again has the number that it had.
+    const asked = JSON.stringify([query, end_ns, streams.map(({ rows, rule }) => (rule ? rows : 0))]);
     if (asked === this.#asked) {
       this.redraw();
       return;

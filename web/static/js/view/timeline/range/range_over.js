@@ -1,4 +1,4 @@
-// Which tracks the panel of a range is over: all, or those that are marked. Pure.
+// Which tracks the panel of a range is over: all, those that are marked, or those of one row of the tree. Pure.
 
 import { titleOf } from "../track_tree.js";
 
@@ -32,6 +32,27 @@ export function markedRows(tree, { pinned, find }) {
   return tree.filter((row) => row.kind === "tracks" && (isMarked(row) || groups.has(row.parent)));
 }
 
+/** In the address: the range is over one row of the tree, whose key follows. */
+const ONE_ROW = "row:";
+
+/**
+ * How the address says that a range is over one row; empty for a row that is neither tracks nor a group.
+ * @param {TreeRow|null|undefined} row
+ */
+export function overRow(row) {
+  return row && row.kind !== "path" ? ONE_ROW + row.key : "";
+}
+
+/**
+ * The row that a range is over; undefined where it is over all or marked tracks, or the row is not there.
+ * @param {TreeRow[]} tree
+ * @param {string} over as the address has it
+ */
+export function rowOver(tree, over) {
+  const key = over.startsWith(ONE_ROW) ? over.slice(ONE_ROW.length) : null;
+  return tree.find((row) => row.key === key && row.kind !== "path");
+}
+
 /** The most threads and CPUs that a filter names; it is in the address. */
 const MOST_TERMS = 40;
 
@@ -57,16 +78,19 @@ function termsOf(rows) {
  * @returns {RangeOver}
  */
 export function rangeOver({ start, end }, tree, view) {
-  const marked = view.over === "marked" ? markedRows(tree, view) : [];
+  const one = rowOver(tree, view.over);
+  const marked =
+    view.over === "marked" ? markedRows(tree, view) : one ? markedRows(tree, { pinned: [one.key], find: "" }) : [];
   if (marked.length === 0) {
-    const words = view.over === "marked" ? "all tracks: none is found by name or pinned" : "all tracks";
+    const why = view.over === "marked" ? "none is found by name or pinned" : "the one of the link is not there";
+    const words = view.over === "" ? "all tracks" : `all tracks: ${why}`;
     return { start, end, rows: null, tracks: "", words, filter: "", sql: "" };
   }
   const rows = marked.slice(0, MOST_TRACKS);
   const left = marked.length - rows.length;
   const found = view.find.trim() === "" ? "" : `found by “${view.find.trim()}”`;
   const how = [found, view.pinned.length > 0 ? "pinned" : ""].filter(Boolean).join(" or ");
-  const words = `${rows.length} ${rows.length === 1 ? "track" : "tracks"} ${how}`;
+  const words = one ? titleOf(one) : `${rows.length} ${rows.length === 1 ? "track" : "tracks"} ${how}`;
   const terms = termsOf(rows);
   const all = (/** @type {string} */ sign) => terms?.map(({ column, number }) => `${column} ${sign} ${number}`);
   return {

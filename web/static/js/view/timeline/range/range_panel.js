@@ -3,12 +3,14 @@
 import { h, put } from "../../../lib/dom.js";
 import { duration } from "../../../lib/format.js";
 import { startTabs } from "../../../lib/tabs.js";
-import { rangeOver } from "./range_over.js";
+import { titleOf } from "../track_tree.js";
+import { overRow, rangeOver, rowOver } from "./range_over.js";
 import { RANGE_TABS } from "./range_tabs.js";
 
 /** @import { CaptureContext } from "../../../page/capture_context.js" */
 /** @import { TrackLayer } from "../track_layer.js" */
 /** @import { RangeTab, RangeView } from "./range_tabs.js" */
+/** @import { TreeRow } from "../track_tree.js" */
 
 /** Ids of tabs are those of the page too. */
 const PREFIX = "range-";
@@ -21,12 +23,14 @@ export class RangePanel {
   /**
    * @param {CaptureContext} context
    * @param {TrackLayer} layer
-   * @param {() => void} picked is told when something was picked from here
+   * @param {{picked: () => void, row: () => TreeRow|null}} actions `picked` is told when something was picked from here; `row`:
+   *   the row of the tree that the cursor is on, which is where a drag began
    */
-  constructor(context, layer, picked) {
+  constructor(context, layer, { picked, row }) {
     this.context = context;
     this.layer = layer;
     this.picked = picked;
+    this.cursorRow = row;
     this.heading = h("h3", {});
     this.words = h("span", { class: "quiet" });
     this.over = h(
@@ -39,6 +43,14 @@ export class RangePanel {
         "Only tracks that “Find tracks” finds by name, and pinned ones (P pins a track)",
       ),
     );
+    /** For the row at the cursor, else the one that the range is over. */
+    this.overOne = h("button", {
+      type: "button",
+      class: "cut range-over-row",
+      title: "Only the track on which the range was selected, or the cursor is (U)",
+      on: { click: () => this.context.state.set({ over: this.overOne.dataset.over ?? "" }) },
+    });
+    this.over.append(this.overOne);
     this.tabs = h("div", { class: "tabs range-tabs", role: "tablist", "aria-label": "What is read from the range" });
     this.panels = h("div", { class: "range-panels" });
     this.element = h(
@@ -49,7 +61,9 @@ export class RangePanel {
       this.panels,
     );
     RANGE_TABS.forEach((tab) => this.#addTab(tab));
-    this.showTab = startTabs(this.tabs, (name) => context.state.set({ panel: name.slice(PREFIX.length), ranked: "" }));
+    this.showTab = startTabs(this.tabs, (name) =>
+      context.state.set({ panel: name.slice(PREFIX.length), ranked: "", opened: "" }),
+    );
   }
 
   /**
@@ -99,6 +113,19 @@ export class RangePanel {
     this.#views.forEach((view) => view.hide());
   }
 
+  /** Over which tracks it is, and the one that can be chosen. */
+  showChoice() {
+    const { view } = this.context;
+    const pointed = this.cursorRow();
+    const row = overRow(pointed) ? pointed : rowOver(this.layer.tree, view.over);
+    const over = overRow(row);
+    this.overOne.hidden = over === "";
+    this.overOne.dataset.over = over;
+    this.overOne.textContent = row ? titleOf(row) : "";
+    for (const button of this.over.querySelectorAll("button"))
+      button.setAttribute("aria-pressed", String(button.dataset.over === view.over));
+  }
+
   /** Shows what the selected range has, in the tab that the address names. */
   show() {
     const { context, layer } = this;
@@ -109,8 +136,7 @@ export class RangePanel {
     const over = rangeOver({ start, end }, layer.tree, { over: view.over, pinned: layer.pinned, find: view.name });
     this.heading.textContent = `${duration(end - start)} selected`;
     this.words.textContent = `over ${over.words}`;
-    for (const button of this.over.querySelectorAll("button"))
-      button.setAttribute("aria-pressed", String(button.dataset.over === view.over));
+    this.showChoice();
     const tab = this.#tab;
     this.showTab(PREFIX + tab.key);
     for (const [key, shown] of this.#views) if (key !== tab.key) shown.hide();

@@ -36,6 +36,7 @@ export class RangeTable {
    * @param {string} parts.usual how it is sorted at first, as the address has it
    * @param {RowAction<R>[]} [parts.actions] of each row
    * @param {(row: R) => HTMLElement|null} [parts.more] what a row shows below itself when it is opened
+   * @param {(row: R) => string} [parts.id] names a row that can be opened in the address
    * @param {HTMLElement[]} [parts.buttons] besides those to copy and to export
    */
   constructor(parts) {
@@ -43,8 +44,6 @@ export class RangeTable {
     /** @type {R[]} */
     this.rows = [];
     this.all = false;
-    /** @type {R|null} */
-    this.opened = null;
     this.words = h("span", { class: "quiet" });
     this.bar = h(
       "div",
@@ -80,10 +79,7 @@ export class RangeTable {
    * @param {string} words above the table: what the rows are, and what has no row
    */
   show(rows, words) {
-    if (rows !== this.rows) {
-      this.opened = null;
-      this.all = false;
-    }
+    if (rows !== this.rows) this.all = false;
     this.rows = rows;
     this.words.textContent = words;
     this.draw();
@@ -93,10 +89,21 @@ export class RangeTable {
     return sorted(this.rows, this.parts.columns, this.#ranked);
   }
 
+  /**
+   * Whether a row is the one that the address opens.
+   * @param {R} row
+   */
+  #isOpen(row) {
+    const { context, id } = this.parts;
+    return id !== undefined && context.view.opened !== "" && id(row) === context.view.opened;
+  }
+
   /** Draws the rows in the order that the address says. */
   draw() {
     const { columns, actions = [], name } = this.parts;
     const rows = this.#sorted;
+    // What a link opens is in sight, wherever the order puts it.
+    if (rows.findIndex((row) => this.#isOpen(row)) >= FIRST_ROWS) this.all = true;
     const shown = this.all ? rows : rows.slice(0, FIRST_ROWS);
     const extra = actions.length > 0 ? [h("th", { scope: "col", text: "" })] : [];
     put(
@@ -155,7 +162,7 @@ export class RangeTable {
   /** @param {R} row */
   #lines(row) {
     const { columns, actions = [], more } = this.parts;
-    const isOpen = this.opened === row;
+    const isOpen = this.#isOpen(row);
     const cells = columns.map((column, i) => {
       const { num, value, text } = column;
       const exactly = String(value(row));
@@ -189,7 +196,8 @@ export class RangeTable {
 
   /** @param {R} row */
   #open(row) {
-    this.opened = this.opened === row ? null : row;
+    const { context, id } = this.parts;
+    context.state.set({ opened: this.#isOpen(row) ? "" : (id?.(row) ?? "") });
     const at = this.#sorted.indexOf(row);
     this.draw();
     /** @type {NodeListOf<HTMLElement>} */ (this.place.querySelectorAll(".range-open"))[at]?.focus();

@@ -138,3 +138,11 @@ export function sqlFunctions(range, { unit, marked, by }) {
     `  on f.id = sampled.stack\ngroup by f.function order by ${by} desc limit 1000`
   );
 }
+
+/**
+ * How the address names the slices whose histogram is open. Streams have numbers of their own in each capture, so it has their
+ * names.
+ * @param {string} stream
+ * @param {string} name
+ */
+export const openedSlices = (stream, name) => `${stream}/${name}`.slice(0, 256);

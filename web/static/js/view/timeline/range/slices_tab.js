@@ -5,7 +5,7 @@ import { duration, plural } from "../../../lib/format.js";
 import { durationColumns, durationHistogram } from "./duration_columns.js";
 import { RangeAsk, restWords } from "./range_ask.js";
 import { RangeTable } from "./range_table.js";
-import { sqlInside, sqlName, sqlRange, sqlTable, sqlText } from "./range_text.js";
+import { openedSlices, sqlInside, sqlName, sqlRange, sqlTable, sqlText } from "./range_text.js";
 
 /** @import { RangeSlice, RangeSlices } from "../../../../../api.js" */
 /** @import { RangeParts } from "./range_tabs.js" */
@@ -43,6 +43,7 @@ export class SlicesTab extends RangeAsk {
         ...lengths,
       ],
       more: ({ durations }) => durationHistogram(durations),
+      id: ({ stream, name }) => openedSlices(this.#stream(stream), name),
       actions: [
         {
           text: "Longest",

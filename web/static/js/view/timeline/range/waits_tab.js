@@ -29,6 +29,7 @@ export class WaitsTab extends RangeAsk {
         { key: "waker", title: "woken most often by", value: wakers },
       ],
       more: ({ durations }) => durationHistogram(durations),
+      id: ({ key }) => key,
       actions: [
         {
           text: "Longest",

@@ -341,6 +341,7 @@ export interface ComputedRule {
   rows: number;
   bytes: number;
   untold: Untold[];
+  span: string | null;
 }
 
 export interface ComputedStreams {

@@ -40,6 +40,16 @@ impl RuleSpec {
         }
     }
 
+    /// A span that a person defined, as one line of text that is read as the same span again. None for the rules of the program,
+    /// and where the span's names contain what ends them in the text.
+    pub fn text_of_span(&self) -> Option<String> {
+        let Self::Span(span) = self else { return None };
+        let is_built_in = BUILT_IN_SPANS.iter().any(|built_in| Span::from(built_in) == **span);
+        let text = span.to_string();
+        let is_line = !text.chars().any(char::is_control);
+        (!is_built_in && is_line && text.parse::<Span>().is_ok_and(|read| read == **span)).then_some(text)
+    }
+
     /// The streams that it would give of a capture with these streams.
     ///
     /// # Errors

@@ -47,6 +47,9 @@ pub struct ComputedRule {
     bytes: u64,
     /// What it could not tell.
     untold: Vec<Untold>,
+    /// A span that somebody defined, as people write it: links hold this. None for a rule of the program, and for a span whose
+    /// name makes such a text ambiguous.
+    span: Option<String>,
 }
 
 /// Something that a rule could not tell.
@@ -84,7 +87,8 @@ pub(crate) fn work_on(derivations: &Derivations, record: &CaptureRecord) -> (boo
 }
 
 fn rule(record: &CaptureRecord, it: &DerivationRecord) -> ComputedRule {
-    let name = serde_json::from_str::<RuleSpec>(&it.rule).map(|rule| rule.name().to_owned());
+    let spec = serde_json::from_str::<RuleSpec>(&it.rule).ok();
+    let span = spec.as_ref().and_then(RuleSpec::text_of_span);
     let is_there = it.state.is_shown();
     let streams: Vec<u16> = (0..it.stream_count).filter(|_| is_there).map(|place| it.first_stream + place).collect();
     let of = |stream: &u16| record.streams.get(usize::from(*stream));
@@ -96,12 +100,13 @@ fn rule(record: &CaptureRecord, it: &DerivationRecord) -> ComputedRule {
     };
     ComputedRule {
         number: it.number,
-        name: shown(name.as_deref().unwrap_or("a rule of another version")),
+        name: shown(spec.as_ref().map_or("a rule of another version", RuleSpec::name)),
         state: it.state,
         reason: shown(&it.reason),
         rows: streams.iter().filter_map(of).map(|stream| stream.rows).sum(),
         bytes: streams.iter().filter_map(of).map(|stream| stream.bytes).sum(),
         streams,
         untold: counts.into_iter().map(untold).collect(),
+        span,
     }
 }

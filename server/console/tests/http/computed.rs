@@ -138,6 +138,14 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
         (&page["computed"]["rules"][1]["state"], &page["streams"][5]["name"]),
         (&json!("complete"), &json!("<b>naps"))
     );
+    assert_eq!(page["computed"]["rules"][0]["span"], Value::Null, "a rule of the program");
+    let text = page["computed"]["rules"][1]["span"].as_str().unwrap();
+    assert!(text.starts_with("<b>naps: begin = switches on (tid) if state =="), "{text}");
+    assert_eq!(console.ask("DELETE", &format!("{address}/1"), Some(&operator), None).await.status, 204);
+    let again = compute(&operator, &json!({ "span_text": text }).to_string()).await;
+    assert_eq!(again.status, 202, "{}", again.text());
+    let anew = settled(&console, &operator, id).await;
+    assert_eq!(anew["computed"], page["computed"], "the text of a span is the span");
 
     for (body, expected) in [
         (r#"{"rule":"thread states"}"#, "computed already"),
@@ -151,6 +159,7 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
             r#"{"span":{"name":"a","begin":{"stream":"switches","key":["tid"],"condition":"tid =="},"end":{"stream":"wakeups","key":["tid"]},"pairing":"nested"}}"#,
             "cannot be read",
         ),
+        (r#"{"span_text":"naps of threads"}"#, "a span is written"),
         ("{}", ""),
     ] {
         let refused = compute(&operator, body).await;
@@ -167,7 +176,7 @@ async fn states_are_computed_when_a_capture_has_ended_and_can_be_removed_and_com
         let store = console.store.clone();
         async move { store.audit(0, 100).await.unwrap().into_iter().filter(|it| it.entry.action == action).count() }
     };
-    assert_eq!((actions("capture.compute").await, actions("capture.remove_computed").await), (2, 1));
+    assert_eq!((actions("capture.compute").await, actions("capture.remove_computed").await), (3, 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -179,6 +179,24 @@ fn a_definition_that_cannot_be_is_refused_in_words() {
 }
 
 #[test]
+fn a_span_is_one_line_of_text_where_that_is_read_as_the_same_span() {
+    let rule = |name: &str, pairing| {
+        let span = Span { name: name.to_owned(), ..span(&["key", "word"], pairing) };
+        RuleSpec::Span(Box::new(span))
+    };
+    for pairing in [SpanPairing::Nested, SpanPairing::Overlapping, SpanPairing::Exclusive] {
+        let rule = rule("<b>naps, \"often\"", pairing);
+        let text = rule.text_of_span().unwrap();
+        assert_eq!(RuleSpec::Span(Box::new(text.parse().unwrap())), rule, "{text}");
+    }
+    for ambiguous in ["a: begin = b", "two\nlines"] {
+        assert_eq!(rule(ambiguous, SpanPairing::Nested).text_of_span(), None, "{ambiguous}");
+    }
+    assert_eq!(RuleSpec::ThreadStates.text_of_span(), None);
+    assert_eq!(RuleSpec::Span(Box::new((&BUILT_IN_SPANS[0]).into())).text_of_span(), None, "everybody has it");
+}
+
+#[test]
 fn a_definition_is_stored_as_text() {
     let mut made = span(&["dev", "sector"], SpanPairing::Overlapping);
     made.begin.condition = Some(Predicate::parse("dev == 1").unwrap());

@@ -4,6 +4,8 @@ import { send } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { bytes, exact } from "../lib/format.js";
 import { note, showError } from "../lib/notice.js";
+import { openedSlices } from "../view/timeline/range/range_text.js";
+import { withSpan } from "./link_spans.js";
 import { listTable } from "./list_table.js";
 
 /** @import { ComputedRule, ComputedStreams, Stream } from "../../../api.js" */
@@ -134,14 +136,7 @@ export class ComputedView {
    */
   #table(rules, canChange) {
     /** @type {Head[]} */
-    const heads = [
-      ["Name"],
-      ["State"],
-      ["Rows", true],
-      ["Size", true],
-      ...(canChange ? [/** @type {Head} */ (["Actions"])] : []),
-      ["Not told"],
-    ];
+    const heads = [["Name"], ["State"], ["Rows", true], ["Size", true], ["Actions"], ["Not told"]];
     return listTable(
       heads,
       rules.map((rule) => this.#row(rule, canChange)),
@@ -156,12 +151,10 @@ export class ComputedView {
     const losses = rule.untold.some((one) => one.proves_loss);
     const names = rule.streams.map((stream) => this.context.info.streams[stream]?.name ?? "").join(", ");
     const isThere = rule.state === "complete" || rule.state === "computing";
-    const button = h("button", {
-      type: "button",
-      class: "plain",
-      text: rule.state === "computing" ? "Cancel" : "Remove",
-      on: { click: () => this.#remove(rule.number, rule.name) },
-    });
+    const button = (/** @type {string} */ text, /** @type {() => void} */ click) =>
+      h("button", { type: "button", class: "plain", text, on: { click } });
+    const ends = canChange && !this.context.info.running;
+    const { span } = rule;
     return h(
       "tr",
       {},
@@ -169,9 +162,49 @@ export class ComputedView {
       h("td", { text: rule.reason ? `${STATES[rule.state]}: ${rule.reason}` : STATES[rule.state] }),
       h("td", { class: "num", text: exact(rule.rows) }),
       h("td", { class: "num", text: bytes(rule.bytes) }),
-      canChange && h("td", {}, isThere && !this.context.info.running && button),
+      h(
+        "td",
+        { class: "row" },
+        this.#takesTime(rule) && button("Histogram", () => this.#histogram(rule)),
+        isThere &&
+          ends &&
+          button(rule.state === "computing" ? "Cancel" : "Remove", () => this.#remove(rule.number, rule.name)),
+        span !== null &&
+          !isThere &&
+          ends &&
+          button("Compute again", () => this.#compute({ span_text: span }, rule.name)),
+      ),
       h("td", { class: losses ? "loss told" : "told" }, rule.state === "complete" && untoldCell(rule)),
     );
+  }
+
+  /**
+   * Whether a rule gave a stream of spans without a name column: all of it is one line of the panel of a range.
+   * @param {ComputedRule} rule
+   */
+  #takesTime({ span, state, rows }) {
+    return span !== null && state === "complete" && rows > 0;
+  }
+
+  /**
+   * Shows how long the rows of a span took, over all of the capture.
+   * @param {ComputedRule} rule
+   */
+  #histogram({ streams: [number], span }) {
+    const { info, state, duration, view } = this.context;
+    const name = info.streams[number]?.name ?? "";
+    state.set({
+      tab: "timeline",
+      group: "tree",
+      start: 0,
+      end: Math.ceil(duration),
+      picked: "",
+      panel: "slices",
+      over: "",
+      ranked: "",
+      opened: openedSlices(name, name),
+      spans: span === null ? view.spans : withSpan(view.spans, span),
+    });
   }
 
   /** @param {string[]} names */

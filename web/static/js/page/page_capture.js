@@ -11,6 +11,7 @@ import { EventsView } from "../view/table/events_view.js";
 import { InfoView } from "./info_view.js";
 import { bind } from "../lib/keys.js";
 import { listen } from "../lib/live.js";
+import { LinkSpans } from "./link_spans.js";
 import { LiveHeader } from "./live_header.js";
 import { Minimap } from "./minimap.js";
 import { isWithoutOwn, takesCondition, toggleOwn } from "./own_work.js";
@@ -303,11 +304,16 @@ function followComputed(context, views) {
     const { running, computed } = context.info;
     return computed.is_busy || (running && computed.possible.length > 0);
   };
+  const known = () =>
+    JSON.stringify(context.info.computed.rules.map(({ number, state, rows }) => [number, state, rows]));
   let waited = waits();
+  let before = known();
   let timer = 0;
   const look = () => {
-    if (waited && !waits()) for (const view of views.values()) view.grown();
+    // What was computed quickly was never seen to be waited for.
+    if (!waits() && (waited || known() !== before)) for (const view of views.values()) view.grown();
     waited = waits();
+    before = known();
     clearTimeout(timer);
     if (waited && !context.gone) timer = setTimeout(() => context.refresh().catch(noteError), COMPUTED_MS);
   };
@@ -340,6 +346,7 @@ async function start() {
     const view = views.get("info");
     if (view instanceof InfoView) view.reveal(section);
   });
+  new LinkSpans(context, byId("cap-spans"));
   void context.notes.load();
   context.finder.search();
   state.on("change", ({ parts }) => parts.has("find") && context.finder.search());

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use bathyscope_capture::CaptureId;
-use bathyscope_derive::{RuleSpec, Span};
+use bathyscope_derive::{RuleSpec, Span, SpanTextError};
 use bathyscope_recorder::{DerivationRefusal, rules_of};
 use http::StatusCode;
 use serde::Deserialize;
@@ -25,6 +25,8 @@ pub(in crate::http) enum Wanted {
     Rule(String),
     /// What lies between two rows.
     Span(Box<Span>),
+    /// The same as a text, as a link holds it.
+    SpanText(String),
 }
 
 /// Begins to compute streams of a capture that has ended.
@@ -37,6 +39,10 @@ pub(in crate::http) async fn compute(
     admit_change(&state, &who, id).await?;
     let rule = match wanted {
         Wanted::Span(span) => RuleSpec::Span(span),
+        Wanted::SpanText(text) => {
+            let span: Span = text.parse().map_err(|error: SpanTextError| ApiError::invalid(DOING, error.to_string()))?;
+            RuleSpec::Span(Box::new(span))
+        }
         Wanted::Rule(name) => {
             let rules = rules_of(&state.store().capture(id).await?);
             let names: Vec<&str> = rules.iter().map(RuleSpec::name).collect();

@@ -196,8 +196,11 @@ export async function walkTimeline(page) {
   await until('a drawn timeline of threads', async () => await colours(page, TIMELINE) > 4);
 }
 
-/** The tree of tracks: what is picked, its neighbours, a range with sums, tracks that are found, and a link to all of it. */
-export async function walkStates(page) {
+/**
+ * The tree of tracks: what is picked, its neighbours, a range with sums, tracks that are found, and a link to all of it.
+ * `takesTime`: the capture has system calls beside states.
+ */
+export async function walkStates(page, takesTime = false) {
   await nextJsonless(page, /\/tracks\/window\?/, () => openTab(page, 'Timeline'));
   const canvas = page.locator(TIMELINE);
   await until('drawn states', async () => await colours(page, TIMELINE) > 6);
@@ -228,7 +231,7 @@ export async function walkStates(page) {
   await page.keyboard.press('Escape');
   await until('nothing is picked', () => !query(page).has('picked'));
   await selectRange(page, 0.3, 0.6);
-  await readRange(page, panel);
+  await readRange(page, panel, takesTime);
   const tracks = page.locator('#panel-timeline .panel-bar .quiet').first();
   const all = await tracks.textContent();
   await page.getByRole('searchbox', { name: /Find tracks/ }).fill('CPU 1');

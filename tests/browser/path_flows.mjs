@@ -9,11 +9,16 @@ const TIMELINE = '#panel-timeline .timeline-canvas';
 const MOST_STATES = 60;
 const query = (page) => new URL(page.url()).searchParams;
 
-/** On a capture with states of threads: finds a thread that waited for a CPU, who woke it, and what its time went into. */
-export async function findWhyLate(page) {
+/**
+ * On a capture with states of threads: finds a thread that waited for a CPU, who woke it, and what its time went into. `thread` is
+ * its name, any by default; `ask` asks the capture in SQL, which tells the same.
+ */
+export async function findWhyLate(page, { thread, ask }) {
   await openTab(page, 'Timeline');
   const search = page.getByRole('searchbox', { name: /Find tracks/ });
-  await search.fill('tid ');
+  await search.fill(thread ?? 'tid ');
+  // A process with one thread is one row.
+  const told = thread ? new RegExp(`^${thread} [pt]id \\d+:`) : /tid \d+:/;
   const canvas = page.locator(TIMELINE);
   const readout = page.locator('#panel-timeline .readout');
   const panel = page.getByRole('region', { name: 'What is picked' });
@@ -22,7 +27,7 @@ export async function findWhyLate(page) {
   await page.keyboard.press('Escape');
   await until('a thread at the cursor', async () => {
     await page.keyboard.press('ArrowDown');
-    return /tid \d+:/.test(await readout.textContent());
+    return told.test(await readout.textContent());
   });
   await page.keyboard.press('Enter');
   await until('a picked state', () => query(page).has('picked'));
@@ -34,7 +39,7 @@ export async function findWhyLate(page) {
   }
   await until('a thread that was late', async () => await heading.textContent() === 'runnable');
   const late = query(page).get('picked');
-  await panel.getByText(/^woken by .* ran after/).first().waitFor();
+  await sameWaker(ask, late, panel.getByText(/^woken by .* ran after/).first());
   if (await panel.getByRole('button', { name: 'Go to what led here' }).count() > 0) {
     await page.keyboard.press('[');
     await until('who woke it', () => query(page).get('picked') !== late);
@@ -42,7 +47,9 @@ export async function findWhyLate(page) {
     await page.keyboard.press(']');
     await until('back at who was woken', () => query(page).get('picked') === late);
   }
+  const response = page.waitForResponse(/\/tracks\/critical-path\?/);
   await page.keyboard.press('c');
+  await samePath(ask, await (await response).json());
   await until('a path in the address', () => /^tid:\d+$/.test(query(page).get('path') ?? ''));
   const tab = panel.getByRole('tab', { name: 'Critical path' });
   await until('the tab of the path', async () => await tab.getAttribute('aria-selected') === 'true');
@@ -58,4 +65,25 @@ export async function findWhyLate(page) {
   await canvas.focus();
   await page.keyboard.press('Escape');
   await search.fill('');
+}
+
+/** Who woke the picked thread, and how long it waited then, is what the table of run-queue latencies says. */
+async function sameWaker(ask, picked, words) {
+  const [, tid, start] = /\/tid:(\d+)\/\d+@(-?\d+)$/.exec(picked);
+  const told = await words.textContent();
+  const [wakeup] = await ask(`select waker_comm, waker_tid, duration_ns from run_queue_latency where tid = ${tid} and time = ${start}`);
+  assert.ok(wakeup, `${told}: a wake-up of ${tid} at ${start}`);
+  const { waker_comm: name, waker_tid: waker } = wakeup;
+  // In an interrupt the waker is whom it interrupted, who has nothing to do with it.
+  if (!told.startsWith('woken by an interrupt')) assert.ok(told.startsWith(`woken by ${name || 'thread'} ${waker} `), `${told}, and not ${name} ${waker}`);
+}
+
+/** The shares of a path are all of its time, and what the thread ran itself is what its states say. */
+async function samePath(ask, path) {
+  const start = path.stopped?.time ?? path.start;
+  assert.equal(path.shares.reduce((sum, { time }) => sum + time, 0), path.end - start);
+  const [{ tid }] = path.threads;
+  const [{ ns }] = await ask(`select coalesce(sum(overlap(time, time + duration_ns, ${start}, ${path.end})), 0) as ns from thread_states where tid = ${tid} and state = 'running'`);
+  const own = path.sums.find(({ thread, kind }) => thread === 0 && kind === 'running')?.time ?? 0;
+  assert.equal(own, ns, `what ${tid} ran itself from ${start} to ${path.end}`);
 }

@@ -2,6 +2,7 @@
 // as table and timeline; record a profile and read it as a flame graph; come back after a restart.
 
 import { strict as assert } from 'node:assert';
+import { spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { tmpdir } from 'node:os';
@@ -9,13 +10,16 @@ import { after, before, test } from 'node:test';
 
 import { ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
-  chooseCommand, chooseTracepoint, ended, openTab, readInfo, rowCount, rowsInSight, selectRange, sortAndFilter,
-  startCapture, tickFields, walkFlame, walkInstructions, walkTimeline, watchAndStop, writeCondition,
+  arrangeTree, chooseCommand, chooseTracepoint, ended, openTab, readInfo, rowCount, rowsInSight, selectRange, sortAndFilter,
+  startCapture, tickFields, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop, writeCondition,
 } from './flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
+import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
+import { findWhyLate } from './path_flows.mjs';
 import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, runScript, runScriptAgain, stopAfterMoments, walkMaps, walkStacks,
 } from './script_flows.mjs';
+import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 
 const TRACEPOINT = 'raw_syscalls:sys_enter';
 // Reads and writes of dd's blocks; what it does besides is rejected in the kernel.
@@ -173,6 +177,33 @@ test('probes of a capture are detached by their buttons, on its page and on the 
   await server.api('POST', `/api/captures/${ids.probes}/stop`);
   await page.goto(`${server.origin}/captures/${ids.probes}`);
   await ended(page);
+});
+
+test('who ran and who waited, on the timeline: why a thread was late, ranges, notes, spans', async () => {
+  // One writes now and then, the other is woken by that.
+  const [writer, reader] = ['slow-writer', 'late-reader'].map((name) => join(programs, name));
+  copyFileSync('/bin/sh', writer);
+  copyFileSync('/usr/bin/dd', reader);
+  for (const program of [writer, reader]) chmodSync(program, 0o755);
+  const line = `'${writer}' -c 'while :; do echo tick; sleep 0.002; done' | '${reader}' of=/dev/null status=none`;
+  const work = spawn('/bin/sh', ['-c', line], { stdio: 'ignore', detached: true });
+  try {
+    ids.moments = await recordMoments(page, server.origin, 1000);
+  } finally {
+    process.kill(-work.pid);
+  }
+  const [link, ask] = [`${server.origin}/captures/${ids.moments}`, asker(page, server.origin, ids.moments)];
+  const [{ n }] = await ask("select count(*) as n from run_queue_latency where comm = 'late-reader' and waker_comm = 'slow-writer'");
+  assert.ok(n > 10, `the writer woke the reader: ${n} times`);
+  await page.goto(link);
+  await walkStates(page, true);
+  await arrangeTree(page);
+  await findWhyLate(page, { thread: 'late-reader', ask });
+  await findInCapture(page, 'late-reader');
+  await noteOnTimeline(page, 'why the reader was late');
+  await readWhoRan(page, link, ask);
+  await readSpan(page, link, ask, 'woken to running');
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*nothing_of_this_name/.test(text)));
 });
 
 test('7. history lists the captures; after a restart the address restores the view', async () => {

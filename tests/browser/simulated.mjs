@@ -13,6 +13,7 @@ import {
 } from './capture_flows.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
+import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
@@ -147,7 +148,7 @@ test('streams that are computed: states of threads, removed, computed again, and
   await until('latencies', async () => await rowCount(page) > 0);
   await walkStates(page);
   await arrangeTree(page);
-  await findWhyLate(page);
+  await findWhyLate(page, { ask: asker(page, server.origin, id) });
   await findInCapture(page, 'preempted');
   await noteOnTimeline(page, 'why <img src=x onerror="window.hacked=3"> was late');
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=flame`);
@@ -168,6 +169,14 @@ test('streams that are computed: states of threads, removed, computed again, and
   await computed.getByLabel('Key: its columns').last().fill('tid');
   await computed.getByRole('button', { name: 'Compute', exact: true }).click();
   await told('"><img', 'complete');
+  await page.goto(server.origin);
+});
+
+test('3 ms of a CPU: who ran; a span of two events: its histogram, and a link to it', async () => {
+  const moments = await recordMoments(page, server.origin, 700);
+  const [link, ask] = [`${server.origin}/captures/${moments}`, asker(page, server.origin, moments)];
+  await readWhoRan(page, link, ask);
+  await readSpan(page, link, ask, 'woken <b>to</b> run');
   await page.goto(server.origin);
 });
 

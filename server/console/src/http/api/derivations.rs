@@ -40,7 +40,8 @@ pub(in crate::http) async fn compute(
     let rule = match wanted {
         Wanted::Span(span) => RuleSpec::Span(span),
         Wanted::SpanText(text) => {
-            let span: Span = text.parse().map_err(|error: SpanTextError| ApiError::invalid(DOING, error.to_string()))?;
+            let span: Span =
+                text.parse().map_err(|error: SpanTextError| ApiError::invalid(DOING, error.to_string()))?;
             RuleSpec::Span(Box::new(span))
         }
         Wanted::Rule(name) => {

@@ -50,7 +50,6 @@ export class RangePanel {
       title: "Only the track on which the range was selected, or the cursor is (U)",
       on: { click: () => this.context.state.set({ over: this.overOne.dataset.over ?? "" }) },
     });
-    this.over.append(this.overOne);
     this.tabs = h("div", { class: "tabs range-tabs", role: "tablist", "aria-label": "What is read from the range" });
     this.panels = h("div", { class: "range-panels" });
     this.element = h(
@@ -119,7 +118,9 @@ export class RangePanel {
     const pointed = this.cursorRow();
     const row = overRow(pointed) ? pointed : rowOver(this.layer.tree, view.over);
     const over = overRow(row);
-    this.overOne.hidden = over === "";
+    // Not hidden but gone, so that the last button in sight is the end of the row of buttons.
+    if (over === "") this.overOne.remove();
+    else this.over.append(this.overOne);
     this.overOne.dataset.over = over;
     this.overOne.textContent = row ? titleOf(row) : "";
     for (const button of this.over.querySelectorAll("button"))

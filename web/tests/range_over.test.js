@@ -10,12 +10,14 @@ const row = (key, kind, label, parent = "", id = "") => ({
   sub: "",
   parent,
   lanes: id ? [{ id }] : [],
+  tracks: id ? [{ id }] : [],
 });
 const tree = [
   row("cpus", "group", "CPUs"),
   row("cpu:0", "tracks", "CPU 0", "cpus", "1.0"),
   row("cpu:1", "tracks", "CPU 1", "cpus", "1.1"),
   row("tid:7", "tracks", "gzip", "", "0.4"),
+  { ...row("sql:1", "tracks", "who ran on CPU 0", "queries"), lanes: [{ id: "sql:1" }] },
 ];
 const keys = (rows) => rows.map(({ key }) => key);
 

@@ -76,8 +76,8 @@ export function kindsOf(columns) {
  * @param {{columns: Column[], rows: Row[]}} answer
  * @param {"instants"|"slices"|"counters"} kind
  * @returns {{kind: Kind, n: number, skipped: number, starts: Float64Array, ends: Float64Array, values: Float64Array,
- *   labels: Int32Array, lanes: Uint8Array, names: string[], more: number, least: number, most: number}} `skipped`: rows
- *   without a time; `more`: lines that a counter has beside those shown
+ *   labels: Int32Array, lanes: Uint8Array, names: string[], more: number, least: number, most: number, rows: Row[]}} `skipped`:
+ *   rows without a time; `more`: lines that a counter has beside those shown; `rows`: those that are drawn, as they came
  */
 export function trackOf({ columns, rows }, kind) {
   const roles = rolesOf(columns);
@@ -114,6 +114,7 @@ export function trackOf({ columns, rows }, kind) {
     more: label.more,
     least: 0,
     most: 0,
+    rows: shown,
   };
   for (const value of track.values) {
     track.least = Math.min(track.least, value || 0);
@@ -162,17 +163,27 @@ function lanesOf({ starts, ends }) {
  * @param {ReturnType<typeof trackOf>} track
  * @param {number} time
  * @param {number} reach nanoseconds
+ * @param {number} [lane] of slices, the row that they are in, if it counts
  * @returns {number} -1 for none
  */
-export function rowAt(track, time, reach) {
+export function rowAt(track, time, reach, lane) {
   const after = firstAfter(track.starts, time);
   if (track.kind === "counters") return after - 1;
   if (track.kind === "slices")
-    for (let i = after - 1; i >= 0 && i > after - 1000; i -= 1) if (track.ends[i] >= time) return i;
+    for (let i = after - 1; i >= 0 && i > after - 1000; i -= 1)
+      if (track.ends[i] >= time && (lane === undefined || track.lanes[i] === lane)) return i;
   const near = [after - 1, after].filter(
     (i) => i >= 0 && i < track.n && Math.min(Math.abs(track.starts[i] - time), Math.abs(track.ends[i] - time)) <= reach,
   );
   return near.sort((a, b) => Math.abs(track.starts[a] - time) - Math.abs(track.starts[b] - time))[0] ?? -1;
+}
+
+/**
+ * In how many rows below each other slices lie.
+ * @param {{lanes: Uint8Array}} track
+ */
+export function laneCount({ lanes }) {
+  return lanes.reduce((most, lane) => Math.max(most, lane), 0) + 1;
 }
 
 /**

@@ -3,6 +3,7 @@
 import { h } from "../../lib/dom.js";
 import { bind } from "../../lib/keys.js";
 import { Menu } from "../../lib/menu.js";
+import { KINDS } from "../../lib/sql_track.js";
 import { AXIS, LABELS } from "./timeline_axis.js";
 import { titleOf } from "./track_tree.js";
 
@@ -15,9 +16,13 @@ const DRAG_PIXELS = 5;
 export class RowMenu {
   #menu = new Menu();
 
-  /** @param {TrackLayer} layer */
-  constructor(layer) {
+  /**
+   * @param {TrackLayer} layer
+   * @param {(key: string) => void} rename lets the person write another name of a query's track
+   */
+  constructor(layer, rename) {
     this.layer = layer;
+    this.rename = rename;
     this.element = h("div", { class: "row-menu" }, this.#menu.element);
   }
 
@@ -41,11 +46,33 @@ export class RowMenu {
       { label: "Move down", key: "Alt+↓", run: () => layer.move(index, 1) },
       { label: "Higher", key: "+", run: () => layer.resize(index, 1), disabled: size === "high" },
       { label: "Lower", key: "-", run: () => layer.resize(index, -1), disabled: size === "low" },
+      ...this.#queryItems(row.key),
       ...(layer.hiddenTracks > 0
         ? [{ label: `Show all hidden (${layer.hiddenTracks})`, key: "Shift+H", run: () => layer.showHidden() }]
         : []),
     ];
     this.#menu.open(titleOf(row), items, at);
+  }
+
+  /**
+   * What can be done with a result of SQL besides.
+   * @param {string} key
+   * @returns {import("../../lib/menu.js").MenuItem[]}
+   */
+  #queryItems(key) {
+    const { own, context } = this.layer;
+    const lane = own.queries.find((one) => one.key === key);
+    if (!lane) return [];
+    const { kinds, shape } = lane.data;
+    return [
+      { label: "Open the query", run: () => context.state.set({ tab: "sql", sql: lane.data.sql }) },
+      ...kinds
+        .filter((kind) => kind !== shape)
+        .map((kind) => ({ label: `Show as ${KINDS[kind].toLowerCase()}`, run: () => own.change(key, { kind }) })),
+      { label: "Rename", run: () => this.rename(key) },
+      ...(lane.data.failed === null ? [] : [{ label: "Ask again", run: () => lane.data.again() }]),
+      { label: "Remove the track", run: () => own.change(key, null) },
+    ];
   }
 }
 

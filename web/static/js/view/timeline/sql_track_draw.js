@@ -3,7 +3,7 @@
 import { hatch, drawSelection } from "../../lib/canvas.js";
 import { CATEGORIES, category } from "../../lib/color.js";
 import { count, duration } from "../../lib/format.js";
-import { firstAfter } from "../../lib/sql_track.js";
+import { firstAfter, laneCount } from "../../lib/sql_track.js";
 
 /** @import { trackOf } from "../../lib/sql_track.js" */
 /** @typedef {{start: number, end: number}} Span */
@@ -54,17 +54,34 @@ export function drawSqlTrack(canvas, { track, shown, losses, selection, current,
   ctx.fillRect(0, 0, width, height);
   /** @param {number} time */
   const place = (time) => ((time - shown.start) / (shown.end - shown.start)) * width;
-  if (track && track.n > 0) {
-    const palette = track.names.map((name) => colors[`--cat-${category(name)}`]);
-    const parts = { ctx, colors, palette, track, shown, place, width, height, inTime };
-    ({ instants: drawInstants, slices: drawSlices, counters: drawCounters })[track.kind](parts);
-    if (current >= 0) mark(parts, current);
-  }
+  drawRows({ ctx, colors, track, shown, width, height, current, inTime });
   for (const loss of losses) {
     if (loss.end < shown.start || loss.start > shown.end) continue;
     hatch(ctx, colors["--loss-mark"], place(loss.start), 0, Math.max(3, place(loss.end) - place(loss.start)), height);
   }
   if (selection) drawSelection(ctx, colors, place(selection.start), place(selection.end), height);
+}
+
+/**
+ * Draws rows, from where the context's origin is.
+ * @param {object} model
+ * @param {CanvasRenderingContext2D} model.ctx
+ * @param {Record<string, string>} model.colors
+ * @param {ReturnType<typeof trackOf>|null} model.track
+ * @param {Span} model.shown
+ * @param {number} model.width
+ * @param {number} model.height
+ * @param {number} model.current the row that is marked; -1 for none
+ * @param {boolean} model.inTime whether a counter's value is a duration
+ */
+export function drawRows({ ctx, colors, track, shown, width, height, current, inTime }) {
+  if (!track || track.n === 0) return;
+  /** @param {number} time */
+  const place = (time) => ((time - shown.start) / (shown.end - shown.start)) * width;
+  const palette = track.names.map((name) => colors[`--cat-${category(name)}`]);
+  const parts = { ctx, colors, palette, track, shown, place, width, height, inTime };
+  ({ instants: drawInstants, slices: drawSlices, counters: drawCounters })[track.kind](parts);
+  if (current >= 0) mark(parts, current);
 }
 
 /** @param {Drawing} drawing */
@@ -83,7 +100,7 @@ function drawInstants({ ctx, palette, track, shown, place, height }) {
 
 /** @param {Drawing} drawing */
 function drawSlices({ ctx, colors, palette, track, shown, place, width, height }) {
-  const lanes = track.lanes.reduce((most, lane) => Math.max(most, lane), 0) + 1;
+  const lanes = laneCount(track);
   const tall = (height - PAD * 2) / lanes;
   const filled = new Float64Array(lanes).fill(-1);
   for (let i = 0; i < track.n && track.starts[i] <= shown.end; i += 1) {
@@ -166,5 +183,8 @@ function mark({ ctx, colors, track, place, height }, i) {
   ctx.strokeStyle = colors["--accent"];
   ctx.lineWidth = 2;
   const left = place(track.starts[i]);
-  ctx.strokeRect(left - 2, 2, Math.max(4, place(track.ends[i]) - left + 4), height - 4);
+  const tall = (height - PAD * 2) / laneCount(track);
+  // Of slices only the row that it is in.
+  const [top, high] = track.kind === "slices" ? [PAD + track.lanes[i] * tall, tall] : [2, height - 4];
+  ctx.strokeRect(left - 2, top, Math.max(4, place(track.ends[i]) - left + 4), high);
 }

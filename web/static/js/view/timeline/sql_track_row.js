@@ -1,24 +1,17 @@
-// One track of a query in the timeline: asks for its rows, draws them, tells what is at the pointer. A result that was cut is
-// asked for again for the window in sight; one that is whole is drawn from the rows that are there.
+// One track of a query below a timeline without a tree: draws its rows, tells what is at the pointer.
 
-import { Latest, isAborted, send } from "../../lib/api.js";
 import { Canvas } from "../../lib/canvas.js";
-import { h, put, settled } from "../../lib/dom.js";
+import { h, put } from "../../lib/dom.js";
 import { dragRange } from "../../lib/drag_range.js";
-import { count, duration, exact, moment, plural } from "../../lib/format.js";
+import { count, moment, plural } from "../../lib/format.js";
 import { errorNotice } from "../../lib/notice.js";
-import { KINDS, NAME_CHARS, kindsOf, rolesOf, rowAt, trackOf, windowed } from "../../lib/sql_track.js";
+import { KINDS, NAME_CHARS, rowAt } from "../../lib/sql_track.js";
+import { NOUNS, NO_TIME } from "./rows/query_data.js";
+import { lastOf, rowWords } from "./rows/rows_words.js";
 import { COLORS, drawSqlTrack } from "./sql_track_draw.js";
 
-/** A query that took longer than this is not asked again while the capture grows. */
-const QUICK_MS = 1000;
-/** How much wider than what is shown a window may be whose rows were cut, before it is asked for again. */
-const COARSE = 3.5;
 const REACH_PIXELS = 4;
-const NOUNS = { instants: "instant", slices: "slice", counters: "value" };
-
-/** @import { Answers } from "../../../../api.js" */
-/** @typedef {Answers["POST"]["/api/captures/{id}/query"]} Answer */
+/** @import { QueryData, RowsTrack } from "./rows/query_data.js" */
 /** @typedef {{start: number, end: number}} Span */
 /** @typedef {{name?: string, kind?: string}} Patch */
 
@@ -37,32 +30,21 @@ const NOUNS = { instants: "instant", slices: "slice", counters: "value" };
 
 /** The row. */
 export class SqlTrackRow {
-  #latest = new Latest();
-  #later = settled(250, () => this.#load());
-
   /**
    * @param {import("../../page/capture_context.js").CaptureContext} context
-   * @param {string} sql
+   * @param {QueryData} query
    * @param {Parts} parts
    */
-  constructor(context, sql, parts) {
+  constructor(context, query, parts) {
     this.context = context;
-    this.sql = sql;
+    this.query = query;
+    this.sql = query.sql;
     this.parts = parts;
-    this.kind = "";
     this.name = "";
-    /** @type {Answer|null} The answer to the query as it is. */
-    this.whole = null;
-    /** @type {(Span & {answer: Answer})|null} That for a window, where the whole was cut. */
-    this.part = null;
-    /** @type {ReturnType<typeof trackOf>|null} */
-    this.track = null;
     this.current = -1;
-    this.asked = false;
-    this.stale = false;
-    this.failed = false;
-    this.inTime = false;
     this.dragging = false;
+    /** @type {RowsTrack|null} */
+    this.drawn = null;
     const { change } = parts;
     this.named = h("input", {
       type: "text",
@@ -108,6 +90,7 @@ export class SqlTrackRow {
       ),
       h("div", { class: "sql-track-body" }, this.place, this.note, this.problem),
     );
+    query.on("data", () => this.#arrived());
     this.canvas = new Canvas(canvas, COLORS, () => this.#draw());
     this.#startPointer(canvas);
     canvas.addEventListener("keydown", (event) => this.#key(event));
@@ -123,44 +106,21 @@ export class SqlTrackRow {
    * @param {{name: string, kind: string}} entry
    */
   set({ name, kind }) {
-    const other = kind !== this.kind;
     this.name = name || "Query";
-    this.kind = kind;
     if (document.activeElement !== this.named) this.named.value = this.name;
     this.remove.setAttribute("aria-label", `Remove the track ${this.name}`);
     this.remove.title = `Remove the track ${this.name}`;
     this.about.title = this.sql;
     this.about.setAttribute("aria-label", `Open the query of ${this.name}`);
     this.element.setAttribute("aria-label", `Track ${this.name}`);
-    if (other && this.whole) {
-      this.part = null;
-      this.#make();
-    }
-  }
-
-  /** It is no longer there. */
-  end() {
-    this.#later.cancel();
-    this.#latest.cancel();
+    this.query.showAs(kind);
+    this.#arrived();
   }
 
   /** Another window is shown: draws it, and asks for rows that are missing. */
   want() {
     this.redraw();
-    if (this.failed) return;
-    if (!this.whole && !this.asked) this.#load();
-    else if (this.whole && !this.#enough()) this.#later();
-  }
-
-  /**
-   * The capture has grown.
-   * @param {boolean} visible
-   */
-  grown(visible) {
-    const quick = !this.whole || this.whole.elapsed_ms < QUICK_MS || !this.context.info.running;
-    if (this.failed || this.asked || !quick) return;
-    this.stale = true;
-    if (visible) this.#load();
+    this.query.want(this.parts.shown());
   }
 
   /** Draws soon. */
@@ -168,80 +128,22 @@ export class SqlTrackRow {
     this.canvas.redraw();
   }
 
-  /** Whether the rows that are there are all that there are for what is shown. */
-  #enough() {
-    const { start, end } = this.parts.shown();
-    if (this.stale) return false;
-    if (!this.whole?.truncated || kindsOf(this.whole.columns).length === 0) return true;
-    const { part } = this;
-    const all = start <= 0 && end >= this.context.duration;
-    if (all) return !part;
-    return (
-      part !== null &&
-      part.start <= Math.max(0, start) &&
-      part.end >= Math.min(this.context.duration, end) &&
-      (!part.answer.truncated || part.end - part.start <= COARSE * (end - start))
-    );
-  }
-
-  /** The window to ask for: a screen on each side; null for everything. */
-  #window() {
-    const { start, end } = this.parts.shown();
-    if (!this.whole?.truncated || this.stale || (start <= 0 && end >= this.context.duration)) return null;
-    const span = end - start;
-    return { start: Math.max(0, start - span), end: Math.min(this.context.duration, end + span) };
-  }
-
-  async #load() {
-    const window = this.#window();
-    if (!window && this.whole && !this.stale) {
-      this.part = null;
-      return this.#make();
-    }
-    const sql =
-      window && this.whole ? windowed(this.sql, this.whole.columns, this.#shape(this.whole), window) : this.sql;
-    this.asked = true;
-    this.element.classList.add("is-waiting");
-    try {
-      const answer = await this.#latest.run((signal) =>
-        send("POST", "/api/captures/{id}/query", { id: this.context.id }, { sql }, signal),
-      );
-      if (!answer) return;
-      this.#arrived(answer, window);
-    } catch (error) {
-      if (!isAborted(error)) this.#fail(errorNotice(error, () => this.#again()));
-    }
-    this.asked = false;
-    this.element.classList.remove("is-waiting");
-    if (!this.failed) this.want();
-  }
-
-  /**
-   * @param {Answer} answer
-   * @param {Span|null} window
-   */
-  #arrived(answer, window) {
-    // Columns of a part have lost what they were, so those of the whole count.
-    if (window && this.whole) this.part = { ...window, answer: { ...answer, columns: this.whole.columns } };
-    else {
-      this.whole = answer;
-      this.part = null;
-      this.stale = false;
-    }
-    this.#make();
-  }
-
-  #again() {
-    this.failed = false;
-    this.whole = null;
-    this.part = null;
-    this.#hideProblem();
-    this.#load();
+  /** What is known of the rows is other than before. */
+  #arrived() {
+    const { query } = this;
+    if (this.drawn !== query.track) this.current = -1;
+    this.drawn = query.track;
+    this.element.classList.toggle("is-waiting", query.asked);
+    if (query.failed !== null) this.#fail(errorNotice(query.failed, () => query.again()));
+    else if (query.isTimeless) {
+      const words = [h("strong", { text: "No time. " }), NO_TIME];
+      this.#fail(h("p", { class: "notice notice-stop", role: "alert" }, ...words));
+    } else if (query.track) this.#say(query.track);
+    this.redraw();
   }
 
   /** @param {HTMLElement} notice */
   #fail(notice) {
-    this.failed = true;
     this.amount.textContent = "";
     this.kinds.hidden = true;
     this.place.hidden = true;
@@ -250,89 +152,40 @@ export class SqlTrackRow {
     put(this.problem, notice);
   }
 
-  #hideProblem() {
+  /** @param {RowsTrack} track */
+  #say({ n, kind }) {
+    const { kinds, said } = this.query;
     this.kinds.hidden = false;
     this.place.hidden = false;
     this.problem.hidden = true;
     put(this.problem);
-  }
-
-  /**
-   * The kind that is shown: what was chosen where the result can be that.
-   * @param {Answer} answer
-   */
-  #shape({ columns }) {
-    const kinds = kindsOf(columns);
-    return kinds.find((kind) => kind === this.kind) ?? kinds[0];
-  }
-
-  #make() {
-    const { whole } = this;
-    if (!whole) return;
-    const kinds = kindsOf(whole.columns);
-    if (kinds.length === 0) {
-      return this.#fail(
-        h(
-          "p",
-          { class: "notice notice-stop", role: "alert" },
-          h("strong", { text: "No time. " }),
-          "No column of the result is a time. Name one time, ts or start_ns; times are nanoseconds from the capture's start.",
-        ),
-      );
-    }
-    const answer = this.part?.answer ?? whole;
-    const shape = this.#shape(whole);
-    this.track = trackOf(answer, shape);
-    this.current = -1;
-    const { value } = rolesOf(answer.columns);
-    this.inTime = value >= 0 && answer.columns[value].display === "duration_ns";
     put(
       this.kinds,
       h("option", {
         value: "",
-        selected: !kinds.some((kind) => kind === this.kind),
+        selected: !kinds.some((one) => one === this.query.kind),
         text: `Auto: ${KINDS[kinds[0]].toLowerCase()}`,
       }),
-      ...kinds.map((kind) => h("option", { value: kind, selected: kind === this.kind, text: KINDS[kind] })),
+      ...kinds.map((one) => h("option", { value: one, selected: one === this.query.kind, text: KINDS[one] })),
     );
-    this.#say(answer, this.track);
-    this.redraw();
-  }
-
-  /**
-   * @param {Answer} answer
-   * @param {ReturnType<typeof trackOf>} track
-   */
-  #say({ truncated }, { n, skipped, more, kind }) {
     this.amount.textContent = count(n);
     this.amount.title = plural(n, NOUNS[kind]);
-    const cut =
-      truncated &&
-      (this.part
-        ? `Only ${exact(n)} of the rows in sight: zoom in to see all.`
-        : `Only the first ${exact(n)} rows of the result: zoom in to see all of a range.`);
-    const said = [
-      n === 0 && (this.part ? "No rows here." : "The query gives no rows."),
-      cut,
-      skipped > 0 && `${plural(skipped, "row")} without a ${kind === "counters" ? "time or value" : "time"}.`,
-      more > 0 && `${plural(more, "smaller line")} not shown.`,
-    ].filter(Boolean);
-    this.note.hidden = said.length === 0;
-    this.note.textContent = said.join(" ");
+    this.note.hidden = said === "";
+    this.note.textContent = said;
     this.canvas.element.setAttribute(
       "aria-label",
-      `${this.name}: ${plural(n, NOUNS[kind])}. ${said.join(" ")} Left and right walk through them, Enter selects the time of one.`,
+      `${this.name}: ${plural(n, NOUNS[kind])}. ${said} Left and right walk through them, Enter selects the time of one.`,
     );
   }
 
   #draw() {
     drawSqlTrack(this.canvas, {
-      track: this.track,
+      track: this.query.track,
       shown: this.parts.shown(),
       losses: this.parts.losses(),
       selection: this.parts.selection(),
       current: this.current,
-      inTime: this.inTime,
+      inTime: this.query.inTime,
     });
   }
 
@@ -368,29 +221,23 @@ export class SqlTrackRow {
   /** @param {number} x */
   #point(x) {
     const time = this.#time(x);
-    const { track } = this;
+    const { track } = this.query;
     const row = track ? rowAt(track, time, this.#time(x + REACH_PIXELS) - time) : -1;
     this.parts.tell([track && row >= 0 && this.#what(track, row), `${moment(time)} s`].filter(Boolean).join("  "));
   }
 
   /**
-   * @param {ReturnType<typeof trackOf>} track
+   * @param {RowsTrack} track
    * @param {number} row
    */
   #what(track, row) {
-    const label = track.names[track.labels[row]];
-    const value = track.values[row];
-    const amount = {
-      instants: "",
-      slices: duration(track.ends[row] - track.starts[row]),
-      counters: this.inTime ? duration(value) : exact(value),
-    }[track.kind];
-    return `${this.name}: ${[label, amount].filter(Boolean).join(", ") || "here"}`;
+    return `${this.name}: ${rowWords(track, row, this.query.inTime)}`;
   }
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    const { track, current: from } = this;
+    const { current: from } = this;
+    const { track } = this.query;
     if (event.ctrlKey || event.altKey || event.metaKey || !track || track.n === 0) return;
     const last = track.n - 1;
     /** @type {Record<string, number>} */
@@ -410,7 +257,7 @@ export class SqlTrackRow {
 
   /**
    * The first row in sight.
-   * @param {ReturnType<typeof trackOf>} track
+   * @param {RowsTrack} track
    */
   #near({ starts, n }) {
     const { start } = this.parts.shown();
@@ -419,7 +266,7 @@ export class SqlTrackRow {
   }
 
   /**
-   * @param {ReturnType<typeof trackOf>} track
+   * @param {RowsTrack} track
    * @param {number} row
    */
   #go(track, row) {
@@ -432,11 +279,10 @@ export class SqlTrackRow {
   }
 
   /**
-   * @param {ReturnType<typeof trackOf>} track
+   * @param {RowsTrack} track
    * @param {number} row
    */
-  #select({ starts, ends, kind, n }, row) {
-    const until = kind === "slices" ? ends[row] : row + 1 < n ? starts[row + 1] : starts[row] + 1;
-    this.context.select({ start: starts[row], end: Math.max(starts[row] + 1, until) });
+  #select(track, row) {
+    this.context.select({ start: track.starts[row], end: Math.max(track.starts[row] + 1, lastOf(track, row)) });
   }
 }

@@ -4,6 +4,7 @@ import { Canvas } from "../../lib/canvas.js";
 import { h, put, settled } from "../../lib/dom.js";
 import { bind } from "../../lib/keys.js";
 import { PanelView } from "../panel_view.js";
+import { NameField } from "./rows/name_field.js";
 import { SqlTracks } from "./sql_tracks.js";
 import { paneAt } from "../../lib/time_fold.js";
 import { TimeNavigator } from "../../lib/time_navigator.js";
@@ -69,7 +70,11 @@ export class TimelineView extends PanelView {
       row: () => this.cursor.shownRow?.row ?? null,
     });
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
-    this.menu = new RowMenu(this.layer);
+    this.naming = new NameField(this.layer, {
+      scroll: () => this.scroller.scrollTop,
+      back: () => this.canvas.element.focus(),
+    });
+    this.menu = new RowMenu(this.layer, (key) => this.naming.open(key));
     this.division = new TimeDivision(context, {
       show: (start, end) => this.nav.view(start, end),
       changed: () => this.#divided(),
@@ -83,7 +88,7 @@ export class TimelineView extends PanelView {
     this.spacer = h("div", { class: "timeline-spacer" });
     this.sticky = h("div", { class: "timeline-sticky" }, element);
     this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
-    this.queries = new SqlTracks(this.context, this.#forTracks());
+    this.queries = new SqlTracks(this.context, this.layer.own, this.#forTracks());
     this.canvas = new Canvas(element, [...new Set([...COLORS, ...TRACK_COLORS, ...NOTE_COLORS])], () => this.#draw());
     this.nav = new TimeNavigator(this.context, this.#forNavigator(element));
     this.cursor = new TimelineCursor({
@@ -111,6 +116,7 @@ export class TimelineView extends PanelView {
       nav: this.nav,
       cursor: this.cursor,
       division: this.division,
+      notes: () => this.notes,
       scroller: this.scroller,
       element,
       when: () => this.visible && this.showsStates,
@@ -126,8 +132,9 @@ export class TimelineView extends PanelView {
       ...parts,
       picked: () => this.picking.span,
       cursor: () => this.cursor.at?.time ?? null,
+      scroll: () => this.scroller.scrollTop,
     });
-    this.sticky.append(this.notes.field);
+    this.sticky.append(this.notes.field, this.naming.element);
     const tools = [this.finding.button, this.notes.button];
     put(
       panel,
@@ -275,9 +282,8 @@ export class TimelineView extends PanelView {
   grown() {
     if (this.context.view.find !== "") this.context.finder.again();
     this.data.expire();
-    this.layer.expire();
+    this.layer.expire(this.visible);
     this.#drawGroups();
-    this.queries.grown();
     if (this.visible) this.#want();
   }
 
@@ -337,10 +343,12 @@ export class TimelineView extends PanelView {
     return view.group;
   }
 
-  /** Whether there are tracks of states or slices, as far as that is known. */
+  /** Whether there are tracks of states or slices, or of what a script has put out, as far as that is known. */
   get hasTracks() {
-    const { list } = this.layer;
-    return this.context.hasTracks && (list === null || list.tracks.length > 0);
+    const { list, tree } = this.layer;
+    const { hasTracks, isScript } = this.context;
+    if (list === null) return hasTracks || isScript;
+    return list.tracks.length > 0 || (isScript && tree.length > 0);
   }
 
   /** Whether tracks of states are shown. */
@@ -379,7 +387,7 @@ export class TimelineView extends PanelView {
     } else this.data.want(wanted, pixels, { group, filter }, this.context.duration);
     this.finding.want();
     this.canvas.redraw();
-    this.queries.want();
+    if (!this.showsStates) this.queries.want();
   }
 
   /** The selected range; null for none. */
@@ -490,9 +498,9 @@ export class TimelineView extends PanelView {
     return index === null ? time : this.layer.snap(index, time, this.nav.pixel * SNAP_PIXELS, pane);
   }
 
-  /** Tracks of queries have one line of time. */
+  /** Within the tree, tracks of queries are rows of it. */
   #showQueries() {
-    this.queries.element.hidden = this.showsStates && this.division.isDivided;
+    this.queries.isHidden = this.showsStates;
   }
 
   /** Time is divided in another way. */

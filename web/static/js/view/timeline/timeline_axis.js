@@ -45,3 +45,18 @@ export function drawAxis(
   ctx.fillRect(left, RULER - 1, wide, 1);
   ctx.fillRect(left === LABELS ? 0 : left, AXIS - 1, right, 1);
 }
+
+/**
+ * Lets only a lane of a pane be drawn on, until the context is restored.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {{left: number, right: number}} pane
+ * @param {number} top
+ * @param {number} height
+ */
+export function clipLane(ctx, { left, right }, top, height) {
+  ctx.save();
+  ctx.beginPath();
+  const from = Math.max(AXIS, top);
+  ctx.rect(left, from, right - left, Math.max(0, top + height - from));
+  ctx.clip();
+}

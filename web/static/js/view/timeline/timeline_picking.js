@@ -2,8 +2,12 @@
 
 import { bind } from "../../lib/keys.js";
 import { AXIS, LABELS } from "./timeline_axis.js";
+import { NOTES_KEY } from "./track_tree.js";
 
 /** @import { Picked, TrackLayer } from "./track_layer.js" */
+
+/** How near a click is to what takes no time. */
+const TICK_PIXELS = 4;
 
 /**
  * @typedef {object} PickingTimeline what picking needs of the timeline
@@ -12,6 +16,7 @@ import { AXIS, LABELS } from "./timeline_axis.js";
  * @property {import("../../lib/time_navigator.js").TimeNavigator} nav
  * @property {import("./timeline_cursor.js").TimelineCursor} cursor
  * @property {import("./time_division.js").TimeDivision} division
+ * @property {() => import("./notes/notes_layer.js").NotesLayer} notes
  * @property {HTMLElement} scroller
  * @property {HTMLElement} element where clicks count
  * @property {() => boolean} when whether the tree is in sight
@@ -73,14 +78,21 @@ export class TimelinePicking {
    * @param {MouseEvent} event
    */
   #click(event) {
-    const { layer, nav, scroller, when } = this.timeline;
+    const { layer, nav, scroller, when, notes } = this.timeline;
     if (!when() || event.offsetX < LABELS || event.offsetY < AXIS || event.shiftKey || event.detail > 1) return;
     const index = layer.rowAt(event.offsetY, scroller.scrollTop);
     if (index === null) return;
     const time = nav.time(event.offsetX);
     if (this.#pickPart(index, time)) return;
     const lane = layer.laneAt(index, event.offsetY, scroller.scrollTop);
-    if (lane && nav.selection === null) void layer.pick(layer.rows[index].row, lane, time);
+    if (!lane) return;
+    if (lane.row === "note") notes().pickIn(layer.rows[index], event);
+    else if (nav.selection === null) {
+      const { top, places, row } = layer.rows[index];
+      const place = places.find((one) => one.lane === lane);
+      const inside = event.offsetY - AXIS + scroller.scrollTop - top - (place?.top ?? 0);
+      void layer.pick(row, lane, time, { near: nav.pixel * TICK_PIXELS, high: inside / (place?.height ?? 1) });
+    }
   }
 
   /**
@@ -98,18 +110,24 @@ export class TimelinePicking {
 
   /** Opens or closes the group at the cursor, or picks what is there. */
   #enter() {
-    const { layer, cursor } = this.timeline;
+    const { layer, cursor, notes } = this.timeline;
     const { at, row: index, shownRow: shown } = cursor;
     if (!at || index === null || !shown) return;
     if (shown.row.kind === "group") layer.turn(index);
+    else if (shown.row.key === NOTES_KEY) notes().pickNear(at.time);
     else if (!this.#pickPart(index, at.time)) void layer.pick(shown.row, shown.row.lanes[0], at.time);
   }
 
   #startKeys() {
-    const { layer, division, context, when, cursor } = this.timeline;
+    const { layer, division, context, when, cursor, notes } = this.timeline;
     const whenPicked = () => when() && layer.picked !== null;
-    bind("timeline.next", () => void this.walk("after"), { when: whenPicked });
-    bind("timeline.previous", () => void this.walk("before"), { when: whenPicked });
+    const onNotes = () => when() && cursor.shownRow?.row.key === NOTES_KEY;
+    const step = (/** @type {"before"|"after"} */ way) => {
+      if (onNotes()) notes().step(way);
+      else void this.walk(way);
+    };
+    bind("timeline.next", () => step("after"), { when: () => whenPicked() || onNotes() });
+    bind("timeline.previous", () => step("before"), { when: () => whenPicked() || onNotes() });
     bind("timeline.waker", () => void this.reveal(layer.followWaker()), { when: whenPicked });
     bind("timeline.back", () => void this.reveal(layer.goOn()), { when: whenPicked });
     bind("timeline.path", () => this.turnPath(), {

@@ -117,9 +117,11 @@ const SUMMARY_HEIGHT = 34;
 const LEAST_HEIGHT = 24;
 const ROW_PAD = 4;
 const LOW_PAD = 2;
+/** Pixels of a line of notes. */
+export const NOTE_LINE = 16;
 /** @type {Record<Lane["row"], number>} */
-const HEIGHTS = { state: 16, slice: 14, tick: 9, counter: 28 };
-const LOW_HEIGHT = 12;
+const HEIGHTS = { state: 16, slice: 14, tick: 9, counter: 28, rows: 44, note: 3 * NOTE_LINE };
+const LOW_HEIGHT = 14;
 /** Lanes that are shown at the usual height. */
 const USUAL_LANES = 6;
 
@@ -134,8 +136,8 @@ const USUAL_LANES = 6;
  */
 export function placesOf(row, size, isOpen) {
   if (row.kind === "group") {
-    // Counters are not summed.
-    const isSummed = row.lanes.some((lane) => lane.row !== "counter");
+    // Only states and slices are summed.
+    const isSummed = row.lanes.some((lane) => lane.row === "state" || lane.row === "slice");
     const closed = !isSummed
       ? GROUP_HEIGHT
       : size === "high"

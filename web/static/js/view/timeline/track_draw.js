@@ -3,11 +3,12 @@
 import { CATEGORIES } from "../../lib/color.js";
 import { PANE_GAP } from "../../lib/time_fold.js";
 import { cutText, drawSelection, hatch } from "../../lib/canvas.js";
-import { duration } from "../../lib/format.js";
+import { count, duration } from "../../lib/format.js";
 import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
 import { rowsBetween } from "./row_search.js";
 import { firstPiece } from "./track_decode.js";
 import { drawCounterLane, mostWords } from "./binned_draw.js";
+import { drawOwnRows } from "./rows/own_draw.js";
 import { STATES } from "./track_paint.js";
 
 /** @import { Canvas } from "../../lib/canvas.js" */
@@ -69,7 +70,9 @@ export const TRACK_COLORS = [
  * @property {{start: number, end: number}|null} selection
  * @property {{track: number|null, time: number}|null} cursor
  * @property {{from: number, to: number}|null} dragged the row that is dragged, and the one whose place it would take
- * @property {{lane: string, start: number, end: number}|null} picked
+ * @property {{lane: string, number: number, start: number, end: number}|null} picked `number`: which row of the lane
+ * @property {import("./rows/rows_lanes.js").RowsLanes} own results of SQL and readings of maps
+ * @property {{items: import("../../../../api.js").NoteItem[], selected: string}} notes
  * @property {{lane: string, time: number}|null} waker who woke what is picked, and when
  */
 /** @typedef {TracksModel & PaneData & {shown: Pane}} PaneModel what is drawn in a pane */
@@ -97,6 +100,7 @@ export function drawTracks(canvas, model) {
   for (const pane of panes) {
     writeNames(canvas, pane);
     drawCounterRows(canvas, pane);
+    drawOwnRows(canvas, pane, inSight(pane, canvas.height));
   }
   drawRowLabels(canvas, model);
   for (const pane of panes) {
@@ -217,7 +221,12 @@ function drawRowLabels(canvas, model) {
     if (row.kind === "group") drawTurn(ctx, colors["--text-quiet"], PAD + 4, middle, isOpen);
     ctx.fillStyle = colors["--text-quiet"];
     const counter = row.kind === "tracks" && model.panes[0].binned.get(row.lanes[0].id);
-    const share = row.busy > 0 ? shareText(row.busy / model.whole) : counter && counter.most ? mostWords(counter) : "";
+    const share =
+      row.busy > 0
+        ? shareText(row.busy / model.whole)
+        : counter && counter.most
+          ? mostWords(counter)
+          : ownAmount(model, row);
     const wide = widthOf(share);
     ctx.fillText(share, LABELS - 10 - wide, middle);
     ctx.fillStyle = colors["--text"];
@@ -240,6 +249,18 @@ function drawRowLabels(canvas, model) {
     ctx.fillRect(0, AXIS + top + (to > from ? tall : 0) - model.scroll - 1, LABELS, 2);
   }
   ctx.restore();
+}
+
+/**
+ * How many rows a query has, how many notes there are; empty of other rows.
+ * @param {TracksModel} model
+ * @param {TreeRow} row
+ */
+function ownAmount({ own, notes }, { kind, lanes }) {
+  if (kind !== "tracks") return "";
+  const [{ id, row }] = lanes;
+  const rows = row === "rows" ? own.lane(id)?.data.track?.n : row === "note" ? notes.items.length : undefined;
+  return rows === undefined ? "" : count(rows);
 }
 
 /**
@@ -314,7 +335,7 @@ function drawOver({ context: ctx, colors, height }, model) {
     const across = Math.max(2, place(picked.end) - left);
     ctx.strokeStyle = colors["--text"];
     ctx.lineWidth = 2;
-    if (lane) ctx.strokeRect(left, AXIS + row.top + lane.top - scroll, across, lane.height);
+    if (lane && lane.lane.row !== "rows") ctx.strokeRect(left, AXIS + row.top + lane.top - scroll, across, lane.height);
   }
   if (model.cursor) {
     ctx.fillStyle = colors["--accent"];

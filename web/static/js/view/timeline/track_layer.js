@@ -4,12 +4,14 @@
 import { Latest, get } from "../../lib/api.js";
 import { Emitter } from "../../lib/emitter.js";
 import { duration } from "../../lib/format.js";
+import { pickedOf, pickedText } from "./picked_text.js";
 import { rowIndexAt, rowsBetween } from "./row_search.js";
 import { TrackData } from "./track_data.js";
 import { edgesAt, pieceAt } from "./track_decode.js";
 import { BinnedTracks } from "./binned_tracks.js";
 import { drawPath, drawPathArrows } from "./path/path_draw.js";
 import { PATH_HEIGHT, PathLayer } from "./path/path_layer.js";
+import { notesWords } from "./notes/notes_place.js";
 import { flowTime } from "./path/flow_panel.js";
 import { partWords } from "./path/path_parts.js";
 import { AXIS } from "./timeline_axis.js";
@@ -28,6 +30,7 @@ import {
 import { drawTracks, nameOf, pieceText } from "./track_draw.js";
 import { TrackPictures } from "./track_picture.js";
 import { SUMMED_LANES, TrackSummary, summaryWords } from "./track_summary.js";
+import { RowsLanes } from "./rows/rows_lanes.js";
 import { titleOf, treeOf, visibleRows } from "./track_tree.js";
 
 /** @import { TrackList, TrackMoment } from "../../../../api.js" */
@@ -65,8 +68,16 @@ export class TrackLayer extends Emitter {
     this.binned = new BinnedTracks(context);
     this.binned.on("data", () => this.emit("data", null));
     this.binned.on("error", (error) => this.emit("error", error));
+    this.own = new RowsLanes(context);
+    this.own.on("rows", () => this.#rebuild());
+    this.own.on("data", () => {
+      this.emit("data", null);
+      if (!this.picked) this.#pickAddressed();
+    });
+    context.notes.on("change", () => this.#rebuild());
     /** @type {TrackList|null} */
     this.list = null;
+    this.heads = this.binned.heads;
     /** @type {TreeRow[]} */
     this.tree = [];
     /** @type {ShownRow[]} */
@@ -108,12 +119,12 @@ export class TrackLayer extends Emitter {
       const [list, heads] = await Promise.all([
         this.#list.run((signal) => get("/api/captures/{id}/tracks", { id: this.context.id }, signal)),
         this.binned.load(),
+        this.own.loadMaps(),
       ]);
       if (!list) return;
       this.list = list;
-      this.tree = treeOf(list, heads);
-      this.arrange();
-      this.emit("rows", null);
+      this.heads = heads;
+      this.#rebuild();
       if (!this.picked) this.#pickAddressed();
     } catch (error) {
       this.stale = true;
@@ -121,9 +132,23 @@ export class TrackLayer extends Emitter {
     }
   }
 
-  /** The capture has grown. */
-  expire() {
+  /** Finds out which rows there are. */
+  #rebuild() {
+    const { list, heads, context, own } = this;
+    if (!list) return;
+    const hasNotes = context.notes.items.length > 0;
+    this.tree = treeOf(list, heads, { hasNotes, queries: own.queries, maps: own.maps });
+    this.arrange();
+    this.emit("rows", null);
+  }
+
+  /**
+   * The capture has grown.
+   * @param {boolean} visible
+   */
+  expire(visible) {
     this.stale = true;
+    this.own.grown(visible);
     for (const data of this.windows) data.expire();
     this.binned.expire();
     this.path.expire();
@@ -189,7 +214,10 @@ export class TrackLayer extends Emitter {
       row.kind === "tracks" ? places.map(({ lane }) => lane) : isOpen ? [] : row.lanes.slice(0, SUMMED_LANES),
     );
     const tracks = new Set(lanes.filter(isTrack).map(({ id }) => id));
-    const isBinned = lanes.some((lane) => !isTrack(lane));
+    const isBinned = lanes.some(({ row }) => row === "tick" || row === "counter");
+    const rowsLanes = lanes.filter(({ row }) => row === "rows").map(({ id }) => id);
+    const ends = panes.flatMap(({ start, end }) => [start, end]);
+    this.own.want(rowsLanes, { start: Math.min(...ends), end: Math.max(...ends) });
     for (const [i, { start, end, left, right }] of panes.entries()) {
       const pixels = Math.max(1, Math.round((right - left) * ratio));
       if (tracks.size > 0) this.window(i).want({ start, end }, pixels, this.whole, [...tracks]);
@@ -215,7 +243,9 @@ export class TrackLayer extends Emitter {
         pictures: this.#picturesOf(i),
       })),
       whole: this.context.duration,
-      picked: this.picked && at ? { lane: this.picked.lane.id, start: at.start, end: at.end } : null,
+      picked: this.picked && at ? { lane: this.picked.lane.id, number: at.number, start: at.start, end: at.end } : null,
+      own: this.own,
+      notes: { items: this.context.notes.items, selected: this.context.view.note },
       waker: this.waker && { lane: this.waker.lane.id, time: this.waker.time },
     });
     this.#drawPath(canvas, model);
@@ -293,6 +323,8 @@ export class TrackLayer extends Emitter {
     }
     const lanes = lane ? [lane] : row.lanes;
     const parts = lanes.flatMap((one) => {
+      if (one.row === "rows") return this.own.words(one.id, time, near);
+      if (one.row === "note") return notesWords(this.context.notes.items, time, near);
       const binned = this.binned.window(pane).known.get(one.id);
       if (binned) return binnedWords(binned, time, near);
       const pieces = this.window(pane).known.get(one.id);
@@ -332,6 +364,8 @@ export class TrackLayer extends Emitter {
   snap(index, time, near, pane) {
     const known = this.rows[index].places.flatMap(({ lane }) => this.window(pane).known.get(lane.id) ?? []);
     const edges = known.flatMap((pieces) => edgesAt(pieces, time));
+    for (const { lane } of this.rows[index].places)
+      if (lane.row === "rows") edges.push(...this.own.edges(lane.id, time));
     const at = this.picked?.moment.at;
     if (at) edges.push(at.start, at.end);
     const nearest = edges.reduce(
@@ -431,9 +465,16 @@ export class TrackLayer extends Emitter {
    * @param {TreeRow} row
    * @param {Lane} lane
    * @param {number} time
+   * @param {{near?: number, high?: number}} [place] `near`: nanoseconds before it that still count, where rows take no time; `high`:
+   *   where in the lane, from 0 at its top to 1
    */
-  async pick(row, lane, time) {
+  async pick(row, lane, time, { near = 0, high } = {}) {
     try {
+      if (lane.row === "rows") {
+        this.#picks(row, lane, this.own.moment(lane.id, time, near, high));
+        return;
+      }
+      if (!isTrack(lane)) return;
       const moment = await this.#moment.run((signal) =>
         get(
           "/api/captures/{id}/tracks/moment",
@@ -441,21 +482,31 @@ export class TrackLayer extends Emitter {
           signal,
         ),
       );
-      if (!moment) return;
-      this.picked = moment.at ? { row, lane, moment } : null;
-      this.context.state.set({
-        picked: moment.at ? `${lane.number}/${row.key}/${laneOf(row, lane)}@${moment.at.start}` : "",
-      });
-      this.emit("picked", null);
+      if (moment) this.#picks(row, lane, moment);
     } catch (error) {
       this.emit("error", error);
     }
   }
 
+  /**
+   * @param {TreeRow} row
+   * @param {Lane} lane
+   * @param {TrackMoment|null} moment null for nothing
+   */
+  #picks(row, lane, moment) {
+    const at = moment?.at;
+    this.picked = moment && at ? { row, lane, moment } : null;
+    this.context.state.set({ picked: at ? pickedText(row, lane, at.start) : "" });
+    this.emit("picked", null);
+  }
+
   /** Picks what is after or before what is picked. */
   async walk(/** @type {"before"|"after"} */ way) {
-    const next = this.picked?.moment[way];
-    if (this.picked && next) await this.pick(this.picked.row, this.picked.lane, next.start);
+    const { picked } = this;
+    const next = picked?.moment[way];
+    if (picked && next && picked.lane.row === "rows")
+      this.#picks(picked.row, picked.lane, this.own.numbered(picked.lane.id, next.number));
+    else if (picked && next) await this.pick(picked.row, picked.lane, next.start);
     return this.picked;
   }
 
@@ -524,12 +575,15 @@ export class TrackLayer extends Emitter {
 
   /** Picks what the address says. */
   #pickAddressed() {
-    const found = /^(\d+)\/(.+)\/(\d+)@(-?\d+)$/.exec(this.context.view.picked);
+    const found = pickedOf(this.context.view.picked, this.tree);
     if (!found) return;
-    const [, stream, key, number, time] = found;
-    const row = this.tree.find((one) => one.kind === "tracks" && one.key === key);
-    const lane = row?.lanes.filter((one) => one.number === Number(stream))[Number(number)];
-    if (row && lane) void this.pick(row, lane, Number(time));
+    const { row, lane, time } = found;
+    if (lane.row === "rows") {
+      this.own.want([lane.id], { start: time, end: time + 1 });
+      // Its rows come later.
+      if (!this.own.lane(lane.id)?.data.track) return;
+    }
+    void this.pick(row, lane, time);
   }
 
   /** What is picked, in words. */
@@ -544,12 +598,3 @@ export class TrackLayer extends Emitter {
  * @param {Lane} lane
  */
 const isTrack = ({ row }) => row === "state" || row === "slice";
-
-/**
- * Which of its stream's lanes in the row a lane is.
- * @param {TreeRow} row
- * @param {Lane} lane
- */
-function laneOf(row, lane) {
-  return row.lanes.filter(({ number }) => number === lane.number).indexOf(lane);
-}

@@ -62,7 +62,7 @@ export class TrackPanel {
             h(
               "dd",
               {},
-              `${nameOf(line.name)}, ${duration(line.duration)} `,
+              `${[nameOf(line.name), line.duration > 0 ? duration(line.duration) : ""].filter(Boolean).join(", ")} `,
               this.#button(way === "before" ? "Previous" : "Next", () => this.actions.walk(way)),
             ),
           ]
@@ -75,13 +75,15 @@ export class TrackPanel {
         ? []
         : [h("dt", { text: column.name }), h("dd", { class: "mono", text })];
     });
+    const query = this.layer.own.lane(lane.id)?.data.sql;
+    const lasts = lane.row === "state" || at.duration > 0;
     put(
       this.body,
       h(
         "div",
         { class: "track-panel-head" },
         h("h3", { text: nameOf(at.name) }),
-        h("span", { class: "quiet", text: `${lane.stream}, ${titleOf(row)}` }),
+        h("span", { class: "quiet", text: [lane.stream, titleOf(row)].filter(Boolean).join(", ") }),
         h("span", { class: "grow" }),
         lane.of === "thread" && row.key.startsWith("tid:") && this.#button("Critical path", () => this.actions.path()),
         this.layer.waker !== null && this.#button("Go to what led here", () => this.actions.follow()),
@@ -90,18 +92,24 @@ export class TrackPanel {
         this.#button("Select its time", () =>
           this.context.select({ start: at.start, end: Math.max(at.start + 1, at.end) }),
         ),
-        this.#button("Show in the table", () => this.#toTable()),
+        query === undefined
+          ? this.#button("Show in the table", () => this.#toTable())
+          : this.#button("Open the query", () => this.context.state.set({ tab: "sql", sql: query })),
         this.#button("Close", () => this.layer.clear()),
       ),
       h(
         "dl",
         { class: "facts track-facts" },
-        h("dt", { text: "from" }),
+        h("dt", { text: lasts ? "from" : "at" }),
         h("dd", { class: "mono", text: `${moment(at.start)} s` }),
-        h("dt", { text: "to" }),
-        h("dd", { class: "mono", text: `${moment(at.end)} s` }),
-        h("dt", { text: "duration" }),
-        h("dd", { class: "mono", text: duration(at.duration) }),
+        ...(lasts
+          ? [
+              h("dt", { text: "to" }),
+              h("dd", { class: "mono", text: `${moment(at.end)} s` }),
+              h("dt", { text: "duration" }),
+              h("dd", { class: "mono", text: duration(at.duration) }),
+            ]
+          : []),
         ...neighbour("before", found.before, "before"),
         ...neighbour("after", found.after, "after"),
         ...flowFacts(found, {

@@ -12,10 +12,10 @@ const OPEN_ROWS = 60;
 /**
  * @typedef {object} Lane a track in a row
  * @property {string} id
- * @property {"state"|"slice"|"tick"|"counter"} row ticks are samples and instants
+ * @property {"state"|"slice"|"tick"|"counter"|"rows"|"note"} row `tick`: samples and instants; `rows`: those of a query
  * @property {"thread"|"cpu"|"value"} of
- * @property {string} stream the name of its stream; empty of ticks, which are of several
- * @property {number} number of its stream; -1 of ticks and counters
+ * @property {string} stream the name of its stream; empty of ticks of threads, which are of several, and of what has none
+ * @property {number} number of its stream; -1 where it has none of its own
  */
 /**
  * @typedef {object} BinnedTracks what is drawn from bins of rows and not from tracks of states and slices
@@ -41,12 +41,26 @@ const OPEN_ROWS = 60;
  */
 
 /**
+ * @typedef {object} OwnRows what is not of the capture's streams of states, slices and counters
+ * @property {boolean} hasNotes
+ * @property {{key: string, name: string}[]} queries results of SQL
+ * @property {{key: string, name: string}[]} maps of a script
+ */
+/** The key of the row of notes. */
+export const NOTES_KEY = "notes";
+
+/**
  * Which rows there are, groups before what is in them.
  * @param {TrackList} list
  * @param {BinnedTracks} [binned]
+ * @param {OwnRows} [own]
  * @returns {TreeRow[]}
  */
-export function treeOf(list, { ticks, counters } = { ticks: [], counters: [] }) {
+export function treeOf(
+  list,
+  { ticks, counters } = { ticks: [], counters: [] },
+  own = { hasNotes: false, queries: [], maps: [] },
+) {
   const streams = new Map(list.streams.map((stream) => [stream.stream, stream]));
   /** @type {Map<string, TrackLine[]>} */
   const rows = new Map();
@@ -115,6 +129,19 @@ export function treeOf(list, { ticks, counters } = { ticks: [], counters: [] }) 
     processes.set(pid ?? 0, threads);
   }
   return [
+    ...(own.hasNotes ? [ownRow({ key: NOTES_KEY, name: "Notes" }, "note", "")] : []),
+    ...grouped(
+      "queries",
+      "Results of SQL",
+      "",
+      own.queries.map((one) => ownRow(one, "rows", "queries")),
+    ),
+    ...grouped(
+      "outputs",
+      "Script outputs",
+      "",
+      own.maps.map((one) => ownRow(one, "rows", "outputs")),
+    ),
     ...grouped(
       "cpus",
       "CPUs",
@@ -160,6 +187,17 @@ function counterRow({ key, label, sub }) {
     number: -1,
   };
   return { ...EMPTY, key, label, sub: sub === "all" ? "" : sub, parent: "counters", lanes: [lane] };
+}
+
+/**
+ * @param {{key: string, name: string}} one
+ * @param {"rows"|"note"} row
+ * @param {string} parent
+ * @returns {TreeRow}
+ */
+function ownRow({ key, name }, row, parent) {
+  const lane = { id: key, row, of: /** @type {const} */ ("value"), stream: "", number: -1 };
+  return { ...EMPTY, key, label: name, parent, depth: parent === "" ? 0 : 1, lanes: [lane] };
 }
 
 /** @param {Lane} lane */

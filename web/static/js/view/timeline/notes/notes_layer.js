@@ -9,10 +9,24 @@ import { AXIS, LABELS, RULER } from "../timeline_axis.js";
 import { drawNotes, drawSpan } from "./notes_draw.js";
 import { READ_ONLY, UNDO_MS } from "./notes_model.js";
 import { NotesPanel } from "./notes_panel.js";
-import { anchorOf, firstLine, measured, noteAt, placeNotes, spanOf, spanText, windowOf } from "./notes_place.js";
+import { paneAt } from "../../../lib/time_fold.js";
+import { noteLines, placedNotes } from "./notes_row.js";
+import { NOTE_LINE } from "../track_arrange.js";
+import {
+  anchorOf,
+  firstLine,
+  measured,
+  noteAt,
+  noteNear,
+  placeNotes,
+  spanOf,
+  spanText,
+  windowOf,
+} from "./notes_place.js";
 
 /** @import { NoteItem } from "../../../../../api.js" */
 /** @import { Canvas } from "../../../lib/canvas.js" */
+/** @import { ShownRow } from "../track_draw.js" */
 /** @import { PlacedNote } from "./notes_place.js" */
 
 const FIELD_PIXELS = 280;
@@ -24,6 +38,7 @@ const FIELD_PIXELS = 280;
  * @property {() => boolean} visible
  * @property {() => {start: number, end: number, track: string}|null} picked what is picked
  * @property {() => number|null} cursor the time of the cursor
+ * @property {() => number} scroll pixels that the tree is scrolled
  */
 
 /** Notes on the timeline. */
@@ -147,9 +162,52 @@ export class NotesLayer {
   /** @param {MouseEvent} event */
   #click(event) {
     const note = this.#at(event.offsetX, event.offsetY);
-    if (!note) return;
+    if (note) this.#pick(note);
+  }
+
+  /**
+   * Selects a note; one that is selected already is shown in the list.
+   * @param {NoteItem} note
+   */
+  #pick(note) {
     if (note.id === this.context.view.note) this.context.state.set({ notes: true });
     this.go(note);
+  }
+
+  /**
+   * Selects the note at a place of the row of notes.
+   * @param {ShownRow} row
+   * @param {MouseEvent} event
+   */
+  pickIn({ top, places: [place] }, { offsetX: x, offsetY: y }) {
+    const { canvas, nav, scroll } = this.timeline;
+    const { context: ctx, font } = canvas;
+    ctx.font = font;
+    const model = { shown: paneAt(nav.panes, x), notes: { items: this.notes.items } };
+    const { lines } = placedNotes(ctx, model, noteLines(place));
+    const line = lines[Math.floor((y - AXIS - top - place.top + scroll()) / NOTE_LINE)] ?? [];
+    const note = noteAt(line, x, (text) => ctx.measureText(text).width);
+    if (note) this.#pick(note);
+  }
+
+  /**
+   * Selects the note at a moment, else the nearest one.
+   * @param {number} time
+   */
+  pickNear(time) {
+    const note = noteNear(this.notes.items, time);
+    if (note) this.#pick(note);
+  }
+
+  /**
+   * Selects the note before or after the selected one.
+   * @param {"before"|"after"} way
+   */
+  step(way) {
+    const { items } = this.notes;
+    const at = items.findIndex(({ id }) => id === this.context.view.note);
+    const note = at < 0 ? items[0] : items[at + (way === "after" ? 1 : -1)];
+    if (note) this.go(note);
   }
 
   #startKeys() {

@@ -40,6 +40,67 @@ export function placeNotes(notes, place, sight) {
   });
 }
 
+/** Pixels of a note's text at most, where notes stand in lines below each other. */
+const MOST_TEXT = 260;
+
+/**
+ * Where notes are in lines below each other: each in the first line that has room for it and its text.
+ * @param {NoteItem[]} notes in order of time
+ * @param {(time: number) => number} place
+ * @param {{left: number, right: number}} sight pixels
+ * @param {number} most lines
+ * @param {(text: string) => number} measure
+ * @returns {{lines: PlacedNote[][], more: number}} `more`: notes in sight that no line has room for
+ */
+export function packNotes(notes, place, sight, most, measure) {
+  /** @type {PlacedNote[][]} */
+  const lines = Array.from({ length: most }, () => []);
+  const free = lines.map(() => -Infinity);
+  let more = 0;
+  for (const note of notes) {
+    const [left, right] = [place(note.start), place(note.end ?? note.start)];
+    if (right < sight.left - FLAG || left > sight.right) continue;
+    const line = free.findIndex((until) => until <= left);
+    if (line < 0) {
+      more += 1;
+      continue;
+    }
+    const textLeft = Math.max(left, sight.left) + FLAG + 3;
+    const textWide = Math.max(0, Math.min(MOST_TEXT, measure(firstLine(note)) + 1, sight.right - GAP - textLeft));
+    free[line] = Math.max(right, textLeft + textWide) + GAP;
+    lines[line].push({ note, left, right, textLeft, textWide });
+  }
+  return { lines, more };
+}
+
+/**
+ * The notes at a moment, in words.
+ * @param {NoteItem[]} notes
+ * @param {number} time
+ * @param {number} near nanoseconds
+ * @returns {string[]}
+ */
+export function notesWords(notes, time, near) {
+  return notes
+    .filter(({ start, end }) => time >= start - near && time <= (end ?? start) + near)
+    .map((note) => `${note.author}: ${firstLine(note) || "a note without text"}`);
+}
+
+/**
+ * The note at a moment, else the one that begins nearest to it; null where there are none.
+ * @param {NoteItem[]} notes
+ * @param {number} time
+ * @returns {NoteItem|null}
+ */
+export function noteNear(notes, time) {
+  const inside = notes.findLast(({ start, end }) => time >= start && time <= (end ?? start));
+  const far = (/** @type {NoteItem} */ { start }) => Math.abs(start - time);
+  return (
+    inside ??
+    notes.reduce((/** @type {NoteItem|null} */ best, one) => (best && far(best) <= far(one) ? best : one), null)
+  );
+}
+
 /**
  * The note at a place on the ruler; the last one that is drawn over others.
  * @param {PlacedNote[]} placed

@@ -29,7 +29,10 @@ export function markedRows(tree, { pinned, find }) {
   const isMarked = (/** @type {TreeRow} */ row) =>
     pinned.includes(row.key) || (text !== "" && `${titleOf(row)} ${row.key}`.toLowerCase().includes(text));
   const groups = new Set(tree.filter((row) => row.kind === "group" && isMarked(row)).map(({ key }) => key));
-  return tree.filter((row) => row.kind === "tracks" && (isMarked(row) || groups.has(row.parent)));
+  // What has no states and no slices is nothing that a range is over.
+  return tree.filter(
+    (row) => row.tracks.length > 0 && row.kind === "tracks" && (isMarked(row) || groups.has(row.parent)),
+  );
 }
 
 /** In the address: the range is over one row of the tree, whose key follows. */

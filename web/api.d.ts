@@ -77,6 +77,13 @@ export interface Below {
   direct: boolean;
 }
 
+export interface BinnedList {
+  tick_streams: number[];
+  ticks: Track[];
+  counters: CounterTrack[];
+  more: number;
+}
+
 export type BranchFilter = "any" | "any_call" | "any_ret" | "ind_call" | "ind_jmp" | "cond" | "call" | "u" | "k" | "hv" | "in_tx" | "no_tx" | "abort_tx" | "save_type";
 
 export interface Bucket {
@@ -405,6 +412,20 @@ export interface Counted {
   state: string;
 }
 
+export interface CounterTrack {
+  key: string;
+  label: string;
+  sub: string;
+  rows: number;
+  pid: number | null;
+  tid: number | null;
+  cpu: number | null;
+  is_clock?: boolean;
+  is_gauge?: boolean;
+  unit?: string;
+  most: number;
+}
+
 export interface CriticalPath {
   start: number;
   end: number;
@@ -540,7 +561,7 @@ export interface FlameGraph {
 
 export type Flow = "next" | "jump" | "call" | "return";
 
-export type FlowKind = "wake_up" | "interrupt" | "start" | "issue" | "completion";
+export type FlowKind = "wake_up" | "interrupt" | "idle" | "start" | "issue" | "completion";
 
 export type FlowWay = "from" | "to";
 
@@ -1907,7 +1928,7 @@ export interface Timeline {
   has_values: boolean;
 }
 
-export type TimelineGroup = "cpu" | "thread" | "counter";
+export type TimelineGroup = "cpu" | "thread" | "counter" | "stream";
 
 export interface Tool {
   name: string;
@@ -1976,6 +1997,7 @@ export interface TrackFlow {
 
 export interface TrackFlows {
   flows: TrackFlow[];
+  more: number;
   is_cut: boolean;
   call: ThreadCall | null;
 }
@@ -2010,6 +2032,7 @@ export interface TrackList {
   tracks: TrackLine[];
   names: TrackLabel[];
   left_out: number;
+  binned: BinnedList;
 }
 
 export interface TrackMoment {
@@ -2023,11 +2046,13 @@ export interface TrackMoment {
   after_same: TrackRowLine | null;
   same_cut: boolean;
   name_column: string | null;
+  is_cut: boolean;
 }
 
 export type TrackOf = "thread" | "cpu" | "value";
 
 export interface TrackRowLine {
+  stream: number;
   number: number;
   start: number;
   end: number;
@@ -2041,18 +2066,6 @@ export interface TrackStream {
   row: TrackedRow;
   of: TrackOf;
   column: string;
-}
-
-export interface TrackSum {
-  id: string;
-  names: NameTime[];
-}
-
-export interface TrackTotals {
-  start: number;
-  end: number;
-  tracks: TrackSum[];
-  names: TrackLabel[];
 }
 
 export interface TrackWindow {
@@ -2268,7 +2281,7 @@ export interface Answers {
     "/api/audit": Entries;
     "/api/captures/{id}/tracks": TrackList;
     "/api/captures/{id}/tracks/moment": TrackMoment;
-    "/api/captures/{id}/tracks/totals": TrackTotals;
+    "/api/captures/{id}/tracks/instant": TrackMoment;
     "/api/captures/{id}/tracks/critical-path": CriticalPath;
     "/api/captures/{id}/range/threads": RangeThreads;
     "/api/captures/{id}/range/slices": RangeSlices;

@@ -20,6 +20,7 @@ import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
   walkMaps, walkStacks,
 } from './script_flows.mjs';
+import { walkTreeRows } from './tree_flows.mjs';
 import { cutTrack, insertNames, makeMistakes, runExample, seeBars, seeLines, showTrack } from './sql_flows.mjs';
 
 const TRACEPOINT = 'sched:sched_switch';
@@ -179,6 +180,8 @@ test('3 ms of a CPU: who ran; a span of two events: its histogram, and a link to
   await readSpan(page, link, ask, 'woken <b>to</b> run');
   await page.goto(server.origin);
 });
+
+test('rows of the tree beside states: notes, results of SQL, outputs of a script', async () => walkTreeRows(page, server.origin));
 
 test('events: chosen by typing, watched live, stopped', async () => {
   await chooseTracepoint(page, { typed: 'sched_sw', name: TRACEPOINT });

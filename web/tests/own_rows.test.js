@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { notesWords, noteNear, packNotes } from "../static/js/view/timeline/notes/notes_place.js";
+import { leftOutWords, placedArrows } from "../static/js/view/timeline/path/arrows.js";
 import { pickedOf, pickedText } from "../static/js/view/timeline/picked_text.js";
 import { mapQuery } from "../static/js/view/timeline/rows/map_query.js";
 import { lastOf, rowWords } from "../static/js/view/timeline/rows/rows_words.js";
@@ -43,8 +44,10 @@ const own = {
   hasNotes: true,
   queries: [{ key: "sql:1", name: "Sleeps" }],
   maps: [{ key: "map:@n", name: "@n" }],
+  outputs: [{ index: 4, name: "comm" }],
 };
-const tree = treeOf({ start: 0, end: 9, streams: [], tracks: [], names: [], left_out: 0 }, undefined, own);
+const binned = { tick_streams: [], ticks: [], counters: [], more: 0 };
+const tree = treeOf({ start: 0, end: 9, streams: [], tracks: [], names: [], left_out: 0, binned }, own);
 
 test("notes, results of SQL and outputs of scripts are rows of the tree, notes first", () => {
   assert.deepEqual(
@@ -54,6 +57,7 @@ test("notes, results of SQL and outputs of scripts are rows of the tree, notes f
       ["queries", ""],
       ["sql:1", "queries"],
       ["outputs", ""],
+      ["stream:4", "outputs"],
       ["map:@n", "outputs"],
     ],
   );
@@ -124,4 +128,30 @@ test("a row of a query says what it is, and until when it lasts", () => {
   assert.deepEqual([rowWords(slices, 0, true), lastOf(slices, 0)], ["a, 20 ns", 30]);
   const instants = trackOf({ columns, rows }, "instants");
   assert.deepEqual([rowWords(instants, 0, true), lastOf(instants, 0), lastOf(instants, 1)], ["a", 40, 40]);
+});
+
+test("arrows too near to another are counted, as are those to what has no row", () => {
+  const shown = { start: 0, end: 1000, left: 100, right: 200 };
+  const middleOf = (key) => ({ a: 10, b: 50, c: 50 })[key] ?? null;
+  const arrow = (time, from = "a", to = "b") => ({ time, from, to });
+  const arrows = [
+    arrow(140),
+    arrow(100),
+    arrow(120, "b", "a"),
+    arrow(200, "a", "x"),
+    arrow(210, "b", "c"),
+    arrow(1001),
+  ];
+  const { drawn, near, absent } = placedArrows(
+    arrows.toSorted((a, b) => a.time - b.time),
+    shown,
+    middleOf,
+  );
+  assert.deepEqual(drawn, [
+    { x: 110, from: 10, to: 50 },
+    { x: 112, from: 50, to: 10 },
+  ]);
+  assert.deepEqual([near, absent], [1, 2]);
+  assert.match(leftOutWords({ near, absent }), /^Not drawn: 1 arrow nearer than 5 pixels.*; 2 arrows to or from/);
+  assert.equal(leftOutWords({ near: 0, absent: 0 }), "");
 });

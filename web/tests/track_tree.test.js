@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { tickStreams } from "../static/js/view/timeline/binned_tracks.js";
 import { treeOf, visibleRows } from "../static/js/view/timeline/track_tree.js";
 
 const track = (id, stream, key, rest = {}) => ({
@@ -36,19 +35,22 @@ const LIST = {
   ],
   names: [{ text: "running" }],
   left_out: 0,
+  binned: { tick_streams: [], ticks: [], counters: [], more: 0 },
 };
 const BINNED = {
+  tick_streams: [1],
   ticks: [
     { key: "tid:11", label: "sh-worker", sub: "pid 10 tid 11", rows: 3, pid: 10, tid: 11, cpu: null },
     { key: "tid:20", label: "dd", sub: "pid 20", rows: 3, pid: 20, tid: 20, cpu: null },
   ],
   counters: [{ key: "counter:1:2", label: "page-faults", sub: "all", rows: 2, pid: null, tid: null, cpu: null }],
+  more: 0,
 };
 const VIEW = { turned: new Set(), pinned: [], hidden: new Set(), order: [], find: "" };
 const keys = (rows) => rows.map(({ row }) => row.key);
 
 test("threads have their states first, their ticks last; counters have a group", () => {
-  const tree = treeOf(LIST, BINNED);
+  const tree = treeOf({ ...LIST, binned: BINNED });
   const lanes = Object.fromEntries(tree.map(({ key, lanes: all }) => [key, all.map(({ id }) => id)]));
   assert.deepEqual(lanes["tid:10"], ["3.0", "4.0"]);
   assert.deepEqual(lanes["tid:11"], ["3.1", "ticks/tid:11"]);
@@ -72,7 +74,7 @@ test("threads have their states first, their ticks last; counters have a group",
 });
 
 test("what is hidden is counted, and shown where it is pinned", () => {
-  const tree = treeOf(LIST, BINNED);
+  const tree = treeOf({ ...LIST, binned: BINNED });
   const of = (view) => visibleRows(tree, { ...VIEW, ...view });
   const hidden = of({ hidden: new Set(["pid:10", "tid:20"]) });
   assert.equal(hidden.hidden, 3);
@@ -81,22 +83,4 @@ test("what is hidden is counted, and shown where it is pinned", () => {
   assert.deepEqual([keys(pinned.rows)[0], pinned.hidden], ["tid:11", 1]);
   assert.deepEqual(keys(of({ order: ["pid:10", "tid:11"] }).rows).slice(0, 3), ["pid:10", "tid:11", "tid:10"]);
   assert.deepEqual(keys(of({ turned: new Set(["pid:10"]), find: "worker" }).rows), ["pid:10", "tid:11"]);
-});
-
-test("ticks are samples and instants that were recorded, and not what states are made of", () => {
-  const stream = (name, row, rule = "", rows = 1) => ({ index: 0, name, row, rule, rows });
-  const streams = [
-    stream("cpu-clock", "sample"),
-    stream("block:block_rq_issue", "instant"),
-    stream("switches", "instant"),
-    stream("sched:sched_switch", "instant"),
-    stream("sched:sched_process_exit", "instant"),
-    stream("off-CPU", "sample", "states"),
-    stream("syscalls", "slice"),
-    stream("irq:irq_handler_entry", "instant", "", 0),
-  ];
-  assert.deepEqual(
-    tickStreams(streams).map(({ name }) => name),
-    ["cpu-clock", "block:block_rq_issue", "sched:sched_process_exit"],
-  );
 });

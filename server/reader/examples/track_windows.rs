@@ -42,7 +42,7 @@ fn at(values: &[f64], share: f64) -> f64 {
 
 fn measure(view: &bathyscope_reader::CaptureView, count: usize, windows: usize) -> Result<(), Box<dyn Error>> {
     let tracks: Vec<TrackId> =
-        track_list(view).tracks.iter().map(|track| track.id.parse()).collect::<Result<_, _>>()?;
+        track_list(view, &Cancel::new(false))?.tracks.iter().map(|track| track.id.parse()).collect::<Result<_, _>>()?;
     let end_ns = view.tracks().iter().flat_map(|(_, directory)| &directory.tracks).map(|track| track.sum.end_ns).max();
     let (start_ns, length) = (view.origin_ns(), (end_ns.unwrap_or(0) - view.origin_ns()) as f64);
     let mut dice = Dice(13);

@@ -24,6 +24,6 @@ mod view_source;
 pub use calls_query::{CallsQuery, WireLanes, WirePart, WireRank};
 pub use critical_path_query::PathQuery;
 pub use find_query::FindParams;
-pub use tracks_query::TracksQuery;
+pub use tracks_query::{InstantQuery, TracksQuery};
 pub use view_query::{FirstLevel, SortOrder, TrackGroup, ViewQuery};
 pub use view_source::{CaptureCache, CaptureView};

@@ -1,6 +1,8 @@
 //! Which part of which tracks: the parameters of addresses about tracks.
 
-use bathyscope_views::{RangeQuery, Source, TimeRange, TrackId, TrackMomentQuery, TrackWindowQuery, ViewError};
+use bathyscope_views::{
+    Filter, RangeQuery, Source, TickQuery, TimeRange, TrackId, TrackMomentQuery, TrackWindowQuery, ViewError,
+};
 use serde::Deserialize;
 
 const DEFAULT_WIDTH: u32 = 1200;
@@ -64,5 +66,43 @@ impl TracksQuery {
     fn tracks(&self) -> Result<Vec<TrackId>, ViewError> {
         let words = self.tracks.split(',').filter(|word| !word.is_empty());
         Ok(words.map(str::parse).collect::<Result<_, _>>()?)
+    }
+}
+
+/// Which sample or instant: the parameters of addresses about one. Times are nanoseconds relative to the capture's start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct InstantQuery {
+    /// The streams, with commas between them.
+    pub streams: String,
+    /// The thread; rows of all without.
+    pub tid: Option<u64>,
+    /// The filter, as people write it.
+    pub filter: String,
+    /// The moment.
+    pub time: Option<i64>,
+    /// In place of the moment, a row of a stream: both numbers with a point between them.
+    pub row: Option<String>,
+}
+
+impl InstantQuery {
+    /// As a moment of rows.
+    ///
+    /// # Errors
+    /// If a stream, a row or the filter cannot be read.
+    pub fn tick(&self, source: &dyn Source) -> Result<TickQuery, ViewError> {
+        let number = |word: &str| word.parse().map_err(|_not_a_number| ViewError::StreamNumber(word.to_owned()));
+        let row = |text: &String| {
+            let numbers =
+                text.split_once('.').and_then(|(stream, row)| Some((stream.parse().ok()?, row.parse().ok()?)));
+            numbers.ok_or_else(|| ViewError::RowNumber(text.clone()))
+        };
+        Ok(TickQuery {
+            streams: self.streams.split(',').filter(|word| !word.is_empty()).map(number).collect::<Result<_, _>>()?,
+            tid: self.tid,
+            filter: Filter::parse(&self.filter)?,
+            time_ns: source.origin_ns().saturating_add_signed(self.time.unwrap_or(0)),
+            row: self.row.as_ref().map(row).transpose()?,
+        })
     }
 }

@@ -77,6 +77,8 @@ pub enum TrackGroup {
     Thread,
     /// An event that is counted.
     Counter,
+    /// A stream.
+    Stream,
 }
 
 /// The first level of a flame graph.
@@ -143,6 +145,7 @@ impl ViewQuery {
                 None | Some(TrackGroup::Cpu) => Group::Cpu,
                 Some(TrackGroup::Thread) => Group::Thread,
                 Some(TrackGroup::Counter) => Group::Counter,
+                Some(TrackGroup::Stream) => Group::Stream,
             },
             filter: self.parsed_filter()?,
             limit_tracks: self.limit_tracks.unwrap_or(DEFAULT_TRACKS),

@@ -22,6 +22,9 @@ pub enum ViewError {
     /// What is no number of a stream.
     #[error("`{0}` is no number of a stream; numbers of streams are written as 0,2")]
     StreamNumber(String),
+    /// What is no row of a stream.
+    #[error("`{0}` is no row of a stream; rows are written as 3.17, the stream and the row's number there")]
+    RowNumber(String),
     /// No stream has the named column.
     #[error("there is no column `{name}`; there are {available}")]
     NoSuchColumn {
@@ -155,6 +158,7 @@ impl ViewError {
             self,
             Self::NoSuchStream { .. }
                 | Self::StreamNumber(_)
+                | Self::RowNumber(_)
                 | Self::NoSuchColumn { .. }
                 | Self::Mismatch { .. }
                 | Self::Filter(_)

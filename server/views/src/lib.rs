@@ -39,19 +39,19 @@ mod tracks;
 mod window;
 
 pub use answers::{
-    Annotation, At, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread,
-    CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterValues, CriticalPath, Cut, Derived,
-    FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit, FoundInStream, FoundOnTrack, FoundRows, FoundStep,
-    FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane,
-    Lanes, MapKind, MapTable, NameTime, NodeId, NodeKind, Nodes, ParseKeyIdError, ParseNodeIdError, ParsePlaceError,
-    ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait,
-    PathWaited, PlaceLine, RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest,
-    RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups,
-    Rate, RateLoss, RowFields, RowStack, RowsPage, SampleUnit, SampledFunction, SampledFunctions, SeriesLine,
-    SeriesView, ShownCode, ShownPiece, ShownTrack, SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC,
-    TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine,
-    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow, TrackedRow, Unit,
-    ValueRange, WakeThread,
+    Annotation, At, BinnedList, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep,
+    CallThread, CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterTrack, CounterValues,
+    CriticalPath, Cut, Derived, FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit, FoundInStream, FoundOnTrack,
+    FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare,
+    KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId, NodeKind, Nodes, ParseKeyIdError,
+    ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded, PathShare,
+    PathStop, PathSum, PathThread, PathWait, PathWaited, PlaceLine, RangeAmount, RangeAmounts, RangeCounter,
+    RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads,
+    RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowsPage, SampleUnit,
+    SampledFunction, SampledFunctions, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, SlicedStream,
+    SourceLine, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow,
+    TrackFlows, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream,
+    TrackWindow, TrackedRow, Unit, ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -93,6 +93,6 @@ pub use source::{Cancel, ChunkMeta, DrawnPageMap, Source, TimeRange, TrackPageMa
 pub use svg::{SvgOptions, svg};
 pub use timeline::{MAX_TIMELINE_WIDTH, MAX_TRACKS, TimelineQuery, timeline};
 pub use tracks::{
-    CriticalPathQuery, MAX_PATH_PARTS, MAX_WINDOW_TRACKS, PathOf, TrackMomentQuery, TrackWindowQuery, critical_path,
-    track_list, track_moment, track_totals, track_window,
+    CriticalPathQuery, MAX_PATH_PARTS, MAX_TICK_CHUNKS, MAX_WINDOW_TRACKS, PathOf, TickQuery, TrackMomentQuery,
+    TrackWindowQuery, critical_path, tick_moment, track_list, track_moment, track_window,
 };

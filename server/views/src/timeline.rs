@@ -62,8 +62,8 @@ pub fn timeline(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> 
     let blocks =
         window.fill(source, query.filter.as_ref(), query.group.grouping(), query.streams.as_deref(), cancel)?;
     let lanes = CountedTracks::of(&blocks, query);
-    let grouping = query.group.grouping();
-    let cells = lanes.lanes.iter().map(|lane| cells(source, &blocks, &window, grouping, lane.key)).collect();
+    let parts = |key| IndexedTrack::all(source, &blocks, query.group, key);
+    let cells = lanes.lanes.iter().map(|lane| cells(parts(lane.key), &window)).collect();
     let has_longest = blocks.iter().any(|(_, block)| block.measure == Measure::Longest);
     Ok(TimelineBuilder { source, query, window, has_longest, cells }.finish(lanes))
 }
@@ -71,7 +71,7 @@ pub fn timeline(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> 
 impl Group {
     fn grouping(self) -> Grouping {
         match self {
-            Self::Cpu => Grouping::Cpu,
+            Self::Cpu | Self::Stream => Grouping::Cpu,
             Self::Thread => Grouping::Thread,
             Self::Counter => Grouping::Counter,
         }
@@ -98,9 +98,11 @@ impl CountedTracks {
     /// The busiest, in the order of the tracks.
     fn of(blocks: &[(u16, IndexBlock)], query: &TimelineQuery) -> Self {
         let mut by_key: IdMap<u64, CountedTrack> = IdMap::default();
-        for track in blocks.iter().flat_map(|(_, block)| &block.tracks) {
-            let new = || CountedTrack { key: track.key, pid: track.pid, ..CountedTrack::default() };
-            let lane = by_key.entry(track.key).or_insert_with(new);
+        let tracks = blocks.iter().flat_map(|(stream, block)| block.tracks.iter().map(move |track| (*stream, track)));
+        for (stream, track) in tracks {
+            let key = if query.group == Group::Stream { stream.into() } else { track.key };
+            let new = || CountedTrack { key, pid: track.pid, ..CountedTrack::default() };
+            let lane = by_key.entry(key).or_insert_with(new);
             lane.rows += track.rows();
             lane.names.merge(&track.names);
         }
@@ -142,6 +144,20 @@ struct IndexedTrack<'a> {
 }
 
 impl<'a> IndexedTrack<'a> {
+    /// All that are one track of the timeline.
+    fn all(source: &dyn Source, blocks: &'a [(u16, IndexBlock)], group: Group, key: u64) -> Vec<Self> {
+        if group != Group::Stream {
+            return blocks.iter().filter_map(|block| Self::of(source, block, group.grouping(), key)).collect();
+        }
+        let own = blocks.iter().filter(|(stream, _)| u64::from(*stream) == key);
+        let part = |stream: u16, track: &'a IndexTrack| Self {
+            track,
+            at: 0,
+            stream_name: Some(STREAM_NAME | u32::from(stream)),
+        };
+        own.flat_map(|(stream, block)| block.tracks.iter().map(move |track| part(*stream, track))).collect()
+    }
+
     fn of(source: &dyn Source, (stream, block): &'a (u16, IndexBlock), grouping: Grouping, key: u64) -> Option<Self> {
         let at = block.tracks.binary_search_by_key(&key, |track| track.key).ok()?;
         let has_names = source.streams().get(usize::from(*stream)).is_some_and(|schema| grouping.has_names(schema));
@@ -170,15 +186,7 @@ impl<'a> IndexedTrack<'a> {
 }
 
 /// The bins of one track, in order: those of all streams, merged.
-fn cells(
-    source: &dyn Source,
-    blocks: &[(u16, IndexBlock)],
-    window: &Window,
-    grouping: Grouping,
-    key: u64,
-) -> Vec<TimelineCell> {
-    let mut parts: Vec<IndexedTrack<'_>> =
-        blocks.iter().filter_map(|block| IndexedTrack::of(source, block, grouping, key)).collect();
+fn cells(mut parts: Vec<IndexedTrack<'_>>, window: &Window) -> Vec<TimelineCell> {
     let mut cells = Vec::new();
     let mut names: Vec<(u64, Reverse<u32>)> = Vec::new();
     while let Some(number) = parts.iter().filter_map(IndexedTrack::next_number).min() {
@@ -280,6 +288,10 @@ impl TimelineBuilder<'_> {
                     tid: Some(key),
                     ..Track::default()
                 }
+            }
+            Group::Stream => {
+                let label = u32::try_from(key).map(|stream| self.name(STREAM_NAME | stream)).unwrap_or_default();
+                Track { key: format!("stream:{key}"), label, rows, ..Track::default() }
             }
             Group::Counter => {
                 let (event, scope) = counter_of(key);

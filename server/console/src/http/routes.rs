@@ -78,7 +78,7 @@ fn track_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks", api::tracks::list),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/window", api::tracks::window),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/moment", api::tracks::moment),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/totals", api::tracks::totals),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/instant", api::tracks::instant),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/critical-path", api::critical_path::path),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/threads", api::ranges::threads),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/slices", api::ranges::slices),

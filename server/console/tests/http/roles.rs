@@ -72,7 +72,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     // Without a track.
     ("GET", "/api/captures/{id}/tracks/window", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/tracks/moment", [401, 400, 400, 400]),
-    ("GET", "/api/captures/{id}/tracks/totals", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/tracks/instant", [401, 400, 400, 400]),
     // There is nothing to look for.
     ("GET", "/api/captures/{id}/find", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/find/step", [401, 400, 400, 400]),

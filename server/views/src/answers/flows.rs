@@ -7,7 +7,9 @@ use serde::Serialize;
 pub struct TrackFlows {
     /// In order of time, what leads to the row first.
     pub flows: Vec<TrackFlow>,
-    /// Whether there are more than are told.
+    /// How many more were found than are told.
+    pub more: u64,
+    /// Whether there may be further ones, which were not looked for.
     pub is_cut: bool,
     /// Of a thread's state, the system call that the thread was in when it began.
     pub call: Option<ThreadCall>,
@@ -44,6 +46,8 @@ pub enum FlowKind {
     WakeUp,
     /// An interrupt wakes a thread.
     Interrupt,
+    /// Where the idle task of a CPU stood, a thread was woken: by an interrupt that is not recorded, or by that task.
+    Idle,
     /// A thread makes another.
     Start,
     /// A thread issues a block request.

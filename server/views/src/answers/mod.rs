@@ -44,7 +44,7 @@ pub use rates::{Rate, RateLoss, StreamRate};
 pub use rows::{ColumnHead, RowsPage};
 pub use timeline::{CounterValues, Group, TIMELINE_MAGIC, Timeline, Track, TrackBins};
 pub use tracks::{
-    NameTime, ParseTrackIdError, RowFields, RowStack, ShownPiece, ShownTrack, TRACK_WINDOW_MAGIC, TrackId, TrackLabel,
-    TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackSum, TrackTotals, TrackWindow,
-    TrackedRow,
+    BinnedList, CounterTrack, NameTime, ParseTrackIdError, RowFields, RowStack, ShownPiece, ShownTrack,
+    TRACK_WINDOW_MAGIC, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream,
+    TrackWindow, TrackedRow,
 };

@@ -15,6 +15,8 @@ pub enum Group {
     Thread,
     /// An event that is counted in a scope, in the order in which they were told; without names, but with values.
     Counter,
+    /// A stream; in the order of their numbers, names are the streams'.
+    Stream,
 }
 
 /// A window of a timeline.
@@ -46,7 +48,7 @@ pub struct Timeline {
 /// One track.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Track {
-    /// Names the track in URLs: `cpu:N`, `tid:N`, or `counter:N:M` by the ids of event and scope.
+    /// Names the track in URLs: `cpu:N`, `tid:N`, `stream:N`, or `counter:N:M` by the ids of event and scope.
     pub key: String,
     /// What it is called.
     pub label: String,

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use bathyscope_capture::{PIECE_NAMES, ShownCell, packed_shares};
 use serde::Serialize;
 
-use super::{ColumnHead, TrackFlows};
+use super::{ColumnHead, Track, TrackFlows};
 
 /// The first four bytes of the binary form, little endian: `BTW2`.
 pub const TRACK_WINDOW_MAGIC: u32 = 0x3257_5442;
@@ -55,6 +55,31 @@ pub struct TrackList {
     pub names: Vec<TrackLabel>,
     /// Rows that are on no track, as there are too many.
     pub left_out: u64,
+    /// What else the tree has.
+    pub binned: BinnedList,
+}
+
+/// What the tree has besides tracks of states and slices: it is drawn from bins of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BinnedList {
+    /// The streams whose rows are samples or instants of threads, and say what no state does.
+    pub tick_streams: Vec<u16>,
+    /// The threads that have such rows, those with most of them first.
+    pub ticks: Vec<Track>,
+    /// The counters.
+    pub counters: Vec<CounterTrack>,
+    /// How many threads and counters there are besides.
+    pub more: u64,
+}
+
+/// A counter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CounterTrack {
+    /// What it is.
+    #[serde(flatten)]
+    pub track: Track,
+    /// Its greatest value in all of the capture, as bins of timelines tell it.
+    pub most: u64,
 }
 
 /// A stream whose rows are on tracks.
@@ -151,7 +176,7 @@ pub struct TrackLabel {
 }
 
 /// The rows of a track at a moment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TrackMoment {
     /// The one before.
     pub before: Option<TrackRowLine>,
@@ -173,6 +198,8 @@ pub struct TrackMoment {
     pub same_cut: bool,
     /// The column that has the names of rows; none if they have none.
     pub name_column: Option<String>,
+    /// Of a sample or an instant, whether the search for those before and after it was given up, as too many rows are in between.
+    pub is_cut: bool,
 }
 
 /// A stack of a row.
@@ -187,7 +214,9 @@ pub struct RowStack {
 /// A row of a track.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrackRowLine {
-    /// Its number on the track, from 0.
+    /// The stream that it is of.
+    pub stream: u16,
+    /// Its number on the track, from 0; of a sample or an instant, in its stream.
     pub number: u64,
     /// When it began.
     pub start: i64,
@@ -206,28 +235,6 @@ pub struct RowFields {
     pub columns: Vec<ColumnHead>,
     /// Their values.
     pub cells: Vec<ShownCell>,
-}
-
-/// How long rows of each name took on some tracks in a range.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TrackTotals {
-    /// The range's start.
-    pub start: i64,
-    /// Its end.
-    pub end: i64,
-    /// The tracks, in the order in which they were asked for.
-    pub tracks: Vec<TrackSum>,
-    /// The names.
-    pub names: Vec<TrackLabel>,
-}
-
-/// How long rows of each name took on a track.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TrackSum {
-    /// Names the track: stream and number.
-    pub id: String,
-    /// The names, the longest first.
-    pub names: Vec<NameTime>,
 }
 
 /// A window of some tracks.

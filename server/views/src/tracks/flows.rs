@@ -134,13 +134,17 @@ impl<'a> FlowFinder<'a> {
         let woke = self.causes.woken_by(reader, &wakeup)?;
         let kind = match (wakeup.is_new, woke.is_interrupt) {
             (true, _) => FlowKind::Start,
+            (false, true) if woke.may_be_idle => FlowKind::Idle,
             (false, true) => FlowKind::Interrupt,
             (false, false) => FlowKind::WakeUp,
         };
         let waker = (wakeup.waker_pid, wakeup.waker_tid);
         let made = self.flow(FlowWay::From, kind, waker, runnable.begin_ns);
-        let name = if woke.is_interrupt { woke.interrupt } else { made.name };
-        let name = if name.is_empty() { self.text(wakeup.waker_comm) } else { name };
+        let name = match (woke.is_interrupt, made.name) {
+            (true, _) => woke.interrupt,
+            (false, name) if name.is_empty() => self.text(wakeup.waker_comm),
+            (false, name) => name,
+        };
         flows.flows.push(TrackFlow {
             name,
             track: made.track.filter(|_| !woke.is_interrupt),
@@ -170,6 +174,7 @@ impl<'a> FlowFinder<'a> {
         }
         let range = row.begin_ns..row.end_ns.max(row.begin_ns + 1);
         let found = self.causes.wakeups.search(range, MAX_FLOWS, |wakeup| wakeup.waker_tid == tid)?;
+        flows.more += found.more;
         flows.is_cut |= found.is_cut;
         for wakeup in found.wakeups {
             if self.causes.woken_by(reader, &wakeup)?.is_interrupt {
@@ -221,8 +226,8 @@ impl<'a> FlowFinder<'a> {
                     continue;
                 }
                 if flows.flows.len() >= 2 * MAX_FLOWS {
-                    flows.is_cut = true;
-                    return Ok(());
+                    flows.more += 1;
+                    continue;
                 }
                 let (track, name) = self.causes.request_at(reader, (&batch, at), time_ns)?;
                 let made = self.flow(FlowWay::To, FlowKind::Issue, (0, 0), time_ns);

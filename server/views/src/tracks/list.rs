@@ -4,15 +4,18 @@ use std::collections::HashMap;
 
 use bathyscope_capture::{RowKind, TrackDirectory, TrackInfo, TrackKind, TrackNameId, TrackRule, visible};
 
-use super::label;
+use super::{binned::binned_list, label};
 use crate::{
-    Source,
+    Cancel, Source, ViewError,
     answers::{NameTime, TrackId, TrackLabel, TrackLine, TrackList, TrackOf, TrackStream, TrackedRow},
     source::relative,
 };
 
-/// All tracks that a capture has an index of.
-pub fn track_list(source: &dyn Source) -> TrackList {
+/// All tracks that a capture has an index of, and what else the tree of tracks has.
+///
+/// # Errors
+/// If rows cannot be read, or `cancel` was set.
+pub fn track_list(source: &dyn Source, cancel: &Cancel) -> Result<TrackList, ViewError> {
     let mut list = TrackList {
         start: i64::MAX,
         end: i64::MIN,
@@ -20,6 +23,7 @@ pub fn track_list(source: &dyn Source) -> TrackList {
         tracks: Vec::new(),
         names: Vec::new(),
         left_out: 0,
+        binned: binned_list(source, cancel)?,
     };
     for (stream, directory) in source.tracks() {
         let Some(schema) = source.streams().get(usize::from(*stream)) else { continue };
@@ -40,7 +44,7 @@ pub fn track_list(source: &dyn Source) -> TrackList {
     if list.tracks.is_empty() {
         (list.start, list.end) = (0, 0);
     }
-    list
+    Ok(list)
 }
 
 struct StreamTracks<'a> {

@@ -1,5 +1,7 @@
-//! Tracks of states and slices: which there are, what is on them in a window, and sums over ranges, from the track index.
+//! Tracks of states and slices, from the track index: which there are, what is on them in a window and at a moment; and what else
+//! the tree of tracks has.
 
+mod binned;
 mod critical_path;
 mod flows;
 mod keys;
@@ -9,7 +11,7 @@ mod named;
 mod pages;
 mod parts;
 mod reader;
-mod totals;
+mod ticks;
 mod wakeups;
 mod window;
 
@@ -25,7 +27,7 @@ pub use critical_path::{CriticalPathQuery, MAX_PATH_PARTS, PathOf, critical_path
 pub use list::track_list;
 pub(crate) use list::value_text;
 pub use moment::{TrackMomentQuery, track_moment};
-pub use totals::track_totals;
+pub use ticks::{MAX_TICK_CHUNKS, TickQuery, tick_moment};
 pub use window::{MAX_WINDOW_TRACKS, TrackWindowQuery, track_window};
 
 /// What the kernel calls its soft interrupts, by their numbers.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Cancel, Source, ViewError,
-    answers::{RowFields, RowStack, TrackFlows, TrackId, TrackMoment, TrackRowLine},
+    answers::{RowFields, RowStack, TrackId, TrackMoment, TrackRowLine},
     cells, heads,
     source::relative,
 };
@@ -46,24 +46,15 @@ pub fn track_moment(source: &dyn Source, query: &TrackMomentQuery, cancel: &Canc
         None => None,
     };
     let line = |(number, entry): (u64, TrackEntry)| TrackRowLine {
+        stream,
         number,
         start: relative(source.origin_ns(), entry.begin_ns),
         end: relative(source.origin_ns(), entry.end_ns),
         duration: entry.duration_ns(),
         name: tracked_label(source, tracks, entry.name),
     };
-    let mut moment = TrackMoment {
-        before: before.map(line),
-        at: at.map(line),
-        after: after.map(line),
-        fields: None,
-        stacks: Vec::new(),
-        flows: TrackFlows::default(),
-        before_same: None,
-        after_same: None,
-        same_cut: false,
-        name_column: None,
-    };
+    let mut moment =
+        TrackMoment { before: before.map(line), at: at.map(line), after: after.map(line), ..TrackMoment::default() };
     let (Some(at), Some(schema)) = (at, source.streams().get(usize::from(stream))) else { return Ok(moment) };
     let name_column = tracks.rule.name_column().and_then(|at| schema.columns.get(at));
     moment.name_column = name_column.map(|column| column.name.clone());
@@ -81,7 +72,7 @@ pub fn track_moment(source: &dyn Source, query: &TrackMomentQuery, cancel: &Canc
 }
 
 /// The stacks of a row, by column.
-fn stacks(source: &dyn Source, schema: &StreamSchema, batch: &Batch, row: usize) -> Vec<RowStack> {
+pub(super) fn stacks(source: &dyn Source, schema: &StreamSchema, batch: &Batch, row: usize) -> Vec<RowStack> {
     let columns = schema.columns.iter().enumerate().filter(|(_, column)| column.ty == ColumnType::Stack);
     let stack = |(at, column): (usize, &Column)| {
         let stack = word(batch, Some(at), row).and_then(|id| u32::try_from(id).ok()).unwrap_or(0);

@@ -78,7 +78,9 @@ impl WakeStream {
 pub(crate) struct FoundWakeups {
     /// In order of time.
     pub(crate) wakeups: Vec<Wakeup>,
-    /// Whether there may be more: there were as many as were wanted, or the range has too many chunks.
+    /// How many more there are in the chunks that were looked at.
+    pub(crate) more: u64,
+    /// Whether there may be further ones: the range has too many chunks.
     pub(crate) is_cut: bool,
 }
 
@@ -113,7 +115,7 @@ impl<'a> Wakeups<'a> {
         Ok(found.wakeups.first().copied())
     }
 
-    /// The first wake-ups of a range that `is_wanted`.
+    /// The first wake-ups of a range that `is_wanted`, and how many more there are.
     ///
     /// # Errors
     /// If a chunk cannot be read.
@@ -130,7 +132,7 @@ impl<'a> Wakeups<'a> {
             let (mut here, mut read) = (0, 0);
             let inside = (first..chunks.len())
                 .take_while(|chunk| chunks.get(*chunk).is_some_and(|meta| meta.first_ns < range.end));
-            'chunks: for chunk in inside {
+            for chunk in inside {
                 if read == MAX_SEARCHED_CHUNKS {
                     found.is_cut = true;
                     break;
@@ -146,8 +148,8 @@ impl<'a> Wakeups<'a> {
                         continue;
                     }
                     if here == most {
-                        found.is_cut = true;
-                        break 'chunks;
+                        found.more += 1;
+                        continue;
                     }
                     here += 1;
                     found.wakeups.push(wakeup);
@@ -155,10 +157,8 @@ impl<'a> Wakeups<'a> {
             }
         }
         found.wakeups.sort_by_key(|wakeup| wakeup.time_ns);
-        if found.wakeups.len() > most {
-            found.wakeups.truncate(most);
-            found.is_cut = true;
-        }
+        found.more += found.wakeups.len().saturating_sub(most) as u64;
+        found.wakeups.truncate(most);
         Ok(found)
     }
 }

@@ -94,6 +94,16 @@ export class CaptureContext extends Emitter {
     return scriptOf(this.info.spec) ?? "";
   }
 
+  /** The streams of what scripts have printed. */
+  get outputs() {
+    const { spec, streams } = this.info;
+    const scripts = spec.sources.filter(({ method }) => "script" in method).map(({ id }) => id);
+    const isOf = (/** @type {string} */ source) => scripts.includes(source) || (source === "" && this.isScript);
+    return streams.filter(
+      ({ row, rule, rows, source }) => row === "instant" && rule === "" && rows > 0 && isOf(source),
+    );
+  }
+
   /** Whether it has counts of events. */
   get hasCounts() {
     return this.info.streams.some(({ row }) => row === "counter");

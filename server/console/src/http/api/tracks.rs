@@ -1,10 +1,8 @@
-//! Tracks of a capture: which there are, windows of them, what is at a moment, and sums over a range.
+//! Tracks of a capture: which there are, windows of them, and what is at a moment.
 
 use axum::{Json, extract::State, response::Response};
-use bathyscope_reader::{CaptureView, TracksQuery};
-use bathyscope_views::{
-    TrackList, TrackMoment, TrackTotals, TrackWindow, track_list, track_moment, track_totals, track_window,
-};
+use bathyscope_reader::{CaptureView, InstantQuery, TracksQuery};
+use bathyscope_views::{TrackList, TrackMoment, TrackWindow, tick_moment, track_list, track_moment, track_window};
 
 use super::{
     super::{
@@ -23,7 +21,7 @@ pub(in crate::http) async fn list(
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
 ) -> Result<Json<TrackList>, ApiError> {
-    read_view(&state, path, |view, _cancel| Ok(track_list(view))).await
+    read_view(&state, path, |view, cancel| track_list(view, cancel)).await
 }
 
 /// What is on some tracks, in its binary form.
@@ -47,12 +45,12 @@ pub(in crate::http) async fn moment(
     read_view(&state, path, move |view, cancel| track_moment(view, &query.moment(view)?, cancel)).await
 }
 
-/// How long rows of each name took on some tracks.
-pub(in crate::http) async fn totals(
+/// A sample or an instant at a moment.
+pub(in crate::http) async fn instant(
     _: Viewer,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
-    Query(query): Query<TracksQuery>,
-) -> Result<Json<TrackTotals>, ApiError> {
-    read_view(&state, path, move |view, cancel| track_totals(view, &query.window(view)?, cancel)).await
+    Query(query): Query<InstantQuery>,
+) -> Result<Json<TrackMoment>, ApiError> {
+    read_view(&state, path, move |view, cancel| tick_moment(view, &query.tick(view)?, cancel)).await
 }

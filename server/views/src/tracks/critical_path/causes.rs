@@ -14,6 +14,8 @@ use crate::{
 const AFTER_REQUEST_NS: u64 = 1_000_000;
 /// The most devices and lanes that a block request is looked for in.
 const MAX_REQUEST_TRACKS: usize = 64;
+/// Requests of a device that ended before a thread was woken, and that are looked at.
+const MAX_ENDED_REQUESTS: usize = 32;
 /// The result of a call that waited for its time in vain.
 const TIMED_OUT: i64 = -110;
 /// Calls that sleep until a time.
@@ -109,6 +111,8 @@ pub(crate) struct WokenBy {
     pub(crate) is_interrupt: bool,
     /// What the interrupt is called; empty where that is not known.
     pub(crate) interrupt: String,
+    /// Whether the idle task of the CPU may have done it: it stood there, and no interrupt is recorded at that moment.
+    pub(crate) may_be_idle: bool,
     /// The block request that the thread waited for.
     pub(crate) request: Option<FoundRequest>,
 }
@@ -228,6 +232,7 @@ impl<'a> Causes<'a> {
                 match () {
                     () if is_timer => SleepEnd::Other(PathKind::Timer, known.name),
                     () if is_disk || request.is_some() => SleepEnd::Other(PathKind::Disk, request.or(known.name)),
+                    () if known.may_be_idle => SleepEnd::Other(PathKind::Interrupt, Some(idle_or_interrupt(cpu))),
                     () if waker.is_some() => SleepEnd::Other(PathKind::Interrupt, known.name),
                     () if is_lock => SleepEnd::Other(PathKind::Lock, None),
                     () => SleepEnd::Unknown(PathGap::NoWakeup),
@@ -295,16 +300,16 @@ impl<'a> Causes<'a> {
     pub(crate) fn woken_by(&self, reader: &mut TrackReader<'_>, wakeup: &Wakeup) -> Result<WokenBy, ViewError> {
         let waker = Waker { pid: wakeup.waker_pid, tid: wakeup.waker_tid };
         let found = self.interrupt(reader, wakeup.wakee_tid, waker, Some(wakeup))?;
-        let Some(Interrupt { name, is_timer, is_disk }) = found else { return Ok(WokenBy::default()) };
+        let Some(Interrupt { name, is_timer, is_disk, may_be_idle }) = found else { return Ok(WokenBy::default()) };
         let near = (wakeup.time_ns.saturating_sub(AFTER_REQUEST_NS), wakeup.time_ns);
         let request =
             if is_timer { None } else { self.request(reader, (wakeup.wakee_tid, near), Some(wakeup.cpu), is_disk)? };
         let kind = match () {
             () if is_timer => "timer",
             () if is_disk => "disk",
-            () => "interrupt",
+            () => "",
         };
-        Ok(WokenBy { is_interrupt: true, interrupt: name.unwrap_or_else(|| kind.to_owned()), request })
+        Ok(WokenBy { is_interrupt: true, interrupt: name.unwrap_or_else(|| kind.to_owned()), may_be_idle, request })
     }
 
     /// Whether a stream has block requests.
@@ -356,8 +361,10 @@ impl<'a> Causes<'a> {
         if frames.is_told && !is_certain {
             return Ok(None);
         }
-        let mut found = Interrupt { is_timer: frames.is_timer, is_disk: frames.is_disk, name: None };
-        let mut is_inside = false;
+        let mut found =
+            Interrupt { is_timer: frames.is_timer, is_disk: frames.is_disk, name: None, may_be_idle: false };
+        // The innermost one made the wake-up.
+        let mut inside_ns = None;
         if let Some(wakeup) = wakeup {
             for tracks in &self.interrupts {
                 let is_soft = self.is_soft(tracks.stream);
@@ -365,14 +372,17 @@ impl<'a> Causes<'a> {
                     let row = reader.row_at(track, wakeup.time_ns)?;
                     let Some((_, row)) = row.filter(|(_, row)| row.begin_ns <= wakeup.time_ns) else { continue };
                     let name = entry_label(self.source, tracks, &row).text;
-                    is_inside = true;
                     found.is_timer |= is_soft && matches!(name.as_str(), "TIMER" | "HRTIMER");
                     found.is_disk |= is_soft && name == "BLOCK";
-                    found.name.get_or_insert(if is_soft { format!("soft interrupt {name}") } else { name });
+                    if inside_ns.is_none_or(|begin_ns| row.begin_ns > begin_ns) {
+                        inside_ns = Some(row.begin_ns);
+                        found.name = Some(if is_soft { format!("soft interrupt {name}") } else { name });
+                    }
                 }
             }
         }
-        Ok((is_certain || is_inside).then_some(found))
+        found.may_be_idle = waker.tid == 0 && inside_ns.is_none() && !frames.is_interrupt;
+        Ok((is_certain || inside_ns.is_some()).then_some(found))
     }
 
     fn is_soft(&self, stream: u16) -> bool {
@@ -395,22 +405,34 @@ impl<'a> Causes<'a> {
         let mut best: Option<(bool, FoundRequest)> = None;
         for track in tracks.every().take(MAX_REQUEST_TRACKS) {
             let after = reader.row_at(track, woken_ns)?.map_or(track.info.rows, |(number, _)| number);
-            let Some(number) = after.checked_sub(1) else { continue };
-            let Some(row) = reader.row_number(track, number)?.filter(|row| row.end_ns >= from_ns) else { continue };
-            let Some(stored) = tracks.stored_row(self.source, track.info.key, &row, &wanted)? else { continue };
-            let is_own = stored.number(Some(StreamSchema::TID)) == Some(tid);
-            let is_here = cpu.is_none() || stored.number(*end_cpu) == cpu;
-            if !(is_own || is_disk && is_here) {
-                continue;
-            }
-            let better = |(own, other): &(bool, FoundRequest)| (is_own, row.end_ns) > (*own, other.row.end_ns);
-            if best.as_ref().is_none_or(better) {
-                let name = requests.name(self.source, &stored.batch, stored.row);
-                best = Some((is_own, FoundRequest { track: track.id, row, name }));
+            for number in (0..after).rev().take(MAX_ENDED_REQUESTS) {
+                let Some(row) = reader.row_number(track, number)?.filter(|row| row.end_ns >= from_ns) else { break };
+                let Some(stored) = tracks.stored_row(self.source, track.info.key, &row, &wanted)? else { continue };
+                let is_own = stored.number(Some(StreamSchema::TID)) == Some(tid);
+                let is_here = cpu.is_none() || stored.number(*end_cpu) == cpu;
+                if !(is_own || is_disk && is_here) {
+                    continue;
+                }
+                let better = |(own, other): &(bool, FoundRequest)| (is_own, row.end_ns) > (*own, other.row.end_ns);
+                if best.as_ref().is_none_or(better) {
+                    let name = requests.name(self.source, &stored.batch, stored.row);
+                    best = Some((is_own, FoundRequest { track: track.id, row, name }));
+                }
+                if is_own {
+                    break;
+                }
             }
         }
         Ok(best.map(|(_, request)| request))
     }
+}
+
+/// Who wakes a thread where the idle task stood and no interrupt is recorded, in words.
+fn idle_or_interrupt(cpu: Option<u64>) -> String {
+    cpu.map_or_else(
+        || "an interrupt or the idle task".to_owned(),
+        |cpu| format!("an interrupt or the idle task of CPU {cpu}"),
+    )
 }
 
 /// An interrupt that woke a thread.
@@ -419,4 +441,6 @@ struct Interrupt {
     name: Option<String>,
     is_timer: bool,
     is_disk: bool,
+    /// As [`WokenBy::may_be_idle`].
+    may_be_idle: bool,
 }

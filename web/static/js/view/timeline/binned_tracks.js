@@ -1,30 +1,22 @@
-// What the tree has beside states and slices: samples and instants of threads, and counters. They come from the timeline's bins
-// of rows, for all tracks at once.
+// What the tree has beside states and slices: samples and instants of threads, counters, and what scripts have printed. They come
+// from the timeline's bins of rows, for all tracks at once.
 
-import { getBytes } from "../../lib/api.js";
 import { Emitter } from "../../lib/emitter.js";
 import { TimelineData } from "./timeline_data.js";
-import { decodeTimeline } from "./timeline_decode.js";
 
 /** @import { Timeline, Track } from "./timeline_decode.js" */
-/** @import { Query } from "./timeline_data.js" */
+/** @import { BinnedList } from "../../../../api.js" */
 
 /** As many as the server gives. */
 const MOST_TRACKS = 1024;
-/** What states of threads are computed from says nothing that they do not. */
-const OF_STATES = /^(switches|wakeups|sched:sched_(switch|wakeup|wakeup_new|waking))$/;
-
-/**
- * The streams whose rows are ticks on tracks of threads. Pure.
- * @param {{index: number, name: string, row: string, rule: string, rows: number}[]} streams
- */
-export function tickStreams(streams) {
-  const isTick = (/** @type {string} */ row) => row === "sample" || row === "instant";
-  return streams.filter(({ name, row, rule, rows }) => isTick(row) && rule === "" && rows > 0 && !OF_STATES.test(name));
-}
-
 /** @typedef {{data: Timeline, track: Track, most: number}} BinnedTrack `most`: the greatest value in all of the capture */
-/** @typedef {{ticks: TimelineData, counters: TimelineData, known: Map<string, BinnedTrack>}} BinnedWindow by the ids of lanes */
+/**
+ * @typedef {object} BinnedWindow
+ * @property {TimelineData} ticks samples and instants of threads
+ * @property {TimelineData} counters
+ * @property {TimelineData} outputs what scripts have printed
+ * @property {Map<string, BinnedTrack>} known by the ids of lanes
+ */
 
 /**
  * Sends `data` when there is some, `error` with what went wrong.
@@ -35,8 +27,8 @@ export class BinnedTracks extends Emitter {
   constructor(context) {
     super();
     this.context = context;
-    /** @type {import("./track_tree.js").BinnedTracks & {more: number}} */
-    this.heads = { ticks: [], counters: [], more: 0 };
+    /** @type {BinnedList} */
+    this.heads = { tick_streams: [], ticks: [], counters: [], more: 0 };
     /** @type {Map<string, number>} */
     this.most = new Map();
     /** @type {BinnedWindow[]} */
@@ -52,9 +44,10 @@ export class BinnedTracks extends Emitter {
     const known = this.windows[pane];
     if (known) return known;
     const { id } = this.context;
-    const window = { ticks: new TimelineData(id), counters: new TimelineData(id), known: new Map() };
+    const [ticks, counters, outputs] = [1, 2, 3].map(() => new TimelineData(id));
+    const window = { ticks, counters, outputs, known: new Map() };
     this.windows[pane] = window;
-    for (const data of [window.ticks, window.counters]) {
+    for (const data of [ticks, counters, outputs]) {
       data.on("data", () => {
         this.#arrange(window);
         this.emit("data", null);
@@ -64,30 +57,21 @@ export class BinnedTracks extends Emitter {
     return window;
   }
 
-  /** @returns {Query} */
-  get #tickQuery() {
-    const streams = tickStreams(this.context.info.streams).map(({ index }) => index);
-    return { group: "thread", filter: "", streams: streams.join(","), limit_tracks: MOST_TRACKS };
+  /**
+   * Says which threads, counters and outputs there are.
+   * @param {BinnedList} list
+   */
+  set list(list) {
+    this.heads = list;
+    for (const { key, most } of list.counters) this.most.set(key, most);
   }
 
-  /** Asks which threads and counters there are. */
-  async load() {
-    const { id, info, duration, hasCounts } = this.context;
-    const whole = { id, start: 0, end: Math.ceil(duration), width: 2 };
-    const ask = async (/** @type {Query} */ query) =>
-      decodeTimeline(await getBytes("/api/captures/{id}/timeline", { ...whole, ...query }));
-    const [ticks, counters] = await Promise.all([
-      tickStreams(info.streams).length > 0 ? ask(this.#tickQuery) : null,
-      hasCounts ? ask({ group: "counter", filter: "", limit_tracks: MOST_TRACKS }) : null,
-    ]);
-    this.heads = {
-      ticks: ticks?.tracks ?? [],
-      counters: counters?.tracks ?? [],
-      more: (ticks?.more_tracks ?? 0) + (counters?.more_tracks ?? 0),
-    };
-    for (const { key, values } of counters?.tracks ?? [])
-      this.most.set(key, values?.most.reduce((a, b) => Math.max(a, b), 0) ?? 0);
-    return this.heads;
+  /**
+   * The streams that a query is over, as requests take them.
+   * @param {number[]} streams
+   */
+  #query(streams, group = "thread") {
+    return { group, filter: this.context.view.filter, streams: streams.join(","), limit_tracks: MOST_TRACKS };
   }
 
   /**
@@ -99,21 +83,22 @@ export class BinnedTracks extends Emitter {
   want(pane, shown, pixels) {
     const { duration } = this.context;
     const window = this.window(pane);
-    if (this.heads.ticks.length > 0) window.ticks.want(shown, pixels, this.#tickQuery, duration);
+    const { ticks, tick_streams: streams } = this.heads;
+    if (ticks.length > 0) window.ticks.want(shown, pixels, this.#query(streams), duration);
+    const outputs = this.context.outputs.map(({ index }) => index);
+    if (outputs.length > 0) window.outputs.want(shown, pixels, this.#query(outputs, "stream"), duration);
     const counters = { group: "counter", filter: "", limit_tracks: MOST_TRACKS };
     if (this.heads.counters.length > 0) window.counters.want(shown, pixels, counters, duration);
   }
 
   /** The capture has grown. */
   expire() {
-    for (const { ticks, counters } of this.windows) {
-      ticks.expire();
-      counters.expire();
-    }
+    for (const { ticks, counters, outputs } of this.windows)
+      for (const data of [ticks, counters, outputs]) data.expire();
   }
 
   /** @param {BinnedWindow} window */
-  #arrange({ ticks, counters, known }) {
+  #arrange({ ticks, counters, outputs, known }) {
     known.clear();
     const put = (/** @type {Timeline|null} */ data, /** @type {string} */ before) =>
       data?.tracks.forEach((track) =>
@@ -121,5 +106,6 @@ export class BinnedTracks extends Emitter {
       );
     put(ticks.current, "ticks/");
     put(counters.current, "");
+    put(outputs.current, "");
   }
 }

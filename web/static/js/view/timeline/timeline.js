@@ -151,7 +151,7 @@ export class TimelineView extends PanelView {
         this.readout,
       ),
       this.finding.element,
-      h("div", { class: "timeline-told" }, this.head.legend, this.division.words),
+      h("div", { class: "timeline-told" }, this.head.legend, this.head.arrows, this.division.words),
       this.problem,
       this.scroller,
       this.menu.element,
@@ -456,6 +456,7 @@ export class TimelineView extends PanelView {
         cursor: this.cursor.at,
         dragged: this.dragged,
       });
+      this.head.drawArrows();
       return;
     }
     drawTimeline(this.canvas, {

@@ -2,15 +2,20 @@
 
 import { h, put } from "../../lib/dom.js";
 import { plural } from "../../lib/format.js";
+import { leftOutWords } from "./path/arrows.js";
 import { rowsIn } from "./timeline_decode.js";
 import { legend } from "./timeline_legend.js";
-import { stateLegend } from "./track_legend.js";
+import { stateLegend, tickLegend } from "./track_legend.js";
 
 /** @import { Timeline } from "./timeline_decode.js" */
 /** @import { TrackLayer } from "./track_layer.js" */
 
 /** What a track is called. */
-const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
+const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter", stream: "stream" };
+
+/** What a filter of rows does in the tree. */
+const UNFILTERED =
+  "the filter counts for samples, events and outputs; states and slices are all there, as they are drawn from sums without other columns, and so are counters, queries and maps";
 
 /** The head. */
 export class TimelineHead {
@@ -36,9 +41,10 @@ export class TimelineHead {
       value: context.view.name,
       on: { input: () => context.state.set({ name: this.find.value }) },
     });
-    this.more = h("span", { class: "quiet" });
+    this.more = h("span", { class: "quiet timeline-more" });
     this.unhide = h("button", { type: "button", hidden: true, on: { click: () => layer.showHidden() } });
     this.legend = h("div", { class: "legend", "aria-label": "Colours" });
+    this.arrows = h("span", { class: "quiet" });
   }
 
   /**
@@ -62,7 +68,10 @@ export class TimelineHead {
   drawGroups(group, hasTracks) {
     this.groups.hidden = this.context.isCounts;
     this.find.hidden = group !== "tree";
+    const hasStates = this.layer.list === null || this.layer.list.tracks.length > 0;
     for (const button of this.groups.querySelectorAll("button")) {
+      // Where nothing has states, the tree has outputs of scripts, samples and events.
+      if (button.dataset.group === "tree") button.textContent = hasStates ? "States" : "Tracks";
       button.hidden = button.dataset.group === "tree" && !hasTracks;
       button.setAttribute("aria-pressed", String(button.dataset.group === group));
     }
@@ -72,14 +81,23 @@ export class TimelineHead {
   drawTree() {
     const { layer } = this;
     const tracks = layer.rows.filter(({ row }) => row.kind === "tracks").length;
-    const unfiltered = this.context.view.filter ? "; the filter counts for CPUs and Threads" : "";
+    const unfiltered = this.context.view.filter ? `; ${UNFILTERED}` : "";
     const { hiddenTracks, binned } = layer;
     const uncounted =
       binned.heads.more > 0 ? `; samples and events of ${plural(binned.heads.more, "more thread")} are not shown` : "";
     this.more.textContent = layer.list ? plural(tracks, "track") + uncounted + unfiltered : "";
     this.unhide.hidden = hiddenTracks === 0;
     this.unhide.textContent = `Show ${plural(hiddenTracks, "hidden track")}`;
-    put(this.legend, ...stateLegend(layer.list));
+    const { streams } = this.context.info;
+    const ticks = new Set([...binned.heads.tick_streams, ...this.context.outputs.map(({ index }) => index)]);
+    const names = [...ticks].map((index) => streams[index]?.name ?? "");
+    put(this.legend, ...stateLegend(layer.list), ...tickLegend(names));
+  }
+
+  /** Tells which arrows are not drawn. */
+  drawArrows() {
+    const words = leftOutWords(this.layer.arrows.left);
+    if (this.arrows.textContent !== words) this.arrows.textContent = words;
   }
 
   /**
@@ -89,6 +107,7 @@ export class TimelineHead {
    */
   drawBins(current, shown) {
     this.unhide.hidden = true;
+    this.arrows.textContent = "";
     if (!current) return;
     const { tracks, more_tracks: more, group, has_values: values } = current;
     const empty = !values && tracks.every((track) => rowsIn(track, current, shown) === 0);

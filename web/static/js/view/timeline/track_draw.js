@@ -73,7 +73,6 @@ export const TRACK_COLORS = [
  * @property {{lane: string, number: number, start: number, end: number}|null} picked `number`: which row of the lane
  * @property {import("./rows/rows_lanes.js").RowsLanes} own results of SQL and readings of maps
  * @property {{items: import("../../../../api.js").NoteItem[], selected: string}} notes
- * @property {{lane: string, time: number}|null} waker who woke what is picked, and when
  */
 /** @typedef {TracksModel & PaneData & {shown: Pane}} PaneModel what is drawn in a pane */
 
@@ -322,11 +321,7 @@ function drawOver({ context: ctx, colors, height }, model) {
   }
   if (model.selection)
     drawSelection(ctx, colors, place(model.selection.start), place(model.selection.end), low - AXIS, AXIS);
-  const { picked, waker } = model;
-  const from = waker && laneMiddle(model, waker.lane);
-  const to = picked && laneMiddle(model, picked.lane);
-  if (waker && from !== null && to !== null && from !== to)
-    drawArrow(ctx, colors["--text"], place(waker.time), from, to);
+  const { picked } = model;
   const row =
     picked && rows.find(({ row: { kind, lanes } }) => kind === "tracks" && lanes.some(({ id }) => id === picked.lane));
   if (picked && row) {
@@ -342,42 +337,6 @@ function drawOver({ context: ctx, colors, height }, model) {
     ctx.fillRect(Math.round(place(model.cursor.time)), AXIS, 1, low - AXIS);
   }
   ctx.restore();
-}
-
-/**
- * The middle of a lane, from the top of the canvas; null where its row is not in the tree as it is shown.
- * @param {TracksModel} model
- * @param {string} id
- */
-function laneMiddle({ rows, scroll }, id) {
-  const row = rows.find(({ row: { kind, lanes } }) => kind === "tracks" && lanes.some((lane) => lane.id === id));
-  const lane = row?.places.find((one) => one.lane.id === id);
-  return row && lane ? AXIS + row.top + lane.top + lane.height / 2 - scroll : null;
-}
-
-/**
- * An arrow from the thread that woke to the one that it woke.
- * @param {CanvasRenderingContext2D} ctx
- * @param {string} color
- * @param {number} x
- * @param {number} from
- * @param {number} to
- */
-function drawArrow(ctx, color, x, from, to) {
-  const way = Math.sign(to - from);
-  ctx.strokeStyle = color;
-  ctx.fillStyle = color;
-  ctx.lineWidth = 1.5;
-  ctx.beginPath();
-  ctx.moveTo(x, from);
-  ctx.lineTo(x, to - way * 6);
-  ctx.stroke();
-  ctx.beginPath();
-  ctx.arc(x, from, 3, 0, 2 * Math.PI);
-  ctx.moveTo(x - 4, to - way * 8);
-  ctx.lineTo(x + 4, to - way * 8);
-  ctx.lineTo(x, to);
-  ctx.fill();
 }
 
 /**

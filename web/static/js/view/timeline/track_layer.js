@@ -9,7 +9,8 @@ import { rowIndexAt, rowsBetween } from "./row_search.js";
 import { TrackData } from "./track_data.js";
 import { edgesAt, pieceAt } from "./track_decode.js";
 import { BinnedTracks } from "./binned_tracks.js";
-import { drawPath, drawPathArrows } from "./path/path_draw.js";
+import { ArrowsLayer } from "./path/arrows_layer.js";
+import { drawPath } from "./path/path_draw.js";
 import { PATH_HEIGHT, PathLayer } from "./path/path_layer.js";
 import { notesWords } from "./notes/notes_place.js";
 import { flowTime } from "./path/flow_panel.js";
@@ -33,7 +34,7 @@ import { SUMMED_LANES, TrackSummary, summaryWords } from "./track_summary.js";
 import { RowsLanes } from "./rows/rows_lanes.js";
 import { titleOf, treeOf, visibleRows } from "./track_tree.js";
 
-/** @import { TrackList, TrackMoment } from "../../../../api.js" */
+/** @import { TrackList, TrackMoment, TrackRowLine } from "../../../../api.js" */
 /** @import { Pane } from "../../lib/time_fold.js" */
 /** @import { Lane, TreeRow } from "./track_tree.js" */
 /** @import { ShownRow } from "./track_draw.js" */
@@ -77,7 +78,6 @@ export class TrackLayer extends Emitter {
     context.notes.on("change", () => this.#rebuild());
     /** @type {TrackList|null} */
     this.list = null;
-    this.heads = this.binned.heads;
     /** @type {TreeRow[]} */
     this.tree = [];
     /** @type {ShownRow[]} */
@@ -91,6 +91,7 @@ export class TrackLayer extends Emitter {
      * @type {{row: TreeRow, lane: Lane, time: number}[]}
      */
     this.before = [];
+    this.arrows = new ArrowsLayer(this);
     this.path = new PathLayer(this);
     this.path.on("data", () => this.emit("data", null));
     this.path.on("error", (error) => this.emit("error", error));
@@ -116,14 +117,13 @@ export class TrackLayer extends Emitter {
     if (!this.stale) return;
     this.stale = false;
     try {
-      const [list, heads] = await Promise.all([
+      const [list] = await Promise.all([
         this.#list.run((signal) => get("/api/captures/{id}/tracks", { id: this.context.id }, signal)),
-        this.binned.load(),
         this.own.loadMaps(),
       ]);
       if (!list) return;
       this.list = list;
-      this.heads = heads;
+      this.binned.list = list.binned;
       this.#rebuild();
       if (!this.picked) this.#pickAddressed();
     } catch (error) {
@@ -134,10 +134,11 @@ export class TrackLayer extends Emitter {
 
   /** Finds out which rows there are. */
   #rebuild() {
-    const { list, heads, context, own } = this;
+    const { list, context, own } = this;
     if (!list) return;
     const hasNotes = context.notes.items.length > 0;
-    this.tree = treeOf(list, heads, { hasNotes, queries: own.queries, maps: own.maps });
+    const { outputs } = context;
+    this.tree = treeOf(list, { hasNotes, queries: own.queries, maps: own.maps, outputs });
     this.arrange();
     this.emit("rows", null);
   }
@@ -211,7 +212,11 @@ export class TrackLayer extends Emitter {
     void this.load();
     const near = this.rows.slice(...rowsBetween(this.rows, scroll - BEYOND, scroll + room + BEYOND));
     const lanes = near.flatMap(({ row, isOpen, places }) =>
-      row.kind === "tracks" ? places.map(({ lane }) => lane) : isOpen ? [] : row.lanes.slice(0, SUMMED_LANES),
+      row.kind === "tracks"
+        ? places.map(({ lane }) => lane)
+        : isOpen
+          ? []
+          : row.lanes.slice(0, SUMMED_LANES).filter(isTrack),
     );
     const tracks = new Set(lanes.filter(isTrack).map(({ id }) => id));
     const isBinned = lanes.some(({ row }) => row === "tick" || row === "counter");
@@ -246,9 +251,9 @@ export class TrackLayer extends Emitter {
       picked: this.picked && at ? { lane: this.picked.lane.id, number: at.number, start: at.start, end: at.end } : null,
       own: this.own,
       notes: { items: this.context.notes.items, selected: this.context.view.note },
-      waker: this.waker && { lane: this.waker.lane.id, time: this.waker.time },
     });
     this.#drawPath(canvas, model);
+    this.arrows.draw(canvas, model);
     if (isMore) canvas.redraw();
   }
 
@@ -268,19 +273,7 @@ export class TrackLayer extends Emitter {
   #drawPath(canvas, { panes, scroll }) {
     const path = this.path.data;
     const row = this.rows.find(({ row: { kind } }) => kind === "path");
-    if (!path) return;
-    /** @type {Map<string, number>} */
-    const middles = new Map();
-    for (const {
-      row: one,
-      top,
-      places: [first],
-    } of this.rows)
-      if (first) middles.set(one.key, AXIS + top + first.top + first.height / 2 - scroll);
-    for (const shown of panes) {
-      if (row) drawPath(canvas, { path, row, shown, scroll });
-      drawPathArrows(canvas, { path, shown, middleOf: (tid) => middles.get(`tid:${tid}`) ?? null });
-    }
+    if (path && row) for (const shown of panes) drawPath(canvas, { path, row, shown, scroll });
   }
 
   /**
@@ -474,6 +467,10 @@ export class TrackLayer extends Emitter {
         this.#picks(row, lane, this.own.moment(lane.id, time, near, high));
         return;
       }
+      if (lane.row === "tick") {
+        await this.#pickTick(row, lane, { time: Math.round(time - near) });
+        return;
+      }
       if (!isTrack(lane)) return;
       const moment = await this.#moment.run((signal) =>
         get(
@@ -489,6 +486,22 @@ export class TrackLayer extends Emitter {
   }
 
   /**
+   * Picks a sample or an instant: the one at a moment or the next one, or a row of a stream.
+   * @param {TreeRow} row
+   * @param {Lane} lane
+   * @param {{time: number}|{row: string}} at
+   */
+  async #pickTick(row, lane, at) {
+    const { id, view } = this.context;
+    const streams = lane.number < 0 ? this.binned.heads.tick_streams.join(",") : String(lane.number);
+    const of = lane.number < 0 ? { tid: row.tid } : {};
+    const moment = await this.#moment.run((signal) =>
+      get("/api/captures/{id}/tracks/instant", { id, streams, filter: view.filter, ...of, ...at }, signal),
+    );
+    if (moment) this.#picks(row, lane, moment);
+  }
+
+  /**
    * @param {TreeRow} row
    * @param {Lane} lane
    * @param {TrackMoment|null} moment null for nothing
@@ -500,12 +513,25 @@ export class TrackLayer extends Emitter {
     this.emit("picked", null);
   }
 
+  /**
+   * @param {Picked} picked
+   * @param {TrackRowLine} next
+   */
+  async #walkTick({ row, lane }, next) {
+    try {
+      await this.#pickTick(row, lane, { row: `${next.stream}.${next.number}` });
+    } catch (error) {
+      this.emit("error", error);
+    }
+  }
+
   /** Picks what is after or before what is picked. */
   async walk(/** @type {"before"|"after"} */ way) {
     const { picked } = this;
     const next = picked?.moment[way];
     if (picked && next && picked.lane.row === "rows")
       this.#picks(picked.row, picked.lane, this.own.numbered(picked.lane.id, next.number));
+    else if (picked && next && picked.lane.row === "tick") await this.#walkTick(picked, next);
     else if (picked && next) await this.pick(picked.row, picked.lane, next.start);
     return this.picked;
   }

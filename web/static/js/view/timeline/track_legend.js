@@ -1,6 +1,8 @@
 // What colours and patterns of tracks stand for.
 
+import { category } from "../../lib/color.js";
 import { h } from "../../lib/dom.js";
+import { plural } from "../../lib/format.js";
 import { STATES } from "./track_paint.js";
 
 /** @import { TrackList } from "../../../../api.js" */
@@ -28,4 +30,19 @@ export function stateLegend(list) {
   const known = Object.keys(STATES).filter((name) => states.has(name));
   const others = [...states].filter((name) => !(name in STATES));
   return [...known, ...others].map(entry);
+}
+
+/** As many streams of ticks are named. */
+const MOST_STREAMS = 6;
+
+/**
+ * A line for each stream whose rows are ticks.
+ * @param {string[]} names
+ */
+export function tickLegend(names) {
+  const entry = (/** @type {string} */ name) =>
+    h("span", { class: "legend-entry mono", data: { cat: String(category(name)) }, text: name });
+  const left = names.length - MOST_STREAMS;
+  const rest = left > 0 ? [h("span", { class: "quiet", text: plural(left, "more stream") })] : [];
+  return [...names.slice(0, MOST_STREAMS).map(entry), ...rest];
 }

@@ -118,6 +118,12 @@ export class TrackPanel {
           every: () => this.#toTable(true),
         }),
         ...more,
+        ...(found.is_cut
+          ? [
+              h("dt", { text: "neighbours" }),
+              h("dd", { class: "quiet", text: "those before or after were not looked for further; the table has all" }),
+            ]
+          : []),
         ...(fields
           ? []
           : [h("dt", { text: "fields" }), h("dd", { class: "quiet", text: "not found among the stored rows" })]),
@@ -142,6 +148,14 @@ export class TrackPanel {
     const at = picked?.moment.at;
     if (!picked || !at) return;
     const column = picked.moment.name_column;
+    if (picked.lane.row === "tick") {
+      const { view } = this.context;
+      const own = picked.lane.number < 0 ? `tid == ${picked.row.tid}` : "";
+      const filter = view.filter && own ? `(${view.filter}) && ${own}` : own || view.filter;
+      this.context.select({ start: at.start, end: at.start + 1 });
+      this.context.state.set({ tab: "events", stream: at.stream, filter });
+      return;
+    }
     if (isEvery && column) {
       const filter = `${column} == ${JSON.stringify(at.name.text)}`;
       this.context.state.set({ tab: "events", stream: picked.lane.number, filter });

@@ -2,7 +2,7 @@
 
 import { ordered } from "./track_arrange.js";
 
-/** @import { Track, TrackLine, TrackList } from "../../../../api.js" */
+/** @import { CounterTrack, TrackLine, TrackList } from "../../../../api.js" */
 
 /** Streams that show nothing that the states of a thread do not. */
 const TOLD_BY_STATES = ["run-queue latency"];
@@ -16,11 +16,6 @@ const OPEN_ROWS = 60;
  * @property {"thread"|"cpu"|"value"} of
  * @property {string} stream the name of its stream; empty of ticks of threads, which are of several, and of what has none
  * @property {number} number of its stream; -1 where it has none of its own
- */
-/**
- * @typedef {object} BinnedTracks what is drawn from bins of rows and not from tracks of states and slices
- * @property {Track[]} ticks threads that have samples or instants
- * @property {Track[]} counters
  */
 /**
  * @typedef {object} TreeRow a row of the tree
@@ -45,6 +40,7 @@ const OPEN_ROWS = 60;
  * @property {boolean} hasNotes
  * @property {{key: string, name: string}[]} queries results of SQL
  * @property {{key: string, name: string}[]} maps of a script
+ * @property {{index: number, name: string}[]} outputs streams of what a script has printed
  */
 /** The key of the row of notes. */
 export const NOTES_KEY = "notes";
@@ -52,15 +48,11 @@ export const NOTES_KEY = "notes";
 /**
  * Which rows there are, groups before what is in them.
  * @param {TrackList} list
- * @param {BinnedTracks} [binned]
  * @param {OwnRows} [own]
  * @returns {TreeRow[]}
  */
-export function treeOf(
-  list,
-  { ticks, counters } = { ticks: [], counters: [] },
-  own = { hasNotes: false, queries: [], maps: [] },
-) {
+export function treeOf(list, own = { hasNotes: false, queries: [], maps: [], outputs: [] }) {
+  const { ticks, counters } = list.binned;
   const streams = new Map(list.streams.map((stream) => [stream.stream, stream]));
   /** @type {Map<string, TrackLine[]>} */
   const rows = new Map();
@@ -136,12 +128,10 @@ export function treeOf(
       "",
       own.queries.map((one) => ownRow(one, "rows", "queries")),
     ),
-    ...grouped(
-      "outputs",
-      "Script outputs",
-      "",
-      own.maps.map((one) => ownRow(one, "rows", "outputs")),
-    ),
+    ...grouped("outputs", "Script outputs", "", [
+      ...own.outputs.map(outputRow),
+      ...own.maps.map((one) => ownRow(one, "rows", "outputs")),
+    ]),
     ...grouped(
       "cpus",
       "CPUs",
@@ -169,13 +159,23 @@ const EMPTY = {
 };
 
 /**
+ * What a stream of a script's output is in the tree.
+ * @param {{index: number, name: string}} stream
+ * @returns {TreeRow}
+ */
+function outputRow({ index, name }) {
+  const row = ownRow({ key: `stream:${index}`, name }, "tick", "outputs");
+  return { ...row, lanes: row.lanes.map((lane) => ({ ...lane, stream: name, number: index })) };
+}
+
+/**
  * @param {string} key of the thread
  * @returns {Lane}
  */
 const tickLane = (key) => ({ id: `ticks/${key}`, row: "tick", of: "thread", stream: "", number: -1 });
 
 /**
- * @param {Track} counter
+ * @param {CounterTrack} counter
  * @returns {TreeRow}
  */
 function counterRow({ key, label, sub }) {
@@ -191,7 +191,7 @@ function counterRow({ key, label, sub }) {
 
 /**
  * @param {{key: string, name: string}} one
- * @param {"rows"|"note"} row
+ * @param {"rows"|"note"|"tick"} row
  * @param {string} parent
  * @returns {TreeRow}
  */

@@ -1,7 +1,7 @@
 // What leads to the row that is picked and on from it, in words with buttons; its stacks as text; those of the same name.
 
 import { h } from "../../../lib/dom.js";
-import { duration, moment, plural } from "../../../lib/format.js";
+import { duration, exact, moment, plural } from "../../../lib/format.js";
 
 /** @import { TrackFlow, TrackMoment, TrackRowLine } from "../../../../../api.js" */
 
@@ -10,6 +10,7 @@ const WORDS = {
   from: {
     wake_up: "woken by",
     interrupt: "woken by an interrupt:",
+    idle: "woken from an interrupt or the idle task",
     start: "started by",
     issue: "issued by",
     completion: "waited for the block request",
@@ -17,6 +18,7 @@ const WORDS = {
   to: {
     wake_up: "wakes",
     interrupt: "wakes",
+    idle: "wakes",
     start: "starts",
     issue: "issues the block request",
     completion: "its end wakes",
@@ -28,10 +30,13 @@ const WORDS = {
  * @param {TrackFlow} flow
  */
 export function flowWords({ way, kind, name, tid, time, cpu, latency }) {
-  const who = kind === "interrupt" || tid === 0 ? name : `${name || "thread"} ${tid}`;
-  const where = cpu === null ? "" : ` on CPU ${cpu}`;
+  const isTold = kind === "interrupt" || kind === "idle" || tid === 0;
+  const who = isTold ? name : `${name || "thread"} ${tid}`;
+  const where = cpu === null ? "" : `${kind === "idle" ? " of" : " on"} CPU ${cpu}`;
   const ran = latency === null ? "" : `, ran after ${duration(latency)}`;
-  return `${WORDS[way][kind]} ${who}${where} at ${moment(time)} s${ran}`;
+  // An interrupt of which nothing is recorded has no name.
+  const words = who === "" ? WORDS[way][kind].replace(/:$/, "") : `${WORDS[way][kind]} ${who}`;
+  return `${words}${where} at ${moment(time)} s${ran}`;
 }
 
 /**
@@ -51,6 +56,17 @@ function stack(title, functions) {
 }
 
 /**
+ * How many flows are not told.
+ * @param {number} told
+ * @param {number} more
+ * @param {boolean} isCut
+ */
+function leftOut(told, more, isCut) {
+  const many = more > 0 ? `${isCut ? "at least " : ""}${exact(more)} more` : "there may be more";
+  return `The first ${told} are told; ${many}.`;
+}
+
+/**
  * What is said of a picked row besides its fields: pairs of a term and what it is.
  * @param {TrackMoment} found
  * @param {{follow: (flow: TrackFlow) => void, pick: (time: number) => void, every: () => void}} actions
@@ -59,7 +75,7 @@ function stack(title, functions) {
 export function flowFacts(found, { follow, pick, every }) {
   const button = (/** @type {string} */ text, /** @type {() => void} */ click) =>
     h("button", { type: "button", text, on: { click } });
-  const { flows, is_cut: isCut, call } = found.flows;
+  const { flows, more, is_cut: isCut, call } = found.flows;
   const pair = (/** @type {string} */ term, /** @type {(Node|string|false|null)[]} */ ...content) => [
     h("dt", { text: term }),
     h("dd", { class: "flow-fact" }, ...content),
@@ -81,7 +97,7 @@ export function flowFacts(found, { follow, pick, every }) {
         flow.stack.length > 0 && stack(`stack of ${plural(flow.stack.length, "function")}`, flow.stack),
       ),
     ),
-    ...(isCut ? pair("", `The first ${flows.length} are told; there may be more.`) : []),
+    ...(more > 0 || isCut ? pair("", leftOut(flows.length, more, isCut)) : []),
     ...(call ? pair("call", h("span", { class: "mono", text: `${call.name}(${call.args})` })) : []),
     ...found.stacks.flatMap(({ column, functions }) =>
       pair(column, stack(`${functions[0]} and ${functions.length - 1} more`, functions)),

@@ -1,5 +1,4 @@
-// Draws a critical path: above what the time went into, with the colours and patterns of states, below in which thread; and
-// arrows over the tree from who woke to who was woken.
+// Draws a critical path: above what the time went into, with the colours and patterns of states, below in which thread.
 
 import { category } from "../../../lib/color.js";
 import { cutText, hatch } from "../../../lib/canvas.js";
@@ -14,9 +13,6 @@ import { drawnParts, KINDS, threadName } from "./path_parts.js";
 const STRIP = 14;
 const PAD = 4;
 const LEAST_TEXT = 28;
-/** Arrows nearer to each other than so many pixels are not drawn. */
-const LEAST_GAP = 5;
-
 /** @type {Record<string, {color: string, pattern: "solid"|"slanted"|"upright"|"crossed"|"line"|"dots"}>} */
 const LOOKS = {
   running: { color: "--state-running", pattern: "solid" },
@@ -78,43 +74,4 @@ function fill(ctx, color, pattern, x, y, across) {
       for (let down = 2; down < STRIP; down += 5) ctx.fillRect(x + at, y + down, 2, 2);
   else hatch(ctx, color, x, y, across, STRIP);
   if (pattern === "crossed") for (let at = 0; at < across; at += 6) ctx.fillRect(x + at, y, 2, STRIP);
-}
-
-/**
- * Arrows from who woke to who was woken, where both are in the tree; those too near to another are left out.
- * @param {Canvas} canvas
- * @param {{path: CriticalPath, shown: Pane, middleOf: (tid: number) => number|null}} model
- */
-export function drawPathArrows({ context: ctx, colors, height }, { path, shown, middleOf }) {
-  const wide = shown.right - shown.left;
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(shown.left, AXIS, wide, height - AXIS);
-  ctx.clip();
-  ctx.strokeStyle = colors["--accent"];
-  ctx.fillStyle = colors["--accent"];
-  ctx.lineWidth = 1;
-  /** @type {Map<string, number>} */
-  const last = new Map();
-  for (const wait of path.waits) {
-    if (wait.woken < shown.start || wait.woken > shown.end) continue;
-    const x = shown.left + ((wait.woken - shown.start) / (shown.end - shown.start)) * wide;
-    const pair = `${wait.waker} ${wait.thread}`;
-    const from = middleOf(path.threads[wait.waker].tid);
-    const to = middleOf(path.threads[wait.thread].tid);
-    if (from === null || to === null || from === to || Math.abs((last.get(pair) ?? -LEAST_GAP) - x) < LEAST_GAP)
-      continue;
-    last.set(pair, x);
-    const way = Math.sign(to - from);
-    ctx.beginPath();
-    ctx.moveTo(x, from);
-    ctx.lineTo(x, to - way * 5);
-    ctx.stroke();
-    ctx.beginPath();
-    ctx.moveTo(x - 3, to - way * 6);
-    ctx.lineTo(x + 3, to - way * 6);
-    ctx.lineTo(x, to);
-    ctx.fill();
-  }
-  ctx.restore();
 }

@@ -200,6 +200,7 @@ export class RowsLanes extends Emitter {
       row < 0 || row >= track.n
         ? null
         : {
+            stream: 0,
             number: row,
             start: track.starts[row],
             end: track.ends[row],
@@ -217,11 +218,12 @@ export class RowsLanes extends Emitter {
         cells: data.columns.map((column, i) => cell(track.rows[number][i], column)),
       },
       stacks: [],
-      flows: { flows: [], is_cut: false, call: null },
+      flows: { flows: [], more: 0, is_cut: false, call: null },
       before_same: null,
       after_same: null,
       same_cut: false,
       name_column: null,
+      is_cut: false,
     };
   }
 }

@@ -39,7 +39,7 @@ export async function findWhyLate(page, { thread, ask }) {
   }
   await until('a thread that was late', async () => await heading.textContent() === 'runnable');
   const late = query(page).get('picked');
-  await sameWaker(ask, late, panel.getByText(/^woken by .* ran after/).first());
+  await sameWaker(ask, late, panel.getByText(/^woken (by|from) .* ran after/).first());
   if (await panel.getByRole('button', { name: 'Go to what led here' }).count() > 0) {
     await page.keyboard.press('[');
     await until('who woke it', () => query(page).get('picked') !== late);
@@ -75,7 +75,7 @@ async function sameWaker(ask, picked, words) {
   assert.ok(wakeup, `${told}: a wake-up of ${tid} at ${start}`);
   const { waker_comm: name, waker_tid: waker } = wakeup;
   // In an interrupt the waker is whom it interrupted, who has nothing to do with it.
-  if (!told.startsWith('woken by an interrupt')) assert.ok(told.startsWith(`woken by ${name || 'thread'} ${waker} `), `${told}, and not ${name} ${waker}`);
+  if (!told.startsWith('woken by an interrupt') && !told.startsWith('woken from an interrupt')) assert.ok(told.startsWith(`woken by ${name || 'thread'} ${waker} `), `${told}, and not ${name} ${waker}`);
 }
 
 /** The shares of a path are all of its time, and what the thread ran itself is what its states say. */

@@ -10,7 +10,7 @@ const row = (key, kind, label, parent = "", id = "") => ({
   sub: "",
   parent,
   lanes: id ? [{ id }] : [],
-  tracks: id ? [{ id }] : [],
+  tracks: id || key === "cpus" ? [{ id }] : [],
 });
 const tree = [
   row("cpus", "group", "CPUs"),

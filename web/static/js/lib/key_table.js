@@ -192,6 +192,12 @@ export const KEYS = {
     own: true,
     what: "Move the cursor",
   },
+  "timeline.lane": {
+    context: "timeline",
+    press: ["Shift+ArrowUp", "Shift+ArrowDown"],
+    own: true,
+    what: "Move the cursor within a track: to its states, its slices by depth, its samples and events",
+  },
 
   "flame.find": { context: "flame", press: ["f"], what: "Find in names; Enter goes to the next" },
   "flame.invert": { context: "flame", press: ["i"], what: "Invert" },

@@ -60,7 +60,7 @@ export class TimelineView extends PanelView {
     this.layer = new TrackLayer(context);
     this.head = new TimelineHead(context, this.layer);
     this.details = new TrackPanel(context, this.layer, {
-      fit: (start, end) => this.nav.around(start, Math.max(start + 1, end)),
+      fit: (at) => this.picking.fit(at),
       walk: (way) => void this.picking.walk(way),
       follow: () => void this.picking.reveal(this.layer.followWaker()),
       back: () => void this.picking.reveal(this.layer.goBack()),
@@ -151,7 +151,7 @@ export class TimelineView extends PanelView {
         this.readout,
       ),
       this.finding.element,
-      h("div", { class: "timeline-told" }, this.head.legend, this.head.arrows, this.division.words),
+      h("div", { class: "timeline-told" }, this.head.legend, this.head.arrows, this.head.filtered, this.division.words),
       this.problem,
       this.scroller,
       this.menu.element,
@@ -292,6 +292,7 @@ export class TimelineView extends PanelView {
     this.division.follow(parts);
     if (parts.has("tracks")) this.#arrange();
     if (parts.has("span")) this.#tell();
+    if (parts.has("filter")) this.#drawLegend();
     if (parts.has("group")) {
       this.#drawGroups();
       this.cursor.at = null;
@@ -453,7 +454,7 @@ export class TimelineView extends PanelView {
         scroll: this.scroller.scrollTop,
         losses: this.#losses,
         selection: this.nav.marked,
-        cursor: this.cursor.at,
+        cursor: this.cursor.at && { ...this.cursor.at, depth: this.cursor.depth },
         dragged: this.dragged,
       });
       this.head.drawArrows();
@@ -527,7 +528,7 @@ export class TimelineView extends PanelView {
   /** Fits what is picked, else what is selected. */
   #fit() {
     const at = this.showsStates ? this.layer.picked?.moment.at : null;
-    if (at) this.nav.around(at.start, Math.max(at.start + 1, at.end));
+    if (at) this.picking.fit(at);
     else this.nav.fit();
   }
 
@@ -550,7 +551,8 @@ export class TimelineView extends PanelView {
   #what(at) {
     if (!this.showsStates) return binsWords(this.data.current, at, this.nav.pixel);
     const { pointer, pixel } = this.nav;
-    const lane = pointer ? this.layer.laneAt(at.track, pointer.y, this.scroller.scrollTop) : null;
+    const { depth, lane: own } = this.cursor;
+    const lane = pointer ? this.layer.laneAt(at.track, pointer.y, this.scroller.scrollTop) : depth > 0 ? own : null;
     return this.layer.words(at.track, at.time, pixel * 1.5, this.#paneAt(pointer?.x), lane);
   }
 }

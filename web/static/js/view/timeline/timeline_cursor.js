@@ -36,6 +36,13 @@ export class TimelineCursor {
      * @type {{track: number|null, time: number}|null}
      */
     this.at = null;
+    /** Which of the lanes of its row it is on, from the top. */
+    this.depth = 0;
+  }
+
+  /** The lane of the tree that it is on; null for none. */
+  get lane() {
+    return this.shownRow?.places[this.depth]?.lane ?? null;
   }
 
   /** The number of its row; null for none. */
@@ -56,6 +63,7 @@ export class TimelineCursor {
   point(key, time) {
     const index = this.timeline.layer.rows.findIndex(({ row }) => row.key === key);
     this.at = { track: index < 0 ? null : index, time };
+    this.depth = 0;
     if (index >= 0) this.scrollTo();
     this.timeline.moved();
   }
@@ -80,6 +88,10 @@ export class TimelineCursor {
     const track = this.rowAt(event.offsetY);
     if (event.offsetX < LABELS || track === null || event.shiftKey) return;
     this.at = { track, time: this.timeline.nav.time(event.offsetX) };
+    this.depth = 0;
+    const { layer, scroller } = this.timeline;
+    const lane = this.shownRow && layer.laneAt(track, event.offsetY, scroller.scrollTop);
+    if (lane) this.depth = Math.max(0, this.shownRow?.places.findIndex((place) => place.lane === lane) ?? 0);
   }
 
   /** Scrolls to its row. */
@@ -105,6 +117,14 @@ export class TimelineCursor {
     if ((!sideways && !upward) || tracks === 0 || event.ctrlKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
+    const lanes = this.shownRow?.places.length ?? 0;
+    if (upward && event.shiftKey && lanes > 0) {
+      this.depth = Math.max(0, Math.min(lanes - 1, this.depth + upward));
+      nav.pointer = null;
+      this.timeline.moved();
+      return;
+    }
+    if (upward) this.depth = 0;
     const step = nav.pixel * (event.shiftKey ? 50 : 4);
     const from = this.at ?? { track: upward ? -upward : 0, time: (nav.shown.start + nav.shown.end) / 2 };
     this.at = {

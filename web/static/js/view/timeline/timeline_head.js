@@ -15,7 +15,7 @@ const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter", stream: "stre
 
 /** What a filter of rows does in the tree. */
 const UNFILTERED =
-  "the filter counts for samples, events and outputs; states and slices are all there, as they are drawn from sums without other columns, and so are counters, queries and maps";
+  "The filter counts for samples, events and outputs. States and slices are all there, as they are drawn from sums that have no other columns; so are counters, queries and maps.";
 
 /** The head. */
 export class TimelineHead {
@@ -41,10 +41,11 @@ export class TimelineHead {
       value: context.view.name,
       on: { input: () => context.state.set({ name: this.find.value }) },
     });
-    this.more = h("span", { class: "quiet timeline-more" });
+    this.more = h("span", { class: "quiet" });
     this.unhide = h("button", { type: "button", hidden: true, on: { click: () => layer.showHidden() } });
     this.legend = h("div", { class: "legend", "aria-label": "Colours" });
     this.arrows = h("span", { class: "quiet" });
+    this.filtered = h("span", { class: "quiet" });
   }
 
   /**
@@ -81,17 +82,16 @@ export class TimelineHead {
   drawTree() {
     const { layer } = this;
     const tracks = layer.rows.filter(({ row }) => row.kind === "tracks").length;
-    const unfiltered = this.context.view.filter ? `; ${UNFILTERED}` : "";
     const { hiddenTracks, binned } = layer;
     const uncounted =
       binned.heads.more > 0 ? `; samples and events of ${plural(binned.heads.more, "more thread")} are not shown` : "";
-    this.more.textContent = layer.list ? plural(tracks, "track") + uncounted + unfiltered : "";
+    this.more.textContent = layer.list ? plural(tracks, "track") + uncounted : "";
+    this.filtered.textContent = this.context.view.filter ? UNFILTERED : "";
     this.unhide.hidden = hiddenTracks === 0;
     this.unhide.textContent = `Show ${plural(hiddenTracks, "hidden track")}`;
     const { streams } = this.context.info;
     const ticks = new Set([...binned.heads.tick_streams, ...this.context.outputs.map(({ index }) => index)]);
-    const names = [...ticks].map((index) => streams[index]?.name ?? "");
-    put(this.legend, ...stateLegend(layer.list), ...tickLegend(names));
+    put(this.legend, ...stateLegend(layer.list), ...tickLegend([...ticks].flatMap((index) => streams[index] ?? [])));
   }
 
   /** Tells which arrows are not drawn. */
@@ -108,6 +108,7 @@ export class TimelineHead {
   drawBins(current, shown) {
     this.unhide.hidden = true;
     this.arrows.textContent = "";
+    this.filtered.textContent = "";
     if (!current) return;
     const { tracks, more_tracks: more, group, has_values: values } = current;
     const empty = !values && tracks.every((track) => rowsIn(track, current, shown) === 0);

@@ -6,6 +6,8 @@ import { NOTES_KEY } from "./track_tree.js";
 
 /** @import { Picked, TrackLayer } from "./track_layer.js" */
 
+/** How much less is shown around what takes no time. */
+const CLOSER = 4;
 /** How near a click is to what takes no time. */
 const TICK_PIXELS = 4;
 
@@ -65,6 +67,19 @@ export class TimelinePicking {
   }
 
   /**
+   * Shows what is picked with a margin; what takes no time in the middle of less than what is shown.
+   * @param {{start: number, end: number}} at
+   */
+  fit({ start, end }) {
+    const { nav } = this.timeline;
+    if (end > start) nav.around(start, end);
+    else {
+      const half = (nav.shown.end - nav.shown.start) / 2 / CLOSER;
+      nav.view(start - half, start + half);
+    }
+  }
+
+  /**
    * The critical path of the picked thread, else of that at the cursor, over the selected range, else over what is in sight;
    * none if it was shown already.
    */
@@ -115,7 +130,7 @@ export class TimelinePicking {
     if (!at || index === null || !shown) return;
     if (shown.row.kind === "group") layer.turn(index);
     else if (shown.row.key === NOTES_KEY) notes().pickNear(at.time);
-    else if (!this.#pickPart(index, at.time)) void layer.pick(shown.row, shown.row.lanes[0], at.time);
+    else if (!this.#pickPart(index, at.time)) void layer.pick(shown.row, cursor.lane ?? shown.row.lanes[0], at.time);
   }
 
   #startKeys() {

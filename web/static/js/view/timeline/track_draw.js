@@ -68,7 +68,7 @@ export const TRACK_COLORS = [
  * @property {number} whole nanoseconds that the capture lasted, for shares
  * @property {{start: number, end: number}[]} losses
  * @property {{start: number, end: number}|null} selection
- * @property {{track: number|null, time: number}|null} cursor
+ * @property {{track: number|null, time: number, depth: number}|null} cursor `depth`: the lane of its row
  * @property {{from: number, to: number}|null} dragged the row that is dragged, and the one whose place it would take
  * @property {{lane: string, number: number, start: number, end: number}|null} picked `number`: which row of the lane
  * @property {import("./rows/rows_lanes.js").RowsLanes} own results of SQL and readings of maps
@@ -214,6 +214,11 @@ function drawRowLabels(canvas, model) {
     if (row.kind === "group" || model.cursor?.track === index) {
       ctx.fillStyle = colors[model.cursor?.track === index ? "--bg-selected" : "--bg-rail"];
       ctx.fillRect(0, y, row.kind === "group" && isOpen ? ctx.canvas.width : LABELS - 1, shown.height);
+    }
+    const own = model.cursor?.track === index ? shown.places[model.cursor.depth] : undefined;
+    if (own && shown.places.length > 1) {
+      ctx.fillStyle = colors["--accent"];
+      ctx.fillRect(LABELS - 5, y + own.top, 3, own.height);
     }
     const middle = row.kind === "group" ? y + shown.height / 2 : y + Math.min(shown.height / 2, 12);
     const left = PAD + row.depth * INDENT + (row.kind === "group" ? INDENT : 0);

@@ -233,7 +233,7 @@ export class TrackLayer extends Emitter {
   /**
    * @param {import("../../lib/canvas.js").Canvas} canvas
    * @param {{panes: Pane[], isBeside: boolean, scroll: number, losses: {start: number, end: number}[],
-   *   selection: {start: number, end: number}|null, cursor: {track: number|null, time: number}|null,
+   *   selection: {start: number, end: number}|null, cursor: {track: number|null, time: number, depth: number}|null,
    *   dragged: {from: number, to: number}|null}} model
    */
   draw(canvas, model) {

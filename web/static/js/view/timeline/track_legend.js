@@ -36,13 +36,15 @@ export function stateLegend(list) {
 const MOST_STREAMS = 6;
 
 /**
- * A line for each stream whose rows are ticks.
- * @param {string[]} names
+ * A line for each stream whose rows are ticks. Samples have the colours of their threads.
+ * @param {{name: string, row: string}[]} streams
  */
-export function tickLegend(names) {
-  const entry = (/** @type {string} */ name) =>
-    h("span", { class: "legend-entry mono", data: { cat: String(category(name)) }, text: name });
-  const left = names.length - MOST_STREAMS;
+export function tickLegend(streams) {
+  const entry = (/** @type {{name: string, row: string}} */ { name, row }) =>
+    row === "sample"
+      ? h("span", { class: "quiet", text: `${name}: ticks in the colours of threads` })
+      : h("span", { class: "legend-entry mono", data: { cat: String(category(name)) }, text: name });
+  const left = streams.length - MOST_STREAMS;
   const rest = left > 0 ? [h("span", { class: "quiet", text: plural(left, "more stream") })] : [];
-  return [...names.slice(0, MOST_STREAMS).map(entry), ...rest];
+  return [...streams.slice(0, MOST_STREAMS).map(entry), ...rest];
 }

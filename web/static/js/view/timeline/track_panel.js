@@ -15,7 +15,7 @@ export class TrackPanel {
   /**
    * @param {import("../../page/capture_context.js").CaptureContext} context
    * @param {TrackLayer} layer
-   * @param {{fit: (start: number, end: number) => void, walk: (way: "before"|"after") => void,
+   * @param {{fit: (at: {start: number, end: number}) => void, walk: (way: "before"|"after") => void,
    *   follow: () => void, back: () => void, go: (picked: Promise<import("./track_layer.js").Picked|null>) => void, path: () => void, picked: () => void,
    *   row: () => import("./track_tree.js").TreeRow|null}} actions `picked`: something was picked in here; `row`: where the cursor is
    */
@@ -67,7 +67,8 @@ export class TrackPanel {
             ),
           ]
         : [];
-    const skipped = ["time", "duration_ns"];
+    // Stacks are told with all of their functions.
+    const skipped = ["time", "duration_ns", ...found.stacks.map(({ column }) => column)];
     const { fields } = found;
     const more = (fields?.columns ?? []).flatMap((column, i) => {
       const text = fields ? cell(fields.cells[i], column) : "";
@@ -83,15 +84,16 @@ export class TrackPanel {
         "div",
         { class: "track-panel-head" },
         h("h3", { text: nameOf(at.name) }),
-        h("span", { class: "quiet", text: [lane.stream, titleOf(row)].filter(Boolean).join(", ") }),
+        h("span", { class: "quiet", text: [...new Set([lane.stream, titleOf(row)])].filter(Boolean).join(", ") }),
         h("span", { class: "grow" }),
         lane.of === "thread" && row.key.startsWith("tid:") && this.#button("Critical path", () => this.actions.path()),
         this.layer.waker !== null && this.#button("Go to what led here", () => this.actions.follow()),
         this.layer.before.length > 0 && this.#button("Back", () => this.actions.back()),
-        this.#button("Fit", () => this.actions.fit(at.start, at.end)),
-        this.#button("Select its time", () =>
-          this.context.select({ start: at.start, end: Math.max(at.start + 1, at.end) }),
-        ),
+        this.#button("Fit", () => this.actions.fit(at)),
+        lasts &&
+          this.#button("Select its time", () =>
+            this.context.select({ start: at.start, end: Math.max(at.start + 1, at.end) }),
+          ),
         query === undefined
           ? this.#button("Show in the table", () => this.#toTable())
           : this.#button("Open the query", () => this.context.state.set({ tab: "sql", sql: query })),

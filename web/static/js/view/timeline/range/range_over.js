@@ -19,6 +19,12 @@ export const MOST_TRACKS = 512;
  */
 
 /**
+ * Whether a range can be over a row: it has states or slices.
+ * @param {TreeRow} row
+ */
+const canBeOver = ({ kind, tracks }) => kind !== "path" && tracks.length > 0;
+
+/**
  * The tracks that are marked: those that the text finds by name, and pinned ones; of a group all that are in it.
  * @param {TreeRow[]} tree
  * @param {{pinned: string[], find: string}} view
@@ -29,21 +35,19 @@ export function markedRows(tree, { pinned, find }) {
   const isMarked = (/** @type {TreeRow} */ row) =>
     pinned.includes(row.key) || (text !== "" && `${titleOf(row)} ${row.key}`.toLowerCase().includes(text));
   const groups = new Set(tree.filter((row) => row.kind === "group" && isMarked(row)).map(({ key }) => key));
-  // What has no states and no slices is nothing that a range is over.
-  return tree.filter(
-    (row) => row.tracks.length > 0 && row.kind === "tracks" && (isMarked(row) || groups.has(row.parent)),
-  );
+  const isIn = (/** @type {TreeRow} */ row) => isMarked(row) || groups.has(row.parent);
+  return tree.filter((row) => row.kind === "tracks" && canBeOver(row) && isIn(row));
 }
 
 /** In the address: the range is over one row of the tree, whose key follows. */
 const ONE_ROW = "row:";
 
 /**
- * How the address says that a range is over one row; empty for a row that is neither tracks nor a group.
+ * How the address says that a range is over one row; empty for a row without states and slices.
  * @param {TreeRow|null|undefined} row
  */
 export function overRow(row) {
-  return row && row.kind !== "path" ? ONE_ROW + row.key : "";
+  return row && canBeOver(row) ? ONE_ROW + row.key : "";
 }
 
 /**
@@ -53,7 +57,7 @@ export function overRow(row) {
  */
 export function rowOver(tree, over) {
   const key = over.startsWith(ONE_ROW) ? over.slice(ONE_ROW.length) : null;
-  return tree.find((row) => row.key === key && row.kind !== "path");
+  return tree.find((row) => row.key === key && canBeOver(row));
 }
 
 /** The most threads and CPUs that a filter names; it is in the address. */

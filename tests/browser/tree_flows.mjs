@@ -108,4 +108,5 @@ export async function walkTreeRows(page, origin) {
   // A filter of rows says in words what it does here.
   await page.goto(`${origin}/captures/${id}?${new URLSearchParams({ v: '3', tab: 'timeline', filter: 'cpu == 0' })}`);
   await page.locator('#panel-timeline').getByText(/^The filter counts for samples, events and outputs. States and slices are all there/).waitFor();
+  await page.goto(origin);
 }

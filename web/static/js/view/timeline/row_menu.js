@@ -1,6 +1,7 @@
 // What can be done with a row of the tree: its menu, its keys, and dragging its label to another place.
 
 import { h } from "../../lib/dom.js";
+import { KEYS, written } from "../../lib/key_table.js";
 import { bind } from "../../lib/keys.js";
 import { Menu } from "../../lib/menu.js";
 import { KINDS } from "../../lib/sql_track.js";
@@ -11,6 +12,12 @@ import { titleOf } from "./track_tree.js";
 
 /** Pixels that a press moves before it is a drag. */
 const DRAG_PIXELS = 5;
+
+/**
+ * How a key of the table is written in a menu.
+ * @param {string} name
+ */
+const keyOf = (name) => written(KEYS[name])[0];
 
 /** The menu of a row, where the pointer or the cursor is. */
 export class RowMenu {
@@ -38,17 +45,23 @@ export class RowMenu {
     const { row, isOpen, isPinned, size } = shown;
     const items = [
       ...(row.kind === "group"
-        ? [{ label: isOpen ? "Close" : "Open", key: "Enter", run: () => layer.turn(index) }]
+        ? [{ label: isOpen ? "Close" : "Open", key: keyOf("timeline.pick"), run: () => layer.turn(index) }]
         : []),
-      { label: isPinned ? "Let go" : "Pin on top", key: "P", run: () => layer.pin(index) },
-      { label: "Hide", key: "H", run: () => layer.hide(index) },
-      { label: "Move up", key: "Alt+↑", run: () => layer.move(index, -1) },
-      { label: "Move down", key: "Alt+↓", run: () => layer.move(index, 1) },
-      { label: "Higher", key: "+", run: () => layer.resize(index, 1), disabled: size === "high" },
-      { label: "Lower", key: "-", run: () => layer.resize(index, -1), disabled: size === "low" },
+      { label: isPinned ? "Let go" : "Pin on top", key: keyOf("timeline.pin"), run: () => layer.pin(index) },
+      { label: "Hide", key: keyOf("timeline.hide"), run: () => layer.hide(index) },
+      { label: "Move up", key: keyOf("timeline.up"), run: () => layer.move(index, -1) },
+      { label: "Move down", key: keyOf("timeline.down"), run: () => layer.move(index, 1) },
+      { label: "Higher", key: keyOf("timeline.higher"), run: () => layer.resize(index, 1), disabled: size === "high" },
+      { label: "Lower", key: keyOf("timeline.lower"), run: () => layer.resize(index, -1), disabled: size === "low" },
       ...this.#queryItems(row.key),
       ...(layer.hiddenTracks > 0
-        ? [{ label: `Show all hidden (${layer.hiddenTracks})`, key: "Shift+H", run: () => layer.showHidden() }]
+        ? [
+            {
+              label: `Show all hidden (${layer.hiddenTracks})`,
+              key: keyOf("timeline.unhide"),
+              run: () => layer.showHidden(),
+            },
+          ]
         : []),
     ];
     this.#menu.open(titleOf(row), items, at);

@@ -106,6 +106,8 @@ async function selectByKeys(page, table, said) {
   await canvas.focus();
   await page.mouse.move(2, 2);
   await page.keyboard.press('ArrowDown');
+  // Notes stand above the CPUs.
+  if (/^Notes: /.test(await page.locator('#panel-timeline .readout').textContent())) await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Shift+ArrowRight');
   const before = query(page).get('start');
   await page.keyboard.press('i');

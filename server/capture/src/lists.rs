@@ -35,7 +35,8 @@ impl<'a> ListReader<'a> {
 
     /// The next list, of `length` numbers.
     pub(crate) fn list(&mut self, length: usize) -> Result<Vec<u64>, ChunkError> {
-        let mut list = Vec::new();
+        // Most lists are one piece, and are not copied.
+        let mut list = if length > MAX_CHUNK_ROWS { Vec::with_capacity(length) } else { Vec::new() };
         while list.len() < length {
             let rows = (length - list.len()).min(MAX_CHUNK_ROWS);
             let at = self.reader.offset;
@@ -46,7 +47,11 @@ impl<'a> ListReader<'a> {
             let coding = Coding::from_parts(flags, width, base, step);
             let coding = coding.ok_or(damaged(at, "the coding of a list is not known"))?;
             let body = self.reader.slice(bytes as usize)?;
-            list.extend(self.decoder.decode(&coding, rows, body).map_err(|what| damaged(at, what))?);
+            let piece = self.decoder.decode(&coding, rows, body).map_err(|what| damaged(at, what))?;
+            if rows == length {
+                return Ok(piece);
+            }
+            list.extend(piece);
         }
         Ok(list)
     }

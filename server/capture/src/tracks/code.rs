@@ -163,8 +163,8 @@ impl PageReader<'_> {
             at_ns = begin_ns.checked_add(length)?;
             Some((begin_ns, at_ns))
         };
-        let spans: Option<Vec<_>> = gaps.into_iter().zip(lengths).map(span).collect();
-        spans.ok_or(damaged(self.lists.reader.offset, BAD_NUMBER))
+        let spans = gaps.into_iter().zip(lengths).map(span);
+        all_of(spans, count).ok_or(damaged(self.lists.reader.offset, BAD_NUMBER))
     }
 
     fn rows(&mut self, spans: &[(u64, u64)]) -> Result<TrackPage, ChunkError> {
@@ -200,7 +200,16 @@ impl PageReader<'_> {
             top.iter().try_fold(other_ns, |sum, (_, time_ns)| sum.checked_add(*time_ns))?;
             Some(TrackSummary { begin_ns, end_ns, rows: part(&rows), longest, top, other_ns })
         };
-        let sums: Option<Vec<_>> = spans.iter().enumerate().map(one).collect();
+        let sums = all_of(spans.iter().enumerate().map(one), count);
         sums.map(TrackPage::Summaries).ok_or(damaged(at, BAD_NUMBER))
     }
+}
+
+/// All `count` of them in memory that is taken once; none if one is missing.
+fn all_of<T>(each: impl Iterator<Item = Option<T>>, count: usize) -> Option<Vec<T>> {
+    let mut all = Vec::with_capacity(count);
+    for one in each {
+        all.push(one?);
+    }
+    Some(all)
 }

@@ -89,7 +89,7 @@ pub fn track_window(source: &dyn Source, query: &TrackWindowQuery, cancel: &Canc
         tracks: Vec::with_capacity(query.tracks.len()),
         names: names.labels,
         looks: names.looks,
-        pieces: Vec::new(),
+        pieces: Vec::with_capacity(drawn.values().map(Vec::len).sum()),
     };
     for id in &query.tracks {
         let pieces = drawn.get(id).map_or(&[][..], Vec::as_slice);
@@ -184,7 +184,12 @@ impl Strip {
         look: &mut impl FnMut([TrackNameId; PIECE_NAMES]) -> u32,
     ) -> Self {
         let end = grid.unit(range.end_ns.saturating_sub(1)).saturating_add(1);
-        let mut strip = Self { grid, start: grid.unit(range.start_ns), end, last: 0, pieces: Vec::new() };
+        let drawn = track
+            .parts
+            .iter()
+            .map(|part| if let WindowPart::Drawn { page, .. } = part { page.pieces.len() } else { 0 });
+        let most = drawn.sum::<usize>() + walked.iter().map(Vec::len).sum::<usize>();
+        let mut strip = Self { grid, start: grid.unit(range.start_ns), end, last: 0, pieces: Vec::with_capacity(most) };
         let mut walked = walked.into_iter();
         for part in &track.parts {
             match part {

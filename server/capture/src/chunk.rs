@@ -5,15 +5,16 @@
 //!
 //! ```text
 //! head        0  4  magic "BCHK"
-//!             4  2  version, 1
+//!             4  2  version, 1 or 2: only in 2 a column tells another one
 //!             6  2  number of columns, as in the schema
 //!             8  4  rows, 1 to 65,536
 //!            12  4  CRC-32 of the bytes 0 to 12 and of the whole directory
 //! directory  16     28 bytes for each column:
 //!             0  1  type: 1 unsigned, 2 signed, 3 text id, 4 stack id
-//!             1  1  coding: bit 0 differences instead of offsets, bit 1 compressed with zstd
+//!             1  1  coding: bit 0 differences instead of offsets, bit 1 compressed with zstd; what another column tells:
+//!                   bit 2 the value of the row before, bit 3 the time until the next row
 //!             2  1  width: bytes for each value before compression, 0 to 8
-//!             3  1  zero
+//!             3  1  the number of the column that tells this one; zero for none
 //!             4  4  length of the body
 //!             8  8  base: what is added to each value; for differences the first value
 //!            16  8  step: what is added to each difference; zero for offsets
@@ -27,13 +28,25 @@
 //! is tried for each column on some of its rows: time wants differences, nearly everything else offsets. A column with
 //! one value has width 0 and no body.
 //!
+//! Of a column that *another one tells* (bit 2 or 3) the values are first replaced by what they differ from what is told by
+//! the other rows with the same value in that column, modulo 2⁶⁴: bit 2, the value of the last row before (0 of the first);
+//! bit 3, the time of the next row less that of this one (0 of the last). So the process and the name of a thread and how
+//! long its states are take next to nothing. Such a column needs the one that tells it, and for bit 3 the time; neither of these
+//! is told by another one.
+//!
 //! Measured with `examples/chunk_sizes.rs` (12 columns of scheduler switches, full chunks, one busy core): 6.9 bytes a row
 //! and 10 M rows/s in, 15 M out; variable-length integers instead of planes 7.0 bytes and 7.5 M rows/s in; offsets
 //! alone 7.9 bytes.
 //!
-//! A reader decodes only the columns that it wants and checks their CRCs, so damage in others does not stop it.
+//! A reader decodes only the columns that it wants and those that tell them, and checks their CRCs, so damage in others does not
+//! stop it.
 
 mod stats;
+mod told;
+
+use std::rc::Rc;
+
+use told::{Keys, Rule, Told};
 
 use crate::{
     Batch, ColumnData, ColumnType, Grouping, IndexBlock, StreamSchema,
@@ -50,7 +63,8 @@ pub const MAX_CHUNK_COLUMNS: usize = 128;
 pub const MAX_CHUNK_BYTES: usize = HEAD_BYTES + MAX_CHUNK_COLUMNS * (ENTRY_BYTES + 8 * MAX_CHUNK_ROWS);
 
 const MAGIC: [u8; 4] = *b"BCHK";
-const VERSION: u16 = 1;
+/// Of a chunk in which no column tells another one, and of one in which some do.
+const VERSIONS: [u16; 2] = [1, 2];
 const HEAD_BYTES: usize = 16;
 const ENTRY_BYTES: usize = 28;
 /// The head up to its CRC.
@@ -78,6 +92,7 @@ pub struct EncodedChunk {
 struct Entry {
     ty: u8,
     coding: codec::Coding,
+    told: Option<Told>,
     length: u32,
     crc: u32,
 }
@@ -85,7 +100,8 @@ struct Entry {
 impl Entry {
     fn to_bytes(self) -> [u8; ENTRY_BYTES] {
         let mut out = [0; ENTRY_BYTES];
-        let head = [self.ty, self.coding.flags(), self.coding.width, 0];
+        let (flags, key) = self.told.map_or((0, 0), |told| (told.flags(), told.key));
+        let head = [self.ty, self.coding.flags() | flags, self.coding.width, key];
         let length = self.length.to_le_bytes();
         let (base, step) = (self.coding.base.to_le_bytes(), self.coding.step.to_le_bytes());
         let bytes = head.into_iter().chain(length).chain(base).chain(step).chain(self.crc.to_le_bytes());
@@ -95,17 +111,17 @@ impl Entry {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, ChunkError> {
         let at = reader.offset;
-        let [ty, flags, width, zero] = reader.array()?;
+        let [ty, flags, width, key] = reader.array()?;
         let length = u32::from_le_bytes(reader.array()?);
         let base = u64::from_le_bytes(reader.array()?);
         let step = u64::from_le_bytes(reader.array()?);
         let crc = u32::from_le_bytes(reader.array()?);
-        if zero != 0 {
-            return Err(damaged(at + 3, "a byte that must be zero is not"));
-        }
+        let told = Told::read(flags, key);
+        let (told, flags) =
+            told.ok_or(damaged(at + 3, "a column is told by none, or by another one without a rule"))?;
         let coding = codec::Coding::from_parts(flags, width, base, step);
         let coding = coding.ok_or(damaged(at + 1, "the coding is not known"))?;
-        Ok(Self { ty, coding, length, crc })
+        Ok(Self { ty, coding, told, length, crc })
     }
 }
 
@@ -127,19 +143,21 @@ pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> Result<EncodedChunk
     let rows = u32::try_from(times.len()).map_err(|_large| ChunkError::Unfit { what: "too many rows" })?;
     let columns =
         u16::try_from(batch.columns.len()).map_err(|_large| ChunkError::Unfit { what: "too many columns" })?;
-    let mut encoder = codec::Encoder::new();
+    let mut encoder = ColumnEncoder::new(schema, times);
     let mut entries = Vec::with_capacity(batch.columns.len() * ENTRY_BYTES);
     let mut bodies = Vec::new();
-    for (column, data) in schema.columns.iter().zip(&batch.columns) {
-        let (coding, body) = encoder.encode(&codec::to_words(data));
+    for (index, (column, data)) in schema.columns.iter().zip(&batch.columns).enumerate() {
+        let (coding, told, body) = encoder.encode(batch, index, &codec::to_words(data));
         let length = u32::try_from(body.len()).map_err(|_large| ChunkError::Unfit { what: "a column is too large" })?;
-        let entry = Entry { ty: type_tag(column.ty), coding, length, crc: crc32fast::hash(&body) };
+        let entry = Entry { ty: type_tag(column.ty), coding, told, length, crc: crc32fast::hash(&body) };
         entries.extend_from_slice(&entry.to_bytes());
         bodies.extend_from_slice(&body);
     }
+    let [plain, told] = VERSIONS;
+    let version = if encoder.told.contains(&true) { told } else { plain };
     let mut bytes = Vec::with_capacity(HEAD_BYTES + entries.len() + bodies.len());
     bytes.extend_from_slice(&MAGIC);
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&version.to_le_bytes());
     bytes.extend_from_slice(&columns.to_le_bytes());
     bytes.extend_from_slice(&rows.to_le_bytes());
     let crc = head_crc(&bytes, &entries);
@@ -150,6 +168,61 @@ pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> Result<EncodedChunk
     let last_ns = times.last().copied().unwrap_or(0);
     let stats = batch.columns.iter().map(ColumnStats::of).collect();
     Ok(EncodedChunk { rows, first_ns, last_ns, stats, bytes, leaves: leaf_blocks(schema, batch) })
+}
+
+/// Encodes the columns of a chunk one after another.
+struct ColumnEncoder<'a> {
+    schema: &'a StreamSchema,
+    times: &'a [u64],
+    encoder: codec::Encoder,
+    /// Columns that tell others, which must not be told.
+    keys: Vec<Option<Rc<Keys>>>,
+    /// Columns that are told, which must not tell others.
+    told: Vec<bool>,
+}
+
+impl<'a> ColumnEncoder<'a> {
+    fn new(schema: &'a StreamSchema, times: &'a [u64]) -> Self {
+        let columns = schema.columns.len();
+        Self { schema, times, encoder: codec::Encoder::new(), keys: vec![None; columns], told: vec![false; columns] }
+    }
+
+    fn encode(&mut self, batch: &Batch, index: usize, words: &[u64]) -> (codec::Coding, Option<Told>, Vec<u8>) {
+        let Some(found) = self.differences(batch, index, words) else {
+            let (coding, body) = self.encoder.encode(words);
+            return (coding, None, body);
+        };
+        let told = self.encoder.encode(&found.words);
+        if !found.is_short {
+            let plain = self.encoder.encode(words);
+            if plain.1.len() <= told.1.len() {
+                return (plain.0, None, plain.1);
+            }
+        }
+        if let Some(is_told) = self.told.get_mut(index) {
+            *is_told = true;
+        }
+        (told.0, Some(found.told), told.1)
+    }
+
+    fn differences(&mut self, batch: &Batch, index: usize, words: &[u64]) -> Option<told::Differences> {
+        let Self { schema, times, keys, told, .. } = self;
+        if keys.get(index).is_some_and(Option::is_some) {
+            return None;
+        }
+        told::differences(told::candidates(schema, index), words, times, |key| {
+            let key = usize::from(key);
+            if told.get(key).copied().unwrap_or(true) {
+                return None;
+            }
+            let known = keys.get_mut(key)?;
+            let made = || batch.columns.get(key).map(|data| Rc::new(Keys::of(&codec::to_words(data))));
+            if known.is_none() {
+                *known = made();
+            }
+            known.clone()
+        })
+    }
 }
 
 /// The times of a batch that can be encoded.
@@ -190,8 +263,8 @@ fn head_crc(head: &[u8], directory: &[u8]) -> u32 {
 /// Decodes the columns whose index is in `wanted`; the others come back empty.
 ///
 /// # Errors
-/// If the bytes are not a chunk of this schema, or a wanted column is damaged or not in the schema. Never panics, and
-/// allocates at most what [`MAX_CHUNK_ROWS`] rows of the wanted columns need, twice.
+/// If the bytes are not a chunk of this schema, or a wanted column, or one that tells it, is damaged or not in the schema. Never
+/// panics, and allocates at most what [`MAX_CHUNK_ROWS`] rows of the wanted columns and of those that tell them need, three times.
 pub fn decode_chunk(schema: &StreamSchema, bytes: &[u8], wanted: &[usize]) -> Result<Batch, ChunkError> {
     let mut reader = Reader { bytes, offset: 0 };
     let (rows, entries) = read_directory(schema, &mut reader)?;
@@ -199,24 +272,72 @@ pub fn decode_chunk(schema: &StreamSchema, bytes: &[u8], wanted: &[usize]) -> Re
     if wanted.iter().any(|index| *index >= batch.columns.len()) {
         return Err(damaged(0, "a column was asked for that the schema does not have"));
     }
-    let mut decoder = codec::Decoder::default();
-    let columns = schema.columns.iter().zip(&mut batch.columns).zip(&entries).enumerate();
-    for (index, ((column, data), entry)) in columns {
-        let at = reader.offset;
-        let body = reader.slice(entry.length as usize)?;
-        if !wanted.contains(&index) {
-            continue;
-        }
-        if crc32fast::hash(body) != entry.crc {
-            return Err(damaged(at, "the checksum of a column is wrong"));
-        }
-        let words = decoder.decode(&entry.coding, rows, body).map_err(|what| damaged(at, what))?;
-        *data = codec::from_words(column.ty, words).ok_or(damaged(at, "an id is larger than 32 bits"))?;
+    let mut columns = Vec::with_capacity(entries.len());
+    for entry in entries {
+        columns.push((entry, reader.offset, reader.slice(entry.length as usize)?));
     }
     if reader.offset != bytes.len() {
         return Err(damaged(reader.offset, "there is more than the directory says"));
     }
+    let mut decoder = ColumnDecoder { rows, columns: &columns, decoder: codec::Decoder::default(), keys: Vec::new() };
+    for (index, (column, data)) in schema.columns.iter().zip(&mut batch.columns).enumerate() {
+        if wanted.contains(&index) {
+            let (words, at) = decoder.column(index)?;
+            *data = codec::from_words(column.ty, words).ok_or(damaged(at, "an id is larger than 32 bits"))?;
+        }
+    }
     Ok(batch)
+}
+
+/// Decodes columns of a chunk, each with its entry, its place and its body.
+struct ColumnDecoder<'a> {
+    rows: usize,
+    columns: &'a [(Entry, usize, &'a [u8])],
+    decoder: codec::Decoder,
+    /// Those of columns that have told one.
+    keys: Vec<(u8, Rc<Keys>)>,
+}
+
+impl ColumnDecoder<'_> {
+    /// The words of a column, and where it is.
+    fn column(&mut self, index: usize) -> Result<(Vec<u64>, usize), ChunkError> {
+        let (mut words, told, at) = self.stored(index)?;
+        if let Some(Told { rule, key }) = told {
+            let keys = self.keys_of(key)?;
+            let times = if rule == Rule::UntilNext { self.plain(0)? } else { Vec::new() };
+            rule.restore(&mut words, &keys, &times);
+        }
+        Ok((words, at))
+    }
+
+    fn keys_of(&mut self, key: u8) -> Result<Rc<Keys>, ChunkError> {
+        if let Some((_, known)) = self.keys.iter().find(|(known, _)| *known == key) {
+            return Ok(Rc::clone(known));
+        }
+        let keys = Rc::new(Keys::of(&self.plain(key.into())?));
+        self.keys.push((key, Rc::clone(&keys)));
+        Ok(keys)
+    }
+
+    /// The words of a column that no other one tells.
+    fn plain(&mut self, index: usize) -> Result<Vec<u64>, ChunkError> {
+        let (words, told, at) = self.stored(index)?;
+        if told.is_some() {
+            return Err(damaged(at, "a column is told by one that is told itself"));
+        }
+        Ok(words)
+    }
+
+    /// What is stored of a column.
+    fn stored(&mut self, index: usize) -> Result<(Vec<u64>, Option<Told>, usize), ChunkError> {
+        let missing = damaged(0, "a column is told by one that the schema does not have");
+        let Some((entry, at, body)) = self.columns.get(index) else { return Err(missing) };
+        if crc32fast::hash(body) != entry.crc {
+            return Err(damaged(*at, "the checksum of a column is wrong"));
+        }
+        let words = self.decoder.decode(&entry.coding, self.rows, body).map_err(|what| damaged(*at, what))?;
+        Ok((words, entry.told, *at))
+    }
 }
 
 /// The number of rows and the directory of a chunk, checked against its own CRC and the schema.
@@ -226,7 +347,8 @@ fn read_directory(schema: &StreamSchema, reader: &mut Reader<'_>) -> Result<(usi
     if fields.array()? != MAGIC {
         return Err(damaged(0, "it does not begin as a chunk"));
     }
-    if u16::from_le_bytes(fields.array()?) != VERSION {
+    let version = u16::from_le_bytes(fields.array()?);
+    if !VERSIONS.contains(&version) {
         return Err(damaged(4, "its version is not known"));
     }
     let columns = usize::from(u16::from_le_bytes(fields.array()?));
@@ -249,6 +371,9 @@ fn read_directory(schema: &StreamSchema, reader: &mut Reader<'_>) -> Result<(usi
         let entry = Entry::read(&mut reader)?;
         if entry.ty != type_tag(column.ty) {
             return Err(damaged(at, "the type of a column is not the schema's"));
+        }
+        if entry.told.is_some() && version == 1 {
+            return Err(damaged(at, "a column is told by another one in a chunk of version 1"));
         }
         entries.push(entry);
     }

@@ -45,7 +45,68 @@ fn batches() -> impl Strategy<Value = Batch> {
     })
 }
 
+/// A schema in which columns may tell others.
+fn told_schema() -> StreamSchema {
+    let column = |name: &str, ty| Column { name: name.to_owned(), ty, display: Display::Decimal };
+    let numbers = ["duration_ns", "waker_tid", "waker_pid"].map(|name| column(name, ColumnType::U64));
+    let own = numbers.into_iter().chain([column("prev_pid", ColumnType::I64), column("prev_comm", ColumnType::Text)]);
+    StreamSchema::new("made:up", StreamKind::Events, own)
+}
+
+/// Rows of threads that follow each other, but for those of which `noise` says something else.
+fn told_batch(rows: &[(u8, u8, u32)], noise: &[(usize, u64)]) -> Batch {
+    let schema = told_schema();
+    let at = |name: &str| schema.columns.iter().position(|column| column.name == name).unwrap();
+    let mut times = Vec::new();
+    for (_, _, gap) in rows {
+        times.push(times.last().map_or(1 << 60, |last| last + u64::from(*gap)));
+    }
+    let next = |i: usize| {
+        (i + 1..rows.len()).find(|later| rows[*later].0 == rows[i].0).map_or(9, |later| times[later] - times[i])
+    };
+    let mut batch = Batch::empty(&schema);
+    for (index, column) in schema.columns.iter().enumerate() {
+        let value = |i: usize| match column.name.as_str() {
+            "time" => times[i],
+            "tid" => u64::from(rows[i].0) << 40,
+            "pid" => u64::from(rows[i].0 / 3) + 1000,
+            "comm" => u64::from(rows[i].0 / 2),
+            "prev_comm" => u64::from(rows[i].1 / 2),
+            "waker_tid" | "prev_pid" => u64::from(rows[i].1),
+            "waker_pid" => u64::from(rows[i].1 / 4),
+            "duration_ns" => next(i),
+            _ => u64::from(rows[i].2),
+        };
+        let noisy = |i: usize| {
+            let other = noise.iter().find(|(row, _)| row % rows.len() == i && index != at("time"));
+            other.map_or_else(|| value(i), |(_, other)| other.rotate_left(index as u32))
+        };
+        let values = (0..rows.len()).map(noisy);
+        batch.columns[index] = match column.ty {
+            ColumnType::U64 => ColumnData::U64(values.collect()),
+            ColumnType::I64 => ColumnData::I64(values.map(u64::cast_signed).collect()),
+            ColumnType::Text | ColumnType::Stack => ColumnData::Id(values.map(|value| value as u32).collect()),
+        };
+    }
+    batch
+}
+
 proptest! {
+    #[test]
+    fn columns_that_others_tell_come_back(
+        rows in collection::vec((0..20_u8, any::<u8>(), 0..5000_u32), 1..400),
+        noise in collection::vec((any::<usize>(), any::<u64>()), 0..12),
+        wanted in collection::vec(0..told_schema().columns.len(), 0..4),
+    ) {
+        let (schema, batch) = (told_schema(), told_batch(&rows, &noise));
+        let chunk = encode_chunk(&schema, &batch).unwrap();
+        prop_assert_eq!(&decode_chunk(&schema, &chunk.bytes, &all(&schema)).unwrap(), &batch);
+        let part = decode_chunk(&schema, &chunk.bytes, &wanted).unwrap();
+        for index in wanted {
+            prop_assert_eq!(&part.columns[index], &batch.columns[index]);
+        }
+    }
+
     #[test]
     fn what_is_encoded_is_decoded(batch in batches()) {
         let schema = schema();
@@ -101,20 +162,21 @@ proptest! {
 
     #[test]
     fn noise_with_right_checksums_never_panics(
-        entries in collection::vec((0..5_u8, 0..5_u8, 0..10_u8, any::<u64>(), any::<u64>()), 8),
+        entries in collection::vec((0..5_u8, 0..17_u8, 0..10_u8, any::<u64>(), any::<u64>(), 0..10_u8), 8),
         bodies in collection::vec(collection::vec(any::<u8>(), 0..40), 8),
         rows in prop_oneof![Just(0), Just(65_537), 1..9_u32],
+        version in 0..4_u16,
     ) {
         let schema = schema();
         let mut directory = Vec::new();
-        for ((ty, flags, width, base, step), body) in entries.into_iter().zip(&bodies) {
-            directory.extend([ty, flags, width, 0]);
+        for ((ty, flags, width, base, step, key), body) in entries.into_iter().zip(&bodies) {
+            directory.extend([ty, flags, width, key]);
             directory.extend((body.len() as u32).to_le_bytes());
             directory.extend(base.to_le_bytes());
             directory.extend(step.to_le_bytes());
             directory.extend(crc32fast::hash(body).to_le_bytes());
         }
-        let mut bytes = [&MAGIC[..], &1_u16.to_le_bytes(), &8_u16.to_le_bytes(), &rows.to_le_bytes()].concat();
+        let mut bytes = [&MAGIC[..], &version.to_le_bytes(), &8_u16.to_le_bytes(), &rows.to_le_bytes()].concat();
         bytes.extend(head_crc(&bytes, &directory).to_le_bytes());
         bytes.extend(directory);
         bytes.extend(bodies.concat());
@@ -209,6 +271,41 @@ fn damage_in_a_column_does_not_stop_others() {
     *bytes.last_mut().unwrap() ^= 1;
     assert_eq!(decode_chunk(&schema(), &bytes, &[0]).unwrap().columns[0], made.columns[0]);
     assert!(decode_chunk(&schema(), &bytes, &[7]).is_err());
+}
+
+/// Bytes of each column's body.
+fn body_bytes(schema: &StreamSchema, chunk: &EncodedChunk) -> Vec<u32> {
+    let (_, entries) = read_directory(schema, &mut Reader { bytes: &chunk.bytes, offset: 0 }).unwrap();
+    entries.iter().map(|entry| entry.length).collect()
+}
+
+#[test]
+fn what_a_thread_tells_takes_next_to_nothing() {
+    let schema = told_schema();
+    let mut dice = 1_u32;
+    let mut roll = || {
+        dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        dice >> 8
+    };
+    let rows: Vec<(u8, u8, u32)> = (0..20_000).map(|_| ((roll() % 50) as u8, roll() as u8, roll() % 90_000)).collect();
+    let batch = told_batch(&rows, &[]);
+    let chunk = encode_chunk(&schema, &batch).unwrap();
+    assert_eq!(chunk.bytes[4], 2, "the version");
+    assert_eq!(decode_chunk(&schema, &chunk.bytes, &all(&schema)).unwrap(), batch);
+    let bytes = body_bytes(&schema, &chunk);
+    for (column, bytes) in schema.columns.iter().zip(bytes) {
+        let is_told = ["pid", "comm", "duration_ns", "waker_pid", "prev_comm"].contains(&column.name.as_str());
+        assert!(!is_told || bytes < 2500, "{}: {bytes} bytes of {} rows", column.name, rows.len());
+        assert!(is_told || column.name == "stack" || bytes > 10_000, "{}: {bytes} bytes", column.name);
+    }
+    // Who tells others must be whole.
+    let tid = schema.columns.iter().position(|column| column.name == "tid").unwrap();
+    let at = 16 + 28 * schema.columns.len() + body_bytes(&schema, &chunk)[..tid].iter().sum::<u32>() as usize;
+    let mut damaged = chunk.bytes.clone();
+    damaged[at] ^= 1;
+    let column = |name: &str| schema.columns.iter().position(|column| column.name == name).unwrap();
+    assert!(decode_chunk(&schema, &damaged, &[column("pid")]).is_err());
+    assert!(decode_chunk(&schema, &damaged, &[column("waker_pid"), column("waker_tid")]).is_ok());
 }
 
 #[test]

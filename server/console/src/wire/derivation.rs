@@ -1,6 +1,6 @@
 //! Streams of a capture that were computed from others, or can be.
 
-use bathyscope_capture::shown;
+use bathyscope_capture::{CaptureId, shown};
 use bathyscope_derive::{DerivationCount, RuleSpec};
 use bathyscope_recorder::{DerivationProgress, Derivations, rules_of};
 use bathyscope_store::{CaptureRecord, DerivationRecord, DerivationState};
@@ -82,8 +82,8 @@ impl ComputedStreams {
 }
 
 /// What the queue of derivations does for a capture now.
-pub(crate) fn work_on(derivations: &Derivations, record: &CaptureRecord) -> (bool, Option<DerivationProgress>) {
-    (derivations.is_busy(record.id), derivations.progress(record.id))
+pub(crate) fn work_on(derivations: &Derivations, capture: CaptureId) -> (bool, Option<DerivationProgress>) {
+    (derivations.is_busy(capture), derivations.progress(capture))
 }
 
 fn rule(record: &CaptureRecord, it: &DerivationRecord) -> ComputedRule {

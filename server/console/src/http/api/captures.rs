@@ -144,13 +144,13 @@ pub(in crate::http) async fn one(
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<CapturePage>, ApiError> {
-    // In this order: what does not run any more has its end stored.
+    // In this order: what does not run any more has its end stored, and what is computed no more has its streams.
     let running = state.is_running(id);
+    let work = wire::work_on(state.derivations(), id);
     let record = state.store().capture(id).await?;
     let can_change = may_change(&who, &record.owner);
     let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
     let (can_delete, can_pin) = (can_change && !running, can_change);
-    let work = wire::work_on(state.derivations(), &record);
     let capture = wire::Capture::from(record).computing(work);
     Ok(Json(CapturePage { capture, running, can_change, can_delete, can_pin, kept_until_unix_ns }))
 }

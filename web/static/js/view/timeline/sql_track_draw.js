@@ -9,7 +9,7 @@ import { firstAfter, laneCount } from "../../lib/sql_track.js";
 /** @typedef {{start: number, end: number}} Span */
 /**
  * @typedef {object} Drawing
- * @property {CanvasRenderingContext2D} ctx
+ * @property {CanvasRenderingContext2D|OffscreenCanvasRenderingContext2D} ctx
  * @property {Record<string, string>} colors
  * @property {string[]} palette a colour for each name
  * @property {ReturnType<typeof trackOf>} track
@@ -17,6 +17,7 @@ import { firstAfter, laneCount } from "../../lib/sql_track.js";
  * @property {(time: number) => number} place
  * @property {number} width
  * @property {number} height
+ * @property {number} from where what is in sight begins, pixels
  * @property {boolean} inTime whether a counter's value is a duration
  */
 
@@ -65,23 +66,34 @@ export function drawSqlTrack(canvas, { track, shown, losses, selection, current,
 /**
  * Draws rows, from where the context's origin is.
  * @param {object} model
- * @param {CanvasRenderingContext2D} model.ctx
+ * @param {CanvasRenderingContext2D|OffscreenCanvasRenderingContext2D} model.ctx
  * @param {Record<string, string>} model.colors
  * @param {ReturnType<typeof trackOf>|null} model.track
  * @param {Span} model.shown
  * @param {number} model.width
  * @param {number} model.height
+ * @param {number} [model.from] where what is in sight begins, pixels
  * @param {number} model.current the row that is marked; -1 for none
  * @param {boolean} model.inTime whether a counter's value is a duration
  */
-export function drawRows({ ctx, colors, track, shown, width, height, current, inTime }) {
+export function drawRows({ ctx, colors, track, shown, width, height, from = 0, current, inTime }) {
   if (!track || track.n === 0) return;
   /** @param {number} time */
   const place = (time) => ((time - shown.start) / (shown.end - shown.start)) * width;
   const palette = track.names.map((name) => colors[`--cat-${category(name)}`]);
-  const parts = { ctx, colors, palette, track, shown, place, width, height, inTime };
+  const parts = { ctx, colors, palette, track, shown, place, width, height, from, inTime };
   ({ instants: drawInstants, slices: drawSlices, counters: drawCounters })[track.kind](parts);
   if (current >= 0) mark(parts, current);
+}
+
+/**
+ * Marks a row of those that are drawn.
+ * @param {Pick<Drawing, "ctx"|"colors"|"track"|"shown"|"width"|"height">} drawing
+ * @param {number} row
+ */
+export function markRow({ ctx, colors, track, shown, width, height }, row) {
+  const place = (/** @type {number} */ time) => ((time - shown.start) / (shown.end - shown.start)) * width;
+  mark({ ctx, colors, track, place, height }, row);
 }
 
 /** @param {Drawing} drawing */
@@ -99,7 +111,7 @@ function drawInstants({ ctx, palette, track, shown, place, height }) {
 }
 
 /** @param {Drawing} drawing */
-function drawSlices({ ctx, colors, palette, track, shown, place, width, height }) {
+function drawSlices({ ctx, colors, palette, track, shown, place, width, height, from }) {
   const lanes = laneCount(track);
   const tall = (height - PAD * 2) / lanes;
   const filled = new Float64Array(lanes).fill(-1);
@@ -120,14 +132,14 @@ function drawSlices({ ctx, colors, palette, track, shown, place, width, height }
     ctx.rect(left, y, right - left - 3, tall);
     ctx.clip();
     ctx.fillStyle = colors["--on-cat"];
-    ctx.fillText(track.names[track.labels[i]], Math.max(left, 0) + 3, y + tall / 2);
+    ctx.fillText(track.names[track.labels[i]], Math.max(left, from) + 3, y + tall / 2);
     ctx.restore();
   }
 }
 
 /** @param {Drawing} drawing */
 function drawCounters(drawing) {
-  const { ctx, colors, palette, track, width, height, inTime } = drawing;
+  const { ctx, colors, palette, track, width, height, from, inTime } = drawing;
   const span = track.most - track.least || 1;
   // The highest value is written above the lines.
   /** @param {number} value */
@@ -147,8 +159,8 @@ function drawCounters(drawing) {
   }
   ctx.fillStyle = colors["--text-quiet"];
   const value = inTime ? duration : count;
-  ctx.fillText(value(track.most), 3, PAD + 5);
-  if (track.least < 0) ctx.fillText(value(track.least), 3, height - PAD - 5);
+  ctx.fillText(value(track.most), from + 3, PAD + 5);
+  if (track.least < 0) ctx.fillText(value(track.least), from + 3, height - PAD - 5);
 }
 
 /**
@@ -176,7 +188,7 @@ function steps({ ctx, track, shown, place }, line, y) {
 }
 
 /**
- * @param {Drawing} drawing
+ * @param {Pick<Drawing, "ctx"|"colors"|"track"|"place"|"height">} drawing
  * @param {number} i a row
  */
 function mark({ ctx, colors, track, place, height }, i) {

@@ -99,7 +99,7 @@ export function drawTracks(canvas, model) {
   for (const pane of panes) {
     writeNames(canvas, pane);
     drawCounterRows(canvas, pane);
-    drawOwnRows(canvas, pane, inSight(pane, canvas.height));
+    isMore = drawOwnRows(canvas, pane, rows) || isMore;
   }
   drawRowLabels(canvas, model);
   for (const pane of panes) {

@@ -114,7 +114,7 @@ export const KEYS = {
     what: "Pan",
   },
   "timeline.fit": { context: "timeline", press: ["code:KeyF"], what: "Fit the selected range" },
-  "timeline.all": { context: "timeline", press: ["0"], what: "Fit all (also a double click)" },
+  "timeline.all": { context: "timeline", press: ["0"], what: "Fit all (also a double click beside what is drawn)" },
   "timeline.clear": { context: "timeline", press: ["Escape"], what: "Clear the selection" },
   "timeline.next": { context: "timeline", press: ["."], what: "Pick the next on the track" },
   "timeline.previous": { context: "timeline", press: [","], what: "Pick the previous on the track" },

@@ -164,15 +164,19 @@ export class ComputedView {
       h("td", { class: "num", text: bytes(rule.bytes) }),
       h(
         "td",
-        { class: "row" },
-        this.#takesTime(rule) && button("Histogram", () => this.#histogram(rule)),
-        isThere &&
-          ends &&
-          button(rule.state === "computing" ? "Cancel" : "Remove", () => this.#remove(rule.number, rule.name)),
-        span !== null &&
-          !isThere &&
-          ends &&
-          button("Compute again", () => this.#compute({ span_text: span }, rule.name)),
+        {},
+        h(
+          "span",
+          { class: "row" },
+          this.#takesTime(rule) && button("Histogram", () => this.#histogram(rule)),
+          isThere &&
+            ends &&
+            button(rule.state === "computing" ? "Cancel" : "Remove", () => this.#remove(rule.number, rule.name)),
+          span !== null &&
+            !isThere &&
+            ends &&
+            button("Compute again", () => this.#compute({ span_text: span }, rule.name)),
+        ),
       ),
       h("td", { class: losses ? "loss told" : "told" }, rule.state === "complete" && untoldCell(rule)),
     );

@@ -202,7 +202,6 @@ export class TimelineView extends PanelView {
 
   /** @param {HTMLCanvasElement} element */
   #startPlace(element) {
-    element.addEventListener("dblclick", () => this.nav.all());
     const remember = settled(200, () => {
       if (this.showsStates && this.visible) this.context.state.set({ down: Math.round(this.scroller.scrollTop) });
     });

@@ -32,6 +32,7 @@ export class TimelinePicking {
     this.timeline = timeline;
     this.#startKeys();
     timeline.element.addEventListener("click", (event) => this.#click(event));
+    timeline.element.addEventListener("dblclick", (event) => void this.#twice(event));
   }
 
   /** From when until when what is picked lasted, and its track. */
@@ -93,21 +94,47 @@ export class TimelinePicking {
    * @param {MouseEvent} event
    */
   #click(event) {
-    const { layer, nav, scroller, when, notes } = this.timeline;
+    const { layer, nav, scroller, when } = this.timeline;
     if (!when() || event.offsetX < LABELS || event.offsetY < AXIS || event.shiftKey || event.detail > 1) return;
     const index = layer.rowAt(event.offsetY, scroller.scrollTop);
-    if (index === null) return;
+    // A drag that selects a range ends with a click.
+    if (index !== null) void this.#pickAt(index, event, nav.selection === null);
+  }
+
+  /**
+   * Picks what a row has at a place.
+   * @param {number} index
+   * @param {MouseEvent} event
+   * @param {boolean} picks whether states, slices and what happened at a moment are picked too
+   */
+  async #pickAt(index, event, picks) {
+    const { layer, nav, scroller, notes } = this.timeline;
     const time = nav.time(event.offsetX);
     if (this.#pickPart(index, time)) return;
     const lane = layer.laneAt(index, event.offsetY, scroller.scrollTop);
     if (!lane) return;
     if (lane.row === "note") notes().pickIn(layer.rows[index], event);
-    else if (nav.selection === null) {
+    else if (picks) {
       const { top, places, row } = layer.rows[index];
       const place = places.find((one) => one.lane === lane);
       const inside = event.offsetY - AXIS + scroller.scrollTop - top - (place?.top ?? 0);
-      void layer.pick(row, lane, time, { near: nav.pixel * TICK_PIXELS, high: inside / (place?.height ?? 1) });
+      await layer.pick(row, lane, time, { near: nav.pixel * TICK_PIXELS, high: inside / (place?.height ?? 1) });
     }
+  }
+
+  /**
+   * A double click fits what is there, else all.
+   * @param {MouseEvent} event
+   */
+  async #twice(event) {
+    const { layer, nav, scroller, when } = this.timeline;
+    const index = when() && event.offsetX >= LABELS ? layer.rowAt(event.offsetY, scroller.scrollTop) : null;
+    if (index !== null) await this.#pickAt(index, event, true);
+    const at = index === null ? null : layer.picked?.moment.at;
+    const [time, near] = [nav.time(event.offsetX), nav.pixel * TICK_PIXELS];
+    const isThere = layer.picked?.row === layer.rows[index ?? -1]?.row;
+    if (at && isThere && at.start - near <= time && time <= at.end + near) this.fit(at);
+    else nav.all();
   }
 
   /**

@@ -591,10 +591,16 @@ export interface FoundInStream {
   rows: number;
 }
 
+export interface FoundOnCpu {
+  cpu: number;
+  runs: number[];
+}
+
 export interface FoundOnTrack {
   key: string;
   of_stream: number | null;
   runs: number[];
+  long: number[];
 }
 
 export interface FoundProbes {
@@ -611,7 +617,9 @@ export interface FoundRows {
   marked: number[];
   counts: number[];
   tracks: FoundOnTrack[];
+  cpus: FoundOnCpu[];
   left_out: number;
+  long_left_out: number;
   looked_at: number;
   rows: number;
   next: number | null;

@@ -17,6 +17,10 @@ pub struct FindParams {
     pub end: Option<i64>,
     /// Into how many columns the range is divided.
     pub columns: Option<u32>,
+    /// How long rows may be, in nanoseconds, that are marked in the range although their time is outside.
+    pub reach: Option<u64>,
+    /// From which length on, in nanoseconds, rows are told with their times; none are if this is not given.
+    pub long: Option<u64>,
     /// Where to go on: what an answer before this said.
     pub skip: u64,
     /// From which moment the next row is looked for.
@@ -48,7 +52,8 @@ impl FindParams {
     pub fn search(&self, source: &dyn Source) -> Result<FindQuery, ViewError> {
         let columns = self.columns.unwrap_or(DEFAULT_COLUMNS);
         let (filter, range) = (self.filter()?, self.range(source));
-        Ok(FindQuery { filter, range, columns, skip: self.skip, budget_rows: FIND_ROWS })
+        let (reach_ns, long_ns) = (self.reach.unwrap_or(0), self.long);
+        Ok(FindQuery { filter, range, columns, reach_ns, long_ns, skip: self.skip, budget_rows: FIND_ROWS })
     }
 
     /// As a step from one row to the next.
@@ -56,7 +61,7 @@ impl FindParams {
     /// # Errors
     /// If there is nothing to look for, or it cannot be read.
     pub fn step(&self, source: &dyn Source) -> Result<FindStepQuery, ViewError> {
-        let FindQuery { filter, range, columns, skip, budget_rows } = self.search(source)?;
+        let FindQuery { filter, range, columns, skip, budget_rows, .. } = self.search(source)?;
         let time_ns = source.origin_ns().saturating_add_signed(self.from.unwrap_or(i64::MIN));
         let from = FoundPlace { time_ns, row: self.stream.zip(self.row) };
         Ok(FindStepQuery { filter, from, back: self.back == Some(1), range, columns, skip, budget_rows })

@@ -21,8 +21,12 @@ pub struct FoundRows {
     pub counts: Vec<u64>,
     /// The same by track, as far as there is room.
     pub tracks: Vec<FoundOnTrack>,
+    /// The same by CPU that rows were recorded on, at their times.
+    pub cpus: Vec<FoundOnCpu>,
     /// Rows that were found on tracks that are not among these.
     pub left_out: u64,
+    /// Rows that last longer than what was asked about and are not told with their times.
+    pub long_left_out: u64,
     /// Rows that were looked at for this answer.
     pub looked_at: u64,
     /// Rows that there are in all.
@@ -49,7 +53,18 @@ pub struct FoundOnTrack {
     pub key: String,
     /// Its stream, if that is a value of a column of the stream.
     pub of_stream: Option<u16>,
-    /// Runs of columns: the first column of a run, and how many it has, by turns.
+    /// Runs of columns in which rows are, over their length: the first column of a run, and how many it has, by turns.
+    pub runs: Vec<u32>,
+    /// From when until when rows lasted that are longer than what was asked about: begins and ends, by turns.
+    pub long: Vec<i64>,
+}
+
+/// On which rows of a CPU were found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundOnCpu {
+    /// The CPU.
+    pub cpu: u64,
+    /// Runs of columns in which times of rows are, as of tracks.
     pub runs: Vec<u32>,
 }
 

@@ -4,19 +4,18 @@
 //! names of streams, as rows of events are called so. Each text of the dictionaries is looked at once; then rows are compared by
 //! their ids. An answer looks at a bounded number of rows and says where to go on, so that a large capture is searched in parts.
 
+mod marks;
 mod place;
 mod step;
-
-use std::collections::HashMap;
 
 use bathyscope_capture::{StreamSchema, visible};
 
 pub use step::{FindStepQuery, FoundPlace, find_step};
 
-use self::place::{RowPlaces, TrackKeyOfRow};
+use self::{marks::Marks, place::RowPlaces};
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
-    answers::{FoundInStream, FoundOnTrack, FoundRows},
+    answers::{FoundInStream, FoundRows},
     needle::Needle,
     scan::Scan,
     source::relative,
@@ -26,11 +25,6 @@ use crate::{
 pub const MAX_FIND_COLUMNS: u32 = 4096;
 /// How many rows one answer looks at, about.
 pub const FIND_ROWS: u64 = 4_000_000;
-/// The most tracks that rows are marked on.
-const MAX_FOUND_TRACKS: usize = 2000;
-/// The most numbers that runs of all tracks have.
-const MAX_RUN_NUMBERS: usize = 60_000;
-
 /// What is looked for, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FindQuery {
@@ -40,6 +34,10 @@ pub struct FindQuery {
     pub range: TimeRange,
     /// How many columns the range is divided into, 1 to [`MAX_FIND_COLUMNS`].
     pub columns: u32,
+    /// Rows that are not longer than this and whose time is outside of the range are marked as far as they reach into it.
+    pub reach_ns: u64,
+    /// Rows that last longer than this are told with their times; none if they are only marked.
+    pub long_ns: Option<u64>,
     /// How many chunks of all streams, one after another, have been looked at already.
     pub skip: u64,
     /// How many rows are looked at, about; [`FIND_ROWS`] but for tests.
@@ -69,6 +67,13 @@ impl Columns {
         u32::try_from(column).unwrap_or(u32::MAX).min(self.count - 1)
     }
 
+    /// The columns that a time is in, from the first to the last; none if it is outside of the range.
+    fn of_time(self, (start_ns, end_ns): (u64, u64)) -> Option<(u32, u32)> {
+        let (from_ns, to_ns) =
+            (start_ns.max(self.range.start_ns), end_ns.max(start_ns.saturating_add(1)).min(self.range.end_ns));
+        (from_ns < to_ns).then(|| (self.of(from_ns), self.of(to_ns - 1)))
+    }
+
     /// The first moment of a column.
     fn begin_ns(self, column: u32) -> u64 {
         let count = u128::from(self.count);
@@ -77,17 +82,25 @@ impl Columns {
     }
 }
 
-/// The streams that have what is looked for, each as a scan. A stream whose name has the text counts with all of its rows.
+/// The streams that have what is looked for, each as a scan. A stream whose name has the text counts with all of its rows. Rows that
+/// last have to be within `reach_ns` of the range.
 fn scans<'a>(
     source: &'a dyn Source,
-    (filter, range): (&Filter, TimeRange),
+    (filter, range, reach_ns): (&Filter, TimeRange, u64),
     cancel: &'a Cancel,
 ) -> Result<Vec<Scan<'a>>, ViewError> {
     let mut scans = Vec::new();
     let mut refused = None;
     for (stream, schema) in (0_u16..).zip(source.streams()) {
         let filter = (!is_named(schema, filter)).then_some(filter);
-        match Scan::new(source, stream, range, filter, &RowPlaces::columns(schema), cancel) {
+        match Scan::new(
+            source,
+            stream,
+            RowPlaces::new(source, stream, schema).reached(range, reach_ns),
+            filter,
+            &RowPlaces::columns(schema),
+            cancel,
+        ) {
             Ok(scan) => scans.push(scan),
             // Another stream may have the column.
             Err(error @ (ViewError::NoSuchColumn { .. } | ViewError::Mismatch { .. })) => {
@@ -115,7 +128,7 @@ fn is_named(schema: &StreamSchema, filter: &Filter) -> bool {
 /// If no stream has the columns of a condition, columns are out of their limits, chunks cannot be read, or `cancel` was set.
 pub fn find(source: &dyn Source, query: &FindQuery, cancel: &Cancel) -> Result<FoundRows, ViewError> {
     let columns = Columns::new(query.range, query.columns)?;
-    let mut marks = Marks::new(columns);
+    let mut marks = Marks::new(columns, query);
     let mut answer = FoundRows {
         start: relative(source.origin_ns(), query.range.start_ns),
         end: relative(source.origin_ns(), query.range.end_ns),
@@ -123,7 +136,7 @@ pub fn find(source: &dyn Source, query: &FindQuery, cancel: &Cancel) -> Result<F
         ..FoundRows::default()
     };
     let mut number = 0;
-    for mut scan in scans(source, (&query.filter, query.range), cancel)? {
+    for mut scan in scans(source, (&query.filter, query.range, query.reach_ns), cancel)? {
         let (stream, schema) = (scan.stream(), scan.schema());
         let places = RowPlaces::new(source, stream, schema);
         let mut found = 0;
@@ -140,11 +153,7 @@ pub fn find(source: &dyn Source, query: &FindQuery, cancel: &Cancel) -> Result<F
             }
             answer.looked_at += scan.chunks().get(chunk).map_or(0, |meta| u64::from(meta.rows));
             let Some(hit) = scan.hit(chunk)? else { continue };
-            let times = hit.u64s(StreamSchema::TIME)?;
-            found += hit.picked.len() as u64;
-            hit.picked.for_each(|row| {
-                marks.add(times.get(row).copied().unwrap_or(0), places.key_of(&hit.batch, row));
-            });
+            hit.picked.for_each(|row| found += u64::from(marks.add(&places, &hit.batch, row)));
         }
         if found > 0 {
             answer.streams.push(FoundInStream { stream, name: visible(schema.name.as_bytes()), rows: found });
@@ -152,78 +161,6 @@ pub fn find(source: &dyn Source, query: &FindQuery, cancel: &Cancel) -> Result<F
     }
     marks.tell(source, &mut answer);
     Ok(answer)
-}
-
-/// Where rows were found.
-struct Marks {
-    columns: Columns,
-    counts: Vec<u64>,
-    /// By track, a bit for each column, and how many rows.
-    tracks: HashMap<TrackKeyOfRow, (Vec<u64>, u64)>,
-    /// Rows on tracks for which there was no room.
-    more: u64,
-}
-
-impl Marks {
-    fn new(columns: Columns) -> Self {
-        Self { columns, counts: vec![0; columns.count as usize], tracks: HashMap::new(), more: 0 }
-    }
-
-    fn add(&mut self, time_ns: u64, key: TrackKeyOfRow) {
-        let column = self.columns.of(time_ns);
-        if let Some(count) = self.counts.get_mut(column as usize) {
-            *count += 1;
-        }
-        if self.tracks.len() >= MAX_FOUND_TRACKS && !self.tracks.contains_key(&key) {
-            self.more += 1;
-            return;
-        }
-        let words = self.columns.count.div_ceil(64) as usize;
-        let (bits, rows) = self.tracks.entry(key).or_insert_with(|| (vec![0; words], 0));
-        *rows += 1;
-        if let Some(word) = bits.get_mut((column / 64) as usize) {
-            *word |= 1 << (column % 64);
-        }
-    }
-
-    fn tell(self, source: &dyn Source, answer: &mut FoundRows) {
-        for (column, count) in (0_u32..).zip(&self.counts).filter(|(_, count)| **count > 0) {
-            answer.marked.push(column);
-            answer.counts.push(*count);
-        }
-        answer.left_out = self.more;
-        let mut tracks: Vec<(TrackKeyOfRow, (Vec<u64>, u64))> = self.tracks.into_iter().collect();
-        // Those with most rows first, so that what is left out is the least.
-        tracks.sort_by_key(|(key, (_, rows))| (std::cmp::Reverse(*rows), *key));
-        let mut numbers = 0;
-        for (key, (bits, rows)) in tracks {
-            let runs = runs_of(&bits, self.columns.count);
-            if numbers + runs.len() > MAX_RUN_NUMBERS {
-                answer.left_out += rows;
-                continue;
-            }
-            numbers += runs.len();
-            answer.tracks.push(FoundOnTrack { key: key.text(source), of_stream: key.stream(), runs });
-        }
-    }
-}
-
-/// Runs of bits that are set: the first of each, and how many, by turns.
-fn runs_of(bits: &[u64], count: u32) -> Vec<u32> {
-    let is_set = |column: u32| bits.get((column / 64) as usize).is_some_and(|word| word >> (column % 64) & 1 == 1);
-    let mut runs = Vec::new();
-    let mut begin = None;
-    for column in 0..=count {
-        match (column < count && is_set(column), begin) {
-            (true, None) => begin = Some(column),
-            (false, Some(first)) => {
-                runs.extend([first, column - first]);
-                begin = None;
-            }
-            _ => {}
-        }
-    }
-    runs
 }
 
 #[cfg(test)]
@@ -240,12 +177,5 @@ mod tests {
                 assert!(begin_ns == 5 || columns.of(begin_ns - 1) < column.max(1), "{span} {count} {column}");
             }
         }
-    }
-
-    #[test]
-    fn runs_are_the_bits() {
-        assert_eq!(runs_of(&[0b1_0111], 5), [0, 3, 4, 1]);
-        assert_eq!(runs_of(&[1 << 63, 0b11], 66), [63, 3]);
-        assert!(runs_of(&[0], 64).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use bathyscope_capture::{Batch, ColumnData, RowKind, SliceTime, StreamSchema, TrackKind, TrackRule};
 
-use crate::{Source, tracks::value_text};
+use crate::{Source, TimeRange, tracks::value_text};
 
 /// What the track of a row is of. Rows of streams without tracks are on that of their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +86,15 @@ impl RowPlaces {
         }
     }
 
+    /// The times of rows that can reach into a range: all within it, and as much beside it as rows may be long that last.
+    pub(super) fn reached(self, range: TimeRange, reach_ns: u64) -> TimeRange {
+        match (self.duration, self.ends) {
+            (None, _) => range,
+            (Some(_), false) => TimeRange { start_ns: range.start_ns.saturating_sub(reach_ns), ..range },
+            (Some(_), true) => TimeRange { end_ns: range.end_ns.saturating_add(reach_ns), ..range },
+        }
+    }
+
     /// From when until when what a row tells of lasted.
     pub(super) fn times_of(self, batch: &Batch, row: usize) -> (u64, u64) {
         let time_ns = word(batch, StreamSchema::TIME, row);
@@ -107,7 +116,8 @@ fn duration_of(schema: &StreamSchema) -> (Option<usize>, bool) {
     }
 }
 
-fn word(batch: &Batch, column: usize, row: usize) -> u64 {
+/// A number of a row; 0 where the chunk does not have it.
+pub(super) fn word(batch: &Batch, column: usize, row: usize) -> u64 {
     match batch.columns.get(column) {
         Some(ColumnData::U64(words)) => words.get(row).copied().unwrap_or(0),
         Some(ColumnData::I64(words)) => words.get(row).map_or(0, |word| word.cast_unsigned()),

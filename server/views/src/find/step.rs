@@ -1,5 +1,7 @@
 //! The next row that was found, and the one before.
 
+use std::collections::BinaryHeap;
+
 use bathyscope_capture::{StreamSchema, visible};
 
 use super::{Columns, RowPlaces, scans};
@@ -39,7 +41,8 @@ pub struct FindStepQuery {
     pub budget_rows: u64,
 }
 
-/// A chunk that can have the row: its bound on the near side, the scan, its number.
+/// A chunk that can have the row: how far it is at least, the scan, its number. The greatest is the nearest: distances are counted
+/// down, so that a heap gives one after the other.
 type NearChunk = (u64, usize, usize);
 
 /// A row that was found: its place, the scan, the chunk, the row there.
@@ -57,20 +60,24 @@ struct FoundAt {
 /// If no stream has the columns of a condition, columns are out of their limits, chunks cannot be read, or `cancel` was set.
 pub fn find_step(source: &dyn Source, query: &FindStepQuery, cancel: &Cancel) -> Result<FoundStep, ViewError> {
     let columns = Columns::new(query.range, query.columns)?;
-    let mut scans = scans(source, (&query.filter, TimeRange::ALL), cancel)?;
+    let mut scans = scans(source, (&query.filter, TimeRange::ALL, 0), cancel)?;
+    // In most calls the first of them has the row: the others are never put in order.
+    let mut chunks = near_chunks(&scans, query);
     let mut answer = FoundStep::default();
     let mut best: Option<FoundAt> = None;
-    for (number, (near_ns, scan, chunk)) in (0_u64..).zip(order(&scans, query)) {
-        let is_past =
-            |best: FoundAt| if query.back { near_ns < best.place.time_ns } else { near_ns > best.place.time_ns };
+    let mut number = 0;
+    while let Some((near, scan, chunk)) = chunks.pop() {
+        let is_past = |best: FoundAt| near < nearness(best.place.time_ns, query);
         if best.is_some_and(is_past) {
             break;
         }
-        if number < query.skip {
+        let mine = number;
+        number += 1;
+        if mine < query.skip {
             continue;
         }
         if best.is_none() && answer.looked_at >= query.budget_rows {
-            answer.next = Some(number);
+            answer.next = Some(mine);
             return Ok(answer);
         }
         let Some(of) = scans.get_mut(scan) else { continue };
@@ -90,23 +97,25 @@ pub fn find_step(source: &dyn Source, query: &FindStepQuery, cancel: &Cancel) ->
     Ok(answer)
 }
 
-/// The chunks that can have the row, the nearest first.
-fn order(scans: &[Scan<'_>], query: &FindStepQuery) -> Vec<NearChunk> {
-    let mut chunks: Vec<NearChunk> = Vec::new();
-    for (number, scan) in scans.iter().enumerate() {
-        for (chunk, meta) in scan.chunks().iter().enumerate() {
-            if query.back && meta.first_ns <= query.from.time_ns {
-                chunks.push((meta.last_ns, number, chunk));
-            } else if !query.back && meta.last_ns >= query.from.time_ns {
-                chunks.push((meta.first_ns, number, chunk));
-            }
-        }
-    }
-    chunks.sort_unstable();
-    if query.back {
-        chunks.reverse();
-    }
-    chunks
+/// How near a moment is in the direction of the step: the greater, the nearer.
+fn nearness(time_ns: u64, query: &FindStepQuery) -> u64 {
+    if query.back { time_ns } else { u64::MAX - time_ns }
+}
+
+/// The chunks that can have the row, by their bound on the near side.
+fn near_chunks(scans: &[Scan<'_>], query: &FindStepQuery) -> BinaryHeap<NearChunk> {
+    let chunks = scans.iter().enumerate().flat_map(|(number, scan)| {
+        let metas = scan.chunks().iter().enumerate();
+        metas.filter_map(move |(chunk, meta)| {
+            let (is_ahead, bound_ns) = match query.back {
+                true => (meta.first_ns <= query.from.time_ns, meta.last_ns),
+                false => (meta.last_ns >= query.from.time_ns, meta.first_ns),
+            };
+            is_ahead.then(|| (nearness(bound_ns, query), number, chunk))
+        })
+    });
+    // A heap of all at once takes a step for each of them, less than any order would.
+    chunks.collect::<Vec<NearChunk>>().into()
 }
 
 /// The nearest row of a chunk.
@@ -181,7 +190,7 @@ fn before(
     let start_ns = if since_ns <= query.range.start_ns { 0 } else { since_ns };
     let range = TimeRange { start_ns, end_ns: place.time_ns.saturating_add(1) };
     let (mut count, mut looked_at) = (0, 0);
-    for mut scan in scans(source, (&query.filter, range), cancel)? {
+    for mut scan in scans(source, (&query.filter, range, 0), cancel)? {
         let (stream, mut first) = (scan.stream(), 0);
         for chunk in 0..scan.chunks().len() {
             let Some(meta) = scan.chunks().get(chunk) else { break };

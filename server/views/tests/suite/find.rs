@@ -1,9 +1,9 @@
 //! What is found in all of a capture is what a walk through all rows finds.
 
-use std::sync::atomic::AtomicBool;
+use std::{collections::BTreeSet, sync::atomic::AtomicBool};
 
 use bathyscope_capture::{
-    Batch, Column, ColumnData, ColumnType, Display, RowKind, RowMeaning, StreamKind, StreamSchema,
+    Batch, Column, ColumnData, ColumnType, Display, RowKind, RowMeaning, SliceTime, StreamKind, StreamSchema,
 };
 use bathyscope_views::{
     Filter, FindQuery, FindStepQuery, FoundPlace, FoundRows, MemorySource, TimeRange, ViewError, find, find_step,
@@ -51,6 +51,12 @@ fn source(streams: &[Vec<FindRow>; 2], chunk_rows: usize) -> MemorySource {
         source.push_stream(schema, rows.chunks(chunk_rows).map(batch).collect());
     }
     source
+}
+
+/// All rows with a text, marked where they are.
+fn looked_for(text: &str, range: TimeRange, columns: u32) -> FindQuery {
+    let filter = Filter::parse(text).unwrap().unwrap();
+    FindQuery { filter, range, columns, reach_ns: 0, long_ns: None, skip: 0, budget_rows: 100_000 }
 }
 
 /// The same rows as they are stored: place and thread, in order of places, of those that `takes` accepts.
@@ -119,7 +125,84 @@ fn needle() -> impl Strategy<Value = (&'static str, Takes)> {
     prop::sample::select(cases.to_vec())
 }
 
+/// Something that took from one moment to another: begin, length, thread, CPU.
+type Lasting = (u64, u64, u64, u64);
+
+/// A stream of such rows, of which the time is either end, in chunks.
+fn lasting(rows: &[Lasting], time: SliceTime, chunk_rows: usize) -> MemorySource {
+    let mut source = MemorySource::new(START_NS);
+    source.dictionaries.insert_string(5, *b"bash");
+    let column = Column { name: "duration_ns".to_owned(), ty: ColumnType::U64, display: Display::Decimal };
+    let kind = RowKind::Slice { duration: "duration_ns".to_owned(), time, depth: None };
+    let schema = StreamSchema {
+        rows: Some(Box::new(RowMeaning::new(kind, &["tid"]))),
+        ..StreamSchema::new("work", StreamKind::Events, [column])
+    };
+    let time_of = move |row: &Lasting| if time == SliceTime::End { row.0 + row.1 } else { row.0 };
+    let mut rows = rows.to_vec();
+    rows.sort_by_key(time_of);
+    let batch = |part: &[Lasting]| {
+        let numbers = |of: &dyn Fn(&Lasting) -> u64| ColumnData::U64(part.iter().map(of).collect());
+        let tids = || numbers(&|row| row.2);
+        let comms = ColumnData::Id(vec![5; part.len()]);
+        Batch { columns: vec![numbers(&time_of), numbers(&|row| row.3), tids(), tids(), comms, numbers(&|row| row.1)] }
+    };
+    source.push_stream(schema, rows.chunks(chunk_rows).map(batch).collect());
+    source
+}
+
 proptest! {
+    #[test]
+    fn rows_are_marked_over_their_length(
+        rows in prop::collection::vec((START_NS..START_NS + 5000, 0_u64..900, 1_u64..4, 0_u64..3), 0..150),
+        ends in any::<bool>(),
+        chunk_rows in 1_usize..40,
+        columns in 1_u32..300,
+        (from, length) in (0_u64..5000, 1_u64..3000),
+        (reach_ns, long_ns) in (900_u64..1000, prop::option::of(0_u64..900)),
+    ) {
+        let time = if ends { SliceTime::End } else { SliceTime::Begin };
+        let source = lasting(&rows, time, chunk_rows);
+        // A column has a whole moment at least.
+        let columns = columns.min(length as u32);
+        let range = TimeRange { start_ns: START_NS + from, end_ns: START_NS + from + length };
+        let query = FindQuery { reach_ns, long_ns, ..looked_for("bash", range, columns) };
+        let found = find(&source, &query, &AtomicBool::new(false)).unwrap();
+        // Column by column: whether a moment in it is one of the row's.
+        let column = |time_ns: u64| ((time_ns - range.start_ns) * u64::from(columns) / length) as u32;
+        let marked = |runs: &[u32]| -> BTreeSet<u32> { runs.chunks(2).flat_map(|run| run[0]..run[0] + run[1]).collect() };
+        for tid in 1..4 {
+            let mine = rows.iter().filter(|row| row.2 == tid);
+            let moments = mine.flat_map(|row| row.0..(row.0 + row.1).max(row.0 + 1)).filter(|at| range.contains(*at));
+            // A row that ends where the range begins counts, as its time is in it: it is marked there.
+            let ended = rows.iter().filter(|row| row.2 == tid && ends && row.0 + row.1 == range.start_ns).map(|_| 0);
+            let expected: BTreeSet<u32> = moments.map(column).chain(ended).collect();
+            let track = found.tracks.iter().find(|track| track.key == format!("tid:{tid}"));
+            prop_assert_eq!(track.map_or_else(BTreeSet::new, |track| marked(&track.runs)), expected, "tid {}", tid);
+            let reaches = |row: &&Lasting| {
+                row.2 == tid
+                    && row.0 < range.end_ns
+                    && (row.0 + row.1 > range.start_ns || row.0 >= range.start_ns || (ends && row.0 + row.1 == range.start_ns))
+            };
+            let mut long: Vec<(i64, i64)> = rows.iter().filter(reaches).filter(|row| long_ns.is_some_and(|long_ns| row.1 > long_ns))
+                .map(|row| ((row.0 - START_NS) as i64, (row.0 + row.1 - START_NS) as i64)).collect();
+            long.sort_unstable();
+            let mut told: Vec<(i64, i64)> =
+                track.map_or(&[][..], |track| &track.long).chunks(2).map(|pair| (pair[0], pair[1])).collect();
+            told.sort_unstable();
+            prop_assert_eq!(told, long);
+        }
+        let time_of = |row: &Lasting| if ends { row.0 + row.1 } else { row.0 };
+        for cpu in 0..3 {
+            let times = rows.iter().filter(|row| row.3 == cpu).map(time_of).filter(|at| range.contains(*at));
+            let on_cpu = found.cpus.iter().find(|one| one.cpu == cpu);
+            prop_assert_eq!(on_cpu.map_or_else(BTreeSet::new, |one| marked(&one.runs)), times.map(column).collect());
+        }
+        let counted = rows.iter().filter(|row| range.contains(time_of(row))).count() as u64;
+        prop_assert_eq!(found.counts.iter().sum::<u64>(), counted);
+        prop_assert_eq!((found.left_out, found.long_left_out), (0, 0));
+    }
+
     #[test]
     fn what_is_found_is_what_all_rows_say(
         streams in rows(),
@@ -131,7 +214,7 @@ proptest! {
     ) {
         let source = source(&streams, chunk_rows);
         let range = TimeRange { start_ns: START_NS + from, end_ns: START_NS + from + length };
-        let query = FindQuery { filter: Filter::parse(text).unwrap().unwrap(), range, columns, skip: 0, budget_rows };
+        let query = FindQuery { budget_rows, ..looked_for(text, range, columns) };
         let found = all(&source, &query);
         let expected: Vec<_> =
             naive(&streams, chunk_rows, takes).into_iter().filter(|(place, _)| range.contains(place.time_ns)).collect();
@@ -217,13 +300,7 @@ proptest! {
 #[test]
 fn what_cannot_be_looked_for_is_refused() {
     let source = source(&[vec![(START_NS, 1, 1, 0)], vec![]], 10);
-    let query = |text: &str, columns| FindQuery {
-        filter: Filter::parse(text).unwrap().unwrap(),
-        range: TimeRange::of(&source),
-        columns,
-        skip: 0,
-        budget_rows: 10,
-    };
+    let query = |text: &str, columns| looked_for(text, TimeRange::of(&source), columns);
     let ask = |query: &FindQuery, cancelled| find(&source, query, &AtomicBool::new(cancelled));
     assert!(matches!(ask(&query("nothing == 3", 5), false), Err(ViewError::NoSuchColumn { .. })));
     assert!(matches!(ask(&query("read", 0), false), Err(ViewError::OutOfRange { .. })));

@@ -1,7 +1,9 @@
 //! Looking for rows in all of a capture.
 //!
-//! * `GET /api/captures/{id}/find?find=…&columns=…` (viewer) → how many rows there are by stream, and in which columns of the range
-//!   and on which tracks. It looks at a bounded number of rows; `next`, given as `skip`, goes on.
+//! * `GET /api/captures/{id}/find?find=…&columns=…` (viewer) → how many rows there are by stream, in which columns of the range, on
+//!   which tracks over their length, and on which CPUs. `reach` is how long rows may be that lie in the range although their time
+//!   does not, `long` from which length on rows are told with their times. It looks at a bounded number of rows; `next`, given as
+//!   `skip`, goes on.
 //! * `GET /api/captures/{id}/find/step?find=…&from=…` → the next row after a moment, or with `stream` and `row` after that row;
 //!   with `back=1` the one before.
 

@@ -126,6 +126,11 @@ export class TimelineView extends PanelView {
     this.finding = new FindBar(context, {
       ...parts,
       showsStates: () => this.showsStates,
+      plain: () => ({
+        keys: this.data.current?.tracks.map(({ key }) => key) ?? [],
+        tall: this.#track,
+        byCpu: this.group === "cpu",
+      }),
       point: (key, time) => this.cursor.point(key, time),
     });
     this.notes = new NotesLayer(context, {

@@ -6,7 +6,7 @@ import { bind } from "../../../lib/keys.js";
 import { sentence } from "../../../lib/notice.js";
 import { problemOf } from "../../../lib/api.js";
 import { AXIS, LABELS } from "../timeline_axis.js";
-import { drawFound, drawFoundOnTracks } from "./find_draw.js";
+import { drawFound, drawFoundOnTracks, drawLong } from "./find_draw.js";
 import { foundWords, streamWords, treeKey } from "./find_marks.js";
 
 /** @import { FoundHit } from "../../../../../api.js" */
@@ -26,6 +26,8 @@ const NOT_TOLD = ["time", "cpu", "pid", "tid", "comm", "duration_ns"];
  * @property {TrackLayer} layer
  * @property {() => boolean} visible
  * @property {() => boolean} showsStates whether the tree of tracks is shown
+ * @property {() => {keys: string[], tall: number, byCpu: boolean}} plain the tracks where the tree is not shown, and how high they
+ *   are; whether they are CPUs
  * @property {(key: string|null, time: number) => void} point puts the cursor on a row of the tree
  */
 
@@ -131,12 +133,9 @@ export class FindBar {
   /** Asks for marks of the window that is shown. */
   want() {
     const { nav, canvas } = this.timeline;
-    const { shown } = nav;
     if (this.context.view.find === "") return;
-    if (shown.start <= 0 && shown.end >= this.context.duration) {
-      this.finder.later.cancel();
-      this.finder.near = null;
-    } else this.finder.later(shown, nav.wide * canvas.ratio);
+    if (this.finder.tilesOf(nav.shown, nav.wide * canvas.ratio)) this.finder.later(nav.shown, nav.wide * canvas.ratio);
+    else this.finder.later.cancel();
   }
 
   /**
@@ -249,25 +248,49 @@ export class FindBar {
    * @param {Canvas} canvas
    * @param {number} scroll
    */
-  draw({ context: ctx, colors, width, height }, scroll) {
-    const found = this.finder.near ?? this.finder.found;
+  draw({ context: ctx, colors, width, height, ratio }, scroll) {
+    const { found, tiles } = this.finder;
     if (!found || this.context.view.find === "") return;
-    const { nav, layer, showsStates } = this.timeline;
+    const { nav } = this.timeline;
     const place = nav.placing;
     const sight = { left: LABELS, right: width };
+    const wanted = this.finder.tilesOf(nav.shown, nav.wide * ratio);
+    const { there, missing } = wanted ? tiles.at(wanted) : { there: [], missing: [nav.shown] };
+    const rows = this.#rows(scroll, height);
     ctx.save();
     ctx.beginPath();
     ctx.rect(LABELS, 0, width - LABELS, height);
     ctx.clip();
-    if (showsStates()) {
-      const rows = layer.rows
-        .map(({ row, isOpen, top, height: tall }) => ({ row, isOpen, top: AXIS + top - scroll, tall }))
-        .filter(({ top, tall }) => top + tall > AXIS && top >= AXIS - 2 && top < height)
-        .map(({ row, isOpen, top }) => ({ keys: this.#keysOf(row, isOpen), top }));
-      drawFoundOnTracks(ctx, colors, found, rows, place, sight);
-    }
-    drawFound(ctx, colors, found, place, sight, AXIS - 5);
+    const drawPart = (/** @type {import("./find_marks.js").Found} */ part, /** @type {typeof sight} */ within) => {
+      drawFoundOnTracks(ctx, colors, part, rows, place, within);
+      drawFound(ctx, colors, part, place, within, AXIS - 5);
+    };
+    // Where it was not looked as finely yet, it is as fine as in all of the capture.
+    for (const { start, end } of missing)
+      drawPart(found, { left: Math.max(LABELS, place(start)), right: Math.min(width, place(end)) });
+    for (const tile of there) drawPart(tile, sight);
+    if (wanted) drawLong(ctx, colors, found, rows, place, sight);
     ctx.restore();
+  }
+
+  /**
+   * The tracks in sight that can have marks.
+   * @param {number} scroll
+   * @param {number} height of the canvas
+   * @returns {import("./find_draw.js").MarkedRow[]}
+   */
+  #rows(scroll, height) {
+    const { layer, showsStates, plain } = this.timeline;
+    if (!showsStates()) {
+      const { keys, tall, byCpu } = plain();
+      return keys
+        .map((key, i) => ({ keys: [key], top: AXIS + i * tall - scroll, byCpu }))
+        .filter(({ top }) => top >= AXIS - 2 && top < height);
+    }
+    return layer.rows
+      .map(({ row, isOpen, top, height: tall }) => ({ row, isOpen, top: AXIS + top - scroll, tall }))
+      .filter(({ top, tall }) => top + tall > AXIS && top >= AXIS - 2 && top < height)
+      .map(({ row, isOpen, top }) => ({ keys: this.#keysOf(row, isOpen), top, byCpu: false }));
   }
 
   /**

@@ -1,9 +1,10 @@
 // Draws where rows were found: caps on the tracks, marks below the ruler and in the minimap, never narrower than can be seen.
 
-import { runsInSight } from "./find_marks.js";
+import { longInSight, runsInSight } from "./find_marks.js";
 
 /** @import { Found } from "./find_marks.js" */
 /** @typedef {Record<string, string>} Colors */
+/** @typedef {{keys: string[], top: number, byCpu: boolean}} MarkedRow a track in sight; `byCpu`: of all that was recorded on a CPU */
 
 const CAP = 4;
 const LEAST = 3;
@@ -13,16 +14,33 @@ const LEAST = 3;
  * @param {CanvasRenderingContext2D} ctx
  * @param {Colors} colors
  * @param {Found} found
- * @param {{keys: string[], top: number}[]} rows in sight, with the keys of the tracks in them
+ * @param {MarkedRow[]} rows in sight, with the keys of the tracks in them
  * @param {(time: number) => number} place
  * @param {{left: number, right: number}} sight
  */
 export function drawFoundOnTracks(ctx, colors, found, rows, place, sight) {
-  for (const { keys, top } of rows) {
-    const marks = keys.flatMap((key) => found.tracks.get(key) ?? []);
+  for (const { keys, top, byCpu } of rows) {
+    const marks = keys.flatMap((key) => (byCpu ? found.cpus : found.tracks).get(key) ?? []);
     if (marks.length === 0) continue;
     const isMarked = (/** @type {number} */ column) => marks.some((columns) => columns[column] === 1);
     drawCaps(ctx, colors, runsInSight(isMarked, found, place, sight, LEAST), top + 1);
+  }
+}
+
+/**
+ * Caps over what is long.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Colors} colors
+ * @param {Found} found
+ * @param {MarkedRow[]} rows
+ * @param {(time: number) => number} place
+ * @param {{left: number, right: number}} sight
+ */
+export function drawLong(ctx, colors, found, rows, place, sight) {
+  if (found.long.size === 0) return;
+  for (const { keys, top, byCpu } of rows) {
+    const long = byCpu ? [] : keys.flatMap((key) => found.long.get(key) ?? []);
+    if (long.length > 0) drawCaps(ctx, colors, longInSight(long, place, sight, LEAST), top + 1);
   }
 }
 

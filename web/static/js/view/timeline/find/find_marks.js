@@ -12,9 +12,12 @@ import { exact, plural } from "../../../lib/format.js";
  * @property {number} columns
  * @property {Float64Array} counts by column
  * @property {Map<number, {name: string, rows: number}>} streams
- * @property {Map<string, Uint8Array>} tracks by the key of a row of the tree, 1 for columns with something
+ * @property {Map<string, Uint8Array>} tracks by the key of a row of the tree, 1 for columns with something, over its length
+ * @property {Map<string, Uint8Array>} cpus by the key of a CPU, 1 for columns with the time of something
+ * @property {Map<string, number[]>} long by the key of a row of the tree, begins and ends of what is long, by turns
  * @property {number} hits
  * @property {number} leftOut hits on tracks that are not marked
+ * @property {number} longLeftOut hits that are long and have no place in `long`
  * @property {number} lookedAt
  * @property {number} rows
  * @property {boolean} isAll
@@ -27,8 +30,9 @@ import { exact, plural } from "../../../lib/format.js";
  */
 export function nothingFound({ start, end, columns, rows }) {
   const counts = new Float64Array(columns);
-  const [streams, tracks] = [new Map(), new Map()];
-  return { start, end, columns, counts, streams, tracks, hits: 0, leftOut: 0, lookedAt: 0, rows, isAll: false };
+  const [streams, tracks, cpus, long] = [new Map(), new Map(), new Map(), new Map()];
+  const none = { hits: 0, leftOut: 0, longLeftOut: 0, lookedAt: 0 };
+  return { start, end, columns, counts, streams, tracks, cpus, long, ...none, rows, isAll: false };
 }
 
 /**
@@ -44,16 +48,29 @@ export function addFound(found, answer, nameOf) {
   }
   for (const { stream, name, rows } of answer.streams)
     found.streams.set(stream, { name, rows: (found.streams.get(stream)?.rows ?? 0) + rows });
-  for (const { key, of_stream: stream, runs } of answer.tracks) {
+  for (const { key, of_stream: stream, runs, long } of answer.tracks) {
     const name = treeKey(key, stream, nameOf);
-    const marks = found.tracks.get(name) ?? new Uint8Array(found.columns);
-    found.tracks.set(name, marks);
-    for (let i = 0; i + 1 < runs.length; i += 2) marks.fill(1, runs[i], runs[i] + runs[i + 1]);
+    mark(found.tracks, name, runs, found.columns);
+    if (long.length > 0) found.long.set(name, [...(found.long.get(name) ?? []), ...long]);
   }
+  for (const { cpu, runs } of answer.cpus) mark(found.cpus, `cpu:${cpu}`, runs, found.columns);
   found.leftOut += answer.left_out;
+  found.longLeftOut += answer.long_left_out;
   found.lookedAt += answer.looked_at;
   found.rows = answer.rows;
   found.isAll = answer.next === null;
+}
+
+/**
+ * @param {Map<string, Uint8Array>} marks
+ * @param {string} key
+ * @param {number[]} runs
+ * @param {number} columns
+ */
+function mark(marks, key, runs, columns) {
+  const marked = marks.get(key) ?? new Uint8Array(columns);
+  marks.set(key, marked);
+  for (let i = 0; i + 1 < runs.length; i += 2) marked.fill(1, runs[i], runs[i] + runs[i + 1]);
 }
 
 /**
@@ -101,11 +118,31 @@ export function streamWords(found) {
   if (!found || found.streams.size === 0) return "";
   const all = [...found.streams.values()].sort((a, b) => b.rows - a.rows);
   const said = all.slice(0, 4).map(({ name, rows }) => `${name} ${exact(rows)}`);
-  return [...said, all.length > 4 ? `${plural(all.length - 4, "more stream")}` : ""].filter(Boolean).join(", ");
+  const long = found.longLeftOut > 0 ? `${exact(found.longLeftOut)} of them marked where they begin only` : "";
+  return [...said, all.length > 4 ? `${plural(all.length - 4, "more stream")}` : "", long].filter(Boolean).join(", ");
 }
 
 /**
- * Runs of pixels in which something was found.
+ * Runs of pixels that long rows take.
+ * @param {number[]} long begins and ends, by turns
+ * @param {(time: number) => number} place
+ * @param {{left: number, right: number}} sight
+ * @param {number} least pixels of a mark
+ * @returns {[left: number, right: number][]}
+ */
+export function longInSight(long, place, sight, least) {
+  /** @type {[number, number][]} */
+  const runs = [];
+  for (let i = 0; i + 1 < long.length; i += 2) {
+    const [left, right] = [place(long[i]), place(long[i + 1])];
+    if (right >= sight.left && left <= sight.right)
+      runs.push([Math.max(left, sight.left - least), Math.min(Math.max(right, left + least), sight.right + least)]);
+  }
+  return runs;
+}
+
+/**
+ * Runs of pixels in which something was found. What is in adjacent columns is one.
  * @param {(column: number) => boolean} isMarked
  * @param {{start: number, end: number, columns: number}} found
  * @param {(time: number) => number} place
@@ -124,9 +161,10 @@ export function runsInSight(isMarked, { start, end, columns }, place, sight, lea
   for (let column = first; column < last; column += 1) {
     if (!isMarked(column)) continue;
     const left = zero + column * scale;
-    const right = left + Math.max(least, Math.min(scale, least));
+    const right = left + least;
     const before = runs.at(-1);
-    if (before && left <= before[1] + 0.5) before[1] = Math.max(before[1], right);
+    if (before && (left <= before[1] + 0.5 || (column > first && isMarked(column - 1))))
+      before[1] = Math.max(before[1], right);
     else runs.push([left, right]);
   }
   return runs;

@@ -5,6 +5,7 @@ import { Latest, get, isAborted } from "../../../lib/api.js";
 import { settled } from "../../../lib/dom.js";
 import { Emitter } from "../../../lib/emitter.js";
 import { addFound, nothingFound } from "./find_marks.js";
+import { FoundTiles, tilesOf } from "./find_tiles.js";
 
 /** @import { FoundHit } from "../../../../../api.js" */
 /** @import { Found } from "./find_marks.js" */
@@ -13,7 +14,6 @@ import { addFound, nothingFound } from "./find_marks.js";
 const WINDOW_MS = 150;
 /** Columns of the whole capture. */
 const COLUMNS = 1024;
-const MOST_COLUMNS = 4096;
 
 /**
  * Sends `change` when more or something else is found.
@@ -35,11 +35,8 @@ export class Finder extends Emitter {
      * @type {Found|null}
      */
     this.found = null;
-    /**
-     * In the window that is shown.
-     * @type {Found|null}
-     */
-    this.near = null;
+    /** In windows that were shown. */
+    this.tiles = new FoundTiles((stream) => this.#nameOf(stream));
     /**
      * The row that is shown.
      * @type {FoundHit|null}
@@ -54,8 +51,10 @@ export class Finder extends Emitter {
     this.isSearching = false;
     /** What is said of the last step: that it began anew, or found nothing. */
     this.said = "";
-    this.later = settled(WINDOW_MS, (/** @type {{start: number, end: number}} */ shown, /** @type {number} */ pixels) =>
-      this.#searchWindow(shown, pixels),
+    this.later = settled(
+      WINDOW_MS,
+      (/** @type {{start: number, end: number}} */ shown, /** @type {number} */ pixels) =>
+        void this.#searchWindow(shown, pixels),
     );
   }
 
@@ -67,7 +66,8 @@ export class Finder extends Emitter {
       this.said = "";
     }
     this.text = find;
-    [this.found, this.near, this.problem] = [null, null, null];
+    [this.found, this.problem] = [null, null];
+    this.tiles.clear();
     this.stop();
     if (find !== "") void this.#searchAll();
     this.emit("change", null);
@@ -75,7 +75,9 @@ export class Finder extends Emitter {
 
   /** Looks again in a capture that has grown; what was found stays until all is found anew. */
   again() {
-    if (!this.isSearching && this.text !== "" && !this.problem) void this.#searchAll();
+    if (this.isSearching || this.text === "" || this.problem) return;
+    this.tiles.clear();
+    void this.#searchAll();
   }
 
   /** Gives up what is under way; what was found stays. */
@@ -90,7 +92,7 @@ export class Finder extends Emitter {
     this.isSearching = true;
     /** @type {Found|null} */
     let found = null;
-    const done = await this.#run(this.#whole, { columns: COLUMNS }, (part) => {
+    const done = await this.#run(this.#whole, { columns: COLUMNS, long: this.#columnNs }, (part) => {
       found ??= nothingFound(part);
       addFound(found, part, (stream) => this.#nameOf(stream));
       if (found.isAll || !this.found?.isAll) this.found = found;
@@ -99,23 +101,32 @@ export class Finder extends Emitter {
     this.emit("change", null);
   }
 
+  /** How long a column of the whole capture is. Rows that are longer are told with their times, others are in tiles. */
+  get #columnNs() {
+    return Math.ceil(this.context.duration / COLUMNS);
+  }
+
+  /**
+   * The tiles of a window; none where the whole capture was looked at as finely.
+   * @param {{start: number, end: number}} shown
+   * @param {number} pixels
+   */
+  tilesOf(shown, pixels) {
+    const isWhole = shown.start <= 0 && shown.end >= this.context.duration;
+    const wanted = tilesOf(shown, pixels);
+    return isWhole || wanted.column >= this.#columnNs ? null : wanted;
+  }
+
   /**
    * Looks for rows in a window, as finely as it has pixels.
    * @param {{start: number, end: number}} shown
    * @param {number} pixels
    */
   async #searchWindow(shown, pixels) {
-    if (this.text === "") return;
-    const columns = Math.max(1, Math.min(MOST_COLUMNS, Math.round(pixels)));
-    const range = { start: Math.floor(shown.start), end: Math.ceil(shown.end), columns };
-    /** @type {Found|null} */
-    let found = null;
-    await this.#run(this.#window, range, (part) => {
-      found ??= nothingFound(part);
-      addFound(found, part, (stream) => this.#nameOf(stream));
-      // What is seen stays until the new marks are all there.
-      if (found.isAll || !this.near) this.near = found;
-    });
+    const wanted = this.tilesOf(shown, pixels);
+    if (this.text === "" || !wanted) return;
+    await this.tiles.fill(wanted, (range, take) => this.#run(this.#window, { ...range, reach: this.#columnNs }, take));
+    this.emit("change", null);
   }
 
   /**

@@ -3,7 +3,7 @@
 import { strict as assert } from 'node:assert';
 
 import { until } from '../lib/server.mjs';
-import { TIMELINE, openTab } from './flows.mjs';
+import { TIMELINE, colours, openTab } from './flows.mjs';
 
 const part = (page, name) => new URL(page.url()).searchParams.get(name);
 const panel = (page) => page.getByRole('tabpanel', { name: 'Timeline', exact: true });
@@ -40,12 +40,40 @@ export async function findInCapture(page, text) {
   await until('the first again', async () => /^1 of /.test(await count.textContent()));
   await page.keyboard.press('Shift+N');
   await until('the last', async () => /went on from the end$/.test(await count.textContent()));
+  await walkFound(page);
   // A condition on columns no stream has is refused in words.
   await field.fill('nothing_of_this_name == 1');
   await panel(page).getByRole('alert').filter({ hasText: 'nothing_of_this_name' }).waitFor();
   await field.press('Escape');
   await until('the field is gone', async () => !(await field.isVisible()));
   assert.equal(part(page, 'find'), null);
+}
+
+/** Moves the window about: each part of time is asked for once. */
+async function walkFound(page) {
+  const asked = [];
+  const finished = (request) => {
+    const { pathname, search } = new URL(request.url());
+    if (/\/find$/.test(pathname) && /[?&]reach=/.test(search)) asked.push(search);
+  };
+  page.on('requestfinished', finished);
+  await page.locator(TIMELINE).focus();
+  await page.keyboard.press('0');
+  await page.keyboard.press('w');
+  await page.keyboard.press('w');
+  await until('marks of the window', () => asked.length > 0);
+  for (const key of ['d', 'a', 'd', 'a']) {
+    const before = part(page, 'from');
+    await page.keyboard.press(key);
+    await until('another window', () => part(page, 'from') !== before);
+  }
+  for (const name of ['CPUs', 'Threads', 'States']) {
+    await panel(page).getByRole('button', { name, exact: true }).click();
+    await until(`marks on ${name}`, async () => await colours(page, TIMELINE) > 4);
+  }
+  await page.keyboard.press('0');
+  page.off('requestfinished', finished);
+  assert.equal(new Set(asked).size, asked.length, `no part of time is asked for twice: ${asked.join(' ')}`);
 }
 
 /** Measures what is picked, writes a note there, changes it, removes it and takes that back; a reload keeps it. */

@@ -43,21 +43,38 @@ await openSample('files');
 await until('rows', async () => (await rowsInSight(page)).length > 5);
 await shoot('events');
 
-// What the threads of this machine do while some compress and one writes.
-const work = spawn('sh', ['-c', 'while :; do tar c /usr/share/doc 2>/dev/null | gzip > /dev/null; done & while :; do find /usr/lib -type f | sort | sha256sum; done'], { stdio: 'ignore', detached: true });
-const states = { name: 'Who ran, who waited', sources: [{ id: 'states', method: { states: { sleep_stacks: true } } }], target: 'system', limits: { duration_ms: 3000, budget_cpu_permille: 100 } };
-const { id } = await server.api('POST', '/api/captures', states);
-await until('computed states', async () => {
-  const { running, computed } = await server.api('GET', `/api/captures/${id}`);
-  return !running && !computed.is_busy && computed.rules.length > 0;
-});
+// Why gzip waits: what the threads of this machine do while one compresses what another packs.
+const work = spawn('sh', ['-c', 'while :; do tar c /usr/share/doc 2>/dev/null | gzip -1 > /dev/null; done'], { stdio: 'ignore', detached: true });
+const sources = [
+  { id: 'states', method: { states: { sleep_stacks: true } } },
+  { id: 'calls', method: { syscalls: { calls: ['read', 'write', 'openat'], fd_paths: false } } },
+];
+const spec = { name: 'Why does gzip wait?', sources, target: 'system', limits: { duration_ms: 1000, budget_cpu_permille: 500 } };
+/** Records it; again if a busy machine lost rows, up to a few times. */
+async function recordGzip(tries) {
+  const { id } = await server.api('POST', '/api/captures', spec);
+  const { ledger } = await until('computed states', async () => {
+    const capture = await server.api('GET', `/api/captures/${id}`);
+    return !capture.running && !capture.computed.is_busy && capture.computed.rules.length > 0 && capture;
+  });
+  return ledger.losses.length > 0 && tries > 1 ? recordGzip(tries - 1) : id;
+}
+const id = await recordGzip(8);
 process.kill(-work.pid);
-await page.goto(`${server.origin}/captures/${id}?v=3&tab=timeline`);
+// The longest sleep of gzip that tar ended, in the gzip that ran longest; what is around it.
+const wait = `select s.tid, s.time, s.time + s.duration_ns, w.waker_tid from thread_states s
+  join run_queue_latency w on w.tid = s.tid and w.time = s.time + s.duration_ns
+  where s.comm = 'gzip' and w.waker_comm = 'tar' and s.time > 2e8 and s.duration_ns < 2e7 order by s.duration_ns desc limit 1`;
+const { rows: [[gzip, from, late, tar] = [0, 4e8, 4.1e8, 0]] } = await server.api('POST', `/api/captures/${id}/query`, { sql: wait });
+await server.api('POST', `/api/captures/${id}/notes`, { start: late, text: 'tar has written: gzip reads on', colour: 3 });
+const around = Math.max(2e6, Math.round((late - from) / 2));
+const view = new URLSearchParams({
+  v: '3', tab: 'timeline', from: String(from - 2 * around), to: String(late + 2 * around), start: String(from - around), end: String(late + around),
+  pins: `tid:${gzip},tid:${tar}`, path: `tid:${gzip}`, panel: 'path',
+});
+await page.goto(`${server.origin}/captures/${id}?${view}`);
 await until('a drawn timeline', async () => await colours(page, '#panel-timeline canvas') > 6);
-await selectRange(page, 0.42, 0.45);
-await page.keyboard.press('f');
-await selectRange(page, 0.35, 0.6);
-await page.locator('#panel-timeline .track-panel table').waitFor();
+await page.locator('#panel-timeline .path-tables').waitFor();
 await shoot('timeline');
 
 const profile = await openSample('profile');

@@ -94,10 +94,27 @@ export async function readWhoRan(page, link, ask) {
   const [thread, , state, , share] = await first.locator('td').allTextContents();
   assert.ok(thread.endsWith(`tid ${ran[0].tid}`) && state === 'running', `${thread} ${state}`);
   assert.ok(Math.abs(Number.parseFloat(share) - (100 * ran[0].ns) / (end - start)) < 0.6, `${share} of the range`);
+  const [{ middle: thing }] = await ask(`select time + duration_ns / 2 as middle from cpu_occupation where cpu = ${busy.cpu} and tid > 0 ` +
+    `and time >= ${start} and time + duration_ns <= ${end} order by duration_ns desc limit 1`);
+  await fitByDoubleClick(page, row, at((thing - middle + 5e6) / 1e7));
   const said = await table.innerText();
   await page.reload();
   await until('the same after a reload', async () => await table.isVisible() && await table.innerText() === said);
   await selectByKeys(page, table, said);
+}
+
+/** A double click fits what is there and picks it; `0` and Escape lead back. */
+async function fitByDoubleClick(page, row, x) {
+  const address = page.url();
+  await page.mouse.dblclick(x, row.y);
+  const [, start] = await until('what is there is picked', () => /^\d+\/cpu:\d+\/\d+@(-?\d+)$/.exec(query(page).get('picked') ?? ''));
+  const old = new URL(address).searchParams.get('from');
+  await until('it is fitted', () => {
+    const [from, to] = ['from', 'to'].map((name) => Number(query(page).get(name)));
+    return from !== Number(old) && from <= Number(start) && Number(start) <= to;
+  });
+  await page.goto(address);
+  await page.locator('#panel-timeline .legend-entry').filter({ hasText: 'running' }).waitFor();
 }
 
 /** The same with keys alone: another end of the range, and all tracks instead of one. */
@@ -105,9 +122,11 @@ async function selectByKeys(page, table, said) {
   const canvas = page.locator(TIMELINE);
   await canvas.focus();
   await page.mouse.move(2, 2);
-  await page.keyboard.press('ArrowDown');
-  // Notes stand above the CPUs.
-  if (/^Notes: /.test(await page.locator('#panel-timeline .readout').textContent())) await page.keyboard.press('ArrowDown');
+  const readout = page.locator('#panel-timeline .readout');
+  await until('a CPU at the cursor', async () => {
+    await page.keyboard.press('ArrowDown');
+    return /^CPU \d/.test(await readout.textContent());
+  });
   await page.keyboard.press('Shift+ArrowRight');
   const before = query(page).get('start');
   await page.keyboard.press('i');

@@ -162,6 +162,16 @@ impl Method {
         if let Self::Events { probes } = self { probes } else { &[] }
     }
 
+    /// What is sampled, of samples.
+    pub fn profile(&self) -> Option<&ProfileSpec> {
+        if let Self::Profile(profile) = self { Some(profile) } else { None }
+    }
+
+    /// Which system calls are recorded, of system calls.
+    pub fn syscalls(&self) -> Option<&SyscallSpec> {
+        if let Self::Syscalls(calls) = self { Some(calls) } else { None }
+    }
+
     /// The script that makes it.
     pub fn script(&self) -> Option<&ScriptSpec> {
         if let Self::Script(script) = self { Some(script) } else { None }

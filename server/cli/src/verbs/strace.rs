@@ -3,7 +3,6 @@
 //! The kernel's programs record and filter, the console's recorder decodes and stores, and the lines are made of what
 //! was stored. So a line comes a moment after its call, and what the command prints beside it comes when it was read.
 
-mod choice;
 mod dump;
 mod foreign;
 mod lines;
@@ -15,12 +14,14 @@ use std::{ffi::OsString, io::Write as _, path::PathBuf, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, HexTexts, LossStage, Method, OutputStream, SourceSpec, SyscallLook, SyscallOutcome,
-    SyscallSpec, Target, visible,
+    CaptureId, CaptureSpec, HexTexts, LossStage, Method, OutputStream, SourceSpec, SyscallSpec, Target, visible,
 };
 use bathyscope_catalog::{
     constants::Arch,
     syscalls::{SummaryOrder, select},
+};
+use bathyscope_commands::strace::{
+    Choice, ChoiceError, Files, Quiet, ShownCalls, chosen_calls, hex_texts, shown_calls, unknown,
 };
 use bathyscope_formats::{SysdigFilter, parse_sysdig_filter};
 use bathyscope_protocol::AgentClient;
@@ -33,7 +34,6 @@ use crate::{
     config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace},
 };
-use choice::{Choice, Files, Quiet, hex_texts};
 pub(super) use foreign::FOREIGN;
 use lines::{Clock, LineStyle, Writer};
 use output::LineOutput;
@@ -273,7 +273,7 @@ fn separately(args: &StraceArgs) -> bool {
 
 /// What `-e` and the options that are short for it ask for.
 fn chosen(args: &StraceArgs) -> Result<Choice, Failure> {
-    let mut choice = Choice::of(&args.qualifiers.expressions())?;
+    let mut choice = Choice::of(&args.qualifiers.expressions()).map_err(refused)?;
     if args.quiet > 0 && choice.quiet.is_some() {
         return Err(Failure::new("-q and -e quiet= exclude each other").remedy("Write all of it as -e quiet=WHAT."));
     }
@@ -289,14 +289,18 @@ fn chosen(args: &StraceArgs) -> Result<Choice, Failure> {
     Ok(choice)
 }
 
+fn refused(error: ChoiceError) -> Failure {
+    Failure::new(error.why).remedy(error.remedy)
+}
+
 /// The spec that the arguments describe.
 fn spec(args: &StraceArgs, choice: &Choice) -> Result<CaptureSpec, Failure> {
     let (target, calls) = match &args.filter {
         Some(line) => filtered(args, line)?,
-        None => (target(args)?, chosen_calls(args, choice)?),
+        None => (target(args)?, calls_of(args, choice)?),
     };
     let calls = shown(args, choice, calls);
-    select(Arch::HOST, &calls.calls.join(",")).map_err(|error| choice::unknown(&error))?;
+    select(Arch::HOST, &calls.calls.join(",")).map_err(|error| refused(unknown(&error)))?;
     let limits = args.budgets.limits(args.duration);
     let name = args.save.clone().unwrap_or_default();
     let spec = CaptureSpec { name, sources: vec![SourceSpec::of(Method::Syscalls(calls))], target, limits };
@@ -306,28 +310,15 @@ fn spec(args: &StraceArgs, choice: &Choice) -> Result<CaptureSpec, Failure> {
 
 /// How calls are written, and what is recorded beside them.
 fn shown(args: &StraceArgs, choice: &Choice, calls: SyscallSpec) -> SyscallSpec {
-    let files = choice.files.unwrap_or_default();
-    SyscallSpec {
+    let shown = ShownCalls {
         string_bytes: args.strings,
-        data: choice.data.clone(),
-        fd_paths: files != Files::default(),
-        look: SyscallLook {
-            hex: args.in_hex.unwrap_or_else(|| hex_texts(args.hex)),
-            verbose: choice.verbose,
-            sockets: files.sockets,
-            raw: choice.raw.clone(),
-            abbreviated: choice.abbreviated.clone(),
-            structures: choice.structures.clone(),
-            devices: files.devices,
-            processes: files.processes,
-            no_paths: files != Files::default() && !files.paths,
-        },
+        hex: args.in_hex.unwrap_or_else(|| hex_texts(args.hex)),
         cpu_time: (args.count || args.both) && !args.wall,
         addresses: args.address,
         stacks: args.stacks,
         numbers: args.number,
-        ..calls
-    }
+    };
+    shown_calls(choice, &shown, calls)
 }
 
 /// What a filter line of sysdig describes; what it does not say is as without one.
@@ -337,7 +328,7 @@ fn filtered(args: &StraceArgs, line: &str) -> Result<(Target, SyscallSpec), Fail
             format!("{line}\n{:>width$}", "^", width = line.get(..error.offset).map_or(1, |to| to.chars().count() + 1));
         Failure::new(format!("the filter is not understood: {error}\n{}", visible_lines(&place))).remedy(error.remedy)
     })?;
-    if Choice::of(&args.qualifiers.expressions())?.chooses() {
+    if Choice::of(&args.qualifiers.expressions()).map_err(refused)?.chooses() {
         return Err(
             Failure::new("-e and --filter exclude each other").remedy("Write `evt.type in (…)` into the filter.")
         );
@@ -389,39 +380,15 @@ fn target(args: &StraceArgs) -> Result<Target, Failure> {
 }
 
 /// Which calls the options ask for.
-fn chosen_calls(args: &StraceArgs, choice: &Choice) -> Result<SyscallSpec, Failure> {
+fn calls_of(args: &StraceArgs, choice: &Choice) -> Result<SyscallSpec, Failure> {
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let calls = SyscallSpec {
-        calls: choice.calls.clone(),
-        outcome: choice.outcome,
-        min_duration_ns: args.slower.map_or(0, nanoseconds),
-        // Ends of processes are shown whichever signals are.
-        signals: true,
-        ..SyscallSpec::default()
-    };
-    let calls = if args.path.is_empty() { calls } else { of_paths(args, calls)? };
-    Ok(if choice.unfinished { with_unfinished(calls) } else { calls })
+    chosen_calls(choice, args.slower.map_or(0, nanoseconds), &paths(args)).map_err(refused)
 }
 
-/// The kernel's programs pass over calls that do not return where they are told an outcome: then it is decided behind them.
-fn with_unfinished(calls: SyscallSpec) -> SyscallSpec {
-    let not = match calls.outcome {
-        SyscallOutcome::Any => return calls,
-        SyscallOutcome::Failed => "not evt.failed=false",
-        SyscallOutcome::Succeeded => "not evt.failed=true",
-    };
-    let filter = calls.filter.map_or_else(|| not.to_owned(), |line| format!("({line}) and {not}"));
-    SyscallSpec { outcome: SyscallOutcome::Any, filter: Some(filter), ..calls }
-}
-
-/// Calls that have to do with files, which is decided behind the kernel: what a descriptor is follows from calls before.
-fn of_paths(args: &StraceArgs, calls: SyscallSpec) -> Result<SyscallSpec, Failure> {
+/// The paths of `-P`. As strace does, what each means is asked for too.
+fn paths(args: &StraceArgs) -> Vec<String> {
     let mut paths = Vec::new();
     for path in &args.path {
-        if path.is_empty() || path.contains('"') && path.contains('\'') {
-            return Err(Failure::new(format!("-P `{}` is no path", visible(path.as_bytes()))));
-        }
-        // As strace does, what the path means is asked for too.
         let whole = std::path::absolute(path).ok().and_then(|path| path.into_os_string().into_string().ok());
         let real = std::fs::canonicalize(path).ok().and_then(|path| path.into_os_string().into_string().ok());
         for one in [Some(path.clone()), whole, real].into_iter().flatten() {
@@ -430,12 +397,7 @@ fn of_paths(args: &StraceArgs, calls: SyscallSpec) -> Result<SyscallSpec, Failur
             }
         }
     }
-    let quoted = |path: &String| if path.contains('"') { format!("'{path}'") } else { format!("\"{path}\"") };
-    let mut line = format!("fd.name in ({})", paths.iter().map(quoted).collect::<Vec<_>>().join(", "));
-    // Signals and ends of processes are shown whatever files are.
-    line.insert_str(0, "evt.type in (signaldeliver, procexit) or ");
-    parse_sysdig_filter(&line).map_err(|error| Failure::because("choosing calls by path", error))?;
-    Ok(SyscallSpec { filter: Some(line), ..calls })
+    paths
 }
 
 fn look(args: &StraceArgs, choice: &Choice) -> LineStyle {

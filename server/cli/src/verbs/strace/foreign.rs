@@ -1,9 +1,11 @@
 //! Options of strace's that this verb does not have, and why.
 
+use bathyscope_commands::strace::NEEDS_PTRACE;
+
 use crate::verbs::foreign::Foreign;
 
 const fn ptrace(option: &'static str) -> Foreign {
-    Foreign::refused(option, super::choice::NEEDS_PTRACE)
+    Foreign::refused(option, NEEDS_PTRACE)
 }
 
 const fn other(option: &'static str, why: &'static str) -> Foreign {

@@ -7,11 +7,12 @@ use bathyscope_catalog::{
     constants::{Arch, signal_name},
     syscalls::{Abi, Summary, SummaryColumn, SummaryOrder, number_of, result_text},
 };
+use bathyscope_commands::strace::Quiet;
 use bathyscope_protocol::TargetState;
 use bathyscope_recorder::{Recorder, syscall_columns, syscall_kinds::kind};
 use bathyscope_store::Store;
 
-use super::{Precision, choice::Quiet, dump::Dumps, output::LineOutput, stacks::Stacks};
+use super::{Precision, dump::Dumps, output::LineOutput, stacks::Stacks};
 use crate::{
     Failure,
     verbs::trace::rows::{RowReader, StreamRow, json_line},

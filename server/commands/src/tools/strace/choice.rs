@@ -9,47 +9,67 @@ use bathyscope_catalog::{
     syscalls::{SelectError, select},
 };
 
-use crate::Failure;
+/// A word behind `-e` that names nothing, or asks for what is not supported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct ChoiceError {
+    /// What is wrong.
+    pub why: String,
+    /// What to do about it; may be empty.
+    pub remedy: String,
+}
+
+impl ChoiceError {
+    fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), remedy: String::new() }
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: remedy.into(), ..self }
+    }
+}
 
 /// What `-e` asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Choice {
+pub struct Choice {
     /// Calls and sets; none means all.
-    pub(super) calls: Vec<String>,
-    pub(super) outcome: SyscallOutcome,
+    pub calls: Vec<String>,
+    /// Which results.
+    pub outcome: SyscallOutcome,
     /// Whether calls that do not return, or have not, are shown beside these.
-    pub(super) unfinished: bool,
+    pub unfinished: bool,
     /// Signals that are shown; none if all are.
-    pub(super) signals: Option<BTreeSet<String>>,
+    pub signals: Option<BTreeSet<String>>,
     /// Calls whose arguments are numbers.
-    pub(super) raw: Vec<String>,
+    pub raw: Vec<String>,
     /// Structures whole.
-    pub(super) verbose: bool,
-    /// Calls whose structures are not, and those whose structures are read; none means all.
-    pub(super) abbreviated: Vec<String>,
-    pub(super) structures: Vec<String>,
+    pub verbose: bool,
+    /// Calls whose structures are not written whole.
+    pub abbreviated: Vec<String>,
+    /// Calls whose structures are read; none means all.
+    pub structures: Vec<String>,
     /// Which messages are left out, if that is said.
-    pub(super) quiet: Option<Quiet>,
+    pub quiet: Option<Quiet>,
     /// What is shown of descriptors, if that is said.
-    pub(super) files: Option<Files>,
+    pub files: Option<Files>,
     /// Descriptors whose data are shown whole, as they are read and written.
-    pub(super) data: SyscallData,
+    pub data: SyscallData,
 }
 
 /// Which messages are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Quiet {
+pub struct Quiet {
     /// What is said of tracing itself, if nothing was lost.
-    pub(super) tracing: bool,
+    pub tracing: bool,
     /// How processes end.
-    pub(super) exits: bool,
+    pub exits: bool,
     /// Which interface a process calls by.
-    pub(super) personality: bool,
+    pub personality: bool,
 }
 
 impl Quiet {
-    /// That of so many `-q`.
-    pub(super) fn of_count(count: u8) -> Self {
+    /// What so many `-q` leave out.
+    pub fn of_count(count: u8) -> Self {
         Self { tracing: count > 0, exits: count > 1, personality: count > 1 }
     }
 }
@@ -57,15 +77,20 @@ impl Quiet {
 /// What is shown of descriptors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a set")]
-pub(super) struct Files {
-    pub(super) paths: bool,
-    pub(super) sockets: bool,
-    pub(super) devices: bool,
-    pub(super) processes: bool,
+pub struct Files {
+    /// Their paths.
+    pub paths: bool,
+    /// Of sockets the protocols and the ends of their connections.
+    pub sockets: bool,
+    /// The numbers of devices.
+    pub devices: bool,
+    /// The processes that they stand for.
+    pub processes: bool,
 }
 
 impl Files {
-    pub(super) const ALL: Self = Self { paths: true, sockets: true, devices: true, processes: true };
+    /// All of it.
+    pub const ALL: Self = Self { paths: true, sockets: true, devices: true, processes: true };
     const NONE: Self = Self { paths: false, sockets: false, devices: false, processes: false };
 }
 
@@ -84,11 +109,15 @@ const QUALIFIERS: [(&str, &[&str]); 9] = [
 const PTRACE: [&str; 3] = ["inject", "fault", "kvm"];
 
 /// Why what changes calls or stops processes is not done.
-pub(super) const NEEDS_PTRACE: &str = "It needs ptrace, which stops the process at each call; here calls are recorded \
+pub const NEEDS_PTRACE: &str = "It needs ptrace, which stops the process at each call; here calls are recorded \
     while the process goes on, so nothing of them can be changed. Use strace for it.";
 
 impl Choice {
-    pub(super) fn of(expressions: &[String]) -> Result<Self, Failure> {
+    /// What expressions ask for, in their order: a later one replaces an earlier one of its kind.
+    ///
+    /// # Errors
+    /// The first that names nothing or is not supported.
+    pub fn of(expressions: &[String]) -> Result<Self, ChoiceError> {
         let mut choice = Self::default();
         for text in expressions {
             choice.add(text)?;
@@ -96,7 +125,7 @@ impl Choice {
         Ok(choice)
     }
 
-    fn add(&mut self, text: &str) -> Result<(), Failure> {
+    fn add(&mut self, text: &str) -> Result<(), ChoiceError> {
         // A regular expression may have any sign in it.
         let Some((name, value)) = text.split_once('=').filter(|_| !text.trim_start_matches('!').starts_with('/'))
         else {
@@ -127,31 +156,31 @@ impl Choice {
             "read" => dumps("read", value).map(|dumps| self.data.read = dumps),
             "write" => dumps("write", value).map(|dumps| self.data.write = dumps),
             name if PTRACE.contains(&name) => {
-                Err(Failure::new(format!("-e {name}= is not supported")).remedy(NEEDS_PTRACE))
+                Err(ChoiceError::new(format!("-e {name}= is not supported")).remedy(NEEDS_PTRACE))
             }
             name => {
                 let all = QUALIFIERS.iter().map(|(word, _)| *word).chain(["status"]);
                 let near = closest(name, all.clone()).map(|near| format!("Did you mean -e {near}=? "));
                 let shown = visible(name.as_bytes());
                 let list = all.collect::<Vec<_>>().join("=, ");
-                Err(Failure::new(format!("-e {shown}= is not known here"))
+                Err(ChoiceError::new(format!("-e {shown}= is not known here"))
                     .remedy(format!("{}There are {list}=.", near.unwrap_or_default())))
             }
         }
     }
 
     /// Whether it says which calls are shown, or which signals.
-    pub(super) fn chooses(&self) -> bool {
+    pub fn chooses(&self) -> bool {
         !self.calls.is_empty() || self.outcome != SyscallOutcome::Any || self.signals.is_some()
     }
 
-    fn trace(&mut self, value: &str) -> Result<(), Failure> {
+    fn trace(&mut self, value: &str) -> Result<(), ChoiceError> {
         check(value)?;
         self.calls = words(value);
         Ok(())
     }
 
-    fn status(&mut self, value: &str) -> Result<(), Failure> {
+    fn status(&mut self, value: &str) -> Result<(), ChoiceError> {
         let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
         let (mut failed, mut succeeded, mut unfinished) = (false, false, false);
         for word in words(list) {
@@ -164,7 +193,7 @@ impl Choice {
                 "none" => {}
                 word => {
                     let shown = visible(word.as_bytes());
-                    return Err(Failure::new(format!("-e status={shown} is not known here"))
+                    return Err(ChoiceError::new(format!("-e status={shown} is not known here"))
                         .remedy("Write failed, successful or all."));
                 }
             }
@@ -176,7 +205,7 @@ impl Choice {
             (false, true) => SyscallOutcome::Succeeded,
             (false, false) => {
                 let why = format!("-e status={} leaves no call that returns", visible(value.as_bytes()));
-                return Err(Failure::new(why).remedy(
+                return Err(ChoiceError::new(why).remedy(
                     "Calls that do not return are shown only beside others: write failed, successful or all.",
                 ));
             }
@@ -184,10 +213,10 @@ impl Choice {
         Ok(())
     }
 
-    fn signal(&mut self, value: &str) -> Result<(), Failure> {
+    fn signal(&mut self, value: &str) -> Result<(), ChoiceError> {
         let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
         if words(list).is_empty() {
-            return Err(Failure::new("-e signal= names no signal").remedy("Write names or numbers, all or none."));
+            return Err(ChoiceError::new("-e signal= names no signal").remedy("Write names or numbers, all or none."));
         }
         let mut chosen = BTreeSet::new();
         for word in words(list) {
@@ -206,7 +235,7 @@ impl Choice {
         Ok(())
     }
 
-    fn abbreviate(&mut self, value: &str) -> Result<(), Failure> {
+    fn abbreviate(&mut self, value: &str) -> Result<(), ChoiceError> {
         self.abbreviated.clear();
         match value {
             "all" => self.verbose = false,
@@ -220,7 +249,7 @@ impl Choice {
         Ok(())
     }
 
-    fn quiet(&mut self, value: &str) -> Result<(), Failure> {
+    fn quiet(&mut self, value: &str) -> Result<(), ChoiceError> {
         let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
         let mut quiet = Quiet::default();
         for word in words(list) {
@@ -233,7 +262,7 @@ impl Choice {
                 "all" => quiet = Quiet { tracing: true, exits: true, personality: true },
                 word => {
                     let shown = visible(word.as_bytes());
-                    return Err(Failure::new(format!("-e quiet={shown} is not known here")).remedy(
+                    return Err(ChoiceError::new(format!("-e quiet={shown} is not known here")).remedy(
                         "Write attach, exit, path-resolution, personality, thread-execve, superseded or all.",
                     ));
                 }
@@ -244,7 +273,7 @@ impl Choice {
         Ok(())
     }
 
-    pub(super) fn decode(&mut self, value: &str) -> Result<(), Failure> {
+    fn decode(&mut self, value: &str) -> Result<(), ChoiceError> {
         let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
         let mut files = Files::NONE;
         for word in words(list) {
@@ -257,7 +286,7 @@ impl Choice {
                 "pidfd" => files.processes = true,
                 word => {
                     let shown = visible(word.as_bytes());
-                    return Err(Failure::new(format!("decode-fds={shown} is not known here"))
+                    return Err(ChoiceError::new(format!("decode-fds={shown} is not known here"))
                         .remedy("Write path, socket, dev, pidfd, all or none."));
                 }
             }
@@ -270,7 +299,7 @@ impl Choice {
 }
 
 /// `-x`, `-xx`.
-pub(super) fn hex_texts(count: u8) -> HexTexts {
+pub fn hex_texts(count: u8) -> HexTexts {
     match count {
         0 => HexTexts::None,
         1 => HexTexts::NonAscii,
@@ -283,15 +312,16 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Whether words name calls.
-fn check(text: &str) -> Result<(), Failure> {
+fn check(text: &str) -> Result<(), ChoiceError> {
     if text.trim_start_matches('!').trim().is_empty() {
-        return Err(Failure::new("a system call's name is missing").remedy("Write names, sets, all or none."));
+        return Err(ChoiceError::new("a system call's name is missing").remedy("Write names, sets, all or none."));
     }
     select(Arch::HOST, text).map(drop).map_err(|error| unknown(&error))
 }
 
-pub(super) fn unknown(error: &SelectError) -> Failure {
-    Failure::new(error.to_string())
+/// What helps where a word names no call.
+pub fn unknown(error: &SelectError) -> ChoiceError {
+    ChoiceError::new(error.to_string())
         .remedy("Sets have a % in front: %file, %network, %process; a regular expression begins with /.")
 }
 
@@ -305,7 +335,7 @@ fn signals() -> BTreeSet<String> {
 }
 
 /// A signal by name, with or without `SIG`, or by number.
-fn signal(word: &str) -> Result<String, Failure> {
+fn signal(word: &str) -> Result<String, ChoiceError> {
     let all = signals();
     let upper = word.to_uppercase();
     let named = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
@@ -315,31 +345,31 @@ fn signal(word: &str) -> Result<String, Failure> {
     }
     by_number().ok_or_else(|| {
         let near = closest(&named, all.iter().map(String::as_str)).map(|near| format!("Did you mean {near}?"));
-        Failure::new(format!("there is no signal `{}`", visible(word.as_bytes()))).remedy(near.unwrap_or_default())
+        ChoiceError::new(format!("there is no signal `{}`", visible(word.as_bytes()))).remedy(near.unwrap_or_default())
     })
 }
 
-fn dumps(name: &str, value: &str) -> Result<Descriptors, Failure> {
+fn dumps(name: &str, value: &str) -> Result<Descriptors, ChoiceError> {
     let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
     match (not, list) {
         (false, "all") | (true, "none") => return Ok(Descriptors::All),
         (false, "none") | (true, "all") => return Ok(Descriptors::None),
         (true, _) => {
             let why = format!("-e {name}=! is not supported");
-            return Err(Failure::new(why).remedy("Name the descriptors whose data are shown, or write all."));
+            return Err(ChoiceError::new(why).remedy("Name the descriptors whose data are shown, or write all."));
         }
         (false, _) => {}
     }
     let number = |word: String| {
         let why = || {
-            Failure::new(format!("-e {name}={}: that is no descriptor", visible(word.as_bytes())))
+            ChoiceError::new(format!("-e {name}={}: that is no descriptor", visible(word.as_bytes())))
                 .remedy("Write numbers separated by commas, all or none.")
         };
         word.parse::<u32>().map_err(|_number| why())
     };
     let numbers = words(list).into_iter().map(number).collect::<Result<BTreeSet<_>, _>>()?;
     if numbers.is_empty() {
-        return Err(Failure::new(format!("-e {name}= names no descriptor")));
+        return Err(ChoiceError::new(format!("-e {name}= names no descriptor")));
     }
     Ok(Descriptors::Of(numbers.into_iter().collect()))
 }
@@ -350,7 +380,7 @@ mod tests {
 
     fn of(text: &str) -> Result<Choice, String> {
         let expressions: Vec<String> = text.split(' ').filter(|it| !it.is_empty()).map(str::to_owned).collect();
-        Choice::of(&expressions).map_err(|failure| failure.report())
+        Choice::of(&expressions).map_err(|error| format!("{} {}", error.why, error.remedy))
     }
 
     #[test]

@@ -1,0 +1,292 @@
+//! A whole text: its commands in their order, and what they ask for together.
+
+use bathyscope_capture::DynamicProbe;
+use bathyscope_catalog::{closest, pasted::Plain};
+
+use crate::{
+    answer::{Answer, Explanation, Marks, Page, Planned, Refusal, Result, ScriptLanguage, SpanKind, StoredView},
+    call::{Call, DefinedProbe, Step},
+    host::Host,
+    sentence,
+    shell::{self, Lines, Pipeline, Simple},
+    tools::{self, Before, tracefs::Tracefs},
+};
+
+/// The longest text.
+pub const MAX_COMMAND_BYTES: usize = 64 << 10;
+
+/// What was read so far.
+#[derive(Default)]
+struct Paste {
+    tracefs: Tracefs,
+    probes: Vec<DefinedProbe>,
+    removed: Vec<String>,
+    capture: Option<Box<Planned>>,
+    view: Option<StoredView>,
+    page: Option<(Page, String)>,
+    translation: Option<(ScriptLanguage, String, Vec<String>)>,
+    nothing: Option<String>,
+}
+
+/// Reads a text of one or several commands.
+pub fn explain(text: &str, host: &dyn Host) -> Explanation {
+    let mut marks = Marks::default();
+    if text.len() > MAX_COMMAND_BYTES {
+        let why = format!("the text has {} bytes, and at most {MAX_COMMAND_BYTES} are read", text.len());
+        return finish(Err(Refusal::new(0..0, why, "Paste less at once.")), marks, &|at| at);
+    }
+    let plain = Plain::of(text);
+    for note in &plain.notes {
+        marks.note(&(0..0), note.clone());
+    }
+    let answer = read(&plain.text, host, &mut marks);
+    finish(answer, marks, &|at| boundary(text, plain.original(at)))
+}
+
+/// The end of the character that a place is in.
+fn boundary(text: &str, at: usize) -> usize {
+    (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
+fn finish(answer: Result<Answer>, mut marks: Marks, place: &dyn Fn(usize) -> usize) -> Explanation {
+    let answer = answer.unwrap_or_else(Answer::Refused);
+    if let Answer::Refused(refusal) = &answer {
+        marks.mark(&refusal.at, SpanKind::Refused);
+    }
+    let words = match &answer {
+        Answer::Capture(planned) => sentence::of_capture(planned),
+        Answer::Probes { add, remove } => of_probes(add, remove),
+        Answer::Page(_) | Answer::Nothing => marks.said().to_owned(),
+        Answer::Stored(stored) => of_stored(stored),
+        Answer::Translation { language, .. } => of_translation(*language),
+        Answer::Refused(refusal) => {
+            let end = if refusal.why.ends_with(['.', '?', '!']) { "" } else { "." };
+            format!("{}{end} {}", capital(&refusal.why), refusal.remedy)
+        }
+    };
+    let (spans, notes) = marks.finish(place);
+    let answer = match answer {
+        Answer::Refused(refusal) => {
+            Answer::Refused(Refusal { at: place(refusal.at.start)..place(refusal.at.end), ..refusal })
+        }
+        answer => answer,
+    };
+    Explanation { answer, words: words.trim().to_owned(), spans, notes }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
+fn of_probes(add: &[DynamicProbe], remove: &[String]) -> String {
+    let texts: Vec<String> = add.iter().map(|probe| format!("`{}`", probe.typed)).collect();
+    let (one, it) = if add.len() == 1 { ("probe", "it") } else { ("probes", "them") };
+    let mut words = Vec::new();
+    if !add.is_empty() {
+        let list = sentence::list(&texts);
+        words.push(format!(
+            "Defines the {one} {list}. A capture makes {it}, records {it} and removes {it}: between captures nothing stays in the kernel."
+        ));
+    }
+    if !remove.is_empty() {
+        words.push(format!("Removes {} from the probes of captures that run.", sentence::list(remove)));
+    }
+    words.join(" ")
+}
+
+fn of_stored(stored: &StoredView) -> String {
+    let of = match &stored.file {
+        Some(file) => format!("the capture of {file}"),
+        None => "the newest capture".to_owned(),
+    };
+    let filters = if stored.filters.is_empty() {
+        String::new()
+    } else {
+        format!(", only rows with {}", sentence::list(&stored.filters))
+    };
+    let search = stored.search.as_deref().map(|text| format!(", at {text}")).unwrap_or_default();
+    format!("Shows {} of {of}{filters}{search}.", stored.view.words())
+}
+
+fn of_translation(language: ScriptLanguage) -> String {
+    let name = match language {
+        ScriptLanguage::DTrace => "D, the language of DTrace",
+        ScriptLanguage::SystemTap => "the language of SystemTap",
+        ScriptLanguage::Bcc => "Python with BPF programs in C, for BCC",
+    };
+    format!(
+        "This is a script in {name}, which is not translated. Write it in the probe language: the language reference shows how."
+    )
+}
+
+/// Reads the commands of a text.
+fn read(text: &str, host: &dyn Host, marks: &mut Marks) -> Result<Answer> {
+    let Lines { pipelines, comments, signs, printed } = shell::read(text, &tools::is_command)?;
+    for comment in &comments {
+        marks.mark(comment, SpanKind::Comment);
+    }
+    for sign in &signs {
+        marks.mark(sign, SpanKind::Shell);
+    }
+    if printed > 0 {
+        let lines = if printed == 1 { "one line was".to_owned() } else { format!("{printed} lines were") };
+        marks.note(&(0..0), format!("{lines} skipped: what stands without a prompt was printed by a command"));
+    }
+    let mut paste = Paste::default();
+    for pipeline in &pipelines {
+        paste.pipeline(pipeline, host, marks)?;
+    }
+    paste.answer(host, marks)
+}
+
+impl Paste {
+    fn pipeline(&mut self, pipeline: &Pipeline, host: &dyn Host, marks: &mut Marks) -> Result<()> {
+        let Some((first, behind)) = pipeline.commands.split_first() else { return Ok(()) };
+        if self.tracefs.read(first, behind, host, marks)? {
+            return Ok(());
+        }
+        let Before { start, timeout_ms } = tools::before(&first.words, marks)?;
+        let words = first.words.get(start..).unwrap_or_default();
+        let Some((name, words)) = words.split_first() else { return Ok(()) };
+        let tool = tools::bare_name(&name.text);
+        let probes: Vec<DefinedProbe> = self.probes.iter().cloned().chain(self.tracefs.defined()).collect();
+        let mut call = Call { name, tool, words, redirects: &first.redirects, host, marks, probes: &probes };
+        match tools::read(&mut call)? {
+            Some(step) => {
+                marks_of_behind(behind, marks);
+                self.step(ends_after(step, timeout_ms), first, behind, host, marks)
+            }
+            None => self.other(first, start, marks),
+        }
+    }
+
+    fn step(
+        &mut self,
+        step: Step,
+        first: &Simple,
+        behind: &[Simple],
+        host: &dyn Host,
+        marks: &mut Marks,
+    ) -> Result<()> {
+        match step {
+            Step::Capture(planned) => {
+                if self.capture.is_some() {
+                    return Err(Refusal::new(
+                        first.source(),
+                        "the text asks for a second capture",
+                        "Start one capture after the other, or record both in one: `perf record -e A -e B`.",
+                    ));
+                }
+                self.capture = Some(planned);
+            }
+            Step::View(view) => self.view(view),
+            Step::Page(page, words) => self.page = Some((page, words)),
+            Step::Probes(add, remove) => self.define(add, remove),
+            Step::Translation(language, script, parameters) => self.translation = Some((language, script, parameters)),
+            Step::Nothing(why) => self.nothing = Some(why),
+        }
+        for command in behind {
+            if let Some(view) = tools::view_behind(command, host, marks)? {
+                self.view(view);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is asked for last is shown.
+    fn view(&mut self, view: StoredView) {
+        match &mut self.capture {
+            Some(capture) => capture.opens = view.view,
+            None => self.view = Some(view),
+        }
+    }
+
+    fn define(&mut self, add: Vec<DefinedProbe>, remove: Vec<String>) {
+        self.probes.extend(add);
+        for pattern in remove {
+            let matches = |one: &DefinedProbe| {
+                let whole = format!("{}:{}", one.group, one.event);
+                bathyscope_catalog::matches_wildcards(&pattern, &whole)
+                    || bathyscope_catalog::matches_wildcards(&pattern, &one.event)
+            };
+            let own = self.probes.iter().any(matches);
+            // What a capture makes it removes.
+            if !own {
+                self.removed.push(pattern);
+            } else if self.capture.is_none() {
+                self.probes.retain(|one| !matches(one));
+            }
+        }
+    }
+
+    /// A command that no tool reads: what a trace that was switched on records.
+    fn other(&mut self, first: &Simple, start: usize, marks: &mut Marks) -> Result<()> {
+        let words = first.words.get(start..).unwrap_or_default();
+        let Some(name) = words.first() else { return Ok(()) };
+        if self.tracefs.records() {
+            return self.tracefs.run(words, marks);
+        }
+        if let (true, Some(one)) = (tools::bare_name(&name.text) == "echo", first.redirects.first()) {
+            let near =
+                closest(&one.word.text, tools::tracefs::file_names()).map(|near| format!("Did you mean `{near}`?"));
+            let why = format!("`{}` is no file of tracefs", one.word.text);
+            let remedy = near.unwrap_or_else(|| "Write its whole path, below /sys/kernel/tracing.".to_owned());
+            return Err(Refusal::new(one.word.source.clone(), why, remedy));
+        }
+        let known = closest(&name.text, tools::names());
+        let remedy = match known {
+            Some(near) => format!("Did you mean `{near}`?"),
+            None => "Write strace, perf, trace-cmd, bpftrace or another tool before it, such as `strace COMMAND`."
+                .to_owned(),
+        };
+        Err(Refusal::new(name.source.clone(), format!("`{}` is no tool that is known here", name.text), remedy))
+    }
+
+    fn answer(self, host: &dyn Host, marks: &mut Marks) -> Result<Answer> {
+        let Self { tracefs, probes, removed, capture, view, page, translation, nothing } = self;
+        let definitions = |probes: Vec<DefinedProbe>| probes.into_iter().map(|one| one.probe).collect::<Vec<_>>();
+        if tracefs.is_used() {
+            return tracefs.answer(capture, view, host, marks);
+        }
+        if let Some(capture) = capture {
+            return Ok(Answer::Capture(capture));
+        }
+        if let Some((language, script, parameters)) = translation {
+            return Ok(Answer::Translation { language, script, parameters });
+        }
+        if !probes.is_empty() || !removed.is_empty() {
+            return Ok(Answer::Probes { add: definitions(probes), remove: removed });
+        }
+        if let Some(view) = view {
+            return Ok(Answer::Stored(view));
+        }
+        if let Some((page, words)) = page {
+            marks.say(words);
+            return Ok(Answer::Page(page));
+        }
+        if let Some(why) = nothing {
+            marks.say(why);
+        }
+        Ok(Answer::Nothing)
+    }
+}
+
+/// A capture that `timeout` ends, if nothing ends it earlier.
+fn ends_after(step: Step, timeout_ms: Option<u64>) -> Step {
+    match (step, timeout_ms) {
+        (Step::Capture(mut planned), Some(ms)) => {
+            let limits = &mut planned.spec.limits;
+            limits.duration_ms = Some(limits.duration_ms.map_or(ms, |other| other.min(ms)));
+            Step::Capture(planned)
+        }
+        (step, _) => step,
+    }
+}
+
+fn marks_of_behind(behind: &[Simple], marks: &mut Marks) {
+    for command in behind {
+        marks.mark(&command.source(), SpanKind::Shell);
+    }
+}

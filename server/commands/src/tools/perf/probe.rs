@@ -1,0 +1,175 @@
+//! `perf probe`.
+
+use bathyscope_capture::DynamicProbe;
+use bathyscope_catalog::dynamic::{DynamicError, parse_perf_probe};
+
+use crate::{
+    answer::{Page, Refusal, Result, SpanKind},
+    call::{Call, DefinedProbe, Step},
+    options::{Arguments, Order, Rule, Table, Takes},
+    shell::Word,
+};
+
+const SOURCE: &str = "Source lines and local variables are in debug information, which is not read.";
+const PARAMETERS: &str =
+    "`perf probe -V FUNCTION` shows the parameters of a function; places within it are FUNCTION+OFFSET.";
+const TYPES: &str = "types come from the kernel's own type information (BTF)";
+
+const TABLE: Table = Table {
+    tool: "perf probe",
+    order: Order::Anywhere,
+    rules: &[
+        Rule::taken(&["-a", "--add"], Takes::Value),
+        Rule::taken(&["-d", "--del"], Takes::Value),
+        Rule::taken(&["-x", "--exec"], Takes::Value),
+        Rule::taken(&["-m", "--module"], Takes::Value),
+        Rule::taken(&["-V", "--vars"], Takes::Value),
+        Rule::taken(&["-F", "--funcs"], Takes::Maybe),
+        Rule::taken(&["-l", "--list"], Takes::Maybe),
+        Rule::taken(&["--filter"], Takes::Value),
+        Rule::ignored(&["-n", "--dry-run"], Takes::Nothing, "nothing is put into the kernel until a capture starts"),
+        Rule::ignored(&["-f", "--force"], Takes::Nothing, "each probe of a capture has a name of its own"),
+        Rule::ignored(&["-v", "--verbose", "-q", "--quiet"], Takes::Nothing, "nothing is printed"),
+        Rule::ignored(&["-k", "--vmlinux"], Takes::Value, TYPES),
+        Rule::ignored(
+            &["--demangle", "--no-demangle", "--demangle-kernel"],
+            Takes::Nothing,
+            "names are understood in both forms",
+        ),
+        Rule::ignored(
+            &["--cache"],
+            Takes::Nothing,
+            "functions and types are read from the running kernel and the file",
+        ),
+        Rule::ignored(
+            &["--externs", "--no-inlines", "--range"],
+            Takes::Nothing,
+            "it is about debug information, which is not read",
+        ),
+        Rule::ignored(&["--max-probes"], Takes::Value, "a definition names one place"),
+        Rule::refused(&["-L", "--line"], Takes::Value, SOURCE, PARAMETERS),
+        Rule::refused(&["-s", "--source"], Takes::Value, SOURCE, "Remove it."),
+        Rule::refused(
+            &["-D", "--definition"],
+            Takes::Value,
+            "What the kernel is told is shown where probes are checked.",
+            "Write -a instead.",
+        ),
+        Rule::refused(
+            &["--bootconfig"],
+            Takes::Nothing,
+            "Probes live with a capture, not from the kernel's start.",
+            "Remove it.",
+        ),
+        Rule::refused(&["--symfs"], Takes::Value, "Files are those of this host.", "Write the path behind -x."),
+        Rule::refused(
+            &["--target-ns"],
+            Takes::Value,
+            "Files are looked up in the host's own file system.",
+            "Write the path through /proc/PID/root.",
+        ),
+        Rule::refused(&["-h", "--help"], Takes::Nothing, "It is about perf itself.", "Remove it."),
+    ],
+};
+
+/// Reads `perf probe`.
+///
+/// # Errors
+/// What is not understood or not possible.
+pub(super) fn read(call: &mut Call<'_>) -> Result<Step> {
+    let arguments = TABLE.read(call.words, call.marks)?;
+    call.ignore_redirects("nothing is printed");
+    let file = arguments.last("-x").map(|given| given.word().plain().map(str::to_owned)).transpose()?;
+    if let Some(step) = question(&arguments, file.as_deref(), call)? {
+        return Ok(step);
+    }
+    let mut removed = Vec::new();
+    for given in arguments.all("-d") {
+        call.marks.mark(&given.word().source, SpanKind::Event);
+        removed.push(given.text()?);
+    }
+    let mut added = Vec::new();
+    for given in arguments.all("-a") {
+        added.push(define(&given.word(), file.as_deref(), &arguments, call)?);
+    }
+    if let Some(word) = joined(&arguments.operands, call)? {
+        added.push(define(&word, file.as_deref(), &arguments, call)?);
+    }
+    if added.is_empty() && removed.is_empty() {
+        return Err(Refusal::new(
+            call.source(),
+            "`perf probe` needs a definition",
+            "Write `perf probe --add FUNCTION`.",
+        ));
+    }
+    Ok(Step::Probes(added, removed))
+}
+
+/// Words that are one definition.
+fn joined(words: &[Word], call: &mut Call<'_>) -> Result<Option<Word>> {
+    let Some((first, rest)) = words.split_first() else { return Ok(None) };
+    let mut word = first.clone();
+    for next in rest {
+        next.pattern()?;
+        word = word.with(next);
+    }
+    first.pattern()?;
+    call.marks.mark(&word.source, SpanKind::Event);
+    Ok(Some(word))
+}
+
+/// A page that answers what is asked.
+fn question(arguments: &Arguments, file: Option<&str>, call: &mut Call<'_>) -> Result<Option<Step>> {
+    let within = file.unwrap_or_default();
+    let kind = if file.is_some() { "user" } else { "function" };
+    let of = file.map(|file| format!(" of {file}")).unwrap_or_default();
+    if let Some(given) = arguments.last("-V") {
+        call.marks.mark(&given.word().source, SpanKind::Event);
+        let function = given.text()?;
+        let page = Page::new("/catalog", &[("q", &function), ("kind", kind), ("in", within)]);
+        let locals = "Local variables are in debug information, which is not read.";
+        return Ok(Some(Step::Page(
+            page,
+            format!("Shows the parameters of `{function}`{of} with their types. {locals}"),
+        )));
+    }
+    if let Some(given) = arguments.last("-F") {
+        let value = given.value.as_ref().or(arguments.operands.first());
+        let filter = arguments.last("--filter").and_then(|given| given.value.as_ref());
+        let text = value.or(filter).map(|word| word.pattern().map(str::to_owned)).transpose()?.unwrap_or_default();
+        let page = Page::new("/catalog", &[("q", &text), ("kind", kind), ("in", within)]);
+        let that = if text.is_empty() { String::new() } else { format!(" that match `{text}`") };
+        let whose = if file.is_some() { of } else { " of the kernel".to_owned() };
+        return Ok(Some(Step::Page(page, format!("Shows the functions{whose}{that}."))));
+    }
+    if arguments.has("-l") {
+        let page = Page::new("/host", &[]);
+        return Ok(Some(Step::Page(page, "Shows the dynamic events that there are now, with their hits.".to_owned())));
+    }
+    Ok(None)
+}
+
+/// One definition.
+fn define(word: &Word, file: Option<&str>, arguments: &Arguments, call: &mut Call<'_>) -> Result<DefinedProbe> {
+    call.marks.mark(&word.source, SpanKind::Event);
+    let typed = word.pattern()?.trim().to_owned();
+    let typed = match arguments.last("-m") {
+        Some(module) => format!("{}:{typed}", module.text()?),
+        None => typed,
+    };
+    // A name without a folder is that of a program or library, which is looked up when the capture starts.
+    let path = file.map(|file| if file.contains('/') { file.to_owned() } else { format!("/{file}") });
+    let definition = parse_perf_probe(&typed, path.as_deref()).map_err(|error| refused(word, &error))?;
+    let (group, event) = (definition.group.unwrap_or_default(), definition.event.unwrap_or_default());
+    Ok(DefinedProbe { group, event, probe: DynamicProbe { typed, file: file.map(str::to_owned), line: None } })
+}
+
+fn refused(word: &Word, error: &DynamicError) -> Refusal {
+    let place = word.place(error.at.min(word.text.len())..word.text.len());
+    let at = if place.start < place.end { place } else { word.source.clone() };
+    Refusal::new(
+        at,
+        error.problem.to_string(),
+        "Write FUNCTION, FUNCTION+OFFSET or FUNCTION%return, and arguments behind it.",
+    )
+}

@@ -1,0 +1,213 @@
+//! Command lines of manuals, books and talks with what becomes of each: `commands.txt`. With `BLESS=1` it is
+//! written anew; then every line that has changed is to be read.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::fmt::Write as _;
+
+use bathyscope_capture::TracepointName;
+use bathyscope_commands::{Answer, Explanation, Host, UnknownHost, explain};
+use proptest::prelude::*;
+
+/// Tracepoints of a kernel.
+const TRACEPOINTS: &str = include_str!("tracepoints.txt");
+
+struct Recorded(Vec<TracepointName>);
+
+impl Recorded {
+    fn new() -> Self {
+        Self(TRACEPOINTS.lines().map(|line| line.parse().unwrap()).collect())
+    }
+}
+
+impl Host for Recorded {
+    fn tracepoints(&self) -> Option<&[TracepointName]> {
+        Some(&self.0)
+    }
+
+    fn processes(&self, name: &str) -> Option<Vec<u32>> {
+        Some(match name {
+            "mysqld" => vec![4221],
+            "nginx" => vec![900, 901, 902],
+            _ => Vec::new(),
+        })
+    }
+}
+
+/// What becomes of a text, in lines.
+fn shown(text: &str, host: &dyn Host) -> String {
+    let Explanation { answer, words, notes, .. } = explain(text, host);
+    let mut out = format!("  {words}\n");
+    match &answer {
+        Answer::Capture(planned) => {
+            let mut spec = serde_json::to_value(&planned.spec).unwrap();
+            let limits = spec.as_object_mut().unwrap().remove("limits").unwrap();
+            let mut sources = spec.as_object_mut().unwrap().remove("sources").unwrap();
+            for source in sources.as_array_mut().unwrap() {
+                // Of a tool of the library its name says enough.
+                if let Some(script) = source["method"].get_mut("script").filter(|script| script.get("file").is_some()) {
+                    script.as_object_mut().unwrap().remove("text");
+                }
+                let _ = writeln!(out, "  {}", source["method"]);
+            }
+            let _ = write!(out, "  target {}", spec["target"]);
+            if let Some(ms) = limits["duration_ms"].as_u64() {
+                let _ = write!(out, " {ms} ms");
+            }
+            if let Some(events) = limits["max_events"].as_u64() {
+                let _ = write!(out, " {events} rows");
+            }
+            out.push('\n');
+        }
+        Answer::Refused(refusal) => {
+            let _ = writeln!(out, "  refused at `{}`", text[refusal.at.clone()].replace('\n', " "));
+        }
+        Answer::Nothing => {}
+        other => {
+            let _ = writeln!(out, "  {}", serde_json::to_string(other).unwrap());
+        }
+    }
+    for note in notes {
+        let part = text.get(note.start..note.end).unwrap().replace('\n', " ");
+        let mark = if note.is_ignored { "-" } else { "+" };
+        let _ = writeln!(out, "  {mark} `{part}`: {}", note.text);
+    }
+    out
+}
+
+/// The texts of the file, and the lines between them.
+fn cases(file: &str) -> Vec<(String, String)> {
+    let mut cases: Vec<(String, String)> = Vec::new();
+    let mut head = String::new();
+    for line in file.lines() {
+        if let Some(text) = line.strip_prefix("$ ") {
+            cases.push((std::mem::take(&mut head), text.to_owned()));
+        } else if let (Some(text), Some((_, last))) = (line.strip_prefix("> "), cases.last_mut()) {
+            last.push('\n');
+            last.push_str(text);
+        } else if line.starts_with('#') || line.is_empty() {
+            head.push_str(line);
+            head.push('\n');
+        }
+    }
+    cases
+}
+
+#[test]
+fn commands_of_manuals_books_and_talks_are_understood() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/commands.txt");
+    let file = std::fs::read_to_string(path).unwrap();
+    let host = Recorded::new();
+    let mut made = String::new();
+    let cases = cases(&file);
+    for (head, text) in &cases {
+        made.push_str(head);
+        for (number, line) in text.split('\n').enumerate() {
+            let _ = writeln!(made, "{} {line}", if number == 0 { "$" } else { ">" });
+        }
+        made.push_str(&shown(text, &host));
+    }
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, &made).unwrap();
+    }
+    let lines = made.lines().zip(file.lines());
+    let different = lines.enumerate().find(|(_, (made, known))| made != known);
+    assert!(different.is_none() && made.lines().count() == file.lines().count(), "{different:?}");
+}
+
+fn check(text: &str) {
+    let explanation = explain(text, &UnknownHost);
+    let mut end = 0;
+    for span in &explanation.spans {
+        assert!(span.start >= end && span.start < span.end && span.end <= text.len(), "{text:?}: {span:?}");
+        assert!(text.is_char_boundary(span.start) && text.is_char_boundary(span.end), "{text:?}: {span:?}");
+        end = span.end;
+    }
+    let places = explanation.notes.iter().map(|note| note.start..note.end);
+    let refused = match &explanation.answer {
+        Answer::Refused(refusal) => {
+            assert!(!refusal.why.is_empty() && !refusal.remedy.is_empty(), "{text:?}: {refusal:?}");
+            Some(refusal.at.clone())
+        }
+        Answer::Capture(planned) if planned.missing.is_none() => {
+            planned.spec.validate().unwrap();
+            None
+        }
+        _ => None,
+    };
+    for place in places.chain(refused) {
+        assert!(text.get(place.clone()).is_some(), "{text:?}: {place:?}");
+    }
+}
+
+#[test]
+fn parts_of_known_commands_are_places_in_their_text() {
+    let file = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/commands.txt")).unwrap();
+    for (_, text) in cases(&file) {
+        check(&text);
+        for (at, _) in text.char_indices().step_by(3) {
+            check(&text[..at]);
+        }
+        check(&text.replace('\'', "’").replace("--", "—"));
+    }
+}
+
+/// Words of the languages that are read, and signs.
+fn word() -> impl Strategy<Value = String> {
+    let known = [
+        "perf",
+        "record",
+        "strace",
+        "-e",
+        "-p",
+        "-ag",
+        "--",
+        "trace:",
+        "'a b",
+        "\"",
+        "$(pgrep -n x)",
+        "|",
+        ">",
+        "<<E",
+        "\n",
+        "echo",
+        "p:a b",
+        "kprobe_events",
+        "events/sched/enable",
+        "-F",
+        "99",
+        "’",
+        "—add",
+        "é",
+        "probe",
+        "--add",
+        "f%return",
+        "trace-cmd",
+        "bpftrace",
+        "{a,b}",
+        "*",
+        "\\",
+        "`",
+        "set_ftrace_filter",
+        "1",
+        "tracing_on",
+        "sleep",
+        "sudo",
+        "sh",
+        "-c",
+    ];
+    prop_oneof![proptest::sample::select(known.to_vec()).prop_map(str::to_owned), "[ -~é\n]{0,6}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_breaks_it(words in proptest::collection::vec(word(), 0..12), glue in "[ ]?") {
+        check(&words.join(if glue.is_empty() { "" } else { " " }));
+    }
+
+    #[test]
+    fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        check(&String::from_utf8_lossy(&bytes));
+    }
+}

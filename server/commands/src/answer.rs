@@ -6,7 +6,7 @@ use bathyscope_capture::{CaptureSpec, DynamicProbe};
 use serde::Serialize;
 
 /// What cannot be understood or done, with its place in the text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Refusal {
     /// Bytes of the text.
@@ -26,8 +26,7 @@ impl Refusal {
 pub(crate) type Result<T> = std::result::Result<T, Refusal>;
 
 /// What a text asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A capture.
     Capture(Box<Planned>),
@@ -58,14 +57,13 @@ pub enum Answer {
 }
 
 /// A capture to be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     /// Its spec. Where something is [missing](Self::missing), it cannot be started.
     pub spec: CaptureSpec,
     /// The view that it opens in.
     pub opens: ViewName,
     /// What has to be chosen before it can be started, in words; such as a process for which only `PID` stands.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
 }
 
@@ -206,7 +204,7 @@ pub struct Note {
 }
 
 /// What was understood of a text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// What it asks for.
     pub answer: Answer,

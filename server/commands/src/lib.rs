@@ -1,6 +1,7 @@
 //! Commands that people know from other tools, read: `perf record -F 99 -g -p 1`, `strace ls`, lines of `echo … > …` into
 //! tracefs. A text goes in; what it asks for comes out as the data model has it (a capture's spec, a view of a stored capture, a
-//! page), with a sentence in words, what each part of the text is, and what should be known about parts.
+//! page), with a sentence in words, what each part of the text is, and what should be known about parts. And back: a capture's spec as
+//! commands that would ask the same ([`same_as()`]).
 //!
 //! Each tool is a file with one table of its options: for each whether it is taken, has no meaning here and why, or is not
 //! possible and what is nearest. Nothing is guessed: what is no option of a tool is refused at its place.
@@ -12,9 +13,11 @@
 
 mod answer;
 mod call;
+mod flat;
 mod host;
 mod options;
 mod paste;
+mod same_as;
 mod sentence;
 mod shell;
 mod tools;
@@ -22,8 +25,11 @@ mod tools;
 pub use answer::{
     Answer, Explanation, Note, Page, Planned, Refusal, ScriptLanguage, Span, SpanKind, StoredView, ViewName,
 };
-pub use host::{Host, UnknownHost};
+pub use flat::ExplainedText;
+pub use host::{Host, KnownHost, UnknownHost, wanted_processes};
 pub use paste::{MAX_COMMAND_BYTES, explain};
+
+pub use same_as::{SameCommand, same_as};
 
 /// What strace's options ask for, as the command line of Bathyscope takes them too.
 pub mod strace {

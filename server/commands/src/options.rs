@@ -164,8 +164,7 @@ impl Table {
         let mut reading = Reading { table: self, marks, arguments: Arguments::default() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            let is_option = word.text.starts_with('-') && word.text.len() > 1 && word.expansions.is_empty()
-                || word.text.starts_with('-') && word.text.len() > 1;
+            let is_option = word.text.starts_with('-') && word.text.len() > 1;
             if word.text == "--" && !word.is_quoted {
                 reading.marks.mark(&word.source, SpanKind::Shell);
                 reading.arguments.has_dashes = true;
@@ -247,7 +246,7 @@ impl Reading<'_> {
                 format!("`{name}` of {} has no value", self.table.tool),
                 "Remove what follows the `=`.",
             )),
-            Some(value) => self.add(rule, at, Some(value)).map(|()| false),
+            Some(value) => self.add(rule, name, at, Some(value)).map(|()| false),
         }
     }
 
@@ -263,12 +262,12 @@ impl Reading<'_> {
 
     fn with_next(&mut self, rule: &'static Rule, at: Range<usize>, name: &str, next: Option<&Word>) -> Result<bool> {
         match (rule.takes, next) {
-            (Takes::Nothing | Takes::Attached, _) => self.add(rule, at, None).map(|()| false),
+            (Takes::Nothing | Takes::Attached, _) => self.add(rule, name, at, None).map(|()| false),
             (Takes::Maybe, Some(next)) if !next.text.starts_with('-') => {
-                self.add(rule, at, Some(next.clone())).map(|()| true)
+                self.add(rule, name, at, Some(next.clone())).map(|()| true)
             }
-            (Takes::Maybe, _) => self.add(rule, at, None).map(|()| false),
-            (Takes::Value, Some(next)) => self.add(rule, at, Some(next.clone())).map(|()| true),
+            (Takes::Maybe, _) => self.add(rule, name, at, None).map(|()| false),
+            (Takes::Value, Some(next)) => self.add(rule, name, at, Some(next.clone())).map(|()| true),
             (Takes::Value, None) => Err(Refusal::new(
                 at,
                 format!("`{name}` of {} needs a value", self.table.tool),
@@ -292,9 +291,9 @@ impl Reading<'_> {
             };
             let behind = at + letter.len_utf8();
             if rule.takes == Takes::Nothing {
-                self.add(rule, place, None)?;
+                self.add(rule, &name, place, None)?;
             } else if behind < word.text.len() {
-                return self.add(rule, place, Some(word.from(behind))).map(|()| false);
+                return self.add(rule, &name, place, Some(word.from(behind))).map(|()| false);
             } else {
                 return self.with_next(rule, place, &name, next);
             }
@@ -302,15 +301,16 @@ impl Reading<'_> {
         Ok(false)
     }
 
-    fn add(&mut self, rule: &'static Rule, at: Range<usize>, value: Option<Word>) -> Result<()> {
-        let name = rule.names.first().copied().unwrap_or_default();
+    /// Takes an option that was given under one of its names.
+    fn add(&mut self, rule: &'static Rule, name: &str, at: Range<usize>, value: Option<Word>) -> Result<()> {
+        let key = rule.names.first().copied().unwrap_or_default();
         match rule.meaning {
             Meaning::Taken => {
                 self.marks.mark(&at, SpanKind::Option);
                 if let Some(value) = &value {
                     self.marks.mark(&value.source, SpanKind::Value);
                 }
-                self.arguments.given.push(Given { key: name, at, value });
+                self.arguments.given.push(Given { key, at, value });
             }
             Meaning::Ignored(why) => {
                 let end = value.as_ref().map_or(at.end, |value| value.source.end).max(at.end);

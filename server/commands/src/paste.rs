@@ -5,10 +5,10 @@ use bathyscope_catalog::{closest, pasted::Plain};
 
 use crate::{
     answer::{Answer, Explanation, Marks, Page, Planned, Refusal, Result, ScriptLanguage, SpanKind, StoredView},
-    call::{Call, DefinedProbe, Step},
+    call::{Call, DefinedProbe, Step, sleep_ms},
     host::Host,
     sentence,
-    shell::{self, Lines, Pipeline, Simple},
+    shell::{self, Lines, Pipeline, Simple, Word},
     tools::{self, Before, tracefs::Tracefs},
 };
 
@@ -26,6 +26,8 @@ struct Paste {
     page: Option<(Page, String)>,
     translation: Option<(ScriptLanguage, String, Vec<String>)>,
     nothing: Option<String>,
+    /// Whether the capture is of a tool in the background.
+    is_background: bool,
 }
 
 /// Reads a text of one or several commands.
@@ -74,7 +76,12 @@ fn finish(answer: Result<Answer>, mut marks: Marks, place: &dyn Fn(usize) -> usi
     Explanation { answer, words: words.trim().to_owned(), spans, notes }
 }
 
+/// A sentence begins with a capital letter, unless its first word is a name.
 fn capital(text: &str) -> String {
+    let first = text.split(' ').next().unwrap_or_default();
+    if !first.bytes().all(|byte| byte.is_ascii_alphabetic()) || tools::names().any(|name| name == first) {
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     first + letters.as_str()
@@ -121,8 +128,25 @@ fn of_translation(language: ScriptLanguage) -> String {
     )
 }
 
+/// A script that stands alone, without the tool that runs it.
+fn bare_script(text: &str, marks: &mut Marks) -> Option<Result<Answer>> {
+    let all = 0..text.trim_end().len();
+    if text.contains("from bcc import") {
+        marks.mark(&all, SpanKind::Script);
+        let (language, script) = (ScriptLanguage::Bcc, text.to_owned());
+        return Some(Ok(Answer::Translation { language, script, parameters: Vec::new() }));
+    }
+    tools::bare_script(text).map(|planned| {
+        marks.mark(&all, SpanKind::Script);
+        planned.map(|planned| Answer::Capture(Box::new(planned)))
+    })
+}
+
 /// Reads the commands of a text.
 fn read(text: &str, host: &dyn Host, marks: &mut Marks) -> Result<Answer> {
+    if let Some(answer) = bare_script(text, marks) {
+        return answer;
+    }
     let Lines { pipelines, comments, signs, printed } = shell::read(text, &tools::is_command)?;
     for comment in &comments {
         marks.mark(comment, SpanKind::Comment);
@@ -156,6 +180,7 @@ impl Paste {
         match tools::read(&mut call)? {
             Some(step) => {
                 marks_of_behind(behind, marks);
+                self.is_background = pipeline.is_background;
                 self.step(ends_after(step, timeout_ms), first, behind, host, marks)
             }
             None => self.other(first, start, marks),
@@ -228,6 +253,9 @@ impl Paste {
         if self.tracefs.records() {
             return self.tracefs.run(words, marks);
         }
+        if self.around(words, marks)? {
+            return Ok(());
+        }
         if let (true, Some(one)) = (tools::bare_name(&name.text) == "echo", first.redirects.first()) {
             let near =
                 closest(&one.word.text, tools::tracefs::file_names()).map(|near| format!("Did you mean `{near}`?"));
@@ -244,10 +272,44 @@ impl Paste {
         Err(Refusal::new(name.source.clone(), format!("`{}` is no tool that is known here", name.text), remedy))
     }
 
+    /// Commands that people have around those of tools, and that change nothing of what is recorded; a `sleep` beside a tool in
+    /// the background is how long it records.
+    fn around(&mut self, words: &[Word], marks: &mut Marks) -> Result<bool> {
+        let (Some(first), Some(last)) = (words.first(), words.last()) else { return Ok(false) };
+        let at = first.source.start..last.source.end;
+        let why = match first.text.as_str() {
+            "cd" | "pushd" | "popd" => "commands are started in the folder that Bathyscope was started in",
+            "export" | "unset" | "set" | "ulimit" => "commands have the environment that Bathyscope was started with",
+            "kill" | "killall" | "pkill" | "wait" | "fg" | "bg" | "jobs" => "a capture is stopped on its page",
+            "clear" | "exit" | "sync" | "true" | "modprobe" | "git" | "wget" | "curl" | "chmod"
+                if self.capture.is_some() || words.len() < 3 =>
+            {
+                "it is about something else than recording"
+            }
+            "sleep" => {
+                let argv = words.iter().map(|word| word.plain().map(str::to_owned)).collect::<Result<Vec<_>>>()?;
+                let Some(ms) = sleep_ms(&argv) else { return Ok(false) };
+                if let (Some(capture), true) = (&mut self.capture, self.is_background)
+                    && capture.spec.target.command().is_none()
+                    && capture.spec.limits.duration_ms.is_none()
+                {
+                    marks.mark(&at, SpanKind::Value);
+                    capture.spec.limits.duration_ms = Some(ms);
+                    return Ok(true);
+                }
+                "nothing has to be waited for"
+            }
+            _ => return Ok(false),
+        };
+        marks.ignore(&at, format!("{} has no meaning here: {why}", first.text));
+        Ok(true)
+    }
+
     fn answer(self, host: &dyn Host, marks: &mut Marks) -> Result<Answer> {
-        let Self { tracefs, probes, removed, capture, view, page, translation, nothing } = self;
+        let Self { tracefs, probes, removed, capture, view, page, translation, nothing, is_background: _ } = self;
         let definitions = |probes: Vec<DefinedProbe>| probes.into_iter().map(|one| one.probe).collect::<Vec<_>>();
-        if tracefs.is_used() {
+        let has_others = capture.is_some() || translation.is_some() || !probes.is_empty() || page.is_some();
+        if tracefs.is_used() && (tracefs.records() || !has_others) {
             return tracefs.answer(capture, view, host, marks);
         }
         if let Some(capture) = capture {
@@ -266,9 +328,7 @@ impl Paste {
             marks.say(words);
             return Ok(Answer::Page(page));
         }
-        if let Some(why) = nothing {
-            marks.say(why);
-        }
+        marks.say(nothing.unwrap_or_else(|| "There is no command in it.".to_owned()));
         Ok(Answer::Nothing)
     }
 }

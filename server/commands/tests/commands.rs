@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use bathyscope_capture::TracepointName;
-use bathyscope_commands::{Answer, Explanation, Host, UnknownHost, explain};
+use bathyscope_commands::{Answer, ExplainedText, Explanation, Host, UnknownHost, explain, same_as};
 use proptest::prelude::*;
 
 /// Tracepoints of a kernel.
@@ -35,7 +35,8 @@ impl Host for Recorded {
 
 /// What becomes of a text, in lines.
 fn shown(text: &str, host: &dyn Host) -> String {
-    let Explanation { answer, words, notes, .. } = explain(text, host);
+    let explanation = explain(text, host);
+    let Explanation { answer, words, notes, .. } = explanation.clone();
     let mut out = format!("  {words}\n");
     match &answer {
         Answer::Capture(planned) => {
@@ -62,8 +63,12 @@ fn shown(text: &str, host: &dyn Host) -> String {
             let _ = writeln!(out, "  refused at `{}`", text[refusal.at.clone()].replace('\n', " "));
         }
         Answer::Nothing => {}
-        other => {
-            let _ = writeln!(out, "  {}", serde_json::to_string(other).unwrap());
+        _ => {
+            let mut flat = serde_json::to_value(ExplainedText::from(explanation.clone())).unwrap();
+            for name in ["words", "spans", "notes"] {
+                flat.as_object_mut().unwrap().remove(name);
+            }
+            let _ = writeln!(out, "  {flat}");
         }
     }
     for note in notes {
@@ -112,6 +117,32 @@ fn commands_of_manuals_books_and_talks_are_understood() {
     let lines = made.lines().zip(file.lines());
     let different = lines.enumerate().find(|(_, (made, known))| made != known);
     assert!(different.is_none() && made.lines().count() == file.lines().count(), "{different:?}");
+}
+
+/// Of a capture that a command asks for, commands are found that ask for it, most of them exactly.
+#[test]
+fn captures_lead_back_to_commands() {
+    let file = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/commands.txt")).unwrap();
+    let host = Recorded::new();
+    let (mut captures, mut exact, mut others) = (0, 0, Vec::new());
+    for (_, text) in cases(&file) {
+        let Answer::Capture(planned) = explain(&text, &host).answer else { continue };
+        if planned.missing.is_some() || planned.spec.sources.len() > 1 {
+            continue;
+        }
+        captures += 1;
+        let commands = same_as(&planned.spec);
+        assert!(!commands.is_empty(), "{text}");
+        exact += usize::from(commands.iter().any(|one| one.differs.is_empty()));
+        for one in commands.iter().filter(|one| one.differs.is_empty() && !one.text.starts_with("bathyscope")) {
+            let Answer::Capture(again) = explain(&one.text, &UnknownHost).answer else { panic!("{}", one.text) };
+            assert_eq!(again.spec, planned.spec, "{text} as {}", one.text);
+        }
+        if !commands.iter().any(|one| one.differs.is_empty()) {
+            others.push(format!("{text}\n  {commands:?}"));
+        }
+    }
+    assert!(exact * 10 >= captures * 9, "{exact} of {captures} captures are asked for exactly:\n{}", others.join("\n"));
 }
 
 fn check(text: &str) {

@@ -26,7 +26,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 20] = [
     Target { name: "agent_bytes", run: agent::bytes },
     Target { name: "agent_requests", run: agent::requests },
     Target { name: "script", run: script::script },
@@ -40,6 +40,7 @@ pub const TARGETS: [Target; 19] = [
     Target { name: "script_records", run: decode::script_records },
     Target { name: "filters", run: parsers::filters },
     Target { name: "sysdig", run: parsers::sysdig },
+    Target { name: "commands", run: parsers::commands },
     Target { name: "host_texts", run: parsers::host_texts },
     Target { name: "probe_lines", run: parsers::probe_lines },
     Target { name: "event_formats", run: parsers::event_formats },

@@ -16,6 +16,7 @@ use bathyscope_catalog::{
     perf_events::{ProcCounter, ProcFile, parse_event, parse_events, read_proc_counters},
     print::{AddressName, EventValues, FieldValue, PrintFormat},
 };
+use bathyscope_commands::{Answer, KnownHost, UnknownHost, explain, same_as, wanted_processes};
 use bathyscope_formats::{CallFacts, CallField, CallFilter, parse_pasted_filter, parse_sysdig_filter};
 use bathyscope_query::{Capture, Limits, run};
 use bathyscope_symbols::{
@@ -56,6 +57,32 @@ pub(crate) fn sysdig(input: &[u8]) {
     let _parsed = (parse_sysdig_filter(&text), parse_pasted_filter(&text));
     if let Ok(Some(filter)) = CallFilter::new(&text, &|_set| vec!["open".to_owned()]) {
         let _holds = filter.holds(&NoFacts);
+    }
+}
+
+/// Commands of other tools.
+pub(crate) fn commands(input: &[u8]) {
+    let text = text(input);
+    let processes = wanted_processes(&text).into_iter().map(|name| (name, vec![7, 8])).collect();
+    let names = ["sched:sched_switch", "kmem:kmalloc"];
+    let tracepoints = Some(names.iter().filter_map(|name| name.parse().ok()).collect());
+    let known = explain(&text, &KnownHost { tracepoints, processes });
+    for explanation in [known, explain(&text, &UnknownHost)] {
+        let mut end = 0;
+        for span in &explanation.spans {
+            assert!(span.start >= end && text.get(span.start..span.end).is_some(), "{span:?} is no part of the text");
+            end = span.end;
+        }
+        assert!(
+            explanation.notes.iter().all(|note| text.get(note.start..note.end).is_some()),
+            "a note without a place"
+        );
+        if let Answer::Capture(planned) = explanation.answer
+            && planned.missing.is_none()
+        {
+            assert!(planned.spec.validate().is_ok(), "a capture that cannot be made");
+            let _commands = same_as(&planned.spec);
+        }
     }
 }
 

@@ -86,6 +86,11 @@ fn seeds_of_lines_of_sysdig() {
 }
 
 #[test]
+fn seeds_of_commands() {
+    replay("commands");
+}
+
+#[test]
 fn seeds_of_texts_of_the_host() {
     replay("host_texts");
 }

@@ -1,10 +1,10 @@
 //! bpftrace(8), whose language the probe language is, and ply(1), whose language is near it.
 
 use bathyscope_bpf::{lang, tools};
-use bathyscope_capture::{MAX_SCRIPT_BYTES, Method, ScriptSpec, Target};
+use bathyscope_capture::{CaptureSpec, Limits, MAX_SCRIPT_BYTES, Method, ScriptSpec, Target};
 
 use crate::{
-    answer::{Page, Refusal, Result, SpanKind, ViewName},
+    answer::{Page, Planned, Refusal, Result, SpanKind, ViewName},
     call::{Call, Step, Whose},
     options::{Arguments, Order, Rule, Table, Takes},
     shell::Word,
@@ -91,6 +91,9 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
             of_file(first, call)?
         }
     };
+    if operands.first().is_some_and(|word| word.text == "--") {
+        operands = operands.get(1..).unwrap_or_default();
+    }
     let params = operands.iter().map(|word| word.plain().map(str::to_owned)).collect::<Result<Vec<_>>>()?;
     let allow_unsafe = arguments.has("--unsafe");
     if let Some(given) = arguments.last("--unsafe") {
@@ -106,9 +109,9 @@ fn capture(spec: ScriptSpec, arguments: &Arguments, call: &mut Call<'_>) -> Resu
         (Some(_), Some(given)) => return given.refuse("a capture is of a process or of a command", "Remove -p or -c."),
         (Some(given), None) => match call.process_ids(&given.word())? {
             (_, Some(missing)) => {
-                Whose { missing: Some(missing), ..Whose::of(Target::Process { pid: 0, children: true }) }
+                Whose { missing: Some(missing), ..Whose::of(Target::Process { pid: 0, children: false }) }
             }
-            (pids, None) => Whose::of(Target::of_processes(&pids, true)),
+            (pids, None) => Whose::of(Target::of_processes(&pids, false)),
         },
         (None, Some(given)) => {
             let word = given.word();
@@ -170,6 +173,32 @@ fn script(word: &Word, call: &mut Call<'_>) -> Result<String> {
     let remedy =
         if fault.hint.is_empty() { "The language reference shows what can stand here.".to_owned() } else { fault.hint };
     Err(Refusal::new(at, fault.message, remedy))
+}
+
+/// The capture of a script that stands alone: it begins with a probe, and is one without a fault.
+pub(super) fn bare_script(text: &str) -> Option<Result<Planned>> {
+    let body = text.trim_start();
+    let first = body
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !line.starts_with("//") && !line.starts_with("#!"))?;
+    let word = first.split(|c: char| c.is_whitespace() || c == '{').next()?;
+    let is_probe = word.split_once(':').is_some_and(|(name, _)| lang::provider(name).is_some())
+        || matches!(word, "BEGIN" | "begin");
+    if !is_probe || text.len() > MAX_SCRIPT_BYTES || !text.contains('{') || lang::parse(text).is_err() {
+        return None;
+    }
+    let opens = opens(text);
+    let method = Method::Script(ScriptSpec { text: text.to_owned(), ..ScriptSpec::default() });
+    let spec = CaptureSpec {
+        limits: Limits { duration_ms: None, ..Limits::default() },
+        ..CaptureSpec::of(method, Target::System)
+    };
+    let planned = Planned { spec, opens, missing: None };
+    Some(match planned.spec.validate() {
+        Ok(()) => Ok(planned),
+        Err(error) => Err(Refusal::new(0..text.len(), error.to_string(), "Change that part of the script.")),
+    })
 }
 
 /// A script of the tool library, by the name of its file.

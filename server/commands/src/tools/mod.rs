@@ -1,5 +1,6 @@
 //! The tools whose commands are understood, each in a file of its own with one table of its options.
 
+mod bcc;
 mod bpftrace;
 mod live;
 mod perf;
@@ -10,7 +11,7 @@ mod trace_cmd;
 pub(crate) mod tracefs;
 
 use crate::{
-    answer::{Marks, Refusal, Result, SpanKind, StoredView, ViewName},
+    answer::{Marks, Planned, Refusal, Result, SpanKind, StoredView, ViewName},
     call::{Call, Step, seconds},
     host::Host,
     shell::{Simple, Word},
@@ -41,20 +42,30 @@ const READERS: [&str; 22] = [
 
 /// The names of all tools.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|(name, _)| *name).chain(live::overview_names())
+    TOOLS.iter().map(|(name, _)| *name).chain(live::overview_names()).chain(bcc::names())
 }
 
-/// Whether a word begins a command that is understood.
+/// Names of tools that are words of a language too: behind `#` they may begin a comment.
+const WORDS: [&str; 16] = [
+    "capable", "drops", "faults", "forks", "free", "futexes", "head", "less", "loads", "locks", "profile", "signals",
+    "tail", "time", "top", "trace",
+];
+
+/// Whether a word behind `#` begins a command, and no comment.
 pub(crate) fn is_command(word: &str) -> bool {
     let name = bare_name(word);
+    if WORDS.contains(&name.as_str()) {
+        return false;
+    }
     let others = ["sudo", "doas", "time", "nice", "timeout", "env", "nohup"];
     names().any(|known| known == name) || others.contains(&name.as_str()) || tracefs::is_command(&name)
 }
 
-/// A tool's name without its folder.
+/// A tool's name without its folder and what packages put behind it.
 pub(crate) fn bare_name(word: &str) -> String {
     let name = word.rsplit('/').next().unwrap_or(word);
-    name.to_owned()
+    let bare = ["-bpfcc", ".bt", ".py"].iter().find_map(|end| name.strip_suffix(end));
+    bare.filter(|bare| bcc::is_tool(bare)).unwrap_or(name).to_owned()
 }
 
 /// Reads a command of a tool; none if no tool is called so.
@@ -63,8 +74,9 @@ pub(crate) fn bare_name(word: &str) -> String {
 /// What is not understood or not possible.
 pub(crate) fn read(call: &mut Call<'_>) -> Result<Option<Step>> {
     let found = TOOLS.iter().find(|(name, _)| *name == call.tool).map(|(_, read)| *read);
-    let overview = live::is_overview(&call.tool).then_some(live::read_overview as Read);
-    let Some(read) = found.or(overview) else {
+    let overview = || live::is_overview(&call.tool).then_some(live::read_overview as Read);
+    let of_bcc = || bcc::is_tool(&call.tool).then_some(bcc::read as Read);
+    let Some(read) = found.or_else(overview).or_else(of_bcc) else {
         let Some(view) = view_of_script(&call.tool) else { return Ok(None) };
         call.marks.mark(&call.name.source, SpanKind::Tool);
         call.ignore_redirects("the picture can be saved from its page");
@@ -72,6 +84,11 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Option<Step>> {
     };
     call.marks.mark(&call.name.source, SpanKind::Tool);
     read(call).map(Some)
+}
+
+/// The capture of a script of the probe language that stands alone; none if the text is no such script.
+pub(crate) fn bare_script(text: &str) -> Option<Result<Planned>> {
+    bpftrace::bare_script(text)
 }
 
 /// What stands before a tool's name.

@@ -1,6 +1,7 @@
 //! sysdig(8): its filters choose system calls.
 
 use bathyscope_capture::{CaptureSpec, Limits, Method, SourceSpec, SyscallSpec, Target};
+use bathyscope_catalog::{constants::Arch, syscalls::select};
 use bathyscope_formats::{SysdigFilter, parse_sysdig_filter};
 
 use crate::{
@@ -129,6 +130,10 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
             Err(_) => return given.refuse("that is no number of bytes", "Write a number."),
         },
     };
+    if let Err(error) = select(Arch::HOST, &calls.calls.join(",")) {
+        let at = arguments.operands.first().map_or_else(|| call.source(), |word| word.source.clone());
+        return Err(Refusal::new(at, error.to_string(), "Write names of system calls behind evt.type."));
+    }
     let limits = limits(&arguments)?;
     let calls = SyscallSpec { string_bytes, ..calls };
     let target = target.unwrap_or(Target::System);

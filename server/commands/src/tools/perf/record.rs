@@ -384,6 +384,12 @@ fn profile(arguments: &Arguments, call: &mut Call<'_>, lists: &[EventList]) -> R
         return Err(Refusal::new(at, why, "Write all of them in one pair of braces, or none."));
     }
     let (count, frequency) = (period(arguments)?, frequency(arguments, call)?);
+    if count.is_none() && frequency.is_none() && !groups.iter().copied().flatten().all(|one| one.tracepoint().is_some())
+        || groups.is_empty() && count.is_none() && frequency.is_none()
+    {
+        let text = format!("without -F, perf samples 4000 times a second; here it is {}", usual.frequency_hz);
+        call.marks.note(&call.source(), text);
+    }
     let text = |one: &Asked| match one {
         Asked::Event(event) => event.to_string(),
         Asked::Probe(probe) => probe.typed.clone(),

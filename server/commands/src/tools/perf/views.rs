@@ -17,7 +17,7 @@ const REPORT: Table = Table {
         Rule::taken(&["-i", "--input"], Takes::Value),
         Rule::taken(&["--symbol-filter"], Takes::Value),
         Rule::taken(&["-s", "--sort", "--symbol"], Takes::Value),
-        Rule::ignored(&["-g", "--call-graph"], Takes::Attached, "callers and callees are in the flame graph"),
+        Rule::ignored(&["-g", "--call-graph"], Takes::Maybe, "callers and callees are in the flame graph"),
         Rule::ignored(&["-G", "--inverted"], Takes::Nothing, "the flame graph can be drawn from either end"),
         Rule::ignored(&["-n", "--show-nr-samples"], Takes::Nothing, "the table has the number of samples"),
         Rule::ignored(&["--children", "--no-children"], Takes::Nothing, "the table has both, self and total"),

@@ -16,7 +16,7 @@ use crate::{
 
 const IN_EACH_ROW: &str = "each row has its time and its duration";
 const LOOK: &str = "it is about how strace writes its lines";
-const NO_PTRACE: &str = "Use strace for it.";
+const NO_PTRACE: &str = "Remove it.";
 const TABLE_OF_CALLS: &str =
     "the table of calls is asked for with `bathyscope strace -c` at a terminal; here it follows from the rows, by SQL";
 
@@ -66,7 +66,7 @@ const TABLE: Table = Table {
         Rule::ignored(&["-q"], Takes::Nothing, LOOK),
         Rule::ignored(&["--quiet", "--silent", "--silence"], Takes::Attached, LOOK),
         Rule::ignored(&["-Y", "--decode-pids"], Takes::Nothing, "each row has the name of the thread"),
-        Rule::ignored(&["-X", "--const-print-style"], Takes::Value, "numbers with names are written by their names"),
+        Rule::taken(&["-X", "--const-print-style"], Takes::Value),
         Rule::refused(&["-b", "--detach-on"], Takes::Value, NEEDS_PTRACE, NO_PTRACE),
         Rule::refused(&["-D", "--daemonize", "--daemonized", "--daemonised"], Takes::Nothing, NEEDS_PTRACE, NO_PTRACE),
         Rule::refused(&["-I", "--interruptible"], Takes::Value, NEEDS_PTRACE, NO_PTRACE),
@@ -142,6 +142,18 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
         stacks: arguments.has("-k"),
         numbers: arguments.has("-n"),
     };
+    if let Some(given) = arguments.last("-X") {
+        match given.text()?.as_str() {
+            "abbrev" => {}
+            "raw" | "verbose" => {
+                return given.refuse(
+                    "numbers with names are written by their names",
+                    "Write -e raw=CALLS for calls whose arguments are numbers.",
+                );
+            }
+            _ => return given.refuse("that is no way to write numbers", "Write abbrev, or remove -X."),
+        }
+    }
     for key in ["-c", "-C"] {
         if let Some(given) = arguments.last(key) {
             call.marks.note(&given.at, TABLE_OF_CALLS);

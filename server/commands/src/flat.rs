@@ -1,0 +1,103 @@
+//! What was understood, in one level, as JSON has it.
+
+use bathyscope_capture::{CaptureSpec, DynamicProbe};
+use serde::Serialize;
+
+use crate::answer::{Answer, Explanation, Note, Page, Planned, Refusal, ScriptLanguage, Span, StoredView, ViewName};
+
+/// What was understood of a text: exactly one of the parts that may be missing is there, or none if nothing is to be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExplainedText {
+    /// What it asks for, in a sentence or two.
+    words: String,
+    /// A capture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<PlannedCapture>,
+    /// A page of the console.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<Page>,
+    /// A view of a stored capture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<StoredView>,
+    /// Probes to be kept for later captures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probes: Option<ProbeChanges>,
+    /// A script in another language.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    script: Option<ForeignScript>,
+    /// Why it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<RefusedText>,
+    /// The parts of the text.
+    spans: Vec<Span>,
+    /// What should be known about parts.
+    notes: Vec<Note>,
+}
+
+/// A capture that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct PlannedCapture {
+    spec: CaptureSpec,
+    opens: ViewName,
+    /// What has to be chosen before it can be started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<String>,
+}
+
+/// Probes that are defined, and patterns of those that are removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct ProbeChanges {
+    add: Vec<DynamicProbe>,
+    remove: Vec<String>,
+}
+
+/// A script in another language.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct ForeignScript {
+    language: ScriptLanguage,
+    text: String,
+    parameters: Vec<String>,
+}
+
+/// Why a text is refused, and where: bytes of the text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct RefusedText {
+    start: usize,
+    end: usize,
+    why: String,
+    remedy: String,
+}
+
+impl From<Explanation> for ExplainedText {
+    fn from(explanation: Explanation) -> Self {
+        let Explanation { answer, words, spans, notes } = explanation;
+        let mut flat = Self {
+            words,
+            capture: None,
+            page: None,
+            stored: None,
+            probes: None,
+            script: None,
+            refused: None,
+            spans,
+            notes,
+        };
+        match answer {
+            Answer::Capture(planned) => {
+                let Planned { spec, opens, missing } = *planned;
+                flat.capture = Some(PlannedCapture { spec, opens, missing });
+            }
+            Answer::Probes { add, remove } => flat.probes = Some(ProbeChanges { add, remove }),
+            Answer::Page(page) => flat.page = Some(page),
+            Answer::Stored(stored) => flat.stored = Some(stored),
+            Answer::Translation { language, script: text, parameters } => {
+                flat.script = Some(ForeignScript { language, text, parameters });
+            }
+            Answer::Nothing => {}
+            Answer::Refused(Refusal { at, why, remedy }) => {
+                flat.refused = Some(RefusedText { start: at.start, end: at.end, why, remedy });
+            }
+        }
+        flat
+    }
+}

@@ -541,6 +541,18 @@ export interface ExamplesExample {
   sql: string;
 }
 
+export interface ExplainedText {
+  words: string;
+  capture?: PlannedCapture;
+  page?: Page;
+  stored?: StoredView;
+  probes?: ProbeChanges;
+  script?: ForeignScript;
+  refused?: RefusedText;
+  spans: Span[];
+  notes: Note[];
+}
+
 export interface FlameCut {
   nodes: number;
   samples: number;
@@ -564,6 +576,12 @@ export type Flow = "next" | "jump" | "call" | "return";
 export type FlowKind = "wake_up" | "interrupt" | "idle" | "start" | "issue" | "completion";
 
 export type FlowWay = "from" | "to";
+
+export interface ForeignScript {
+  language: ScriptLanguage;
+  text: string;
+  parameters: string[];
+}
 
 export interface FoundCall {
   total: number;
@@ -1000,6 +1018,13 @@ export interface Nodes {
   match: number[];
 }
 
+export interface Note {
+  start: number;
+  end: number;
+  is_ignored: boolean;
+  text: string;
+}
+
 export type NoteId = string;
 
 export interface NoteItem {
@@ -1048,6 +1073,11 @@ export interface OutputItem {
 }
 
 export type OverBudget = "warn" | "detach";
+
+export interface Page {
+  path: string;
+  parameters: { [key: string]: string };
+}
 
 export interface Parameter {
   name: string;
@@ -1157,6 +1187,12 @@ export interface PlaceLine {
   samples: number;
 }
 
+export interface PlannedCapture {
+  spec: CaptureSpec;
+  opens: ViewName;
+  missing?: string;
+}
+
 export interface Pressure {
   some_permille: number;
   full_permille: number;
@@ -1197,6 +1233,11 @@ export interface ProbeAnswer {
   skipped: Skipped[];
   answers: Answered[];
   notes: string[];
+}
+
+export interface ProbeChanges {
+  add: DynamicProbe[];
+  remove: string[];
 }
 
 export interface ProbeLimit {
@@ -1452,6 +1493,13 @@ export interface Recipes {
   items: RecipeItem[];
 }
 
+export interface RefusedText {
+  start: number;
+  end: number;
+  why: string;
+  remedy: string;
+}
+
 export interface ResolvedProbe {
   typed: string;
   start: number;
@@ -1553,6 +1601,8 @@ export interface Script {
   exit_code: number | null;
   probes: Probe[];
 }
+
+export type ScriptLanguage = "d_trace" | "system_tap" | "bcc";
 
 export interface ScriptMessage {
   severity: string;
@@ -1657,6 +1707,14 @@ export interface SourceSpec {
 
 export type SourceState = "ended" | "thinned" | "detached" | "failed";
 
+export interface Span {
+  start: number;
+  end: number;
+  kind: SpanKind;
+}
+
+export type SpanKind = "tool" | "option" | "value" | "event" | "target" | "script" | "ignored" | "refused" | "shell" | "comment";
+
 export interface Stack {
   frames: StackFrame[];
 }
@@ -1674,6 +1732,13 @@ export interface StatesSpec {
 
 export interface Stopped {
   stopped: boolean;
+}
+
+export interface StoredView {
+  file?: string;
+  view: ViewName;
+  filters?: string[];
+  search?: string;
 }
 
 export interface Stream {
@@ -2123,6 +2188,8 @@ export interface Variables {
   notes: string[];
 }
 
+export type ViewName = "events" | "timeline" | "flame" | "functions" | "instructions" | "counts" | "calls" | "maps" | "output";
+
 export interface WakeThread {
   tid: number;
   pid: number;
@@ -2314,6 +2381,7 @@ export interface Answers {
     "/api/captures/{id}/computed": null;
     "/api/captures/{id}/notes": NoteItem;
     "/api/captures/{id}/query": Answer;
+    "/api/commands/explain": ExplainedText;
     "/api/scripts/check": CheckedScript;
     "/api/scripts/compile": Listing;
     "/api/scripts/complete": Completions;

@@ -16,6 +16,7 @@ mod answers;
 mod bounds;
 mod calls;
 mod catalog;
+mod commands;
 mod computed;
 mod dictionaries;
 mod dynamic;

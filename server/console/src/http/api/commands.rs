@@ -6,15 +6,23 @@
 //! * `GET /api/commands` (viewer) → `{may_run, why, remedy, start, users:[name], any_user}`: whether whoever asks may start
 //!   one, and if not, why and what helps; `start` is a command line that would allow it. Commands run as one of `users`, as
 //!   the first where none is named, or as `any_user`.
+//!
+//! Commands of other tools are read by `POST /api/commands/explain` (viewer) `{text}` → `{words, capture?: {spec, opens,
+//! missing?}, page?, stored?, probes?, script?, refused?: {start, end, why, remedy}, spans:[{start, end, kind}], notes:[{start,
+//! end, is_ignored, text}]}`; places are bytes of the text. Nothing is started. What has to be known of the host is known for an
+//! operator; for a viewer it is as if no host could be asked.
 
 use axum::{Json, extract::State};
 use bathyscope_agent::CommandRights;
 use bathyscope_capture::{CaptureSpec, Target, visible};
-use serde::Serialize;
+use bathyscope_commands::{ExplainedText, KnownHost, MAX_COMMAND_BYTES, explain, wanted_processes};
+use bathyscope_store::Role;
+use serde::{Deserialize, Serialize};
 
 use super::super::{
     access::{Viewer, Who},
     error::{ApiError, ErrorKind},
+    extract,
     state::AppState,
 };
 
@@ -57,6 +65,42 @@ pub(in crate::http) async fn about(Viewer(who): Viewer, State(state): State<AppS
         users,
         any_user: policy.rights == CommandRights::AsRoot,
     })
+}
+
+/// Commands that somebody types or pastes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct CommandText {
+    text: String,
+}
+
+/// What commands of other tools ask for.
+pub(in crate::http) async fn explained(
+    Viewer(who): Viewer,
+    State(state): State<AppState>,
+    extract::Json(CommandText { text }): extract::Json<CommandText>,
+) -> Result<Json<ExplainedText>, ApiError> {
+    if text.len() > MAX_COMMAND_BYTES {
+        let why = format!("they have {} bytes, and at most {MAX_COMMAND_BYTES} are read", text.len());
+        return Err(ApiError::invalid("reading the commands", why));
+    }
+    let host = if who.role() >= Role::Operator { known_host(&state, &text).await } else { KnownHost::default() };
+    // A long text takes a moment.
+    let explained = tokio::task::spawn_blocking(move || ExplainedText::from(explain(&text, &host))).await;
+    explained.map(Json).map_err(|error| ApiError::new(ErrorKind::Internal, "reading the commands", error.to_string()))
+}
+
+/// What the commands may ask of the host. Without an agent nothing of it is known.
+async fn known_host(state: &AppState, text: &str) -> KnownHost {
+    let tracepoints = state.host().tracepoints().await.ok();
+    let mut processes = Vec::new();
+    for name in wanted_processes(text) {
+        let Ok(all) = state.host().processes().await else { break };
+        let mut found: Vec<_> = all.iter().filter(|one| one.comm == name && !one.kernel).collect();
+        found.sort_by_key(|one| (std::cmp::Reverse(one.age_s), one.pid));
+        processes.push((name, found.iter().map(|one| one.pid).collect()));
+    }
+    KnownHost { tracepoints, processes }
 }
 
 /// Whether somebody may start the command of a capture, if it has one.

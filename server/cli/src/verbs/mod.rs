@@ -17,6 +17,7 @@ pub mod compile;
 pub mod completions;
 pub mod console;
 pub mod doctor;
+pub mod explain;
 pub mod export;
 mod facts;
 pub mod file_maker;
@@ -35,6 +36,7 @@ pub mod reader;
 pub mod recipes;
 pub mod record;
 pub mod report;
+pub mod run;
 pub mod script;
 pub mod serve;
 pub mod sessions;
@@ -116,6 +118,10 @@ pub enum Verb {
     Profile(profile::ProfileArgs),
     /// Count how often events happen, in a command, a process or the whole machine
     Stat(stat::StatArgs),
+    /// Make the capture that a command of another tool asks for, such as 'perf record -F 99 -g ls'
+    Run(Box<run::RunArgs>),
+    /// Say what a command of another tool asks for; nothing is started
+    Explain(explain::ExplainArgs),
     /// Compile a script, and show what the compiler makes of it
     Compile(compile::CompileArgs),
     /// List, show, rename, pin, delete and import stored captures
@@ -218,6 +224,8 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Strace(args) => strace::run(*args),
         Verb::Profile(args) => profile::run(args),
         Verb::Stat(args) => stat::run(args),
+        Verb::Run(args) => run::run(*args),
+        Verb::Explain(args) => explain::run(args),
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::Export(args) => export::run(args),

@@ -252,7 +252,8 @@ pub fn run(args: RecordArgs) -> Outcome {
     outcome
 }
 
-fn available(client: &mut AgentClient) -> Result<Vec<TracepointName>, Failure> {
+/// The tracepoints that there are.
+pub(super) fn available(client: &mut AgentClient) -> Result<Vec<TracepointName>, Failure> {
     use std::io::Read as _;
     let doing = "reading the list of events";
     let file = client.open_kernel_file(KernelFile::AvailableEvents).map_err(|error| agent_failure(doing, error))?;
@@ -467,6 +468,17 @@ impl LiveLines {
             Err(error) => Err(failed(&error)),
         }
     }
+}
+
+/// Makes a capture and keeps it.
+pub(super) async fn keep(
+    spec: CaptureSpec,
+    client: AgentClient,
+    directory: &Path,
+    live: bool,
+    file: Option<&CaptureFile>,
+) -> Outcome {
+    record((spec, None), client, directory, live, file).await
 }
 
 async fn record(

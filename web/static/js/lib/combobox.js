@@ -18,6 +18,7 @@ let nextId = 0;
  * @property {string} [detail] shown beside the label
  * @property {boolean} [wide] the detail is what may be cut, not the label
  * @property {boolean} [plain] the label is words, not a name
+ * @property {boolean} [wraps] the label is a sentence, which may have several lines
  * @property {string} [group] heading above the first of each group
  * @property {any} [value] for whoever handles the choice
  */
@@ -42,6 +43,7 @@ export class Combobox {
    * @param {boolean} [parts.keepsText] the field keeps the choice instead of becoming empty
    * @param {boolean} [parts.firstIsActive] Enter takes the first suggestion without an arrow key
    * @param {string} [parts.empty] said when nothing is found
+   * @param {() => HTMLElement|null} [parts.head] what stands above the suggestions
    */
   constructor(parts) {
     this.parts = parts;
@@ -111,6 +113,8 @@ export class Combobox {
     let group = "";
     /** @type {HTMLElement[]} */
     const children = [];
+    const head = this.parts.head?.();
+    if (head) children.push(h("li", { class: "popup-head", role: "presentation" }, head));
     this.#options = this.#items.map((item, i) => {
       if (item.group && item.group !== group)
         children.push(h("li", { class: "popup-group", role: "presentation", text: item.group }));
@@ -118,7 +122,7 @@ export class Combobox {
       const option = h(
         "li",
         {
-          class: item.wide ? "popup-item is-wide" : "popup-item",
+          class: `popup-item${item.wide ? " is-wide" : ""}${item.wraps ? " is-wrapped" : ""}`,
           role: "option",
           id: `${this.list.id}-${i}`,
           "aria-selected": "false",

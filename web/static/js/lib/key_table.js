@@ -44,7 +44,13 @@ export const KEYS = {
   },
   leave: { context: "everywhere", press: ["Escape"], own: true, what: "Clear the search, close what is open" },
 
-  start: { context: "new", press: ["Ctrl+Enter"], typing: true, what: "Start the capture" },
+  startCommand: {
+    context: "everywhere",
+    press: ["Ctrl+Enter"],
+    own: true,
+    what: "In the box on top: start what the command asks for",
+  },
+  start: { context: "new", press: ["Ctrl+Enter"], typing: true, instead: "startCommand", what: "Start the capture" },
 
   "history.search": { context: "history", press: ["f"], what: "Search captures" },
   "history.walk": { context: "history", press: ["ArrowUp", "ArrowDown"], own: true, what: "Walk through the list" },

@@ -1,15 +1,17 @@
 // The one field on top: search over pages, captures and everything that can be traced; commands after `>`.
 
-import { get } from "../lib/api.js";
+import { get, send } from "../lib/api.js";
 import { formatAddress } from "./catalog_address.js";
 import { Combobox } from "../lib/combobox.js";
 import { tracepointAddress } from "../kind/events.js";
 import { findCommands, mayRecord } from "../lib/commands.js";
-import { byId, inputOf } from "../lib/dom.js";
+import { isCommand, offersOf, partsOf, tabOf } from "./command_answer.js";
+import { byId, h, inputOf } from "../lib/dom.js";
 import { ago, exact, plural } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
+import { noteError, waitFor } from "../lib/notice.js";
 
-/** @import { WireItem } from "../../../api.js" */
+/** @import { ExplainedText, WireItem } from "../../../api.js" */
 /** @typedef {import("../lib/combobox.js").Item} Item */
 
 const PAGES = [
@@ -35,6 +37,36 @@ function toEntry({ kind, name, raw, in: within }, text) {
   return `/catalog${formatAddress({ q: text, kind: "", within: "", entry: { kind, name: raw ?? name, within: within ?? "" } })}`;
 }
 
+/** Lines that were pasted, and what the field shows for them: it has one line. */
+let pasted = { shown: "", text: "" };
+
+/**
+ * The command that was explained last; nothing where the text is none.
+ * @type {{text: string, answer: ExplainedText}|null}
+ */
+let explained = null;
+
+/**
+ * What a command of another tool asks for; nothing for a text that has no tool in it.
+ * @param {string} text
+ * @param {AbortSignal} signal
+ * @returns {Promise<Item[]>}
+ */
+async function commands(text, signal) {
+  if (text.length < 2) return [];
+  const answer = await send("POST", "/api/commands/explain", {}, { text }, signal);
+  if (!isCommand(answer)) return [];
+  explained = { text, answer };
+  return offersOf(text, answer, mayRecord()).map(({ label, detail, path }) => ({
+    label,
+    detail,
+    plain: true,
+    wraps: true,
+    group: "Command",
+    ...(path ? link(path) : { value: () => {} }),
+  }));
+}
+
 /**
  * @param {string} query
  * @param {AbortSignal} signal
@@ -51,6 +83,11 @@ async function search(query, signal) {
       value: command.run,
     }));
   }
+  explained = null;
+  const asked = query === pasted.shown ? pasted.text : text;
+  const understood = text ? await commands(asked, signal) : [];
+  // Several words of which one is a tool are a command, and are looked for nowhere else.
+  if (understood.length && /\s/.test(text)) return understood;
   const words = text.toLowerCase();
   const pages = PAGES.filter((page) => (!page.records || mayRecord()) && page.label.toLowerCase().includes(words)).map(
     (page) => ({ label: page.label, plain: true, group: "Pages", ...link(page.path) }),
@@ -69,6 +106,7 @@ async function search(query, signal) {
       : nothing,
   ]);
   return [
+    ...understood,
     ...pages,
     ...captures.items.map((one) => ({
       label: one.title,
@@ -96,6 +134,25 @@ async function search(query, signal) {
   ];
 }
 
+/** The command in colours. */
+function colored() {
+  if (!explained) return null;
+  const parts = partsOf(explained.text, explained.answer);
+  return h("code", {}, ...parts.map(({ text, kind }) => (kind ? h("span", { class: `command-${kind}`, text }) : text)));
+}
+
+/** Starts the capture that the command asks for. */
+async function startAtOnce() {
+  const capture = explained?.answer.capture;
+  if (!capture || capture.missing || !mayRecord()) return;
+  try {
+    const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, capture.spec));
+    location.assign(`${url}?v=2&tab=${tabOf(capture.opens)}`);
+  } catch (error) {
+    noteError(error);
+  }
+}
+
 /** Brings the omnibox of the frame to life. */
 export function startOmnibox() {
   const input = inputOf("omni");
@@ -105,12 +162,27 @@ export function startOmnibox() {
     source: search,
     firstIsActive: true,
     empty: "No match. Type > for commands.",
+    head: colored,
     pick: (item) => {
       input.blur();
       item.value();
     },
   });
+  input.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text/plain").trim() ?? "";
+    if (!text.includes("\n")) return;
+    event.preventDefault();
+    pasted = { shown: text.split(/\s*\n\s*/).join(" ⏎ "), text };
+    input.value = pasted.shown;
+    box.refresh();
+  });
   input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.ctrlKey && explained) {
+      event.preventDefault();
+      event.stopPropagation();
+      startAtOnce();
+      return;
+    }
     if (event.key !== "Escape") return;
     event.preventDefault();
     if (input.value) input.value = "";

@@ -2,6 +2,7 @@
 
 import { get, send } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
+import { tabOf } from "./command_answer.js";
 import { CommandForm } from "../new/command_form.js";
 import { addCommands } from "../lib/commands.js";
 import { byId, fieldOf, h, inputOf, put, within } from "../lib/dom.js";
@@ -473,6 +474,52 @@ async function fillRecipe(name) {
   }
 }
 
+/**
+ * Fills the form from a command of another tool.
+ * @param {string} text
+ * @returns {Promise<boolean>} whether it asks for something that the form has
+ */
+async function fillCommand(text) {
+  try {
+    const { words, capture, probes, notes } = await waitFor(
+      "Reading the command",
+      send("POST", "/api/commands/explain", {}, { text }),
+    );
+    const spec = capture?.spec ?? (probes?.add.length ? specOfProbes(probes.add) : null);
+    put(
+      byId("recipe"),
+      h("pre", { class: "mono small", text }),
+      h("p", { class: spec ? "prose" : "notice notice-stop", text: words }),
+      ...notes.map((note) => h("p", { class: "quiet small", text: note.text })),
+    );
+    if (!spec) return false;
+    // A process that is still to be chosen has no id.
+    const whose = /** @type {import("../../../api.js").Target} */ ("system");
+    const chosen = capture?.missing ? { ...spec, target: whose } : spec;
+    list.begin(sourcesOf(chosen));
+    const form = formOf(chosen, joinWords);
+    if (capture?.missing) form.target = "process";
+    fill(form);
+    opens = /** @type {RecipeView|null} */ (capture ? tabOf(capture.opens) : null);
+    if (capture?.missing) byId("pid").focus();
+    return true;
+  } catch (error) {
+    noteError(error);
+    return false;
+  }
+}
+
+/**
+ * A capture that records probes.
+ * @param {import("../../../api.js").DynamicProbe[]} dynamic
+ */
+const specOfProbes = (dynamic) => ({
+  name: "",
+  sources: [{ id: "trace", method: { trace: { dynamic } } }],
+  target: /** @type {import("../../../api.js").Target} */ ("system"),
+  limits: {},
+});
+
 /** The source that the address adds to those of an earlier capture, as its form is when it is empty. */
 function added() {
   const kind = kindNamed(params.get("add"));
@@ -492,6 +539,8 @@ async function first() {
       noteError(error);
     }
   }
+  const typed = params.get("command");
+  if (typed !== null && (await fillCommand(typed))) return;
   const asked = params.get("recipe");
   if (asked !== null && (await fillRecipe(asked))) return;
   fill(prefilled());

@@ -61,7 +61,7 @@ const FILES: [&str; 42] = [
 const NOT_SET: [(&str, &str, &str); 11] = [
     ("tracing_cpumask", "A capture is of all CPUs.", "Filter the rows: cpu == 1."),
     ("tracing_thresh", "A threshold is not set.", "Sort or filter calls by their duration where they are shown."),
-    ("trace_marker", "Markers are not written by a capture.", "Notes can be put on a time of a capture."),
+    ("trace_marker", "Texts are not written into a trace by a capture.", "Notes can be put on a time of a capture."),
     ("snapshot", "A capture keeps all that it records.", "Stop it at the moment that matters."),
     (
         "synthetic_events",

@@ -22,6 +22,7 @@ use bathyscope_query::{Capture, Limits, run};
 use bathyscope_symbols::{
     FileOptions, FileResolver, Kallsyms, PerfMap, Place, ProcessMaps, build_id_of_notes, elf_build_id,
 };
+use bathyscope_translate::{Language, ScriptTarget, TranslateOptions, translate as translated};
 use bathyscope_views::{Cancel, Filter, MemorySource};
 
 /// The longest text of an input.
@@ -48,6 +49,21 @@ struct NoFacts;
 impl CallFacts for NoFacts {
     fn values(&self, field: &CallField) -> Vec<String> {
         if matches!(field, CallField::Type) { vec!["open".to_owned(), "7".to_owned()] } else { Vec::new() }
+    }
+}
+
+/// Scripts of other tracers, with a process and without; what is said of them has its place in the text.
+pub(crate) fn translate(input: &[u8]) {
+    let text = text(input);
+    for target in [ScriptTarget::None, ScriptTarget::Process(1), ScriptTarget::Command("/bin/true".to_owned())] {
+        let options = TranslateOptions { parameters: vec!["1".to_owned()], target, quiet: false };
+        for language in [Language::DTrace, Language::SystemTap] {
+            let said = match translated(language, &text, &options) {
+                Ok(translation) => translation.notes,
+                Err(refusal) => vec![*refusal],
+            };
+            assert!(said.iter().all(|it| text.get(it.start as usize..it.end as usize).is_some()), "{said:?}");
+        }
     }
 }
 

@@ -81,6 +81,11 @@ fn seeds_of_conditions() {
 }
 
 #[test]
+fn seeds_of_scripts_of_other_tracers() {
+    replay("translate");
+}
+
+#[test]
 fn seeds_of_lines_of_sysdig() {
     replay("sysdig");
 }

@@ -8,6 +8,7 @@ mod cases;
 mod events;
 mod functions;
 mod places;
+mod translations;
 mod unwind;
 mod user_space;
 mod userland;

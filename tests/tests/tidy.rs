@@ -12,8 +12,28 @@ use bathyscope_tests::workspace::{Source, root, sources};
 const ROOMS: [&str; 3] = ["server", "bpf", "web"];
 /// From top to bottom: a room may only know rooms that come later.
 const ORDER: [&str; 22] = [
-    "tests", "cli", "console", "agent", "web", "recorder", "reader", "link", "protocol", "commands", "formats",
-    "query", "views", "store", "symbols", "decode", "bpf", "translate", "plan", "catalog", "derive", "capture",
+    "tests",
+    "cli",
+    "console",
+    "agent",
+    "web",
+    "recorder",
+    "reader",
+    "link",
+    "protocol",
+    "commands",
+    "formats",
+    "query",
+    "views",
+    "store",
+    "symbols",
+    "decode",
+    "bpf",
+    "translate",
+    "plan",
+    "catalog",
+    "derive",
+    "capture",
 ];
 /// Rooms of which it is promised what they know at most, which is less than their place in [`ORDER`] allows.
 const KNOWN: [(&str, &[&str]); 9] = [

@@ -26,7 +26,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 21] = [
     Target { name: "agent_bytes", run: agent::bytes },
     Target { name: "agent_requests", run: agent::requests },
     Target { name: "script", run: script::script },

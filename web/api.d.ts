@@ -547,7 +547,7 @@ export interface ExplainedText {
   page?: Page;
   stored?: StoredView;
   probes?: ProbeChanges;
-  script?: ForeignScript;
+  script?: string;
   refused?: RefusedText;
   spans: Span[];
   notes: Note[];
@@ -576,12 +576,6 @@ export type Flow = "next" | "jump" | "call" | "return";
 export type FlowKind = "wake_up" | "interrupt" | "idle" | "start" | "issue" | "completion";
 
 export type FlowWay = "from" | "to";
-
-export interface ForeignScript {
-  language: ScriptLanguage;
-  text: string;
-  parameters: string[];
-}
 
 export interface FoundCall {
   total: number;
@@ -1601,8 +1595,6 @@ export interface Script {
   exit_code: number | null;
   probes: Probe[];
 }
-
-export type ScriptLanguage = "d_trace" | "system_tap" | "bcc";
 
 export interface ScriptMessage {
   severity: string;

@@ -44,7 +44,7 @@ const KNOWN: [(&str, &[&str]); 9] = [
     ("reader", &["link", "formats", "query", "views", "store", "decode", "plan", "capture"]),
     ("link", &["protocol", "symbols", "decode", "bpf", "plan", "catalog", "capture"]),
     ("protocol", &["capture", "plan"]),
-    ("commands", &["formats", "bpf", "catalog", "capture"]),
+    ("commands", &["formats", "bpf", "translate", "catalog", "capture"]),
     ("derive", &["capture"]),
     ("translate", &["plan"]),
     ("plan", &[]),

@@ -41,14 +41,10 @@ pub enum Answer {
     Page(Page),
     /// A view of a capture that is stored.
     Stored(StoredView),
-    /// A script in another language, which is to be translated first.
-    Translation {
-        /// Whose language.
-        language: ScriptLanguage,
+    /// A script of BCC, Python with C inside, which is not translated.
+    Foreign {
         /// The script.
         script: String,
-        /// What stands behind it.
-        parameters: Vec<String>,
     },
     /// Nothing has to be done for it.
     Nothing,
@@ -139,18 +135,6 @@ pub struct StoredView {
     /// What is searched for, such as a function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
-}
-
-/// Whose language a script is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScriptLanguage {
-    /// D, of DTrace.
-    DTrace,
-    /// That of SystemTap.
-    SystemTap,
-    /// Python with C inside, of BCC.
-    Bcc,
 }
 
 /// What a part of the text is.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bathyscope_capture::{CaptureSpec, DynamicProbe, Limits, Method, SourceSpec, Target};
 
 use crate::{
-    answer::{Marks, Page, Planned, Refusal, Result, ScriptLanguage, SpanKind, StoredView, ViewName},
+    answer::{Marks, Page, Planned, Refusal, Result, SpanKind, StoredView, ViewName},
     host::Host,
     shell::{ExpansionKind, Redirect, RedirectKind, Word},
 };
@@ -50,8 +50,6 @@ pub(crate) enum Step {
     Page(Page, String),
     /// Probes are defined, or removed by name or pattern.
     Probes(Vec<DefinedProbe>, Vec<String>),
-    /// A script in another language.
-    Translation(ScriptLanguage, String, Vec<String>),
     /// Nothing is to be done, and why.
     Nothing(String),
 }

@@ -3,7 +3,7 @@
 use bathyscope_capture::{CaptureSpec, DynamicProbe};
 use serde::Serialize;
 
-use crate::answer::{Answer, Explanation, Note, Page, Planned, Refusal, ScriptLanguage, Span, StoredView, ViewName};
+use crate::answer::{Answer, Explanation, Note, Page, Planned, Refusal, Span, StoredView, ViewName};
 
 /// What was understood of a text: exactly one of the parts that may be missing is there, or none if nothing is to be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,9 +22,9 @@ pub struct ExplainedText {
     /// Probes to be kept for later captures.
     #[serde(skip_serializing_if = "Option::is_none")]
     probes: Option<ProbeChanges>,
-    /// A script in another language.
+    /// The text of a script of BCC, which is not translated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    script: Option<ForeignScript>,
+    script: Option<String>,
     /// Why it is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<RefusedText>,
@@ -49,14 +49,6 @@ struct PlannedCapture {
 struct ProbeChanges {
     add: Vec<DynamicProbe>,
     remove: Vec<String>,
-}
-
-/// A script in another language.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct ForeignScript {
-    language: ScriptLanguage,
-    text: String,
-    parameters: Vec<String>,
 }
 
 /// Why a text is refused, and where: bytes of the text.
@@ -90,9 +82,7 @@ impl From<Explanation> for ExplainedText {
             Answer::Probes { add, remove } => flat.probes = Some(ProbeChanges { add, remove }),
             Answer::Page(page) => flat.page = Some(page),
             Answer::Stored(stored) => flat.stored = Some(stored),
-            Answer::Translation { language, script: text, parameters } => {
-                flat.script = Some(ForeignScript { language, text, parameters });
-            }
+            Answer::Foreign { script } => flat.script = Some(script),
             Answer::Nothing => {}
             Answer::Refused(Refusal { at, why, remedy }) => {
                 flat.refused = Some(RefusedText { start: at.start, end: at.end, why, remedy });

@@ -22,9 +22,7 @@ mod sentence;
 mod shell;
 mod tools;
 
-pub use answer::{
-    Answer, Explanation, Note, Page, Planned, Refusal, ScriptLanguage, Span, SpanKind, StoredView, ViewName,
-};
+pub use answer::{Answer, Explanation, Note, Page, Planned, Refusal, Span, SpanKind, StoredView, ViewName};
 pub use flat::ExplainedText;
 pub use host::{Host, KnownHost, UnknownHost, wanted_processes};
 pub use paste::{MAX_COMMAND_BYTES, explain};

@@ -4,7 +4,7 @@ use bathyscope_capture::DynamicProbe;
 use bathyscope_catalog::{closest, pasted::Plain};
 
 use crate::{
-    answer::{Answer, Explanation, Marks, Page, Planned, Refusal, Result, ScriptLanguage, SpanKind, StoredView},
+    answer::{Answer, Explanation, Marks, Page, Planned, Refusal, Result, SpanKind, StoredView},
     call::{Call, DefinedProbe, Step, sleep_ms},
     host::Host,
     sentence,
@@ -24,7 +24,6 @@ struct Paste {
     capture: Option<Box<Planned>>,
     view: Option<StoredView>,
     page: Option<(Page, String)>,
-    translation: Option<(ScriptLanguage, String, Vec<String>)>,
     nothing: Option<String>,
     /// Whether the capture is of a tool in the background.
     is_background: bool,
@@ -60,7 +59,7 @@ fn finish(answer: Result<Answer>, mut marks: Marks, place: &dyn Fn(usize) -> usi
         Answer::Probes { add, remove } => of_probes(add, remove),
         Answer::Page(_) | Answer::Nothing => marks.said().to_owned(),
         Answer::Stored(stored) => of_stored(stored),
-        Answer::Translation { language, .. } => of_translation(*language),
+        Answer::Foreign { .. } => OF_BCC.to_owned(),
         Answer::Refused(refusal) => {
             let end = if refusal.why.ends_with(['.', '?', '!']) { "" } else { "." };
             format!("{}{end} {}", capital(&refusal.why), refusal.remedy)
@@ -117,24 +116,15 @@ fn of_stored(stored: &StoredView) -> String {
     format!("Shows {} of {of}{filters}{search}.", stored.view.words())
 }
 
-fn of_translation(language: ScriptLanguage) -> String {
-    let name = match language {
-        ScriptLanguage::DTrace => "D, the language of DTrace",
-        ScriptLanguage::SystemTap => "the language of SystemTap",
-        ScriptLanguage::Bcc => "Python with BPF programs in C, for BCC",
-    };
-    format!(
-        "This is a script in {name}, which is not translated. Write it in the probe language: the language reference shows how."
-    )
-}
+const OF_BCC: &str = "This is a script in Python with BPF programs in C, for BCC, which is not translated. Write it in the \
+                      probe language: the language reference shows how.";
 
 /// A script that stands alone, without the tool that runs it.
 fn bare_script(text: &str, marks: &mut Marks) -> Option<Result<Answer>> {
     let all = 0..text.trim_end().len();
     if text.contains("from bcc import") {
         marks.mark(&all, SpanKind::Script);
-        let (language, script) = (ScriptLanguage::Bcc, text.to_owned());
-        return Some(Ok(Answer::Translation { language, script, parameters: Vec::new() }));
+        return Some(Ok(Answer::Foreign { script: text.to_owned() }));
     }
     tools::bare_script(text).map(|planned| {
         marks.mark(&all, SpanKind::Script);
@@ -209,7 +199,6 @@ impl Paste {
             Step::View(view) => self.view(view),
             Step::Page(page, words) => self.page = Some((page, words)),
             Step::Probes(add, remove) => self.define(add, remove),
-            Step::Translation(language, script, parameters) => self.translation = Some((language, script, parameters)),
             Step::Nothing(why) => self.nothing = Some(why),
         }
         for command in behind {
@@ -306,17 +295,14 @@ impl Paste {
     }
 
     fn answer(self, host: &dyn Host, marks: &mut Marks) -> Result<Answer> {
-        let Self { tracefs, probes, removed, capture, view, page, translation, nothing, is_background: _ } = self;
+        let Self { tracefs, probes, removed, capture, view, page, nothing, is_background: _ } = self;
         let definitions = |probes: Vec<DefinedProbe>| probes.into_iter().map(|one| one.probe).collect::<Vec<_>>();
-        let has_others = capture.is_some() || translation.is_some() || !probes.is_empty() || page.is_some();
+        let has_others = capture.is_some() || !probes.is_empty() || page.is_some();
         if tracefs.is_used() && (tracefs.records() || !has_others) {
             return tracefs.answer(capture, view, host, marks);
         }
         if let Some(capture) = capture {
             return Ok(Answer::Capture(capture));
-        }
-        if let Some((language, script, parameters)) = translation {
-            return Ok(Answer::Translation { language, script, parameters });
         }
         if !probes.is_empty() || !removed.is_empty() {
             return Ok(Answer::Probes { add: definitions(probes), remove: removed });

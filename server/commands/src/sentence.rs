@@ -73,7 +73,11 @@ fn of_method(method: &Method) -> String {
     }
     if let Some(script) = method.script() {
         let with = if script.params.is_empty() { String::new() } else { format!(" with {}", script.params.join(" ")) };
-        return format!("runs the script `{}`{with}", script.title());
+        let title = script.title();
+        return match title.strip_prefix("Translated from ") {
+            Some(language) => format!("runs a script translated from {}{with}", language.trim_end_matches(':')),
+            None => format!("runs the script `{title}`{with}"),
+        };
     }
     let probes: Vec<String> = method.tracepoints().iter().map(|probe| probe.tracepoint.to_string()).collect();
     if probes.is_empty() {

@@ -112,6 +112,6 @@ fn planned(explanation: Explanation, text: &str) -> Result<CaptureSpec, Failure>
         Answer::Page(_) => {
             Err(Failure::new(said).remedy("Open the page in the browser; `bathyscope list` lists what can be traced."))
         }
-        Answer::Translation { .. } | Answer::Nothing => Err(Failure::new(said).remedy("Nothing is recorded for it.")),
+        Answer::Foreign { .. } | Answer::Nothing => Err(Failure::new(said).remedy("Nothing is recorded for it.")),
     }
 }

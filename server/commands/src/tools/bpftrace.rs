@@ -114,24 +114,27 @@ fn capture(spec: ScriptSpec, arguments: &Arguments, call: &mut Call<'_>) -> Resu
             (pids, None) => Whose::of(Target::of_processes(&pids, false)),
         },
         (None, Some(given)) => {
-            let word = given.word();
-            call.marks.mark(&word.source, SpanKind::Target);
-            let lines = crate::shell::read(word.plain()?, &|_| false)
-                .map_err(|inner| Refusal { at: word.place(inner.at), ..inner })?;
-            let words = lines
-                .pipelines
-                .first()
-                .and_then(|one| one.commands.first())
-                .map(|one| one.words.clone())
-                .unwrap_or_default();
-            let argv = words.iter().map(|word| word.plain().map(str::to_owned)).collect::<Result<Vec<_>>>();
-            let argv = argv.map_err(|inner| Refusal { at: word.place(inner.at), ..inner })?;
+            let argv = command_of(&given.word(), call)?;
             Whose::of(Target::Command { argv, user: None, children: true })
         }
         (None, None) => Whose::of(Target::System),
     };
     let opens = opens(&spec.text);
     call.capture(Method::Script(spec), whose, opens)
+}
+
+/// The words of a command that stands in one word.
+///
+/// # Errors
+/// What a shell would expand.
+pub(super) fn command_of(word: &Word, call: &mut Call<'_>) -> Result<Vec<String>> {
+    call.marks.mark(&word.source, SpanKind::Target);
+    let lines =
+        crate::shell::read(word.plain()?, &|_| false).map_err(|inner| Refusal { at: word.place(inner.at), ..inner })?;
+    let first = lines.pipelines.first().and_then(|one| one.commands.first());
+    let words = first.map(|one| one.words.as_slice()).unwrap_or_default();
+    let argv = words.iter().map(|word| word.plain().map(str::to_owned)).collect::<Result<Vec<_>>>();
+    argv.map_err(|inner| Refusal { at: word.place(inner.at), ..inner })
 }
 
 /// What a script fills is shown: its maps, or what it prints.

@@ -1,9 +1,14 @@
-//! dtrace(1) and stap(1): their scripts are found in their commands. They are in languages of their own.
+//! dtrace(1) and stap(1): their scripts are translated into the probe language.
 
+use bathyscope_capture::{Method, ScriptSpec, Target};
+use bathyscope_translate::{Language, ScriptTarget, TranslateOptions, translate};
+
+use super::bpftrace::{command_of, opens};
 use crate::{
-    answer::{Page, Refusal, Result, ScriptLanguage, SpanKind},
-    call::{Call, Step},
-    options::{Given, Order, Rule, Table, Takes},
+    answer::{Page, Refusal, Result, SpanKind},
+    call::{Call, Step, Whose},
+    options::{Arguments, Given, Order, Rule, Table, Takes},
+    shell::Word,
 };
 
 const DTRACE: Table = Table {
@@ -16,7 +21,8 @@ const DTRACE: Table = Table {
         Rule::taken(&["-P", "-m", "-f"], Takes::Value),
         Rule::taken(&["-p"], Takes::Value),
         Rule::taken(&["-c"], Takes::Value),
-        Rule::ignored(&["-q", "-v", "-w", "-C", "-Z", "-F", "-H"], Takes::Nothing, "it is about dtrace itself"),
+        Rule::taken(&["-q"], Takes::Nothing),
+        Rule::ignored(&["-v", "-w", "-C", "-Z", "-F", "-H"], Takes::Nothing, "it is about dtrace itself"),
         Rule::ignored(&["-o", "-x", "-b", "-D", "-I", "-L", "-X"], Takes::Value, "it is about dtrace itself"),
     ],
 };
@@ -48,12 +54,9 @@ pub(crate) fn read_dtrace(call: &mut Call<'_>) -> Result<Step> {
         let text = arguments.last("-n").map(Given::text).transpose()?.unwrap_or_default();
         return Ok(Step::Page(Page::new("/catalog", &[("q", &text)]), "Shows what can be probed here.".to_owned()));
     }
-    let mut clauses = Vec::new();
-    for given in arguments.all("-n") {
-        call.marks.mark(&given.word().source, SpanKind::Script);
-        clauses.push(given.word().plain()?.to_owned());
-    }
-    of_script(ScriptLanguage::DTrace, clauses, arguments.last("-s"), &arguments.operands, call)
+    let scripts = arguments.all("-n").map(Given::word).collect();
+    let script = Script { language: Language::DTrace, scripts, file: arguments.last("-s"), process: "-p" };
+    script.read(&arguments, call)
 }
 
 /// Reads a command of stap.
@@ -67,27 +70,92 @@ pub(crate) fn read_stap(call: &mut Call<'_>) -> Result<Step> {
         let words = format!("Searches the catalogue for `{text}`.");
         return Ok(Step::Page(Page::new("/catalog", &[("q", &text)]), words));
     }
-    let mut scripts = Vec::new();
-    for given in arguments.all("-e") {
-        call.marks.mark(&given.word().source, SpanKind::Script);
-        scripts.push(given.word().plain()?.to_owned());
-    }
-    of_script(ScriptLanguage::SystemTap, scripts, None, &arguments.operands, call)
+    let scripts = arguments.all("-e").map(Given::word).collect();
+    Script { language: Language::SystemTap, scripts, file: None, process: "-x" }.read(&arguments, call)
 }
 
-fn of_script(
-    language: ScriptLanguage,
-    mut texts: Vec<String>,
-    file: Option<&Given>,
-    operands: &[crate::shell::Word],
-    call: &Call<'_>,
-) -> Result<Step> {
-    if let (true, Some(word)) = (texts.is_empty(), call.here_text()) {
-        texts.push(word.plain()?.to_owned());
+/// The script of a command.
+struct Script<'a> {
+    language: Language,
+    /// The words that are its parts.
+    scripts: Vec<Word>,
+    /// The file that it is in otherwise.
+    file: Option<&'a Given>,
+    /// The option that names a process.
+    process: &'static str,
+}
+
+impl Script<'_> {
+    fn read(mut self, arguments: &Arguments, call: &mut Call<'_>) -> Result<Step> {
+        if let (true, Some(word)) = (self.scripts.is_empty(), call.here_text()) {
+            self.scripts.push(word.clone());
+        }
+        if self.scripts.is_empty() {
+            return Err(self.missing(arguments, call));
+        }
+        let mut text = String::new();
+        for word in &self.scripts {
+            call.marks.mark(&word.source, SpanKind::Script);
+            text.push_str(if text.is_empty() { "" } else { "\n" });
+            text.push_str(word.plain()?);
+        }
+        call.marks_redirects();
+        let (whose, target) = self.whose(arguments, call)?;
+        let parameters =
+            arguments.operands.iter().map(|word| word.plain().map(str::to_owned)).collect::<Result<_>>()?;
+        let options = TranslateOptions { parameters, target, quiet: arguments.has("-q") };
+        let translated = translate(self.language, &text, &options).map_err(|fault| {
+            let remedy = if fault.hint.is_empty() { "Write it in the probe language." } else { fault.hint.as_str() };
+            let mut letters = remedy.chars();
+            let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+            let remedy = format!("{first}{}.", letters.as_str().trim_end_matches('.'));
+            Refusal::new(self.place(fault.start, fault.end), fault.message, remedy)
+        })?;
+        let all = self.place(0, 0);
+        call.marks
+            .note(&all, format!("the script is translated from {} into the probe language", self.language.name()));
+        for note in translated.notes {
+            let hint = if note.hint.is_empty() { String::new() } else { format!("; {}", note.hint) };
+            call.marks.note(&self.place(note.start, note.end), format!("{}{hint}", note.message));
+        }
+        let view = opens(&translated.script);
+        call.capture(Method::Script(ScriptSpec { text: translated.script, ..ScriptSpec::default() }), whose, view)
     }
-    if texts.is_empty() {
-        let at = file.map(|given| given.word().source).or_else(|| operands.first().map(|word| word.source.clone()));
-        return Err(match at {
+
+    /// Whose events are recorded, and what the script calls its target. Naming a process does not make the others be left out.
+    fn whose(&self, arguments: &Arguments, call: &mut Call<'_>) -> Result<(Whose, ScriptTarget)> {
+        match (arguments.last(self.process), arguments.last("-c")) {
+            (Some(_), Some(given)) => given.refuse("a script has one target", "Remove one of the options."),
+            (Some(given), None) => match call.process_ids(&given.word())? {
+                (pids, None) => match pids.as_slice() {
+                    [pid] => Ok((Whose::of(Target::System), ScriptTarget::Process(*pid))),
+                    _ => given.refuse("a script has one target", "Name one process."),
+                },
+                (_, Some(_)) => given.refuse("the script needs the number of the process", "Write it."),
+            },
+            (None, Some(given)) => {
+                let argv = command_of(&given.word(), call)?;
+                let program = argv.first().cloned().unwrap_or_default();
+                Ok((Whose::of(Target::during(argv, None, Target::System)), ScriptTarget::Command(program)))
+            }
+            (None, None) => Ok((Whose::of(Target::System), ScriptTarget::None)),
+        }
+    }
+
+    /// Where a part of the script stands; all of it where it was put together from several words.
+    fn place(&self, start: u32, end: u32) -> std::ops::Range<usize> {
+        let (start, end) = (start as usize, end as usize);
+        match self.scripts.as_slice() {
+            [word] if start < end => word.place(start.min(word.text.len())..end.min(word.text.len())),
+            [first, .., last] => first.source.start..last.source.end,
+            [word] => word.source.clone(),
+            [] => 0..0,
+        }
+    }
+
+    fn missing(&self, arguments: &Arguments, call: &Call<'_>) -> Refusal {
+        let file = self.file.map(|given| given.word().source);
+        match file.or_else(|| arguments.operands.first().map(|word| word.source.clone())) {
             Some(at) => {
                 Refusal::new(at, "what the file has is not known here", "Paste the script itself, behind -n or -e.")
             }
@@ -96,8 +164,6 @@ fn of_script(
                 format!("{} needs a script", call.tool),
                 "Write it behind the option -n or -e.",
             ),
-        });
+        }
     }
-    let parameters = operands.iter().map(|word| word.plain().map(str::to_owned)).collect::<Result<Vec<_>>>()?;
-    Ok(Step::Translation(language, texts.join("\n"), parameters))
 }

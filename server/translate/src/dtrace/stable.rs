@@ -157,5 +157,5 @@ pub(crate) fn no_equal(provider: &str, name: &str) -> (String, String) {
         _ => "search the catalogue for a tracepoint",
     };
     let name = if name.is_empty() { String::new() } else { format!(":::{name}") };
-    (format!("`{provider}{name}` is a probe that Linux has not"), format!("the nearest: {nearest}"))
+    (format!("Linux has no probe `{provider}{name}`"), format!("the nearest: {nearest}"))
 }

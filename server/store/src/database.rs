@@ -11,8 +11,8 @@ use std::{
 use bathyscope_capture::CaptureId;
 use futures_util::future::BoxFuture;
 use sqlx::{
-    ConnectOptions as _, Sqlite, SqliteConnection, SqlitePool, migrate::Migrator, pool::PoolConnection,
-    sqlite::SqlitePoolOptions,
+    ConnectOptions as _, Connection as _, Sqlite, SqliteConnection, SqlitePool, migrate::Migrator,
+    pool::PoolConnection, sqlite::SqlitePoolOptions,
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -125,11 +125,13 @@ impl Database {
         // Before the database is read: an end that is stored meanwhile is found in the one or the other.
         let waiting = self.inner.ends.get(id);
         let read = async {
-            let record = read::capture(&mut reader, id).await?;
-            sums::check_head(&mut reader, id).await?;
-            let record = retention::complete(&mut reader, record).await?;
-            let record = sources::complete(&mut reader, record).await?;
-            derivations::complete(&mut reader, record).await
+            // All of one moment: streams that are being computed come and go with their checksums.
+            let mut view = reader.begin().await.map_err(failed("reading a capture"))?;
+            let record = read::capture(&mut view, id).await?;
+            sums::check_head(&mut view, id).await?;
+            let record = retention::complete(&mut view, record).await?;
+            let record = sources::complete(&mut view, record).await?;
+            derivations::complete(&mut view, record).await
         };
         let record = self.done(read.await)?;
         Ok(match waiting {

@@ -85,6 +85,28 @@ async fn computed_streams_are_seen_when_they_are_whole_and_go_without_a_trace() 
     integrity(dir.path()).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_capture_is_read_while_streams_of_it_come_and_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    record(&store, ID, "recorded").await;
+    let changing = store.clone();
+    let changes = tokio::spawn(async move {
+        for _ in 0..60 {
+            let streams = vec![schema("one"), schema("two")];
+            let begun = changing.begin_derivation(ID, "rule".to_owned(), streams).await.unwrap();
+            changing.append_derived(ID, begun.number, vec![(1, rows("two", 10, 1))], Vec::new()).await.unwrap();
+            changing.finish_derivation(ID, begun.number, "[]".to_owned()).await.unwrap();
+            changing.remove_derivation(ID, begun.number, None).await.unwrap();
+        }
+    });
+    while !changes.is_finished() {
+        let record = store.capture(ID).await.expect("what is read is of one moment");
+        assert_eq!(record.ledger.streams.len(), 2, "what is computed is in no ledger");
+    }
+    changes.await.unwrap();
+}
+
 /// Pages of a track, and a directory that stands for one.
 fn tracks(pages: &[(u32, u8, u64, &[u8])], directory: Option<&[u8]>) -> TrackChanges {
     let page = |(track, level, number, bytes): &(u32, u8, u64, &[u8])| BuiltPage {

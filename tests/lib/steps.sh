@@ -104,6 +104,8 @@ do_lint() {
 }
 
 do_docs() {
+    # Tests beside it wait for a processor less.
+    renice -n 15 "$BASHPID" >/dev/null
     # What tests bring with them must not be what the binary needs.
     watched cargo check --locked -p bathyscope || return
     # Links to private items are fine: the documentation is always built with them.

@@ -5,11 +5,12 @@ use bathyscope_plan::Span;
 use crate::{
     emit::{Value, ValueKind},
     refusal::{Result, refuse},
+    tree::{Expr, ExprKind},
 };
 
 /// A part of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+enum Piece {
     /// As it was written, `%%` too.
     Literal(String),
     /// Flags, width and precision, and the letter.
@@ -17,7 +18,7 @@ pub(crate) enum Piece {
 }
 
 /// Takes a format apart. The lengths of numbers have no meaning: all have 64 bits.
-pub(crate) fn pieces(format: &str, span: Span) -> Result<Vec<Piece>> {
+fn pieces(format: &str, span: Span) -> Result<Vec<Piece>> {
     let (mut all, mut literal) = (Vec::new(), String::new());
     let mut chars = format.chars().peekable();
     while let Some(c) = chars.next() {
@@ -52,6 +53,41 @@ pub(crate) fn pieces(format: &str, span: Span) -> Result<Vec<Piece>> {
         all.push(Piece::Literal(literal));
     }
     Ok(all)
+}
+
+/// The format and the values of a call of `printf`, with the conversion that `convert` makes of each value: its flags, its letter.
+pub(crate) fn converted(
+    arguments: &[Expr],
+    span: Span,
+    mut convert: impl FnMut(&str, char, &Expr) -> Result<(String, Vec<String>)>,
+) -> Result<(String, Vec<String>)> {
+    let Some((Expr { kind: ExprKind::Text(format), span: place, .. }, values)) = arguments.split_first() else {
+        return refuse(span, "`printf` begins with a format in quotes", "write `printf(\"%d\\n\", value)`");
+    };
+    let (mut text, mut shown, mut values) = (String::new(), Vec::new(), values.iter());
+    for piece in pieces(format, *place)? {
+        let (flags, letter) = match piece {
+            Piece::Literal(literal) => {
+                text.push_str(&literal);
+                continue;
+            }
+            Piece::Conversion { flags, letter } => (flags, letter),
+        };
+        let Some(expr) = values.next() else {
+            return refuse(
+                *place,
+                "the format has more conversions than there are values",
+                "remove one, or add a value",
+            );
+        };
+        let (format, arguments) = convert(&flags, letter, expr)?;
+        text.push_str(&format);
+        shown.extend(arguments);
+    }
+    if let Some(more) = values.next() {
+        return refuse(more.span, "the format has no conversion for this value", "add `%d` or `%s`");
+    }
+    Ok((text, shown))
 }
 
 /// A conversion of numbers or texts that both languages have, with the value that it shows.

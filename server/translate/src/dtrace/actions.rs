@@ -5,7 +5,7 @@ use bathyscope_plan::Span;
 use super::{MapUse, clause::ClauseWriter};
 use crate::{
     emit::{Meaning, Value, ValueKind, settled},
-    formats::{self, Piece},
+    formats,
     refusal::{Result, refuse},
     tree::{Expr, ExprKind},
 };
@@ -82,33 +82,10 @@ impl ClauseWriter<'_, '_> {
     }
 
     fn printf(&mut self, arguments: &[Expr], span: Span) -> Result<()> {
-        let Some((Expr { kind: ExprKind::Text(format), span: place, .. }, values)) = arguments.split_first() else {
-            return refuse(span, "`printf` begins with a format in quotes", "write `printf(\"%d\\n\", value)`");
-        };
-        let (mut text, mut shown, mut values) = (String::new(), Vec::new(), values.iter());
-        for piece in formats::pieces(format, *place)? {
-            let (flags, letter) = match piece {
-                Piece::Literal(literal) => {
-                    text.push_str(&literal);
-                    continue;
-                }
-                Piece::Conversion { flags, letter } => (flags, letter),
-            };
-            let Some(expr) = values.next() else {
-                return refuse(
-                    *place,
-                    "the format has more conversions than there are values",
-                    "remove one, or add a value",
-                );
-            };
+        let (text, shown) = formats::converted(arguments, span, |flags, letter, expr| {
             let value = self.value(expr)?;
-            let (format, arguments) = self.conversion(&flags, letter, &value, expr.span)?;
-            text.push_str(&format);
-            shown.extend(arguments);
-        }
-        if let Some(more) = values.next() {
-            return refuse(more.span, "the format has no conversion for this value", "add `%d` or `%s`");
-        }
+            self.conversion(flags, letter, &value, expr.span)
+        })?;
         self.print_line(text, shown);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     emit::{Meaning, Value, ValueKind, settled},
-    formats::{self, Piece},
+    formats,
     refusal::{Result, refuse},
     tree::{Expr, ExprKind, Statement, StatementKind},
 };
@@ -226,40 +226,15 @@ impl HandlerWriter<'_, '_> {
     }
 
     fn printf(&mut self, arguments: &[Expr], end: &str, span: Span) -> Result<()> {
-        let Some((Expr { kind: ExprKind::Text(format), span: place, .. }, values)) = arguments.split_first() else {
-            return refuse(span, "`printf` begins with a format in quotes", "write `printf(\"%d\\n\", value)`");
-        };
-        let (mut text, mut shown, mut values) = (String::new(), Vec::new(), values.iter());
-        for piece in formats::pieces(format, *place)? {
-            let (flags, letter) = match piece {
-                Piece::Literal(literal) => {
-                    text.push_str(&literal);
-                    continue;
-                }
-                Piece::Conversion { flags, letter } => (flags, letter),
-            };
-            let Some(expr) = values.next() else {
-                return refuse(
-                    *place,
-                    "the format has more conversions than there are values",
-                    "remove one, or add a value",
-                );
-            };
+        let (text, shown) = formats::converted(arguments, span, |flags, letter, expr| {
             let value = self.printed(expr)?;
             let is_moment = value.kind == ValueKind::Date && value.text == "gettimeofday_s";
-            let (format, arguments) = if is_moment && matches!(letter, 'd' | 'u') {
-                (format!("%{flags}s"), vec!["strftime(\"%s\", nsecs)".to_owned()])
-            } else {
-                formats::shown(&flags, letter, &value, expr.span)?
-            };
-            text.push_str(&format);
-            shown.extend(arguments);
-        }
-        if let Some(more) = values.next() {
-            return refuse(more.span, "the format has no conversion for this value", "add `%d` or `%s`");
-        }
-        text.push_str(end);
-        self.lines.push(formats::printf(&text, &shown));
+            if is_moment && matches!(letter, 'd' | 'u') {
+                return Ok((format!("%{flags}s"), vec!["strftime(\"%s\", nsecs)".to_owned()]));
+            }
+            formats::shown(flags, letter, &value, expr.span)
+        })?;
+        self.lines.push(formats::printf(&(text + end), &shown));
         Ok(())
     }
 

@@ -279,64 +279,84 @@ pub fn decode_chunk(schema: &StreamSchema, bytes: &[u8], wanted: &[usize]) -> Re
     if reader.offset != bytes.len() {
         return Err(damaged(reader.offset, "there is more than the directory says"));
     }
-    let mut decoder = ColumnDecoder { rows, columns: &columns, decoder: codec::Decoder::default(), keys: Vec::new() };
-    for (index, (column, data)) in schema.columns.iter().zip(&mut batch.columns).enumerate() {
+    let mut decoder = ColumnDecoder::new(rows, &columns);
+    for index in 0..columns.len() {
         if wanted.contains(&index) {
-            let (words, at) = decoder.column(index)?;
-            *data = codec::from_words(column.ty, words).ok_or(damaged(at, "an id is larger than 32 bits"))?;
+            decoder.decode(index)?;
+        }
+    }
+    let decoded = schema.columns.iter().zip(&mut batch.columns).zip(&columns).zip(decoder.words).enumerate();
+    for (index, (((column, data), (_, at, _)), words)) in decoded {
+        if let (true, Some(words)) = (wanted.contains(&index), words) {
+            *data = codec::from_words(column.ty, words).ok_or(damaged(*at, "an id is larger than 32 bits"))?;
         }
     }
     Ok(batch)
 }
 
-/// Decodes columns of a chunk, each with its entry, its place and its body.
+/// Decodes columns of a chunk, each with its entry, its place and its body, and each once: one that tells others may be wanted too.
 struct ColumnDecoder<'a> {
     rows: usize,
     columns: &'a [(Entry, usize, &'a [u8])],
     decoder: codec::Decoder,
-    /// Those of columns that have told one.
-    keys: Vec<(u8, Rc<Keys>)>,
+    /// Words of columns that were decoded.
+    words: Vec<Option<Vec<u64>>>,
+    /// Keys of columns that have told one.
+    keys: Vec<Option<Keys>>,
 }
 
-impl ColumnDecoder<'_> {
-    /// The words of a column, and where it is.
-    fn column(&mut self, index: usize) -> Result<(Vec<u64>, usize), ChunkError> {
-        let (mut words, told, at) = self.stored(index)?;
+impl<'a> ColumnDecoder<'a> {
+    fn new(rows: usize, columns: &'a [(Entry, usize, &'a [u8])]) -> Self {
+        let (words, keys) = (columns.iter().map(|_| None).collect(), columns.iter().map(|_| None).collect());
+        Self { rows, columns, decoder: codec::Decoder::default(), words, keys }
+    }
+
+    /// Decodes a column, and those that tell it.
+    fn decode(&mut self, index: usize) -> Result<(), ChunkError> {
+        if self.words_of(index).is_some() {
+            return Ok(());
+        }
+        let (mut words, told) = self.stored(index)?;
         if let Some(Told { rule, key }) = told {
-            let keys = self.keys_of(key)?;
-            let times = if rule == Rule::UntilNext { self.plain(0)? } else { Vec::new() };
-            rule.restore(&mut words, &keys, &times);
+            let key = usize::from(key);
+            self.decode_plain(key)?;
+            if rule == Rule::UntilNext {
+                self.decode_plain(0)?;
+            }
+            if let Some((keys, known)) = self.keys.get_mut(key).zip(self.words.get(key).and_then(Option::as_deref)) {
+                let keys = keys.get_or_insert_with(|| Keys::of(known));
+                let times = self.words.first().and_then(Option::as_deref).unwrap_or_default();
+                rule.restore(&mut words, keys, times);
+            }
         }
-        Ok((words, at))
+        if let Some(place) = self.words.get_mut(index) {
+            *place = Some(words);
+        }
+        Ok(())
     }
 
-    fn keys_of(&mut self, key: u8) -> Result<Rc<Keys>, ChunkError> {
-        if let Some((_, known)) = self.keys.iter().find(|(known, _)| *known == key) {
-            return Ok(Rc::clone(known));
+    /// Decodes a column that tells others, and so is told by none.
+    fn decode_plain(&mut self, index: usize) -> Result<(), ChunkError> {
+        match self.columns.get(index) {
+            Some((entry, _, _)) if entry.told.is_none() => self.decode(index),
+            Some((_, at, _)) => Err(damaged(*at, "a column is told by one that is told itself")),
+            None => Err(damaged(0, "a column is told by one that the schema does not have")),
         }
-        let keys = Rc::new(Keys::of(&self.plain(key.into())?));
-        self.keys.push((key, Rc::clone(&keys)));
-        Ok(keys)
     }
 
-    /// The words of a column that no other one tells.
-    fn plain(&mut self, index: usize) -> Result<Vec<u64>, ChunkError> {
-        let (words, told, at) = self.stored(index)?;
-        if told.is_some() {
-            return Err(damaged(at, "a column is told by one that is told itself"));
-        }
-        Ok(words)
+    fn words_of(&self, index: usize) -> Option<&[u64]> {
+        self.words.get(index).and_then(Option::as_deref)
     }
 
     /// What is stored of a column.
-    fn stored(&mut self, index: usize) -> Result<(Vec<u64>, Option<Told>, usize), ChunkError> {
-        let missing = damaged(0, "a column is told by one that the schema does not have");
+    fn stored(&mut self, index: usize) -> Result<(Vec<u64>, Option<Told>), ChunkError> {
+        let missing = damaged(0, "a column was asked for that the chunk does not have");
         let Some((entry, at, body)) = self.columns.get(index) else { return Err(missing) };
         if crc32fast::hash(body) != entry.crc {
             return Err(damaged(*at, "the checksum of a column is wrong"));
         }
         let words = self.decoder.decode(&entry.coding, self.rows, body).map_err(|what| damaged(*at, what))?;
-        Ok((words, entry.told, *at))
+        Ok((words, entry.told))
     }
 }
 

@@ -35,7 +35,7 @@
 //! is told by another one.
 //!
 //! Measured with `examples/chunk_sizes.rs` (12 columns of scheduler switches, full chunks, one core): 4.1 bytes a row and 8.7 M
-//! rows/s in, 29 M out. Before columns were told by others 6.9 bytes and 10 M rows/s in; variable-length integers instead of planes
+//! rows/s in, 35 M out. Before columns were told by others 6.9 bytes and 10 M rows/s in; variable-length integers instead of planes
 //! took 7.0 bytes and 7.5 M rows/s in; offsets alone 7.9 bytes.
 //!
 //! A reader decodes only the columns that it wants and those that tell them, and checks their CRCs, so damage in others does not

@@ -1556,6 +1556,15 @@ export interface RunningCapture {
   cpu_permille: number | null;
 }
 
+export interface SameCommand {
+  text: string;
+  differs: string[];
+}
+
+export interface SameCommands {
+  items: SameCommand[];
+}
+
 export interface SampleList {
   items: Item[];
 }
@@ -2374,6 +2383,7 @@ export interface Answers {
     "/api/captures/{id}/notes": NoteItem;
     "/api/captures/{id}/query": Answer;
     "/api/commands/explain": ExplainedText;
+    "/api/commands/same": SameCommands;
     "/api/scripts/check": CheckedScript;
     "/api/scripts/compile": Listing;
     "/api/scripts/complete": Completions;

@@ -15,6 +15,7 @@ import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
+import { followSameCommands, readSameCommands } from './command_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
@@ -373,6 +374,14 @@ test('a process is chosen by its name', async () => chooseByName(page, server.or
 test('a tool and an example open in the editor', async () => {
   await openToolByWords(page, { words: 'runqlat cpu', tool: 'runqlat' });
   await openExample(page);
+});
+
+test('commands of other tools that ask the same: of a capture, and of a form as it is filled in', async () => {
+  const spec = { method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: true } }, target: 'system', limits: { duration_ms: 500 } };
+  const { id: made } = await (await page.request.post(`${server.origin}/api/captures`, { data: spec, headers: { origin: server.origin } })).json();
+  await readSameCommands(page, `${server.origin}/captures/${made}`);
+  await followSameCommands(page, server.origin);
+  await page.goto(server.origin);
 });
 
 test('a sample opens with one click', async () => {

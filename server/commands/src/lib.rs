@@ -13,6 +13,7 @@
 
 mod answer;
 mod call;
+mod differences;
 mod flat;
 mod host;
 mod options;

@@ -8,7 +8,7 @@ use bathyscope_capture::{
 use bathyscope_catalog::dynamic::parse_perf_probe;
 use serde::Serialize;
 
-use crate::{Answer, UnknownHost, explain};
+use crate::{Answer, UnknownHost, differences::differences, explain};
 
 /// A command that asks for a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,12 +19,25 @@ pub struct SameCommand {
     pub differs: Vec<String>,
 }
 
-/// Commands of other tools, and of Bathyscope, that ask for a capture; none where no tool has one.
+/// Commands of other tools, and of Bathyscope, that ask for a capture; none where no tool has one. Of several sources, which other
+/// tools cannot record together, each has its own.
 pub fn same_as(spec: &CaptureSpec) -> Vec<SameCommand> {
-    let texts: Vec<String> = match spec.methods().collect::<Vec<_>>().as_slice() {
-        [one] => of_method(one, spec),
-        _ => Vec::new(),
-    };
+    if let [_] = spec.sources.as_slice() {
+        return of_one_source(spec);
+    }
+    let alone = spec.sources.iter().flat_map(|source| {
+        let alone = CaptureSpec { sources: vec![source.clone()], ..spec.clone() };
+        let only = format!("what is recorded: only the source {}, of {}", source.id, spec.sources.len());
+        of_one_source(&alone).into_iter().map(move |mut one| {
+            one.differs.insert(0, only.clone());
+            one
+        })
+    });
+    alone.collect()
+}
+
+fn of_one_source(spec: &CaptureSpec) -> Vec<SameCommand> {
+    let texts: Vec<String> = spec.methods().flat_map(|method| of_method(method, spec)).collect();
     let mut commands: Vec<SameCommand> = texts.iter().filter_map(|text| read_again(text, spec)).collect();
     let ours = commands.iter().find(|one| !one.text.contains('\n')).cloned();
     commands.extend(ours.map(|one| SameCommand { text: format!("bathyscope run {}", quoted(&one.text)), ..one }));
@@ -34,27 +47,7 @@ pub fn same_as(spec: &CaptureSpec) -> Vec<SameCommand> {
 /// The command with what it asks for otherwise; none if it does not ask for a capture.
 fn read_again(text: &str, spec: &CaptureSpec) -> Option<SameCommand> {
     let Answer::Capture(planned) = explain(text, &UnknownHost).answer else { return None };
-    let read = planned.spec;
-    let mut differs = Vec::new();
-    let without = |spec: &CaptureSpec| {
-        let mut methods: Vec<Method> = spec.methods().cloned().collect();
-        methods.iter_mut().filter_map(Method::dynamic_mut).flatten().for_each(|probe| probe.line = None);
-        methods
-    };
-    if without(&read) != without(spec) {
-        differs.push("what is recorded".to_owned());
-    }
-    if read.target != spec.target {
-        differs.push(format!("whose events: {} instead of {}", read.target, spec.target));
-    }
-    if read.limits.duration_ms != spec.limits.duration_ms {
-        differs.push("when it ends".to_owned());
-    }
-    let budgets = |spec: &CaptureSpec| bathyscope_capture::Limits { duration_ms: None, ..spec.limits.clone() };
-    if budgets(&read) != budgets(spec) {
-        differs.push("what it may cost and store".to_owned());
-    }
-    Some(SameCommand { text: text.to_owned(), differs })
+    Some(SameCommand { text: text.to_owned(), differs: differences(&planned.spec, spec) })
 }
 
 fn of_method(method: &Method, spec: &CaptureSpec) -> Vec<String> {

@@ -13,6 +13,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     chosen::{ChosenCapture, no_captures},
+    explain::same_lines,
     open, text,
 };
 use crate::{Failure, Outcome, config::DataArgs};
@@ -251,7 +252,11 @@ fn summary(capture: &CaptureSummary) -> String {
 async fn show(store: &Store, chosen: ChosenCapture, json: bool) -> Result<Option<String>, StoreError> {
     let Some(id) = chosen.id(store).await? else { return Ok(None) };
     let record = store.capture(id).await?;
-    Ok(Some(if json { json_line(&wire::Capture::from(record)) } else { described(&record) }))
+    if json {
+        return Ok(Some(json_line(&wire::Capture::from(record))));
+    }
+    let same = same_lines(&bathyscope_commands::same_as(&record.spec));
+    Ok(Some(described(&record) + &same))
 }
 
 fn described(record: &CaptureRecord) -> String {

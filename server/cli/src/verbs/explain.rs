@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use bathyscope_agent::Simulation;
 use bathyscope_commands::{
-    Answer, ExplainedText, Explanation, KnownHost, MAX_COMMAND_BYTES, Note, Refusal, explain, wanted_processes,
+    Answer, ExplainedText, Explanation, KnownHost, MAX_COMMAND_BYTES, Note, Refusal, SameCommand, explain, same_as,
+    wanted_processes,
 };
 use bathyscope_link::processes::{StatLine, read_some};
 use bathyscope_protocol::{AgentClient, ProcessFile};
@@ -127,6 +128,7 @@ fn in_lines(explanation: &Explanation, text: &str) -> Result<String, Failure> {
             let spec = serde_json::to_string_pretty(&planned.spec);
             out.push_str(&spec.map_err(|error| Failure::because("writing JSON", error))?);
             out.push('\n');
+            out.push_str(&same_lines(&same_as(&planned.spec)));
         }
         Answer::Page(page) => {
             let parameters: Vec<String> =
@@ -136,6 +138,18 @@ fn in_lines(explanation: &Explanation, text: &str) -> Result<String, Failure> {
         _ => {}
     }
     Ok(out)
+}
+
+/// Commands that ask for a capture, in lines, each with what it asks for otherwise.
+pub(super) fn same_lines(commands: &[SameCommand]) -> String {
+    let mut out = String::new();
+    for SameCommand { text, differs } in commands {
+        let head = if out.is_empty() { "the same as\n" } else { "" };
+        let text: Vec<String> = text.lines().map(|line| format!("  {}\n", bathyscope_capture::shown(line))).collect();
+        let differs = differs.iter().map(|words| format!("    differs: {}\n", bathyscope_capture::shown(words)));
+        out.push_str(&format!("{head}{}{}", text.concat(), differs.collect::<String>()));
+    }
+    out
 }
 
 /// A note with the part that it is about.

@@ -176,6 +176,7 @@ fn console_routes() -> Vec<Route> {
 
         route::<Viewer, _, _>(Api, GET, "/api/commands", api::commands::about),
         route::<Viewer, _, _>(Api, POST, "/api/commands/explain", api::commands::explained),
+        route::<Viewer, _, _>(Api, POST, "/api/commands/same", api::commands::same),
         route::<Viewer, _, _>(Api, GET, "/api/scripts", api::scripts::about),
         route::<Operator, _, _>(Api, POST, "/api/scripts/check", api::scripts::check),
         route::<Operator, _, _>(Api, POST, "/api/scripts/compile", api::scripts::compile),

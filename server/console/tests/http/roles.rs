@@ -103,6 +103,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/text", [401, 404, 404, 404]),
     // There is no text in an empty body.
     ("POST", "/api/commands/explain", [401, 400, 400, 400]),
+    ("POST", "/api/commands/same", [401, 400, 400, 400]),
     ("GET", "/api/commands", [401, 200, 200, 200]),
     ("GET", "/api/scripts", [401, 200, 200, 200]),
     ("POST", "/api/scripts/check", [401, 404, 400, 400]),

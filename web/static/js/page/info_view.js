@@ -12,6 +12,7 @@ import { PanelView } from "../view/panel_view.js";
 import { showProbes } from "./probes_view.js";
 import { listTable } from "./list_table.js";
 import { keptText } from "./retention.js";
+import { SameCommands } from "./same_commands.js";
 import { costIsEstimated, hasOwnProbes, kindOf } from "../kind/table.js";
 import { ESTIMATED, sourcesOf, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
@@ -128,6 +129,7 @@ export class InfoView extends PanelView {
     this.probes = h("div");
     this.probesAsked = -Infinity;
     this.computed = new ComputedView(context);
+    this.same = new SameCommands(() => ({ spec: context.info.spec }));
     context.on("info", () => this.visible && this.#draw());
   }
 
@@ -220,6 +222,7 @@ export class InfoView extends PanelView {
         ...(info.pinned || info.kept_until_unix_ns ? entry("Kept", keptText(info)) : []),
         ...(info.simulated ? entry("Agent", "simulated: the events are made up") : []),
       ),
+      this.same.element,
       h("details", {}, h("summary", { text: "Spec as JSON" }), json),
     );
   }

@@ -14,6 +14,7 @@ import { errorNotice, noteError, showError, waitFor } from "../lib/notice.js";
 import { chooseProcess, processDetail, processList } from "../new/process_choice.js";
 import { RecipeForm, usualTarget, withoutTarget } from "../new/recipe_form.js";
 import { SourceList } from "../new/source_list.js";
+import { SameCommands, recipeCommand } from "./same_commands.js";
 import { startShell } from "./shell.js";
 import { sourcesOf } from "../lib/spec.js";
 import { emptyForm, formOf, specOf, startsCommand } from "../new/spec_form.js";
@@ -90,7 +91,10 @@ const forms = startForms({
   named: (name) => {
     inputOf("name").value = name;
   },
-  changed: () => put(byId("problems")),
+  changed: () => {
+    put(byId("problems"));
+    same.changed();
+  },
 });
 const list = new SourceList({
   read: readSource,
@@ -99,6 +103,9 @@ const list = new SourceList({
   refuse,
 });
 const recipes = new RecipeForm({ read: readRecipe });
+/** The recipe that the form was filled from, and what it asked for, as JSON. */
+let openedRecipe = { name: "", asked: "" };
+const same = new SameCommands(wantedCommands);
 const showTab = startTabs(within(document, ".tabs"), (name) => {
   // Another kind is another source.
   if (name !== method) sourceId = "";
@@ -199,6 +206,7 @@ function fill(form) {
   forms.get(method)?.shown?.();
   showTarget();
   showWords();
+  same.changed();
 }
 
 function formNow() {
@@ -229,6 +237,22 @@ function readRecipe() {
   const form = formNow();
   const { source, limits, problems } = readSource(withoutTarget(form));
   return { recipe: { of: usualTarget(form.target), opens, limits, sources: list.all(source) }, problems };
+}
+
+/** What the form asks for now beside the target, which a recipe does not have, as JSON. */
+function askedNow() {
+  const { source, limits } = readSource(withoutTarget(formNow()));
+  return JSON.stringify([list.all(source), limits]);
+}
+
+/** What the form asks for now, for commands that would ask the same. */
+function wantedCommands() {
+  const { source, problems } = readSource();
+  if (problems.length) return { spec: null, problems };
+  const { spec } = specOf(formNow(), splitWords);
+  spec.sources = list.all(source);
+  const { name, asked } = openedRecipe;
+  return { spec, more: name ? [recipeCommand(name, spec.target, askedNow() !== asked, joinWords)] : [] };
 }
 
 /**
@@ -456,6 +480,7 @@ async function fillRecipe(name) {
     }
     fill(form);
     opens = recipe.opens;
+    openedRecipe = { name, asked: askedNow() };
     if (recipe.can_delete) recipes.fill(name, question);
     put(
       byId("recipe"),
@@ -557,6 +582,13 @@ async function agent() {
   }
 }
 
+function startSame() {
+  byId("same-as").append(same.element);
+  // What is chosen in lists and editors changes fields without an event of their own.
+  for (const name of ["input", "change", "click", "keyup"]) byId("new").addEventListener(name, () => same.changed());
+}
+
 startFields();
+startSame();
 first();
 agent();

@@ -11,11 +11,17 @@
 //! missing?}, page?, stored?, probes?, script?, refused?: {start, end, why, remedy}, spans:[{start, end, kind}], notes:[{start,
 //! end, is_ignored, text}]}`; places are bytes of the text. Nothing is started. What has to be known of the host is known for an
 //! operator; for a viewer it is as if no host could be asked.
+//!
+//! And back: `POST /api/commands/same` (viewer) with a capture's spec → `{items:[{text, differs:[words]}]}`: commands of other
+//! tools and of the terminal that ask for it. `differs` says what a command asks for otherwise; it is empty where it asks for
+//! exactly the same.
 
 use axum::{Json, extract::State};
 use bathyscope_agent::CommandRights;
 use bathyscope_capture::{CaptureSpec, Target, visible};
-use bathyscope_commands::{ExplainedText, KnownHost, MAX_COMMAND_BYTES, explain, wanted_processes};
+use bathyscope_commands::{
+    ExplainedText, KnownHost, MAX_COMMAND_BYTES, SameCommand, explain, same_as, wanted_processes,
+};
 use bathyscope_store::Role;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +94,21 @@ pub(in crate::http) async fn explained(
     // A long text takes a moment.
     let explained = tokio::task::spawn_blocking(move || ExplainedText::from(explain(&text, &host))).await;
     explained.map(Json).map_err(|error| ApiError::new(ErrorKind::Internal, "reading the commands", error.to_string()))
+}
+
+/// Commands that ask for a capture.
+#[derive(Serialize)]
+pub(in crate::http) struct SameCommands {
+    items: Vec<SameCommand>,
+}
+
+/// Commands that ask for the capture of a spec. What is in the spec is told to nobody who does not have it.
+pub(in crate::http) async fn same(
+    Viewer(_): Viewer,
+    extract::Json(spec): extract::Json<CaptureSpec>,
+) -> Result<Json<SameCommands>, ApiError> {
+    let made = tokio::task::spawn_blocking(move || SameCommands { items: same_as(&spec) }).await;
+    made.map(Json).map_err(|error| ApiError::new(ErrorKind::Internal, "writing commands", error.to_string()))
 }
 
 /// What the commands may ask of the host. Without an agent nothing of it is known.

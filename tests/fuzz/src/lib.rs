@@ -26,11 +26,12 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 21] = [
+pub const TARGETS: [Target; 22] = [
     Target { name: "agent_bytes", run: agent::bytes },
     Target { name: "agent_requests", run: agent::requests },
     Target { name: "script", run: script::script },
     Target { name: "translate", run: parsers::translate },
+    Target { name: "builder", run: parsers::builder },
     Target { name: "login", run: console::login },
     Target { name: "import", run: console::import },
     Target { name: "perf_records", run: decode::perf_records },

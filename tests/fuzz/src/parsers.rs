@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use bathyscope_builder::{read as read_form, write as write_form};
 use bathyscope_capture::{Batch, ColumnData, Predicate, StreamKind, StreamSchema};
 use bathyscope_catalog::{
     EventFormat,
@@ -65,6 +66,20 @@ pub(crate) fn translate(input: &[u8]) {
             assert!(said.iter().all(|it| text.get(it.start as usize..it.end as usize).is_some()), "{said:?}");
         }
     }
+}
+
+/// Scripts, read as forms: a form says the same when its own script is read.
+pub(crate) fn builder(input: &[u8]) {
+    let text = text(input);
+    let said = match read_form(&text) {
+        Ok(reading) => {
+            let again = write_form(&reading.form).ok().and_then(|script| read_form(&script).ok());
+            assert!(again.is_none_or(|again| again.form == reading.form), "{text:?} reads back as another form");
+            reading.left_out
+        }
+        Err(said) => said,
+    };
+    assert!(said.iter().all(|it| text.get(it.start as usize..it.end as usize).is_some()), "{said:?}");
 }
 
 /// Lines of sysdig.

@@ -86,6 +86,11 @@ fn seeds_of_scripts_of_other_tracers() {
 }
 
 #[test]
+fn seeds_of_scripts_of_the_builder() {
+    replay("builder");
+}
+
+#[test]
 fn seeds_of_lines_of_sysdig() {
     replay("sysdig");
 }

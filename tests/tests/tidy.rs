@@ -47,7 +47,7 @@ const KNOWN: [(&str, &[&str]); 10] = [
     ("protocol", &["capture", "plan"]),
     ("commands", &["formats", "bpf", "translate", "catalog", "capture"]),
     ("derive", &["capture"]),
-    ("builder", &["bpf", "plan"]),
+    ("builder", &["bpf", "plan", "catalog"]),
     ("translate", &["plan"]),
     ("plan", &[]),
     ("decode", &["agent", "capture", "catalog", "plan"]),

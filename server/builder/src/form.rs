@@ -9,13 +9,6 @@ use crate::{
 
 /// The variable that holds how long it took from the first place to the second, in nanoseconds.
 pub const DURATION: &str = "$duration_ns";
-/// Probe sites of each of the two places.
-pub const MAX_SITES: usize = 64;
-/// Values that are recorded at each of the two places.
-pub const MAX_VALUES: usize = 64;
-/// Bytes of a text of the form.
-pub const MAX_TEXT_BYTES: usize = 4096;
-
 /// A probe, or two places with the time between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

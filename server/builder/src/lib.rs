@@ -4,16 +4,23 @@
 //! again, and only written as a script that it is read from.
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod form;
+mod limits;
 mod names;
+mod places;
 mod read;
+mod script;
 mod texts;
 mod write;
 
-pub use form::{
-    AggregateFunction, DURATION, FormAction, MAX_SITES, MAX_TEXT_BYTES, MAX_VALUES, Pairing, ProbeForm, RecordedValue,
-    ValueFormat,
+pub use arguments::{
+    ArgumentError, ArgumentKind, ArgumentList, ArgumentNode, MAX_NODES, MAX_STEPS, NamedConstant, arguments,
+    tracepoint_of,
 };
+pub use form::{AggregateFunction, DURATION, FormAction, Pairing, ProbeForm, RecordedValue, ValueFormat};
+pub use limits::{MAX_SITES, MAX_TEXT_BYTES, MAX_VALUES};
 pub use names::default_name;
+pub use places::{Partner, TIMERS, TimerSite, nearest, partners, perf_site, site_part};
 pub use read::{Reading, read};
 pub use write::{WriteError, write};

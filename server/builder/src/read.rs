@@ -8,8 +8,8 @@ use bathyscope_plan::{Diagnostic, Span};
 
 use crate::{
     form::{AggregateFunction, DURATION, FormAction, Pairing, ProbeForm, RecordedValue, ValueFormat},
+    script::{NO_VALUES, script_of},
     texts::{slice, text_of},
-    write::{NO_VALUES, unchecked},
 };
 
 /// A script as a form.
@@ -379,7 +379,7 @@ fn sets_duration(statement: &Statement) -> bool {
 fn compare(form: &ProbeForm, probes: &[&Probe]) -> Held<()> {
     let hint = "the form would write this in another way; keep it as a script";
     let last = probes.last().map_or(Span::default(), |probe| probe.span);
-    let written = match parse(&unchecked(form)) {
+    let written = match parse(&script_of(form)) {
         Ok(written) => written,
         Err(_) => return refuse(last, "the form cannot hold this script", hint),
     };

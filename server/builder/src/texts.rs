@@ -6,7 +6,7 @@ use bathyscope_bpf::lang::{
 };
 use bathyscope_plan::Span;
 
-use crate::form::MAX_TEXT_BYTES;
+use crate::limits::MAX_TEXT_BYTES;
 
 /// The expression that a text is.
 ///

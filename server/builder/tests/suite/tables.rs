@@ -14,28 +14,31 @@ static HOSTS: LazyLock<Vec<RecordedHost>> =
 
 /// Compiles a script on every recorded kernel; what is said where it does not.
 pub(crate) fn compiles(script: &str) -> Result<(), String> {
+    HOSTS.iter().try_for_each(|host| compiles_on(host, script))
+}
+
+/// Compiles a script on a recorded kernel.
+pub(crate) fn compiles_on(host: &RecordedHost, script: &str) -> Result<(), String> {
     let told = |said: Vec<bathyscope_plan::Diagnostic>| {
         said.iter().map(|it| render(script, "script", it)).collect::<Vec<_>>().join("\n")
     };
-    for host in &*HOSTS {
-        let mut host = host.clone();
-        let expanded = expand(&parse(script).map_err(told)?, &ExpandOptions::default()).map_err(told)?;
-        for point in user_points(&expanded.script) {
-            let place = UserPlace {
-                file: UserFile { path: "/bin/made".to_owned(), in_process: None, device: 1, inode: 2 },
-                offset: 0x1000,
-                address: 0x1000,
-                symbol: "made".to_owned(),
-                provider: "maker".to_owned(),
-                semaphore: 0,
-                arguments: Vec::new(),
-            };
-            let places = UserPlaces { point: point.text.clone(), places: vec![place], ..UserPlaces::default() };
-            host.places.insert(point.text.clone(), places);
-        }
-        compile(script, &host, &CompileOptions::default()).map_err(told)?;
+    let expanded = expand(&parse(script).map_err(told)?, &ExpandOptions::default()).map_err(told)?;
+    let mut made = None;
+    for point in user_points(&expanded.script) {
+        let place = UserPlace {
+            file: UserFile { path: "/bin/made".to_owned(), in_process: None, device: 1, inode: 2 },
+            offset: 0x1000,
+            address: 0x1000,
+            symbol: "made".to_owned(),
+            provider: "maker".to_owned(),
+            semaphore: 0,
+            arguments: Vec::new(),
+        };
+        let places = UserPlaces { point: point.text.clone(), places: vec![place], ..UserPlaces::default() };
+        made.get_or_insert_with(|| host.clone()).places.insert(point.text.clone(), places);
     }
-    Ok(())
+    let host = made.as_ref().unwrap_or(host);
+    compile(script, host, &CompileOptions::default()).map(|_compiled| ()).map_err(told)
 }
 
 /// A form without what is as it begins.

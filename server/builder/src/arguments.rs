@@ -1,0 +1,484 @@
+//! What can be recorded at a probe site, as a tree: arguments and results with their types, and what is behind each, member
+//! by member, as far as somebody unfolds it.
+
+use bathyscope_bpf::lang::{ast::AttachText, attach_text};
+use bathyscope_catalog::{
+    EventField, EventFormat, FieldKind,
+    types::{CType, Parameter, TypeId, Types},
+};
+use serde::Serialize;
+
+use crate::form::ValueFormat;
+
+/// The most nodes of one list.
+pub const MAX_NODES: usize = 1000;
+/// The deepest place that is unfolded.
+pub const MAX_STEPS: usize = 32;
+/// The most constants of an enum that are told.
+const MAX_CONSTANTS: usize = 256;
+/// Elements of an array that are offered one by one.
+const MAX_ELEMENTS: u32 = 64;
+/// Anonymous structs and unions within each other.
+const MAX_ANONYMOUS: usize = 8;
+/// Arguments by number where nothing says how many there are.
+const NUMBERED: usize = 6;
+/// Bytes of memory that are shown where nothing says how many there are.
+const SOME_BYTES: u32 = 64;
+/// What stands for the value behind a pointer in a path.
+const BEHIND: &str = "*";
+
+/// A value, or something that has values in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ArgumentNode {
+    /// Its name in the list that it is in, by which it is unfolded.
+    pub name: String,
+    /// The expression of the language.
+    pub expr: String,
+    /// Its type as in C.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Its size; none if it is not known.
+    pub bytes: Option<u64>,
+    /// Where it begins in what it is a member of.
+    pub bit_offset: Option<u64>,
+    /// How many bits it has, if it is a bit field.
+    pub bits: Option<u32>,
+    /// What it is.
+    pub kind: ArgumentKind,
+    /// How it can be shown, the usual way first; empty if it is no single value.
+    pub formats: Vec<ValueFormat>,
+    /// Whether a text of it is best looked at when the second place is hit.
+    pub late: bool,
+    /// The names that its values have.
+    pub constants: Vec<NamedConstant>,
+    /// Whether something is in it or behind it.
+    pub opens: bool,
+    /// What else is to be known, in words; may be empty.
+    pub note: String,
+    #[serde(skip)]
+    at: Option<TypeId>,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArgumentKind {
+    /// A number.
+    Number,
+    /// `bool`.
+    Boolean,
+    /// A number whose values have names.
+    Enumeration,
+    /// A text that is in the value itself.
+    Text,
+    /// A pointer.
+    Pointer,
+    /// A struct.
+    Structure,
+    /// A union.
+    Union,
+    /// An array.
+    Array,
+    /// Nothing that can be read.
+    Other,
+}
+
+/// A value with its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NamedConstant {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: i64,
+}
+
+/// A list of nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ArgumentList {
+    /// In order.
+    pub nodes: Vec<ArgumentNode>,
+    /// How many more there are.
+    pub left_out: usize,
+    /// Why there are none, or others than expected, in words; may be empty.
+    pub note: String,
+}
+
+/// Why there is no list.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArgumentError {
+    /// It is no probe site.
+    #[error("`{site}` is no probe site: {why}")]
+    Site {
+        /// The text.
+        site: String,
+        /// Why not.
+        why: String,
+    },
+    /// A step of the path leads nowhere.
+    #[error("there is no `{step}` in {what}; unfold it again from the top")]
+    Step {
+        /// The step.
+        step: String,
+        /// In what.
+        what: String,
+    },
+}
+
+/// The tracepoint whose format the arguments of a site are, if it is one.
+pub fn tracepoint_of(site: &str) -> Option<String> {
+    let read = attach_text(site).ok()?;
+    let [provider, system, name] = read.parts.as_slice() else { return None };
+    (provider.text == "tracepoint").then(|| format!("{}:{}", system.text, name.text))
+}
+
+/// What is at the end of `path` at a probe site: at its top with an empty path. `format` is that of [`tracepoint_of`].
+///
+/// # Errors
+/// If it is no probe site, or the path leads nowhere.
+pub fn arguments(
+    site: &str,
+    path: &[String],
+    types: &Types,
+    format: Option<&EventFormat>,
+) -> Result<ArgumentList, ArgumentError> {
+    let read = attach_text(site).map_err(|it| ArgumentError::Site { site: site.to_owned(), why: it.message })?;
+    // Types that a tracepoint's format names may have to be made.
+    let mut types = types.clone();
+    let mut list = top(&read, &mut types, format);
+    list.nodes.extend(task(&types));
+    for step in path.iter().take(MAX_STEPS) {
+        let found = list.nodes.into_iter().find(|node| node.name == *step);
+        let missing = || ArgumentError::Step { step: step.clone(), what: read.text.clone() };
+        list = within(&types, &found.ok_or_else(missing)?);
+    }
+    list.left_out += list.nodes.len().saturating_sub(MAX_NODES);
+    list.nodes.truncate(MAX_NODES);
+    Ok(list)
+}
+
+/// The arguments of a site.
+fn top(site: &AttachText, types: &mut Types, format: Option<&EventFormat>) -> ArgumentList {
+    let parts: Vec<&str> = site.parts.iter().map(|part| part.text.as_str()).collect();
+    match parts.as_slice() {
+        ["tracepoint", system, _] => {
+            let Some(format) = format else {
+                return told("a pattern has the arguments of many places: write them in the script");
+            };
+            let is_call = *system == "syscalls";
+            let nodes = format.fields.iter().map(|field| field_node(types, field, is_call)).collect();
+            ArgumentList { nodes, ..ArgumentList::default() }
+        }
+        ["rawtracepoint", rest @ ..] => match rest.last().and_then(|name| types.raw_tracepoint(name)) {
+            Some(found) => named(types, &found.parameters),
+            None => told("the kernel's type information does not describe it"),
+        },
+        [provider @ ("fentry" | "fexit" | "kprobe" | "kretprobe"), rest @ ..] => {
+            let (module, name) = match rest {
+                [module, name] => (Some(*module), *name),
+                [name] => (None, *name),
+                _ => return ArgumentList::default(),
+            };
+            function(types, provider, module, name)
+        }
+        ["uprobe" | "usdt", ..] => numbered(),
+        ["uretprobe", ..] => {
+            let note =
+                "the debug information of programs is not read: the result is a number, or the address of a text";
+            ArgumentList { nodes: vec![register("retval")], note: note.to_owned(), ..ArgumentList::default() }
+        }
+        _ => told("it has no arguments"),
+    }
+}
+
+fn told(note: &str) -> ArgumentList {
+    ArgumentList { note: note.to_owned(), ..ArgumentList::default() }
+}
+
+fn named(types: &Types, parameters: &[Parameter<'_>]) -> ArgumentList {
+    let nodes = parameters.iter().filter(|it| !it.name.is_empty());
+    let nodes = nodes.map(|it| node(types, it.ty, it.name, format!("args.{}", it.name)));
+    ArgumentList { nodes: nodes.collect(), ..ArgumentList::default() }
+}
+
+/// What a function takes, or gives.
+fn function(types: &Types, provider: &str, module: Option<&str>, name: &str) -> ArgumentList {
+    let found = types.function(module, name).or_else(|| types.functions(name).into_iter().next());
+    let Some(signature) = found.and_then(|found| types.signature(found.id)) else {
+        let what = "the kernel's type information does not describe it, so arguments are numbers";
+        return match provider {
+            "kprobe" => ArgumentList { note: what.to_owned(), ..numbered() },
+            "kretprobe" => ArgumentList { nodes: vec![register("retval")], ..ArgumentList::default() },
+            _ => told("the kernel's type information does not describe it, which this kind of probe needs"),
+        };
+    };
+    let returns = types.strip(signature.returns).id != TypeId::VOID;
+    let mut list = match provider {
+        "fentry" | "fexit" => named(types, &signature.parameters),
+        "kprobe" => {
+            let all = signature.parameters.iter().enumerate();
+            let nodes = all.map(|(index, it)| cast(types, it.ty, it.name, &format!("arg{index}")));
+            ArgumentList { nodes: nodes.collect(), ..ArgumentList::default() }
+        }
+        _ => ArgumentList::default(),
+    };
+    match provider {
+        "fexit" if returns => list.nodes.insert(0, node(types, signature.returns, "retval", "retval".to_owned())),
+        "kretprobe" if returns => list.nodes.insert(0, cast(types, signature.returns, "retval", "retval")),
+        "kretprobe" => "the function returns nothing".clone_into(&mut list.note),
+        _ => {}
+    }
+    list
+}
+
+/// A register with the type that is known of it.
+fn cast(types: &Types, ty: TypeId, name: &str, register: &str) -> ArgumentNode {
+    let name = if name.is_empty() { register } else { name };
+    let expr = match (types.pointer(ty), types.stripped(ty)) {
+        (Some(pointer), _) => match types.stripped(pointer.to) {
+            CType::Record(record) if !record.name.is_empty() => {
+                let word = if record.union { "union" } else { "struct" };
+                format!("(({word} {} *){register})", record.name)
+            }
+            _ => register.to_owned(),
+        },
+        (None, CType::Int(int)) if int.bytes < 8 || int.signed => {
+            format!("({}int{}){register}", if int.signed { "" } else { "u" }, int.bytes * 8)
+        }
+        (None, CType::Enum(of)) if !of.name.is_empty() => format!("(enum {}){register}", of.name),
+        _ => register.to_owned(),
+    };
+    node(types, ty, name, expr)
+}
+
+/// Arguments of which nothing is known.
+fn numbered() -> ArgumentList {
+    let nodes = (0..NUMBERED).map(|index| register(&format!("arg{index}"))).collect();
+    let note = "the debug information of programs is not read: arguments go by their number, as numbers or the addresses of \
+                texts";
+    ArgumentList { nodes, left_out: 0, note: note.to_owned() }
+}
+
+fn register(name: &str) -> ArgumentNode {
+    use ValueFormat::{Decimal, Hex, Text, UserSymbol};
+    let formats = vec![Decimal, Hex, Text, UserSymbol, ValueFormat::Bytes(SOME_BYTES)];
+    let kind = ArgumentKind::Number;
+    ArgumentNode { bytes: Some(8), kind, formats, ..blank(name, name.to_owned(), "uint64".to_owned()) }
+}
+
+/// The current thread, which is there everywhere.
+fn task(types: &Types) -> Option<ArgumentNode> {
+    let id = types.find(bathyscope_catalog::types::TypeKind::Struct, "task_struct")?;
+    let node = blank("curtask", "curtask".to_owned(), "struct task_struct *".to_owned());
+    let note = "the current thread in the kernel".to_owned();
+    let (kind, formats) = (ArgumentKind::Pointer, vec![ValueFormat::Hex]);
+    Some(ArgumentNode { bytes: Some(8), kind, formats, opens: true, note, at: Some(id), ..node })
+}
+
+fn blank(name: &str, expr: String, ty: String) -> ArgumentNode {
+    ArgumentNode {
+        name: name.to_owned(),
+        expr,
+        ty,
+        bytes: None,
+        bit_offset: None,
+        bits: None,
+        kind: ArgumentKind::Other,
+        formats: Vec::new(),
+        late: false,
+        constants: Vec::new(),
+        opens: false,
+        note: String::new(),
+        at: None,
+    }
+}
+
+/// A field of a tracepoint's record.
+fn field_node(types: &mut Types, field: &EventField, is_call: bool) -> ArgumentNode {
+    use ArgumentKind::{Array, Number, Pointer, Text};
+    let expr = format!("args.{}", field.name);
+    let declared = |types: &mut Types| types.declared(&field.type_name.replace("__user", " ")).ok();
+    let plain = blank(&field.name, expr.clone(), field.type_name.clone());
+    let plain = ArgumentNode { bytes: Some(u64::from(field.size)), ..plain };
+    let text = || vec![ValueFormat::Plain];
+    match field.kind {
+        FieldKind::FixedText | FieldKind::DynamicText | FieldKind::RelativeDynamicText => {
+            ArgumentNode { kind: Text, formats: text(), ..plain }
+        }
+        FieldKind::ArrayOf { element_bytes, count } => {
+            let formats = array_formats(u64::from(element_bytes), count);
+            ArgumentNode { kind: Array, formats, ..plain }
+        }
+        FieldKind::Integer if field.type_name.trim_start_matches("const ").starts_with("enum ") => {
+            match types.spelled(field.type_name.trim_start_matches("const ").trim()) {
+                Some(id) => ArgumentNode { bytes: plain.bytes, ty: plain.ty, ..node(types, id, &field.name, expr) },
+                None => ArgumentNode { kind: Number, formats: numbers(field.size.into(), &field.name), ..plain },
+            }
+        }
+        FieldKind::Integer => {
+            let formats = numbers(u64::from(field.size), &field.name);
+            ArgumentNode { kind: Number, formats, ..plain }
+        }
+        FieldKind::Pointer | FieldKind::UserText => match declared(types).filter(|id| types.pointer(*id).is_some()) {
+            Some(id) => {
+                let found = node(types, id, &field.name, expr);
+                // What a system call gets is memory of the process.
+                let formats = found.formats.into_iter().filter(|it| !is_call || *it != ValueFormat::KernelSymbol);
+                ArgumentNode { formats: formats.collect(), ty: plain.ty, late: is_call, ..found }
+            }
+            None => ArgumentNode { kind: Pointer, formats: addresses(), late: is_call, ..plain },
+        },
+        FieldKind::Other => {
+            ArgumentNode { note: "an array or struct in the record: write it in the script".to_owned(), ..plain }
+        }
+    }
+}
+
+/// What is in a node or behind it.
+fn within(types: &Types, parent: &ArgumentNode) -> ArgumentList {
+    let Some(id) = parent.at else { return told("there is nothing in it") };
+    let mut list = ArgumentList::default();
+    match types.stripped(id) {
+        CType::Record(_) => {
+            let between = if parent.kind == ArgumentKind::Pointer { "->" } else { "." };
+            members(types, id, 0, &format!("{}{between}", parent.expr), 0, &mut list);
+        }
+        CType::Array { element, count } if parent.kind == ArgumentKind::Array => {
+            let shown = count.min(MAX_ELEMENTS);
+            let one = |index: u32| node(types, element, &format!("[{index}]"), format!("{}[{index}]", parent.expr));
+            list.nodes = (0..shown).map(one).collect();
+            list.left_out = count.saturating_sub(shown) as usize;
+        }
+        _ if parent.kind == ArgumentKind::Pointer => {
+            list.nodes = vec![node(types, id, BEHIND, format!("*{}", parent.expr))];
+        }
+        _ => {}
+    }
+    list
+}
+
+/// The members of a struct or union; those of anonymous ones stand in their places.
+fn members(types: &Types, id: TypeId, base: u64, before: &str, depth: usize, list: &mut ArgumentList) {
+    let in_union = matches!(types.stripped(id), CType::Record(record) if record.union);
+    for member in types.members(id) {
+        let bit_offset = base.saturating_add(member.bit_offset);
+        if member.name.is_empty() {
+            if member.bits.is_none() && depth < MAX_ANONYMOUS {
+                members(types, member.ty, bit_offset, before, depth + 1, list);
+            }
+            continue;
+        }
+        if list.nodes.len() >= MAX_NODES {
+            list.left_out += 1;
+            continue;
+        }
+        let found = node(types, member.ty, member.name, format!("{before}{}", member.name));
+        let note = if in_union && found.note.is_empty() { "in a union".to_owned() } else { found.note.clone() };
+        list.nodes.push(ArgumentNode { bit_offset: Some(bit_offset), bits: member.bits, note, ..found });
+    }
+}
+
+/// A value of a type.
+fn node(types: &Types, ty: TypeId, name: &str, expr: String) -> ArgumentNode {
+    use ArgumentKind::{Array, Boolean, Enumeration, Number, Pointer, Structure, Text, Union};
+    let plain = ArgumentNode { bytes: types.size(ty), at: Some(ty), ..blank(name, expr, types.render(ty)) };
+    match types.stripped(ty) {
+        CType::Int(int) if int.boolean => {
+            ArgumentNode { kind: Boolean, formats: vec![ValueFormat::Plain, ValueFormat::Decimal], ..plain }
+        }
+        CType::Int(int) if int.bytes > 8 => ArgumentNode { note: "a number of 16 bytes".to_owned(), ..plain },
+        CType::Int(int) => {
+            let formats = numbers(u64::from(int.bytes), name);
+            ArgumentNode { kind: Number, formats, ..plain }
+        }
+        CType::Enum(_) => {
+            let constants = types.constants(ty).take(MAX_CONSTANTS);
+            let constants = constants.map(|it| NamedConstant { name: it.name.to_owned(), value: it.value }).collect();
+            let formats = vec![ValueFormat::Plain, ValueFormat::Decimal, ValueFormat::Hex];
+            ArgumentNode { kind: Enumeration, formats, constants, ..plain }
+        }
+        CType::Pointer { .. } => {
+            let to = types.pointer(ty).map_or(TypeId::VOID, |it| it.to);
+            let (formats, opens) = pointer(types, to);
+            ArgumentNode { kind: Pointer, formats, opens, at: Some(to), ..plain }
+        }
+        CType::Array { element, count } => match types.stripped(element) {
+            CType::Int(int) if int.character && count > 0 => {
+                ArgumentNode { kind: Text, formats: vec![ValueFormat::Plain], ..plain }
+            }
+            of => {
+                let bytes = types.size(element).unwrap_or(0);
+                let numbers = matches!(of, CType::Int(_));
+                let formats = if numbers { array_formats(bytes, count) } else { Vec::new() };
+                let note = if count == 0 { "an array whose length is not known" } else { "" };
+                ArgumentNode { kind: Array, formats, opens: count > 0, note: note.to_owned(), ..plain }
+            }
+        },
+        CType::Record(record) => {
+            ArgumentNode { kind: if record.union { Union } else { Structure }, opens: true, ..plain }
+        }
+        CType::Forward { .. } => {
+            ArgumentNode { note: "its definition is not part of the kernel's type information".to_owned(), ..plain }
+        }
+        CType::Float { .. } => {
+            ArgumentNode { note: "a floating-point number, which probes cannot read".to_owned(), ..plain }
+        }
+        _ => plain,
+    }
+}
+
+/// How a pointer can be shown, and whether what it points to can be looked at.
+fn pointer(types: &Types, to: TypeId) -> (Vec<ValueFormat>, bool) {
+    use ValueFormat::{Hex, KernelSymbol, Text};
+    match types.stripped(to) {
+        CType::Int(int) if int.character || int.bytes == 1 => (vec![Text, Hex, ValueFormat::Bytes(SOME_BYTES)], false),
+        CType::Int(int) => (vec![Hex, ValueFormat::Bytes(SOME_BYTES)], int.bytes <= 8),
+        CType::Prototype { .. } => (vec![KernelSymbol, Hex], false),
+        CType::Record(_) => (vec![Hex], true),
+        CType::Pointer { .. } | CType::Enum(_) => (vec![Hex], true),
+        _ => (addresses(), false),
+    }
+}
+
+fn addresses() -> Vec<ValueFormat> {
+    use ValueFormat::{Hex, KernelSymbol, Text, UserSymbol};
+    vec![Hex, Text, ValueFormat::Bytes(SOME_BYTES), KernelSymbol, UserSymbol]
+}
+
+/// How a number of so many bytes can be shown; its name tells what it probably is.
+fn numbers(bytes: u64, name: &str) -> Vec<ValueFormat> {
+    use ValueFormat::{ErrorName, Hex, Ip, KernelSymbol, Octal, Plain, SignalName, SyscallName, UserName, UserSymbol};
+    let ends = |word: &str| name == word || name.ends_with(&format!("_{word}"));
+    let mut formats = vec![Plain, Hex, Octal];
+    match bytes {
+        8 => formats.extend([KernelSymbol, UserSymbol, SyscallName]),
+        4 => formats.extend([Ip, UserName, SignalName, SyscallName, ErrorName]),
+        _ => {}
+    }
+    let usual = if ["flags", "mode", "addr", "address", "ip"].into_iter().any(ends) {
+        Hex
+    } else if ends("uid") {
+        UserName
+    } else if ends("sig") {
+        SignalName
+    } else if ends("syscall_nr") {
+        SyscallName
+    } else {
+        Plain
+    };
+    if let Some(at) = formats.iter().position(|it| *it == usual) {
+        formats.swap(0, at);
+    }
+    formats
+}
+
+/// How an array of numbers can be shown.
+fn array_formats(element_bytes: u64, count: u32) -> Vec<ValueFormat> {
+    match (element_bytes, count) {
+        (_, 0) => Vec::new(),
+        (1, 4 | 16) => vec![ValueFormat::Ip, ValueFormat::Bytes(count)],
+        (1, 6) => vec![ValueFormat::Mac, ValueFormat::Bytes(count)],
+        (1, _) => vec![ValueFormat::Bytes(count.min(1024))],
+        _ => vec![ValueFormat::Plain],
+    }
+}

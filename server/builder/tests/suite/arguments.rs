@@ -1,0 +1,113 @@
+//! Arguments of probe sites on recorded kernels: what is offered compiles.
+
+use std::collections::VecDeque;
+
+use bathyscope_bpf::lang::{host::Host as _, recorded::RecordedHost};
+use bathyscope_builder::{
+    ArgumentKind, ArgumentList, ArgumentNode, ProbeForm, RecordedValue, ValueFormat, arguments, tracepoint_of, write,
+};
+
+use crate::tables::compiles_on;
+
+fn list(host: &RecordedHost, site: &str, path: &[&str]) -> ArgumentList {
+    let format = tracepoint_of(site).and_then(|name| {
+        let (system, name) = name.split_once(':').unwrap();
+        host.tracepoint(system, name).unwrap()
+    });
+    let path: Vec<String> = path.iter().map(|step| (*step).to_owned()).collect();
+    arguments(site, &path, host.types(), format.as_deref()).unwrap()
+}
+
+fn find(list: &ArgumentList, name: &str) -> ArgumentNode {
+    let found = list.nodes.iter().find(|node| node.name == name);
+    found
+        .unwrap_or_else(|| panic!("no {name} in {:?}", list.nodes.iter().map(|it| &it.name).collect::<Vec<_>>()))
+        .clone()
+}
+
+/// The sites whose trees are walked.
+const SITES: [&str; 9] = [
+    "tracepoint:syscalls:sys_enter_openat",
+    "tracepoint:syscalls:sys_exit_openat",
+    "tracepoint:sched:sched_switch",
+    "tracepoint:block:block_rq_issue",
+    "tracepoint:sock:inet_sock_set_state",
+    "rawtracepoint:sched_switch",
+    "fentry:vfs_read",
+    "fexit:vfs_read",
+    "kprobe:vfs_read",
+];
+
+#[test]
+fn everything_that_is_offered_compiles() {
+    let host = RecordedHost::new("6.12").unwrap();
+    for site in SITES {
+        let mut open: VecDeque<Vec<String>> = VecDeque::from([Vec::new()]);
+        let mut values = Vec::new();
+        let mut looked_at = 0;
+        while let Some(path) = open.pop_front().filter(|_| looked_at < 40) {
+            looked_at += 1;
+            let path_words: Vec<&str> = path.iter().map(String::as_str).collect();
+            for node in list(&host, site, &path_words).nodes {
+                if node.opens {
+                    open.push_back(path.iter().cloned().chain([node.name.clone()]).collect());
+                }
+                values.extend(node.formats.iter().map(|format| (node.expr.clone(), *format)));
+            }
+        }
+        assert!(values.len() > 8, "{site} has {} values", values.len());
+        for some in values.chunks(12) {
+            let values = some.iter().map(|(expr, format)| RecordedValue {
+                expr: expr.clone(),
+                format: *format,
+                ..RecordedValue::default()
+            });
+            let form = ProbeForm { sites: vec![site.to_owned()], values: values.collect(), ..ProbeForm::default() };
+            let script = write(&form).unwrap();
+            if let Err(why) = compiles_on(&host, &script) {
+                panic!("{why}\n{script}");
+            }
+        }
+    }
+}
+
+#[test]
+fn members_are_unfolded_through_pointers_with_their_types() {
+    let host = RecordedHost::new("6.12").unwrap();
+    let open = list(&host, "tracepoint:syscalls:sys_enter_openat", &[]);
+    let filename = find(&open, "filename");
+    assert_eq!(
+        (filename.expr.as_str(), filename.formats[0], filename.late),
+        ("args.filename", ValueFormat::Text, true)
+    );
+    assert_eq!(find(&open, "flags").formats[0], ValueFormat::Hex);
+    let read = list(&host, "fentry:vfs_read", &[]);
+    let file = find(&read, "file");
+    assert_eq!((file.ty.as_str(), file.kind, file.opens), ("struct file *", ArgumentKind::Pointer, true));
+    let name = list(&host, "fentry:vfs_read", &["file", "f_path", "dentry", "d_name"]);
+    let name = find(&name, "name");
+    assert_eq!(name.expr, "args.file->f_path.dentry->d_name.name");
+    assert_eq!((name.note.as_str(), name.formats[0]), ("", ValueFormat::Text));
+    let exit = list(&host, "fexit:vfs_read", &[]);
+    assert_eq!(exit.nodes[0].name, "retval");
+    let entry = list(&host, "kprobe:vfs_read", &[]);
+    assert_eq!(find(&entry, "file").expr, "((struct file *)arg0)");
+    let task = list(&host, "interval:s:1", &["curtask"]);
+    let comm = find(&task, "comm");
+    assert_eq!((comm.kind, comm.expr.as_str()), (ArgumentKind::Text, "curtask->comm"));
+    assert!(task.nodes.iter().any(|it| it.bits == Some(1)), "bit fields are told");
+    let uprobe = list(&host, "uprobe:/bin/bash:readline", &[]);
+    assert!(!uprobe.note.is_empty() && uprobe.nodes.len() > 6);
+    let missing = arguments("fentry:vfs_read", &["nothing".to_owned()], host.types(), None);
+    assert!(missing.unwrap_err().to_string().starts_with("there is no `nothing`"));
+    assert!(arguments("what", &[], host.types(), None).is_err());
+}
+
+#[test]
+fn enums_have_their_names() {
+    let host = RecordedHost::new("6.12").unwrap();
+    let list = list(&host, "rawtracepoint:skb:kfree_skb", &[]);
+    let reason = find(&list, "reason");
+    assert_eq!(reason.kind, ArgumentKind::Enumeration);
+    assert!(reason.constants.iter().any(|it| it.name.contains("NO_SOCKET")), "{:?}", reason.constants);
+}

@@ -4,6 +4,7 @@ use super::{
     FAN_OUT, MAX_LANES, MAX_STREAM_TRACKS, MAX_TRACK_NAMES, TrackDirectory, TrackEntry, TrackInfo, TrackName,
     TrackNameId, TrackPage, TrackRule, TrackSummary,
     drawn_build::{DrawnBuilder, PageOutput},
+    ends::{ENDS_OF_PAGE, PAGE_ENDS_LEVEL},
     page_entries,
     rule::TrackRow,
     top_level,
@@ -15,7 +16,7 @@ use crate::{Batch, IdMap, codec::Encoder};
 pub struct BuiltPage {
     /// The track, by its number in the stream.
     pub track: u32,
-    /// The level, 0 for rows, [`super::DRAWN_LEVEL`] for what is drawn.
+    /// The level, 0 for rows, [`super::DRAWN_LEVEL`] for what is drawn, one more for when pages of rows end.
     pub level: u8,
     /// Which of the level.
     pub number: u64,
@@ -46,6 +47,8 @@ struct OpenTrack {
     count: u64,
     last_end_ns: u64,
     rows: Vec<TrackEntry>,
+    /// When pages of rows end, those that are on no whole page of ends yet.
+    page_ends_ns: Vec<u64>,
     /// Level 1 and those above: the number of the page, and its entries.
     levels: Vec<OpenLevel>,
     drawn: DrawnBuilder,
@@ -116,6 +119,7 @@ impl TrackIndexBuilder {
             pid: track.pid,
             comm: track.comm,
             rows: track.count,
+            has_page_ends: true,
             sum: track.sum,
         };
         let tracks = self.tracks.iter().map(info).collect();
@@ -169,6 +173,7 @@ impl TrackIndexBuilder {
             count: 0,
             last_end_ns: 0,
             rows: Vec::new(),
+            page_ends_ns: Vec::new(),
             levels: Vec::new(),
             drawn: DrawnBuilder::default(),
             sum: TrackSummary::default(),
@@ -232,6 +237,11 @@ impl OpenTrack {
             self.drawn.add(&rows, &mut PageOutput { track, encoder, pages });
             let page = TrackPage::Rows(rows);
             pages.push(BuiltPage { track, level: 0, number, bytes: page.encode_with(encoder) });
+            self.page_ends_ns.push(self.last_end_ns);
+            if self.page_ends_ns.len() == ENDS_OF_PAGE {
+                let ends = std::mem::take(&mut self.page_ends_ns);
+                pages.push(page_of_ends(track, number, ends, encoder));
+            }
         }
         for (level, open) in (1..).zip(&mut self.levels).filter(|(_, open)| open.is_full()) {
             let page = TrackPage::Summaries(std::mem::take(&mut open.entries));
@@ -248,6 +258,11 @@ impl OpenTrack {
             let number = (self.count - 1) / page_entries(0) as u64;
             let page = TrackPage::Rows(self.rows.clone());
             pages.push(BuiltPage { track, level: 0, number, bytes: page.encode_with(encoder) });
+            // One page of rows is found without.
+            if number > 0 {
+                let ends = self.page_ends_ns.iter().copied().chain([self.last_end_ns]).collect();
+                pages.push(page_of_ends(track, number, ends, encoder));
+            }
         }
         let top = top_level(self.count);
         if top == 0 {
@@ -267,6 +282,12 @@ impl OpenTrack {
             }
         }
     }
+}
+
+/// A page of ends, the last of which is that of the page of rows with this number.
+fn page_of_ends(track: u32, row_page: u64, ends_ns: Vec<u64>, encoder: &mut Encoder) -> BuiltPage {
+    let bytes = TrackPage::RowPageEnds(ends_ns).encode_with(encoder);
+    BuiltPage { track, level: PAGE_ENDS_LEVEL, number: row_page / ENDS_OF_PAGE as u64, bytes }
 }
 
 /// The last group, if it has just become whole.

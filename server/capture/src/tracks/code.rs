@@ -1,12 +1,12 @@
 //! Pages as bytes.
 //!
-//! All numbers are little endian: magic `BTRK`, version (1 byte, 1), level 0 or above (1; 0 or 1), entries (2), CRC-32 of all
-//! else (4), the moment that the first entry begins (8). Then lists, coded as `lists.rs` describes them. Of rows: how long after the end of the one
+//! All numbers are little endian: magic `BTRK`, version (1 byte, 1), what its entries are (1; 0 for rows, 1 for sums, 2 for ends of
+//! pages of rows), how many (2), CRC-32 of all else (4), the moment that the first begins (8; of ends 0). Then lists, coded as `lists.rs` describes them. Of rows: how long after the end of the one
 //! before each begins, how long it took, its name. Of sums: the same two times of all that they sum up; rows; how long after
 //! the beginning the longest began and how long it took; then the names of the longest and of those that took most, and
-//! the times of the latter and of all others, one list after another in one column each.
+//! the times of the latter and of all others, one list after another in one column each. Of ends: the ends.
 
-use super::{PAGE_SUMMARIES, TOP, TrackEntry, TrackPage, TrackSummary, page_entries};
+use super::{PAGE_ROWS, PAGE_SUMMARIES, TOP, TrackEntry, TrackPage, TrackSummary, ends::ENDS_OF_PAGE};
 use crate::{
     ChunkError,
     codec::{Decoder, Encoder},
@@ -22,6 +22,10 @@ const MAX_COLUMNS: usize = 7;
 /// The most bytes of a page: as many as there are if nothing of it can be compressed.
 pub const MAX_TRACK_PAGE_BYTES: usize = 64 + MAX_COLUMNS * 24 + PAGE_SUMMARIES * SUMMARY_LISTS * 8;
 const CHECKED_AT: usize = 12;
+/// What a page's entries are.
+const ROWS: u8 = 0;
+const SUMMARIES: u8 = 1;
+const ENDS: u8 = 2;
 const BAD_NUMBER: &str = "a number of a track's page is out of range";
 
 impl TrackPage {
@@ -31,14 +35,15 @@ impl TrackPage {
     }
 
     pub(super) fn encode_with(&self, encoder: &mut Encoder) -> Vec<u8> {
-        let (level, count, first_ns) = match self {
-            Self::Rows(rows) => (0, rows.len(), rows.first().map(|row| row.begin_ns)),
-            Self::Summaries(sums) => (1, sums.len(), sums.first().map(|sum| sum.begin_ns)),
+        let (kind, count, first_ns) = match self {
+            Self::Rows(rows) => (ROWS, rows.len(), rows.first().map(|row| row.begin_ns)),
+            Self::Summaries(sums) => (SUMMARIES, sums.len(), sums.first().map(|sum| sum.begin_ns)),
+            Self::RowPageEnds(ends) => (ENDS, ends.len(), None),
         };
         let mut out = first_ns.unwrap_or(0).to_le_bytes().to_vec();
         self.columns().iter().for_each(|column| put_list(encoder, &mut out, column));
         let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&[VERSION, level]);
+        bytes.extend_from_slice(&[VERSION, kind]);
         bytes.extend_from_slice(&(count as u16).to_le_bytes());
         let crc = crc_of(&bytes, &out);
         bytes.extend_from_slice(&crc.to_le_bytes());
@@ -68,6 +73,7 @@ impl TrackPage {
                 columns.push((0..TOP).flat_map(|at| top(at).map(|(_, time_ns)| time_ns)).chain(others).collect());
                 columns
             }
+            Self::RowPageEnds(ends) => vec![ends.clone()],
         }
     }
 
@@ -84,9 +90,9 @@ impl TrackPage {
         if reader.array()? != MAGIC {
             return Err(damaged(0, "it does not begin as a track's page"));
         }
-        let [version, level] = reader.array()?;
+        let [version, kind] = reader.array()?;
         let count = usize::from(u16::from_le_bytes(reader.array()?));
-        if version != VERSION || level > 1 || count == 0 || count > page_entries(level) {
+        if version != VERSION || count == 0 || count > most_entries(kind) {
             return Err(damaged(4, "the kind of a track's page or the number of its entries is out of range"));
         }
         let crc = u32::from_le_bytes(reader.array()?);
@@ -96,8 +102,17 @@ impl TrackPage {
         }
         let first_ns = u64::from_le_bytes(reader.array()?);
         let mut columns = PageReader { lists: ListReader { reader, decoder: std::mem::take(decoder) } };
-        let spans = columns.spans(first_ns, count)?;
-        let page = if level == 0 { columns.rows(&spans)? } else { columns.summaries(&spans)? };
+        let page = match kind {
+            ROWS => {
+                let spans = columns.spans(first_ns, count)?;
+                columns.rows(&spans)?
+            }
+            SUMMARIES => {
+                let spans = columns.spans(first_ns, count)?;
+                columns.summaries(&spans)?
+            }
+            _ => Self::RowPageEnds(columns.column(count)?),
+        };
         columns.lists.end()?;
         *decoder = columns.lists.decoder;
         Ok(page)
@@ -108,7 +123,18 @@ impl TrackPage {
         match self {
             Self::Rows(rows) => size_of_val(rows.as_slice()),
             Self::Summaries(sums) => size_of_val(sums.as_slice()),
+            Self::RowPageEnds(ends) => size_of_val(ends.as_slice()),
         }
+    }
+}
+
+/// The most entries of a page; none of a kind that there is not.
+const fn most_entries(kind: u8) -> usize {
+    match kind {
+        ROWS => PAGE_ROWS,
+        SUMMARIES => PAGE_SUMMARIES,
+        ENDS => ENDS_OF_PAGE,
+        _ => 0,
     }
 }
 

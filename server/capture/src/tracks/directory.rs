@@ -1,6 +1,6 @@
 //! Which tracks a stream has, and what their rows are called, as bytes.
 //!
-//! All numbers are little endian: magic `BTRD`, version (2 bytes, 1), two zeroes, CRC-32 of all else (4), tracks, names and rows
+//! All numbers are little endian: magic `BTRD`, version (2 bytes, 1), flags (1; 1 if ends of pages of rows are stored), a zero, CRC-32 of all else (4), tracks, names and rows
 //! that are in no track (8 each), then lists of numbers. Of the tracks: keys, lanes, processes, names of the threads, rows;
 //! of their sums beginning, end, beginning and end and name of the longest row, for each place of those that took most the name
 //! and the time, and the time of all others. Of the names: text, number, process, thread. Lists are coded as `lists.rs`
@@ -17,6 +17,8 @@ use crate::{
 const MAGIC: [u8; 4] = *b"BTRD";
 const VERSION: u16 = 1;
 const HEAD_BYTES: usize = 12;
+/// The flag that says that ends of pages of rows are stored.
+const PAGE_ENDS: u8 = 1;
 const BAD_NUMBER: &str = "a number of the directory of tracks is out of range";
 /// The most bytes of a directory.
 pub const MAX_TRACK_DIRECTORY_BYTES: usize = 64 + (MAX_STREAM_TRACKS * (11 + 2 * TOP) + MAX_TRACK_NAMES * 4) * 9;
@@ -66,7 +68,8 @@ impl TrackDirectory {
         put(&|name| name.tid.into());
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&[0, 0]);
+        let has_page_ends = self.tracks.iter().any(|track| track.has_page_ends);
+        bytes.extend_from_slice(&[if has_page_ends { PAGE_ENDS } else { 0 }, 0]);
         let crc = crc_of(&bytes, &out);
         bytes.extend_from_slice(&crc.to_le_bytes());
         bytes.append(&mut out);
@@ -79,7 +82,9 @@ impl TrackDirectory {
     /// If the bytes are damaged. Never panics, and allocates no more than the largest directory needs.
     pub fn decode(bytes: &[u8]) -> Result<Self, ChunkError> {
         let mut reader = Reader { bytes, offset: 0 };
-        if reader.array()? != MAGIC || u16::from_le_bytes(reader.array()?) != VERSION || reader.array()? != [0, 0] {
+        let is_directory = reader.array()? == MAGIC && u16::from_le_bytes(reader.array()?) == VERSION;
+        let [flags, zero] = reader.array()?;
+        if !is_directory || flags & !PAGE_ENDS != 0 || zero != 0 {
             return Err(damaged(0, "it does not begin as a directory of tracks"));
         }
         let crc = u32::from_le_bytes(reader.array()?);
@@ -94,14 +99,14 @@ impl TrackDirectory {
             return Err(damaged(HEAD_BYTES, "there are too many tracks or names"));
         }
         let mut lists = ListReader::new(reader);
-        let tracks = parse_tracks(&mut lists, tracks)?;
+        let tracks = parse_tracks(&mut lists, tracks, flags & PAGE_ENDS != 0)?;
         let names = parse_names(&mut lists, names)?;
         lists.end()?;
         Ok(Self { tracks, names, dropped_rows })
     }
 }
 
-fn parse_tracks(lists: &mut ListReader<'_>, count: usize) -> Result<Vec<TrackInfo>, ChunkError> {
+fn parse_tracks(lists: &mut ListReader<'_>, count: usize, has_page_ends: bool) -> Result<Vec<TrackInfo>, ChunkError> {
     let bad = || damaged(HEAD_BYTES, BAD_NUMBER);
     let (keys, lanes, pids) = (lists.list(count)?, lists.list(count)?, lists.list(count)?);
     let (comms, rows) = (lists.small_list(count)?, lists.list(count)?);
@@ -129,7 +134,8 @@ fn parse_tracks(lists: &mut ListReader<'_>, count: usize) -> Result<Vec<TrackInf
         if begin_ns > end_ns {
             return Err(bad());
         }
-        Ok(TrackInfo { key: word(&keys, at), lane, pid: word(&pids, at), comm: id(&comms, at), rows, sum })
+        let (key, pid, comm) = (word(&keys, at), word(&pids, at), id(&comms, at));
+        Ok(TrackInfo { key, lane, pid, comm, rows, has_page_ends, sum })
     };
     tops.into_iter().enumerate().map(track).collect()
 }

@@ -40,6 +40,7 @@ pub fn row_at(pages: &dyn TrackPages, track: &TrackInfo, time_ns: u64) -> FoundR
                 }
                 entries = EntryRange::below(entries.level, entries.first + at as u64);
             }
+            TrackPage::RowPageEnds(_) => return FoundRow::None,
         }
     }
 }
@@ -55,7 +56,7 @@ pub fn row_number(pages: &dyn TrackPages, track: &TrackInfo, row: u64) -> FoundR
         Some(TrackPage::Rows(rows)) => {
             rows.get((row % entries) as usize).map_or(FoundRow::None, |found| FoundRow::Row(row, *found))
         }
-        Some(TrackPage::Summaries(_)) => FoundRow::None,
+        Some(TrackPage::Summaries(_) | TrackPage::RowPageEnds(_)) => FoundRow::None,
         None => FoundRow::Unread,
     }
 }
@@ -112,6 +113,7 @@ impl NameSearch<'_> {
                     may_have.then(|| self.within(&EntryRange::below(entries.level, at))).flatten()
                 })
             }
+            TrackPage::RowPageEnds(_) => None,
         }
     }
 

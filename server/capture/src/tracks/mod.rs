@@ -11,7 +11,8 @@
 //! as it is, others through their children. So whatever is as wide as a pixel is drawn exactly, and what is not costs no more
 //! than a few entries a pixel, however many rows there are. Sums over a range are exact in the same way ([`track_totals`]).
 //!
-//! Where that would be many pages, what is drawn is stored as well, for each width of columns ([`DrawnPage`]).
+//! Where that would be many pages, what is drawn is stored as well, for each width of columns ([`DrawnPage`]). Where a window has
+//! few rows, their pages are found at once by when each page of rows ends, without the levels in between.
 //!
 //! Rows come in order of their ends, and so do those of one track; so pages are only added to, and a capture that is recorded
 //! is indexed as it grows ([`TrackIndexBuilder`]). What rows are called is a number in the stream's list of [`TrackName`]s.
@@ -25,6 +26,7 @@ mod columns;
 mod directory;
 mod drawn;
 mod drawn_build;
+mod ends;
 mod find;
 mod rule;
 mod totals;
@@ -161,6 +163,8 @@ pub enum TrackPage {
     Rows(Vec<TrackEntry>),
     /// Of a level above.
     Summaries(Vec<TrackSummary>),
+    /// When each of some pages of level 0 that follow each other ends, nanoseconds.
+    RowPageEnds(Vec<u64>),
 }
 
 /// A track of a stream.
@@ -176,6 +180,8 @@ pub struct TrackInfo {
     pub comm: StringId,
     /// How many rows there are.
     pub rows: u64,
+    /// Whether it is stored when each page of rows ends; indexes of earlier releases do not have it.
+    pub has_page_ends: bool,
     /// All rows at once.
     pub sum: TrackSummary,
 }

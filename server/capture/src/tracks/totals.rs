@@ -30,6 +30,7 @@ fn visit(pages: &dyn TrackPages, entries: &EntryRange, range: &std::ops::Range<u
                 add(row.name, row.end_ns.min(range.end).saturating_sub(row.begin_ns.max(range.start)));
             }
         }
+        TrackPage::RowPageEnds(_) => {}
         TrackPage::Summaries(sums) => {
             let sums = sums.get(places.start..places.end.min(sums.len())).unwrap_or_default();
             let mut parts = Vec::new();

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{FAN_OUT, TrackEntry, TrackInfo, TrackNameId, TrackPage, TrackSummary, page_entries};
+use super::{
+    FAN_OUT, TrackEntry, TrackInfo, TrackNameId, TrackPage, TrackSummary,
+    ends::{RowPages, row_pages},
+    page_entries,
+};
 
 /// Rows without a wide one or a wide gap are drawn together up to this width. Drawing them one by one would cost four times as
 /// many pages, and look the same.
@@ -83,9 +87,26 @@ pub fn walk_track(
     pixel_ns: u64,
     each: &mut dyn FnMut(TrackPiece),
 ) {
-    if track.rows > 0 && !range.is_empty() {
-        visit(pages, &EntryRange::top(track), &range, pixel_ns, each);
+    if track.rows == 0 || range.is_empty() {
+        return;
     }
+    match row_pages(pages, track, &range) {
+        RowPages::Few(numbers) => {
+            // All of them are asked for before any is looked at.
+            let read: Vec<_> = numbers.map(|number| pages.page(0, number)).collect();
+            for page in read.iter().flatten() {
+                if let TrackPage::Rows(rows) = &**page {
+                    draw_rows(rows, &range, each);
+                }
+            }
+        }
+        RowPages::Many => visit(pages, &EntryRange::top(track), &range, pixel_ns, each),
+        RowPages::Unread => {}
+    }
+}
+
+fn draw_rows(rows: &[TrackEntry], range: &std::ops::Range<u64>, each: &mut dyn FnMut(TrackPiece)) {
+    overlapping(rows, range, |row| (row.begin_ns, row.end_ns)).for_each(|(_, row)| each(row.into()));
 }
 
 fn visit(
@@ -100,8 +121,9 @@ fn visit(
     match &*page {
         TrackPage::Rows(rows) => {
             let rows = rows.get(places.start..places.end.min(rows.len())).unwrap_or_default();
-            overlapping(rows, range, |row| (row.begin_ns, row.end_ns)).for_each(|(_, row)| each(row.into()));
+            draw_rows(rows, range, each);
         }
+        TrackPage::RowPageEnds(_) => {}
         TrackPage::Summaries(sums) => {
             let sums = sums.get(places.start..places.end.min(sums.len())).unwrap_or_default();
             for (at, sum) in overlapping(sums, range, |sum| (sum.begin_ns, sum.end_ns)) {

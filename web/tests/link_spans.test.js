@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { missingSpans, shownSpans, spanName, spansOf, withSpan } from "../static/js/page/link_spans.js";
+import { missingSpans, noRoom, shownSpans, spanName, spansOf, withSpan } from "../static/js/page/link_spans.js";
 
 const A = "requests: begin = x on (tid), end = y on (tid)";
 const B = 'naps: begin = x on (tid) if state == "S", end = y on (pid), exclusive';
@@ -13,6 +13,8 @@ test("a link holds each span once, as far as there is room", () => {
   assert.deepEqual(spansOf(both), [A, B]);
   assert.deepEqual(spansOf(""), []);
   assert.equal(withSpan(A, `${"n".repeat(4096)}: begin = x on (a), end = y on (b)`), A, "no part of a span");
+  assert.match(noRoom(["requests"]), /the definition of the span “requests”.*compute it\.$/);
+  assert.match(noRoom(["requests", "naps"]), /definitions of the spans “requests”, “naps”.*these spans.*them\.$/);
 });
 
 test("what a capture lacks of a link is told, and whether another span has the name", () => {

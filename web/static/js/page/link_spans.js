@@ -70,9 +70,24 @@ export function shownSpans({ stream, picked, hit, opened }, { rules, streams }) 
   });
 }
 
+/**
+ * What is said of spans that the link has no room for.
+ * @param {string[]} names
+ */
+export const noRoom = (names) =>
+  `The link of this view has no room for the ${names.length === 1 ? "definition of the span" : "definitions of the spans"} ` +
+  `${names.map((name) => `“${name}”`).join(", ")} (it takes ${MOST_CHARS} characters): somebody who opens it where the ` +
+  `capture does not have ${names.length === 1 ? "this span" : "these spans"} is not offered to compute ` +
+  `${names.length === 1 ? "it" : "them"}.`;
+
 /** Keeps the spans in the link, and offers those that the capture lacks. */
 export class LinkSpans {
   #told = "";
+  /**
+   * Names of spans that are shown and that the link has no room for.
+   * @type {string[]}
+   */
+  leftOut = [];
 
   /**
    * @param {Context} context
@@ -92,22 +107,31 @@ export class LinkSpans {
     this.#show();
   }
 
-  /** What the view shows goes into its link. */
+  /** What the view shows goes into its link; what has no room there is told. */
   #keep() {
     const { view, info, state } = this.context;
     const shown = shownSpans(view, { rules: info.computed.rules, streams: info.streams });
-    state.set({ spans: shown.reduce(withSpan, view.spans) });
+    const spans = shown.reduce(withSpan, view.spans);
+    this.leftOut = shown.filter((text) => !spansOf(spans).includes(text)).map(spanName);
+    state.set({ spans });
+    this.#show();
   }
 
   #show() {
     const { view, info } = this.context;
     const missing = missingSpans(view.spans, info.computed.rules);
     const { is_busy: isBusy } = info.computed;
-    const told = JSON.stringify([missing, isBusy, info.can_change, info.running]);
+    const told = JSON.stringify([missing, this.leftOut, isBusy, info.can_change, info.running]);
     if (told === this.#told) return;
     this.#told = told;
     put(
       this.list,
+      this.leftOut.length > 0 &&
+        h("p", {
+          class: "notice",
+          role: "status",
+          text: noRoom(this.leftOut),
+        }),
       ...missing.map(({ text, name, other }) =>
         h(
           "p",

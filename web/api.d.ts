@@ -348,6 +348,7 @@ export interface ComputedRule {
   rows: number;
   bytes: number;
   untold: Untold[];
+  untold_note: string | null;
   span: string | null;
 }
 

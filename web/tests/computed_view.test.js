@@ -31,7 +31,15 @@ test("what could not be told is told with its numbers", () => {
   ];
   const parts = ["12,345 begins without an end", "1 rows left out"];
   assert.deepEqual(untoldText({ ...rule, untold }), { head: "not all was known", parts });
-  assert.equal(untoldText({ ...rule, untold: [{ ...untold[0], proves_loss: true }] }).head, "events were lost");
+  const missing = {
+    ...rule,
+    untold: [{ ...untold[0], proves_loss: true }],
+    untold_note: "the kernel did not report them",
+  };
+  assert.deepEqual(untoldText(missing), {
+    head: "events are missing",
+    parts: [parts[0], "the kernel did not report them"],
+  });
 });
 
 test("a span is read from its form, and what is missing is said", () => {

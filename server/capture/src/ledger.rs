@@ -122,6 +122,11 @@ impl Ledger {
         self.losses.iter().any(|loss| loss.severity() == Severity::Error)
     }
 
+    /// Whether it is known that every event that reached the probes was recorded.
+    pub fn lost_nothing(&self) -> bool {
+        self.lost_total() == 0 && !self.is_lower_bound()
+    }
+
     /// What was lost, for people: `nothing was lost`, `12 events were lost`, `at least 12 events were lost`, or that it is
     /// not known.
     pub fn lost_words(&self) -> String {
@@ -168,6 +173,7 @@ mod tests {
         let loss = |stage, count| Loss { stream: Some(0), stage, count, start_ns: 1, end_ns: 2 };
         let words = |losses: Vec<Loss>| Ledger { streams: Vec::new(), losses }.lost_words();
         assert_eq!(words(Vec::new()), "nothing was lost");
+        assert!(Ledger::default().lost_nothing());
         assert_eq!(words(vec![loss(LossStage::RingFull, 1)]), "1 event was lost");
         assert_eq!(words(vec![loss(LossStage::HelperFailed, 9)]), "nothing was lost");
         let unknown = loss(LossStage::Interrupted, 0);

@@ -65,7 +65,8 @@ impl DerivationCount {
         Self::UnusableRows,
     ];
 
-    /// Whether it proves that events were lost before or while they were recorded.
+    /// Whether it proves that events are missing: they were lost before or while they were recorded, or the kernel did not report
+    /// them, as some do of chosen processes. The ledger tells which: it counts all that reached the probes.
     pub const fn proves_loss(self) -> bool {
         matches!(
             self,
@@ -83,19 +84,19 @@ impl DerivationCount {
     /// What was counted, for people, as what follows a number.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::OtherThreadRan => "runs of another thread than the one that was switched to: switches were lost",
-            Self::RunWithoutSwitch => "runs of threads that waited or were blocked: the switches to them were lost",
-            Self::RunElsewhere => "runs of threads that ran on another CPU: the switches away from them were lost",
-            Self::RunWithoutWakeup => "runs of blocked threads: their wake-ups were lost",
-            Self::RunAfterEnd => "runs of threads that had ended: starts of threads were lost",
-            Self::WokenTwice => "wake-ups of threads that had been woken and had not run: their runs were lost",
+            Self::OtherThreadRan => "runs of another thread than the one that was switched to: switches are missing",
+            Self::RunWithoutSwitch => "runs of threads that waited or were blocked: the switches to them are missing",
+            Self::RunElsewhere => "runs of threads that ran on another CPU: the switches away from them are missing",
+            Self::RunWithoutWakeup => "runs of blocked threads: their wake-ups are missing",
+            Self::RunAfterEnd => "runs of threads that had ended: starts of threads are missing",
+            Self::WokenTwice => "wake-ups of threads that had been woken and had not run: their runs are missing",
             Self::StartUnseen => {
-                "wake-ups that do not fit the life of their thread: starts or ends of threads were lost"
+                "wake-ups that do not fit the life of their thread: starts or ends of threads are missing"
             }
-            Self::WakeupWithoutWaking => "wake-ups of which it was lost who caused them",
+            Self::WakeupWithoutWaking => "wake-ups of which nothing says who caused them",
             Self::WakeupOfRunning => "wake-ups of running threads, which change nothing",
             Self::BeginUnknown => "states left out because it is not known when they began",
-            Self::EndUnknown => "states left out because what began or ended them was lost",
+            Self::EndUnknown => "states left out because what began or ended them is missing",
             Self::ThreadsEvicted => "threads forgotten with their state because there were too many",
             Self::UnmatchedBegin => "begins without an end",
             Self::UnmatchedEnd => "ends without a begin",
@@ -121,7 +122,11 @@ impl DerivationCounts {
         DerivationCount::ALL.into_iter().map(|what| (what, self.get(what))).filter(|(_, count)| *count > 0)
     }
 
-    /// Whether something proves that events were lost.
+    /// What is said where events are missing though the ledger counts none as lost.
+    pub const NOT_REPORTED: &str =
+        "every event that reached the probes was recorded, so the kernel did not report those that are missing";
+
+    /// Whether something proves that events are missing.
     pub fn prove_loss(&self) -> bool {
         self.iter().any(|(what, _)| what.proves_loss())
     }

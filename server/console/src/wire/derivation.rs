@@ -1,7 +1,7 @@
 //! Streams of a capture that were computed from others, or can be.
 
 use bathyscope_capture::{CaptureId, shown};
-use bathyscope_derive::{DerivationCount, RuleSpec};
+use bathyscope_derive::{DerivationCount, DerivationCounts, RuleSpec};
 use bathyscope_recorder::{DerivationProgress, Derivations, rules_of};
 use bathyscope_store::{CaptureRecord, DerivationRecord, DerivationState};
 use serde::Serialize;
@@ -47,6 +47,8 @@ pub struct ComputedRule {
     bytes: u64,
     /// What it could not tell.
     untold: Vec<Untold>,
+    /// Where events are missing though none was lost: why that can be.
+    untold_note: Option<String>,
     /// A span that somebody defined, as people write it: links hold this. None for a rule of the program, and for a span whose
     /// name makes such a text ambiguous.
     span: Option<String>,
@@ -59,7 +61,7 @@ pub struct Untold {
     count: u64,
     /// What, as what follows a number.
     words: String,
-    /// Whether it proves that events were lost.
+    /// Whether it proves that events are missing.
     proves_loss: bool,
 }
 
@@ -98,6 +100,7 @@ fn rule(record: &CaptureRecord, it: &DerivationRecord) -> ComputedRule {
         words: what.words().to_owned(),
         proves_loss: what.proves_loss(),
     };
+    let is_missing = counts.iter().any(|(what, _)| what.proves_loss());
     ComputedRule {
         number: it.number,
         name: shown(spec.as_ref().map_or("a rule of another version", RuleSpec::name)),
@@ -107,6 +110,7 @@ fn rule(record: &CaptureRecord, it: &DerivationRecord) -> ComputedRule {
         bytes: streams.iter().filter_map(of).map(|stream| stream.bytes).sum(),
         streams,
         untold: counts.into_iter().map(untold).collect(),
+        untold_note: (is_missing && record.ledger.lost_nothing()).then(|| DerivationCounts::NOT_REPORTED.to_owned()),
         span,
     }
 }

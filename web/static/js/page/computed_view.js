@@ -36,9 +36,10 @@ export function progressText({ is_busy: isBusy, progress }) {
  * @param {ComputedRule} rule
  * @returns {{head: string, parts: string[]}}
  */
-export function untoldText({ untold }) {
+export function untoldText({ untold, untold_note: note }) {
   const parts = untold.map(({ count, words }) => `${exact(count)} ${words}`);
-  const head = untold.some((one) => one.proves_loss) ? "events were lost" : "not all was known";
+  const head = untold.some((one) => one.proves_loss) ? "events are missing" : "not all was known";
+  if (note) parts.push(note);
   return { head: parts.length ? head : "nothing", parts };
 }
 

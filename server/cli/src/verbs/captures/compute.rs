@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bathyscope_capture::visible;
 use bathyscope_catalog::closest;
-use bathyscope_derive::{DerivationCount, RuleSpec, Span};
+use bathyscope_derive::{DerivationCount, DerivationCounts, RuleSpec, Span};
 use bathyscope_recorder::{DerivationFailure, derive, rules_of};
 use bathyscope_store::{CaptureRecord, DerivationRecord, DerivationState, Store, StoreError};
 use clap::Args;
@@ -95,7 +95,11 @@ async fn compute(store: &Store, record: &CaptureRecord, args: &ComputeArgs, span
             Err(error) => return Ok(Err(Failure::because(format!("computing `{named}`"), error))),
         };
         let record = store.capture(record.id).await?;
-        let untold = record.derivations.iter().filter(|it| name_of(it).as_deref() == Some(&named)).map(untold_words);
+        let untold = record
+            .derivations
+            .iter()
+            .filter(|it| name_of(it).as_deref() == Some(&named))
+            .map(|it| untold_words(&record, it));
         let untold: String = untold.collect();
         let _infallible = writeln!(out, "{}: {rows} rows{untold}", visible(named.as_bytes()));
     }
@@ -141,7 +145,7 @@ fn listed(record: &CaptureRecord) -> String {
             DerivationState::Removed => "removed",
         };
         let reason = if it.reason.is_empty() { String::new() } else { format!(": {}", visible(it.reason.as_bytes())) };
-        let _infallible = writeln!(out, "{}: {state}{reason}{}", visible(name.as_bytes()), untold_words(it));
+        let _infallible = writeln!(out, "{}: {state}{reason}{}", visible(name.as_bytes()), untold_words(record, it));
     }
     for rule in rules_of(record).iter().filter(|rule| !is_there(record, rule.name())) {
         let _infallible = writeln!(out, "{}: can be computed", rule.name());
@@ -161,7 +165,10 @@ fn is_there(record: &CaptureRecord, name: &str) -> bool {
 }
 
 /// What could not be told, after a comma each.
-fn untold_words(it: &DerivationRecord) -> String {
+fn untold_words(record: &CaptureRecord, it: &DerivationRecord) -> String {
     let counts: Vec<(DerivationCount, u64)> = serde_json::from_str(&it.counts).unwrap_or_default();
-    counts.into_iter().map(|(what, count)| format!(", {count} {}", what.words())).collect()
+    let is_missing = counts.iter().any(|(what, _)| what.proves_loss());
+    let note = if is_missing && record.ledger.lost_nothing() { DerivationCounts::NOT_REPORTED } else { "" };
+    let words = counts.into_iter().map(|(what, count)| format!(", {count} {}", what.words()));
+    words.chain((!note.is_empty()).then(|| format!("; {note}"))).collect()
 }

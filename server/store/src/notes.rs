@@ -127,8 +127,7 @@ pub(crate) async fn insert(conn: &mut SqliteConnection, id: CaptureId, notes: &[
             NoteAnchor::Moment { .. } => "moment",
             NoteAnchor::Range { .. } => "range",
         };
-        let insert =
-            "INSERT OR IGNORE INTO notes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+        let insert = "INSERT INTO notes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING";
         let insert = of(insert, id).bind(sql(note.id.bits())).bind(kind).bind(sql(start_ns)).bind(sql(end_ns));
         let insert = insert.bind(track).bind(text).bind(*colour).bind(&note.author).bind(&note.owner);
         let insert = insert.bind(note.imported).bind(note.created_unix_ns);

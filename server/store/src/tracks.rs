@@ -73,7 +73,7 @@ pub(crate) async fn put(
     for page in &changes.pages {
         at_most("a page of a track", page.bytes.len(), MAX_TRACK_PAGE_BYTES)?;
         grown += page.bytes.len() as u64;
-        let insert = of("INSERT OR IGNORE INTO track_pages VALUES (?, ?, ?, ?, ?, ?)", id).bind(stream);
+        let insert = of("INSERT INTO track_pages VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", id).bind(stream);
         let insert = insert.bind(page.track).bind(page.level).bind(number_of(page)?).bind(page.bytes.as_slice());
         let done = insert.execute(&mut *conn).await.map_err(failed(DOING))?;
         if done.rows_affected() == 0 {

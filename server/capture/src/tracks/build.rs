@@ -16,7 +16,7 @@ use crate::{Batch, IdMap, codec::Encoder};
 pub struct BuiltPage {
     /// The track, by its number in the stream.
     pub track: u32,
-    /// The level, 0 for rows, [`super::DRAWN_LEVEL`] for what is drawn, one more for when pages of rows end.
+    /// The level, 0 for rows, [`super::DRAWN_LEVEL`] for what is drawn, one less for when pages of rows end.
     pub level: u8,
     /// Which of the level.
     pub number: u64,

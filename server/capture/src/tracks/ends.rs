@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{PAGE_ROWS, TrackInfo, TrackPage, TrackPages};
 
 /// The level by which the ends of pages of rows are stored.
-pub(super) const PAGE_ENDS_LEVEL: u8 = super::DRAWN_LEVEL + 1;
+pub(super) const PAGE_ENDS_LEVEL: u8 = super::DRAWN_LEVEL - 1;
 /// How many ends a page has, the last excepted.
 pub(super) const ENDS_OF_PAGE: usize = 4096;
 /// A window of more pages of rows is drawn from the levels above: about as many rows have a page of what is drawn.

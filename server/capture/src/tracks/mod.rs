@@ -53,7 +53,7 @@ pub(crate) const PAGE_SUMMARIES: usize = 256;
 /// Names of a summary whose time is told.
 pub(crate) const TOP: usize = 6;
 /// Levels above the rows: enough for all rows that a stream can have.
-pub const MAX_TRACK_LEVELS: u8 = DRAWN_LEVEL - 1;
+pub const MAX_TRACK_LEVELS: u8 = ends::PAGE_ENDS_LEVEL - 1;
 /// The most tracks of a stream; rows of further ones are counted and not in the index.
 pub const MAX_STREAM_TRACKS: usize = 1 << 15;
 /// The most lanes of a key whose slices overlap.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{
     ColumnGrid, ColumnSum, DRAWN_LEVEL, DrawnDecoder, DrawnPage, FAN_OUT, NameTotals, PAGE_ROWS, TrackColumns,
     TrackDirectory, TrackEntry, TrackIndexBuilder, TrackInfo, TrackPage, TrackPages, TrackPiece, TrackRule,
-    track_totals, walk_track,
+    ends::PAGE_ENDS_LEVEL, track_totals, walk_track,
 };
 use crate::{Batch, Column, ColumnData, ColumnType, Display, RowKind, RowMeaning, SliceTime, StreamKind, StreamSchema};
 
@@ -337,12 +337,16 @@ fn a_page_is_whole_at_its_number_of_rows() {
     builder.add(&batch(&rows[PAGE_ROWS..]));
     let pages = builder.take_pages();
     assert_eq!(
-        pages.iter().filter(|page| page.level < DRAWN_LEVEL).map(|page| (page.level, page.number)).collect::<Vec<_>>(),
+        pages
+            .iter()
+            .filter(|page| page.level < PAGE_ENDS_LEVEL)
+            .map(|page| (page.level, page.number))
+            .collect::<Vec<_>>(),
         [(0, 0), (0, 1), (1, 0)]
     );
-    assert_eq!(pages.iter().filter(|page| page.level > DRAWN_LEVEL).count(), 1);
+    assert_eq!(pages.iter().filter(|page| page.level == PAGE_ENDS_LEVEL).count(), 1);
     assert_eq!(
-        TrackPage::decode(&pages.iter().find(|page| page.level > DRAWN_LEVEL).unwrap().bytes).unwrap(),
+        TrackPage::decode(&pages.iter().find(|page| page.level == PAGE_ENDS_LEVEL).unwrap().bytes).unwrap(),
         TrackPage::RowPageEnds(vec![PAGE_ROWS as u64 * 10, (PAGE_ROWS as u64 + 1) * 10])
     );
     assert_eq!(builder.directory().tracks[0].top_level(), 1);

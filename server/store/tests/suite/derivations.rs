@@ -140,6 +140,7 @@ async fn tracks_of_computed_streams_are_read_by_their_places_and_go_with_them() 
     assert!(store.track_pages(ID, 2, vec![(0, 0, 0)]).await.unwrap().is_empty());
     let large = vec![0; bathyscope_capture::MAX_TRACK_PAGE_BYTES + 1];
     assert!(put(tracks(&[(0, 0, 0, &large)], None)).await.is_err());
+    assert!(put(tracks(&[(0, 99, 0, b"of no level")], None)).await.is_err(), "nothing is left out in silence");
 
     store.remove_derivation(ID, number, None).await.unwrap();
     assert!(store.track_directories(ID).await.unwrap().is_empty());

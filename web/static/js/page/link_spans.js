@@ -28,7 +28,7 @@ export const spansOf = (spans) => [...new Set(spans.split(SEPARATOR).filter(Bool
 export const spanName = (text) => text.split(": begin")[0];
 
 /**
- * The spans of a link with one more, or as they are if it has no room.
+ * The spans of a link with one more, or as they are if it does not fit.
  * @param {string} spans
  * @param {string} text
  */
@@ -71,11 +71,11 @@ export function shownSpans({ stream, picked, hit, opened }, { rules, streams }) 
 }
 
 /**
- * What is said of spans that the link has no room for.
+ * What is said of spans that do not fit into the link.
  * @param {string[]} names
  */
 export const noRoom = (names) =>
-  `The link of this view has no room for the ${names.length === 1 ? "definition of the span" : "definitions of the spans"} ` +
+  `The link of this view cannot hold the ${names.length === 1 ? "definition of the span" : "definitions of the spans"} ` +
   `${names.map((name) => `“${name}”`).join(", ")} (it takes ${MOST_CHARS} characters): somebody who opens it where the ` +
   `capture does not have ${names.length === 1 ? "this span" : "these spans"} is not offered to compute ` +
   `${names.length === 1 ? "it" : "them"}.`;
@@ -84,7 +84,7 @@ export const noRoom = (names) =>
 export class LinkSpans {
   #told = "";
   /**
-   * Names of spans that are shown and that the link has no room for.
+   * Names of spans that are shown and do not fit into the link.
    * @type {string[]}
    */
   leftOut = [];
@@ -107,7 +107,7 @@ export class LinkSpans {
     this.#show();
   }
 
-  /** What the view shows goes into its link; what has no room there is told. */
+  /** What the view shows goes into its link; what does not fit is told. */
   #keep() {
     const { view, info, state } = this.context;
     const shown = shownSpans(view, { rules: info.computed.rules, streams: info.streams });

@@ -7,7 +7,7 @@ use bathyscope_console::http::table;
 use bathyscope_store::Role;
 use futures_util::StreamExt as _;
 
-use super::harness::{Console, EVERYBODY};
+use super::harness::{As, Console, EVERYBODY};
 
 /// What every route answers to anonymous, viewer, operator, admin. There is no agent, and bodies are empty.
 const EXPECTED: &[(&str, &str, [u16; 4])] = &[
@@ -184,7 +184,7 @@ async fn p03_every_route_answers_every_role_as_the_table_says() {
 }
 
 /// Asks for a route as somebody, and looks at the status and where a login leads.
-async fn check(console: &Console, id: CaptureId, (method, path): (&str, &str), who: Option<Role>, status: u16) {
+async fn check(console: &Console, id: CaptureId, (method, path): (&str, &str), who: As, status: u16) {
     let cookie = console.cookie_as(who).await;
     let request = super::harness::own_page(method, &address(path, id), cookie.as_deref(), None);
     let response = console.send(request).await;

@@ -250,7 +250,7 @@ export class TimeNavigator {
   }
 
   #startPointer() {
-    const { element, left } = this.chart;
+    const { element } = this.chart;
     dragRange(element, {
       time: (x, event) => {
         const time = Math.max(0, Math.min(this.context.duration, this.time(x)));
@@ -258,7 +258,7 @@ export class TimeNavigator {
       },
       place: (time) => this.place(time),
       selection: () => this.selection,
-      accepts: (event) => !event.shiftKey && event.offsetX >= left,
+      accepts: (event) => !event.shiftKey && event.offsetX >= this.chart.left,
       preview: (range) => {
         this.preview = range;
         this.chart.pointed();

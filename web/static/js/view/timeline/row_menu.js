@@ -5,7 +5,7 @@ import { KEYS, written } from "../../lib/key_table.js";
 import { bind } from "../../lib/keys.js";
 import { Menu } from "../../lib/menu.js";
 import { KINDS } from "../../lib/sql_track.js";
-import { AXIS, LABELS } from "./timeline_axis.js";
+import { AXIS, gutter } from "./timeline_axis.js";
 import { titleOf } from "./track_tree.js";
 
 /** @import { TrackLayer } from "./track_layer.js" */
@@ -108,7 +108,7 @@ export class RowMenu {
 export function startRows(element, rows) {
   const { layer, menu, when, scroll } = rows;
   const labelAt = (/** @type {number} */ x, /** @type {number} */ y) =>
-    when() && x < LABELS ? layer.rowAt(y, scroll()) : null;
+    when() && x < gutter.width ? layer.rowAt(y, scroll()) : null;
   element.addEventListener("contextmenu", (event) => {
     const index = labelAt(event.offsetX, event.offsetY);
     if (index === null) return;

@@ -24,7 +24,7 @@ import { RowMenu, startRows } from "./row_menu.js";
 import { TrackPanel } from "./track_panel.js";
 import { TRACK_COLORS } from "./track_draw.js";
 import { newest } from "./timeline_decode.js";
-import { AXIS, LABELS } from "./timeline_axis.js";
+import { AXIS, fitLabels, gutter } from "./timeline_axis.js";
 import { COLORS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.js";
 
 /** How far what is stored may be behind a running capture, nanoseconds: rows are kept until there are enough for a chunk. */
@@ -90,6 +90,8 @@ export class TimelineView extends PanelView {
     this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
     this.queries = new SqlTracks(this.context, this.layer.own, this.#forTracks());
     this.canvas = new Canvas(element, [...new Set([...COLORS, ...TRACK_COLORS, ...NOTE_COLORS])], () => this.#draw());
+    fitLabels(this.canvas.width);
+    element.addEventListener("measured", () => fitLabels(this.canvas.width));
     this.nav = new TimeNavigator(this.context, this.#forNavigator(element));
     this.cursor = new TimelineCursor({
       layer: this.layer,
@@ -186,7 +188,9 @@ export class TimelineView extends PanelView {
   #forNavigator(element) {
     return {
       element,
-      left: LABELS,
+      get left() {
+        return gutter.width;
+      },
       width: () => this.canvas.width,
       visible: () => this.visible,
       moved: () => this.#moved(),
@@ -381,7 +385,7 @@ export class TimelineView extends PanelView {
   }
 
   #want() {
-    if (!this.visible || this.canvas.width <= LABELS) return;
+    if (!this.visible || this.canvas.width <= gutter.width) return;
     const { filter } = this.context.view;
     const { group } = this;
     const wanted = this.nav.follows ? { start: 0, end: this.context.duration } : this.shown;

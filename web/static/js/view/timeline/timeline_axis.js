@@ -4,10 +4,22 @@ import { tickLabel, ticks } from "../../lib/format.js";
 
 /** @import { Canvas } from "../../lib/canvas.js" */
 
-/** Pixels: the labels on the left; times on top, and below these a strip of notes: both are the axis. */
-export const LABELS = 188;
+/** Pixels: times on top, and below these a strip of notes: both are the axis. */
 export const RULER = 22;
 export const AXIS = 38;
+/** Pixels of the labels, and from which width of a timeline on they are wide. */
+const LABELS = { wide: 188, narrow: 112, from: 560 };
+
+/** The place of labels on the left, pixels. A page has one timeline. */
+export const gutter = { width: LABELS.wide };
+
+/**
+ * Gives the labels their part of a timeline's width.
+ * @param {number} width in pixels
+ */
+export function fitLabels(width) {
+  gutter.width = width < LABELS.from ? LABELS.narrow : LABELS.wide;
+}
 
 /**
  * The axis over what is below it, and a line down from each tick.
@@ -21,13 +33,13 @@ export function drawAxis(
   { context: ctx, colors, width, height },
   shown,
   alpha,
-  { left, right } = { left: LABELS, right: width },
+  { left, right } = { left: gutter.width, right: width },
   isRelative = false,
 ) {
   const wide = right - left;
   const from = isRelative ? shown.start : 0;
   ctx.fillStyle = colors["--bg"];
-  ctx.fillRect(left === LABELS ? 0 : left, 0, right, AXIS - 3);
+  ctx.fillRect(left === gutter.width ? 0 : left, 0, right, AXIS - 3);
   const { step, at } = ticks(shown.start - from, shown.end - from, Math.max(2, Math.floor(wide / 120)));
   for (const time of at) {
     const x = Math.round(left + ((time + from - shown.start) / (shown.end - shown.start)) * wide);
@@ -43,7 +55,7 @@ export function drawAxis(
   }
   ctx.fillStyle = colors["--line"];
   ctx.fillRect(left, RULER - 1, wide, 1);
-  ctx.fillRect(left === LABELS ? 0 : left, AXIS - 1, right, 1);
+  ctx.fillRect(left === gutter.width ? 0 : left, AXIS - 1, right, 1);
 }
 
 /**

@@ -1,6 +1,6 @@
 // The cursor of the timeline: a moment on a row, moved by arrow keys and clicks, kept in sight.
 
-import { AXIS, LABELS } from "./timeline_axis.js";
+import { AXIS, gutter } from "./timeline_axis.js";
 
 /** @import { TrackLayer } from "./track_layer.js" */
 
@@ -86,7 +86,7 @@ export class TimelineCursor {
    */
   press(event) {
     const track = this.rowAt(event.offsetY);
-    if (event.offsetX < LABELS || track === null || event.shiftKey) return;
+    if (event.offsetX < gutter.width || track === null || event.shiftKey) return;
     this.at = { track, time: this.timeline.nav.time(event.offsetX) };
     this.depth = 0;
     const { layer, scroller } = this.timeline;

@@ -3,7 +3,7 @@
 import { cutText, drawSelection, hatch } from "../../lib/canvas.js";
 import { CATEGORIES, category, pixel } from "../../lib/color.js";
 import { count } from "../../lib/format.js";
-import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
+import { AXIS, drawAxis, gutter } from "./timeline_axis.js";
 import { counterWords, drawCounters } from "./timeline_counters.js";
 import { project, rowsIn } from "./timeline_decode.js";
 
@@ -65,7 +65,7 @@ export function drawTimeline(canvas, model) {
     const full = { ...model, data: model.data };
     if (model.data.has_values)
       drawCounters(canvas, full, {
-        left: LABELS,
+        left: gutter.width,
         top: AXIS,
         pad: PAD,
         first: firstTrack(full),
@@ -98,7 +98,7 @@ function lastTrack(model, height) {
  * @param {FullModel} model
  */
 function drawBars({ context: ctx, colors, width, height, ratio }, model) {
-  const columns = Math.round((width - LABELS) * ratio);
+  const columns = Math.round((width - gutter.width) * ratio);
   const rows = Math.round((height - AXIS) * ratio);
   if (columns < 1 || rows < 1) return;
   const image = ctx.createImageData(columns, rows);
@@ -119,7 +119,7 @@ function drawBars({ context: ctx, colors, width, height, ratio }, model) {
     const least = Math.max(1, Math.round(ratio * 1.5));
     paintTrack(out, { columns, rows, most, palette, least }, bars, bottom, tall);
   }
-  ctx.putImageData(image, Math.round(LABELS * ratio), Math.round(AXIS * ratio));
+  ctx.putImageData(image, Math.round(gutter.width * ratio), Math.round(AXIS * ratio));
 }
 
 /**
@@ -155,7 +155,7 @@ function drawLabels(ctx, colors, model, height) {
   const first = firstTrack(model);
   ctx.save();
   ctx.beginPath();
-  ctx.rect(0, AXIS, LABELS - 8, height - AXIS);
+  ctx.rect(0, AXIS, gutter.width - 8, height - AXIS);
   ctx.clip();
   for (let i = first; i < model.data.tracks.length; i += 1) {
     const y = AXIS + i * model.track - model.scroll;
@@ -163,21 +163,21 @@ function drawLabels(ctx, colors, model, height) {
     const track = model.data.tracks[i];
     if (model.cursor?.track === i) {
       ctx.fillStyle = colors["--bg-selected"];
-      ctx.fillRect(0, y, LABELS, model.track);
+      ctx.fillRect(0, y, gutter.width, model.track);
     }
     ctx.fillStyle = colors["--text"];
-    const name = cutText(ctx, track.label, LABELS - (track.values ? 84 : 56));
+    const name = cutText(ctx, track.label, gutter.width - (track.values ? 84 : 56));
     const middle = y + model.track / 2;
     ctx.fillText(name, PAD, track.sub ? middle - 6 : middle);
     ctx.fillStyle = colors["--text-quiet"];
-    if (track.sub) ctx.fillText(cutText(ctx, track.sub, LABELS - 56), PAD, middle + 6);
+    if (track.sub) ctx.fillText(cutText(ctx, track.sub, gutter.width - 56), PAD, middle + 6);
     const rows = track.values
       ? counterWords(
           track.values.most.reduce((a, b) => Math.max(a, b), 0),
           track,
         )
       : count(rowsIn(track, model.data, model.shown));
-    ctx.fillText(rows, LABELS - 14 - ctx.measureText(rows).width, track.sub ? middle - 6 : middle);
+    ctx.fillText(rows, gutter.width - 14 - ctx.measureText(rows).width, track.sub ? middle - 6 : middle);
   }
   ctx.restore();
   ctx.fillStyle = colors["--line"];
@@ -194,12 +194,12 @@ function drawLabels(ctx, colors, model, height) {
  * @param {Model} model
  */
 function drawOverlays(ctx, { colors, width, height }, model) {
-  const wide = width - LABELS;
+  const wide = width - gutter.width;
   /** @param {number} time */
-  const place = (time) => LABELS + ((time - model.shown.start) / (model.shown.end - model.shown.start)) * wide;
+  const place = (time) => gutter.width + ((time - model.shown.start) / (model.shown.end - model.shown.start)) * wide;
   ctx.save();
   ctx.beginPath();
-  ctx.rect(LABELS, 0, wide, height);
+  ctx.rect(gutter.width, 0, wide, height);
   ctx.clip();
   // As far down as there are tracks; below them nothing is missing.
   const low = model.data?.tracks.length

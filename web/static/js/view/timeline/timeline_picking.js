@@ -1,7 +1,7 @@
 // Picking of things in the tree of tracks: by clicks and keys, walked from one to the next, brought into sight.
 
 import { bind } from "../../lib/keys.js";
-import { AXIS, LABELS } from "./timeline_axis.js";
+import { AXIS, gutter } from "./timeline_axis.js";
 import { NOTES_KEY } from "./track_tree.js";
 
 /** @import { Picked, TrackLayer } from "./track_layer.js" */
@@ -95,7 +95,7 @@ export class TimelinePicking {
    */
   #click(event) {
     const { layer, nav, scroller, when } = this.timeline;
-    if (!when() || event.offsetX < LABELS || event.offsetY < AXIS || event.shiftKey || event.detail > 1) return;
+    if (!when() || event.offsetX < gutter.width || event.offsetY < AXIS || event.shiftKey || event.detail > 1) return;
     const index = layer.rowAt(event.offsetY, scroller.scrollTop);
     // A drag that selects a range ends with a click.
     if (index !== null) void this.#pickAt(index, event, nav.selection === null);
@@ -128,7 +128,7 @@ export class TimelinePicking {
    */
   async #twice(event) {
     const { layer, nav, scroller, when } = this.timeline;
-    const index = when() && event.offsetX >= LABELS ? layer.rowAt(event.offsetY, scroller.scrollTop) : null;
+    const index = when() && event.offsetX >= gutter.width ? layer.rowAt(event.offsetY, scroller.scrollTop) : null;
     if (index !== null) await this.#pickAt(index, event, true);
     const at = index === null ? null : layer.picked?.moment.at;
     const [time, near] = [nav.time(event.offsetX), nav.pixel * TICK_PIXELS];

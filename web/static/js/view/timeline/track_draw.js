@@ -4,7 +4,7 @@ import { CATEGORIES } from "../../lib/color.js";
 import { PANE_GAP } from "../../lib/time_fold.js";
 import { cutText, drawSelection, hatch } from "../../lib/canvas.js";
 import { count, duration } from "../../lib/format.js";
-import { AXIS, LABELS, drawAxis } from "./timeline_axis.js";
+import { AXIS, drawAxis, gutter } from "./timeline_axis.js";
 import { rowsBetween } from "./row_search.js";
 import { firstPiece } from "./track_decode.js";
 import { drawCounterLane, mostWords } from "./binned_draw.js";
@@ -213,12 +213,12 @@ function drawRowLabels(canvas, model) {
     const y = AXIS + shown.top - model.scroll;
     if (row.kind === "group" || model.cursor?.track === index) {
       ctx.fillStyle = colors[model.cursor?.track === index ? "--bg-selected" : "--bg-rail"];
-      ctx.fillRect(0, y, row.kind === "group" && isOpen ? ctx.canvas.width : LABELS - 1, shown.height);
+      ctx.fillRect(0, y, row.kind === "group" && isOpen ? ctx.canvas.width : gutter.width - 1, shown.height);
     }
     const own = model.cursor?.track === index ? shown.places[model.cursor.depth] : undefined;
     if (own && shown.places.length > 1) {
       ctx.fillStyle = colors["--accent"];
-      ctx.fillRect(LABELS - 5, y + own.top, 3, own.height);
+      ctx.fillRect(gutter.width - 5, y + own.top, 3, own.height);
     }
     const middle = row.kind === "group" ? y + shown.height / 2 : y + Math.min(shown.height / 2, 12);
     const left = PAD + row.depth * INDENT + (row.kind === "group" ? INDENT : 0);
@@ -232,9 +232,9 @@ function drawRowLabels(canvas, model) {
           ? mostWords(counter)
           : ownAmount(model, row);
     const wide = widthOf(share);
-    ctx.fillText(share, LABELS - 10 - wide, middle);
+    ctx.fillText(share, gutter.width - 10 - wide, middle);
     ctx.fillStyle = colors["--text"];
-    const room = LABELS - 20 - wide - left;
+    const room = gutter.width - 20 - wide - left;
     const notes = [isPinned ? "pinned" : "", shown.more > 0 ? `+${shown.more}` : ""].filter(Boolean).join(", ");
     const label = cutText(ctx, notes ? `${row.label} (${notes})` : row.label, room, widthOf);
     ctx.fillText(label, left, middle);
@@ -245,12 +245,12 @@ function drawRowLabels(canvas, model) {
     ctx.fillRect(0, Math.round(y + shown.height) - 1, ctx.canvas.width, 1);
   }
   ctx.fillStyle = colors["--line"];
-  ctx.fillRect(LABELS - 1, AXIS, 1, height);
+  ctx.fillRect(gutter.width - 1, AXIS, 1, height);
   if (model.dragged && model.rows[model.dragged.to]) {
     const { from, to } = model.dragged;
     const { top, height: tall } = model.rows[to];
     ctx.fillStyle = colors["--accent"];
-    ctx.fillRect(0, AXIS + top + (to > from ? tall : 0) - model.scroll - 1, LABELS, 2);
+    ctx.fillRect(0, AXIS + top + (to > from ? tall : 0) - model.scroll - 1, gutter.width, 2);
   }
   ctx.restore();
 }

@@ -5,7 +5,7 @@ import { cell, moment } from "../../../lib/format.js";
 import { bind } from "../../../lib/keys.js";
 import { sentence } from "../../../lib/notice.js";
 import { problemOf } from "../../../lib/api.js";
-import { AXIS, LABELS } from "../timeline_axis.js";
+import { AXIS, gutter } from "../timeline_axis.js";
 import { drawFound, drawFoundOnTracks, drawLong } from "./find_draw.js";
 import { foundWords, streamWords, treeKey } from "./find_marks.js";
 
@@ -253,13 +253,13 @@ export class FindBar {
     if (!found || this.context.view.find === "") return;
     const { nav } = this.timeline;
     const place = nav.placing;
-    const sight = { left: LABELS, right: width };
+    const sight = { left: gutter.width, right: width };
     const wanted = this.finder.tilesOf(nav.shown, nav.wide * ratio);
     const { there, missing } = wanted ? tiles.at(wanted) : { there: [], missing: [nav.shown] };
     const rows = this.#rows(scroll, height);
     ctx.save();
     ctx.beginPath();
-    ctx.rect(LABELS, 0, width - LABELS, height);
+    ctx.rect(gutter.width, 0, width - gutter.width, height);
     ctx.clip();
     const drawPart = (/** @type {import("./find_marks.js").Found} */ part, /** @type {typeof sight} */ within) => {
       drawFoundOnTracks(ctx, colors, part, rows, place, within);
@@ -267,7 +267,7 @@ export class FindBar {
     };
     // Where it was not looked as finely yet, it is as fine as in all of the capture.
     for (const { start, end } of missing)
-      drawPart(found, { left: Math.max(LABELS, place(start)), right: Math.min(width, place(end)) });
+      drawPart(found, { left: Math.max(gutter.width, place(start)), right: Math.min(width, place(end)) });
     for (const tile of there) drawPart(tile, sight);
     if (wanted) drawLong(ctx, colors, found, rows, place, sight);
     ctx.restore();

@@ -5,7 +5,7 @@ import { h } from "../../../lib/dom.js";
 import { duration } from "../../../lib/format.js";
 import { bind } from "../../../lib/keys.js";
 import { note as say, noteError } from "../../../lib/notice.js";
-import { AXIS, LABELS, RULER } from "../timeline_axis.js";
+import { AXIS, gutter, RULER } from "../timeline_axis.js";
 import { drawNotes, drawSpan } from "./notes_draw.js";
 import { READ_ONLY, UNDO_MS } from "./notes_model.js";
 import { NotesPanel } from "./notes_panel.js";
@@ -109,19 +109,19 @@ export class NotesLayer {
   draw({ context: ctx, colors, width, height, font }) {
     const { nav } = this.timeline;
     const place = nav.placing;
-    const sight = { left: LABELS, right: width };
+    const sight = { left: gutter.width, right: width };
     const strip = { top: RULER, bottom: AXIS - 1, low: height };
     this.#placed = placeNotes(this.notes.items, place, sight);
     ctx.save();
     ctx.font = font;
     ctx.beginPath();
-    ctx.rect(LABELS, 0, width - LABELS, height);
+    ctx.rect(gutter.width, 0, width - gutter.width, height);
     ctx.clip();
     drawNotes(ctx, colors, this.#placed, strip, this.context.view.note);
     const { span } = this;
     if (span) {
       const at = { left: place(span.start), right: place(span.end) };
-      drawSpan(ctx, colors, span, at, { ...strip, from: LABELS, until: width });
+      drawSpan(ctx, colors, span, at, { ...strip, from: gutter.width, until: width });
     }
     ctx.restore();
     if (this.#writing) this.#putField(place(this.#writing.start), width);
@@ -153,7 +153,7 @@ export class NotesLayer {
    * @param {number} y
    */
   #at(x, y) {
-    if (x < LABELS || y < RULER || y >= AXIS) return null;
+    if (x < gutter.width || y < RULER || y >= AXIS) return null;
     const { context: ctx, font } = this.timeline.canvas;
     ctx.font = font;
     return noteAt(this.#placed, x, (text) => ctx.measureText(text).width);
@@ -264,7 +264,7 @@ export class NotesLayer {
    * @param {number} width
    */
   #putField(x, width) {
-    this.field.style.left = `${Math.max(LABELS, Math.min(width - FIELD_PIXELS - 8, x))}px`;
+    this.field.style.left = `${Math.max(gutter.width, Math.min(width - FIELD_PIXELS - 8, x))}px`;
     this.field.style.top = `${RULER - 4}px`;
   }
 

@@ -2,7 +2,7 @@
 
 import { h } from "../../../lib/dom.js";
 import { NAME_CHARS } from "../../../lib/sql_track.js";
-import { AXIS, LABELS } from "../timeline_axis.js";
+import { AXIS, gutter } from "../timeline_axis.js";
 
 /** @import { TrackLayer } from "../track_layer.js" */
 
@@ -40,7 +40,7 @@ export class NameField {
     this.#key = key;
     this.element.value = lane.name;
     this.element.style.top = `${Math.max(AXIS, AXIS + shown.top - this.scroll())}px`;
-    this.element.style.width = `${LABELS - 8}px`;
+    this.element.style.width = `${gutter.width - 8}px`;
     this.element.hidden = false;
     this.element.focus();
     this.element.select();

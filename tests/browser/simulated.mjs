@@ -16,6 +16,7 @@ import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
 import { followSameCommands, readSameCommands } from './command_flows.mjs';
+import { followGuide, readGuideCommands } from './guide_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
@@ -97,6 +98,11 @@ test('who is busy: lists, their order, and a row that leads to the form', async 
   assert.ok(await page.getByRole('radio', { name: 'One process' }).isChecked());
   assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'Profile');
   await page.goto(server.origin);
+});
+
+test('the guided start: questions lead to a tool, by keyboard, and its commands fill forms', async () => {
+  await followGuide(page, server.origin);
+  await readGuideCommands(page);
 });
 
 test('a question: its sources in the form, one left out, one added, and the capture of all', async () => {

@@ -5,6 +5,7 @@ import { startBusy } from "./busy_view.js";
 import { CaptureTable } from "./capture_list.js";
 import { mayRecord } from "../lib/commands.js";
 import { byId, h, put } from "../lib/dom.js";
+import { GuideView } from "./guide_view.js";
 import { agentNotice, shortCapabilities, troubleNotice } from "./host_view.js";
 import { importButton } from "./import_files.js";
 import { note, noteError, showError, waitFor } from "../lib/notice.js";
@@ -133,7 +134,10 @@ async function deleteQuestion(name) {
 
 startShell();
 host();
-if (mayRecord()) questions();
+if (mayRecord()) {
+  new GuideView(byId("guide"));
+  questions();
+}
 startBusy();
 recent();
 listSamples(byId("samples"));

@@ -7,7 +7,7 @@ use std::{
 
 use bathyscope_capture::{CaptureId, NoteId};
 
-use crate::CaptureState;
+use crate::{CaptureState, LibraryKind};
 
 /// The store could not do what was asked. What had been stored before stays as it was.
 #[derive(Debug, thiserror::Error)]
@@ -167,10 +167,24 @@ pub enum StoreError {
         /// The id.
         id: CaptureId,
     },
-    /// A recipe with that name exists already, and is not of whom it was thought to be.
-    #[error("there is already a recipe `{name}`")]
-    RecipeExists {
+    /// The library has one of the name already, of the same owner or shared.
+    #[error("there is a {} `{name}` in the library already", kind.as_str())]
+    LibraryNameTaken {
+        /// What it is.
+        kind: LibraryKind,
         /// The name.
+        name: String,
+    },
+    /// There is nothing of this id in the library that is whose it was thought to be.
+    #[error("there is nothing with the id {id} in the library; it may have been deleted meanwhile")]
+    NoLibraryItem {
+        /// Which was asked for.
+        id: u32,
+    },
+    /// Something of the library is not as it was when whoever changes it read it.
+    #[error("`{name}` was changed meanwhile; look at it as it is now, and change that")]
+    LibraryChanged {
+        /// Its name.
         name: String,
     },
     /// The capture is being recorded and cannot be deleted or exported now.

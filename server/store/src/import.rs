@@ -223,6 +223,8 @@ const LIMITS: [(&str, &str); 12] = [
 const SCRIPTS_SINCE: i64 = 2;
 /// The schema version from which on it is kept what became of sources, and which streams were computed.
 const SOURCES_SINCE: i64 = 9;
+/// The schema version from which on what people keep by name is in tables of its own.
+const LIBRARY_SINCE: i64 = 12;
 /// The schema version from which on there is the track index.
 const TRACKS_SINCE: i64 = 10;
 /// Rows of scripts that must not be there.
@@ -241,13 +243,18 @@ const CODE_LIMITS: [(&str, &str); 1] = [(
 
 /// Rows of what people made of captures, and of sources, that must not be there.
 const DERIVATION_LIMITS: [(&str, &str); 2] = [
-    ("computed streams, or recipes", "SELECT (SELECT count(*) FROM derivations) + (SELECT count(*) FROM recipes)"),
+    ("computed streams", "SELECT count(*) FROM derivations"),
     (
         "sources that are too many, not numbered, or end with too long a reason",
         "SELECT count(*) > 16 OR coalesce(max(number) + 1, 0) <> count(*) OR \
       coalesce(max(octet_length(reason)), 0) > 1024 FROM sources",
     ),
 ];
+
+/// What people keep by name, which is in no file of a capture: as tables had it before version 12, and since.
+const RECIPE_LIMITS: [(&str, &str); 1] = [("recipes", "SELECT count(*) FROM recipes")];
+const LIBRARY_LIMITS: [(&str, &str); 1] =
+    [("things of a library", "SELECT (SELECT count(*) FROM library) + (SELECT count(*) FROM library_versions)")];
 
 /// Notes that must not be there.
 const NOTE_LIMITS: [(&str, &str); 1] = [(
@@ -299,7 +306,10 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_sources = DERIVATION_LIMITS.into_iter().filter(|_| version >= SOURCES_SINCE);
     let of_tracks = TRACK_LIMITS.into_iter().filter(|_| version >= TRACKS_SINCE);
     let of_notes = NOTE_LIMITS.into_iter().filter(|_| version >= NOTES_SINCE);
-    let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_sources).chain(of_tracks).chain(of_notes);
+    let of_recipes = RECIPE_LIMITS.into_iter().filter(|_| (SOURCES_SINCE..LIBRARY_SINCE).contains(&version));
+    let of_library = LIBRARY_LIMITS.into_iter().filter(|_| version >= LIBRARY_SINCE);
+    let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library);
+    let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
         let (bad,): (i64,) = query.fetch_one(&mut *file).await.map_err(failed(DOING))?;

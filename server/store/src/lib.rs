@@ -1,4 +1,4 @@
-//! Keeps captures, sessions, recipes and the audit log in one SQLite file, and is the only room that contains SQL.
+//! Keeps captures, sessions, what people keep by name and the audit log in one SQLite file, and is the only room that contains SQL.
 //!
 //! [`Store::open`] takes the directory, holds a lock on it, and starts one writer task that owns the only writing
 //! connection; readers have a pool of their own. A call that changes something is handed to the writer and runs to its
@@ -25,13 +25,13 @@ mod finish;
 mod import;
 mod index;
 mod insert;
+mod library;
 mod limits;
 mod model;
 mod notes;
 mod packed;
 mod pages;
 mod read;
-mod recipes;
 mod remove;
 mod retention;
 mod rows;
@@ -47,10 +47,13 @@ mod writer;
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
 pub use error::StoreError;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
+pub use library::{
+    LibraryChange, LibraryEntry, LibraryItem, LibraryKind, LibraryVersion, NewLibraryItem, ParseLibraryKindError,
+};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
     DictionaryEnds, End, NewCapture, Options, Origin, ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd,
-    SourceEnd, SourceState, StoredRecipe, StreamRecord, SummaryPage, SummaryQuery,
+    SourceEnd, SourceState, StreamRecord, SummaryPage, SummaryQuery,
 };
 pub use notes::{NoteChange, NoteRecord};
 pub use store::{BlockingStore, Store, StoreFuture};

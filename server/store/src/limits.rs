@@ -17,13 +17,19 @@ pub(crate) mod limit {
     pub(crate) const CODE_LINES_BYTES: usize = 1 << 20;
     pub(crate) const OUTPUT_BYTES: usize = 64 << 10;
     pub(crate) const LOSSES: usize = 100_000;
-    pub(crate) const RECIPE_NAME_BYTES: usize = 64;
-    pub(crate) const RECIPE_BYTES: usize = 64 << 10;
+    pub(crate) const LIBRARY_NAME_BYTES: usize = 64;
+    pub(crate) const LIBRARY_DESCRIPTION_BYTES: usize = 500;
+    pub(crate) const LIBRARY_TAGS_BYTES: usize = 500;
+    pub(crate) const LIBRARY_TEXT_BYTES: usize = 64 << 10;
     /// Notes of one capture: every view that shows time has all of them.
     pub(crate) const NOTES: usize = 1000;
-    /// Recipes of all people together: every list has all of them.
-    pub(crate) const RECIPES: i64 = 200;
-    pub(crate) const RECIPES_OF_OWNER: i64 = 50;
+    /// What all people together keep of a kind: every list has all of it.
+    pub(crate) const LIBRARY_OF_KIND: i64 = 500;
+    pub(crate) const LIBRARY_OF_OWNER: i64 = 100;
+    /// What can be brought back.
+    pub(crate) const LIBRARY_DELETED: i64 = 500;
+    /// Texts that one thing had.
+    pub(crate) const LIBRARY_VERSIONS: i64 = 100;
 }
 
 /// Fails for a value that has more than `most` bytes or entries.

@@ -486,19 +486,6 @@ pub struct RetainedCapture {
     pub size_bytes: u64,
 }
 
-/// A recipe of somebody.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredRecipe {
-    /// What it is called, at most 64 bytes; no other recipe is called so.
-    pub name: String,
-    /// Who wrote it last: the name that captures and the audit log carry too.
-    pub owner: String,
-    /// When that was, nanoseconds since 1970 by the wall clock: a label, never compared.
-    pub created_unix_ns: i64,
-    /// What it says, at most 64 KiB. The store does not look into it.
-    pub text: String,
-}
-
 /// How much room there is for captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {

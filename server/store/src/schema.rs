@@ -31,7 +31,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// The files of `migrations/`, built in: version, description, text. Written out because the macro of sqlx that would read
 /// the folder builds sqlx and SQLite a second time, for the compiler. A test compares the list with the folder.
-const FILES: [(i64, &str, &str); 11] = [
+const FILES: [(i64, &str, &str); 12] = [
     (1, "first", include_str!("../../../migrations/0001_first.sql")),
     (2, "scripts", include_str!("../../../migrations/0002_scripts.sql")),
     (3, "limited", include_str!("../../../migrations/0003_limited.sql")),
@@ -43,6 +43,7 @@ const FILES: [(i64, &str, &str); 11] = [
     (9, "derivations", include_str!("../../../migrations/0009_derivations.sql")),
     (10, "tracks", include_str!("../../../migrations/0010_tracks.sql")),
     (11, "notes", include_str!("../../../migrations/0011_notes.sql")),
+    (12, "library", include_str!("../../../migrations/0012_library.sql")),
 ];
 
 /// All migrations.

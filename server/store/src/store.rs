@@ -26,8 +26,8 @@ use crate::{
 mod blocking;
 mod derivations;
 mod dictionaries;
+mod library;
 mod notes;
-mod recipes;
 
 pub use blocking::BlockingStore;
 

@@ -88,18 +88,18 @@ async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
     whole(&store).await;
     assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v11.bak")).unwrap() == before, "the backup is the old file");
-    let expected = ["bathyscope.db", "bathyscope.db.v11.bak", "bathyscope.ends", "bathyscope.lock"];
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v12.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v12.bak", "bathyscope.ends", "bathyscope.lock"];
     assert_eq!(names(dir.path()), expected);
     let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
-    assert!(matches!(error, StoreError::Newer { found: 12, known: 11, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 13, known: 12, .. }), "{error:?}");
     // Put back, the backup works, and can be migrated again beside its own backup.
-    std::fs::copy(dir.path().join("bathyscope.db.v11.bak"), dir.path().join("bathyscope.db")).unwrap();
+    std::fs::copy(dir.path().join("bathyscope.db.v12.bak"), dir.path().join("bathyscope.db")).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     whole(&store).await;
     store.close().await;
     Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
-    assert!(dir.path().join("bathyscope.db.v11.2.bak").exists());
+    assert!(dir.path().join("bathyscope.db.v12.2.bak").exists());
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn p38_a_failed_migration_leaves_the_old_file_usable() {
         let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
             panic!("{failure}: it was opened")
         };
-        assert!(matches!(error, StoreError::Migration { from: 11, to: 12, .. }), "{failure}: {error:?}");
+        assert!(matches!(error, StoreError::Migration { from: 12, to: 13, .. }), "{failure}: {error:?}");
         assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
         assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.ends", "bathyscope.lock"]);
         whole(&Store::open(dir.path(), options()).await.unwrap()).await;
@@ -219,6 +219,22 @@ async fn p38_a_database_of_version_9_is_renewed() {
 #[tokio::test]
 async fn p38_a_database_of_version_10_is_renewed() {
     is_renewed(10, include_bytes!("../../tests/fixtures/v10.db")).await;
+}
+
+#[tokio::test]
+async fn p38_a_database_of_version_11_is_renewed() {
+    let fixture = include_bytes!("../../tests/fixtures/v11.db");
+    is_renewed(11, fixture).await;
+    // Recipes are in the library now, shared as they were, with the text that they had.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("bathyscope.db"), fixture).unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    let recipes = store.kept_of(Some("grace"), crate::LibraryKind::Recipe).await.unwrap();
+    let found: Vec<_> =
+        recipes.iter().map(|item| (item.entry.name.as_str(), item.entry.owner.as_str(), item.text.as_str())).collect();
+    assert_eq!(found, [("fast", "grace", "{\"name\":\"fast\"}"), ("own", "ada", "{\"name\":\"own\"}")]);
+    assert!(recipes.iter().all(|item| item.entry.shared && item.entry.version == 1));
+    assert_eq!(store.kept_versions(recipes[1].entry.id).await.unwrap().len(), 1);
 }
 
 #[test]

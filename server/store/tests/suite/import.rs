@@ -125,7 +125,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 63] = [
+const HOSTILE: [(&str, &str); 65] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -135,8 +135,9 @@ const HOSTILE: [(&str, &str); 63] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 12", "schema version 12"),
-    ("PRAGMA user_version = 10", "its table notes"),
+    ("PRAGMA user_version = 13", "schema version 13"),
+    ("PRAGMA user_version = 11", "its table "),
+    ("PRAGMA user_version = 10", "its table "),
     ("UPDATE notes SET text = printf('%.2049c', 'x')", "notes that are too many or too long"),
     ("UPDATE notes SET author = printf('%.65c', 'x')", "notes that are too many or too long"),
     (
@@ -152,11 +153,9 @@ const HOSTILE: [(&str, &str); 63] = [
     ("PRAGMA user_version = 8", "its table "),
     ("INSERT INTO track_directories SELECT id, 0, x'00' FROM captures", "pages of the track index"),
     ("INSERT INTO track_pages SELECT id, 0, 0, 0, 0, x'00' FROM captures", "pages of the track index"),
-    ("INSERT INTO recipes VALUES ('mine', 'eve', 0, '{}')", "computed streams, or recipes"),
-    (
-        "INSERT INTO derivations SELECT id, 0, '{}', 'complete', '', 1, 1, 0, '[]' FROM captures",
-        "computed streams, or recipes",
-    ),
+    ("INSERT INTO library VALUES (1, 'recipe', 'mine', 'eve', '', '', 1, 1, 0, 0, NULL)", "things of a library"),
+    ("PRAGMA foreign_keys = OFF; INSERT INTO library_versions VALUES (1, 1, 'x', 'eve', 0)", "things of a library"),
+    ("INSERT INTO derivations SELECT id, 0, '{}', 'complete', '', 1, 1, 0, '[]' FROM captures", "computed streams"),
     (
         "UPDATE streams SET schema = json_set(schema, '$.derived', json('{\"rule\":\"r\",\"version\":1,\"from\":[]}'))",
         "a stream was computed",

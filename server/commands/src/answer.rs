@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, ops::Range};
 use bathyscope_capture::{CaptureSpec, DynamicProbe};
 use serde::Serialize;
 
+use crate::options::Table;
+
 /// What cannot be understood or done, with its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
@@ -36,6 +38,10 @@ pub enum Answer {
         add: Vec<DynamicProbe>,
         /// Names and patterns of those to be removed.
         remove: Vec<String>,
+        /// Whether one whose name is taken gets another name.
+        force: bool,
+        /// Whether it is only told what would be done.
+        dry_run: bool,
     },
     /// A page of the console.
     Page(Page),
@@ -207,12 +213,24 @@ pub(crate) struct Marks {
     notes: Vec<Note>,
     /// What is to be said, if that does not follow from the answer.
     said: String,
+    /// The options by which the last command was read.
+    table: Option<Table>,
 }
 
 impl Marks {
     /// Says what the answer does not tell by itself.
     pub(crate) fn say(&mut self, words: String) {
         self.said = words;
+    }
+
+    /// Says by which options a command is read.
+    pub(crate) fn reads_by(&mut self, table: Table) {
+        self.table = Some(table);
+    }
+
+    /// The options by which the last command was read.
+    pub(crate) fn table(&self) -> Option<Table> {
+        self.table
     }
 
     /// What was said.

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use bathyscope_capture::{CaptureSpec, DynamicProbe, Limits, Method, SourceSpec, Target};
+use bathyscope_catalog::matches_wildcards;
 
 use crate::{
     answer::{Marks, Page, Planned, Refusal, Result, SpanKind, StoredView, ViewName},
-    host::Host,
+    host::{Host, KeptProbe},
     shell::{ExpansionKind, Redirect, RedirectKind, Word},
 };
 
@@ -24,7 +25,7 @@ pub(crate) struct Call<'a> {
     pub(crate) host: &'a dyn Host,
     /// Parts and notes.
     pub(crate) marks: &'a mut Marks,
-    /// Probes that the commands before it in the text have defined.
+    /// Probes that the commands before it in the text have defined, and then those that are kept by name.
     pub(crate) probes: &'a [DefinedProbe],
 }
 
@@ -37,6 +38,34 @@ pub(crate) struct DefinedProbe {
     pub(crate) event: String,
     /// The definition.
     pub(crate) probe: DynamicProbe,
+    /// Whether it is kept by name, and not defined in the text.
+    pub(crate) is_kept: bool,
+}
+
+impl DefinedProbe {
+    /// One that is kept by name.
+    pub(crate) fn kept(kept: &KeptProbe) -> Option<Self> {
+        let (group, event) = kept.name.split_once(':')?;
+        Some(Self { group: group.to_owned(), event: event.to_owned(), probe: kept.probe.clone(), is_kept: true })
+    }
+
+    /// What it is called: `probe:vfs_read`.
+    pub(crate) fn name(&self) -> String {
+        format!("{}:{}", self.group, self.event)
+    }
+}
+
+/// Probes that are defined or removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProbeSteps {
+    /// Those that are defined.
+    pub(crate) add: Vec<DefinedProbe>,
+    /// Names and patterns of those that are removed.
+    pub(crate) remove: Vec<String>,
+    /// Whether one whose name is taken gets another name.
+    pub(crate) force: bool,
+    /// Whether it is only told what would be done.
+    pub(crate) dry_run: bool,
 }
 
 /// What comes of a command.
@@ -49,7 +78,7 @@ pub(crate) enum Step {
     /// A page, with what is to be said.
     Page(Page, String),
     /// Probes are defined, or removed by name or pattern.
-    Probes(Vec<DefinedProbe>, Vec<String>),
+    Probes(ProbeSteps),
     /// Nothing is to be done, and why.
     Nothing(String),
 }
@@ -68,6 +97,29 @@ pub(crate) struct Whose {
 impl Whose {
     pub(crate) fn of(target: Target) -> Self {
         Self { target, duration_ms: None, missing: None }
+    }
+}
+
+impl Call<'_> {
+    /// The probes that a name or pattern means: those of the text, then those that are kept by name, which is noted at its place.
+    pub(crate) fn probes_named(&mut self, pattern: &str, at: &Range<usize>) -> Vec<DefinedProbe> {
+        let is_pattern = pattern.contains(['*', '?']);
+        let is_named = |one: &&DefinedProbe| matches_wildcards(pattern, &one.name());
+        let mut found: Vec<DefinedProbe> = Vec::new();
+        for one in self.probes.iter().filter(is_named) {
+            if found.iter().any(|known| known.group == one.group && known.event == one.event) {
+                continue;
+            }
+            if one.is_kept {
+                let text = format!("`{}` is kept in the library: `{}`", one.name(), one.probe.typed);
+                self.marks.note(at, text);
+            }
+            found.push(one.clone());
+            if !is_pattern {
+                break;
+            }
+        }
+        found
     }
 }
 

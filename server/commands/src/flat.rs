@@ -49,6 +49,10 @@ struct PlannedCapture {
 struct ProbeChanges {
     add: Vec<DynamicProbe>,
     remove: Vec<String>,
+    /// Whether one whose name is taken gets another name.
+    force: bool,
+    /// Whether it is only told what would be done.
+    dry_run: bool,
 }
 
 /// Why a text is refused, and where: bytes of the text.
@@ -79,7 +83,9 @@ impl From<Explanation> for ExplainedText {
                 let Planned { spec, opens, missing } = *planned;
                 flat.capture = Some(PlannedCapture { spec, opens, missing });
             }
-            Answer::Probes { add, remove } => flat.probes = Some(ProbeChanges { add, remove }),
+            Answer::Probes { add, remove, force, dry_run } => {
+                flat.probes = Some(ProbeChanges { add, remove, force, dry_run });
+            }
             Answer::Page(page) => flat.page = Some(page),
             Answer::Stored(stored) => flat.stored = Some(stored),
             Answer::Foreign { script } => flat.script = Some(script),

@@ -1,9 +1,18 @@
 //! What is asked of the host that the console runs on, while a text is read.
 
-use bathyscope_capture::TracepointName;
+use bathyscope_capture::{DynamicProbe, TracepointName};
 
 /// The most names of processes that are looked for in a text.
 const MAX_WANTED: usize = 8;
+
+/// A probe that somebody keeps by name, for whoever pastes a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptProbe {
+    /// The name of its event, as `-e` names it: `probe:vfs_read`.
+    pub name: String,
+    /// The probe.
+    pub probe: DynamicProbe,
+}
 
 /// Answers about a host. Each is none where it is not known, because nobody could ask or whoever asks may not know.
 pub trait Host {
@@ -17,6 +26,11 @@ pub trait Host {
         let _ = name;
         None
     }
+
+    /// The probes that are kept by name.
+    fn kept_probes(&self) -> &[KeptProbe] {
+        &[]
+    }
 }
 
 /// What somebody has found out about a host.
@@ -26,6 +40,8 @@ pub struct KnownHost {
     pub tracepoints: Option<std::sync::Arc<[TracepointName]>>,
     /// Names of processes with the processes that have them, the one that started last at the end.
     pub processes: Vec<(String, Vec<u32>)>,
+    /// The probes that are kept by name.
+    pub kept_probes: Vec<KeptProbe>,
 }
 
 impl Host for KnownHost {
@@ -35,6 +51,10 @@ impl Host for KnownHost {
 
     fn processes(&self, name: &str) -> Option<Vec<u32>> {
         self.processes.iter().find(|(known, _)| known == name).map(|(_, pids)| pids.clone())
+    }
+
+    fn kept_probes(&self) -> &[KeptProbe] {
+        &self.kept_probes
     }
 }
 

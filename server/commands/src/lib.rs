@@ -13,6 +13,7 @@
 
 mod answer;
 mod call;
+mod complete;
 mod differences;
 mod flat;
 mod host;
@@ -24,8 +25,9 @@ mod shell;
 mod tools;
 
 pub use answer::{Answer, Explanation, Note, Page, Planned, Refusal, Span, SpanKind, StoredView, ViewName};
+pub use complete::{OfferedWord, WantedName, WordCompletion, complete};
 pub use flat::ExplainedText;
-pub use host::{Host, KnownHost, UnknownHost, wanted_processes};
+pub use host::{Host, KeptProbe, KnownHost, UnknownHost, wanted_processes};
 pub use paste::{MAX_COMMAND_BYTES, explain};
 
 pub use same_as::{SameCommand, same_as};

@@ -161,6 +161,7 @@ impl Table {
     /// # Errors
     /// An option that the tool does not have, with what was probably meant; one that is not possible here.
     pub(crate) fn read(&self, words: &[Word], marks: &mut Marks) -> Result<Arguments> {
+        marks.reads_by(*self);
         let mut reading = Reading { table: self, marks, arguments: Arguments::default() };
         let mut words = words.iter();
         while let Some(word) = words.next() {

@@ -5,7 +5,7 @@ use bathyscope_catalog::{closest, pasted::Plain};
 
 use crate::{
     answer::{Answer, Explanation, Marks, Page, Planned, Refusal, Result, SpanKind, StoredView},
-    call::{Call, DefinedProbe, Step, sleep_ms},
+    call::{Call, DefinedProbe, ProbeSteps, Step, sleep_ms},
     host::Host,
     sentence,
     shell::{self, Lines, Pipeline, Simple, Word},
@@ -21,6 +21,10 @@ struct Paste {
     tracefs: Tracefs,
     probes: Vec<DefinedProbe>,
     removed: Vec<String>,
+    /// Whether a probe whose name is taken gets another name.
+    force: bool,
+    /// Whether it is only told what would be done with probes.
+    dry_run: bool,
     capture: Option<Box<Planned>>,
     view: Option<StoredView>,
     page: Option<(Page, String)>,
@@ -56,7 +60,7 @@ fn finish(answer: Result<Answer>, mut marks: Marks, place: &dyn Fn(usize) -> usi
     }
     let words = match &answer {
         Answer::Capture(planned) => sentence::of_capture(planned),
-        Answer::Probes { add, remove } => of_probes(add, remove),
+        Answer::Probes { add, remove, force, dry_run } => of_probes(add, remove, (*force, *dry_run)),
         Answer::Page(_) | Answer::Nothing => marks.said().to_owned(),
         Answer::Stored(stored) => of_stored(stored),
         Answer::Foreign { .. } => OF_BCC.to_owned(),
@@ -86,18 +90,24 @@ fn capital(text: &str) -> String {
     first + letters.as_str()
 }
 
-fn of_probes(add: &[DynamicProbe], remove: &[String]) -> String {
+fn of_probes(add: &[DynamicProbe], remove: &[String], (force, dry_run): (bool, bool)) -> String {
     let texts: Vec<String> = add.iter().map(|probe| format!("`{}`", probe.typed)).collect();
     let (one, it) = if add.len() == 1 { ("probe", "it") } else { ("probes", "them") };
     let mut words = Vec::new();
-    if !add.is_empty() {
-        let list = sentence::list(&texts);
-        words.push(format!(
-            "Defines the {one} {list}. A capture makes {it}, records {it} and removes {it}: between captures nothing stays in the kernel."
-        ));
+    if dry_run {
+        words.push("Only says what would be done.".to_owned());
     }
     if !remove.is_empty() {
-        words.push(format!("Removes {} from the probes of captures that run.", sentence::list(remove)));
+        let names: Vec<String> = remove.iter().map(|name| format!("`{name}`")).collect();
+        words.push(format!("Deletes the kept probes {}, which can be brought back.", sentence::list(&names)));
+    }
+    if !add.is_empty() {
+        let list = sentence::list(&texts);
+        let other = if force { " A name that is taken gets a number behind it." } else { "" };
+        words.push(format!(
+            "Keeps the {one} {list} by name.{other} A capture that names {it} makes {it}, records {it} and removes {it}: between \
+             captures nothing stays in the kernel."
+        ));
     }
     words.join(" ")
 }
@@ -165,7 +175,8 @@ impl Paste {
         let words = first.words.get(start..).unwrap_or_default();
         let Some((name, words)) = words.split_first() else { return Ok(()) };
         let tool = tools::bare_name(&name.text);
-        let probes: Vec<DefinedProbe> = self.probes.iter().cloned().chain(self.tracefs.defined()).collect();
+        let kept = host.kept_probes().iter().filter_map(DefinedProbe::kept);
+        let probes: Vec<DefinedProbe> = self.probes.iter().cloned().chain(self.tracefs.defined()).chain(kept).collect();
         let mut call = Call { name, tool, words, redirects: &first.redirects, host, marks, probes: &probes };
         match tools::read(&mut call)? {
             Some(step) => {
@@ -198,7 +209,7 @@ impl Paste {
             }
             Step::View(view) => self.view(view),
             Step::Page(page, words) => self.page = Some((page, words)),
-            Step::Probes(add, remove) => self.define(add, remove),
+            Step::Probes(steps) => self.define(steps),
             Step::Nothing(why) => self.nothing = Some(why),
         }
         for command in behind {
@@ -217,7 +228,9 @@ impl Paste {
         }
     }
 
-    fn define(&mut self, add: Vec<DefinedProbe>, remove: Vec<String>) {
+    fn define(&mut self, ProbeSteps { add, remove, force, dry_run }: ProbeSteps) {
+        self.force |= force;
+        self.dry_run |= dry_run;
         self.probes.extend(add);
         for pattern in remove {
             let matches = |one: &DefinedProbe| {
@@ -295,7 +308,7 @@ impl Paste {
     }
 
     fn answer(self, host: &dyn Host, marks: &mut Marks) -> Result<Answer> {
-        let Self { tracefs, probes, removed, capture, view, page, nothing, is_background: _ } = self;
+        let Self { tracefs, probes, removed, force, dry_run, capture, view, page, nothing, is_background: _ } = self;
         let definitions = |probes: Vec<DefinedProbe>| probes.into_iter().map(|one| one.probe).collect::<Vec<_>>();
         let has_others = capture.is_some() || !probes.is_empty() || page.is_some();
         if tracefs.is_used() && (tracefs.records() || !has_others) {
@@ -305,7 +318,7 @@ impl Paste {
             return Ok(Answer::Capture(capture));
         }
         if !probes.is_empty() || !removed.is_empty() {
-            return Ok(Answer::Probes { add: definitions(probes), remove: removed });
+            return Ok(Answer::Probes { add: definitions(probes), remove: removed, force, dry_run });
         }
         if let Some(view) = view {
             return Ok(Answer::Stored(view));

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use bathyscope_capture::TracepointName;
-use bathyscope_commands::{Answer, ExplainedText, Explanation, Host, UnknownHost, explain, same_as};
+use bathyscope_commands::{Answer, ExplainedText, Explanation, Host, KeptProbe, UnknownHost, explain, same_as};
 use proptest::prelude::*;
 
 /// Tracepoints of a kernel.
@@ -241,4 +241,85 @@ proptest! {
     fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
         check(&String::from_utf8_lossy(&bytes));
     }
+}
+
+/// The rows of the table of commands: id, the lines that are pasted together, and what they give.
+fn table_of_commands() -> Vec<(String, String, String)> {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md")).unwrap();
+    let rows =
+        page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| id") && !line.starts_with("| --"));
+    let row = |line: &str| {
+        let line = line.replace("\\|", "\u{0}");
+        let cells: Vec<String> = line.split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect();
+        let lines: Vec<&str> = cells[2].split("<br>").map(|code| code.trim_matches('`').trim()).collect();
+        (cells[1].clone(), lines.join("\n"), cells[3].clone())
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn the_table_of_commands_says_what_becomes_of_each() {
+    let host = Recorded::new();
+    let rows = table_of_commands();
+    let mut wrong = Vec::new();
+    for (id, text, gives) in &rows {
+        let explanation = explain(text, &host);
+        let given = match &explanation.answer {
+            Answer::Capture(_) => "capture",
+            Answer::Probes { .. } => "probes",
+            Answer::Page(_) => "page",
+            Answer::Stored(_) => "stored",
+            Answer::Foreign { .. } | Answer::Refused(_) => "refused",
+            Answer::Nothing => "nothing",
+        };
+        if given != gives {
+            wrong.push(format!("{id} {text:?} gives {given}: {}", explanation.words));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+    // Every case has a row.
+    let cases = (1..=16).map(|n| format!("F{n}")).chain((1..=20).map(|n| format!("P{n}")));
+    for case in cases.chain((1..=8).map(|n| format!("B{n}"))) {
+        assert!(rows.iter().any(|(id, ..)| *id == case), "{case} has no row");
+    }
+}
+
+#[test]
+fn kept_probes_are_recorded_by_their_names() {
+    struct Keeps(Vec<KeptProbe>);
+    impl Host for Keeps {
+        fn kept_probes(&self) -> &[KeptProbe] {
+            &self.0
+        }
+    }
+    let kept = |name: &str, typed: &str| KeptProbe { name: name.to_owned(), probe: typed.into() };
+    let host = Keeps(vec![
+        kept("probe:vfs_read", "vfs_read count"),
+        kept("probe:vfs_slow", "vfs_slow=vfs_write"),
+        kept("probe_libc:malloc", "malloc"),
+    ]);
+    let cases = [
+        ("perf stat -e probe:vfs_read -a sleep 1", "vfs_read count"),
+        ("perf record -e 'probe:vfs_*' -a", "vfs_read count; vfs_slow=vfs_write"),
+        ("perf trace -e probe:vfs_slow -a", "vfs_slow=vfs_write"),
+        ("perf trace -e 'probe*:*' -a", "vfs_read count; vfs_slow=vfs_write; malloc"),
+        ("trace-cmd record -e probe:vfs_read sleep 1", "vfs_read count"),
+        ("trace-cmd record -e probe sleep 1", "vfs_read count; vfs_slow=vfs_write"),
+        // What the text defines goes before what is kept.
+        ("perf probe --add 'vfs_read pos'\nperf record -e probe:vfs_read -a", "vfs_read pos"),
+    ];
+    for (text, expected) in cases {
+        let explanation = explain(text, &host);
+        let Answer::Capture(planned) = &explanation.answer else { panic!("{text}: {explanation:?}") };
+        let probes = planned.spec.methods().flat_map(|method| method.dynamic().iter());
+        let typed: Vec<&str> = probes.map(|probe| probe.typed.as_str()).collect();
+        assert_eq!(typed.join("; "), expected, "{text}");
+        let is_told = explanation.notes.iter().any(|note| note.text.contains("is kept in the library"));
+        assert_eq!(is_told, !text.contains("--add"), "{text}: {:?}", explanation.notes);
+    }
+    let Answer::Probes { add, remove, force, dry_run } = explain("perf probe -f -n -d 'x*' -a vfs_read", &host).answer
+    else {
+        panic!()
+    };
+    assert_eq!((add.len(), remove, force, dry_run), (1, vec!["x*".to_owned()], true, true));
 }

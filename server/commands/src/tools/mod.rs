@@ -45,6 +45,15 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|(name, _)| *name).chain(live::overview_names()).chain(bcc::names())
 }
 
+/// The names of a tool's commands; none where it has no commands of its own.
+pub(crate) fn commands_of(tool: &str) -> Vec<&'static str> {
+    match tool {
+        "perf" => perf::commands().collect(),
+        "trace-cmd" => trace_cmd::COMMANDS.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
 /// Names of tools that are words of a language too: behind `#` they may begin a comment.
 const WORDS: [&str; 16] = [
     "capable", "drops", "faults", "forks", "free", "futexes", "head", "less", "loads", "locks", "profile", "signals",

@@ -157,15 +157,15 @@ const LIST: Table = Table {
     ],
 };
 
+/// Its commands.
+pub(super) const COMMANDS: [&str; 12] =
+    ["record", "stream", "start", "report", "list", "stop", "reset", "extract", "clear", "show", "restart", "snapshot"];
+
 /// Reads a command.
 ///
 /// # Errors
 /// What is not understood or not possible.
 pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
-    const NAMES: [&str; 12] = [
-        "record", "stream", "start", "report", "list", "stop", "reset", "extract", "clear", "show", "restart",
-        "snapshot",
-    ];
     let Some((command, words)) = call.words.split_first() else {
         return Err(Refusal::new(
             call.source(),
@@ -193,7 +193,7 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
             "Write `trace-cmd record`; calls are ranked and rows are counted where the capture is shown.",
         )),
         name => {
-            let near = closest(name, NAMES).map(|near| format!("Did you mean `trace-cmd {near}`?"));
+            let near = closest(name, COMMANDS).map(|near| format!("Did you mean `trace-cmd {near}`?"));
             let why = format!("`{name}` is no command of trace-cmd");
             Err(Refusal::new(
                 command.source.clone(),
@@ -316,19 +316,20 @@ fn events(given: &Given, trace: &mut TraceSpec, call: &mut Call<'_>) -> Result<(
     let word = given.word();
     call.marks.mark(&word.source, SpanKind::Event);
     let text = word.pattern()?;
-    if let Some(defined) = text
-        .split_once(':')
-        .and_then(|(group, event)| call.probes.iter().find(|one| one.group == group && one.event == event))
-    {
-        trace.dynamic.push(defined.probe.clone());
+    let whole = if text.contains(':') { text.to_owned() } else { format!("{text}:*") };
+    let probes = call.probes_named(&whole, &word.source);
+    // A pattern is of events of the kernel too.
+    let is_pattern = text.contains(':') && text.contains(['*', '?']);
+    let is_all = !probes.is_empty() && !is_pattern;
+    trace.dynamic.extend(probes.into_iter().map(|one| one.probe));
+    if is_all {
         return Ok(());
     }
-    let all_of_probes = call.probes.iter().filter(|one| one.group == text);
-    if all_of_probes.clone().next().is_some() {
-        trace.dynamic.extend(all_of_probes.map(|one| one.probe.clone()));
-        return Ok(());
-    }
-    for event in named(text, &word.source, call)? {
+    let events = match named(text, &word.source, call) {
+        Err(_) if !trace.dynamic.is_empty() && text.contains(':') => Vec::new(),
+        events => events?,
+    };
+    for event in events {
         trace.events.retain(|known| known.event != event);
         trace.events.push(TraceEvent { event, filter: None });
     }

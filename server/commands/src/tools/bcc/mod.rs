@@ -1,6 +1,8 @@
 //! The tools of BCC, by the names and letters that they have there. Those of the tool library are run as they are; others become a
 //! script, or are answered with what is nearest.
 
+mod argdist;
+pub(super) mod made;
 mod probes;
 mod tables;
 mod traced;
@@ -19,7 +21,10 @@ use tables::{NOT_THERE, TOOLS};
 /// The names of all of them.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let own = TOOLS.iter().map(|(name, _)| *name);
-    own.chain(NOT_THERE.iter().map(|(name, _)| *name)).chain(tools::all().iter().map(|tool| tool.name))
+    own.chain(made::names())
+        .chain(["argdist"])
+        .chain(NOT_THERE.iter().map(|(name, _)| *name))
+        .chain(tools::all().iter().map(|tool| tool.name))
 }
 
 /// Whether one is called so.
@@ -38,12 +43,16 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<Step> {
     call.ignore_redirects("what a tool prints is kept with the capture");
     let (name, rules) = match TOOLS.iter().find(|(name, _)| *name == call.tool) {
         Some((name, rules)) => (*name, *rules),
+        None if call.tool == "argdist" => ("argdist", argdist::RULES),
+        None if let Some(made) = made::rules(&call.tool) => made,
         None => (tools::find(&call.tool).map_or("", |tool| tool.name), tables::ANY),
     };
     let table = Table { tool: name, order: Order::Anywhere, rules };
     let arguments = table.read(call.words, call.marks)?;
     match name {
         "profile" => profile(&arguments, call),
+        "argdist" => argdist::read(&arguments, call),
+        name if made::rules(name).is_some() => made::read(name, &arguments, call),
         "funccount" | "funclatency" => probes::counted(name, &arguments, call),
         "stackcount" => probes::stacks(&arguments, call),
         "trace" => traced::read(&arguments, call),

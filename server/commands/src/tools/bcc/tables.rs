@@ -625,15 +625,8 @@ const UID_OF_STACKS: Rule = Rule::refused(
 );
 
 /// Tools of BCC that the library does not have, and what is nearest.
-pub(super) const NOT_THERE: [(&str, &str); 44] = [
-    (
-        "argdist",
-        "Write a script: `bpftrace -e 'kprobe:FUNCTION { @[arg0] = count(); }'`, or hist(arg0) for a histogram.",
-    ),
-    ("biotop", "The tool biosnoop shows each request with its process; the start page sums by process."),
+pub(super) const NOT_THERE: [(&str, &str); 32] = [
     ("btrfsdist", "The tool fileslower shows slow reads and writes; syslatency makes histograms by system call."),
-    ("btrfsslower", "The tool fileslower shows slow reads and writes of all file systems."),
-    ("cachestat", "The tool pagecache shows what comes into and leaves the page cache."),
     ("cachetop", "The tool pagecache shows what comes into and leaves the page cache."),
     ("cpuunclaimed", "The timeline of thread states shows idle CPUs beside threads that wait."),
     ("criticalstat", "The tracer preemptirqsoff finds the longest time: trace-cmd record -p preemptirqsoff."),
@@ -641,22 +634,16 @@ pub(super) const NOT_THERE: [(&str, &str); 44] = [
     ("dbslower", "Write a script with the USDT probes of the server."),
     ("dbstat", "Write a script with the USDT probes of the server."),
     ("dcsnoop", "Write `bpftrace -e 'kprobe:lookup_fast { @[comm] = count(); }'`."),
-    ("dcstat", "Write `bpftrace -e 'kprobe:lookup_fast { @ = count(); }'`."),
     ("deadlock", "The tool futexes shows which locks of programs are waited for."),
     ("dirtop", "The tool filetop sums reads and writes by file."),
     ("ext4dist", "The tool fileslower shows slow reads and writes; syslatency makes histograms by system call."),
-    ("ext4slower", "The tool fileslower shows slow reads and writes of all file systems."),
-    ("filelife", "The tool filegone shows files that are removed."),
     ("funcslower", "The tool funclatency makes a histogram of a function's durations."),
     ("inject", "Bathyscope changes nothing that it observes."),
-    ("klockstat", "The tool locks counts waits for locks of the kernel by stack."),
     ("llcstat", "Write `perf stat -e LLC-loads,LLC-load-misses -a`."),
     ("mdflush", "Write `bpftrace -e 'kprobe:md_flush_request { @[comm] = count(); }'`."),
     ("mysqld_qslower", "Write a script with the USDT probes of the server."),
     ("netqtop", "The tool netrate shows packets by device."),
     ("nfsdist", "The tool fileslower shows slow reads and writes; syslatency makes histograms by system call."),
-    ("nfsslower", "The tool fileslower shows slow reads and writes of all file systems."),
-    ("offwaketime", "The tool offcputime shows where threads wait, and wakeuptime who wakes them."),
     ("pidpersec", "The tool forks shows processes that are made."),
     ("ppchcalls", "It is for another processor."),
     ("readahead", "The tool pagecache shows what comes into and leaves the page cache."),
@@ -671,6 +658,4 @@ pub(super) const NOT_THERE: [(&str, &str); 44] = [
     ("tplist", "The catalogue lists tracepoints and USDT probes with their arguments."),
     ("ttysnoop", "Write `strace -e write=all -p PID` of the process that writes to the terminal."),
     ("vfscount", "Write `funccount 'vfs_*'`."),
-    ("vfsstat", "Write `funccount 'vfs_*'`."),
-    ("xfsslower", "The tool fileslower shows slow reads and writes of all file systems."),
 ];

@@ -79,8 +79,14 @@ fn groups(given: &Given, call: &mut Call<'_>) -> Result<Vec<Vec<Asked>>> {
         let mut groups = Vec::new();
         for part in word.split(',') {
             if part.text.contains(['*', '?']) {
-                let matching = matching(&part.text, call, &part.source)?;
-                groups.extend(matching.into_iter().map(|name| vec![Asked::Event(event_of(&name))]));
+                let probes = call.probes_named(&part.text, &part.source);
+                let has_probes = !probes.is_empty();
+                groups.extend(probes.into_iter().map(|one| vec![Asked::Probe(one.probe)]));
+                match matching(&part.text, call, &part.source) {
+                    Ok(found) => groups.extend(found.into_iter().map(|name| vec![Asked::Event(event_of(&name))])),
+                    Err(_) if has_probes => {}
+                    Err(refusal) => return Err(refusal),
+                }
             } else {
                 groups.extend(parsed(&part.text, given, call)?);
             }
@@ -120,9 +126,8 @@ fn parsed(text: &str, given: &Given, call: &mut Call<'_>) -> Result<Vec<Vec<Aske
 /// An event, or the probe of the text that is called so.
 fn asked(event: PerfEvent, given: &Given, call: &mut Call<'_>) -> Result<Asked> {
     let EventSource::Tracepoint(name) = &event.source else { return Ok(Asked::Event(event)) };
-    let defined = call.probes.iter().find(|one| one.group == name.system() && one.event == name.name());
-    if let Some(defined) = defined {
-        return Ok(Asked::Probe(defined.probe.clone()));
+    if let Some(defined) = call.probes_named(&name.to_string(), &given.word().source).into_iter().next() {
+        return Ok(Asked::Probe(defined.probe));
     }
     let is_there = call.host.tracepoints().map(|all| all.contains(name));
     if is_there != Some(true)

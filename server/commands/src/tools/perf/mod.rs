@@ -72,6 +72,11 @@ const NOT_SUPPORTED: [(&str, &str, &str); 21] = [
     ("buildid", "Build ids come with the mappings.", "Remove it."),
 ];
 
+/// The names of its commands.
+pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|(name, _)| *name)
+}
+
 /// Reads a command.
 ///
 /// # Errors

@@ -1,11 +1,13 @@
 //! `perf sched`, `perf lock`, `perf kmem`.
 
-use bathyscope_capture::{Method, StatesSpec, Target};
+use bathyscope_capture::{Method, ScriptSpec, StatesSpec, Target};
 
+use super::target::whose;
 use crate::{
     answer::{Refusal, Result, SpanKind, StoredView, ViewName},
     call::{Call, Step},
     options::{Order, Rule, Table, Takes},
+    tools::bcc::made,
 };
 
 const SCHED: Table = Table {
@@ -93,16 +95,55 @@ pub(super) fn read_sched(call: &mut Call<'_>) -> Result<Step> {
     }
 }
 
-/// Reads `perf lock`, which is not supported.
+const LOCK: Table = Table {
+    tool: "perf lock",
+    order: Order::OptionsFirst,
+    rules: &[
+        Rule::taken(&["-p", "--pid"], Takes::Value),
+        Rule::taken(&["-a", "--all-cpus"], Takes::Nothing),
+        Rule::ignored(&["-b", "--use-bpf"], Takes::Nothing, "it is always done with BPF"),
+        Rule::ignored(
+            &["-v", "--verbose", "-q", "--quiet", "-t", "--threads", "-l", "--lock-addr"],
+            Takes::Nothing,
+            LOCKS,
+        ),
+        Rule::ignored(
+            &["-k", "--key", "-F", "--field", "-E", "--entries", "--max-stack", "--stack-skip"],
+            Takes::Value,
+            LOCKS,
+        ),
+        Rule::ignored(&["-i", "--input", "-o", "--output"], Takes::Value, "waits are kept in the capture"),
+        Rule::refused(&["-h", "--help"], Takes::Nothing, "It is about perf itself.", "Remove it."),
+    ],
+};
+const LOCKS: &str = "waits are summed by stack, and sorted where they are shown";
+
+/// Reads `perf lock`: a script that sums waits for locks of the kernel by stack.
 ///
 /// # Errors
-/// Always.
+/// What is not understood or not possible.
 pub(super) fn read_lock(call: &mut Call<'_>) -> Result<Step> {
-    Err(Refusal::new(
-        call.source(),
-        "`perf lock` is not supported: locks of the kernel are not matched with who waits for them",
-        "The tool locks counts waits for locks of the kernel by stack, and the tool futexes those of programs.",
-    ))
+    let Some((command, words)) = call.words.split_first() else {
+        return Err(Refusal::new(call.source(), "`perf lock` needs a command", "Write contention, record or report."));
+    };
+    call.marks.mark(&command.source, SpanKind::Tool);
+    call.ignore_redirects("waits are kept in the capture");
+    let arguments = LOCK.read(words, call.marks)?;
+    match command.text.as_str() {
+        "contention" | "con" | "record" | "rec" => {
+            let whose = whose(&arguments, call, true)?;
+            let text = made::LOCK_CONTENTION.to_owned();
+            call.capture(Method::Script(ScriptSpec { text, ..ScriptSpec::default() }), whose, ViewName::Maps)
+        }
+        "report" | "script" => {
+            Ok(Step::View(StoredView { file: None, view: ViewName::Maps, filters: Vec::new(), search: None }))
+        }
+        name => Err(Refusal::new(
+            command.source.clone(),
+            format!("`perf lock {name}` is not supported"),
+            "Write contention, record or report.",
+        )),
+    }
 }
 
 /// Reads `perf kmem`, which is not supported.

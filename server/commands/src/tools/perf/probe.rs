@@ -5,7 +5,7 @@ use bathyscope_catalog::dynamic::{DynamicError, parse_perf_probe};
 
 use crate::{
     answer::{Page, Refusal, Result, SpanKind},
-    call::{Call, DefinedProbe, Step},
+    call::{Call, DefinedProbe, ProbeSteps, Step},
     options::{Arguments, Order, Rule, Table, Takes},
     shell::Word,
 };
@@ -27,8 +27,8 @@ const TABLE: Table = Table {
         Rule::taken(&["-F", "--funcs"], Takes::Maybe),
         Rule::taken(&["-l", "--list"], Takes::Maybe),
         Rule::taken(&["--filter"], Takes::Value),
-        Rule::ignored(&["-n", "--dry-run"], Takes::Nothing, "nothing is put into the kernel until a capture starts"),
-        Rule::ignored(&["-f", "--force"], Takes::Nothing, "each probe of a capture has a name of its own"),
+        Rule::taken(&["-n", "--dry-run"], Takes::Nothing),
+        Rule::taken(&["-f", "--force"], Takes::Nothing),
         Rule::ignored(&["-v", "--verbose", "-q", "--quiet"], Takes::Nothing, "nothing is printed"),
         Rule::ignored(&["-k", "--vmlinux"], Takes::Value, TYPES),
         Rule::ignored(
@@ -102,7 +102,8 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<Step> {
             "Write `perf probe --add FUNCTION`.",
         ));
     }
-    Ok(Step::Probes(added, removed))
+    let (force, dry_run) = (arguments.has("-f"), arguments.has("-n"));
+    Ok(Step::Probes(ProbeSteps { add: added, remove: removed, force, dry_run }))
 }
 
 /// Words that are one definition.
@@ -143,8 +144,11 @@ fn question(arguments: &Arguments, file: Option<&str>, call: &mut Call<'_>) -> R
         return Ok(Some(Step::Page(page, format!("Shows the functions{whose}{that}."))));
     }
     if arguments.has("-l") {
-        let page = Page::new("/host", &[]);
-        return Ok(Some(Step::Page(page, "Shows the dynamic events that there are now, with their hits.".to_owned())));
+        let pattern = arguments.last("-l").and_then(|given| given.value.as_ref());
+        let pattern = pattern.map(|word| word.pattern().map(str::to_owned)).transpose()?.unwrap_or_default();
+        let page = Page::new("/library", &[("kind", "probe"), ("q", &pattern)]);
+        let words = "Shows the probes that are kept by name. Those that are in the kernel now, with their hits, are on the page Host.";
+        return Ok(Some(Step::Page(page, words.to_owned())));
     }
     Ok(None)
 }
@@ -161,7 +165,12 @@ fn define(word: &Word, file: Option<&str>, arguments: &Arguments, call: &mut Cal
     let path = file.map(|file| if file.contains('/') { file.to_owned() } else { format!("/{file}") });
     let definition = parse_perf_probe(&typed, path.as_deref()).map_err(|error| refused(word, &error))?;
     let (group, event) = (definition.group.unwrap_or_default(), definition.event.unwrap_or_default());
-    Ok(DefinedProbe { group, event, probe: DynamicProbe { typed, file: file.map(str::to_owned), line: None } })
+    Ok(DefinedProbe {
+        group,
+        event,
+        probe: DynamicProbe { typed, file: file.map(str::to_owned), line: None },
+        is_kept: false,
+    })
 }
 
 fn refused(word: &Word, error: &DynamicError) -> Refusal {

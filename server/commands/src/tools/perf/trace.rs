@@ -204,8 +204,15 @@ fn of_list(given: &Given, names: &mut Names, call: &mut Call<'_>) -> Result<()> 
 fn event(part: &Word, names: &mut Names, call: &mut Call<'_>) -> Result<()> {
     let trace = &mut names.trace;
     if part.text.contains(['*', '?']) {
-        for event in super::events::matching(&part.text, call, &part.source)? {
-            trace.events.push(TraceEvent { event, filter: None });
+        let probes = call.probes_named(&part.text, &part.source);
+        let has_probes = !probes.is_empty();
+        trace.dynamic.extend(probes.into_iter().map(|one| one.probe));
+        match super::events::matching(&part.text, call, &part.source) {
+            Ok(found) => {
+                trace.events.extend(found.into_iter().map(|event| TraceEvent { event, filter: None }));
+            }
+            Err(_) if has_probes => {}
+            Err(refusal) => return Err(refusal),
         }
         return Ok(());
     }
@@ -215,9 +222,8 @@ fn event(part: &Word, names: &mut Names, call: &mut Call<'_>) -> Result<()> {
         return Err(Refusal::new(part.source.clone(), why, "Write SYSTEM:EVENT, such as sched:sched_switch."));
     };
     let is_there = call.host.tracepoints().is_some_and(|all| all.contains(&name));
-    let defined = call.probes.iter().find(|one| one.group == name.system() && one.event == name.name());
-    match defined {
-        Some(defined) => trace.dynamic.push(defined.probe.clone()),
+    match call.probes_named(&name.to_string(), &part.source).into_iter().next() {
+        Some(defined) => trace.dynamic.push(defined.probe),
         None if !is_there && let Some(probe) = super::events::probe_named(&name) => {
             let text = format!("`{name}` is not there: the probe `{}` is made for it", probe.typed);
             call.marks.note(&part.source, text);

@@ -67,7 +67,7 @@ impl Tracefs {
                 let event = definition.event.clone().unwrap_or_else(|| kernel_name(&definition));
                 let probe = DynamicProbe::from(line.trim());
                 self.probes.push(OwnProbe {
-                    defined: DefinedProbe { group, event, probe },
+                    defined: DefinedProbe { group, event, probe, is_kept: false },
                     at: whole,
                     is_enabled: None,
                 });

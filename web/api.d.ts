@@ -322,6 +322,18 @@ export interface Commands {
   any_user: boolean;
 }
 
+export interface CompletedCommand {
+  start: number;
+  end: number;
+  items: CompletedName[];
+}
+
+export interface CompletedName {
+  text: string;
+  label: string;
+  detail: string;
+}
+
 export interface Completion {
   label: string;
   insert: string;
@@ -840,6 +852,52 @@ export interface Ledger {
   losses: Loss[];
 }
 
+export interface LibraryEntryItem {
+  id: number;
+  kind: LibraryKind;
+  name: string;
+  owner: string;
+  description: string;
+  tags: string[];
+  shared: boolean;
+  version: number;
+  created_unix_ns: number;
+  changed_unix_ns: number;
+  deleted_unix_ns: number | null;
+  can_change: boolean;
+}
+
+export type LibraryKind = "probe" | "script" | "recipe" | "filter" | "query" | "selection";
+
+export interface LibraryList {
+  items: LibraryEntryItem[];
+  can_keep: boolean;
+}
+
+export interface LibraryThing {
+  id: number;
+  kind: LibraryKind;
+  name: string;
+  owner: string;
+  description: string;
+  tags: string[];
+  shared: boolean;
+  version: number;
+  created_unix_ns: number;
+  changed_unix_ns: number;
+  deleted_unix_ns: number | null;
+  can_change: boolean;
+  text: string;
+  versions: LibraryVersion[];
+}
+
+export interface LibraryVersion {
+  version: number;
+  author: string;
+  saved_unix_ns: number;
+  text: string;
+}
+
 export interface Limits {
   duration_ms: number | null;
   max_events: number | null;
@@ -987,6 +1045,11 @@ export interface NamedContainer {
   id: string;
   name?: string;
   image?: string;
+}
+
+export interface NamedProbe {
+  name: string;
+  text: string;
 }
 
 export interface NetworkActivity {
@@ -1233,6 +1296,15 @@ export interface ProbeAnswer {
 export interface ProbeChanges {
   add: DynamicProbe[];
   remove: string[];
+  force: boolean;
+  dry_run: boolean;
+}
+
+export interface ProbeEdited {
+  added: NamedProbe[];
+  already: string[];
+  removed: LibraryEntryItem[];
+  dry_run: boolean;
 }
 
 export interface ProbeLimit {
@@ -2307,6 +2379,7 @@ export interface Answers {
     "/api/recipes/{name}": null;
     "/api/access/sessions/{id}": null;
     "/api/access/links/{id}": null;
+    "/api/library/{id}": null;
   };
   GET: {
     "/api/host": DescribedHost;
@@ -2366,10 +2439,13 @@ export interface Answers {
     "/api/captures/{id}/range/counters": RangeCounters;
     "/api/captures/{id}/range/wakeups": RangeWakeups;
     "/api/captures/{id}/range/amounts": RangeAmounts;
+    "/api/library": LibraryList;
+    "/api/library/{id}": LibraryThing;
   };
   PATCH: {
     "/api/captures/{id}": null;
     "/api/captures/{id}/notes/{note}": NoteItem;
+    "/api/library/{id}": LibraryThing;
   };
   POST: {
     "/api/host/check": DescribedHost;
@@ -2385,17 +2461,22 @@ export interface Answers {
     "/api/captures/{id}/query": Answer;
     "/api/commands/explain": ExplainedText;
     "/api/commands/same": SameCommands;
+    "/api/commands/complete": CompletedCommand;
     "/api/scripts/check": CheckedScript;
     "/api/scripts/compile": Listing;
     "/api/scripts/complete": Completions;
     "/api/scripts/hover": Hovered;
     "/api/recipes": RecipeItem;
     "/api/samples/{name}": CaptureAddress;
+    "/api/library": LibraryThing;
+    "/api/library/import": LibraryThing;
+    "/api/library/probes": ProbeEdited;
+    "/api/library/{id}/undelete": LibraryThing;
   };
 }
 
 /** Routes that answer bytes or text. */
-export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/export" | "/api/captures/{id}/tracks/window";
+export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/export" | "/api/captures/{id}/tracks/window" | "/api/library/{id}/file";
 
 /** Streams: what comes with each event. */
 export interface Streams {

@@ -35,3 +35,125 @@ export async function followSameCommands(page, origin) {
   await page.locator('#pid').fill('');
   await sameAs(page).getByText('listed as soon as the form has everything').waitFor();
 }
+
+/** Commands that are understood: what is pasted, and the tab of the form that it fills. */
+const UNDERSTOOD = [
+  ['cd /sys/kernel/tracing\necho 1 > events/sched/sched_switch/enable\necho 1 > tracing_on\nsleep 1\ncat trace', 'ftrace'],
+  ['perf record -F 99 -g -p 1201 -- sleep 1', 'Profile'],
+  ['strace -f -e trace=openat -p 1201', 'System calls'],
+  ["bpftrace -e 'tracepoint:sched:sched_switch { @[comm] = count(); }'", 'Script'],
+  ['opensnoop -p 1201 -d 1', 'Script'],
+  ["dtrace -n 'syscall::read:entry { @[execname] = quantize(arg2); }'", 'Script'],
+  ["stap -e 'probe syscall.openat { printf(\"%s %s\\n\", execname(), argstr) }'", 'Script'],
+  ['sysdig proc.name=java and evt.type=openat', 'System calls'],
+];
+
+async function paste(page, text) {
+  await page.evaluate((words) => navigator.clipboard.writeText(words), text);
+  await page.keyboard.press('/');
+  await page.keyboard.press('Control+V');
+}
+
+const offers = (page) => page.locator('#omni-list [role=option]');
+const offered = (page, text) => offers(page).filter({ hasText: text }).first();
+
+/** One of each tool is pasted, by keyboard alone: Enter opens the filled form, Ctrl+Enter starts what is asked for; gives its id. */
+export async function pasteCommands(page, origin) {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
+  for (const [text, tab] of UNDERSTOOD) {
+    await page.goto(origin);
+    await paste(page, text);
+    await offered(page, 'Enter opens the form, Ctrl+Enter starts').waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/new\?command=/);
+    await page.getByRole('tab', { name: tab, selected: true }).waitFor();
+    await page.locator('#recipe pre').getByText(text.split('\n')[0]).waitFor();
+  }
+  await page.goto(origin);
+  await paste(page, UNDERSTOOD[0][0]);
+  await offered(page, 'Ctrl+Enter starts').waitFor();
+  await page.keyboard.press('Control+Enter');
+  await page.waitForURL(/\/captures\/[0-9a-f]{16}/);
+  return /[0-9a-f]{16}/.exec(page.url())[0];
+}
+
+/** What is refused is told at its place with what works, and a misspelled word with what was meant. */
+export async function pasteWhatIsRefused(page, origin) {
+  await page.goto(origin);
+  for (const [text, words] of [
+    ['perf c2c record ls', 'perf mem record'],
+    ['perf recrod -g ls', 'Did you mean `perf record`?'],
+    ['starce -f ls', 'Did you mean `strace`?'],
+  ]) {
+    await paste(page, text);
+    await offered(page, words).waitFor();
+    await page.keyboard.press('Enter');
+    assert.equal(new URL(page.url()).pathname, '/', 'it leads nowhere');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+  }
+}
+
+/** Options, events, fields and processes are completed with Tab, as a listbox that screen readers know. */
+export async function completeCommands(page, origin) {
+  await page.goto(origin);
+  await page.keyboard.press('/');
+  const box = page.getByRole('combobox', { name: /Search everything/ });
+  const value = () => box.inputValue();
+  const complete = async (typed, word, whole) => {
+    await page.keyboard.type(typed);
+    await offers(page).filter({ hasText: word }).first().waitFor();
+    assert.equal(await box.getAttribute('aria-expanded'), 'true');
+    await page.keyboard.press('Tab');
+    await until(whole, async () => await value() === whole);
+  };
+  await complete('perf record --call', '--call-graph', 'perf record --call-graph ');
+  await complete('fp -e sched:sched_swi', 'sched:sched_switch', 'perf record --call-graph fp -e sched:sched_switch ');
+  await complete("--filter 'next_p", 'next_pid', "perf record --call-graph fp -e sched:sched_switch --filter 'next_pid");
+  await complete(" > 1' --pi", '--pid', "perf record --call-graph fp -e sched:sched_switch --filter 'next_pid > 1' --pid ");
+  // The second one, by arrows.
+  await page.keyboard.type('java');
+  await offers(page).filter({ hasText: '1533 java' }).first().waitFor();
+  await page.keyboard.press('ArrowUp');
+  const active = await box.getAttribute('aria-activedescendant');
+  assert.ok(active && await page.locator(`#${active}[aria-selected=true]`).count() === 1);
+  await page.keyboard.press('Tab');
+  await until('a process', async () => /--pid \d+ $/.test(await value()));
+  await page.keyboard.press('Escape');
+  assert.equal(await value(), '');
+  await page.keyboard.press('Escape');
+}
+
+/** A probe is kept by paste, named in a command, changed, deleted and brought back, on the page of the library. */
+export async function keepProbes(page, origin) {
+  await page.goto(origin);
+  await paste(page, "perf probe --add 'do_sys_openat2 filename:string'");
+  await offered(page, 'Enter does it').waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByText('Kept probe:do_sys_openat2. Nothing is in the kernel until a capture names it.').waitFor();
+  await paste(page, "perf record -e 'probe:do_sys_*' -a");
+  await offered(page, 'is kept in the library').waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('tab', { name: 'ftrace', selected: true }).waitFor();
+  await page.goto(`${origin}/library?q=openat2`);
+  await page.getByRole('button', { name: 'probe:do_sys_openat2', exact: true }).press('Enter');
+  const form = page.getByRole('form', { name: 'probe:do_sys_openat2' });
+  await form.getByLabel('Text').fill('do_sys_openat2 dfd');
+  await form.getByLabel('What for').fill('Which <b>files</b>?');
+  await form.getByRole('button', { name: 'Save', exact: true }).press('Enter');
+  await page.getByText('Saved probe:do_sys_openat2.').waitFor();
+  await page.getByRole('button', { name: 'Restore version 1' }).press('Enter');
+  await page.getByText('Version 1 is used again, as version 3.').waitFor();
+  assert.equal(await form.getByLabel('Text').inputValue(), 'do_sys_openat2 filename:string');
+  assert.match(page.url(), /\/library\?q=openat2&id=\d+/, 'it is in the link');
+  const [download] = await Promise.all([page.waitForEvent('download'), form.getByRole('link', { name: 'Export' }).click()]);
+  assert.equal(download.suggestedFilename(), 'probe.do_sys_openat2.probe');
+  await form.getByRole('button', { name: 'Delete' }).press('Enter');
+  await page.getByText('Deleted probe:do_sys_openat2.').waitFor();
+  await page.getByRole('button', { name: 'Undo' }).press('Enter');
+  await page.getByText('probe:do_sys_openat2 is kept again.').waitFor();
+  await paste(page, "perf probe --del 'do_sys_*'");
+  await offered(page, 'Enter does it').waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByText('Deleted probe:do_sys_openat2.').last().waitFor();
+}

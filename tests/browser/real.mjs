@@ -13,6 +13,7 @@ import {
   arrangeTree, chooseCommand, chooseTracepoint, ended, openTab, readInfo, rowCount, rowsInSight, selectRange, sortAndFilter,
   startCapture, tickFields, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop, writeCondition,
 } from './flows.mjs';
+import { pasteCommands, pasteWhatIsRefused } from './command_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
@@ -204,6 +205,14 @@ test('who ran and who waited, on the timeline: why a thread was late, ranges, no
   await readWhoRan(page, link, ask);
   await readSpan(page, link, ask, 'woken to running');
   complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*nothing_of_this_name/.test(text)));
+});
+
+test('commands are pasted, refused in words, and started', async () => {
+  ids.pasted = await pasteCommands(page, server.origin);
+  await ended(page);
+  await openTab(page, 'Events');
+  await until('rows', async () => await rowCount(page) > 0);
+  await pasteWhatIsRefused(page, server.origin);
 });
 
 test('7. history lists the captures; after a restart the address restores the view', async () => {

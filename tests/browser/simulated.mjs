@@ -15,7 +15,9 @@ import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
-import { followSameCommands, readSameCommands } from './command_flows.mjs';
+import {
+  completeCommands, followSameCommands, keepProbes, pasteCommands, pasteWhatIsRefused, readSameCommands,
+} from './command_flows.mjs';
 import { followGuide, readGuideCommands } from './guide_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
@@ -387,6 +389,17 @@ test('commands of other tools that ask the same: of a capture, and of a form as 
   const { id: made } = await (await page.request.post(`${server.origin}/api/captures`, { data: spec, headers: { origin: server.origin } })).json();
   await readSameCommands(page, `${server.origin}/captures/${made}`);
   await followSameCommands(page, server.origin);
+  await page.goto(server.origin);
+});
+
+test('commands are pasted, refused in words, and completed', async () => {
+  await pasteCommands(page, server.origin);
+  await pasteWhatIsRefused(page, server.origin);
+  await completeCommands(page, server.origin);
+});
+
+test('the library: a probe is kept by paste, named, changed, restored, exported, deleted and brought back', async () => {
+  await keepProbes(page, server.origin);
   await page.goto(server.origin);
 });
 

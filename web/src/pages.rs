@@ -22,6 +22,8 @@ pub enum Nav {
     Catalog,
     /// The tools.
     Tools,
+    /// What people keep by name.
+    Library,
     /// What this host can do.
     Host,
     /// None of them: a capture, an error.
@@ -132,6 +134,16 @@ pub struct Tools<'a> {
     pub frame: Frame<'a>,
 }
 
+/// What people keep by name.
+#[derive(Debug, Template)]
+#[template(path = "library.html")]
+pub struct Library<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
 /// The reference of the probe language.
 #[derive(Debug, Template)]
 #[template(path = "language.html")]
@@ -190,6 +202,7 @@ mod tests {
             ("capture", Capture { nonce, frame, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
             ("catalog", Catalog { nonce, frame }.render().unwrap()),
             ("tools", Tools { nonce, frame }.render().unwrap()),
+            ("library", Library { nonce, frame }.render().unwrap()),
             ("language", Language { nonce, frame }.render().unwrap()),
             ("host", Host { nonce, frame }.render().unwrap()),
             ("error", error(Some(frame)).render().unwrap()),

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { isCommand, offersOf, partsOf, tabOf } from "../static/js/page/command_answer.js";
+import {
+  completedText,
+  isCommand,
+  isMisspelled,
+  offersOf,
+  partsOf,
+  tabOf,
+  toldOfProbes,
+} from "../static/js/page/command_answer.js";
 
 const nothing = { words: "", spans: [], notes: [] };
 
@@ -47,4 +55,52 @@ test("a text is its parts, by bytes", () => {
     { text: "-Q", kind: "refused" },
     { text: " ls", kind: "" },
   ]);
+});
+
+test("probes are kept by choosing them, or recorded once", () => {
+  const probes = { add: ["vfs_read"], remove: [], force: false, dry_run: false };
+  const answer = { ...nothing, words: "Keeps the probe.", probes };
+  const [keep, once] = offersOf("perf probe vfs_read", answer, true);
+  assert.deepEqual([keep.probes, keep.path, once.path], [probes, "", "/new?command=perf+probe+vfs_read"]);
+  assert.equal(
+    offersOf("perf probe -n vfs_read", { ...answer, probes: { ...probes, dry_run: true } }, true)[0].detail,
+    "Enter says what would be done",
+  );
+  assert.equal(offersOf("perf probe vfs_read", answer, false)[0].probes, undefined);
+  const deleted = { ...probes, add: [], remove: ["x*"] };
+  assert.equal(offersOf("perf probe -d x*", { ...answer, probes: deleted }, true).length, 1);
+});
+
+test("what was done with probes is told by name", () => {
+  const done = {
+    added: [{ name: "probe:a", text: "a" }],
+    already: ["probe:b"],
+    removed: [{ name: "probe:c" }],
+    dry_run: false,
+  };
+  assert.equal(
+    toldOfProbes(done),
+    "Deleted probe:c. Kept probe:a. probe:b is kept already, exactly so. Nothing is in the kernel until a capture names it.",
+  );
+  assert.match(toldOfProbes({ ...done, dry_run: true }), /^Would delete probe:c. Would keep probe:a./);
+});
+
+test("a word is completed at its bytes, with a blank behind it where it is whole", () => {
+  const cases = [
+    ["perf rec", 5, 8, "record", "perf record ", 12],
+    ["é perf rec", 8, 11, "record", "é perf record ", 14],
+    ["perf rec -g", 5, 8, "record", "perf record -g", 11],
+    ["perf record --filter 'next_p", 22, 28, "next_pid", "perf record --filter 'next_pid", 30],
+  ];
+  for (const [text, start, end, word, whole, caret] of cases)
+    assert.deepEqual(completedText(text, { start, end }, word), { text: whole, caret });
+});
+
+test("a misspelled tool is told from words that are searched for", () => {
+  const near = (text, end, name) =>
+    isMisspelled(text, { ...nothing, refused: { start: 0, end, why: "", remedy: `Did you mean \`${name}\`?` } });
+  assert.equal(near("starce -f ls", 6, "strace"), true);
+  assert.equal(near("open files", 4, "opensnoop"), false);
+  assert.equal(near("starce", 6, "strace"), false);
+  assert.equal(isMisspelled("a b", nothing), false);
 });

@@ -33,14 +33,15 @@ use crate::{
     Failure,
     http::{AccessList, Sessions},
     import::{self, Imported, Importer},
-    recipes::{self, RecipeAuthor, RecipeError, TERMINAL},
+    library::{LibraryError, LibraryUser, TERMINAL, TerminalChange, change_at_terminal},
+    recipes::{self, RecipeError},
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
 
 /// The socket's name in the data directory.
 const NAME: &str = "control.sock";
-/// The longest request: one with a recipe.
-const LINE_BYTES: u64 = 4096 + MAX_RECIPE_BYTES as u64;
+/// The longest request: one with a file of the library, whose line breaks and quotes are escaped.
+const LINE_BYTES: u64 = 4096 + 3 * MAX_RECIPE_BYTES as u64;
 /// The longest answer.
 const ANSWER_BYTES: u64 = 1 << 20;
 /// The longest name of a file that is told.
@@ -79,6 +80,9 @@ enum Request {
     DeleteRecipe {
         name: String,
     },
+    ChangeLibrary {
+        change: Box<TerminalChange>,
+    },
 }
 
 /// What the socket answers with beside sessions: the running captures, and the agent.
@@ -103,6 +107,7 @@ enum ControlAnswer {
     Ended { user: String },
     Probes { probes: Vec<CaptureProbe> },
     Done,
+    Told { lines: Vec<String> },
     Imported { id: CaptureId, read_cpu_ns: Option<u64> },
     Failed { why: String },
 }
@@ -244,6 +249,10 @@ impl Tracing {
             Request::DetachProbes { pattern } => self.detach(&pattern).await,
             Request::SaveRecipe { recipe, replace } => done(self.save_recipe(*recipe, replace).await),
             Request::DeleteRecipe { name } => done(self.delete_recipe(&name).await),
+            Request::ChangeLibrary { change } => match self.change_library(*change).await {
+                Ok(lines) => ControlAnswer::Told { lines },
+                Err(error) => ControlAnswer::Failed { why: words(&error) },
+            },
             Request::OptimizeKprobes { on } => {
                 if let Err(error) = self.link.call(move |client| client.optimize_kprobes(on)).await {
                     return ControlAnswer::Failed { why: words(&error) };
@@ -267,15 +276,24 @@ impl Tracing {
     }
 
     async fn save_recipe(&self, recipe: Recipe, replace: bool) -> Result<(), RecipeError> {
-        let (own, replaced) = recipes::save(&self.store, recipe, RecipeAuthor::TERMINAL, replace).await?;
+        let (own, replaced) = recipes::save(&self.store, recipe, LibraryUser::TERMINAL, replace).await?;
         self.note("recipe.save", &own.recipe.name, &own.audit_words(replaced.as_deref())).await;
         Ok(())
     }
 
     async fn delete_recipe(&self, name: &str) -> Result<(), RecipeError> {
-        let owner = recipes::delete(&self.store, name, RecipeAuthor::TERMINAL).await?;
+        let owner = recipes::delete(&self.store, name, LibraryUser::TERMINAL).await?;
         self.note("recipe.delete", name, &format!("of {owner}")).await;
         Ok(())
+    }
+
+    async fn change_library(&self, change: TerminalChange) -> Result<Vec<String>, LibraryError> {
+        let is_dry_run = matches!(change, TerminalChange::Probes { dry_run: true, .. });
+        let lines = change_at_terminal(&self.store, change).await?;
+        if !is_dry_run {
+            self.note("library.change", TERMINAL, &lines.join(" ")).await;
+        }
+        Ok(lines)
     }
 
     /// Imports the file that comes, and answers. Who goes away before the answer imports nothing.
@@ -432,6 +450,7 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
             ControlAnswer::LoginLink { .. }
             | ControlAnswer::Access { .. }
             | ControlAnswer::Ended { .. }
+            | ControlAnswer::Told { .. }
             | ControlAnswer::Imported { .. },
         ) => Err(Failure::new(format!("{doing}: it answered something else"))),
         Err(error) => Err(Failure::because(doing, error)),
@@ -498,6 +517,23 @@ impl ControlConnection {
     /// Why it was not deleted.
     pub fn delete_recipe(self, name: &str) -> Result<(), Failure> {
         self.have_done("deleting the recipe", &Request::DeleteRecipe { name: name.to_owned() })
+    }
+
+    /// Has it change the library; gives what is to be told, in lines.
+    ///
+    /// # Errors
+    /// Why it was not changed.
+    pub fn change_library(mut self, change: TerminalChange) -> Result<Vec<String>, Failure> {
+        let doing = "changing the library";
+        let request = Request::ChangeLibrary { change: Box::new(change) };
+        let answered = send(&mut self.stream, &request).and_then(|()| answer_of(self.stream));
+        let line = answered.map_err(|error| Failure::because(doing, error))?;
+        match serde_json::from_str(&line) {
+            Ok(ControlAnswer::Told { lines }) => Ok(lines),
+            Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
+            Ok(_other) => Err(Failure::new(format!("{doing}: the console answered something else"))),
+            Err(error) => Err(Failure::because(doing, error)),
+        }
     }
 
     fn have_done(mut self, doing: &str, request: &Request) -> Result<(), Failure> {
@@ -594,7 +630,8 @@ mod tests {
             asked(dir.path(), saving).await
         };
         save(recipe.clone(), false).await.unwrap();
-        assert_eq!(store.recipe("mine").await.unwrap().unwrap().owner, TERMINAL);
+        let kept = store.kept(None, None, false).await.unwrap();
+        assert_eq!((kept[0].name.as_str(), kept[0].owner.as_str()), ("mine", TERMINAL));
         assert!(save(recipe.clone(), false).await.unwrap_err().contains("already, saved by terminal"));
         save(recipe.clone(), true).await.unwrap();
         let error = save(Recipe { name: "disk".to_owned(), ..recipe }, true).await.unwrap_err();
@@ -608,7 +645,7 @@ mod tests {
         };
         assert!(delete("mind").await.unwrap_err().contains("did you mean `mine`?"));
         delete("mine").await.unwrap();
-        assert_eq!(store.recipes().await.unwrap(), []);
+        assert_eq!(store.kept(None, None, false).await.unwrap(), []);
         let audit: Vec<String> =
             store.audit(0, 9).await.unwrap().into_iter().map(|record| record.entry.action).collect();
         assert_eq!(audit, ["recipe.delete", "recipe.save", "recipe.save"]);

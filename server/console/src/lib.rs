@@ -10,6 +10,7 @@ pub mod control;
 pub mod failure;
 pub mod http;
 pub mod import;
+pub mod library;
 pub mod recipes;
 pub mod retention;
 pub mod server;

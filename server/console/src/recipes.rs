@@ -1,4 +1,4 @@
-//! Recipes of people: saved in the database, beside those that come with the program.
+//! Recipes of people: kept in their library, beside those that come with the program.
 //!
 //! A recipe gives no right. It is never started by its name: the form and the terminal make a spec of it, and that is checked as any
 //! other is. So what it may record is not looked at here, only whether it could be recorded at all.
@@ -7,14 +7,16 @@ use bathyscope_catalog::{
     closest,
     recipes::{OwnRecipeError, Recipe, check_own_name},
 };
-use bathyscope_store::{Store, StoreError, StoredRecipe};
+use bathyscope_store::{LibraryChange, LibraryItem, LibraryKind, NewLibraryItem, Store, StoreError};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::wire::{SpecRefusal, check_spec};
+use crate::{
+    library::LibraryUser,
+    wire::{SpecRefusal, check_spec},
+};
 
-/// Whose recipes are that were saved at a terminal.
-pub const TERMINAL: &str = "terminal";
+const KIND: LibraryKind = LibraryKind::Recipe;
 
 /// A recipe of somebody.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,9 +24,9 @@ pub struct OwnRecipe {
     /// What it records.
     #[serde(flatten)]
     pub recipe: Recipe,
-    /// Who saved it last.
+    /// Whose it is.
     pub owner: String,
-    /// When that was, nanoseconds since 1970 by the wall clock.
+    /// When it was saved last, nanoseconds since 1970 by the wall clock.
     pub created_unix_ns: i64,
 }
 
@@ -36,25 +38,6 @@ impl OwnRecipe {
         let sources: Vec<&str> = self.recipe.sources.iter().map(|source| source.id.as_str()).collect();
         let replaced = replaced.map_or_else(String::new, |owner| format!(", replaces that of {owner}"));
         format!("recipe {digest}{replaced}; sources {}", sources.join(", "))
-    }
-}
-
-/// Who saves or deletes a recipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecipeAuthor<'a> {
-    /// The name that what is saved belongs to.
-    pub user: &'a str,
-    /// Whether that may change the recipes of others.
-    pub may_change_all: bool,
-}
-
-impl RecipeAuthor<'_> {
-    /// Whoever may use the database or the console's socket.
-    pub const TERMINAL: RecipeAuthor<'static> = RecipeAuthor { user: TERMINAL, may_change_all: true };
-
-    /// Whether the recipes of `owner` may be changed.
-    pub fn may_change(self, owner: &str) -> bool {
-        self.may_change_all || self.user == owner
     }
 }
 
@@ -96,30 +79,44 @@ pub enum RecipeError {
     Store(#[from] StoreError),
 }
 
-/// All recipes that people have saved, in the order of their names. What cannot be read is logged and left out.
+/// The recipes that people have saved and `who` may read, in the order of their names; of two with one name the own one. What cannot
+/// be read is logged and left out.
 ///
 /// # Errors
 /// The database's.
-pub async fn own_recipes(store: &Store) -> Result<Vec<OwnRecipe>, StoreError> {
-    let read = |stored: StoredRecipe| {
-        let name = stored.name.clone();
-        let unreadable = |error| tracing::warn!(%error, recipe = name, "a recipe of the database is left out");
-        own(stored).map_err(unreadable).ok()
-    };
-    Ok(store.recipes().await?.into_iter().filter_map(read).collect())
+pub async fn own_recipes(store: &Store, who: LibraryUser<'_>) -> Result<Vec<OwnRecipe>, StoreError> {
+    let items = store.kept_of(who.reader(), KIND).await?;
+    let mut recipes: Vec<OwnRecipe> = Vec::with_capacity(items.len());
+    for item in &items {
+        let name = &item.entry.name;
+        if recipes.last().is_some_and(|last| last.recipe.name == *name) {
+            continue;
+        }
+        match who.meant(name, &items).cloned().map(own) {
+            Some(Ok(recipe)) => recipes.push(recipe),
+            Some(Err(error)) => tracing::warn!(%error, recipe = name, "a recipe of the database is left out"),
+            None => {}
+        }
+    }
+    Ok(recipes)
 }
 
-/// The recipe that somebody has saved under this name; none if nobody has.
+/// The recipe that a name means to `who` among those that people have saved; none if there is none.
 ///
 /// # Errors
 /// [`RecipeError::Refused`] if it cannot be read, or the database's.
-pub async fn own_recipe(store: &Store, name: &str) -> Result<Option<OwnRecipe>, RecipeError> {
-    Ok(store.recipe(name).await?.map(own).transpose()?)
+pub async fn own_recipe(store: &Store, name: &str, who: LibraryUser<'_>) -> Result<Option<OwnRecipe>, RecipeError> {
+    Ok(known(store, name, who).await?.map(own).transpose()?)
 }
 
-fn own(stored: StoredRecipe) -> Result<OwnRecipe, OwnRecipeError> {
-    let StoredRecipe { name, owner, created_unix_ns, text } = stored;
-    Ok(OwnRecipe { recipe: Recipe::of_own_text(&name, &text)?, owner, created_unix_ns })
+async fn known(store: &Store, name: &str, who: LibraryUser<'_>) -> Result<Option<LibraryItem>, StoreError> {
+    let items = store.kept_of(who.reader(), KIND).await?;
+    Ok(who.meant(name, &items).cloned())
+}
+
+fn own(LibraryItem { entry, text }: LibraryItem) -> Result<OwnRecipe, OwnRecipeError> {
+    let recipe = Recipe::of_own_text(&entry.name, &text)?;
+    Ok(OwnRecipe { recipe, owner: entry.owner, created_unix_ns: entry.changed_unix_ns })
 }
 
 /// Whether a recipe can be saved as [`save`] does. Gives whose recipe it would replace.
@@ -129,57 +126,100 @@ fn own(stored: StoredRecipe) -> Result<OwnRecipe, OwnRecipeError> {
 pub async fn check(
     store: &Store,
     recipe: &Recipe,
-    author: RecipeAuthor<'_>,
+    who: LibraryUser<'_>,
     replace: bool,
 ) -> Result<Option<String>, RecipeError> {
+    Ok(replaced(store, recipe, who, replace).await?.map(|item| item.entry.owner))
+}
+
+async fn replaced(
+    store: &Store,
+    recipe: &Recipe,
+    who: LibraryUser<'_>,
+    replace: bool,
+) -> Result<Option<LibraryItem>, RecipeError> {
     recipe.to_own_text()?;
     check_spec(&recipe.spec(recipe.of.example()))?;
     let name = recipe.name.clone();
-    match store.recipe(&name).await?.map(|known| known.owner) {
-        Some(owner) if !author.may_change(&owner) => Err(RecipeError::OfAnother { name, owner }),
+    // What somebody else has and does not share is in nobody's way.
+    let before = known(store, &name, who).await?;
+    let before = before.filter(|item| item.entry.owner == who.user || item.entry.shared);
+    match before.as_ref().map(|item| item.entry.owner.clone()) {
+        Some(owner) if !who.may_change(&owner) => Err(RecipeError::OfAnother { name, owner }),
         Some(owner) if !replace => Err(RecipeError::Exists { name, owner }),
-        owner => Ok(owner),
+        _ => Ok(before),
     }
 }
 
-/// Saves a recipe. One that is there already is replaced only if `replace` says so and `author` may; it belongs to them then.
-/// Gives what was saved, and whose it was.
+/// Saves a recipe, which everybody may use. One that is there already is replaced only if `replace` says so and `who` may; it belongs
+/// to them then, and what it was stays as a version. Gives what was saved, and whose it was.
 ///
 /// # Errors
 /// Why it was not saved.
 pub async fn save(
     store: &Store,
     recipe: Recipe,
-    author: RecipeAuthor<'_>,
+    who: LibraryUser<'_>,
     replace: bool,
 ) -> Result<(OwnRecipe, Option<String>), RecipeError> {
-    let replaced = check(store, &recipe, author, replace).await?;
+    let replaced = replaced(store, &recipe, who, replace).await?;
     let (name, text) = (recipe.name.clone(), recipe.to_own_text()?);
     let created_unix_ns = bathyscope_link::clock::wall_unix_ns();
-    let owner = author.user.to_owned();
-    let stored = StoredRecipe { name, owner: owner.clone(), created_unix_ns, text };
-    store.put_recipe(stored, replaced.clone()).await?;
-    Ok((OwnRecipe { recipe, owner, created_unix_ns }, replaced))
+    let owner = who.user.to_owned();
+    let before = replaced.map(|item| (item.entry.id, item.entry.owner));
+    match before.clone() {
+        None => {
+            let new = NewLibraryItem {
+                kind: KIND,
+                name,
+                owner: owner.clone(),
+                description: recipe.question.clone(),
+                tags: Vec::new(),
+                shared: true,
+                text,
+                at_unix_ns: created_unix_ns,
+            };
+            store.keep(new).await?;
+        }
+        Some((id, before)) => {
+            let change = LibraryChange {
+                owner: Some(owner.clone()),
+                description: Some(recipe.question.clone()),
+                text: Some(text),
+                author: owner.clone(),
+                at_unix_ns: created_unix_ns,
+                ..LibraryChange::default()
+            };
+            store.change_kept(id, before, change).await?;
+        }
+    }
+    Ok((OwnRecipe { recipe, owner, created_unix_ns }, before.map(|(_, owner)| owner)))
 }
 
 /// Deletes a recipe that somebody has saved. Gives whose it was.
 ///
 /// # Errors
 /// Why it was not deleted.
-pub async fn delete(store: &Store, name: &str, author: RecipeAuthor<'_>) -> Result<String, RecipeError> {
-    let Some(StoredRecipe { owner, .. }) = store.recipe(name).await? else { return Err(missing(store, name).await) };
-    if !author.may_change(&owner) {
+pub async fn delete(store: &Store, name: &str, who: LibraryUser<'_>) -> Result<String, RecipeError> {
+    let Some(item) = known(store, name, who).await? else { return Err(missing(store, name, who).await) };
+    let owner = item.entry.owner;
+    if !who.may_change(&owner) {
         return Err(RecipeError::OfAnother { name: name.to_owned(), owner });
     }
-    if store.delete_recipe(name, &owner).await? { Ok(owner) } else { Err(missing(store, name).await) }
+    let now = bathyscope_link::clock::wall_unix_ns();
+    if store.delete_kept(item.entry.id, owner.clone(), now).await? {
+        Ok(owner)
+    } else {
+        Err(missing(store, name, who).await)
+    }
 }
 
 /// Why there is no own recipe of this name.
-async fn missing(store: &Store, name: &str) -> RecipeError {
+async fn missing(store: &Store, name: &str, who: LibraryUser<'_>) -> RecipeError {
     if let Err(error) = check_own_name(name) {
         return error.into();
     }
-    let names: Vec<String> = match store.recipes().await {
+    let names: Vec<String> = match store.kept(who.reader(), Some(KIND), false).await {
         Ok(all) => all.into_iter().map(|one| one.name).collect(),
         Err(error) => return error.into(),
     };

@@ -17,7 +17,7 @@ use bathyscope_catalog::{
     perf_events::{ProcCounter, ProcFile, parse_event, parse_events, read_proc_counters},
     print::{AddressName, EventValues, FieldValue, PrintFormat},
 };
-use bathyscope_commands::{Answer, KnownHost, UnknownHost, explain, same_as, wanted_processes};
+use bathyscope_commands::{Answer, KeptProbe, KnownHost, UnknownHost, complete, explain, same_as, wanted_processes};
 use bathyscope_formats::{CallFacts, CallField, CallFilter, parse_pasted_filter, parse_sysdig_filter};
 use bathyscope_query::{Capture, Limits, run};
 use bathyscope_symbols::{
@@ -97,7 +97,11 @@ pub(crate) fn commands(input: &[u8]) {
     let processes = wanted_processes(&text).into_iter().map(|name| (name, vec![7, 8])).collect();
     let names = ["sched:sched_switch", "kmem:kmalloc"];
     let tracepoints = Some(names.iter().filter_map(|name| name.parse().ok()).collect());
-    let known = explain(&text, &KnownHost { tracepoints, processes });
+    let kept_probes = vec![KeptProbe { name: "probe:vfs_read".to_owned(), probe: "vfs_read count".into() }];
+    let known = explain(&text, &KnownHost { tracepoints, processes, kept_probes });
+    if let Some(word) = complete(&text, text.len(), &UnknownHost) {
+        assert_eq!(text.get(word.start..word.end), Some(word.typed.as_str()), "a completion without a place");
+    }
     for explanation in [known, explain(&text, &UnknownHost)] {
         let mut end = 0;
         for span in &explanation.spans {

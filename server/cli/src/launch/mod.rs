@@ -44,7 +44,7 @@ const STOP_AGENT_MS: u64 = 2_000;
 const KEPT_ENVIRONMENT: [&str; 6] = ["LANG", "LC_ALL", "TZ", "NO_COLOR", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
 
 /// This binary, to be executed as another verb, with the environment that children get.
-fn this_binary(verb: &str) -> std::process::Command {
+pub(crate) fn this_binary(verb: &str) -> std::process::Command {
     use std::os::unix::process::CommandExt as _;
     let mut command = std::process::Command::new("/proc/self/exe");
     command.arg0("bathyscope").arg(verb).env_clear().current_dir("/");

@@ -4,15 +4,17 @@ use std::process::ExitCode;
 
 use bathyscope_agent::Simulation;
 use bathyscope_commands::{
-    Answer, ExplainedText, Explanation, KnownHost, MAX_COMMAND_BYTES, Note, Refusal, SameCommand, explain, same_as,
-    wanted_processes,
+    Answer, ExplainedText, Explanation, KeptProbe, KnownHost, MAX_COMMAND_BYTES, Note, Refusal, SameCommand, explain,
+    same_as, wanted_processes,
 };
+use bathyscope_console::library::probe_of;
 use bathyscope_link::processes::{StatLine, read_some};
 use bathyscope_protocol::{AgentClient, ProcessFile};
+use bathyscope_store::LibraryKind;
 use clap::Args;
 
-use super::record::available;
-use crate::{Failure, Outcome, launch::OwnAgent};
+use super::{library, record::available};
+use crate::{Failure, Outcome, config::DataArgs, launch::OwnAgent};
 
 /// The field of `/proc/PID/stat` that tells when a process was started.
 const START_FIELD: usize = 22;
@@ -35,6 +37,9 @@ pub struct ExplainArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Where probes are kept by name.
+    #[command(flatten)]
+    pub data: DataArgs,
     /// Look events up in the simulated kernel
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "", hide = true)]
     pub simulate: Option<Simulation>,
@@ -49,9 +54,12 @@ pub struct ExplainArgs {
 /// If the text is too long.
 pub fn run(args: ExplainArgs) -> Outcome {
     let text = text_of(&args.command)?;
+    // Before rights are given up.
+    let kept_probes = kept_probes(&text, &args.data);
     let mut agent = OwnAgent::start(args.simulate.as_ref(), None).ok();
     let client = agent.as_mut().and_then(|agent| agent.client().ok());
-    let host = client.map_or_else(KnownHost::default, |mut client| known_host(&mut client, &text));
+    let mut host = client.map_or_else(KnownHost::default, |mut client| known_host(&mut client, &text));
+    host.kept_probes = kept_probes;
     let explanation = explain(&text, &host);
     let code = if matches!(explanation.answer, Answer::Refused(_)) { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     let printed = if args.json {
@@ -109,7 +117,17 @@ pub(super) fn known_host(client: &mut AgentClient, text: &str) -> KnownHost {
         let pids = started.iter().filter(|(_, _, known)| *known == name).map(|(_, pid, _)| *pid).collect();
         (name, pids)
     };
-    KnownHost { tracepoints, processes: wanted.into_iter().map(of).collect() }
+    KnownHost { tracepoints, processes: wanted.into_iter().map(of).collect(), kept_probes: Vec::new() }
+}
+
+/// The probes that are kept by name, if a text can name one. Where the database cannot be read, the text is explained without them.
+fn kept_probes(text: &str, data: &DataArgs) -> Vec<KeptProbe> {
+    if !text.contains("probe") {
+        return Vec::new();
+    }
+    let items = library::listed_elsewhere(data).unwrap_or_default().into_iter();
+    let probes = items.filter(|item| item.entry.kind == LibraryKind::Probe);
+    probes.filter_map(|item| probe_of(&item.text).ok()).map(|(probe, name)| KeptProbe { name, probe }).collect()
 }
 
 /// What is understood, in lines.

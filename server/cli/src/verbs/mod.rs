@@ -22,8 +22,10 @@ pub mod export;
 mod facts;
 pub mod file_maker;
 mod foreign;
+mod kept;
 mod letters;
 mod letters_of_perf;
+pub mod library;
 pub mod list;
 pub mod login_link;
 mod open;
@@ -108,6 +110,8 @@ pub enum Verb {
     Record(Box<record::RecordArgs>),
     /// Questions, and what `record --recipe` records for an answer
     Recipes(recipes::RecipesArgs),
+    /// What people keep by name: list it, write it to files, read it from files
+    Library(library::LibraryArgs),
     /// Print a stored trace, as trace-cmd does
     Report(report::ReportArgs),
     /// Ask a stored capture by SQL
@@ -219,6 +223,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Trace(args) => trace::run(&args),
         Verb::Record(args) => record::run(*args),
         Verb::Recipes(args) => recipes::run(args),
+        Verb::Library(args) => library::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Query(args) => query::run(args),
         Verb::Strace(args) => strace::run(*args),

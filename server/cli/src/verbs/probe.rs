@@ -1,30 +1,33 @@
 //! `probe`: what dynamic events would be, what can be recorded where, and which there are, with the letters of
 //! `perf probe`.
 //!
-//! Nothing is made here: a probe lives with the capture that records or counts it, and goes with it.
+//! Nothing is put into the kernel here: what is added is kept by name in the library, and lives in the kernel with the capture that
+//! records or counts it.
 
 mod foreign;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, process::ExitCode};
 
 use bathyscope_agent::Simulation;
 use bathyscope_bpf::lang::place;
-use bathyscope_capture::visible;
-use bathyscope_catalog::dynamic::{Dialect, Passed, ProbeVariable, read_typed};
-use bathyscope_console::control;
+use bathyscope_capture::{DynamicProbe, shown, visible};
+use bathyscope_catalog::dynamic::{Dialect, Passed, ProbeVariable, TypedDefinition, read_typed};
+use bathyscope_console::{control, library::TerminalChange};
 use bathyscope_link::{
     dynamic::{self, Checked, EventAnswer, KernelFacts, Resolved},
     script::matches,
 };
 use bathyscope_plan::{Diagnostic, Severity};
 use bathyscope_protocol::{AgentClient, DynamicEvent, DynamicEvents};
+use bathyscope_store::LibraryKind;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::library;
 use crate::{
     Failure, Outcome,
     config::DataArgs,
-    launch::{OwnAgent, agent_failure},
+    launch::{OwnAgent, agent_failure, this_binary},
 };
 use bathyscope_recorder::CaptureProbe;
 pub(super) use foreign::FOREIGN;
@@ -34,8 +37,9 @@ A dynamic event is a probe at a function of the kernel or of a program, with arg
 after `perf probe --add`, or as a line of the kernel's kprobe_events and uprobe_events. Names of parameters and of members
 behind them come from the kernel's type information (BTF).
 
-Probes live with a capture: `record --probe` and `stat --probe` make them, and they go when the capture ends, even if it is
-killed. Nobody else's probes are ever removed.";
+What is added is kept by name, for captures to come: `record -e probe:NAME` and `run 'perf stat -e probe:NAME'` make it, and it goes
+from the kernel when the capture ends, even if that is killed. Between captures nothing is there. `record --probe` and `stat --probe`
+make one that is not kept. Nobody else's probes are ever removed.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,8 +48,10 @@ Examples:
   bathyscope probe -n 'vfs_read file->f_path.dentry->d_name.name:string count'
   bathyscope probe -n -x bash 'readline%return +0($retval):string'
   bathyscope probe -x libc --funcs 'mall*'              functions of a library
-  bathyscope probe --list                               active probes, ours and others'
-  bathyscope probe --del 'probe:do_sys*'                detach those of running captures, which go on
+  bathyscope probe --add 'vfs_read count'               keep it as probe:vfs_read
+  bathyscope probe --force --add 'vfs_read'             keep it beside that, as probe:vfs_read_1
+  bathyscope probe --list                               kept probes, and active ones, ours and others'
+  bathyscope probe --del 'vfs_*'                        delete kept ones, and detach those of running captures
   bathyscope probe --optimization off                   for the whole machine, as the sysctl
 
   bathyscope record --probe 'do_sys_openat2 filename:string' ls      record it
@@ -76,19 +82,22 @@ pub struct ProbeArgs {
     #[arg(short = 'F', long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "*",
         conflicts_with_all = ["list", "del", "optimization"])]
     pub funcs: Option<String>,
-    /// The dynamic events that there are, with hits and who made them
+    /// The probes that are kept, and the dynamic events that there are, with hits and who made them
     #[arg(short, long, conflicts_with_all = ["del", "optimization"])]
     pub list: bool,
-    /// Detach probes of running captures that match a pattern, also those of other terminals; the captures go on
+    /// Delete kept probes that match a pattern, and detach those of running captures, also of other terminals; the captures go on
     #[arg(short, long, value_name = "PATTERN", conflicts_with = "optimization")]
     pub del: Option<String>,
-    /// Print the lines for the kernel, and record nothing. For a place within a function the kernel is asked whether an
+    /// Only say what would be done, with the lines for the kernel. For a place within a function the kernel is asked whether an
     /// instruction begins there: a probe is made that is never on, and removed at once
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Definition of a probe; repeatable
+    /// Definition of a probe to keep; repeatable
     #[arg(short, long, value_name = "DEFINITION")]
     pub add: Vec<String>,
+    /// Keep one whose name is taken under another name
+    #[arg(short, long)]
+    pub force: bool,
     /// Whether the kernel replaces breakpoints of its probes by jumps, for the whole machine
     #[arg(long, value_enum, value_name = "on|off|show")]
     pub optimization: Option<Optimization>,
@@ -125,6 +134,10 @@ pub fn run(mut args: ProbeArgs) -> Outcome {
     }
     if args.list {
         return list(&args);
+    }
+    let asks = args.vars.is_some() || args.funcs.is_some() || args.dry_run || args.json;
+    if !asks && !definitions(&args).is_empty() {
+        return keep_new(&args);
     }
     // The kernel is asked about places within functions by probes that are never on.
     let mut agent = OwnAgent::start_for_scripts(args.simulate.as_ref(), None, crate::config::Scripts::Observe)?;
@@ -234,11 +247,7 @@ pub(super) fn require_use_of_file(definitions: &[String], file: Option<&str>) ->
 
 /// The lines that definitions become.
 fn define(client: &mut AgentClient, args: &ProbeArgs) -> Outcome {
-    let mut texts = args.add.clone();
-    if !args.definition.is_empty() {
-        // As perf does: what is not in quotes is one definition.
-        texts.push(args.definition.join(" "));
-    }
+    let texts = definitions(args);
     if texts.is_empty() {
         return Err(Failure::new("there is nothing to do").remedy(
             "Write a definition, such as bathyscope probe -n 'do_sys_openat2 filename:string', or see --help.",
@@ -251,20 +260,53 @@ fn define(client: &mut AgentClient, args: &ProbeArgs) -> Outcome {
         return Err(failure);
     }
     let printed = if args.json { print_json(&json_of(&checked))? } else { super::print_all(&text_of(&checked))? };
-    if args.dry_run || args.json || checked.probes.is_empty() && !checked.answers.is_empty() {
-        return Ok(printed);
-    }
-    let file = args.exec.as_ref().map(|file| format!(" --exec {file}")).unwrap_or_default();
-    let probes: String = checked.probes.iter().map(|probe| format!(" --probe {}", in_quotes(&probe.typed))).collect();
-    Err(Failure::new("nothing was made: a probe lives with the capture that records or counts it").remedy(format!(
-        "Record it: bathyscope record{file}{probes} COMMAND, or --duration 10s for all processes. Count it: bathyscope \
-         stat{file}{probes} -a sleep 10. With -n only the lines are printed."
-    )))
+    Ok(printed)
 }
 
-/// As a shell takes it for one word.
-fn in_quotes(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
+/// The definitions as they were typed: what is not in quotes is one, as perf does.
+fn definitions(args: &ProbeArgs) -> Vec<String> {
+    let mut texts = args.add.clone();
+    if !args.definition.is_empty() {
+        texts.push(args.definition.join(" "));
+    }
+    texts
+}
+
+/// Keeps what is defined, if it can be made here: a process of its own asks the kernel, so that this one keeps the rights that it needs
+/// to ask the console.
+fn keep_new(args: &ProbeArgs) -> Outcome {
+    if args.pid.is_some() {
+        let failure = Failure::new("a probe through the root directory of a process is not kept: the process may end");
+        return Err(failure.remedy("Write the path of the file without -p, or record it: `bathyscope record --probe`."));
+    }
+    let texts = definitions(args);
+    let doing = "looking at the definitions";
+    let mut command = this_binary("probe");
+    command.arg("--dry-run");
+    if args.simulate.is_some() {
+        command.arg("--simulate");
+    }
+    command.args(args.exec.iter().flat_map(|file| ["--exec", file]));
+    command.args(texts.iter().flat_map(|text| ["--add", text]));
+    let status = command.status().map_err(|error| Failure::because(doing, error))?;
+    if !status.success() {
+        return Ok(ExitCode::FAILURE);
+    }
+    let text = texts.join("\n");
+    let reading = read_typed(&text, args.exec.as_deref()).map_err(|error| Failure::new(error.problem.to_string()))?;
+    let probe = |it: &TypedDefinition| DynamicProbe { typed: it.text.clone(), file: it.file.clone(), line: None };
+    let add: Vec<DynamicProbe> = reading.typed.iter().map(probe).collect();
+    if add.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    kept(args, add, Vec::new())
+}
+
+/// Keeps probes and deletes kept ones.
+fn kept(args: &ProbeArgs, add: Vec<DynamicProbe>, remove: Vec<String>) -> Outcome {
+    let (force, dry_run) = (args.force, args.dry_run);
+    let change = TerminalChange::Probes { add, remove, force, dry_run };
+    super::print_all(&library::changed(vec![change], &args.data.directory()?)?)
 }
 
 /// What is wrong with definitions, with a mark below each place.
@@ -337,12 +379,14 @@ fn events(args: &ProbeArgs) -> Result<(DynamicEvents, Option<Vec<CaptureProbe>>)
 }
 
 fn list(args: &ProbeArgs) -> Outcome {
+    // Before rights are given up.
+    let kept = kept_here(args);
     let (listed, ours) = events(args)?;
     let ours = ours.unwrap_or_default();
     let of = |event: &DynamicEvent| ours.iter().find(|it| (&it.group, &it.name) == (&event.group, &event.name));
     let wanted = args.definition.first().map_or("*", String::as_str);
-    let shown = |event: &&DynamicEvent| matches(wanted, &label(event, of(event)));
-    let events: Vec<&DynamicEvent> = listed.events.iter().filter(shown).collect();
+    let is_listed = |event: &&DynamicEvent| matches(wanted, &label(event, of(event)));
+    let events: Vec<&DynamicEvent> = listed.events.iter().filter(is_listed).collect();
     if args.json {
         let event = |it: &&DynamicEvent| {
             let mut value = serde_json::to_value(it).unwrap_or_default();
@@ -353,11 +397,21 @@ fn list(args: &ProbeArgs) -> Outcome {
         };
         let events: Vec<_> = events.iter().map(event).collect();
         let (optimization, limits) = (listed.optimization, &listed.limits);
-        return print_json(&serde_json::json!({ "events": events, "optimization": optimization, "limits": limits }));
+        return print_json(
+            &serde_json::json!({ "events": events, "optimization": optimization, "limits": limits, "kept": kept }),
+        );
     }
     let mut text = String::new();
+    let is_wanted = |name: &String| matches(wanted, name);
+    for (name, definition) in kept.iter().filter(|(name, _)| is_wanted(name)) {
+        let _infallible = writeln!(
+            text,
+            "  {name:<32} ({})\n      kept by name, in the kernel only with a capture",
+            shown(definition)
+        );
+    }
     if events.is_empty() {
-        text.push_str("There are no dynamic events on this host.\n");
+        text.push_str("There are no dynamic events in this kernel now.\n");
     }
     for event in events {
         text.push_str(&event_text(event, of(event)));
@@ -398,24 +452,52 @@ fn event_text(event: &DynamicEvent, ours: Option<&CaptureProbe>) -> String {
     format!("  {label:<32} (on {place})\n      {facts}{}\n", visible(whose.as_bytes()))
 }
 
-/// Others' probes are refused in words.
+/// Deletes what is kept, and detaches what is active. Others' probes are refused in words.
 fn delete(args: &ProbeArgs, pattern: &str) -> Outcome {
+    let are_kept = kept_here(args).iter().any(|(name, _)| {
+        let event = name.split_once(':').map_or(name.as_str(), |(_, event)| event);
+        matches(pattern, name) || matches(pattern, event)
+    });
+    if !are_kept {
+        return if args.dry_run { nothing_to_delete(pattern) } else { detach(args, pattern) };
+    }
+    if !args.dry_run
+        && let Some(detached) = control::detach_probes(&args.data.directory()?, pattern)?
+    {
+        super::print_all(&detached.iter().map(detached_line).collect::<String>())?;
+    }
+    kept(args, Vec::new(), vec![pattern.to_owned()])
+}
+
+fn nothing_to_delete(pattern: &str) -> Outcome {
+    let why = format!("no kept probe matches `{}`", shown(pattern));
+    Err(Failure::new(why).remedy("`bathyscope probe --list` shows those that there are."))
+}
+
+/// The kept probes with their texts, as a process of its own lists them: this one keeps the rights that it needs for the others.
+/// Where there is no library yet there are none.
+fn kept_here(args: &ProbeArgs) -> Vec<(String, String)> {
+    library::listed_elsewhere(&args.data)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|item| item.entry.kind == LibraryKind::Probe)
+        .map(|item| (item.entry.name, item.text))
+        .collect()
+}
+
+fn detached_line(it: &CaptureProbe) -> String {
+    format!("Detached {} of the capture {} ({}), which goes on.\n", it.label, it.capture, visible(it.title.as_bytes()))
+}
+
+fn detach(args: &ProbeArgs, pattern: &str) -> Outcome {
     let detached = control::detach_probes(&args.data.directory()?, pattern)?;
     let console = detached.is_some();
     let detached = detached.unwrap_or_default();
     if args.json && !detached.is_empty() {
         return print_json(&serde_json::json!({ "detached": detached }));
     }
-    let line = |it: &CaptureProbe| {
-        format!(
-            "Detached {} of the capture {} ({}), which goes on.\n",
-            it.label,
-            it.capture,
-            visible(it.title.as_bytes())
-        )
-    };
     if !detached.is_empty() {
-        return super::print_all(&detached.iter().map(line).collect::<String>());
+        return super::print_all(&detached.iter().map(detached_line).collect::<String>());
     }
     delete_others(args, pattern, console)
 }

@@ -9,9 +9,10 @@ use bathyscope_catalog::{
 };
 use bathyscope_console::{
     control::ControlConnection,
-    recipes::{OwnRecipe, RecipeAuthor, delete, own_recipe, own_recipes},
+    library::LibraryUser,
+    recipes::{OwnRecipe, delete, own_recipe, own_recipes},
 };
-use bathyscope_store::StoreError;
+use bathyscope_store::{LibraryKind, StoreError};
 use clap::Args;
 use serde::Serialize;
 
@@ -80,8 +81,8 @@ pub(super) async fn found(name: &str, dir: &Path) -> Result<FoundRecipe, Failure
         Err(StoreError::NoDirectory { .. }) => return Err(no_recipe(name, &[])),
         opened => opened.map_err(reading)?,
     };
-    let own = own_recipe(&store, name).await;
-    let others = store.recipes().await;
+    let own = own_recipe(&store, name, LibraryUser::TERMINAL).await;
+    let others = store.kept(None, Some(LibraryKind::Recipe), false).await;
     store.close().await;
     let others: Vec<String> = others.map_err(reading)?.into_iter().map(|one| one.name).collect();
     let own = own.map_err(|error| Failure::because(format!("reading the recipe `{}`", shown(name)), error))?;
@@ -138,7 +139,7 @@ fn own_of(data: &DataArgs) -> Result<Vec<OwnRecipe>, Failure> {
     if !data.directory()?.is_dir() {
         return Ok(Vec::new());
     }
-    open::reading(data, async |store| own_recipes(&store).await)
+    open::reading(data, async |store| own_recipes(&store, LibraryUser::TERMINAL).await)
 }
 
 /// The same. Those of the program are listed too where these cannot be read.
@@ -155,7 +156,7 @@ fn remove(name: &str, data: &DataArgs) -> Outcome {
     match ControlConnection::open(&data.directory()?)? {
         Some(console) => console.delete_recipe(name)?,
         None => {
-            let deleted = open::writing(data, async |store| Ok(delete(&store, name, RecipeAuthor::TERMINAL).await))?;
+            let deleted = open::writing(data, async |store| Ok(delete(&store, name, LibraryUser::TERMINAL).await))?;
             deleted.map_err(|error| Failure::because("deleting the recipe", error))?;
         }
     }
@@ -213,7 +214,7 @@ fn told(found: &FoundRecipe) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bathyscope_console::recipes::TERMINAL;
+    use bathyscope_console::library::TERMINAL;
 
     use super::*;
 

@@ -33,6 +33,7 @@ use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
 use super::{
     budgets::limits_of_target,
     capture_file::CaptureFile,
+    kept,
     letters_of_perf::while_runs,
     recipes::FoundRecipe,
     report::write_new,
@@ -60,6 +61,7 @@ Examples:
   bathyscope record --live -e irq --duration 5s
   bathyscope record --probe 'do_sys_openat2 filename:string' ls
   bathyscope record --probe 'p:open do_sys_openat2 file=+0($arg2):string' ls
+  bathyscope record -e 'probe:vfs_*' ls                        probes that are kept by name
   bathyscope record -x bash --probe 'readline%return +0($retval):string' --duration 1m
   bathyscope record -e sched_switch --syscalls --profile -F make
   bathyscope record --states --sleep-stacks -P 4711 --duration 10s
@@ -91,6 +93,9 @@ pub struct RecordArgs {
     /// Program or library that the probes' functions are in, a path or a name such as bash or libc
     #[arg(short = 'x', long, value_name = "FILE", requires = "probe")]
     pub exec: Option<String>,
+    /// Probes that are kept by name, of those behind -e.
+    #[arg(skip)]
+    pub kept: Vec<DynamicProbe>,
     /// Functions to trace, a pattern such as 'vfs_*'; repeatable
     #[arg(short = 'l', long = "function", value_name = "FUNC")]
     pub functions: Vec<String>,
@@ -221,7 +226,7 @@ impl Args for EventArgs {
 ///
 /// # Errors
 /// If it cannot be started, or is refused.
-pub fn run(args: RecordArgs) -> Outcome {
+pub fn run(mut args: RecordArgs) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     args.saving.check()?;
     if save::is_all(&args) {
@@ -230,7 +235,9 @@ pub fn run(args: RecordArgs) -> Outcome {
     // What needs rights, or must happen before there are threads.
     // Probes read memory as scripts do. What an own recipe has is read when rights have been given up, and scripts at a terminal
     // are as those of --script.
-    let observes = !args.probe.is_empty() || args.sources.script.is_some() || args.sources.has_own_recipe();
+    let names_kept = args.events.events.iter().any(|(event, _)| kept::may_be_kept(event));
+    let observes =
+        !args.probe.is_empty() || names_kept || args.sources.script.is_some() || args.sources.has_own_recipe();
     let scripts = if observes { Scripts::Observe } else { Scripts::Off };
     // Opened before rights are given up: it may be where only who started this can write.
     let (live, file) = match args.output.as_deref() {
@@ -243,6 +250,10 @@ pub fn run(args: RecordArgs) -> Outcome {
     crate::logging::start(&log)?;
     let available = if args.events.events.is_empty() { Vec::new() } else { available(&mut client)? };
     let outcome = super::runtime()?.block_on(async {
+        if names_kept {
+            let known = kept::kept_in(place.directory()).await?;
+            args.kept = kept::taken(&mut args.events.events, &known, &available)?;
+        }
         let recipe = args.sources.found_recipe(place.directory()).await?;
         let spec = spec(&args, &available, recipe.as_ref())?;
         let saving = save::to_save(&args, spec.sources.clone(), recipe.as_ref())?;
@@ -342,6 +353,7 @@ fn trace(args: &RecordArgs, available: &[TracepointName]) -> Result<TraceSpec, F
                 file: args.exec.clone().map(super::probe::absolute),
                 line: None,
             })
+            .chain(args.kept.clone())
             .collect(),
         options: args.options.iter().map(option).collect(),
         clock: args.clock.clone(),

@@ -11,6 +11,7 @@ use super::{
     budgets::limits_of_target,
     capture_file::CaptureFile,
     explain::{in_one_line, known_host, place_of, text_of},
+    kept::kept_in,
     record::keep,
 };
 use crate::{
@@ -72,13 +73,17 @@ pub fn run(args: RunArgs) -> Outcome {
     let place = Workplace::make(Some(&args.data.directory()?))?;
     let mut client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
-    let host = known_host(&mut client, &text);
+    let mut host = known_host(&mut client, &text);
+    let runtime = super::runtime()?;
+    if text.contains("probe") {
+        host.kept_probes = runtime.block_on(kept_in(place.directory()))?;
+    }
     let planned = planned(explain(&text, &host), &text)?;
     let CaptureSpec { sources, target, limits, .. } = planned;
     let limits = limits_of_target(args.budgets.apply(limits), &target);
     let spec = CaptureSpec { name: args.name.clone(), sources, target, limits };
     let directory = place.directory();
-    let outcome = super::runtime()?.block_on(keep(spec, client, directory, args.live, file.as_ref()));
+    let outcome = runtime.block_on(keep(spec, client, directory, args.live, file.as_ref()));
     drop(agent);
     outcome
 }
@@ -104,7 +109,7 @@ fn planned(explanation: Explanation, text: &str) -> Result<CaptureSpec, Failure>
             Err(Failure::new(format!("{}\n{}", refusal.why, place.trim_end())).remedy(refusal.remedy))
         }
         Answer::Probes { .. } => Err(Failure::new(said)
-            .remedy("Write the command that records them behind it, such as `perf record -e probe:NAME -a`.")),
+            .remedy("`bathyscope probe --add` keeps and `--del` deletes probes; to record one, write `perf record -e probe:NAME -a`.")),
         Answer::Stored(_) => {
             Err(Failure::new(said)
                 .remedy("`bathyscope report` prints it, with --functions the functions of a profile."))

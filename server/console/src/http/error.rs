@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     import::ImportError,
+    library::LibraryError,
     recipes::RecipeError,
     wire::{self, SpecRefusal},
 };
@@ -243,7 +244,9 @@ impl From<StoreError> for ApiError {
             }
             StoreError::NoNote { .. } => Self::not_found(),
             StoreError::NoteChanged { .. } => Self::new(ErrorKind::Conflict, "changing the note", words(&error)),
-            StoreError::RecipeExists { .. } => Self::new(ErrorKind::Conflict, doing, words(&error)),
+            StoreError::LibraryNameTaken { .. } => Self::new(ErrorKind::Conflict, doing, words(&error)),
+            StoreError::LibraryChanged { .. } => Self::new(ErrorKind::Conflict, "changing it", words(&error)),
+            StoreError::NoLibraryItem { .. } => Self::not_found(),
             StoreError::DiskFull { .. } => Self::new(ErrorKind::DiskFull, doing, words(&error)),
             StoreError::Gone { .. } => Self::new(ErrorKind::Internal, doing, words(&error)),
             StoreError::Refused { .. } => Self::invalid("storing the change", words(&error)),
@@ -393,6 +396,20 @@ impl From<RecipeError> for ApiError {
             RecipeError::OfAnother { .. } => Self::new(ErrorKind::Denied, doing, why),
             RecipeError::Missing { .. } => Self::new(ErrorKind::NotFound, doing, why),
             RecipeError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<LibraryError> for ApiError {
+    fn from(error: LibraryError) -> Self {
+        let (doing, why) = ("changing the library", words(&error));
+        match error {
+            LibraryError::Exists { .. } => Self::new(ErrorKind::Conflict, doing, why),
+            LibraryError::Missing { .. } => Self::new(ErrorKind::NotFound, doing, why),
+            LibraryError::Gone => Self::not_found(),
+            LibraryError::Spec(error) => error.into(),
+            LibraryError::Store(error) => error.into(),
+            _ => Self::invalid(doing, why),
         }
     }
 }

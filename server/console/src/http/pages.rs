@@ -35,6 +35,11 @@ pub(super) async fn tools(Viewer(who): Viewer, context: Context) -> Result<Respo
     render(&pages::Tools { nonce: context.nonce(), frame: who.frame(pages::Nav::Tools) })
 }
 
+/// What people keep by name.
+pub(super) async fn library(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Library { nonce: context.nonce(), frame: who.frame(pages::Nav::Library) })
+}
+
 /// Everything of this host that can be traced.
 pub(super) async fn catalog(Operator(who): Operator, context: Context) -> Result<Response, ApiError> {
     render(&pages::Catalog { nonce: context.nonce(), frame: who.frame(pages::Nav::Catalog) })

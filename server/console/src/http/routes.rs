@@ -66,7 +66,7 @@ where
 
 /// The table.
 pub fn table() -> Vec<Route> {
-    console_routes().into_iter().chain(track_routes()).collect()
+    console_routes().into_iter().chain(track_routes()).chain(library_routes()).collect()
 }
 
 /// What is read from a range of a capture.
@@ -89,6 +89,25 @@ fn track_routes() -> Vec<Route> {
     ]
 }
 
+/// What people keep by name.
+#[rustfmt::skip]
+fn library_routes() -> Vec<Route> {
+    use RouteKind::{Api, Download};
+    const GET: &Method = &Method::GET;
+    const POST: &Method = &Method::POST;
+    vec![
+        route::<Viewer, _, _>(Api, GET, "/api/library", api::library::list),
+        route::<Operator, _, _>(Api, POST, "/api/library", api::library::keep),
+        route::<Operator, _, _>(Api, POST, "/api/library/import", api::library::import),
+        route::<Operator, _, _>(Api, POST, "/api/library/probes", api::library::probes),
+        route::<Viewer, _, _>(Api, GET, "/api/library/{id}", api::library::one),
+        route::<Operator, _, _>(Api, &Method::PATCH, "/api/library/{id}", api::library::change),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/library/{id}", api::library::delete),
+        route::<Operator, _, _>(Api, POST, "/api/library/{id}/undelete", api::library::undelete),
+        route::<Viewer, _, _>(Download, GET, "/api/library/{id}/file", api::library::file),
+    ]
+}
+
 /// Everything else.
 #[rustfmt::skip]
 fn console_routes() -> Vec<Route> {
@@ -108,6 +127,7 @@ fn console_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Page, GET, "/host", pages::host),
         route::<Operator, _, _>(Page, GET, "/catalog", pages::catalog),
         route::<Viewer, _, _>(Page, GET, "/tools", pages::tools),
+        route::<Viewer, _, _>(Page, GET, "/library", pages::library),
         route::<Viewer, _, _>(Page, GET, "/language", pages::language),
         route::<Operator, _, _>(Page, GET, "/new", pages::new),
 
@@ -177,6 +197,7 @@ fn console_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/commands", api::commands::about),
         route::<Viewer, _, _>(Api, POST, "/api/commands/explain", api::commands::explained),
         route::<Viewer, _, _>(Api, POST, "/api/commands/same", api::commands::same),
+        route::<Operator, _, _>(Api, POST, "/api/commands/complete", api::complete::complete),
         route::<Viewer, _, _>(Api, GET, "/api/scripts", api::scripts::about),
         route::<Operator, _, _>(Api, POST, "/api/scripts/check", api::scripts::check),
         route::<Operator, _, _>(Api, POST, "/api/scripts/compile", api::scripts::compile),

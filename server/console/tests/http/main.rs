@@ -23,6 +23,7 @@ mod dynamic;
 mod harness;
 mod headers;
 mod import;
+mod library;
 mod limits;
 mod login_next;
 mod notes;

@@ -185,11 +185,11 @@ async fn p14_what_cannot_be_a_recipe_is_refused_in_words() {
 async fn p14_one_user_s_recipes_are_limited_and_leave_others_theirs() {
     let console = Console::new().await;
     let (alice, bob) = (console.cookie("alice", Role::Operator).await, console.cookie("bob", Role::Operator).await);
-    for number in 0..50 {
+    for number in 0..100 {
         assert_eq!(save(&console, &alice, &recipe(&format!("n{number}"))).await.status, 201, "{number}");
     }
     let answer = save(&console, &alice, &recipe("more")).await;
-    assert!(answer.status == 400 && answer.text().contains("at most 50"), "{}", answer.text());
+    assert!(answer.status == 400 && answer.text().contains("at most 100"), "{}", answer.text());
     assert_eq!(save(&console, &bob, &recipe("more")).await.status, 201);
     assert_eq!(delete(&console, &alice, "n7").await, 204);
     assert_eq!(save(&console, &alice, &recipe("another")).await.status, 201);

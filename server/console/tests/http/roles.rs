@@ -106,6 +106,19 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     // There is no text in an empty body.
     ("POST", "/api/commands/explain", [401, 400, 400, 400]),
     ("POST", "/api/commands/same", [401, 400, 400, 400]),
+    ("POST", "/api/commands/complete", [401, 404, 400, 400]),
+    ("GET", "/library", [303, 200, 200, 200]),
+    ("GET", "/api/library", [401, 200, 200, 200]),
+    // An empty body.
+    ("POST", "/api/library", [401, 404, 400, 400]),
+    ("POST", "/api/library/import", [401, 404, 400, 400]),
+    ("POST", "/api/library/probes", [401, 404, 400, 400]),
+    // There is nothing of this id.
+    ("GET", "/api/library/{id}", [401, 404, 404, 404]),
+    ("PATCH", "/api/library/{id}", [401, 404, 404, 404]),
+    ("DELETE", "/api/library/{id}", [401, 404, 404, 404]),
+    ("POST", "/api/library/{id}/undelete", [401, 404, 404, 404]),
+    ("GET", "/api/library/{id}/file", [401, 404, 404, 404]),
     ("GET", "/api/commands", [401, 200, 200, 200]),
     ("GET", "/api/scripts", [401, 200, 200, 200]),
     ("POST", "/api/scripts/check", [401, 404, 400, 400]),

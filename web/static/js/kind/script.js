@@ -69,6 +69,12 @@ export function editorLink(text) {
 }
 
 /**
+ * Where a script of the library opens in the editor.
+ * @param {number} id
+ */
+export const keptScriptLink = (id) => `/new?method=${script.name}&kept=${id}`;
+
+/**
  * Where a tool's script opens in the editor.
  * @param {string} tool
  */

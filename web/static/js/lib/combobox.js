@@ -21,6 +21,7 @@ let nextId = 0;
  * @property {boolean} [wraps] the label is a sentence, which may have several lines
  * @property {string} [group] heading above the first of each group
  * @property {any} [value] for whoever handles the choice
+ * @property {{text: string, caret: number}} [fills] what the field becomes instead of being chosen; Tab takes it too
  */
 
 /** Suggestions below a text field. */
@@ -155,9 +156,22 @@ export class Combobox {
   #choose(index) {
     const item = this.#items[index];
     if (!item) return;
+    if (item.fills) {
+      this.input.value = item.fills.text;
+      this.input.setSelectionRange(item.fills.caret, item.fills.caret);
+      this.refresh();
+      return;
+    }
     this.input.value = this.parts.keepsText ? (item.text ?? item.label) : "";
     this.close();
     this.parts.pick(item);
+  }
+
+  /** The suggestion that Tab takes: the active one if it fills the field, else the first that does; -1 for none. */
+  #filling() {
+    if (this.list.hidden) return -1;
+    if (this.#items[this.#active]?.fills) return this.#active;
+    return this.#items.findIndex(({ fills }) => fills !== undefined);
   }
 
   /** @param {KeyboardEvent} event */
@@ -170,6 +184,8 @@ export class Combobox {
       else this.#activate(Math.max(0, Math.min(last, next)));
     } else if (move === 1 && this.list.hidden) {
       this.refresh();
+    } else if (event.key === "Tab" && !event.shiftKey && this.#filling() >= 0) {
+      this.#choose(this.#filling());
     } else if (event.key === "Enter" && !event.ctrlKey && !event.isComposing) {
       if (this.#active >= 0) this.#choose(this.#active);
       else if (this.parts.enter) this.parts.enter(this.input.value);

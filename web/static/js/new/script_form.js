@@ -4,6 +4,7 @@ import { ApiError, get, send } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
 import { byId, h, inputOf, put } from "../lib/dom.js";
 import { duration, plural } from "../lib/format.js";
+import { keepThing } from "../lib/keep_dialog.js";
 import { errorNotice, note, noteError } from "../lib/notice.js";
 import { joinWords, splitWords } from "../lib/words.js";
 
@@ -64,6 +65,7 @@ export class ScriptForm {
     this.page = page;
     this.params = inputOf("script-params");
     this.params.addEventListener("input", () => this.#showWords());
+    byId("keep-script").addEventListener("click", () => this.#keep());
     new Combobox({
       input: inputOf("script-tool"),
       keepsText: true,
@@ -72,10 +74,25 @@ export class ScriptForm {
         const wanted = query.trim().toLowerCase();
         const { items } = await get("/api/tools", {}, signal);
         const fits = items.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(wanted));
-        return fits.map((tool) => ({ label: tool.name, detail: tool.title, value: tool }));
+        const kept = (await get("/api/library", { kind: "script", q: wanted }, signal)).items;
+        return [
+          ...kept.map(({ id, name, description }) => ({
+            label: name,
+            detail: description,
+            group: "Library",
+            value: { id },
+          })),
+          ...fits.map((tool) => ({ label: tool.name, detail: tool.title, group: "Tools", value: tool })),
+        ];
       },
-      pick: ({ value }) => this.openTool(value.name),
+      pick: ({ value }) => (value.id === undefined ? this.openTool(value.name) : this.openKept(String(value.id))),
     });
+  }
+
+  #keep() {
+    const text = this.#editor?.text ?? this.#text;
+    if (text.trim()) keepThing({ kind: "script", what: "this script", text, name: this.#file.replace(/\.bt$/, "") });
+    else note("There is no script to keep.");
   }
 
   /** Says whether scripts can be run here, before one is written. Resolves to that. */
@@ -104,6 +121,23 @@ export class ScriptForm {
     }
   }
 
+  /**
+   * Puts a script of the library into the editor.
+   * @param {string} id
+   */
+  async openKept(id) {
+    try {
+      const kept = await get("/api/library/{id}", { id });
+      this.setText(kept.text);
+      this.#file = `${kept.name}.bt`;
+      this.page.named(kept.name);
+      await this.show();
+      this.#editor?.focus();
+    } catch (error) {
+      put(byId("script-verdict"), errorNotice(error));
+    }
+  }
+
   /** The tab is in sight. */
   show() {
     this.#loading ??= this.#load();
@@ -121,9 +155,11 @@ export class ScriptForm {
    */
   async begin(params) {
     const [tool, text] = ["tool", "script"].map((name) => params.get(name));
+    const kept = params.get("kept");
     if (tool !== null) await this.openTool(tool);
+    else if (kept !== null) await this.openKept(kept);
     else if (text !== null) this.setText(text);
-    return tool !== null || text !== null;
+    return tool !== null || kept !== null || text !== null;
   }
 
   /** Puts the caret into the editor. */

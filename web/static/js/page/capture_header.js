@@ -6,6 +6,7 @@ import { addCommands, mayRecord } from "../lib/commands.js";
 import { byId, copyText, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
+import { keptViews } from "./kept_views.js";
 import { Menu } from "../lib/menu.js";
 import { note, noteError, sentence } from "../lib/notice.js";
 import { PINS } from "./retention.js";
@@ -37,6 +38,8 @@ export class CaptureHeader {
     this.context = context;
     this.details = details;
     this.stopping = false;
+    // Of one piece: a header that is drawn again must not close it.
+    this.views = keptViews(context);
     this.editing = false;
     /** @type {string|undefined} Whether recording works again after the agent has ended; undefined before it was asked. */
     this.recordingAgain = undefined;
@@ -161,6 +164,7 @@ export class CaptureHeader {
       actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
     }
     actions.push(
+      this.views,
       this.#exportMenu(),
       h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }),
     );

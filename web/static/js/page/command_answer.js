@@ -1,12 +1,13 @@
 // What the omnibox offers for a command of another tool: what it asks for in words, and where that leads. Pure.
 
-/** @import { ExplainedText } from "../../../api.js" */
+/** @import { ExplainedText, ProbeEdited } from "../../../api.js" */
 
 /**
  * @typedef {object} Offer
  * @property {string} label what is understood
  * @property {string} detail what choosing it does, or what helps
  * @property {string} path where it leads; empty where it leads nowhere
+ * @property {NonNullable<ExplainedText["probes"]>} [probes] what is kept or deleted by choosing it
  */
 
 /** Views as the addresses of captures name them, by what commands ask for. */
@@ -17,6 +18,17 @@ const TABS = /** @type {Record<string, string>} */ ({ functions: "flame", instru
  * @param {ExplainedText} answer
  */
 export const isCommand = ({ spans }) => spans.some(({ kind }) => kind === "tool");
+
+/**
+ * Whether several words begin with the name of a tool that is misspelled. A part of a name may be a search as well.
+ * @param {string} text
+ * @param {ExplainedText} answer
+ */
+export function isMisspelled(text, { refused }) {
+  const near = /^Did you mean `([\w.-]+)`\?/.exec(refused?.remedy ?? "")?.[1];
+  const typed = part(text, refused?.start ?? 0, refused?.end ?? 0);
+  return near !== undefined && /\s/.test(text.trim()) && typed.length > 2 && !near.includes(typed);
+}
 
 /**
  * The tab of a view.
@@ -65,6 +77,53 @@ export function partsOf(text, { spans }) {
 }
 
 /**
+ * What is offered for probes that are kept or deleted by name.
+ * @param {string} words
+ * @param {NonNullable<ExplainedText["probes"]>} probes
+ * @param {string} form where one is filled in
+ * @param {boolean} records
+ * @returns {Offer[]}
+ */
+function offersOfProbes(words, probes, form, records) {
+  if (!records) return [{ label: words, detail: "Keeping probes needs the role operator", path: "" }];
+  const detail = probes.dry_run ? "Enter says what would be done" : "Enter does it";
+  const once = { label: "Only record it once, without keeping it.", detail: "Enter opens the form", path: form };
+  return [{ label: words, detail, path: "", probes }, ...(probes.add.length ? [once] : [])];
+}
+
+/**
+ * What was done with kept probes, in words.
+ * @param {ProbeEdited} done
+ */
+export function toldOfProbes({ added, already, removed, dry_run: dryRun }) {
+  const list = (/** @type {string[]} */ names) => names.join(", ");
+  const parts = [
+    removed.length > 0 && `${dryRun ? "Would delete" : "Deleted"} ${list(removed.map(({ name }) => name))}.`,
+    added.length > 0 && `${dryRun ? "Would keep" : "Kept"} ${list(added.map(({ name }) => name))}.`,
+    already.length > 0 && `${list(already)} ${already.length > 1 ? "are" : "is"} kept already, exactly so.`,
+    "Nothing is in the kernel until a capture names it.",
+  ];
+  return parts.filter(Boolean).join(" ");
+}
+
+/**
+ * What a field becomes that has a command, where a word of it is completed. Places are bytes.
+ * @param {string} text
+ * @param {{start: number, end: number}} place
+ * @param {string} word
+ */
+export function completedText(text, { start, end }, word) {
+  const bytes = new TextEncoder().encode(text);
+  const decode = (/** @type {Uint8Array} */ part) => new TextDecoder().decode(part);
+  const before = decode(bytes.slice(0, start)) + word;
+  const after = decode(bytes.slice(end));
+  // What is whole is followed by a blank, unless something stands there, or it is within quotes.
+  const isQuoted = (before.match(/'/g) ?? []).length % 2 === 1 || (before.match(/"/g) ?? []).length % 2 === 1;
+  const blank = after === "" && !isQuoted ? " " : "";
+  return { text: before + blank + after, caret: before.length + blank.length };
+}
+
+/**
  * What is offered for a text.
  * @param {string} text
  * @param {ExplainedText} answer
@@ -82,8 +141,7 @@ export function offersOf(text, answer, records) {
     return [{ label: at ? `At “${at}”: ${why}` : why, detail: refused.remedy, path: "" }];
   }
   if (capture) return [{ label: words, detail: opens, path: form }, ...told];
-  if (probes)
-    return [{ label: words, detail: probes.add.length ? opens : "", path: probes.add.length ? form : "" }, ...told];
+  if (probes) return [...offersOfProbes(words, probes, form, records), ...told];
   if (page)
     return [{ label: words, detail: "Enter opens the page", path: address(page.path, page.parameters) }, ...told];
   if (stored) return [{ label: words, detail: "Enter lists the captures", path: "/captures" }, ...told];

@@ -5,11 +5,11 @@ import { formatAddress } from "./catalog_address.js";
 import { Combobox } from "../lib/combobox.js";
 import { tracepointAddress } from "../kind/events.js";
 import { findCommands, mayRecord } from "../lib/commands.js";
-import { isCommand, offersOf, partsOf, tabOf } from "./command_answer.js";
+import { completedText, isCommand, isMisspelled, offersOf, partsOf, tabOf, toldOfProbes } from "./command_answer.js";
 import { byId, h, inputOf } from "../lib/dom.js";
 import { ago, exact, plural } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
-import { noteError, waitFor } from "../lib/notice.js";
+import { note, noteError, waitFor } from "../lib/notice.js";
 
 /** @import { ExplainedText, WireItem } from "../../../api.js" */
 /** @typedef {import("../lib/combobox.js").Item} Item */
@@ -20,6 +20,7 @@ const PAGES = [
   { label: "History", path: "/captures" },
   { label: "Catalogue", path: "/catalog", records: true },
   { label: "Tools", path: "/tools" },
+  { label: "Library", path: "/library" },
   { label: "Language reference", path: "/language" },
   { label: "Host", path: "/host" },
 ];
@@ -54,17 +55,82 @@ let explained = null;
  */
 async function commands(text, signal) {
   if (text.length < 2) return [];
-  const answer = await send("POST", "/api/commands/explain", {}, { text }, signal);
-  if (!isCommand(answer)) return [];
-  explained = { text, answer };
-  return offersOf(text, answer, mayRecord()).map(({ label, detail, path }) => ({
+  const [answer, words] = await Promise.all([
+    send("POST", "/api/commands/explain", {}, { text }, signal),
+    completions(text, signal),
+  ]);
+  const isKnown = isCommand(answer);
+  if (!isKnown && !isMisspelled(text, answer)) return words;
+  if (isKnown) explained = { text, answer };
+  const offers = offersOf(text, answer, mayRecord()).map(({ label, detail, path, probes }) => ({
     label,
     detail,
     plain: true,
     wraps: true,
     group: "Command",
-    ...(path ? link(path) : { value: () => {} }),
+    ...(path ? link(path) : { value: () => probes && changeProbes(probes) }),
   }));
+  return [...offers, ...words];
+}
+
+/** How many words are offered beside what is understood. */
+const MOST_WORDS = 12;
+
+/**
+ * What the word at the caret may become.
+ * @param {string} text as it is typed; lines that were pasted are not completed
+ * @param {AbortSignal} signal
+ * @returns {Promise<Item[]>}
+ */
+async function completions(text, signal) {
+  const input = inputOf("omni");
+  const typed = input.value;
+  const caret = input.selectionEnd ?? typed.length;
+  if (!mayRecord() || typed.trim() !== text || !typed.slice(0, caret).trim()) return [];
+  const at = new TextEncoder().encode(typed.slice(0, caret)).length;
+  try {
+    const { items, ...place } = await send("POST", "/api/commands/complete", {}, { text: typed, at }, signal);
+    return items.slice(0, MOST_WORDS).map(({ text: word, label, detail }) => ({
+      label,
+      detail,
+      wide: true,
+      group: "Tab completes",
+      fills: completedText(typed, place, word),
+    }));
+  } catch (error) {
+    if (signal.aborted) throw error;
+    // What is understood is of more use than why names are not known.
+    return [];
+  }
+}
+
+/**
+ * Keeps and deletes probes by name; what was deleted can be brought back.
+ * @param {NonNullable<ExplainedText["probes"]>} probes
+ */
+async function changeProbes(probes) {
+  try {
+    const done = await waitFor("Changing the library", send("POST", "/api/library/probes", {}, probes));
+    const [first] = done.added;
+    const undo = async () => {
+      for (const { id } of done.removed)
+        await send("POST", "/api/library/{id}/undelete", { id }).catch((error) => noteError(error));
+      note(`${plural(done.removed.length, "probe")} kept again.`, { ms: 3000 });
+    };
+    const action =
+      done.removed.length && !done.dry_run
+        ? { label: "Undo", run: undo }
+        : first && !done.dry_run
+          ? {
+              label: "Record it",
+              run: () => location.assign(`/new?${new URLSearchParams({ command: `perf record -e ${first.name} -a` })}`),
+            }
+          : {};
+    note(toldOfProbes(done), { ...action, ms: 12_000 });
+    document.dispatchEvent(new CustomEvent("library"));
+  } catch (error) {
+    noteError(error);
+  }
 }
 
 /**
@@ -87,7 +153,7 @@ async function search(query, signal) {
   const asked = query === pasted.shown ? pasted.text : text;
   const understood = text ? await commands(asked, signal) : [];
   // Several words of which one is a tool are a command, and are looked for nowhere else.
-  if (understood.length && /\s/.test(text)) return understood;
+  if (explained && /\s/.test(text)) return understood;
   const words = text.toLowerCase();
   const pages = PAGES.filter((page) => (!page.records || mayRecord()) && page.label.toLowerCase().includes(words)).map(
     (page) => ({ label: page.label, plain: true, group: "Pages", ...link(page.path) }),
@@ -95,8 +161,9 @@ async function search(query, signal) {
   if (!text) return pages;
   /** @type {{items: WireItem[], total: number}} */
   const nothing = { items: [], total: 0 };
-  const [captures, entries] = await Promise.all([
+  const [captures, kept, entries] = await Promise.all([
     get("/api/captures", { q: text, limit: 6 }, signal),
+    get("/api/library", { q: text }, signal),
     // Without an agent there is no catalogue; captures are found all the same.
     mayRecord()
       ? get("/api/catalog", { q: text, limit: 10 }, signal).catch((error) => {
@@ -114,6 +181,12 @@ async function search(query, signal) {
       group: "Captures",
       detail: `${ago(one.started_unix_ns, Date.now())}, ${plural(one.rows, "row")}`,
       ...link(`/captures/${one.id}`),
+    })),
+    ...kept.items.slice(0, 6).map((one) => ({
+      label: one.name,
+      detail: [one.kind, one.description].filter(Boolean).join(", "),
+      group: "Library",
+      ...link(`/library?${new URLSearchParams({ id: String(one.id) })}`),
     })),
     ...entries.items.map((one) => ({
       label: one.shown ?? one.name,

@@ -17,6 +17,7 @@ const GO = {
   KeyN: "/new",
   KeyH: "/captures",
   KeyT: "/tools",
+  KeyB: "/library",
   KeyL: "/language",
   KeyO: "/host",
   KeyC: "/catalog",

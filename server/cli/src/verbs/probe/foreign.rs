@@ -22,8 +22,6 @@ pub(in crate::verbs) const FOREIGN: &[Foreign] = &[
     refused("--no-inlines", DEBUG),
     refused("-D", "Write -n: it prints the lines for the kernel."),
     refused("--definition", "Write -n: it prints the lines for the kernel."),
-    refused("-f", "A probe has the name that was given to it, or one that is free: NAME=FUNCTION gives one."),
-    refused("--force", "A probe has the name that was given to it, or one that is free: NAME=FUNCTION gives one."),
     refused("-k", "Types come from the kernel's own type information (BTF)."),
     refused("--vmlinux", "Types come from the kernel's own type information (BTF)."),
     refused("-m", MODULE),

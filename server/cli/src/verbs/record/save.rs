@@ -8,7 +8,8 @@ use bathyscope_capture::{SourceSpec, TracepointName};
 use bathyscope_catalog::recipes::{Recipe, RecipeTarget, check_own_name};
 use bathyscope_console::{
     control::ControlConnection,
-    recipes::{RecipeAuthor, RecipeError, check, save},
+    library::LibraryUser,
+    recipes::{RecipeError, check, save},
 };
 use bathyscope_store::{Options, Store};
 use clap::Args;
@@ -103,7 +104,7 @@ impl RecipeToSave {
     /// # Errors
     /// Why not.
     pub(super) async fn check(&self, store: &Store) -> Result<(), Failure> {
-        let checked = check(store, &self.recipe, RecipeAuthor::TERMINAL, self.replace).await;
+        let checked = check(store, &self.recipe, LibraryUser::TERMINAL, self.replace).await;
         checked.map(drop).map_err(|error| self.failed(error))
     }
 
@@ -117,7 +118,7 @@ impl RecipeToSave {
     }
 
     async fn save(&self, store: &Store) -> Result<(), Failure> {
-        let saved = save(store, self.recipe.clone(), RecipeAuthor::TERMINAL, self.replace).await;
+        let saved = save(store, self.recipe.clone(), LibraryUser::TERMINAL, self.replace).await;
         saved.map(drop).map_err(|error| self.failed(error))
     }
 

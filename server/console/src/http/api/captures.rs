@@ -19,7 +19,7 @@ use super::super::{
     extract::{self, Path, Query},
     state::{AppState, to_its_end},
 };
-use super::{CaptureAddress, commands, scripts};
+use super::{CaptureAddress, commands, library::with_kept, scripts};
 use crate::wire;
 use bathyscope_recorder::StartError;
 
@@ -75,6 +75,7 @@ pub(in crate::http) async fn start(
     State(state): State<AppState>,
     extract::Json(spec): extract::Json<CaptureSpec>,
 ) -> Result<Response, ApiError> {
+    let spec = with_kept(&state, &who, spec).await?;
     wire::check_spec(&spec)?;
     admit(&state, &who, &spec)?;
     let script = spec.script().map(|script| script.text.clone());

@@ -12,6 +12,8 @@
 //! end, is_ignored, text}]}`; places are bytes of the text. Nothing is started. What has to be known of the host is known for an
 //! operator; for a viewer it is as if no host could be asked.
 //!
+//! Probes that are kept by name are known to whoever may use them.
+//!
 //! And back: `POST /api/commands/same` (viewer) with a capture's spec → `{items:[{text, differs:[words]}]}`: commands of other
 //! tools and of the terminal that ask for it. `differs` says what a command asks for otherwise; it is empty where it asks for
 //! exactly the same.
@@ -31,6 +33,8 @@ use super::super::{
     extract,
     state::AppState,
 };
+use super::library::library_user;
+use crate::library::kept_probes;
 
 /// What allows commands, for whoever starts the console.
 const START: &str = "bathyscope serve --commands NAME";
@@ -90,7 +94,8 @@ pub(in crate::http) async fn explained(
         let why = format!("they have {} bytes, and at most {MAX_COMMAND_BYTES} are read", text.len());
         return Err(ApiError::invalid("reading the commands", why));
     }
-    let host = if who.role() >= Role::Operator { known_host(&state, &text).await } else { KnownHost::default() };
+    let mut host = if who.role() >= Role::Operator { known_host(&state, &text).await } else { KnownHost::default() };
+    host.kept_probes = kept_probes(state.store(), library_user(&who)).await?;
     // A long text takes a moment.
     let explained = tokio::task::spawn_blocking(move || ExplainedText::from(explain(&text, &host))).await;
     explained.map(Json).map_err(|error| ApiError::new(ErrorKind::Internal, "reading the commands", error.to_string()))
@@ -121,7 +126,7 @@ async fn known_host(state: &AppState, text: &str) -> KnownHost {
         found.sort_by_key(|one| (std::cmp::Reverse(one.age_s), one.pid));
         processes.push((name, found.iter().map(|one| one.pid).collect()));
     }
-    KnownHost { tracepoints, processes }
+    KnownHost { tracepoints, processes, kept_probes: Vec::new() }
 }
 
 /// Whether somebody may start the command of a capture, if it has one.

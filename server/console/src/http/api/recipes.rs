@@ -15,7 +15,6 @@
 use axum::{Json, extract::State};
 use bathyscope_capture::{Limits, SourceSpec, Target};
 use bathyscope_catalog::recipes::{Recipe, RecipeTarget, RecipeView, recipes};
-use bathyscope_store::Role;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
@@ -27,8 +26,9 @@ use super::{
         state::{AppState, to_its_end},
     },
     captures,
+    library::library_user,
 };
-use crate::recipes::{self as saved, OwnRecipe, RecipeAuthor, RecipeError};
+use crate::recipes::{self as saved, OwnRecipe, RecipeError};
 
 /// Recipes.
 #[derive(Serialize)]
@@ -61,16 +61,12 @@ impl RecipeItem {
     }
 }
 
-fn author(who: &Who) -> RecipeAuthor<'_> {
-    RecipeAuthor { user: who.user(), may_change_all: who.role() >= Role::Admin }
-}
-
 /// All recipes, in the order of lists.
 pub(in crate::http) async fn list(
     Viewer(who): Viewer,
     State(state): State<AppState>,
 ) -> Result<Json<Recipes>, ApiError> {
-    let own = saved::own_recipes(state.store()).await?;
+    let own = saved::own_recipes(state.store(), library_user(&who)).await?;
     let of_program = recipes().iter().map(RecipeItem::of_program);
     Ok(Json(Recipes { items: of_program.chain(own.into_iter().map(|one| RecipeItem::own(one, &who))).collect() }))
 }
@@ -105,7 +101,7 @@ pub(in crate::http) async fn save(
     // Nobody leaves to others what they may not start themselves. There is no command in it.
     captures::admit(&state, &who, &recipe.spec(Target::System))?;
     let saving = async move {
-        let (own, replaced) = saved::save(state.store(), recipe, author(&who), replace).await?;
+        let (own, replaced) = saved::save(state.store(), recipe, library_user(&who), replace).await?;
         state.audit(&who.session, "recipe.save", &own.recipe.name, &own.audit_words(replaced.as_deref())).await;
         Ok::<_, ApiError>(RecipeItem::own(own, &who))
     };
@@ -126,7 +122,7 @@ pub(in crate::http) async fn delete(
     Path(RecipePath { name }): Path<RecipePath>,
 ) -> Result<StatusCode, ApiError> {
     let deleting = async move {
-        let owner = match saved::delete(state.store(), &name, author(&who)).await {
+        let owner = match saved::delete(state.store(), &name, library_user(&who)).await {
             // As with captures, what somebody may not change is not there to be deleted (P08).
             Err(RecipeError::OfAnother { .. }) => return Err(ApiError::not_found()),
             deleted => deleted?,

@@ -62,11 +62,12 @@ const WRITTEN: [(&str, &str, &[&str]); 2] = [
     ),
 ];
 /// Handlers that write no JSON.
-const BYTES: [&str; 4] = [
+const BYTES: [&str; 5] = [
     "/api/captures/{id}/timeline",
     "/api/captures/{id}/tracks/window",
     "/api/captures/{id}/calls/text",
     "/api/captures/{id}/export",
+    "/api/library/{id}/file",
 ];
 /// Streams of events: their one event, or none where each variant of the type is an event.
 const STREAMS: [(&str, &str, Option<&str>); 3] = [
@@ -76,7 +77,7 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 2] = ["console_routes", "track_routes"];
+const TABLES: [&str; 3] = ["console_routes", "track_routes", "library_routes"];
 
 fn lines_of(sources: &Sources, file: usize, name: &str) -> Vec<ExprCall> {
     let table = sources.function(file, name);

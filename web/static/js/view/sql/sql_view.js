@@ -3,8 +3,10 @@
 import { get, send } from "../../lib/api.js";
 import { h, put } from "../../lib/dom.js";
 import { cell as cellText, duration, exact, plural } from "../../lib/format.js";
+import { mayRecord } from "../../lib/commands.js";
+import { keepThing } from "../../lib/keep_dialog.js";
 import { LinesChart } from "../../lib/lines_chart.js";
-import { errorNotice, note, showError } from "../../lib/notice.js";
+import { errorNotice, note, noteError, showError } from "../../lib/notice.js";
 import { PanelView } from "../panel_view.js";
 import { barsOf, chartOf, shownCell, sized, written } from "./sql_result.js";
 import { kindsOf, readTracks, withTrack } from "../../lib/sql_track.js";
@@ -111,6 +113,13 @@ export class SqlView extends PanelView {
             this.runButton,
             this.cancelButton,
             this.examples,
+            mayRecord() &&
+              h("button", {
+                type: "button",
+                text: "Keep",
+                title: "By name, in the library",
+                on: { click: () => this.#keep() },
+              }),
             this.modes,
             this.trackButton,
             this.status,
@@ -172,11 +181,16 @@ export class SqlView extends PanelView {
 
   async #loadTables() {
     try {
-      const { tables, examples } = await get("/api/captures/{id}/query", { id: this.context.id });
+      const [{ tables, examples }, kept] = await Promise.all([
+        get("/api/captures/{id}/query", { id: this.context.id }),
+        get("/api/library", { kind: "query" }),
+      ]);
       this.known = examples;
+      const own = kept.items.map(({ id, name }) => h("option", { value: `kept:${id}`, text: name }));
       put(
         this.examples,
         h("option", { value: "", text: "Examples" }),
+        own.length > 0 && h("optgroup", { label: "Library" }, ...own),
         ...examples.map(({ title }, i) => h("option", { value: String(i), text: title })),
       );
       put(this.tables, ...tables.map((one, i) => this.#tableEntry(one, i === 0)));
@@ -239,13 +253,37 @@ export class SqlView extends PanelView {
     this.editor.focus();
   }
 
-  #example() {
+  async #example() {
+    const id = /^kept:(\d+)$/.exec(this.examples.value)?.[1];
+    if (id) return this.#kept(id);
     const example = this.known[Number(this.examples.value)];
     if (!this.examples.value || !example) return;
     this.examples.value = "";
     this.editor.value = example.sql;
     this.#run(example.sql);
     this.editor.focus();
+  }
+
+  /**
+   * Runs a query of the library.
+   * @param {string} id
+   */
+  async #kept(id) {
+    this.examples.value = "";
+    try {
+      const { text } = await get("/api/library/{id}", { id });
+      this.editor.value = text;
+      this.#run(text);
+      this.editor.focus();
+    } catch (error) {
+      noteError(error);
+    }
+  }
+
+  #keep() {
+    const text = this.editor.value.trim();
+    if (text) keepThing({ kind: "query", what: "this query", text });
+    else this.status.textContent = "There is no query to keep.";
   }
 
   /** Gives up the query. */

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Range};
 use bathyscope_capture::{CaptureSpec, DynamicProbe};
 use serde::Serialize;
 
-use crate::options::Table;
+use crate::rules::Table;
 
 /// What cannot be understood or done, with its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -19,6 +19,7 @@ mod flat;
 mod host;
 mod options;
 mod paste;
+mod rules;
 mod same_as;
 mod sentence;
 mod shell;

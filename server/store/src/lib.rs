@@ -47,13 +47,11 @@ mod writer;
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
 pub use error::StoreError;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
-pub use library::{
-    LibraryChange, LibraryEntry, LibraryItem, LibraryKind, LibraryVersion, NewLibraryItem, ParseLibraryKindError,
-};
+pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
-    DictionaryEnds, End, NewCapture, Options, Origin, ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd,
-    SourceEnd, SourceState, StreamRecord, SummaryPage, SummaryQuery,
+    DictionaryEnds, End, LibraryKind, NewCapture, Options, Origin, ParseLibraryKindError, ParseStateError, Reserve,
+    RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState, StreamRecord, SummaryPage, SummaryQuery,
 };
 pub use notes::{NoteChange, NoteRecord};
 pub use store::{BlockingStore, Store, StoreFuture};

@@ -486,6 +486,55 @@ pub struct RetainedCapture {
     pub size_bytes: u64,
 }
 
+/// What something in the library is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LibraryKind {
+    /// A place that can be probed, with what is read there.
+    Probe,
+    /// A script in the probe language.
+    Script,
+    /// Sources and limits of a capture.
+    Recipe,
+    /// A condition on rows.
+    Filter,
+    /// A query in SQL.
+    Query,
+    /// What a view of a capture shows: its tab, range, filter and more.
+    Selection,
+}
+
+impl LibraryKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Probe, Self::Script, Self::Recipe, Self::Filter, Self::Query, Self::Selection];
+
+    /// Its name, as addresses and files have it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::Script => "script",
+            Self::Recipe => "recipe",
+            Self::Filter => "filter",
+            Self::Query => "query",
+            Self::Selection => "selection",
+        }
+    }
+}
+
+/// A word that names no kind of the library.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no kind of the library; write probe, script, recipe, filter, query or selection")]
+pub struct ParseLibraryKindError(String);
+
+impl FromStr for LibraryKind {
+    type Err = ParseLibraryKindError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
+        known.ok_or_else(|| ParseLibraryKindError(text.chars().take(40).collect()))
+    }
+}
+
 /// How much room there is for captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {

@@ -160,10 +160,12 @@ pub fn expanded(spec: CaptureSpec, kept: &[KeptProbe], is_event: &dyn Fn(&str) -
     let mut spec = spec;
     let mut put_in = Vec::new();
     for source in &mut spec.sources {
-        match &mut source.method {
-            Method::Count(count) => of_count(count, kept, is_event, &mut put_in),
-            Method::Trace(trace) => of_trace(trace, kept, is_event, &mut put_in),
-            _ => {}
+        if let Some(mut count) = source.method.counts().cloned() {
+            of_count(&mut count, kept, is_event, &mut put_in);
+            source.method = Method::Count(count);
+        } else if let Some(mut trace) = source.method.trace().cloned() {
+            of_trace(&mut trace, kept, is_event, &mut put_in);
+            source.method = Method::Trace(trace);
         }
     }
     (spec, put_in)

@@ -29,6 +29,7 @@ const USERS = {
   "new/forms.js": ["count", "events", "profile", "script", "syscalls", "trace"], // their forms are more than fields
   "new/profile_form.js": ["profile"], // its own form
   "new/syscalls_form.js": ["syscalls"], // its own form
+  "page/guide.js": ["script"], // tools open in the editor
   "page/library_model.js": ["script"], // kept scripts open in the editor
   "page/omnibox.js": ["events"], // a tracepoint that was found is traced
   "page/page_language.js": ["script"], // examples open in the editor

@@ -26,6 +26,8 @@ export interface AgentStatus {
   message: string;
 }
 
+export type AggregateFunction = "count" | "sum" | "average" | "minimum" | "maximum" | "statistics" | "histogram";
+
 export interface Annotation {
   function: string;
   samples: number;
@@ -49,6 +51,29 @@ export interface Answered {
   asked: string;
   start: number;
   lines: string[];
+}
+
+export type ArgumentKind = "number" | "boolean" | "enumeration" | "text" | "pointer" | "structure" | "union" | "array" | "other";
+
+export interface ArgumentList {
+  nodes: ArgumentNode[];
+  left_out: number;
+  note: string;
+}
+
+export interface ArgumentNode {
+  name: string;
+  expr: string;
+  type: string;
+  bytes: number | null;
+  bit_offset: number | null;
+  bits: number | null;
+  kind: ArgumentKind;
+  formats: ValueFormat[];
+  late: boolean;
+  constants: NamedConstant[];
+  opens: boolean;
+  note: string;
 }
 
 export interface AskedCalls {
@@ -590,6 +615,25 @@ export type FlowKind = "wake_up" | "interrupt" | "idle" | "start" | "issue" | "c
 
 export type FlowWay = "from" | "to";
 
+export type FormAction = {
+  kind: "record";
+} | {
+  kind: "print";
+  format: string;
+} | {
+  kind: "aggregate";
+  map: string;
+  function: AggregateFunction;
+  of: string;
+} | {
+  kind: "linear_histogram";
+  map: string;
+  of: string;
+  min: number;
+  max: number;
+  step: number;
+};
+
 export interface FoundCall {
   total: number;
   number: number;
@@ -648,6 +692,23 @@ export interface FoundRows {
   looked_at: number;
   rows: number;
   next: number | null;
+}
+
+export interface FoundSite {
+  site: string;
+  kind: string;
+  title: string;
+  name: string;
+  in?: string;
+  note: string;
+  prototype: string;
+  works: boolean;
+  file: string;
+}
+
+export interface FoundSites {
+  total: number;
+  items: FoundSite[];
 }
 
 export interface FoundStep {
@@ -852,6 +913,11 @@ export interface Ledger {
   losses: Loss[];
 }
 
+export interface LeftOutSite {
+  name: string;
+  why: string;
+}
+
 export interface LibraryEntryItem {
   id: number;
   kind: LibraryKind;
@@ -1040,6 +1106,11 @@ export interface NameTime {
   time: number;
 }
 
+export interface NamedConstant {
+  name: string;
+  value: number;
+}
+
 export interface NamedContainer {
   runtime: string;
   id: string;
@@ -1137,10 +1208,27 @@ export interface Page {
   parameters: { [key: string]: string };
 }
 
+export interface Pairing {
+  sites: string[];
+  key: string[];
+  end_key: string[];
+  started: string;
+  condition: string;
+  values: RecordedValue[];
+  duration: boolean;
+}
+
 export interface Parameter {
   name: string;
   default: string | null;
   about: string;
+}
+
+export interface Partner {
+  site: string;
+  key: string[];
+  end_key: string[];
+  meaning: string;
 }
 
 export interface Parts {
@@ -1305,6 +1393,17 @@ export interface ProbeEdited {
   already: string[];
   removed: LibraryEntryItem[];
   dry_run: boolean;
+}
+
+export interface ProbeForm {
+  comment: string;
+  sites: string[];
+  condition: string;
+  values: RecordedValue[];
+  until: Pairing | null;
+  kernel_stack: boolean;
+  user_stack: boolean;
+  action: FormAction;
 }
 
 export interface ProbeLimit {
@@ -1528,6 +1627,11 @@ export interface RateLoss {
   end: number;
 }
 
+export interface ReadForm {
+  form: ProbeForm | null;
+  messages: ScriptMessage[];
+}
+
 export interface Reading {
   time_ns: number;
   hits_per_s: number;
@@ -1558,6 +1662,13 @@ export type RecipeView = "events" | "timeline" | "flame" | "counts";
 
 export interface Recipes {
   items: RecipeItem[];
+}
+
+export interface RecordedValue {
+  expr: string;
+  name: string;
+  format: ValueFormat;
+  late: boolean;
 }
 
 export interface RefusedText {
@@ -1748,6 +1859,16 @@ export interface ShownCode {
 export interface ShownTrack {
   id: string;
   pieces: number;
+}
+
+export interface SiteFacts {
+  partners: Partner[];
+  count: number | null;
+  left_out: LeftOutSite[];
+  left_out_count: number;
+  why_not: string;
+  nearest: string[];
+  prototype: string;
 }
 
 export interface Skipped {
@@ -2229,6 +2350,15 @@ export type Tree = CallPage | {
   places: CallPlace[];
 } | FoundCall;
 
+export interface Trial {
+  output: PrintedText;
+  tables: MapTable[];
+  probes: Probe[];
+  duration_ns: number;
+  lost: number;
+  reason: string;
+}
+
 export type Unit = "hits" | "samples" | "nanoseconds" | "microseconds" | "milliseconds" | "seconds" | "bytes" | "values";
 
 export interface Untold {
@@ -2250,6 +2380,10 @@ export interface UserActivity {
 export interface Users {
   items: string[];
 }
+
+export type ValueFormat = "plain" | "decimal" | "hex" | "octal" | "text" | {
+  bytes: number;
+} | "ip" | "mac" | "kernel_symbol" | "user_symbol" | "path" | "user_name" | "signal_name" | "syscall_name" | "error_name";
 
 export interface ValueRange {
   least: number;
@@ -2361,6 +2495,11 @@ export interface WireVariable {
   members: string[];
 }
 
+export interface WrittenScript {
+  script: string | null;
+  why: string;
+}
+
 /** What is answered instead where a request failed. */
 export type Failure = Wire;
 
@@ -2441,6 +2580,9 @@ export interface Answers {
     "/api/captures/{id}/range/amounts": RangeAmounts;
     "/api/library": LibraryList;
     "/api/library/{id}": LibraryThing;
+    "/api/builder/find": FoundSites;
+    "/api/builder/site": SiteFacts;
+    "/api/builder/arguments": ArgumentList;
   };
   PATCH: {
     "/api/captures/{id}": null;
@@ -2472,6 +2614,9 @@ export interface Answers {
     "/api/library/import": LibraryThing;
     "/api/library/probes": ProbeEdited;
     "/api/library/{id}/undelete": LibraryThing;
+    "/api/builder/write": WrittenScript;
+    "/api/builder/read": ReadForm;
+    "/api/builder/try": Trial;
   };
 }
 

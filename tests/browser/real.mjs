@@ -14,6 +14,7 @@ import {
   startCapture, tickFields, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop, writeCondition,
 } from './flows.mjs';
 import { pasteCommands, pasteWhatIsRefused } from './command_flows.mjs';
+import { buildOpens, readOpens, unfoldAndTry } from './builder_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
@@ -153,6 +154,18 @@ test('a script: written, completed, run on this kernel, read, and again', async 
   await walkStacks(page);
   await readScript(page);
   await runScriptAgain(page);
+});
+
+test('the probe builder: who opens what and how long it takes, members through pointers, a trial', async () => {
+  const { actions, id } = await buildOpens(page, { origin: server.origin });
+  assert.ok(actions <= 6, `${actions} actions`);
+  ids.opens = id;
+  await readOpens(page);
+  await page.getByRole('button', { name: /^Stop/ }).click();
+  await ended(page);
+  const { items } = await (await page.request.get(`${server.origin}/api/captures/${id}/rows?stream=0&limit=50`)).json().catch(() => ({}));
+  assert.ok(items === undefined || items.length > 0);
+  await unfoldAndTry(page, { origin: server.origin });
 });
 
 test('a tool and an example open in the editor', async () => {

@@ -19,6 +19,7 @@ import {
   completeCommands, followSameCommands, keepProbes, pasteCommands, pasteWhatIsRefused, readSameCommands,
 } from './command_flows.mjs';
 import { followGuide, readGuideCommands } from './guide_flows.mjs';
+import { buildOpens, countPattern, editBothWays, readOpens } from './builder_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
@@ -401,6 +402,15 @@ test('commands are pasted, refused in words, and completed', async () => {
 test('the library: a probe is kept by paste, named, changed, restored, exported, deleted and brought back', async () => {
   await keepProbes(page, server.origin);
   await page.goto(server.origin);
+});
+
+test('the probe builder: from the start page to who opens what, and how long it takes, in six actions', async () => {
+  const { actions, id: opens } = await buildOpens(page, { origin: server.origin });
+  assert.ok(actions <= 6, `${actions} actions`);
+  await readOpens(page);
+  await page.request.delete(`${server.origin}/api/captures/${opens}`);
+  await editBothWays(page, { origin: server.origin });
+  await countPattern(page, { origin: server.origin });
 });
 
 test('a sample opens with one click', async () => {

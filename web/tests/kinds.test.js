@@ -19,6 +19,7 @@ const code = (path) =>
 
 /** What compares with a word that is also a kind's name, and means something else. */
 const OTHER_MEANING = {
+  "new/builder_model.js": 1, // an aggregate of scripts
   "page/capture_context.js": 1, // the kind of a stream
   "page/catalog_entry.js": 1, // the language of a text
   "view/first_view.js": 1, // the kind of a stream
@@ -26,14 +27,17 @@ const OTHER_MEANING = {
 };
 /** Who uses one kind by its name, and why. */
 const USERS = {
-  "new/forms.js": ["count", "events", "profile", "script", "syscalls", "trace"], // their forms are more than fields
+  "new/build_form.js": ["build", "script"], // its own form, and the script that it makes
+  "new/forms.js": ["build", "count", "events", "profile", "script", "syscalls", "trace"], // their forms are more than fields
   "new/profile_form.js": ["profile"], // its own form
+  "new/script_form.js": ["build"], // a script opens in the builder
   "new/syscalls_form.js": ["syscalls"], // its own form
   "page/guide.js": ["script"], // tools open in the editor
   "page/library_model.js": ["script"], // kept scripts open in the editor
-  "page/omnibox.js": ["events"], // a tracepoint that was found is traced
+  "page/omnibox.js": ["build", "events"], // the builder is a page of its own to people, and a tracepoint that was found is traced
   "page/page_language.js": ["script"], // examples open in the editor
   "page/page_tools.js": ["script"], // tools open in the editor
+  "page/shell.js": ["build"], // a key goes there
   "view/flame/flame.js": ["profile"], // whoever has no stacks is offered a profile
 };
 

@@ -1,5 +1,5 @@
 //! The probe builder: a form that says where to probe, what to record and what to do with it, and the script of the probe
-//! language that says the same. [`write`] makes the script of a form, [`read`] the form of a script, or says at its place
+//! language that says the same. [`write()`] makes the script of a form, [`read()`] the form of a script, or says at its place
 //! what the form cannot hold. Both are pure, and neither loses anything: a form is only read from a script that it writes
 //! again, and only written as a script that it is read from.
 #![forbid(unsafe_code)]

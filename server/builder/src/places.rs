@@ -144,7 +144,8 @@ pub fn nearest<'a>(function: &str, tracepoints: impl Iterator<Item = &'a str> + 
     let mut others: Vec<(usize, usize, &str)> = tracepoints
         .filter(|name| !name.starts_with("syscalls:sys_exit_") && !found.iter().any(|it| it == name))
         .map(|name| (shared(name), name.len(), name))
-        .filter(|(shared, ..)| *shared > 0)
+        // Where the system call is known, one word in common says too little.
+        .filter(|(shared, ..)| *shared > usize::from(!found.is_empty()))
         .collect();
     others.sort_by_key(|(shared, length, name)| (std::cmp::Reverse(*shared), *length, *name));
     let best = others.first().map_or(0, |(shared, ..)| *shared);

@@ -131,7 +131,8 @@ pub(super) fn body_bytes(route: &str) -> usize {
     if route == IMPORT {
         return IMPORT_BODY_BYTES;
     }
-    let has_script = route == "/api/captures" || route.starts_with("/api/scripts/");
+    let has_script =
+        route == "/api/captures" || ["/api/scripts/", "/api/builder/"].iter().any(|it| route.starts_with(it));
     if has_script { SCRIPT_BODY_BYTES } else { BODY_BYTES }
 }
 

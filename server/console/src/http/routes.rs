@@ -66,7 +66,23 @@ where
 
 /// The table.
 pub fn table() -> Vec<Route> {
-    console_routes().into_iter().chain(track_routes()).chain(library_routes()).collect()
+    console_routes().into_iter().chain(track_routes()).chain(library_routes()).chain(builder_routes()).collect()
+}
+
+/// The probe builder.
+#[rustfmt::skip]
+fn builder_routes() -> Vec<Route> {
+    use RouteKind::Api;
+    const GET: &Method = &Method::GET;
+    const POST: &Method = &Method::POST;
+    vec![
+        route::<Operator, _, _>(Api, POST, "/api/builder/write", api::builder::written),
+        route::<Operator, _, _>(Api, POST, "/api/builder/read", api::builder::read_form),
+        route::<Operator, _, _>(Api, GET, "/api/builder/find", api::builder::find),
+        route::<Operator, _, _>(Api, GET, "/api/builder/site", api::builder::site),
+        route::<Operator, _, _>(Api, GET, "/api/builder/arguments", api::builder::argument_list),
+        route::<Operator, _, _>(Api, POST, "/api/builder/try", api::trial::run),
+    ]
 }
 
 /// What is read from a range of a capture.

@@ -14,6 +14,7 @@ mod activity;
 mod anonymous;
 mod answers;
 mod bounds;
+mod builder;
 mod calls;
 mod catalog;
 mod commands;

@@ -92,6 +92,11 @@ impl Entry {
         self.actions.push(Action { label, path, params });
     }
 
+    /// The probe builder with this place.
+    fn build(&mut self, site: &str) {
+        self.action("Build a probe", "/new", &[("method", "build"), ("site", site)]);
+    }
+
     fn script(&mut self, text: String) {
         self.action("Write a script with it", "/new", &[("method", "script"), ("script", &text)]);
         self.code.push(Code { title: "A script to begin with", language: "script", text });
@@ -198,6 +203,10 @@ fn function(entry: &mut Entry, kernel: &Kernel, name: &Name<'_>) {
         ways.into_iter().map(|way| Means { id: way.id, purpose: way.purpose, why_not: way.why_not }).collect();
     if is_plain(name.text) {
         let module = name.group.unwrap_or("vmlinux");
+        if fentry || kprobe {
+            let of_module = name.group.map_or(String::new(), |module| format!("{module}:"));
+            entry.build(&format!("{}:{of_module}{}", if fentry { "fentry" } else { "kprobe" }, name.text));
+        }
         if fentry {
             let shown: String = arguments.iter().map(|argument| format!(" {argument}=%d")).collect();
             let values: String = arguments.iter().map(|argument| format!(", args.{argument}")).collect();
@@ -230,7 +239,7 @@ fn function(entry: &mut Entry, kernel: &Kernel, name: &Name<'_>) {
 }
 
 /// A function as C declares it.
-fn prototype(types: &Types, function: TypeId, name: &str) -> String {
+pub(super) fn prototype(types: &Types, function: TypeId, name: &str) -> String {
     match types.get(function) {
         CType::Function { prototype, .. } => types.render_declaration(prototype, name) + ";",
         _ => types.render_declaration(function, name) + ";",
@@ -263,6 +272,7 @@ fn tracepoint(entry: &mut Entry) {
     entry.action("Count it", "/new", &[("method", "count"), ("events", &name)]);
     entry.action("Sample stacks by it", "/new", &[("method", "profile"), ("event", &name)]);
     if name.split(':').all(is_plain) {
+        entry.build(&format!("tracepoint:{name}"));
         entry.script(format!(
             "// Which processes pass {name}, and how often.\ntracepoint:{name} {{\n  @[comm] = count();\n}}\n"
         ));
@@ -335,6 +345,7 @@ fn user_entry(kind: EntryKind, name: &Name<'_>, symbols: &super::FileSymbols) ->
     if kind == EntryKind::Marker {
         entry.fact("places", name.value.to_string());
         if scriptable && name.text.split(':').all(is_plain) {
+            entry.build(&format!("usdt:{path}:{}", name.text));
             entry.script(format!(
                 "// Who passes the USDT probe {0}, and how often.\nusdt:{path}:{0} {{\n  @[comm] = count();\n}}\n",
                 name.text
@@ -355,6 +366,7 @@ fn user_entry(kind: EntryKind, name: &Name<'_>, symbols: &super::FileSymbols) ->
     ];
     if scriptable && is_plain(name.raw) {
         let (head, raw) = (format!("// Who calls {}, and how often.", name.text.replace('\n', " ")), name.raw);
+        entry.build(&format!("uprobe:{path}:{raw}"));
         entry.script(format!("{head}\nuprobe:{path}:{raw} {{\n  @[comm, ustack(4)] = count();\n}}\n"));
     }
     entry

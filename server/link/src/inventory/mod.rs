@@ -12,6 +12,7 @@ mod kinds;
 mod part;
 mod read;
 mod symbols;
+mod types;
 
 use std::{
     collections::BTreeMap,
@@ -34,6 +35,7 @@ pub use entry::{Action, Code, Entry, Means};
 pub use kinds::EntryKind;
 pub use part::Hidden;
 pub use symbols::{FileSymbols, read_symbols};
+pub use types::KernelTypes;
 
 /// Why the inventory cannot tell something.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -16,6 +16,8 @@ export interface Kind<F = unknown, S = unknown> {
   title: string;
   /** What the omnibox calls a new capture of it. */
   command: string;
+  /** The kind that its spec is of, where that is another one. */
+  recordedAs?: string;
   /** The form before anything is filled in. */
   empty(): F;
   /** What the form asks for: everything that a spec can say has a place in the form, so that a capture can be run again. */

@@ -2,6 +2,7 @@
 // here and names no kind.
 
 import { sourcesOf } from "../lib/spec.js";
+import { build } from "./build.js";
 import { count } from "./count.js";
 import { events } from "./events.js";
 import { profile } from "./profile.js";
@@ -14,7 +15,7 @@ import { trace } from "./trace.js";
 /** @import { Recorded } from "../lib/spec.js" */
 /** @import { Kind } from "./kind.js" */
 
-const table = [events, profile, syscalls, states, trace, count, script];
+const table = [events, profile, syscalls, states, trace, count, build, script];
 
 /** @typedef {(typeof table)[number]} AnyKind */
 /** @typedef {{[K in AnyKind as K["name"]]: ReturnType<K["empty"]>}} KindForms the forms of all kinds, by their names */

@@ -39,8 +39,8 @@ export const KEYS = {
   go: {
     context: "everywhere",
     press: ["code:KeyG"],
-    shown: "G then S N C H T B L O",
-    what: "Go to start, new capture, catalogue, history, tools, library, language reference, host",
+    shown: "G then S N P C H T B L O",
+    what: "Go to start, new capture, probe builder, catalogue, history, tools, library, language reference, host",
   },
   leave: { context: "everywhere", press: ["Escape"], own: true, what: "Clear the search, close what is open" },
 

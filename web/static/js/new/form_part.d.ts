@@ -1,5 +1,6 @@
 // What the form of a kind of source has beside plain fields.
 
+import type { RecipeView, Target } from "../../../api.js";
 import type { Form } from "./spec_form.js";
 
 /** The page of the form, as its parts use it. */
@@ -8,6 +9,8 @@ export interface FormPage {
   form(): Form;
   /** Fills the plain fields, and chooses the target. */
   fill(form: Form): void;
+  /** Whose events the form asks for; the whole system where that is not whole yet, or is a command that would be started. */
+  watched(): Target;
   /** Starts the capture. */
   start(): void;
   /** Gives the capture a title. */
@@ -32,6 +35,8 @@ export interface FormPart<F = unknown> {
   focus?(): void;
   /** The form was filled from a capture. */
   runsAgain?(): void;
+  /** The view that its captures open in; null for the usual one. */
+  opens?(): RecipeView | null;
   /** A start was refused. Whether it says itself why. */
   refused?(error: unknown): boolean;
 }

@@ -1,11 +1,13 @@
 // The kinds of sources whose form has more than plain fields.
 
+import { build } from "../kind/build.js";
 import { count } from "../kind/count.js";
 import { events } from "../kind/events.js";
 import { profile } from "../kind/profile.js";
 import { script } from "../kind/script.js";
 import { syscalls } from "../kind/syscalls.js";
 import { trace } from "../kind/trace.js";
+import { BuildForm } from "./build_form.js";
 import { CountForm } from "./count_form.js";
 import { EventsForm } from "./events_form.js";
 import { ProfileForm } from "./profile_form.js";
@@ -28,6 +30,7 @@ export function startForms(page) {
     [syscalls.name, new SyscallsForm(page)],
     [trace.name, new TraceForm()],
     [count.name, new CountForm()],
+    [build.name, new BuildForm(page)],
     [script.name, new ScriptForm(page)],
   ];
   return new Map(parts);

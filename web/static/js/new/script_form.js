@@ -1,5 +1,6 @@
 // The Script tab of the form for a new capture: the editor, the server's verdict on it, tools to begin with, parameters.
 
+import { builderLink } from "../kind/build.js";
 import { ApiError, get, send } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
 import { byId, h, inputOf, put } from "../lib/dom.js";
@@ -66,6 +67,7 @@ export class ScriptForm {
     this.params = inputOf("script-params");
     this.params.addEventListener("input", () => this.#showWords());
     byId("keep-script").addEventListener("click", () => this.#keep());
+    byId("script-to-builder").addEventListener("click", () => location.assign(builderLink(this.value().text)));
     new Combobox({
       input: inputOf("script-tool"),
       keepsText: true,

@@ -75,7 +75,7 @@ export function specOf(form, split) {
     name: form.name.trim(),
     sources: [
       {
-        id: form.sourceId || form.method,
+        id: form.sourceId || recordedAs(form.method),
         method: methodOf(form, problems),
         ...(form.optional ? { required: false } : {}),
       },
@@ -94,8 +94,14 @@ export function specOf(form, split) {
 function methodOf(form, problems) {
   const kind = kindNamed(form.method) ?? KINDS[0];
   const asked = kind.specOf(formsIn(form)[kind.name], { ofSome: form.target !== "system", problems });
-  return /** @type {Method} */ (/** @type {unknown} */ ({ [kind.name]: asked }));
+  return /** @type {Method} */ (/** @type {unknown} */ ({ [recordedAs(kind.name)]: asked }));
 }
+
+/**
+ * The kind that a spec of the form is of.
+ * @param {string} method
+ */
+const recordedAs = (method) => kindNamed(method)?.recordedAs ?? method;
 
 /**
  * Whether the form starts a command: as the target, or beside another one.

@@ -3,7 +3,9 @@
 import { get, send } from "../lib/api.js";
 import { formatAddress } from "./catalog_address.js";
 import { Combobox } from "../lib/combobox.js";
+import { build } from "../kind/build.js";
 import { tracepointAddress } from "../kind/events.js";
+import { newAddress } from "../kind/table.js";
 import { findCommands, mayRecord } from "../lib/commands.js";
 import { completedText, isCommand, isMisspelled, offersOf, partsOf, tabOf, toldOfProbes } from "./command_answer.js";
 import { byId, h, inputOf } from "../lib/dom.js";
@@ -17,6 +19,7 @@ import { note, noteError, waitFor } from "../lib/notice.js";
 const PAGES = [
   { label: "Start", path: "/" },
   { label: "New capture", path: "/new", records: true },
+  { label: "Probe builder", path: newAddress(build), records: true },
   { label: "History", path: "/captures" },
   { label: "Catalogue", path: "/catalog", records: true },
   { label: "Tools", path: "/tools" },

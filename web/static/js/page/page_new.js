@@ -87,6 +87,10 @@ const forms = startForms({
     setTarget(form.target);
     showTarget();
   },
+  watched: () => {
+    const { spec, problems } = specOf({ ...formNow(), during: false }, splitWords);
+    return problems.length > 0 || target() === "command" ? "system" : spec.target;
+  },
   start,
   named: (name) => {
     inputOf("name").value = name;
@@ -348,7 +352,8 @@ async function start() {
   );
   try {
     const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, spec));
-    location.assign(opens ? `${url}?v=2&tab=${opens}` : url);
+    const view = opens ?? forms.get(method)?.opens?.() ?? null;
+    location.assign(view ? `${url}?v=2&tab=${view}` : url);
   } catch (error) {
     const told = forms.get(method)?.refused?.(error) ?? false;
     put(

@@ -1,5 +1,7 @@
 // What every page behind the login does: the rail, the omnibox, the theme, the help.
 
+import { build } from "../kind/build.js";
+import { newAddress } from "../kind/table.js";
 import { commonCommands } from "./common_commands.js";
 import { byId, h, put, within } from "../lib/dom.js";
 import { count, permille, rate } from "../lib/format.js";
@@ -21,6 +23,7 @@ const GO = {
   KeyL: "/language",
   KeyO: "/host",
   KeyC: "/catalog",
+  KeyP: newAddress(build),
 };
 
 /** @param {RunningCapture} item */

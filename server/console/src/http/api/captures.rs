@@ -107,7 +107,7 @@ pub(super) fn admit(state: &AppState, who: &Who, spec: &CaptureSpec) -> Result<(
 }
 
 /// Why a capture could not be started; of a script, with the places in its text.
-fn refused(error: StartError, script: Option<&str>) -> ApiError {
+pub(super) fn refused(error: StartError, script: Option<&str>) -> ApiError {
     match (error, script) {
         (StartError::Script(ScriptFailure::Script { diagnostics }), Some(text)) => ApiError::script(text, &diagnostics),
         (error, _) => error.into(),
@@ -116,7 +116,7 @@ fn refused(error: StartError, script: Option<&str>) -> ApiError {
 
 /// A capture in the audit log: what tells it from others, and whose events it records. The long comes last, as
 /// the log cuts it: the digests tell it all the same. `command_user` is as whom the agent runs the command, if there is one.
-fn audit_words(spec: &CaptureSpec, script: Option<&str>, command_user: Option<&str>) -> String {
+pub(super) fn audit_words(spec: &CaptureSpec, script: Option<&str>, command_user: Option<&str>) -> String {
     let digest = |bytes: &[u8]| hex(&Sha256::digest(bytes));
     let script = script.map_or_else(String::new, |text| format!(" script {}", digest(text.as_bytes())));
     let json = serde_json::to_vec(spec).unwrap_or_default();

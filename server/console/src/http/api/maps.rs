@@ -54,7 +54,7 @@ const USUAL_ROWS: u32 = 100;
 const USUAL_LINES: usize = 1000;
 
 /// The capture and its script.
-async fn open(state: &AppState, id: CaptureId) -> Result<(CaptureView, ScriptView), ApiError> {
+pub(super) async fn open(state: &AppState, id: CaptureId) -> Result<(CaptureView, ScriptView), ApiError> {
     let view = state.view(id).await?;
     let script = state.store().script(id).await?;
     let script = ScriptView::new(&view, script.as_ref()).ok_or_else(ApiError::not_found)?;

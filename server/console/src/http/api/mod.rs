@@ -3,6 +3,7 @@
 pub(super) mod access;
 pub(super) mod annotate;
 pub(super) mod audit;
+pub(super) mod builder;
 pub(super) mod calls;
 pub(super) mod captures;
 pub(super) mod catalog;
@@ -29,6 +30,7 @@ pub(super) mod scripts;
 pub(super) mod syscalls;
 pub(super) mod tracepoints;
 pub(super) mod tracks;
+pub(super) mod trial;
 pub(super) mod views;
 
 use axum::{

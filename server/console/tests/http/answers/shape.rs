@@ -57,6 +57,7 @@ struct Attributes {
     skip: bool,
     optional: Option<String>,
     untagged: bool,
+    tag: Option<String>,
     into: Option<String>,
     with: Option<String>,
 }
@@ -164,6 +165,15 @@ impl Shapes {
         let own = Attributes::read(&variant.attrs).rename;
         let name = variant.ident.to_string();
         let name = own.unwrap_or_else(|| if of.snake_case { snake_case(&name) } else { name });
+        if let Some(tag) = &of.tag {
+            let mut fields = vec![Field { name: tag.clone(), shape: Shape::Word(name), optional: false }];
+            match self.of_fields(sources, file, &variant.fields) {
+                Shape::Null => {}
+                Shape::Object(own) => fields.extend(own),
+                _ => panic!("only fields with names stand beside a tag here"),
+            }
+            return Shape::Object(fields);
+        }
         match &variant.fields {
             Fields::Unit if of.untagged => Shape::Null,
             Fields::Unit => Shape::Word(name),
@@ -243,6 +253,7 @@ impl Attributes {
             ("skip" | "skip_serializing", None) => self.skip = true,
             ("skip_serializing_if", value) => self.optional = value,
             ("untagged", None) => self.untagged = true,
+            ("tag", value) => self.tag = value,
             ("into", value) => self.into = value,
             ("with", value) => self.with = value,
             // What is only read.

@@ -1,0 +1,186 @@
+// What can be recorded at a place, as lists that unfold member by member. A tick records a value.
+
+import { get, problemOf } from "../lib/api.js";
+import { h, put } from "../lib/dom.js";
+import { exact } from "../lib/format.js";
+
+/** @import { ArgumentNode, ValueFormat } from "../../../api.js" */
+/** @typedef {{expr: string, format: ValueFormat, late: boolean}} Ticked */
+
+/** From so many members on, a list has a field that filters it. */
+const MANY = 14;
+
+/**
+ * Type, size and place of a member, in words.
+ * @param {Pick<ArgumentNode, "type"|"bytes"|"bits"|"bit_offset"|"note">} node
+ */
+export function typeWords({ type, bytes, bits, bit_offset: at, note }) {
+  const size = bits ? `${bits} bit${bits === 1 ? "" : "s"}` : bytes ? `${exact(bytes)} B` : "";
+  const place = at === null ? "" : bits ? `bit ${exact(at)}` : `at ${exact(Math.floor(at / 8))}`;
+  return [type, size, place, note].filter(Boolean).join(" · ");
+}
+
+/** The tree of one place. */
+export class ArgumentTree {
+  /** @type {Map<string, HTMLInputElement>} ticks by their expression */
+  #boxes = new Map();
+  /** @type {Set<string>} */
+  #chosen = new Set();
+
+  /**
+   * @param {object} parts
+   * @param {string} parts.title
+   * @param {string} parts.site
+   * @param {(value: Ticked, on: boolean) => void} parts.tick
+   * @param {(nodes: ArgumentNode[]) => void} parts.known the arguments themselves
+   */
+  constructor(parts) {
+    this.parts = parts;
+    this.site = parts.site;
+    this.body = h("div", {}, h("p", { class: "quiet small", text: "Reading its arguments" }));
+    this.head = h("h3", { class: "small" });
+    this.element = h("section", { class: "build-tree" }, this.head, this.body);
+    this.title = parts.title;
+    this.element.addEventListener("keydown", (event) => this.#key(event));
+    this.#load();
+  }
+
+  set title(/** @type {string} */ title) {
+    this.head.textContent = title;
+    this.element.setAttribute("aria-label", title);
+  }
+
+  async #load() {
+    try {
+      const { nodes, note } = await get("/api/builder/arguments", { site: this.site });
+      this.parts.known(nodes);
+      put(
+        this.body,
+        note && h("p", { class: "quiet small", text: `${note[0].toUpperCase()}${note.slice(1)}.` }),
+        this.#list(nodes, []),
+      );
+    } catch (error) {
+      const { why, message } = problemOf(error);
+      put(this.body, h("p", { class: "quiet small", text: `Its arguments are not known: ${why || message}.` }));
+    }
+  }
+
+  /**
+   * @param {ArgumentNode[]} nodes
+   * @param {string[]} path of what they are in
+   */
+  #list(nodes, path) {
+    return h("ul", { class: "arguments" }, ...nodes.map((node) => this.#row(node, [...path, node.name])));
+  }
+
+  /**
+   * @param {ArgumentNode} node
+   * @param {string[]} path
+   */
+  #row(node, path) {
+    const within = h("div", { class: "arguments-within", hidden: true });
+    const open = node.opens
+      ? h("button", {
+          type: "button",
+          class: "plain unfold",
+          "aria-expanded": "false",
+          "aria-label": `Members of ${path.join(" ")}`,
+          text: "▸",
+          on: { click: () => this.#unfold(open, within, path) },
+        })
+      : h("span", { class: "unfold", "aria-hidden": "true" });
+    const name = h("span", { class: "mono", text: node.name });
+    const about = h("span", { class: "quiet small argument-type", text: typeWords(node), title: typeWords(node) });
+    const [format] = node.formats;
+    if (format === undefined) return h("li", {}, h("div", { class: "argument" }, open, name, about), within);
+    const box = h("input", {
+      type: "checkbox",
+      "aria-label": `Record ${path.join(" ")}`,
+      on: { change: () => this.parts.tick({ expr: node.expr, format, late: node.late }, box.checked) },
+    });
+    box.checked = this.#chosen.has(node.expr);
+    this.#boxes.set(node.expr, box);
+    return h("li", {}, h("div", { class: "argument" }, open, h("label", { class: "check" }, box, name), about), within);
+  }
+
+  /**
+   * @param {HTMLElement} open
+   * @param {HTMLElement} within
+   * @param {string[]} path
+   */
+  async #unfold(open, within, path) {
+    const shows = open.getAttribute("aria-expanded") === "false";
+    open.setAttribute("aria-expanded", String(shows));
+    open.textContent = shows ? "▾" : "▸";
+    within.hidden = !shows;
+    if (!shows || within.childElementCount > 0) return;
+    try {
+      const { nodes, left_out: left } = await get("/api/builder/arguments", { site: this.site, path: path.join("/") });
+      const list = this.#list(nodes, path);
+      put(
+        within,
+        nodes.length >= MANY && this.#filter(list),
+        list,
+        left > 0 && h("p", { class: "quiet small", text: `${exact(left)} more are not shown` }),
+      );
+    } catch (error) {
+      put(within, h("p", { class: "quiet small", text: problemOf(error).why }));
+    }
+  }
+
+  /** @param {HTMLElement} list */
+  #filter(list) {
+    const field = h("input", {
+      type: "text",
+      class: "mono small",
+      placeholder: "filter",
+      spellcheck: "false",
+      "aria-label": "Filter members",
+    });
+    field.addEventListener("input", () => {
+      const wanted = field.value.trim().toLowerCase();
+      for (const item of list.children)
+        if (item instanceof HTMLElement) {
+          const row = item.querySelector(".argument");
+          item.hidden = !(row?.textContent ?? "").toLowerCase().includes(wanted);
+        }
+    });
+    return field;
+  }
+
+  /**
+   * Arrow keys go from row to row; right and left unfold and fold.
+   * @param {KeyboardEvent} event
+   */
+  #key(event) {
+    if (!(event.target instanceof HTMLElement) || event.target.matches("input[type=text]")) return;
+    const row = event.target.closest(".argument");
+    if (!row) return;
+    const rows = [...this.element.querySelectorAll(".argument")].filter(
+      (one) => one instanceof HTMLElement && one.offsetParent !== null,
+    );
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const button = row.querySelector("button.unfold");
+    if (step !== undefined) {
+      const next = rows[rows.indexOf(row) + step];
+      const target = next?.querySelector("input") ?? next?.querySelector("button");
+      if (target instanceof HTMLElement) target.focus();
+    } else if (
+      button instanceof HTMLElement &&
+      ((event.key === "ArrowRight" && button.getAttribute("aria-expanded") === "false") ||
+        (event.key === "ArrowLeft" && button.getAttribute("aria-expanded") === "true"))
+    )
+      button.click();
+    else return;
+    event.preventDefault();
+  }
+
+  /**
+   * Shows which expressions are recorded.
+   * @param {Set<string>} exprs
+   */
+  choose(exprs) {
+    this.#chosen = exprs;
+    for (const [expr, box] of this.#boxes) box.checked = exprs.has(expr);
+  }
+}

@@ -94,8 +94,9 @@ export async function readWhoRan(page, link, ask) {
   const [thread, , state, , share] = await first.locator('td').allTextContents();
   assert.ok(thread.endsWith(`tid ${ran[0].tid}`) && state === 'running', `${thread} ${state}`);
   assert.ok(Math.abs(Number.parseFloat(share) - (100 * ran[0].ns) / (end - start)) < 0.6, `${share} of the range`);
-  const [{ middle: thing }] = await ask(`select time + duration_ns / 2 as middle from cpu_occupation where cpu = ${busy.cpu} and tid > 0 ` +
-    `and time >= ${start} and time + duration_ns <= ${end} order by duration_ns desc limit 1`);
+  // The range need not have a whole run: the middle of what is in it of the longest.
+  const [{ middle: thing }] = await ask(`select (max(time, ${start}) + min(time + duration_ns, ${end})) / 2 as middle, ${inside} as ns ` +
+    `from cpu_occupation where cpu = ${busy.cpu} and tid > 0 and ns > 0 order by ns desc limit 1`);
   await fitByDoubleClick(page, row, at((thing - middle + 5e6) / 1e7));
   const said = await table.innerText();
   await page.reload();

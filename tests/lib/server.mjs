@@ -47,6 +47,7 @@ export class Server {
    * `listen`: where; a free port by default.
    */
   static async start({ data, simulate = false, unprivileged = false, listen = '127.0.0.1:0', profile, options = [] }) {
+    if (!data) throw new Error('a server needs a data directory');
     const words = [binary(profile), 'serve', '--listen', listen, '--data', data, ...options];
     if (simulate) words.push('--simulate');
     if (unprivileged && IS_ROOT) {

@@ -5,7 +5,6 @@ import { ApiError, get, send } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
 import { byId, h, inputOf, put } from "../lib/dom.js";
 import { duration, plural } from "../lib/format.js";
-import { keepThing } from "../lib/keep_dialog.js";
 import { errorNotice, note, noteError } from "../lib/notice.js";
 import { joinWords, splitWords } from "../lib/words.js";
 
@@ -91,10 +90,14 @@ export class ScriptForm {
     });
   }
 
-  #keep() {
+  async #keep() {
     const text = this.#editor?.text ?? this.#text;
-    if (text.trim()) keepThing({ kind: "script", what: "this script", text, name: this.#file.replace(/\.bt$/, "") });
-    else note("There is no script to keep.");
+    if (!text.trim()) {
+      note("There is no script to keep.");
+      return;
+    }
+    const { keepThing } = await import("../lib/keep_dialog.js");
+    keepThing({ kind: "script", what: "this script", text, name: this.#file.replace(/\.bt$/, "") });
   }
 
   /** Says whether scripts can be run here, before one is written. Resolves to that. */

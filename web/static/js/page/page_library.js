@@ -64,7 +64,7 @@ function row(item) {
 }
 
 function drawList() {
-  byId("library-count").textContent = plural(items.length, "thing");
+  byId("library-count").textContent = plural(items.length, "item");
   if (items.length) {
     const heads = ["Name", "Kind", "What for", "Owner", "Shared with", deleted.checked ? "Deleted" : "Changed"];
     put(

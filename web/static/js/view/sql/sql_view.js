@@ -4,7 +4,6 @@ import { get, send } from "../../lib/api.js";
 import { h, put } from "../../lib/dom.js";
 import { cell as cellText, duration, exact, plural } from "../../lib/format.js";
 import { mayRecord } from "../../lib/commands.js";
-import { keepThing } from "../../lib/keep_dialog.js";
 import { LinesChart } from "../../lib/lines_chart.js";
 import { errorNotice, note, noteError, showError } from "../../lib/notice.js";
 import { PanelView } from "../panel_view.js";
@@ -280,10 +279,14 @@ export class SqlView extends PanelView {
     }
   }
 
-  #keep() {
+  async #keep() {
     const text = this.editor.value.trim();
-    if (text) keepThing({ kind: "query", what: "this query", text });
-    else this.status.textContent = "There is no query to keep.";
+    if (!text) {
+      this.status.textContent = "There is no query to keep.";
+      return;
+    }
+    const { keepThing } = await import("../../lib/keep_dialog.js");
+    keepThing({ kind: "query", what: "this query", text });
   }
 
   /** Gives up the query. */

@@ -85,6 +85,7 @@ const VERBS: [Verb; 7] = [
             ('d', "del"),
             ('n', "dry"),
             ('a', "add"),
+            ('f', "force"),
             ('p', OWN),
         ],
     ),

@@ -1,13 +1,12 @@
 // The views of a capture: from this table follow the tabs and their keys, the panels, what an address may name, and who is
 // told when a running capture grows.
 
-import { CallsView } from "../view/calls/calls_view.js";
 import { CountsView } from "../view/table/counts_view.js";
 import { EventsView } from "../view/table/events_view.js";
 import { FlameView } from "../view/flame/flame.js";
 import { InfoView } from "./info_view.js";
-import { MapsView } from "../view/maps/maps_view.js";
 import { OutputView } from "../view/table/output_view.js";
+import { LateView } from "../view/late_view.js";
 import { SqlView } from "../view/sql/sql_view.js";
 import { TimelineView } from "../view/timeline/timeline.js";
 
@@ -25,7 +24,11 @@ export const VIEWS = [
     name: "calls",
     title: "Calls",
     shows: ({ hasCalls }) => hasCalls,
-    make: (capture, panel) => new CallsView(capture, panel),
+    make: (capture, panel) =>
+      new LateView(capture, panel, async () => {
+        const { CallsView } = await import("../view/calls/calls_view.js");
+        return new CallsView(capture, panel);
+      }),
   },
   {
     name: "counts",
@@ -37,7 +40,11 @@ export const VIEWS = [
     name: "maps",
     title: "Maps",
     shows: ({ hasMaps }) => hasMaps,
-    make: (capture, panel) => new MapsView(capture, panel),
+    make: (capture, panel) =>
+      new LateView(capture, panel, async () => {
+        const { MapsView } = await import("../view/maps/maps_view.js");
+        return new MapsView(capture, panel);
+      }),
   },
   {
     name: "output",

@@ -1,50 +1,18 @@
 //! Recipes of one's own as a person saves, lists and deletes them, with a console on the same directory and without.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod serving;
+
 use std::{
-    io::{BufRead as _, BufReader},
     path::Path,
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Output, Stdio},
 };
+
+use serving::{Serving, done, refused};
 
 fn bathyscope(data: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
     command.args(words).arg("--data").arg(data).stdin(Stdio::null()).output().unwrap()
-}
-
-#[track_caller]
-fn done(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-#[track_caller]
-fn refused(output: &Output) -> String {
-    assert!(!output.status.success());
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-/// A console on a directory, with the simulated agent.
-struct Serving(Child);
-
-impl Serving {
-    fn start(data: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
-        command.args(["serve", "--simulate=rate=100", "--listen", "127.0.0.1:0", "--log", "error", "--data"]);
-        let mut child = command.arg(data).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.starts_with("Bathyscope is ready"), "{line}");
-        Self(child)
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _gone =
-            rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), rustix::process::Signal::TERM);
-        let _ended = self.0.wait();
-    }
 }
 
 /// Saves, lists, replaces, uses and deletes.

@@ -1,24 +1,11 @@
 // Conditions of scripts as rows of a form, and as an expression of the probe language. Pure.
 
+import { TEXT_OPERATORS } from "./predicate_rows.js";
+
 /** @typedef {{field: string, op: string, value: string}} ScriptRow */
 
-/** What can be asked of a number. */
-export const NUMBER_TESTS = [
-  ["==", "="],
-  ["!=", "≠"],
-  ["<", "<"],
-  ["<=", "≤"],
-  [">", ">"],
-  [">=", "≥"],
-  ["&", "has a bit of"],
-];
-/** What can be asked of a text. */
-export const TEXT_TESTS = [
-  ["==", "is"],
-  ["!=", "is not"],
-  ["begins", "begins with"],
-  ["contains", "contains"],
-];
+/** What can be asked of a text: the language compares with no end. */
+export const TEXT_TESTS = TEXT_OPERATORS.filter(([op]) => op !== "ends");
 
 /** @param {string} text */
 const quoted = (text) =>

@@ -2,7 +2,8 @@
 
 import { Combobox } from "../lib/combobox.js";
 import { h, put } from "../lib/dom.js";
-import { NUMBER_TESTS, TEXT_TESTS, scriptCondition, scriptRows } from "./script_condition.js";
+import { NUMBER_OPERATORS } from "./predicate_rows.js";
+import { TEXT_TESTS, scriptCondition, scriptRows } from "./script_condition.js";
 
 /** @import { ScriptRow } from "./script_condition.js" */
 /**
@@ -224,7 +225,9 @@ export class ScriptConditionEditor {
           },
         },
       },
-      ...(this.#textual(row.field) ? TEXT_TESTS : NUMBER_TESTS).map(([value, text]) => h("option", { value, text })),
+      ...(this.#textual(row.field) ? TEXT_TESTS : NUMBER_OPERATORS).map(([value, text]) =>
+        h("option", { value, text }),
+      ),
     );
     op.value = row.op;
     const remove = h("button", {

@@ -2209,6 +2209,7 @@ export interface Tool {
   since: string | null;
   usual: string | null;
   text?: string;
+  example?: string;
 }
 
 export interface Tools {

@@ -72,7 +72,7 @@ export async function editBothWays(page, { origin }) {
   assert.match(new URL(page.url()).search, /method=build&script=/);
   // What no form holds.
   await writeBuilt(page, 'tracepoint:sched:sched_switch { $x = 1; @a[$x] = count(); }');
-  await page.locator('#build-state').getByText(/does not hold this script, line 1/).waitFor();
+  await page.locator('#build-state').getByText(/cannot represent this script, line 1/).waitFor();
   await page.getByRole('button', { name: 'Back to the script of the form' }).click();
   await scriptHolds(page, '@runs[args.next_comm, args.prev_comm] = count();');
   // The link holds it all.
@@ -109,10 +109,10 @@ export async function countPattern(page, { origin }) {
   await page.goto(`${origin}/new?method=build`);
   await site(page).fill('sched:*');
   await page.keyboard.press('Enter');
-  await page.getByRole('list', { name: 'Probe sites' }).getByText(/^\d+ places/).waitFor();
+  await page.getByRole('list', { name: 'Probe sites' }).getByText(/^\d+ probe sites/).waitFor();
   await page.getByRole('button', { name: /^Remove tracepoint:sched:/ }).click();
   await site(page).fill('sched_switch');
   await page.keyboard.press('Enter');
-  await page.getByRole('button', { name: /^How often does tracepoint:sched:sched_switch/ }).click();
-  await page.getByText(/^fired [\d,]+ times in/).waitFor();
+  await page.getByRole('button', { name: /^How often\? Count hits of tracepoint:sched:sched_switch/ }).click();
+  await page.getByText(/^[\d,]+ hits? in \d+ ms, [\d,]+ per second$/).waitFor();
 }

@@ -1,6 +1,7 @@
 // Commands that people know from other tools: pasted into the box on top, and told of captures and forms.
 
 import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
 
 import { until } from '../lib/server.mjs';
 
@@ -124,7 +125,7 @@ export async function completeCommands(page, origin) {
   await page.keyboard.press('Escape');
 }
 
-/** A probe is kept by paste, named in a command, changed, deleted and brought back, on the page of the library. */
+/** A probe is kept by paste, named in a command, changed, deleted and restored, on the page of the library. */
 export async function keepProbes(page, origin) {
   await page.goto(origin);
   await paste(page, "perf probe --add 'do_sys_openat2 filename:string'");
@@ -139,19 +140,26 @@ export async function keepProbes(page, origin) {
   await page.getByRole('button', { name: 'probe:do_sys_openat2', exact: true }).press('Enter');
   const form = page.getByRole('form', { name: 'probe:do_sys_openat2' });
   await form.getByLabel('Text').fill('do_sys_openat2 dfd');
-  await form.getByLabel('What for').fill('Which <b>files</b>?');
+  await form.getByLabel('Description').fill('Which <b>files</b>?');
   await form.getByRole('button', { name: 'Save', exact: true }).press('Enter');
   await page.getByText('Saved probe:do_sys_openat2.').waitFor();
   await page.getByRole('button', { name: 'Restore version 1' }).press('Enter');
-  await page.getByText('Version 1 is used again, as version 3.').waitFor();
+  await page.getByText('Restored version 1 as version 3.').waitFor();
   assert.equal(await form.getByLabel('Text').inputValue(), 'do_sys_openat2 filename:string');
   assert.match(page.url(), /\/library\?q=openat2&id=\d+/, 'it is in the link');
   const [download] = await Promise.all([page.waitForEvent('download'), form.getByRole('link', { name: 'Export' }).click()]);
   assert.equal(download.suggestedFilename(), 'probe.do_sys_openat2.probe');
+  const [archive] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export the list' }).press('Enter')]);
+  assert.equal(archive.suggestedFilename(), 'bathyscope-library.tar');
+  const tar = await archive.path();
   await form.getByRole('button', { name: 'Delete' }).press('Enter');
   await page.getByText('Deleted probe:do_sys_openat2.').waitFor();
-  await page.getByRole('button', { name: 'Undo' }).press('Enter');
-  await page.getByText('probe:do_sys_openat2 is kept again.').waitFor();
+  await page.getByLabel('Files to import').setInputFiles({ name: 'library.tar', mimeType: 'application/x-tar', buffer: readFileSync(tar) });
+  await page.getByText('Imported probe:do_sys_openat2.').waitFor();
+  await page.getByRole('form', { name: 'probe:do_sys_openat2' }).getByRole('button', { name: 'Delete' }).press('Enter');
+  await page.getByText('Deleted probe:do_sys_openat2.').last().waitFor();
+  await page.getByRole('button', { name: 'Undo' }).last().press('Enter');
+  await page.getByText('Restored probe:do_sys_openat2.').waitFor();
   await paste(page, "perf probe --del 'do_sys_*'");
   await offered(page, 'Enter does it').waitFor();
   await page.keyboard.press('Enter');

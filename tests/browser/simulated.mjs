@@ -18,6 +18,7 @@ import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
 import {
   completeCommands, followSameCommands, keepProbes, pasteCommands, pasteWhatIsRefused, readSameCommands,
 } from './command_flows.mjs';
+import { buildByKeys, fillTool, runBuiltAgain } from './access_flows.mjs';
 import { followGuide, readGuideCommands } from './guide_flows.mjs';
 import { buildOpens, countPattern, editBothWays, readOpens } from './builder_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
@@ -89,14 +90,14 @@ test('who is busy: lists, their order, and a row that leads to the form', async 
     await page.getByRole('button', { name: list, exact: true }).click();
     await until(`a row of ${list}`, async () => name.test(await firstName()));
   }
-  assert.ok((await page.getByRole('link', { name: 'Why is eth0 slow?' }).getAttribute('href')).endsWith('?recipe=network'));
+  assert.ok((await page.getByRole('link', { name: 'eth0: why is it slow?' }).getAttribute('href')).endsWith('?recipe=network'));
   await page.getByRole('button', { name: 'Containers', exact: true }).click();
-  await page.getByRole('link', { name: 'What does orders-db do?' }).click();
+  await page.getByRole('link', { name: 'orders-db: what does it do?' }).click();
   await page.waitForURL(/\/new\?recipe=process-time/);
   await until('the container in the form', async () =>
     await page.getByLabel('Service, container or control group').inputValue() === 'orders-db');
   await page.goto(server.origin);
-  await page.getByRole('link', { name: 'What does java do?' }).click();
+  await page.getByRole('link', { name: 'java: what does it do?' }).click();
   await until('the process in the form', async () => await page.locator('#pid').inputValue() === '1533');
   assert.ok(await page.getByRole('radio', { name: 'One process' }).isChecked());
   assert.equal(await page.getByRole('tab', { selected: true }).textContent(), 'Profile');
@@ -399,7 +400,7 @@ test('commands are pasted, refused in words, and completed', async () => {
   await completeCommands(page, server.origin);
 });
 
-test('the library: a probe is kept by paste, named, changed, restored, exported, deleted and brought back', async () => {
+test('the library: a probe is kept by paste, named, changed, restored, exported, deleted and restored', async () => {
   await keepProbes(page, server.origin);
   await page.goto(server.origin);
 });
@@ -412,6 +413,16 @@ test('the probe builder: from the start page to who opens what, and how long it 
   await editBothWays(page, { origin: server.origin });
   await countPattern(page, { origin: server.origin });
 });
+
+test('the probe builder with keys alone, and what it has made opens in it again', async () => {
+  const built = await buildByKeys(page, server.origin);
+  const spec = { method: { script: { text: 'tracepoint:sched:sched_switch { @x[args.next_comm] = count(); }' } }, target: 'system', limits: { duration_ms: 300 } };
+  const { id: written } = await (await page.request.post(`${server.origin}/api/captures`, { data: spec, headers: { origin: server.origin } })).json();
+  await runBuiltAgain(page, server.origin, { built, written });
+  for (const made of [built, written]) await page.request.delete(`${server.origin}/api/captures/${made}`, { headers: { origin: server.origin } });
+});
+
+test('a tool has a field for each parameter, and an example', async () => fillTool(page, server.origin));
 
 test('a sample opens with one click', async () => {
   await page.goto(server.origin);

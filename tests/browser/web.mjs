@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { Server, binary, dataFolder, removeFolder, until } from '../lib/server.mjs';
+import { findSeriousAnywhere } from './access_flows.mjs';
 import { openBrowser, openPage, logIn } from './lib.mjs';
 
 /** What a capture's page may take, cold. */
@@ -300,6 +301,15 @@ test('no page is wider than its window: narrow, at 200 %, usual and large', asyn
     }
   }
   await page.setViewportSize({ width: 1280, height: 800 });
+});
+
+test('a keyboard and a screen reader reach everything: axe-core finds nothing serious, in both themes', async () => {
+  // The pages' policy would refuse the styles that axe-core tries.
+  const looked = await openPage(browser, { bypassCSP: true });
+  await logIn(looked.page, server);
+  assert.deepEqual(await findSeriousAnywhere(looked.page, server.origin), []);
+  assert.deepEqual(looked.complaints, []);
+  await looked.context.close();
 });
 
 test('the browser never complained', () => {

@@ -108,6 +108,12 @@ static void do_sync(char **words) {
     close(file);
 }
 
+// Creates a file and removes it.
+static void do_brief(char **words) {
+    close(create(words[0]));
+    checked(unlink(words[0]), "unlink");
+}
+
 static void do_remove(char **words) {
     close(create(words[0]));
     checked(rename(words[0], words[1]), "rename");
@@ -428,7 +434,8 @@ static const struct {
     void (*run)(char **);
 } things[] = {
     {"open", 1, do_open},       {"missing", 1, do_missing}, {"write", 1, do_write},     {"reread", 1, do_reread},
-    {"sync", 1, do_sync},       {"remove", 2, do_remove},   {"stat", 1, do_stat},       {"mount", 1, do_mount},
+    {"sync", 1, do_sync},       {"remove", 2, do_remove},   {"brief", 1, do_brief},     {"stat", 1, do_stat},
+    {"mount", 1, do_mount},
     {"exec", 1, do_exec},       {"exit", 0, do_exit},       {"kill", 0, do_kill},       {"setuid", 1, do_setuid},
     {"thread", 0, do_thread},   {"sleep", 1, do_sleep},     {"spin", 1, do_spin},       {"migrate", 0, do_migrate},
     {"wake", 0, do_wake},       {"futex", 0, do_futex},     {"contend", 0, do_contend}, {"malloc", 1, do_malloc},

@@ -199,6 +199,38 @@ fn counts_of_a_library_s_function_are_perfs() {
 }
 
 #[test]
+fn kept_probes_are_counted_and_traced_by_name() {
+    let Some(_alone) = alone("kept probes by name") else { return };
+    let Some(work) = program("work") else { return skip("kept probes by name", "gcc") };
+    let work = work.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (data, ours) = (folder.path().join("data"), folder.path().join("ours"));
+    let (data, ours) = (data.to_str().unwrap(), ours.to_str().unwrap());
+    fs::create_dir(data).unwrap();
+    let kept = stdout_of(["probe", "--data", data, "-x", work, "--add", "spun=spin_here first=$arg1:s64"]);
+    assert!(kept.contains("Kept probe_work:spun"), "{kept}");
+    let line = line_of(&["-x", work, "nap"]);
+    let place = line.split(' ').nth(1).unwrap();
+    let kept = stdout_of(["probe", "--data", data, "--add", &format!("p:slept {place} ms=%di:s64")]);
+    assert!(kept.contains("Kept uprobes:slept"), "{kept}");
+    let spin = |words: &[&str]| stdout_of([words, &["--", work, "spin", "3"]].concat());
+    for event in ["probe_work:spun", "probe_work:s*"] {
+        spin(&["stat", "--data", data, "-x,", "-o", ours, "-e", event]);
+        let counts = fs::read_to_string(ours).unwrap();
+        assert!(count_of(&counts, "probe_work:spun", false) >= 1, "{event}: {counts}");
+    }
+    let traced = spin(&["trace", "--data", data, "-e", "probe_work:s*", "-e", "sched:sched_process_exec"]);
+    assert!(traced.contains("spun") && traced.contains("first=3") && traced.contains("sched_process_exec"), "{traced}");
+    let traced = stdout_of(["trace", "--data", data, "-e", "uprobes:slept", "--", work, "sleep", "7"]);
+    assert!(traced.contains("slept") && traced.contains("ms=7"), "{traced}");
+    let said = refused(&["profile", "--data", data, "-e", "probe_work:spun", "--", work, "spin", "3"]);
+    assert!(said.contains("is a kept probe") && said.contains("stacktrace"), "{said}");
+    // Nothing of them stays.
+    let left = fs::read_to_string(format!("{TRACEFS}/uprobe_events")).unwrap();
+    assert!(!left.contains("spun") && !left.contains("slept"), "{left}");
+}
+
+#[test]
 fn p5_p13_variables_and_lines_are_told_without_touching_the_kernel() {
     let Some(_alone) = alone("variables of the kernel") else { return };
     let told = stdout_of(["probe", "-V", "do_sys_openat2"]);

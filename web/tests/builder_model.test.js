@@ -96,20 +96,20 @@ test("what is typed is a place, a pattern or words to look for", () => {
 });
 
 test("what is known is told in words", () => {
-  assert.equal(rateWords(0, 2e8), "did not fire in 200 ms");
-  assert.equal(rateWords(1500, 2e8), "fired 1,500 times in 200 ms: 7,500 a second");
+  assert.equal(rateWords(0, 2e8), "no hits in 200 ms");
+  assert.equal(rateWords(1500, 2e8), "1,500 hits in 200 ms, 7,500 per second");
   assert.equal(countWords({ count: null, left_out_count: 0 }), "");
-  assert.equal(countWords({ count: 1, left_out_count: 0 }), "1 place");
-  assert.equal(countWords({ count: 71, left_out_count: 3 }), "71 places; 3 left out");
+  assert.equal(countWords({ count: 1, left_out_count: 0 }), "1 probe site");
+  assert.equal(countWords({ count: 71, left_out_count: 3 }), "71 probe sites; 3 left out");
   const probe = { hits: 1000, filtered: 10, map_full: 0, ns_per_hit: 500 };
   assert.deepEqual(trialWords({ probes: [probe], duration_ns: 2e9, lost: 2, reason: "" }), [
-    "1,000 hits in 2 s, 500 a second; the condition or the target left out 10.",
-    "Cost: 500 ns a hit, 0.025 % of one CPU.",
+    "1,000 hits in 2 s, 500 per second; 10 did not match the condition or the target.",
+    "Cost: 500 ns per hit, 0.025 % of one CPU.",
     "2 records lost.",
   ]);
   assert.deepEqual(
     trialWords({ probes: [{ ...probe, ns_per_hit: null, filtered: 0 }], duration_ns: 2e9, lost: 0, reason: "x" }),
-    ["1,000 hits in 2 s, 500 a second.", "Cost: not measured in so short a time.", "It ended early: x."],
+    ["1,000 hits in 2 s, 500 per second.", "Cost: not measured; the trial was too short.", "It ended early: x."],
   );
   assert.equal(
     typeWords({ type: "unsigned int", bytes: 4, bits: 3, bit_offset: 129, note: "in a union" }),

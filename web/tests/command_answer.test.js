@@ -7,6 +7,7 @@ import {
   isMisspelled,
   offersOf,
   partsOf,
+  storedAddress,
   tabOf,
   toldOfProbes,
 } from "../static/js/page/command_answer.js";
@@ -103,4 +104,33 @@ test("a misspelled tool is told from words that are searched for", () => {
   assert.equal(near("open files", 4, "opensnoop"), false);
   assert.equal(near("starce", 6, "strace"), false);
   assert.equal(isMisspelled("a b", nothing), false);
+});
+
+test("what a report asks for is shown of the newest capture", () => {
+  const streams = [
+    { index: 0, name: "sched:sched_switch" },
+    { index: 3, name: "kmem:kmalloc" },
+  ];
+  for (const [stored, path, left] of [
+    [{ view: "events" }, "?v=3&tab=events", 0],
+    [
+      { view: "events", filters: ["kmalloc: bytes_req > 1000"] },
+      "?v=3&tab=events&stream=3&filter=bytes_req+%3E+1000",
+      0,
+    ],
+    [
+      { view: "events", filters: ["kmem:kmalloc: a == 1", "kmem:kmalloc: b == 2", "sched_switch: c == 3"] },
+      "?v=3&tab=events&stream=3&filter=%28a+%3D%3D+1%29+%26%26+%28b+%3D%3D+2%29",
+      1,
+    ],
+    [{ view: "instructions", search: "main" }, "?v=3&tab=flame&search=main", 0],
+  ])
+    assert.deepEqual(storedAddress(stored, "0123456789abcdef", streams), {
+      path: `/captures/0123456789abcdef${path}`,
+      left,
+    });
+  const answer = { words: "Shows rows.", stored: { view: "events" }, spans: [], notes: [] };
+  assert.equal(offersOf("trace-cmd report", answer, true)[0].detail, "Enter opens the newest capture");
+  const file = { ...answer, stored: { view: "events", file: "other.dat" } };
+  assert.equal(offersOf("trace-cmd report other.dat", file, true)[0].path, "/captures");
 });

@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import test from "node:test";
 
 import { GUIDE } from "../static/js/page/guide_tree.js";
-import { guidePath, missingOf, offersOf, walkGuide } from "../static/js/page/guide.js";
+import { missingOf, missingOfTool } from "../static/js/lib/needs.js";
+import { guidePath, offersOf, walkGuide } from "../static/js/page/guide.js";
 
 const ROOT = new URL("../../", import.meta.url);
 
@@ -77,4 +78,15 @@ test("one of several ways to probe is enough, and what no host tells of is not m
   const some = CAPABILITIES.map((one) => (one.id === "fentry" ? { ...one, state: "available" } : one));
   assert.equal(missingOf(["kprobe"], host({ capabilities: some })), "");
   assert.equal(missingOf(["interval"], host()), "");
+});
+
+test("a tool may need a kernel that is new enough", () => {
+  const tool = { needs: ["tracepoint"], since: "6.14" };
+  for (const [release, why] of [
+    ["6.14.2-generic", ""],
+    ["7.0.0", ""],
+    ["6.1.0-56-amd64", "Linux 6.14 or later is needed, and this is 6.1.0-56-amd64."],
+  ])
+    assert.equal(missingOfTool(tool, host({ release })), why);
+  assert.equal(missingOfTool({ ...tool, needs: ["kprobe"] }, host()), "this kernel was built without kernel probes");
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { LIBRARY_KINDS, searchOf, selectionOf, tagsOf, useOf } from "../static/js/page/library_model.js";
+import { LIBRARY_KINDS, fileNames, searchOf, selectionOf, tagsOf, useOf } from "../static/js/page/library_model.js";
 
 test("what is kept leads where it is used", () => {
   const at = (kind, records = true) => useOf({ id: 7, kind, name: "probe:x" }, records)?.path;
@@ -30,4 +30,13 @@ test("every kind has words", () => {
     ["probe", "script", "recipe", "filter", "query", "selection"],
   );
   for (const { about, example } of LIBRARY_KINDS) assert.ok(about.endsWith(".") && example);
+});
+
+test("exported files have a name each", () => {
+  const items = [
+    { kind: "probe", name: "probe:vfs_read", owner: "eva" },
+    { kind: "probe", name: "probe:vfs_read", owner: "../max" },
+    { kind: "script", name: "opens", owner: "eva" },
+  ];
+  assert.deepEqual(fileNames(items), ["probe.vfs_read.probe", "probe.vfs_read....max.probe", "opens.bt"]);
 });

@@ -37,7 +37,8 @@ const REFUSED: [(&str, &str, &str); 3] = [
 ];
 
 /// Scripts that a kernel without probes on functions refuses.
-const NEED_KPROBES: [&str; 4] = ["12_kprobe", "capable-kprobe", "kfunccount", "kfunclatency"];
+const NEED_KPROBES: [&str; 7] =
+    ["12_kprobe", "cachestat", "capable-kprobe", "dcstat", "kfunccount", "kfunclatency", "vfsstat"];
 
 struct Script {
     name: String,

@@ -6,9 +6,12 @@ use bathyscope_catalog::{
     EventField, EventFormat, FieldKind,
     types::{CType, Parameter, TypeId, Types},
 };
-use serde::Serialize;
 
-use crate::form::ValueFormat;
+use crate::{
+    form::ValueFormat,
+    tree::{ArgumentKind, ArgumentList, ArgumentNode, NamedConstant, SOME_BYTES, blank},
+    user::{UserPlace, numbered, register, user_arguments},
+};
 
 /// The most nodes of one list.
 pub const MAX_NODES: usize = 1000;
@@ -20,88 +23,8 @@ const MAX_CONSTANTS: usize = 256;
 const MAX_ELEMENTS: u32 = 64;
 /// Anonymous structs and unions within each other.
 const MAX_ANONYMOUS: usize = 8;
-/// Arguments by number where nothing says how many there are.
-const NUMBERED: usize = 6;
-/// Bytes of memory that are shown where nothing says how many there are.
-const SOME_BYTES: u32 = 64;
 /// What stands for the value behind a pointer in a path.
 const BEHIND: &str = "*";
-
-/// A value, or something that has values in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ArgumentNode {
-    /// Its name in the list that it is in, by which it is unfolded.
-    pub name: String,
-    /// The expression of the language.
-    pub expr: String,
-    /// Its type as in C.
-    #[serde(rename = "type")]
-    pub ty: String,
-    /// Its size; none if it is not known.
-    pub bytes: Option<u64>,
-    /// Where it begins in what it is a member of.
-    pub bit_offset: Option<u64>,
-    /// How many bits it has, if it is a bit field.
-    pub bits: Option<u32>,
-    /// What it is.
-    pub kind: ArgumentKind,
-    /// How it can be shown, the usual way first; empty if it is no single value.
-    pub formats: Vec<ValueFormat>,
-    /// Whether a text of it is best looked at when the second place is hit.
-    pub late: bool,
-    /// The names that its values have.
-    pub constants: Vec<NamedConstant>,
-    /// Whether something is in it or behind it.
-    pub opens: bool,
-    /// What else is to be known, in words; may be empty.
-    pub note: String,
-    #[serde(skip)]
-    at: Option<TypeId>,
-}
-
-/// What a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ArgumentKind {
-    /// A number.
-    Number,
-    /// `bool`.
-    Boolean,
-    /// A number whose values have names.
-    Enumeration,
-    /// A text that is in the value itself.
-    Text,
-    /// A pointer.
-    Pointer,
-    /// A struct.
-    Structure,
-    /// A union.
-    Union,
-    /// An array.
-    Array,
-    /// Nothing that can be read.
-    Other,
-}
-
-/// A value with its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct NamedConstant {
-    /// The name.
-    pub name: String,
-    /// The value.
-    pub value: i64,
-}
-
-/// A list of nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ArgumentList {
-    /// In order.
-    pub nodes: Vec<ArgumentNode>,
-    /// How many more there are.
-    pub left_out: usize,
-    /// Why there are none, or others than expected, in words; may be empty.
-    pub note: String,
-}
 
 /// Why there is no list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,7 +55,8 @@ pub fn tracepoint_of(site: &str) -> Option<String> {
     (provider.text == "tracepoint").then(|| format!("{}:{}", system.text, name.text))
 }
 
-/// What is at the end of `path` at a probe site: at its top with an empty path. `format` is that of [`tracepoint_of`].
+/// What is at the end of `path` at a probe site: at its top with an empty path. `format` is that of [`tracepoint_of`],
+/// and `user` what the file of a place in user space tells.
 ///
 /// # Errors
 /// If it is no probe site, or the path leads nowhere.
@@ -141,11 +65,12 @@ pub fn arguments(
     path: &[String],
     types: &Types,
     format: Option<&EventFormat>,
+    user: &UserPlace,
 ) -> Result<ArgumentList, ArgumentError> {
     let read = attach_text(site).map_err(|it| ArgumentError::Site { site: site.to_owned(), why: it.message })?;
     // Types that a tracepoint's format names may have to be made.
     let mut types = types.clone();
-    let mut list = top(&read, &mut types, format);
+    let mut list = top(&read, &mut types, format, user);
     list.nodes.extend(task(&types));
     for step in path.iter().take(MAX_STEPS) {
         let found = list.nodes.into_iter().find(|node| node.name == *step);
@@ -158,7 +83,7 @@ pub fn arguments(
 }
 
 /// The arguments of a site.
-fn top(site: &AttachText, types: &mut Types, format: Option<&EventFormat>) -> ArgumentList {
+fn top(site: &AttachText, types: &mut Types, format: Option<&EventFormat>, user: &UserPlace) -> ArgumentList {
     let parts: Vec<&str> = site.parts.iter().map(|part| part.text.as_str()).collect();
     match parts.as_slice() {
         ["tracepoint", system, _] => {
@@ -181,11 +106,8 @@ fn top(site: &AttachText, types: &mut Types, format: Option<&EventFormat>) -> Ar
             };
             function(types, provider, module, name)
         }
-        ["uprobe" | "usdt", ..] => numbered(),
-        ["uretprobe", ..] => {
-            let note =
-                "the debug information of programs is not read: the result is a number, or the address of a text";
-            ArgumentList { nodes: vec![register("retval")], note: note.to_owned(), ..ArgumentList::default() }
+        [provider @ ("uprobe" | "uretprobe" | "usdt"), rest @ ..] => {
+            user_arguments(provider, rest.last().copied().unwrap_or_default(), user)
         }
         _ => told("it has no arguments"),
     }
@@ -208,7 +130,7 @@ fn function(types: &Types, provider: &str, module: Option<&str>, name: &str) -> 
         let what = "the kernel's type information does not describe it, so arguments are numbers";
         return match provider {
             "kprobe" => ArgumentList { note: what.to_owned(), ..numbered() },
-            "kretprobe" => ArgumentList { nodes: vec![register("retval")], ..ArgumentList::default() },
+            "kretprobe" => ArgumentList { nodes: vec![register("retval", "retval")], ..ArgumentList::default() },
             _ => told("the kernel's type information does not describe it, which this kind of probe needs"),
         };
     };
@@ -251,21 +173,6 @@ fn cast(types: &Types, ty: TypeId, name: &str, register: &str) -> ArgumentNode {
     node(types, ty, name, expr)
 }
 
-/// Arguments of which nothing is known.
-fn numbered() -> ArgumentList {
-    let nodes = (0..NUMBERED).map(|index| register(&format!("arg{index}"))).collect();
-    let note = "the debug information of programs is not read: arguments go by their number, as numbers or the addresses of \
-                texts";
-    ArgumentList { nodes, left_out: 0, note: note.to_owned() }
-}
-
-fn register(name: &str) -> ArgumentNode {
-    use ValueFormat::{Decimal, Hex, Text, UserSymbol};
-    let formats = vec![Decimal, Hex, Text, UserSymbol, ValueFormat::Bytes(SOME_BYTES)];
-    let kind = ArgumentKind::Number;
-    ArgumentNode { bytes: Some(8), kind, formats, ..blank(name, name.to_owned(), "uint64".to_owned()) }
-}
-
 /// The current thread, which is there everywhere.
 fn task(types: &Types) -> Option<ArgumentNode> {
     let id = types.find(bathyscope_catalog::types::TypeKind::Struct, "task_struct")?;
@@ -273,24 +180,6 @@ fn task(types: &Types) -> Option<ArgumentNode> {
     let note = "the current thread in the kernel".to_owned();
     let (kind, formats) = (ArgumentKind::Pointer, vec![ValueFormat::Hex]);
     Some(ArgumentNode { bytes: Some(8), kind, formats, opens: true, note, at: Some(id), ..node })
-}
-
-fn blank(name: &str, expr: String, ty: String) -> ArgumentNode {
-    ArgumentNode {
-        name: name.to_owned(),
-        expr,
-        ty,
-        bytes: None,
-        bit_offset: None,
-        bits: None,
-        kind: ArgumentKind::Other,
-        formats: Vec::new(),
-        late: false,
-        constants: Vec::new(),
-        opens: false,
-        note: String::new(),
-        at: None,
-    }
 }
 
 /// A field of a tracepoint's record.

@@ -12,15 +12,16 @@ mod places;
 mod read;
 mod script;
 mod texts;
+mod tree;
+mod user;
 mod write;
 
-pub use arguments::{
-    ArgumentError, ArgumentKind, ArgumentList, ArgumentNode, MAX_NODES, MAX_STEPS, NamedConstant, arguments,
-    tracepoint_of,
-};
+pub use arguments::{ArgumentError, MAX_NODES, MAX_STEPS, arguments, tracepoint_of};
 pub use form::{AggregateFunction, DURATION, FormAction, Pairing, ProbeForm, RecordedValue, ValueFormat};
 pub use limits::{MAX_SITES, MAX_TEXT_BYTES, MAX_VALUES};
 pub use names::default_name;
 pub use places::{Partner, TIMERS, TimerSite, nearest, partners, perf_site, site_part};
 pub use read::{Reading, read};
+pub use tree::{ArgumentKind, ArgumentList, ArgumentNode, NamedConstant};
+pub use user::{PassedValue, UserPlace};
 pub use write::{WriteError, write};

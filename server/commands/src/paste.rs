@@ -99,7 +99,7 @@ fn of_probes(add: &[DynamicProbe], remove: &[String], (force, dry_run): (bool, b
     }
     if !remove.is_empty() {
         let names: Vec<String> = remove.iter().map(|name| format!("`{name}`")).collect();
-        words.push(format!("Deletes the kept probes {}, which can be brought back.", sentence::list(&names)));
+        words.push(format!("Deletes the kept probes {}, which can be restored for 30 days.", sentence::list(&names)));
     }
     if !add.is_empty() {
         let list = sentence::list(&texts);

@@ -254,7 +254,7 @@ const DERIVATION_LIMITS: [(&str, &str); 2] = [
 /// What people keep by name, which is in no file of a capture: as tables had it before version 12, and since.
 const RECIPE_LIMITS: [(&str, &str); 1] = [("recipes", "SELECT count(*) FROM recipes")];
 const LIBRARY_LIMITS: [(&str, &str); 1] =
-    [("things of a library", "SELECT (SELECT count(*) FROM library) + (SELECT count(*) FROM library_versions)")];
+    [("entries of a library", "SELECT (SELECT count(*) FROM library) + (SELECT count(*) FROM library_versions)")];
 
 /// Notes that must not be there.
 const NOTE_LIMITS: [(&str, &str); 1] = [(

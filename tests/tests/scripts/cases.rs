@@ -9,7 +9,7 @@ pub(crate) struct Case {
     pub params: &'static str,
     /// What happens while it is attached.
     pub work: Work,
-    /// What it must print, as `tracing::shows` reads it.
+    /// What it must print, as `tracing::shows` reads it; or `sum COLUMN LEAST`, of the lines below a header.
     pub wants: &'static [&'static str],
     /// What it needs beside the probes that its header names.
     pub needs: Need,
@@ -24,6 +24,8 @@ pub(crate) enum Work {
     Do(&'static str),
     /// The same, upon which the script ends by itself.
     Last(&'static str),
+    /// The same, upon which the output is waited for: it is printed once a second.
+    Until(&'static str),
     /// A TLS connection between two `openssl` processes, with a line of text.
     Tls,
     /// Nothing; its output is waited for.
@@ -62,7 +64,7 @@ impl Case {
     }
 }
 
-use Work::{Do, Last, Nothing, Tls, Wait};
+use Work::{Do, Last, Nothing, Tls, Until, Wait};
 
 /// The tool library. Functions of the C library have no frames here, so that who calls them may be missing in stacks.
 pub(crate) const TOOLS: &[Case] = &[
@@ -73,23 +75,28 @@ pub(crate) const TOOLS: &[Case] = &[
     case("biopattern", "", Do("write {file}"), &["@requests["]).needs(Need::Disk),
     case("biosnoop", "", Do("reread {file}"), &["work … :"]).needs(Need::Disk),
     case("biostacks", "", Do("reread {file}"), &["@us[ >> blk_mq_"]).needs(Need::Disk),
+    case("biotop", "", Do("reread {file}"), &["@bytes[work, R"]).needs(Need::Disk),
     case("bitesize", "", Do("reread {file}"), &["@bytes[work]:"]).needs(Need::Disk),
+    case("cachestat", "", Until("reread {file}"), &["sum TOTAL 1", "sum DIRTIED 1"]).needs(Need::Ext4),
     case("capable", "", Do("mount {folder}"), &["work … 21 … 0"]),
     case("capable-kprobe", "", Do("mount {folder}"), &["work … 21"]),
     case("compactsnoop", "", Do("put /proc/sys/vm/compact_memory 1"), &["work"]),
     case("cpudist", "", Do("wake"), &["@us: >> |@"]),
     case("cpufreq", "", Do("spin 100"), &["@mhz["]).needs(Need::Frequency),
     case("cpuwalk", "", Do("spin 500"), &["@cpu: >> |@"]),
+    case("dcstat", "", Until("write {file}"), &["sum LOOKUPS 1", "sum SLOW 1", "sum MISSES 1"]),
     case("drops", "", Do("refused {port}"), &["tcp_v4_rcv"]),
     case("drsnoop", "", Do("put /proc/sys/vm/nr_hugepages {huge}"), &["work"]).needs(Need::Lab),
     case("eventcount", "sched sched_process_*", Do("exit"), &["sched_process_exit]:"]),
     case("eventstacks", "syscalls sys_enter_clock_nanosleep", Do("sleep 1"), &["@stacks[work, >> do_sleep+"]),
     case("execsnoop", "", Do("exec /bin/echo some words"), &["work … /bin/echo some words"]),
     case("exitsnoop", "", Do("exit"), &["work … 42 0", "work … 0 15"]),
+    case("ext4slower", "--ms=0", Do("write {file}"), &["work … 65536 … file"]).needs(Need::Ext4),
     case("ext4sync", "", Do("write {file}"), &["@us["]).needs(Need::Ext4),
     case("faults", "", Do("touch 20000000"), &["@faults[work, >> do_touch+"]),
     case("filecalls", "", Do("write {file}"), &["sys_enter_write]:", "sys_enter_fsync]:"]),
     case("filegone", "", Do("remove {file} {other}"), &["work … rename … {file} to {other}", "work … delete {other}"]),
+    case("filelife", "", Do("brief {file}"), &["work … {file}"]),
     case("fileslower", "--ms=0", Do("write {file}"), &["work … 65536 … file"]),
     case("filetop", "--top=1000", Do("write {file}"), &["@read[work, file]: 65536", "@written[work, file]: 1048576"]),
     case("forks", "", Do("exit"), &["@forks[work]: 2"]),
@@ -102,6 +109,7 @@ pub(crate) const TOOLS: &[Case] = &[
     case("kfunccount", "vfs_*", Do("write {file}"), &["vfs_write]:", "vfs_fsync_range]:"]),
     case("kfunclatency", "vfs_write", Do("write {file}"), &["@ns: >> |@"]),
     case("killsnoop", "", Do("kill"), &["work … 10 … 0"]),
+    case("klockstat", "", Do("contend"), &["@waits[ >> ]: "]).needs(Need::Processors),
     case("loads", "", Wait, &[": … . … /"]),
     case("locks", "", Do("contend"), &["@ns[work, >> ]: "]).needs(Need::Processors),
     case("majorfaults", "", Do("major {file}"), &["@faults[work, >> do_major+"]),
@@ -116,6 +124,7 @@ pub(crate) const TOOLS: &[Case] = &[
     ),
     case("naptime", "", Do("sleep 50"), &["work … 50000"]),
     case("netrate", "", Do("tcp {port}"), &["@sent[lo]:", "@received[lo]:"]),
+    case("offwaketime", "", Do("wake"), &["@us[work, >> , work, >> ]: "]),
     case("offcputime", "", Do("sleep 20"), &["@us[work, >> do_sleep+ >> schedule"]),
     case("oomkill", "", Do("oom {group}"), &["work … "]).needs(Need::MemoryGroup),
     case("opensnoop", "--failed", Do("missing /no/such/file"), &["work … -2 … /no/such/file"]),
@@ -152,6 +161,7 @@ pub(crate) const TOOLS: &[Case] = &[
     case("tcptop", "--top=1000", Do("tcp {port}"), &["@sent[work, … ]: 40000", "@received[work, … ]: 40000"]),
     case("threadsnoop", "", Do("thread"), &["work … thread_begins"]),
     case("usdtcount", "{work} *", Do("mark x"), &["work:step]: 5"]),
+    case("vfsstat", "", Until("write {file}"), &["sum WRITE 16", "sum READ 1", "sum FSYNC 1", "sum OPEN 1"]),
     case("wakeuptime", "", Do("wake"), &["@us[work, work, >> ]: "]),
     case("wqlat", "", Do("terminal"), &["@us[flush_to_ldisc]:"]),
     case("writeback", "", Do("sync {file}"), &[" … sync … "]).needs(Need::Disk),

@@ -6,8 +6,10 @@
 mod actions;
 mod cases;
 mod events;
+mod examples;
 mod functions;
 mod places;
+mod servers;
 mod translations;
 mod unwind;
 mod user_space;
@@ -93,13 +95,18 @@ fn run(folder: &str, case: &Case, kernel: &Kernel) -> Result<(), String> {
         return Err(format!("is not attached:\n{}", tracer.interrupt().err));
     }
     let wants: Vec<String> = case.wants.iter().map(|want| place.filled(want)).collect();
-    let is_shown = |out: &str| wants.iter().all(|want| shows(out, want));
+    let is_shown = |out: &str| wants.iter().all(|want| is_told(out, want));
     let traced = match case.work {
         Work::Do(words) | Work::Last(words) => {
             let worked = place.work(words);
             let traced = if matches!(case.work, Work::Last(_)) { tracer.finish() } else { tracer.interrupt() };
             worked.map_err(|error| format!("the workload: {error}"))?;
             traced
+        }
+        Work::Until(words) => {
+            place.work(words).map_err(|error| format!("the workload: {error}"))?;
+            tracer.printed(is_shown);
+            tracer.interrupt()
         }
         Work::Tls => {
             tls(&place);
@@ -111,14 +118,27 @@ fn run(folder: &str, case: &Case, kernel: &Kernel) -> Result<(), String> {
         }
         Work::Nothing => tracer.finish(),
     };
-    let missing: Vec<&String> = wants.iter().filter(|want| !shows(&traced.out, want)).collect();
+    let missing: Vec<&String> = wants.iter().filter(|want| !is_told(&traced.out, want)).collect();
     if !traced.status.is_some_and(|status| status.success()) {
         return Err(format!("ended with {:?}:\n{}{}", traced.status, traced.err, end_of(&traced.out)));
     }
     if missing.is_empty() || case.needs == Need::Frequency {
+        if missing.is_empty() && folder == "tools" {
+            examples::keep(case, &wants, &traced.out, &place);
+        }
         return Ok(());
     }
     Err(format!("does not show {missing:?}:\n{}{}", end_of(&traced.out), traced.err))
+}
+
+/// Whether an output has what a case wants.
+fn is_told(out: &str, want: &str) -> bool {
+    let Some(sum) = want.strip_prefix("sum ") else { return shows(out, want) };
+    let (column, least) = sum.split_once(' ').expect("sum COLUMN LEAST");
+    let mut lines = out.lines().skip_while(|line| !line.starts_with("TIME"));
+    let at = lines.next().and_then(|header| header.split_whitespace().position(|word| word == column));
+    let of_line = |line: &str| line.split_whitespace().nth(at?)?.parse::<u64>().ok();
+    lines.filter_map(of_line).sum::<u64>() >= least.parse().expect("a number")
 }
 
 fn end_of(text: &str) -> String {

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use bathyscope_bpf::lang::{host::Host as _, recorded::RecordedHost};
 use bathyscope_builder::{
-    ArgumentKind, ArgumentList, ArgumentNode, ProbeForm, RecordedValue, ValueFormat, arguments, tracepoint_of, write,
+    ArgumentKind, ArgumentList, ArgumentNode, ProbeForm, RecordedValue, UserPlace, ValueFormat, arguments,
+    tracepoint_of, write,
 };
 
 use crate::tables::compiles_on;
@@ -15,7 +16,7 @@ fn list(host: &RecordedHost, site: &str, path: &[&str]) -> ArgumentList {
         host.tracepoint(system, name).unwrap()
     });
     let path: Vec<String> = path.iter().map(|step| (*step).to_owned()).collect();
-    arguments(site, &path, host.types(), format.as_deref()).unwrap()
+    arguments(site, &path, host.types(), format.as_deref(), &UserPlace::default()).unwrap()
 }
 
 fn find(list: &ArgumentList, name: &str) -> ArgumentNode {
@@ -98,9 +99,9 @@ fn members_are_unfolded_through_pointers_with_their_types() {
     assert!(task.nodes.iter().any(|it| it.bits == Some(1)), "bit fields are told");
     let uprobe = list(&host, "uprobe:/bin/bash:readline", &[]);
     assert!(!uprobe.note.is_empty() && uprobe.nodes.len() > 6);
-    let missing = arguments("fentry:vfs_read", &["nothing".to_owned()], host.types(), None);
+    let missing = arguments("fentry:vfs_read", &["nothing".to_owned()], host.types(), None, &UserPlace::default());
     assert!(missing.unwrap_err().to_string().starts_with("there is no `nothing`"));
-    assert!(arguments("what", &[], host.types(), None).is_err());
+    assert!(arguments("what", &[], host.types(), None, &UserPlace::default()).is_err());
 }
 
 #[test]

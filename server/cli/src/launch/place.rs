@@ -38,12 +38,22 @@ impl Workplace {
         let account = console_account(None, data)?;
         match data {
             Some(data) => Ok(Self { directory: prepare_data(data, account.as_ref())?, account, own: None }),
-            None => {
-                remove_left(false);
-                let (directory, lock) = make_own(account.as_ref())?;
-                Ok(Self { directory, account, own: Some(lock) })
-            }
+            None => Self::own_of(account),
         }
+    }
+
+    /// A directory of its own, as the user who can read the directory of captures `data`.
+    ///
+    /// # Errors
+    /// As [`Workplace::make`].
+    pub(crate) fn beside(data: &Path) -> Result<Self, Failure> {
+        Self::own_of(console_account(None, Some(data))?)
+    }
+
+    fn own_of(account: Option<Account>) -> Result<Self, Failure> {
+        remove_left(false);
+        let (directory, lock) = make_own(account.as_ref())?;
+        Ok(Self { directory, account, own: Some(lock) })
     }
 
     /// Where it is.

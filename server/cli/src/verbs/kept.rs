@@ -5,15 +5,27 @@ use std::path::Path;
 use bathyscope_capture::{DynamicProbe, TracepointName, shown};
 use bathyscope_catalog::matches_wildcards;
 use bathyscope_commands::KeptProbe;
-use bathyscope_console::library::{LibraryUser, kept_probes};
+use bathyscope_console::library::{LibraryUser, is_group_of_kept, kept_probes};
 use bathyscope_store::StoreError;
 
 use super::open;
 use crate::Failure;
 
-/// Whether what stands behind `-e` can name a kept probe: their groups are `probe` and `probe_FILE`.
+/// Whether what stands behind `-e` can name a kept probe, by its group. A script has blanks and braces.
 pub(super) fn may_be_kept(event: &str) -> bool {
-    event.starts_with("probe") && event.contains(':')
+    let is_script = event.contains(|letter: char| letter.is_whitespace() || letter == '{');
+    !is_script && event.split_once(':').is_some_and(|(group, _)| is_group_of_kept(group))
+}
+
+/// Whether one of the events of a list, as perf writes it, can name a kept probe.
+pub(super) fn list_may_be_kept(list: &str) -> bool {
+    list.split([',', '{', '}']).any(|event| may_be_kept(event.trim()))
+}
+
+/// The names of kept probes that a name or pattern means.
+pub(super) fn names_of(event: &str, kept: &[KeptProbe]) -> Vec<String> {
+    let named = kept.iter().filter(|one| may_be_kept(event) && matches_wildcards(event, &one.name));
+    named.map(|one| one.name.clone()).collect()
 }
 
 /// The kept probes of the database in `dir`; none where there is none yet. Works while a console runs.

@@ -94,7 +94,7 @@ pub enum LibraryVerb {
         #[command(flatten)]
         data: DataArgs,
     },
-    /// Delete one; the page Library brings it back for 30 days
+    /// Delete one; it can be restored on the page Library for 30 days
     Delete {
         /// Its name
         name: String,

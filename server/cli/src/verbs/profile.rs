@@ -7,13 +7,18 @@ use std::{path::PathBuf, time::Duration};
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
     BranchFilter, CallGraph, CaptureSpec, MAX_FREQUENCY_HZ, Method, ProfileSpec, SampledEvent, SourceSpec, Target,
-    visible,
+    TracepointName, visible,
 };
-use bathyscope_catalog::perf_events::{EventSource, PerfEvent, parse_events};
+use bathyscope_catalog::{
+    matches_wildcards,
+    perf_events::{EventSource, PerfEvent, parse_events},
+};
+use bathyscope_commands::KeptProbe;
 use clap::Args;
 
 use super::{
     capture_file::CaptureFile,
+    kept,
     letters_of_perf::{cpus, delay, while_runs},
     trace::{Recording, Shows, duration, missing_option, record},
 };
@@ -138,7 +143,10 @@ pub struct ProfileArgs {
 /// # Errors
 /// If it cannot be started, or its samples cannot be read back.
 pub fn run(args: ProfileArgs) -> Outcome {
-    let spec = spec(&args)?;
+    // What is wrong is told before anything is started. A pattern can only be of kept probes, which are looked up later.
+    if !args.event.iter().any(|list| kept::list_may_be_kept(list)) {
+        spec(&args)?;
+    }
     if args.json && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
         return Err(
             Failure::new("--json and -o - both write to standard output").remedy("Write the capture to a file.")
@@ -157,8 +165,29 @@ pub fn run(args: ProfileArgs) -> Outcome {
             false => Shows::Functions,
         },
         file: file.as_ref(),
+        names_kept: args.event.iter().any(|list| kept::list_may_be_kept(list)),
     };
-    record(&how, |_client| Ok(spec))
+    record(&how, |client, known| {
+        if !known.is_empty() {
+            refuse_kept(&args.event, known, &super::record::available(client)?)?;
+        }
+        spec(&args)
+    })
+}
+
+/// Refuses events that are kept probes and not in the kernel: a profile makes no events.
+fn refuse_kept(lists: &[String], known: &[KeptProbe], available: &[TracepointName]) -> Result<(), Failure> {
+    let events = lists.iter().flat_map(|list| list.split([',', '{', '}'])).map(str::trim);
+    for event in events {
+        let is_there = || available.iter().any(|name| matches_wildcards(event, &name.to_string()));
+        let Some(name) = kept::names_of(event, known).into_iter().next().filter(|_| !is_there()) else { continue };
+        let failure =
+            Failure::new(format!("`{name}` is a kept probe, and `profile` samples only events that the kernel has"));
+        return Err(failure.remedy(format!(
+            "`bathyscope record -e '{event}' -O stacktrace -O userstacktrace` records each hit with its stacks."
+        )));
+    }
+    Ok(())
 }
 
 fn branch_word(word: &str) -> Result<BranchFilter, String> {

@@ -13,13 +13,17 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputStream};
 use bathyscope_catalog::{parse_available_events, perf_events::ProcCounter};
+use bathyscope_console::library::expanded;
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_recorder::{Recorder, RecorderOptions};
 use bathyscope_store::{Options, Store, StoreError};
 use clap::{ArgAction, Args};
 
-use super::trace::{FLUSH_EVERY, LOOK_EVERY, exit_status, start_failure, workplace};
+use super::{
+    kept,
+    trace::{FLUSH_EVERY, LOOK_EVERY, exit_status, start_failure, workplace},
+};
 use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat, Scripts},
@@ -58,7 +62,7 @@ The exit status is the command's.";
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StatArgs {
-    /// Events to count, comma-separated; those in braces are counted together; repeatable [default: those of perf stat]
+    /// Events to count, comma-separated, and kept probes by name or pattern (probe:vfs_*); those in braces are counted together; repeatable [default: those of perf stat]
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub events: Vec<String>,
     /// Probe to make and count, as after `perf probe --add` or in the grammar of kprobe_events; repeatable
@@ -158,15 +162,24 @@ pub fn run(mut args: StatArgs) -> Outcome {
     arguments::take_file(&mut args);
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
-    let place = workplace(args.save.is_some(), &args.data)?;
+    let names_kept = args.events.iter().any(|list| kept::list_may_be_kept(list));
+    let place = workplace(args.save.is_some(), names_kept, &args.data)?;
     // Probes read memory as scripts do.
-    let scripts = if args.probe.is_empty() { Scripts::Off } else { Scripts::Observe };
+    let scripts = if args.probe.is_empty() && !names_kept { Scripts::Off } else { Scripts::Observe };
     let mut agent = OwnAgent::start_at(&place, args.simulate.as_ref(), Some(&log), scripts)?;
     let report = Report::open(&args)?;
     let mut client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
-    let spec = arguments::spec(&args, &mut |pattern| tracepoints(&mut client, pattern))?;
-    let outcome = super::runtime()?.block_on(count(&args, spec, client, &place, report));
+    let runtime = super::runtime()?;
+    let known = if names_kept { runtime.block_on(kept::kept_in(&args.data.directory()?))? } else { Vec::new() };
+    let spec = arguments::spec(&args, &mut |pattern| {
+        let found = tracepoints(&mut client, pattern)?;
+        Ok(if found.is_empty() { kept::names_of(pattern, &known) } else { found })
+    })?;
+    let available = if known.is_empty() { Vec::new() } else { super::record::available(&mut client)? };
+    let is_event = |name: &str| available.iter().any(|known| known.to_string() == name);
+    let (spec, _put_in) = expanded(spec, &known, &is_event);
+    let outcome = runtime.block_on(count(&args, spec, client, &place, report));
     drop(agent);
     outcome
 }

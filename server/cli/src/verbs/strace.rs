@@ -256,7 +256,7 @@ pub fn run(args: StraceArgs) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
     let sink = LineOutput::open(args.output.as_deref(), separately(&args), args.append, args.json)?;
-    let place = trace::workplace(args.save.is_some(), &args.data)?;
+    let place = trace::workplace(args.save.is_some(), false, &args.data)?;
     let environment = args.environment.iter().map(|it| output::variable(it)).collect::<Result<Vec<_>, _>>()?;
     let mut agent = OwnAgent::start_with(&place, args.simulate.as_ref(), Some(&log), Scripts::Off, &environment)?;
     let client = agent.client_at(&place)?;

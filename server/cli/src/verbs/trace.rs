@@ -16,13 +16,14 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{CaptureId, CaptureSpec, Target, TracepointName};
 use bathyscope_catalog::{MAX_FORMAT_BYTES, parse_event_format};
+use bathyscope_commands::KeptProbe;
 use bathyscope_link::{AgentLink, words};
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError, TargetState};
 use bathyscope_recorder::{Recorder, RecorderOptions, StartError};
 use bathyscope_store::{Options, Store};
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::{capture_file::CaptureFile, probes, script};
+use super::{capture_file::CaptureFile, kept, probes, script};
 use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat, Scripts},
@@ -113,7 +114,7 @@ impl OfArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TraceArgs {
-    /// Script to run (of several the last), or tracepoint (SYSTEM:EVENT) to record; tracepoints are repeatable
+    /// Script to run (of several the last), or tracepoint (SYSTEM:EVENT) or kept probe (probe:NAME, or a pattern) to record; events are repeatable
     #[arg(short, long = "event", value_name = "SCRIPT")]
     pub events: Vec<String>,
     /// List probes that match a pattern such as 'kprobe:tcp_*' instead; with -v their arguments, or a type's definition
@@ -258,6 +259,7 @@ fn tell_ignored(args: &TraceArgs) {
 }
 
 fn rows(args: &TraceArgs) -> Outcome {
+    let names_kept = args.events.iter().any(|event| kept::may_be_kept(event.trim()));
     let how = Recording {
         simulate: args.simulate.as_ref(),
         log_filter: &args.log_filter,
@@ -266,8 +268,15 @@ fn rows(args: &TraceArgs) -> Outcome {
         json: arguments::is_json(args),
         shows: if args.profile.is_some() { Shows::Functions } else { Shows::Rows },
         file: None,
+        names_kept,
     };
-    record(&how, |client| arguments::spec(args, |name| recordable_fields(client, name)))
+    record(&how, |client, known| {
+        let mut events = args.events.iter().map(|event| (event.trim().to_owned(), None)).collect();
+        let available = if names_kept { super::record::available(client)? } else { Vec::new() };
+        let probes = kept::taken(&mut events, known, &available)?;
+        let events: Vec<String> = events.into_iter().map(|(event, _)| event).collect();
+        arguments::spec(args, &arguments::Asked { events, probes }, |name| recordable_fields(client, name))
+    })
 }
 
 /// How a capture is made and shown.
@@ -287,6 +296,8 @@ pub(super) struct Recording<'a> {
     pub(super) shows: Shows,
     /// The file that it is written to at the end.
     pub(super) file: Option<&'a CaptureFile>,
+    /// Whether kept probes may be named, which are read from where captures are kept.
+    pub(super) names_kept: bool,
 }
 
 /// What is printed of a capture.
@@ -303,16 +314,20 @@ pub(super) enum Shows {
 /// Makes a capture and prints its rows, or the functions of a profile.
 pub(super) fn record(
     how: &Recording<'_>,
-    spec: impl FnOnce(&mut AgentClient) -> Result<CaptureSpec, Failure>,
+    spec: impl FnOnce(&mut AgentClient, &[KeptProbe]) -> Result<CaptureSpec, Failure>,
 ) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: how.log_filter.to_owned() };
     // What needs rights, or must happen before there are threads.
-    let place = workplace(how.save.is_some(), how.data)?;
-    let mut agent = OwnAgent::start_at(&place, how.simulate, Some(&log), Scripts::Off)?;
+    let place = workplace(how.save.is_some(), how.names_kept, how.data)?;
+    // Probes read memory as scripts do.
+    let scripts = if how.names_kept { Scripts::Observe } else { Scripts::Off };
+    let mut agent = OwnAgent::start_at(&place, how.simulate, Some(&log), scripts)?;
     let mut client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
-    let spec = spec(&mut client)?;
-    let outcome = super::runtime()?.block_on(trace(how, spec, client, &place));
+    let runtime = super::runtime()?;
+    let known = if how.names_kept { runtime.block_on(kept::kept_in(&how.data.directory()?))? } else { Vec::new() };
+    let spec = spec(&mut client, &known)?;
+    let outcome = runtime.block_on(trace(how, spec, client, &place));
     drop(agent);
     outcome
 }
@@ -331,10 +346,13 @@ fn recordable_fields(client: &mut AgentClient, name: &TracepointName) -> Result<
     Ok(fields.take(bathyscope_capture::MAX_FIELDS).map(|field| field.name.clone()).collect())
 }
 
-/// Where captures are kept, or a directory of its own for one that is not.
-pub(super) fn workplace(keeps: bool, data: &DataArgs) -> Result<Workplace, Failure> {
-    let kept = if keeps { Some(data.directory()?) } else { None };
-    Workplace::make(kept.as_deref())
+/// Where captures are kept, or a directory of its own for one that is not; `reads` says whether the former is read too.
+pub(super) fn workplace(keeps: bool, reads: bool, data: &DataArgs) -> Result<Workplace, Failure> {
+    match (keeps, reads) {
+        (true, _) => Workplace::make(Some(&data.directory()?)),
+        (false, true) => Workplace::beside(&data.directory()?),
+        (false, false) => Workplace::make(None),
+    }
 }
 
 /// Opens the place's database and makes a recorder that asks through `client`.

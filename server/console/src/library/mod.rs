@@ -16,10 +16,10 @@ use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{LibraryChange, LibraryEntry, LibraryItem, LibraryKind, NewLibraryItem, Store, StoreError};
 
 pub use file::{FileError, LibraryFile, file_name, file_text, read_file};
-pub use probes::{ChangedProbes, ProbeChanges, change_probes, expanded, kept_probes};
+pub use probes::{ChangedProbes, NamingLine, ProbeChanges, change_probes, expanded, kept_probes, naming_lines};
 pub use terminal::{TerminalChange, change_at_terminal};
 use text::{checked_name, checked_text};
-pub use text::{probe_of, probe_text};
+pub use text::{is_group_of_kept, probe_of, probe_text};
 
 use crate::wire::SpecRefusal;
 

@@ -6,7 +6,7 @@ use bathyscope_catalog::matches_wildcards;
 use bathyscope_commands::KeptProbe;
 use bathyscope_store::{LibraryEntry, LibraryItem, LibraryKind, Store};
 
-use super::{LibraryError, LibraryUser, NewKept, delete, keep, probe_of, probe_text};
+use super::{LibraryError, LibraryUser, NewKept, delete, keep, probe_of, probe_text, text::kernel_line};
 
 const KIND: LibraryKind = LibraryKind::Probe;
 /// How many names `--force` tries, as perf does.
@@ -104,12 +104,10 @@ fn place(probe: DynamicProbe, own: &[&LibraryItem], force: bool, done: &mut Chan
         let remedy = "delete it first, or add --force to keep this one under another name".to_owned();
         return Err(LibraryError::Exists { kind: KIND.as_str(), name, remedy });
     }
-    let bare = probe.typed.split_once('=').filter(|(names, _)| !names.contains(char::is_whitespace));
-    let place = bare.map_or(probe.typed.as_str(), |(_, place)| place);
     for number in 1..MAX_SUFFIX {
         let other = format!("{name}_{number}");
         if !is_taken(&other, &done.added) {
-            let typed = format!("{other}={place}");
+            let typed = renamed(&probe.typed, &other);
             let text = probe_text(&DynamicProbe { typed, file: probe.file, line: None });
             let (_, name) = probe_of(&text)?;
             done.added.push((name, text));
@@ -117,6 +115,17 @@ fn place(probe: DynamicProbe, own: &[&LibraryItem], force: bool, done: &mut Chan
         }
     }
     Err(LibraryError::Exists { kind: KIND.as_str(), name, remedy: "choose another name".to_owned() })
+}
+
+/// A definition whose event has another name, `GROUP:NAME`.
+fn renamed(typed: &str, name: &str) -> String {
+    if kernel_line(typed).is_some() {
+        let (kind, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+        let letter = kind.split(':').next().unwrap_or_default();
+        return format!("{letter}:{} {}", name.replacen(':', "/", 1), rest.trim_start());
+    }
+    let bare = typed.split_once('=').filter(|(names, _)| !names.contains(char::is_whitespace));
+    format!("{name}={}", bare.map_or(typed, |(_, place)| place))
 }
 
 /// Those that a name or pattern means to somebody who deletes them.
@@ -169,6 +178,38 @@ pub fn expanded(spec: CaptureSpec, kept: &[KeptProbe], is_event: &dyn Fn(&str) -
         }
     }
     (spec, put_in)
+}
+
+/// A line that names kept probes where definitions stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamingLine {
+    /// Bytes before the name in all of the text.
+    pub start: usize,
+    /// The name, or a pattern of names.
+    pub name: String,
+    /// The probes that it means.
+    pub probes: Vec<KeptProbe>,
+}
+
+/// A text of definitions with blanks in place of the lines that name kept probes, so that places in it stay, and those lines.
+pub fn naming_lines(text: &str, kept: &[KeptProbe]) -> (String, Vec<NamingLine>) {
+    let (mut plain, mut found) = (String::with_capacity(text.len()), Vec::new());
+    for line in text.split_inclusive('\n') {
+        let name = line.trim();
+        let probes: Vec<KeptProbe> = match name.contains(char::is_whitespace) {
+            true => Vec::new(),
+            false => named(name, kept).cloned().collect(),
+        };
+        if probes.is_empty() {
+            plain.push_str(line);
+            continue;
+        }
+        let before = line.len() - line.trim_start().len();
+        found.push(NamingLine { start: plain.len() + before, name: name.to_owned(), probes });
+        let blanks = line.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' });
+        plain.extend(blanks);
+    }
+    (plain, found)
 }
 
 /// The kept probes that a text names: by the whole name, or a pattern of it.
@@ -279,6 +320,8 @@ mod tests {
         add("vfs_read=vfs_write", true, &mut done).unwrap();
         add("-x bash readline", false, &mut done).unwrap();
         add("-x bash readline%return", true, &mut done).unwrap();
+        add("p:mine vfs_read %di", false, &mut done).unwrap();
+        add("p:mine vfs_write", true, &mut done).unwrap();
         let names: Vec<&str> = done.added.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,
@@ -287,10 +330,24 @@ mod tests {
                 "probe:vfs_read_1",
                 "probe:vfs_read_2",
                 "probe_bash:readline",
-                "probe_bash:readline__return"
+                "probe_bash:readline__return",
+                "kprobes:mine",
+                "kprobes:mine_1"
             ]
         );
+        assert_eq!(done.added[6].1, "p:kprobes/mine_1 vfs_write");
         assert_eq!(done.added[2].1, "probe:vfs_read_2=vfs_write");
+    }
+
+    #[test]
+    fn lines_that_name_kept_probes_are_taken_out_and_places_stay() {
+        let kept = ["vfs_read count", "vfs_write", "p:mine vfs_open"].map(kept);
+        let text = "do_exit\n  probe:vfs_* \nprobe:other\nkprobes:mine\nvfs_read name=comm";
+        let (plain, found) = naming_lines(text, &kept);
+        assert_eq!(plain, "do_exit\n              \nprobe:other\n            \nvfs_read name=comm");
+        let told: Vec<(usize, &str, usize)> =
+            found.iter().map(|line| (line.start, line.name.as_str(), line.probes.len())).collect();
+        assert_eq!(told, [(10, "probe:vfs_*", 2), (35, "kprobes:mine", 1)]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub async fn change_at_terminal(store: &Store, change: TerminalChange) -> Result
         TerminalChange::Delete { kind, name } => {
             let entry = delete(store, who, meant(store, kind, &name).await?).await?;
             Ok(vec![format!(
-                "Deleted the {} {} of {}. The page Library brings it back for 30 days.",
+                "Deleted the {} {} of {}. It can be restored on the Library page for 30 days.",
                 entry.kind.as_str(),
                 entry.name,
                 shown(&entry.owner)

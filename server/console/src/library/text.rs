@@ -2,9 +2,10 @@
 
 use bathyscope_capture::{DynamicProbe, MAX_DYNAMIC_BYTES, MAX_SCRIPT_BYTES, Predicate};
 use bathyscope_catalog::{
-    dynamic::parse_perf_probe,
+    dynamic::{Dialect, Line, TypedDefinition, parse_dynamic, parse_perf_probe, read_typed},
     recipes::{Recipe, check_own_name},
 };
+use bathyscope_link::dynamic::{USUAL_GROUPS, event_name};
 use bathyscope_store::LibraryKind;
 
 use super::LibraryError;
@@ -103,6 +104,12 @@ pub fn probe_of(text: &str) -> Result<(DynamicProbe, String), LibraryError> {
     if text.contains('\n') {
         return Err(refuse("it is one definition, in one line".to_owned()));
     }
+    if text.starts_with("-:") {
+        return Err(refuse("it removes an event and makes none".to_owned()));
+    }
+    if let Some(line) = kernel_line(text) {
+        return of_kernel_line(line);
+    }
     let (file, typed) = match text.strip_prefix("-x").map(str::trim_start) {
         None => (None, text),
         Some(rest) => {
@@ -122,6 +129,33 @@ pub fn probe_of(text: &str) -> Result<(DynamicProbe, String), LibraryError> {
     let group = definition.group.unwrap_or_else(|| "probe".to_owned());
     let event = definition.event.ok_or_else(|| refuse("it has no name; write NAME=PLACE".to_owned()))?;
     Ok((DynamicProbe { typed: typed.to_owned(), file, line: None }, format!("{group}:{event}")))
+}
+
+/// The line of `kprobe_events` or `uprobe_events` that a text is, without the command that writes it there.
+pub(super) fn kernel_line(text: &str) -> Option<String> {
+    let Ok(reading) = read_typed(text, None) else { return None };
+    match reading.typed.as_slice() {
+        [TypedDefinition { text, dialect: Dialect::Kernel, .. }] => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// The probe of a line of the kernel's grammar, and the name of its event: `uprobes:zfree_entry`.
+fn of_kernel_line(typed: String) -> Result<(DynamicProbe, String), LibraryError> {
+    let refuse = |why: String| LibraryError::text(LibraryKind::Probe, why);
+    let line = parse_dynamic(&typed).map_err(|error| refuse(format!("column {}: {}", error.at + 1, error.problem)))?;
+    let Line::Define(definition) = line else { return Err(refuse("it removes an event and makes none".to_owned())) };
+    if let Some(group) = definition.group.as_deref().filter(|group| !is_group_of_kept(group)) {
+        let why = format!("`{group}` cannot be the group of a kept probe; write `probe/NAME`, or NAME alone");
+        return Err(refuse(why));
+    }
+    let name = event_name(&definition);
+    Ok((DynamicProbe { typed, file: None, line: None }, name))
+}
+
+/// Whether events of kept probes can be in a group: those of perf, and those that the kernel gives by itself.
+pub fn is_group_of_kept(group: &str) -> bool {
+    group.starts_with("probe") || USUAL_GROUPS.contains(&group)
 }
 
 /// What something is called, if it may be called so. A probe is called as the event that its definition makes.
@@ -185,6 +219,24 @@ mod tests {
             (Probe, "", "-x bash", Err("the definition is missing")),
             (Probe, "", "vfs_read +", Err("column")),
             (Probe, "", "a\nb", Err("one line")),
+            (Probe, "", "p:mine vfs_read %di", Ok(("kprobes:mine", "p:mine vfs_read %di"))),
+            (
+                Probe,
+                "mine",
+                "r:probe/mine vfs_read ret=$retval",
+                Ok(("probe:mine", "r:probe/mine vfs_read ret=$retval")),
+            ),
+            (Probe, "", "p vfs_read+0x10 %di", Ok(("kprobes:p_vfs_read_16", "p vfs_read+0x10 %di"))),
+            (Probe, "", "p:zfree /bin/zsh:0x46420 %ip", Ok(("uprobes:zfree", "p:zfree /bin/zsh:0x46420 %ip"))),
+            (
+                Probe,
+                "",
+                "echo 'p:zfree /bin/zsh:0x46420 %ip' >> /sys/kernel/tracing/uprobe_events",
+                Ok(("uprobes:zfree", "p:zfree /bin/zsh:0x46420 %ip")),
+            ),
+            (Probe, "", "p:sched/mine vfs_read", Err("cannot be the group of a kept probe")),
+            (Probe, "", "-:mine", Err("removes an event")),
+            (Probe, "", "p:mine vfs_read %nothing", Err("column")),
             (Script, "s", "begin { exit(); }\n\n", Ok(("s", "begin { exit(); }\n"))),
             (Script, "s", "begin { exit( }", Err("line 1, column")),
             (Filter, "f", " pid == 7 ", Ok(("f", "pid == 7"))),

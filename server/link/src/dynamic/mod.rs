@@ -338,6 +338,27 @@ fn gives_name(typed: &str) -> bool {
     if is_kernel { first.contains(':') && !first.ends_with('/') } else { first.contains('=') }
 }
 
+/// The groups that the kernel gives to events without one.
+pub const USUAL_GROUPS: [&str; 5] = ["kprobes", "uprobes", "eprobes", "fprobes", "tracepoints"];
+
+fn usual_group(place: &ProbeSite) -> &'static str {
+    let [kprobes, uprobes, eprobes, fprobes, tracepoints] = USUAL_GROUPS;
+    match place {
+        ProbeSite::Function { .. } | ProbeSite::Address { .. } => kprobes,
+        ProbeSite::File { .. } => uprobes,
+        ProbeSite::Event { .. } => eprobes,
+        ProbeSite::Traced { .. } => fprobes,
+        ProbeSite::Tracepoint { .. } => tracepoints,
+    }
+}
+
+/// What the event of a definition is called, `GROUP:NAME`: as the definition says, else as the kernel would call it.
+pub fn event_name(definition: &DynamicDefinition) -> String {
+    let group = definition.group.as_deref().unwrap_or_else(|| usual_group(&definition.place));
+    let name = definition.event.clone().filter(|name| !name.is_empty());
+    format!("{group}:{}", name.unwrap_or_else(|| made_name(&definition.place)))
+}
+
 /// The name that the kernel would make.
 fn made_name(place: &ProbeSite) -> String {
     let (letter, name) = match place {
@@ -449,13 +470,7 @@ fn resolve_method(
 impl Resolved {
     /// The group that the kernel puts it in where none is given.
     pub fn usual_group(&self) -> &'static str {
-        match self.definition.place {
-            ProbeSite::Function { .. } | ProbeSite::Address { .. } => "kprobes",
-            ProbeSite::File { .. } => "uprobes",
-            ProbeSite::Event { .. } => "eprobes",
-            ProbeSite::Traced { .. } => "fprobes",
-            ProbeSite::Tracepoint { .. } => "tracepoints",
-        }
+        usual_group(&self.definition.place)
     }
 
     /// As it is kept in a spec; what is counted needs a group in its name.

@@ -17,7 +17,7 @@ mod types;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -125,6 +125,10 @@ fn locked<T>(result: Result<T, PoisonError<T>>) -> T {
 
 struct Inner {
     link: AgentLink,
+    /// Whether programs that run are being read.
+    opening: AtomicBool,
+    /// When they were read last.
+    opened: Mutex<Option<Instant>>,
     slots: BTreeMap<Source, ListSlot>,
     symbols: SymbolCache,
 }
@@ -216,7 +220,15 @@ impl Inventory {
     /// Asks through `link`. Reads nothing yet.
     pub fn new(link: AgentLink) -> Self {
         let slots = SOURCES.into_iter().map(|source| (source, ListSlot::default())).collect();
-        Self { inner: Arc::new(Inner { link, slots, symbols: SymbolCache::default() }) }
+        Self {
+            inner: Arc::new(Inner {
+                link,
+                slots,
+                symbols: SymbolCache::default(),
+                opening: AtomicBool::new(false),
+                opened: Mutex::default(),
+            }),
+        }
     }
 
     /// The names that fit, best first.
@@ -418,8 +430,37 @@ impl Inventory {
         })
     }
 
+    /// Reads what the programs that run offer, as far as that is not known, so that a search finds it: at most [`MOST_PROGRAMS`] of them,
+    /// first those that the fewest processes share, which libraries are not. Goes on in the background.
+    pub fn open_running(&self) {
+        {
+            let mut opened = self.inner.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            if opened.is_some_and(|at| at.elapsed() < OPEN_AGAIN) {
+                return;
+            }
+            *opened = Some(Instant::now());
+        }
+        if self.inner.opening.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let this = self.clone();
+        tokio::spawn(async move {
+            let found = this.read(Source::Files).await.map(|read| running_programs(&read)).unwrap_or_default();
+            for path in found {
+                // Whoever traces as one cannot look into all.
+                if let Err(error) = this.symbols_of(&path).await {
+                    tracing::debug!(path, %error, "the functions of a program that runs cannot be read");
+                }
+            }
+            this.inner.opening.store(false, Ordering::Relaxed);
+        });
+    }
+
     /// The functions and markers of a file that a process has mapped, or of any program.
-    async fn symbols_of(&self, path: &str) -> Result<Arc<FileSymbols>, InventoryError> {
+    ///
+    /// # Errors
+    /// If it is no program, or cannot be read.
+    pub async fn symbols_of(&self, path: &str) -> Result<Arc<FileSymbols>, InventoryError> {
         let pid = self.mapped_by(path);
         let (path, this) = (path.to_owned(), self.clone());
         self.blocking(move |link| this.inner.symbols.get(link, &path, pid)).await
@@ -434,6 +475,31 @@ impl Inventory {
             files.get(usize::try_from(name.value).ok()?).map(|file| file.pid)
         })
     }
+}
+
+/// The most programs that are read before anybody has named them.
+const MOST_PROGRAMS: usize = 24;
+/// How soon they are looked at again.
+const OPEN_AGAIN: Duration = Duration::from_secs(10);
+
+/// Programs of a list of mapped files, those first that are of the fewest processes.
+fn running_programs(read: &Read) -> Vec<String> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for part in &read.parts {
+        let Facts::Files(files) = &part.facts else { continue };
+        for name in part.names.iter() {
+            let Some(file) = usize::try_from(name.value).ok().and_then(|index| files.get(index)) else { continue };
+            // The kernel names a process as the file or link that it was started by, cut at 15 bytes: `python3` of `python3.11`.
+            let own = name.text.rsplit('/').next().unwrap_or_default();
+            let is_program = file.processes.iter().any(|(_, comm)| comm.len() > 1 && own.starts_with(comm.as_str()));
+            if is_program && name.group.is_none_or(str::is_empty) {
+                found.push((file.count, name.text.to_owned()));
+            }
+        }
+    }
+    found.sort();
+    found.truncate(MOST_PROGRAMS);
+    found.into_iter().map(|(_, path)| path).collect()
 }
 
 /// Parts with what of them is searched.

@@ -1,9 +1,12 @@
 //! Functions and markers of programs and libraries, read one by one when they are asked for, and kept while there is room.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use bathyscope_catalog::{
-    elf::{ElfFile, demangle},
+    elf::{ElfFile, MarkerArgument, demangle},
     names::{Names, NamesBuilder, NewName},
 };
 
@@ -34,6 +37,8 @@ pub struct FileSymbols {
     pub functions: Arc<Names>,
     /// Its markers, `provider:name`, with the number of their places as values.
     pub markers: Arc<Names>,
+    /// What each marker passes, by its `provider:name`.
+    pub passed: Arc<BTreeMap<String, Vec<MarkerArgument>>>,
     /// Its build id in hexadecimal digits; empty if it has none.
     pub build_id: String,
     /// Whether the Go compiler made it.
@@ -84,19 +89,27 @@ fn symbols_of(program: &ProgramFile, version: Version) -> Result<FileSymbols, St
         });
     }
     let mut markers = NamesBuilder::new();
-    let mut places = std::collections::BTreeMap::<(String, String), u64>::new();
+    let mut places = BTreeMap::<(String, String), (u64, Vec<MarkerArgument>)>::new();
     for marker in elf.markers().map_err(told)? {
-        *places.entry((marker.provider, marker.name)).or_default() += 1;
+        let (count, arguments) = places.entry((marker.provider, marker.name)).or_default();
+        *count += 1;
+        // Places of a name pass the same, unless somebody gave one name to two.
+        if arguments.len() < marker.arguments.len() {
+            *arguments = marker.arguments;
+        }
     }
-    for ((provider, name), count) in places {
+    let mut passed = BTreeMap::new();
+    for ((provider, name), (count, arguments)) in places {
         let (text, own_at) = (format!("{provider}:{name}"), provider.len() + 1);
         markers.add(NewName { text: &text, own_at, group: path, value: count, ..NewName::default() });
+        passed.insert(text, arguments);
     }
     let build_id = elf.build_id().unwrap_or_default();
     Ok(FileSymbols {
         path: path.clone(),
         functions: Arc::new(names.finish()),
         markers: Arc::new(markers.finish()),
+        passed: Arc::new(passed),
         build_id: bathyscope_symbols::build_id_text(&build_id),
         go: elf.is_go(),
         stripped: elf.is_stripped(),

@@ -153,8 +153,8 @@ const HOSTILE: [(&str, &str); 65] = [
     ("PRAGMA user_version = 8", "its table "),
     ("INSERT INTO track_directories SELECT id, 0, x'00' FROM captures", "pages of the track index"),
     ("INSERT INTO track_pages SELECT id, 0, 0, 0, 0, x'00' FROM captures", "pages of the track index"),
-    ("INSERT INTO library VALUES (1, 'recipe', 'mine', 'eve', '', '', 1, 1, 0, 0, NULL)", "things of a library"),
-    ("PRAGMA foreign_keys = OFF; INSERT INTO library_versions VALUES (1, 1, 'x', 'eve', 0)", "things of a library"),
+    ("INSERT INTO library VALUES (1, 'recipe', 'mine', 'eve', '', '', 1, 1, 0, 0, NULL)", "entries of a library"),
+    ("PRAGMA foreign_keys = OFF; INSERT INTO library_versions VALUES (1, 1, 'x', 'eve', 0)", "entries of a library"),
     ("INSERT INTO derivations SELECT id, 0, '{}', 'complete', '', 1, 1, 0, '[]' FROM captures", "computed streams"),
     (
         "UPDATE streams SET schema = json_set(schema, '$.derived', json('{\"rule\":\"r\",\"version\":1,\"from\":[]}'))",

@@ -1,4 +1,4 @@
-//! What people keep by name: kept, changed with the texts that it had, shared, deleted and brought back.
+//! What people keep by name: kept, changed with the texts that it had, shared, deleted and restored.
 
 use bathyscope_store::{LibraryChange, LibraryEntry, LibraryKind, NewLibraryItem, Store, StoreError};
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};

@@ -185,7 +185,7 @@ impl<'w, 'o> ClauseWriter<'w, 'o> {
     pub(super) fn map(&mut self, name: String, of: MapUse, span: Span) -> Result<String> {
         match self.whole.maps.get(&name) {
             Some(known) if *known != of => {
-                refuse(span, format!("{name} would stand for two things"), "give one of them another name")
+                refuse(span, format!("{name} would have two meanings"), "give one of them another name")
             }
             Some(_) => Ok(name),
             None => {

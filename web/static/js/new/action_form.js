@@ -56,12 +56,10 @@ export class ActionForm {
     byId("build-format-line").hidden = action.kind !== "print";
     put(byId("build-numbers"), ...this.parts.numbers().map((value) => h("option", { value })));
     byId("build-rows").textContent = aggregates
-      ? "The aggregate is kept by these values and stacks; without any, as one."
-      : "Each row also has its time, CPU, process, thread and its name.";
+      ? "One aggregate for each combination of these values and stacks; without any, one in all."
+      : "Each row also has time, CPU, process, thread and thread name.";
     byId("build-action-note").textContent =
-      aggregates && until
-        ? "The number is one of the place where it ends; a value of the begin is read as @name[key]."
-        : "";
+      aggregates && until ? "The number is a value at the end; write a value of the begin as @name[key]." : "";
     if (!fills) return;
     if ("of" in action) inputOf("build-of").value = action.of;
     if (aggregates) inputOf("build-map").value = action.map;

@@ -20,7 +20,7 @@ import {
   valuesAt,
   withValues,
 } from "./builder_model.js";
-import { BuiltScript } from "./built_script.js";
+import { BuiltScript, isOfBuilder } from "./built_script.js";
 import { conditionFields, samplingScript } from "./condition_fields.js";
 import { PairChoice } from "./pair_choice.js";
 import { ScriptConditionEditor } from "./script_condition_editor.js";
@@ -31,6 +31,7 @@ import { ValueList } from "./value_list.js";
 
 /** @import { ArgumentNode, Partner, ProbeForm, ReadForm } from "../../../api.js" */
 /** @import { FormPage } from "./form_part.js" */
+/** @import { Form } from "./spec_form.js" */
 /** @import { Ticked } from "./argument_tree.js" */
 /** @import { Place } from "./builder_model.js" */
 /** @typedef {import("../kind/build.js").BuiltForm} BuiltForm */
@@ -103,8 +104,8 @@ export class BuildForm {
     return new ScriptConditionEditor({
       title: isFirst ? "Hits where" : "Rows where",
       where: isFirst
-        ? "Asked in the kernel at each hit, before anything is recorded."
-        : "Asked in the kernel when it ends, before a row is made.",
+        ? "Evaluated in the kernel at each hit, before anything is recorded."
+        : "Evaluated in the kernel at the end, before a row is made.",
       change: (text) => {
         const { until } = this.#form;
         if (isFirst) this.#change({ ...this.#form, condition: text });
@@ -242,12 +243,12 @@ export class BuildForm {
     const [first] = messages;
     const where = first ? `line ${first.line}: ${first.message}` : "";
     if (!form) {
-      this.script.tell(`The form does not hold this script, ${where}. The script is what runs.`, { apart: true });
+      this.script.tell(`The form cannot represent this script, ${where}. The script is what runs.`, { apart: true });
       return;
     }
     this.#form = form;
     this.#draw(true);
-    const left = `${plural(messages.length, "comment")} would be left out if the form changes, ${where}.`;
+    const left = `${plural(messages.length, "comment")} would be lost when the form changes, ${where}.`;
     this.script.tell(first ? left : "");
   }
 
@@ -461,6 +462,16 @@ export class BuildForm {
     if (text === this.#text) return;
     this.script.text = text;
     this.#read();
+  }
+
+  /**
+   * Makes what was recorded a form of the builder, where the builder has made it.
+   * @param {Form} form
+   */
+  async takes(form) {
+    const { text, file, params, allow_unsafe: unsafe } = form.script;
+    if (form.method !== build.recordedAs || file || params.length > 0 || unsafe) return;
+    if (await isOfBuilder(text)) Object.assign(form, { method: build.name, build: { text } });
   }
 
   /** @param {BuiltForm} form gets what the tab holds */

@@ -172,9 +172,9 @@ export const ACTIONS = [
   ["sum", "sum of", true],
   ["average", "average of", true],
   ["statistics", "count, average and total of", true],
-  ["minimum", "smallest of", true],
-  ["maximum", "largest of", true],
-  ["print", "print by a format", false],
+  ["minimum", "minimum of", true],
+  ["maximum", "maximum of", true],
+  ["print", "print with a format", false],
 ];
 
 /**

@@ -125,3 +125,18 @@ export class BuiltScript {
     );
   }
 }
+
+/**
+ * Whether a script is, letter for letter, what the builder writes: so what it made is opened in it again.
+ * @param {string} text
+ */
+export async function isOfBuilder(text) {
+  try {
+    const { form, messages } = await send("POST", "/api/builder/read", {}, { text });
+    if (!form || messages.length > 0) return false;
+    return (await send("POST", "/api/builder/write", {}, { form })).script === text;
+  } catch {
+    // The editor takes every script.
+    return false;
+  }
+}

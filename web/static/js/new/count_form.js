@@ -3,7 +3,7 @@
 import { get } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
 import { inputOf } from "../lib/dom.js";
-import { perfEvents } from "./perf_events.js";
+import { countedEvents } from "./perf_events.js";
 import { ProbeText } from "./probe_builder.js";
 import { MOST, suggestWords } from "./suggest.js";
 
@@ -11,7 +11,7 @@ import { MOST, suggestWords } from "./suggest.js";
 export class CountForm {
   constructor() {
     this.probes = new ProbeText("count-dynamic");
-    suggestWords(inputOf("count-events"), perfEvents);
+    suggestWords(inputOf("count-events"), countedEvents);
     new Combobox({
       input: inputOf("count-cgroup"),
       keepsText: true,

@@ -33,6 +33,8 @@ export interface FormPart<F = unknown> {
   begin?(params: URLSearchParams): boolean | Promise<boolean>;
   /** Puts the caret where one begins. */
   focus?(): void;
+  /** Makes what was recorded a form of this kind, where it is more than it seems; before the form is filled. */
+  takes?(form: Form): Promise<void>;
   /** The form was filled from a capture. */
   runsAgain?(): void;
   /** The view that its captures open in; null for the usual one. */

@@ -22,7 +22,7 @@ export class PairChoice {
       h(
         "div",
         { class: "field" },
-        h("label", { for: "build-end-site", text: "Another place where it ends" }),
+        h("label", { for: "build-end-site", text: "Other probe site where it ends" }),
         h("div", { class: "row build-find" }, scope, input),
       ),
     );
@@ -69,7 +69,7 @@ export class PairChoice {
       "label",
       { class: "check" },
       radio,
-      partner ? h("code", { text: partner.site }) : "each hit by itself",
+      partner ? h("code", { text: partner.site }) : "each hit is a row",
       partner?.meaning && h("span", { class: "quiet small", text: partner.meaning }),
     );
   }
@@ -85,8 +85,8 @@ export class PairChoice {
           "div",
           { class: "row build-keys" },
           h("span", { class: "quiet small", text: "An end belongs to the begin with the same" }),
-          this.#key("key", "at the begin"),
-          this.#key("end_key", "at the end"),
+          this.#key("key", "at its begin"),
+          this.#key("end_key", "at its end"),
         ),
       );
   }

@@ -1,7 +1,7 @@
 // Suggestions of events of perf, which are counted or sampled.
 
 import { get } from "../lib/api.js";
-import { MOST, tracepoints } from "./suggest.js";
+import { MOST, keptProbes, tracepoints } from "./suggest.js";
 
 /** @import { PerfEventInfo, PerfEvents } from "../../../api.js" */
 
@@ -18,6 +18,16 @@ const READ = new Set(["tool", "pressure", "memory", "vm"]);
  */
 export async function sampledEvents(word, signal) {
   return perfEvents(word, signal, ({ kind }) => !READ.has(kind));
+}
+
+/**
+ * Events that can be counted, and kept probes, which become events when counting begins.
+ * @param {string} word
+ * @param {AbortSignal} signal
+ */
+export async function countedEvents(word, signal) {
+  const [found, kept] = await Promise.all([perfEvents(word, signal), word ? keptProbes(word, signal) : []]);
+  return [...kept, ...found];
 }
 
 /**

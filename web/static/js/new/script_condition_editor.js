@@ -142,7 +142,7 @@ export class ScriptConditionEditor {
       const read = scriptRows(this.#text);
       if (!read) {
         this.say(
-          "Rows cannot say this condition: each compares one value, and all are joined in the same way. It stays text.",
+          "This condition cannot be shown as rows, which compare one value each and are all joined in the same way. It stays text.",
         );
         return;
       }
@@ -176,7 +176,7 @@ export class ScriptConditionEditor {
     const add = h("button", {
       type: "button",
       class: "plain small",
-      text: this.#rows.length ? "Add a condition" : "Add a condition (now: all)",
+      text: this.#rows.length ? "Add a condition" : "Add a condition (none now: all hits)",
       disabled: this.#fields.length === 0,
       on: {
         click: () => {

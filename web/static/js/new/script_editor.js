@@ -259,7 +259,7 @@ export class ScriptEditor extends Emitter {
         ...lintKeymap,
         ...defaultKeymap,
       ]),
-      EditorView.contentAttributes.of({ "aria-label": "Script", spellcheck: "false" }),
+      EditorView.contentAttributes.of({ "aria-label": "Script", spellcheck: "false", tabindex: "0" }),
       EditorView.lineWrapping,
       marks,
       typedOver,

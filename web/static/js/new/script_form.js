@@ -7,6 +7,7 @@ import { byId, h, inputOf, put } from "../lib/dom.js";
 import { duration, plural } from "../lib/format.js";
 import { errorNotice, note, noteError } from "../lib/notice.js";
 import { joinWords, splitWords } from "../lib/words.js";
+import { ToolForm } from "./tool_form.js";
 
 /** @import { CheckedProbe, ScriptMessage, CheckedScript } from "../../../api.js" */
 /** @typedef {import("./script_editor.js").ScriptEditor} Editor */
@@ -64,7 +65,15 @@ export class ScriptForm {
   constructor(page) {
     this.page = page;
     this.params = inputOf("script-params");
-    this.params.addEventListener("input", () => this.#showWords());
+    this.params.addEventListener("input", () => {
+      this.#showWords();
+      this.tool.follow(splitWords(this.params.value).words);
+    });
+    this.tool = new ToolForm((words) => {
+      this.params.value = joinWords(words);
+      this.#showWords();
+      page.changed();
+    });
     byId("keep-script").addEventListener("click", () => this.#keep());
     byId("script-to-builder").addEventListener("click", () => location.assign(builderLink(this.value().text)));
     new Combobox({
@@ -118,6 +127,7 @@ export class ScriptForm {
       const tool = await get("/api/tools/{name}", { name });
       this.setText(tool.text ?? "");
       this.#file = tool.name;
+      this.tool.show(tool, splitWords(this.params.value).words);
       this.page.named(tool.name);
       await this.show();
       this.#editor?.focus();
@@ -134,6 +144,7 @@ export class ScriptForm {
     try {
       const kept = await get("/api/library/{id}", { id });
       this.setText(kept.text);
+      this.tool.show(null);
       this.#file = `${kept.name}.bt`;
       this.page.named(kept.name);
       await this.show();
@@ -180,8 +191,21 @@ export class ScriptForm {
     this.setText(text);
     this.#file = file;
     this.params.value = joinWords(params);
+    this.#showTool(file, params);
     inputOf("script-unsafe").checked = allow_unsafe;
     this.#showWords();
+  }
+
+  /**
+   * Shows the tool that a script was, if it is one.
+   * @param {string} file
+   * @param {string[]} params
+   */
+  async #showTool(file, params) {
+    this.tool.show(null);
+    if (!/^[a-z0-9-]+$/.test(file)) return;
+    const tool = await get("/api/tools/{name}", { name: file }).catch(() => null);
+    if (tool && tool.text === this.value().text) this.tool.show(tool, params);
   }
 
   /**
@@ -210,7 +234,7 @@ export class ScriptForm {
 
   /** Why it cannot be started, in words. */
   problems() {
-    const found = [];
+    const found = this.tool.problems();
     if (this.value().text.trim() === "") found.push("Write a script, or begin with a tool.");
     const { problem } = splitWords(this.params.value);
     if (problem) found.push(problem);

@@ -125,7 +125,7 @@ export class SiteFind {
       if (items[0] && query.trim()) {
         this.list.close();
         this.#picked(items[0]);
-      } else if (query.trim()) this.say(`Nothing on this host has “${query.trim()}” in its name.`);
+      } else if (query.trim()) this.say(`No probe site on this host matches “${query.trim()}”.`);
     } catch {
       // The list below the field says what is wrong.
     }

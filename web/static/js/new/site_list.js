@@ -17,9 +17,9 @@ const SAMPLE_MS = 200;
  */
 export function rateWords(hits, ns) {
   const ms = Math.round(ns / 1e6);
-  if (hits === 0) return `did not fire in ${ms} ms`;
+  if (hits === 0) return `no hits in ${ms} ms`;
   const each = ns > 0 ? (hits * 1e9) / ns : 0;
-  return `fired ${exact(hits)} times in ${ms} ms: ${exact(Math.round(each))} a second`;
+  return `${plural(hits, "hit")} in ${ms} ms, ${exact(Math.round(each))} per second`;
 }
 
 /**
@@ -28,7 +28,7 @@ export function rateWords(hits, ns) {
  */
 export function countWords({ count, left_out_count: left }) {
   if (count === null) return "";
-  return `${plural(count, "place")}${left ? `; ${exact(left)} left out` : ""}`;
+  return `${plural(count, "probe site")}${left ? `; ${exact(left)} left out` : ""}`;
 }
 
 /** One place of the list. */
@@ -61,7 +61,7 @@ export class SiteItem {
           type: "button",
           class: "plain small",
           text: "How often?",
-          "aria-label": `How often does ${site} fire?`,
+          "aria-label": `How often? Count hits of ${site}`,
           title: `Counts its hits for ${SAMPLE_MS} ms`,
           on: { click: () => this.#sample() },
         }),
@@ -101,7 +101,7 @@ export class SiteItem {
           "div",
           { class: "notice notice-stop" },
           h("p", { text: `It cannot be probed here: ${facts.why_not}.` }),
-          facts.nearest.length > 0 && h("p", { text: "The nearest that works:" }),
+          facts.nearest.length > 0 && h("p", { text: "The nearest site that can be probed:" }),
           ...facts.nearest.map((site) =>
             h(
               "p",

@@ -7,6 +7,8 @@ import { lastWord } from "../lib/form_values.js";
 /** @typedef {import("../lib/combobox.js").Item} Item */
 /** @typedef {(word: string, signal: AbortSignal) => Promise<Item[]>} Source */
 
+/** The heading of probes that are kept in the library. */
+export const KEPT = "kept probes";
 /** The most that is suggested at a time. */
 export const MOST = 40;
 
@@ -25,6 +27,20 @@ export const fitting = (list, word) =>
  */
 export async function tracepoints(query, signal) {
   return (await get("/api/tracepoints", { q: query, limit: MOST }, signal)).items;
+}
+
+/**
+ * Probes that are kept in the library and match.
+ * @param {string} query
+ * @param {AbortSignal} signal
+ * @returns {Promise<Item[]>}
+ */
+export async function keptProbes(query, signal) {
+  const { items } = await get("/api/library", { kind: "probe", q: query }, signal);
+  return items
+    .filter(({ name }) => name.toLowerCase().includes(query.toLowerCase()))
+    .slice(0, MOST)
+    .map(({ name, description }) => ({ label: name, detail: description || "kept probe", group: KEPT }));
 }
 
 /**

@@ -7,7 +7,7 @@ import { byId, fieldOf, h, inputOf, put, settled } from "../lib/dom.js";
 import { exact, plural } from "../lib/format.js";
 import { sentence } from "../lib/notice.js";
 import { ProbeBuilder } from "./probe_builder.js";
-import { MOST, fitting, suggestWords, tracepoints } from "./suggest.js";
+import { KEPT, MOST, fitting, keptProbes, suggestWords, tracepoints } from "./suggest.js";
 
 /** @import { DescribedField } from "../../../api.js" */
 /** @typedef {import("../kind/trace.js").TraceForm} Form */
@@ -77,17 +77,26 @@ class TraceEvents {
   /** @type {EventRow[]} */
   #rows = [];
 
-  constructor() {
+  /** @param {(name: string) => void} addKept takes the name of a kept probe, which is a line of the definitions */
+  constructor(addKept) {
     this.list = byId("trace-events");
     this.adding = inputOf("trace-add");
     new Combobox({
       input: this.adding,
       firstIsActive: true,
       empty: "No matching tracepoint.",
-      source: async (query, signal) =>
-        (await tracepoints(query.trim(), signal)).map((label) => ({ label, value: label })),
-      pick: ({ value }) => {
-        this.add({ event: value, filter: "" });
+      source: async (query, signal) => {
+        const [names, kept] = await Promise.all([tracepoints(query.trim(), signal), keptProbes(query.trim(), signal)]);
+        return [
+          ...kept.map((one) => ({ ...one, value: one.label })),
+          ...names.map((label) => ({ label, value: label, group: kept.length ? "tracepoints" : "" })),
+        ];
+      },
+      pick: ({ value, group }) => {
+        if (group === KEPT) {
+          this.adding.value = "";
+          addKept(value);
+        } else this.add({ event: value, filter: "" });
         this.adding.focus();
       },
       enter: (text) => {
@@ -175,8 +184,8 @@ export class TraceForm {
     new Combobox({ input: inputOf("trace-tracer"), keepsText: true, source: tracers, pick: showGraph });
     for (const id of ["trace-functions", "trace-roots"]) countFunctions(inputOf(id), byId(`${id}-count`));
     byId("trace-tracer").addEventListener("input", showGraph);
-    this.events = new TraceEvents();
     this.builder = new ProbeBuilder();
+    this.events = new TraceEvents((name) => this.builder.text.add(name));
   }
 
   /**

@@ -15,7 +15,7 @@ export function trialWords({ probes, duration_ns: ns, lost, reason }) {
   const filtered = probes.reduce((sum, probe) => sum + probe.filtered, 0);
   const each = ns > 0 ? Math.round((hits * 1e9) / ns) : 0;
   const words = [
-    `${plural(hits, "hit")} in ${duration(ns)}, ${exact(each)} a second${filtered ? `; the condition or the target left out ${exact(filtered)}` : ""}.`,
+    `${plural(hits, "hit")} in ${duration(ns)}, ${exact(each)} per second${filtered ? `; ${exact(filtered)} did not match the condition or the target` : ""}.`,
   ];
   const measured = probes.filter(({ ns_per_hit: cost }) => cost !== null);
   if (measured.length > 0) {
@@ -23,8 +23,8 @@ export function trialWords({ probes, duration_ns: ns, lost, reason }) {
     const counted = measured.reduce((sum, probe) => sum + probe.hits, 0);
     const percent = ns > 0 ? (100 * spent) / ns : 0;
     const share = percent < 0.01 ? "less than 0.01" : percent.toPrecision(2);
-    if (counted > 0) words.push(`Cost: ${duration(spent / counted)} a hit, ${share} % of one CPU.`);
-  } else if (hits > 0) words.push("Cost: not measured in so short a time.");
+    if (counted > 0) words.push(`Cost: ${duration(spent / counted)} per hit, ${share} % of one CPU.`);
+  } else if (hits > 0) words.push("Cost: not measured; the trial was too short.");
   if (lost > 0) words.push(`${plural(lost, "record")} lost.`);
   const full = probes.reduce((sum, probe) => sum + probe.map_full, 0);
   if (full > 0) words.push(`${plural(full, "update")} did not fit into a map.`);

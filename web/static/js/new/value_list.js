@@ -81,7 +81,7 @@ export class ValueList {
         type: "button",
         class: "plain small",
         text: "Remove",
-        "aria-label": `Do not record ${value.expr}`,
+        "aria-label": `Remove ${value.expr} from the recorded values`,
         on: {
           click: () =>
             this.parts.change(

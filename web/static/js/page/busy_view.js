@@ -225,7 +225,7 @@ export class BusyView {
       {
         class: "button plain",
         href,
-        "aria-label": this.list.device ? `Why is ${text} slow?` : `What does ${text} do?`,
+        "aria-label": this.list.device ? `${text}: why is it slow?` : `${text}: what does it do?`,
         title: "Opens the form with what is recorded for an answer",
       },
       this.list.device ? "Why is it slow?" : "What does it do?",

@@ -1,6 +1,6 @@
 // What the omnibox offers for a command of another tool: what it asks for in words, and where that leads. Pure.
 
-/** @import { ExplainedText, ProbeEdited } from "../../../api.js" */
+/** @import { ExplainedText, ProbeEdited, StoredView, Stream } from "../../../api.js" */
 
 /**
  * @typedef {object} Offer
@@ -8,6 +8,7 @@
  * @property {string} detail what choosing it does, or what helps
  * @property {string} path where it leads; empty where it leads nowhere
  * @property {NonNullable<ExplainedText["probes"]>} [probes] what is kept or deleted by choosing it
+ * @property {StoredView} [stored] what of the newest capture is shown by choosing it
  */
 
 /** Views as the addresses of captures name them, by what commands ask for. */
@@ -124,6 +125,32 @@ export function completedText(text, { start, end }, word) {
 }
 
 /**
+ * Where a capture shows what a command asks of it, and which of its conditions could not be taken along: rows are of one event at a
+ * time.
+ * @param {StoredView} stored
+ * @param {string} id
+ * @param {Pick<Stream, "index"|"name">[]} streams
+ */
+export function storedAddress({ view, filters = [], search }, id, streams) {
+  const conditions = filters
+    .map((filter) => /^([\w.*?-]+(?::[\w.*?-]+)?)\s*:\s*(.*)$/s.exec(filter))
+    .filter((one) => one !== null);
+  const [first] = conditions;
+  const event = first?.[1] ?? "";
+  const isOf = (/** @type {string} */ name) => name === event || name.split(":").at(-1) === event;
+  const stream = first && event !== "*" && event !== ".*" ? streams.find(({ name }) => isOf(name)) : undefined;
+  const same = conditions.filter(([, of]) => of === event).map(([, , text]) => text);
+  const left = filters.length - same.length;
+  const params = {
+    tab: tabOf(view),
+    ...(stream ? { stream: String(stream.index) } : {}),
+    ...(same.length > 0 ? { filter: same.length > 1 ? same.map((text) => `(${text})`).join(" && ") : same[0] } : {}),
+    ...(search ? { search } : {}),
+  };
+  return { path: address(`/captures/${id}`, { v: "3", ...params }), left };
+}
+
+/**
  * What is offered for a text.
  * @param {string} text
  * @param {ExplainedText} answer
@@ -144,6 +171,7 @@ export function offersOf(text, answer, records) {
   if (probes) return [...offersOfProbes(words, probes, form, records), ...told];
   if (page)
     return [{ label: words, detail: "Enter opens the page", path: address(page.path, page.parameters) }, ...told];
-  if (stored) return [{ label: words, detail: "Enter lists the captures", path: "/captures" }, ...told];
+  if (stored?.file) return [{ label: words, detail: "Enter lists the captures", path: "/captures" }, ...told];
+  if (stored) return [{ label: words, detail: "Enter opens the newest capture", path: "", stored }, ...told];
   return [{ label: words || "Nothing has to be done for it.", detail: "", path: "" }, ...told];
 }

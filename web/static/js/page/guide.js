@@ -1,6 +1,7 @@
 // The guided start as a model: which questions a path of answers leads through, and which of the ways at its end work on this host.
 
 import { toolLink } from "../kind/script.js";
+import { missingOf, missingOfTool } from "../lib/needs.js";
 
 /** @import { Capability, RecipeItem, Tool } from "../../../api.js" */
 /** @typedef {import("./guide_tree.js").Choice} Choice */
@@ -19,19 +20,11 @@ import { toolLink } from "../kind/script.js";
  * @property {Tool[]} tools
  * @property {Capability[]} capabilities
  * @property {boolean} hasAgent
+ * @property {string} [release] of the kernel
  */
 
 /** Between answers in the address. */
 const SEPARATOR = ".";
-/** Where tools name what they need otherwise than hosts do. @type {Record<string, string[]>} */
-const CAPABILITIES = {
-  tracepoint: ["tracepoint"],
-  kprobe: ["kprobe", "kprobe_multi", "fentry"],
-  uprobe: ["uprobe"],
-  usdt: ["uprobe"],
-  profile: ["cpu_clock_sampling"],
-  software: ["cpu_clock_sampling"],
-};
 const HIT_COST =
   "Costs about 0.2 to 1 µs for each hit; the capture shows the measured cost, and its budget ends what becomes too dear.";
 const SAMPLE_COST = "Costs about 0.1 % of each CPU at 99 samples a second.";
@@ -61,21 +54,6 @@ export function walkGuide(tree, path) {
  * @param {{answer: Choice}[]} asked
  */
 export const guidePath = (asked) => asked.map(({ answer }) => answer.id).join(SEPARATOR);
-
-/**
- * Why a host lacks what is needed; empty where it has it.
- * @param {string[]} needs each a capability, or what tools call it
- * @param {GuideHost} host
- */
-export function missingOf(needs, { capabilities, hasAgent }) {
-  if (!hasAgent) return "There is no agent now.";
-  for (const need of needs) {
-    const any = CAPABILITIES[need] ?? [need];
-    const known = capabilities.filter(({ id }) => any.includes(id));
-    if (known.length > 0 && !known.some(({ state }) => state === "available")) return known[0].finding;
-  }
-  return "";
-}
 
 /** What commands of the tree cost, by how they begin. @type {[RegExp, string][]} */
 const COMMAND_COSTS = [
@@ -115,7 +93,7 @@ function offerOf(way, host) {
       href: toolLink(found.name),
       why,
       cost: found.needs.includes("profile") ? SAMPLE_COST : HIT_COST,
-      missing: missingOf(found.needs, host),
+      missing: missingOfTool(found, host),
     };
   }
   if (way.command) {

@@ -110,12 +110,18 @@ export class GuideView {
 
   async #load() {
     try {
-      const [{ items: recipes }, { items: tools }, { capabilities, agent }] = await Promise.all([
+      const [{ items: recipes }, { items: tools }, { capabilities, agent, facts }] = await Promise.all([
         get("/api/recipes"),
         get("/api/tools"),
         get("/api/host"),
       ]);
-      this.#host = { recipes, tools, capabilities, hasAgent: agent.state === "connected" };
+      this.#host = {
+        recipes,
+        tools,
+        capabilities,
+        hasAgent: agent.state === "connected",
+        release: facts.kernel_release,
+      };
       this.#show();
     } catch (error) {
       showError(this.place, error, () => this.#show());

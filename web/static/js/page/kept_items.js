@@ -62,6 +62,8 @@ export async function keptItems(context) {
     ...(views.length > MOST || filters.length > MOST
       ? [{ label: "All in the library", run: () => location.assign("/library") }]
       : []),
-    ...(views.length + filters.length + keeping.length === 0 ? [{ label: "Nothing is kept yet", disabled: true }] : []),
+    ...(views.length + filters.length + keeping.length === 0
+      ? [{ label: "No kept views or filters", disabled: true }]
+      : []),
   ];
 }

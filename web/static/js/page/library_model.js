@@ -15,7 +15,7 @@ export const LIBRARY_KINDS = [
     one: "Probe",
     many: "Probes",
     about:
-      "What stands after perf probe --add, in one line; -x FILE before it for a program or library. The definition says what it is called: NAME=PLACE gives a name.",
+      "A definition as for perf probe --add, in one line, with -x FILE before it for a program or library; or a line of kprobe_events or uprobe_events. The event's name comes from the definition: NAME=FUNCTION or p:NAME FUNCTION sets it.",
     example: "vfs_read count",
   },
   {
@@ -29,28 +29,28 @@ export const LIBRARY_KINDS = [
     kind: "recipe",
     one: "Recipe",
     many: "Recipes",
-    about: "Sources and limits of a capture, as JSON. The form for a new capture saves one.",
+    about: "Sources and limits of a capture, as JSON. The New capture form saves recipes.",
     example: '{ "of": "system", "limits": {}, "sources": [] }',
   },
   {
     kind: "filter",
     one: "Filter",
     many: "Filters",
-    about: "A condition on rows, as the field above the tabs of a capture takes it.",
+    about: "A condition on rows, as in the Filter field of a capture.",
     example: 'comm == "nginx" && duration > 1000000',
   },
   {
     kind: "query",
     one: "Query",
     many: "Queries",
-    about: "A query in SQL, as the tab SQL of a capture takes it.",
+    about: "A SQL query, as in the SQL tab of a capture.",
     example: "select comm, count(*) from samples group by comm",
   },
   {
     kind: "selection",
     one: "Selection",
     many: "Selections",
-    about: "What a view of a capture shows, NAME=VALUE a line, as its address has it.",
+    about: "The settings of a capture's view, one NAME=VALUE per line, as in the address of the page.",
     example: "tab=timeline\nfilter=pid == 1",
   },
 ];
@@ -84,9 +84,9 @@ export function useOf({ id, kind, name }, records) {
  * @param {Kind} kind
  */
 export function whereUsed(kind) {
-  if (kind === "filter") return "The filter of a capture offers it.";
-  if (kind === "query") return "The tab SQL of a capture offers it.";
-  if (kind === "selection") return "The menu Views of a capture offers it.";
+  if (kind === "filter") return "It is offered in the Views menu of a capture.";
+  if (kind === "query") return "It is offered in the SQL tab of a capture.";
+  if (kind === "selection") return "It is offered in the Views menu of a capture.";
   return "";
 }
 
@@ -115,4 +115,30 @@ export function searchOf(text) {
     if (at > 0) params.set(line.slice(0, at).trim(), line.slice(at + 1));
   }
   return params.toString();
+}
+
+/** What files of each kind end with, as the server names one. */
+const ENDINGS = {
+  probe: "probe",
+  script: "bt",
+  recipe: "recipe",
+  filter: "filter",
+  query: "sql",
+  selection: "selection",
+};
+
+/**
+ * Names of files for entries, each once: of two of the same name the second has its owner in its own.
+ * @param {Pick<LibraryEntryItem, "kind"|"name"|"owner">[]} items
+ */
+export function fileNames(items) {
+  const plain = (/** @type {string} */ text) => text.replace(/[^A-Za-z0-9_.-]/g, ".");
+  /** @type {Set<string>} */
+  const taken = new Set();
+  return items.map(({ kind, name, owner }) => {
+    const of = (/** @type {string} */ base) => `${plain(base)}.${ENDINGS[kind]}`;
+    const own = taken.has(of(name)) ? of(`${name}.${owner}`) : of(name);
+    taken.add(own);
+    return own;
+  });
 }

@@ -7,13 +7,22 @@ import { build } from "../kind/build.js";
 import { tracepointAddress } from "../kind/events.js";
 import { newAddress } from "../kind/table.js";
 import { findCommands, mayRecord } from "../lib/commands.js";
-import { completedText, isCommand, isMisspelled, offersOf, partsOf, tabOf, toldOfProbes } from "./command_answer.js";
+import {
+  completedText,
+  isCommand,
+  isMisspelled,
+  offersOf,
+  partsOf,
+  storedAddress,
+  tabOf,
+  toldOfProbes,
+} from "./command_answer.js";
 import { byId, h, inputOf } from "../lib/dom.js";
 import { ago, exact, plural } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
 import { note, noteError, waitFor } from "../lib/notice.js";
 
-/** @import { ExplainedText, WireItem } from "../../../api.js" */
+/** @import { ExplainedText, StoredView, WireItem } from "../../../api.js" */
 /** @typedef {import("../lib/combobox.js").Item} Item */
 
 const PAGES = [
@@ -65,15 +74,36 @@ async function commands(text, signal) {
   const isKnown = isCommand(answer);
   if (!isKnown && !isMisspelled(text, answer)) return words;
   if (isKnown) explained = { text, answer };
-  const offers = offersOf(text, answer, mayRecord()).map(({ label, detail, path, probes }) => ({
+  const offers = offersOf(text, answer, mayRecord()).map(({ label, detail, path, probes, stored }) => ({
     label,
     detail,
     plain: true,
     wraps: true,
     group: "Command",
-    ...(path ? link(path) : { value: () => probes && changeProbes(probes) }),
+    ...(path ? link(path) : { value: () => (stored ? openStored(stored) : probes && changeProbes(probes)) }),
   }));
   return [...offers, ...words];
+}
+
+/**
+ * Opens the newest capture with what a command asks of it.
+ * @param {StoredView} stored
+ */
+async function openStored(stored) {
+  try {
+    const { items } = await get("/api/captures", { limit: 1 });
+    if (items.length === 0) {
+      note("There are no captures yet.");
+      return;
+    }
+    const [{ id }] = items;
+    const { streams } = await get("/api/captures/{id}", { id });
+    const { path, left } = storedAddress(stored, id, streams);
+    if (left > 0) note("Only the conditions on the first event are taken along: rows are of one event at a time.");
+    location.assign(path);
+  } catch (error) {
+    noteError(error);
+  }
 }
 
 /** How many words are offered beside what is understood. */
@@ -118,7 +148,7 @@ async function changeProbes(probes) {
     const undo = async () => {
       for (const { id } of done.removed)
         await send("POST", "/api/library/{id}/undelete", { id }).catch((error) => noteError(error));
-      note(`${plural(done.removed.length, "probe")} kept again.`, { ms: 3000 });
+      note(`Restored ${plural(done.removed.length, "probe")}.`, { ms: 3000 });
     };
     const action =
       done.removed.length && !done.dry_run

@@ -5,6 +5,7 @@ import { mayRecord } from "../lib/commands.js";
 import { byId, copyText, fieldOf, h, inputOf, put, settled } from "../lib/dom.js";
 import { ago, plural, wall } from "../lib/format.js";
 import { LIBRARY_KINDS, kindAbout, tagsOf, useOf, whereUsed } from "./library_model.js";
+import { exportItems, importFiles } from "./library_files.js";
 import { listTable } from "./list_table.js";
 import { note, noteError, showError, waitFor } from "../lib/notice.js";
 import { startShell } from "./shell.js";
@@ -55,7 +56,7 @@ function row(item) {
     h("td", { text: kindAbout(item.kind).one }),
     h("td", { text: [item.description, ...item.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" ") }),
     h("td", { text: item.owner }),
-    h("td", { text: item.shared ? "everybody" : "" }),
+    h("td", { text: item.shared ? "yes" : "" }),
     h("td", {
       title: wall(item.changed_unix_ns, true),
       text: ago(item.deleted_unix_ns ?? item.changed_unix_ns, Date.now()),
@@ -64,9 +65,9 @@ function row(item) {
 }
 
 function drawList() {
-  byId("library-count").textContent = plural(items.length, "item");
+  byId("library-count").textContent = plural(items.length, "entry", "entries");
   if (items.length) {
-    const heads = ["Name", "Kind", "What for", "Owner", "Shared with", deleted.checked ? "Deleted" : "Changed"];
+    const heads = ["Name", "Kind", "Description", "Owner", "Shared", deleted.checked ? "Deleted" : "Changed"];
     put(
       list,
       listTable(
@@ -78,10 +79,10 @@ function drawList() {
   }
   const isSearched = search.value.trim() || kindField.value;
   const why = deleted.checked
-    ? "Nothing was deleted in the last 30 days."
+    ? "No entry was deleted in the last 30 days."
     : isSearched
-      ? "Nothing in the library matches."
-      : "Nothing is kept yet. Paste a line such as perf probe --add 'vfs_read count' into the box on top, keep a script or a recipe from the form for a new capture, or a query from the tab SQL of a capture.";
+      ? "No match."
+      : "The library is empty. Paste a command such as perf probe --add 'vfs_read count' into the box at the top, save a script or a recipe from the New capture form, or save a query from the SQL tab of a capture.";
   put(list, h("p", { class: "empty", text: why }));
 }
 
@@ -104,29 +105,29 @@ async function load() {
 }
 
 function drawActions() {
-  if (!canKeep) return;
+  const exporting = h("button", {
+    type: "button",
+    id: "library-export",
+    text: "Export the list",
+    title: "A tar archive with a text file for each entry of the list",
+    disabled: items.length === 0 || deleted.checked,
+    on: { click: () => exportItems(items) },
+  });
+  if (!canKeep) return put(byId("library-actions"), exporting);
   const file = h("input", { type: "file", class: "offscreen", multiple: true, "aria-label": "Files to import" });
-  file.addEventListener("change", () => importFiles([...(file.files ?? [])]));
+  file.addEventListener("change", () => takeFiles([...(file.files ?? [])]));
   put(
     byId("library-actions"),
-    h("button", { type: "button", id: "library-new", text: "Keep something", on: { click: () => show("new") } }),
+    h("button", { type: "button", id: "library-new", text: "New entry", on: { click: () => show("new") } }),
     h("button", { type: "button", text: "Import", on: { click: () => file.click() } }),
     file,
+    exporting,
   );
 }
 
 /** @param {File[]} files */
-async function importFiles(files) {
-  for (const file of files) {
-    try {
-      const text = await file.text();
-      const kept = await waitFor(`Importing ${file.name}`, send("POST", "/api/library/import", {}, { text }));
-      note(`Imported ${kept.name}.`, { ms: 3000 });
-      open = String(kept.id);
-    } catch (error) {
-      noteError(error);
-    }
-  }
+async function takeFiles(files) {
+  open = (await importFiles(files)) || open;
   await load();
   await show(open);
 }
@@ -201,9 +202,12 @@ function drawForm(thing) {
     try {
       const saved =
         thing === null
-          ? await waitFor("Keeping it", send("POST", "/api/library", {}, { ...body, kind: kinds.value }))
-          : await waitFor("Saving it", send("PATCH", "/api/library/{id}", { id: thing.id }, changed(thing, body)));
-      note(thing === null ? `Kept as ${saved.name}.` : `Saved ${saved.name}.`, { ms: 3000 });
+          ? await waitFor("Saving the entry", send("POST", "/api/library", {}, { ...body, kind: kinds.value }))
+          : await waitFor(
+              "Saving the entry",
+              send("PATCH", "/api/library/{id}", { id: thing.id }, changed(thing, body)),
+            );
+      note(`Saved ${saved.name}.`, { ms: 3000 });
       await load();
       await show(String(saved.id));
     } catch (error) {
@@ -216,7 +220,7 @@ function drawForm(thing) {
       "form",
       {
         class: "library-form",
-        "aria-label": thing?.name ?? "Something new",
+        "aria-label": thing?.name ?? "New entry",
         on: {
           submit: (/** @type {Event} */ event) => {
             event.preventDefault();
@@ -224,17 +228,17 @@ function drawForm(thing) {
           },
         },
       },
-      h("div", { class: "library-head" }, h("h2", { text: thing?.name ?? "Keep something" }), ...buttons(thing)),
+      h("div", { class: "library-head" }, h("h2", { text: thing?.name ?? "New entry" }), ...buttons(thing)),
       thing && h("p", { class: "quiet small", text: told(thing) }),
       field("thing-kind", "Kind", kinds),
       field("thing-name", "Name", name),
-      field("thing-description", "What for", description),
+      field("thing-description", "Description", description),
       field("thing-tags", "Tags", tags),
       field("thing-text", "Text", text),
       about,
-      h("label", { class: "check" }, shared, " everybody may read and use it"),
+      h("label", { class: "check" }, shared, " Shared: everybody can read and use it"),
       problem,
-      !readOnly && h("div", { class: "row" }, h("button", { class: "primary", text: thing ? "Save" : "Keep" })),
+      !readOnly && h("div", { class: "row" }, h("button", { class: "primary", text: "Save" })),
     ),
     thing && versions(thing, readOnly),
   );
@@ -254,7 +258,7 @@ function changed(thing, { name, ...body }) {
 /** @param {LibraryThing} thing */
 function told({ owner, version, changed_unix_ns: at, deleted_unix_ns: gone, kind }) {
   const when = gone === null ? `version ${version}, changed ${wall(at)}` : `deleted ${wall(gone)}`;
-  return [`Of ${owner}, ${when}.`, whereUsed(kind)].filter(Boolean).join(" ");
+  return [`Owner: ${owner}; ${when}.`, whereUsed(kind)].filter(Boolean).join(" ");
 }
 
 /** @param {LibraryThing|null} thing */
@@ -269,7 +273,7 @@ function buttons(thing) {
       button("Copy", async () =>
         note(
           (await copyText(thing.text))
-            ? "Copied its text."
+            ? "Copied the text."
             : "This browser did not allow copying. Select the text and copy it by hand.",
         ),
       ),
@@ -280,7 +284,7 @@ function buttons(thing) {
         text: "Export",
       }),
       thing.can_change && thing.deleted_unix_ns === null && button("Delete", () => remove(thing)),
-      thing.can_change && thing.deleted_unix_ns !== null && button("Bring back", () => bringBack(thing)),
+      thing.can_change && thing.deleted_unix_ns !== null && button("Restore", () => bringBack(thing)),
       button("Close", () => show("")),
     ),
   ];
@@ -295,8 +299,8 @@ const button = (text, click) => h("button", { type: "button", text, on: { click 
 /** @param {LibraryThing} thing */
 async function remove(thing) {
   try {
-    await waitFor("Deleting it", send("DELETE", "/api/library/{id}", { id: thing.id }));
-    note(`Deleted ${thing.name}. It can be brought back for 30 days.`, {
+    await waitFor("Deleting the entry", send("DELETE", "/api/library/{id}", { id: thing.id }));
+    note(`Deleted ${thing.name}. It can be restored for 30 days.`, {
       label: "Undo",
       run: () => bringBack(thing),
       ms: 10_000,
@@ -312,8 +316,8 @@ async function remove(thing) {
 /** @param {LibraryThing} thing */
 async function bringBack(thing) {
   try {
-    await waitFor("Bringing it back", send("POST", "/api/library/{id}/undelete", { id: thing.id }));
-    note(`${thing.name} is kept again.`, { ms: 3000 });
+    await waitFor("Restoring the entry", send("POST", "/api/library/{id}/undelete", { id: thing.id }));
+    note(`Restored ${thing.name}.`, { ms: 3000 });
     deleted.checked = false;
     await load();
     await show(String(thing.id));
@@ -331,8 +335,8 @@ function versions(thing, readOnly) {
   const restore = async (/** @type {number} */ version) => {
     try {
       const body = { seen: thing.version, restore: version };
-      const saved = await waitFor("Restoring it", send("PATCH", "/api/library/{id}", { id: thing.id }, body));
-      note(`Version ${version} is used again, as version ${saved.version}.`);
+      const saved = await waitFor("Restoring the version", send("PATCH", "/api/library/{id}", { id: thing.id }, body));
+      note(`Restored version ${version} as version ${saved.version}.`);
       await load();
       await show(String(thing.id));
     } catch (error) {

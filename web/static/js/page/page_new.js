@@ -562,7 +562,9 @@ async function first() {
     try {
       const { spec } = await waitFor("Reading the capture to run again", get("/api/captures/{id}", { id: from }));
       list.begin([...sourcesOf(spec), ...added()]);
-      fill(formOf(spec, joinWords));
+      const form = formOf(spec, joinWords);
+      for (const part of forms.values()) await part.takes?.(form);
+      fill(form);
       for (const part of forms.values()) part.runsAgain?.();
       return;
     } catch (error) {

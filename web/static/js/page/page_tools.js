@@ -4,6 +4,7 @@ import { get } from "../lib/api.js";
 import { toolLink } from "../kind/script.js";
 import { mayRecord } from "../lib/commands.js";
 import { byId, h, inputOf, put } from "../lib/dom.js";
+import { knownHost, missingOfTool } from "../lib/needs.js";
 import { showError, waitFor } from "../lib/notice.js";
 import { keepInAddress } from "../lib/search_address.js";
 import { startShell } from "./shell.js";
@@ -22,17 +23,25 @@ const GROUPS = {
 
 /** @type {Tool[]} */
 let tools = [];
+/** @type {import("../lib/needs.js").KnownHost|null} */
+let host = null;
 
 /** @param {Tool} tool */
 function row(tool) {
   const name = h("code", { text: tool.name });
+  const missing = host ? missingOfTool(tool, host) : "";
   const link = mayRecord() ? h("a", { href: toolLink(tool.name) }, name) : name;
   return h(
     "tr",
     {},
     h("td", {}, link),
     h("td", { class: "wide", title: tool.purpose || tool.title, text: tool.title }),
-    h("td", { text: tool.needs.join(", ") + (tool.since ? `, Linux ${tool.since}` : "") }),
+    h(
+      "td",
+      {},
+      tool.needs.join(", ") + (tool.since ? `, Linux ${tool.since}` : ""),
+      missing && h("div", { class: "small stop", title: missing, text: "not on this host" }),
+    ),
     h("td", { text: tool.view }),
   );
 }
@@ -69,13 +78,18 @@ function show() {
     byId("tools"),
     ...[...groups].map(([group, items]) => section(GROUPS[group] ?? group, items)),
     fits.length === 0 &&
-      h("p", { class: "empty", text: "No matching tool. You can also write a script: New capture, Script." }),
+      h("p", {
+        class: "empty",
+        text: "No matching tool. You can also write a script of your own: New capture, Script.",
+      }),
   );
 }
 
 async function load() {
   try {
     tools = (await waitFor("Reading the tools", get("/api/tools"))).items;
+    show();
+    host = knownHost(await get("/api/host"));
     show();
   } catch (error) {
     showError(byId("tools"), error, load);

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Method, Predicate, ProfileSpec, SourceSpec, Target, TracepointName, visible,
+    CaptureSpec, DynamicProbe, EventProbe, Method, Predicate, ProfileSpec, SourceSpec, Target, TraceEvent, TraceSpec,
+    TracepointName, visible,
 };
 use bathyscope_decode::script::Form;
 
 use super::{Format, TraceArgs};
 use crate::{
     Failure,
-    verbs::{letters_of_perf::while_runs, script::ScriptArgs, words},
+    verbs::{kept::may_be_kept, letters_of_perf::while_runs, script::ScriptArgs, words},
 };
 
 /// The longest script that is read from a file.
@@ -32,7 +33,7 @@ pub(super) fn task(args: &TraceArgs) -> Result<Task, Failure> {
     if args.list {
         return for_lists(args).and_then(|()| patterns(args)).map(Task::List);
     }
-    let rows = args.profile.is_some() || (!args.events.is_empty() && tracepoints(args).is_some());
+    let rows = args.profile.is_some() || (!args.events.is_empty() && are_events(args));
     if rows {
         let scripts_only = [
             ("--unsafe", args.allow_unsafe),
@@ -125,9 +126,42 @@ fn split_at_commas(text: &str) -> Vec<String> {
     parts.into_iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
-/// The tracepoints that `-e` names, if all are such.
-fn tracepoints(args: &TraceArgs) -> Option<Vec<TracepointName>> {
-    args.events.iter().map(|text| text.trim().parse().ok()).collect()
+/// Whether `-e` names tracepoints and kept probes, and no script.
+fn are_events(args: &TraceArgs) -> bool {
+    let is_event = |text: &str| text.parse::<TracepointName>().is_ok() || may_be_kept(text);
+    args.events.iter().all(|text| is_event(text.trim()))
+}
+
+/// What is recorded by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// Tracepoints.
+    pub(super) events: Vec<String>,
+    /// Kept probes.
+    pub(super) probes: Vec<DynamicProbe>,
+}
+
+/// Tracepoints and kept probes in one trace, whose rows have all that the events have.
+fn with_probes(args: &TraceArgs, asked: &Asked) -> Result<Method, Failure> {
+    let of_tracepoints = [("--fields", args.fields.is_some()), ("--filter", args.filter.is_some())];
+    if let Some((option, _)) = of_tracepoints.iter().find(|(_, given)| *given) {
+        let failure = Failure::new(format!("{option} is for tracepoints, and a kept probe is recorded whole"));
+        return Err(
+            failure.remedy("Leave it out, and filter the rows: `bathyscope record` and `bathyscope report -F`.")
+        );
+    }
+    let events = names(&asked.events)?.into_iter().map(|event| TraceEvent { event, filter: None }).collect();
+    Ok(Method::Trace(TraceSpec { events, dynamic: asked.probes.clone(), ..TraceSpec::default() }))
+}
+
+/// Names of tracepoints.
+fn names(events: &[String]) -> Result<Vec<TracepointName>, Failure> {
+    let name = |event: &String| {
+        let text = visible(event.as_bytes());
+        let failure = Failure::new(format!("no kept probe matches `{text}`, and it is the name of no tracepoint"));
+        event.parse().map_err(|_name| failure.remedy("`bathyscope library list` lists the probes that are kept."))
+    };
+    events.iter().map(name).collect()
 }
 
 /// Whether JSON is wanted.
@@ -264,6 +298,7 @@ pub(in crate::verbs) fn duration(text: &str) -> Result<Duration, String> {
 /// The spec that the arguments describe. `all_fields` gives the fields of a tracepoint that can be recorded.
 pub(super) fn spec(
     args: &TraceArgs,
+    asked: &Asked,
     mut all_fields: impl FnMut(&TracepointName) -> Result<Vec<String>, Failure>,
 ) -> Result<CaptureSpec, Failure> {
     let predicate = args.filter.as_deref().map(Predicate::parse).transpose().map_err(|error| {
@@ -272,9 +307,10 @@ pub(super) fn spec(
     })?;
     let method = match args.profile {
         Some(frequency_hz) => Method::Profile(ProfileSpec { frequency_hz, ..ProfileSpec::default() }),
+        None if !asked.probes.is_empty() => with_probes(args, asked)?,
         None => {
             let mut probes = Vec::new();
-            for tracepoint in tracepoints(args).unwrap_or_default() {
+            for tracepoint in names(&asked.events)? {
                 let fields = match &args.fields {
                     Some(fields) => fields.clone(),
                     None => all_fields(&tracepoint)?,
@@ -312,6 +348,13 @@ mod tests {
 
     use super::*;
     use crate::verbs::{Cli, Verb};
+
+    fn spec(
+        args: &TraceArgs,
+        all_fields: impl FnMut(&TracepointName) -> Result<Vec<String>, Failure>,
+    ) -> Result<CaptureSpec, Failure> {
+        super::spec(args, &Asked { events: args.events.clone(), probes: Vec::new() }, all_fields)
+    }
 
     fn args(words: &[&str]) -> TraceArgs {
         let cli = Cli::try_parse_from(["bathyscope", "trace"].iter().chain(words)).unwrap();
@@ -417,6 +460,28 @@ mod tests {
         }
         let error = spec(&args(&["-e", "a:b", "--fields", "x", "--filter", "x >"]), |_| Ok(Vec::new())).unwrap_err();
         assert!(error.report().contains("reading the filter `x >`"), "{}", error.report());
+    }
+
+    #[test]
+    fn kept_probes_are_recorded_beside_tracepoints() {
+        let named = args(&["-e", "probe:vfs_*", "-e", "sched:sched_switch", "-p", "7"]);
+        assert!(matches!(task(&named).unwrap(), Task::Rows));
+        let probes = vec![DynamicProbe::from("vfs_read count")];
+        let asked = Asked { events: vec!["sched:sched_switch".to_owned()], probes };
+        let none = |_: &TracepointName| Ok(Vec::new());
+        let made = super::spec(&named, &asked, none).unwrap();
+        let trace = made.sources[0].method.trace().unwrap();
+        assert_eq!((trace.events.len(), &trace.dynamic), (1, &asked.probes));
+        assert_eq!(made.target, Target::Process { pid: 7, children: true });
+        for (words, part) in [
+            (&["-e", "probe:vfs_*", "--fields", "count"][..], "--fields is for tracepoints"),
+            (&["-e", "probe:vfs_*", "--filter", "count > 1"], "--filter is for tracepoints"),
+        ] {
+            let error = super::spec(&args(words), &asked, none).unwrap_err().report();
+            assert!(error.contains(part), "{error}");
+        }
+        let error = spec(&args(&["-e", "probe:vfs_*"]), none).unwrap_err().report();
+        assert!(error.contains("no kept probe matches `probe:vfs_*`"), "{error}");
     }
 
     fn script_of(words: &[&str]) -> ScriptArgs {

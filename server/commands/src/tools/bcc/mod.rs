@@ -2,7 +2,6 @@
 //! script, or are answered with what is nearest.
 
 mod argdist;
-pub(super) mod made;
 mod probes;
 mod tables;
 mod traced;
@@ -21,8 +20,7 @@ use tables::{NOT_THERE, TOOLS};
 /// The names of all of them.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let own = TOOLS.iter().map(|(name, _)| *name);
-    own.chain(made::names())
-        .chain(["argdist"])
+    own.chain(["argdist"])
         .chain(NOT_THERE.iter().map(|(name, _)| *name))
         .chain(tools::all().iter().map(|tool| tool.name))
 }
@@ -44,7 +42,6 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<Step> {
     let (name, rules) = match TOOLS.iter().find(|(name, _)| *name == call.tool) {
         Some((name, rules)) => (*name, *rules),
         None if call.tool == "argdist" => ("argdist", argdist::RULES),
-        None if let Some(made) = made::rules(&call.tool) => made,
         None => (tools::find(&call.tool).map_or("", |tool| tool.name), tables::ANY),
     };
     let table = Table { tool: name, order: Order::Anywhere, rules };
@@ -52,7 +49,6 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<Step> {
     match name {
         "profile" => profile(&arguments, call),
         "argdist" => argdist::read(&arguments, call),
-        name if made::rules(name).is_some() => made::read(name, &arguments, call),
         "funccount" | "funclatency" => probes::counted(name, &arguments, call),
         "stackcount" => probes::stacks(&arguments, call),
         "trace" => traced::read(&arguments, call),
@@ -64,12 +60,29 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<Step> {
             let params = threshold(&arguments, call, "ms", 0.001)?;
             of_library(name, params, &arguments, Positional::Nothing, call)
         }
+        "ext4slower" | "xfsslower" | "btrfsslower" | "nfsslower" => {
+            let mut params = threshold(&arguments, call, "ms", 1.0)?;
+            let system = name.strip_suffix("slower").unwrap_or(name);
+            if system != "ext4" {
+                params.push(format!("--system={system}"));
+            }
+            of_library("ext4slower", params, &arguments, Positional::Nothing, call)
+        }
+        "cachestat" | "dcstat" | "vfsstat" => {
+            let seconds = arguments.operands.first().map(seconds_of).transpose()?.map(|ms| (ms / 1000).max(1));
+            let params = seconds.filter(|seconds| *seconds > 1).map(|seconds| format!("--seconds={seconds}"));
+            of_library(name, params.into_iter().collect(), &arguments, Positional::Lines, call)
+        }
+        "klockstat" | "offwaketime" => of_library(name, Vec::new(), &arguments, Positional::Duration, call),
         "offcputime" | "wakeuptime" => {
             let params = number(&arguments, "-m", "us")?;
             of_library(name, params, &arguments, Positional::Duration, call)
         }
-        "biolatency" | "runqlat" | "runqlen" | "cpudist" | "hardirqs" | "softirqs" | "tcptop" | "filetop"
-        | "memleak" => {
+        "biolatency" if arguments.has("-D") => {
+            of_library(name, vec!["--disks=true".to_owned()], &arguments, Positional::Interval, call)
+        }
+        "biotop" | "biolatency" | "runqlat" | "runqlen" | "cpudist" | "hardirqs" | "softirqs" | "tcptop"
+        | "filetop" | "memleak" => {
             let params = number(&arguments, "-r", "top")?;
             of_library(name, params, &arguments, Positional::Interval, call)
         }
@@ -91,6 +104,8 @@ enum Positional {
     Nothing,
     /// Seconds between two tables, and how many of them.
     Interval,
+    /// Seconds between two lines, which the script prints, and how many of them.
+    Lines,
     /// How many seconds.
     Duration,
     /// Parameters of the script.
@@ -112,7 +127,14 @@ fn of_library(
             "The page Tools lists what it has.",
         ));
     };
-    let mut whose = whose(arguments, call)?;
+    let takes_name = tool.parameters.iter().any(|it| it.name == "--name");
+    let mut whose = match arguments.last("-n").filter(|_| takes_name && (arguments.has("-p") || arguments.has("-u"))) {
+        Some(given) => {
+            params.push(format!("--name={}", part_of_name(given)?));
+            whose_but(arguments, call, "-n")?
+        }
+        None => whose(arguments, call)?,
+    };
     let duration_ms = match positional {
         Positional::Parameters => {
             for word in &arguments.operands {
@@ -122,6 +144,9 @@ fn of_library(
         }
         Positional::Nothing => None,
         Positional::Interval => interval(arguments, call)?,
+        // An interval that the script has is no word without a meaning.
+        Positional::Lines if arguments.operands.len() > 1 => interval(arguments, call)?,
+        Positional::Lines => None,
         Positional::Duration => arguments.operands.first().map(seconds_of).transpose()?,
     };
     if let (Positional::Nothing | Positional::Duration, [_, odd, ..]) = (positional, arguments.operands.as_slice()) {
@@ -156,9 +181,24 @@ fn of_script(text: String, arguments: &Arguments, duration_ms: Option<u64>, call
     call.capture(Method::Script(script), whose, opens)
 }
 
+/// A part of a thread's name.
+fn part_of_name(given: &Given) -> Result<String> {
+    let name = given.text()?;
+    if name.is_empty() || name.len() > 15 || name.contains('*') {
+        return given.refuse("that is no part of a thread's name", "Write at most 15 letters.");
+    }
+    Ok(name)
+}
+
 /// Whose events, by `-p`, `-u`, `-n` and `-c`.
 fn whose(arguments: &Arguments, call: &mut Call<'_>) -> Result<Whose> {
-    let chosen: Vec<&Given> = ["-p", "-u", "-n"].iter().filter_map(|key| arguments.last(key)).collect();
+    whose_but(arguments, call, "")
+}
+
+/// The same without what one of these options says.
+fn whose_but(arguments: &Arguments, call: &mut Call<'_>, but: &str) -> Result<Whose> {
+    let keys = ["-p", "-u", "-n"].into_iter().filter(|key| *key != but);
+    let chosen: Vec<&Given> = keys.filter_map(|key| arguments.last(key)).collect();
     match chosen.as_slice() {
         [] => Ok(Whose::of(Target::System)),
         [given] if given.key == "-p" => match call.process_ids(&given.word())? {
@@ -173,11 +213,7 @@ fn whose(arguments: &Arguments, call: &mut Call<'_>) -> Result<Whose> {
         }
         [given] => {
             call.marks.mark(&given.word().source, SpanKind::Target);
-            let name = given.text()?;
-            if name.is_empty() || name.len() > 15 || name.contains('*') {
-                return given.refuse("that is no part of a thread's name", "Write at most 15 letters.");
-            }
-            Ok(Whose::of(Target::Comm { pattern: format!("*{name}*") }))
+            Ok(Whose::of(Target::Comm { pattern: format!("*{}*", part_of_name(given)?) }))
         }
         [_, other, ..] => {
             other.refuse("a capture is of a process, a user or threads by name", "Write only one of -p, -u and -n.")

@@ -34,12 +34,6 @@ const MAPS: Rule = Rule::ignored(
 );
 const NO_CLEAR: Rule =
     Rule::ignored(&["-C", "--noclear", "-S", "--nosummary"], Takes::Nothing, "it is about how the tool prints");
-const EACH_DISK: Rule = Rule::refused(
-    &["-D", "--disks"],
-    Takes::Nothing,
-    "The tool sums over all disks.",
-    "The tool bioheat or `bpftrace -e` can tell disks apart: @[args.dev] = hist(…).",
-);
 const QUEUED: Rule = Rule::refused(
     &["-Q", "--queued", "--queue"],
     Takes::Nothing,
@@ -69,6 +63,21 @@ const FOLDED: Rule = Rule::ignored(
 pub(super) const ANY: &[Rule] = &[PID, TIMES, HELP];
 
 const SNOOP: &[Rule] = &[PID, FAILED, TIMES, UIDS, HELP];
+
+const PRINTED: Rule = Rule::ignored(
+    &["-T", "-t", "--timestamp", "-j", "--csv", "-C", "--noclear", "--json"],
+    Takes::Nothing,
+    "it is about how the tool prints",
+);
+const ROWS: Rule = Rule::ignored(&["-r", "--maxrows"], Takes::Value, "tables are sorted and cut where they are shown");
+const SUMS: &[Rule] = &[PID, PRINTED, ROWS, HELP];
+const SLOWER: &[Rule] = &[PID, PRINTED, HELP];
+const STACKS: &[Rule] = &[
+    PID,
+    HELP,
+    Rule::ignored(&["-f", "--folded", "-d", "--delimited"], Takes::Nothing, "the flame graph can be exported"),
+    Rule::ignored(&["--stack-storage-size", "-n", "-s"], Takes::Value, "stacks are kept whole"),
+];
 
 /// Tools with their options.
 pub(super) const TOOLS: &[(&str, &[Rule])] = &[
@@ -195,7 +204,7 @@ pub(super) const TOOLS: &[(&str, &[Rule])] = &[
         &[
             TIME,
             UNITS,
-            EACH_DISK,
+            Rule::taken(&["-D", "--disks"], Takes::Nothing),
             QUEUED,
             FLAGS,
             HELP,
@@ -472,6 +481,17 @@ pub(super) const TOOLS: &[(&str, &[Rule])] = &[
             ),
         ],
     ),
+    ("cachestat", SUMS),
+    ("dcstat", SUMS),
+    ("vfsstat", SUMS),
+    ("biotop", SUMS),
+    ("filelife", SUMS),
+    ("ext4slower", SLOWER),
+    ("xfsslower", SLOWER),
+    ("btrfsslower", SLOWER),
+    ("nfsslower", SLOWER),
+    ("klockstat", STACKS),
+    ("offwaketime", STACKS),
     ("drsnoop", SNOOP),
     ("mountsnoop", SNOOP),
     ("shmsnoop", SNOOP),

@@ -1,5 +1,6 @@
 //! `perf sched`, `perf lock`, `perf kmem`.
 
+use bathyscope_bpf::tools;
 use bathyscope_capture::{Method, ScriptSpec, StatesSpec, Target};
 
 use super::target::whose;
@@ -7,7 +8,6 @@ use crate::{
     answer::{Refusal, Result, SpanKind, StoredView, ViewName},
     call::{Call, Step},
     options::{Order, Rule, Table, Takes},
-    tools::bcc::made,
 };
 
 const SCHED: Table = Table {
@@ -132,8 +132,11 @@ pub(super) fn read_lock(call: &mut Call<'_>) -> Result<Step> {
     match command.text.as_str() {
         "contention" | "con" | "record" | "rec" => {
             let whose = whose(&arguments, call, true)?;
-            let text = made::LOCK_CONTENTION.to_owned();
-            call.capture(Method::Script(ScriptSpec { text, ..ScriptSpec::default() }), whose, ViewName::Maps)
+            let Some(tool) = tools::find("klockstat") else {
+                return Err(Refusal::new(call.source(), "the tool library has no klockstat", "Write a script."));
+            };
+            let (text, file) = (tool.text.to_owned(), tool.name.to_owned());
+            call.capture(Method::Script(ScriptSpec { text, file, ..ScriptSpec::default() }), whose, ViewName::Maps)
         }
         "report" | "script" => {
             Ok(Step::View(StoredView { file: None, view: ViewName::Maps, filters: Vec::new(), search: None }))

@@ -12,12 +12,13 @@
 //!   runs the script for a moment and keeps nothing. See `trial`.
 
 use axum::{Json, extract::State};
-use bathyscope_bpf::lang::denied_function;
+use bathyscope_bpf::lang::{attach_text, denied_function};
 use bathyscope_builder::{
-    ArgumentError, ArgumentList, Partner, ProbeForm, TIMERS, arguments, nearest, partners, perf_site, read, site_part,
-    tracepoint_of, write,
+    ArgumentError, ArgumentList, Partner, PassedValue, ProbeForm, TIMERS, UserPlace, arguments, nearest, partners,
+    perf_site, read, site_part, tracepoint_of, write,
 };
 use bathyscope_capture::{TracepointName, visible};
+use bathyscope_catalog::elf::MarkerArgument;
 use bathyscope_link::{
     inventory::{EntryKind, FoundProbes, Item, KernelTypes, ProbeSearch},
     words,
@@ -157,6 +158,10 @@ pub(in crate::http) async fn find(
     let within = within.filter(|within| !within.is_empty());
     check_length(within.as_deref().unwrap_or_default())?;
     let limit = limit.unwrap_or(40).min(MOST_FOUND);
+    if within.is_none() {
+        // Whoever types on finds functions of programs that nobody has opened.
+        state.inventory().open_running();
+    }
     let kinds = match within {
         Some(_) => vec![EntryKind::User, EntryKind::Marker],
         None => KINDS.to_vec(),
@@ -342,12 +347,12 @@ async fn pattern(
     let count = found.total.saturating_sub(facts.left_out_count);
     facts.count = Some(count);
     if found.total == 0 {
-        "nothing on this host has a name that fits the pattern".clone_into(&mut facts.why_not);
+        "no probe site on this host matches the pattern".clone_into(&mut facts.why_not);
     } else if count == 0 {
-        "none of the places that fit the pattern can be probed on this kernel".clone_into(&mut facts.why_not);
+        "no probe site that matches the pattern can be probed on this kernel".clone_into(&mut facts.why_not);
     } else if count > MOST_ATTACHED {
         facts.why_not =
-            format!("the pattern stands for {count} places, and at most {MOST_ATTACHED} are probed; narrow it");
+            format!("the pattern matches {count} probe sites, and at most {MOST_ATTACHED} can be attached; narrow it");
     }
     Ok(())
 }
@@ -383,6 +388,19 @@ pub(in crate::http) struct ArgumentsQuery {
     path: String,
 }
 
+/// What the file of a place in user space tells of it; nothing of others, and where the file cannot be read.
+async fn user_place(state: &AppState, site: &str) -> UserPlace {
+    let Ok(read) = attach_text(site) else { return UserPlace::default() };
+    let parts: Vec<&str> = read.parts.iter().map(|part| part.text.as_str()).collect();
+    let [provider @ ("uprobe" | "uretprobe" | "usdt"), path, name @ ..] = parts.as_slice() else {
+        return UserPlace::default();
+    };
+    let Ok(symbols) = state.inventory().symbols_of(path).await else { return UserPlace::default() };
+    let value = |it: &MarkerArgument| PassedValue { bytes: it.bytes, signed: it.signed, float: it.float };
+    let passed = symbols.passed.get(&name.join(":")).filter(|_| *provider == "usdt");
+    UserPlace { passes: passed.map(|all| all.iter().map(value).collect()), go: symbols.go }
+}
+
 /// What can be recorded at a place.
 pub(in crate::http) async fn argument_list(
     _: Operator,
@@ -395,9 +413,10 @@ pub(in crate::http) async fn argument_list(
         Some(Ok(name)) => Some(state.host().event_format(&name).await?),
         _ => None,
     };
+    let user = user_place(&state, &site).await;
     let types = state.inventory().kernel_types().await?;
     let path: Vec<String> = path.split('/').filter(|step| !step.is_empty()).map(str::to_owned).collect();
-    let list = tokio::task::spawn_blocking(move || arguments(&site, &path, types.types(), format.as_ref()));
+    let list = tokio::task::spawn_blocking(move || arguments(&site, &path, types.types(), format.as_ref(), &user));
     let list = list.await.map_err(|error| ApiError::internal("reading the arguments", error))?;
     list.map(Json).map_err(|error| {
         let kind = if matches!(error, ArgumentError::Step { .. }) { ErrorKind::NotFound } else { ErrorKind::Invalid };

@@ -3,6 +3,7 @@
 //! * `POST /api/dynamic/check` (operator) `{text, file?, pid?}` → `{ok, probes:[{typed, start, name, line, function, place,
 //!   returns, arguments:[{name, text}], notes}], messages:[{severity, message, line, column, start, end, …}],
 //!   skipped:[{text, why}], answers:[{asked, start, lines}], notes:[text]}`; `start` and `end` are bytes of the text.
+//!   a line that is the name of kept probes, or a pattern of names, is these probes;
 //!   `answers` are to what `perf probe` asks with `-V`, `-F`, `-l`, `-n`. Makes nothing.
 //! * `GET /api/dynamic/variables?function=&module=` (operator) → `{function, variables:[{name, type, declaration, argument,
 //!   pointer, members}], notes}`: the parameters of a function of the kernel, and `$retval`.
@@ -17,8 +18,9 @@
 use axum::{Json, extract::State};
 use bathyscope_capture::{CaptureId, visible};
 use bathyscope_catalog::dynamic::{DynamicArgument, ProbeSite, ProbeVariable};
+use bathyscope_commands::KeptProbe;
 use bathyscope_link::dynamic::{self, Checked, Resolved};
-use bathyscope_plan::Severity;
+use bathyscope_plan::{Diagnostic, Severity};
 use bathyscope_protocol::{DynamicEvent, ProbeLimit};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -31,8 +33,12 @@ use super::{
         state::{AppState, to_its_end},
     },
     captures::{CapturePath, admit_change, may_change},
+    library::library_user,
 };
-use crate::wire::ScriptMessage;
+use crate::{
+    library::{self, NamingLine},
+    wire::ScriptMessage,
+};
 
 /// The longest text that is checked, in bytes.
 const MAX_TEXT_BYTES: usize = 64 << 10;
@@ -118,7 +124,7 @@ impl From<Resolved> for ResolvedProbe {
 
 /// Whether probes can be made as they are written, as far as can be told without making them.
 pub(in crate::http) async fn check(
-    _: Operator,
+    Operator(who): Operator,
     State(state): State<AppState>,
     extract::Json(ProbeBody { text, file, pid }): extract::Json<ProbeBody>,
 ) -> Result<Json<ProbeAnswer>, ApiError> {
@@ -127,8 +133,21 @@ pub(in crate::http) async fn check(
         return Err(ApiError::invalid("reading the probes", why));
     }
     let file = file.filter(|file| !file.trim().is_empty());
+    let kept = match file {
+        // Functions of a file are meant.
+        Some(_) => Vec::new(),
+        None => library::kept_probes(state.store(), library_user(&who)).await?,
+    };
+    let (plain, named) = library::naming_lines(&text, &kept);
     let checked = state.host().with_facts(move |link, facts| {
-        let checked = dynamic::check(link, facts, &text, file.as_deref().map(str::trim), pid);
+        let mut checked = dynamic::check(link, facts, &plain, file.as_deref().map(str::trim), pid);
+        for line in &named {
+            for KeptProbe { name, probe } in &line.probes {
+                let of_kept = dynamic::check(link, facts, &probe.typed, probe.file.as_deref(), pid);
+                take_kept(&mut checked, line, name, of_kept);
+            }
+        }
+        checked.probes.sort_by_key(|probe| probe.at);
         (text, checked)
     });
     let (text, Checked { probes, troubles, skipped, answers, notes }) = checked.await?;
@@ -144,6 +163,24 @@ pub(in crate::http) async fn check(
             .collect(),
         notes: notes.iter().map(seen).collect(),
     }))
+}
+
+/// Puts what becomes of a kept probe where the text names it.
+fn take_kept(checked: &mut Checked, line: &NamingLine, name: &str, of_kept: Checked) {
+    let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let (start, end) = (place(line.start), place(line.start + line.name.len()));
+    checked.probes.extend(of_kept.probes.into_iter().map(|mut probe| {
+        probe.at = line.start;
+        probe.notes.insert(0, format!("`{name}` is kept in the library"));
+        probe
+    }));
+    checked.troubles.extend(of_kept.troubles.into_iter().map(|trouble| Diagnostic {
+        start,
+        end,
+        message: format!("the kept probe `{name}`: {}", trouble.message),
+        ..trouble
+    }));
+    checked.troubles.sort_by_key(|trouble| trouble.start);
 }
 
 /// A function of the kernel.

@@ -3,7 +3,7 @@
 //!
 //! * `GET /api/tools` (viewer) → `{items:[{name, title, group, purpose, parameters:[{name, default, about}], view, needs,
 //!   since, usual}]}`.
-//! * `GET /api/tools/{name}` (viewer) → the same of one, with its `text`.
+//! * `GET /api/tools/{name}` (viewer) → the same of one, with its `text` and an `example` of its output.
 //! * `GET /api/language` (viewer) → `{examples:[{name, section, title, about, script}], entries:[{name, group, signature,
 //!   about}]}`; in `about` words of the language are between backquotes.
 //! * `POST /api/scripts/complete` (operator) `{text, offset}` → `{start, items:[{label, insert, kind, detail}]}`: what can
@@ -22,7 +22,7 @@ use super::super::{
     extract,
     state::AppState,
 };
-use super::scripts::admit_texts;
+use super::{scripts::admit_texts, tool_examples::example_of};
 
 /// Tools.
 #[derive(Serialize)]
@@ -44,6 +44,9 @@ pub(in crate::http) struct Tool {
     usual: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'static str>,
+    /// What it printed of a known workload; empty where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -54,7 +57,7 @@ struct Parameter {
 }
 
 impl Tool {
-    fn of(tool: &'static tools::Tool, text: Option<&'static str>) -> Self {
+    fn of(tool: &'static tools::Tool, whole: bool) -> Self {
         let parameter = |it: &tools::Parameter| Parameter { name: it.name, default: it.default, about: it.description };
         Self {
             name: tool.name,
@@ -66,14 +69,15 @@ impl Tool {
             needs: &tool.needs,
             since: tool.since,
             usual: tool.usual.as_deref(),
-            text,
+            text: whole.then_some(tool.text),
+            example: whole.then(|| example_of(tool.name)),
         }
     }
 }
 
 /// All tools, by name.
 pub(in crate::http) async fn list(_: Viewer) -> Json<Tools> {
-    Json(Tools { items: tools::all().iter().map(|tool| Tool::of(tool, None)).collect() })
+    Json(Tools { items: tools::all().iter().map(|tool| Tool::of(tool, false)).collect() })
 }
 
 /// The tool in a path.
@@ -88,7 +92,7 @@ pub(in crate::http) async fn tool(
     extract::Path(ToolPath { name }): extract::Path<ToolPath>,
 ) -> Result<Json<Tool>, ApiError> {
     let tool = tools::find(&name).ok_or_else(ApiError::not_found)?;
-    Ok(Json(Tool::of(tool, Some(tool.text))))
+    Ok(Json(Tool::of(tool, true)))
 }
 
 /// The reference of the language.

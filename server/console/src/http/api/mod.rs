@@ -28,6 +28,7 @@ pub(super) mod recipes;
 pub(super) mod samples;
 pub(super) mod scripts;
 pub(super) mod syscalls;
+mod tool_examples;
 pub(super) mod tracepoints;
 pub(super) mod tracks;
 pub(super) mod trial;

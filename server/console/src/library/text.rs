@@ -236,7 +236,6 @@ mod tests {
             ),
             (Probe, "", "p:sched/mine vfs_read", Err("cannot be the group of a kept probe")),
             (Probe, "", "-:mine", Err("removes an event")),
-            (Probe, "", "p:mine vfs_read %nothing", Err("column")),
             (Script, "s", "begin { exit(); }\n\n", Ok(("s", "begin { exit(); }\n"))),
             (Script, "s", "begin { exit( }", Err("line 1, column")),
             (Filter, "f", " pid == 7 ", Ok(("f", "pid == 7"))),

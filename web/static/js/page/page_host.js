@@ -49,7 +49,10 @@ async function check() {
 startShell();
 load();
 const probes = document.getElementById("host-probes");
-if (probes) showProbes(probes, { admin: probes.dataset.role === "admin" });
+if (probes) {
+  const wanted = new URLSearchParams(location.search).get("kprobes") ?? "";
+  showProbes(probes, { admin: probes.dataset.role === "admin", wanted });
+}
 const access = document.getElementById("host-access");
 if (access) showAccess(access);
 if (document.getElementById("check")) {

@@ -34,9 +34,10 @@ function whose({ capture, owner }) {
 /**
  * Puts the events of a host into an element, with the captures' own buttons.
  * @param {HTMLElement} element
- * @param {{capture?: string, admin?: boolean}} of only of this capture; whether settings can be changed
+ * @param {{capture?: string, admin?: boolean, wanted?: string}} of only of this capture; whether settings can be changed; what a
+ *   command wants of `debug.kprobes-optimization`, `0` or `1`
  */
-export async function showProbes(element, { capture = "", admin = false } = {}) {
+export async function showProbes(element, { capture = "", admin = false, wanted = "" } = {}) {
   const again = () => showProbes(element, { capture, admin });
   try {
     const { events, optimization, limits } = await get("/api/dynamic");
@@ -44,7 +45,7 @@ export async function showProbes(element, { capture = "", admin = false } = {}) 
     put(
       element,
       ...(capture ? [] : limits.map(limitText)),
-      ...(capture || optimization === null ? [] : [setting(optimization, admin, again)]),
+      ...(capture || optimization === null ? [] : [setting(optimization, admin, again, wanted)]),
       shown.length
         ? table(shown, again, !capture)
         : h("p", {
@@ -66,11 +67,24 @@ const limitText = ({ name, value, effect, remedy }) =>
   h("p", {}, h("code", { text: `${name} = ${value}` }), ` ${effect} ${remedy}`);
 
 /**
+ * What a command that was pasted wants of the setting, in words.
+ * @param {boolean} on
+ * @param {boolean} admin
+ * @param {string} wanted
+ */
+export function wantedWords(on, admin, wanted) {
+  if (wanted !== "0" && wanted !== "1") return "";
+  if (wanted === String(Number(on))) return `It is ${wanted} already, as the command asks.`;
+  return admin ? `The command asks for ${wanted}: confirm it.` : `The command asks for ${wanted}; an admin can set it.`;
+}
+
+/**
  * @param {boolean} on
  * @param {boolean} admin
  * @param {() => void} again
+ * @param {string} wanted
  */
-function setting(on, admin, again) {
+function setting(on, admin, again, wanted) {
   const change = async () => {
     try {
       await waitFor("Changing the kernel’s setting", send("POST", "/api/host/kprobes", {}, { optimization: !on }));
@@ -85,9 +99,13 @@ function setting(on, admin, again) {
     text: on ? "Switch it off for the machine" : "Switch it on for the machine",
     on: { click: change },
   });
+  const told = wantedWords(on, admin, wanted);
+  // Enter confirms it.
+  if (told && admin && wanted !== String(Number(on))) setTimeout(() => button.focus());
   return h(
     "div",
     { class: "row" },
+    told && h("strong", { text: told }),
     h("code", { text: `debug.kprobes-optimization = ${on ? 1 : 0}` }),
     h("span", {
       class: "quiet",

@@ -218,7 +218,7 @@ impl Tracefs {
                 understood = true;
             } else if one.word.text.starts_with("/proc/sys/") {
                 let name = one.word.text.trim_start_matches("/proc/sys/").replace('/', ".");
-                self.setting_named(&name, marks, &one.word.source);
+                self.setting_named(&name, text.text.trim(), marks, &one.word.source);
                 self.is_used = true;
                 understood = true;
             }
@@ -287,16 +287,20 @@ impl Tracefs {
     fn setting(&mut self, rest: &[Word], marks: &mut Marks) -> Result<bool> {
         let mut understood = false;
         for word in rest.iter().filter(|word| !word.text.starts_with('-')) {
-            let name = word.text.split('=').next().unwrap_or_default().trim().replace('/', ".");
-            self.setting_named(&name, marks, &word.source);
+            let (name, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+            self.setting_named(&name.trim().replace('/', "."), value.trim(), marks, &word.source);
             understood = true;
         }
         Ok(understood)
     }
 
-    fn setting_named(&mut self, name: &str, marks: &mut Marks, at: &Range<usize>) {
+    fn setting_named(&mut self, name: &str, value: &str, marks: &mut Marks, at: &Range<usize>) {
         marks.mark(at, SpanKind::Option);
         let (page, words) = match name {
+            "debug.kprobes-optimization" if matches!(value, "0" | "1") => (
+                Page::new("/host", &[("kprobes", value)]),
+                format!("Opens the page Host, where an admin confirms debug.kprobes-optimization = {value}; it is the setting of the machine and stays."),
+            ),
             "debug.kprobes-optimization" => (
                 Page::new("/host", &[]),
                 "Shows which probes are optimised to jumps or based on ftrace; an admin can switch debug.kprobes-optimization there. Nothing is changed by pasting it.".to_owned(),

@@ -127,7 +127,7 @@ test("what is missing is said", () => {
     { method: "profile", profile: { frequency: "0" } },
     { target: "process", pid: "x" },
     { target: "group", group: "" },
-    { target: "thread", tids: "3" },
+    { method: "syscalls", target: "thread", tids: "3" },
     { method: "count", target: "thread", tids: "3,3" },
     { method: "profile", target: "thread", tids: "x" },
     { target: "user", ofUser: " " },

@@ -16,19 +16,29 @@ use crate::ir::{Builder, End, Helper, Op, Operand, Program, ProgramKind, Reg, Si
 /// The most processes and threads that are followed at a time.
 pub const TARGETS_MAX: u32 = 1 << 15;
 
+/// Whose children become targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parents {
+    /// Those of any thread of a process that is a target.
+    Processes,
+    /// Those of a thread that is a target.
+    Threads,
+}
+
 /// A program for `sched:sched_process_fork` that adds the child to the targets where the parent is one. Attach it
 /// before the programs that record, and put the first target into the map before the first fork.
 ///
 /// # Errors
 /// If the name or the format does not fit.
-pub fn fork_program(name: &str, format: &EventFormat) -> Result<Program, ProbeError> {
+pub fn fork_program(name: &str, format: &EventFormat, parents: Parents) -> Result<Program, ProbeError> {
     check_name(name)?;
     let mut builder = Builder::new(name, ProgramKind::Tracepoint);
     let (key, value) = (builder.slot(8), builder.slot(8));
     let map = builder.map(targets_map());
     let pid_tgid = builder.call(Helper::GetCurrentPidTgid, &[]);
-    let tgid = tgid_of(&mut builder, pid_tgid);
-    let found = look_up(&mut builder, map, key, tgid);
+    // The low half is the thread.
+    let parent = if parents == Parents::Processes { tgid_of(&mut builder, pid_tgid) } else { pid_tgid };
+    let found = look_up(&mut builder, map, key, parent);
     let (follow, leave) = (builder.block(), builder.block());
     builder.branch(Test::Eq, found, 0, leave, follow);
     builder.switch_to(follow);

@@ -17,7 +17,7 @@ use bathyscope_catalog::{EventFormat, FieldError};
 
 use crate::ir;
 
-pub use follow::{TARGETS_MAX, fork_program, free_program};
+pub use follow::{Parents, TARGETS_MAX, fork_program, free_program};
 pub(crate) use frame::{Frame, ProbeCounter};
 pub(crate) use record::check_ring;
 pub use record::tracepoint_program;

@@ -1,13 +1,14 @@
 //! The program of one tracepoint: filter, reserve, fill, submit.
 
 use bathyscope_capture::Display;
-use bathyscope_catalog::{ColumnSource, FieldColumn, columns_of};
+use bathyscope_catalog::{ColumnSource, FieldColumn, Operand as Named, columns_of};
 
 use super::{
     COMM_BYTES, ColumnPlace, DYNAMIC_TEXT_ROOM, Encoding, MAX_RECORD_BYTES, ProbeError, ProbeProgram, TracepointProbe,
     USER_TEXT_ROOM,
     condition::Conditions,
     frame::{Frame, ProbeCounter, dynamic_text_address, largest_access, load_number},
+    target::{TargetFilter, require_thread},
 };
 use crate::ir::{Builder, End, Helper, IrBinaryOp, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size, Test};
 
@@ -19,6 +20,13 @@ const MAX_RING_BYTES: u32 = 1 << 30;
 const NO_WAKEUP: i64 = 1;
 /// Fixed text up to this is copied by loads and stores, which is faster than a helper.
 const MAX_INLINE_COPY: u32 = 32;
+/// Events of the scheduler that name a thread besides the one that runs, and where.
+const NAMED_THREADS: [(&str, &str); 4] = [
+    ("sched_switch", "next_pid"),
+    ("sched_waking", "args.pid"),
+    ("sched_wakeup", "args.pid"),
+    ("sched_wakeup_new", "args.pid"),
+];
 /// Bytes of the length before text.
 const LENGTH_BYTES: u32 = 4;
 
@@ -31,7 +39,7 @@ pub fn tracepoint_program(probe: &TracepointProbe<'_>) -> Result<ProbeProgram, P
     let columns = columns_of(probe.format, probe.fields)?;
     let (layout, record_bytes) = layout(&columns, probe.ring_bytes)?;
     let mut frame = Frame::new(probe.name, ProgramKind::Tracepoint)?;
-    frame.require_target(probe.target);
+    require_target(&mut frame, probe);
     let mut cpu = None;
     if let Some(predicate) = probe.predicate {
         predicate.validate()?;
@@ -46,6 +54,24 @@ pub fn tracepoint_program(probe: &TracepointProbe<'_>) -> Result<ProbeProgram, P
     frame.builder.end(End::Return(Operand::Constant(0)));
     let counters = frame.counters_name.clone();
     Ok(ProbeProgram { program: frame.finish(), layout, record_bytes, ring: ring_name, counters })
+}
+
+/// Goes on only where the hit is the target's. Of single threads these are also the scheduler's events that name one of them:
+/// without the switch to a thread and its wake-ups, nothing would tell what it does.
+fn require_target(frame: &mut Frame, probe: &TracepointProbe<'_>) {
+    let named =
+        NAMED_THREADS.iter().find(|(event, _)| probe.target == TargetFilter::Threads && *event == probe.format.name);
+    let field = named.and_then(|(_, field)| match Named::resolve(probe.format, field) {
+        Ok(Named::Field(ColumnSource::Number { offset, bytes, .. })) => Some((offset, bytes)),
+        _ => None,
+    });
+    let Some((offset, bytes)) = field else { return frame.require_target(probe.target) };
+    let (other, wanted) = (frame.builder.block(), frame.builder.block());
+    require_thread(&mut frame.builder, frame.pid_tgid, wanted, other);
+    frame.builder.switch_to(other);
+    let thread = load_number(&mut frame.builder, offset, bytes, false);
+    require_thread(&mut frame.builder, thread, wanted, frame.filtered);
+    frame.builder.switch_to(wanted);
 }
 
 pub(crate) fn check_ring(bytes: u32) -> Result<(), ProbeError> {

@@ -15,6 +15,9 @@ pub enum TargetFilter {
     Process(u32),
     /// Those of the processes in the map [`TARGETS_MAP`]: key tgid `u32`, value `u32` (any).
     Targets,
+    /// Those of the threads in the same map: key their id `u32`. Of the scheduler's events also those that name one of them, so that
+    /// what such a thread does is told from one event to the next.
+    Threads,
     /// Those of the processes in a control group (version 2) and in the groups below it.
     Cgroup {
         /// The group's id: the inode of its folder.
@@ -53,7 +56,7 @@ impl CommPattern {
     }
 }
 
-/// The map of target processes.
+/// The map of target processes or threads.
 pub(crate) fn targets_map() -> MapDefinition {
     MapDefinition::new(TARGETS_MAP.to_owned(), MapKind::Hash, 4, 4, TARGETS_MAX)
 }
@@ -69,6 +72,14 @@ pub(crate) fn look_up(builder: &mut Builder, map: crate::ir::MapId, key: SlotId,
     let map = builder.map_address(map);
     let address = builder.slot_address(key);
     builder.call(Helper::MapLookup, &[map.into(), address.into()])
+}
+
+/// Leads to `yes` where the thread, in the low half of the number, is in the map of targets, else to `no`.
+pub(super) fn require_thread(builder: &mut Builder, thread: Reg, yes: BlockId, no: BlockId) {
+    let key = builder.slot(8);
+    let map = builder.map(targets_map());
+    let found = look_up(builder, map, key, thread);
+    builder.branch(Test::Eq, found, 0, no, yes);
 }
 
 /// Leads to `yes` where the name in the slot, of [`COMM_BYTES`], is like the pattern, else to `no`.
@@ -101,6 +112,10 @@ impl TargetFilter {
                 let map = builder.map(targets_map());
                 let found = look_up(builder, map, key, current);
                 builder.branch(Test::Eq, found, 0, rejected, go_on);
+            }
+            Self::Threads => {
+                let thread = pid_tgid.unwrap_or_else(|| builder.call(Helper::GetCurrentPidTgid, &[]));
+                require_thread(builder, thread, go_on, rejected);
             }
             Self::Cgroup { id, level } => {
                 let level = Operand::Constant(i64::from(level));

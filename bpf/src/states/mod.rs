@@ -10,6 +10,9 @@
 //! the arguments and by whose context the program runs in. Typed raw tracepoints (`tp_btf`) would save that one read and cost
 //! a trampoline instead.
 //!
+//! A switch from a thread that is left uninterruptible has the innermost frames of its stack, which tell where it blocks: no
+//! tracepoint of the kernels from 6.1 on does (`sched_blocked_reason` is only in Android's).
+//!
 //! Names are not recorded: the process history has them.
 //!
 //! A switch is a target's where either thread is, a wake-up where the woken thread is, whoever wakes it. `hits = filtered +
@@ -41,7 +44,7 @@ pub struct StateProbe {
     pub target: TargetFilter,
     /// Bytes of the ring: a power of two, at least a page.
     pub ring_bytes: u32,
-    /// Whether stacks are recorded where a thread of the target goes to sleep.
+    /// Whether whole stacks are recorded where a thread of the target goes to sleep, however it does.
     pub sleep_stacks: bool,
     /// Whether stacks of wakers are recorded.
     pub wake_stacks: bool,

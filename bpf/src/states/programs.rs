@@ -1,13 +1,15 @@
 //! The programs at switches and wake-ups: count, filter, record.
 
-use bathyscope_capture::{MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, TaskBits};
+use bathyscope_capture::{
+    MAX_BLOCKED_FRAMES, MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, TaskBits,
+};
 
 use super::{RING, SWITCH_COUNTERS, StateError, StateProbe, StatePrograms, WAKE_COUNTERS, task::Task};
 use crate::{
     ir::{
         BlockId, Builder, Helper, IrBinaryOp, MapDefinition, Memory, Op, Program, ProgramKind, Reg, Size, Test, Width,
     },
-    probe::{Frame, ProbeCounter, check_ring},
+    probe::{Frame, ProbeCounter, TargetFilter, check_ring},
 };
 
 /// Arguments of `sched_switch`: whether the thread is preempted, the thread that leaves the CPU, the one that gets it, the state
@@ -27,6 +29,8 @@ const USER_STACK: i64 = 1 << 8;
 const ROOM: &str = "states_room";
 /// Bytes of the most frames of one side.
 const SIDE_BYTES: u32 = 8 * MAX_STATE_FRAMES;
+/// Bytes of the frames that tell where a thread blocks.
+const BLOCKED_BYTES: u32 = 8 * MAX_BLOCKED_FRAMES;
 
 /// Makes the programs.
 ///
@@ -90,15 +94,7 @@ fn switch(probe: &StateProbe) -> Result<Program, StateError> {
     let b = &mut frame.builder;
     let address = b.load_context(NEXT_AT, Size::B8, false);
     let next = Task::read(b, address, &probe.places);
-    let (other, wanted) = (b.block(), b.block());
-    let is_own = b.set(1);
-    probe.target.require(b, Some(running), other);
-    b.jump(wanted);
-    b.switch_to(other);
-    b.assign(is_own, 0);
-    next.require(b, probe.target, &probe.places, rejected)?;
-    b.jump(wanted);
-    b.switch_to(wanted);
+    let sides = target_sides(b, probe, (running, &next), rejected)?;
     let now = frame.builder.call(Helper::KtimeGetNs, &[]);
     frame.require_allowance(STATE_RECORD_BYTES, Some(now));
 
@@ -109,15 +105,69 @@ fn switch(probe: &StateProbe) -> Result<Program, StateError> {
     let cpu = head(b, StateKind::Switch);
     let flag = b.select(Test::Ne, Width::W64, preempted, 0, in_head(StateFlags::PREEMPTED), 0);
     let head = b.binary(IrBinaryOp::Or, cpu, flag);
+    let head = sides.in_head(b, head);
+    let is_own = sides.from;
     let words = Words { now, head, value, running, other: next.pid_tgid };
+    let plain = b.block();
     if probe.sleep_stacks {
-        let plain = b.block();
         require_sleep(b, [is_own, preempted, told], plain);
-        record_with_stacks(&mut frame, probe, &words);
-        frame.builder.switch_to(plain);
+        record_with_stacks(&mut frame, probe, &words, Frames::All);
+    } else {
+        require_blocked(b, [is_own, preempted, told], plain);
+        record_with_stacks(&mut frame, probe, &words, Frames::Innermost);
     }
+    frame.builder.switch_to(plain);
     record(&mut frame, probe, &words);
     Ok(frame.finish())
+}
+
+/// Which threads of a switch are the target's, 1 or 0.
+struct Sides {
+    from: Reg,
+    to: Reg,
+    /// Whether it is of interest: somebody is not.
+    is_told: bool,
+}
+
+impl Sides {
+    /// Adds what they are to the word behind the time.
+    fn in_head(&self, b: &mut Builder, head: Reg) -> Reg {
+        if !self.is_told {
+            return head;
+        }
+        let flags = [(self.from, StateFlags::FROM_TARGET), (self.to, StateFlags::TO_TARGET)];
+        flags.into_iter().fold(head, |head, (is, flag)| {
+            let flag = b.select(Test::Ne, Width::W64, is, 0, in_head(flag), 0);
+            b.binary(IrBinaryOp::Or, head, flag)
+        })
+    }
+}
+
+/// Goes on only where one of the threads is a target; both are asked for, as whoever reads them has to know whose they are.
+fn target_sides(
+    b: &mut Builder,
+    probe: &StateProbe,
+    (running, next): (Reg, &Task),
+    rejected: BlockId,
+) -> Result<Sides, StateError> {
+    let (from, to) = (b.set(1), b.set(1));
+    if probe.target == TargetFilter::System {
+        return Ok(Sides { from, to, is_told: false });
+    }
+    let [not_from, asked, not_to, wanted] = std::array::from_fn(|_| b.block());
+    probe.target.require(b, Some(running), not_from);
+    b.jump(asked);
+    b.switch_to(not_from);
+    b.assign(from, 0);
+    b.jump(asked);
+    b.switch_to(asked);
+    next.require(b, probe.target, &probe.places, not_to)?;
+    b.jump(wanted);
+    b.switch_to(not_to);
+    b.assign(to, 0);
+    b.branch(Test::Eq, from, 0, rejected, wanted);
+    b.switch_to(wanted);
+    Ok(Sides { from, to, is_told: true })
 }
 
 /// Goes on where a thread of the target goes to sleep, else to `plain`.
@@ -132,6 +182,20 @@ fn require_sleep(b: &mut Builder, [is_own, preempted, told]: [Reg; 3], plain: Bl
     // Nothing comes after the last switch of a thread, so its stack is of no use.
     b.branch(Test::Bits, told, i64::from(TaskBits::DEAD), plain, comes_back);
     b.switch_to(comes_back);
+}
+
+/// Goes on where a thread of the target is left uninterruptible, else to `plain`: few are, and of these it is of interest where.
+/// Threads of the kernel that wait for work are so too, in a state of their own.
+fn require_blocked(b: &mut Builder, [is_own, preempted, told]: [Reg; 3], plain: BlockId) {
+    let [own, waits, blocked, counted] = std::array::from_fn(|_| b.block());
+    b.branch(Test::Eq, is_own, 0, plain, own);
+    b.switch_to(own);
+    b.branch(Test::Ne, preempted, 0, plain, waits);
+    b.switch_to(waits);
+    b.branch(Test::Bits, told, i64::from(TaskBits::UNINTERRUPTIBLE), blocked, plain);
+    b.switch_to(blocked);
+    b.branch(Test::Bits, told, i64::from(TaskBits::NO_LOAD), plain, counted);
+    b.switch_to(counted);
 }
 
 /// The state of the thread that leaves the CPU, with that of its end where it has ended: only then this is read.
@@ -166,7 +230,7 @@ fn wakeup(probe: &StateProbe, name: &str, kind: StateKind) -> Result<Program, St
     };
     let words = Words { now, head: head(b, kind), value, running, other: wakee.pid_tgid };
     if probe.wake_stacks {
-        record_with_stacks(&mut frame, probe, &words);
+        record_with_stacks(&mut frame, probe, &words, Frames::All);
     } else {
         record(&mut frame, probe, &words);
     }
@@ -195,19 +259,32 @@ fn count_full(frame: &mut Frame, full: BlockId) {
     frame.builder.ret(0);
 }
 
+/// What is recorded of a stack.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Frames {
+    /// All in the kernel and in user space.
+    All,
+    /// What tells where in the kernel the thread blocks.
+    Innermost,
+}
+
 /// Writes a record with the stacks of the current thread, as long as it is with them; ends the program.
-fn record_with_stacks(frame: &mut Frame, probe: &StateProbe, words: &Words) {
+fn record_with_stacks(frame: &mut Frame, probe: &StateProbe, words: &Words, what: Frames) {
     let b = &mut frame.builder;
-    let room_bytes = StatePlace::FRAMES + 2 * SIDE_BYTES;
-    let map = b.map(MapDefinition::scratch(ROOM, room_bytes));
+    let frames_bytes = if probe.sleep_stacks || probe.wake_stacks { 2 * SIDE_BYTES } else { BLOCKED_BYTES };
+    let map = b.map(MapDefinition::scratch(ROOM, StatePlace::FRAMES + frames_bytes));
     let room = b.array_value(map, 0);
     let head = b.binary(IrBinaryOp::Or, words.head, in_head(StateFlags::STACKS));
     words.store(b, room, head);
     let frames = b.address_of(Memory::Pointer(room, offset(StatePlace::FRAMES)));
-    let kernel = stack(b, frames, 0);
+    let kernel = stack(b, frames, if what == Frames::All { SIDE_BYTES } else { BLOCKED_BYTES }, 0);
     b.store(room, offset(StatePlace::KERNEL_BYTES), Size::B4, kernel);
-    let behind = b.binary(IrBinaryOp::Add, frames, kernel);
-    let user = stack(b, behind, USER_STACK);
+    let user = if what == Frames::All {
+        let behind = b.binary(IrBinaryOp::Add, frames, kernel);
+        stack(b, behind, SIDE_BYTES, USER_STACK)
+    } else {
+        b.set(0)
+    };
     b.store(room, offset(StatePlace::USER_BYTES), Size::B4, user);
     let more = b.binary(IrBinaryOp::Add, kernel, user);
     let bytes = b.binary(IrBinaryOp::Add, more, i64::from(StatePlace::FRAMES));
@@ -223,11 +300,11 @@ fn record_with_stacks(frame: &mut Frame, probe: &StateProbe, words: &Words) {
     count_full(frame, full);
 }
 
-/// Copies the current thread's stack of one side; gives its bytes, 0 where there is none.
-fn stack(b: &mut Builder, to: Reg, flags: i64) -> Reg {
+/// Copies the current thread's stack of one side, at most so many bytes; gives its bytes, 0 where there is none.
+fn stack(b: &mut Builder, to: Reg, most: u32, flags: i64) -> Reg {
     let context = b.reg();
     b.push(Op::ContextAddress { to: context, offset: 0 });
-    let got = b.call(Helper::GetStack, &[context.into(), to.into(), i64::from(SIDE_BYTES).into(), flags.into()]);
+    let got = b.call(Helper::GetStack, &[context.into(), to.into(), i64::from(most).into(), flags.into()]);
     // A negative error is a large number here.
-    b.select(Test::Gt, Width::W64, got, i64::from(SIDE_BYTES), 0, got)
+    b.select(Test::Gt, Width::W64, got, i64::from(most), 0, got)
 }

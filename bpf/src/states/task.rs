@@ -60,6 +60,11 @@ impl Task {
                 let found = look_up(b, map, self.slot, tgid);
                 b.branch(Test::Eq, found, 0, rejected, go_on);
             }
+            TargetFilter::Threads => {
+                let map = b.map(targets_map());
+                let found = look_up(b, map, self.slot, self.pid_tgid);
+                b.branch(Test::Eq, found, 0, rejected, go_on);
+            }
             TargetFilter::Cgroup { id, level } => {
                 let places = places.cgroup.ok_or(StateError::Untold { what: "the control group" })?;
                 let set = self.number(b, places.set, Size::B8);

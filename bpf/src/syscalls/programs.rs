@@ -204,7 +204,10 @@ impl<'a> ProgramWriter<'a> {
                 self.b.branch(Test::Eq, target, 0, no, go_on);
                 found = Some(target);
             }
-            other @ (TargetFilter::Cgroup { .. } | TargetFilter::User(_) | TargetFilter::Comm(_)) => {
+            other @ (TargetFilter::Threads
+            | TargetFilter::Cgroup { .. }
+            | TargetFilter::User(_)
+            | TargetFilter::Comm(_)) => {
                 other.require(&mut self.b, None, no);
                 self.b.jump(go_on);
             }

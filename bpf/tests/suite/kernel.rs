@@ -22,8 +22,8 @@ use aya::{
 use bathyscope_bpf::{
     Code, compile, object,
     probe::{
-        ColumnPlace, Encoding, ProbeProgram, SampleFilter, TARGETS_MAP, TargetFilter, TracepointProbe, fork_program,
-        free_program, sample_filter_program, tracepoint_program,
+        ColumnPlace, Encoding, Parents, ProbeProgram, SampleFilter, TARGETS_MAP, TargetFilter, TracepointProbe,
+        fork_program, free_program, sample_filter_program, tracepoint_program,
     },
 };
 use bathyscope_capture::Predicate;
@@ -241,7 +241,7 @@ fn children_are_followed_to_what_they_execute() {
         TargetFilter::Targets,
     );
     let record = compile(&probe.program).unwrap();
-    let fork = compile(&fork_program("fork", &format("sched_process_fork")).unwrap()).unwrap();
+    let fork = compile(&fork_program("fork", &format("sched_process_fork"), Parents::Processes).unwrap()).unwrap();
     let free = compile(&free_program("free", &format("sched_process_free")).unwrap()).unwrap();
     let mut ebpf = load(&[&fork, &free, &record]);
     let mut ring = RingBuf::try_from(ebpf.take_map(&probe.ring).unwrap()).unwrap();

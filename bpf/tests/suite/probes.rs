@@ -6,8 +6,8 @@ use crate::machine;
 use bathyscope_bpf::{
     Code, compile, disassemble, ir, object,
     probe::{
-        Encoding, ProbeError, ProbeProgram, SampleFilter, TargetFilter, TracepointProbe, fork_program, free_program,
-        sample_filter_program, tracepoint_program,
+        Encoding, Parents, ProbeError, ProbeProgram, SampleFilter, TargetFilter, TracepointProbe, fork_program,
+        free_program, sample_filter_program, tracepoint_program,
     },
 };
 use bathyscope_capture::{Predicate, Value};
@@ -394,13 +394,14 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(options("p", 4096), Ok(40));
     assert!(options("p", 2048).is_err() && options("p", 4097).is_err() && options("p", 0).is_err());
     assert!(options("", 4096).is_err() && options("nine_char", 4096).is_err() && options("a-b", 4096).is_err());
-    assert!(fork_program("f", &format).is_err());
+    assert!(fork_program("f", &format, Parents::Processes).is_err());
     assert!(free_program("f", &fixture!("sched.sched_process_free")).is_ok());
 }
 
 #[test]
 fn children_of_targets_become_targets() {
-    let fork = compile(&fork_program("fork", &fixture!("sched.sched_process_fork")).unwrap()).unwrap();
+    let fork =
+        compile(&fork_program("fork", &fixture!("sched.sched_process_fork"), Parents::Processes).unwrap()).unwrap();
     let free = compile(&free_program("free", &fixture!("sched.sched_process_free")).unwrap()).unwrap();
     let mut world = World { tgid: 42, tid: 43, targets: [(42, 1)].into(), ..World::default() };
     let child = |pid: u32, at: usize| {
@@ -418,6 +419,40 @@ fn children_of_targets_become_targets() {
     world.context = child(42, 12);
     assert_eq!(run(&free, &mut world), Ok(0));
     assert_eq!(world.targets.keys().copied().collect::<Vec<_>>(), [50]);
+}
+
+#[test]
+fn what_a_thread_of_the_target_starts_becomes_a_target() {
+    let fork = fork_program("fork", &fixture!("sched.sched_process_fork"), Parents::Threads).unwrap();
+    let fork = compile(&fork).unwrap();
+    let mut world = World { tgid: 42, tid: 43, targets: [(42, 1)].into(), context: vec![0; 32], ..World::default() };
+    world.context[20..24].copy_from_slice(&50_u32.to_le_bytes());
+    assert_eq!(run(&fork, &mut world), Ok(0));
+    assert_eq!(world.targets.keys().copied().collect::<Vec<_>>(), [42], "another thread of its process");
+    world.tid = 42;
+    assert_eq!(run(&fork, &mut world), Ok(0));
+    assert_eq!(world.targets.keys().copied().collect::<Vec<_>>(), [42, 50]);
+}
+
+#[test]
+fn events_of_the_scheduler_are_also_of_the_threads_that_they_name() {
+    let records = |format, next: Option<(usize, u32)>, tid| {
+        let made = probe(&format, &[], None, TargetFilter::Threads).unwrap();
+        let mut world = World { tgid: 42, tid, targets: [(43, 1)].into(), context: vec![0; 128], ..World::default() };
+        if let Some((at, next)) = next {
+            world.context[at..at + 4].copy_from_slice(&next.to_le_bytes());
+        }
+        assert_eq!(run(&compile(&made.program).unwrap(), &mut world), Ok(0));
+        [world.counters[0], world.counters[1]]
+    };
+    let next_pid = |format: &EventFormat| format.field("next_pid").unwrap().offset as usize;
+    let switch = || fixture!("sched.sched_switch");
+    let at = next_pid(&switch());
+    assert_eq!(records(switch(), None, 43), [1, 0], "it leaves the CPU");
+    assert_eq!(records(switch(), Some((at, 43)), 7), [1, 0], "it gets the CPU");
+    assert_eq!(records(switch(), Some((at, 42)), 7), [1, 1], "its process is another matter");
+    assert_eq!(records(fixture!("sched.sched_process_exec"), None, 43), [1, 0]);
+    assert_eq!(records(fixture!("sched.sched_process_exec"), Some((at, 43)), 7), [1, 1], "names no thread");
 }
 
 #[test]
@@ -464,7 +499,7 @@ fn programs_look_as_they_did() {
         ("openat", openat.unwrap().program),
         ("exec", exec.unwrap().program),
         ("sys_enter", enter.unwrap().program),
-        ("fork", fork_program("fork", &fixture!("sched.sched_process_fork")).unwrap()),
+        ("fork", fork_program("fork", &fixture!("sched.sched_process_fork"), Parents::Processes).unwrap()),
         ("free", free_program("free", &fixture!("sched.sched_process_free")).unwrap()),
         ("sample", sample),
     ];
@@ -484,7 +519,8 @@ fn programs_look_as_they_did() {
 fn programs_share_maps_in_an_object() {
     let made = probe(&every_kind(), &[], None, TargetFilter::Targets).unwrap();
     let record = compile(&made.program).unwrap();
-    let fork = compile(&fork_program("fork", &fixture!("sched.sched_process_fork")).unwrap()).unwrap();
+    let fork =
+        compile(&fork_program("fork", &fixture!("sched.sched_process_fork"), Parents::Processes).unwrap()).unwrap();
     let bytes = object(&[&record, &fork]).unwrap();
     assert_eq!(&bytes[..4], b"\x7fELF");
     let twice = object(&[&record, &record]).unwrap_err();

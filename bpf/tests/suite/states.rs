@@ -29,6 +29,7 @@ use bathyscope_bpf::{
         programs,
     },
 };
+use bathyscope_capture::{MAX_BLOCKED_FRAMES, SwitchSides};
 use bathyscope_catalog::types::{Btf, Types};
 use bathyscope_decode::states::{StateEvent, StateRecord, StateStacks, ThreadId};
 
@@ -148,6 +149,11 @@ impl Made {
     }
 }
 
+/// A switch from a thread in this state, and which of both threads are the target's.
+fn left(state: &'static str, [from, to]: [bool; 2]) -> StateEvent {
+    StateEvent::Switch { state, target: SwitchSides { from, to } }
+}
+
 #[test]
 fn a_switch_tells_both_threads_and_the_state_of_the_one_that_leaves() {
     let mut made = Made::new(&probe(TargetFilter::System));
@@ -158,7 +164,7 @@ fn a_switch_tells_both_threads_and_the_state_of_the_one_that_leaves() {
     let expected = [(A, B, "S"), (B, A, "R+"), (A, B, "Z")].map(|(from, to, state)| (from.id, to.id, state));
     let told = made.taken();
     for (record, (running, other, state)) in told.iter().zip(expected) {
-        assert_eq!((record.running, record.other, record.event), (running, other, StateEvent::Switch { state }));
+        assert_eq!((record.running, record.other, record.event), (running, other, left(state, [false, false])));
         assert_eq!((record.cpu, &record.stacks), (1, &None));
     }
     assert_eq!((told.len(), told.is_sorted_by_key(|record| record.time_ns)), (3, true));
@@ -182,6 +188,7 @@ fn a_target_has_the_switches_from_and_to_it_and_its_wakeups_by_anybody() {
     let targets = [
         TargetFilter::Process(A.id.pid),
         TargetFilter::Targets,
+        TargetFilter::Threads,
         TargetFilter::Cgroup { id: 7, level: 1 },
         TargetFilter::User(1000),
         comm("reader"),
@@ -195,15 +202,25 @@ fn a_target_has_the_switches_from_and_to_it_and_its_wakeups_by_anybody() {
         if target == TargetFilter::Targets {
             assert!(made.machine.set(TARGETS_MAP, &A.id.pid.to_le_bytes(), 0, &[1, 0, 0, 0]));
         }
+        if target == TargetFilter::Threads {
+            assert!(made.machine.set(TARGETS_MAP, &A.id.tid.to_le_bytes(), 0, &[1, 0, 0, 0]));
+        }
         made.switch(A, B, false, 1);
         made.switch(B, A, false, 1);
         made.switch(B, IDLE, false, 1);
         made.wake(B, A, false);
         made.wake(A, B, false);
         made.wake(IDLE, A, true);
-        let told: Vec<_> = made.taken().iter().map(|record| (record.running, record.other)).collect();
-        assert_eq!(told, [(A.id, B.id), (B.id, A.id), (B.id, A.id), (IDLE.id, A.id)], "{target:?}");
-        assert_eq!((made.counts(SWITCH_COUNTERS), made.counts(WAKE_COUNTERS)), ([3, 1, 0, 0], [3, 1, 0, 0]));
+        // Both are of it.
+        made.switch(A, A, false, 1);
+        let records = made.taken();
+        let told: Vec<_> = records.iter().map(|record| (record.running, record.other)).collect();
+        let expected = [(A.id, B.id), (B.id, A.id), (B.id, A.id), (IDLE.id, A.id), (A.id, A.id)];
+        assert_eq!(told, expected, "{target:?}");
+        let sides = [0, 1, 4].map(|at| records[at].event);
+        let expected = [[true, false], [false, true], [true, true]].map(|sides| left("S", sides));
+        assert_eq!(sides, expected, "{target:?}");
+        assert_eq!((made.counts(SWITCH_COUNTERS), made.counts(WAKE_COUNTERS)), ([4, 1, 0, 0], [3, 1, 0, 0]));
     }
 }
 
@@ -242,6 +259,24 @@ fn stacks_are_of_threads_that_go_to_sleep_and_of_wakers() {
     made.machine.world.user_stack.clear();
     made.wake(A, B, false);
     assert_eq!(made.taken()[0].stacks.as_ref().unwrap().user, Vec::<u64>::new());
+}
+
+#[test]
+fn an_uninterruptible_thread_has_the_frames_that_tell_where_it_blocks() {
+    let deep: Vec<u64> = (1..=100).collect();
+    let of = |target| {
+        let mut made = Made::new(&probe(target));
+        made.machine.world.kernel_stack = deep.clone();
+        // Uninterruptible, killable, idle, asleep, preempted; and another thread than the target's.
+        [2, 0x102, 0x402, 1].into_iter().for_each(|state| made.switch(A, B, false, state));
+        made.switch(A, B, true, 2);
+        made.switch(B, A, false, 2);
+        made.taken().into_iter().map(|record| record.stacks).collect::<Vec<_>>()
+    };
+    let innermost = deep[..MAX_BLOCKED_FRAMES as usize].to_vec();
+    let stacks = || Some(StateStacks { kernel: innermost.clone(), user: Vec::new(), is_cut: false });
+    assert_eq!(of(TargetFilter::System), [stacks(), stacks(), None, None, None, stacks()]);
+    assert_eq!(of(TargetFilter::Process(A.id.pid)), [stacks(), stacks(), None, None, None, None]);
 }
 
 #[test]
@@ -436,12 +471,13 @@ fn switches_and_wakers_of_a_ping_pong_are_those_that_the_kernel_counts() {
             );
         }
         if sleep_stacks {
-            let asleep = |record: &&StateRecord| record.event == StateEvent::Switch { state: "S" };
+            let asleep = |record: &&StateRecord| matches!(record.event, StateEvent::Switch { state: "S", .. });
             let own = |record: &&StateRecord| tids.contains(&record.running.tid);
             let mut stacks = records.iter().filter(asleep).filter(own).map(|record| record.stacks.as_ref().unwrap());
             assert!(stacks.all(|stacks| stacks.kernel.len() > 4 && !stacks.user.is_empty()));
         } else {
-            assert!(records.iter().all(|record| record.stacks.is_none()));
+            let blocked = |record: &&StateRecord| matches!(record.event, StateEvent::Switch { state: "D", .. });
+            assert!(records.iter().filter(|record| !blocked(record)).all(|record| record.stacks.is_none()));
         }
         let (switched, woken) = (tracing.counts(SWITCH_COUNTERS), tracing.counts(WAKE_COUNTERS));
         let kept = |[hits, filtered, full, limited]: [u64; 4]| hits - filtered - full - limited;
@@ -553,8 +589,10 @@ fn the_verifier_takes_the_programs_for_every_target() {
     let Some(places) = places() else { return };
     let comm = |pattern| TargetFilter::Comm(CommPattern::new(pattern).unwrap());
     let targets = [
+        TargetFilter::System,
         TargetFilter::Process(1),
         TargetFilter::Targets,
+        TargetFilter::Threads,
         TargetFilter::Cgroup { id: u64::MAX >> 1, level: 0 },
         TargetFilter::Cgroup { id: 1, level: 12 },
         TargetFilter::User(0),

@@ -71,7 +71,9 @@ pub use spec::*;
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
 };
-pub use states::{MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, TaskBits};
+pub use states::{
+    MAX_BLOCKED_FRAMES, MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, SwitchSides, TaskBits,
+};
 pub use text::{StringDictionary, StringId, shown, visible};
 pub use tracks::{
     BuiltPage, ColumnGrid, ColumnSum, DRAWN_LEVEL, DrawnDecoder, DrawnPage, DrawnPiece, FoundRow, MAX_LANES,

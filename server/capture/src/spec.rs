@@ -297,8 +297,8 @@ impl CaptureSpec {
         self.target.validate()?;
         let know_threads = self.methods().all(|method| method.kind().records_threads());
         if matches!(self.target.watched(), Target::Threads { .. }) && !know_threads {
-            let needs =
-                "a profile or counts as method; events of one thread are rows that a filter such as tid == 7 shows";
+            let needs = "thread states, tracepoints, a profile or counts; system calls, scripts and ftrace are of processes, of which a \
+                 filter such as tid == 7 shows one thread";
             return Err(SpecError::Needs { what: "recording threads by their ids", needs });
         }
         self.limits.validate()

@@ -4,6 +4,9 @@
 pub const STATE_RECORD_BYTES: u32 = 32;
 /// The most frames of the stack in the kernel, and of that in user space.
 pub const MAX_STATE_FRAMES: u32 = 127;
+/// The most frames in the kernel of a thread that is left uninterruptible, where stacks are not asked for: those of the scheduler
+/// and of what records it, and one more that tells the function in which it blocks.
+pub const MAX_BLOCKED_FRAMES: u32 = 24;
 
 /// Where a record has what, little endian.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +60,35 @@ impl StateFlags {
     pub const PREEMPTED: u8 = 1;
     /// Stacks follow.
     pub const STACKS: u8 = 2;
+    /// Of a switch: the thread that leaves the CPU is the target's. Not told where everybody is.
+    pub const FROM_TARGET: u8 = 4;
+    /// Of a switch: the thread that gets the CPU is the target's.
+    pub const TO_TARGET: u8 = 8;
+}
+
+/// Which threads of a switch are the target's, as rows tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchSides {
+    /// The thread that leaves the CPU is.
+    pub from: bool,
+    /// The thread that gets the CPU is.
+    pub to: bool,
+}
+
+impl SwitchSides {
+    /// The words for: from it, to it, and both.
+    pub const WORDS: [&str; 3] = ["from", "to", "both"];
+
+    /// The word; none if neither is, as where everybody is the target.
+    pub const fn word(self) -> Option<&'static str> {
+        let [from, to, both] = Self::WORDS;
+        match (self.from, self.to) {
+            (true, true) => Some(both),
+            (true, false) => Some(from),
+            (false, true) => Some(to),
+            (false, false) => None,
+        }
+    }
 }
 
 /// Bits of a thread's state that mean the same on all kernels from 6.1 on.

@@ -1,7 +1,9 @@
 //! Records of switches and wake-ups of threads → numbers and addresses. Their layout is [`StatePlace`]; the programs that write
 //! them are `bpf::states`.
 
-use bathyscope_capture::{MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, TaskBits};
+use bathyscope_capture::{
+    MAX_STATE_FRAMES, STATE_RECORD_BYTES, StateFlags, StateKind, StatePlace, SwitchSides, TaskBits,
+};
 
 /// A thread and its process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub enum StateEvent {
     Switch {
         /// The state that the former is left in, as ftrace writes it (`prev_state` of `sched_switch`).
         state: &'static str,
+        /// Which of them are the target's; neither where everybody is.
+        target: SwitchSides,
     },
     /// The running thread wakes the other one.
     Wakeup {
@@ -71,7 +75,9 @@ impl StateRecord {
         let kind = byte(StatePlace::KIND)?;
         let event = match kind {
             kind if kind == StateKind::Switch as u8 => {
-                StateEvent::Switch { state: state_word(value, flags & StateFlags::PREEMPTED != 0) }
+                let is = |flag: u8| flags & flag != 0;
+                let target = SwitchSides { from: is(StateFlags::FROM_TARGET), to: is(StateFlags::TO_TARGET) };
+                StateEvent::Switch { state: state_word(value, is(StateFlags::PREEMPTED)), target }
             }
             kind if kind == StateKind::Waking as u8 => StateEvent::Wakeup { new: false, target_cpu: value },
             kind if kind == StateKind::New as u8 => StateEvent::Wakeup { new: true, target_cpu: value },
@@ -178,7 +184,7 @@ mod tests {
         let expected = StateRecord {
             time_ns: 7,
             cpu: 300,
-            event: StateEvent::Switch { state: "D" },
+            event: StateEvent::Switch { state: "D", target: SwitchSides { from: false, to: false } },
             running: ThreadId { pid: 10, tid: 11 },
             other: ThreadId { pid: 20, tid: 21 },
             stacks: None,

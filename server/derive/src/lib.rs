@@ -37,6 +37,7 @@ pub use spans::{
     SpanTextError, Spans,
 };
 pub use states::{
-    MAX_CPUS, MAX_THREADS, THREAD_STATES_RULE, THREAD_STATES_RULE_VERSION, ThreadStates, ThreadStatesOptions,
+    MAX_CPUS, MAX_THREADS, RecordedThreads, THREAD_STATES_RULE, THREAD_STATES_RULE_VERSION, ThreadStates,
+    ThreadStatesOptions,
 };
 pub use tcp::{MAX_SOCKETS, TCP_STATES_RULE, TCP_STATES_RULE_VERSION, TcpStates};

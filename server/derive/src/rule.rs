@@ -48,9 +48,6 @@ pub trait Rule: Debug + Send {
     /// by it.
     fn learn(&mut self, _change: &ProcessChange) {}
 
-    /// Says that the threads of one more process are recorded from now on; nothing changes if those of all are.
-    fn add_process(&mut self, _pid: u32) {}
-
     /// Says that events of its inputs were lost between these moments, monotonic nanoseconds, before rows of that time are
     /// looked at. Rows that lie over it are marked.
     fn add_loss(&mut self, start_ns: u64, end_ns: u64);

@@ -46,6 +46,8 @@ pub struct Kallsyms {
     base: u64,
     /// Address after the kernel's own code (`_etext`), 0 where it is not listed.
     core_end: u64,
+    /// Where the functions begin and end in which the scheduler makes threads wait (`__sched_text_start`, `__sched_text_end`).
+    scheduler: (u64, u64),
     /// How many lines could not be read.
     pub skipped: usize,
 }
@@ -74,6 +76,7 @@ impl Kallsyms {
             modules: vec![Box::default()],
             base: 0,
             core_end: 0,
+            scheduler: (0, 0),
             skipped: 0,
         };
         let mut module_ids = HashMap::new();
@@ -87,11 +90,12 @@ impl Kallsyms {
     }
 
     fn add<'a>(&mut self, line: Line<'a>, ids: &mut HashMap<&'a [u8], u16>) -> Result<(), KallsymsError> {
-        if line.module.is_none() && line.name == b"_text" {
-            self.base = line.address;
-        }
-        if line.module.is_none() && line.name == b"_etext" {
-            self.core_end = line.address;
+        match (line.module, line.name) {
+            (None, b"_text") => self.base = line.address,
+            (None, b"_etext") => self.core_end = line.address,
+            (None, b"__sched_text_start") => self.scheduler.0 = line.address,
+            (None, b"__sched_text_end") => self.scheduler.1 = line.address,
+            _ => {}
         }
         if !matches!(line.kind, b't' | b'T' | b'w' | b'W') {
             return Ok(());
@@ -137,6 +141,13 @@ impl Kallsyms {
     /// The address of `_text`, which offsets are relative to.
     pub fn base(&self) -> u64 {
         self.base
+    }
+
+    /// Where the scheduler's own functions begin and end, in which threads wait for others' reasons: `schedule`, `mutex_lock`,
+    /// `wait_for_completion`. As `/proc/PID/wchan` has it, a thread blocks in the function that called the outermost of these.
+    pub fn scheduler(&self) -> Option<std::ops::Range<u64>> {
+        let (start, end) = self.scheduler;
+        (start != 0 && start < end).then_some(start..end)
     }
 
     /// How many symbols there are.

@@ -224,8 +224,8 @@ impl ResolvedTarget {
                 [one] => TargetFilter::Process(one.pid),
                 _ => TargetFilter::Targets,
             },
-            // Never asked: only samples and counts are of threads, and events of each thread make them.
-            Self::Threads { .. } => TargetFilter::Targets,
+            // Samples and counts do not ask: events of each thread make them.
+            Self::Threads { .. } => TargetFilter::Threads,
             Self::Command { command, .. } => TargetFilter::Process(command.pid()),
             Self::During { of, .. } => of.filter(),
             Self::Cgroup { group, .. } => TargetFilter::Cgroup { id: group.id, level: group.level },
@@ -234,9 +234,13 @@ impl ResolvedTarget {
         }
     }
 
-    /// The processes that are put into the map of targets; none where programs do not ask it.
+    /// The processes or threads that are put into the map of targets; none where programs do not ask it.
     pub(crate) fn mapped(&self) -> Vec<u32> {
-        if self.filter() == TargetFilter::Targets { self.pids() } else { Vec::new() }
+        match self.filter() {
+            TargetFilter::Targets => self.pids(),
+            TargetFilter::Threads => self.threads().iter().map(|held| held.tid).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Refuses targets that only programs in the kernel can tell from others, for captures that have none.

@@ -169,7 +169,7 @@ impl MadeStream {
     fn hit(&mut self, hit: &Hit, target: &MadeTarget, lose_every: Option<u64>) {
         self.counts.hits += 1;
         self.counts.ns_per_hit = Some(NS_PER_HIT);
-        let accepted = target.includes(hit.at.pid)
+        let accepted = target.includes_thread(hit.at.pid, hit.at.tid)
             && self.predicate.as_ref().is_none_or(|predicate| hit.satisfies(self.made, predicate));
         if !accepted {
             self.counts.filtered += 1;

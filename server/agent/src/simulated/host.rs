@@ -124,6 +124,11 @@ fn kallsyms() -> String {
         // Writing to a String cannot fail.
         let _infallible = writeln!(text, "{:016x} T {name}", KERNEL_ADDRESS + index * FUNCTION_BYTES);
     }
+    // Behind the functions, which are listed by these names.
+    if let Some((index, _)) = (0_u64..).zip(KERNEL_FUNCTIONS).find(|(_, name)| *name == "schedule") {
+        let (start, end) = (KERNEL_ADDRESS + index * FUNCTION_BYTES, KERNEL_ADDRESS + (index + 1) * FUNCTION_BYTES);
+        let _infallible = writeln!(text, "{start:016x} T __sched_text_start\n{end:016x} T __sched_text_end");
+    }
     text
 }
 

@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use bathyscope_capture::{STATE_RECORD_BYTES, StateFlags, StateKind, StatesSpec};
+use bathyscope_capture::{STATE_RECORD_BYTES, StateFlags, StateKind, StatesSpec, TaskBits};
 use bathyscope_protocol::{
     AgentError, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, rings::SimulatedBpfRing,
 };
@@ -151,20 +151,36 @@ impl StatesWork {
         let cpu = u32::try_from(index % u64::from(CPUS)).unwrap_or(0);
         let turn = index / u64::from(CPUS);
         let (from, to) = (self.thread_at(cpu, turn), self.thread_at(cpu, turn + 1));
-        let includes = |thread: MadeThread| self.target.includes(thread.pid);
+        let includes = |thread: MadeThread| self.target.includes_thread(thread.pid, thread.tid);
         let (of_switch, of_wakeup) = (includes(from) || includes(to), includes(to));
         if self.sleeps(cpu, turn + 1) {
             let head = head(cpu, StateKind::Waking, self.wanted.wake_stacks, false);
-            self.tell(WAKEUPS, of_wakeup, record([time_ns, head, u64::from(cpu)], from, to), self.wanted.wake_stacks);
+            let stacks: &[&[u64]] = if self.wanted.wake_stacks { &[&KERNEL_PATH, &USER_PATH] } else { &[] };
+            self.tell(WAKEUPS, of_wakeup, record([time_ns, head, u64::from(cpu)], from, to), stacks);
         }
         let Leaving { preempted, state } = self.leaving(cpu, turn);
-        let stacks = self.wanted.sleep_stacks && state != 0;
-        let head = head(cpu, StateKind::Switch, stacks, preempted);
+        // Where an uninterruptible thread blocks is told in any case.
+        let stacks = match (self.wanted.sleep_stacks, state) {
+            (_, 0) => &[][..],
+            (true, _) => &[&KERNEL_PATH[..], &USER_PATH[..]],
+            (false, TaskBits::UNINTERRUPTIBLE) => &[&KERNEL_PATH[..], &[]],
+            (false, _) => &[],
+        };
+        let head = head(cpu, StateKind::Switch, !stacks.is_empty(), preempted) | self.sides(from, to);
         let record = record([time_ns + SWITCH_AFTER_NS, head, u64::from(state)], from, to);
         self.tell(SWITCHES, of_switch, record, stacks);
     }
 
-    fn tell(&mut self, stream: usize, wanted: bool, mut record: Vec<u8>, stacks: bool) {
+    /// Flags that tell which threads of a switch are the target's, if not everybody is.
+    fn sides(&self, from: MadeThread, to: MadeThread) -> u64 {
+        let flag = |thread: MadeThread, flag: u8| {
+            let is_told = self.target.among.is_some() && self.target.includes_thread(thread.pid, thread.tid);
+            if is_told { u64::from(flag) << 24 } else { 0 }
+        };
+        flag(from, StateFlags::FROM_TARGET) | flag(to, StateFlags::TO_TARGET)
+    }
+
+    fn tell(&mut self, stream: usize, wanted: bool, mut record: Vec<u8>, stacks: &[&[u64]]) {
         let Some(counts) = self.counts.get_mut(stream) else { return };
         counts.hits += 1;
         if !wanted {
@@ -173,8 +189,8 @@ impl StatesWork {
         }
         self.placed += 1;
         let lose = self.simulation.lose_every.is_some_and(|every| self.placed.is_multiple_of(every));
-        if stacks {
-            add_stacks(&mut record);
+        if let [kernel, user] = stacks {
+            add_stacks(&mut record, kernel, user);
         }
         if lose || !self.ring.push(&record) {
             counts.ring_full += 1;
@@ -198,13 +214,13 @@ fn record([time_ns, head, value]: [u64; 3], running: MadeThread, other: MadeThre
 }
 
 /// Adds the stacks that every thread has. Idle threads have none in user space, but their readers do not mind.
-fn add_stacks(record: &mut Vec<u8>) {
+fn add_stacks(record: &mut Vec<u8>, kernel: &[u64], user: &[u64]) {
     let bytes = |path: &[u64]| u32::try_from(8 * path.len()).unwrap_or(0).to_le_bytes();
-    record.extend(bytes(&KERNEL_PATH));
-    record.extend(bytes(&USER_PATH));
+    record.extend(bytes(kernel));
+    record.extend(bytes(user));
     let at = |base: u64| move |function: &u64| (base + function * FUNCTION_BYTES + 0x10).to_le_bytes();
-    record.extend(KERNEL_PATH.iter().flat_map(at(KERNEL_ADDRESS)));
-    record.extend(USER_PATH.iter().flat_map(at(CODE_ADDRESS)));
+    record.extend(kernel.iter().flat_map(at(KERNEL_ADDRESS)));
+    record.extend(user.iter().flat_map(at(CODE_ADDRESS)));
 }
 
 impl Work for StatesWork {

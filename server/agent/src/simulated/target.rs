@@ -8,7 +8,7 @@ use std::{
 use bathyscope_capture::{Target, TextPattern};
 use bathyscope_protocol::{AgentError, AgentErrorKind, CpuTime, TargetState};
 
-use super::world::{COMMAND_PID, MadeProcess, PROCESSES, SHORT_LIVED_PID, process};
+use super::world::{self, COMMAND_PID, MadeProcess, PROCESSES, SHORT_LIVED_PID, process};
 use crate::{
     clock::monotonic_ns,
     engine::{HeldTarget, unresolved},
@@ -25,6 +25,8 @@ pub(crate) struct MadeTarget {
     pub(super) pid: Option<u32>,
     /// Those that may be; none for all.
     pub(super) among: Option<Vec<u32>>,
+    /// The threads that may be; none for all of those processes.
+    pub(super) threads: Option<Vec<u32>>,
     /// The words of the command, if it is one.
     pub(super) argv: Option<Vec<String>>,
     /// Whether processes that it forks are recorded too.
@@ -53,8 +55,8 @@ impl MadeTarget {
                 Ok(Self { among: Some(among), ..Self::default() })
             }
             Target::Threads { tids, .. } => {
-                let among = tids.iter().map(|tid| made_process(*tid)).collect::<Result<_, _>>()?;
-                Ok(Self { among: Some(among), ..Self::default() })
+                let among = tids.iter().map(|tid| process_of_thread(*tid)).collect::<Result<_, _>>()?;
+                Ok(Self { among: Some(among), threads: Some(tids.clone()), ..Self::default() })
             }
             Target::During { argv, of, .. } => Ok(Self { argv: Some(argv.clone()), ..Self::chosen(of)? }),
             Target::Command { argv, .. } => Ok(Self::one(COMMAND_PID, Some(argv.clone()))),
@@ -111,6 +113,11 @@ impl MadeTarget {
     pub(super) fn includes(&self, pid: u32) -> bool {
         self.among.as_ref().is_none_or(|among| among.contains(&pid))
     }
+
+    /// Whether events of this thread of `pid` are recorded.
+    pub(super) fn includes_thread(&self, pid: u32, tid: u32) -> bool {
+        self.includes(pid) && self.threads.as_ref().is_none_or(|threads| threads.contains(&tid))
+    }
 }
 
 /// A process that is made up, by its id.
@@ -118,6 +125,15 @@ fn made_process(pid: u32) -> Result<u32, AgentError> {
     process(pid).map(|_| pid).ok_or_else(|| {
         let doing = format!("looking for process {pid}");
         let why = "there is no such process (any more)";
+        failed(AgentErrorKind::NotFound, doing, why, "Choose one that runs.")
+    })
+}
+
+/// The made-up process of a thread, by the thread's id.
+fn process_of_thread(tid: u32) -> Result<u32, AgentError> {
+    world::process_of(tid).map(|process| process.pid).ok_or_else(|| {
+        let doing = format!("looking for thread {tid}");
+        let why = "there is no such thread (any more)";
         failed(AgentErrorKind::NotFound, doing, why, "Choose one that runs.")
     })
 }

@@ -16,7 +16,7 @@ use crate::{
 impl SourceSpec for WireScript {
     fn check(&self, target: &Target) -> Result<(), AgentError> {
         check_script_sizes(self)?;
-        if let Target::Threads { .. } = target {
+        if let Target::Threads { .. } = target.watched() {
             let remedy = "Choose their process; tid is the thread's id in a script, such as /tid == 7/.";
             return Err(failed(AgentErrorKind::Invalid, "checking the script", "scripts are not of threads", remedy));
         }

@@ -103,8 +103,8 @@ impl MethodKind {
     /// Whether it can be of threads by their ids. Rows of events of one thread are what a filter shows.
     pub const fn records_threads(self) -> bool {
         match self {
-            Self::Profile | Self::Count => true,
-            Self::Events | Self::Script | Self::Trace | Self::Syscalls | Self::States => false,
+            Self::Profile | Self::Count | Self::Events | Self::States => true,
+            Self::Script | Self::Trace | Self::Syscalls => false,
         }
     }
 }

@@ -36,7 +36,7 @@ pub enum Target {
         /// Whether processes that they fork during the capture are recorded too.
         children: bool,
     },
-    /// Running threads, whatever processes they belong to. Only samples and counts are of threads.
+    /// Running threads, whatever processes they belong to. System calls, scripts and ftrace are not of threads.
     Threads {
         /// Their ids, in the agent's pid namespace.
         tids: Vec<u32>,

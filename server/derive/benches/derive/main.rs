@@ -149,7 +149,7 @@ fn most_memory() -> u64 {
 
 fn states(switches: u64, alike: bool) {
     let mut host = Host::new();
-    let options = ThreadStatesOptions { start_ns: Some(START_NS), processes: None };
+    let options = ThreadStatesOptions { start_ns: Some(START_NS), ..ThreadStatesOptions::default() };
     let mut rule = ThreadStates::new(&streams(), &options, &mut host).expect("a rule");
     host.schemas = rule.streams().to_vec();
     let mut machine = Machine::new(alike, START_NS, |text| u64::from(host.string_id(text)));

@@ -1,9 +1,9 @@
 //! Rows of recorded streams as events of the scheduler.
 
-use bathyscope_capture::{Batch, ColumnType, StackId, StreamSchema, StringId, column_name_of_field};
+use bathyscope_capture::{Batch, ColumnType, StackId, StreamSchema, StringId, SwitchSides, column_name_of_field};
 
 use super::leaving::{StateColumn, StateFlags};
-use crate::{DerivationError, RuleInput, column, states::THREAD_STATES_RULE};
+use crate::{DerivationError, DerivationHost, RuleInput, column, states::THREAD_STATES_RULE};
 
 /// A thread as an event names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,12 +77,34 @@ pub(super) struct SwitchColumns {
     pub(super) state: StateColumn,
     pub(super) next: TaskColumns,
     stack: Option<usize>,
+    blocked_function: Option<usize>,
+    of_target: Option<TargetColumn>,
+}
+
+/// The column that tells which threads of a switch are the target's, and what its words are.
+#[derive(Clone, Copy, Debug)]
+struct TargetColumn {
+    at: usize,
+    /// What stands for the thread that leaves, for the one that gets the CPU, and for both.
+    words: [StringId; 3],
 }
 
 impl SwitchColumns {
     /// The stack of the thread that leaves, 0 if there is none.
     pub(super) fn stack(&self, rows: &Batch, row: usize) -> StackId {
         self.stack.map_or(0, |at| column::id(rows, at, row))
+    }
+
+    /// The function in which the thread that leaves blocks, 0 if that was not recorded.
+    pub(super) fn blocked_function(&self, rows: &Batch, row: usize) -> StringId {
+        self.blocked_function.map_or(0, |at| column::id(rows, at, row))
+    }
+
+    /// Whether the thread that leaves is the target's, and the one that gets the CPU; none if rows do not tell.
+    pub(super) fn of_target(&self, rows: &Batch, row: usize) -> Option<[bool; 2]> {
+        let TargetColumn { at, words: [from, to, both] } = self.of_target?;
+        let told = column::id(rows, at, row);
+        Some([told == from || told == both, told == to || told == both])
     }
 }
 
@@ -93,6 +115,8 @@ pub(super) struct WakeupColumns {
     new: Option<usize>,
     pub(super) wakee: TaskColumns,
     target_cpu: Option<usize>,
+    /// Whether the woken thread is the target's, of which rows tell in switches.
+    pub(super) of_target: bool,
 }
 
 impl WakeupColumns {
@@ -129,6 +153,8 @@ pub(super) struct SchedInputs {
     pub(super) names: Vec<String>,
     /// Whether switches have stacks.
     pub(super) stacks: bool,
+    /// Whether switches tell the functions in which threads block.
+    pub(super) blocked_functions: bool,
 }
 
 /// The common columns of a row; none if a number is too large to be one.
@@ -145,7 +171,7 @@ pub(super) fn moment(rows: &Batch, row: usize) -> Option<Moment> {
 impl SchedInputs {
     /// The inputs among the streams of a capture. Where both forms were recorded, that of the kind *states* counts; where
     /// several sources recorded the same, the first, and what the source of the switches has.
-    pub(super) fn of(streams: &[StreamSchema]) -> Result<Self, DerivationError> {
+    pub(super) fn of(streams: &[StreamSchema], host: &mut dyn DerivationHost) -> Result<Self, DerivationError> {
         let find = |name: &str| (0_u16..).zip(streams).find(|(_, schema)| schema.name == name);
         let beside = |switches: &StreamSchema, name: &str| {
             let same = |(_, schema): &(u16, &StreamSchema)| schema.name == name && schema.source == switches.source;
@@ -153,7 +179,7 @@ impl SchedInputs {
         };
         match (find("switches"), find("sched:sched_switch")) {
             (Some((stream, switches)), _) if switches.column("next_tid").is_some() => {
-                Self::of_states((stream, switches), beside(switches, "wakeups"))
+                Self::of_states((stream, switches), beside(switches, "wakeups"), host)
             }
             (_, Some((stream, switches))) => {
                 let wakeup = |(name, kind)| Some((beside(switches, name)?, kind));
@@ -170,6 +196,7 @@ impl SchedInputs {
     fn of_states(
         (stream, switches): (u16, &StreamSchema),
         wakeups: Option<(u16, &StreamSchema)>,
+        host: &mut dyn DerivationHost,
     ) -> Result<Self, DerivationError> {
         let state = text(switches, "state").ok_or_else(|| no_column(switches, "state", "text"))?;
         let next = TaskColumns {
@@ -178,7 +205,13 @@ impl SchedInputs {
             comm: text(switches, "next_comm"),
         };
         let stack = column::typed(switches, "stack", |ty| ty == ColumnType::Stack);
+        let blocked_function = text(switches, "blocked_function");
         let mut found = Self::empty(StateFlags::default(), stack.is_some());
+        found.blocked_functions = blocked_function.is_some();
+        let of_target = text(switches, "of_target").map(|at| {
+            let words = SwitchSides::WORDS.map(|word| host.string_id(word.as_bytes()));
+            TargetColumn { at, words }
+        });
         if let Some((stream, schema)) = wakeups {
             let wakee = TaskColumns {
                 pid: number(schema, "wakee_pid"),
@@ -187,10 +220,11 @@ impl SchedInputs {
             };
             let (target_cpu, new) = (number(schema, "target_cpu"), number(schema, "new"));
             found.recorded = RecordedWakeups { waking: true, queued: false, new: new.is_some() };
-            let columns = WakeupColumns { kind: WakeKind::Waking, new, wakee, target_cpu };
+            let columns =
+                WakeupColumns { kind: WakeKind::Waking, new, wakee, target_cpu, of_target: of_target.is_some() };
             found.add(stream, schema, SchedInput::Wakeups(columns));
         }
-        let columns = SwitchColumns { state: StateColumn::Text(state), next, stack };
+        let columns = SwitchColumns { state: StateColumn::Text(state), next, stack, blocked_function, of_target };
         found.add(stream, switches, SchedInput::Switches(columns));
         Ok(found)
     }
@@ -211,24 +245,37 @@ impl SchedInputs {
             let tid = required(schema, &column_name_of_field("pid"))?;
             let wakee = TaskColumns { pid: None, tid, comm: text(schema, &column_name_of_field("comm")) };
             let target_cpu = number(schema, "target_cpu");
-            found.add(stream, schema, SchedInput::Wakeups(WakeupColumns { kind, new: None, wakee, target_cpu }));
+            found.add(
+                stream,
+                schema,
+                SchedInput::Wakeups(WakeupColumns { kind, new: None, wakee, target_cpu, of_target: false }),
+            );
             match kind {
                 WakeKind::Waking => found.recorded.waking = true,
                 WakeKind::Queued => found.recorded.queued = true,
                 WakeKind::New => found.recorded.new = true,
             }
         }
-        found.add(stream, switches, SchedInput::Switches(SwitchColumns { state, next, stack }));
+        let columns = SwitchColumns { state, next, stack, blocked_function: None, of_target: None };
+        found.add(stream, switches, SchedInput::Switches(columns));
         Ok(found)
     }
 
     fn empty(flags: StateFlags, stacks: bool) -> Self {
-        Self { inputs: Vec::new(), recorded: RecordedWakeups::default(), flags, names: Vec::new(), stacks }
+        let (recorded, names) = (RecordedWakeups::default(), Vec::new());
+        Self { inputs: Vec::new(), recorded, flags, names, stacks, blocked_functions: false }
     }
 
     fn add(&mut self, stream: u16, schema: &StreamSchema, input: SchedInput) {
         self.inputs.push((stream, input));
         self.names.push(schema.name.clone());
+    }
+
+    /// Whether rows tell which of their threads are the target's.
+    pub(super) fn tells_target(&self) -> bool {
+        self.inputs
+            .iter()
+            .any(|(_, input)| matches!(input, SchedInput::Switches(columns) if columns.of_target.is_some()))
     }
 
     /// The input at this place.
@@ -248,6 +295,8 @@ impl SchedInputs {
             match input {
                 SchedInput::Switches(switches) => {
                     columns.extend([switches.state.column()].into_iter().chain(switches.stack));
+                    columns.extend(switches.blocked_function);
+                    columns.extend(switches.of_target.map(|told| told.at));
                     columns.extend(switches.next.list());
                 }
                 SchedInput::Wakeups(wakeups) => {

@@ -33,7 +33,7 @@ use crate::{
 use input::{SchedInput, SchedInputs};
 use leaving::Leavings;
 use rows::StateRows;
-use tracker::Tracker;
+use tracker::{Left, Tracker};
 
 pub use threads::MAX_THREADS;
 pub use tracker::MAX_CPUS;
@@ -52,9 +52,22 @@ pub struct ThreadStatesOptions {
     /// From when on all switches and wake-ups were recorded on all CPUs, monotonic nanoseconds; none if that is not known.
     /// What was so when the first event of a CPU or thread came was so since then.
     pub start_ns: Option<u64>,
-    /// The processes whose threads' events were recorded; none if those of all were. Others have no rows, and what is missing
-    /// of them is not counted.
-    pub processes: Option<HashSet<u32>>,
+    /// Whose events were recorded, where rows do not tell.
+    pub recorded: RecordedThreads,
+    /// Whether threads are the target's by their names: one that gets another name may be the target's no more.
+    pub by_name: bool,
+}
+
+/// The threads all events of which were recorded. Others have no rows, and what is missing of them is not counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RecordedThreads {
+    /// All that there are.
+    #[default]
+    All,
+    /// Those of these processes.
+    OfProcesses(HashSet<u32>),
+    /// These, by their ids.
+    These(HashSet<u32>),
 }
 
 /// The rule of thread states: see the module's description.
@@ -78,10 +91,12 @@ impl ThreadStates {
         options: &ThreadStatesOptions,
         host: &mut dyn DerivationHost,
     ) -> Result<Self, DerivationError> {
-        let inputs = SchedInputs::of(streams)?;
+        let inputs = SchedInputs::of(streams, host)?;
         let outputs = rows::schemas(&inputs);
-        let rows = StateRows::new(&outputs, options.processes.clone(), host);
-        let tracker = Tracker::new(inputs.recorded, options.start_ns, rows);
+        // Rows that tell which of their threads are the target's say more than anybody knows before.
+        let told = inputs.tells_target().then(|| RecordedThreads::These(HashSet::new()));
+        let rows = StateRows::new(&outputs, told.unwrap_or_else(|| options.recorded.clone()), host);
+        let tracker = Tracker::new(inputs.recorded, (options.start_ns, options.by_name), rows);
         let leavings = Leavings::new(inputs.flags.clone());
         let (merge, changes) = (RowMerge::default(), VecDeque::new());
         Ok(Self { inputs, leavings, merge, changes, streams: outputs, tracker })
@@ -115,10 +130,18 @@ fn step(
         SchedInput::Switches(columns) => {
             let leaving = leavings.of(columns.state, (rows, row), host);
             let (Some(leaving), Some(next)) = (leaving, columns.next.of(rows, row)) else { return false };
-            tracker.switch(at, leaving, next, columns.stack(rows, row), host);
+            if let Some([from, to]) = columns.of_target(rows, row) {
+                tracker.note_target(at.task.tid, from);
+                tracker.note_target(next.tid, to);
+            }
+            let (stack, blocked_function) = (columns.stack(rows, row), columns.blocked_function(rows, row));
+            tracker.switch(at, Left { leaving, stack, blocked_function }, next, host);
         }
         SchedInput::Wakeups(columns) => {
             let Some(wakee) = columns.wakee.of(rows, row) else { return false };
+            if columns.of_target {
+                tracker.note_target(wakee.tid, true);
+            }
             tracker.wake(at, columns.kind(rows, row), wakee, columns.target_cpu(rows, row), host);
         }
         SchedInput::Exits => tracker.exit(at, host),
@@ -151,10 +174,6 @@ impl Rule for ThreadStates {
             self.tracker.learn(&first);
         }
         self.changes.push_back(change.clone());
-    }
-
-    fn add_process(&mut self, pid: u32) {
-        self.tracker.rows_mut().add_process(pid);
     }
 
     fn add_loss(&mut self, start_ns: u64, end_ns: u64) {

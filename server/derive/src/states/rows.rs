@@ -1,7 +1,5 @@
 //! The streams of the rule, and how rows are written into them.
 
-use std::collections::HashSet;
-
 use bathyscope_capture::{
     ColumnType, Derivation, Display, RowKind, RowMeaning, SliceTime, StreamKind, StreamSchema, StringId,
 };
@@ -16,8 +14,13 @@ use crate::{
     column::own,
     losses::Losses,
     output::OutputRows,
-    states::{THREAD_STATES_RULE, THREAD_STATES_RULE_VERSION},
+    states::{RecordedThreads, THREAD_STATES_RULE, THREAD_STATES_RULE_VERSION},
 };
+
+/// The column with the function of the kernel in which an uninterruptible thread blocks.
+const BLOCKED_FUNCTION: &str = "blocked_function";
+/// The columns of thread states that there always are.
+const STATE_COLUMNS: usize = StreamSchema::COMMON.len() + 5;
 
 /// What is not known of a row: bits, of which the words stand in the column `unknown`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +58,9 @@ pub(super) fn schemas(inputs: &SchedInputs) -> Vec<StreamSchema> {
     let text = |name| own(name, ColumnType::Text, Display::Text);
     let state = |state: &str| RowKind::State { state: state.to_owned(), duration: Some("duration_ns".to_owned()) };
     let mut states = vec![duration(), text("state"), number("waker_pid"), number("waker_tid"), text("unknown")];
+    if inputs.blocked_functions {
+        states.push(text(BLOCKED_FUNCTION));
+    }
     if inputs.stacks {
         states.push(own("stack", ColumnType::Stack, Display::Text));
     }
@@ -109,21 +115,18 @@ struct StateWords {
 pub(super) struct StateRows {
     words: StateWords,
     states: OutputRows,
+    has_blocked_functions: bool,
     has_stacks: bool,
     occupation: OutputRows,
     latency: OutputRows,
     /// Only where there are stacks.
     off_cpu: Option<OutputRows>,
     losses: Losses,
-    processes: Option<HashSet<u32>>,
+    recorded: RecordedThreads,
 }
 
 impl StateRows {
-    pub(super) fn new(
-        streams: &[StreamSchema],
-        processes: Option<HashSet<u32>>,
-        host: &mut dyn DerivationHost,
-    ) -> Self {
+    pub(super) fn new(streams: &[StreamSchema], recorded: RecordedThreads, host: &mut dyn DerivationHost) -> Self {
         let empty = StreamSchema::new("", StreamKind::Events, []);
         let output = |at: usize| OutputRows::new(at, streams.get(at).unwrap_or(&empty));
         let mut word = |text: &str| host.string_id(text.as_bytes());
@@ -138,25 +141,38 @@ impl StateRows {
             dead: word("dead"),
             unknown,
         };
-        let has_stacks = streams.first().is_some_and(|states| states.column("stack").is_some());
+        let has = |column| streams.first().is_some_and(|states| states.column(column).is_some());
+        let (has_blocked_functions, has_stacks) = (has(BLOCKED_FUNCTION), has("stack"));
         let (losses, off_cpu) = (Losses::default(), has_stacks.then(|| output(3)));
         let (states, occupation, latency) = (output(0), output(1), output(2));
-        Self { words, states, has_stacks, occupation, latency, off_cpu, losses, processes }
+        Self { words, states, has_blocked_functions, has_stacks, occupation, latency, off_cpu, losses, recorded }
     }
 
     pub(super) fn add_loss(&mut self, start_ns: u64, end_ns: u64) {
         self.losses.add(start_ns, end_ns);
     }
 
-    pub(super) fn add_process(&mut self, pid: u32) {
-        if let Some(processes) = &mut self.processes {
-            processes.insert(pid);
+    /// Takes over whether a thread is the target's; says whether it was and is no more.
+    pub(super) fn note_target(&mut self, tid: u32, is_target: bool) -> bool {
+        let RecordedThreads::These(threads) = &mut self.recorded else { return false };
+        match is_target {
+            // Idle threads belong to nobody.
+            true if tid != 0 => {
+                threads.insert(tid);
+                false
+            }
+            true => false,
+            false => threads.remove(&tid),
         }
     }
 
-    /// Whether all events of the threads of this process were recorded.
-    pub(super) fn is_recorded(&self, pid: u32) -> bool {
-        self.processes.as_ref().is_none_or(|processes| processes.contains(&pid))
+    /// Whether all events of this thread of a process were recorded.
+    pub(super) fn is_recorded(&self, pid: u32, tid: u32) -> bool {
+        match &self.recorded {
+            RecordedThreads::All => true,
+            RecordedThreads::OfProcesses(processes) => processes.contains(&pid),
+            RecordedThreads::These(threads) => threads.contains(&tid),
+        }
     }
 
     /// Whether events are known to have been lost between these moments.
@@ -185,27 +201,26 @@ impl StateRows {
             Doing::Blocked(word) => (word, thread.stack, None),
             Doing::Dead => (self.words.dead, 0, None),
         };
-        if !self.is_recorded(thread.pid) {
+        if !self.is_recorded(thread.pid, tid) {
             return;
         }
         let waker = waker.unwrap_or_default().task;
         let unknown = unknown.and(RowUnknown::BEGIN.if_so(thread.begin_unknown || thread.is_unsure));
-        let row = [
-            thread.since_ns,
-            u64::from(thread.cpu),
-            u64::from(thread.pid),
-            u64::from(tid),
-            u64::from(thread.comm),
-            end_ns.saturating_sub(thread.since_ns),
-            u64::from(word),
-            u64::from(waker.pid),
-            u64::from(waker.tid),
-            self.unknown(unknown, thread.since_ns, end_ns),
-            u64::from(stack),
+        let unknown = self.unknown(unknown, thread.since_ns, end_ns);
+        let (stack, duration) = (u64::from(stack), end_ns.saturating_sub(thread.since_ns));
+        let common = [thread.since_ns, thread.cpu.into(), thread.pid.into(), tid.into(), thread.comm.into()];
+        let [time, cpu, pid, tid, comm] = common;
+        let (word, waker_pid, waker_tid) = (u64::from(word), u64::from(waker.pid), u64::from(waker.tid));
+        let mut row = [time, cpu, pid, tid, comm, duration, word, waker_pid, waker_tid, unknown, 0, 0];
+        let more = [
+            self.has_blocked_functions.then_some(u64::from(thread.blocked_function)),
+            self.has_stacks.then_some(stack),
         ];
-        let columns = row.len() - usize::from(!self.has_stacks);
+        let mut columns = STATE_COLUMNS;
+        for (place, value) in row.iter_mut().skip(STATE_COLUMNS).zip(more.into_iter().flatten()) {
+            (*place, columns) = (value, columns + 1);
+        }
         self.states.push(row.get(..columns).unwrap_or_default(), host);
-        let [time, cpu, pid, tid, comm, duration, word, _, _, unknown, stack] = row;
         if let Some(off_cpu) = self.off_cpu.as_mut().filter(|_| stack != 0) {
             off_cpu.push(&[time, cpu, pid, tid, comm, stack, duration, word, unknown], host);
         }
@@ -219,7 +234,7 @@ impl StateRows {
         (leaving, unknown): (Option<Leaving>, RowUnknown),
         host: &mut dyn DerivationHost,
     ) {
-        if !self.is_recorded(task.pid) {
+        if !self.is_recorded(task.pid, task.tid) {
             return;
         }
         let row = [
@@ -243,7 +258,7 @@ impl StateRows {
         end_ns: u64,
         host: &mut dyn DerivationHost,
     ) {
-        if !self.is_recorded(thread.pid) {
+        if !self.is_recorded(thread.pid, tid) {
             return;
         }
         let row = [

@@ -49,6 +49,8 @@ pub(super) struct Thread {
     pub(super) cpu: u32,
     /// Where it blocked, 0 if that was not recorded.
     pub(super) stack: StackId,
+    /// The function in which it blocks, 0 if that was not recorded.
+    pub(super) blocked_function: StringId,
     /// Of a woken thread, who woke it. Of a running or blocked one, who woke it while it was still running.
     pub(super) waker: Option<Waker>,
     /// Of a woken thread, whether it is on a run queue.
@@ -77,12 +79,12 @@ impl Thread {
     /// It does something else from now on.
     pub(super) fn begin(&mut self, doing: Doing, time_ns: u64, cpu: u32) {
         (self.doing, self.since_ns, self.cpu, self.begin_unknown) = (doing, time_ns, cpu, false);
-        (self.stack, self.queued) = (0, false);
+        (self.stack, self.blocked_function, self.queued) = (0, 0, false);
         (self.is_unsure, self.is_first) = (false, false);
     }
 
     /// Whether there is a row for what it does, when that ends.
-    const fn is_in_a_state(&self) -> bool {
+    pub(super) const fn is_in_a_state(&self) -> bool {
         !matches!(self.doing, Doing::Unseen | Doing::Lost | Doing::Dead)
     }
 }

@@ -4,7 +4,7 @@
 //! known or proves that something was lost. What is known then ends at the last moment at which it was certain, and starts
 //! again with the event.
 
-use bathyscope_capture::{ProcessChange, ProcessChangeKind, StackId};
+use bathyscope_capture::{ProcessChange, ProcessChangeKind, StackId, StringId};
 
 use super::{
     input::{Moment, RecordedWakeups, Task, WakeKind},
@@ -31,6 +31,16 @@ struct Cpu {
     is_known: bool,
 }
 
+/// How a thread leaves its CPU, and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    pub(super) leaving: Leaving,
+    /// 0 if it was not recorded.
+    pub(super) stack: StackId,
+    /// 0 if it was not recorded.
+    pub(super) blocked_function: StringId,
+}
+
 /// Follows threads and CPUs.
 #[derive(Debug)]
 pub(super) struct Tracker {
@@ -41,12 +51,14 @@ pub(super) struct Tracker {
     recorded: RecordedWakeups,
     /// From when on everything was recorded; none once it is not certain any more.
     start_ns: Option<u64>,
+    /// Whether a thread with another name may be the target's no more.
+    by_name: bool,
 }
 
 impl Tracker {
-    pub(super) fn new(recorded: RecordedWakeups, start_ns: Option<u64>, rows: StateRows) -> Self {
+    pub(super) fn new(recorded: RecordedWakeups, (start_ns, by_name): (Option<u64>, bool), rows: StateRows) -> Self {
         let (cpus, threads, counts) = (Vec::new(), Threads::default(), DerivationCounts::default());
-        Self { cpus, threads, rows, counts, recorded, start_ns }
+        Self { cpus, threads, rows, counts, recorded, start_ns, by_name }
     }
 
     pub(super) const fn rows_mut(&mut self) -> &mut StateRows {
@@ -71,9 +83,18 @@ impl Tracker {
         }
     }
 
+    /// Takes over from a row whether a thread is the target's. What one does that is no more has no end that is recorded.
+    pub(super) fn note_target(&mut self, tid: u32, is_target: bool) {
+        if self.rows.note_target(tid, is_target)
+            && self.threads.get_mut(tid).is_some_and(|thread| thread.is_in_a_state())
+        {
+            self.count(DerivationCount::EndUnknown);
+        }
+    }
+
     /// Counts what happened to a thread, if all its events should be there.
-    fn count_of(&mut self, what: DerivationCount, pid: u32) {
-        if self.rows.is_recorded(pid) {
+    fn count_of(&mut self, what: DerivationCount, (pid, tid): (u32, u32)) {
+        if self.rows.is_recorded(pid, tid) {
             self.count(what);
         }
     }
@@ -99,21 +120,26 @@ impl Tracker {
                 }
                 thread.forked_pid = pid;
             }
+            ProcessChangeKind::Comm { .. } if self.by_name => self.forget(tid, change.time_ns),
             ProcessChangeKind::Comm { .. } | ProcessChangeKind::Exit => {}
         }
     }
 
+    /// Nothing is known of a thread until its next row.
+    fn forget(&mut self, tid: u32, time_ns: u64) {
+        self.note_target(tid, false);
+        let Some(thread) = self.threads.get_mut(tid) else { return };
+        let (before, cpu) = (thread.doing, thread.cpu);
+        thread.begin(Doing::Lost, time_ns, cpu);
+        if before == Doing::Running {
+            self.forget_task(cpu);
+        }
+    }
+
     /// A CPU goes from the thread of `at` to `next`.
-    pub(super) fn switch(
-        &mut self,
-        at: Moment,
-        leaving: Leaving,
-        next: Task,
-        stack: StackId,
-        host: &mut dyn DerivationHost,
-    ) {
+    pub(super) fn switch(&mut self, at: Moment, left: Left, next: Task, host: &mut dyn DerivationHost) {
         if self.observe(at, host) {
-            self.leave(at, leaving, stack, host);
+            self.leave(at, left, host);
             self.enter(at, next, host);
         }
     }
@@ -143,13 +169,14 @@ impl Tracker {
         let before = *thread;
         let waker = Waker { task: at.task, target_cpu: target_cpu.unwrap_or(before.cpu) };
         let pid = if wakee.pid == 0 { before.pid } else { wakee.pid };
+        let woken = (pid, wakee.tid);
         match before.doing {
             // Nothing is to be waited for: it runs, or may.
             Doing::Running | Doing::Preempted if kind != WakeKind::New => {
                 let is_pending = kind == WakeKind::Waking && before.doing == Doing::Running;
                 thread.waker = is_pending.then_some(waker);
                 if before.doing == Doing::Running && kind == WakeKind::Queued {
-                    self.count_of(DerivationCount::WakeupOfRunning, pid);
+                    self.count_of(DerivationCount::WakeupOfRunning, woken);
                 }
                 return;
             }
@@ -168,32 +195,32 @@ impl Tracker {
                 let is_late = kind == WakeKind::Queued && self.recorded.waking;
                 self.rows.state((wakee.tid, &before), at.time_ns, RowUnknown::WAKEUP.if_so(is_late), host);
                 if is_late {
-                    self.count_of(DerivationCount::WakeupWithoutWaking, pid);
+                    self.count_of(DerivationCount::WakeupWithoutWaking, woken);
                 }
             }
-            _ => self.wake_of_unfit(&before, kind, pid),
+            _ => self.wake_of_unfit(&before, kind, woken),
         }
         self.make_woken(at, kind, wakee, waker);
     }
 
     /// Counts what is wrong with the wake-up of a thread that did not wait for it.
-    fn wake_of_unfit(&mut self, before: &Thread, kind: WakeKind, pid: u32) {
+    fn wake_of_unfit(&mut self, before: &Thread, kind: WakeKind, woken: (u32, u32)) {
         let is_new = kind == WakeKind::New;
         match before.doing {
             Doing::Unseen | Doing::Lost | Doing::Dead if is_new => {}
             Doing::Lost => {}
             // It was blocked, and nothing says how.
-            Doing::Unseen => self.count_of(DerivationCount::BeginUnknown, pid),
-            Doing::Dead => self.count_of(DerivationCount::StartUnseen, pid),
+            Doing::Unseen => self.count_of(DerivationCount::BeginUnknown, woken),
+            Doing::Dead => self.count_of(DerivationCount::StartUnseen, woken),
             // It runs on a CPU without events, so it can be woken as often as somebody likes.
-            Doing::Woken if !is_new && before.is_first => self.count_of(DerivationCount::WakeupOfRunning, pid),
+            Doing::Woken if !is_new && before.is_first => self.count_of(DerivationCount::WakeupOfRunning, woken),
             Doing::Woken if !is_new => {
-                self.count_of(DerivationCount::WokenTwice, pid);
-                self.count_of(DerivationCount::EndUnknown, pid);
+                self.count_of(DerivationCount::WokenTwice, woken);
+                self.count_of(DerivationCount::EndUnknown, woken);
             }
             Doing::Running | Doing::Woken | Doing::Preempted | Doing::Blocked(_) => {
-                self.count_of(DerivationCount::StartUnseen, before.pid);
-                self.count_of(DerivationCount::EndUnknown, before.pid);
+                self.count_of(DerivationCount::StartUnseen, (before.pid, woken.1));
+                self.count_of(DerivationCount::EndUnknown, (before.pid, woken.1));
                 if before.doing == Doing::Running {
                     self.forget_task(before.cpu);
                 }
@@ -238,7 +265,8 @@ impl Tracker {
             }
             Some(other) => {
                 let pid = self.threads.get_mut(other.tid).map_or(other.pid, |thread| thread.pid);
-                let is_recorded = self.rows.is_recorded(pid) || self.rows.is_recorded(at.task.pid);
+                let is_recorded =
+                    self.rows.is_recorded(pid, other.tid) || self.rows.is_recorded(at.task.pid, at.task.tid);
                 if is_recorded {
                     self.count(DerivationCount::OtherThreadRan);
                 }
@@ -258,28 +286,28 @@ impl Tracker {
         let mut since_ns = since_ns;
         if at.task.tid != 0 {
             let mut waker = None;
-            let before = *self.threads.of(at.task.tid);
+            let (before, own) = (*self.threads.of(at.task.tid), (at.task.pid, at.task.tid));
             match before.doing {
                 Doing::Unseen => {}
                 // It was running when it was woken, and may be on its way off the CPU.
                 Doing::Woken if before.is_first && since_ns < before.since_ns => {
                     waker = before.waker.filter(|_| !before.queued);
-                    self.count_of(DerivationCount::WakeupOfRunning, at.task.pid);
+                    self.count_of(DerivationCount::WakeupOfRunning, own);
                 }
                 Doing::Lost => since_ns = at.time_ns,
                 Doing::Dead => {
                     since_ns = at.time_ns;
-                    self.count_of(DerivationCount::RunAfterEnd, at.task.pid);
+                    self.count_of(DerivationCount::RunAfterEnd, own);
                 }
                 Doing::Running => {
                     since_ns = at.time_ns;
-                    self.count_of(DerivationCount::RunElsewhere, at.task.pid);
+                    self.count_of(DerivationCount::RunElsewhere, own);
                     self.lose_run(before.cpu, host);
                 }
                 Doing::Woken | Doing::Preempted | Doing::Blocked(_) => {
                     since_ns = at.time_ns;
-                    self.count_of(DerivationCount::RunWithoutSwitch, at.task.pid);
-                    self.count_of(DerivationCount::EndUnknown, at.task.pid);
+                    self.count_of(DerivationCount::RunWithoutSwitch, own);
+                    self.count_of(DerivationCount::EndUnknown, own);
                 }
             }
             let thread = self.threads.of(at.task.tid);
@@ -308,7 +336,7 @@ impl Tracker {
             if is_certain {
                 self.rows.state((task.tid, &run), cpu.seen_ns, unknown, host);
             } else {
-                self.count_of(DerivationCount::EndUnknown, task.pid);
+                self.count_of(DerivationCount::EndUnknown, (task.pid, task.tid));
             }
         }
         if is_certain {
@@ -324,7 +352,7 @@ impl Tracker {
     }
 
     /// The thread of `at`, which its CPU is known to run, leaves it.
-    fn leave(&mut self, at: Moment, leaving: Leaving, stack: StackId, host: &mut dyn DerivationHost) {
+    fn leave(&mut self, at: Moment, Left { leaving, stack, blocked_function }: Left, host: &mut dyn DerivationHost) {
         let Some(cpu) = self.cpus.get(at.cpu as usize).copied() else { return };
         let tid = at.task.tid;
         // A run that was first seen at its end has no certain part.
@@ -342,12 +370,12 @@ impl Tracker {
             };
             thread.begin(doing, at.time_ns, at.cpu);
             thread.learn(at.task);
-            thread.stack = stack;
+            (thread.stack, thread.blocked_function) = (stack, blocked_function);
             let left = *thread;
             if is_certain {
                 self.rows.state((tid, &run), at.time_ns, RowUnknown::default(), host);
             } else {
-                self.count_of(DerivationCount::BeginUnknown, run.pid);
+                self.count_of(DerivationCount::BeginUnknown, (run.pid, tid));
             }
             if left.doing == Doing::Dead {
                 self.rows.state((tid, &left), at.time_ns, RowUnknown::default(), host);
@@ -365,7 +393,7 @@ impl Tracker {
             let mut thread = self.threads.of(next.tid);
             if thread.doing == Doing::Running {
                 let before = *thread;
-                self.count_of(DerivationCount::RunElsewhere, before.pid);
+                self.count_of(DerivationCount::RunElsewhere, (before.pid, next.tid));
                 self.lose_run(before.cpu, host);
                 thread = self.threads.of(next.tid);
             }
@@ -395,7 +423,7 @@ impl Tracker {
                             Thread { doing: Doing::Woken, since_ns, begin_unknown: true, cpu: at.cpu, ..*before };
                         self.rows.state((tid, &waited), at.time_ns, RowUnknown::default(), host);
                     }
-                    None => self.count_of(DerivationCount::BeginUnknown, before.pid),
+                    None => self.count_of(DerivationCount::BeginUnknown, (before.pid, tid)),
                 }
             }
             Doing::Lost | Doing::Running => {}
@@ -407,11 +435,11 @@ impl Tracker {
             }
             Doing::Blocked(_) => {
                 if self.recorded.any() {
-                    self.count_of(DerivationCount::RunWithoutWakeup, before.pid);
+                    self.count_of(DerivationCount::RunWithoutWakeup, (before.pid, tid));
                 }
                 self.rows.state((tid, before), at.time_ns, RowUnknown::WAKEUP, host);
             }
-            Doing::Dead => self.count_of(DerivationCount::RunAfterEnd, before.pid),
+            Doing::Dead => self.count_of(DerivationCount::RunAfterEnd, (before.pid, tid)),
         }
     }
 
@@ -435,7 +463,7 @@ impl Tracker {
         }
         for (tid, thread) in self.threads.take_all() {
             if thread.is_unsure {
-                self.count_of(DerivationCount::BeginUnknown, thread.pid);
+                self.count_of(DerivationCount::BeginUnknown, (thread.pid, tid));
             } else {
                 self.rows.state((tid, &thread), end_ns, RowUnknown::END, host);
             }

@@ -18,7 +18,7 @@ fn derived(
     (losses, part): (&[u64], usize),
 ) -> (Told, DerivationCounts) {
     let mut host = Host::default();
-    let options = ThreadStatesOptions { start_ns: Some(schedule.start), processes: None };
+    let options = ThreadStatesOptions { start_ns: Some(schedule.start), ..ThreadStatesOptions::default() };
     let mut rule = ThreadStates::new(&form.streams(), &options, &mut host).unwrap();
     schedule.changes.iter().for_each(|change| rule.learn(change));
     losses.iter().for_each(|time| rule.add_loss(*time, *time));
@@ -141,7 +141,7 @@ proptest! {
         }
         for form in Form::BOTH {
             let mut host = Host::default();
-            let options = ThreadStatesOptions { start_ns: Some(0), processes: None };
+            let options = ThreadStatesOptions { start_ns: Some(0), ..ThreadStatesOptions::default() };
             let mut rule = ThreadStates::new(&form.streams(), &options, &mut host).unwrap();
             form.feed(&mut rule, &events, 16, &mut host);
             rule.finish(noise.below(time + 1), &mut host);
@@ -156,7 +156,7 @@ fn what_is_held_is_bounded() {
     let schedule = Schedule::new(7, 4, 20, 2000);
     let mut host = Host::default();
     let form = Form::States;
-    let options = ThreadStatesOptions { start_ns: Some(schedule.start), processes: None };
+    let options = ThreadStatesOptions { start_ns: Some(schedule.start), ..ThreadStatesOptions::default() };
     let mut rule = ThreadStates::new(&form.streams(), &options, &mut host).unwrap();
     let batches: Vec<_> = form.batches(&schedule.events, &mut host).into_iter().map(std::sync::Arc::new).collect();
     let mut held = 0;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bathyscope_derive::{DerivationCount, Rule, ThreadStates, ThreadStatesOptions};
+use bathyscope_derive::{DerivationCount, RecordedThreads, Rule, ThreadStates, ThreadStatesOptions};
 
 use crate::fixture::{Event, Form, Host, What, Who};
 
@@ -53,7 +53,8 @@ fn a_thread_of_a_real_kernel_is_followed() {
         let form = Form::Tracepoints;
         let streams = form.streams().into_iter().take(2).collect::<Vec<_>>();
         let mut host = Host::default();
-        let options = ThreadStatesOptions { start_ns: None, processes: Some([thread].into()) };
+        let options =
+            ThreadStatesOptions { start_ns: None, recorded: RecordedThreads::These([thread].into()), by_name: false };
         let mut rule = ThreadStates::new(&streams, &options, &mut host).unwrap();
         form.feed(&mut rule, &events, 50, &mut host);
         rule.finish(events.last().unwrap().time, &mut host);

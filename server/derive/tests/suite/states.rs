@@ -1,11 +1,12 @@
 //! Thread states, case by case.
 
-use bathyscope_capture::{ColumnType, ProcessChange, ProcessChangeKind, RowKind, StreamSchema};
+use bathyscope_capture::{Batch, ColumnData, ColumnType, ProcessChange, ProcessChangeKind, RowKind, StreamSchema};
 use bathyscope_derive::{
-    DerivationCount, DerivationError, MAX_CPUS, Rule, THREAD_STATES_RULE_VERSION, ThreadStates, ThreadStatesOptions,
+    DerivationCount, DerivationError, MAX_CPUS, RecordedThreads, Rule, THREAD_STATES_RULE_VERSION, ThreadStates,
+    ThreadStatesOptions,
 };
 
-use crate::fixture::{Event, Form, Host, What, event, new, schema, switch, told, wakeup, waking, who};
+use crate::fixture::{Event, Form, Host, What, column, event, new, schema, switch, told, wakeup, waking, who};
 
 const START: u64 = 1000;
 const END: u64 = 2000;
@@ -13,7 +14,7 @@ const END: u64 = 2000;
 /// What is derived of events, one line each: `tid state start-end cN` with `wN` for who woke it and what is not known;
 /// `cpu N: tid start-end state`; `tid waited start-end cN wN`; then the counts.
 fn lines(form: Form, start_ns: Option<u64>, events: &[Event]) -> Vec<String> {
-    let options = ThreadStatesOptions { start_ns, processes: None };
+    let options = ThreadStatesOptions { start_ns, ..ThreadStatesOptions::default() };
     lines_of(form, &form.streams(), &options, events)
 }
 
@@ -32,7 +33,27 @@ fn lines_of(form: Form, streams: &[StreamSchema], options: &ThreadStatesOptions,
     }
     form.feed(&mut rule, events, 3, &mut host);
     rule.finish(END, &mut host);
-    let told = told(&rule, &host);
+    lines_told(&rule, &host)
+}
+
+/// Streams, rows in parts, and the strings of these.
+type Fed = (Vec<StreamSchema>, Vec<(u64, Vec<Batch>)>, Host);
+
+/// The same of rows that are there, in parts, each with the moment of its last event.
+fn lines_of_fed((streams, fed, mut host): Fed, options: &ThreadStatesOptions) -> Vec<String> {
+    let mut rule = ThreadStates::new(&streams, options, &mut host).unwrap();
+    for (time, batches) in &fed {
+        for (stream, batch) in (0..).zip(batches) {
+            rule.push(stream, std::sync::Arc::new(batch.clone()), &mut host);
+        }
+        rule.advance(*time, &mut host);
+    }
+    rule.finish(END, &mut host);
+    lines_told(&rule, &host)
+}
+
+fn lines_told(rule: &ThreadStates, host: &Host) -> Vec<String> {
+    let told = told(rule, host);
     let unknown = |words: &str| if words.is_empty() { String::new() } else { format!(" ({words})") };
     let state = |it: &crate::fixture::State| {
         let waker = if it.state == "runnable" { format!(" w{}", it.waker) } else { String::new() };
@@ -405,7 +426,7 @@ fn without_wakeups_a_state_lasts_until_the_next_run() {
         let events = [switch(1100, 0, 11, "S", 0), switch(1300, 0, 0, "R", 11), switch(1400, 0, 11, "R", 0)];
         // The streams of the test have other places than those of the rule.
         let mut host = Host::default();
-        let options = ThreadStatesOptions { start_ns: Some(START), processes: None };
+        let options = ThreadStatesOptions { start_ns: Some(START), ..ThreadStatesOptions::default() };
         let mut rule = ThreadStates::new(&streams, &options, &mut host).unwrap();
         let switches = form.batches(&events, &mut host).into_iter().find(|batch| batch.rows() > 0).unwrap();
         rule.push(0, std::sync::Arc::new(switches), &mut host);
@@ -430,7 +451,7 @@ fn without_wakeups_a_state_lasts_until_the_next_run() {
 fn rows_over_a_loss_are_marked() {
     let mut host = Host::default();
     let form = Form::States;
-    let options = ThreadStatesOptions { start_ns: Some(START), processes: None };
+    let options = ThreadStatesOptions { start_ns: Some(START), ..ThreadStatesOptions::default() };
     let mut rule = ThreadStates::new(&form.streams(), &options, &mut host).unwrap();
     rule.add_loss(1150, 1160);
     let events = [switch(1100, 0, 11, "S", 0), switch(1200, 0, 0, "R", 12), switch(1300, 0, 12, "S", 0)];
@@ -457,32 +478,127 @@ fn of_some_processes_nothing_is_said_of_others() {
         switch(1510, 0, 0, "R", 11),
     ];
     let form = Form::States;
-    let options = ThreadStatesOptions { start_ns: Some(START), processes: Some([10].into()) };
-    assert_eq!(
-        lines_of(form, &form.streams(), &options, &events),
-        [
-            "11 runnable 1000-1100 c0 w0 (begin)",
-            "11 running 1100-1200 c0",
-            "11 sleeping 1200-1300 c0",
-            "11 runnable 1300-1310 c0 w31",
-            "11 running 1310-1400 c0",
-            "11 sleeping 1400-1500 c0",
-            "11 runnable 1500-1510 c0 w21",
-            "11 running 1510-2000 c0 (end)",
-            "cpu 0: 11 1100-1200 S",
-            "cpu 0: 11 1310-1400 S",
-            "cpu 0: 11 1510-2000  (end)",
-            "11 waited 1300-1310 c0 w31",
-            "11 waited 1500-1510 c0 w21",
-        ]
-    );
-    // Process 20 is recorded as well, from some moment on.
+    let expected = [
+        "11 runnable 1000-1100 c0 w0 (begin)",
+        "11 running 1100-1200 c0",
+        "11 sleeping 1200-1300 c0",
+        "11 runnable 1300-1310 c0 w31",
+        "11 running 1310-1400 c0",
+        "11 sleeping 1400-1500 c0",
+        "11 runnable 1500-1510 c0 w21",
+        "11 running 1510-2000 c0 (end)",
+        "cpu 0: 11 1100-1200 S",
+        "cpu 0: 11 1310-1400 S",
+        "cpu 0: 11 1510-2000  (end)",
+        "11 waited 1300-1310 c0 w31",
+        "11 waited 1500-1510 c0 w21",
+    ];
+    let of = |recorded| ThreadStatesOptions { start_ns: Some(START), recorded, by_name: false };
+    let of_process = of(RecordedThreads::OfProcesses([10].into()));
+    assert_eq!(lines_of(form, &form.streams(), &of_process, &events), expected);
+    let of_thread = of(RecordedThreads::These([11].into()));
+    assert_eq!(lines_of(form, &form.streams(), &of_thread, &events), expected);
+    // Rows tell it by themselves, however many of them come at a time.
+    for part in [1, 3, 100] {
+        assert_eq!(lines_of_fed(telling(&events, &[11], part), &of(RecordedThreads::All)), expected, "{part}");
+    }
+}
+
+/// The streams of the kind *states* of a target, and the rows of events in parts: each switch tells which threads are the target's.
+fn telling(events: &[Event], own: &[u32], part: usize) -> Fed {
+    let form = Form::States;
+    let mut streams = form.streams();
+    streams[1].columns.push(column("of_target", ColumnType::Text));
     let mut host = Host::default();
-    let mut rule = ThreadStates::new(&form.streams(), &options, &mut host).unwrap();
-    rule.add_process(20);
-    form.feed(&mut rule, &events, 9, &mut host);
+    let mut fed = Vec::new();
+    for part in events.chunks(part) {
+        let mut batches = form.batches(part, &mut host);
+        let sides = part.iter().filter_map(|event| match &event.what {
+            What::Switch(_, next, _) => Some((own.contains(&event.current.tid), own.contains(&next.tid))),
+            _ => None,
+        });
+        let words = sides.map(|(from, to)| bathyscope_capture::SwitchSides { from, to }.word().unwrap_or(""));
+        batches[1].columns.push(ColumnData::Id(words.map(|word| host.id(word)).collect()));
+        fed.push((part.last().map_or(0, |event| event.time), batches));
+    }
+    (streams, fed, host)
+}
+
+#[test]
+fn a_thread_that_is_the_targets_no_more_has_no_state_without_an_end() {
+    let events = [
+        switch(1100, 0, 0, "R", 11),
+        switch(1200, 0, 11, "S", 21),
+        waking(1300, 0, 21, 11, 0),
+        switch(1310, 0, 21, "S", 11),
+        // It goes to another control group while it runs, and is switched to thread 12 of the target.
+        switch(1400, 0, 11, "S", 12),
+        switch(1500, 0, 12, "S", 0),
+    ];
+    let (streams, mut fed, mut host) = telling(&events, &[11, 12], 100);
+    let to = host.id("to");
+    let ColumnData::Id(words) = fed[0].1[1].columns.last_mut().unwrap() else { unreachable!("words") };
+    words[3] = to;
+    let lines = lines_of_fed((streams, fed, host), &ThreadStatesOptions::default());
+    assert!(lines.contains(&"11 running 1100-1200 c0".to_owned()), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.starts_with("11 ") && line.contains("-1400")), "{lines:#?}");
+    assert!(lines.contains(&"EndUnknown 1".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&"12 running 1400-1500 c0".to_owned()), "{lines:#?}");
+}
+
+#[test]
+fn a_thread_of_another_name_has_no_state_until_it_is_seen_again() {
+    let events = [
+        switch(1100, 0, 0, "R", 11),
+        switch(1200, 0, 11, "S", 0),
+        waking(1700, 0, 0, 11, 0),
+        switch(1710, 0, 0, "R", 11),
+    ];
+    let run = |by_name| {
+        let (streams, fed, mut host) = telling(&events, &[11], 100);
+        let options = ThreadStatesOptions { by_name, ..ThreadStatesOptions::default() };
+        let mut rule = ThreadStates::new(&streams, &options, &mut host).unwrap();
+        let kind = ProcessChangeKind::Comm { comm: host.id("other"), exec: false };
+        rule.learn(&ProcessChange { time_ns: 1300, pid: 10, tid: 11, kind });
+        for (stream, batch) in (0..).zip(fed[0].1.clone()) {
+            rule.push(stream, std::sync::Arc::new(batch), &mut host);
+        }
+        rule.finish(END, &mut host);
+        lines_told(&rule, &host)
+    };
+    assert!(run(false).contains(&"11 sleeping 1200-1700 c0".to_owned()), "{:#?}", run(false));
+    let renamed = run(true);
+    assert!(!renamed.iter().any(|line| line.contains("sleeping")), "{renamed:#?}");
+    assert!(renamed.contains(&"EndUnknown 1".to_owned()), "{renamed:#?}");
+    assert!(renamed.contains(&"11 running 1710-2000 c0 (end)".to_owned()), "{renamed:#?}");
+}
+
+#[test]
+fn an_uninterruptible_state_tells_the_function_that_blocks() {
+    let events = [
+        switch(1100, 0, 0, "R", 11),
+        switch(1200, 0, 11, "D", 0),
+        waking(1300, 0, 0, 11, 0),
+        switch(1310, 0, 0, "R", 11),
+        switch(1400, 0, 11, "S", 0),
+    ];
+    let form = Form::States;
+    let mut streams = form.streams();
+    streams[1].columns.insert(9, column("blocked_function", ColumnType::Text));
+    let mut host = Host::default();
+    let mut rule = ThreadStates::new(&streams, &ThreadStatesOptions::default(), &mut host).unwrap();
+    let mut batches = form.batches(&events, &mut host);
+    let function = host.id("folio_wait_bit_common");
+    batches[1].columns.insert(9, ColumnData::Id(vec![0, function, 0, 0]));
+    for (stream, batch) in (0..).zip(batches) {
+        rule.push(stream, std::sync::Arc::new(batch), &mut host);
+    }
     rule.finish(END, &mut host);
-    assert!(host.table(&rule.streams()[0], 0).iter().any(|row| row["tid"] == "21"));
+    let rows = host.table(&rule.streams()[0], 0);
+    let told: Vec<_> = rows.iter().map(|row| (row["state"].as_str(), row["blocked_function"].as_str())).collect();
+    let blocked = ("uninterruptible", "folio_wait_bit_common");
+    assert_eq!(told, [("running", ""), blocked, ("runnable", ""), ("running", ""), ("sleeping", "")]);
+    assert!(form.streams()[1].column("blocked_function").is_none(), "rows of before have none");
 }
 
 #[test]

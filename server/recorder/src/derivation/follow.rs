@@ -9,7 +9,7 @@
 
 use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
-use bathyscope_capture::{CaptureId, ProcessChange, StreamSchema, Target};
+use bathyscope_capture::{CaptureId, ProcessChange, StreamSchema};
 use bathyscope_derive::{DerivationCount, Rule, RuleOptions, RuleSpec};
 use bathyscope_store::{BlockingStore, CaptureRecord};
 
@@ -19,7 +19,7 @@ use super::{
     inputs::Inputs,
     recorded_streams, rules_of,
     run::{begin, counts_text, losses_of, recorded_since},
-    target_of,
+    targets,
 };
 use crate::running::{Phase, Running};
 
@@ -76,14 +76,13 @@ pub(super) fn follow(derivations: &Derivations, store: &BlockingStore, running: 
     (derivations.inner.on_change)(id);
 }
 
-/// Waits until somebody looks and each stream that tells of threads has rows; none if the capture ends before, or is not of
-/// everybody: whose threads a target's are is known in the end.
+/// Waits until somebody looks and each stream that tells of threads has rows; none if the capture ends before.
 fn begin_when_watched(store: &BlockingStore, running: &Running) -> Option<(CaptureRecord, Option<u64>)> {
     while running.phase() == Phase::Recording {
         if running.hub.has_viewers() {
             let record = store.read(|store| store.capture(running.id)).ok()?;
             let rules = rules_of(&record);
-            if rules.is_empty() || *target_of(&record) != Target::System {
+            if rules.is_empty() {
                 return None;
             }
             let since_ns = recorded_since(store, &record, &recorded_streams(&record)).ok()?;
@@ -120,7 +119,9 @@ impl<'a> FollowingRule<'a> {
             None => stored_text(store, id, text),
         };
         let mut host = StoreHost::new((store, id), take, name);
-        let options = RuleOptions { start_ns, processes: None };
+        // What is recorded now tells it.
+        let recorded = targets::known(record, &streams).unwrap_or_default();
+        let options = RuleOptions { start_ns, recorded, by_name: targets::by_name(record) };
         let rule = spec.rule(&streams, &options, &mut host)?;
         let inputs = Inputs::new(store, id, &rule.inputs())?;
         Ok(Self { spec, number, rule, host, inputs, streams, tracks, changes: 0, failure: None })

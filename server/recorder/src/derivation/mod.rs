@@ -44,27 +44,28 @@ fn recorded_streams(record: &CaptureRecord) -> Vec<StreamSchema> {
     schemas.take_while(|schema| schema.derived.is_none() && !schema.is_absent()).cloned().collect()
 }
 
-/// Whose events were recorded, with a command or without one.
-fn target_of(record: &CaptureRecord) -> &Target {
-    match &record.spec.target {
-        Target::During { of, .. } => of,
-        target => target,
-    }
-}
-
 /// Whether the events of a rule are there of all that it needs. Of tracepoints, a target's are those that ran as the target: all its
-/// switches away and none of those to it.
+/// switches away and none of those to it. Only where single threads are the target, those that name one of them are there too.
 fn check_target(record: &CaptureRecord, rule: &RuleSpec) -> Result<(), &'static str> {
-    if !matches!(rule, RuleSpec::ThreadStates) || *target_of(record) == Target::System {
+    let target = record.spec.target.watched();
+    if !matches!(rule, RuleSpec::ThreadStates) || *target == Target::System {
         return Ok(());
     }
-    if matches!(target_of(record), Target::Threads { .. } | Target::Comm { .. }) {
-        return Err("states are computed of whole processes, and this capture is of single threads");
+    let streams = recorded_streams(record);
+    let of_states = streams.iter().find(|schema| schema.name == "switches");
+    match (target, of_states) {
+        (_, Some(switches)) if switches.column("of_target").is_some() => Ok(()),
+        (Target::Threads { .. }, Some(_)) | (Target::Comm { .. }, _) => {
+            Err("rows of this capture do not tell which threads are the target's: record thread states of it again")
+        }
+        (_, Some(_)) | (Target::Threads { children: false, .. }, None) => Ok(()),
+        (Target::Threads { .. }, None) => {
+            Err("tracepoints do not tell which threads were started by those of the target: record thread states")
+        }
+        (_, None) => {
+            Err("tracepoints of a target lack the switches to its threads: record thread states, or the whole system")
+        }
     }
-    if recorded_streams(record).iter().any(|schema| schema.name == "switches") {
-        return Ok(());
-    }
-    Err("tracepoints of a target lack the switches to its threads: record thread states, or the whole system")
 }
 
 /// Why a rule is not applied to a capture.

@@ -109,7 +109,8 @@ fn compute(
     let options = match spec {
         RuleSpec::ThreadStates => RuleOptions {
             start_ns: recorded_since(store, record, streams)?,
-            processes: targets::processes(store, record, streams, watch)?,
+            recorded: targets::recorded(store, record, streams, watch)?,
+            by_name: targets::by_name(record),
         },
         RuleSpec::TcpStates | RuleSpec::Span(_) => RuleOptions::default(),
     };

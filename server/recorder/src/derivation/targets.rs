@@ -1,28 +1,58 @@
-//! Whose threads' events were recorded of a target.
+//! Whose threads' events were recorded of a target, where switches do not tell it row by row.
 //!
-//! Who a group, a user's processes or a command and its children were is not kept with a capture, but follows from its rows: each
-//! wake-up is of a thread of the target, and of each switch at least one thread is.
+//! They do since the kind *states* asks for both threads of a switch; tracepoints are of threads that the spec names. Of captures
+//! from before, who a group, a user's processes or a command and its children were follows from all rows together: each wake-up is
+//! of a thread of the target, and of each switch at least one thread is.
 
 use std::collections::{HashMap, HashSet};
 
 use bathyscope_capture::{ColumnData, StreamSchema, Target};
-use bathyscope_derive::RuleInput;
+use bathyscope_derive::{RecordedThreads, RuleInput};
 use bathyscope_store::{BlockingStore, CaptureRecord};
 
-use super::{DerivationFailure, Watch, inputs::Inputs, target_of};
+use super::{DerivationFailure, Watch, inputs::Inputs};
 
 /// Pairs of processes that switched, of which neither is known to be the target's.
 const MAX_PAIRS: usize = 1 << 16;
 
-/// The processes of the target; none if events of all were recorded.
-pub(super) fn processes(
+/// Whose events were recorded, as far as that is known before the rows are looked at; none if all of them have to be.
+pub(super) fn known(record: &CaptureRecord, streams: &[StreamSchema]) -> Option<RecordedThreads> {
+    let switches = streams.iter().find(|schema| schema.name == "switches");
+    match (record.spec.target.watched(), switches) {
+        (Target::System, _) => Some(RecordedThreads::All),
+        // The rule reads it.
+        (_, Some(switches)) if switches.column("of_target").is_some() => Some(RecordedThreads::All),
+        (Target::Threads { tids, .. }, None) => Some(RecordedThreads::These(tids.iter().copied().collect())),
+        _ => None,
+    }
+}
+
+/// Whether threads are the target's by their names.
+pub(super) fn by_name(record: &CaptureRecord) -> bool {
+    matches!(record.spec.target.watched(), Target::Comm { .. })
+}
+
+/// Whose events were recorded.
+pub(super) fn recorded(
     store: &BlockingStore,
     record: &CaptureRecord,
     streams: &[StreamSchema],
     watch: &Watch,
-) -> Result<Option<HashSet<u32>>, DerivationFailure> {
-    let mut known: HashSet<u32> = match target_of(record) {
-        Target::System => return Ok(None),
+) -> Result<RecordedThreads, DerivationFailure> {
+    match known(record, streams) {
+        Some(known) => Ok(known),
+        None => processes(store, record, streams, watch).map(RecordedThreads::OfProcesses),
+    }
+}
+
+/// The processes of the target.
+fn processes(
+    store: &BlockingStore,
+    record: &CaptureRecord,
+    streams: &[StreamSchema],
+    watch: &Watch,
+) -> Result<HashSet<u32>, DerivationFailure> {
+    let mut known: HashSet<u32> = match record.spec.target.watched() {
         Target::Process { pid, .. } => [*pid].into(),
         Target::Processes { pids, .. } => pids.iter().copied().collect(),
         _ => HashSet::new(),
@@ -60,7 +90,7 @@ pub(super) fn processes(
     pairs.explain(&mut known);
     // Idle threads belong to nobody.
     known.remove(&0);
-    Ok(Some(known))
+    Ok(known)
 }
 
 /// How often two processes switched.

@@ -35,6 +35,15 @@ async fn bench(make: impl Fn() -> Box<dyn Backend> + Send + Sync + Clone + 'stat
     Bench { recorder, store, directory }
 }
 
+/// What records on the running kernel; none without rights, and that is said.
+pub(super) async fn real() -> Option<Bench> {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: needs root");
+        return None;
+    }
+    Some(bench(|| Box::new(KernelBackend::new(CommandRights::AsRoot).at_a_terminal())).await)
+}
+
 pub(super) async fn simulated(options: &'static str) -> Bench {
     bench(move || Box::new(SimulatedBackend::new(options.parse().unwrap()))).await
 }
@@ -86,10 +95,14 @@ impl Bench {
         (id, record)
     }
 
-    /// A capture of everybody that ends when it is stopped.
-    pub(super) fn endless(&self, sources: Vec<SourceSpec>) -> CaptureSpec {
+    /// A capture that ends when it is stopped.
+    pub(super) fn endless(&self, sources: Vec<SourceSpec>, target: Target) -> CaptureSpec {
         let limits = Limits { duration_ms: None, ..Limits::default() };
-        CaptureSpec { name: String::new(), sources, target: Target::System, limits }
+        CaptureSpec { name: String::new(), sources, target, limits }
+    }
+
+    pub(super) fn recorder(&self) -> &Recorder {
+        &self.recorder
     }
 
     /// What records, with streams computed meanwhile, and its database.
@@ -143,7 +156,7 @@ async fn each_cpu_goes_from_thread_to_thread_and_none_runs_that_was_not_woken() 
     let (id, record) = bench.run(StatesSpec::default(), Target::System, 500).await;
     let streams: Vec<&str> = record.streams.iter().map(|stream| stream.schema.name.as_str()).collect();
     assert_eq!(streams, ["switches", "wakeups"]);
-    assert_eq!(names(&record, 0), ["state", "next_pid", "next_tid", "next_comm"]);
+    assert_eq!(names(&record, 0), ["state", "next_pid", "next_tid", "next_comm", "blocked_function"]);
     assert_eq!(names(&record, 1), ["wakee_pid", "wakee_tid", "wakee_comm", "target_cpu", "new"]);
     let (switches, wakeups) = (bench.rows(id, &record, 0).await, bench.rows(id, &record, 1).await);
     assert!(switches.len() > 1000 && wakeups.len() > 500, "{} {}", switches.len(), wakeups.len());
@@ -208,6 +221,62 @@ async fn a_target_has_its_switches_and_its_wakers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_single_thread_has_its_switches_and_its_wakers() {
+    let bench = simulated("rate=4000").await;
+    let (all, record) = bench.run(StatesSpec::default(), Target::System, 300).await;
+    let mut busiest: BTreeMap<u64, usize> = BTreeMap::new();
+    for row in bench.rows(all, &record, 0).await.iter().filter(|row| row.number("tid") != row.number("pid")) {
+        *busiest.entry(row.number("tid")).or_default() += 1;
+    }
+    let (tid, _) = busiest.into_iter().max_by_key(|(_, count)| *count).expect("a thread that is not the first");
+    let target = Target::Threads { tids: vec![tid.try_into().unwrap()], children: false };
+    let (id, record) = bench.run(StatesSpec::default(), target, 300).await;
+    let (switches, wakeups) = (bench.rows(id, &record, 0).await, bench.rows(id, &record, 1).await);
+    assert!(!switches.is_empty() && !wakeups.is_empty());
+    for row in &switches {
+        let sides = [("tid", ["from", "both"]), ("next_tid", ["to", "both"])];
+        let is_own = |(column, words): (&str, [&str; 2])| {
+            assert_eq!(row.number(column) == tid, words.contains(&row.text("of_target")), "{row:?}");
+            row.number(column) == tid
+        };
+        assert!(sides.map(is_own).contains(&true), "{row:?}");
+    }
+    assert!(wakeups.iter().all(|row| row.number("wakee_tid") == tid && row.number("tid") != tid));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_blocks_in_the_kernel_tells_the_function() {
+    let bench = simulated("rate=2000").await;
+    for sleep_stacks in [false, true] {
+        let spec = StatesSpec { sleep_stacks, wake_stacks: false };
+        let (id, record) = bench.run(spec, Target::System, 300).await;
+        let switches = bench.rows(id, &record, 0).await;
+        let blocked: Vec<&Seen> = switches.iter().filter(|row| row.text("state") == "D").collect();
+        assert!(!blocked.is_empty() && blocked.iter().all(|row| row.text("blocked_function") == "vfs_read"));
+        let others = switches.iter().filter(|row| row.text("state") != "D");
+        assert!(others.clone().count() > 0 && others.clone().all(|row| row.number("blocked_function") == 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_that_waits_for_the_disk_tells_where() {
+    let Some(bench) = real().await else { return };
+    // A parent that waits for its child after vfork is uninterruptible whatever the disk does.
+    let script = "import ctypes, os\nfor _ in range(20):\n  pid = ctypes.CDLL(None).vfork()\n  if pid == 0:\n    os._exit(0)\n  os.waitpid(pid, 0)";
+    let argv = ["/usr/bin/python3", "-c", script].map(str::to_owned).to_vec();
+    let target = Target::Command { argv, user: None, children: true };
+    let (id, record) = bench.run(StatesSpec::default(), target, 60_000).await;
+    let switches = bench.rows(id, &record, 0).await;
+    let blocked: Vec<&Seen> =
+        switches.iter().filter(|row| row.text("state") == "D" && row.text("of_target") != "to").collect();
+    let functions: Vec<&str> = blocked.iter().map(|row| row.text("blocked_function")).collect();
+    assert!(!functions.is_empty() && functions.iter().all(|function| !function.is_empty()), "{functions:?}");
+    let own = ["schedule", "__schedule", "io_schedule", "wait_for_completion", "mutex_lock", "schedule_timeout"];
+    assert!(functions.iter().all(|function| !own.contains(function)), "{functions:?}");
+    println!("{} of {} switches: {functions:?}", functions.len(), switches.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn stacks_are_of_threads_that_sleep_and_of_wakers() {
     let bench = simulated("rate=2000").await;
     let spec = StatesSpec { sleep_stacks: true, wake_stacks: true };
@@ -228,11 +297,7 @@ async fn stacks_are_of_threads_that_sleep_and_of_wakers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_followed_from_its_first_switch_to_its_last() {
-    if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED: needs root");
-        return;
-    }
-    let bench = bench(|| Box::new(KernelBackend::new(CommandRights::AsRoot).at_a_terminal())).await;
+    let Some(bench) = real().await else { return };
     let script = "for i in 1 2 3; do sleep 0.02; done; echo done | cat >/dev/null";
     let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
     let target = Target::Command { argv, user: None, children: true };

@@ -64,6 +64,7 @@ export const events = {
   formOf,
   fields: {},
   beginsEmpty: true,
+  ofThreads: true,
   entries,
 };
 

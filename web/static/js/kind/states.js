@@ -42,5 +42,6 @@ export const states = {
   specOf,
   formOf,
   fields: { "states-sleep": "sleepStacks", "states-wake": "wakeStacks" },
+  ofThreads: true,
   entries,
 };

@@ -152,7 +152,9 @@ function processesOf(form, problems) {
  */
 function threadsOf(form, problems) {
   if (!kindNamed(form.method)?.ofThreads)
-    problems.push("Only profiles and counts are of threads; choose their process, and filter by tid.");
+    problems.push(
+      "Thread states, tracepoints, profiles and counts are of threads; of others choose the process, and filter by tid.",
+    );
   const tids = form.tids
     .split(",")
     .map((text) => number(text.trim(), "The thread id", problems, { least: 1, most: 4194304 }));

@@ -12,7 +12,8 @@ use std::{
 };
 
 use bathyscope_bpf::probe::{
-    self, ColumnPlace, Encoding, ProbeError, ProbeProgram, TargetFilter, TracepointProbe, fork_program, free_program,
+    self, ColumnPlace, Encoding, Parents, ProbeError, ProbeProgram, TargetFilter, TracepointProbe, fork_program,
+    free_program,
 };
 use bathyscope_capture::{ColumnEncoding, ColumnLayout, EventProbe, TracepointName};
 use bathyscope_catalog::{EventFormat, parse_event_format};
@@ -151,8 +152,8 @@ fn compile_all(probes: &[EventProbe], target: &ResolvedTarget, ring_bytes: u32) 
         programs.push(made.program.clone());
         compiled.probes.push((described, made));
     }
-    if filter == TargetFilter::Targets {
-        for (described, program) in follow_programs(&tracefs)? {
+    if let Some(parents) = parents_of(target) {
+        for (described, program) in follow_programs(&tracefs, parents)? {
             compiled.follow.push((described, program.name.clone()));
             programs.push(program);
         }
@@ -163,7 +164,13 @@ fn compile_all(probes: &[EventProbe], target: &ResolvedTarget, ring_bytes: u32) 
 
 type Follow = (Described, bathyscope_bpf::ir::Program);
 
-fn follow_programs(tracefs: &Tracefs) -> Result<[Follow; 2], AgentError> {
+/// Whose children are recorded too; none if nobody's are.
+fn parents_of(target: &ResolvedTarget) -> Option<Parents> {
+    let parents = if target.threads().is_empty() { Parents::Processes } else { Parents::Threads };
+    target.follows_children().then_some(parents)
+}
+
+fn follow_programs(tracefs: &Tracefs, parents: Parents) -> Result<[Follow; 2], AgentError> {
     let one = |tracepoint: &str,
                make: &dyn Fn(&EventFormat) -> Result<bathyscope_bpf::ir::Program, ProbeError>|
      -> Result<Follow, AgentError> {
@@ -174,7 +181,7 @@ fn follow_programs(tracefs: &Tracefs) -> Result<[Follow; 2], AgentError> {
         Ok((described, program))
     };
     Ok([
-        one("sched:sched_process_fork", &|format| fork_program("fork", format))?,
+        one("sched:sched_process_fork", &|format| fork_program("fork", format, parents))?,
         one("sched:sched_process_free", &|format| free_program("free", format))?,
     ])
 }
@@ -191,8 +198,8 @@ pub(crate) struct Following {
 
 impl Following {
     /// The programs to compile into the capture's object, with where to attach them.
-    pub(crate) fn programs() -> Result<Vec<FollowProgram>, AgentError> {
-        let follow = follow_programs(&Tracefs::find()?)?;
+    pub(crate) fn programs(parents: Parents) -> Result<Vec<FollowProgram>, AgentError> {
+        let follow = follow_programs(&Tracefs::find()?, parents)?;
         Ok(follow
             .into_iter()
             .map(|(described, program)| (described.tracepoint, described.format.id, program))
@@ -201,7 +208,7 @@ impl Following {
 
     /// The same of a target, none if its children are not followed.
     pub(crate) fn programs_for(target: &ResolvedTarget) -> Result<Vec<FollowProgram>, AgentError> {
-        if target.follows_children() { Self::programs() } else { Ok(Vec::new()) }
+        parents_of(target).map_or_else(|| Ok(Vec::new()), Self::programs)
     }
 
     /// Loads the programs and opens their tracepoints. None if there are no programs.

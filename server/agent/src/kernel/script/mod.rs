@@ -166,7 +166,7 @@ fn internal(why: &str) -> AgentError {
 /// Adds the programs that follow the target's children. Returns the number of each one's tracepoint.
 fn add_follow_programs(codes: &mut Vec<Code>) -> Result<Vec<(usize, u32)>, AgentError> {
     let mut added = Vec::new();
-    for (_tracepoint, id, program) in Following::programs()? {
+    for (_tracepoint, id, program) in Following::programs(bathyscope_bpf::probe::Parents::Processes)? {
         let code = bathyscope_bpf::compile(&program).map_err(|error| internal(&error.to_string()))?;
         added.push((codes.len(), id));
         codes.push(code);

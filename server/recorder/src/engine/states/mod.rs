@@ -36,24 +36,29 @@ impl StatesSource<'_> {
         let [StreamLayout::Switches, StreamLayout::Wakeups] = made.started.streams.as_slice() else {
             return Err("the agent made other streams than those of switches and of wake-ups".to_owned());
         };
-        let spec = *self.spec;
-        let engine = move |setup: EngineSetup| Box::new(StateEngine::new(spec, setup)) as Box<dyn super::Engine>;
-        let has_stacks = spec.has_stacks();
-        let prepared = Prepared::of(vec![switches(spec), wakeups(spec)], Box::new(engine));
-        Ok(Prepared { names_kernel_addresses: has_stacks, follows_maps: has_stacks, ..prepared })
+        let (spec, of_target) = (*self.spec, *made.target.watched() != Target::System);
+        let engine =
+            move |setup: EngineSetup| Box::new(StateEngine::new(spec, of_target, setup)) as Box<dyn super::Engine>;
+        let prepared = Prepared::of(vec![switches(spec, of_target), wakeups(spec)], Box::new(engine));
+        Ok(Prepared { names_kernel_addresses: true, follows_maps: spec.has_stacks(), ..prepared })
     }
 }
 
 /// The columns of switches; the common ones are of the thread that leaves the CPU.
-fn switches(spec: StatesSpec) -> StreamSchema {
-    const OWN: [(&str, ColumnType); 4] = [
+fn switches(spec: StatesSpec, of_target: bool) -> StreamSchema {
+    const OWN: [(&str, ColumnType); 6] = [
         // The state that it is left in, as ftrace writes it.
         ("state", ColumnType::Text),
         ("next_pid", ColumnType::U64),
         ("next_tid", ColumnType::U64),
         ("next_comm", ColumnType::Text),
+        // The function of the kernel in which an uninterruptible thread blocks.
+        ("blocked_function", ColumnType::Text),
+        // Of a target: whether the switch is from one of its threads, to one, or both.
+        ("of_target", ColumnType::Text),
     ];
-    schema("switches", &OWN, spec.sleep_stacks)
+    let own = if of_target { &OWN[..] } else { OWN.split_last().map_or(&[][..], |(_, all)| all) };
+    schema("switches", own, spec.sleep_stacks)
 }
 
 /// The columns of wake-ups; the common ones are of the waker.

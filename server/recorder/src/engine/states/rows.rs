@@ -1,7 +1,7 @@
 //! Records of switches and wake-ups → rows, in order of time with the changes of processes, which know what threads are called.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -29,6 +29,8 @@ use crate::{
 const MAX_WAIT: Duration = Duration::from_millis(500);
 /// The most rows that wait.
 const MAX_WAITING: usize = 4096;
+/// The most functions that are remembered by their addresses.
+const MAX_FUNCTIONS: usize = 1 << 14;
 /// All records are in one ring.
 const RING: usize = 0;
 
@@ -48,24 +50,30 @@ struct WaitingRow {
 /// See the module.
 pub(super) struct StateEngine {
     spec: StatesSpec,
+    /// Whether switches tell which of their threads are the target's.
+    of_target: bool,
     rings: Arc<[RingInfo]>,
     merge: Merge<StateRecord>,
     names: ThreadNames,
     trimmer: StackTrimmer,
     /// Words of states that were met.
     words: Vec<(&'static str, StringId)>,
+    /// Functions in which threads block, by address.
+    functions: HashMap<u64, StringId>,
     waiting: VecDeque<WaitingRow>,
 }
 
 impl StateEngine {
-    pub(super) fn new(spec: StatesSpec, setup: EngineSetup) -> Self {
+    pub(super) fn new(spec: StatesSpec, of_target: bool, setup: EngineSetup) -> Self {
         Self {
             spec,
+            of_target,
             rings: setup.rings,
             merge: Merge::new(RING + 1),
             names: ThreadNames::new(setup.link),
             trimmer: StackTrimmer::new(setup.kernel),
             words: Vec::new(),
+            functions: HashMap::new(),
             waiting: VecDeque::new(),
         }
     }
@@ -78,16 +86,20 @@ impl StateEngine {
     fn row(&mut self, record: &StateRecord, sink: &mut Sink, lookup: &mut Lookup) -> (u16, StateRow) {
         let StateRecord { time_ns, cpu, running, other, .. } = *record;
         let number = |number: u32| Cell::U64(u64::from(number));
-        let ended = matches!(record.event, StateEvent::Switch { state: "X" | "Z" });
+        let ended = matches!(record.event, StateEvent::Switch { state: "X" | "Z", .. });
         let name = if ended { ThreadNames::of_ended } else { ThreadNames::of };
         let name = name(&mut self.names, running, cpu, sink, lookup);
         let other_name = self.names.of(other, cpu, sink, lookup);
         let mut row = StateRow::common(time_ns, cpu, [running.pid, running.tid], name);
         let ids = [number(other.pid), number(other.tid), Cell::Text(other_name)];
         match record.event {
-            StateEvent::Switch { state } => {
+            StateEvent::Switch { state, target } => {
                 row.cells.push(Cell::Text(self.word(state, sink, lookup)));
                 row.cells.extend(ids);
+                row.cells.push(Cell::Text(self.blocked_function(record, sink, lookup)));
+                if self.of_target {
+                    row.cells.push(Cell::Text(target.word().map_or(0, |word| self.word(word, sink, lookup))));
+                }
                 (SWITCHES, row)
             }
             StateEvent::Wakeup { new, target_cpu } => {
@@ -96,6 +108,22 @@ impl StateEngine {
                 (WAKEUPS, row)
             }
         }
+    }
+
+    /// The function in which the thread blocks that is left uninterruptible; 0 for others, and where the kernel tells no functions.
+    fn blocked_function(&mut self, record: &StateRecord, sink: &mut Sink, lookup: &mut Lookup) -> StringId {
+        let (StateEvent::Switch { state: "D", .. }, Some(stacks)) = (record.event, &record.stacks) else { return 0 };
+        let Some(address) = self.trimmer.blocks_at(&stacks.kernel) else { return 0 };
+        if let Some(id) = self.functions.get(&address) {
+            return *id;
+        }
+        let function = self.trimmer.function(address);
+        let id = function.map_or(0, |function| lookup.history.text(function.as_bytes(), sink.strings()));
+        if self.functions.len() >= MAX_FUNCTIONS {
+            self.functions.clear();
+        }
+        self.functions.insert(address, id);
+        id
     }
 
     fn word(&mut self, state: &'static str, sink: &mut Sink, lookup: &mut Lookup) -> StringId {

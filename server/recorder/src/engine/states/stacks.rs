@@ -6,7 +6,9 @@ use bathyscope_decode::{
     perf::Sample,
     states::{StateRecord, StateStacks},
 };
-use bathyscope_symbols::Kallsyms;
+use bathyscope_symbols::{Kallsyms, Place};
+
+use crate::naming::kernel_symbol;
 
 /// Functions of the kernel that the tracepoints are in. What they called is the recording itself.
 const ORIGINS: [&[u8]; 3] = [b"__schedule", b"try_to_wake_up", b"wake_up_new_task"];
@@ -39,6 +41,21 @@ impl StackTrimmer {
         }
     }
 
+    /// Where a thread that is left uninterruptible goes on in the innermost function that is none of the scheduler's.
+    pub(super) fn blocks_at(&self, frames: &[u64]) -> Option<u64> {
+        let scheduler = self.kernel.as_ref()?.scheduler()?;
+        // A return address may lie behind the end of a function.
+        let mut outer = frames.iter().skip_while(|address| !scheduler.contains(&address.wrapping_sub(1)));
+        outer.find(|address| !scheduler.contains(&address.wrapping_sub(1))).copied()
+    }
+
+    /// The function that a call at this address returns to.
+    pub(super) fn function(&self, address: u64) -> Option<String> {
+        let kernel = self.kernel.as_ref()?;
+        let place = Place { offset: kernel.normalise(address), is_return: true };
+        kernel_symbol(kernel, place).map(|symbol| symbol.function)
+    }
+
     /// The frames from the function on that the tracepoint is in; all of them where that is not among the innermost.
     fn trimmed<'a>(&mut self, frames: &'a [u64]) -> &'a [u64] {
         let origin = frames.iter().take(MAX_OWN_FRAMES).position(|address| self.is_origin(*address));
@@ -65,6 +82,23 @@ impl StackTrimmer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_blocks_in_what_called_the_scheduler() {
+        let listing = b"ffffffff81000000 T _text\nffffffff81000100 T mutex_lock\nffffffff81000180 T schedule\n\
+            ffffffff81000200 T ext4_sync\nffffffff81000300 T bpf_prog\n\
+            ffffffff81000100 T __sched_text_start\nffffffff81000200 T __sched_text_end\n";
+        let trimmer = StackTrimmer::new(Some(Arc::new(Kallsyms::parse(listing).expect("a listing"))));
+        let at = |offset: u64| 0xffff_ffff_8100_0000 + offset;
+        let blocks = |frames: &[u64]| trimmer.blocks_at(frames).and_then(|address| trimmer.function(address));
+        let ext4 = Some("ext4_sync".to_owned());
+        assert_eq!(blocks(&[at(0x310), at(0x1a0), at(0x110), at(0x210), at(0x320)]), ext4);
+        // `schedule` ends where the call returns to.
+        assert_eq!(blocks(&[at(0x200), at(0x210)]), ext4);
+        assert_eq!(blocks(&[at(0x310), at(0x210)]), None, "the scheduler is not among them");
+        assert_eq!(blocks(&[at(0x1a0), at(0x110)]), None, "its caller was cut off");
+        assert_eq!(StackTrimmer::new(None).blocks_at(&[at(0x1a0), at(0x210)]), None);
+    }
 
     #[test]
     fn what_records_a_stack_is_no_part_of_it() {

@@ -36,6 +36,7 @@ fn save_use_and_delete(data: &Path) {
     );
     assert!(json[0].get("owner").is_none(), "{}", json[0]);
 
+    completed(data);
     let error = refused(&save(&["--save", "files"]));
     assert!(error.contains("there is a recipe `files` already, saved by terminal"), "{error}");
     done(&save(&["--name", "Still?", "--save", "files", "--replace"]));
@@ -48,12 +49,48 @@ fn save_use_and_delete(data: &Path) {
     let error = refused(&bathyscope(data, &["record", "--recipe", "file", "--save", "x"]));
     assert!(error.contains("there is no recipe `file`") && error.contains("Did you mean `files`?"), "{error}");
 
+    // Only one with a script needs an agent that runs scripts.
+    let observes = |name: &str| done(&bathyscope(data, &["recipes", "--observes", name]));
+    assert_eq!((observes("files"), observes("disk")), (String::new(), String::new()));
+    done(&bathyscope(data, &["record", "--script", "BEGIN { exit() }", "--duration", "1s", "--save", "scripted"]));
+    assert_eq!(observes("scripted"), "observes\n");
+    done(&bathyscope(data, &["recipes", "--delete", "scripted"]));
+
     let delete = |name: &str| bathyscope(data, &["recipes", "--delete", name]);
     assert!(refused(&delete("file")).contains("nobody has saved a recipe `file`; did you mean `files`?"));
     assert!(refused(&delete("disk")).contains("comes with the program"));
     done(&delete("files"));
     done(&delete("more-files"));
     assert!(!done(&bathyscope(data, &["recipes"])).contains("Saved here"));
+}
+
+/// Bash completes names of recipes, `files` among them.
+fn completed(data: &Path) {
+    let names = done(&bathyscope(data, &["recipes", "--names"]));
+    assert!(names.starts_with("process-time\n") && names.ends_with("\nfiles\n"), "{names}");
+    let program = Path::new(env!("CARGO_BIN_EXE_bathyscope"));
+    let cases: [(&[&str], &[&str]); 4] = [
+        (&["record", "--recipe", "di"], &["disk"]),
+        (&["record", "--recipe", "fi"], &["files"]),
+        (&["recipes", "--delete", "fi"], &["files"]),
+        (&["recipes", "fi"], &["files"]),
+    ];
+    for (words, expected) in cases {
+        let last = words.len();
+        let run = format!(
+            "source <(bathyscope completions bash)\nCOMP_WORDS=(bathyscope {})\nCOMP_CWORD={last}\n\
+             _bathyscope bathyscope \"${{COMP_WORDS[{last}]}}\" \"${{COMP_WORDS[{last}-1]}}\"\n\
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            words.join(" ")
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "-c", &run]).env("BATHYSCOPE_DATA", data).stdin(Stdio::null());
+        let path = std::env::var("PATH").unwrap_or_default();
+        bash.env("PATH", format!("{}:{path}", program.parent().unwrap().display()));
+        let output = bash.output().expect("bash");
+        let found = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{words:?}: {output:?}");
+    }
 }
 
 #[test]

@@ -16,7 +16,10 @@ use bathyscope_store::{LibraryKind, StoreError};
 use clap::Args;
 use serde::Serialize;
 
-use super::{open, print_all};
+use super::{
+    open, print_all,
+    record::{OBSERVES, observe},
+};
 use crate::{Failure, Outcome, config::DataArgs};
 
 const EXAMPLES: &str = "\
@@ -41,6 +44,12 @@ pub struct RecipesArgs {
     /// As JSON, with the sources as a capture's spec has them
     #[arg(long)]
     pub json: bool,
+    /// Only the names, one a line, as completion by a shell asks for them; without those of your own where they cannot be read
+    #[arg(long, conflicts_with_all = ["name", "json", "delete"])]
+    pub names: bool,
+    /// Say whether it has scripts or probes; for `record`, which does not read it while it has rights
+    #[arg(long, hide = true, requires = "name", conflicts_with = "json")]
+    pub observes: bool,
     /// Delete a recipe of your own
     #[arg(long, value_name = "NAME", conflicts_with_all = ["name", "json"])]
     pub delete: Option<String>,
@@ -109,6 +118,14 @@ pub fn run(args: RecipesArgs) -> Outcome {
     if let Some(name) = &args.delete {
         return remove(name, &args.data);
     }
+    if args.names {
+        let own = own_of(&args.data).unwrap_or_default();
+        return print_all(&names(recipes(), &own));
+    }
+    if let (Some(name), true) = (&args.name, args.observes) {
+        let observes = observe(&one(name, &args.data)?.recipe().sources);
+        return print_all(if observes { OBSERVES } else { "" });
+    }
     let text = match (&args.name, args.json) {
         (Some(name), is_json) => {
             let one = one(name, &args.data)?;
@@ -166,6 +183,13 @@ fn remove(name: &str, data: &DataArgs) -> Outcome {
 fn json(recipes: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(recipes);
     Ok(text.map_err(|error| Failure::because("writing recipes as JSON", error))? + "\n")
+}
+
+/// One a line. What a line cannot hold as it is, no shell is to complete.
+fn names(of_program: &[Recipe], own: &[OwnRecipe]) -> String {
+    let all = of_program.iter().chain(own.iter().map(|one| &one.recipe)).map(|recipe| recipe.name.as_str());
+    let is_word = |name: &&str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    all.filter(is_word).flat_map(|name| [name, "\n"]).collect()
 }
 
 fn list(of_program: &[Recipe], own: &[OwnRecipe]) -> String {

@@ -4,6 +4,7 @@
 //! An agent as a process of its own keeps the rights; this process gives them up before it reads an event.
 
 mod foreign;
+mod observes;
 mod save;
 mod sources;
 
@@ -46,6 +47,7 @@ use crate::{
     signals::EndSignals,
 };
 pub(super) use foreign::FOREIGN;
+pub(super) use observes::{OBSERVES, observe};
 use save::{RecipeToSave, SaveArgs};
 use sources::SourceArgs;
 
@@ -121,18 +123,21 @@ pub struct RecordArgs {
     #[arg(long)]
     pub overwrite: bool,
     /// Everything, which is the default; with a command while it runs
-    #[arg(short = 'a', long, conflicts_with_all = ["pid", "filter_command", "only_command"])]
+    #[arg(short = 'a', long, conflicts_with_all = ["pid", "tid", "filter_command", "only_command"])]
     pub all: bool,
     /// Only this process, or a comma-separated list; with a command while it runs
     #[arg(short = 'P', long, value_name = "PID,…", value_delimiter = ',')]
     pub pid: Vec<u32>,
+    /// Only this thread, or a comma-separated list, whatever processes they belong to; with a command while it runs. Not of ftrace, system calls and scripts
+    #[arg(long, value_name = "TID,…", value_delimiter = ',', conflicts_with = "pid")]
+    pub tid: Vec<u32>,
     /// Only the command itself; with -c also the processes that it starts
-    #[arg(short = 'F', conflicts_with = "pid")]
+    #[arg(short = 'F', conflicts_with_all = ["pid", "tid"])]
     pub filter_command: bool,
     /// Only the command and the processes that it starts: the same as -F -c
-    #[arg(long, conflicts_with = "pid")]
+    #[arg(long, conflicts_with_all = ["pid", "tid"])]
     pub only_command: bool,
-    /// With the processes that those of -P or -F fork
+    /// With the processes that those of -P or -F fork, or what the threads of --tid start
     #[arg(short = 'c', long)]
     pub children: bool,
     /// User that the command runs as [default: who runs this]
@@ -233,11 +238,12 @@ pub fn run(mut args: RecordArgs) -> Outcome {
         return save::run(&args, &log);
     }
     // What needs rights, or must happen before there are threads.
-    // Probes read memory as scripts do. What an own recipe has is read when rights have been given up, and scripts at a terminal
-    // are as those of --script.
+    // Probes read memory as scripts do. What an own recipe has another process reads, since this one has its rights.
     let names_kept = args.events.events.iter().any(|(event, _)| kept::may_be_kept(event));
-    let observes =
-        !args.probe.is_empty() || names_kept || args.sources.script.is_some() || args.sources.has_own_recipe();
+    let observes = !args.probe.is_empty()
+        || names_kept
+        || args.sources.script.is_some()
+        || args.sources.own_recipe().is_some_and(|name| observes::has_scripts(name, &args.data));
     let scripts = if observes { Scripts::Observe } else { Scripts::Off };
     // Opened before rights are given up: it may be where only who started this can write.
     let (live, file) = match args.output.as_deref() {
@@ -373,21 +379,28 @@ fn target(args: &RecordArgs, recipe: Option<&Recipe>) -> Result<Target, Failure>
     if let Some((option, _)) = needs_command.iter().find(|(_, given)| *given && argv.is_empty()) {
         return Err(Failure::new(format!("{option} is for a command, and there is none")));
     }
-    let of_one = recipe.is_some_and(|recipe| recipe.of != RecipeTarget::System) && !args.all && args.pid.is_empty();
+    let has_ids = !args.pid.is_empty() || !args.tid.is_empty();
+    let of_one = recipe.is_some_and(|recipe| recipe.of != RecipeTarget::System) && !args.all && !has_ids;
     if of_one && argv.is_empty() {
         let name = recipe.map_or("", |recipe| recipe.name.as_str());
         let failure = Failure::new(format!("the recipe `{name}` is of a process or a command, and neither is given"));
         return Err(failure.remedy("Give -P PID or a command; with -a it is of everything."));
     }
     let own = args.filter_command || args.only_command || of_one;
-    if args.children && !own && args.pid.is_empty() {
-        return Err(Failure::new("-c is for processes of -P or the command of -F, and neither is given")
-            .remedy("Without them everything is traced, and so is what anybody forks."));
+    if args.children && !own && !has_ids {
+        return Err(Failure::new(
+            "-c is for processes of -P, threads of --tid or the command of -F, and none is given",
+        )
+        .remedy("Without them everything is traced, and so is what anybody forks."));
     }
     Ok(match (args.pid.as_slice(), own) {
         (_, true) => {
             let children = args.only_command || args.children || of_one;
             Target::Command { argv, user: args.user.clone(), children }
+        }
+        ([], false) if !args.tid.is_empty() => {
+            let of = Target::Threads { tids: args.tid.clone(), children: args.children };
+            while_runs(of, argv, args.user.clone())
         }
         ([], false) => while_runs(Target::System, argv, args.user.clone()),
         (pids, false) => while_runs(Target::of_processes(pids, args.children), argv, args.user.clone()),

@@ -59,9 +59,9 @@ impl SourceArgs {
         *self != Self { optional: self.optional.clone(), ..Self::default() }
     }
 
-    /// Whether what is asked for may have scripts and probes that are not on the command line.
-    pub(super) fn has_own_recipe(&self) -> bool {
-        self.recipe.as_deref().is_some_and(|name| recipe(name).is_none())
+    /// The recipe that is asked for, if it does not come with the program: it may have scripts and probes.
+    pub(super) fn own_recipe(&self) -> Option<&str> {
+        self.recipe.as_deref().filter(|name| recipe(name).is_none())
     }
 
     /// The recipe that is asked for, if one is, with own ones from the database in `dir`.

@@ -174,8 +174,8 @@ fn an_own_recipe_has_its_limits_and_what_is_asked_for_goes_before_them() {
     let spec = of(&["make"]);
     assert!(matches!(&spec.target, Target::Command { children: true, .. }), "{:?}", spec.target);
     assert_eq!((spec.limits.duration_ms, spec.limits.over_budget), (None, Some(bathyscope_capture::OverBudget::Warn)));
-    assert!(args(&["--recipe", "mine", "ls"]).sources.has_own_recipe());
-    assert!(!args(&["--recipe", "disk"]).sources.has_own_recipe() && !args(&["ls"]).sources.has_own_recipe());
+    assert_eq!(args(&["--recipe", "mine", "ls"]).sources.own_recipe(), Some("mine"));
+    assert_eq!((args(&["--recipe", "disk"]).sources.own_recipe(), args(&["ls"]).sources.own_recipe()), (None, None));
 }
 
 #[test]
@@ -201,9 +201,20 @@ fn everything_is_traced_while_a_command_runs_unless_letters_say_otherwise() {
     for letters in [&["-F"][..], &["--only-command"], &["--user", "root"], &["-c"], &["-c", "ls"]] {
         assert!(made(&[&["-e", "kmalloc"], letters].concat()).is_err(), "{letters:?}");
     }
+    let of_states = |words: &[&str]| spec_of(&[&["--states"], words].concat()).map(|spec| spec.target);
+    let threads = |tids: &[u32], children| Target::Threads { tids: tids.to_vec(), children };
+    assert_eq!(of_states(&["--tid", "7,8", "-c"]).unwrap(), threads(&[7, 8], true));
+    assert_eq!(of_states(&["--tid", "7", "ls", "-l"]).unwrap(), during(threads(&[7], false)));
     assert_eq!(args(&["-e", "x", "-o", "/tmp/a.bathy", "ls"]).output, Some(PathBuf::from("/tmp/a.bathy")));
     let read = |words: &[&str]| Cli::try_parse_from(["bathyscope", "record"].iter().chain(words)).is_ok();
-    for letters in [&["-a", "-P", "7"][..], &["-F", "-P", "7", "ls"], &["--nonsense", "ls"], &["-e", "x", "-v", "ls"]] {
+    for letters in [
+        &["-a", "-P", "7"][..],
+        &["-P", "7", "--tid", "8"],
+        &["-a", "--tid", "8"],
+        &["-F", "-P", "7", "ls"],
+        &["--nonsense", "ls"],
+        &["-e", "x", "-v", "ls"],
+    ] {
         assert!(!read(letters), "{letters:?}");
     }
     assert!(read(&["-e", "x", "--", "ls", "-v"]) && read(&["ls", "--nonsense"]));

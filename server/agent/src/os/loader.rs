@@ -1,8 +1,10 @@
 //! Loading compiled programs through aya.
 
 use std::{
+    collections::{BTreeMap, VecDeque},
     io,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    sync::{Mutex, PoisonError},
 };
 
 use aya::{
@@ -23,6 +25,13 @@ use crate::{
 
 /// The most of a verifier's log that is passed on.
 const MAX_LOG_BYTES: usize = 16 << 10;
+/// The most programs that are verified at a time.
+const MAX_VERIFIED_AT_ONCE: usize = 4;
+/// The most objects that are kept; a capture has one for each of its sources.
+const MAX_COMPILED: usize = 16;
+
+/// Why the verifier refused programs, by their names.
+type Refused = BTreeMap<String, ProgramError>;
 
 /// aya's loader, made once and only if it is used: making one parses all type information of the kernel, which takes
 /// longer than everything else that starting a capture does, and more memory. The programs here carry no relocations, so
@@ -51,15 +60,67 @@ impl Loader {
         loader
     }
 
-    /// Compiles `programs` and loads them, with their maps, into the kernel.
+    /// Makes the maps of an object in the kernel and lets the verifier look at all of its programs.
     pub(crate) fn load(&mut self, object: &[u8], doing: &str) -> Result<Loaded, AgentError> {
-        let ebpf = self.made().load(object).map_err(|error| map_trouble(doing, &error))?;
-        Ok(Loaded { ebpf })
+        let mut ebpf = self.made().load(object).map_err(|error| map_trouble(doing, &error))?;
+        let refused = verify_all(&mut ebpf);
+        Ok(Loaded { ebpf, refused })
     }
 }
 
-/// Compiles IR programs into one object.
+/// Lets the verifier look at the programs side by side: it takes longer than all else of a start, and looks at each alone. Gives
+/// those that it refuses.
+fn verify_all(ebpf: &mut Ebpf) -> Refused {
+    let count = ebpf.programs().count();
+    let (waiting, refused) = (Mutex::new(ebpf.programs_mut()), Mutex::new(Refused::new()));
+    let work = || {
+        loop {
+            // Held only until the next one is taken.
+            let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((name, program)) = next else { return };
+            if let Err(error) = verify(program) {
+                refused.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), error);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..count.min(MAX_VERIFIED_AT_ONCE) {
+            // Without a thread more, those that there are take longer.
+            let _none = std::thread::Builder::new().name("bathyscope-bpf".into()).spawn_scoped(scope, work);
+        }
+        work();
+    });
+    refused.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Loads one program, if it is of a type that captures have.
+fn verify(program: &mut Program) -> Result<(), ProgramError> {
+    match program {
+        Program::TracePoint(program) => program.load(),
+        Program::RawTracePoint(program) => program.load(),
+        Program::PerfEvent(program) => program.load(),
+        _ => Ok(()),
+    }
+}
+
+/// Programs that were compiled last, with the objects that came of them.
+static COMPILED: Mutex<VecDeque<(Vec<ir::Program>, Vec<u8>)>> = Mutex::new(VecDeque::new());
+
+/// Compiles IR programs into one object. Captures that ask for the same have the same programs, and to compile those of system
+/// calls takes as long as to have them verified; so the objects of the last few are kept.
 pub(crate) fn compile(programs: &[ir::Program], doing: &str) -> Result<Vec<u8>, AgentError> {
+    let compiled = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, object)) = compiled().iter().find(|(known, _)| known == programs) {
+        return Ok(object.clone());
+    }
+    let object = compile_anew(programs, doing)?;
+    let mut compiled = compiled();
+    compiled.truncate(MAX_COMPILED - 1);
+    compiled.push_front((programs.to_vec(), object.clone()));
+    Ok(object)
+}
+
+fn compile_anew(programs: &[ir::Program], doing: &str) -> Result<Vec<u8>, AgentError> {
     let internal = |why: String| failed(AgentErrorKind::Internal, doing, why, "Report this as a defect.");
     let codes: Vec<Code> = programs
         .iter()
@@ -72,16 +133,24 @@ pub(crate) fn compile(programs: &[ir::Program], doing: &str) -> Result<Vec<u8>, 
 #[derive(Debug)]
 pub(crate) struct Loaded {
     ebpf: Ebpf,
+    /// Programs that the verifier refused.
+    refused: Refused,
 }
 
 impl Loaded {
-    /// Lets the verifier check the program `name` and load it. Returns its descriptor.
+    /// The descriptor of the program `name`, which the verifier has taken.
+    ///
+    /// # Errors
+    /// Why it has not.
     pub(crate) fn load_program(&mut self, name: &str, doing: &str) -> Result<OwnedFd, AgentError> {
         let absent = || failed(AgentErrorKind::Internal, doing, format!("there is no program `{name}`"), "");
-        let fd = match self.ebpf.program_mut(name).ok_or_else(absent)? {
-            Program::TracePoint(program) => program.load().and_then(|()| program.fd()),
-            Program::RawTracePoint(program) => program.load().and_then(|()| program.fd()),
-            Program::PerfEvent(program) => program.load().and_then(|()| program.fd()),
+        if let Some(error) = self.refused.remove(name) {
+            return Err(program_trouble(doing, &error));
+        }
+        let fd = match self.ebpf.program(name).ok_or_else(absent)? {
+            Program::TracePoint(program) => program.fd(),
+            Program::RawTracePoint(program) => program.fd(),
+            Program::PerfEvent(program) => program.fd(),
             _ => return Err(absent()),
         };
         clone(fd.map_err(|error| program_trouble(doing, &error))?.as_fd(), doing)

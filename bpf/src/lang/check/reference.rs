@@ -118,7 +118,7 @@ static ENTRIES: &[ReferenceEntry] = &[
 
     entry("assert", Output, (1, 2), "assert(condition, message)", "Ends the script with code 1 and a message if the condition does not hold.", output::assert),
     entry("cat", Output, (1, MANY), "cat(format, …)", "Shows the content of the file so named.", output::cat),
-    entry("debugf", Output, (1, MANY), "debugf(format, …)", "As `printf`, on standard error with its place in the script: for trying things out.", output::printf),
+    entry("debugf", Output, (1, MANY), "debugf(format, …)", "As `printf`, on standard error with its place in the script: for debugging a script.", output::printf),
     entry("errorf", Output, (1, MANY), "errorf(format, …)", "Shows an error with its place in the script.", output::printf),
     entry("exit", Output, (0, 1), "exit([code])", "Ends the script; `end` probes still run.", output::exit),
     entry("join", Output, (1, 2), "join(array[, delimiter])", "Shows an array of texts, such as args.argv of execve.", output::join),

@@ -73,34 +73,34 @@ impl<A: HoldsEvents, B: HoldsEvents> HoldsEvents for (A, B) {
 
 /// What is about to be closed.
 pub(crate) struct Retired<T> {
-    things: Option<T>,
+    held: Option<T>,
     heir: Option<Heir>,
 }
 
-/// Takes leave of `things`: once this returns, this process can end at once, as many events are held by another one.
-pub(crate) fn retire<T: HoldsEvents>(things: T) -> Retired<T> {
+/// Takes leave of `held`: once this returns, this process can end at once, as many events are held by another one.
+pub(crate) fn retire<T: HoldsEvents>(held: T) -> Retired<T> {
     let mut events = Vec::new();
-    things.add_events(&mut events);
+    held.add_events(&mut events);
     let heir = if events.len() > MOST_CLOSED_HERE { Heir::start(events) } else { None };
-    Retired { things: Some(things).filter(|_| heir.is_none()), heir }
+    Retired { held: Some(held).filter(|_| heir.is_none()), heir }
 }
 
 impl<T> Retired<T> {
     /// Waits until all is closed.
     pub(crate) fn close(self) {
-        drop(self.things);
+        drop(self.held);
         if let Some(heir) = self.heir {
             heir.end();
         }
     }
 }
 
-/// Drops `things` without waiting for the kernel.
-pub(crate) fn drop_aside<T: HoldsEvents + Send + 'static>(things: T) {
-    let retired = retire(things);
+/// Drops `held` without waiting for the kernel.
+pub(crate) fn drop_aside<T: HoldsEvents + Send + 'static>(held: T) {
+    let retired = retire(held);
     let spawned = std::thread::Builder::new().name("bathyscope-end".into()).spawn(move || retired.close());
     if let Err(error) = spawned {
-        // The closure, and with it the things, was dropped here and now: slower, but done.
+        // The closure, and with it what is held, was dropped here and now: slower, but done.
         tracing::debug!(%error, "the thread that closes probes could not be started");
     }
 }

@@ -39,7 +39,7 @@ pub(in crate::lang::check) fn printf(body: &mut BodyChecker<'_, '_>, call: &Call
     let to = match call.name {
         "errorf" => Output::Error,
         "debugf" => {
-            body.warn(call.span, "`debugf` is for trying things out, and costs as much as `printf`").hint("");
+            body.warn(call.span, "`debugf` is for debugging a script, and costs as much as `printf`").hint("");
             Output::Warning
         }
         "warnf" => Output::Warning,

@@ -336,9 +336,9 @@ function versions(thing, readOnly) {
     try {
       const body = { seen: thing.version, restore: version };
       const saved = await waitFor("Restoring the version", send("PATCH", "/api/library/{id}", { id: thing.id }, body));
-      note(`Restored version ${version} as version ${saved.version}.`);
       await load();
       await show(String(thing.id));
+      note(`Restored version ${version} as version ${saved.version}.`);
     } catch (error) {
       noteError(error);
     }

@@ -53,6 +53,13 @@ export interface Answered {
   lines: string[];
 }
 
+export interface AppliedTransform {
+  text: string;
+  words: string;
+  samples: number;
+  problem: string | null;
+}
+
 export type ArgumentKind = "number" | "boolean" | "enumeration" | "text" | "pointer" | "structure" | "union" | "array" | "other";
 
 export interface ArgumentList {
@@ -347,6 +354,18 @@ export interface Commands {
   any_user: boolean;
 }
 
+export interface ComparedFunction {
+  name: string;
+  kind: NodeKind;
+  own: number;
+  total: number;
+  other_own: number;
+  other_total: number;
+  difference: number;
+  error: number;
+  is_significant: boolean;
+}
+
 export interface CompletedCommand {
   start: number;
   end: number;
@@ -596,13 +615,27 @@ export interface FlameCut {
   samples: number;
 }
 
+export interface FlameDifference {
+  graph: FlameGraph;
+  other: number[];
+  other_totals: number[];
+  scales: number[];
+  normalised: Normalised;
+  functions: ComparedFunction[];
+  compared: number;
+  significant: number;
+}
+
 export interface FlameGraph {
   unit: string;
   total: number;
+  recorded: number;
+  transforms: AppliedTransform[];
   focus_total: number;
   focus: NodeId | null;
   max_depth: number;
   names: string[];
+  modules: string[];
   nodes: Nodes;
   cut: FlameCut;
   matched_samples: number;
@@ -1144,8 +1177,11 @@ export interface Nodes {
   own: number[];
   name: number[];
   kind: NodeKind[];
+  module: number[];
   match: number[];
 }
+
+export type Normalised = "total" | "time" | "none";
 
 export interface Note {
   start: number;
@@ -1772,6 +1808,14 @@ export interface SampledFunctions {
   samples: number;
   total: number;
   functions: SampledFunction[];
+}
+
+export interface Sandwich {
+  function: string;
+  own: number;
+  total: number;
+  callers: FlameGraph;
+  callees: FlameGraph;
 }
 
 export interface Scanned {
@@ -2548,13 +2592,6 @@ export interface Answers {
     "/api/captures/{id}/find": FoundRows;
     "/api/captures/{id}/find/step": FoundStep;
     "/api/captures/{id}/counts": CountView;
-    "/api/captures/{id}/calls": Tree;
-    "/api/captures/{id}/calls/functions": FunctionsPage;
-    "/api/captures/{id}/calls/chart": CallChart;
-    "/api/captures/{id}/flame": FlameGraph;
-    "/api/captures/{id}/flame/functions": SampledFunctions;
-    "/api/captures/{id}/flame/annotate": Annotation;
-    "/api/captures/{id}/stacks/{stack}": Stack;
     "/api/captures/{id}/script": Script;
     "/api/captures/{id}/maps": Maps;
     "/api/captures/{id}/maps/{n}": HistogramView | HeatView | SeriesView | MapTable | FlameGraph;
@@ -2569,6 +2606,15 @@ export interface Answers {
     "/api/samples": SampleList;
     "/api/access": Listed;
     "/api/audit": Entries;
+    "/api/captures/{id}/calls": Tree;
+    "/api/captures/{id}/calls/functions": FunctionsPage;
+    "/api/captures/{id}/calls/chart": CallChart;
+    "/api/captures/{id}/flame": FlameGraph;
+    "/api/captures/{id}/flame/functions": SampledFunctions;
+    "/api/captures/{id}/flame/sandwich": Sandwich;
+    "/api/captures/{id}/flame/compare": FlameDifference;
+    "/api/captures/{id}/flame/annotate": Annotation;
+    "/api/captures/{id}/stacks/{stack}": Stack;
     "/api/captures/{id}/tracks": TrackList;
     "/api/captures/{id}/tracks/moment": TrackMoment;
     "/api/captures/{id}/tracks/instant": TrackMoment;
@@ -2622,7 +2668,7 @@ export interface Answers {
 }
 
 /** Routes that answer bytes or text. */
-export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/export" | "/api/captures/{id}/tracks/window" | "/api/library/{id}/file";
+export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/export" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/tracks/window" | "/api/library/{id}/file";
 
 /** Streams: what comes with each event. */
 export interface Streams {

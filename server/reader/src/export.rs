@@ -24,8 +24,10 @@ pub enum Format {
     Csv,
     /// Rows as JSON objects, one a line
     Ndjson,
-    /// The flame graph as a self-contained picture
+    /// The flame graph as a self-contained file that zooms and searches
     Svg,
+    /// The flame graph as a picture without script, to embed
+    SvgPlain,
     /// The whole capture, to import elsewhere
     Bathy,
 }
@@ -37,7 +39,7 @@ impl Format {
             Self::Folded => "folded.txt",
             Self::Csv => "csv",
             Self::Ndjson => "ndjson",
-            Self::Svg => "svg",
+            Self::Svg | Self::SvgPlain => "svg",
             Self::Bathy => "bathy",
         }
     }
@@ -48,7 +50,7 @@ impl Format {
             Self::Folded => "text/plain; charset=utf-8",
             Self::Csv => "text/csv; charset=utf-8",
             Self::Ndjson => "application/x-ndjson",
-            Self::Svg => "image/svg+xml",
+            Self::Svg | Self::SvgPlain => "image/svg+xml",
             Self::Bathy => "application/octet-stream",
         }
     }
@@ -64,7 +66,7 @@ pub fn check(view: &CaptureView, format: Format, query: &ViewQuery) -> Result<()
             let cancel = Cancel::new(false);
             RowCursor::new(view, &query.rows(view)?, &cancel).map(drop)
         }
-        Format::Folded | Format::Svg => {
+        Format::Folded | Format::Svg | Format::SvgPlain => {
             let samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
             query.flame(view)?;
             if samples || calls_stream(view).is_some() { Ok(()) } else { Err(ViewError::NoSamples) }
@@ -106,13 +108,15 @@ fn write_unchecked(
             let stacks = bathyscope_views::fold(view, &query.flame(view)?, cancel)?;
             bathyscope_formats::write_folded(&stacks, out)
         }
-        Format::Svg => {
+        Format::Svg | Format::SvgPlain => {
+            let (down, by) = (query.is_down(), query.colours_by());
             let query = query.flame(view)?;
             let graph = bathyscope_views::flame(view, &query, cancel)?;
             let record = view.record();
             let range = TimeRange { start_ns: record.start_ns, end_ns: record.end_ns.max(record.start_ns + 1) };
             let colours = NameColours::of(view, range, cancel)?;
-            let options = svg_options(record, query.width, colours);
+            let options =
+                SvgOptions { down, by, script: format == Format::Svg, ..svg_options(record, query.width, colours) };
             out.write_all(bathyscope_views::svg(&graph, &options).as_bytes()).map_err(ViewError::Write)
         }
         Format::Bathy => Ok(()),
@@ -143,6 +147,7 @@ fn svg_options(record: &CaptureRecord, width: u32, colours: NameColours) -> SvgO
         subtitle: format!("{}, {when}", visible(record.host.hostname.as_bytes())),
         notice: missing_words(record).unwrap_or_default(),
         width,
+        ..SvgOptions::default()
     }
 }
 

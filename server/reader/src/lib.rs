@@ -10,6 +10,7 @@
 
 mod call_forests;
 mod calls_query;
+mod compare_query;
 mod critical_path_query;
 mod decoded;
 mod dictionaries;
@@ -22,6 +23,7 @@ mod view_query;
 mod view_source;
 
 pub use calls_query::{CallsQuery, WireLanes, WirePart, WireRank};
+pub use compare_query::CompareParams;
 pub use critical_path_query::PathQuery;
 pub use find_query::FindParams;
 pub use tracks_query::{InstantQuery, TracksQuery};

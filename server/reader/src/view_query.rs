@@ -1,8 +1,8 @@
 //! Which view of a capture: the parameters of view addresses and of `export`, read once for all views.
 
 use bathyscope_views::{
-    CountQuery, Filter, FlameQuery, Group, GroupBy, MAX_COUNT_POINTS, MAX_PAGE_ROWS, Order, RateQuery, RowsQuery,
-    SampleUnit, Source, TimeRange, TimelineQuery, ViewError,
+    ColoursBy, CountQuery, Filter, FlameQuery, Group, GroupBy, MAX_COUNT_POINTS, MAX_PAGE_ROWS, Order, RateQuery,
+    RowsQuery, SampleUnit, Source, TimeRange, TimelineQuery, Transform, ViewError,
 };
 use serde::Deserialize;
 
@@ -41,12 +41,18 @@ pub struct ViewQuery {
     pub limit_tracks: Option<u32>,
     /// The node to fill the width with, 16 hexadecimal digits.
     pub focus: Option<String>,
-    /// Text to look for in names.
+    /// What is done with stacks of a flame graph, as [`bathyscope_views::Transform`] writes it.
+    pub transforms: String,
+    /// Text to look for in names, in any case; between two `/` a regular expression.
     pub search: Option<String>,
     /// 1 for callers above callees.
     pub invert: Option<u8>,
     /// The first level of a flame graph.
     pub by: Option<FirstLevel>,
+    /// Whether the root of a flame graph is below (`flame`) or on top (`icicle`); on top if it is inverted and nothing is said.
+    pub shape: Option<String>,
+    /// What colours of frames tell: `kind`, `module` or `package`.
+    pub colors: Option<String>,
     /// Only these streams of a timeline, with commas between them.
     pub streams: Option<String>,
     /// What a flame graph counts, where samples count several things: `samples`, `nanoseconds` or `bytes`.
@@ -87,8 +93,29 @@ pub enum TrackGroup {
 pub enum FirstLevel {
     /// Processes.
     Process,
+    /// Threads.
+    Thread,
+    /// Names of threads.
+    Comm,
+    /// CPUs.
+    Cpu,
+    /// Streams of samples.
+    Source,
     /// Functions.
     None,
+}
+
+impl From<FirstLevel> for GroupBy {
+    fn from(level: FirstLevel) -> Self {
+        match level {
+            FirstLevel::Process => Self::Process,
+            FirstLevel::Thread => Self::Thread,
+            FirstLevel::Comm => Self::Comm,
+            FirstLevel::Cpu => Self::Cpu,
+            FirstLevel::Source => Self::Source,
+            FirstLevel::None => Self::None,
+        }
+    }
 }
 
 impl ViewQuery {
@@ -159,10 +186,28 @@ impl ViewQuery {
         self.streams.as_ref().map(list).transpose()
     }
 
+    /// Whether the root of a flame graph is on top.
+    pub fn is_down(&self) -> bool {
+        match self.shape.as_deref() {
+            Some("icicle") => true,
+            Some("flame") => false,
+            _ => self.invert == Some(1),
+        }
+    }
+
+    /// What colours of frames tell.
+    pub fn colours_by(&self) -> ColoursBy {
+        match self.colors.as_deref() {
+            Some("module") => ColoursBy::Module,
+            Some("package") => ColoursBy::Package,
+            _ => ColoursBy::Kind,
+        }
+    }
+
     /// As a flame graph.
     ///
     /// # Errors
-    /// If the filter cannot be read.
+    /// If the filter or a transform cannot be read.
     pub fn flame(&self, source: &dyn Source) -> Result<FlameQuery, ViewError> {
         Ok(FlameQuery {
             range: self.range(source),
@@ -170,7 +215,8 @@ impl ViewQuery {
             pid: self.pid,
             tid: self.tid,
             unit: self.unit.as_deref().and_then(SampleUnit::named),
-            by: if self.by == Some(FirstLevel::None) { GroupBy::None } else { GroupBy::Process },
+            by: self.by.map_or(GroupBy::Process, GroupBy::from),
+            transforms: Transform::list(&self.transforms)?,
             invert: self.invert == Some(1),
             // A node that does not exist any more is the root: an old link still shows something.
             focus: self.focus.as_deref().and_then(|focus| focus.parse().ok()),

@@ -21,7 +21,8 @@ use bathyscope_store::{
     BlockingStore, CaptureRecord, CaptureState, ChunkInfo, DictionaryEnds, Store, StoreError, TrackPlace,
 };
 use bathyscope_views::{
-    CallForest, Cancel, ChunkMeta, Dictionaries, DrawnPageMap, LastIds, Source, TimeRange, TrackPageMap, ViewError,
+    CallForest, Cancel, ChunkMeta, Dictionaries, DrawnPageMap, KeptViews, LastIds, Source, TimeRange, TrackPageMap,
+    ViewError,
 };
 
 use crate::{
@@ -40,6 +41,7 @@ pub struct CaptureCache {
     decoded: Arc<Decoded>,
     pages: Arc<DictionaryPages>,
     forests: CallForests,
+    kept_views: Arc<KeptViews>,
     captures: Arc<Mutex<HashMap<CaptureId, Known>>>,
     clock: Arc<AtomicU64>,
 }
@@ -92,6 +94,7 @@ pub struct CaptureView {
     dictionaries: Arc<Dictionaries>,
     decoded: Arc<Decoded>,
     forests: CallForests,
+    kept_views: Arc<KeptViews>,
     store: Store,
     reads: BlockingStore,
 }
@@ -104,6 +107,7 @@ impl CaptureCache {
             decoded: Arc::default(),
             pages: Arc::default(),
             forests: CallForests::default(),
+            kept_views: Arc::default(),
             captures: Arc::default(),
             clock: Arc::default(),
         }
@@ -146,6 +150,7 @@ impl CaptureCache {
             dictionaries,
             decoded: Arc::clone(&self.decoded),
             forests: self.forests.clone(),
+            kept_views: Arc::clone(&self.kept_views),
             store: self.store.clone(),
             reads: self.store.blocking(),
         })
@@ -166,6 +171,7 @@ impl CaptureCache {
         self.decoded.forget(id);
         self.pages.forget(id);
         self.forests.forget(id);
+        self.kept_views.forget(id.bits());
     }
 
     fn known(&self, id: CaptureId) -> Arc<tokio::sync::Mutex<Option<Loaded>>> {
@@ -306,6 +312,10 @@ impl Source for CaptureView {
         let block = Arc::new(block.map_err(|source| ViewError::Chunk { stream, chunk, source })?);
         self.decoded.keep_block(self.record.id, place, &block);
         Ok(block)
+    }
+
+    fn kept(&self) -> Option<(&KeptViews, u64)> {
+        self.settled.then(|| (&*self.kept_views, self.record.id.bits()))
     }
 
     fn tracks(&self) -> &[(u16, TrackDirectory)] {

@@ -15,8 +15,9 @@ use bathyscope_capture::{
     MappingKind, StreamKind, StreamSchema, Symbol, decode_chunk, encode_chunk,
 };
 use bathyscope_views::{
-    ChunkMeta, Dictionaries, Filter, FlameQuery, Group, MemorySource, Order, RateQuery, RowsQuery, Source, SvgOptions,
-    TimeRange, TimelineQuery, ViewError, flame, fold, page, rate, svg, timeline,
+    ChunkMeta, CompareQuery, ComparedSide, Dictionaries, Filter, FlameQuery, FoldedStacks, Group, MemorySource,
+    Normalised, Order, RateQuery, RowsQuery, Source, SvgOptions, TimeRange, TimelineQuery, Transform, ViewError,
+    compare, flame, fold, page, rate, sandwich, svg, timeline,
 };
 
 const ROWS: u64 = 1_000_000;
@@ -255,6 +256,20 @@ fn main() {
     time("flame graph, inverted", || flame(&source, &FlameQuery { invert: true, ..query.clone() }, &GO));
     let folded = fold(&source, &query, &GO).expect("folded");
     time("layout of folded stacks alone", || Ok(folded.graph(focus, None, 1600)));
+    let transforms = Transform::list("k~u~d.function_7~m.function_9~C.[kernel.kallsyms]").expect("transforms");
+    time("five transforms, folded anew", || {
+        flame(&source, &FlameQuery { transforms: transforms.clone(), ..query.clone() }, &GO)
+    });
+    let alone = |folded: &FoldedStacks| folded.transformed(&transforms, false, &GO);
+    time("five transforms of folded stacks", || alone(&folded));
+    let one = Transform::list("f.function_77").expect("a transform");
+    time("one transform of folded stacks", || folded.transformed(&one, false, &GO));
+    time("folded stacks inverted", || folded.transformed(&[], true, &GO));
+    time("a function between callers and callees", || sandwich(&source, &query, "function_77", &GO));
+    let side = |seed: bool| ComparedSide::read(&source, &FlameQuery { pid: seed.then_some(1), ..query.clone() }, &GO);
+    let this = time("one side of a comparison", || side(false));
+    let compared = CompareQuery { flame: query.clone(), normalised: Normalised::Total };
+    time("both compared", || compare(&this, std::slice::from_ref(&this), &compared));
     let bytes = time("SVG", || Ok(svg(&graph, &SvgOptions::default()))).len();
     println!("    {bytes} bytes");
 }

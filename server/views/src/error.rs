@@ -46,6 +46,53 @@ pub enum ViewError {
     /// The filter is not a predicate.
     #[error("the filter cannot be used")]
     Filter(#[from] PredicateError),
+    /// Calls are of threads alone.
+    #[error("calls can be drawn by process, by thread, by name of thread, or together; not by CPU or source")]
+    CallGroups,
+    /// Two captures whose samples count other things.
+    #[error("samples of {shown} cannot be compared with samples of {other}; choose the same unit for both")]
+    ComparedUnits {
+        /// What is drawn.
+        shown: &'static str,
+        /// What it should be compared with.
+        other: &'static str,
+    },
+    /// What does not name a capture.
+    #[error("`{0}` is no id of a capture; ids are 16 hexadecimal digits, and commas separate them")]
+    ComparedCapture(String),
+    /// By what nothing is compared.
+    #[error("`{0}` is nothing to compare by; compare by total, time or none")]
+    Normalised(String),
+    /// The median of several captures has no widths of its own.
+    #[error("the median of several captures cannot be drawn; compare with one of them to turn the comparison round")]
+    TurnedMedian,
+    /// Samples were taken more often in one capture.
+    #[error(
+        "here samples are of {here}, there of {other}: their numbers cannot be compared. Compare shares of all samples \
+         (by total)"
+    )]
+    ComparedRates {
+        /// What took samples here.
+        here: String,
+        /// The same of the other capture.
+        other: String,
+    },
+    /// What should be a transform of stacks.
+    #[error("`{transform}` is no transform of stacks: {why}")]
+    Transform {
+        /// What was given.
+        transform: String,
+        /// What is wrong with it, in words.
+        why: &'static str,
+    },
+    /// What should be a regular expression.
+    #[error("`{pattern}` is no regular expression: {why}")]
+    Pattern {
+        /// What was given.
+        pattern: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Nothing was given to look for.
     #[error("there is nothing to look for; give `find` a text, or a condition such as result == -2")]
     NothingToFind,
@@ -170,6 +217,14 @@ impl ViewError {
                 | Self::NoThread { .. }
                 | Self::NoSamples
                 | Self::NoCalls
+                | Self::CallGroups
+                | Self::ComparedUnits { .. }
+                | Self::ComparedCapture(_)
+                | Self::Normalised(_)
+                | Self::TurnedMedian
+                | Self::ComparedRates { .. }
+                | Self::Transform { .. }
+                | Self::Pattern { .. }
         )
     }
 }

@@ -25,6 +25,7 @@ mod find;
 mod flame;
 mod frame_names;
 mod hash;
+mod kept;
 mod maps;
 mod memory;
 mod needle;
@@ -39,19 +40,19 @@ mod tracks;
 mod window;
 
 pub use answers::{
-    Annotation, At, BinnedList, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep,
-    CallThread, CodePlace, CodeRow, ColumnHead, CountLine, CountView, Counted, CounterTrack, CounterValues,
-    CriticalPath, Cut, Derived, FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit, FoundInStream, FoundOnCpu,
-    FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView,
-    HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId, NodeKind, Nodes,
-    ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded,
-    PathShare, PathStop, PathSum, PathThread, PathWait, PathWaited, PlaceLine, RangeAmount, RangeAmounts, RangeCounter,
-    RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads,
-    RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowsPage, SampleUnit,
-    SampledFunction, SampledFunctions, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, SlicedStream,
-    SourceLine, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow,
-    TrackFlows, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream,
-    TrackWindow, TrackedRow, Unit, ValueRange, WakeThread,
+    Annotation, AppliedTransform, At, BinnedList, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace,
+    CallState, CallStep, CallThread, CodePlace, CodeRow, ColumnHead, ComparedFunction, CountLine, CountView, Counted,
+    CounterTrack, CounterValues, CriticalPath, Cut, Derived, FlameDifference, FlameGraph, Flow, FlowKind, FlowWay,
+    FoundCall, FoundHit, FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage,
+    Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable,
+    NameTime, NodeId, NodeKind, Nodes, Normalised, ParseKeyIdError, ParseNodeIdError, ParsePlaceError,
+    ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait,
+    PathWaited, PlaceLine, RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest,
+    RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups,
+    Rate, RateLoss, RowFields, RowStack, RowsPage, SampleUnit, SampledFunction, SampledFunctions, Sandwich, SeriesLine,
+    SeriesView, ShownCode, ShownPiece, ShownTrack, SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC,
+    TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine,
+    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -73,16 +74,19 @@ pub use event_text::EventText;
 pub use filter::Filter;
 pub use find::{FIND_ROWS, FindQuery, FindStepQuery, FoundPlace, MAX_FIND_COLUMNS, find, find_step};
 pub use flame::{
-    FlameQuery, FoldedStack, FoldedStacks, FunctionOrder, FunctionSamples, Instruction, MATCH_BELOW, MATCH_SELF,
-    MAX_CODE_ROWS, MAX_FLAME_NODES, MAX_FLAME_WIDTH, MAX_FUNCTIONS, SampledPlace, annotate, call_flame, flame, fold,
-    function_samples, instructions, sample_unit, sampled_functions,
+    CompareQuery, ComparedSide, FlameQuery, FoldedStack, FoldedStacks, FunctionOrder, FunctionSamples, Instruction,
+    MATCH_BELOW, MATCH_SELF, MAX_CODE_ROWS, MAX_COMPARED_CAPTURES, MAX_FLAME_NODES, MAX_FLAME_WIDTH, MAX_FUNCTIONS,
+    MAX_TRANSFORMS, SampledPlace, Transform, annotate, call_flame, compare, flame, fold, function_samples,
+    instructions, sample_unit, sampled_functions, sandwich,
 };
 pub use frame_names::frame_names;
+pub use kept::KeptViews;
 pub use maps::{
     MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapShape, Period, SnapshotInfo, TableQuery, heat,
     histogram, map_flame, map_table, series, snapshots,
 };
 pub use memory::MemorySource;
+pub use needle::NameSearch;
 pub use range::{
     MAX_RANGE_LINES, MAX_WAKEUP_THREADS, RangeQuery, range_amounts, range_counters, range_slices, range_threads,
     range_waits, range_wakeups,
@@ -90,7 +94,7 @@ pub use range::{
 pub use rate::{MAX_BINS, RateQuery, rate};
 pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, RowCursor, RowView, RowsQuery, page};
 pub use source::{Cancel, ChunkMeta, DrawnPageMap, Source, TimeRange, TrackPageMap};
-pub use svg::{SvgOptions, svg};
+pub use svg::{ColoursBy, SvgOptions, package_of, svg};
 pub use timeline::{MAX_TIMELINE_WIDTH, MAX_TRACKS, TimelineQuery, timeline};
 pub use tracks::{
     CriticalPathQuery, MAX_PATH_PARTS, MAX_TICK_CHUNKS, MAX_WINDOW_TRACKS, PathOf, TickQuery, TrackMomentQuery,

@@ -68,8 +68,9 @@ pub fn map_flame(
         })?;
     }
     let grouped = stacks.iter().any(|stack| !stack.group.is_empty());
-    let folded = fold_weighted(source, query, stacks, grouped, shape.unit.name());
-    Ok(folded.graph(query.focus, query.search.as_deref(), query.width))
+    let search = query.searched()?;
+    let fold = |query: &FlameQuery| Ok(fold_weighted(source, query, stacks, grouped, shape.unit.name()));
+    Ok(query.arranged(cancel, fold)?.graph(query.focus, search.as_ref(), query.width))
 }
 
 /// Whether a stack is one of the kernel.

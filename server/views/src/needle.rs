@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use bathyscope_capture::visible;
 
+use crate::ViewError;
+
 /// Text to look for.
 #[derive(Clone, Debug)]
 pub(crate) struct Needle {
@@ -28,6 +30,38 @@ impl Needle {
     /// Whether it is in what `bytes` look like when shown.
     pub(crate) fn is_in_bytes(&self, bytes: &[u8]) -> bool {
         self.is_in(&shown(bytes))
+    }
+}
+
+/// What is looked for in names: text in any case, or a regular expression between two `/`.
+#[derive(Clone, Debug)]
+pub struct NameSearch(SearchKind);
+
+#[derive(Clone, Debug)]
+enum SearchKind {
+    Text(Needle),
+    Pattern(regex_lite::Regex),
+}
+
+impl NameSearch {
+    /// None if there is nothing to look for. The time that a pattern takes grows with the length of a name only.
+    ///
+    /// # Errors
+    /// [`ViewError::Pattern`] if what is between two `/` is no regular expression.
+    pub fn new(text: &str) -> Result<Option<Self>, ViewError> {
+        let pattern = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
+        let Some(pattern) = pattern else { return Ok(Needle::new(text).map(|needle| Self(SearchKind::Text(needle)))) };
+        let built = regex_lite::RegexBuilder::new(pattern).case_insensitive(true).build();
+        let why = |error: regex_lite::Error| ViewError::Pattern { pattern: pattern.to_owned(), why: error.to_string() };
+        built.map(|pattern| Some(Self(SearchKind::Pattern(pattern)))).map_err(why)
+    }
+
+    /// Whether it is in a name.
+    pub(crate) fn is_in(&self, name: &str) -> bool {
+        match &self.0 {
+            SearchKind::Text(needle) => needle.is_in(name),
+            SearchKind::Pattern(pattern) => pattern.is_match(name),
+        }
     }
 }
 
@@ -61,5 +95,24 @@ mod tests {
             assert_eq!(Needle::new(needle).unwrap().is_in_bytes(text), expected, "{needle} in {text:?}");
         }
         assert!(Needle::new("").is_none());
+    }
+
+    #[test]
+    fn names_are_found_by_text_or_by_pattern() {
+        let cases = [
+            ("ROW", "parse_row", true),
+            ("/(parse|hash)_row/", "hash_row", true),
+            ("/^row/", "hash_row", false),
+            ("/PARSE/", "parse_row", true),
+            ("/", "a/b", true),
+            ("//", "a//b", true),
+            ("a.b", "axb", false),
+        ];
+        for (search, name, expected) in cases {
+            assert_eq!(NameSearch::new(search).unwrap().unwrap().is_in(name), expected, "{search} in {name}");
+        }
+        assert!(NameSearch::new("").unwrap().is_none());
+        let said = NameSearch::new("/(/").unwrap_err().to_string();
+        assert!(said.starts_with("`(` is no regular expression"), "{said}");
     }
 }

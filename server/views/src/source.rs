@@ -10,7 +10,7 @@ use bathyscope_capture::{
     TrackDirectory, TrackPage,
 };
 
-use crate::{Dictionaries, ViewError};
+use crate::{Dictionaries, KeptViews, ViewError};
 
 /// Set to true by whoever asked for a view and no longer wants it.
 pub type Cancel = AtomicBool;
@@ -78,6 +78,11 @@ pub trait Source {
         number: u32,
     ) -> Result<Arc<IndexBlock>, ViewError> {
         Err(ViewError::Shape { stream, chunk: number as usize, what: "there is no such block of the index" })
+    }
+
+    /// Where what was made of this capture is kept, and by which number, if it does not change any more.
+    fn kept(&self) -> Option<(&KeptViews, u64)> {
+        None
     }
 
     /// The tracks of streams that have some, by their index.

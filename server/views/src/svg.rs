@@ -1,10 +1,11 @@
-//! A flame graph as one self-contained SVG file without scripts.
+//! A flame graph as one self-contained SVG file: a picture, or with a script in it that zooms and searches.
 
 use std::fmt::{self, Write};
 
 use crate::{
     CATEGORY_SHADES, FRAME_SHADES, MATCH_BELOW, MATCH_SELF, NameColours, ON_CATEGORY, ON_FRAME, ROOT_SHADE, Shade,
     answers::{FlameGraph, NodeKind},
+    flame::base_name,
 };
 
 /// What the file says around the graph.
@@ -20,14 +21,52 @@ pub struct SvgOptions {
     pub notice: String,
     /// Pixels; clamped to 200 to [`crate::MAX_FLAME_WIDTH`].
     pub width: u32,
+    /// Whether the root is on top.
+    pub down: bool,
+    /// What colours of frames tell.
+    pub by: ColoursBy,
+    /// Whether a script in it zooms and searches. A picture that is embedded has none.
+    pub script: bool,
+}
+
+/// What colours of frames tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColoursBy {
+    /// What they are.
+    #[default]
+    Kind,
+    /// What their code was mapped from.
+    Module,
+    /// The package of their name ([`package_of`]), else their module.
+    Package,
 }
 
 impl Default for SvgOptions {
     fn default() -> Self {
         let (colours, title, subtitle, notice) = Default::default();
-        Self { colours, title, subtitle, notice, width: 1200 }
+        Self { colours, title, subtitle, notice, width: 1200, down: false, by: ColoursBy::Kind, script: false }
     }
 }
+
+/// What a function belongs to, as the page reads names (`web/static/js/view/flame/flame_colors.js`): of Rust and C++ the first two
+/// parts of the path before its own name, of Go its package; empty if nothing is known.
+pub fn package_of(name: &str) -> &str {
+    let typed = name.strip_prefix('<').map_or(name, |rest| rest.split(" as ").next().unwrap_or(rest));
+    let plain = typed.split(['<', '(', '[', '>']).next().unwrap_or(typed);
+    if plain.contains("::") || name.contains(">::") {
+        let path = plain.rsplit_once("::").map_or("", |(path, _own)| path);
+        let end = path.match_indices("::").nth(1).map_or(path.len(), |(at, _)| at);
+        return path.get(..end).unwrap_or(path);
+    }
+    if name.contains('/') || name.contains(".(") {
+        let begin = name.rfind('/').map_or(0, |at| at + 1);
+        let rest = name.get(begin..).unwrap_or_default();
+        return rest.find('.').and_then(|at| name.get(..begin + at)).unwrap_or("");
+    }
+    ""
+}
+
+const SCRIPT: &str = include_str!("svg_script.js");
 
 /// Height of a level in pixels.
 const LEVEL: u64 = 17;
@@ -48,6 +87,7 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",m
 .t{font-size:15px;font-weight:600}\
 .s{fill:#57606a}\
 .n{fill:#8a5a00}\
+.b{fill:#0a5c8a;text-decoration:underline;text-anchor:end;cursor:pointer}\
 .m{stroke:#000;stroke-width:2}\
 .u{stroke:#000;stroke-width:2;stroke-dasharray:3 3}\
 g:hover>rect{stroke:#000;stroke-width:1}\
@@ -56,6 +96,7 @@ svg{background:#15191e}\
 text{fill:#e6e9ec}\
 .s{fill:#9aa4ae}\
 .n{fill:#e0a63a}\
+.b{fill:#7cc4ee}\
 .m,.u{stroke:#fff}\
 g:hover>rect{stroke:#fff}\
 }";
@@ -84,7 +125,8 @@ fn write_colours(out: &mut String) -> fmt::Result {
 /// are drawn over the whole width.
 ///
 /// Every text goes through one strict escape, so nothing in a name can begin an element or attribute, and characters
-/// that XML cannot hold appear as `\u{…}`. There is no script, link or reference to anything outside the file.
+/// that XML cannot hold appear as `\u{…}`. There is no link or reference to anything outside the file, and no script unless one
+/// was asked for: that one is the same in every file, and reads names as text.
 pub fn svg(graph: &FlameGraph, options: &SvgOptions) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -95,7 +137,7 @@ pub fn svg(graph: &FlameGraph, options: &SvgOptions) -> String {
 /// Sizes that all parts need.
 struct SvgSizes<'a> {
     graph: &'a FlameGraph,
-    colours: &'a NameColours,
+    options: &'a SvgOptions,
     width: u64,
     inner: u64,
     levels: u64,
@@ -104,7 +146,7 @@ struct SvgSizes<'a> {
 fn draw(out: &mut String, graph: &FlameGraph, options: &SvgOptions) -> fmt::Result {
     let width = u64::from(options.width.clamp(200, crate::MAX_FLAME_WIDTH));
     let (inner, levels) = (width - 2 * MARGIN, u64::from(graph.max_depth) + 1);
-    let place = SvgSizes { graph, colours: &options.colours, width, inner, levels };
+    let place = SvgSizes { graph, options, width, inner, levels };
     let height = HEAD + place.levels * LEVEL + FOOT;
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
@@ -118,10 +160,27 @@ fn draw(out: &mut String, graph: &FlameGraph, options: &SvgOptions) -> fmt::Resu
     place.head(out, options)?;
     (0..graph.nodes.id.len()).try_for_each(|index| place.node(out, index))?;
     place.foot(out, height)?;
+    if options.script {
+        place.buttons(out)?;
+        let text = SCRIPT.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        writeln!(out, "<script>{text}</script>")?;
+    }
     writeln!(out, "</svg>")
 }
 
 impl SvgSizes<'_> {
+    /// What the script shows where it runs: in a program that runs none they would do nothing.
+    fn buttons(&self, out: &mut String) -> fmt::Result {
+        for (id, word, right) in [("reset", "Reset zoom", 60), ("find", "Find", 10)] {
+            let x = self.width - right;
+            writeln!(
+                out,
+                r#"<text id="{id}" class="b" x="{x}" y="22" role="button" tabindex="0" style="display:none">{word}</text>"#
+            )?;
+        }
+        Ok(())
+    }
+
     fn head(&self, out: &mut String, options: &SvgOptions) -> fmt::Result {
         let room = self.width - 2 * MARGIN;
         for (class, y, text) in [("t", 22, &options.title), ("s", 40, &options.subtitle), ("n", 58, &options.notice)] {
@@ -153,9 +212,10 @@ impl SvgSizes<'_> {
             more.push(format!("{} found by the search", Amount(graph.matched_samples, graph)));
         }
         let room = self.width - 2 * MARGIN;
-        for (y, text) in [(height - FOOT + 18, said), (height - FOOT + 34, more.join("; "))] {
+        for (id, y, text) in [(" id=\"said\"", height - FOOT + 18, said), ("", height - FOOT + 34, more.join("; "))] {
             if !text.is_empty() {
-                writeln!(out, r#"<text class="s" x="{MARGIN}" y="{y}">{}</text>"#, Escaped(&fitting(&text, room)))?;
+                let id = if self.options.script { id } else { "" };
+                writeln!(out, r#"<text{id} class="s" x="{MARGIN}" y="{y}">{}</text>"#, Escaped(&fitting(&text, room)))?;
             }
         }
         let kinds = [
@@ -187,15 +247,17 @@ impl SvgSizes<'_> {
         // Nodes below the focused one have more samples than the width stands for.
         let left = self.pixels_centi(x.min(whole));
         let right = self.pixels_centi(x.saturating_add(value).min(whole));
-        let (wide, y) = (right - left, HEAD + (self.levels - 1).saturating_sub(depth) * LEVEL);
-        let colour = self.colours.class(kind, name);
+        let level = if self.options.down { depth } else { (self.levels - 1).saturating_sub(depth) };
+        let (wide, y) = (right - left, HEAD + level * LEVEL);
+        let colour = self.colour(index, kind, name);
         let hit = match nodes.matched.get(index) {
             Some(bits) if bits & MATCH_SELF != 0 => " m",
             Some(bits) if bits & MATCH_BELOW != 0 => " u",
             _ => "",
         };
         let share = Share { part: value, whole: self.graph.total.max(1) };
-        write!(out, "<g><title>{} ({}, {}, {share}", Escaped(name), kind_word(kind), Amount(value, self.graph))?;
+        let class = if self.options.script { r#" class="f""# } else { "" };
+        write!(out, "<g{class}><title>{} ({}, {}, {share}", Escaped(name), kind_word(kind), Amount(value, self.graph))?;
         if whole != self.graph.total && value <= whole {
             write!(out, ", {} of the focus", Share { part: value, whole: whole.max(1) })?;
         }
@@ -210,7 +272,7 @@ impl SvgSizes<'_> {
         if wide / 100 >= LEAST_LABEL {
             // A nested svg clips: piled up combining marks and wide letters stay in their box.
             let text = fitting(name, wide / 100 - 4);
-            let class = if kind == NodeKind::Process { "on-cat" } else { "on-frame" };
+            let class = if colour.starts_with("cat-") { "on-cat" } else { "on-frame" };
             write!(
                 out,
                 r#"<svg x="{}" y="{y}" width="{}" height="{}"><text class="{class}" x="2" y="12">{}</text></svg>"#,
@@ -221,6 +283,21 @@ impl SvgSizes<'_> {
             )?;
         }
         writeln!(out, "</g>")
+    }
+
+    fn colour(&self, index: usize, kind: NodeKind, name: &str) -> String {
+        let SvgOptions { colours, by, .. } = self.options;
+        let is_group = matches!(kind, NodeKind::Root | NodeKind::Process);
+        if *by == ColoursBy::Kind || is_group {
+            return colours.class(kind, name);
+        }
+        let module = self.graph.nodes.module.get(index).and_then(|module| self.graph.modules.get(*module as usize));
+        let module = module.map_or("", |path| base_name(path));
+        let package = if *by == ColoursBy::Package { package_of(name) } else { "" };
+        match if package.is_empty() { module } else { package } {
+            "" => "fl-unresolved-0".to_owned(),
+            owner => colours.class(NodeKind::Process, owner),
+        }
     }
 
     /// Hundredths of a pixel from the left of the graph.
@@ -354,6 +431,16 @@ mod tests {
         let nasty = "<a b=\"c\" d='e'>&amp;\u{0}\u{1b}\u{ffff}\u{85}";
         let safe = "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;amp;\\u{0}\\u{1b}\\u{ffff}\\u{85}";
         assert_eq!(Escaped(nasty).to_string(), safe);
+    }
+
+    #[test]
+    fn functions_belong_to_packages() {
+        let cases: Vec<(String, String)> =
+            serde_json::from_str(include_str!("../../../web/tests/packages.json")).unwrap_or_default();
+        assert!(cases.len() > 8);
+        for (name, package) in &cases {
+            assert_eq!(package_of(name), package, "{name}");
+        }
     }
 
     #[test]

@@ -66,7 +66,8 @@ where
 
 /// The table.
 pub fn table() -> Vec<Route> {
-    console_routes().into_iter().chain(track_routes()).chain(library_routes()).chain(builder_routes()).collect()
+    let views = track_routes().into_iter().chain(stack_routes());
+    console_routes().into_iter().chain(views).chain(library_routes()).chain(builder_routes()).collect()
 }
 
 /// The probe builder.
@@ -121,6 +122,25 @@ fn library_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/library/{id}", api::library::delete),
         route::<Operator, _, _>(Api, POST, "/api/library/{id}/undelete", api::library::undelete),
         route::<Viewer, _, _>(Download, GET, "/api/library/{id}/file", api::library::file),
+    ]
+}
+
+/// Stacks and calls of a capture.
+#[rustfmt::skip]
+fn stack_routes() -> Vec<Route> {
+    use RouteKind::Api;
+    const GET: &Method = &Method::GET;
+    vec![
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls", api::calls::tree),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/functions", api::calls::functions),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/chart", api::calls::chart),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/text", api::calls::text),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame", api::views::flame),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/functions", api::views::functions),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/sandwich", api::stacks::between),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/compare", api::stacks::difference),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/annotate", api::annotate::instructions),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),
     ]
 }
 
@@ -192,14 +212,6 @@ fn console_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/find", api::find::search),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/find/step", api::find::step),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/counts", api::views::counts),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls", api::calls::tree),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/functions", api::calls::functions),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/chart", api::calls::chart),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/text", api::calls::text),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame", api::views::flame),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/functions", api::views::functions),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/annotate", api::annotate::instructions),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/script", api::maps::script),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/maps", api::maps::list),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/maps/{n}", api::maps::one),

@@ -149,13 +149,45 @@ async fn a_profile_has_a_flame_graph_and_leaves_as_files() {
     let total = flame["total"].as_u64().unwrap();
     assert!(total > 0);
     assert_eq!(flame["nodes"]["value"][0], total);
+    stacks_are_worked_on(&console, &operator, (&id.to_string(), total)).await;
     let folded = console.get(&format!("/api/captures/{id}/export?format=folded"), &operator).await;
     let counts = folded.text().lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
     assert_eq!(counts.sum::<u64>(), total);
     let svg = console.get(&format!("/api/captures/{id}/export?format=svg"), &operator).await;
     assert!(svg.text().starts_with("<svg") || svg.text().starts_with("<?xml"), "{}", &svg.text()[..80]);
-    assert!(!svg.text().contains("<script"));
+    assert_eq!(svg.text().matches("<script").count(), 1, "the script that zooms and searches");
     assert_eq!(svg.header("content-security-policy"), "sandbox");
+}
+
+/// Transforms, both sides of a function, and a comparison of a profile with itself.
+async fn stacks_are_worked_on(console: &Console, cookie: &str, (id, total): (&str, u64)) {
+    let get = async |rest: &str| console.get(&format!("/api/captures/{id}/flame{rest}"), cookie).await;
+    let hidden = get("?width=1000&transforms=k~m.nobody").await.json();
+    assert_eq!((&hidden["total"], &hidden["recorded"]), (&total.into(), &total.into()));
+    assert!(!hidden["nodes"]["kind"].as_array().unwrap().contains(&2.into()), "no frame of the kernel");
+    assert_eq!(hidden["transforms"][0]["problem"], serde_json::Value::Null);
+    assert_eq!(hidden["transforms"][1]["problem"], "no stack has this function");
+    let functions = get("/functions?by=none").await.json();
+    let (name, own) = (functions["functions"][0]["name"].as_str().unwrap(), &functions["functions"][0]["own"]);
+    let between = get(&format!("/sandwich?width=1000&function={}", name.replace('+', "%2B"))).await.json();
+    assert_eq!((&between["own"], &between["callers"]["total"]), (own, &between["callees"]["total"]));
+    let same = get("/compare?width=1000").await.json();
+    assert_eq!(
+        (&same["graph"]["total"], &same["other_totals"][0], &same["significant"]),
+        (&total.into(), &total.into(), &0.into())
+    );
+    for (rest, expected) in [
+        ("?transforms=x.main", "is no transform of stacks"),
+        ("?search=/(/", "is no regular expression"),
+        ("/compare?with=nothing", "is no id of a capture"),
+        ("/compare?normalised=bogus", "is nothing to compare by"),
+        ("/compare?turned=1&with=00000000000000ff", "does not exist"),
+    ] {
+        let refused = get(rest).await;
+        assert!(refused.status.is_client_error(), "{rest}: {}", refused.status);
+        let why = refused.json()["error"].to_string();
+        assert!(why.contains(expected) || expected == "does not exist", "{rest}: {why}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

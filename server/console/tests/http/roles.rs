@@ -102,6 +102,8 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/flame", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/flame/functions", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/flame/annotate", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/flame/sandwich", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/flame/compare", [401, 400, 400, 400]),
     // It has none.
     ("GET", "/api/captures/{id}/stacks/{stack}", [401, 404, 404, 404]),
     // No script made it.
@@ -169,7 +171,7 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{name}", "sched_switch");
     match path {
         "/api/captures/{id}/export" => format!("{filled}?format=csv"),
-        "/api/captures/{id}/flame/annotate" => format!("{filled}?function=main"),
+        "/api/captures/{id}/flame/annotate" | "/api/captures/{id}/flame/sandwich" => format!("{filled}?function=main"),
         "/api/catalog/entry" => format!("{filled}?kind=function&name=vfs_read"),
         "/api/catalog/count" => format!("{filled}?kind=function&pattern=vfs_*"),
         "/api/dynamic/variables" => format!("{filled}?function=vfs_read"),

@@ -12,6 +12,14 @@ pub enum GroupBy {
     /// Processes by name.
     #[default]
     Process,
+    /// Threads by name and number.
+    Thread,
+    /// Threads by name.
+    Comm,
+    /// CPUs.
+    Cpu,
+    /// The streams of samples.
+    Source,
     /// The outermost functions.
     None,
 }
@@ -51,6 +59,10 @@ pub struct FlameGraph {
     pub unit: &'static str,
     /// All samples of the query.
     pub total: u64,
+    /// The same without transforms, of which some leave samples out.
+    pub recorded: u64,
+    /// What transforms did, in their order.
+    pub transforms: Vec<AppliedTransform>,
     /// Samples of the focused node.
     pub focus_total: u64,
     /// The focused node, if it was found.
@@ -59,6 +71,8 @@ pub struct FlameGraph {
     pub max_depth: u32,
     /// The names that nodes refer to, made visible.
     pub names: Vec<String>,
+    /// What the code of nodes was mapped from, which they refer to; one of them is empty where that is not known of all.
+    pub modules: Vec<String>,
     /// The nodes in preorder, siblings by name.
     pub nodes: Nodes,
     /// What is not sent.
@@ -67,6 +81,100 @@ pub struct FlameGraph {
     pub matched_samples: u64,
     /// Samples of the focused node with at least one place without a name.
     pub unresolved: u64,
+}
+
+/// What a transform did with stacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AppliedTransform {
+    /// As addresses have it.
+    pub text: String,
+    /// In words.
+    pub words: String,
+    /// Samples that are left after it.
+    pub samples: u64,
+    /// Why it did nothing; none if it did something.
+    pub problem: Option<&'static str>,
+}
+
+/// By what values of two sides are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Normalised {
+    /// As shares of all samples of their side.
+    #[default]
+    Total,
+    /// As values for each second of their range.
+    Time,
+    /// As they are.
+    None,
+}
+
+impl Normalised {
+    /// The one of this word, if there is one.
+    pub fn named(word: &str) -> Option<Self> {
+        [("total", Self::Total), ("time", Self::Time), ("none", Self::None)]
+            .into_iter()
+            .find_map(|(name, kind)| (name == word).then_some(kind))
+    }
+}
+
+/// A flame graph beside what others have in its nodes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlameDifference {
+    /// The side whose values are drawn.
+    pub graph: FlameGraph,
+    /// By node, the value of the other side (the median of several), scaled so that it can be compared.
+    pub other: Vec<f64>,
+    /// All samples of each other side.
+    pub other_totals: Vec<u64>,
+    /// What values of each other side were multiplied by.
+    pub scales: Vec<f64>,
+    /// By what was compared.
+    pub normalised: Normalised,
+    /// Functions: those whose difference is more than chance first, then the largest differences of own samples.
+    pub functions: Vec<ComparedFunction>,
+    /// How many functions there are, also those that are not sent.
+    pub compared: usize,
+    /// How many of them differ by more than chance.
+    pub significant: usize,
+}
+
+/// A function of two sides. Values of the other side are scaled.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedFunction {
+    /// Its name, made visible.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// Samples in itself.
+    pub own: u64,
+    /// Samples in it or in what it called.
+    pub total: u64,
+    /// The same of the other side.
+    pub other_own: f64,
+    /// The same of the other side.
+    pub other_total: f64,
+    /// Own samples, less those of the other side.
+    pub difference: f64,
+    /// The standard error of the difference: what sampling again would change it by.
+    pub error: f64,
+    /// Whether it is more than chance.
+    pub is_significant: bool,
+}
+
+/// What calls a function and what it calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sandwich {
+    /// The function.
+    pub function: String,
+    /// Samples that end in it.
+    pub own: u64,
+    /// Samples of it and of what it calls.
+    pub total: u64,
+    /// Its callers: an inverted tree, whose only first level is the function.
+    pub callers: FlameGraph,
+    /// What it calls: a tree whose only first level is the function.
+    pub callees: FlameGraph,
 }
 
 /// The columns of a flame graph's nodes.
@@ -89,6 +197,8 @@ pub struct Nodes {
     pub name: Vec<u32>,
     /// Kinds.
     pub kind: Vec<NodeKind>,
+    /// Indexes of modules.
+    pub module: Vec<u32>,
     /// [`crate::MATCH_SELF`] and [`crate::MATCH_BELOW`].
     #[serde(rename = "match")]
     pub matched: Vec<u8>,

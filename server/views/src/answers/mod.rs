@@ -28,8 +28,9 @@ pub use critical_path::{
 };
 pub use find::{FoundHit, FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows, FoundStep};
 pub use flame::{
-    Annotation, CodePlace, CodeRow, Cut, FlameGraph, Flow, GroupBy, NodeId, NodeKind, Nodes, ParseNodeIdError,
-    ParsePlaceError, PlaceLine, SampleUnit, SampledFunction, SampledFunctions, ShownCode, SourceLine,
+    Annotation, AppliedTransform, CodePlace, CodeRow, ComparedFunction, Cut, FlameDifference, FlameGraph, Flow,
+    GroupBy, NodeId, NodeKind, Nodes, Normalised, ParseNodeIdError, ParsePlaceError, PlaceLine, SampleUnit,
+    SampledFunction, SampledFunctions, Sandwich, ShownCode, SourceLine,
 };
 pub use flows::{FlowKind, FlowWay, ThreadCall, TrackFlow, TrackFlows};
 pub use maps::{

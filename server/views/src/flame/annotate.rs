@@ -13,6 +13,7 @@ use bathyscope_capture::{CodeMissing, FrameId, FunctionCode, MAX_CODES, Machine,
 use super::{
     FlameQuery, Instruction,
     count::{count, unit_of_query},
+    groups::SampleGroups,
     instructions,
 };
 use crate::{
@@ -82,7 +83,7 @@ pub fn function_samples(
     let dictionaries = source.dictionaries();
     let mut by_frame: HashMap<FrameId, u64> = HashMap::new();
     let mut total = 0;
-    let counts = count(source, &query, cancel)?;
+    let counts = count(source, &query, &mut SampleGroups::new(source, GroupBy::None), cancel)?;
     let more = counts.more_by_stack();
     let Ok(()) = dictionaries.for_each_stack(counts.stacks(), |stack, frames| {
         let samples = counts.first(stack) + more.get(&stack).copied().unwrap_or(0);

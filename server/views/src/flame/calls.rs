@@ -20,8 +20,9 @@ pub fn call_flame(
     cancel: &Cancel,
 ) -> Result<FlameGraph, ViewError> {
     checked_width(query.width)?;
-    let folded = fold_forest(source, forest, query, cancel)?;
-    Ok(folded.graph(query.focus, query.search.as_deref(), query.width))
+    let search = query.searched()?;
+    let folded = query.arranged(cancel, |query| fold_forest(source, forest, query, cancel))?;
+    Ok(folded.graph(query.focus, search.as_ref(), query.width))
 }
 
 /// Folds the calls of a capture.
@@ -36,12 +37,28 @@ struct CallFlameNode {
     weight_ns: u64,
 }
 
+/// What the first level above a call is called. Calls have no stream of their own, and move between CPUs.
+fn group_of(source: &dyn Source, by: GroupBy, (pid, tid): (u64, u64), call: &Record) -> String {
+    let comm = |comm| comm_of(source, tid, comm);
+    match by {
+        GroupBy::Thread => format!("{} {tid}", comm(call.comm)),
+        GroupBy::Comm => comm(call.comm),
+        _ => {
+            let known = u32::try_from(pid).ok().and_then(|pid| source.dictionaries().process_name(pid, call.end_ns));
+            comm(known.unwrap_or(call.comm))
+        }
+    }
+}
+
 fn fold_forest(
     source: &dyn Source,
     forest: &CallForest,
     query: &FlameQuery,
     cancel: &Cancel,
 ) -> Result<FoldedStacks, ViewError> {
+    if matches!(query.by, GroupBy::Cpu | GroupBy::Source) {
+        return Err(ViewError::CallGroups);
+    }
     let (range, filter, tid) = (query.range, query.filter.clone(), query.tid);
     let choice = CallChoice::new(source, forest, &CallQuery { range, filter, tid, ..CallQuery::default() }, cancel)?;
     let mut nodes: Vec<CallFlameNode> = Vec::new();
@@ -49,16 +66,14 @@ fn fold_forest(
     // By call; the processes have numbers of their own below them.
     let mut node_of = vec![NONE; forest.len()];
     let mut groups: std::collections::HashMap<String, u32> = std::collections::HashMap::new();
-    let grouped = query.by == GroupBy::Process;
+    let grouped = query.by != GroupBy::None;
     for index in forest.preorder() {
         let Some(call) = forest.call(index).filter(|_| choice.is_shown(index)) else { continue };
         let Some(task) = forest.task(call).filter(|task| query.pid.is_none_or(|pid| pid == task.pid)) else { continue };
         let above = match node_of.get(call.parent as usize) {
             Some(above) => *above,
             None if grouped => {
-                let known =
-                    u32::try_from(task.pid).ok().and_then(|pid| source.dictionaries().process_name(pid, call.end_ns));
-                let name = comm_of(source, task.tid, known.unwrap_or(call.comm));
+                let name = group_of(source, query.by, (task.pid, task.tid), call);
                 *groups.entry(name).or_insert_with_key(|name| {
                     nodes.push(CallFlameNode { above: NONE, name: name.clone(), weight_ns: 0 });
                     nodes.len() as u32 - 1

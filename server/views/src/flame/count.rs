@@ -1,69 +1,64 @@
-//! Samples by stack and process: one counter for each stack, and a bounded number for those that several processes have.
+//! Samples by stack and group: one counter for each stack, and a bounded number for those that several groups have.
 
-use bathyscope_capture::{ColumnType, RowKind, StackId, StreamKind, StreamSchema, StringId};
+use bathyscope_capture::{ColumnType, RowKind, StackId, StreamKind, StreamSchema};
 
-use super::FlameQuery;
-use crate::{
-    Cancel, Source, ViewError,
-    answers::{GroupBy, SampleUnit},
-    hash::IdMap,
-    scan::Scan,
-};
+use super::{FlameQuery, groups::SampleGroups};
+use crate::{Cancel, Source, ViewError, answers::SampleUnit, hash::IdMap, scan::Scan};
 
 /// The most stacks that have counters. What is beyond goes to [`Counts::beyond`].
 const MAX_STACKS: usize = 1 << 25;
-/// The most pairs of a stack and a process beyond the first process of each stack.
+/// The most pairs of a stack and a group beyond the first group of each stack.
 const MAX_PAIRS: usize = 1 << 22;
 
-/// How many samples each stack has, and of which processes.
+/// How many samples each stack has, and of which groups ([`SampleGroups`]).
 pub(super) struct Counts {
-    /// By stack: the process that had it first, and that one's samples; 0 where there are none.
-    processes: Vec<StringId>,
+    /// By stack: the group that had it first, and that one's samples; 0 where there are none.
+    groups: Vec<u32>,
     samples: Vec<u32>,
-    /// Samples of other processes, and those that did not fit above.
-    more: IdMap<(StackId, StringId), u64>,
+    /// Samples of other groups, and those that did not fit above.
+    more: IdMap<(StackId, u32), u64>,
     most_pairs: usize,
-    /// Samples of processes that are not counted by stack, because there are too many.
-    beyond: IdMap<StringId, u64>,
+    /// Samples of groups that are not counted by stack, because there are too many.
+    beyond: IdMap<u32, u64>,
 }
 
 impl Counts {
     fn new(last_stack: StackId, most_pairs: usize) -> Self {
         let stacks = (last_stack as usize).min(MAX_STACKS) + 1;
         // Zeros that nobody writes to take no memory.
-        let (processes, samples) = (vec![0; stacks], vec![0; stacks]);
-        Self { processes, samples, more: IdMap::default(), most_pairs, beyond: IdMap::default() }
+        let (groups, samples) = (vec![0; stacks], vec![0; stacks]);
+        Self { groups, samples, more: IdMap::default(), most_pairs, beyond: IdMap::default() }
     }
 
     /// Adds a sample that counts for so much; `stack` is at most the largest that was promised.
-    fn add(&mut self, process: StringId, stack: StackId, weight: u64) {
+    fn add(&mut self, group: u32, stack: StackId, weight: u64) {
         let place = stack as usize;
-        let (Some(known), Some(samples)) = (self.processes.get_mut(place), self.samples.get_mut(place)) else {
-            return Self::add_to(&mut self.beyond, process, weight);
+        let (Some(known), Some(samples)) = (self.groups.get_mut(place), self.samples.get_mut(place)) else {
+            return Self::add_to(&mut self.beyond, group, weight);
         };
         if *samples == 0 {
-            *known = process;
+            *known = group;
         }
-        let room = if *known == process { u64::from(u32::MAX - *samples) } else { 0 };
+        let room = if *known == group { u64::from(u32::MAX - *samples) } else { 0 };
         let here = weight.min(room);
         *samples += here as u32;
         if weight > here {
-            self.add_more(process, stack, weight - here);
+            self.add_more(group, stack, weight - here);
         }
     }
 
-    fn add_more(&mut self, process: StringId, stack: StackId, weight: u64) {
-        if let Some(samples) = self.more.get_mut(&(stack, process)) {
+    fn add_more(&mut self, group: u32, stack: StackId, weight: u64) {
+        if let Some(samples) = self.more.get_mut(&(stack, group)) {
             *samples = samples.saturating_add(weight);
         } else if self.more.len() < self.most_pairs {
-            self.more.insert((stack, process), weight);
+            self.more.insert((stack, group), weight);
         } else {
-            Self::add_to(&mut self.beyond, process, weight);
+            Self::add_to(&mut self.beyond, group, weight);
         }
     }
 
-    fn add_to(beyond: &mut IdMap<StringId, u64>, process: StringId, weight: u64) {
-        let samples = beyond.entry(process).or_insert(0);
+    fn add_to(beyond: &mut IdMap<u32, u64>, group: u32, weight: u64) {
+        let samples = beyond.entry(group).or_insert(0);
         *samples = samples.saturating_add(weight);
     }
 
@@ -80,27 +75,27 @@ impl Counts {
     /// Samples by stack of those that [`Counts::first`] does not tell.
     pub(super) fn more_by_stack(&self) -> IdMap<StackId, u64> {
         let mut sums = IdMap::default();
-        for ((stack, _process), samples) in &self.more {
+        for ((stack, _group), samples) in &self.more {
             *sums.entry(*stack).or_insert(0) += samples;
         }
         sums
     }
 
-    /// The samples of the first process of a stack.
+    /// The samples of the first group of a stack.
     pub(super) fn first(&self, stack: StackId) -> u64 {
         self.samples.get(stack as usize).copied().unwrap_or(0).into()
     }
 
-    /// Each process with each of its stacks and samples. A pair may come twice.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (StringId, StackId, u64)> {
-        let first = (0..).zip(self.processes.iter().zip(&self.samples)).filter(|(_, (_, samples))| **samples > 0);
-        let first = first.map(|(stack, (process, samples))| (*process, stack, u64::from(*samples)));
-        first.chain(self.more.iter().map(|((stack, process), samples)| (*process, *stack, *samples)))
+    /// Each group with each of its stacks and samples. A pair may come twice.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, StackId, u64)> {
+        let first = (0..).zip(self.groups.iter().zip(&self.samples)).filter(|(_, (_, samples))| **samples > 0);
+        let first = first.map(|(stack, (group, samples))| (*group, stack, u64::from(*samples)));
+        first.chain(self.more.iter().map(|((stack, group), samples)| (*group, *stack, *samples)))
     }
 
-    /// Samples of processes that are in no pair.
-    pub(super) fn beyond(&self) -> impl Iterator<Item = (StringId, u64)> {
-        self.beyond.iter().map(|(process, samples)| (*process, *samples))
+    /// Samples of groups that are in no pair.
+    pub(super) fn beyond(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.beyond.iter().map(|(group, samples)| (*group, *samples))
     }
 }
 
@@ -133,38 +128,38 @@ pub(super) fn unit_of_query(source: &dyn Source, query: &FlameQuery) -> Option<S
     units.find(|unit| query.unit == Some(*unit)).or(first)
 }
 
-/// Counts the samples of a query. The process is 0 if they are not grouped by it.
-pub(super) fn count(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<Counts, ViewError> {
-    count_within(source, query, cancel, MAX_PAIRS)
+/// Counts the samples of a query, by the groups of `groups`.
+pub(super) fn count(
+    source: &dyn Source,
+    query: &FlameQuery,
+    groups: &mut SampleGroups<'_>,
+    cancel: &Cancel,
+) -> Result<Counts, ViewError> {
+    count_within(source, query, groups, cancel, MAX_PAIRS)
 }
 
 pub(super) fn count_within(
     source: &dyn Source,
     query: &FlameQuery,
+    groups: &mut SampleGroups<'_>,
     cancel: &Cancel,
     most_pairs: usize,
 ) -> Result<Counts, ViewError> {
     let mut wanted = vec![StreamSchema::STACK, StreamSchema::PID];
-    if query.by == GroupBy::Process {
-        wanted.extend([StreamSchema::TIME, StreamSchema::COMM]);
-    }
+    wanted.extend(groups.columns());
     wanted.extend(query.tid.map(|_| StreamSchema::TID));
     let unit = unit_of_query(source, query).ok_or(ViewError::NoSamples)?;
     let counted = |schema: &StreamSchema| sample_unit(schema) == Some(unit);
     let columns = |schema: &StreamSchema| -> Vec<usize> { wanted.iter().copied().chain(weight_of(schema)).collect() };
-    let dictionaries = source.dictionaries();
-    let last_stack = dictionaries.last_stack();
+    let last_stack = source.dictionaries().last_stack();
     let mut counts = Counts::new(last_stack, most_pairs);
     for mut scan in Scan::all(source, query.range, query.filter.as_ref(), columns, cancel, counted)? {
-        let weight = weight_of(scan.schema());
+        let (weight, stream) = (weight_of(scan.schema()), scan.stream());
         scan.for_each_hit(|hit| {
             let weights = weight.map(|column| hit.u64s(column)).transpose()?;
             let (stacks, pids) = (hit.ids(StreamSchema::STACK)?, hit.u64s(StreamSchema::PID)?);
             let tids = if query.tid.is_some() { hit.u64s(StreamSchema::TID)? } else { &[] };
-            let (times, comms) = match query.by {
-                GroupBy::Process => (hit.u64s(StreamSchema::TIME)?, hit.ids(StreamSchema::COMM)?),
-                GroupBy::None => (&[][..], &[][..]),
-            };
+            let of_chunk = groups.of_chunk(stream, hit)?;
             hit.picked.for_each(|row| {
                 let (Some(stack), Some(pid)) = (stacks.get(row), pids.get(row)) else { return };
                 let other_process = query.pid.is_some_and(|wanted| wanted != *pid);
@@ -172,15 +167,8 @@ pub(super) fn count_within(
                 if other_process || other_thread {
                     return;
                 }
-                let process = match times.get(row).zip(comms.get(row)) {
-                    Some((time, comm)) => {
-                        let known = dictionaries.process_name(u32::try_from(*pid).unwrap_or(0), *time);
-                        known.unwrap_or(*comm)
-                    }
-                    None => 0,
-                };
                 let weight = weights.map_or(1, |weights| weights.get(row).copied().unwrap_or(0));
-                counts.add(process, if *stack <= last_stack { *stack } else { 0 }, weight);
+                counts.add(groups.of_row(&of_chunk, row), if *stack <= last_stack { *stack } else { 0 }, weight);
             });
             Ok(())
         })?;

@@ -3,23 +3,27 @@
 //! Each stack that occurs is read and named once, whoever had it. Memory is bounded whatever the capture: names up to
 //! [`MAX_NAMES`], and a few bytes for each stack of the capture ([`super::count`]).
 
-use std::{collections::BTreeMap, sync::atomic::Ordering};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+};
 
-use bathyscope_capture::{FrameId, StackId, StringId};
+use bathyscope_capture::{FrameId, StackId};
 
 use super::{
     FlameQuery,
     calls::fold_calls,
+    compare::BLOCKS,
     count::{Counts, count, unit_of_query},
-    names::Names,
+    groups::SampleGroups,
+    names::{FrameName, Names, sorted_names},
     paths::{Paths, common},
 };
 use crate::{
     Cancel, Source, ViewError,
-    answers::{GroupBy, NodeKind, SampleUnit},
+    answers::{AppliedTransform, NodeKind, SampleUnit},
     calls::calls_stream,
     hash::IdMap,
-    needle::shown,
 };
 
 /// The most names in all distinct stacks together. The rarest stacks beyond it become `[other stacks]`.
@@ -36,8 +40,14 @@ pub struct FoldedStacks {
     pub(super) unit: &'static str,
     /// Sorted, so that the order of indexes is that of names.
     names: Vec<String>,
+    /// By the index that levels have; the first is empty and stands for what is not known.
+    modules: Vec<String>,
     paths: Paths,
     stacks: Vec<Entry>,
+    /// What transforms did, in their order.
+    applied: Vec<AppliedTransform>,
+    /// All samples, also those that transforms left out.
+    recorded: u64,
     /// Whether the group is the last name of a stack, not the first.
     group_last: bool,
     /// Whether a name stands for several kinds of nodes.
@@ -47,8 +57,9 @@ pub struct FoldedStacks {
 
 impl Default for FoldedStacks {
     fn default() -> Self {
-        let (names, paths, stacks, total) = Default::default();
-        Self { unit: "samples", names, paths, stacks, group_last: false, kinds_vary: false, total }
+        let (names, modules, paths, stacks, applied, recorded, total) = Default::default();
+        let (group_last, kinds_vary) = (false, false);
+        Self { unit: "samples", names, modules, paths, stacks, applied, recorded, group_last, kinds_vary, total }
     }
 }
 
@@ -75,6 +86,7 @@ pub(super) struct Path<'a> {
     first: Option<u32>,
     names: &'a [u32],
     kinds: &'a [NodeKind],
+    modules: &'a [u16],
     last: Option<u32>,
     is_unresolved: bool,
     pub(super) samples: u64,
@@ -98,6 +110,17 @@ impl Path<'_> {
                 inner.or_else(|| self.last.filter(|_| index == self.names.len()).map(group))
             }
         }
+    }
+
+    /// The module of a level; 0 where it is not known.
+    pub(super) fn module(&self, level: usize) -> u16 {
+        let index = level.checked_sub(usize::from(self.first.is_some()));
+        index.and_then(|index| self.modules.get(index)).copied().unwrap_or(0)
+    }
+
+    /// Name, kind and module of each level.
+    pub(super) fn levels(&self) -> impl Iterator<Item = FrameName> {
+        (0..self.len()).filter_map(|level| self.at(level).map(|(name, kind)| (name, kind, self.module(level))))
     }
 
     /// How many levels it has in common with another.
@@ -152,8 +175,79 @@ impl FoldedStacks {
         self.total
     }
 
+    /// What it takes in memory, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let names: usize = self.names.iter().map(|name| name.capacity() + size_of::<String>()).sum();
+        names + self.paths.memory_bytes() + size_of_val(self.stacks.as_slice())
+    }
+
+    /// What transforms did, in their order.
+    pub fn applied(&self) -> &[AppliedTransform] {
+        &self.applied
+    }
+
+    /// All samples of the query, also those that transforms left out.
+    pub fn recorded(&self) -> u64 {
+        self.recorded
+    }
+
+    /// Tells of these transforms in place of those that were done last.
+    pub(super) fn keep_applied(&mut self, applied: &[AppliedTransform]) {
+        self.applied = applied.to_vec();
+    }
+
+    /// Samples that end in a function; the stacks are not inverted.
+    pub(super) fn own_of(&self, function: &str) -> u64 {
+        let Some(name) = self.names.iter().position(|name| name == function) else { return 0 };
+        let paths = (0..self.len()).map(|index| self.path(index));
+        let ends = paths.filter(|path| path.names.last() == Some(&(name as u32)));
+        ends.map(|path| path.samples).sum()
+    }
+
     pub(super) fn names(&self) -> &[String] {
         &self.names
+    }
+
+    pub(super) fn modules(&self) -> &[String] {
+        &self.modules
+    }
+
+    /// Empty where it is not known.
+    pub(super) fn module_name(&self, module: u16) -> &str {
+        self.modules.get(usize::from(module)).map_or("", String::as_str)
+    }
+
+    /// No stacks yet, with these names instead of those of others, which levels are going to be pushed for. `is_plain`: the names
+    /// are the same ones.
+    pub(super) fn from_levels(of: &Self, names: Vec<String>, invert: bool, is_plain: bool) -> Self {
+        let mut out = Self { unit: of.unit, modules: of.modules.clone(), recorded: of.recorded, ..Self::default() };
+        (out.names, out.group_last, out.kinds_vary) = (names, invert, of.kinds_vary || !is_plain);
+        out.paths.reserve(of.len(), MAX_NAMES);
+        out
+    }
+
+    /// Adds a stack, whose levels are told from the root; with `invert` they are turned round.
+    pub(super) fn push_levels(&mut self, levels: impl Iterator<Item = FrameName>, invert: bool, samples: u64) {
+        let start = self.paths.names();
+        levels.for_each(|(name, kind, module)| self.paths.push(name, kind, module));
+        let path = self.paths.close(start, !invert);
+        self.total = self.total.saturating_add(samples);
+        self.stacks.push(Entry { group: NO_GROUP, path, samples });
+    }
+
+    /// Sorts what was pushed.
+    pub(super) fn finish_levels(mut self, applied: Vec<AppliedTransform>) -> Self {
+        let (names, ranks) = sorted_names(std::mem::take(&mut self.names));
+        self.names = names;
+        let numbers = self.paths.sort(&ranks);
+        for entry in &mut self.stacks {
+            entry.path = numbers.get(entry.path as usize).copied().unwrap_or(u32::MAX);
+        }
+        // Their groups are levels like others.
+        self.group_last = false;
+        self.sort();
+        self.applied = applied;
+        self
     }
 
     pub(super) fn name(&self, index: u32) -> &str {
@@ -168,10 +262,10 @@ impl FoldedStacks {
     pub(super) fn path(&self, index: usize) -> Path<'_> {
         let none = Entry { group: NO_GROUP, path: u32::MAX, samples: 0 };
         let Entry { group, path: number, samples } = self.stacks.get(index).copied().unwrap_or(none);
-        let super::paths::Levels { names, kinds, is_unresolved } = self.paths.get(number);
+        let super::paths::Levels { names, kinds, modules, is_unresolved } = self.paths.get(number);
         let group = (group != NO_GROUP).then_some(group);
         let (first, last) = if self.group_last { (None, group) } else { (group, None) };
-        Path { first, names, kinds, last, is_unresolved, samples, number }
+        Path { first, names, kinds, modules, last, is_unresolved, samples, number }
     }
 }
 
@@ -179,18 +273,30 @@ impl FoldedStacks {
 ///
 /// # Errors
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
-pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
-    if unit_of_query(source, query).is_none() && calls_stream(source).is_some() {
-        return fold_calls(source, query, cancel);
-    }
-    let counts = count(source, query, cancel)?;
-    fold_counts(source, query, &counts, MAX_NAMES, cancel)
+pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<Arc<FoldedStacks>, ViewError> {
+    query.arranged_of(source, cancel, |query| {
+        if unit_of_query(source, query).is_none() && calls_stream(source).is_some() {
+            return fold_calls(source, query, cancel);
+        }
+        let mut groups = SampleGroups::new(source, query.by);
+        let counts = count(source, query, &mut groups, cancel)?;
+        fold_counts(source, query, (&counts, &groups), MAX_NAMES, cancel)
+    })
+}
+
+/// Folds samples, not inverted, below the part of the range in which they are, one of [`super::compare::BLOCKS`].
+pub(super) fn fold_blocks(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
+    query.arranged(cancel, |query| {
+        let mut groups = SampleGroups::of_time(source, query.range, BLOCKS);
+        let counts = count(source, query, &mut groups, cancel)?;
+        fold_counts(source, query, (&counts, &groups), MAX_NAMES, cancel)
+    })
 }
 
 fn fold_counts(
     source: &dyn Source,
     query: &FlameQuery,
-    counts: &Counts,
+    (counts, sample_groups): (&Counts, &SampleGroups<'_>),
     most_names: usize,
     cancel: &Cancel,
 ) -> Result<FoldedStacks, ViewError> {
@@ -200,26 +306,22 @@ fn fold_counts(
         Some(paths) => paths,
         None => builder.add_most(counts, most_names, cancel)?,
     };
-    let mut groups: IdMap<StringId, u32> = IdMap::default();
-    let mut group = |builder: &mut FoldBuilder<'_>, process: StringId| {
-        if query.by != GroupBy::Process {
-            return NO_GROUP;
-        }
-        *groups.entry(process).or_insert_with(|| {
-            let text = source.dictionaries().text(process).map(shown).unwrap_or("[no name]".into());
-            builder.names.index(&text, NodeKind::Process)
-        })
+    let mut groups: IdMap<u32, u32> = IdMap::default();
+    let mut group = |builder: &mut FoldBuilder<'_>, number: u32| {
+        let index =
+            || sample_groups.name(number).map_or(NO_GROUP, |text| builder.names.index(&text, NodeKind::Process));
+        *groups.entry(number).or_insert_with(index)
     };
     let mut others: IdMap<u32, u64> = IdMap::default();
-    for (process, stack, samples) in counts.pairs() {
-        let group = group(&mut builder, process);
+    for (number, stack, samples) in counts.pairs() {
+        let group = group(&mut builder, number);
         match paths.get(stack as usize).and_then(|path| path.checked_sub(1)) {
             Some(path) => builder.push(Entry { group, path, samples }),
             None => *others.entry(group).or_insert(0) += samples,
         }
     }
-    for (process, samples) in counts.beyond() {
-        *others.entry(group(&mut builder, process)).or_insert(0) += samples;
+    for (number, samples) in counts.beyond() {
+        *others.entry(group(&mut builder, number)).or_insert(0) += samples;
     }
     for (group, samples) in others {
         let path = builder.single(OTHER);
@@ -382,15 +484,15 @@ impl<'a> FoldBuilder<'a> {
 
     fn push_frames(&mut self, frames: &[FrameId]) {
         for frame in frames {
-            for (name, kind) in self.names.frame(*frame) {
-                self.out.paths.push(*name, *kind);
+            for (name, kind, module) in self.names.frame(*frame) {
+                self.out.paths.push(*name, *kind, *module);
             }
         }
     }
 
     fn push_text(&mut self, text: &str, kind: NodeKind) {
         let name = self.names.index(text, kind);
-        self.out.paths.push(name, kind);
+        self.out.paths.push(name, kind, 0);
     }
 
     /// Ends the stack whose names begin at `start`.
@@ -420,9 +522,11 @@ impl<'a> FoldBuilder<'a> {
         self.out.stacks.push(entry);
     }
 
-    fn finish(self) -> FoldedStacks {
+    fn finish(mut self) -> FoldedStacks {
         let mut out = self.out;
         out.kinds_vary = self.names.kinds_vary();
+        out.modules = self.names.take_modules();
+        out.recorded = out.total;
         let (names, ranks) = self.names.into_sorted();
         out.names = names;
         let numbers = out.paths.sort(&ranks);
@@ -495,8 +599,9 @@ mod tests {
     fn folded(samples: &[(StackId, u64, u64)], invert: bool, most_names: usize, most_pairs: usize) -> String {
         let (source, go) = (source(samples), Cancel::new(false));
         let query = FlameQuery { invert, ..FlameQuery::default() };
-        let counts = count_within(&source, &query, &go, most_pairs).unwrap();
-        let folded = fold_counts(&source, &query, &counts, most_names, &go).unwrap();
+        let mut groups = SampleGroups::new(&source, query.by);
+        let counts = count_within(&source, &query, &mut groups, &go, most_pairs).unwrap();
+        let folded = fold_counts(&source, &query, (&counts, &groups), most_names, &go).unwrap();
         let line = |stack: FoldedStack<'_>| {
             let names: Vec<&str> = stack.frames.iter().map(|(name, _)| *name).collect();
             format!("{} {}", names.join(";"), stack.samples)

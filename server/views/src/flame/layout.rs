@@ -6,14 +6,14 @@ use super::{FoldedStacks, MATCH_BELOW, MATCH_SELF, MAX_FLAME_NODES, fold::Path};
 use crate::{
     answers::{Cut, FlameGraph, NodeId, NodeKind, Nodes},
     hash::{FNV1A_64, fnv1a_64},
-    needle::Needle,
+    needle::NameSearch,
 };
 
 /// The name of the root.
 const ROOT: &str = "all";
 
 /// The id of the node called `name` above the node `parent`.
-fn id_of(parent: u64, name: &str) -> u64 {
+pub(super) fn id_of(parent: u64, name: &str) -> u64 {
     // 0xff is in no name, so no two paths are hashed alike by construction.
     fnv1a_64(fnv1a_64(parent, &[0xff]), name.as_bytes())
 }
@@ -27,6 +27,7 @@ struct LayoutNode {
     /// None for the root.
     name: Option<u32>,
     kind: NodeKind,
+    module: u16,
     matched: u8,
     /// Samples of nodes directly above it that were cut.
     cut: u64,
@@ -43,12 +44,11 @@ struct Focus {
 impl FoldedStacks {
     /// The flame graph of these stacks: `focus` fills `width` pixels (clamped to at least 1), and names are marked that
     /// contain `search`.
-    pub fn graph(&self, focus: Option<NodeId>, search: Option<&str>, width: u32) -> FlameGraph {
+    pub fn graph(&self, focus: Option<NodeId>, search: Option<&NameSearch>, width: u32) -> FlameGraph {
         let focus = self.find(focus);
         let paths = focus.stacks.clone().map(|index| self.path(index));
         let focus_total: u64 = paths.clone().map(|path| path.samples).sum();
-        let needle = search.and_then(Needle::new);
-        let matches = |name: &String| needle.as_ref().is_some_and(|needle| needle.is_in(name));
+        let matches = |name: &String| search.is_some_and(|search| search.is_in(name));
         let hits: Vec<bool> = self.names().iter().map(matches).collect();
         let mut layout = Layout {
             folded: self,
@@ -152,7 +152,7 @@ struct Layout<'a> {
 impl Layout<'_> {
     fn open_root(&mut self) {
         let (kind, matched) = (NodeKind::Root, 0);
-        self.push(LayoutNode { depth: 0, x: 0, value: 0, own: 0, name: None, kind, matched, cut: 0 });
+        self.push(LayoutNode { depth: 0, x: 0, value: 0, own: 0, name: None, kind, module: 0, matched, cut: 0 });
     }
 
     fn push(&mut self, node: LayoutNode) {
@@ -178,8 +178,8 @@ impl Layout<'_> {
         for level in shared..path.len() {
             let Some((name, kind)) = path.at(level) else { break };
             let matched = if self.is_hit(name) { MATCH_SELF } else { 0 };
-            let depth = self.open.len() as u32;
-            self.push(LayoutNode { depth, x: self.x, value: 0, own: 0, name: Some(name), kind, matched, cut: 0 });
+            let (depth, module, name) = (self.open.len() as u32, path.module(level), Some(name));
+            self.push(LayoutNode { depth, x: self.x, value: 0, own: 0, name, kind, module, matched, cut: 0 });
         }
         if let Some(leaf) = self.open.last().and_then(|index| self.out.get_mut(*index)) {
             leaf.own += path.samples;
@@ -256,6 +256,7 @@ impl Layout<'_> {
     fn into_graph(self, focus: Option<NodeId>, focus_total: u64) -> FlameGraph {
         let used: Vec<u32> =
             self.out.iter().filter_map(|node| node.name).collect::<BTreeSet<_>>().into_iter().collect();
+        let modules: Vec<u16> = self.out.iter().map(|node| node.module).collect::<BTreeSet<_>>().into_iter().collect();
         let mut nodes = Nodes::default();
         // Of the nodes below the present one.
         let mut ids: Vec<u64> = Vec::new();
@@ -273,6 +274,7 @@ impl Layout<'_> {
             let index = node.name.map_or(0, |name| 1 + used.partition_point(|other| *other < name));
             nodes.name.push(index as u32);
             nodes.kind.push(node.kind);
+            nodes.module.push(modules.partition_point(|other| *other < node.module) as u32);
             nodes.matched.push(node.matched);
         }
         let names = std::iter::once(ROOT).chain(used.iter().map(|name| self.folded.name(*name)));
@@ -283,7 +285,10 @@ impl Layout<'_> {
             focus,
             max_depth: nodes.depth.iter().copied().max().unwrap_or(0),
             names: names.map(str::to_owned).collect(),
+            modules: modules.iter().map(|module| self.folded.module_name(*module).to_owned()).collect(),
             nodes,
+            recorded: self.folded.recorded(),
+            transforms: self.folded.applied().to_vec(),
             cut: Cut { nodes: self.cut_nodes, samples: self.out.iter().map(|node| node.cut).sum() },
             matched_samples: self.matched_samples,
             unresolved: self.unresolved,

@@ -2,26 +2,38 @@
 
 mod annotate;
 mod calls;
+mod compare;
 mod count;
 mod fold;
 mod functions;
+mod groups;
 mod instructions;
 mod layout;
 mod names;
 mod paths;
+mod sandwich;
+mod transform;
+
+use std::sync::Arc;
 
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
     answers::{FlameGraph, GroupBy, NodeId, SampleUnit},
+    needle::NameSearch,
 };
 
 pub use annotate::{FunctionSamples, MAX_CODE_ROWS, SampledPlace, annotate, function_samples};
 pub use calls::call_flame;
+pub use compare::{CompareQuery, ComparedSide, MAX_COMPARED_CAPTURES, compare};
 pub use count::sample_unit;
+use fold::fold_blocks;
 pub use fold::{FoldedStack, FoldedStacks, fold};
 pub(crate) use fold::{Weighted, fold_weighted};
 pub use functions::{FunctionOrder, MAX_FUNCTIONS, sampled_functions};
 pub use instructions::{Instruction, instructions};
+pub use sandwich::sandwich;
+pub(crate) use transform::base_name;
+pub use transform::{MAX_TRANSFORMS, Transform};
 
 /// The most nodes of a flame graph; the smallest are cut beyond it.
 pub const MAX_FLAME_NODES: usize = 20_000;
@@ -51,7 +63,9 @@ pub struct FlameQuery {
     pub invert: bool,
     /// The node to fill the width with; the root if none, or if there is no such node.
     pub focus: Option<NodeId>,
-    /// Text to look for in names, in any case.
+    /// What is done with stacks before they are drawn, one after another.
+    pub transforms: Vec<Transform>,
+    /// Text to look for in names, in any case; between two `/` a regular expression.
     pub search: Option<String>,
     /// Pixels; nodes narrower than one are cut. 1 to [`MAX_FLAME_WIDTH`].
     pub width: u32,
@@ -68,6 +82,7 @@ impl Default for FlameQuery {
             by: GroupBy::Process,
             invert: false,
             focus: None,
+            transforms: Vec::new(),
             search: None,
             width: 1200,
         }
@@ -80,7 +95,51 @@ impl Default for FlameQuery {
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn flame(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FlameGraph, ViewError> {
     checked_width(query.width)?;
-    Ok(fold(source, query, cancel)?.graph(query.focus, query.search.as_deref(), query.width))
+    let search = query.searched()?;
+    Ok(fold(source, query, cancel)?.graph(query.focus, search.as_ref(), query.width))
+}
+
+impl FlameQuery {
+    /// Folds stacks and does the transforms with them, which are about stacks that are not inverted.
+    pub(crate) fn arranged(
+        &self,
+        cancel: &Cancel,
+        fold: impl FnOnce(&Self) -> Result<FoldedStacks, ViewError>,
+    ) -> Result<FoldedStacks, ViewError> {
+        if self.transforms.is_empty() {
+            return fold(self);
+        }
+        let plain = Self { invert: false, transforms: Vec::new(), ..self.clone() };
+        transform::transformed(&fold(&plain)?, &self.transforms, self.invert, cancel)
+    }
+
+    /// The same, with stacks that may be kept from the query before.
+    pub(crate) fn arranged_of(
+        &self,
+        source: &dyn Source,
+        cancel: &Cancel,
+        fold: impl FnOnce(&Self) -> Result<FoldedStacks, ViewError>,
+    ) -> Result<Arc<FoldedStacks>, ViewError> {
+        let Some((kept, capture)) = source.kept() else { return self.arranged(cancel, fold).map(Arc::new) };
+        let plain = Self { transforms: Vec::new(), invert: false, focus: None, search: None, width: 0, ..self.clone() };
+        // Streams of samples are computed after a capture's end, too.
+        let streams = 0..u16::try_from(source.streams().len()).unwrap_or(u16::MAX);
+        let rows: u64 = streams.flat_map(|stream| source.chunks(stream)).map(|chunk| u64::from(chunk.rows)).sum();
+        let key = (capture, format!("folded {rows} {plain:?}"));
+        let plain = kept.kept(key, || fold(&plain), FoldedStacks::memory_bytes)?;
+        if self.transforms.is_empty() && !self.invert {
+            return Ok(plain);
+        }
+        transform::transformed(&plain, &self.transforms, self.invert, cancel).map(Arc::new)
+    }
+
+    /// What is looked for.
+    ///
+    /// # Errors
+    /// If it is no regular expression and should be one.
+    pub(crate) fn searched(&self) -> Result<Option<NameSearch>, ViewError> {
+        self.search.as_deref().map_or(Ok(None), NameSearch::new)
+    }
 }
 
 fn checked_width(width: u32) -> Result<(), ViewError> {

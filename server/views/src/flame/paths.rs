@@ -13,6 +13,8 @@ const USUAL_NAMES: usize = 24;
 pub(super) struct Paths {
     names: Vec<u32>,
     kinds: Vec<NodeKind>,
+    /// By name: what its code was mapped from, as [`super::names::Names`] counts modules.
+    modules: Vec<u16>,
     spans: Vec<Span>,
 }
 
@@ -29,6 +31,7 @@ struct Span {
 pub(super) struct Levels<'a> {
     pub(super) names: &'a [u32],
     pub(super) kinds: &'a [NodeKind],
+    pub(super) modules: &'a [u16],
     pub(super) is_unresolved: bool,
 }
 
@@ -45,6 +48,14 @@ fn order(a: &[u32], b: &[u32]) -> Ordering {
 }
 
 impl Paths {
+    /// What they take in memory, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of_val(self.names.as_slice())
+            + size_of_val(self.kinds.as_slice())
+            + size_of_val(self.modules.as_slice())
+            + size_of_val(self.spans.as_slice())
+    }
+
     /// Names in all of them.
     pub(super) fn names(&self) -> usize {
         self.names.len()
@@ -57,6 +68,7 @@ impl Paths {
     pub(super) fn clear(&mut self) {
         self.names.clear();
         self.kinds.clear();
+        self.modules.clear();
         self.spans.clear();
     }
 
@@ -65,13 +77,15 @@ impl Paths {
         let names = stacks.saturating_mul(USUAL_NAMES).min(most_names);
         self.names.reserve(names);
         self.kinds.reserve(names);
+        self.modules.reserve(names);
         self.spans.reserve(stacks.min(most_names));
     }
 
     /// Adds a name to the stack that is open, from the leaf on.
-    pub(super) fn push(&mut self, name: u32, kind: NodeKind) {
+    pub(super) fn push(&mut self, name: u32, kind: NodeKind, module: u16) {
         self.names.push(name);
         self.kinds.push(kind);
+        self.modules.push(module);
     }
 
     /// Whether the stack that began at `start` has no names yet.
@@ -84,10 +98,12 @@ impl Paths {
         if !leaf_first {
             self.names.get_mut(start..).unwrap_or_default().reverse();
             self.kinds.get_mut(start..).unwrap_or_default().reverse();
+            self.modules.get_mut(start..).unwrap_or_default().reverse();
         }
         let len = (self.names.len() - start).min(MAX_STACK_NAMES);
         self.names.truncate(start + len);
         self.kinds.truncate(start + len);
+        self.modules.truncate(start + len);
         let is_unresolved = self.kinds.get(start..).unwrap_or_default().contains(&NodeKind::Unresolved);
         self.spans.push(Span { start, len: len as u16, is_unresolved });
         (self.spans.len() - 1) as u32
@@ -99,7 +115,8 @@ impl Paths {
         let range = span.start..span.start + usize::from(span.len);
         Levels {
             names: self.names.get(range.clone()).unwrap_or(&[]),
-            kinds: self.kinds.get(range).unwrap_or(&[]),
+            kinds: self.kinds.get(range.clone()).unwrap_or(&[]),
+            modules: self.modules.get(range).unwrap_or(&[]),
             is_unresolved: span.is_unresolved,
         }
     }
@@ -140,7 +157,7 @@ mod tests {
         let given: [&[u32]; 6] = [&[2, 1], &[1], &[0, 1], &[2, 1], &[], &[9, 9, 1]];
         for names in given {
             let start = paths.names();
-            names.iter().for_each(|name| paths.push(*name, NodeKind::User));
+            names.iter().for_each(|name| paths.push(*name, NodeKind::User, 0));
             paths.close(start, false);
         }
         // Ranks turn the order of 0, 1 and 2 round.

@@ -113,6 +113,7 @@ fn flame_graphs() {
             subtitle: "2026-11-20 21:30 on host, 10 s".to_owned(),
             notice: if name == "flame" { "17 samples were lost".to_owned() } else { String::new() },
             width: 900,
+            ..SvgOptions::default()
         };
         let drawn = svg(&graph, &options);
         fixture::xml::read(&drawn).unwrap();

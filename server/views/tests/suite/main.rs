@@ -4,6 +4,7 @@
 mod annotate;
 mod behaviour;
 mod calls;
+mod compare;
 mod counts;
 mod critical_path;
 mod dictionaries;
@@ -16,3 +17,4 @@ mod properties;
 mod ranges;
 mod ticks;
 mod tracks;
+mod transforms;

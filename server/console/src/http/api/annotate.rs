@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State};
 use bathyscope_reader::{CaptureView, ViewQuery};
-use bathyscope_store::CaptureState;
 use bathyscope_views::{Annotation, CodePlace, Source as _, annotate, function_samples};
 use serde::Deserialize;
 
@@ -14,6 +13,7 @@ use super::{
         state::AppState,
     },
     captures::CapturePath,
+    stacks::named_view,
 };
 
 /// Which function, beside which samples.
@@ -40,10 +40,7 @@ pub(in crate::http) async fn instructions(
             ApiError::invalid("reading the query", error.to_string())
         })?),
     };
-    if state.store().capture(id).await?.state == CaptureState::Recording {
-        state.recorder().name_functions(id).await;
-    }
-    let view = state.view(id).await?;
+    let view = named_view(&state, id).await?;
     let count = move |view: &CaptureView, cancel: &_| function_samples(view, &query.flame(view)?, &function, cancel);
     let found = state.workers().view(view.clone(), count).await?;
     let code = match found.chosen(place) {

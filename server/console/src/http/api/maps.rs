@@ -6,7 +6,7 @@
 //!   unit, views:["histogram"|"heatmap"|"flame"|"series"|"table"]}]}`, `n` being the stream's index and the first view the usual one;
 //!   `kind` is `histogram time_series stats count sum min max average value`, `unit` what its numbers count: `hits samples
 //!   nanoseconds microseconds milliseconds seconds bytes values`.
-//! * `GET /api/captures/{id}/maps/{n}?view=&snapshot=&start=&end=&key=&offset=&limit=&order=asc|desc&focus=&search=&width=&invert=1`
+//! * `GET /api/captures/{id}/maps/{n}?view=&snapshot=&start=&end=&key=&offset=&limit=&order=asc|desc&focus=&search=&width=&invert=1&transforms=`
 //!   (viewer), `snapshot` being a number (the last if left out), `key` the id of a key (all together if left out). With
 //!   `start` or `end` (and no `snapshot`), what came in between the readings of that range, `since` being the one before it:
 //!   * `view=histogram` → `{at:{snapshot, time}|null, since, unit, keys:[{id, key:[cell], total}], more_keys,
@@ -129,6 +129,7 @@ pub(in crate::http) struct MapQuery {
     search: Option<String>,
     width: Option<u32>,
     invert: Option<u8>,
+    transforms: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -176,8 +177,9 @@ pub(in crate::http) async fn one(
         }
         MapView::Flame => {
             let flame = move |view: &CaptureView, cancel: &_| -> Result<_, ViewError> {
-                let MapQuery { focus, search, width, invert, .. } = query;
-                let query = ViewQuery { focus, search, width, invert, ..ViewQuery::default() };
+                let MapQuery { focus, search, width, invert, transforms, .. } = query;
+                let transforms = transforms.unwrap_or_default();
+                let query = ViewQuery { focus, search, width, invert, transforms, ..ViewQuery::default() };
                 map_flame(view, &shape, period, &query.flame(view)?, cancel)
             };
             Json(workers.view(view, flame).await?).into_response()

@@ -27,6 +27,7 @@ pub(super) mod ranges;
 pub(super) mod recipes;
 pub(super) mod samples;
 pub(super) mod scripts;
+pub(super) mod stacks;
 pub(super) mod syscalls;
 mod tool_examples;
 pub(super) mod tracepoints;

@@ -3,7 +3,7 @@
 use axum::{Json, extract::State, response::Response};
 use bathyscope_capture::{CaptureId, FrameId, RowKind, StackId, StreamKind, visible};
 use bathyscope_reader::{CaptureView, ViewQuery};
-use bathyscope_store::{CaptureState, StreamRecord};
+use bathyscope_store::StreamRecord;
 use bathyscope_views::{
     CountView, Dictionaries, FlameGraph, FunctionOrder, NodeKind, Rate, RowsPage, SampledFunctions, Source as _,
     Timeline, ViewError, call_flame, calls_stream, frame_names, sampled_functions,
@@ -19,6 +19,7 @@ use super::{
     },
     captures::CapturePath,
     read_binary_view, read_view,
+    stacks::named_view,
 };
 
 /// A page of rows.
@@ -75,11 +76,7 @@ pub(in crate::http) async fn flame(
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<FlameGraph>, ApiError> {
-    let recorded = state.store().capture(id).await?.state;
-    if recorded == CaptureState::Recording {
-        state.recorder().name_functions(id).await;
-    }
-    let view = state.view(id).await?;
+    let view = named_view(&state, id).await?;
     let make = move |view: &CaptureView, cancel: &_| -> Result<FlameGraph, ViewError> {
         let query = query.flame(view)?;
         let has_samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
@@ -102,10 +99,7 @@ pub(in crate::http) async fn functions(
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<SampledFunctions>, ApiError> {
-    if state.store().capture(id).await?.state == CaptureState::Recording {
-        state.recorder().name_functions(id).await;
-    }
-    let view = state.view(id).await?;
+    let view = named_view(&state, id).await?;
     let order = if query.sort.as_deref() == Some("total") { FunctionOrder::Total } else { FunctionOrder::Own };
     let make = move |view: &CaptureView, cancel: &_| -> Result<SampledFunctions, ViewError> {
         sampled_functions(view, &query.flame(view)?, order, FUNCTIONS, cancel)
@@ -139,10 +133,7 @@ pub(in crate::http) async fn stack(
     State(state): State<AppState>,
     Path(StackPath { id, stack }): Path<StackPath>,
 ) -> Result<Json<Stack>, ApiError> {
-    if state.store().capture(id).await?.state == CaptureState::Recording {
-        state.recorder().name_functions(id).await;
-    }
-    let view = state.view(id).await?;
+    let view = named_view(&state, id).await?;
     let make = move |view: &CaptureView, _: &_| {
         let described =
             |frames: &[FrameId]| frames.iter().flat_map(|frame| described(view.dictionaries(), *frame)).collect();

@@ -77,7 +77,7 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 4] = ["console_routes", "track_routes", "library_routes", "builder_routes"];
+const TABLES: [&str; 5] = ["console_routes", "stack_routes", "track_routes", "library_routes", "builder_routes"];
 
 fn lines_of(sources: &Sources, file: usize, name: &str) -> Vec<ExprCall> {
     let table = sources.function(file, name);

@@ -1,0 +1,63 @@
+//! A function between its callers and what it calls, and flame graphs compared.
+
+use axum::{Json, extract::State};
+use bathyscope_capture::CaptureId;
+use bathyscope_reader::{CaptureView, CompareParams, ViewQuery};
+use bathyscope_store::CaptureState;
+use bathyscope_views::{FlameDifference, Sandwich, sandwich};
+use serde::Deserialize;
+
+use super::{
+    super::{
+        access::Viewer,
+        error::ApiError,
+        extract::{Path, Query},
+        state::AppState,
+    },
+    captures::CapturePath,
+};
+
+/// Which function.
+#[derive(Clone, Debug, Deserialize)]
+pub(in crate::http) struct SandwichFunction {
+    /// Its name, as the list of functions has it.
+    function: String,
+}
+
+/// What calls a function and what it calls, of the samples that a query of flame graphs asks for.
+pub(in crate::http) async fn between(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+    Query(SandwichFunction { function }): Query<SandwichFunction>,
+) -> Result<Json<Sandwich>, ApiError> {
+    let view = named_view(&state, id).await?;
+    let make = move |view: &CaptureView, cancel: &_| sandwich(view, &query.flame(view)?, &function, cancel);
+    Ok(Json(state.workers().view(view, make).await?))
+}
+
+/// A flame graph beside what another range, filter or capture has in its nodes.
+pub(in crate::http) async fn difference(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+    Query(params): Query<CompareParams>,
+) -> Result<Json<FlameDifference>, ApiError> {
+    let mut others = Vec::new();
+    for other in params.captures()? {
+        others.push(named_view(&state, other).await?);
+    }
+    let view = named_view(&state, id).await?;
+    let make = move |view: &CaptureView, cancel: &_| params.answer(&query, view, &others, cancel);
+    Ok(Json(state.workers().view(view, make).await?))
+}
+
+/// The view of a capture; while it records, its functions get their names first.
+pub(super) async fn named_view(state: &AppState, id: CaptureId) -> Result<CaptureView, ApiError> {
+    if state.store().capture(id).await?.state == CaptureState::Recording {
+        state.recorder().name_functions(id).await;
+    }
+    state.view(id).await
+}

@@ -1,0 +1,316 @@
+//! Two sets of stacks compared: a flame graph of one with what the other has in each node, and a table of functions that says
+//! which differences are larger than chance.
+//!
+//! Chance is what sampling again would give. The time of each side is cut into [`BLOCKS`] parts, and parts are drawn again
+//! with replacement (a block bootstrap: samples that follow each other are not independent), [`DRAWS`] times. The spread of
+//! the difference over these draws, and at least that of independent samples, is its standard error. A difference counts as
+//! more than chance if it is so many standard errors that, over all functions of the table together, one false one is
+//! expected in a hundred tables (Bonferroni).
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{FlameQuery, FoldedStacks, fold, fold::Path, fold_blocks, layout::id_of};
+use crate::{
+    Cancel, Source, TimeRange, ViewError,
+    answers::{ComparedFunction, FlameDifference, NodeKind, Normalised, SampleUnit},
+    hash::FNV1A_64,
+};
+
+/// Parts of the time of each side.
+pub(super) const BLOCKS: u32 = 32;
+/// How often parts are drawn.
+const DRAWS: usize = 400;
+/// The most functions of an answer.
+const MAX_COMPARED: usize = 500;
+/// The most captures that one is compared with.
+pub const MAX_COMPARED_CAPTURES: usize = 15;
+/// The chance that a table has a difference that is none, in its two tails.
+const TABLE_CHANCE: f64 = 0.01;
+
+/// One side of a comparison.
+#[derive(Clone, Debug)]
+pub struct ComparedSide {
+    folded: Arc<FoldedStacks>,
+    functions: HashMap<String, FunctionBlocks>,
+    /// All samples by part of time.
+    blocks: Vec<u64>,
+    span_ns: u64,
+}
+
+/// Samples of a function by part of time.
+#[derive(Clone, Debug)]
+struct FunctionBlocks {
+    kind: NodeKind,
+    own: Vec<u64>,
+    total: u64,
+}
+
+impl ComparedSide {
+    /// Reads one side: twice, once for the tree and once by parts of time.
+    ///
+    /// # Errors
+    /// As [`fold()`].
+    pub fn read(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<Self, ViewError> {
+        let folded = fold(source, query, cancel)?;
+        let all = TimeRange::of(source);
+        let (start_ns, end_ns) = (query.range.start_ns.max(all.start_ns), query.range.end_ns.min(all.end_ns));
+        let range = TimeRange { start_ns, end_ns };
+        let blocked = fold_blocks(source, &FlameQuery { range, invert: false, ..query.clone() }, cancel)?;
+        let (mut functions, mut blocks) = (HashMap::new(), vec![0; BLOCKS as usize]);
+        for stack in blocked.iter() {
+            let [(block, _), frames @ ..] = &stack.frames[..] else { continue };
+            let block = block.parse::<usize>().unwrap_or(0).min(BLOCKS as usize - 1);
+            if let Some(all) = blocks.get_mut(block) {
+                *all += stack.samples;
+            }
+            for (at, (name, kind)) in frames.iter().enumerate() {
+                let is_again = frames.iter().take(at).any(|(other, _)| other == name);
+                let function: &mut FunctionBlocks = match functions.get_mut(*name) {
+                    Some(known) => known,
+                    None => functions.entry((*name).to_owned()).or_insert_with(|| FunctionBlocks::new(*kind)),
+                };
+                function.total += if is_again { 0 } else { stack.samples };
+                if let Some(own) = function.own.get_mut(block).filter(|_| at + 1 == frames.len()) {
+                    *own += stack.samples;
+                }
+            }
+        }
+        Ok(Self { folded, functions, blocks, span_ns: range.span_ns() })
+    }
+
+    /// What the samples count.
+    pub fn unit(&self) -> &'static str {
+        self.folded.unit
+    }
+
+    fn total(&self) -> u64 {
+        self.folded.total()
+    }
+
+    /// What a value of this side is divided by.
+    fn measure(&self, normalised: Normalised) -> f64 {
+        let whole = match normalised {
+            Normalised::Total => self.total(),
+            Normalised::Time => self.span_ns,
+            Normalised::None => 1,
+        };
+        (whole as f64).max(1.0)
+    }
+
+    fn own(&self, name: &str) -> u64 {
+        self.functions.get(name).map_or(0, |function| function.own.iter().sum())
+    }
+
+    fn total_of(&self, name: &str) -> u64 {
+        self.functions.get(name).map_or(0, |function| function.total)
+    }
+
+    /// The standard error of a function's own samples as they are normalised.
+    fn error(&self, name: &str, draws: &[[u8; BLOCKS as usize]], normalised: Normalised) -> f64 {
+        let own = self.functions.get(name).map_or(&[][..], |function| function.own.as_slice());
+        let drawn = draws.iter().map(|draw| {
+            let sum = |list: &[u64]| -> f64 {
+                draw.iter().map(|block| list.get(usize::from(*block)).copied().unwrap_or(0) as f64).sum()
+            };
+            match normalised {
+                Normalised::Total => sum(own) / sum(&self.blocks).max(1.0),
+                Normalised::Time | Normalised::None => sum(own) / self.measure(normalised),
+            }
+        });
+        spread(&drawn.collect::<Vec<f64>>()).max(self.independent_error(name, normalised))
+    }
+
+    /// What it would be if each sample were independent of the others; 0 where samples count for more than one each, of which
+    /// only the spread over parts tells how many they are.
+    fn independent_error(&self, name: &str, normalised: Normalised) -> f64 {
+        if self.folded.unit != SampleUnit::Samples.as_str() {
+            return 0.0;
+        }
+        // One more, so that what was never seen has an error too.
+        let own = self.own(name) as f64 + 1.0;
+        let share = (own / (self.total() as f64 + 1.0)).min(1.0);
+        let varies = if normalised == Normalised::Total { 1.0 - share } else { 1.0 };
+        (own * varies).sqrt() / self.measure(normalised)
+    }
+}
+
+impl FunctionBlocks {
+    fn new(kind: NodeKind) -> Self {
+        Self { kind, own: vec![0; BLOCKS as usize], total: 0 }
+    }
+}
+
+/// How wide, and which node fills the width.
+#[derive(Clone, Debug)]
+pub struct CompareQuery {
+    /// Of the side that is drawn.
+    pub flame: FlameQuery,
+    /// What values are compared by.
+    pub normalised: Normalised,
+}
+
+/// Compares `shown`, whose widths are drawn, with `others`: with one, or with the median of several.
+///
+/// # Errors
+/// If there is nothing to compare with, units differ, or the query is out of range.
+pub fn compare(
+    shown: &ComparedSide,
+    others: &[ComparedSide],
+    query: &CompareQuery,
+) -> Result<FlameDifference, ViewError> {
+    super::checked_width(query.flame.width)?;
+    let search = query.flame.searched()?;
+    if let Some(other) = others.iter().find(|other| other.unit() != shown.unit()) {
+        return Err(ViewError::ComparedUnits { shown: shown.unit(), other: other.unit() });
+    }
+    let graph = shown.folded.graph(query.flame.focus, search.as_ref(), query.flame.width);
+    let scales: Vec<f64> =
+        others.iter().map(|other| shown.measure(query.normalised) / other.measure(query.normalised)).collect();
+    let wanted: HashMap<u64, usize> = graph.nodes.id.iter().zip(0..).map(|(id, at)| (id.0, at)).collect();
+    let values: Vec<Vec<u64>> = others.iter().map(|other| other.folded.values_of(&wanted)).collect();
+    let at = |index: usize| {
+        let scaled = values.iter().zip(&scales).map(|(values, scale)| {
+            let value = values.get(index).copied().unwrap_or(0);
+            value as f64 * scale
+        });
+        median(scaled.collect())
+    };
+    let other = (0..graph.nodes.id.len()).map(at).collect();
+    let (functions, compared, significant) = functions(shown, (others, &scales), query.normalised);
+    Ok(FlameDifference {
+        graph,
+        other,
+        other_totals: others.iter().map(ComparedSide::total).collect(),
+        scales,
+        normalised: query.normalised,
+        functions,
+        compared,
+        significant,
+    })
+}
+
+fn functions(
+    shown: &ComparedSide,
+    (others, scales): (&[ComparedSide], &[f64]),
+    normalised: Normalised,
+) -> (Vec<ComparedFunction>, usize, usize) {
+    let mut names: Vec<&str> =
+        others.iter().chain([shown]).flat_map(|side| side.functions.keys()).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    let has_own = |name: &&&str| shown.own(name) > 0 || others.iter().any(|other| other.own(name) > 0);
+    let limit = deviations(TABLE_CHANCE / names.iter().filter(has_own).count().max(1) as f64);
+    let draws = draws();
+    let mut all: Vec<ComparedFunction> = Vec::with_capacity(names.len());
+    for name in &names {
+        let kind =
+            others.iter().chain([shown]).find_map(|side| side.functions.get(*name)).map(|function| function.kind);
+        let owns: Vec<f64> = others.iter().zip(scales).map(|(other, scale)| other.own(name) as f64 * scale).collect();
+        let totals = others.iter().zip(scales).map(|(other, scale)| other.total_of(name) as f64 * scale).collect();
+        let (before, own) = (median(owns.clone()), shown.own(name));
+        let difference = own as f64 - before;
+        let measure = shown.measure(normalised);
+        let error = {
+            let mut variance = shown.error(name, &draws, normalised).powi(2);
+            variance += match others {
+                [other] => other.error(name, &draws, normalised).powi(2),
+                // Of several, how far they are from each other tells more than what is within one.
+                _ => (spread(&owns) / measure).powi(2),
+            };
+            variance.sqrt() * measure
+        };
+        all.push(ComparedFunction {
+            name: (*name).to_owned(),
+            kind: kind.unwrap_or(NodeKind::Unresolved),
+            own,
+            total: shown.total_of(name),
+            other_own: before,
+            other_total: median(totals),
+            difference,
+            error,
+            is_significant: error > 0.0 && difference.abs() > limit * error,
+        });
+    }
+    let significant = all.iter().filter(|function| function.is_significant).count();
+    let rank = |function: &ComparedFunction| (function.is_significant, function.difference.abs());
+    all.sort_by(|a, b| {
+        rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal).then_with(|| a.name.cmp(&b.name))
+    });
+    let compared = all.len();
+    all.truncate(MAX_COMPARED);
+    (all, compared, significant)
+}
+
+/// Which parts are drawn, the same ones each time.
+fn draws() -> Vec<[u8; BLOCKS as usize]> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move || {
+        // The generator of Steele, Lea and Flood (splitmix64).
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % u64::from(BLOCKS)) as u8
+    };
+    (0..DRAWS).map(|_| std::array::from_fn(|_| next())).collect()
+}
+
+fn spread(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    if count < 2.0 {
+        return 0.0;
+    }
+    let mean = values.iter().sum::<f64>() / count;
+    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (middle, count) = (values.len() / 2, values.len());
+    let at = |place: usize| values.get(place).copied().unwrap_or(0.0);
+    if count.is_multiple_of(2) && count > 0 { f64::midpoint(at(middle - 1), at(middle)) } else { at(middle) }
+}
+
+/// How many standard errors are exceeded with this chance, in both tails together: the approximation 26.2.23 of Abramowitz and
+/// Stegun, off by less than 0.00045.
+fn deviations(chance: f64) -> f64 {
+    let t = (-2.0 * (chance / 2.0).clamp(1e-300, 0.5).ln()).sqrt();
+    t - (2.515_517 + t * (0.802_853 + t * 0.010_328)) / (1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308)))
+}
+
+impl FoldedStacks {
+    /// Samples of nodes, by the places that `wanted` gives their ids.
+    fn values_of(&self, wanted: &HashMap<u64, usize>) -> Vec<u64> {
+        let mut values = vec![0; wanted.len()];
+        let mut add = |id: u64, samples: u64| {
+            if let Some(value) = wanted.get(&id).and_then(|at| values.get_mut(*at)) {
+                *value += samples;
+            }
+        };
+        let mut ids: Vec<u64> = Vec::new();
+        let mut before = None;
+        for index in 0..self.len() {
+            let path = self.path(index);
+            ids.truncate(before.map_or(0, |before: Path<'_>| before.common(&path)));
+            while let Some((name, _)) = path.at(ids.len()) {
+                ids.push(id_of(ids.last().copied().unwrap_or(FNV1A_64), self.name(name)));
+            }
+            add(FNV1A_64, path.samples);
+            ids.iter().for_each(|id| add(*id, path.samples));
+            before = Some(path);
+        }
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_and_medians_are_those_of_tables() {
+        for (chance, expected) in [(0.05, 1.960), (0.01, 2.576), (0.001, 3.291), (1e-6, 4.892)] {
+            assert!((deviations(chance) - expected).abs() < 0.001, "{chance}");
+        }
+        assert_eq!([vec![], vec![3.0], vec![4.0, 1.0], vec![9.0, 1.0, 2.0]].map(median), [0.0, 3.0, 2.5, 2.0]);
+    }
+}

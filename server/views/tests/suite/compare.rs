@@ -1,0 +1,163 @@
+//! Comparisons: sums against naive ones, and differences whose truth is known.
+
+use bathyscope_capture::MappingKind;
+use bathyscope_views::{
+    CompareQuery, ComparedSide, FlameQuery, GroupBy, MemorySource, Normalised, ViewError, compare, fold,
+};
+use proptest::prelude::*;
+
+use crate::fixture::{Build, GO, symbol};
+
+/// A generator of numbers that are the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// Samples of functions `f0` to `f19` below `main`, as often as `weights` say; of those of `f3`, `moved` in 100 are of `f7`.
+fn profile(seed: u64, count: u64, moved_permille: u64) -> MemorySource {
+    let mut build = Build::default();
+    build.profile();
+    let mut dice = Dice(seed);
+    let main = build.frame(MappingKind::File, b"/bin/x", 999, symbol("main", &[]));
+    for at in 0..count {
+        // Half of all is one function, the rest falls off.
+        let mut function = if dice.roll(2) == 0 { 3 } else { dice.roll(20).min(dice.roll(20)) };
+        if function == 3 && dice.roll(1000) < moved_permille {
+            function = 7;
+        }
+        let name = format!("f{function}");
+        let frame = build.frame(MappingKind::File, b"/bin/x", function, symbol(&name, &[]));
+        let stack = build.stacks.stack(&[frame, main]);
+        build.sample((at * 1000 + dice.roll(900), 0, 1, 1, b"x"), stack);
+    }
+    build.finish()
+}
+
+fn side(source: &MemorySource) -> ComparedSide {
+    ComparedSide::read(source, &FlameQuery { by: GroupBy::None, ..FlameQuery::default() }, &GO).unwrap()
+}
+
+fn query(normalised: Normalised) -> CompareQuery {
+    CompareQuery { flame: FlameQuery { by: GroupBy::None, width: 8192, ..FlameQuery::default() }, normalised }
+}
+
+#[test]
+fn what_moved_is_named_first_and_nothing_else_is_significant() {
+    let before: Vec<ComparedSide> = (0..5).map(|run| side(&profile(run, 20_000, 0))).collect();
+    for seed in 50..60 {
+        // Half of the samples are of f3: 140 of 1000 of those are 7 % of all.
+        let after = side(&profile(seed, 20_000, 140));
+        for others in [&before[..1], &before[..]] {
+            let found = compare(&after, others, &query(Normalised::Total)).unwrap();
+            let mut named: Vec<&str> =
+                found.functions.iter().filter(|one| one.is_significant).map(|one| one.name.as_str()).collect();
+            let first = named.first().copied();
+            named.sort_unstable();
+            assert_eq!(named, ["f3", "f7"], "{seed}");
+            assert!(first.is_some_and(|first| ["f3", "f7"].contains(&first)));
+            assert_eq!(found.significant, 2);
+            let moved = found.functions.iter().find(|one| one.name == "f7").unwrap().difference / 20_000.0;
+            assert!((moved - 0.07).abs() < 0.015, "{seed}: {moved}");
+        }
+    }
+}
+
+#[test]
+fn chance_is_not_news() {
+    let before = side(&profile(1, 5_000, 0));
+    let mut false_ones = 0;
+    for seed in 100..200 {
+        let found =
+            compare(&side(&profile(seed, 5_000, 0)), std::slice::from_ref(&before), &query(Normalised::Total)).unwrap();
+        false_ones += found.significant;
+    }
+    assert!(false_ones <= 3, "{false_ones} differences of 100 comparisons of the same program are called news");
+}
+
+#[test]
+fn bursts_are_not_news() {
+    // A function that runs in one burst each run, wherever it is and however long: its samples are many, and no news.
+    let burst = |at: u64, length: u64| {
+        let mut build = Build::default();
+        build.profile();
+        let frames: Vec<u32> =
+            (0..2).map(|f| build.frame(MappingKind::File, b"/bin/x", f, symbol(&format!("f{f}"), &[]))).collect();
+        for time in 0..8_000 {
+            let stack = build.stacks.stack(&[frames[usize::from(time >= at && time < at + length)]]);
+            build.sample((time, 0, 1, 1, b"x"), stack);
+        }
+        side(&build.finish())
+    };
+    let found = compare(&burst(3_000, 700), &[burst(5_000, 450)], &query(Normalised::Total)).unwrap();
+    assert_eq!(found.significant, 0, "{:?}", found.functions);
+}
+
+#[test]
+fn other_units_are_refused() {
+    use bathyscope_capture::{
+        Batch, Column, ColumnData, ColumnType, Display, RowKind, RowMeaning, StreamKind, StreamSchema,
+    };
+    let mut source = profile(1, 10, 0);
+    let own = [("stack", ColumnType::Stack), ("took", ColumnType::U64)];
+    let own = own.map(|(name, ty)| Column { name: name.to_owned(), ty, display: Display::Decimal });
+    let kind = RowKind::Sample { stack: "stack".to_owned(), weight: Some("took".to_owned()), unit: "ns".to_owned() };
+    let schema = StreamSchema {
+        rows: Some(Box::new(RowMeaning::new(kind, &["tid"]))),
+        ..StreamSchema::new("off-CPU", StreamKind::Samples, own)
+    };
+    let numbers = |value| ColumnData::U64(vec![value]);
+    let columns = vec![
+        numbers(6_000_000_000),
+        numbers(0),
+        numbers(1),
+        numbers(1),
+        ColumnData::Id(vec![0]),
+        ColumnData::Id(vec![1]),
+        numbers(5),
+    ];
+    source.push_stream(schema, vec![Batch { columns }]);
+    let unit = Some(bathyscope_views::SampleUnit::Nanoseconds);
+    let time = ComparedSide::read(&source, &FlameQuery { unit, ..FlameQuery::default() }, &GO).unwrap();
+    let refused = compare(&side(&source), &[time], &query(Normalised::Total)).unwrap_err();
+    assert!(matches!(refused, ViewError::ComparedUnits { shown: "samples", other: "nanoseconds" }), "{refused}");
+}
+
+proptest! {
+    #[test]
+    fn values_are_sums_of_both_sides(a in 1u64..300, b in 1u64..300, seeds in (0u64..9, 0u64..9), invert: bool) {
+        let sources = [profile(seeds.0, a, 300), profile(seeds.1, b, 0)];
+        let flame = FlameQuery { by: GroupBy::None, invert, width: 8192, ..FlameQuery::default() };
+        let sides: Vec<ComparedSide> = sources.iter().map(|it| ComparedSide::read(it, &flame, &GO).unwrap()).collect();
+        let query = CompareQuery { flame: flame.clone(), normalised: Normalised::None };
+        let found = compare(&sides[0], &sides[1..], &query).unwrap();
+        let stacks = fold(&sources[1], &flame, &GO).unwrap();
+        let stacks: Vec<(Vec<&str>, u64)> =
+            stacks.iter().map(|stack| (stack.frames.iter().map(|(name, _)| *name).collect(), stack.samples)).collect();
+        let mut path: Vec<&str> = Vec::new();
+        for at in 0..found.graph.nodes.id.len() {
+            path.truncate(found.graph.nodes.depth[at] as usize);
+            path.push(found.graph.names[found.graph.nodes.name[at] as usize].as_str());
+            let below = stacks.iter().filter(|(names, _)| names.starts_with(&path[1..]));
+            let expected: u64 = below.map(|(_, samples)| samples).sum();
+            prop_assert_eq!(found.other[at], expected as f64);
+        }
+        for function in &found.functions {
+            let with = |leaf: bool| -> u64 {
+                let has = |names: &Vec<&str>| {
+                    let own = if invert { names.first() } else { names.last() };
+                    if leaf { own == Some(&function.name.as_str()) } else { names.contains(&function.name.as_str()) }
+                };
+                stacks.iter().filter(|(names, _)| has(names)).map(|(_, samples)| samples).sum()
+            };
+            prop_assert_eq!((function.other_own, function.other_total), (with(true) as f64, with(false) as f64));
+        }
+        prop_assert_eq!(found.compared, found.functions.len());
+        let by_total = compare(&sides[0], &sides[1..], &CompareQuery { normalised: Normalised::Total, flame }).unwrap();
+        prop_assert!((by_total.other[0] - a as f64).abs() < 1e-6, "both roots are the same");
+    }
+}

@@ -18,6 +18,7 @@ import { buildOpens, readOpens, unfoldAndTry } from './builder_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
+import { standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, runScript, runScriptAgain, stopAfterMoments, walkMaps, walkStacks,
 } from './script_flows.mjs';
@@ -115,6 +116,9 @@ test('4. a profile of the whole system as a flame graph, also of a range', async
   ids.profile = await startCapture(page);
   await ended(page);
   await walkFlame(page, { expects: ['spin_inner', 'spin_outer', 'main'], search: 'spin_mid' });
+  await transformStacks(page);
+  await walkCallTree(page);
+  await standBetween(page);
   await openTab(page, 'Timeline');
   const whole = await (await page.request.get(`${server.origin}/api/captures/${ids.profile}/flame`)).json();
   const [start, end] = await selectRange(page, 0.1, 0.4);
@@ -130,7 +134,7 @@ test('4. a profile of the whole system as a flame graph, also of a range', async
 
 async function downloadSvg() {
   await page.getByRole('button', { name: /^Export/ }).click();
-  await page.getByRole('menuitem', { name: /SVG/ }).click();
+  await page.getByRole('menuitem', { name: /zooms/ }).click();
 }
 
 test('6. run again opens the same spec', async () => {

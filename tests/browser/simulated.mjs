@@ -26,6 +26,7 @@ import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
   walkMaps, walkStacks,
 } from './script_flows.mjs';
+import { colourFrames, compareStacks, openFile, renameFrames, standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import { walkTreeRows } from './tree_flows.mjs';
 import { cutTrack, insertNames, makeMistakes, runExample, seeBars, seeLines, showTrack } from './sql_flows.mjs';
 
@@ -271,6 +272,19 @@ test('a profile as a flame graph', async () => {
   const name = answer.names[answer.nodes.name[answer.nodes.depth.findIndex((depth) => depth === 3)]];
   await walkFlame(page, { expects: [name], search: name.slice(0, 12) });
   await listFunctions(page);
+});
+
+test('stacks: transforms by keys, names by a pattern, colours, the tree, callers and callees', async () => {
+  await transformStacks(page);
+  await renameFrames(page);
+  await colourFrames(page);
+  await walkCallTree(page);
+  await standBetween(page);
+});
+
+test('stacks compared with those of another filter; a file that zooms and searches from the disk', async () => {
+  await compareStacks(page);
+  await openFile(page, page.context());
 });
 
 test('the instructions of a function: opened by its name, walked with keys, linked to', async () => {

@@ -175,7 +175,11 @@ test('the start of a capture shows at once that it is being done', async () => {
 test('an exported flame graph has the colours of the page', async () => {
   await page.goto(`${server.origin}/captures/${samples.profile}?v=1&tab=flame`);
   await page.locator('svg.flame g[data-i]').first().waitFor();
-  const exported = await (await page.request.get(`${server.origin}/api/captures/${samples.profile}/export?format=svg&by=process`)).text();
+  const exported = await (await page.request.get(`${server.origin}/api/captures/${samples.profile}/export?format=svg_plain&by=process`)).text();
+  const zooms = await (await page.request.get(`${server.origin}/api/captures/${samples.profile}/export?format=svg&by=process`)).text();
+  const rects = (text) => [...text.matchAll(/<rect [^>]*>/g)].map(([rect]) => rect);
+  assert.deepEqual(rects(zooms), rects(exported), 'the file that zooms is the same picture');
+  assert.ok(!exported.includes('<script'));
   // A function can be inlined in one place and called in another.
   const drawn = new Set([...exported.matchAll(/<g><title>([^<]*?) \((?:all|process|kernel|user|inlined|JIT|unresolved), [^<]*<\/title><rect class="([^" ]+)/g)].map(([, name, kind]) => `${name} ${kind}`));
   const names = new Set([...drawn].map((one) => one.replace(/ \S+$/, '')));

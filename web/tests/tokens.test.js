@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
+import { STEPS } from "../static/js/view/flame/flame_colors.js";
 import { CATEGORIES, FAMILIES, SHADES } from "../static/js/lib/color.js";
 
 const css = readFileSync(new URL("../static/tokens.css", import.meta.url), "utf8");
@@ -42,6 +43,8 @@ const PAIRS = [
   ["--text", "--bg-stop", 4.5],
   ["--text-quiet", "--bg-stop", 4.5],
   ...frames.map((frame) => ["--on-frame", frame, 4.5]),
+  ...["more", "less"].flatMap((way) => range(STEPS, (i) => ["--on-frame", `--df-${way}-${i}`, 4.5])),
+  ["--on-frame", "--df-same", 4.5],
   ["--on-frame", "--fl-root", 4.5],
   ...categories.flatMap((name) => [
     ["--on-cat", name, 4.5],

@@ -18,7 +18,8 @@ import { joinWords } from "../lib/words.js";
 
 /** @type {[format: string, label: string, end: string, stacks: boolean][]} */
 const EXPORTS = [
-  ["svg", "Flame graph", "SVG", true],
+  ["svg", "Flame graph", "SVG, zooms", true],
+  ["svg_plain", "Flame graph, to embed", "SVG", true],
   ["folded", "Folded stacks", "text", true],
   ["csv", "Rows of this stream", "CSV", false],
   ["ndjson", "Rows of this stream", "NDJSON", false],
@@ -264,7 +265,7 @@ export class CaptureHeader {
 
   /** @param {string} format */
   #exportPath(format) {
-    const { start, end, filter, focus, search, invert, by, unit } = this.context.view;
+    const { start, end, filter, focus, search, invert, by, unit, transforms, shape, colors } = this.context.view;
     const stream = Math.max(0, this.context.info.streams.indexOf(this.context.stream));
     const parts = {
       format,
@@ -272,8 +273,8 @@ export class CaptureHeader {
       end,
       stream,
       filter,
-      ...(format === "svg" ? { focus, search } : {}),
-      ...(["svg", "folded"].includes(format) ? { invert: invert ? 1 : 0, by, unit } : {}),
+      ...(format.startsWith("svg") ? { focus, search, shape, colors } : {}),
+      ...(["svg", "svg_plain", "folded"].includes(format) ? { invert: invert ? 1 : 0, by, unit, transforms } : {}),
     };
     const kept = Object.entries(parts).filter(([, value]) => value !== null && value !== "");
     return `${this.context.path}/export?${new URLSearchParams(format === "bathy" ? { format } : kept.map(([name, value]) => [name, String(value)]))}`;

@@ -3,7 +3,6 @@
 
 import { CountsView } from "../view/table/counts_view.js";
 import { EventsView } from "../view/table/events_view.js";
-import { FlameView } from "../view/flame/flame.js";
 import { InfoView } from "./info_view.js";
 import { OutputView } from "../view/table/output_view.js";
 import { LateView } from "../view/late_view.js";
@@ -63,7 +62,11 @@ export const VIEWS = [
     name: "flame",
     title: "Flame graph",
     shows: ({ isCounts }) => !isCounts,
-    make: (capture, panel) => new FlameView(capture, panel),
+    make: (capture, panel) =>
+      new LateView(capture, panel, async () => {
+        const { FlameView } = await import("../view/flame/flame.js");
+        return new FlameView(capture, panel);
+      }),
   },
   { name: "info", title: "Info", shows: () => true, make: (capture, panel) => new InfoView(capture, panel) },
   { name: "sql", title: "SQL", shows: () => true, make: (capture, panel) => new SqlView(capture, panel) },

@@ -6,12 +6,16 @@ import { get } from "../../lib/api.js";
 import { mayRecord } from "../../lib/commands.js";
 import { closest, h, put, s, settled } from "../../lib/dom.js";
 import { arrangeMaps } from "../first_view.js";
-import { FRAME, drawFlame, frameTop } from "./flame_draw.js";
+import { COLORS, colorClass, legendOf } from "./flame_colors.js";
+import { FRAME, drawFlame, frameTop, swatch } from "./flame_draw.js";
 import { FlameCode } from "./flame_code.js";
 import { functionTable } from "./flame_functions.js";
-import { FlameModel, KINDS, UNITS, readUnit, unitsOf, whyEmpty } from "./flame_model.js";
+import { FlameMenu } from "./flame_menu.js";
+import { FlameModel, KINDS, LEVELS, UNITS, readUnit, unitsOf, whyEmpty } from "./flame_model.js";
+import { FlameTree } from "./flame_tree.js";
+import { drawTransforms } from "./transform_list.js";
 import { percent, plural } from "../../lib/format.js";
-import { bind } from "../../lib/keys.js";
+import { bind, hasKeys } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
 import { PanelView } from "../panel_view.js";
 
@@ -25,6 +29,16 @@ const QUERY = [
   "search",
   "invert",
   "by",
+  "transforms",
+  "shape",
+  "colors",
+  "between",
+  "against",
+  "againststart",
+  "againstend",
+  "againstfilter",
+  "per",
+  "swapped",
   "unit",
   "source",
   "snapshot",
@@ -36,6 +50,17 @@ const QUERY = [
 /** Why there are frames without a symbol, in the order of how often. */
 const NO_SYMBOL =
   "A frame has no symbol where the program’s file is stripped, where the code was made at run time and no /tmp/perf-PID.map names it, or where the process had ended before its mappings were read. Programs that are built with symbols, or whose debug symbols are installed, have names in the next capture.";
+
+/** Pixels of a call tree's graph: with more, fewer frames are left out. */
+const TREE_WIDTH = 8192;
+/** Ways to show stacks beside the graph. @type {["functions"|"tree"|"between", string, string][]} */
+const FORMS = [
+  ["functions", "Functions", "A table of functions instead of the graph"],
+  ["tree", "Call tree", "The tree as a table, opened line by line"],
+  ["between", "Callers and callees", "One function between what calls it and what it calls"],
+];
+/** @param {string} by @returns {keyof typeof LEVELS} */
+const readLevel = (by) => (Object.hasOwn(LEVELS, by) ? /** @type {keyof typeof LEVELS} */ (by) : "process");
 
 /** The tab. */
 export class FlameView extends PanelView {
@@ -53,7 +78,7 @@ export class FlameView extends PanelView {
     this.search = h("input", {
       type: "search",
       class: "mono",
-      size: "24",
+      size: "18",
       maxlength: "256",
       placeholder: "Find in names",
       "aria-label": "Find in names",
@@ -74,22 +99,65 @@ export class FlameView extends PanelView {
       "aria-label": "What is counted",
       on: { change: () => state.set({ unit: readUnit(this.unit.value), focus: "" }) },
     });
-    this.by = h("button", {
-      type: "button",
-      text: "By process",
-      title: "Processes as the first level",
-      on: { click: () => state.set({ by: this.context.view.by === "process" ? "none" : "process", focus: "" }) },
-    });
-    this.list = h("button", {
-      type: "button",
-      text: "Functions",
-      title: "A table of functions instead of the graph",
-      on: {
-        click: () =>
-          state.set({ flame: this.context.view.flame === "graph" ? "functions" : "graph", code: "", at: "" }),
+    this.by = h(
+      "select",
+      {
+        "aria-label": "The first level",
+        on: { change: () => state.set({ by: readLevel(this.by.value), focus: "" }) },
       },
+      ...Object.entries(LEVELS)
+        .filter(([level]) => context.hasStacks || (level !== "cpu" && level !== "source"))
+        .map(([value, text]) => h("option", { value, text })),
+    );
+    this.shape = h("button", {
+      type: "button",
+      text: "Icicle",
+      title: "The root on top",
+      on: { click: () => state.set({ shape: this.#down ? "flame" : "icicle" }) },
     });
+    this.colors = h(
+      "select",
+      {
+        "aria-label": "What colours tell",
+        on: {
+          change: () =>
+            state.set({
+              colors: this.colors.value === "module" || this.colors.value === "package" ? this.colors.value : "kind",
+            }),
+        },
+      },
+      ...Object.entries(COLORS).map(([value, text]) => h("option", { value, text })),
+    );
+    this.forms = FORMS.map(([form, text, title]) =>
+      h("button", {
+        type: "button",
+        text,
+        title,
+        data: { form },
+        on: {
+          click: () =>
+            state.set({ flame: this.context.view.flame === form ? "graph" : form, code: "", at: "", focus: "" }),
+        },
+      }),
+    );
+    this.compare = h("button", {
+      type: "button",
+      text: "Compare…",
+      title: "With another range, another filter, another capture, or the runs before",
+      on: { click: () => void this.#choose() },
+    });
+    this.menu = new FlameMenu(context, {
+      find: (name) => state.set({ flame: "graph", search: name, focus: "" }),
+      between: (name) => state.set({ flame: "between", between: name, focus: "" }),
+      code: (name) => state.set({ flame: "functions", code: name, at: "", focus: "" }),
+    });
+    this.changes = h("nav", { class: "flame-changes", "aria-label": "What was done with stacks", hidden: true });
     this.table = h("div", { class: "flame-functions", hidden: true });
+    this.tree = new FlameTree(this.menu, (id) => state.set({ focus: id }));
+    /** Other forms, whose modules are loaded when they are shown first. */
+    this.other = h("div", { class: "flame-other", hidden: true });
+    /** @type {{name: string, view: import("./other_form.js").OtherForm}|null} */
+    this.shownForm = null;
     this.code = h("div", { class: "flame-functions flame-code", hidden: true, tabindex: "-1" });
     this.instructions = new FlameCode(this.context, this.code);
     this.reset = h(
@@ -102,6 +170,7 @@ export class FlameView extends PanelView {
     this.readout = h("p", { class: "readout mono", "aria-live": "polite" });
     this.lines = h("div", { class: "flame-lines" }, this.crumbs, this.readout);
     this.said = h("p", { class: "flame-said quiet small" });
+    this.legend = h("ul", { class: "flame-legend small", "aria-label": "What colours mean" });
     this.svg = s("svg", {
       class: "flame",
       tabindex: "0",
@@ -120,15 +189,22 @@ export class FlameView extends PanelView {
         this.reset,
         this.unit,
         this.by,
+        this.colors,
+        this.shape,
         this.invert,
-        this.list,
+        h("span", { class: "flame-forms", role: "group", "aria-label": "Other forms" }, ...this.forms),
+        this.compare,
       ),
+      this.changes,
       this.lines,
       this.problem,
       this.scroller,
       this.table,
+      this.tree.element,
       this.code,
-      this.said,
+      this.other,
+      h("div", { class: "flame-foot" }, this.said, this.legend),
+      this.menu.element,
     );
     this.#startPicture();
     this.#drawControls();
@@ -145,6 +221,7 @@ export class FlameView extends PanelView {
     this.svg.addEventListener("click", (event) => this.#click(event));
     this.svg.addEventListener("dblclick", () => state.set({ focus: "" }));
     this.svg.addEventListener("keydown", (event) => this.#key(event));
+    this.svg.addEventListener("contextmenu", (event) => this.#openMenu(event));
     new ResizeObserver(settled(80, () => this.#resized())).observe(this.scroller);
   }
 
@@ -159,6 +236,8 @@ export class FlameView extends PanelView {
       { when: () => when() && !this.#coded },
     );
     bind("flame.invert", () => this.invert.click(), { when });
+    bind("flame.shape", () => this.shape.click(), { when });
+    hasKeys("frame");
     bind("flame.reset", () => this.context.state.set({ focus: "" }), {
       when: () => when() && this.context.view.focus !== "" && !this.#listed,
     });
@@ -169,16 +248,27 @@ export class FlameView extends PanelView {
   }
 
   #drawControls() {
-    const { invert, by, focus, search, flame } = this.context.view;
+    const { invert, by, focus, search, colors, flame, against } = this.context.view;
     this.#drawUnits();
     this.invert.setAttribute("aria-pressed", String(invert));
-    this.by.setAttribute("aria-pressed", String(by === "process"));
-    this.list.setAttribute("aria-pressed", String(flame === "functions"));
-    this.list.hidden = this.context.foldsMaps;
-    const listed = this.#listed;
-    for (const part of [this.invert, this.by, this.lines]) part.hidden = listed;
+    this.shape.setAttribute("aria-pressed", String(this.#down));
+    this.by.value = by;
+    this.colors.value = colors;
+    const { foldsMaps, hasStacks } = this.context;
+    for (const form of this.forms) {
+      form.setAttribute("aria-pressed", String(flame === form.dataset.form && !against));
+      form.hidden = foldsMaps || (form.dataset.form === "between" && !hasStacks) || against !== "";
+    }
+    this.compare.hidden = !hasStacks || foldsMaps;
+    this.compare.setAttribute("aria-pressed", String(against !== ""));
+    const graph = this.#form === "graph";
+    const drawn = graph || this.#form === "compare";
+    for (const part of [this.invert, this.shape]) part.hidden = !drawn;
+    this.by.hidden = (!drawn && this.#form !== "tree") || foldsMaps;
+    for (const part of [this.colors, this.legend]) part.hidden = !graph && this.#form !== "between";
+    this.lines.hidden = !graph;
     for (const part of [this.search, this.found]) part.hidden = this.#coded;
-    this.reset.hidden = !focus || listed;
+    this.reset.hidden = !focus || !drawn;
     if (document.activeElement !== this.search) this.search.value = search;
   }
 
@@ -195,9 +285,23 @@ export class FlameView extends PanelView {
     this.unit.value = units.find((one) => one === unit) ?? units[0] ?? "";
   }
 
-  /** Whether functions are shown in place of the graph; stacks of maps have no table. */
+  /** What is shown; stacks of maps have the graph only. @returns {"graph"|"functions"|"tree"|"between"|"compare"} */
+  get #form() {
+    const { flame, against } = this.context.view;
+    if (this.context.foldsMaps) return "graph";
+    if (!this.context.hasStacks) return flame === "between" ? "graph" : flame;
+    return against ? "compare" : flame;
+  }
+
+  /** Whether functions are shown in place of the graph. */
   get #listed() {
-    return this.context.view.flame === "functions" && !this.context.foldsMaps;
+    return this.#form === "functions";
+  }
+
+  /** Whether the root is on top. */
+  get #down() {
+    const { shape, invert } = this.context.view;
+    return shape ? shape === "icicle" : invert;
   }
 
   /** Whether a function's instructions are shown in place of the functions. */
@@ -210,9 +314,18 @@ export class FlameView extends PanelView {
     return true;
   }
 
-  /** Another range, filter, focus or way to fold. */
-  changed() {
+  /**
+   * Another range, filter, focus or way to fold, or only another look.
+   * @param {Set<string>} parts
+   */
+  changed(parts) {
     this.#drawControls();
+    const onlyLook = [...parts].every((part) => part === "shape" || part === "colors");
+    if (onlyLook && this.model?.total && !this.stale && this.#form === "graph") {
+      this.#draw(this.model);
+      this.drawLegend(this.model);
+      return;
+    }
     this.expire();
   }
 
@@ -225,12 +338,16 @@ export class FlameView extends PanelView {
   /** Folds the stacks; or counts functions, or reads the instructions of one. */
   load() {
     if (!this.context.hasStacks && !this.context.hasCalls) return this.#noStacks();
+    const form = this.#form;
     this.table.hidden = !this.#listed || this.#coded;
     this.code.hidden = !this.#coded;
-    this.scroller.hidden = this.#listed;
+    this.scroller.hidden = form !== "graph";
+    this.tree.element.hidden = form !== "tree";
+    this.other.hidden = form !== "between" && form !== "compare";
+    if (form === "between" || form === "compare") return void this.#loadOther(form);
     if (this.#coded) return this.#loadCode();
     if (this.#listed) return this.#loadFunctions();
-    const width = this.scroller.clientWidth;
+    const width = form === "tree" ? TREE_WIDTH : this.scroller.clientWidth;
     if (width > 0)
       this.ask(
         "Folding stacks",
@@ -239,15 +356,44 @@ export class FlameView extends PanelView {
       );
   }
 
+  /** @param {"between"|"compare"} name */
+  async #loadOther(name) {
+    try {
+      if (this.shownForm?.name !== name) {
+        const view =
+          name === "between"
+            ? new (await import("./between_view.js")).BetweenView(this)
+            : new (await import("./compare_view.js")).CompareView(this);
+        if (this.#form !== name) return;
+        this.shownForm = { name, view };
+        put(this.other, view.element);
+      }
+      this.shownForm.view.load();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** Asks what to compare with. */
+  async #choose() {
+    try {
+      const { chooseComparison } = await import("./compare_dialog.js");
+      await chooseComparison(this.context);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
   /**
    * @param {number} width
    * @param {AbortSignal} signal
    * @returns {Promise<FlameGraph>}
    */
   async #fold(width, signal) {
-    const { start, end, filter, focus, search, invert, by, unit, snapshot } = this.context.view;
+    const { start, end, filter, focus, search, invert, by, unit, snapshot, transforms } = this.context.view;
     const map = await this.#map();
-    const drawn = { focus, search, width, invert: invert ? 1 : 0, by, unit };
+    const isTree = this.#form === "tree";
+    const drawn = { focus: isTree ? "" : focus, search, width, invert: invert ? 1 : 0, by, unit, transforms };
     if (map === null)
       return get("/api/captures/{id}/flame", { id: this.context.id, start, end, filter, ...drawn }, signal);
     return /** @type {Promise<FlameGraph>} */ (
@@ -266,8 +412,8 @@ export class FlameView extends PanelView {
   }
 
   #loadFunctions() {
-    const { start, end, filter, search, top, unit } = this.context.view;
-    const query = { start, end, filter, search, sort: top, unit };
+    const { start, end, filter, search, top, unit, transforms } = this.context.view;
+    const query = { start, end, filter, search, sort: top, unit, transforms };
     this.ask(
       "Counting functions",
       (signal) => get("/api/captures/{id}/flame/functions", { id: this.context.id, ...query }, signal),
@@ -278,6 +424,7 @@ export class FlameView extends PanelView {
             top,
             sort: (to) => this.context.state.set({ top: to }),
             find: (name) => this.context.state.set({ flame: "graph", search: name, focus: "" }),
+            between: (name) => this.context.state.set({ flame: "between", between: name, focus: "" }),
             open: (name) => this.context.state.set({ code: name, at: "" }),
           }),
         );
@@ -324,18 +471,41 @@ export class FlameView extends PanelView {
     const model = new FlameModel(answer);
     this.model = model;
     this.current = model.nodes.id.indexOf(before);
+    this.drawTransforms(answer);
     if (model.total === 0) {
       put(this.svg);
       this.svg.style.height = "0";
-      this.empty(whyEmpty(this.context));
-      this.said.textContent = "";
+      this.tree.clear();
+      this.empty(answer.recorded > 0 ? "These transforms leave no samples." : whyEmpty(this.context));
+      put(this.said);
+      put(this.legend);
       this.#drawCrumbs(model);
       return;
     }
+    if (this.#form === "tree") {
+      this.tree.show(model, this.context.view);
+      this.#say(model);
+      return;
+    }
     this.#draw(model);
+    this.drawLegend(model);
     this.#drawCrumbs(model);
     this.#tell(this.current);
     this.#say(model);
+  }
+
+  /**
+   * What transforms did.
+   * @param {{transforms: import("../../../../api.js").AppliedTransform[], recorded: number, unit: string}} answer
+   */
+  drawTransforms(answer) {
+    drawTransforms(this.changes, answer, this.context.state);
+  }
+
+  /** @param {FlameModel} model */
+  drawLegend(model) {
+    const all = legendOf(model, this.context.view.colors);
+    put(this.legend, ...all.map((one) => h("li", {}, one.class && swatch(one.class), one.text)));
   }
 
   #noStacks() {
@@ -361,17 +531,20 @@ export class FlameView extends PanelView {
 
   /** @param {FlameModel} model */
   #draw(model) {
-    const { invert, search } = this.context.view;
+    const { search, colors } = this.context.view;
+    const down = this.#down;
     const height = (model.maxDepth + 1) * FRAME;
     const first = this.drawnWidth === 0;
-    const atRoot = invert
+    const atRoot = down
       ? this.scroller.scrollTop < FRAME
       : this.scroller.scrollTop + this.scroller.clientHeight > this.svg.clientHeight - FRAME;
     this.drawnWidth = this.scroller.clientWidth;
     this.svg.style.height = `${height}px`;
-    put(this.svg, drawFlame(model, this.drawnWidth, { invert, searching: search !== "" }));
+    this.svg.classList.toggle("is-down", down);
+    const color = (/** @type {number} */ i) => colorClass(model, i, colors);
+    put(this.svg, drawFlame(model, this.drawnWidth, { down, searching: search !== "", color }));
     this.#mark();
-    if (first || atRoot) this.scroller.scrollTop = invert ? 0 : height;
+    if (first || atRoot) this.scroller.scrollTop = down ? 0 : height;
   }
 
   /** @param {FlameModel} model */
@@ -481,7 +654,7 @@ export class FlameView extends PanelView {
     this.current = i;
     this.#mark();
     this.#tell(i);
-    const top = frameTop(model, i, this.context.view.invert);
+    const top = frameTop(model, i, this.#down);
     const { scrollTop, clientHeight } = this.scroller;
     if (top < scrollTop) this.scroller.scrollTop = top;
     else if (top + FRAME > scrollTop + clientHeight) this.scroller.scrollTop = top + FRAME - clientHeight;
@@ -491,17 +664,45 @@ export class FlameView extends PanelView {
   #key(event) {
     const { model } = this;
     if (!model || model.count === 0 || event.ctrlKey || event.altKey || event.metaKey) return;
-    const away = this.context.view.invert ? "ArrowDown" : "ArrowUp";
-    const back = this.context.view.invert ? "ArrowUp" : "ArrowDown";
     const from = this.current;
-    if (event.key === away) this.#go(model, from < 0 ? model.focus : model.widestChild(from));
-    else if (event.key === back) this.#go(model, from < 0 ? model.focus : model.parents[from]);
-    else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
-      this.#go(model, from < 0 ? model.focus : model.beside(from, event.key === "ArrowLeft" ? -1 : 1));
+    const to = model.walked(event.key, from, this.#down);
+    if (event.shiftKey && event.key === "F10") this.#menuAt(from, null);
+    else if (event.key === "ContextMenu") this.#menuAt(from, null);
+    else if (this.menu.press(event, this.#frame(from))) return;
+    else if (to !== null) this.#go(model, to);
     else if (event.key === "Enter" && from >= 0) this.#zoom(model, from);
     else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  /**
+   * What transforms of a node are about; none without one.
+   * @param {number} i
+   */
+  #frame(i) {
+    return this.model && i > 0 ? this.model.frame(i, this.context.view.invert) : null;
+  }
+
+  /** @param {MouseEvent} event */
+  #openMenu(event) {
+    const i = this.#index(event);
+    if (i <= 0) return;
+    event.preventDefault();
+    this.current = i;
+    this.#mark();
+    this.#tell(i);
+    this.#menuAt(i, { x: event.clientX, y: event.clientY });
+  }
+
+  /**
+   * @param {number} i
+   * @param {{x: number, y: number}|null} at none: at the frame
+   */
+  #menuAt(i, at) {
+    const frame = this.#frame(i);
+    const box = this.svg.children[i]?.getBoundingClientRect();
+    if (frame && box) this.menu.open(frame, at ?? { x: box.left, y: box.bottom });
   }
 
   /** @param {KeyboardEvent} event */

@@ -1,6 +1,5 @@
 // A flame graph as SVG nodes. Names only ever become text.
 
-import { frameClass } from "../../lib/color.js";
 import { s } from "../../lib/dom.js";
 import { MATCH_BELOW, MATCH_SELF, fitting } from "./flame_model.js";
 
@@ -21,44 +20,59 @@ function characterWidth() {
 }
 
 /**
+ * @typedef {object} FlameLook
+ * @property {boolean} down whether the root is on top
+ * @property {boolean} searching whether frames that do not match are dimmed
+ * @property {(i: number) => string} color the class of a node
+ */
+
+/**
  * The graph's frames, to be put into an SVG element. Each group carries its node's index in `data-i`.
  * @param {import("./flame_model.js").FlameModel} model
  * @param {number} width pixels
- * @param {{invert: boolean, searching: boolean}} options
+ * @param {FlameLook} look
  * @returns {DocumentFragment}
  */
-export function drawFlame(model, width, { invert, searching }) {
+export function drawFlame(model, width, look) {
   const all = document.createDocumentFragment();
-  for (let i = 0; i < model.count; i += 1) all.append(frame(model, i, width, invert, searching));
+  for (let i = 0; i < model.count; i += 1) all.append(frame(model, i, width, look));
   return all;
+}
+
+/**
+ * A small square in the colour of a class, for legends.
+ * @param {string} color
+ */
+export function swatch(color) {
+  const rect = s("rect", { width: "100%", height: "100%", rx: 2 });
+  return s("svg", { class: `swatch ${color}`, "aria-hidden": "true" }, rect);
 }
 
 /**
  * The y of a frame's top.
  * @param {import("./flame_model.js").FlameModel} model
  * @param {number} i
- * @param {boolean} invert
+ * @param {boolean} down whether the root is on top
  */
-export function frameTop(model, i, invert) {
+export function frameTop(model, i, down) {
   const depth = model.nodes.depth[i];
-  return (invert ? depth : model.maxDepth - depth) * FRAME;
+  return (down ? depth : model.maxDepth - depth) * FRAME;
 }
 
 /**
  * @param {import("./flame_model.js").FlameModel} model
  * @param {number} i
  * @param {number} width pixels
- * @param {boolean} invert
- * @param {boolean} searching
+ * @param {FlameLook} look
  */
-function frame(model, i, width, invert, searching) {
+function frame(model, i, width, { down, searching, color }) {
   const [left, share] = model.place(i);
   const x = left * width;
   const wide = Math.max(0.5, share * width - (share * width > 3 ? 0.6 : 0));
-  const y = frameTop(model, i, invert);
+  const y = frameTop(model, i, down);
   const match = model.nodes.match[i];
   const classes = [
-    frameClass(model.nodes.kind[i], model.name(i)),
+    color(i),
     model.isAncestor(i) && "is-ancestor",
     searching && (match & MATCH_SELF ? "is-match" : match & MATCH_BELOW ? "has-match" : "no-match"),
   ];

@@ -11,11 +11,12 @@ import { exact, percent } from "../../lib/format.js";
 /**
  * The table.
  * @param {import("../../../../api.js").SampledFunctions} answer
- * @param {{top: Order, sort: (to: Order) => void, find: (name: string) => void, open: (name: string) => void}} with `sort`
- *   orders by a column; `find` looks for a function in the graph; `open` shows its instructions
+ * @param {{top: Order, sort: (to: Order) => void, find: (name: string) => void, between: (name: string) => void,
+ *   open: (name: string) => void}} with `sort` orders by a column; `find` looks for a function in the graph; `between` shows its
+ *   callers and callees; `open` its instructions
  * @returns {HTMLElement}
  */
-export function functionTable({ unit, samples, functions }, { top, sort, find, open }) {
+export function functionTable({ unit, samples, functions }, { top, sort, find, between, open }) {
   if (functions.length === 0) return h("p", { class: "empty", text: "No function in this range, filter and search." });
   /**
    * @param {Order} name
@@ -88,6 +89,16 @@ export function functionTable({ unit, samples, functions }, { top, sort, find, o
             title: `Find ${row.name} in the graph`,
             text: "graph",
             on: { click: () => find(row.name) },
+          }),
+        " ",
+        sampled &&
+          h("button", {
+            type: "button",
+            class: "plain",
+            "aria-label": `Callers and callees of ${row.name}`,
+            title: `Callers and callees of ${row.name}`,
+            text: "callers",
+            on: { click: () => between(row.name) },
           }),
       ),
     );

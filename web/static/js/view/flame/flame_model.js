@@ -27,6 +27,19 @@ export function readUnit(text) {
   return text === "samples" || text === "nanoseconds" || text === "bytes" ? text : "";
 }
 
+/**
+ * What the first level can be, as people say it.
+ * @type {Record<"process"|"thread"|"comm"|"cpu"|"source"|"none", string>}
+ */
+export const LEVELS = {
+  process: "By process",
+  thread: "By thread",
+  comm: "By thread name",
+  cpu: "By CPU",
+  source: "By source",
+  none: "All together",
+};
+
 /** What nodes and functions are, by the number that the API gives. */
 export const KINDS = ["all samples", "process", "kernel", "user", "inlined", "JIT-compiled", "without a symbol"];
 
@@ -35,6 +48,9 @@ export class FlameModel {
   /** @param {import("../../../../api.js").FlameGraph} answer */
   constructor(answer) {
     this.total = answer.total;
+    this.recorded = answer.recorded;
+    this.transforms = answer.transforms;
+    this.modules = answer.modules;
     this.focusTotal = answer.focus_total;
     this.maxDepth = answer.max_depth;
     this.cut = answer.cut;
@@ -49,9 +65,29 @@ export class FlameModel {
     if (this.focus < 0) this.focus = 0;
   }
 
+  /**
+   * What transforms of a node are about.
+   * @param {number} i
+   * @param {boolean} invert
+   * @returns {import("./transforms.js").Frame & {own: number}}
+   */
+  frame(i, invert) {
+    const isGroup = this.nodes.kind[i] < 2;
+    const [name, node, module] = [this.name(i), this.nodes.id[i], this.module(i)];
+    return { name, node, module, isGroup, invert, own: this.unit === "samples" ? this.nodes.own[i] : 0 };
+  }
+
   /** @param {number} i */
   name(i) {
     return this.names[this.nodes.name[i]] ?? "";
+  }
+
+  /**
+   * What the code of a node was mapped from; empty where that is not known.
+   * @param {number} i
+   */
+  module(i) {
+    return this.modules[this.nodes.module[i]] ?? "";
   }
 
   /**
@@ -103,6 +139,22 @@ export class FlameModel {
       if (this.nodes.depth[at] === this.nodes.depth[i] && !this.isAncestor(at)) return at;
     }
     return -1;
+  }
+
+  /**
+   * Where an arrow key leads from a node: away from the root to the widest child, back, or beside. None for other keys, and
+   * where there is nothing.
+   * @param {string} key
+   * @param {number} from
+   * @param {boolean} down whether the root is on top
+   * @returns {number|null} -1 where there is no such node
+   */
+  walked(key, from, down) {
+    if (key === (down ? "ArrowDown" : "ArrowUp")) return from < 0 ? this.focus : this.widestChild(from);
+    if (key === (down ? "ArrowUp" : "ArrowDown")) return from < 0 ? this.focus : this.parents[from];
+    if (key === "ArrowLeft" || key === "ArrowRight")
+      return from < 0 ? this.focus : this.beside(from, key === "ArrowLeft" ? -1 : 1);
+    return key === "Home" ? 0 : null;
   }
 
   /**

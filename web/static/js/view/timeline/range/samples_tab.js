@@ -115,6 +115,7 @@ export class SamplesTab extends RangeAsk {
           if (this.over) void this.show(this.over);
         },
         find: (name) => this.#open({ flame: "graph", search: name }),
+        between: (name) => this.#open({ flame: "between", between: name }),
         open: (name) => this.#open({ flame: "functions", code: name, at: "" }),
       }),
     );

@@ -1,0 +1,6 @@
+/** What other forms of stacks have in common. */
+export interface OtherForm {
+  element: HTMLElement;
+  /** Asks for what it shows. */
+  load(): void;
+}

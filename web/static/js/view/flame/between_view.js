@@ -1,11 +1,9 @@
 // One function between what calls it and what it calls, beside a table of functions.
 
-import { get, Latest } from "../../lib/api.js";
+import { get } from "../../lib/api.js";
 import { amount, shortAmount } from "../../lib/amount.js";
 import { closest, h, put, s } from "../../lib/dom.js";
 import { percent, plural } from "../../lib/format.js";
-import { isAborted } from "../../lib/api.js";
-import { waitFor } from "../../lib/notice.js";
 import { colorClass } from "./flame_colors.js";
 import { FRAME, drawFlame } from "./flame_draw.js";
 import { FlameModel } from "./flame_model.js";
@@ -14,7 +12,6 @@ import { FlameModel } from "./flame_model.js";
 
 /** The form. */
 export class BetweenView {
-  #latest = new Latest();
   /** @type {FlameModel[]} */
   #models = [];
 
@@ -34,37 +31,24 @@ export class BetweenView {
   }
 
   /** Asks for the functions and for the one between. */
-  async load() {
+  load() {
     const { start, end, filter, search, top, unit, transforms } = this.context.view;
     const { id } = this.context;
     const query = { start, end, filter, unit, transforms };
-    this.owner.stale = false;
-    try {
-      const answer = await this.#latest.run((signal) =>
-        waitFor(
-          "Folding stacks",
-          (async () => {
-            const functions = await get(
-              "/api/captures/{id}/flame/functions",
-              { id, ...query, sort: top, search },
-              signal,
-            );
-            const name = this.context.view.between || functions.functions[0]?.name;
-            const width = Math.min(8192, Math.max(200, this.halves.clientWidth));
-            const sandwich = name
-              ? await get("/api/captures/{id}/flame/sandwich", { id, ...query, function: name, search, width }, signal)
-              : null;
-            return { functions, sandwich };
-          })(),
-          () => this.#latest.cancel(),
-        ),
-      );
-      if (!answer) return;
-      this.owner.answered();
-      this.#show(answer.functions, answer.sandwich);
-    } catch (error) {
-      if (!isAborted(error)) this.owner.failed(error);
-    }
+    void this.owner.ask(
+      "Folding stacks",
+      async (signal) => {
+        const sorted = { ...query, sort: top, search };
+        const functions = await get("/api/captures/{id}/flame/functions", { id, ...sorted }, signal);
+        const name = this.context.view.between || functions.functions[0]?.name;
+        const width = Math.min(8192, Math.max(200, this.halves.clientWidth));
+        const sandwich = name
+          ? await get("/api/captures/{id}/flame/sandwich", { id, ...query, function: name, search, width }, signal)
+          : null;
+        return { functions, sandwich };
+      },
+      (answer) => this.#show(answer.functions, answer.sandwich),
+    );
   }
 
   /**

@@ -2,10 +2,9 @@
 // says which differences are more than chance.
 
 import { amount, shortAmount } from "../../lib/amount.js";
-import { Latest, get, isAborted } from "../../lib/api.js";
+import { get } from "../../lib/api.js";
 import { closest, h, put, s } from "../../lib/dom.js";
 import { duration, percent, plural } from "../../lib/format.js";
-import { waitFor } from "../../lib/notice.js";
 import { STEPS, differenceClass } from "./flame_colors.js";
 import { FRAME, drawFlame, swatch } from "./flame_draw.js";
 import { FlameModel } from "./flame_model.js";
@@ -27,8 +26,6 @@ const signed = (value, unit) =>
 
 /** The form. */
 export class CompareView {
-  #latest = new Latest();
-
   /** @param {import("./flame.js").FlameView} owner */
   constructor(owner) {
     this.owner = owner;
@@ -114,14 +111,13 @@ export class CompareView {
   }
 
   /** Asks for the comparison. */
-  async load() {
+  load() {
     const { start, end, filter, focus, search, invert, by, unit, transforms, per, swapped } = this.context.view;
     const { against, againststart, againstend, againstfilter } = this.context.view;
     const { id } = this.context;
     this.per.value = per;
     this.swap.setAttribute("aria-pressed", String(swapped));
     this.swap.hidden = against.includes(",");
-    this.owner.stale = false;
     const width = Math.min(8192, this.scroller.clientWidth);
     if (width === 0) return;
     const query = {
@@ -132,21 +128,12 @@ export class CompareView {
       normalised: per,
       turned: swapped ? 1 : 0,
     };
-    try {
-      const answer = await this.#latest.run((signal) =>
-        waitFor(
-          "Comparing stacks",
-          // An empty filter is one too, so it is not left out.
-          get("/api/captures/{id}/flame/compare", { id, ...query, with_filter: againstfilter || " " }, signal),
-          () => this.#latest.cancel(),
-        ),
-      );
-      if (!answer) return;
-      this.owner.answered();
-      this.#show(answer);
-    } catch (error) {
-      if (!isAborted(error)) this.owner.failed(error);
-    }
+    void this.owner.ask(
+      "Comparing stacks",
+      // An empty filter is one too, so it is not left out.
+      (signal) => get("/api/captures/{id}/flame/compare", { id, ...query, with_filter: againstfilter || " " }, signal),
+      (answer) => this.#show(answer),
+    );
   }
 
   /** @param {FlameDifference} answer */

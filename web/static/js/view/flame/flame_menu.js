@@ -4,7 +4,7 @@ import { askInDialog } from "../../lib/ask_dialog.js";
 import { copyText, h } from "../../lib/dom.js";
 import { Menu } from "../../lib/menu.js";
 import { note } from "../../lib/notice.js";
-import { firstTransforms, renameOf, transformsOf, withTransform } from "./transforms.js";
+import { TRANSFORMS_CHARS, firstTransforms, renameOf, transformsOf, withTransform } from "./transforms.js";
 
 /** @typedef {import("./transforms.js").Frame & {own: number}} MenuFrame */
 
@@ -31,7 +31,7 @@ export class FlameMenu {
   /** @param {string} transform */
   add(transform) {
     const transforms = withTransform(this.context.view.transforms, transform);
-    if (transforms.length > 4096) {
+    if (transforms.length > TRANSFORMS_CHARS) {
       note("These are more transforms than a link holds. Take some back first.");
       return;
     }

@@ -105,18 +105,19 @@ impl ComparedSide {
         self.functions.get(name).map_or(0, |function| function.total)
     }
 
-    /// The standard error of a function's own samples as they are normalised.
-    fn error(&self, name: &str, draws: &[[u8; BLOCKS as usize]], normalised: Normalised) -> f64 {
+    /// What values of each draw are divided by.
+    fn drawn_measures(&self, draws: &[Draw], normalised: Normalised) -> Vec<f64> {
+        let one = |draw: &Draw| match normalised {
+            Normalised::Total => sum_of(draw, &self.blocks).max(1.0),
+            Normalised::Time | Normalised::None => self.measure(normalised),
+        };
+        draws.iter().map(one).collect()
+    }
+
+    /// The standard error of a function's own samples as they are normalised; `measures` are those of the draws.
+    fn error(&self, name: &str, (draws, measures): (&[Draw], &[f64]), normalised: Normalised) -> f64 {
         let own = self.functions.get(name).map_or(&[][..], |function| function.own.as_slice());
-        let drawn = draws.iter().map(|draw| {
-            let sum = |list: &[u64]| -> f64 {
-                draw.iter().map(|block| list.get(usize::from(*block)).copied().unwrap_or(0) as f64).sum()
-            };
-            match normalised {
-                Normalised::Total => sum(own) / sum(&self.blocks).max(1.0),
-                Normalised::Time | Normalised::None => sum(own) / self.measure(normalised),
-            }
-        });
+        let drawn = draws.iter().zip(measures).map(|(draw, measure)| sum_of(draw, own) / measure);
         spread(&drawn.collect::<Vec<f64>>()).max(self.independent_error(name, normalised))
     }
 
@@ -201,6 +202,8 @@ fn functions(
     let has_own = |name: &&&str| shown.own(name) > 0 || others.iter().any(|other| other.own(name) > 0);
     let limit = deviations(TABLE_CHANCE / names.iter().filter(has_own).count().max(1) as f64);
     let draws = draws();
+    let measured = |side: &ComparedSide| side.drawn_measures(&draws, normalised);
+    let (shown_measures, other_measures) = (measured(shown), others.first().map_or(Vec::new(), measured));
     let mut all: Vec<ComparedFunction> = Vec::with_capacity(names.len());
     for name in &names {
         let kind =
@@ -211,9 +214,9 @@ fn functions(
         let difference = own as f64 - before;
         let measure = shown.measure(normalised);
         let error = {
-            let mut variance = shown.error(name, &draws, normalised).powi(2);
+            let mut variance = shown.error(name, (&draws, &shown_measures), normalised).powi(2);
             variance += match others {
-                [other] => other.error(name, &draws, normalised).powi(2),
+                [other] => other.error(name, (&draws, &other_measures), normalised).powi(2),
                 // Of several, how far they are from each other tells more than what is within one.
                 _ => (spread(&owns) / measure).powi(2),
             };
@@ -241,8 +244,16 @@ fn functions(
     (all, compared, significant)
 }
 
+/// Parts of time that are drawn.
+type Draw = [u8; BLOCKS as usize];
+
+/// What the parts of a draw have together.
+fn sum_of(draw: &Draw, parts: &[u64]) -> f64 {
+    draw.iter().map(|part| parts.get(usize::from(*part)).copied().unwrap_or(0) as f64).sum()
+}
+
 /// Which parts are drawn, the same ones each time.
-fn draws() -> Vec<[u8; BLOCKS as usize]> {
+fn draws() -> Vec<Draw> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
         // The generator of Steele, Lea and Flood (splitmix64).

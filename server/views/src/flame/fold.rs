@@ -219,9 +219,10 @@ impl FoldedStacks {
 
     /// No stacks yet, with these names instead of those of others, which levels are going to be pushed for. `is_plain`: the names
     /// are the same ones.
-    pub(super) fn from_levels(of: &Self, names: Vec<String>, invert: bool, is_plain: bool) -> Self {
+    pub(super) fn from_levels(of: &Self, names: Vec<String>, is_plain: bool) -> Self {
         let mut out = Self { unit: of.unit, modules: of.modules.clone(), recorded: of.recorded, ..Self::default() };
-        (out.names, out.group_last, out.kinds_vary) = (names, invert, of.kinds_vary || !is_plain);
+        // Their groups are levels like others.
+        (out.names, out.kinds_vary) = (names, of.kinds_vary || !is_plain);
         out.paths.reserve(of.len(), MAX_NAMES);
         out
     }
@@ -243,8 +244,6 @@ impl FoldedStacks {
         for entry in &mut self.stacks {
             entry.path = numbers.get(entry.path as usize).copied().unwrap_or(u32::MAX);
         }
-        // Their groups are levels like others.
-        self.group_last = false;
         self.sort();
         self.applied = applied;
         self

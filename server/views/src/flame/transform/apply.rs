@@ -72,7 +72,7 @@ pub(in crate::flame) fn transformed(
     if cancel.load(Ordering::Relaxed) {
         return Err(ViewError::Cancelled);
     }
-    let mut out = FoldedStacks::from_levels(folded, work.names, invert, transforms.is_empty());
+    let mut out = FoldedStacks::from_levels(folded, work.names, transforms.is_empty());
     for stack in &work.stacks {
         let levels = work.levels.get(stack.levels.clone()).unwrap_or(&[]);
         let levels = levels.iter().map(|level| (level.name, level.kind, level.module));

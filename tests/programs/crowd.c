@@ -8,7 +8,7 @@
 
 enum { MOST = 64, LENGTH = 1000 };
 
-static int calls;
+static long calls;
 
 __attribute__((noinline)) void said(const char *text, int letter) {
     __asm__ volatile("" ::"r"(text), "r"(letter) : "memory");
@@ -18,14 +18,14 @@ static void *talk(void *letter) {
     char text[LENGTH];
     memset(text, (int)(long)letter, LENGTH - 1);
     text[LENGTH - 1] = 0;
-    for (int i = 0; i < calls; i++) said(text, (int)(long)letter);
+    for (long i = 0; i < calls; i++) said(text, (int)(long)letter);
     return NULL;
 }
 
 int main(int count, char **words) {
     if (count != 3) return 2;
     int threads = atoi(words[1]);
-    calls = atoi(words[2]);
+    calls = atol(words[2]);
     if (threads < 1 || threads > MOST) return 2;
     cpu_set_t one;
     CPU_ZERO(&one);

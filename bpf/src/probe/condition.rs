@@ -54,10 +54,18 @@ impl<'a> Conditions<'a> {
     }
 
     fn lower(&mut self, predicate: &Predicate, yes: BlockId, no: BlockId) -> Result<(), ProbeError> {
+        if let Some(said) = predicate.as_comparisons() {
+            return self.lower(&said, yes, no);
+        }
         match predicate {
             Predicate::Not(inner) => self.lower(inner, no, yes),
             Predicate::All(parts) => self.chain(parts, yes, no, true),
             Predicate::Any(parts) => self.chain(parts, yes, no, false),
+            // Said by comparisons above, or refused before: no row has what is not known here.
+            Predicate::In { .. } | Predicate::Between { .. } | Predicate::HasFrame { .. } => {
+                self.frame.builder.jump(no);
+                Ok(())
+            }
             Predicate::Compare { field, op, value } => {
                 let source = Named::resolve(self.format, field)?;
                 match value {
@@ -141,7 +149,9 @@ impl<'a> Conditions<'a> {
             (CompareOp::Le, true) => Test::SignedLe,
             (CompareOp::Gt, true) => Test::SignedGt,
             (CompareOp::Ge, true) => Test::SignedGe,
-            (CompareOp::AnyBit | CompareOp::Matches, _) => return builder.jump(no),
+            (CompareOp::AnyBit | CompareOp::Matches | CompareOp::Contains | CompareOp::Regex, _) => {
+                return builder.jump(no);
+            }
         };
         builder.branch(test, number.reg, bits(constant), yes, no);
     }

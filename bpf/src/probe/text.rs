@@ -48,6 +48,7 @@ impl Texts {
             CompareOp::Ne => (TextPattern::Exact(wanted), no, yes),
             CompareOp::Eq => (TextPattern::Exact(wanted), yes, no),
             CompareOp::Matches => (TextPattern::new(wanted), yes, no),
+            CompareOp::Contains => (TextPattern::Contains(wanted), yes, no),
             _ => return builder.jump(no),
         };
         let bytes = pattern.text().as_bytes();

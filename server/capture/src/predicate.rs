@@ -9,12 +9,19 @@
 //! comparison := field ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) number
 //!             | field ( "==" | "!=" | "~" | "!~" ) text
 //!             | field "&" number
+//!             | field [ "not" ] "in" "(" value ( "," value )* ")"
+//!             | field [ "not" ] "between" number "and" number
+//!             | field [ "not" ] ( "contains" | "matches" ) text
+//!             | "has" "stack" "frame" text
 //! field      := [ "args." ] name [ "[" index "]" ]
 //! ```
 //!
-//! Numbers are decimal or hexadecimal (`0x1f`), and may be negative; text stands in double or single quotes.
+//! Numbers are decimal or hexadecimal (`0x1f`), and may be negative; text stands in double or single quotes. `matches` takes a
+//! regular expression. It and `has stack frame` are for rows that are stored, no program in the kernel can do them
+//! ([`Predicate::rows_only`]).
 
 mod parse;
+mod show;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -49,6 +56,27 @@ pub enum Predicate {
         /// With what.
         value: Literal,
     },
+    /// A field is one of several constants: all numbers, or all texts.
+    In {
+        /// The field's name.
+        field: String,
+        /// The constants, at least one.
+        values: Vec<Literal>,
+    },
+    /// A field is a number from one constant to another, both included.
+    Between {
+        /// The field's name.
+        field: String,
+        /// The least.
+        low: Literal,
+        /// The greatest.
+        high: Literal,
+    },
+    /// A function in a row's stack is called so; a `*` at the beginning and at the end is as in [`CompareOp::Matches`].
+    HasFrame {
+        /// Its name.
+        name: String,
+    },
     /// The condition does not hold.
     Not(Box<Predicate>),
     /// All conditions hold; at least two.
@@ -78,6 +106,10 @@ pub enum CompareOp {
     /// `~`: text begins with the constant (written with a final `*`), contains it (a `*` on both sides), ends in it (a
     /// first `*`), or is equal to it (no `*`).
     Matches,
+    /// `contains`: the constant is in the text, whatever characters it has.
+    Contains,
+    /// `matches`: the constant is a regular expression that matches a part of the text as it is shown.
+    Regex,
 }
 
 impl CompareOp {
@@ -92,7 +124,21 @@ impl CompareOp {
             Self::Ge => ">=",
             Self::AnyBit => "&",
             Self::Matches => "~",
+            Self::Contains => "contains",
+            Self::Regex => "matches",
         }
+    }
+}
+
+impl CompareOp {
+    /// Whether it compares text.
+    pub const fn takes_text(self) -> bool {
+        matches!(self, Self::Eq | Self::Ne) || self.is_of_text()
+    }
+
+    /// Whether it compares nothing but text.
+    pub const fn is_of_text(self) -> bool {
+        matches!(self, Self::Matches | Self::Contains | Self::Regex)
     }
 }
 
@@ -106,6 +152,22 @@ pub enum Literal {
     Number(u64),
     /// Text.
     Text(String),
+}
+
+impl Literal {
+    /// Its value, if it is a number.
+    pub fn number(&self) -> Option<i128> {
+        match self {
+            Self::Negative(number) => Some(i128::from(*number)),
+            Self::Number(number) => Some(i128::from(*number)),
+            Self::Text(_) => None,
+        }
+    }
+
+    /// Whether it is text.
+    pub const fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
 }
 
 /// What a [`CompareOp::Matches`] asks of a text.
@@ -182,6 +244,12 @@ pub enum PredicateError {
         /// The limit.
         limit: usize,
     },
+    /// What rules and programs, which see each row once as it comes, cannot ask.
+    #[error("`{what}` can be asked of stored rows alone; leave it out here, and filter the rows by it")]
+    RowsOnly {
+        /// What, as it is written.
+        what: &'static str,
+    },
     /// A tree that no text can stand for.
     #[error("the predicate is malformed: {what}")]
     Malformed {
@@ -208,7 +276,7 @@ impl Predicate {
     /// If it is too deep or too large, or if no text stands for it.
     pub fn validate(&self) -> Result<(), PredicateError> {
         self.validate_level(1)?;
-        let mut counter = LengthCounter { left: MAX_PREDICATE_BYTES };
+        let mut counter = show::LengthCounter { left: MAX_PREDICATE_BYTES };
         match fmt::write(&mut counter, format_args!("{self}")) {
             Ok(()) => Ok(()),
             Err(fmt::Error) => Err(PredicateError::TooLarge { what: "long", limit: MAX_PREDICATE_BYTES }),
@@ -219,13 +287,25 @@ impl Predicate {
         if depth > MAX_PREDICATE_DEPTH {
             return Err(PredicateError::TooLarge { what: "deep", limit: MAX_PREDICATE_DEPTH });
         }
+        let malformed = |what| PredicateError::Malformed { what };
+        let named = |field: &str| match parse::is_field(field) {
+            true => Ok(()),
+            false => Err(malformed("a field's name has characters it cannot have")),
+        };
         match self {
             Self::Compare { field, op, value } => {
-                if !parse::is_field(field) {
-                    return Err(PredicateError::Malformed { what: "a field's name has characters it cannot have" });
-                }
-                check_operand(*op, value).map_err(|what| PredicateError::Malformed { what })
+                named(field)?;
+                check_operand(*op, value).map_err(malformed)
             }
+            Self::In { field, values } => {
+                named(field)?;
+                check_list(values).map_err(malformed)
+            }
+            Self::Between { field, low, high } => {
+                named(field)?;
+                check_bounds(low, high).map_err(malformed)
+            }
+            Self::HasFrame { name } => check_frame(name).map_err(malformed),
             Self::Not(inner) => inner.validate_level(depth + 1),
             Self::All(parts) | Self::Any(parts) => {
                 if parts.len() < 2 {
@@ -245,20 +325,57 @@ impl Predicate {
 
     fn collect_fields<'a>(&'a self, names: &mut Vec<&'a str>) {
         match self {
-            Self::Compare { field, .. } => {
+            Self::Compare { field, .. } | Self::In { field, .. } | Self::Between { field, .. } => {
                 if !names.contains(&field.as_str()) {
                     names.push(field);
                 }
             }
+            Self::HasFrame { .. } => {}
             Self::Not(inner) => inner.collect_fields(names),
             Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.collect_fields(names)),
         }
     }
 
-    /// Whether the condition holds for the row whose values `value_of` gives; `None` where a row has no such value.
+    /// What of it can be asked of stored rows alone, as it is written; none if programs in the kernel and rules, which see each
+    /// row once as it comes, can do it all.
+    pub fn rows_only(&self) -> Option<&'static str> {
+        match self {
+            Self::HasFrame { .. } => Some("has stack frame"),
+            Self::Compare { op: CompareOp::Regex, .. } => Some(CompareOp::Regex.sign()),
+            Self::Compare { .. } | Self::In { .. } | Self::Between { .. } => None,
+            Self::Not(inner) => inner.rows_only(),
+            Self::All(parts) | Self::Any(parts) => parts.iter().find_map(Self::rows_only),
+        }
+    }
+
+    /// The same said by comparisons alone, where it is a list or a pair of bounds; for whoever knows nothing else.
+    #[must_use]
+    pub fn as_comparisons(&self) -> Option<Self> {
+        let compare =
+            |field: &String, op, value: &Literal| Self::Compare { field: field.clone(), op, value: value.clone() };
+        match self {
+            Self::In { field, values } => {
+                let mut each: Vec<Self> = values.iter().map(|value| compare(field, CompareOp::Eq, value)).collect();
+                if each.len() == 1 { each.pop() } else { Some(Self::Any(each)) }
+            }
+            Self::Between { field, low, high } => {
+                Some(Self::All(vec![compare(field, CompareOp::Ge, low), compare(field, CompareOp::Le, high)]))
+            }
+            Self::Compare { .. } | Self::HasFrame { .. } | Self::Not(_) | Self::All(_) | Self::Any(_) => None,
+        }
+    }
+
+    /// Whether the condition holds for the row whose values `value_of` gives; `None` where a row has no such value. What
+    /// [`Predicate::rows_only`] names holds for none here: views judge it by what they know of texts and stacks.
     pub fn eval<'v>(&self, value_of: &mut dyn FnMut(&str) -> Option<Value<'v>>) -> bool {
         match self {
             Self::Compare { field, op, value } => value_of(field).is_some_and(|found| compare(found, *op, value)),
+            Self::In { field, values } => {
+                value_of(field).is_some_and(|found| values.iter().any(|value| compare(found, CompareOp::Eq, value)))
+            }
+            Self::Between { field, low, high } => value_of(field)
+                .is_some_and(|found| compare(found, CompareOp::Ge, low) && compare(found, CompareOp::Le, high)),
+            Self::HasFrame { .. } => false,
             Self::Not(inner) => !inner.eval(value_of),
             Self::All(parts) => parts.iter().all(|part| part.eval(value_of)),
             Self::Any(parts) => parts.iter().any(|part| part.eval(value_of)),
@@ -274,13 +391,49 @@ fn check_operand(op: CompareOp, value: &Literal) -> Result<(), &'static str> {
         (CompareOp::Matches, Literal::Text(text)) if TextPattern::new(text).text().contains('*') => {
             Err("a * may stand only at the beginning and at the end of a pattern")
         }
-        (CompareOp::Matches | CompareOp::Eq | CompareOp::Ne, Literal::Text(text)) if text.contains('\0') => {
+        (op, Literal::Text(text)) if op.takes_text() && text.contains('\0') => {
             Err("text cannot contain a NUL character")
         }
-        (CompareOp::Matches | CompareOp::Eq | CompareOp::Ne, Literal::Text(_)) => Ok(()),
+        (CompareOp::Contains, Literal::Text(text)) if text.is_empty() => Err("contains needs a text to look for"),
+        (CompareOp::Regex, Literal::Text(text)) if text.is_empty() => Err("matches needs a regular expression"),
+        (op, Literal::Text(_)) if op.takes_text() => Ok(()),
         (CompareOp::Matches, _) => Err("~ needs text in quotes, such as \"ssh*\""),
-        (_, Literal::Text(_)) => Err("text can be compared with ==, != and ~ only"),
+        (CompareOp::Contains, _) => Err("contains needs text in quotes, such as \"ssh\""),
+        (CompareOp::Regex, _) => Err("matches needs a regular expression in quotes, such as \"^ssh[0-9]\""),
+        (_, Literal::Text(_)) => Err("text can be compared with ==, !=, ~, contains and matches only"),
         (_, Literal::Negative(_) | Literal::Number(_)) => Ok(()),
+    }
+}
+
+/// What is wrong with the constants of a list.
+fn check_list(values: &[Literal]) -> Result<(), &'static str> {
+    let Some(first) = values.first() else { return Err("in needs at least one value") };
+    values.iter().try_for_each(|value| check_operand(CompareOp::Eq, value))?;
+    if values.iter().all(|value| value.is_text() == first.is_text()) {
+        Ok(())
+    } else {
+        Err("the values of in (…) are all numbers or all texts")
+    }
+}
+
+/// What is wrong with two bounds.
+fn check_bounds(low: &Literal, high: &Literal) -> Result<(), &'static str> {
+    match (low.number(), high.number()) {
+        (Some(least), Some(most)) if least > most => Err("the first number of between is the smaller one"),
+        (Some(_), Some(_)) => {
+            check_operand(CompareOp::Ge, low)?;
+            check_operand(CompareOp::Le, high)
+        }
+        _ => Err("between needs two numbers, such as 10 and 20"),
+    }
+}
+
+/// What is wrong with the name of a function.
+fn check_frame(name: &str) -> Result<(), &'static str> {
+    match name {
+        "" => Err("has stack frame needs a function's name, such as \"tcp_*\""),
+        name if name.contains('\0') => Err("text cannot contain a NUL character"),
+        _ => Ok(()),
     }
 }
 
@@ -294,6 +447,7 @@ fn compare(found: Value<'_>, op: CompareOp, wanted: &Literal) -> bool {
                 CompareOp::Eq => text == wanted.as_bytes(),
                 CompareOp::Ne => text != wanted.as_bytes(),
                 CompareOp::Matches => TextPattern::new(wanted).matches(text),
+                CompareOp::Contains => TextPattern::Contains(wanted).matches(text),
                 _ => false,
             };
         }
@@ -311,67 +465,6 @@ fn compare(found: Value<'_>, op: CompareOp, wanted: &Literal) -> bool {
         CompareOp::Gt => number > constant,
         CompareOp::Ge => number >= constant,
         CompareOp::AnyBit => matches!(wanted, Literal::Number(mask) if bits & mask != 0),
-        CompareOp::Matches => false,
-    }
-}
-
-/// Counts down, so that a tree from elsewhere is not written out whole to learn that it is too long.
-struct LengthCounter {
-    left: usize,
-}
-
-impl fmt::Write for LengthCounter {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.left = self.left.checked_sub(text.len()).ok_or(fmt::Error)?;
-        Ok(())
-    }
-}
-
-/// The normal form: `&&`, `||`, `!( … )`, decimal numbers (hexadecimal after `&`), double quotes.
-impl fmt::Display for Predicate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Compare { field, op, value } => write_comparison(f, field, *op, value),
-            Self::Not(inner) => write!(f, "!({inner})"),
-            Self::All(parts) => write_group(f, parts, " && "),
-            Self::Any(parts) => write_group(f, parts, " || "),
-        }
-    }
-}
-
-fn write_group(f: &mut fmt::Formatter<'_>, parts: &[Predicate], separator: &str) -> fmt::Result {
-    for (i, part) in parts.iter().enumerate() {
-        if i > 0 {
-            f.write_str(separator)?;
-        }
-        // Parentheses also where precedence would do: `a && b || c` is misread too easily.
-        match part {
-            Predicate::All(_) | Predicate::Any(_) => write!(f, "({part})")?,
-            Predicate::Compare { .. } | Predicate::Not(_) => write!(f, "{part}")?,
-        }
-    }
-    Ok(())
-}
-
-fn write_comparison(f: &mut fmt::Formatter<'_>, field: &str, op: CompareOp, value: &Literal) -> fmt::Result {
-    write!(f, "{field} {} ", op.sign())?;
-    match value {
-        Literal::Number(number) if op == CompareOp::AnyBit => write!(f, "{number:#x}"),
-        Literal::Number(number) => write!(f, "{number}"),
-        Literal::Negative(number) => write!(f, "{number}"),
-        Literal::Text(text) => {
-            f.write_str("\"")?;
-            for c in text.chars() {
-                match c {
-                    '"' => f.write_str("\\\"")?,
-                    '\\' => f.write_str("\\\\")?,
-                    '\n' => f.write_str("\\n")?,
-                    '\t' => f.write_str("\\t")?,
-                    c if crate::text::hides_or_moves_text(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
-                    c => write!(f, "{c}")?,
-                }
-            }
-            f.write_str("\"")
-        }
+        CompareOp::Matches | CompareOp::Contains | CompareOp::Regex => false,
     }
 }

@@ -113,6 +113,16 @@ pub enum FieldError {
         /// How to compare it.
         remedy: &'static str,
     },
+    /// What no program in the kernel can ask.
+    #[error("`{what}` cannot be asked where {tracepoint} is recorded: {why}")]
+    RowsOnly {
+        /// What, as it is written.
+        what: &'static str,
+        /// The event.
+        tracepoint: String,
+        /// Why, and what to do instead.
+        why: &'static str,
+    },
 }
 
 fn hint(suggestion: Option<&str>) -> String {
@@ -192,22 +202,33 @@ pub fn columns_of<S: AsRef<str>>(format: &EventFormat, fields: &[S]) -> Result<V
 /// # Errors
 /// The first name that does not fit.
 pub fn check_predicate(format: &EventFormat, predicate: &Predicate) -> Result<(), FieldError> {
-    match predicate {
-        Predicate::Not(inner) => check_predicate(format, inner),
+    let rows_only = |what, why| Err(FieldError::RowsOnly { what, tracepoint: format.name.clone(), why });
+    let (field, wants_text) = match predicate {
+        Predicate::Not(inner) => return check_predicate(format, inner),
         Predicate::All(parts) | Predicate::Any(parts) => {
-            parts.iter().try_for_each(|part| check_predicate(format, part))
+            return parts.iter().try_for_each(|part| check_predicate(format, part));
         }
-        Predicate::Compare { field, op, value } => {
-            let text = Operand::resolve(format, field)?.is_text();
-            let wants_text = matches!(value, Literal::Text(_)) || *op == CompareOp::Matches;
-            let (is, remedy) = match (text, wants_text) {
-                (true, false) => ("text", "compare it with text in quotes by ==, != or ~"),
-                (false, true) => ("a number", "compare it with a number"),
-                _ => return Ok(()),
-            };
-            Err(FieldError::Mismatch { field: field.clone(), tracepoint: format.name.clone(), is, remedy })
+        Predicate::HasFrame { .. } => {
+            let why =
+                "functions have their names only when the capture is read; record stacks and filter the rows by it";
+            return rows_only("has stack frame", why);
         }
-    }
+        Predicate::Compare { op: CompareOp::Regex, .. } => {
+            let why = "programs in the kernel know no regular expressions; use ~ with a * at an end, contains or in, or filter \
+                       the rows by it";
+            return rows_only("matches", why);
+        }
+        Predicate::Compare { field, op, value } => (field, value.is_text() || op.is_of_text()),
+        Predicate::In { field, values } => (field, values.iter().any(Literal::is_text)),
+        Predicate::Between { field, .. } => (field, false),
+    };
+    let text = Operand::resolve(format, field)?.is_text();
+    let (is, remedy) = match (text, wants_text) {
+        (true, false) => ("text", "compare it with text in quotes by ==, !=, ~, contains or in"),
+        (false, true) => ("a number", "compare it with a number"),
+        _ => return Ok(()),
+    };
+    Err(FieldError::Mismatch { field: field.clone(), tracepoint: format.name.clone(), is, remedy })
 }
 
 impl EventField {

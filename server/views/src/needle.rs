@@ -6,6 +6,12 @@ use bathyscope_capture::visible;
 
 use crate::ViewError;
 
+/// How large a compiled regular expression may be: ordinary ones are far smaller, and this many steps for each character of a
+/// text are soon done.
+const MAX_PATTERN_BYTES: usize = 64 << 10;
+/// How deep groups of a regular expression may be in one another.
+const MAX_PATTERN_DEPTH: u32 = 32;
+
 /// Text to look for.
 #[derive(Clone, Debug)]
 pub(crate) struct Needle {
@@ -51,9 +57,7 @@ impl NameSearch {
     pub fn new(text: &str) -> Result<Option<Self>, ViewError> {
         let pattern = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')).filter(|inner| !inner.is_empty());
         let Some(pattern) = pattern else { return Ok(Needle::new(text).map(|needle| Self(SearchKind::Text(needle)))) };
-        let built = regex_lite::RegexBuilder::new(pattern).case_insensitive(true).build();
-        let why = |error: regex_lite::Error| ViewError::Pattern { pattern: pattern.to_owned(), why: error.to_string() };
-        built.map(|pattern| Some(Self(SearchKind::Pattern(pattern)))).map_err(why)
+        regular_expression(pattern, false).map(|pattern| Some(Self(SearchKind::Pattern(pattern))))
     }
 
     /// Whether it is in a name.
@@ -63,6 +67,18 @@ impl NameSearch {
             SearchKind::Pattern(pattern) => pattern.is_match(name),
         }
     }
+}
+
+/// A regular expression that a person wrote (P13). The time that it takes grows with the length of a text times the size of what
+/// is compiled only, which is why that has a limit.
+///
+/// # Errors
+/// [`ViewError::Pattern`] if it is none, or is too large.
+pub(crate) fn regular_expression(text: &str, case: bool) -> Result<regex_lite::Regex, ViewError> {
+    let mut builder = regex_lite::RegexBuilder::new(text);
+    builder.case_insensitive(!case).size_limit(MAX_PATTERN_BYTES).nest_limit(MAX_PATTERN_DEPTH);
+    let why = |error: regex_lite::Error| ViewError::Pattern { pattern: text.to_owned(), why: error.to_string() };
+    builder.build().map_err(why)
 }
 
 /// As [`visible`], without a copy where nothing needs an escape.
@@ -95,6 +111,18 @@ mod tests {
             assert_eq!(Needle::new(needle).unwrap().is_in_bytes(text), expected, "{needle} in {text:?}");
         }
         assert!(Needle::new("").is_none());
+    }
+
+    #[test]
+    fn p13_regular_expressions_have_limits() {
+        for good in ["^k(worker|softirq)d?/[0-9]+", "(?i)SSH", "\\.so(\\.[0-9]+){1,3}$", "[[:alpha:]]{1,64}"] {
+            assert!(regular_expression(good, true).is_ok(), "{good}");
+        }
+        for bad in ["(", "a{1000}{1000}", "(a|b){9999}", &"(".repeat(500), "(((((a{1,99}){1,99}){1,99}){1,99}){1,99})"]
+        {
+            let said = regular_expression(bad, true).unwrap_err().to_string();
+            assert!(said.contains("is no regular expression"), "{said}");
+        }
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl<'a> Scan<'a> {
         cancel: &'a Cancel,
     ) -> Result<Self, ViewError> {
         let schema = schema_of(source, stream)?;
-        let filter = filter.map(|filter| Prepared::new(source, schema, filter)).transpose()?;
+        let filter = filter.map(|filter| Prepared::new(source, schema, filter, cancel)).transpose()?;
         let mut wanted = wanted.to_vec();
         wanted.sort_unstable();
         wanted.dedup();
@@ -212,7 +212,12 @@ impl<'a> Scan<'a> {
         columns.dedup();
         let batch = load(self.source, self.stream, chunk, &columns)?;
         let span = if part { self.span(&batch, rows) } else { 0..rows };
-        Ok((self.pick(&batch, span), Some(batch)))
+        let picked = self.pick(&batch, span);
+        // What a filter said of texts that it did not look at any more is not kept.
+        if self.filter.is_some() && self.cancel.load(Ordering::Relaxed) {
+            return Err(ViewError::Cancelled);
+        }
+        Ok((picked, Some(batch)))
     }
 
     /// The rows of the time range; rows are sorted by time within a chunk.

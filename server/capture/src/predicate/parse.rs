@@ -2,7 +2,7 @@
 
 use super::{
     CompareOp, Literal, MAX_FIELD_BYTES, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError,
-    check_operand,
+    check_bounds, check_frame, check_list, check_operand,
 };
 
 /// Parentheses and negations nest at most twice for each level of the tree; more are redundant.
@@ -143,17 +143,98 @@ impl Parser {
     }
 
     fn comparison(&mut self) -> Result<Predicate, PredicateError> {
+        if let Some(frame) = self.frame()? {
+            return Ok(frame);
+        }
         let field = self.field()?;
         self.skip_space();
+        let not = self.take("not");
+        if let Some(of_words) = self.of_words(&field)? {
+            return Ok(if not { Predicate::Not(Box::new(of_words)) } else { of_words });
+        }
+        if not {
+            return Err(self.expected("in, between, contains or matches after not"));
+        }
         let (op, negated, sign) = self.operator()?;
         let start = self.at;
         let value = self.value(sign)?;
-        if let Err(what) = check_operand(op, &value) {
-            self.at = start;
-            return Err(self.error(what));
-        }
+        self.fits(start, check_operand(op, &value))?;
         let compare = Predicate::Compare { field, op, value };
         Ok(if negated { Predicate::Not(Box::new(compare)) } else { compare })
+    }
+
+    /// `has stack frame "…"`; a field may be called `has` too.
+    fn frame(&mut self) -> Result<Option<Predicate>, PredicateError> {
+        let start = self.at;
+        if !(self.take("has") && self.take("stack")) {
+            self.at = start;
+            return Ok(None);
+        }
+        if !self.take("frame") {
+            return Err(self.expected("frame, as in has stack frame \"tcp_*\""));
+        }
+        let at = self.at;
+        let Some(quote @ ('"' | '\'')) = self.peek() else {
+            return Err(self.expected("a function's name in quotes after has stack frame"));
+        };
+        let Literal::Text(name) = self.text(quote)? else { return Ok(None) };
+        self.fits(at, check_frame(&name))?;
+        Ok(Some(Predicate::HasFrame { name }))
+    }
+
+    /// What follows a field where that is a word and no sign.
+    fn of_words(&mut self, field: &str) -> Result<Option<Predicate>, PredicateError> {
+        let field = field.to_owned();
+        for op in [CompareOp::Contains, CompareOp::Regex] {
+            if self.take(op.sign()) {
+                let at = self.at;
+                let value = self.value(op.sign())?;
+                self.fits(at, check_operand(op, &value))?;
+                return Ok(Some(Predicate::Compare { field, op, value }));
+            }
+        }
+        let at = self.at;
+        if self.take("in") {
+            return self.list(at).map(|values| Some(Predicate::In { field, values }));
+        }
+        if !self.take("between") {
+            return Ok(None);
+        }
+        let at = self.at;
+        let low = self.value("between")?;
+        if !self.take("and") {
+            return Err(self.expected("and with the greater number, as in between 10 and 20"));
+        }
+        let high = self.value("and")?;
+        self.fits(at, check_bounds(&low, &high))?;
+        Ok(Some(Predicate::Between { field, low, high }))
+    }
+
+    /// The values in parentheses after `in`, which stands at `word`.
+    fn list(&mut self, word: usize) -> Result<Vec<Literal>, PredicateError> {
+        if !self.take("(") {
+            return Err(self.expected("( with values after in, as in (1, 2)"));
+        }
+        let mut values = Vec::new();
+        loop {
+            values.push(self.value(if values.is_empty() { "in (" } else { "," })?);
+            if self.take(",") {
+                continue;
+            }
+            if !self.take(")") {
+                return Err(self.expected("a , or a ) after a value"));
+            }
+            self.fits(word, check_list(&values))?;
+            return Ok(values);
+        }
+    }
+
+    /// Goes back to where something begins that cannot be, and says why.
+    fn fits(&mut self, at: usize, checked: Result<(), &'static str>) -> Result<(), PredicateError> {
+        checked.map_err(|what| {
+            self.at = at;
+            self.error(what)
+        })
     }
 
     fn field(&mut self) -> Result<String, PredicateError> {
@@ -236,7 +317,7 @@ impl Parser {
         if self.peek() == Some('=') {
             return Err(self.error("to compare, write =="));
         }
-        Err(self.expected("a comparison such as == or > after the field"))
+        Err(self.expected("a comparison such as == or > or a word such as contains after the field"))
     }
 
     fn value(&mut self, sign: &str) -> Result<Literal, PredicateError> {

@@ -29,6 +29,18 @@ fn text_has_a_normal_form() {
         ("a == -0", "a == 0"),
         ("a == -9223372036854775808", "a == -9223372036854775808"),
         ("a == 0xffffffffffffffff", "a == 18446744073709551615"),
+        ("pid in (1,0x2, -3)", "pid in (1, 2, -3)"),
+        ("comm not in ('a', \"b\")", "!(comm in (\"a\", \"b\"))"),
+        ("pid in(7) && in in (7)", "pid in (7) && in in (7)"),
+        ("x between -5 and 0x10 and y == 1", "x between -5 and 16 && y == 1"),
+        ("x not between 1 and 1", "!(x between 1 and 1)"),
+        ("comm contains 'a*\\'b'", "comm contains \"a*'b\""),
+        (
+            "comm not contains 'a' or comm matches '^k(worker|soft)'",
+            "!(comm contains \"a\") || comm matches \"^k(worker|soft)\"",
+        ),
+        ("has stack frame 'tcp_*' && !has stack frame \"x\"", "has stack frame \"tcp_*\" && !(has stack frame \"x\")"),
+        ("has == 1 && contains == 2 && matches in (1)", "has == 1 && contains == 2 && matches in (1)"),
         (r#"f == "a\"b\\c\n\u{202e}""#, r#"f == "a\"b\\c\n\u{202e}""#),
     ];
     for (text, expected) in cases {
@@ -45,8 +57,11 @@ fn errors_say_where_and_what() {
         ("pid == ", "expected a value after == at character 7"),
         ("comm == dd", "expected a number, or text in quotes, after == at character 8"),
         ("pid = 1", "to compare, write == at character 4"),
-        ("pid", "expected a comparison such as == or > after the field at character 3"),
-        ("a && b == 1", "expected a comparison such as == or > after the field at character 2"),
+        ("pid", "expected a comparison such as == or > or a word such as contains after the field at character 3"),
+        (
+            "a && b == 1",
+            "expected a comparison such as == or > or a word such as contains after the field at character 2",
+        ),
         ("1 == pid", "expected a field's name before the value at character 0"),
         ("pid == 1 &&", "expected a field's name at character 11"),
         ("pid == 1 tid == 2", "expected &&, || or the end after a condition at character 9"),
@@ -56,7 +71,7 @@ fn errors_say_where_and_what() {
         ("pid == 18446744073709551616", "this number does not fit into 64 bits at character 7"),
         ("pid == -9223372036854775809", "this number does not fit into 64 bits at character 7"),
         ("pid == 0x", "expected hexadecimal digits after 0x at character 9"),
-        ("comm < 'a'", "text can be compared with ==, != and ~ only at character 7"),
+        ("comm < 'a'", "text can be compared with ==, !=, ~, contains and matches only at character 7"),
         ("comm ~ 5", "~ needs text in quotes, such as \"ssh*\" at character 7"),
         ("comm ~ 'a*b'", "a * may stand only at the beginning and at the end of a pattern at character 7"),
         ("id & -1", "& needs a number from zero up, such as 0x10 at character 5"),
@@ -66,6 +81,21 @@ fn errors_say_where_and_what() {
         ("or == 1", "expected a field's name, found the word or (a field is args.or) at character 0"),
         ("x.y == 1", "only args has parts, as in args.filename at character 1"),
         ("args[x] == 1", "expected the number of an element after [ at character 5"),
+        ("pid in 1", "expected ( with values after in, as in (1, 2) at character 7"),
+        ("pid in ()", "expected a value after in ( at character 8"),
+        ("pid in (1", "expected a , or a ) after a value at character 9"),
+        ("pid in (1,)", "expected a value after , at character 10"),
+        ("pid in (1, 'a')", "the values of in (…) are all numbers or all texts at character 4"),
+        ("pid not == 1", "expected in, between, contains or matches after not at character 8"),
+        ("pid between 1", "expected and with the greater number, as in between 10 and 20 at character 13"),
+        ("pid between 2 and 1", "the first number of between is the smaller one at character 12"),
+        ("pid between 'a' and 'b'", "between needs two numbers, such as 10 and 20 at character 12"),
+        ("comm contains ''", "contains needs a text to look for at character 14"),
+        ("comm contains 5", "contains needs text in quotes, such as \"ssh\" at character 14"),
+        ("comm matches 5", "matches needs a regular expression in quotes, such as \"^ssh[0-9]\" at character 13"),
+        ("has stack x", "expected frame, as in has stack frame \"tcp_*\" at character 10"),
+        ("has stack frame x", "expected a function's name in quotes after has stack frame at character 16"),
+        ("has stack frame ''", "has stack frame needs a function's name, such as \"tcp_*\" at character 16"),
         ("(flags & 16) == 16", "the result of & can be compared with 0 only at character 16"),
     ];
     for (text, expected) in cases {
@@ -103,6 +133,13 @@ fn trees_from_elsewhere_are_checked() {
         compare("a", CompareOp::Matches, Literal::Number(1)),
         compare("a", CompareOp::AnyBit, Literal::Negative(-1)),
         compare("a", CompareOp::Eq, Literal::Text("a\0".to_owned())),
+        compare("a", CompareOp::Contains, Literal::Number(1)),
+        compare("a", CompareOp::Regex, Literal::Text(String::new())),
+        Predicate::In { field: "a".to_owned(), values: Vec::new() },
+        Predicate::In { field: "a b".to_owned(), values: vec![Literal::Number(1)] },
+        Predicate::In { field: "a".to_owned(), values: vec![Literal::Number(1), Literal::Text("x".to_owned())] },
+        Predicate::Between { field: "a".to_owned(), low: Literal::Number(2), high: Literal::Number(1) },
+        Predicate::HasFrame { name: "a\0".to_owned() },
         Predicate::All(vec![]),
         Predicate::Any(vec![good()]),
         Predicate::All(vec![good(); 500]),
@@ -154,6 +191,18 @@ fn rows_are_judged_by_value() {
         ("nothing != 4", false),
         ("!(nothing == 4)", true),
         ("pid == 1 || comm ~ \"s*\"", true),
+        ("pid in (1, 42)", true),
+        ("pid not in (1, 42)", false),
+        ("ret in (18446744073709551614)", false),
+        ("comm in ('ssh', 'sshd')", true),
+        ("nothing in (1)", false),
+        ("nothing not in (1)", true),
+        ("pid between 42 and 42", true),
+        ("pid between 43 and 50", false),
+        ("ret between -3 and 0", true),
+        ("comm between 0 and 9", false),
+        ("comm contains \"sh\"", true),
+        ("comm contains \"*\"", false),
     ];
     for (text, expected) in cases {
         assert_eq!(Predicate::parse(text).unwrap().eval(&mut |name| row(name)), expected, "{text}");
@@ -164,6 +213,29 @@ fn rows_are_judged_by_value() {
 fn fields_are_listed_once() {
     let predicate = Predicate::parse("b == 1 && (a == 2 || b == 3) && !(args.c == 1)").unwrap();
     assert_eq!(predicate.fields(), ["b", "a", "args.c"]);
+}
+
+#[test]
+fn lists_and_bounds_are_comparisons_too_and_rows_alone_have_patterns_and_frames() {
+    let of = |text: &str| Predicate::parse(text).unwrap();
+    let cases = [
+        ("pid in (1, 2)", Some("pid == 1 || pid == 2")),
+        ("pid in (1)", Some("pid == 1")),
+        ("comm in ('a', 'b')", Some("comm == \"a\" || comm == \"b\"")),
+        ("x between 1 and 2", Some("x >= 1 && x <= 2")),
+        ("x == 1", None),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(of(text).as_comparisons().map(|it| it.to_string()).as_deref(), expected, "{text}");
+    }
+    let cases = [
+        ("a == 1 && !(b == 2 || comm matches \"x\")", Some("matches")),
+        ("has stack frame \"x\" || a == 1", Some("has stack frame")),
+        ("a in (1) && b between 1 and 2 && comm contains 'x'", None),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(of(text).rows_only(), expected, "{text}");
+    }
 }
 
 fn field_name() -> impl Strategy<Value = String> {
@@ -191,8 +263,20 @@ fn comparison() -> impl Strategy<Value = Predicate> {
         any::<u64>().prop_map(|mask| (CompareOp::AnyBit, Literal::Number(mask))),
         (prop_oneof![Just(CompareOp::Eq), Just(CompareOp::Ne)], "[^\0]{0,6}".prop_map(Literal::Text)),
         ("[*]?", texts, "[*]?").prop_map(|(a, b, c)| (CompareOp::Matches, Literal::Text(a + &b + &c))),
+        (prop_oneof![Just(CompareOp::Contains), Just(CompareOp::Regex)], "[^\0]{1,6}".prop_map(Literal::Text)),
     ];
-    (field_name(), operand).prop_map(|(field, (op, value))| Predicate::Compare { field, op, value })
+    let compared = (field_name(), operand).prop_map(|(field, (op, value))| Predicate::Compare { field, op, value });
+    let numbers = prop::collection::vec(-9_i64..9, 1..4);
+    let number = |number: i64| u64::try_from(number).map_or(Literal::Negative(number), Literal::Number);
+    let listed = (field_name(), numbers)
+        .prop_map(move |(field, values)| Predicate::In { field, values: values.into_iter().map(number).collect() });
+    let bounded = (field_name(), -9_i64..9, 0_i64..9).prop_map(move |(field, low, more)| Predicate::Between {
+        field,
+        low: number(low),
+        high: number(low + more),
+    });
+    let framed = "[^\0]{1,6}".prop_map(|name| Predicate::HasFrame { name });
+    prop_oneof![6 => compared, 1 => listed, 1 => bounded, 1 => framed]
 }
 
 fn tree() -> impl Strategy<Value = Predicate> {
@@ -215,7 +299,7 @@ proptest! {
     }
 
     #[test]
-    fn p16_no_text_panics(text in "\\PC{0,40}", grammar in "[a-c0-9x&|!()~=<> \"'*\\\\\\[\\].-]{0,40}") {
+    fn p16_no_text_panics(text in "\\PC{0,40}", grammar in "(([a-c0-9x&|!()~=<> \"'*\\\\\\[\\].,-]|in|not|and|between|contains|has stack frame) ?){0,30}") {
         for text in [text, grammar] {
             if let Ok(predicate) = Predicate::parse(&text) {
                 prop_assert_eq!(Predicate::parse(&predicate.to_string()), Ok(predicate));

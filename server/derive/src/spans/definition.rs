@@ -1,6 +1,6 @@
 //! What a span is, and what that means for the streams of a capture.
 
-use bathyscope_capture::{Batch, ColumnData, ColumnType, Predicate, StreamSchema};
+use bathyscope_capture::{Batch, ColumnData, ColumnType, Predicate, PredicateError, StreamSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{condition::Condition, open::SpanKey};
@@ -131,7 +131,8 @@ fn edge(span: &Span, edge: &SpanEdge, streams: &[StreamSchema]) -> Result<Edge, 
         Some(predicate) => {
             let stream = edge.stream.clone();
             let unfit = |error| DerivationError::Condition { name: span.name.clone(), stream, error };
-            predicate.validate().map_err(unfit)?;
+            let rows_only = |what| Err(PredicateError::RowsOnly { what });
+            predicate.validate().and_then(|()| predicate.rows_only().map_or(Ok(()), rows_only)).map_err(unfit)?;
             Condition::new(predicate, schema).map_err(|name| no_column(&name))?
         }
     };

@@ -157,7 +157,7 @@ fn a_definition_that_cannot_be_is_refused_in_words() {
     assert_eq!(with(&|_| {}), Ok(()));
     let columns = |count: usize| vec!["key".to_owned(); count];
     type Case<'a> = (&'a dyn Fn(&mut Span), &'a str);
-    let cases: [Case<'_>; 8] = [
+    let cases: [Case<'_>; 9] = [
         (&|span| span.name.clear(), "a name has 1 to 128 bytes"),
         (&|span| span.begin.key = columns(2), "as many columns at the begin as at the end"),
         (&|span| (span.begin.key, span.end.key) = (columns(0), columns(0)), "1 to 4 columns"),
@@ -166,6 +166,7 @@ fn a_definition_that_cannot_be_is_refused_in_words() {
         (&|span| span.end.stream = "c".to_owned(), "made is made from c, which the capture does not have"),
         (&|span| span.end.key = vec!["gone".to_owned()], "the column gone of b"),
         (&|span| span.end.condition = Some(Predicate::parse("gone == 1").unwrap()), "the column gone of b"),
+        (&|span| span.end.condition = Some(Predicate::parse("word matches \"x\"").unwrap()), "of stored rows alone"),
     ];
     for (change, words) in cases {
         let error = with(change).unwrap_err();

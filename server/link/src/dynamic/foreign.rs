@@ -43,11 +43,25 @@ fn filter(predicate: &Predicate) -> Result<String, String> {
         let parts: Vec<String> = all.iter().map(filter).collect::<Result<_, _>>()?;
         Ok(parts.iter().map(|part| format!("({part})")).collect::<Vec<_>>().join(with))
     };
+    if let Some(what) = predicate.rows_only() {
+        return Err(format!("its filters cannot say `{what}`: leave it out, and filter the rows by it"));
+    }
+    if let Some(said) = predicate.as_comparisons() {
+        return filter(&said);
+    }
     match predicate {
+        Predicate::Compare { op: CompareOp::Contains, value: Literal::Text(text), .. } if text.contains('*') => {
+            Err(format!("its filters cannot look for a *: {text}"))
+        }
+        Predicate::Compare { field, op: CompareOp::Contains, value: Literal::Text(text) } => {
+            compare(field, CompareOp::Matches, &Literal::Text(format!("*{text}*")))
+        }
         Predicate::Compare { field, op, value } => compare(field, *op, value),
         Predicate::Not(inner) => Ok(format!("!({})", filter(inner)?)),
         Predicate::All(all) => joined(all, " && "),
         Predicate::Any(any) => joined(any, " || "),
+        // Said by comparisons or refused above.
+        Predicate::In { .. } | Predicate::Between { .. } | Predicate::HasFrame { .. } => Ok(String::new()),
     }
 }
 
@@ -85,6 +99,14 @@ mod tests {
             ("name ~ \"*.conf\" && name !~ '/etc*'", Ok("(name ~ \"*.conf\") && (!(name ~ \"/etc*\"))")),
             ("name == 'a\"b'", Ok("name == 'a\"b'")),
             ("x == -1", Ok("x == -1")),
+            (
+                "size in (1, 2) && size between 3 and 4",
+                Ok("((size == 1) || (size == 2)) && ((size >= 3) && (size <= 4))"),
+            ),
+            ("comm contains 'dd'", Ok("COMM ~ \"*dd*\"")),
+            ("comm contains '*'", Err("*")),
+            ("comm matches '^d'", Err("matches")),
+            ("size == 1 || !has stack frame 'x'", Err("has stack frame")),
             ("pid == 7", Err("tid")),
             ("args.args[0] == 1", Err("arrays")),
         ];

@@ -165,6 +165,7 @@ fn misfit(text: &str, error: &FieldError) -> CheckedPredicate {
         | FieldError::NotRecordable { field, .. }
         | FieldError::Element { field, .. }
         | FieldError::Mismatch { field, .. } => field.as_str(),
+        FieldError::RowsOnly { what, .. } => what,
         _ => "",
     };
     let at = text.find(field).filter(|_| !field.is_empty());
@@ -181,5 +182,7 @@ mod tests {
         let (field, tracepoint) = ("nope".to_owned(), "x".to_owned());
         let error = FieldError::Unknown { field, tracepoint, suggestion: None };
         assert_eq!(misfit("comm == \"ä\" && nope == 1", &error).offset, Some(15));
+        let error = FieldError::RowsOnly { what: "matches", tracepoint: "x".to_owned(), why: "" };
+        assert_eq!(misfit("a == 1 && comm matches \"x\"", &error).offset, Some(15));
     }
 }

@@ -26,6 +26,7 @@ import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
   walkMaps, walkStacks,
 } from './script_flows.mjs';
+import { chooseRangeOfNumbers, chooseValues, completeFilter } from './row_flows.mjs';
 import { colourFrames, compareStacks, openFile, renameFrames, standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import { walkTreeRows } from './tree_flows.mjs';
 import { cutTrack, insertNames, makeMistakes, runExample, seeBars, seeLines, showTrack } from './sql_flows.mjs';
@@ -272,6 +273,20 @@ test('a profile as a flame graph', async () => {
   const name = answer.names[answer.nodes.name[answer.nodes.depth.findIndex((depth) => depth === 3)]];
   await walkFlame(page, { expects: [name], search: name.slice(0, 12) });
   await listFunctions(page);
+});
+
+test('rows: values of columns, ranges of numbers, a filter that is completed', async () => {
+  const before = page.url();
+  const probe = (tracepoint, ...fields) => ({ tracepoint, fields });
+  const events = { probes: [probe('raw_syscalls:sys_exit', 'id', 'ret'), probe('syscalls:sys_enter_openat', 'filename', 'flags')] };
+  const spec = { sources: [{ id: 'calls', method: { events } }], target: 'system', limits: { duration_ms: 700 } };
+  const { id } = await (await page.request.post(`${server.origin}/api/captures`, { data: spec, headers: { origin: server.origin } })).json();
+  await page.goto(`${server.origin}/captures/${id}?v=3&tab=events`);
+  await ended(page);
+  await chooseValues(page);
+  await chooseRangeOfNumbers(page);
+  await completeFilter(page);
+  await page.goto(before);
 });
 
 test('stacks: transforms by keys, names by a pattern, colours, the tree, callers and callees', async () => {

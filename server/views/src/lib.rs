@@ -20,6 +20,7 @@ mod counts;
 mod dictionaries;
 mod error;
 mod event_text;
+mod facets;
 mod filter;
 mod find;
 mod flame;
@@ -42,17 +43,18 @@ mod window;
 pub use answers::{
     Annotation, AppliedTransform, At, BinnedList, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace,
     CallState, CallStep, CallThread, CodePlace, CodeRow, ColumnHead, ComparedFunction, CountLine, CountView, Counted,
-    CounterTrack, CounterValues, CriticalPath, Cut, Derived, FlameDifference, FlameGraph, Flow, FlowKind, FlowWay,
-    FoundCall, FoundHit, FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage,
-    Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable,
-    NameTime, NodeId, NodeKind, Nodes, Normalised, ParseKeyIdError, ParseNodeIdError, ParsePlaceError,
-    ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait,
-    PathWaited, PlaceLine, RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest,
-    RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups,
-    Rate, RateLoss, RowFields, RowStack, RowsPage, SampleUnit, SampledFunction, SampledFunctions, Sandwich, SeriesLine,
-    SeriesView, ShownCode, ShownPiece, ShownTrack, SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC,
-    TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine,
-    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, ValueRange, WakeThread,
+    CounterTrack, CounterValues, CriticalPath, Cut, Derived, Facet, FacetBar, FacetValue, Facets, FlameDifference,
+    FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit, FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows,
+    FoundStep, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId,
+    KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId, NodeKind, Nodes, Normalised, ParseKeyIdError,
+    ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded, PathShare,
+    PathStop, PathSum, PathThread, PathWait, PathWaited, PlaceLine, RangeAmount, RangeAmounts, RangeCounter,
+    RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads,
+    RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowsPage, SampleUnit,
+    SampledFunction, SampledFunctions, Sandwich, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack,
+    SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins,
+    TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream,
+    TrackWindow, TrackedRow, Unit, ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -71,6 +73,7 @@ pub use dictionaries::{
 };
 pub use error::ViewError;
 pub use event_text::EventText;
+pub use facets::{FacetsQuery, MAX_FACET_COLUMNS, MAX_FACET_TOLD, MAX_FACET_VALUES, facets};
 pub use filter::Filter;
 pub use find::{FIND_ROWS, FindQuery, FindStepQuery, FoundPlace, MAX_FIND_COLUMNS, find, find_step};
 pub use flame::{

@@ -207,6 +207,7 @@ fn console_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}/notes/{note}", api::notes::remove),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/output", api::captures::output),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rows", api::views::rows),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/facets", api::views::facets),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rate", api::views::rate),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/timeline", api::views::timeline),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/find", api::find::search),

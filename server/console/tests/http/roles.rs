@@ -74,6 +74,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("DELETE", "/api/captures/{id}/notes/{note}", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/output", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rows", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/facets", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rate", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/timeline", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/tracks", [401, 200, 200, 200]),

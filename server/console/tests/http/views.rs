@@ -27,6 +27,24 @@ async fn rows_are_filtered_sorted_and_paged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn values_of_columns_are_counted_under_the_filter() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 1000).await;
+    let viewer = console.cookie("v", Role::Viewer).await;
+    let ask = async |query: &str| console.get(&format!("/api/captures/{id}/facets?{query}"), &viewer).await.json();
+    let all = ask("").await;
+    let names: Vec<_> = all["facets"].as_array().unwrap().iter().map(|facet| facet["column"]["name"].clone()).collect();
+    assert_eq!(names, ["cpu", "pid", "tid", "comm", "next_pid"]);
+    let comm = &all["facets"][3];
+    assert_eq!((&comm["distinct"], &comm["values"][0]["rows"]), (&2.into(), &500.into()), "{comm:#}");
+    let some = ask("columns=pid,comm&filter=comm+contains+%22marker%22&search=marker").await;
+    assert_eq!((&some["rows"], &some["looked_at"], &some["total"]), (&500.into(), &1000.into(), &1000.into()));
+    let values = some["facets"][1]["values"].as_array().unwrap();
+    assert_eq!((values.len(), &values[0]["literal"]), (1, &"\"marker-comm\"".into()), "{values:?}");
+    assert_eq!(some["facets"][0]["found"], 0, "no process is called so");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ranges_are_relative_and_rates_add_up() {
     let console = Console::new().await;
     let id = console.capture("a capture", "somebody", 1000).await;
@@ -70,6 +88,11 @@ async fn what_is_wrong_with_a_query_is_said() {
         ("rows?stream=7", "stream 7"),
         ("rows?sort=nope", "nope"),
         ("rows?filter=pid+%3D%3D", "character"),
+        ("rows?filter=comm+matches+'('", "no regular expression"),
+        ("rows?filter=has+stack+frame+'x'", "no column `stack`"),
+        ("rows?filter=pid+in+(1", "after a value"),
+        ("facets?columns=nope", "nope"),
+        ("facets?limit=0", "values"),
         ("rows?start=soon", "start"),
         ("rows?order=sideways", "order"),
         ("rate?bins=1000000", "bins"),

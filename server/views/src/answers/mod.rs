@@ -7,6 +7,7 @@
 mod calls;
 mod counts;
 mod critical_path;
+mod facets;
 mod find;
 mod flame;
 mod flows;
@@ -26,6 +27,7 @@ pub use critical_path::{
     CriticalPath, PathGap, PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait,
     PathWaited,
 };
+pub use facets::{Facet, FacetBar, FacetValue, Facets};
 pub use find::{FoundHit, FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows, FoundStep};
 pub use flame::{
     Annotation, AppliedTransform, CodePlace, CodeRow, ComparedFunction, Cut, FlameDifference, FlameGraph, Flow,

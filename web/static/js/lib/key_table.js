@@ -104,6 +104,18 @@ export const KEYS = {
   "events.open": { context: "events", press: ["Enter"], own: true, what: "Show the row in full" },
   "events.sort": { context: "events", press: ["s"], own: true, what: "Sort by the column" },
   "events.copy": { context: "events", press: ["Ctrl+C"], own: true, what: "Copy the cell" },
+  "events.facets": {
+    context: "events",
+    press: ["f"],
+    what: "Show the values of columns beside the rows, or hide them",
+  },
+  "facets.walk": {
+    context: "events",
+    press: ["pointer:Shift+click", "Delete"],
+    shown: "Click or Enter, Shift+click or Delete",
+    own: true,
+    what: "On a value: only its rows, all but its rows",
+  },
   "events.close": { context: "events", press: ["Escape"], hidden: true, what: "Close the row" },
 
   "timeline.zoom": {

@@ -1,5 +1,7 @@
 // Conditions as rows of a form, and as the predicate language. Pure.
 
+import { quoted, unquoted } from "../lib/quoted_text.js";
+
 /** @typedef {[kind: "operator"|"text"|"number"|"word", text: string]} Token */
 /** @typedef {{field: string, op: string, value: string}} Row */
 
@@ -23,19 +25,6 @@ export const TEXT_OPERATORS = [
 ];
 
 const NUMBER = /^-?(?:0[xX][0-9a-fA-F]+|\d+)$/;
-
-/**
- * A text in the predicate language's quotes.
- * @param {string} text
- */
-export function quoted(text) {
-  const escaped = text
-    .replace(/[\\"]/g, "\\$&")
-    .replaceAll("\n", "\\n")
-    .replaceAll("\t", "\\t")
-    .replaceAll("\r", "\\r");
-  return `"${escaped}"`;
-}
 
 /**
  * A row as text; empty where it is not complete.
@@ -88,17 +77,11 @@ function tokens(text) {
   return found;
 }
 
-/** @type {Record<string, string>} */
-const ESCAPES = { n: "\n", t: "\t", r: "\r" };
-
 /**
- * What a text in quotes says; null where an escape is not known.
+ * What a text in quotes says; null where a field of a form would hide a part of it.
  * @param {string} literal
  */
-function unquoted(literal) {
-  if (!/^(?:[^\\]|\\[\\"'ntr])*$/.test(literal)) return null;
-  return literal.slice(1, -1).replace(/\\(.)/g, (_all, c) => ESCAPES[c] ?? c);
-}
+const seen = (literal) => (/\\u/.test(literal) ? null : unquoted(literal));
 
 /**
  * The rows that say what `text` says; null where rows cannot: parentheses, negation, `&&` beside `||`.
@@ -115,9 +98,7 @@ export function rowsOf(text) {
     if (field[0] !== "word" || operator[0] !== "operator" || (join && !["&&", "||"].includes(join[1]))) return null;
     if (join) joins.add(join[1]);
     const row =
-      value[0] === "text"
-        ? textRow(field[1], operator[1], unquoted(value[1]))
-        : numberRow(field[1], operator[1], ...value);
+      value[0] === "text" ? textRow(field[1], operator[1], seen(value[1])) : numberRow(field[1], operator[1], ...value);
     if (!row) return null;
     rows.push(row);
   }

@@ -162,6 +162,14 @@ export class CaptureContext extends Emitter {
   }
 
   /**
+   * Shows the rows of another filter.
+   * @param {string} filter
+   */
+  setFilter(filter) {
+    this.state.set({ filter, row: null });
+  }
+
+  /**
    * Tells whether the filter is right, for the line below it.
    * @param {unknown} problem what is wrong with it; null for nothing
    */

@@ -1,5 +1,7 @@
 // What Bathyscope itself did, left out of a capture's views by a condition on the rows. Pure.
 
+import { isCondition } from "../lib/filter_kind.js";
+
 /** The names that its processes and their threads have; those of the database's threads are the library's. */
 const OWN = ["bathyscope*", "sqlx-sqlite*"];
 /** The condition. */
@@ -9,7 +11,7 @@ export const WITHOUT_OWN = OWN.map((pattern) => `comm !~ "${pattern}"`).join(" &
  * Whether a filter can be given the condition: it has it already, or it is a condition itself and no text.
  * @param {string} filter
  */
-export const takesCondition = (filter) => filter === "" || /[=<>~&|!]/.test(filter);
+export const takesCondition = (filter) => filter === "" || isCondition(filter);
 
 /**
  * Whether a filter leaves Bathyscope out.

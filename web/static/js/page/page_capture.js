@@ -66,7 +66,8 @@ function startFilter(context) {
     input.focus();
   });
   input.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
+    // Suggestions are taken away first.
+    if (event.key !== "Escape" || input.getAttribute("aria-expanded") === "true") return;
     event.preventDefault();
     event.stopPropagation();
     if (input.value) {
@@ -74,6 +75,14 @@ function startFilter(context) {
       apply();
     } else input.blur();
   });
+  input.addEventListener(
+    "focus",
+    async () => {
+      const { startSuggestions } = await import("./filter_suggestions.js");
+      startSuggestions(context);
+    },
+    { once: true },
+  );
   state.on("change", ({ parts }) => parts.has("filter") && write());
   context.on("filter", filterProblem);
   bind("filter", () => {

@@ -76,6 +76,7 @@ const PARTS = {
   sort: text("", 256),
   order: oneOf("asc", "desc"),
   row: whole(null),
+  facets: text("", 4096),
   group: oneOf("", "cpu", "thread", "tree"),
   turned: text("", 4096),
   pins: text("", 2048),

@@ -2,11 +2,11 @@
 
 use axum::{Json, extract::State, response::Response};
 use bathyscope_capture::{CaptureId, FrameId, RowKind, StackId, StreamKind, visible};
-use bathyscope_reader::{CaptureView, ViewQuery};
+use bathyscope_reader::{CaptureView, FacetsParams, ViewQuery};
 use bathyscope_store::StreamRecord;
 use bathyscope_views::{
-    CountView, Dictionaries, FlameGraph, FunctionOrder, NodeKind, Rate, RowsPage, SampledFunctions, Source as _,
-    Timeline, ViewError, call_flame, calls_stream, frame_names, sampled_functions,
+    CountView, Dictionaries, Facets, FlameGraph, FunctionOrder, NodeKind, Rate, RowsPage, SampledFunctions,
+    Source as _, Timeline, ViewError, call_flame, calls_stream, frame_names, sampled_functions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,16 @@ pub(in crate::http) async fn rows(
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<RowsPage>, ApiError> {
     read_view(&state, path, move |view, cancel| bathyscope_views::page(view, &query.rows(view)?, cancel)).await
+}
+
+/// The most frequent values of columns, of the rows that the table shows.
+pub(in crate::http) async fn facets(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<FacetsParams>,
+) -> Result<Json<Facets>, ApiError> {
+    read_view(&state, path, move |view, cancel| bathyscope_views::facets(view, &query.query(view)?, cancel)).await
 }
 
 /// Rows in bins of time, and where events were lost.

@@ -14,6 +14,7 @@ import { VirtualTable } from "../../lib/virtual_table.js";
 
 const LIVE_ROWS = 5000;
 const QUERY = ["stream", "filter", "sort", "order", "start", "end"];
+const PARTS = [...QUERY, "facets"];
 
 /** The tab. */
 export class EventsView extends PanelView {
@@ -22,7 +23,7 @@ export class EventsView extends PanelView {
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
-    super(context, panel, QUERY);
+    super(context, panel, PARTS);
     context.on("info", () => this.#drawStreams());
     /** @type {RowBuffer[]|null} */
     this.live = null;
@@ -34,7 +35,16 @@ export class EventsView extends PanelView {
     this.streams = h("span", { class: "segments", role: "group", "aria-label": "Stream" });
     this.counted = h("span", { class: "quiet", role: "status" });
     this.resume = h("button", { type: "button", hidden: true, on: { click: () => this.#resume() } });
-    put(this.bar, this.streams, this.counted, h("span", { class: "grow" }), this.resume);
+    this.facetsButton = h("button", {
+      type: "button",
+      "aria-pressed": "false",
+      text: "Values",
+      title: "The most frequent values of each column",
+      on: { click: () => this.#turnFacets() },
+    });
+    /** @type {import("./facets_panel.js").FacetsPanel|null} */
+    this.facets = null;
+    put(this.bar, this.facetsButton, this.streams, this.counted, h("span", { class: "grow" }), this.resume);
     this.table = new VirtualTable({
       label: "Events",
       sort: (name) => this.#sort(name),
@@ -44,7 +54,8 @@ export class EventsView extends PanelView {
       title: (value, column) => this.#title(value, column),
     });
     this.details = new RowDetails(context, () => this.#closeDetails());
-    put(panel, this.bar, this.problem, h("div", { class: "events-body" }, this.table.element, this.details.element));
+    this.body = h("div", { class: "events-body" }, this.table.element, this.details.element);
+    put(panel, this.bar, this.problem, this.body);
     this.source.on("rows", ({ first }) => this.#rows(first));
     this.source.on("error", (error) => this.failed(error));
     context.on("colors", () => this.table.redraw());
@@ -54,6 +65,7 @@ export class EventsView extends PanelView {
 
   #startKeys() {
     const here = () => this.visible;
+    bind("events.facets", () => this.#turnFacets(), { when: here });
     bind("events.close", () => this.#closeDetails(), { when: () => here() && this.details.open });
   }
 
@@ -66,10 +78,31 @@ export class EventsView extends PanelView {
   show() {
     super.show();
     this.table.redraw();
+    void this.#drawFacets();
   }
 
   /** Rows come by themselves while it runs. */
-  grown() {}
+  grown() {
+    this.facets?.expire();
+  }
+
+  #turnFacets() {
+    this.context.state.set({ facets: this.context.view.facets === "" ? "*" : "" });
+  }
+
+  /** Shows the values of columns where the address says so; what they need is loaded then. */
+  async #drawFacets() {
+    const isOpen = this.context.view.facets !== "";
+    this.facetsButton.setAttribute("aria-pressed", String(isOpen));
+    if (isOpen && !this.facets) {
+      const { FacetsPanel } = await import("./facets_panel.js");
+      this.facets ??= new FacetsPanel(this.context);
+      this.body.prepend(this.facets.element);
+    }
+    if (!this.facets) return;
+    this.facets.element.hidden = this.context.view.facets === "";
+    if (this.facets.open && this.facets.stale) void this.facets.load();
+  }
 
   /**
    * Switches between live rows and stored ones.
@@ -159,6 +192,8 @@ export class EventsView extends PanelView {
    * @param {Set<string>} parts
    */
   changed(parts) {
+    if (parts.has("facets")) void this.#drawFacets();
+    if (!QUERY.some((part) => parts.has(part))) return;
     if (parts.has("stream")) this.#drawStreams();
     if (this.live) {
       if (parts.has("stream")) this.#useLive();

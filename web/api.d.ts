@@ -610,6 +610,36 @@ export interface ExplainedText {
   notes: Note[];
 }
 
+export interface Facet {
+  column: ColumnHead;
+  distinct: number;
+  found: number;
+  missing: number;
+  left_out: number;
+  values: FacetValue[];
+  bars: FacetBar[];
+  log: boolean;
+}
+
+export interface FacetBar {
+  low: ShownCell;
+  high: ShownCell;
+  rows: number;
+}
+
+export interface FacetValue {
+  value: ShownCell;
+  literal: string | null;
+  rows: number;
+}
+
+export interface Facets {
+  rows: number;
+  looked_at: number;
+  total: number;
+  facets: Facet[];
+}
+
 export interface FlameCut {
   nodes: number;
   samples: number;
@@ -2588,6 +2618,7 @@ export interface Answers {
     "/api/captures/{id}/notes": NoteList;
     "/api/captures/{id}/output": Output;
     "/api/captures/{id}/rows": RowsPage;
+    "/api/captures/{id}/facets": Facets;
     "/api/captures/{id}/rate": Rate;
     "/api/captures/{id}/find": FoundRows;
     "/api/captures/{id}/find/step": FoundStep;

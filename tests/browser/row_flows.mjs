@@ -30,7 +30,8 @@ export async function chooseValues(page) {
   assert.equal(answer.looked_at, answer.total);
   const comm = answer.facets.find(({ column }) => column.name === 'comm');
   assert.ok(comm.values.length > 1, 'several names');
-  const [first, second] = comm.values;
+  // Bytes that are no text cannot be said.
+  const [first, second] = comm.values.filter(({ literal }) => literal !== null);
   const value = (one) => section(page, 'comm').locator('.facet-value', { hasText: one.value }).first();
   const only = await nextJson(page, ROWS, () => value(first).click());
   assert.equal(only.matched, first.rows);

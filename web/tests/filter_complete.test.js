@@ -68,6 +68,7 @@ test("what fits is offered, and filled in", () => {
 
 test("values are offered where a value is asked for", () => {
   const wants = (text) => wantsValues(filterPlace(text, text.length));
-  for (const text of ["a == ", "a in (", "a in (1, ", 'a ~ "', "has stack frame ", "a between "]) assert.ok(wants(text), text);
+  for (const text of ["a == ", "a in (", "a in (1, ", 'a ~ "', "has stack frame ", "a between "])
+    assert.ok(wants(text), text);
   for (const text of ["a contains ", "a matches ", "a & ", "a ", "a == 1 "]) assert.ok(!wants(text), text);
 });

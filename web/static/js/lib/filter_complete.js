@@ -31,7 +31,7 @@ const TEXT_OPERATORS = [
   ["==", "equal"],
   ["!=", "not equal"],
   ["contains", "has this in it"],
-  ["~", "begins or ends so: \"ssh*\""],
+  ["~", 'begins or ends so: "ssh*"'],
   ["in (", "one of several"],
   ["matches", "a regular expression"],
   ["not in (", "none of several"],

@@ -65,6 +65,14 @@ export function restText({ distinct, found, left_out: leftOut, column }, shown) 
 }
 
 /**
+ * The bars of a facet with their bounds as texts, which no digit is lost of.
+ * @param {Facet} facet
+ */
+export function barsOf({ bars }) {
+  return bars.map(({ low, high, rows }) => ({ low: String(low), high: String(high), rows }));
+}
+
+/**
  * Whether a facet is drawn as bars before its values.
  * @param {Facet} facet
  */

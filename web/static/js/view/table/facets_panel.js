@@ -9,6 +9,7 @@ import { cell as cellText, columnHeading, count, exact } from "../../lib/format.
 import { readNames, writeNames } from "../../lib/name_list.js";
 import { isFilterProblem, note, showError } from "../../lib/notice.js";
 import {
+  barsOf,
   countedText,
   coveredShare,
   draggedRange,
@@ -415,7 +416,7 @@ class FacetSection {
    * @param {{low: string, high: string}|null} range
    */
   #drawBars(facet, range) {
-    const { bars } = facet;
+    const bars = barsOf(facet);
     this.spread.hidden = !hasBars(facet) && !range;
     if (this.spread.hidden || bars.length === 0) return;
     const label = columnHeading(this.column);

@@ -348,6 +348,14 @@ fn predicates_mean_what_they_mean_on_rows() {
         ("path == \"\"", false),
         ("comm ~ \"*d\" && comm ~ \"*sh*\" && comm != \"ssh\"", true),
         ("comm == \"this is too long for a comm\"", false),
+        ("comm in (\"ssh\", \"sshd\")", true),
+        ("comm not in (\"sshd\")", false),
+        ("pid in (1, 42, 43) && pid between 40 and 42", true),
+        ("pid between 43 and 50 || pid in (41)", false),
+        ("pid not between 43 and 50", true),
+        ("path contains \"tc/pass\"", true),
+        ("path contains \"*\"", false),
+        ("path not contains \"x\"", true),
         ("!(comm == \"sshd\") || !(pid == 42)", false),
     ];
     for (text, expected) in cases {
@@ -364,6 +372,9 @@ fn predicates_mean_what_they_mean_on_rows() {
         ("path ~ \"*\"", false),
         ("path ~ \"**\"", false),
         ("path ~ \"*x\" || small == 200", true),
+        ("path in (\"x\")", false),
+        ("path not in (\"x\")", true),
+        ("path contains \"x\"", false),
     ] {
         assert_eq!(Predicate::parse(text).unwrap().eval(&mut |name| unreadable.value(name)), expected, "row: {text}");
         assert_eq!(holds(text, &unreadable), expected, "program: {text}");
@@ -378,8 +389,12 @@ fn what_does_not_fit_is_refused() {
     };
     assert_eq!(refused(&["prot"], None), "sys_enter_every has no field `prot`; did you mean `port`?");
     assert_eq!(refused(&[], Some("path == 1")), {
-        "`path` of sys_enter_every is text: compare it with text in quotes by ==, != or ~"
+        "`path` of sys_enter_every is text: compare it with text in quotes by ==, !=, ~, contains or in"
     });
+    let said = refused(&[], Some("port == 1 && comm matches \"^s\""));
+    assert!(said.starts_with("`matches` cannot be asked where sys_enter_every is recorded"), "{said}");
+    let said = refused(&[], Some("!has stack frame \"vfs_read\""));
+    assert!(said.starts_with("`has stack frame` cannot be asked where sys_enter_every is recorded"), "{said}");
     let options = |name, ring_bytes| {
         let probe = TracepointProbe {
             name,

@@ -114,7 +114,11 @@ fn predicates_are_checked_against_the_event() {
     let cases = [
         (&wakeup, "pid == 1 && comm == \"x\" && args.pid == 2 && args.comm ~ \"a*\" && cpu < 3 && tid != 4", ""),
         (&wakeup, "prio == 1 && args.prio > 3", ""),
-        (&wakeup, "comm == 1", "`comm` of sched_wakeup is text: compare it with text in quotes by ==, != or ~"),
+        (
+            &wakeup,
+            "comm == 1",
+            "`comm` of sched_wakeup is text: compare it with text in quotes by ==, !=, ~, contains or in",
+        ),
         (&wakeup, "prio == 'a'", "`prio` of sched_wakeup is a number: compare it with a number"),
         (&wakeup, "!(pri == 1)", "sched_wakeup has no field `pri`; did you mean `prio`?"),
         (&enter, "id == 1 || args[2] & 3", ""),

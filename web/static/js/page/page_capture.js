@@ -78,7 +78,7 @@ function startFilter(context) {
   input.addEventListener(
     "focus",
     async () => {
-      const { startSuggestions } = await import("./filter_suggestions.js");
+      const { startSuggestions } = await import("../view/table/row_tools.js");
       startSuggestions(context);
     },
     { once: true },

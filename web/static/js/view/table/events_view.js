@@ -95,8 +95,8 @@ export class EventsView extends PanelView {
     const isOpen = this.context.view.facets !== "";
     this.facetsButton.setAttribute("aria-pressed", String(isOpen));
     if (isOpen && !this.facets) {
-      const { FacetsPanel } = await import("./facets_panel.js");
-      this.facets ??= new FacetsPanel(this.context);
+      const { makeFacets } = await import("./row_tools.js");
+      this.facets ??= makeFacets(this.context);
       this.body.prepend(this.facets.element);
     }
     if (!this.facets) return;

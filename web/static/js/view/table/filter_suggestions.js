@@ -1,14 +1,14 @@
 // Suggestions below the filter of a capture: columns, operators, and the values that occur.
 
-import { get } from "../lib/api.js";
-import { Combobox } from "../lib/combobox.js";
-import { byId, h, inputOf } from "../lib/dom.js";
-import { filledFilter, filterPlace, offers, wantsValues } from "../lib/filter_complete.js";
-import { canName } from "../lib/filter_text.js";
-import { count } from "../lib/format.js";
+import { get } from "../../lib/api.js";
+import { Combobox } from "../../lib/combobox.js";
+import { byId, h, inputOf } from "../../lib/dom.js";
+import { filledFilter, filterPlace, offers, wantsValues } from "../../lib/filter_complete.js";
+import { canName } from "../../lib/filter_text.js";
+import { count } from "../../lib/format.js";
 
-/** @import { FilterPlace, Offer } from "../lib/filter_complete.js" */
-/** @import { TableColumn } from "../lib/virtual_table.js" */
+/** @import { FilterPlace, Offer } from "../../lib/filter_complete.js" */
+/** @import { TableColumn } from "../../lib/virtual_table.js" */
 
 const MOST_VALUES = 20;
 /** How many rows are looked at for values: who types waits for them. */
@@ -16,7 +16,7 @@ const VALUE_ROWS = 2_000_000;
 
 /**
  * Offers what can stand where the caret is.
- * @param {import("./capture_context.js").CaptureContext} context
+ * @param {import("../../page/capture_context.js").CaptureContext} context
  */
 export function startSuggestions(context) {
   const input = inputOf("filter");

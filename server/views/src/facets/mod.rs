@@ -83,7 +83,7 @@ pub fn facets(source: &dyn Source, query: &FacetsQuery, cancel: &Cancel) -> Resu
     let find = |name: &String| schema.column(name).ok_or_else(|| no_such_column(schema, name));
     let wanted: Vec<usize> = query.columns.iter().map(find).collect::<Result<_, _>>()?;
     let mut scan = Scan::new(source, query.stream, query.range, query.filter.as_ref(), &wanted, cancel)?;
-    let mut counted: Vec<Counted> = wanted.iter().filter_map(|column| Counted::new(schema, *column)).collect();
+    let mut counted: Vec<ColumnTally> = wanted.iter().filter_map(|column| ColumnTally::new(schema, *column)).collect();
     let mut answer = Facets::default();
     let (chunks, total) = chunks_within(&scan, query);
     answer.total = total;
@@ -112,7 +112,7 @@ fn chunks_within(scan: &Scan<'_>, query: &FacetsQuery) -> (Vec<usize>, u64) {
 }
 
 /// The values of a column so far.
-struct Counted {
+struct ColumnTally {
     column: usize,
     described: Column,
     tally: Tally,
@@ -121,7 +121,7 @@ struct Counted {
     fine: Option<FineBins>,
 }
 
-impl Counted {
+impl ColumnTally {
     fn new(schema: &StreamSchema, column: usize) -> Option<Self> {
         let described = schema.columns.get(column)?.clone();
         Some(Self { column, described, tally: Tally::new(MAX_FACET_VALUES), missing: 0, fine: None })
@@ -172,7 +172,7 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    fn facet(&self, counted: Counted) -> Facet {
+    fn facet(&self, counted: ColumnTally) -> Facet {
         let dictionaries = self.source.dictionaries();
         let Column { name, ty, display } = counted.described.clone();
         let mut facet = Facet {
@@ -242,7 +242,7 @@ impl Told<'_> {
         facet.values = found.into_iter().map(|(read, rows)| FacetValue { rows, ..make(read) }).collect();
     }
 
-    fn numbers(&self, facet: &mut Facet, counted: Counted) {
+    fn numbers(&self, facet: &mut Facet, counted: ColumnTally) {
         let (display, origin_ns) = (facet.column.display, self.source.origin_ns());
         let moment = display == Display::TimeNs;
         // Moments are told, and looked for in filters, from the capture's start.

@@ -142,7 +142,7 @@ export function offers(place, columns, canName) {
   }
   /** @type {Record<string, [word: string, detail: string][]>} */
   const words = {
-    open: [["(", "values with commas between them"]],
+    open: [["(", "values, comma-separated"]],
     next: [
       [",", "one more"],
       [")", "no more"],

@@ -135,3 +135,62 @@ export async function completeFilter(page) {
   await page.getByRole('button', { name: 'Clear the filter' }).click();
   await until('no filter', () => !query(page).has('filter'));
 }
+
+const grid = (page) => page.getByRole('grid', { name: 'Events' });
+const headings = async (page) => (await grid(page).getByRole('columnheader').allTextContents()).map((text) => text.replace(/ [↑↓]\d?$/, ''));
+const firstCells = async (page) => page.locator('#panel-events .vt-row:not([hidden])').first().locator('.vt-cell').allTextContents();
+
+/** Columns are chosen, written otherwise, moved, made wider and kept at the left; a row is copied. */
+export async function arrangeColumns(page) {
+  await openRows(page);
+  const all = await headings(page);
+  assert.ok(all.length >= 7, all.join());
+  await page.keyboard.press('c');
+  const dialog = page.getByRole('dialog', { name: 'Columns' });
+  await dialog.getByRole('button', { name: 'None' }).click();
+  for (const name of ['time', 'comm', 'ret']) await dialog.getByRole('checkbox', { name: `Show ${name}`, exact: true }).check();
+  await dialog.getByRole('combobox', { name: 'How ret is written' }).selectOption('hex');
+  await dialog.getByRole('combobox', { name: 'How time is written' }).selectOption('us');
+  await dialog.getByRole('checkbox', { name: 'Keep comm at the left' }).check();
+  await dialog.getByRole('button', { name: 'Show', exact: true }).click();
+  await until('three columns', async () => (await headings(page)).join() === 'comm,time, µs,ret');
+  assert.equal(query(page).get('columns'), 'time|fus,comm|p,ret|fhex');
+  assert.match((await firstCells(page))[2], /^-?0x[0-9a-f]+$/);
+  await page.reload();
+  await until('the same columns', async () => (await headings(page)).join() === 'comm,time, µs,ret');
+  // Wider by keys and by the pointer, and moved by keys.
+  await grid(page).focus();
+  await page.keyboard.press('ArrowRight');
+  const width = async (at) => (await grid(page).getByRole('columnheader').nth(at).boundingBox())?.width ?? 0;
+  const before = await width(1);
+  await page.keyboard.press('Shift+ArrowRight');
+  await until('a wider column', async () => await width(1) > before + 10);
+  await page.keyboard.press('Control+Shift+ArrowRight');
+  await until('columns changed places', async () => (await headings(page)).join() === 'comm,ret,time, µs');
+  const edge = await grid(page).getByRole('columnheader').nth(1).locator('.vt-edge').boundingBox();
+  const narrow = await width(1);
+  await page.mouse.move(edge.x + 3, edge.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(edge.x + 63, edge.y + 8, { steps: 3 });
+  await page.mouse.up();
+  await until('wider by the pointer', async () => Math.abs(await width(1) - narrow - 60) < 4);
+  // By a column.
+  const heading = (name) => grid(page).getByRole('columnheader', { name }).getByRole('button');
+  const sorted = await nextJson(page, ROWS, () => heading('ret').click());
+  assert.equal(query(page).get('sort'), 'ret');
+  await grid(page).focus();
+  // A row in full is copied three ways.
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.keyboard.press('Home');
+  await page.keyboard.press('Enter');
+  const copied = async (form) => {
+    await page.getByRole('group', { name: 'Copy the row' }).getByRole('button', { name: form }).click();
+    await page.getByText(`Copied the row as ${form}.`).first().waitFor();
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  const json = JSON.parse(await copied('JSON'));
+  assert.deepEqual(Object.keys(json), sorted.columns.map(({ name }) => name));
+  assert.match(await copied('Markdown'), /^\| column \| value \|\n\| --- \| --- \|\n\| time \| /);
+  assert.match(await copied('text'), /^time +\d/);
+  await page.keyboard.press('Escape');
+}

@@ -26,7 +26,7 @@ import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
   walkMaps, walkStacks,
 } from './script_flows.mjs';
-import { chooseRangeOfNumbers, chooseValues, completeFilter } from './row_flows.mjs';
+import { arrangeColumns, chooseRangeOfNumbers, chooseValues, completeFilter } from './row_flows.mjs';
 import { colourFrames, compareStacks, openFile, renameFrames, standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import { walkTreeRows } from './tree_flows.mjs';
 import { cutTrack, insertNames, makeMistakes, runExample, seeBars, seeLines, showTrack } from './sql_flows.mjs';
@@ -275,7 +275,7 @@ test('a profile as a flame graph', async () => {
   await listFunctions(page);
 });
 
-test('rows: values of columns, ranges of numbers, a filter that is completed', async () => {
+test('rows: values of columns, ranges of numbers, a filter that is completed, columns that are arranged', async () => {
   const before = page.url();
   const probe = (tracepoint, ...fields) => ({ tracepoint, fields });
   const events = { probes: [probe('raw_syscalls:sys_exit', 'id', 'ret'), probe('syscalls:sys_enter_openat', 'filename', 'flags')] };
@@ -286,7 +286,10 @@ test('rows: values of columns, ranges of numbers, a filter that is completed', a
   await chooseValues(page);
   await chooseRangeOfNumbers(page);
   await completeFilter(page);
+  await arrangeColumns(page);
   await page.goto(before);
+  // What is half typed, and what is wrong, is refused.
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*filter=/.test(text)));
 });
 
 test('stacks: transforms by keys, names by a pattern, colours, the tree, callers and callees', async () => {

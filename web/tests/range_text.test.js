@@ -1,19 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import {
-  commaed,
-  ranking,
-  sorted,
-  sqlFunctions,
-  sqlInside,
-  sqlName,
-  sqlRange,
-  sqlTable,
-  sqlText,
-  tabbed,
-  turned,
-} from "../static/js/view/timeline/range/range_text.js";
+import { sqlInside, sqlName, sqlRange, sqlTable, sqlText } from "../static/js/lib/sql_words.js";
+import { commaed, ranking, sorted, sqlFunctions, tabbed, turned } from "../static/js/view/timeline/range/range_text.js";
 
 const columns = [
   { key: "name", title: "name", value: ({ name }) => name },

@@ -102,7 +102,25 @@ export const KEYS = {
     what: "Walk through the columns",
   },
   "events.open": { context: "events", press: ["Enter"], own: true, what: "Show the row in full" },
-  "events.sort": { context: "events", press: ["s"], own: true, what: "Sort by the column" },
+  "events.sort": {
+    context: "events",
+    press: ["s"],
+    own: true,
+    what: "Sort by the column",
+  },
+  "events.choose": { context: "events", press: ["c"], what: "Choose columns, their order and how they are written" },
+  "events.resize": {
+    context: "events",
+    press: ["Shift+ArrowLeft", "Shift+ArrowRight"],
+    own: true,
+    what: "Make the column narrower or wider",
+  },
+  "events.reorder": {
+    context: "events",
+    press: ["Ctrl+Shift+ArrowLeft", "Ctrl+Shift+ArrowRight"],
+    own: true,
+    what: "Move the column",
+  },
   "events.copy": { context: "events", press: ["Ctrl+C"], own: true, what: "Copy the cell" },
   "events.facets": {
     context: "events",

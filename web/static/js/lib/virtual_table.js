@@ -12,7 +12,12 @@ import { VirtualScroll } from "./virtual_scroll.js";
  * @property {string} [type] what its cells are
  * @property {string} [display] how they are written
  * @property {string} [width] where that does not follow from the others
+ * @property {number} [at] its place in rows, where that is not its place in the table
+ * @property {boolean} [pinned] it stays at the left while the others are scrolled; such columns are the first
+ * @property {string} [heading] where that does not follow from the others
+ * @property {(cell: TableCell) => string} [show] how its cells are written, where that does not follow from the others
  */
+/** @typedef {{name: string, descending: boolean}} TableOrder */
 /** @typedef {number|string|null|{id?: number, top: string, depth?: number}} TableCell */
 /** @typedef {TableCell[] & {text?: string|null}} TableRow `text`: the line that the kernel would print */
 /** @typedef {{element: HTMLElement, cells: HTMLElement[]}} TableLine what shows a row */
@@ -24,6 +29,8 @@ import { VirtualScroll } from "./virtual_scroll.js";
  */
 
 const ROW = 24;
+/** By how many pixels a key makes a column wider. */
+const WIDER = 16;
 const PROCESS_NAME = /(^|[._])comm$/;
 
 /** Columns that all captures of a kind have, in characters: what is known to be short leaves room for what is long. */
@@ -65,12 +72,22 @@ export function isNumber(column) {
   return ["u64", "i64", "f64"].includes(column.type ?? "");
 }
 
+/**
+ * @param {TableCell|undefined} cell
+ * @param {TableColumn} column
+ */
+function written(cell, column) {
+  return column.show && cell !== undefined ? column.show(cell) : cellText(cell, column);
+}
+
 /** The table. */
 export class VirtualTable {
   /**
    * @param {object} parts
    * @param {string} parts.label
-   * @param {(name: string) => void} [parts.sort] a header was chosen
+   * @param {(name: string, more: boolean) => void} [parts.sort] a header was chosen; `more`: after those before it
+   * @param {(index: number, pixels: number) => void} [parts.resize] a column is so wide from now on
+   * @param {(index: number, by: number) => void} [parts.reorder] a column is to go so many places to the right
    * @param {(index: number) => void} [parts.move] another row is the current one
    * @param {(index: number) => void} [parts.open] Enter or a double click on a row
    * @param {() => void} [parts.scrolled] by the person
@@ -118,13 +135,13 @@ export class VirtualTable {
 
   /**
    * @param {TableColumn[]} columns
-   * @param {{sort: string, order: string}} order
+   * @param {TableOrder[]} orders by what rows are sorted; by the first column of rows if by nothing
    */
-  setColumns(columns, order = { sort: "", order: "asc" }) {
+  setColumns(columns, orders = []) {
     this.columns = columns;
     this.element.style.setProperty("--tracks", columns.map(track).join(" "));
     this.element.setAttribute("aria-colcount", String(columns.length));
-    put(this.head, ...columns.map((column, i) => this.#header(column, i, order)));
+    put(this.head, ...columns.map((column, i) => this.#header(column, i, orders)));
     this.pool = [];
     put(this.body);
     this.column = Math.min(this.column, Math.max(0, columns.length - 1));
@@ -134,17 +151,18 @@ export class VirtualTable {
   /**
    * @param {TableColumn} column
    * @param {number} i
-   * @param {{sort: string, order: string}} sorting
+   * @param {TableOrder[]} orders
    */
-  #header(column, i, { sort, order }) {
-    const sorted = sort === column.name || (!sort && i === 0);
-    const label = columnHeading(column);
-    const aria = sorted ? (order === "desc" ? "descending" : "ascending") : "none";
-    const arrow = sorted ? (order === "desc" ? " ↓" : " ↑") : "";
+  #header(column, i, orders) {
+    const at = orders.length > 0 ? orders.findIndex(({ name }) => name === column.name) : (column.at ?? i);
+    const sorted = orders.length > 0 ? orders[at] : at === 0 ? { descending: false } : undefined;
+    const label = column.heading ?? columnHeading(column);
+    const aria = sorted ? (sorted.descending ? "descending" : "ascending") : "none";
+    const arrow = sorted ? (sorted.descending ? " ↓" : " ↑") + (orders.length > 1 ? at + 1 : "") : "";
     return h(
       "div",
       {
-        class: isNumber(column) ? "vt-cell num" : "vt-cell",
+        class: this.#cellClass(column),
         role: "columnheader",
         title: column.name,
         "aria-sort": this.parts.sort ? aria : null,
@@ -152,12 +170,59 @@ export class VirtualTable {
       this.parts.sort
         ? h(
             "button",
-            { type: "button", class: "vt-sort", on: { click: () => this.parts.sort?.(column.name) } },
+            {
+              type: "button",
+              class: "vt-sort",
+              on: { click: (event) => this.parts.sort?.(column.name, event.shiftKey) },
+            },
             label,
             h("span", { "aria-hidden": "true", text: arrow }),
           )
         : label,
+      this.parts.resize && this.#edge(i),
     );
+  }
+
+  /** @param {TableColumn} column */
+  #cellClass(column) {
+    return `vt-cell${isNumber(column) ? " num" : ""}${column.pinned ? " is-pinned" : ""}`;
+  }
+
+  /**
+   * The edge of a heading, by which its column is made wider.
+   * @param {number} i
+   */
+  #edge(i) {
+    /** @type {{x: number, width: number}|null} */
+    let from = null;
+    const width = (/** @type {PointerEvent} */ event) => (from ? Math.round(from.width + event.clientX - from.x) : 0);
+    const edge = h("span", { class: "vt-edge", "aria-hidden": "true" });
+    edge.addEventListener("pointerdown", (event) => {
+      from = { x: event.clientX, width: this.widthOf(i) };
+      edge.setPointerCapture(event.pointerId);
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    edge.addEventListener("pointermove", (event) => {
+      if (!from) return;
+      const tracks = this.columns.map((column, n) => (n === i ? `${Math.max(20, width(event))}px` : track(column)));
+      this.element.style.setProperty("--tracks", tracks.join(" "));
+    });
+    const end = (/** @type {PointerEvent} */ event) => {
+      if (from && event.type === "pointerup") this.parts.resize?.(i, width(event));
+      from = null;
+    };
+    edge.addEventListener("pointerup", end);
+    edge.addEventListener("pointercancel", end);
+    return edge;
+  }
+
+  /**
+   * How wide a column is, in pixels.
+   * @param {number} i
+   */
+  widthOf(i) {
+    return this.head.children[i]?.getBoundingClientRect().width ?? 0;
   }
 
   /** The source has other rows or another number of them. */
@@ -192,6 +257,8 @@ export class VirtualTable {
   #scrolled() {
     const before = this.scroll.top;
     this.scroll.scrolled(this.element.scrollTop);
+    // Columns that are pinned go along.
+    this.element.style.setProperty("--scrolled", `${this.element.scrollLeft}px`);
     if (this.scroll.top !== before) {
       this.rest();
       this.parts.scrolled?.();
@@ -239,7 +306,7 @@ export class VirtualTable {
   #newRow() {
     const name = `vt-${this.pool.length}`;
     const cells = this.columns.map((column, i) =>
-      h("div", { class: isNumber(column) ? "vt-cell num" : "vt-cell", role: "gridcell", id: `${name}-${i}` }),
+      h("div", { class: this.#cellClass(column), role: "gridcell", id: `${name}-${i}` }),
     );
     const element = h("div", { class: "vt-row", role: "row" }, ...cells);
     this.body.append(element);
@@ -261,8 +328,8 @@ export class VirtualTable {
     element.classList.toggle("is-off", this.parts.off?.(index) ?? false);
     for (const [i, cell] of cells.entries()) {
       const column = this.columns[i];
-      const value = row?.[i];
-      const text = row === undefined ? "" : cellText(value, column);
+      const value = row?.[column.at ?? i];
+      const text = row === undefined ? "" : written(value, column);
       if (cell.textContent !== text) cell.textContent = text;
       cell.classList.toggle("is-null", row !== undefined && value === null);
       cell.classList.toggle("is-cell", index === this.row && i === this.column);
@@ -288,7 +355,7 @@ export class VirtualTable {
   cellValue() {
     const column = this.columns[this.column];
     const row = this.source.row(this.row);
-    return row && column ? cellText(row[this.column], column) : "";
+    return row && column ? written(row[column.at ?? this.column], column) : "";
   }
 
   async #copy() {
@@ -306,14 +373,33 @@ export class VirtualTable {
     const columns = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : undefined;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed)
       this.#copy();
+    else if (columns !== undefined && event.shiftKey && (event.ctrlKey ? this.parts.reorder : this.parts.resize))
+      this.#change(columns, event.ctrlKey);
     else if (event.ctrlKey || event.altKey || event.metaKey) return;
     else if (rows !== undefined) this.go(Math.max(0, this.row + rows));
     else if (columns !== undefined) this.#sideways(columns);
     else if (event.key === "Enter") this.parts.open?.(this.row);
-    else if (event.key === "s" && this.parts.sort) this.parts.sort(this.columns[this.column].name);
+    else if (event.key.toLowerCase() === "s" && this.parts.sort)
+      this.parts.sort(this.columns[this.column].name, event.shiftKey);
     else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  /**
+   * Makes the current column wider or narrower, or moves it.
+   * @param {number} by
+   * @param {boolean} order
+   */
+  #change(by, order) {
+    const { column } = this;
+    if (!order) {
+      this.parts.resize?.(column, this.widthOf(column) + by * WIDER);
+      return;
+    }
+    if (column + by < 0 || column + by >= this.columns.length) return;
+    this.column += by;
+    this.parts.reorder?.(column, by);
   }
 
   /** @param {number} by */

@@ -7,9 +7,9 @@ import { addCommands } from "../lib/commands.js";
 import { byId, h, inputOf, put, settled, within } from "../lib/dom.js";
 import { firstTab } from "../view/first_view.js";
 import { duration, exact } from "../lib/format.js";
-import { EventsView } from "../view/table/events_view.js";
 import { InfoView } from "./info_view.js";
 import { bind } from "../lib/keys.js";
+import { LateEvents } from "./late_events.js";
 import { listen } from "../lib/live.js";
 import { LinkSpans } from "./link_spans.js";
 import { LiveHeader } from "./live_header.js";
@@ -239,7 +239,7 @@ function startViews(context) {
  */
 function eventsOf(views) {
   const events = views.get("events");
-  if (!(events instanceof EventsView)) throw new Error("the page has no table of rows");
+  if (!(events instanceof LateEvents)) throw new Error("the page has no table of rows");
   return events;
 }
 

@@ -75,6 +75,7 @@ const PARTS = {
   filter: text(),
   sort: text("", 256),
   order: oneOf("asc", "desc"),
+  columns: text("", 4096),
   row: whole(null),
   facets: text("", 4096),
   group: oneOf("", "cpu", "thread", "tree"),

@@ -2,9 +2,9 @@
 // told when a running capture grows.
 
 import { CountsView } from "../view/table/counts_view.js";
-import { EventsView } from "../view/table/events_view.js";
 import { InfoView } from "./info_view.js";
 import { OutputView } from "../view/table/output_view.js";
+import { LateEvents } from "./late_events.js";
 import { LateView } from "../view/late_view.js";
 import { SqlView } from "../view/sql/sql_view.js";
 import { TimelineView } from "../view/timeline/timeline.js";
@@ -51,7 +51,7 @@ export const VIEWS = [
     shows: ({ isScript }) => isScript,
     make: (capture, panel) => new OutputView(capture, panel),
   },
-  { name: "events", title: "Events", shows: () => true, make: (capture, panel) => new EventsView(capture, panel) },
+  { name: "events", title: "Events", shows: () => true, make: (capture, panel) => new LateEvents(capture, panel) },
   {
     name: "timeline",
     title: "Timeline",

@@ -2,15 +2,18 @@
 
 import { PanelView } from "./panel_view.js";
 
-/** Stands for the view, and hands on what it is told. */
+/**
+ * Stands for the view, and hands on what it is told.
+ * @template {PanelView} [V=PanelView]
+ */
 export class LateView extends PanelView {
-  /** @type {Promise<PanelView>|null} */
+  /** @type {Promise<V>|null} */
   #view = null;
 
   /**
    * @param {import("../page/capture_context.js").CaptureContext} context
    * @param {HTMLElement} panel
-   * @param {() => Promise<PanelView>} make
+   * @param {() => Promise<V>} make
    */
   constructor(context, panel, make) {
     super(context, panel);
@@ -38,22 +41,28 @@ export class LateView extends PanelView {
 
   hide() {
     super.hide();
-    void this.#tell((view) => view.hide());
+    void this.tell((view) => view.hide());
   }
 
   grown() {
-    void this.#tell((view) => view.grown());
+    void this.tell((view) => view.grown());
   }
 
   cancel() {
-    void this.#tell((view) => view.cancel());
+    void this.tell((view) => view.cancel());
+  }
+
+  /** Makes the view although nobody sees it yet: what comes in the meantime is kept there. */
+  begin() {
+    this.#view ??= this.make();
+    void this.tell(() => {});
   }
 
   /**
-   * One that was not made has nothing to hear, and who waits for one that cannot be made tells why.
-   * @param {(view: PanelView) => void} what
+   * Hands something on. One that was not made has nothing to hear, and who waits for one that cannot be made tells why.
+   * @param {(view: V) => void} what
    */
-  async #tell(what) {
+  async tell(what) {
     const view = await this.#view?.catch(() => null);
     if (view) what(view);
   }

@@ -1,10 +1,11 @@
 // The Events tab: the rows of one stream, live while the capture runs, all of them afterwards.
 
-import { h, put } from "../../lib/dom.js";
+import { h, put, settled } from "../../lib/dom.js";
 import { isHeading } from "../first_view.js";
-import { exact, moment, plural, wall } from "../../lib/format.js";
+import { cell as cellText, columnHeading, exact, moment, plural, wall } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { PanelView } from "../panel_view.js";
+import { LEAST_WIDTH, MOST_WIDTH, chosenColumns, sortedBy, tableColumns, writeColumns } from "./column_list.js";
 import { RowBuffer } from "./row_buffer.js";
 import { RowDetails } from "./row_details.js";
 import { RowSource } from "./row_source.js";
@@ -14,7 +15,10 @@ import { VirtualTable } from "../../lib/virtual_table.js";
 
 const LIVE_ROWS = 5000;
 const QUERY = ["stream", "filter", "sort", "order", "start", "end"];
-const PARTS = [...QUERY, "facets"];
+const PARTS = [...QUERY, "facets", "columns"];
+
+/** What another stream begins with: its columns are others. */
+const AS_USUAL = { sort: "", order: /** @type {const} */ ("asc"), columns: "" };
 
 /** The tab. */
 export class EventsView extends PanelView {
@@ -44,17 +48,29 @@ export class EventsView extends PanelView {
     });
     /** @type {import("./facets_panel.js").FacetsPanel|null} */
     this.facets = null;
-    put(this.bar, this.facetsButton, this.streams, this.counted, h("span", { class: "grow" }), this.resume);
+    this.columnsButton = h("button", {
+      type: "button",
+      text: "Columns",
+      title: "Which columns are shown, in which order, and how they are written",
+      on: { click: () => this.#chooseColumns() },
+    });
+    const grow = h("span", { class: "grow" });
+    put(this.bar, this.facetsButton, this.columnsButton, this.streams, this.counted, grow, this.resume);
     this.table = new VirtualTable({
       label: "Events",
       sort: (name) => this.#sort(name),
+      resize: (index, pixels) => this.#resize(index, pixels),
+      reorder: (index, by) => this.#reorder(index, by),
       move: (index) => this.#moved(index),
       open: (index) => this.#open(index),
       scrolled: () => this.#scrolled(),
       title: (value, column) => this.#title(value, column),
     });
     this.details = new RowDetails(context, () => this.#closeDetails());
-    this.body = h("div", { class: "events-body" }, this.table.element, this.details.element);
+    /** The time at the scroll bar's place, while it is moved. */
+    this.when = h("div", { class: "events-when mono", "aria-hidden": "true", hidden: true });
+    this.hideWhen = settled(1000, () => (this.when.hidden = true));
+    this.body = h("div", { class: "events-body" }, this.table.element, this.when, this.details.element);
     put(panel, this.bar, this.problem, this.body);
     this.source.on("rows", ({ first }) => this.#rows(first));
     this.source.on("error", (error) => this.failed(error));
@@ -65,6 +81,7 @@ export class EventsView extends PanelView {
 
   #startKeys() {
     const here = () => this.visible;
+    bind("events.choose", () => this.#chooseColumns(), { when: here });
     bind("events.facets", () => this.#turnFacets(), { when: here });
     bind("events.close", () => this.#closeDetails(), { when: () => here() && this.details.open });
   }
@@ -124,7 +141,7 @@ export class EventsView extends PanelView {
     this.details.close();
     this.table.parts.sort = undefined;
     this.table.source = this.live?.[this.context.info.streams.indexOf(this.context.stream)] ?? new RowBuffer(1);
-    this.table.setColumns(this.context.stream?.columns ?? []);
+    this.#drawColumns();
     this.table.changed();
     this.#tellLive();
   }
@@ -169,6 +186,7 @@ export class EventsView extends PanelView {
   }
 
   #scrolled() {
+    this.#tellWhen();
     if (!this.live) return;
     if (this.follow && !this.table.atEnd) {
       this.follow = false;
@@ -177,6 +195,33 @@ export class EventsView extends PanelView {
     } else if (!this.follow && this.table.atEnd) {
       this.#resume();
     }
+  }
+
+  /** Tells beside the scroll bar when the row at the top is, or what it has in the column that rows are sorted by. */
+  #tellWhen() {
+    const { table, when } = this;
+    const { source, scroll } = table;
+    const index = Math.floor(scroll.top / 24);
+    const text = this.#placeText(source.row(index));
+    if (text === "") return;
+    when.textContent = text;
+    when.hidden = false;
+    const place = scroll.top / Math.max(1, scroll.total - scroll.viewport);
+    const { offsetTop, offsetLeft, clientHeight, clientWidth } = table.element;
+    when.style.top = `${offsetTop + 24 + place * Math.max(0, clientHeight - 24 - when.offsetHeight)}px`;
+    when.style.left = `${offsetLeft + clientWidth - when.offsetWidth - 6}px`;
+    this.hideWhen();
+  }
+
+  /**
+   * @param {TableRow|undefined} row
+   */
+  #placeText(row) {
+    const { sort } = this.context.view;
+    const all = this.#all;
+    const at = Math.max(0, sort ? all.findIndex(({ name }) => name === sort) : 0);
+    if (!row) return "";
+    return at === 0 ? `${moment(Number(row[0]))} s` : `${columnHeading(all[at])} ${cellText(row[at], all[at])}`;
   }
 
   #resume() {
@@ -193,6 +238,7 @@ export class EventsView extends PanelView {
    */
   changed(parts) {
     if (parts.has("facets")) void this.#drawFacets();
+    if (parts.has("columns") && !parts.has("stream")) this.#drawColumns();
     if (!QUERY.some((part) => parts.has(part))) return;
     if (parts.has("stream")) this.#drawStreams();
     if (this.live) {
@@ -220,7 +266,7 @@ export class EventsView extends PanelView {
               "aria-pressed": String(stream === this.context.stream),
               text: stream.name,
               title: plural(stream.rows, "row"),
-              on: { click: () => this.context.state.set({ stream: i, sort: "", order: "asc", row: null }) },
+              on: { click: () => this.context.state.set({ stream: i, ...AS_USUAL, row: null }) },
             }),
           )
         : []),
@@ -239,16 +285,17 @@ export class EventsView extends PanelView {
       return;
     }
     const near = this.keep?.atEnd ? Math.max(0, this.context.stream.rows - 50) : (row ?? 0);
-    this.source.reset({ stream, filter, sort, order: sort || order === "desc" ? order : "", start, end }, near);
+    const sorted = { sort, order: sort || order === "desc" ? order : "" };
+    this.source.reset({ stream, filter, ...sorted, start, end }, near);
   }
 
   /** @param {boolean} first */
   #rows(first) {
     const { source, table } = this;
     if (first) {
-      const { sort, order, row } = this.context.view;
+      const { row } = this.context.view;
       table.source = source;
-      table.setColumns(source.columns, { sort, order });
+      this.#drawColumns();
       this.answered();
       if (source.count === 0) this.empty(this.#emptyText());
       table.changed();
@@ -296,18 +343,77 @@ export class EventsView extends PanelView {
       : "No rows in the selected range.";
   }
 
+  /** All columns of what the table shows. */
+  get #all() {
+    return this.live ? (this.context.stream?.columns ?? []) : this.source.columns;
+  }
+
+  /** How many of them the stream itself has. */
+  get #own() {
+    return this.context.stream?.columns.length ?? 0;
+  }
+
+  #drawColumns() {
+    const { columns, sort, order } = this.context.view;
+    const chosen = chosenColumns(this.#all, columns, this.#own);
+    const time = this.#all[0]?.name ?? "";
+    const first = { name: sort || time, descending: order === "desc" };
+    const orders = this.live || (!sort && order === "asc") ? [] : [first];
+    this.table.setColumns(tableColumns(this.#all, chosen, Number(this.context.info.started_unix_ns)), orders);
+    this.columnsButton.setAttribute("aria-pressed", String(columns !== ""));
+  }
+
+  async #chooseColumns() {
+    const { chooseColumns } = await import("./row_tools.js");
+    const columns = await chooseColumns(this.#all, this.context.view.columns, this.#own);
+    if (columns !== undefined) this.context.state.set({ columns });
+  }
+
+  /**
+   * Changes what is shown of the columns, in the order in which they are shown.
+   * @param {(chosen: import("./column_list.js").ShownColumn[]) => void} change
+   */
+  #changeColumns(change) {
+    const chosen = chosenColumns(this.#all, this.context.view.columns, this.#own);
+    const shown = this.table.columns.flatMap(({ name }) => chosen.find((one) => one.name === name) ?? []);
+    change(shown);
+    this.context.state.set({ columns: writeColumns(shown) });
+  }
+
+  /**
+   * @param {number} index
+   * @param {number} pixels
+   */
+  #resize(index, pixels) {
+    this.#changeColumns((shown) => {
+      shown[index].width = Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, Math.round(pixels)));
+    });
+  }
+
+  /**
+   * @param {number} index
+   * @param {number} by
+   */
+  #reorder(index, by) {
+    this.#changeColumns((shown) => {
+      const [moved] = shown.splice(index, 1);
+      shown.splice(index + by, 0, moved);
+      // It stays where it was put: among those at the left, or not.
+      moved.pinned = shown[index + by + 1]?.pinned ?? false;
+    });
+  }
+
   /** @param {string} name */
   #sort(name) {
     const { sort, order } = this.context.view;
-    const current = sort || this.table.columns[0]?.name;
-    const turned = current === name && order === "asc" ? "desc" : "asc";
-    const isTime = name === this.table.columns[0]?.name;
-    this.context.state.set({ sort: isTime && turned === "asc" ? "" : name, order: turned, row: null });
+    const time = this.#all[0]?.name ?? "";
+    const turned = sortedBy({ sort, order, then: "" }, name, time, false);
+    this.context.state.set({ sort: turned.sort, order: turned.order === "desc" ? "desc" : "asc", row: null });
   }
 
   /** @param {number} index */
   #moved(index) {
-    if (this.details.open) this.details.show(index, this.table.source.row(index), this.table.columns);
+    if (this.details.open) this.details.show(index, this.table.source.row(index), this.#all);
     if (!this.live) this.context.state.set({ row: index >= 0 ? index : null });
   }
 
@@ -319,7 +425,7 @@ export class EventsView extends PanelView {
       this.#buffer?.freeze();
       this.#tellLive();
     }
-    this.details.show(index, this.table.source.row(index), this.table.columns);
+    this.details.show(index, this.table.source.row(index), this.#all);
   }
 
   #closeDetails() {

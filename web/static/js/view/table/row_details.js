@@ -4,10 +4,13 @@ import { Latest, get } from "../../lib/api.js";
 import { FAMILIES } from "../../lib/color.js";
 import { copyText, h, put } from "../../lib/dom.js";
 import { exact, wall, cell as cellText } from "../../lib/format.js";
-import { note, showError } from "../../lib/notice.js";
+import { note, noteError, showError } from "../../lib/notice.js";
 
 /** @import { TableCell, TableColumn, TableRow } from "../../lib/virtual_table.js" */
 /** @import { Stack } from "../../../../api.js" */
+
+/** How a row is copied. */
+const FORMS = /** @type {const} */ (["text", "JSON", "Markdown"]);
 
 /** The drawer. */
 export class RowDetails {
@@ -21,6 +24,10 @@ export class RowDetails {
     this.context = context;
     /** @type {Map<number, Stack>} */
     this.stacks = new Map();
+    /** @type {TableRow|undefined} */
+    this.row = undefined;
+    /** @type {TableColumn[]} */
+    this.columns = [];
     this.body = h("div", { class: "drawer-body" });
     this.title = h("h2");
     this.element = h(
@@ -30,10 +37,50 @@ export class RowDetails {
         "div",
         { class: "drawer-head" },
         this.title,
+        h(
+          "span",
+          { class: "row-copies", role: "group", "aria-label": "Copy the row" },
+          ...FORMS.map((form) =>
+            h("button", {
+              type: "button",
+              class: "plain",
+              text: form,
+              title: `Copy the row as ${form}`,
+              on: { click: () => this.#copyRow(form) },
+            }),
+          ),
+        ),
         h("button", { type: "button", class: "plain", on: { click: closed } }, "Close ", h("kbd", { text: "Esc" })),
       ),
       this.body,
     );
+  }
+
+  /**
+   * Copies the row with its stack.
+   * @param {typeof FORMS[number]} form
+   */
+  async #copyRow(form) {
+    const { row, columns } = this;
+    if (!row) return;
+    const { ROW_TEXTS } = await import("./row_tools.js");
+    const cell = row[columns.findIndex((column) => column.type === "stack")];
+    const id = cell !== null && typeof cell === "object" ? cell.id : undefined;
+    try {
+      const stack = id === undefined ? null : await this.#stackOf(id);
+      if (await copyText(ROW_TEXTS[form](row, columns, stack ?? null)))
+        note(`Copied the row as ${form}.`, { ms: 2000 });
+    } catch (error) {
+      noteError(error);
+    }
+  }
+
+  /** @param {number} id */
+  async #stackOf(id) {
+    const known =
+      this.stacks.get(id) ?? (await get("/api/captures/{id}/stacks/{stack}", { id: this.context.id, stack: id }));
+    this.stacks.set(id, known);
+    return known;
   }
 
   /** Whether it is open. */
@@ -55,6 +102,8 @@ export class RowDetails {
    */
   show(index, row, columns) {
     this.element.hidden = false;
+    this.row = row;
+    this.columns = columns;
     this.title.textContent = `Row ${exact(index + 1)}`;
     if (!row) {
       put(this.body, h("p", { class: "quiet", text: "Loading" }));

@@ -1,16 +1,26 @@
 // What is done with rows beside reading them, in one file that is loaded when any of it is wanted first.
 
+import { chooseColumns as columns } from "./columns_dialog.js";
 import { FacetsPanel } from "./facets_panel.js";
 import { startSuggestions as suggest } from "./filter_suggestions.js";
+import { jsonRow, markdownRow, plainRow } from "./row_text.js";
+
+/** @typedef {import("../../page/capture_context.js").CaptureContext} Context */
 
 /**
  * The values of columns beside the table.
- * @param {import("../../page/capture_context.js").CaptureContext} context
+ * @param {Context} context
  */
 export const makeFacets = (context) => new FacetsPanel(context);
 
 /**
  * Suggestions below the filter.
- * @param {import("../../page/capture_context.js").CaptureContext} context
+ * @param {Context} context
  */
 export const startSuggestions = (context) => suggest(context);
+
+/** Asks which columns are shown. */
+export const chooseColumns = columns;
+
+/** A row as text to copy. */
+export const ROW_TEXTS = { text: plainRow, JSON: jsonRow, Markdown: markdownRow };

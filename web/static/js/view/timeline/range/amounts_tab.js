@@ -4,7 +4,7 @@ import { h, put } from "../../../lib/dom.js";
 import { bytes, exact, plural } from "../../../lib/format.js";
 import { RangeAsk, restWords } from "./range_ask.js";
 import { RangeTable } from "./range_table.js";
-import { sqlName, sqlRange, sqlTable } from "./range_text.js";
+import { sqlName, sqlRange, sqlTable } from "../../../lib/sql_words.js";
 
 /** @import { RangeAmount, RangeAmounts } from "../../../../../api.js" */
 /** @import { RangeParts } from "./range_tabs.js" */

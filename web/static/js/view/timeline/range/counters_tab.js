@@ -4,7 +4,7 @@ import { h, put } from "../../../lib/dom.js";
 import { bytes, count, duration, exact, plural } from "../../../lib/format.js";
 import { RangeAsk, restWords } from "./range_ask.js";
 import { RangeTable } from "./range_table.js";
-import { sqlRange, sqlTable } from "./range_text.js";
+import { sqlRange, sqlTable } from "../../../lib/sql_words.js";
 
 /** @import { RangeCounter, RangeCounters } from "../../../../../api.js" */
 /** @import { RangeParts } from "./range_tabs.js" */

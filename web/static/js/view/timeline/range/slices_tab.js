@@ -5,7 +5,8 @@ import { duration, plural } from "../../../lib/format.js";
 import { durationColumns, durationHistogram } from "./duration_columns.js";
 import { RangeAsk, restWords } from "./range_ask.js";
 import { RangeTable } from "./range_table.js";
-import { openedSlices, sqlInside, sqlName, sqlRange, sqlTable, sqlText } from "./range_text.js";
+import { sqlInside, sqlName, sqlRange, sqlTable, sqlText } from "../../../lib/sql_words.js";
+import { openedSlices } from "./range_text.js";
 
 /** @import { RangeSlice, RangeSlices } from "../../../../../api.js" */
 /** @import { RangeParts } from "./range_tabs.js" */

@@ -4,7 +4,7 @@ import { h, put } from "../../../lib/dom.js";
 import { duration, exact, percent, plural } from "../../../lib/format.js";
 import { RangeAsk, restWords } from "./range_ask.js";
 import { RangeTable } from "./range_table.js";
-import { sqlInside, sqlRange, sqlTable } from "./range_text.js";
+import { sqlInside, sqlRange, sqlTable } from "../../../lib/sql_words.js";
 
 /** @import { RangeThreads, RangeThread, RangeState } from "../../../../../api.js" */
 /** @import { RangeParts } from "./range_tabs.js" */

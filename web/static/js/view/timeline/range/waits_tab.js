@@ -5,7 +5,7 @@ import { duration, exact, plural } from "../../../lib/format.js";
 import { durationColumns, durationHistogram } from "./duration_columns.js";
 import { RangeAsk, restWords } from "./range_ask.js";
 import { RangeTable } from "./range_table.js";
-import { sqlInside, sqlRange, sqlTable } from "./range_text.js";
+import { sqlInside, sqlRange, sqlTable } from "../../../lib/sql_words.js";
 
 /** @import { RangeWait, RangeWaits } from "../../../../../api.js" */
 /** @import { RangeParts } from "./range_tabs.js" */

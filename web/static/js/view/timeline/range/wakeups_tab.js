@@ -3,7 +3,8 @@
 import { h, put } from "../../../lib/dom.js";
 import { exact, plural } from "../../../lib/format.js";
 import { RangeAsk } from "./range_ask.js";
-import { commaed, sqlTable, tabbed } from "./range_text.js";
+import { sqlTable } from "../../../lib/sql_words.js";
+import { commaed, tabbed } from "./range_text.js";
 import { copyRows, saveText } from "./save_text.js";
 import { matrixOf } from "./wake_matrix.js";
 

@@ -1,6 +1,6 @@
 // The readings of a script's map as rows of a query: numbers of few keys by key, other maps in words at each reading. Pure.
 
-import { sqlName, sqlTable } from "../range/range_text.js";
+import { sqlName, sqlTable } from "../../../lib/sql_words.js";
 
 /** @import { Answers } from "../../../../../api.js" */
 /** @typedef {Answers["GET"]["/api/captures/{id}/maps"]["maps"][number]} MapInfo */

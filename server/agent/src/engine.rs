@@ -55,7 +55,7 @@ pub(crate) enum ProcessReports {
 pub(crate) type MadeEngine = Result<Box<dyn Engine>, EngineError>;
 
 /// What records a source: its programs, events or threads. Dropping it detaches and closes everything.
-pub(crate) trait Engine {
+pub(crate) trait Engine: Send {
     /// What was made; what only scripts have is not in it.
     fn started(&self) -> &StartedSource;
 

@@ -32,6 +32,7 @@ mod running;
 pub mod seccomp;
 mod server;
 mod session;
+mod share_work;
 mod simulated;
 mod source;
 mod spending;

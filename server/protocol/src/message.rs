@@ -21,7 +21,7 @@ pub use readings::*;
 pub use started::*;
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
-pub const PROTOCOL_VERSION: u32 = 9;
+pub const PROTOCOL_VERSION: u32 = 10;
 /// The largest packet.
 pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
 /// The most descriptors with one packet (the kernel's limit is 253).

@@ -216,7 +216,7 @@ fn what_was_made_of_a_script_and_of_nothing_else_has_a_plan() {
     refused(both(), &[of_events()]);
     // Only what is not required may be missing.
     let failed = StartedSource { failed: Some(agent_error()), ..of_events() };
-    let optional = |method| WireSource { method, required: false };
+    let optional = |method| WireSource { required: false, ..WireSource::from(method) };
     assert!(start(vec![optional(script())], std::slice::from_ref(&failed)).is_ok());
     refused(script().into(), std::slice::from_ref(&failed));
     refused(vec![optional(script())], &[StartedSource { script: of_script.script, ..failed }]);

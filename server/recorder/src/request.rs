@@ -47,15 +47,14 @@ pub(super) async fn make(
     sources: &[Box<dyn Source + '_>],
 ) -> Result<Begun, StartError> {
     let (handle, ring_bytes) = (inner.next_handle(), inner.options.ring_bytes);
-    let required = spec.sources.iter().map(|source| source.required);
-    let requests: Vec<(Request, bool)> =
-        sources.iter().map(|source| source.request(&spec.target, ring_bytes)).zip(required).collect();
+    let asked: Vec<(Request, SourceName)> =
+        sources.iter().map(|source| source.request(&spec.target, ring_bytes)).zip(names_of(spec)).collect();
     let dynamic: Vec<String> = sources.iter().flat_map(|source| source.dynamic_lines()).map(str::to_owned).collect();
     let (mut link, wanted) = (inner.link.clone(), spec.target.clone());
     let finding = tokio::task::spawn_blocking(move || {
         super::go_returns::refuse(&mut link, &dynamic)?;
         let target = bathyscope_link::groups::resolved_target(&mut link, &wanted)?;
-        let wire = requests.into_iter().map(|(request, required)| wire_source(&mut link, request, required, &target));
+        let wire = asked.into_iter().map(|(request, name)| wire_source(&mut link, request, name, &target));
         let (sources, warnings): (Vec<_>, Vec<_>) = wire.collect::<Result<Vec<_>, StartError>>()?.into_iter().unzip();
         Ok::<_, StartError>((target, sources, warnings))
     });
@@ -90,11 +89,18 @@ pub(super) async fn make(
     Ok(Begun { handle, connection, started, rings, counters })
 }
 
+/// What a source is called, and whether the capture does not begin without it.
+type SourceName = (String, bool);
+
+fn names_of(spec: &CaptureSpec) -> impl Iterator<Item = SourceName> {
+    spec.sources.iter().map(|source| (source.id.clone(), source.required))
+}
+
 /// A source as the agent takes it; of a script, a warning besides. What is named in programs is looked up.
 fn wire_source(
     link: &mut AgentLink,
     request: Request,
-    required: bool,
+    (id, required): SourceName,
     target: &Target,
 ) -> Result<(WireSource, Option<Diagnostic>), StartError> {
     let (method, warning) = match request {
@@ -104,7 +110,7 @@ fn wire_source(
             (WireMethod::Script(Box::new(script)), warning)
         }
     };
-    Ok((WireSource { method, required }, warning))
+    Ok((WireSource { id, method, required }, warning))
 }
 
 /// Takes back what the agent made.

@@ -78,8 +78,10 @@ async fn begin(
 ) -> Result<CaptureId, StartError> {
     let Begun { handle, connection, started, rings, counters } = made;
     let rings_error = |why: String| StartError::Rings { why };
+    // The kernel puts each page of a ring in its place then, which takes as long as all that is done meanwhile.
+    let (of_rings, taken) = (started.clone(), rings.rings);
+    let mapping = tokio::task::spawn_blocking(move || map_rings(taken, &of_rings));
     let mut prepared = PreparedSources::of(&inner.link, spec, sources, &started).await.map_err(rings_error)?;
-    let readers = map_rings(rings.rings, &started).map_err(rings_error)?;
     let host = bathyscope_link::host::facts_of_capture(&inner.link, &spec.target).await;
     let kernel = name_addresses(inner, &mut prepared).await;
     let kernel_build_id = from_hex(&host.kernel_build_id);
@@ -99,7 +101,7 @@ async fn begin(
     let running = Arc::new(Running::new((id, title, owner), (Arc::new(progress), accounting), slot, (script, made)));
     note_cut_rings(&running, &started);
     running.progress.without_sources(&prepared.failed);
-    let parts = Parts {
+    let parts = |readers| Parts {
         sources: prepared.parts,
         target_pid: started.target_pid,
         readers,
@@ -110,9 +112,15 @@ async fn begin(
         tap,
         start_ns,
     };
-    let begun = match threads::run(inner, &running, parts) {
+    let system = |doing| move |error: &dyn std::error::Error| StartError::System { doing, why: error.to_string() };
+    let mapped = mapping.await.map_err(|error| system("mapping the rings")(&error));
+    let readers = mapped.and_then(|mapped| mapped.map_err(rings_error));
+    let threads = readers.and_then(|readers| {
+        threads::run(inner, &running, parts(readers)).map_err(|error| system("starting the capture's threads")(&error))
+    });
+    let begun = match threads {
         Ok(threads) => enable(inner, &running, spec.clone(), (handle, connection, counters), threads, start_ns).await,
-        Err(error) => Err(StartError::System { doing: "starting the capture's threads", why: error.to_string() }),
+        Err(error) => Err(error),
     };
     if let Err(error) = &begun {
         mark_failed(inner, &running, start_ns, error).await;

@@ -19,7 +19,7 @@ use crate::os::loader::Loader;
 
 /// What the trials need.
 struct Trial<'a> {
-    loader: &'a mut Loader,
+    loader: &'a Loader,
     rights: Rights,
     types: programs::KernelTypes,
 }
@@ -94,7 +94,7 @@ pub(crate) fn ways() -> impl Iterator<Item = (&'static str, &'static str, &'stat
 }
 
 /// Tries every way.
-pub(crate) fn capabilities(loader: &mut Loader) -> Vec<Capability> {
+pub(crate) fn capabilities(loader: &Loader) -> Vec<Capability> {
     let mut trial = Trial { loader, rights: Rights::of_this_process(), types: programs::KernelTypes::default() };
     let attempt = |&(id, title, purpose, attempt): &(&str, &str, &str, Attempt)| {
         let verdict = attempt(&mut trial);

@@ -97,7 +97,7 @@ impl KernelBackend {
 
     /// Prepared for captures of events, so that the first starts as quickly as all others. A script does not need it.
     #[must_use]
-    pub fn prepared(mut self) -> Self {
+    pub fn prepared(self) -> Self {
         self.loader.prepare();
         self
     }
@@ -126,7 +126,7 @@ impl HostRequests for KernelBackend {
     }
 
     fn capabilities(&mut self) -> Vec<Capability> {
-        doctor::capabilities(&mut self.loader)
+        doctor::capabilities(&self.loader)
     }
 
     fn perf_events(&mut self) -> Vec<PerfEventInfo> {

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     io,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
-    sync::{Mutex, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
 use aya::{
@@ -21,34 +21,78 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeReading};
 use crate::{
     error::{failed, kind_of, words},
     needs::Need,
+    share_work::share_work,
 };
 
 /// The most of a verifier's log that is passed on.
 const MAX_LOG_BYTES: usize = 16 << 10;
 /// The most programs that are verified at a time.
 const MAX_VERIFIED_AT_ONCE: usize = 4;
+/// The most loaders, for those who load at the same time.
+const MAX_LOADERS: usize = 4;
 /// The most objects that are kept; a capture has one for each of its sources.
 const MAX_COMPILED: usize = 16;
 
 /// Why the verifier refused programs, by their names.
 type Refused = BTreeMap<String, ProgramError>;
 
-/// aya's loader, made once and only if it is used: making one parses all type information of the kernel, which takes
+/// aya's loaders, made once and only if they are used: making one parses all type information of the kernel, which takes
 /// longer than everything else that starting a capture does, and more memory. The programs here carry no relocations, so
-/// it is then told to do without.
+/// they are then told to do without. One loads one object at a time.
 #[derive(Default)]
 pub(crate) struct Loader {
-    loader: Option<EbpfLoader<'static>>,
+    made: Mutex<MadeLoaders>,
+    /// Told when one is idle.
+    is_idle: Condvar,
+}
+
+#[derive(Default)]
+struct MadeLoaders {
+    /// How many there are, those in use too.
+    count: usize,
+    idle: Vec<EbpfLoader<'static>>,
 }
 
 impl Loader {
-    /// Makes it now.
-    pub(crate) fn prepare(&mut self) {
-        self.made();
+    /// Makes loaders now, one for each CPU, for sources that are made side by side.
+    pub(crate) fn prepare(&self) {
+        let most = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_LOADERS);
+        share_work(most, "bathyscope-bpf", || {
+            while self.counts_one_more(most) {
+                self.give_back(Self::make());
+            }
+        });
     }
 
-    fn made(&mut self) -> &mut EbpfLoader<'static> {
-        self.loader.get_or_insert_with(Self::make)
+    fn lock(&self) -> MutexGuard<'_, MadeLoaders> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts one that is made now, unless there are `most`.
+    fn counts_one_more(&self, most: usize) -> bool {
+        let mut made = self.lock();
+        let has_room = made.count < most;
+        made.count += usize::from(has_room);
+        has_room
+    }
+
+    fn give_back(&self, loader: EbpfLoader<'static>) {
+        self.lock().idle.push(loader);
+        self.is_idle.notify_one();
+    }
+
+    /// One that is idle, or that is now. If none was prepared, all wait for the first: it is there sooner than another one.
+    fn take(&self) -> EbpfLoader<'static> {
+        if self.counts_one_more(1) {
+            return Self::make();
+        }
+        let mut made = self.lock();
+        loop {
+            if let Some(loader) = made.idle.pop() {
+                return loader;
+            }
+            made = self.is_idle.wait(made).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     fn make() -> EbpfLoader<'static> {
@@ -61,8 +105,11 @@ impl Loader {
     }
 
     /// Makes the maps of an object in the kernel and lets the verifier look at all of its programs.
-    pub(crate) fn load(&mut self, object: &[u8], doing: &str) -> Result<Loaded, AgentError> {
-        let mut ebpf = self.made().load(object).map_err(|error| map_trouble(doing, &error))?;
+    pub(crate) fn load(&self, object: &[u8], doing: &str) -> Result<Loaded, AgentError> {
+        let mut loader = self.take();
+        let loaded = loader.load(object);
+        self.give_back(loader);
+        let mut ebpf = loaded.map_err(|error| map_trouble(doing, &error))?;
         let refused = verify_all(&mut ebpf);
         Ok(Loaded { ebpf, refused })
     }
@@ -73,7 +120,7 @@ impl Loader {
 fn verify_all(ebpf: &mut Ebpf) -> Refused {
     let count = ebpf.programs().count();
     let (waiting, refused) = (Mutex::new(ebpf.programs_mut()), Mutex::new(Refused::new()));
-    let work = || {
+    share_work(count.min(MAX_VERIFIED_AT_ONCE), "bathyscope-bpf", || {
         loop {
             // Held only until the next one is taken.
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -82,13 +129,6 @@ fn verify_all(ebpf: &mut Ebpf) -> Refused {
                 refused.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), error);
             }
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..count.min(MAX_VERIFIED_AT_ONCE) {
-            // Without a thread more, those that there are take longer.
-            let _none = std::thread::Builder::new().name("bathyscope-bpf".into()).spawn_scoped(scope, work);
-        }
-        work();
     });
     refused.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,7 +24,7 @@ impl SourceSpec for CountSpec {
 
     fn start(
         &self,
-        kernel: &mut KernelBackend,
+        kernel: &KernelBackend,
         target: &ResolvedTarget,
         memory: SourceMemory,
         _reports: ProcessReports,

@@ -6,6 +6,7 @@
 
 mod count;
 mod events;
+mod making;
 mod profile;
 mod script;
 mod script_sizes;
@@ -22,14 +23,17 @@ pub(crate) use script_sizes::check_script_sizes;
 
 use crate::{
     compile::ScriptRights,
-    engine::{Engine, EngineError, MadeEngine, ProcessReports},
+    engine::{EngineError, MadeEngine, ProcessReports},
     error::failed,
     host_requests::HostRequests,
     kernel::{KernelBackend, ResolvedTarget},
     memory::{MAX_MAP_BYTES, MAX_RING_BYTES, MIN_RING_BYTES, MemoryLeft, SourceMemory},
-    running::{RunningCapture, RunningSource, nothing_records},
+    running::RunningCapture,
     simulated::{MadeTarget, SimulatedBackend, SimulatedTarget, Simulation},
 };
+
+/// The most bytes of what the console calls a source.
+const MAX_ID_BYTES: usize = 32;
 
 /// How well a source can report what happens to processes, for itself and the others of its capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +49,7 @@ pub(crate) enum Reporting {
 }
 
 /// A source as it was asked for. The console may be anybody by now.
-pub(crate) trait SourceSpec: fmt::Debug {
+pub(crate) trait SourceSpec: fmt::Debug + Send + Sync {
     /// Checks everything that can be checked without the kernel.
     ///
     /// # Errors
@@ -78,13 +82,19 @@ pub(crate) trait SourceSpec: fmt::Debug {
         left.fit_rings(1, &mut memory.ring_bytes, 0)
     }
 
+    /// Whether no other source is made while this one is: one that has a child of this process work for it, in which what another
+    /// thread had locked would stay locked.
+    fn is_made_alone(&self) -> bool {
+        false
+    }
+
     /// Makes its engine on the running kernel; nothing is recorded yet.
     ///
     /// # Errors
     /// If anything of it cannot be made; then all of it is undone.
     fn start(
         &self,
-        kernel: &mut KernelBackend,
+        kernel: &KernelBackend,
         target: &ResolvedTarget,
         memory: SourceMemory,
         reports: ProcessReports,
@@ -120,6 +130,8 @@ fn source_of(method: WireMethod) -> Box<dyn SourceSpec> {
 #[derive(Debug)]
 pub(crate) struct PlannedSource {
     spec: Box<dyn SourceSpec>,
+    /// What errors call it, where there are others.
+    name: Option<String>,
     required: bool,
     /// The memory that it may take.
     memory: SourceMemory,
@@ -149,10 +161,12 @@ impl CapturePlan {
             return Err(failed(AgentErrorKind::Limit, doing, why, "Ask for another size."));
         }
         let memory = SourceMemory { ring_bytes, map_bytes: MAX_MAP_BYTES };
-        let planned = |WireSource { method, required }| {
+        let several = sources.len() > 1;
+        let planned = |WireSource { id, method, required }| {
             let spec = source_of(method);
             spec.check(&target)?;
-            Ok(PlannedSource { spec, required, memory, rings_cut: None })
+            let name = several.then_some(id).filter(|id| !id.is_empty());
+            Ok(PlannedSource { spec, name, required, memory, rings_cut: None })
         };
         let sources = sources.into_iter().map(planned).collect::<Result<_, AgentError>>()?;
         Ok(Self { sources, target })
@@ -181,39 +195,6 @@ impl CapturePlan {
         able.sort_by_key(|number| std::cmp::Reverse(reporting(*number)));
         able
     }
-
-    /// Makes the engines of all sources with `make`; those that may fail and do are left out.
-    fn engines(
-        &self,
-        mut make: impl FnMut(&PlannedSource, ProcessReports) -> MadeEngine,
-    ) -> Result<Vec<RunningSource>, EngineError> {
-        let data = self.sources.iter().any(|source| source.spec.tells_data());
-        let reporters = self.reporters();
-        let others = (0..self.sources.len()).filter(|number| !reporters.contains(number));
-        // Whoever can report goes first: if the best fails, the next one does.
-        let order: Vec<usize> = reporters.iter().copied().chain(others).collect();
-        let (mut reported, mut made) = (false, Vec::new());
-        for number in order {
-            let Some(source) = self.sources.get(number) else { continue };
-            let reports = !reported && reporters.contains(&number);
-            let engine = make(source, if reports { ProcessReports::Here { data } } else { ProcessReports::Elsewhere });
-            let engine: Result<Box<dyn Engine>, AgentError> = match engine {
-                Err(error) if source.required => return Err(error),
-                engine => engine.map_err(EngineError::into_agent_error),
-            };
-            reported |= reports && engine.is_ok();
-            let PlannedSource { required, rings_cut, .. } = *source;
-            made.push((number, RunningSource { engine, required, reports, rings_cut }));
-        }
-        made.sort_by_key(|(number, _source)| *number);
-        let made: Vec<RunningSource> = made.into_iter().map(|(_number, source)| source).collect();
-        match made.iter().find_map(|source| source.engine.as_ref().err()) {
-            Some(first) if made.iter().all(|source| source.engine.is_err()) => {
-                Err(nothing_records(first.clone()).into())
-            }
-            _ => Ok(made),
-        }
-    }
 }
 
 /// Checks how many sources of which kind there are.
@@ -224,6 +205,9 @@ fn check_numbers(sources: &[WireSource]) -> Result<(), AgentError> {
     }
     let count = |is: fn(&WireMethod) -> bool| sources.iter().filter(|source| is(&source.method)).count();
     let alone = [("scripts", count(WireMethod::has_plan)), ("traces", count(WireMethod::is_trace))];
+    if let Some(source) = sources.iter().find(|source| source.id.len() > MAX_ID_BYTES) {
+        return refused(format!("the id of a source has {} bytes, and may have {MAX_ID_BYTES}", source.id.len()));
+    }
     match alone.into_iter().find(|(_what, count)| *count > 1) {
         // What is asked of a capture's script or trace later does not say which.
         Some((what, count)) => refused(format!("it has {count} {what}, and may have one")),
@@ -245,7 +229,8 @@ impl Backend for KernelBackend {
         let rights = self.script_rights();
         plan.sources.iter().try_for_each(|source| source.spec.allow(rights))?;
         let target = self.take_target(&plan.target)?;
-        let sources = plan.engines(|source, reports| source.spec.start(self, &target, source.memory, reports))?;
+        let kernel = &*self;
+        let sources = plan.engines(|source, reports| source.spec.start(kernel, &target, source.memory, reports))?;
         Ok(RunningCapture { sources, target: Box::new(target) })
     }
 }
@@ -253,8 +238,9 @@ impl Backend for KernelBackend {
 impl Backend for SimulatedBackend {
     fn start(&mut self, plan: &CapturePlan) -> Result<RunningCapture, EngineError> {
         let target = MadeTarget::of(&plan.target)?;
+        let simulation = self.simulation();
         let sources =
-            plan.engines(|source, reports| source.spec.simulate(self.simulation(), &target, source.memory, reports))?;
+            plan.engines(|source, reports| source.spec.simulate(simulation, &target, source.memory, reports))?;
         Ok(RunningCapture { sources, target: Box::new(SimulatedTarget::new(target)?) })
     }
 }

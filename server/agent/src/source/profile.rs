@@ -32,7 +32,7 @@ impl SourceSpec for ProfileSpec {
 
     fn start(
         &self,
-        kernel: &mut KernelBackend,
+        kernel: &KernelBackend,
         target: &ResolvedTarget,
         memory: SourceMemory,
         reports: ProcessReports,

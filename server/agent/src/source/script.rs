@@ -32,6 +32,10 @@ impl SourceSpec for WireScript {
         Reporting::WhereNeeded
     }
 
+    fn is_made_alone(&self) -> bool {
+        true
+    }
+
     /// Its ring, and beside it what its maps may take.
     fn fit(&mut self, memory: &mut SourceMemory, left: &mut MemoryLeft) -> Result<Option<RingsCut>, AgentError> {
         let cut = left.fit_rings(1, &mut memory.ring_bytes, 0)?;
@@ -41,7 +45,7 @@ impl SourceSpec for WireScript {
 
     fn start(
         &self,
-        kernel: &mut KernelBackend,
+        kernel: &KernelBackend,
         target: &ResolvedTarget,
         memory: SourceMemory,
         reports: ProcessReports,

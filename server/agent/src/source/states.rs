@@ -27,7 +27,7 @@ impl SourceSpec for StatesSpec {
 
     fn start(
         &self,
-        kernel: &mut KernelBackend,
+        kernel: &KernelBackend,
         target: &ResolvedTarget,
         memory: SourceMemory,
         reports: ProcessReports,

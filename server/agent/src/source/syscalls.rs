@@ -28,7 +28,7 @@ impl SourceSpec for WireSyscalls {
 
     fn start(
         &self,
-        kernel: &mut KernelBackend,
+        kernel: &KernelBackend,
         target: &ResolvedTarget,
         memory: SourceMemory,
         reports: ProcessReports,

@@ -33,7 +33,7 @@ impl SourceSpec for TraceSpec {
 
     fn start(
         &self,
-        kernel: &mut KernelBackend,
+        kernel: &KernelBackend,
         target: &ResolvedTarget,
         _memory: SourceMemory,
         reports: ProcessReports,

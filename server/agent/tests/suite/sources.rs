@@ -1,7 +1,7 @@
 //! Captures with several sources: one start for all, one budget, one report of processes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
-use bathyscope_capture::{CountSpec, ProfileSpec, SyscallSpec, Target};
+use bathyscope_capture::{CountSpec, ProfileSpec, StatesSpec, SyscallSpec, Target};
 use bathyscope_protocol::{
     AgentClient, Budget, ClientError, GuardStage, RingContent, TargetState, WireMethod, WireScript, WireSource,
     WireSyscalls,
@@ -98,6 +98,13 @@ fn a_source_that_is_not_required_may_fail_and_others_may_not() {
     let optional = |method: WireMethod| WireSource { required: false, ..method.into() };
     let said = refusal(&mut client, vec![good().into(), bad().into()]);
     assert!(said.contains("no:such"), "{said}");
+    let called = |id: &str, method: WireMethod| WireSource { id: id.to_owned(), ..method.into() };
+    let said = refusal(&mut client, vec![called("fine", good()), called("typed-wrong", bad()), called("more", good())]);
+    assert!(said.starts_with("source `typed-wrong`: ") && said.contains("no:such"), "{said}");
+    let said = refusal(&mut client, vec![called("alone", bad())]);
+    assert!(!said.contains("alone") && said.contains("no:such"), "an only source needs no name: {said}");
+    let said = refusal(&mut client, vec![called(&"x".repeat(33), good())]);
+    assert!(said.contains("33 bytes"), "{said}");
     let rings = begin(&mut client, vec![optional(bad()), good().into()], Target::System);
     let [failed, made] = rings.started.sources.as_slice() else { panic!("{:?}", rings.started) };
     assert!(failed.failed.as_ref().unwrap().to_string().contains("no:such") && failed.rings.is_empty());
@@ -110,6 +117,49 @@ fn a_source_that_is_not_required_may_fail_and_others_may_not() {
     client.discard(1).unwrap();
     let said = refusal(&mut client, vec![optional(bad())]);
     assert!(said.contains("none of its sources can be recorded here; the first:"), "{said}");
+}
+
+#[test]
+fn a_source_that_fails_while_others_are_made_takes_them_along() {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: several sources in the kernel — root");
+        return;
+    }
+    let mut client = kernel();
+    let called = |id: &str, method: WireMethod| WireSource { id: id.to_owned(), ..method.into() };
+    let good = || events(&[probe("sched:sched_switch", &["next_pid"], "")]);
+    let states = || WireMethod::States(StatesSpec::default());
+    for round in 0..5 {
+        // What fails at once stands at each place among those that take long.
+        let mut sources = vec![
+            called("calls", syscalls()),
+            called("states", states()),
+            called("profile", profile()),
+            called("good", good()),
+        ];
+        sources.insert(round, called("wrong", events(&[probe("sched:no_such_event", &[], "")])));
+        let said = refusal(&mut client, sources);
+        assert!(said.starts_with("source `wrong`: ") && said.contains("sched:no_such_event"), "{said}");
+        wait_for("the end of what was made", || own_programs(&mut client) == 0);
+    }
+    // If it may fail, all others are there, and what reports is another than the best, which is the one that fails.
+    let wrong = WireSource { required: false, ..called("wrong", events(&[probe("sched:no_such_event", &[], "")])) };
+    let sources = vec![wrong, called("calls", syscalls()), called("states", states()), called("profile", profile())];
+    let rings = begin(&mut client, sources, Target::System);
+    let failed: Vec<bool> = rings.started.sources.iter().map(|source| source.failed.is_some()).collect();
+    assert_eq!((failed.as_slice(), reporters(&rings)), ([true, false, false, false].as_slice(), 1));
+    client.enable(1).unwrap();
+    wait_for("hits of all", || {
+        let readings = client.readings(1).unwrap();
+        readings.sources.iter().skip(1).all(|source| source.probes.iter().any(|probe| probe.hits > 0))
+    });
+    client.stop(1, true).unwrap();
+    client.discard(1).unwrap();
+}
+
+/// How many programs for thread states this process has in the kernel, which no other test here loads.
+fn own_programs(client: &mut AgentClient) -> usize {
+    client.bpf_programs().unwrap().iter().filter(|program| program.ours && program.name.starts_with("st_")).count()
 }
 
 #[test]

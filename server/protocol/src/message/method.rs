@@ -35,6 +35,8 @@ pub enum WireMethod {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireSource {
+    /// What the console calls it, which errors tell of one of several; may be empty.
+    pub id: String,
     /// What it records.
     pub method: WireMethod,
     /// Whether the capture is not to begin without it. Else it may fail, with its reason in the reply.
@@ -44,7 +46,7 @@ pub struct WireSource {
 impl From<WireMethod> for WireSource {
     /// A source that is required.
     fn from(method: WireMethod) -> Self {
-        Self { method, required: true }
+        Self { id: String::new(), method, required: true }
     }
 }
 

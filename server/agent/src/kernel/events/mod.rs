@@ -291,19 +291,19 @@ fn layout_of(place: &ColumnPlace) -> ColumnLayout {
 /// # Errors
 /// If anything of it cannot be made; then all of it is undone.
 pub(crate) fn start(
-    kernel: &mut KernelBackend,
+    kernel: &KernelBackend,
     probes: &[EventProbe],
     target: &ResolvedTarget,
     ring_bytes: u32,
     reports: ProcessReports,
 ) -> Result<EventsEngine, AgentError> {
-    EventsEngine::make(&mut kernel.loader, probes, target, ring_bytes, reports)
+    EventsEngine::make(&kernel.loader, probes, target, ring_bytes, reports)
 }
 
 impl EventsEngine {
     /// Compiles, loads, and opens everything; attaches nothing.
     pub(crate) fn make(
-        loader: &mut Loader,
+        loader: &Loader,
         probes: &[EventProbe],
         target: &ResolvedTarget,
         ring_bytes: u32,

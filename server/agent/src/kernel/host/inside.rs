@@ -10,7 +10,7 @@ use bathyscope_catalog::{
 use bathyscope_plan::{Features, ProgramType, UserPlaces};
 use bathyscope_protocol::WireScript;
 
-use super::{KernelHost, PER_CPU_OFFSET};
+use super::{KernelHost, PER_CPU_OFFSET, lock};
 use crate::{
     compile::{AgentChannel, Facts, Missing, Question, Told},
     os::cgroups::cgroup_id,
@@ -95,7 +95,7 @@ impl Host for InsideHost<'_> {
     }
 
     fn tracepoint(&self, system: &str, name: &str) -> Result<Option<Arc<EventFormat>>, String> {
-        if let Some(known) = self.kernel.formats.borrow().get(&format!("{system}:{name}")) {
+        if let Some(known) = lock(&self.kernel.formats).get(&format!("{system}:{name}")) {
             return Ok(Some(Arc::clone(&known.parsed)));
         }
         let key = (system.to_owned(), name.to_owned());
@@ -135,7 +135,7 @@ impl Host for InsideHost<'_> {
         if name == PER_CPU_OFFSET && !self.per_cpu {
             return None;
         }
-        if let Some(known) = self.kernel.symbols.borrow().get(name) {
+        if let Some(known) = lock(&self.kernel.symbols).get(name) {
             return *known;
         }
         match self.channel.ask(Question::Symbol { name: name.to_owned() }) {
@@ -150,7 +150,7 @@ impl Host for InsideHost<'_> {
 
     fn kfunc_allowed(&self, name: &str, program: ProgramType) -> Option<bool> {
         let key = (name.to_owned(), program);
-        if let Some(known) = self.kernel.callable.borrow().get(&key) {
+        if let Some(known) = lock(&self.kernel.callable).get(&key) {
             return *known;
         }
         match self.channel.ask(Question::Callable { name: key.0, program }) {

@@ -11,12 +11,11 @@ mod lists;
 mod mapped;
 
 use std::{
-    cell::{OnceCell, RefCell},
     collections::HashMap,
     fs::File,
     io::Read as _,
     os::fd::OwnedFd,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use bathyscope_bpf::lang::host::KernelFunction;
@@ -49,19 +48,20 @@ struct ReadFormat {
     parsed: Arc<EventFormat>,
 }
 
-/// What is known about the running kernel.
+/// What is known about the running kernel. Sources that are made side by side ask it at the same time. A child that compiles a
+/// script has a copy, in which a lock that another thread held would be held for ever: no source is made beside a script.
 #[derive(Default)]
 pub(crate) struct KernelHost {
-    features: OnceCell<Features>,
-    formats: RefCell<HashMap<String, Arc<ReadFormat>>>,
-    tracepoints: OnceCell<Vec<String>>,
-    raw_tracepoints: OnceCell<Vec<String>>,
-    functions: OnceCell<Vec<KernelFunction>>,
-    symbols: RefCell<HashMap<String, Option<u64>>>,
-    callable: RefCell<HashMap<(String, ProgramType), Option<bool>>>,
-    btf: OnceCell<Option<Arc<Btf>>>,
-    types: OnceCell<Types>,
-    with_modules: OnceCell<Types>,
+    features: OnceLock<Features>,
+    formats: Mutex<HashMap<String, Arc<ReadFormat>>>,
+    tracepoints: OnceLock<Vec<String>>,
+    raw_tracepoints: OnceLock<Vec<String>>,
+    functions: OnceLock<Vec<KernelFunction>>,
+    symbols: Mutex<HashMap<String, Option<u64>>>,
+    callable: Mutex<HashMap<(String, ProgramType), Option<bool>>>,
+    btf: OnceLock<Option<Arc<Btf>>>,
+    types: OnceLock<Types>,
+    with_modules: OnceLock<Types>,
 }
 
 impl KernelHost {
@@ -114,7 +114,7 @@ impl KernelHost {
     fn read_format(&self, system: &str, name: &str) -> Result<Option<Arc<ReadFormat>>, String> {
         let Ok(tracepoint) = format!("{system}:{name}").parse::<TracepointName>() else { return Ok(None) };
         let full = tracepoint.to_string();
-        if let Some(known) = self.formats.borrow().get(&full) {
+        if let Some(known) = lock(&self.formats).get(&full) {
             return Ok(Some(Arc::clone(known)));
         }
         let bytes = match Tracefs::find().and_then(|tracefs| tracefs.read_format(&tracepoint)) {
@@ -124,7 +124,7 @@ impl KernelHost {
         };
         let parsed = Arc::new(parse_event_format(&bytes).map_err(|error| error.to_string())?);
         let format = Arc::new(ReadFormat { text: String::from_utf8_lossy(&bytes).into_owned(), parsed });
-        self.formats.borrow_mut().insert(full, Arc::clone(&format));
+        lock(&self.formats).insert(full, Arc::clone(&format));
         Ok(Some(format))
     }
 
@@ -145,7 +145,7 @@ impl KernelHost {
     }
 
     fn symbol(&self, name: &str) -> Option<u64> {
-        if let Some(known) = self.symbols.borrow().get(name) {
+        if let Some(known) = lock(&self.symbols).get(name) {
             return *known;
         }
         let found = lists::symbol(name);
@@ -155,7 +155,7 @@ impl KernelHost {
 
     fn callable(&self, name: &str, program: ProgramType) -> Option<bool> {
         let key = (name.to_owned(), program);
-        if let Some(known) = self.callable.borrow().get(&key) {
+        if let Some(known) = lock(&self.callable).get(&key) {
             return *known;
         }
         let allowed = callable::may_call(self.types(), name, program);
@@ -165,7 +165,7 @@ impl KernelHost {
 
     /// Forgets numbers of tracepoints: a module that comes back has others.
     pub(crate) fn forget_formats(&self) {
-        self.formats.borrow_mut().clear();
+        lock(&self.formats).clear();
     }
 }
 
@@ -210,8 +210,13 @@ pub(crate) fn module_types(module: &str) -> std::io::Result<OwnedFd> {
     bpf::programs::find_types(module)
 }
 
-fn remember<K: Eq + std::hash::Hash, V>(known: &RefCell<HashMap<K, V>>, key: K, value: V) {
-    let mut known = known.borrow_mut();
+/// Nothing that is done under these locks can fail halfway.
+fn lock<T>(known: &Mutex<T>) -> MutexGuard<'_, T> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remember<K: Eq + std::hash::Hash, V>(known: &Mutex<HashMap<K, V>>, key: K, value: V) {
+    let mut known = lock(known);
     if known.len() < MAX_REMEMBERED {
         known.insert(key, value);
     }

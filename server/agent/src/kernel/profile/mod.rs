@@ -335,7 +335,7 @@ fn cannot_sample(error: &io::Error, wish: &Wish, source: SampleSource, cpu: u32)
 
 impl Filter {
     fn load(
-        loader: &mut Loader,
+        loader: &Loader,
         target: &ResolvedTarget,
         skip_idle: bool,
     ) -> Result<(Self, Option<Following>), AgentError> {
@@ -484,19 +484,19 @@ impl Threads {
 /// # Errors
 /// If one of them cannot be opened.
 pub(crate) fn start(
-    kernel: &mut KernelBackend,
+    kernel: &KernelBackend,
     profile: &ProfileSpec,
     target: &ResolvedTarget,
     ring_bytes: u32,
     reports: ProcessReports,
 ) -> Result<ProfileEngine, AgentError> {
-    ProfileEngine::make(&mut kernel.loader, &Wish::new(profile, ring_bytes)?, target, reports)
+    ProfileEngine::make(&kernel.loader, &Wish::new(profile, ring_bytes)?, target, reports)
 }
 
 impl ProfileEngine {
     /// Opens everything, disabled.
     pub(crate) fn make(
-        loader: &mut Loader,
+        loader: &Loader,
         wish: &Wish,
         target: &ResolvedTarget,
         reports: ProcessReports,

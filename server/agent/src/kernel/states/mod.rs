@@ -76,7 +76,7 @@ pub(crate) struct StatesEngine {
 /// # Errors
 /// If anything of it cannot be made; then all of it is undone.
 pub(crate) fn start(
-    kernel: &mut KernelBackend,
+    kernel: &KernelBackend,
     wanted: StatesSpec,
     target: &ResolvedTarget,
     ring_bytes: u32,
@@ -98,7 +98,7 @@ fn places(host: &KernelHost) -> Result<StatePlaces, AgentError> {
 impl StatesEngine {
     /// Compiles, loads, and opens everything; attaches nothing.
     pub(crate) fn make(
-        loader: &mut Loader,
+        loader: &Loader,
         host: &KernelHost,
         wanted: StatesSpec,
         target: &ResolvedTarget,

@@ -201,7 +201,7 @@ fn place(tracefs: &Tracefs, tracepoint: &str, program: Program) -> Result<Placed
 /// # Errors
 /// If anything of it cannot be made; then all of it is undone.
 pub(crate) fn start(
-    kernel: &mut KernelBackend,
+    kernel: &KernelBackend,
     wanted: &WireSyscalls,
     target: &ResolvedTarget,
     ring_bytes: u32,
@@ -214,7 +214,7 @@ pub(crate) fn start(
 impl SyscallEngine {
     /// Compiles, loads, and opens everything; attaches nothing.
     pub(crate) fn make(
-        loader: &mut Loader,
+        loader: &Loader,
         host: &KernelHost,
         wanted: &WireSyscalls,
         target: &ResolvedTarget,

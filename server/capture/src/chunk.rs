@@ -139,11 +139,19 @@ const fn type_tag(ty: ColumnType) -> u8 {
 /// # Errors
 /// [`ChunkError::Unfit`] if the batch has other columns than the schema, no rows, too many, or rows out of order.
 pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> Result<EncodedChunk, ChunkError> {
+    codec::Encoder::of_thread(|encoder| encode_chunk_with(schema, batch, encoder))
+}
+
+fn encode_chunk_with(
+    schema: &StreamSchema,
+    batch: &Batch,
+    encoder: &mut codec::Encoder,
+) -> Result<EncodedChunk, ChunkError> {
     let times = check_batch(schema, batch)?;
     let rows = u32::try_from(times.len()).map_err(|_large| ChunkError::Unfit { what: "too many rows" })?;
     let columns =
         u16::try_from(batch.columns.len()).map_err(|_large| ChunkError::Unfit { what: "too many columns" })?;
-    let mut encoder = ColumnEncoder::new(schema, times);
+    let mut encoder = ColumnEncoder::new(schema, times, encoder);
     let mut entries = Vec::with_capacity(batch.columns.len() * ENTRY_BYTES);
     let mut bodies = Vec::new();
     for (index, (column, data)) in schema.columns.iter().zip(&batch.columns).enumerate() {
@@ -174,7 +182,7 @@ pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> Result<EncodedChunk
 struct ColumnEncoder<'a> {
     schema: &'a StreamSchema,
     times: &'a [u64],
-    encoder: codec::Encoder,
+    encoder: &'a mut codec::Encoder,
     /// Columns that tell others, which must not be told.
     keys: Vec<Option<Rc<Keys>>>,
     /// Columns that are told, which must not tell others.
@@ -182,9 +190,9 @@ struct ColumnEncoder<'a> {
 }
 
 impl<'a> ColumnEncoder<'a> {
-    fn new(schema: &'a StreamSchema, times: &'a [u64]) -> Self {
+    fn new(schema: &'a StreamSchema, times: &'a [u64], encoder: &'a mut codec::Encoder) -> Self {
         let columns = schema.columns.len();
-        Self { schema, times, encoder: codec::Encoder::new(), keys: vec![None; columns], told: vec![false; columns] }
+        Self { schema, times, encoder, keys: vec![None; columns], told: vec![false; columns] }
     }
 
     fn encode(&mut self, batch: &Batch, index: usize, words: &[u64]) -> (codec::Coding, Option<Told>, Vec<u8>) {

@@ -1,5 +1,7 @@
 //! One column as bytes: offsets or differences, in planes, compressed.
 
+use std::cell::RefCell;
+
 use crate::{ColumnData, ColumnType};
 
 /// The most rows in a chunk.
@@ -59,15 +61,30 @@ pub(crate) fn from_words(ty: ColumnType, words: Vec<u64>) -> Option<ColumnData> 
     }
 }
 
-/// Encodes columns, with one compressor for all of them.
+/// Encodes columns, with one compressor and the same memory for all of them.
 pub(crate) struct Encoder {
     compressor: Option<zstd::bulk::Compressor<'static>>,
+    /// Offsets or differences of what is encoded.
+    rest: Vec<u64>,
+    planes: Vec<u8>,
 }
 
 impl Encoder {
     /// An encoder. Without memory for a compressor, columns are stored uncompressed.
     pub(crate) fn new() -> Self {
-        Self { compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL).ok() }
+        Self { compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL).ok(), rest: Vec::new(), planes: Vec::new() }
+    }
+
+    /// Does `work` with the encoder of this thread: to make one takes as long as to encode some columns.
+    pub(crate) fn of_thread<T>(work: impl FnOnce(&mut Self) -> T) -> T {
+        thread_local! {
+            static OF_THREAD: RefCell<Option<Encoder>> = const { RefCell::new(None) };
+        }
+        // It is not there while it is used: what would want one within gets another.
+        let mut encoder = OF_THREAD.take().unwrap_or_else(Self::new);
+        let done = work(&mut encoder);
+        OF_THREAD.set(Some(encoder));
+        done
     }
 
     /// The smaller coding of these words and its body.
@@ -81,15 +98,20 @@ impl Encoder {
         if differences.1.len() < offsets.1.len() { differences } else { offsets }
     }
 
-    fn with(&mut self, words: &[u64], differences: bool) -> (Coding, Vec<u8>) {
-        let (base, step, rest) = if differences { to_differences(words) } else { to_offsets(words) };
-        let width = width_of(&rest);
-        let planes = to_planes(&rest, width);
+    /// The coding of these words by differences or by offsets, and its body.
+    pub(crate) fn with(&mut self, words: &[u64], differences: bool) -> (Coding, Vec<u8>) {
+        let rest = &mut self.rest;
+        let (base, step) = if differences { to_differences(words, rest) } else { to_offsets(words, rest) };
+        let width = width_of(rest);
+        to_planes(rest, width, &mut self.planes);
         let coding = Coding { differences, compressed: false, width, base, step };
-        match self.compress(&planes) {
+        let planes = std::mem::take(&mut self.planes);
+        let coded = match self.compress(&planes) {
             Some(smaller) => (Coding { compressed: true, ..coding }, smaller),
-            None => (coding, planes),
-        }
+            None => (coding, planes.clone()),
+        };
+        self.planes = planes;
+        coded
     }
 
     /// The compressed bytes if they are fewer.
@@ -106,17 +128,23 @@ fn sample(words: &[u64]) -> Vec<u64> {
     places.iter().flat_map(|at| words.iter().skip(*at).take(run).copied()).collect()
 }
 
-fn to_offsets(words: &[u64]) -> (u64, u64, Vec<u64>) {
+/// Base and step; what is left goes to `rest`.
+fn to_offsets(words: &[u64], rest: &mut Vec<u64>) -> (u64, u64) {
     let base = words.iter().copied().min().unwrap_or(0);
-    (base, 0, words.iter().map(|word| word - base).collect())
+    rest.clear();
+    rest.extend(words.iter().map(|word| word - base));
+    (base, 0)
 }
 
-fn to_differences(words: &[u64]) -> (u64, u64, Vec<u64>) {
+/// As [`to_offsets`].
+fn to_differences(words: &[u64], rest: &mut Vec<u64>) -> (u64, u64) {
     let base = words.first().copied().unwrap_or(0);
     let differences = || words.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]).cast_signed());
     let step = differences().min().unwrap_or(0);
-    let rest = differences().map(|difference| difference.wrapping_sub(step).cast_unsigned());
-    (base, step.cast_unsigned(), std::iter::once(0).chain(rest).collect())
+    rest.clear();
+    rest.push(0);
+    rest.extend(differences().map(|difference| difference.wrapping_sub(step).cast_unsigned()));
+    (base, step.cast_unsigned())
 }
 
 /// The bytes that the largest of these words needs, 0 to 8.
@@ -125,12 +153,11 @@ fn width_of(words: &[u64]) -> u8 {
     u8::try_from(bits.div_ceil(8)).unwrap_or(8)
 }
 
-fn to_planes(words: &[u64], width: u8) -> Vec<u8> {
-    let mut planes = Vec::with_capacity(words.len() * usize::from(width));
+fn to_planes(words: &[u64], width: u8, planes: &mut Vec<u8>) {
+    planes.clear();
     for plane in 0..width {
         planes.extend(words.iter().map(|word| (word >> (8 * plane)) as u8));
     }
-    planes
 }
 
 fn from_planes(planes: &[u8], rows: usize) -> Vec<u64> {

@@ -9,10 +9,19 @@ use crate::{
     reader::{Reader, damaged},
 };
 
-/// Adds a list.
+/// Adds a list, in the smaller of both codings.
 pub(crate) fn put_list(encoder: &mut Encoder, out: &mut Vec<u8>, list: &[u64]) {
+    put_pieces(out, list, |piece| encoder.encode(piece));
+}
+
+/// Adds a list by differences or by offsets, for lists of which it is known which are shorter.
+pub(crate) fn put_list_as(differences: bool, encoder: &mut Encoder, out: &mut Vec<u8>, list: &[u64]) {
+    put_pieces(out, list, |piece| encoder.with(piece, differences));
+}
+
+fn put_pieces(out: &mut Vec<u8>, list: &[u64], mut encode: impl FnMut(&[u64]) -> (Coding, Vec<u8>)) {
     for piece in list.chunks(MAX_CHUNK_ROWS) {
-        let (coding, body) = encoder.encode(piece);
+        let (coding, body) = encode(piece);
         out.extend_from_slice(&[coding.flags(), coding.width, 0, 0]);
         // A piece has at most 512 KiB.
         out.extend_from_slice(&(body.len() as u32).to_le_bytes());

@@ -2,6 +2,8 @@
 //!
 //! It follows from the rows of its streams, so nothing depends on it: a stream without it is drawn from its rows.
 
+use std::sync::LazyLock;
+
 use bathyscope_capture::{BuiltPage, CaptureId, MAX_TRACK_DIRECTORY_BYTES, MAX_TRACK_PAGE_BYTES};
 use sqlx::SqliteConnection;
 
@@ -15,6 +17,9 @@ use crate::{
     select::{all, of},
     writer::{Durability, Writer},
 };
+
+/// Pages that are inserted by one statement.
+const PAGES_AT_ONCE: usize = 32;
 
 /// Where a page is: track, level, number.
 pub type TrackPlace = (u32, u8, u64);
@@ -73,13 +78,14 @@ pub(crate) async fn put(
     for page in &changes.pages {
         at_most("a page of a track", page.bytes.len(), MAX_TRACK_PAGE_BYTES)?;
         grown += page.bytes.len() as u64;
-        let insert = of("INSERT INTO track_pages VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", id).bind(stream);
-        let insert = insert.bind(page.track).bind(page.level).bind(number_of(page)?).bind(page.bytes.as_slice());
-        let done = insert.execute(&mut *conn).await.map_err(failed(DOING))?;
-        if done.rows_affected() == 0 {
-            replaced += replace(conn, id, stream, page).await?;
+    }
+    let (whole, rest) = changes.pages.as_chunks::<PAGES_AT_ONCE>();
+    for pages in whole {
+        if !insert_new(conn, id, stream, pages).await? {
+            replaced += insert_or_replace(conn, id, stream, pages).await?;
         }
     }
+    replaced += insert_or_replace(conn, id, stream, rest).await?;
     if let Some(directory) = &changes.directory {
         at_most("the directory of tracks", directory.len(), MAX_TRACK_DIRECTORY_BYTES)?;
         let select = "SELECT octet_length(data) FROM track_directories WHERE capture_id = ? AND stream = ?";
@@ -95,6 +101,49 @@ pub(crate) async fn put(
 fn number_of(page: &BuiltPage) -> Result<i64, StoreError> {
     let large = |_large| StoreError::Refused { what: "a page of a track", why: "its number is too large".to_owned() };
     i64::try_from(page.number).map_err(large)
+}
+
+/// Inserts pages by one statement, which costs a fifth of as many; or none of them and `false` if one breaks a rule of the table,
+/// most likely because there is one in its place.
+async fn insert_new(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    stream: u16,
+    pages: &[BuiltPage; PAGES_AT_ONCE],
+) -> Result<bool, StoreError> {
+    static INSERT: LazyLock<String> = LazyLock::new(|| {
+        let row = |at: usize| format!("(?1, ?2, ?{}, ?{}, ?{}, ?{})", at + 3, at + 4, at + 5, at + 6);
+        let rows: Vec<String> = (0..PAGES_AT_ONCE).map(|page| row(4 * page)).collect();
+        format!("INSERT INTO track_pages VALUES {}", rows.join(", "))
+    });
+    let mut insert = of(&INSERT, id).bind(stream);
+    for page in pages {
+        insert = insert.bind(page.track).bind(page.level).bind(number_of(page)?).bind(page.bytes.as_slice());
+    }
+    match insert.execute(conn).await {
+        Ok(_) => Ok(true),
+        Err(sqlx::Error::Database(error)) if error.kind() != sqlx::error::ErrorKind::Other => Ok(false),
+        Err(error) => Err(failed("storing tracks")(error)),
+    }
+}
+
+/// Stores pages one by one; says how long those were in whose place they are now.
+async fn insert_or_replace(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    stream: u16,
+    pages: &[BuiltPage],
+) -> Result<u64, StoreError> {
+    let mut replaced = 0;
+    for page in pages {
+        let insert = of("INSERT INTO track_pages VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", id).bind(stream);
+        let insert = insert.bind(page.track).bind(page.level).bind(number_of(page)?).bind(page.bytes.as_slice());
+        let done = insert.execute(&mut *conn).await.map_err(failed("storing tracks"))?;
+        if done.rows_affected() == 0 {
+            replaced += replace(conn, id, stream, page).await?;
+        }
+    }
+    Ok(replaced)
 }
 
 /// Puts a page in the place of one that is there; says how long that was.

@@ -10,7 +10,7 @@ use super::{PAGE_ROWS, PAGE_SUMMARIES, TOP, TrackEntry, TrackPage, TrackSummary,
 use crate::{
     ChunkError,
     codec::{Decoder, Encoder},
-    lists::{ListReader, crc_of, put_list},
+    lists::{ListReader, crc_of, put_list_as},
     reader::{Reader, damaged},
 };
 
@@ -41,7 +41,9 @@ impl TrackPage {
             Self::RowPageEnds(ends) => (ENDS, ends.len(), None),
         };
         let mut out = first_ns.unwrap_or(0).to_le_bytes().to_vec();
-        self.columns().iter().for_each(|column| put_list(encoder, &mut out, column));
+        // Moments grow; all else are lengths and names.
+        let differences = matches!(self, Self::RowPageEnds(_));
+        self.columns().iter().for_each(|column| put_list_as(differences, encoder, &mut out, column));
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&[VERSION, kind]);
         bytes.extend_from_slice(&(count as u16).to_le_bytes());

@@ -137,11 +137,16 @@ impl ColumnSum {
     /// The names that take most of the time and their shares of it, in order of the names; unused places have the first name and no share.
     pub fn look(&self) -> ([TrackNameId; PIECE_NAMES], [u8; PIECE_NAMES]) {
         let mut names = self.names;
+        let span_ns = self.end_ns.saturating_sub(self.begin_ns).max(1);
         if names.iter().filter(|(_, time_ns)| *time_ns > 0).count() > 1 {
             names.sort_unstable_by_key(|(name, time_ns)| (std::cmp::Reverse(*time_ns), *name));
+        } else if let [(name, time_ns), ..] = names
+            && time_ns == span_ns
+        {
+            // A row by itself, as most are.
+            return ([name; PIECE_NAMES], [SHARE_STEPS, 0, 0]);
         }
         let [first, second, third, ..] = names;
-        let span_ns = self.end_ns.saturating_sub(self.begin_ns).max(1);
         let steps = shares_of([first.1, second.1, third.1], span_ns);
         let mut told = [(first.0, steps[0]), (second.0, steps[1]), (third.0, steps[2])];
         for place in told.iter_mut().skip(1).filter(|(_, share)| *share == 0) {
@@ -155,13 +160,21 @@ impl ColumnSum {
 /// The shares of a span that times take, most first, in [`SHARE_STEPS`]: one that took part has at least one step, and together
 /// they are not more than all.
 fn shares_of(times_ns: [u64; PIECE_NAMES], span_ns: u64) -> [u8; PIECE_NAMES] {
-    let all = u128::from(SHARE_STEPS);
+    let all = u64::from(SHARE_STEPS);
     let step = |time_ns: u64| {
-        let nearest = (u128::from(time_ns) * all + u128::from(span_ns) / 2) / u128::from(span_ns);
-        nearest.clamp(u128::from(time_ns > 0), all)
+        let nearest = match time_ns.checked_mul(all).and_then(|times| times.checked_add(span_ns / 2)) {
+            // Nearly always; dividing 128 bits takes ten times as long.
+            Some(times) => times / span_ns,
+            None => {
+                let times = u128::from(time_ns) * u128::from(all) + u128::from(span_ns) / 2;
+                (times / u128::from(span_ns)).min(all.into()) as u64
+            }
+        };
+        nearest.clamp(u64::from(time_ns > 0), all)
     };
-    let mut steps = times_ns.map(step);
-    while steps.iter().sum::<u128>() > all {
+    // Names that took no time have no share.
+    let mut steps = times_ns.map(|time_ns| if time_ns == 0 { 0 } else { step(time_ns) });
+    while steps.iter().sum::<u64>() > all {
         if let Some(largest) = steps.iter_mut().max() {
             *largest -= 1;
         }
@@ -231,6 +244,8 @@ mod tests {
             ([1, 0, 0], 1000, [1, 0, 0]),
             ([40, 30, 10], 100, [6, 5, 2]),
             ([200, 0, 0], 100, [15, 0, 0]),
+            ([u64::MAX / 2, u64::MAX / 4, 1], u64::MAX, [7, 4, 1]),
+            ([u64::MAX, 0, 0], u64::MAX, [15, 0, 0]),
         ] {
             assert_eq!(shares_of(times, span), expected, "{times:?} of {span}");
         }

@@ -11,7 +11,7 @@ use super::{
 use crate::{IdMap, codec::Encoder};
 
 /// A page with fewer rows is not stored: a few pages of rows say the same.
-pub(super) const LEAST_ROWS: u64 = if cfg!(test) { 40 } else { 2048 };
+pub(super) const LEAST_ROWS: u64 = if cfg!(test) { 40 } else { 1024 };
 /// Below this, a unit would be less than a nanosecond.
 const MIN_SHIFT: u8 = 3;
 /// A page that is not whole is stored again when it has so many times the rows, in quarters.
@@ -188,6 +188,10 @@ impl OpenPage {
     }
 
     fn put(&mut self, sum: &ColumnSum) {
+        if !self.is_whole {
+            // It is never stored.
+            return;
+        }
         let units = self.grid.page_units();
         let start = self.number * units;
         let unit = |time_ns: u64| self.grid.unit(time_ns).saturating_sub(start).min(units) as u16;

@@ -124,7 +124,8 @@ impl TrackSummary {
     pub(crate) fn sum(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut parts = parts.into_iter();
         let mut all = parts.next()?;
-        let mut names: Vec<(TrackNameId, u64)> = Vec::new();
+        // As many as most groups have.
+        let mut names: Vec<(TrackNameId, u64)> = Vec::with_capacity(FAN_OUT);
         let mut add = |part: &Self| {
             for (name, time_ns) in part.top.iter().filter(|(_, time_ns)| *time_ns > 0) {
                 match names.iter_mut().find(|(known, _)| known == name) {

@@ -14,7 +14,7 @@ use bathyscope_store::{BlockingStore, StoreError, TrackChanges};
 
 use super::DerivationFailure;
 
-/// Batches that wait to be stored.
+/// Batches of a stream that wait to be encoded, and encoded ones that wait to be stored.
 const MAX_WAITING: usize = 4;
 /// Strings that are read at once, as the store has checksums for them.
 const PAGE: u32 = 2048;
@@ -25,9 +25,6 @@ const MAX_PAGES: usize = 32;
 type TakeRows<'a> = Box<dyn FnMut(u16, Batch) -> Result<(), DerivationFailure> + 'a>;
 /// Gives the id of a text.
 type NameText<'a> = Box<dyn FnMut(&[u8]) -> Result<StringId, DerivationFailure> + 'a>;
-
-/// The thread that stores rows; it ends with how many there were.
-pub(super) type StoredRows<'scope> = ScopedJoinHandle<'scope, Result<u64, DerivationFailure>>;
 
 /// The capture as a rule sees it.
 pub(super) struct StoreHost<'a> {
@@ -115,37 +112,101 @@ pub(super) fn encoded(schemas: &[StreamSchema], output: u16, rows: &Batch) -> Re
     encode_chunk(schema, rows).map_err(|source| DerivationFailure::Rows { stream: schema.name.clone(), source })
 }
 
-/// Starts the thread that encodes and stores rows, which takes longer than most rules. It ends when nobody can send it rows any
-/// more, and says how many it has stored.
+/// What is to be stored in one go.
+type Stored = (Vec<(u16, EncodedChunk)>, Vec<TrackChanges>);
+
+/// Where a rule's rows go.
+pub(super) struct RowSender {
+    /// By stream of the rule.
+    streams: Vec<SyncSender<Batch>>,
+}
+
+impl RowSender {
+    /// Gives rows of a stream away; an error when nobody takes them, of which the thread that did says why.
+    pub(super) fn send(&self, output: u16, rows: Batch) -> Result<(), DerivationFailure> {
+        let sent = self.streams.get(usize::from(output)).map(|stream| stream.send(rows));
+        sent.and_then(Result::ok).ok_or(DerivationFailure::System("storing rows"))
+    }
+}
+
+/// The threads that encode and store rows.
+pub(super) struct StoredRows<'scope> {
+    encoding: Vec<ScopedJoinHandle<'scope, Result<(), DerivationFailure>>>,
+    storing: ScopedJoinHandle<'scope, Result<u64, DerivationFailure>>,
+}
+
+impl StoredRows<'_> {
+    /// Waits for their end; says how many rows there were.
+    pub(super) fn join(self) -> Result<u64, DerivationFailure> {
+        let panicked = |_panicked| DerivationFailure::System("storing rows");
+        // Why nothing is stored any more also explains why nobody takes what was encoded.
+        let stored = self.storing.join().map_err(panicked)?;
+        let encoded: Vec<_> = self.encoding.into_iter().map(|thread| thread.join().map_err(panicked)).collect();
+        let rows = stored?;
+        encoded.into_iter().try_for_each(|ended| ended?)?;
+        Ok(rows)
+    }
+}
+
+/// Starts the threads that encode rows and make tracks of them, one for each stream, since that takes longer than most rules; and
+/// one that stores what they give. They end when nobody can send them rows any more.
 pub(super) fn store_beside<'scope>(
     scope: &'scope Scope<'scope, '_>,
     store: &'scope BlockingStore,
     of: (CaptureId, u16),
     schemas: &'scope [StreamSchema],
-) -> Result<(SyncSender<(u16, Batch)>, StoredRows<'scope>), DerivationFailure> {
-    let (sender, receiver) = sync_channel(MAX_WAITING);
-    let thread = std::thread::Builder::new().name("derived-rows".to_owned());
-    let started = thread.spawn_scoped(scope, move || store_rows(store, of, schemas, &receiver));
-    Ok((sender, started.map_err(|_none| DerivationFailure::System("starting a thread"))?))
+) -> Result<(RowSender, StoredRows<'scope>), DerivationFailure> {
+    let (to_store, to_be_stored) = sync_channel(MAX_WAITING);
+    let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
+    let none = |_none| DerivationFailure::System("starting a thread");
+    let storing =
+        named("derived-store").spawn_scoped(scope, move || store_all(store, of, &to_be_stored)).map_err(none)?;
+    let (mut streams, mut encoding) = (Vec::new(), Vec::new());
+    for (output, _) in (0..).zip(schemas) {
+        let (sender, receiver) = sync_channel(MAX_WAITING);
+        let to_store = to_store.clone();
+        let encode = move || encode_rows(schemas, output, &receiver, &to_store);
+        encoding.push(named("derived-rows").spawn_scoped(scope, encode).map_err(none)?);
+        streams.push(sender);
+    }
+    Ok((RowSender { streams }, StoredRows { encoding, storing }))
 }
 
-fn store_rows(
+/// Encodes the rows of one stream and makes its tracks.
+fn encode_rows(
+    schemas: &[StreamSchema],
+    output: u16,
+    rows: &Receiver<Batch>,
+    to_store: &SyncSender<Stored>,
+) -> Result<(), DerivationFailure> {
+    let gone = |_gone| DerivationFailure::System("storing rows");
+    let mut tracks = DerivedTracks::of(schemas);
+    for rows in rows {
+        let chunk = encoded(schemas, output, &rows)?;
+        let changes = tracks.add(output, &rows);
+        to_store.send((vec![(output, chunk)], changes)).map_err(gone)?;
+    }
+    let last = tracks.take_all();
+    if last.is_empty() { Ok(()) } else { to_store.send((Vec::new(), last)).map_err(gone) }
+}
+
+/// Stores what was encoded, and says how many rows that were.
+fn store_all(
     store: &BlockingStore,
     (capture, number): (CaptureId, u16),
-    schemas: &[StreamSchema],
-    receiver: &Receiver<(u16, Batch)>,
+    to_be_stored: &Receiver<Stored>,
 ) -> Result<u64, DerivationFailure> {
-    let (mut stored, mut tracks) = (0, DerivedTracks::of(schemas));
-    for (output, rows) in receiver {
-        let chunk = encoded(schemas, output, &rows)?;
-        stored += u64::from(chunk.rows);
-        let changes = tracks.add(output, &rows);
-        store.read(|store| store.append_derived(capture, number, vec![(output, chunk)], changes))?;
+    let mut rows = 0;
+    while let Ok((mut chunks, mut tracks)) = to_be_stored.recv() {
+        // What waits is stored with it.
+        for (more_chunks, more_tracks) in to_be_stored.try_iter().take(MAX_WAITING) {
+            chunks.extend(more_chunks);
+            tracks.extend(more_tracks);
+        }
+        rows += chunks.iter().map(|(_, chunk)| u64::from(chunk.rows)).sum::<u64>();
+        store.read(|store| store.append_derived(capture, number, chunks, tracks))?;
     }
-    for changes in tracks.take_all() {
-        store.read(|store| store.append_derived(capture, number, Vec::new(), vec![changes]))?;
-    }
-    Ok(stored)
+    Ok(rows)
 }
 
 /// The tracks of a rule's streams as they grow.

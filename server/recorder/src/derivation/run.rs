@@ -116,9 +116,8 @@ fn compute(
     };
     std::thread::scope(|scope| {
         let (sender, stored) = store_beside(scope, store, (record.id, number), schemas)?;
-        // When nobody takes them, the thread that stored them says why.
-        let take =
-            move |output, rows| sender.send((output, rows)).map_err(|_gone| DerivationFailure::System("storing rows"));
+        // When nobody takes them, the threads that store them say why.
+        let take = move |output, rows| sender.send(output, rows);
         let mut host = StoreHost::new((store, record.id), take, |text| stored_text(store, record.id, text));
         let mut rule = spec.rule(streams, &options, &mut host)?;
         losses_of(&*rule, record).iter().for_each(|loss| rule.add_loss(loss.start_ns, loss.end_ns));
@@ -127,8 +126,8 @@ fn compute(
             rule.finish(record.end_ns, &mut host);
         }
         let asked = host.close();
-        // What the thread that stores says explains why it takes no more.
-        let rows = stored.join().map_err(|_panicked| DerivationFailure::System("storing rows"))??;
+        // What those that store say explains why they take no more.
+        let rows = stored.join()?;
         fed?;
         asked?;
         Ok((rows, counts_text(&rule.counts())?))

@@ -357,7 +357,7 @@ impl Source for CaptureView {
 
     fn track_pages(&self, stream: u16, places: &[PagePlace]) -> Result<TrackPageMap, ViewError> {
         let capture = self.record.id;
-        let mut pages = TrackPageMap::new();
+        let mut pages = TrackPageMap::default();
         let mut missing = Vec::new();
         for place in places {
             match self.decoded.page(capture, stream, *place).filter(|_| self.settled) {

@@ -290,7 +290,8 @@ async fn connect_readers(place: &Place, options: &Options) -> Result<SqlitePool,
     const DOING: &str = "opening the database";
     let readers = options.readers.max(1);
     let pool = SqlitePoolOptions::new().min_connections(readers).max_connections(readers);
-    let pool = pool.idle_timeout(None).max_lifetime(None);
+    // A connection to a file does not break while it is idle, and asking it costs as much as a short read.
+    let pool = pool.idle_timeout(None).max_lifetime(None).test_before_acquire(false);
     let pool = pool.connect_with(schema::reading(&place.database)).await.map_err(failed(DOING))?;
     let mut all = Vec::new();
     for _ in 0..readers {

@@ -161,7 +161,7 @@ impl Source for MemorySource {
     }
 
     fn track_pages(&self, stream: u16, places: &[(u32, u8, u32)]) -> Result<TrackPageMap, ViewError> {
-        let Some(pages) = self.pages.get(&stream) else { return Ok(TrackPageMap::new()) };
+        let Some(pages) = self.pages.get(&stream) else { return Ok(TrackPageMap::default()) };
         Ok(places.iter().filter_map(|place| Some((*place, Arc::clone(pages.get(place)?)))).collect())
     }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Batch, ColumnGrid, ColumnStats, DrawnPage, EncodedChunk, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema,
-    TrackDirectory, TrackPage,
+    Batch, ColumnGrid, ColumnStats, DrawnPage, EncodedChunk, Grouping, IdMap, IndexBlock, IndexDirectory, Loss,
+    StreamSchema, TrackDirectory, TrackPage,
 };
 
 use crate::{Dictionaries, KeptViews, ViewError};
@@ -36,7 +36,7 @@ impl From<&EncodedChunk> for ChunkMeta {
 }
 
 /// Pages of tracks by track, level and number.
-pub type TrackPageMap = HashMap<(u32, u8, u32), Arc<TrackPage>>;
+pub type TrackPageMap = IdMap<(u32, u8, u32), Arc<TrackPage>>;
 
 /// Pages of what is drawn of tracks, by track and page.
 pub type DrawnPageMap = HashMap<(u32, u64), Arc<DrawnPage>>;
@@ -95,7 +95,7 @@ pub trait Source {
     /// # Errors
     /// [`ViewError::Load`] or [`ViewError::Chunk`].
     fn track_pages(&self, _stream: u16, _places: &[(u32, u8, u32)]) -> Result<TrackPageMap, ViewError> {
-        Ok(TrackPageMap::new())
+        Ok(TrackPageMap::default())
     }
 
     /// What is drawn of tracks of a stream with one width of columns, by track and page of these; where there is none, the rows

@@ -48,7 +48,7 @@ impl ReadPages {
         cancel: &Cancel,
         mut each: impl FnMut(&Self),
     ) -> Result<(), ViewError> {
-        let mut read = Self { pages: TrackPageMap::new(), wanted: RefCell::default() };
+        let mut read = Self { pages: TrackPageMap::default(), wanted: RefCell::default() };
         loop {
             if cancel.load(Ordering::Relaxed) {
                 return Err(ViewError::Cancelled);

@@ -79,11 +79,22 @@ impl<'a> TrackParts<'a> {
         Self { track, parts, info, grid }
     }
 
+    /// The spans that are drawn from rows.
+    fn spans(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.parts.iter().filter_map(|part| if let WindowPart::Rows(span) = part { Some(span) } else { None })
+    }
+
+    /// Asks for the pages that are not at hand. Nothing is drawn, so it costs little to do it again for each level.
+    pub(super) fn ask(&self, read: &ReadPages) {
+        let pages = PagesOfTrack { read, track: self.track };
+        for span in self.spans() {
+            walk_track(&pages, self.info, span.clone(), self.grid.column_ns() / 2, &mut |_piece| {});
+        }
+    }
+
     /// What each of the parts of rows has, in order of time, as far as pages are at hand.
     pub(super) fn walk(&self, read: &ReadPages) -> Vec<Vec<ColumnSum>> {
         let pages = PagesOfTrack { read, track: self.track };
-        let spans =
-            self.parts.iter().filter_map(|part| if let WindowPart::Rows(span) = part { Some(span) } else { None });
         let walk = |span: &Range<u64>| {
             let mut sums = Vec::new();
             let mut columns = TrackColumns::new(self.grid);
@@ -101,7 +112,7 @@ impl<'a> TrackParts<'a> {
             goes_on.append(&mut sums);
             goes_on
         };
-        spans.map(walk).collect()
+        self.spans().map(walk).collect()
     }
 }
 

@@ -110,9 +110,9 @@ fn walk(
     ReadPages::until_read(source, stream, cancel, |read| {
         for (track, done) in tracks.iter().zip(&mut done).filter(|(_, done)| done.is_none()) {
             let before = read.wanted();
-            let walked = track.walk(read);
+            track.ask(read);
             if read.wanted() == before {
-                *done = Some(walked);
+                *done = Some(track.walk(read));
             }
         }
     })?;

@@ -1034,6 +1034,7 @@ export interface Limits {
   budget_cpu_permille: number;
   budgets?: Budgets;
   over_budget?: OverBudget;
+  reading?: ReadingPriority;
 }
 
 export interface LinkItem {
@@ -1705,6 +1706,8 @@ export interface Reading {
   cpu_permille: number | null;
   lost: number;
 }
+
+export type ReadingPriority = "usual" | "high";
 
 export interface RecipeItem {
   name: string;

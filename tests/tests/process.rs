@@ -229,6 +229,50 @@ fn p28_the_ledger_of_the_simulated_agent_balances() {
     ledger::check(&capture);
 }
 
+/// The niceness of the threads with these names, of all of them that a process has.
+fn niceness(pid: u32, names: &[&str]) -> Vec<i64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let texts = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+    let of = |text: String| {
+        let (head, fields) = text.rsplit_once(") ")?;
+        let name = head.split_once('(')?.1;
+        names.contains(&name).then(|| fields.split(' ').nth(16)?.parse().ok())?
+    };
+    let mut all: Vec<i64> = texts.filter_map(of).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn records_are_read_before_other_programs_run_only_if_somebody_asks_for_it() {
+    const READ: [&str; 2] = ["bathyscope-ring", "bathyscope-rows"];
+    const OTHERS: [&str; 2] = ["bathyscope-work", "bathyscope-link"];
+    let data = data();
+    let server = Server::simulated(data.path());
+    // Whoever runs the tests may have chosen another than 0.
+    let own = i64::from(rustix::process::getpriority_process(None).expect("a niceness"));
+    let usual = server.capture(&spec(60_000));
+    let console = server.child("console");
+    until("the threads that read", || (niceness(console, &READ) == [own, own]).then_some(()));
+    let mut urgent = spec(60_000);
+    urgent["limits"]["reading"] = json!("high");
+    if !is_root() {
+        // Nobody lets the threads of this process run before others.
+        let refused = server.send("POST", "/api/captures", Some(&urgent));
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert!(refused.text().contains("LimitNICE=-10"), "{}", refused.text());
+        return;
+    }
+    let urgent = server.capture(&urgent);
+    until("the threads that read urgently", || (niceness(console, &READ) == [-10, -10, own, own]).then_some(()));
+    let others = niceness(console, &OTHERS);
+    assert!(!others.is_empty() && others.iter().all(|nice| *nice == own), "what serves people is as usual: {others:?}");
+    for id in [usual, urgent] {
+        server.send("POST", &format!("/api/captures/{id}/stop"), None);
+        ledger::check(&server.ended(&id));
+    }
+}
+
 #[test]
 fn p37_a_second_server_on_the_same_data_refuses_and_names_the_first() {
     let data = data();

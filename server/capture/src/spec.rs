@@ -159,6 +159,28 @@ pub struct Limits {
     /// What the guard does when they use more; none for what suits the target, see [`CaptureSpec::over_budget`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_budget: Option<OverBudget>,
+    /// How urgently its records are read.
+    #[serde(skip_serializing_if = "ReadingPriority::is_usual")]
+    pub reading: ReadingPriority,
+}
+
+/// How urgently the threads of the console run that read, decode and gather the records of a capture. On a machine that is busy
+/// with more than it has CPUs, they get their turn too late, and records are lost for want of room in the rings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadingPriority {
+    /// As other programs do.
+    #[default]
+    Usual,
+    /// Before programs of the usual priority, which get less done meanwhile.
+    High,
+}
+
+impl ReadingPriority {
+    /// Whether nobody has chosen another.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::Usual
+    }
 }
 
 /// What is done about probes that use more than their budget.
@@ -180,6 +202,7 @@ impl Default for Limits {
             budget_cpu_permille: 50,
             budgets: Budgets::default(),
             over_budget: None,
+            reading: ReadingPriority::Usual,
         }
     }
 }

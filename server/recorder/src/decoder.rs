@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{Append, CaptureId, StreamSchema};
+use bathyscope_capture::{Append, CaptureId, ReadingPriority, StreamSchema};
 use bathyscope_protocol::{RingContent, RingInfo};
 use tokio::sync::{mpsc, oneshot};
 
@@ -23,6 +23,7 @@ use super::{
     live_rows::LiveRows,
     lookup::Lookup,
     naming::NamingWork,
+    priority,
     process_metadata::{MetadataRequest, MetadataResponse},
     progress::Progress,
     reader::{FromReader, RecordBatch},
@@ -39,6 +40,7 @@ const MAX_DICTIONARY_BYTES: u64 = 512 << 20;
 pub(super) struct DecoderSetup {
     pub(super) running: Arc<Running>,
     pub(super) start_ns: u64,
+    pub(super) reading: ReadingPriority,
     pub(super) flush_every: Duration,
     pub(super) schemas: Vec<StreamSchema>,
     /// The rings of all sources, in their order.
@@ -76,7 +78,10 @@ pub(super) struct DecoderChannels {
 
 /// Starts the thread; it ends when the reader has, with everything handed to the store.
 pub(super) fn spawn(setup: DecoderSetup) -> std::io::Result<std::thread::JoinHandle<()>> {
-    let run = move || Decoder::new(setup).run();
+    let run = move || {
+        priority::take(setup.reading);
+        Decoder::new(setup).run();
+    };
     std::thread::Builder::new().name("bathyscope-rows".to_owned()).spawn(run)
 }
 

@@ -37,6 +37,7 @@ mod naming;
 mod output;
 mod page_reader;
 mod prepared;
+mod priority;
 mod process_metadata;
 mod progress;
 mod reader;
@@ -64,6 +65,7 @@ pub use live::{
 };
 pub use mappings::{Backing, FileKey, Place as MappedAt, Processes};
 pub use naming::CUT_NAME;
+pub use priority::URGENT_NICE_LIMIT;
 
 use std::{
     collections::HashSet,
@@ -148,6 +150,14 @@ pub enum StartError {
         /// Why.
         why: String,
     },
+    /// Its threads cannot run before others.
+    #[error(
+        "this console may not read with a high priority: whoever started it lets its threads have no niceness of {}; start it \
+         as root, or set `LimitNICE={}` for its service, or leave the priority as usual",
+        priority::URGENT_NICENESS,
+        priority::URGENT_NICENESS
+    )]
+    Priority,
     /// As many captures run as may.
     #[error("{limit} captures are running, which is the most at a time; stop one first")]
     TooMany {

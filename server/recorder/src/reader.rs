@@ -13,9 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bathyscope_capture::ReadingPriority;
 use bathyscope_protocol::rings::{Drained, RingReader};
 
-use super::{clock::monotonic_ns, page_reader::PageReader};
+use super::{clock::monotonic_ns, page_reader::PageReader, priority};
 
 /// About how many bytes are copied out of one ring before the next gets its turn.
 const BATCH_BYTES: usize = 256 << 10;
@@ -115,10 +116,18 @@ impl Drop for ReaderHandle {
 }
 
 /// Starts the thread. It ends after [`ReaderHandle::finish`], or when nobody receives any more.
-pub(crate) fn spawn(rings: Vec<RecordSource>, to: SyncSender<FromReader>) -> std::io::Result<ReaderHandle> {
+pub(crate) fn spawn(
+    rings: Vec<RecordSource>,
+    to: SyncSender<FromReader>,
+    reading: ReadingPriority,
+) -> std::io::Result<ReaderHandle> {
     let finish = Arc::new(AtomicBool::new(false));
     let reader = Reader { rings: rings.into_iter().map(Some).collect(), to, finish: Arc::clone(&finish) };
-    let thread = std::thread::Builder::new().name("bathyscope-ring".to_owned()).spawn(move || reader.run())?;
+    let run = move || {
+        priority::take(reading);
+        reader.run();
+    };
+    let thread = std::thread::Builder::new().name("bathyscope-ring".to_owned()).spawn(run)?;
     Ok(ReaderHandle { finish, thread: thread.thread().clone() })
 }
 
@@ -221,7 +230,7 @@ mod tests {
     fn p28_everything_before_the_end_is_read() {
         let (mut made, reader) = ring();
         let (to, from) = sync_channel(QUEUED_BATCHES);
-        let handle = spawn(vec![RecordSource::Ring(reader)], to).unwrap();
+        let handle = spawn(vec![RecordSource::Ring(reader)], to, ReadingPriority::Usual).unwrap();
         for number in 0..100_u64 {
             assert!(made.push(&number.to_le_bytes()));
         }
@@ -234,7 +243,7 @@ mod tests {
     fn p28_a_slow_decoder_leaves_records_in_the_ring() {
         let (mut made, reader) = ring();
         let (to, from) = sync_channel(1);
-        let handle = spawn(vec![RecordSource::Ring(reader)], to).unwrap();
+        let handle = spawn(vec![RecordSource::Ring(reader)], to, ReadingPriority::Usual).unwrap();
         let mut placed = 0_u64;
         let mut refused = 0_u64;
         while refused < 10 {
@@ -250,7 +259,7 @@ mod tests {
         let (mut made, reader) = ring();
         let (to, from) = sync_channel(QUEUED_BATCHES);
         assert!(made.push(b"whole") && made.push_busy(b"never") && made.push(b"behind"));
-        let handle = spawn(vec![RecordSource::Ring(reader)], to).unwrap();
+        let handle = spawn(vec![RecordSource::Ring(reader)], to, ReadingPriority::Usual).unwrap();
         handle.finish();
         assert_eq!(records(&from), [b"whole".to_vec()]);
     }

@@ -22,6 +22,7 @@ use super::{
     link::words,
     live::LiveMessage,
     prepared::PreparedSources,
+    priority,
     process_metadata::lock,
     progress::Progress,
     request::{Begun, make, resolved, undo},
@@ -51,6 +52,7 @@ pub(super) async fn start(
     tap: Option<SyncSender<ScriptEvent>>,
 ) -> Result<CaptureId, StartError> {
     spec.validate()?;
+    priority::check(spec.limits.reading)?;
     // Before the agent is asked: what would end at once is not begun.
     inner.store.has_room().await?;
     let limit = inner.options.max_captures;
@@ -111,6 +113,7 @@ async fn begin(
         follows_maps: prepared.follows_maps,
         tap,
         start_ns,
+        reading: spec.limits.reading,
     };
     let system = |doing| move |error: &dyn std::error::Error| StartError::System { doing, why: error.to_string() };
     let mapped = mapping.await.map_err(|error| system("mapping the rings")(&error));

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use bathyscope_capture::StreamSchema;
+use bathyscope_capture::{ReadingPriority, StreamSchema};
 use bathyscope_protocol::RingInfo;
 use bathyscope_symbols::Kallsyms;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -50,6 +50,7 @@ pub(super) struct Parts {
     pub(super) follows_maps: bool,
     pub(super) tap: Option<SyncSender<ScriptEvent>>,
     pub(super) start_ns: u64,
+    pub(super) reading: ReadingPriority,
 }
 
 /// The threads and tasks of a capture.
@@ -66,7 +67,7 @@ pub(super) struct Threads {
 
 /// Starts everything that a capture consists of.
 pub(super) fn run(inner: &Inner, running: &Arc<Running>, parts: Parts) -> std::io::Result<Threads> {
-    let Parts { sources, target_pid, readers, output, frames, kernel, follows_maps, tap, start_ns } = parts;
+    let Parts { sources, target_pid, readers, output, frames, kernel, follows_maps, tap, start_ns, reading } = parts;
     let (to_decoder, records) = sync_channel(QUEUED_BATCHES);
     let (requests_in, requests) = sync_channel(QUEUED_REQUESTS);
     let (responses_in, responses) = sync_channel(QUEUED_RESPONSES);
@@ -95,6 +96,7 @@ pub(super) fn run(inner: &Inner, running: &Arc<Running>, parts: Parts) -> std::i
     let output =
         output.map(|pipes| tokio::spawn(output::read(pipes, to_store.clone(), Arc::clone(&running.progress), watched)));
     let decoder = decoder::spawn(DecoderSetup {
+        reading,
         running: Arc::clone(running),
         start_ns,
         flush_every: inner.options.flush_every,
@@ -110,7 +112,7 @@ pub(super) fn run(inner: &Inner, running: &Arc<Running>, parts: Parts) -> std::i
     })?;
     let appender = tokio::spawn(appender.run(appends));
     metadata.spawn()?;
-    let reader = reader::spawn(readers, to_decoder)?;
+    let reader = reader::spawn(readers, to_decoder, reading)?;
     Ok(Threads { reader, decoder: Some(decoder), ready: Some(ready), appender: Some(appender), output, ending, names })
 }
 

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use bathyscope_protocol::sandbox::{keep_capabilities, shrink_bounding_set};
+use bathyscope_recorder::URGENT_NICE_LIMIT;
 use rustix::{
     process::{DumpableBehavior, Resource, Rlimit, Signal},
     thread::{CapabilitySet, Gid, Uid},
@@ -17,6 +18,7 @@ use crate::Failure;
 /// If a right remains, or the supervisor is gone already.
 pub fn confine(uid: Option<u32>, gid: Option<u32>, supervisor: Option<u32>) -> Result<(), Failure> {
     raise_limits();
+    allow_urgent_threads();
     give_up_rights(uid, gid)?;
     // It stores what it has first.
     supervisor.map_or(Ok(()), |supervisor| follow(supervisor, Signal::TERM))
@@ -109,6 +111,16 @@ fn raise_limits() {
         if rustix::process::setrlimit(resource, wanted).is_err() {
             let _as_it_was = rustix::process::setrlimit(resource, bounded);
         }
+    }
+}
+
+/// Lets threads of this process run before others, so far and no further, which people ask for to lose fewer records. Without the
+/// right to, it stays as it is, and who asks is told.
+pub(super) fn allow_urgent_threads() {
+    let nice = Rlimit { current: Some(URGENT_NICE_LIMIT), maximum: Some(URGENT_NICE_LIMIT) };
+    let most = rustix::process::getrlimit(Resource::Nice).maximum;
+    if most.is_some_and(|most| most != URGENT_NICE_LIMIT) && rustix::process::setrlimit(Resource::Nice, nice).is_err() {
+        let _as_far_as_it_goes = rustix::process::setrlimit(Resource::Nice, Rlimit { current: most, maximum: most });
     }
 }
 

@@ -67,6 +67,10 @@ const CONSOLE: &[CallGroup] = &[
             Any(libc::SYS_linkat),
         ],
     },
+    CallGroup {
+        reason: "the niceness of a thread, by itself, as far as the limit goes that the console was started with",
+        calls: &[If(libc::SYS_setpriority, &[Is(0, libc::PRIO_PROCESS), Is(1, 0)])],
+    },
     CallGroup { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
 ];
 

@@ -10,7 +10,7 @@ use std::{
 use bathyscope_agent::{CommandRights, Simulation};
 use bathyscope_protocol::{AgentClient, ClientError, Connection};
 
-use super::{Account, Workplace, console_account, give_up_rights, this_binary};
+use super::{Account, Workplace, confine::allow_urgent_threads, console_account, give_up_rights, this_binary};
 use crate::{
     Failure,
     config::{LogArgs, Scripts},
@@ -136,6 +136,7 @@ impl OwnAgent {
     }
 
     fn client_as(&mut self, account: Option<&Account>) -> Result<AgentClient, Failure> {
+        allow_urgent_threads();
         give_up_rights(account.map(|account| account.uid), account.map(|account| account.gid))?;
         let connection = self.connection.take().ok_or_else(|| Failure::new("the agent was taken before"))?;
         AgentClient::over(connection).map_err(|error| agent_failure("greeting the agent", error))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bathyscope_capture::{Limits, MAX_BUDGET_CPU_PERMILLE, OverBudget, Target};
+use bathyscope_capture::{Limits, MAX_BUDGET_CPU_PERMILLE, OverBudget, ReadingPriority, Target};
 use bathyscope_protocol::Budget;
 use clap::Args;
 
@@ -27,16 +27,21 @@ pub struct BudgetArgs {
     /// Memory that the agent may use, such as 512M or 2G [default: 1G]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub agent_memory: Option<u64>,
+    /// Read what is recorded before programs of the usual priority run (niceness -10): less is lost on a busy machine, which pays for it
+    #[arg(long)]
+    pub high_priority: bool,
 }
 
 impl BudgetArgs {
     /// Whether somebody has chosen any.
     pub(crate) fn is_given(&self) -> bool {
-        *self != Self::default()
+        *self != Self { high_priority: self.high_priority, ..Self::default() }
     }
 
     /// `limits` with these budgets. Who chooses one wants it kept.
     pub(crate) fn apply(&self, limits: Limits) -> Limits {
+        let reading = if self.high_priority { ReadingPriority::High } else { limits.reading };
+        let limits = Limits { reading, ..limits };
         if !self.is_given() {
             return limits;
         }

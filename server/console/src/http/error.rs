@@ -362,6 +362,7 @@ impl From<StartError> for ApiError {
             }
             StartError::Dynamic { text, diagnostics } => Self::probes(&text, &diagnostics),
             StartError::Store(error) => error.into(),
+            StartError::Priority => Self::invalid(doing, words(&error)),
             StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),
             StartError::ShuttingDown => Self::new(ErrorKind::Busy, doing, words(&error)),
             error => Self::internal(doing, error),

@@ -5,8 +5,8 @@
 
 use bathyscope_capture::{
     Below, BranchFilter, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, Descriptors, DynamicProbe, EventProbe,
-    HexTexts, Limits, Method, OverBudget, Predicate, ProfileSpec, SampledEvent, ScriptSpec, SourceSpec, StatesSpec,
-    SyscallData, SyscallLook, SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
+    HexTexts, Limits, Method, OverBudget, Predicate, ProfileSpec, ReadingPriority, SampledEvent, ScriptSpec,
+    SourceSpec, StatesSpec, SyscallData, SyscallLook, SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
 };
 
 use super::check_spec;
@@ -167,6 +167,7 @@ fn limits() -> Limits {
             agent_bytes: (64 << 20) + 1,
         },
         over_budget: Some(OverBudget::Detach),
+        reading: ReadingPriority::High,
     }
 }
 

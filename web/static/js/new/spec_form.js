@@ -50,6 +50,7 @@ export function emptyForm() {
     maxSizeUnit: "GiB",
     budget: "5",
     overBudget: "",
+    highPriority: false,
     budgetRows: "",
     budgetBytes: "",
     budgetAgent: "",
@@ -220,6 +221,7 @@ function limitsOf(form, problems) {
     number(form.budget, "The budget", problems, { least: 0.1, most: 100, whole: false }) * 10,
   );
   if (form.overBudget) limits.over_budget = /** @type {Limits["over_budget"]} */ (form.overBudget);
+  if (form.highPriority) limits.reading = "high";
   const budgets = budgetsOf(form, problems);
   if (Object.keys(budgets).length > 0) limits.budgets = budgets;
   return limits;
@@ -332,6 +334,7 @@ function limitsForm(limits) {
     maxSizeUnit: sizeUnit,
     budget: String((limits.budget_cpu_permille ?? 50) / 10),
     overBudget: limits.over_budget ?? "",
+    highPriority: limits.reading === "high",
     ...budgetsForm(limits.budgets ?? {}),
   };
 }

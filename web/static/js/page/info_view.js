@@ -210,6 +210,7 @@ export class InfoView extends PanelView {
         ...entry("Target", targetText(spec.target, joinWords)),
         ...entry("Ends", ends.join(", or ") || "when it is stopped"),
         ...entry("Cost limits", budgetsText(limits)),
+        ...(limits.reading === "high" ? entry("Records are read", "before other programs run (niceness −10)") : []),
         ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`),
         ...entry(
           "Ended",

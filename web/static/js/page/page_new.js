@@ -46,6 +46,7 @@ const INPUTS = {
   "max-size-unit": "maxSizeUnit",
   budget: "budget",
   "over-budget": "overBudget",
+  "high-priority": "highPriority",
   "budget-rows": "budgetRows",
   "budget-bytes": "budgetBytes",
   "budget-agent": "budgetAgent",
@@ -57,7 +58,7 @@ const INPUTS = {
 
 /** Fields that are not of one source: whose events, when it ends, what it may cost. */
 const SHARED = /** @type {(keyof Form)[]} */ (
-  "name target pid tids argv runAs during children groupKind group ofUser comm duration durationUnit maxEvents maxSize maxSizeUnit budget overBudget budgetRows budgetBytes budgetAgent budgetMemory".split(
+  "name target pid tids argv runAs during children groupKind group ofUser comm duration durationUnit maxEvents maxSize maxSizeUnit budget overBudget highPriority budgetRows budgetBytes budgetAgent budgetMemory".split(
     " ",
   )
 );

@@ -43,7 +43,10 @@ pub(in crate::verbs) const FOREIGN: &[Foreign] = &[
         "-i",
         "An event that this kernel does not have is refused, so that a capture has all that was asked for. Leave it out.",
     ),
-    refused("-r", "The reader has the priority of this process: `chrt -f 10 bathyscope record …`."),
+    refused(
+        "-r",
+        "Write `--high-priority`: what is recorded is then read with a niceness of -10. With a real-time priority: `chrt -f 10 bathyscope record …`.",
+    ),
     refused("--module", "Write -l '*:mod:MODULE'."),
     refused("-q", QUIET),
     refused("--quiet", QUIET),

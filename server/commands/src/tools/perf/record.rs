@@ -74,7 +74,11 @@ const TABLE: Table = Table {
         Rule::ignored(&["--no-bpf-event"], Takes::Nothing, "BPF programs are no part of samples"),
         Rule::ignored(&["-q", "--quiet"], Takes::Nothing, "nothing is printed"),
         Rule::ignored(&["-v", "--verbose"], Takes::Nothing, "nothing is printed"),
-        Rule::ignored(&["-r", "--realtime"], Takes::Value, "samples are read by a thread of the console"),
+        Rule::ignored(
+            &["-r", "--realtime"],
+            Takes::Value,
+            "samples are read by threads of the console; `record --high-priority`, or the form, has them run before other programs",
+        ),
         Rule::ignored(&["--switch-events"], Takes::Nothing, "switches are a source of their own: thread states"),
         Rule::ignored(&["--max-size"], Takes::Value, "the capture has limits of its own, in the form"),
         Rule::ignored(&["--strict-freq"], Takes::Nothing, "a frequency that the kernel refuses is told"),

@@ -1,6 +1,6 @@
 //! A sample or an instant at a moment, and those before and after it, among the rows of several streams.
 
-use bathyscope_capture::{StreamSchema, visible};
+use bathyscope_capture::{ColumnStats, StreamSchema, visible};
 
 use super::{moment::stacks, word};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     source::relative,
 };
 
-/// Chunks of a stream in which a row before or after another is looked for.
+/// Chunks of a stream that are read to find a row before or after another; those that cannot have one of its thread are not.
 pub const MAX_TICK_CHUNKS: usize = 256;
 
 /// Which moment of which rows.
@@ -144,15 +144,20 @@ impl<'a> TickFinder<'a> {
         let mut best: Option<TickPlace> = None;
         for (scan, firsts) in &mut self.scans {
             let first = scan.chunks().partition_point(|chunk| chunk.last_ns < from.time_ns);
+            let mut read = 0;
             for chunk in first..scan.chunks().len() {
                 let begins_ns = scan.chunks().get(chunk).map_or(0, |meta| meta.first_ns);
                 if best.is_some_and(|best| begins_ns > best.time_ns) {
                     break;
                 }
-                if chunk - first == MAX_TICK_CHUNKS {
+                if !may_have(scan, chunk, tid) {
+                    continue;
+                }
+                if read == MAX_TICK_CHUNKS {
                     self.is_cut = true;
                     break;
                 }
+                read += 1;
                 each_place(scan, firsts, chunk, tid, |place| {
                     if place >= from && best.is_none_or(|best| place < best) {
                         best = Some(place);
@@ -169,15 +174,20 @@ impl<'a> TickFinder<'a> {
         let mut best: Option<TickPlace> = None;
         for (scan, firsts) in &mut self.scans {
             let last = scan.chunks().partition_point(|chunk| chunk.first_ns <= until.time_ns);
+            let mut read = 0;
             for chunk in (0..last).rev() {
                 let ends_ns = scan.chunks().get(chunk).map_or(0, |meta| meta.last_ns);
                 if best.is_some_and(|best| ends_ns < best.time_ns) {
                     break;
                 }
-                if last - 1 - chunk == MAX_TICK_CHUNKS {
+                if !may_have(scan, chunk, tid) {
+                    continue;
+                }
+                if read == MAX_TICK_CHUNKS {
                     self.is_cut = true;
                     break;
                 }
+                read += 1;
                 each_place(scan, firsts, chunk, tid, |place| {
                     if place < until && best.is_none_or(|best| place > best) {
                         best = Some(place);
@@ -186,6 +196,15 @@ impl<'a> TickFinder<'a> {
             }
         }
         Ok(best)
+    }
+}
+
+/// Whether a chunk can have rows of a thread, by the least and the greatest number in it.
+fn may_have(scan: &Scan<'_>, chunk: usize, tid: Option<u64>) -> bool {
+    let stats = scan.chunks().get(chunk).and_then(|meta| meta.stats.get(StreamSchema::TID));
+    match (tid, stats) {
+        (Some(tid), Some(ColumnStats::U64(least, most))) => (*least..=*most).contains(&tid),
+        _ => true,
     }
 }
 

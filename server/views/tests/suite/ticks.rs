@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use bathyscope_capture::{ColumnType, RowKind, SliceTime};
 use bathyscope_views::{
-    Filter, Group, MemorySource, TickQuery, TimeRange, TimelineQuery, TrackMoment, TrackRowLine, ViewError,
-    tick_moment, timeline, track_list,
+    Filter, Group, MAX_TICK_CHUNKS, MemorySource, TickQuery, TimeRange, TimelineQuery, TrackMoment, TrackRowLine,
+    ViewError, tick_moment, timeline, track_list,
 };
 use proptest::prelude::*;
 
@@ -122,6 +122,21 @@ fn ticks_are_samples_and_instants_that_were_recorded_and_not_what_states_are_mad
     assert_eq!(list.tick_streams, [0, 1, 4]);
     let ticks: Vec<_> = list.ticks.iter().map(|track| (track.key.as_str(), track.rows)).collect();
     assert_eq!((ticks, list.more, list.counters.len()), (vec![("tid:7", 3), ("tid:8", 1)], 0, 0));
+}
+
+#[test]
+fn chunks_that_cannot_have_a_thread_are_passed_over_and_others_are_read_up_to_a_limit() {
+    let far = MAX_TICK_CHUNKS as u64 + 50;
+    let of = |tid| TickQuery { streams: vec![0], tid, filter: None, time_ns: START_NS, row: None };
+    // One row a chunk, of which the first and the last are of thread 5.
+    let alone = (0..=far).map(|at| (START_NS + at, if at % far == 0 { 5 } else { 1 })).collect();
+    let found = ask(&source(&vec![alone], 1), &of(Some(5)));
+    let after = found.after.as_ref().map(place);
+    assert_eq!((after, found.is_cut), (Some((START_NS + far, 0, far)), false));
+    // Two rows a chunk, of threads 1 and 9: any of them could have one of thread 5, and only the last has.
+    let mixed = (0..2 * far).map(|at| (START_NS + at, if at + 1 == 2 * far { 5 } else { [1, 9][at as usize % 2] }));
+    let found = ask(&source(&vec![mixed.collect()], 2), &of(Some(5)));
+    assert_eq!((found.at, found.is_cut), (None, true));
 }
 
 #[test]

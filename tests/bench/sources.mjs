@@ -6,7 +6,9 @@
 //   recipe    the sources of "where does the time of this process go" of the whole machine while pairs of processes hand
 //             bytes to each other, `dd bs=1` copies, a loop turns, and a compiler compiles; beside `perf sched record`,
 //             `perf trace -s` and `perf record -g`, all three at once
+//   losses    the same without perf
 //   switches  nanoseconds of a switch, with and without stacks, beside the tracepoint and an off-CPU script of bpftrace
+//   targets   nanoseconds of a switch with thread states of the whole system, of who switches, and of others
 //   start     from the request to the answer, when all is attached: five sources, one source; with BATHYSCOPE_OLD, the
 //             path of another binary, that one in turns with this one
 //
@@ -85,8 +87,8 @@ async function load() {
 }
 
 /** The recipe's sources through a running agent; `budget` in permille of a CPU. */
-async function recipeOfOurs(server, sources, budget) {
-  const spec = { sources, target: 'system', limits: { duration_ms: 600_000, budget_cpu_permille: budget } };
+async function recipeOfOurs(server, sources, budget, reading = 'usual') {
+  const spec = { sources, target: 'system', limits: { duration_ms: 600_000, budget_cpu_permille: budget, reading } };
   const { id } = await server.api('POST', '/api/captures', spec);
   const pids = () => family(server.child.pid);
   const before = cpuSeconds(pids());
@@ -161,7 +163,13 @@ function events(file) {
   return { events: number('SAMPLE'), lost: number('LOST_SAMPLES') };
 }
 
-async function recipe() {
+/** The recipe beside perf. */
+const recipe = () => recipes({ perf: installed('perf') });
+
+/** What is lost of it, and what the load pays for less loss. */
+const losses = () => recipes({ perf: false });
+
+async function recipes({ perf }) {
   const data = dataFolder();
   const server = await usual({ data });
   await server.logIn();
@@ -170,7 +178,8 @@ async function recipe() {
     nobody: async () => ({ did: await load(), emitted: 0, stored: 0, lost: 0, bytes: 0, cpu: 0, off: '' }),
     'bathyscope, budget 5 % of a CPU': () => recipeOfOurs(server, sources, 50),
     'bathyscope, budget of a CPU': () => recipeOfOurs(server, sources, 1000),
-    ...(installed('perf') ? { 'perf, three tools': recipeOfPerf } : {}),
+    'bathyscope, budget of a CPU, high priority': () => recipeOfOurs(server, sources, 1000, 'high'),
+    ...(perf ? { 'perf, three tools': recipeOfPerf } : {}),
   };
   const results = Object.fromEntries(Object.keys(tools).map((name) => [name, []]));
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -201,8 +210,8 @@ async function recipe() {
 const TURNS = 60_000;
 const pipe = () => output(['taskset', '-c', '1', 'perf', 'bench', 'sched', 'pipe', '-T', '-l', String(TURNS)]);
 
-async function switchOfOurs(server, method) {
-  const spec = { sources: [{ id: 'one', method }], target: 'system', limits: { duration_ms: 60_000, budget_cpu_permille: 1000 } };
+async function switchOfOurs(server, method, target = 'system') {
+  const spec = { sources: [{ id: 'one', method }], target, limits: { duration_ms: 60_000, budget_cpu_permille: 1000 } };
   const { id } = await server.api('POST', '/api/captures', spec);
   const agent = server.childPid('agent');
   const ns = await nsOfPrograms(() => family(agent), pipe);
@@ -246,23 +255,40 @@ async function switchOfBpftrace(script) {
   return ns;
 }
 
+/** Of whom: everybody, some that these switches are of, and one that they are not of. */
+async function targets() {
+  const states = (target) => (server) => switchOfOurs(server, { states: {} }, target);
+  await nanoseconds({
+    'of the whole system': states('system'),
+    'of a user, who it is': states({ user: { user: 'root' } }),
+    'of threads by name, which they are': states({ comm: { pattern: 'perf' } }),
+    'of another user': states({ user: { user: 'nobody' } }),
+    'of another process': states({ process: { pid: process.pid, children: false } }),
+    'of another process with its children': states({ process: { pid: process.pid, children: true } }),
+  });
+}
+
 async function switches() {
+  const fields = ['prev_comm', 'prev_pid', 'prev_prio', 'prev_state', 'next_comm', 'next_pid', 'next_prio'];
+  await nanoseconds({
+    'thread states': (server) => switchOfOurs(server, { states: {} }),
+    'thread states with stacks at sleep': (server) => switchOfOurs(server, { states: { sleep_stacks: true } }),
+    'the tracepoint, all fields': (server) => switchOfOurs(server, { events: { probes: [{ tracepoint: 'sched:sched_switch', fields }] } }),
+    'bpftrace, off-CPU time by name': () => switchOfBpftrace(OFF_CPU_PLAIN),
+    'bpftrace, off-CPU time by stacks': () => switchOfBpftrace(OFF_CPU),
+  });
+}
+
+/** Runs all cases in turns and prints what a run of each of their programs takes. */
+async function nanoseconds(cases) {
   const data = dataFolder();
   const server = await usual({ data });
   await server.logIn();
-  const fields = ['prev_comm', 'prev_pid', 'prev_prio', 'prev_state', 'next_comm', 'next_pid', 'next_prio'];
-  const cases = {
-    'thread states': () => switchOfOurs(server, { states: {} }),
-    'thread states with stacks at sleep': () => switchOfOurs(server, { states: { sleep_stacks: true } }),
-    'the tracepoint, all fields': () => switchOfOurs(server, { events: { probes: [{ tracepoint: 'sched:sched_switch', fields }] } }),
-    'bpftrace, off-CPU time by name': () => switchOfBpftrace(OFF_CPU_PLAIN),
-    'bpftrace, off-CPU time by stacks': () => switchOfBpftrace(OFF_CPU),
-  };
   const before = readFileSync(STATISTICS, 'utf8');
   writeFileSync(STATISTICS, '1');
   const results = Object.fromEntries(Object.keys(cases).map((name) => [name, []]));
   for (let round = 0; round < ROUNDS; round += 1) {
-    for (const [name, one] of Object.entries(cases)) results[name].push(await one());
+    for (const [name, one] of Object.entries(cases)) results[name].push(await one(server));
     console.error(`round ${round + 1}: ${JSON.stringify(Object.values(results).map((all) => all.at(-1).map(Math.round)))}`);
   }
   writeFileSync(STATISTICS, before);
@@ -308,6 +334,7 @@ async function start() {
     process.env.BATHYSCOPE_BIN = process.env.BATHYSCOPE_OLD;
     old = await Server.start({ data: dataFolder() });
     await old.logIn();
+    cases['five sources, the other binary'] = [old, { sources, target: 'system', limits }];
     cases['one source, the other binary'] = [old, { method: ONE[0].method, target: 'system', limits }];
   }
   for (const [where, body] of Object.values(cases)) await started(where, body);
@@ -323,7 +350,7 @@ async function start() {
   for (const [name, all] of Object.entries(results)) console.log(`| ${name} | ${median(all).toFixed(1)} | ${quantile(all, 0.25).toFixed(1)} to ${quantile(all, 0.75).toFixed(1)} |`);
 }
 
-const ALL = { recipe, switches, start };
+const ALL = { recipe, losses, switches, targets, start };
 if (!IS_ROOT) {
   console.log('SKIPPED: the benchmark of sources — root');
   process.exit(0);

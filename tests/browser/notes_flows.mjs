@@ -3,7 +3,7 @@
 import { strict as assert } from 'node:assert';
 
 import { until } from '../lib/server.mjs';
-import { TIMELINE, colours, openTab } from './flows.mjs';
+import { TIMELINE, openTab } from './flows.mjs';
 
 const part = (page, name) => new URL(page.url()).searchParams.get(name);
 const panel = (page) => page.getByRole('tabpanel', { name: 'Timeline', exact: true });
@@ -47,6 +47,40 @@ export async function findInCapture(page, text) {
   await field.press('Escape');
   await until('the field is gone', async () => !(await field.isVisible()));
   assert.equal(part(page, 'find'), null);
+  for (const name of ['CPUs', 'Threads', 'States']) {
+    await panel(page).getByRole('button', { name, exact: true }).click();
+    await until(`${name} without marks`, async () => (await capHeights(page)).length === 0);
+  }
+}
+
+/** The heights at which the timeline has caps, which mark what was found: four pixels of one colour between two of the background. */
+function capHeights(page) {
+  return page.locator(TIMELINE).evaluate((canvas) => {
+    const colour = (/** @type {string} */ name) => {
+      const context = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+      const sample = canvas.parentElement.appendChild(document.createElement('i'));
+      sample.style.color = `var(${name})`;
+      context.fillStyle = getComputedStyle(sample).color;
+      sample.remove();
+      context.fillRect(0, 0, 1, 1);
+      return new Uint32Array(context.getImageData(0, 0, 1, 1).data.buffer)[0];
+    };
+    const [accent, background] = [colour('--accent'), colour('--bg')];
+    const { width, height } = canvas;
+    const pixels = new Uint32Array(canvas.getContext('2d').getImageData(0, 0, width, height).data.buffer);
+    const thick = Math.round(4 * devicePixelRatio);
+    const heights = new Set();
+    for (let x = 0; x < width; x += 1) {
+      for (let y = 1; y + thick < height; y += 1) {
+        const is = (/** @type {number} */ at, /** @type {number} */ wanted) => pixels[at * width + x] === wanted;
+        if (!is(y, accent) || !is(y - 1, background) || !is(y + thick, background)) continue;
+        let length = 1;
+        while (length < thick && is(y + length, accent)) length += 1;
+        if (length === thick) heights.add(y);
+      }
+    }
+    return [...heights];
+  });
 }
 
 /** Moves the window about: each part of time is asked for once. */
@@ -69,7 +103,8 @@ async function walkFound(page) {
   }
   for (const name of ['CPUs', 'Threads', 'States']) {
     await panel(page).getByRole('button', { name, exact: true }).click();
-    await until(`marks on ${name}`, async () => await colours(page, TIMELINE) > 4);
+    // One height is that of the strip below the times; the others are those of tracks.
+    await until(`marks on tracks of ${name}`, async () => (await capHeights(page)).length > 1);
   }
   await page.keyboard.press('0');
   page.off('requestfinished', finished);

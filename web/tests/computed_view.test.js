@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { progressText, spanOf, untoldText } from "../static/js/page/computed_view.js";
+import { hasFaults, progressText, spanOf, untoldText } from "../static/js/page/computed_view.js";
 
 test("how far streams are is told in words", () => {
   const idle = { rules: [], possible: [], is_busy: false, progress: null };
@@ -60,4 +60,11 @@ test("a span is read from its form, and what is missing is said", () => {
   });
   assert.match(spanOf({ ...form, name: "" }).problem ?? "", /needs a name/);
   assert.match(spanOf({ ...form, beginKey: " , " }).problem ?? "", /needs a key/);
+});
+
+test("page faults are told to have no end where there are some", () => {
+  const of = (/** @type {string[]} */ ...names) => hasFaults(names.map((name) => ({ name })));
+  assert.equal(of("exceptions:page_fault_user"), true);
+  assert.equal(of("switches", "exceptions:page_fault_kernel"), true);
+  assert.equal(of("switches", "page-faults"), false);
 });

@@ -92,6 +92,15 @@ function untoldCell(rule) {
   return h("details", {}, h("summary", { text: head }), h("ul", {}, ...parts.map((text) => h("li", { text }))));
 }
 
+const NO_END_OF_FAULTS =
+  "Page faults are moments here: the kernel has an event for their begin and none for their end. A script that enters and leaves the function handle_mm_fault measures most of it, where kernel functions can be probed.";
+
+/**
+ * Whether somebody could expect page faults among what is computed.
+ * @param {Pick<Stream, "name">[]} streams
+ */
+export const hasFaults = (streams) => streams.some(({ name }) => name.startsWith("exceptions:page_fault_"));
+
 /** The part of the Info tab that tells of computed streams. It keeps what is typed while the capture's facts are read anew. */
 export class ComputedView {
   /** @param {Context} context */
@@ -123,6 +132,8 @@ export class ComputedView {
       { id: "info-computed", "aria-labelledby": "info-computed-title" },
       h("h2", { id: "info-computed-title", text: "Computed streams" }),
       h("p", { class: "quiet prose", text }),
+      hasFaults(this.context.info.streams) &&
+        h("p", { class: "quiet prose", id: "faults-without-end", text: NO_END_OF_FAULTS }),
       progress && h("p", { role: "status", text: progress }),
       this.problem,
       computed.rules.length > 0 && this.#table(computed.rules, canChange),

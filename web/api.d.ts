@@ -553,6 +553,38 @@ export interface DiskActivity {
 
 export type Display = "decimal" | "hex" | "time_ns" | "duration_ns" | "text";
 
+export interface Distribution {
+  column: string;
+  display: Display;
+  unit: Unit;
+  start: number;
+  end: number;
+  low: ShownCell | null;
+  high: ShownCell | null;
+  rows: number;
+  without: number;
+  below: number;
+  above: number;
+  buckets: [ShownCell, ShownCell][];
+  all: DistributionGroup;
+  by: string;
+  groups: DistributionGroup[];
+  more_groups: number;
+  is_cut: boolean;
+}
+
+export interface DistributionGroup {
+  value: ShownCell | null;
+  filter: string;
+  rows: number;
+  least: ShownCell | null;
+  most: ShownCell | null;
+  mean: number;
+  sum: number;
+  percentiles: [number, ShownCell][];
+  counts: number[];
+}
+
 export type DynamicProbe = DynamicProbeForm;
 
 export type DynamicProbeForm = string | Parts;
@@ -830,11 +862,39 @@ export interface GroupsGroup {
   container?: NamedContainer;
 }
 
+export interface HeatCells {
+  column: number[];
+  row: number[];
+  count: number[];
+}
+
 export interface HeatColumn {
   from: number;
   snapshot: number;
   time: number;
   counts: number[];
+}
+
+export interface HeatMap {
+  column: string;
+  display: Display;
+  unit: Unit;
+  start: number;
+  end: number;
+  begin: number;
+  step: number;
+  columns: number;
+  buckets: [ShownCell, ShownCell][];
+  cells: HeatCells;
+  low: ShownCell | null;
+  high: ShownCell | null;
+  rows: number;
+  without: number;
+  below: number;
+  above: number;
+  looked_at: number;
+  total: number;
+  next: number | null;
 }
 
 export interface HeatView {
@@ -1857,6 +1917,23 @@ export interface Scanned {
   skipped: number;
 }
 
+export interface Scatter {
+  column: string;
+  display: Display;
+  unit: Unit;
+  start: number;
+  end: number;
+  times: number[];
+  values: ShownCell[];
+  rows: number[];
+  total: number;
+  shown: number;
+  most: number;
+  without: number;
+  below: number;
+  above: number;
+}
+
 export interface Script {
   text: string;
   file: string;
@@ -2459,6 +2536,26 @@ export interface Users {
   items: string[];
 }
 
+export interface Utilisation {
+  start: number;
+  end: number;
+  step: number;
+  columns: number;
+  keys: UtilisedKey[];
+  busy: HeatCells;
+  known: HeatCells;
+  tells_idle: boolean;
+  left_out: number;
+}
+
+export interface UtilisedKey {
+  key: string;
+  filter: string;
+  busy: number;
+  known: number;
+  rows: number;
+}
+
 export type ValueFormat = "plain" | "decimal" | "hex" | "octal" | "text" | {
   bytes: number;
 } | "ip" | "mac" | "kernel_symbol" | "user_symbol" | "path" | "user_name" | "signal_name" | "syscall_name" | "error_name";
@@ -2659,6 +2756,10 @@ export interface Answers {
     "/api/captures/{id}/range/counters": RangeCounters;
     "/api/captures/{id}/range/wakeups": RangeWakeups;
     "/api/captures/{id}/range/amounts": RangeAmounts;
+    "/api/captures/{id}/distribution": Distribution;
+    "/api/captures/{id}/distribution/heat": HeatMap;
+    "/api/captures/{id}/distribution/utilisation": Utilisation;
+    "/api/captures/{id}/distribution/scatter": Scatter;
     "/api/library": LibraryList;
     "/api/library/{id}": LibraryThing;
     "/api/builder/find": FoundSites;

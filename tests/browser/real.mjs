@@ -18,6 +18,7 @@ import { buildOpens, readOpens, unfoldAndTry } from './builder_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
+import { openOutlier, readBusy, readHeat, readHistogram, readOffsets, recordSpread } from './distribution_flows.mjs';
 import { standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, runScript, runScriptAgain, stopAfterMoments, walkMaps, walkStacks,
@@ -136,6 +137,18 @@ async function downloadSvg() {
   await page.getByRole('button', { name: /^Export/ }).click();
   await page.getByRole('menuitem', { name: /zooms/ }).click();
 }
+
+test('distributions of what the machine does', async () => {
+  const link = await recordSpread(page, server.origin);
+  await readHistogram(page, link);
+  await readHeat(page, link);
+  await readOffsets(page, link);
+  await readBusy(page, link);
+  await openOutlier(page, link);
+  // A period that is too short is refused.
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*\/distribution\/heat/.test(text)));
+  await page.goto(server.origin);
+});
 
 test('6. run again opens the same spec', async () => {
   await page.goto(`${server.origin}/captures/${ids.events}`);

@@ -27,6 +27,7 @@ import {
   walkMaps, walkStacks,
 } from './script_flows.mjs';
 import { arrangeColumns, chooseRangeOfNumbers, chooseValues, completeFilter } from './row_flows.mjs';
+import { chooseBuckets, openOutlier, readBusy, readHeat, readHistogram, readOffsets, recordSpread } from './distribution_flows.mjs';
 import { colourFrames, compareStacks, openFile, renameFrames, standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import { walkTreeRows } from './tree_flows.mjs';
 import { cutTrack, insertNames, makeMistakes, runExample, seeBars, seeLines, showTrack } from './sql_flows.mjs';
@@ -303,6 +304,17 @@ test('stacks: transforms by keys, names by a pattern, colours, the tree, callers
 test('stacks compared with those of another filter; a file that zooms and searches from the disk', async () => {
   await compareStacks(page);
   await openFile(page, page.context());
+});
+
+test('distributions: a histogram by groups, buckets of one\'s choice, heat maps, offsets, busy CPUs, single rows', async () => {
+  const link = await recordSpread(page, server.origin);
+  await readHistogram(page, link);
+  await chooseBuckets(page, link);
+  await readHeat(page, link);
+  await readOffsets(page, link);
+  await readBusy(page, link);
+  await openOutlier(page, link);
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*\/distribution\/heat/.test(text)));
 });
 
 test('the instructions of a function: opened by its name, walked with keys, linked to', async () => {

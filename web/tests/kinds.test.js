@@ -38,6 +38,7 @@ const USERS = {
   "page/page_language.js": ["script"], // examples open in the editor
   "page/page_tools.js": ["script"], // tools open in the editor
   "page/shell.js": ["build"], // a key goes there
+  "view/distribution/busy_panel.js": ["events", "states"], // what is missing is recorded with them
   "view/flame/flame.js": ["profile"], // whoever has no stacks is offered a profile
 };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bucket, keyText, limit, shade } from "../static/js/lib/map_words.js";
+import { bucket, keyText, limit } from "../static/js/lib/map_words.js";
 
 test("limits of buckets", () => {
   for (const [value, text] of [
@@ -27,10 +27,4 @@ test("buckets are half open, as in the terminal", () => {
 test("keys are told by their parts", () => {
   assert.equal(keyText([]), "all");
   assert.equal(keyText(["dd", 7, { id: 1, top: "vfs_read", depth: 3 }, null]), "dd, 7, vfs_read, –");
-});
-
-test("a rare cell is not an empty one", () => {
-  assert.equal(shade(0, 1e9, 16), 0);
-  assert.equal(shade(1, 1e9, 16), 1);
-  assert.equal(shade(1e9, 1e9, 16), 16);
 });

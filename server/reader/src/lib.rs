@@ -1,5 +1,5 @@
 //! Stored captures as people read them: snapshots of a capture for views ([`CaptureView`]), the parameters of views as
-//! addresses and options have them ([`ViewQuery`], [`CallsQuery`], [`TracksQuery`], [`FindParams`]), exports ([`export`]), and what scripts have printed
+//! addresses and options have them ([`ViewQuery`], [`CallsQuery`], [`TracksQuery`], [`FindParams`], [`DistributionParams`]), exports ([`export`]), and what scripts have printed
 //! ([`script_view`]).
 //!
 //! Constraints: what is computed is in `views`, what is stored in `store`; here it is loaded, kept for a while within limits, and
@@ -14,6 +14,7 @@ mod compare_query;
 mod critical_path_query;
 mod decoded;
 mod dictionaries;
+mod distribution_query;
 pub mod export;
 mod facets_query;
 mod find_query;
@@ -27,6 +28,7 @@ mod view_source;
 pub use calls_query::{CallsQuery, WireLanes, WirePart, WireRank};
 pub use compare_query::CompareParams;
 pub use critical_path_query::PathQuery;
+pub use distribution_query::{DistributionParams, ScaleName};
 pub use facets_query::FacetsParams;
 pub use find_query::FindParams;
 pub use tracks_query::{InstantQuery, TracksQuery};

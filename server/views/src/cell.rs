@@ -36,7 +36,7 @@ pub(crate) fn value<'a>(
     found.unwrap_or(Cell::Null)
 }
 
-fn shown_cell(dictionaries: &Dictionaries, cell: RecordedCell<'_>) -> ShownCell {
+pub(crate) fn shown_cell(dictionaries: &Dictionaries, cell: RecordedCell<'_>) -> ShownCell {
     cell.shown(|text| Some(shown(text).into_owned()), |id| stack_cell(dictionaries, *id))
 }
 

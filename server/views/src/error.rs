@@ -96,6 +96,9 @@ pub enum ViewError {
     /// Nothing was given to look for.
     #[error("there is nothing to look for; give `find` a text, or a condition such as result == -2")]
     NothingToFind,
+    /// What is no limit of values.
+    #[error("`{0}` is no whole number of 64 bits; `low` and `high` are written as 4096")]
+    ValueLimit(String),
     /// A number is outside its limits.
     #[error("{what} is {value}; it must be from {least} to {most}")]
     OutOfRange {
@@ -136,6 +139,12 @@ pub enum ViewError {
         /// The thread.
         tid: u64,
     },
+    /// The rows of a stream are not what CPUs or devices did.
+    #[error(
+        "rows of this stream do not say what a CPU or a device did; choose the occupation of CPUs or block requests, which are \
+         computed from switches of threads and from block events"
+    )]
+    NotUtilised,
     /// The capture has no stream of samples.
     #[error("this capture has no sampled stacks; a flame graph needs a profile")]
     NoSamples,
@@ -215,6 +224,8 @@ impl ViewError {
                 | Self::TrackId(_)
                 | Self::NoTrack { .. }
                 | Self::NoThread { .. }
+                | Self::NotUtilised
+                | Self::ValueLimit(_)
                 | Self::NoSamples
                 | Self::NoCalls
                 | Self::CallGroups

@@ -18,6 +18,7 @@ mod cell;
 mod colour;
 mod counts;
 mod dictionaries;
+mod distribution;
 mod error;
 mod event_text;
 mod facets;
@@ -27,6 +28,7 @@ mod flame;
 mod frame_names;
 mod hash;
 mod kept;
+mod log_buckets;
 mod maps;
 mod memory;
 mod needle;
@@ -43,18 +45,19 @@ mod window;
 pub use answers::{
     Annotation, AppliedTransform, At, BinnedList, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace,
     CallState, CallStep, CallThread, CodePlace, CodeRow, ColumnHead, ComparedFunction, CountLine, CountView, Counted,
-    CounterTrack, CounterValues, CriticalPath, Cut, Derived, Facet, FacetBar, FacetValue, Facets, FlameDifference,
-    FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit, FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows,
-    FoundStep, FunctionRow, FunctionsPage, Group, GroupBy, HeatColumn, HeatView, HistogramView, IrqShare, KeyId,
-    KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId, NodeKind, Nodes, Normalised, ParseKeyIdError,
-    ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded, PathShare,
-    PathStop, PathSum, PathThread, PathWait, PathWaited, PlaceLine, RangeAmount, RangeAmounts, RangeCounter,
-    RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads,
-    RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowsPage, SampleUnit,
-    SampledFunction, SampledFunctions, Sandwich, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack,
-    SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins,
-    TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream,
-    TrackWindow, TrackedRow, Unit, ValueRange, WakeThread,
+    CounterTrack, CounterValues, CriticalPath, Cut, Derived, Distribution, DistributionGroup, Facet, FacetBar,
+    FacetValue, Facets, FlameDifference, FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit, FoundInStream,
+    FoundOnCpu, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy, HeatCells, HeatColumn,
+    HeatMap, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId,
+    NodeKind, Nodes, Normalised, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap,
+    PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait, PathWaited, PlaceLine,
+    RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices,
+    RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields,
+    RowStack, RowsPage, SampleUnit, SampledFunction, SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView,
+    ShownCode, ShownPiece, ShownTrack, ShownValues, SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC,
+    TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine,
+    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, Utilisation,
+    UtilisedKey, ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -70,6 +73,11 @@ pub use counts::{
 };
 pub use dictionaries::{
     Dictionaries, LastIds, LoadError, LoadPages, PAGE_IDS, Page, PageContent, PageKind, ProcessNames, Room, page_ids,
+};
+pub use distribution::{
+    DistributionQuery, HEAT_ROWS, HeatAxis, HeatQuery, MAX_GROUPS, MAX_HEAT_COLUMNS, MAX_LINEAR_BUCKETS, MAX_LOG_BITS,
+    MAX_SCATTERED, MAX_UTILISED, ScatterQuery, UtilisationQuery, ValueLimits, ValueScale, distribution, heat_map,
+    scatter, utilisation,
 };
 pub use error::ViewError;
 pub use event_text::EventText;

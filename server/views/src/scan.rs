@@ -148,6 +148,11 @@ impl<'a> Scan<'a> {
         Self { source, stream, schema, chunks, range, filter: None, wanted: self.wanted.clone(), cancel: self.cancel }
     }
 
+    /// Whether rows are left out by a filter.
+    pub(crate) const fn is_filtered(&self) -> bool {
+        self.filter.is_some()
+    }
+
     pub(crate) fn stream(&self) -> u16 {
         self.stream
     }

@@ -66,7 +66,7 @@ where
 
 /// The table.
 pub fn table() -> Vec<Route> {
-    let views = track_routes().into_iter().chain(stack_routes());
+    let views = track_routes().into_iter().chain(stack_routes()).chain(distribution_routes());
     console_routes().into_iter().chain(views).chain(library_routes()).chain(builder_routes()).collect()
 }
 
@@ -103,6 +103,19 @@ fn track_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/counters", api::ranges::counters),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/wakeups", api::ranges::wakeups),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/amounts", api::ranges::amounts),
+    ]
+}
+
+/// How values of a capture's rows are spread.
+#[rustfmt::skip]
+fn distribution_routes() -> Vec<Route> {
+    use RouteKind::Api;
+    const GET: &Method = &Method::GET;
+    vec![
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/distribution", api::distribution::histogram),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/distribution/heat", api::distribution::heat),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/distribution/utilisation", api::distribution::busy),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/distribution/scatter", api::distribution::single),
     ]
 }
 

@@ -92,6 +92,11 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/range/wakeups", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/range/amounts", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/tracks/critical-path", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/distribution", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/distribution/heat", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/distribution/scatter", [401, 200, 200, 200]),
+    // Its rows are not what CPUs or devices did.
+    ("GET", "/api/captures/{id}/distribution/utilisation", [401, 400, 400, 400]),
     // It has no counts.
     ("GET", "/api/captures/{id}/counts", [401, 404, 404, 404]),
     // It has no calls of functions.

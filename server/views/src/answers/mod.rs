@@ -7,6 +7,7 @@
 mod calls;
 mod counts;
 mod critical_path;
+mod distribution;
 mod facets;
 mod find;
 mod flame;
@@ -26,6 +27,9 @@ pub use counts::{CountLine, CountView, Counted, Derived, ValueRange};
 pub use critical_path::{
     CriticalPath, PathGap, PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait,
     PathWaited,
+};
+pub use distribution::{
+    Distribution, DistributionGroup, HeatCells, HeatMap, Scatter, ShownValues, Utilisation, UtilisedKey,
 };
 pub use facets::{Facet, FacetBar, FacetValue, Facets};
 pub use find::{FoundHit, FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows, FoundStep};

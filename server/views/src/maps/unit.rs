@@ -30,6 +30,11 @@ impl Unit {
         }
     }
 
+    /// What a word says: a unit as streams write it, or the end of a column's name.
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        if word == "samples" { Some(Self::Samples) } else { of_name(word) }
+    }
+
     /// What the values of the map `name` count: what its name says, else what the script puts in.
     pub fn of_map(name: &str, kind: MapKind, script: &str) -> Self {
         if kind == MapKind::Count {

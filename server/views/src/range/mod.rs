@@ -22,6 +22,7 @@ use bathyscope_capture::{StreamSchema, TrackRule, visible};
 
 pub use amounts::range_amounts;
 pub use counters::range_counters;
+pub(crate) use overlap::{OverlapScan, word};
 pub use slices::range_slices;
 pub use threads::range_threads;
 pub use waits::range_waits;

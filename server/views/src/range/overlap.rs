@@ -7,17 +7,17 @@ use bathyscope_capture::{Batch, ColumnData, ColumnStats, StreamSchema, TrackRow,
 use crate::{Cancel, ChunkMeta, Source, TimeRange, ViewError, scan::load};
 
 /// A row of a chunk, with its place there.
-pub(super) type PlacedRow = (usize, TrackRow);
+pub(crate) type PlacedRow = (usize, TrackRow);
 
 /// Rows of a stream of states or slices of which any part is in a range.
-pub(super) struct OverlapScan<'a> {
-    pub(super) source: &'a dyn Source,
-    pub(super) stream: u16,
-    pub(super) rule: &'a TrackRule,
-    pub(super) range: TimeRange,
+pub(crate) struct OverlapScan<'a> {
+    pub(crate) source: &'a dyn Source,
+    pub(crate) stream: u16,
+    pub(crate) rule: &'a TrackRule,
+    pub(crate) range: TimeRange,
     /// Columns that are wanted besides those of the rule.
-    pub(super) more: &'a [usize],
-    pub(super) cancel: &'a Cancel,
+    pub(crate) more: &'a [usize],
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// Whether any part of a row is in a range; one that took no time is where it happened.
@@ -37,7 +37,7 @@ impl OverlapScan<'_> {
     ///
     /// # Errors
     /// If a chunk cannot be read, `each` fails, or `cancel` was set.
-    pub(super) fn for_each_chunk(
+    pub(crate) fn for_each_chunk(
         &self,
         mut each: impl FnMut(&Batch, &[PlacedRow]) -> Result<(), ViewError>,
     ) -> Result<(), ViewError> {
@@ -95,7 +95,7 @@ impl OverlapScan<'_> {
 }
 
 /// A column's value of a row as a number.
-pub(super) fn word(batch: &Batch, column: usize, row: usize) -> u64 {
+pub(crate) fn word(batch: &Batch, column: usize, row: usize) -> u64 {
     match batch.columns.get(column) {
         Some(ColumnData::U64(words)) => words.get(row).copied().unwrap_or(0),
         Some(ColumnData::I64(words)) => words.get(row).map_or(0, |word| word.cast_unsigned()),

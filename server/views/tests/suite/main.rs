@@ -8,6 +8,7 @@ mod compare;
 mod counts;
 mod critical_path;
 mod dictionaries;
+mod distribution;
 mod facets;
 mod find;
 mod fixture;

@@ -14,6 +14,7 @@ export const CONTEXTS = {
   events: { title: "Events", within: "capture" },
   timeline: { title: "Timeline", within: "capture" },
   flame: { title: "Flame graph", within: "capture" },
+  distribution: { title: "Distribution", within: "capture" },
   frame: { title: "A frame of the flame graph", within: "flame" },
   instructions: { title: "Instructions of a function", within: "flame" },
   calls: { title: "Calls", within: "capture" },
@@ -294,6 +295,27 @@ export const KEYS = {
     what: "Hide the kernel, hide run-time libraries",
   },
   "frame.undo": { context: "frame", press: ["z"], own: true, what: "Take the last of these back" },
+
+  "distribution.walk": {
+    context: "distribution",
+    press: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"],
+    own: true,
+    what: "Walk through buckets, cells or rows",
+  },
+  "distribution.extend": {
+    context: "distribution",
+    press: ["Shift+ArrowLeft", "Shift+ArrowRight", "Shift+ArrowUp", "Shift+ArrowDown"],
+    shown: "Shift+arrows",
+    own: true,
+    what: "Select several buckets or cells (also a drag)",
+  },
+  "distribution.only": {
+    context: "distribution",
+    press: ["Enter"],
+    own: true,
+    what: "Only what is selected, as range and filter of all tabs; pick a cell; open a single row",
+  },
+  "distribution.back": { context: "distribution", press: ["z"], what: "The selection before" },
 
   "instructions.next": { context: "instructions", press: ["n"], what: "The next hottest instruction" },
   "instructions.before": { context: "instructions", press: ["p"], what: "The hottest instruction before that" },

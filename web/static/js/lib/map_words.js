@@ -75,13 +75,3 @@ export const SHOWS = {
   series: "Over time",
   flame: "Flame graph",
 };
-
-/**
- * The shade of a heat map's cell, 0 to `steps`: by the root, so that rare cells can still be told from empty ones.
- * @param {number} value
- * @param {number} most
- * @param {number} steps
- */
-export function shade(value, most, steps) {
-  return value <= 0 || most <= 0 ? 0 : Math.max(1, Math.round(Math.sqrt(value / most) * steps));
-}

@@ -140,6 +140,18 @@ const PARTS = {
   find: text(),
   hit: pattern(/^\d{1,5}\.\d{1,15}@-?\d{1,16}$/),
   spans: text("", 4096),
+  spread: oneOf("histogram", "heat", "offsets", "busy", "single"),
+  column: text("", 256),
+  buckets: oneOf("log", "linear"),
+  steps: whole(null),
+  low: pattern(/^-?\d{1,20}$/),
+  high: pattern(/^-?\d{1,20}$/),
+  split: text("", 256),
+  parts: whole(5, 1),
+  laid: oneOf("over", "beside"),
+  curve: oneOf("rows", "log", "share", "cumulative"),
+  shades: oneOf("log", "linear", "rank"),
+  period: whole(null, 1000),
 };
 
 /** @typedef {{[Name in keyof typeof PARTS]: (typeof PARTS)[Name]["fallback"]}} ViewParts what a view shows */

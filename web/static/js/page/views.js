@@ -68,6 +68,16 @@ export const VIEWS = [
         return new FlameView(capture, panel);
       }),
   },
+  {
+    name: "distribution",
+    title: "Distribution",
+    shows: ({ info }) => info.streams.some(({ columns }) => columns.length > 0),
+    make: (capture, panel) =>
+      new LateView(capture, panel, async () => {
+        const { DistributionView } = await import("../view/distribution/distribution_view.js");
+        return new DistributionView(capture, panel);
+      }),
+  },
   { name: "info", title: "Info", shows: () => true, make: (capture, panel) => new InfoView(capture, panel) },
   { name: "sql", title: "SQL", shows: () => true, make: (capture, panel) => new SqlView(capture, panel) },
 ];

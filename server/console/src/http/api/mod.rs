@@ -11,6 +11,7 @@ pub(super) mod commands;
 pub(super) mod complete;
 pub(super) mod critical_path;
 pub(super) mod derivations;
+pub(super) mod distribution;
 pub(super) mod dynamic;
 pub(super) mod export;
 pub(super) mod find;

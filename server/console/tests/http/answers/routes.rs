@@ -77,7 +77,8 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 5] = ["console_routes", "stack_routes", "track_routes", "library_routes", "builder_routes"];
+const TABLES: [&str; 6] =
+    ["console_routes", "stack_routes", "track_routes", "distribution_routes", "library_routes", "builder_routes"];
 
 fn lines_of(sources: &Sources, file: usize, name: &str) -> Vec<ExprCall> {
     let table = sources.function(file, name);

@@ -1,13 +1,14 @@
 // The Maps tab: what a script keeps in its maps, by kind: histogram, heat map, table, lines, flame graph.
 
-import { amount, headed } from "../../lib/amount.js";
+import { amount, headed, sign } from "../../lib/amount.js";
 import { get } from "../../lib/api.js";
 import { h, put } from "../../lib/dom.js";
 import { cell, duration, exact, plural } from "../../lib/format.js";
-import { HeatChart } from "./heat_chart.js";
-import { histogramChart } from "./histogram_chart.js";
+import { HeatChart } from "../../lib/heat_chart.js";
+import { shadeLimits } from "../../lib/heat_shades.js";
+import { histogramChart } from "../../lib/histogram_chart.js";
 import { LinesChart } from "../../lib/lines_chart.js";
-import { KINDS, SHOWS, keyText } from "../../lib/map_words.js";
+import { KINDS, SHOWS, bucket, keyText, limit } from "../../lib/map_words.js";
 import { arrangeMaps, firstShow, isScratch } from "../first_view.js";
 import { PanelView } from "../panel_view.js";
 
@@ -38,10 +39,16 @@ export class MapsView extends PanelView {
     const readout = (text) => {
       this.readout.textContent = text;
     };
+    /** @type {HeatView|null} */
+    this.heatView = null;
     this.heat = new HeatChart({
-      readout,
-      chosen: (snapshot) => context.state.set({ snapshot, show: "histogram" }),
-      select: (range) => context.select(range),
+      label: "Heat map. Arrow keys walk through its cells, Enter shows the histogram of one read.",
+      drag: "columns",
+      at: (cell) => readout(this.#cellWords(cell)),
+      chosen: ({ column }) =>
+        context.state.set({ snapshot: this.heatView?.columns[column].snapshot ?? null, show: "histogram" }),
+      preview: (selection) => readout(selection ? this.#rangeWords(selection) : ""),
+      select: (selection) => context.select(this.#rangeOf(selection)),
     });
     this.lines = new LinesChart({ readout });
     this.list = h("ul", { class: "maps-list" });
@@ -305,11 +312,48 @@ export class MapsView extends PanelView {
       put(this.body, h("p", { class: "empty", text: this.#nothing("Nothing was counted.") }));
       return;
     }
-    const words = h("p", { class: "quiet small" });
+    const words = h("div", { class: "quiet small" });
     put(this.body, this.heat.element, words);
     const { start, end } = this.context.range;
-    this.heat.show(view, { start: start ?? 0, end: end ?? this.context.duration });
-    words.textContent = `Values per ${view.snapshots_per_column > 1 ? plural(view.snapshots_per_column, "read") : "read"}; ${this.heat.legend}.`;
+    const { buckets } = view;
+    const apart = (/** @type {number} */ row) => row > 0 && String(buckets[row - 1][1]) !== String(buckets[row][0]);
+    const values = view.columns.flatMap(({ counts }) => counts);
+    this.heatView = view;
+    this.heat.show({
+      window: { start: start ?? 0, end: end ?? this.context.duration },
+      columns: view.columns.map(({ from, time }) => ({ from, to: time })),
+      rows: buckets.map(([low], row) => ({ label: limit(String(low)), apart: apart(row) })),
+      values,
+      limits: shadeLimits(values, "log"),
+      text: exact,
+    });
+    const reads = view.snapshots_per_column > 1 ? plural(view.snapshots_per_column, "read") : "read";
+    const unit = sign(view.unit);
+    put(
+      words,
+      `Values per ${reads}, most in a cell: ${exact(view.most)}${unit && `, buckets in ${unit}`}`,
+      this.heat.legend,
+    );
+  }
+
+  /** @param {import("../../lib/heat_chart.js").HeatCell|null} cell */
+  #cellWords(cell) {
+    if (!cell || !this.heatView) return "";
+    const column = this.heatView.columns[cell.column];
+    const [low, high] = this.heatView.buckets[cell.row];
+    return `${duration(Math.max(0, column.from))} to ${duration(column.time)}, ${bucket(String(low), String(high))}: ${plural(column.counts[cell.row], "value")}`;
+  }
+
+  /** @param {import("../../lib/heat_chart.js").HeatSelection} selection */
+  #rangeOf({ from, to }) {
+    const columns = this.heatView?.columns ?? [];
+    return { start: columns[from.column].from, end: columns[to.column].time };
+  }
+
+  /** @param {import("../../lib/heat_chart.js").HeatSelection} selection */
+  #rangeWords(selection) {
+    const { start, end } = this.#rangeOf(selection);
+    return `${duration(Math.max(0, start))} to ${duration(end)}: ${duration(end - start)}`;
   }
 
   /**

@@ -2,7 +2,7 @@
 
 import { h } from "../../../lib/dom.js";
 import { duration, exact, percent } from "../../../lib/format.js";
-import { histogramChart } from "../../maps/histogram_chart.js";
+import { histogramChart } from "../../../lib/histogram_chart.js";
 
 /** @import { RangeDurations } from "../../../../../api.js" */
 

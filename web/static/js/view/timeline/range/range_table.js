@@ -2,7 +2,7 @@
 
 import { h, put } from "../../../lib/dom.js";
 import { plural } from "../../../lib/format.js";
-import { copyRows, saveText } from "./save_text.js";
+import { copyRows, saveText } from "../../../lib/save_text.js";
 import { commaed, ranking, sorted, tabbed, turned } from "./range_text.js";
 
 /** @import { CaptureContext } from "../../../page/capture_context.js" */

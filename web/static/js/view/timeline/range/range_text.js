@@ -1,6 +1,7 @@
 // Tables of the range's panel as text: sorted, with tabs, with commas; and queries over the same range in SQL. Pure.
 
 import { sqlRange, sqlText } from "../../../lib/sql_words.js";
+import { csvText } from "../../../lib/csv.js";
 
 /**
  * A column of a table.
@@ -79,12 +80,7 @@ export function tabbed(columns, rows) {
  * @param {R[]} rows
  */
 export function commaed(columns, rows) {
-  const written = (/** @type {number|string} */ cell) => {
-    const text = typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
-    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  const line = (/** @type {(number|string)[]} */ cells) => `${cells.map(written).join(",")}\r\n`;
-  return line(columns.map(heading)) + rows.map((row) => line(columns.map(({ value }) => value(row)))).join("");
+  return csvText([columns.map(heading), ...rows.map((row) => columns.map(({ value }) => value(row)))]);
 }
 
 /**

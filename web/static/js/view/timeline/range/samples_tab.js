@@ -7,7 +7,7 @@ import { note } from "../../../lib/notice.js";
 import { functionTable } from "../../flame/flame_functions.js";
 import { RangeAsk } from "./range_ask.js";
 import { commaed, sqlFunctions, tabbed } from "./range_text.js";
-import { copyRows, saveText } from "./save_text.js";
+import { copyRows, saveText } from "../../../lib/save_text.js";
 
 /** @import { SampledFunctions } from "../../../../../api.js" */
 /** @import { RangeOver } from "./range_over.js" */

@@ -5,7 +5,7 @@ import { exact, plural } from "../../../lib/format.js";
 import { RangeAsk } from "./range_ask.js";
 import { sqlTable } from "../../../lib/sql_words.js";
 import { commaed, tabbed } from "./range_text.js";
-import { copyRows, saveText } from "./save_text.js";
+import { copyRows, saveText } from "../../../lib/save_text.js";
 import { matrixOf } from "./wake_matrix.js";
 
 /** @import { RangeWakeups } from "../../../../../api.js" */

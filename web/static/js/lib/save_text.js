@@ -1,8 +1,8 @@
 // Rows as text: copied, or as a file that the browser saves.
 
-import { copyText, h } from "../../../lib/dom.js";
-import { plural } from "../../../lib/format.js";
-import { note } from "../../../lib/notice.js";
+import { copyText, h } from "./dom.js";
+import { plural } from "./format.js";
+import { note } from "./notice.js";
 
 /**
  * Copies rows and says so, or what to do where the browser does not let a page copy.
@@ -19,9 +19,10 @@ export async function copyRows(text, count, what) {
  * Saves text as a file.
  * @param {string} name
  * @param {string} text
+ * @param {string} [type] of its content
  */
-export function saveText(name, text) {
-  const href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+export function saveText(name, text, type = "text/csv") {
+  const href = URL.createObjectURL(new Blob([text], { type }));
   const link = h("a", { href, download: name });
   document.body.append(link);
   link.click();

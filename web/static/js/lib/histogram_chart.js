@@ -1,11 +1,11 @@
 // A histogram as a table with bars: every number can be read, selected and copied.
 
-import { headed } from "../../lib/amount.js";
-import { h } from "../../lib/dom.js";
-import { exact, percent } from "../../lib/format.js";
-import { bucket } from "../../lib/map_words.js";
+import { headed } from "./amount.js";
+import { h } from "./dom.js";
+import { exact, percent } from "./format.js";
+import { bucket } from "./map_words.js";
 
-/** @import { Bucket, HistogramView } from "../../../../api.js" */
+/** @import { Bucket, HistogramView } from "../../../api.js" */
 
 /**
  * Adjacent buckets of powers of two that are empty are left out by the server; a gap is shown where one is.

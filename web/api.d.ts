@@ -2068,10 +2068,48 @@ export interface Stack {
   frames: StackFrame[];
 }
 
+export interface StackBoxes {
+  start: number[];
+  duration: number[];
+  level: number[];
+  name: number[];
+  kind: number[];
+  samples: number[];
+  more: number[];
+}
+
+export interface StackChart {
+  start: number;
+  end: number;
+  width: number;
+  by: Lanes;
+  unit: string;
+  period: number;
+  step: number;
+  grid: number;
+  lanes: StackLane[];
+  names: string[];
+  modules: string[];
+  found: boolean[];
+  more_lanes: number;
+  hidden: number;
+  transforms: AppliedTransform[];
+  recorded: number;
+}
+
 export interface StackFrame {
   name: string;
   kind: NodeKind;
   module: string;
+}
+
+export interface StackLane {
+  key: string;
+  label: string;
+  sub: string;
+  samples: number;
+  levels: number;
+  boxes: StackBoxes;
 }
 
 export interface StatesSpec {
@@ -2743,6 +2781,7 @@ export interface Answers {
     "/api/captures/{id}/flame": FlameGraph;
     "/api/captures/{id}/flame/functions": SampledFunctions;
     "/api/captures/{id}/flame/sandwich": Sandwich;
+    "/api/captures/{id}/flame/chart": StackChart;
     "/api/captures/{id}/flame/compare": FlameDifference;
     "/api/captures/{id}/flame/annotate": Annotation;
     "/api/captures/{id}/stacks/{stack}": Stack;

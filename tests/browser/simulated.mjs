@@ -28,7 +28,7 @@ import {
 } from './script_flows.mjs';
 import { arrangeColumns, chooseRangeOfNumbers, chooseValues, completeFilter } from './row_flows.mjs';
 import { chooseBuckets, openOutlier, readBusy, readHeat, readHistogram, readOffsets, recordSpread } from './distribution_flows.mjs';
-import { colourFrames, compareStacks, openFile, renameFrames, standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
+import { colourFrames, compareStacks, openFile, readTimeOrder, renameFrames, standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import { walkTreeRows } from './tree_flows.mjs';
 import { cutTrack, insertNames, makeMistakes, runExample, seeBars, seeLines, showTrack } from './sql_flows.mjs';
 
@@ -299,6 +299,10 @@ test('stacks: transforms by keys, names by a pattern, colours, the tree, callers
   await colourFrames(page);
   await walkCallTree(page);
   await standBetween(page);
+});
+
+test('stacks in the order of time: walked and zoomed by keys, transformed, by CPU, with the link', async () => {
+  await readTimeOrder(page);
 });
 
 test('stacks compared with those of another filter; a file that zooms and searches from the disk', async () => {

@@ -146,6 +146,42 @@ export async function standBetween(page) {
   await page.getByRole('button', { name: 'Callers and callees' }).click();
 }
 
+/** Stacks in the order of time: walked and zoomed by keys, transformed, by CPU, with the link. */
+export async function readTimeOrder(page) {
+  const CHART = /\/flame\/chart\?/;
+  const plain = await openGraph(page);
+  const chart = await nextJson(page, CHART, () => page.getByRole('button', { name: 'Time order' }).click());
+  assert.equal(chart.recorded, plain.total, 'all samples are in the whole window');
+  assert.ok(chart.lanes.every(({ key }) => key.startsWith('tid:')));
+  const canvas = page.locator('.flame-time canvas');
+  const readout = page.locator('.flame-time .readout');
+  await canvas.focus();
+  await page.keyboard.press('ArrowRight');
+  await until('words of the first frame', async () => / at [\d.]+ s, /.test((await readout.textContent()) ?? ''));
+  const first = chart.names[chart.lanes.find(({ boxes }) => boxes.name.length > 0).boxes.name[0]];
+  assert.ok((await readout.textContent()).startsWith(first));
+  const zoomed = await nextJson(page, CHART, () => page.keyboard.press('Enter'));
+  assert.ok(zoomed.end - zoomed.start <= chart.end - chart.start && zoomed.recorded > 0);
+  const window_ = () => [query(page).get('from'), query(page).get('to')];
+  const panned = await nextJson(page, CHART, () => page.keyboard.press('w'));
+  assert.ok(panned.end - panned.start < zoomed.end - zoomed.start);
+  await until('the window in the link', async () => window_().every((at) => at !== null));
+  const byCpu = await nextJson(page, CHART, () => page.locator('.flame-time').getByRole('button', { name: 'CPUs' }).click());
+  assert.ok(byCpu.lanes.length > 0 && byCpu.lanes.every(({ key }) => key.startsWith('cpu:')));
+  const again = await nextJson(page, CHART, () => page.reload());
+  assert.deepEqual(again, byCpu, 'the link shows the same');
+  await canvas.focus();
+  const all = await nextJson(page, CHART, () => page.keyboard.press('0'));
+  assert.equal(all.recorded, plain.total);
+  const hidden = await nextJson(page, CHART, () => page.keyboard.press('h'));
+  assert.equal(hidden.transforms.length, 1);
+  assert.ok(!hidden.lanes.some(({ boxes }) => boxes.kind.includes(2)), 'no frame of the kernel');
+  await nextJson(page, CHART, () => page.keyboard.press('z'));
+  await page.locator('.flame-time').getByRole('button', { name: 'Threads' }).click();
+  await page.getByRole('button', { name: 'Time order' }).click();
+  await until('the graph again', () => !query(page).has('flame'));
+}
+
 /** A comparison with another filter: by shares, turned round, by time; with the link; and its end. */
 export async function compareStacks(page) {
   const plain = await openGraph(page);

@@ -103,6 +103,15 @@ pub enum WireLanes {
     Cpu,
 }
 
+impl From<WireLanes> for Lanes {
+    fn from(lanes: WireLanes) -> Self {
+        match lanes {
+            WireLanes::Thread => Self::Thread,
+            WireLanes::Cpu => Self::Cpu,
+        }
+    }
+}
+
 impl From<WireRank> for FunctionRank {
     fn from(rank: WireRank) -> Self {
         match rank {
@@ -181,7 +190,7 @@ impl CallsQuery {
     pub fn chart(&self) -> ChartQuery {
         ChartQuery {
             width: self.width.unwrap_or(DEFAULT_WIDTH),
-            lanes: if self.lanes == Some(WireLanes::Cpu) { Lanes::Cpu } else { Lanes::Thread },
+            lanes: self.lanes.map_or(Lanes::Thread, Lanes::from),
             limit_lanes: self.limit_lanes.unwrap_or(DEFAULT_LANES),
         }
     }

@@ -1,8 +1,8 @@
 //! Which view of a capture: the parameters of view addresses and of `export`, read once for all views.
 
 use bathyscope_views::{
-    ColoursBy, CountQuery, Filter, FlameQuery, Group, GroupBy, MAX_COUNT_POINTS, MAX_PAGE_ROWS, Order, RateQuery,
-    RowsQuery, SampleUnit, Source, TimeRange, TimelineQuery, Transform, ViewError,
+    ColoursBy, CountQuery, Filter, FlameQuery, Group, GroupBy, Lanes, MAX_COUNT_POINTS, MAX_PAGE_ROWS, Order,
+    RateQuery, RowsQuery, SampleUnit, Source, StackChartQuery, TimeRange, TimelineQuery, Transform, ViewError,
 };
 use serde::Deserialize;
 
@@ -10,6 +10,7 @@ const DEFAULT_ROWS: u32 = 100;
 const DEFAULT_BINS: u32 = 600;
 const DEFAULT_WIDTH: u32 = 1200;
 const DEFAULT_TRACKS: u32 = 200;
+const DEFAULT_LANES: u32 = 32;
 
 /// The parameters of all views; each takes what it knows. Times are nanoseconds relative to the capture's start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -61,6 +62,10 @@ pub struct ViewQuery {
     pub pid: Option<u64>,
     /// Only this thread.
     pub tid: Option<u64>,
+    /// What a lane of stacks in the order of time is.
+    pub lanes: Option<crate::calls_query::WireLanes>,
+    /// The most lanes.
+    pub limit_lanes: Option<u32>,
 }
 
 /// The direction of a sorted table.
@@ -202,6 +207,12 @@ impl ViewQuery {
             Some("package") => ColoursBy::Package,
             _ => ColoursBy::Kind,
         }
+    }
+
+    /// What is drawn of a flame graph's samples in the order of time.
+    pub fn stack_chart(&self) -> StackChartQuery {
+        let lanes = self.lanes.map_or(Lanes::Thread, Lanes::from);
+        StackChartQuery { lanes, limit_lanes: self.limit_lanes.unwrap_or(DEFAULT_LANES) }
     }
 
     /// As a flame graph.

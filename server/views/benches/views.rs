@@ -15,14 +15,14 @@ use bathyscope_capture::{
     MappingKind, StreamKind, StreamSchema, Symbol, decode_chunk, encode_chunk,
 };
 use bathyscope_views::{
-    ChunkMeta, CompareQuery, ComparedSide, Dictionaries, Filter, FlameQuery, FoldedStacks, Group, MemorySource,
-    Normalised, Order, RateQuery, RowsQuery, Source, SvgOptions, TimeRange, TimelineQuery, Transform, ViewError,
-    compare, flame, fold, page, rate, sandwich, svg, timeline,
+    ChunkMeta, CompareQuery, ComparedSide, Dictionaries, Filter, FlameQuery, FoldedStacks, Group, Lanes, MemorySource,
+    Normalised, Order, RateQuery, RowsQuery, Source, StackChartQuery, SvgOptions, TimeRange, TimelineQuery, Transform,
+    ViewError, compare, flame, fold, page, rate, sandwich, stack_chart, svg, timeline,
 };
 
 const ROWS: u64 = 1_000_000;
 const CHUNK: u64 = 1 << 16;
-const STACKS: u64 = 20_000;
+const STACKS: u64 = 100_000;
 static GO: AtomicBool = AtomicBool::new(false);
 
 /// Numbers that look random and are the same every time.
@@ -209,7 +209,7 @@ fn main() {
     let source = source();
     let range = TimeRange::of(&source);
     let filter = |text: &str| Filter::parse(text).expect("a filter");
-    println!("1,000,000 events and 1,000,000 samples of 20,000 distinct stacks, 400 threads, 4 CPUs");
+    println!("1,000,000 events and 1,000,000 samples of 100,000 distinct stacks, 400 threads, 4 CPUs");
     let window = |group, text| TimelineQuery {
         range,
         width: 1600,
@@ -265,6 +265,14 @@ fn main() {
     let one = Transform::list("f.function_77").expect("a transform");
     time("one transform of folded stacks", || folded.transformed(&one, false, &GO));
     time("folded stacks inverted", || folded.transformed(&[], true, &GO));
+    let ordered = |lanes, range| {
+        let query = FlameQuery { range, ..query.clone() };
+        stack_chart(&source, &query, StackChartQuery { lanes, limit_lanes: 48 }, &GO)
+    };
+    let whole = time("stacks in the order of time, 48 of 400 threads", || ordered(Lanes::Thread, range));
+    println!("    {} boxes", whole.lanes.iter().map(|lane| lane.boxes.start.len()).sum::<usize>());
+    let part = TimeRange { start_ns: middle, end_ns: middle + range.end_ns / 100 };
+    time("stacks in the order of time, by CPU, a hundredth of the time", || ordered(Lanes::Cpu, part));
     time("a function between callers and callees", || sandwich(&source, &query, "function_77", &GO));
     let side = |seed: bool| ComparedSide::read(&source, &FlameQuery { pid: seed.then_some(1), ..query.clone() }, &GO);
     let this = time("one side of a comparison", || side(false));

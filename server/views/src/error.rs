@@ -49,6 +49,9 @@ pub enum ViewError {
     /// Calls are of threads alone.
     #[error("calls can be drawn by process, by thread, by name of thread, or together; not by CPU or source")]
     CallGroups,
+    /// A thread that waits is on no CPU.
+    #[error("time off CPUs is drawn by thread, not by CPU: choose threads as lanes")]
+    TimesByCpu,
     /// Two captures whose samples count other things.
     #[error("samples of {shown} cannot be compared with samples of {other}; choose the same unit for both")]
     ComparedUnits {

@@ -54,10 +54,10 @@ pub use answers::{
     RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices,
     RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields,
     RowStack, RowsPage, SampleUnit, SampledFunction, SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView,
-    ShownCode, ShownPiece, ShownTrack, ShownValues, SlicedStream, SourceLine, StreamRate, TIMELINE_MAGIC,
-    TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine,
-    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, Utilisation,
-    UtilisedKey, ValueRange, WakeThread,
+    ShownCode, ShownPiece, ShownTrack, ShownValues, SlicedStream, SourceLine, StackBoxes, StackChart, StackLane,
+    StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows,
+    TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow,
+    TrackedRow, Unit, Utilisation, UtilisedKey, ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -87,8 +87,8 @@ pub use find::{FIND_ROWS, FindQuery, FindStepQuery, FoundPlace, MAX_FIND_COLUMNS
 pub use flame::{
     CompareQuery, ComparedSide, FlameQuery, FoldedStack, FoldedStacks, FunctionOrder, FunctionSamples, Instruction,
     MATCH_BELOW, MATCH_SELF, MAX_CODE_ROWS, MAX_COMPARED_CAPTURES, MAX_FLAME_NODES, MAX_FLAME_WIDTH, MAX_FUNCTIONS,
-    MAX_TRANSFORMS, SampledPlace, Transform, annotate, call_flame, compare, flame, fold, function_samples,
-    instructions, sample_unit, sampled_functions, sandwich,
+    MAX_TRANSFORMS, SampledPlace, StackChartQuery, Transform, annotate, call_flame, compare, flame, fold,
+    function_samples, instructions, sample_unit, sampled_functions, sandwich, stack_chart,
 };
 pub use frame_names::frame_names;
 pub use kept::KeptViews;

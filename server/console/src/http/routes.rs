@@ -151,6 +151,7 @@ fn stack_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame", api::views::flame),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/functions", api::views::functions),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/sandwich", api::stacks::between),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/chart", api::stacks::chart),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/compare", api::stacks::difference),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/annotate", api::annotate::instructions),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),

@@ -171,6 +171,11 @@ async fn stacks_are_worked_on(console: &Console, cookie: &str, (id, total): (&st
     let (name, own) = (functions["functions"][0]["name"].as_str().unwrap(), &functions["functions"][0]["own"]);
     let between = get(&format!("/sandwich?width=1000&function={}", name.replace('+', "%2B"))).await.json();
     assert_eq!((&between["own"], &between["callers"]["total"]), (own, &between["callees"]["total"]));
+    let chart = get("/chart?width=1000&lanes=cpu").await.json();
+    let lanes = chart["lanes"].as_array().unwrap();
+    let samples: u64 = lanes.iter().map(|lane| lane["samples"].as_u64().unwrap()).sum();
+    assert_eq!((samples, &chart["recorded"], &chart["step"]), (total, &total.into(), &1.into()));
+    assert!(lanes.iter().all(|lane| lane["key"].as_str().unwrap().starts_with("cpu:") && lane["levels"] != 0));
     let same = get("/compare?width=1000").await.json();
     assert_eq!(
         (&same["graph"]["total"], &same["other_totals"][0], &same["significant"]),

@@ -16,6 +16,7 @@ mod maps;
 mod ranges;
 mod rates;
 mod rows;
+mod stack_chart;
 mod timeline;
 mod tracks;
 
@@ -49,6 +50,7 @@ pub use ranges::{
 };
 pub use rates::{Rate, RateLoss, StreamRate};
 pub use rows::{ColumnHead, RowsPage};
+pub use stack_chart::{StackBoxes, StackChart, StackLane};
 pub use timeline::{CounterValues, Group, TIMELINE_MAGIC, Timeline, Track, TrackBins};
 pub use tracks::{
     BinnedList, CounterTrack, NameTime, ParseTrackIdError, RowFields, RowStack, ShownPiece, ShownTrack,

@@ -112,7 +112,7 @@ pub fn sample_unit(schema: &StreamSchema) -> Option<SampleUnit> {
 }
 
 /// The column of what a sample of a stream counts for; none where each counts for one.
-fn weight_of(schema: &StreamSchema) -> Option<usize> {
+pub(super) fn weight_of(schema: &StreamSchema) -> Option<usize> {
     match schema.meaning().kind {
         RowKind::Sample { weight: Some(weight), .. } if sample_unit(schema) != Some(SampleUnit::Samples) => {
             schema.column(&weight).filter(|at| schema.columns.get(*at).is_some_and(|it| it.ty == ColumnType::U64))

@@ -17,7 +17,7 @@ use super::{
     count::{Counts, count, unit_of_query},
     groups::SampleGroups,
     names::{FrameName, Names, sorted_names},
-    paths::{Paths, common},
+    paths::{Paths, common, order},
 };
 use crate::{
     Cancel, Source, ViewError,
@@ -29,9 +29,9 @@ use crate::{
 /// The most names in all distinct stacks together. The rarest stacks beyond it become `[other stacks]`.
 const MAX_NAMES: usize = 1 << 24;
 /// What stands for stacks that are left out.
-const OTHER: &str = "[other stacks]";
+pub(super) const OTHER: &str = "[other stacks]";
 /// In place of a group: there is none.
-const NO_GROUP: u32 = u32::MAX;
+pub(super) const NO_GROUP: u32 = u32::MAX;
 
 /// All stacks of a query with their counts, sorted by names; stacks with the same names are one.
 #[derive(Clone, Debug)]
@@ -253,6 +253,18 @@ impl FoldedStacks {
         self.names.get(index as usize).map_or("", String::as_str)
     }
 
+    /// The index of a name.
+    pub(super) fn name_index(&self, text: &str) -> Option<u32> {
+        let found = self.names.binary_search_by(|name| name.as_str().cmp(text)).ok()?;
+        u32::try_from(found).ok()
+    }
+
+    /// The stack below a group ([`NO_GROUP`] if there are none) that has these names from the root on. These are not inverted.
+    pub(super) fn position(&self, group: u32, names: &[u32]) -> Option<usize> {
+        let by_names = |entry: &Entry| order(self.paths.get(entry.path).names, names);
+        self.stacks.binary_search_by(|entry| entry.group.cmp(&group).then_with(|| by_names(entry))).ok()
+    }
+
     /// The names of stacks without their groups, by [`Path::number`].
     pub(super) fn numbered_names(&self) -> impl Iterator<Item = &[u32]> {
         (0..self.paths.len() as u32).map(|number| self.paths.get(number).names)
@@ -277,10 +289,15 @@ pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<
         if unit_of_query(source, query).is_none() && calls_stream(source).is_some() {
             return fold_calls(source, query, cancel);
         }
-        let mut groups = SampleGroups::new(source, query.by);
-        let counts = count(source, query, &mut groups, cancel)?;
-        fold_counts(source, query, (&counts, &groups), MAX_NAMES, cancel)
+        fold_now(source, query, cancel)
     })
+}
+
+/// Folds samples without transforms, and keeps nothing.
+pub(super) fn fold_now(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
+    let mut groups = SampleGroups::new(source, query.by);
+    let counts = count(source, query, &mut groups, cancel)?;
+    fold_counts(source, query, (&counts, &groups), MAX_NAMES, cancel)
 }
 
 /// Folds samples, not inverted, below the part of the range in which they are, one of [`super::compare::BLOCKS`].

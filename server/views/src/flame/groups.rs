@@ -44,6 +44,11 @@ impl<'a> SampleGroups<'a> {
         Self { source, by: GroupKey::Time(range, parts), comms: IdMap::default() }
     }
 
+    /// Whether a group is a CPU.
+    pub(super) fn is_cpu(&self) -> bool {
+        matches!(self.by, GroupKey::Of(GroupBy::Cpu))
+    }
+
     /// The columns that groups are read from.
     pub(super) fn columns(&self) -> &'static [usize] {
         let GroupKey::Of(by) = self.by else { return &[StreamSchema::TIME] };

@@ -12,6 +12,7 @@ mod layout;
 mod names;
 mod paths;
 mod sandwich;
+mod stack_chart;
 mod transform;
 
 use std::sync::Arc;
@@ -26,12 +27,13 @@ pub use annotate::{FunctionSamples, MAX_CODE_ROWS, SampledPlace, annotate, funct
 pub use calls::call_flame;
 pub use compare::{CompareQuery, ComparedSide, MAX_COMPARED_CAPTURES, compare};
 pub use count::sample_unit;
-use fold::fold_blocks;
 pub use fold::{FoldedStack, FoldedStacks, fold};
 pub(crate) use fold::{Weighted, fold_weighted};
+use fold::{fold_blocks, fold_now};
 pub use functions::{FunctionOrder, MAX_FUNCTIONS, sampled_functions};
 pub use instructions::{Instruction, instructions};
 pub use sandwich::sandwich;
+pub use stack_chart::{StackChartQuery, stack_chart};
 pub(crate) use transform::base_name;
 pub use transform::{MAX_TRANSFORMS, Transform};
 

@@ -4,7 +4,7 @@ use crate::answers::NodeKind;
 use std::cmp::Ordering;
 
 /// The most names in one stack; what is above is left out.
-const MAX_STACK_NAMES: usize = 2048;
+pub(super) const MAX_STACK_NAMES: usize = 2048;
 /// Names of a usual stack.
 const USUAL_NAMES: usize = 24;
 
@@ -41,7 +41,7 @@ pub(super) fn common(a: &[u32], b: &[u32]) -> usize {
 }
 
 /// By names; what goes on comes before what ends.
-fn order(a: &[u32], b: &[u32]) -> Ordering {
+pub(super) fn order(a: &[u32], b: &[u32]) -> Ordering {
     let both = a.len().min(b.len());
     let (a_begin, b_begin) = (a.get(..both).unwrap_or(a), b.get(..both).unwrap_or(b));
     a_begin.cmp(b_begin).then_with(|| b.len().cmp(&a.len()))

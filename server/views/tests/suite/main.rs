@@ -18,5 +18,6 @@ mod hostile;
 mod properties;
 mod ranges;
 mod ticks;
+mod time_order;
 mod tracks;
 mod transforms;

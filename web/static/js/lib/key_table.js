@@ -17,6 +17,7 @@ export const CONTEXTS = {
   distribution: { title: "Distribution", within: "capture" },
   frame: { title: "A frame of the flame graph", within: "flame" },
   instructions: { title: "Instructions of a function", within: "flame" },
+  stacks: { title: "Stacks in the order of time", within: "flame" },
   calls: { title: "Calls", within: "capture" },
 };
 
@@ -255,6 +256,16 @@ export const KEYS = {
     own: true,
     what: "What can be done with the frame",
   },
+  "flame.move": {
+    context: "stacks",
+    press: ["code:KeyW", "code:KeyS", "code:KeyA", "code:KeyD", "pointer:Ctrl+wheel", "pointer:Shift+drag"],
+    shown: "W S A D or Ctrl+wheel Shift+drag",
+    own: true,
+    what: "Zoom and pan",
+  },
+  "flame.fit": { context: "stacks", press: ["Shift+F"], what: "Fit the frame or the selected range" },
+  "flame.all": { context: "stacks", press: ["0"], what: "Fit all (also a double click)" },
+  "flame.clear": { context: "stacks", press: ["Escape"], instead: "flame.reset", what: "Clear the selection" },
   "frame.only": {
     context: "frame",
     press: ["f"],

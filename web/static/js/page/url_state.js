@@ -112,7 +112,7 @@ const PARTS = {
   per: oneOf("total", "time", "none"),
   swapped: flag(),
   unit: oneOf("", "samples", "nanoseconds", "bytes"),
-  flame: oneOf("graph", "functions", "tree", "between"),
+  flame: oneOf("graph", "functions", "tree", "between", "time"),
   top: oneOf("own", "total"),
   code: text("", 4096),
   at: pattern(/^\d{1,10}-[0-9a-f]{1,16}$/),

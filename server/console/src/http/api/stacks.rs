@@ -1,10 +1,10 @@
-//! A function between its callers and what it calls, and flame graphs compared.
+//! A function between its callers and what it calls, stacks in the order of time, and flame graphs compared.
 
 use axum::{Json, extract::State};
 use bathyscope_capture::CaptureId;
 use bathyscope_reader::{CaptureView, CompareParams, ViewQuery};
 use bathyscope_store::CaptureState;
-use bathyscope_views::{FlameDifference, Sandwich, sandwich};
+use bathyscope_views::{FlameDifference, Sandwich, StackChart, sandwich, stack_chart};
 use serde::Deserialize;
 
 use super::{
@@ -34,6 +34,19 @@ pub(in crate::http) async fn between(
 ) -> Result<Json<Sandwich>, ApiError> {
     let view = named_view(&state, id).await?;
     let make = move |view: &CaptureView, cancel: &_| sandwich(view, &query.flame(view)?, &function, cancel);
+    Ok(Json(state.workers().view(view, make).await?))
+}
+
+/// Stacks in the order of time, of the samples that a query of flame graphs asks for.
+pub(in crate::http) async fn chart(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Json<StackChart>, ApiError> {
+    let view = named_view(&state, id).await?;
+    let make =
+        move |view: &CaptureView, cancel: &_| stack_chart(view, &query.flame(view)?, query.stack_chart(), cancel);
     Ok(Json(state.workers().view(view, make).await?))
 }
 

@@ -31,16 +31,17 @@ const RUNTIME_NAMES: [&str; 10] = [
 
 /// One level of a stack.
 #[derive(Clone, Copy)]
-pub(super) struct StackLevel {
-    pub(super) name: u32,
-    pub(super) kind: NodeKind,
-    pub(super) module: u16,
+pub(in crate::flame) struct StackLevel {
+    pub(in crate::flame) name: u32,
+    pub(in crate::flame) kind: NodeKind,
+    pub(in crate::flame) module: u16,
 }
 
-/// A stack: where its levels are, and its samples.
+/// A stack: where its levels are, its samples, and its number among those that transforms began with.
 struct WorkStack {
     levels: std::ops::Range<usize>,
     samples: u64,
+    origin: usize,
 }
 
 /// Stacks that transforms are done with.
@@ -62,16 +63,7 @@ pub(in crate::flame) fn transformed(
     cancel: &Cancel,
 ) -> Result<FoldedStacks, ViewError> {
     let mut work = WorkStacks::of(folded);
-    let mut applied = Vec::with_capacity(transforms.len());
-    for transform in transforms {
-        if cancel.load(Ordering::Relaxed) {
-            return Err(ViewError::Cancelled);
-        }
-        applied.push(work.apply(transform));
-    }
-    if cancel.load(Ordering::Relaxed) {
-        return Err(ViewError::Cancelled);
-    }
+    let applied = work.apply_all(transforms, cancel)?;
     let mut out = FoldedStacks::from_levels(folded, work.names, transforms.is_empty());
     for stack in &work.stacks {
         let levels = work.levels.get(stack.levels.clone()).unwrap_or(&[]);
@@ -79,6 +71,53 @@ pub(in crate::flame) fn transformed(
         out.push_levels(levels, invert, stack.samples);
     }
     Ok(out.finish_levels(applied))
+}
+
+/// What transforms leave of each stack by itself.
+pub(in crate::flame) struct TracedStacks {
+    work: WorkStacks,
+    /// By the number of a stack before: where it is in `work`, from 1; 0 where its samples are left out.
+    places: Vec<usize>,
+    /// What transforms did, in their order.
+    pub(in crate::flame) applied: Vec<AppliedTransform>,
+}
+
+impl TracedStacks {
+    /// What is left of the stack that had this number; none if its samples are left out.
+    pub(in crate::flame) fn levels(&self, origin: usize) -> Option<&[StackLevel]> {
+        let place = self.places.get(origin)?.checked_sub(1)?;
+        self.work.levels.get(self.work.stacks.get(place)?.levels.clone())
+    }
+
+    /// A name by its number.
+    pub(in crate::flame) fn name(&self, name: u32) -> &str {
+        self.work.names.get(name as usize).map_or("", String::as_str)
+    }
+
+    /// A module by its number; empty where it is not known.
+    pub(in crate::flame) fn module(&self, module: u16) -> &str {
+        self.work.modules.get(usize::from(module)).map_or("", String::as_str)
+    }
+}
+
+/// Does transforms, and keeps of each stack what is left of it. `folded` is not inverted.
+///
+/// # Errors
+/// [`ViewError::Cancelled`] if `cancel` was set.
+pub(in crate::flame) fn traced(
+    folded: &FoldedStacks,
+    transforms: &[Transform],
+    cancel: &Cancel,
+) -> Result<TracedStacks, ViewError> {
+    let mut work = WorkStacks::of(folded);
+    let applied = work.apply_all(transforms, cancel)?;
+    let mut places = vec![0; folded.len()];
+    for (place, stack) in (1..).zip(&work.stacks) {
+        if let Some(slot) = places.get_mut(stack.origin) {
+            *slot = place;
+        }
+    }
+    Ok(TracedStacks { work, places, applied })
 }
 
 impl FoldedStacks {
@@ -102,9 +141,21 @@ impl WorkStacks {
         for index in 0..folded.len() {
             let (path, start) = (folded.path(index), work.levels.len());
             work.levels.extend(path.levels().map(|(name, kind, module)| StackLevel { name, kind, module }));
-            work.stacks.push(WorkStack { levels: start..work.levels.len(), samples: path.samples });
+            let levels = start..work.levels.len();
+            work.stacks.push(WorkStack { levels, samples: path.samples, origin: index });
         }
         work
+    }
+
+    fn apply_all(&mut self, transforms: &[Transform], cancel: &Cancel) -> Result<Vec<AppliedTransform>, ViewError> {
+        let mut applied = Vec::with_capacity(transforms.len());
+        for transform in transforms {
+            if cancel.load(Ordering::Relaxed) {
+                return Err(ViewError::Cancelled);
+            }
+            applied.push(self.apply(transform));
+        }
+        if cancel.load(Ordering::Relaxed) { Err(ViewError::Cancelled) } else { Ok(applied) }
     }
 
     fn samples(&self) -> u64 {
@@ -173,7 +224,7 @@ impl WorkStacks {
                 hides = true;
                 levels.push(StackLevel { name: hidden, kind: NodeKind::User, module: 0 });
             }
-            stacks.push(WorkStack { levels: start..levels.len(), samples: stack.samples });
+            stacks.push(WorkStack { levels: start..levels.len(), samples: stack.samples, origin: stack.origin });
         }
         (self.levels, self.stacks) = (levels, stacks);
         if hides {

@@ -23,7 +23,7 @@ mod text;
 
 use crate::answers::NodeId;
 
-pub(super) use apply::transformed;
+pub(super) use apply::{StackLevel, TracedStacks, traced, transformed};
 pub(crate) use text::base_name;
 
 /// The most transforms of a view.

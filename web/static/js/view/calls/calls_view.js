@@ -279,7 +279,7 @@ export class CallsView extends PanelView {
     }
     this.old[kind] = false;
     if (kind === "tree") this.tree.load(this.#query);
-    else if (kind === "chart") this.chart.load({ ...this.#query, start: null, end: null });
+    else if (kind === "chart") this.chart.loadCalls({ ...this.#query, start: null, end: null });
     else this.#rank();
   }
 
@@ -354,8 +354,9 @@ export class CallsView extends PanelView {
     this.said.textContent = parts.join(" · ");
   }
 
-  /** @param {import("./calls_chart_model.js").ChartModel} model */
-  #charted({ lanes, hidden, moreLanes, leftOut, coarse }) {
+  /** @param {import("../lanes/lanes_model.js").LanesModel<import("../../../../api.js").CallChart>} model */
+  #charted({ answer, lanes, hidden, moreLanes }) {
+    const { coarse, left_out: leftOut } = answer;
     this.answered();
     const parts = [
       plural(

@@ -46,6 +46,7 @@ const QUERY = [
   "top",
   "code",
   "at",
+  "lanes",
 ];
 /** Why there are frames without a symbol, in the order of how often. */
 const NO_SYMBOL =
@@ -53,11 +54,12 @@ const NO_SYMBOL =
 
 /** Pixels of a call tree's graph: with more, fewer frames are left out. */
 const TREE_WIDTH = 8192;
-/** Ways to show stacks beside the graph. @type {["functions"|"tree"|"between", string, string][]} */
+/** Ways to show stacks beside the graph. @type {["functions"|"tree"|"between"|"time", string, string][]} */
 const FORMS = [
   ["functions", "Functions", "A table of functions instead of the graph"],
   ["tree", "Call tree", "The tree as a table, opened line by line"],
   ["between", "Callers and callees", "One function between what calls it and what it calls"],
+  ["time", "Time order", "Stacks as they followed each other, by thread or CPU"],
 ];
 /** @param {string} by @returns {keyof typeof LEVELS} */
 const readLevel = (by) => (Object.hasOwn(LEVELS, by) ? /** @type {keyof typeof LEVELS} */ (by) : "process");
@@ -255,9 +257,10 @@ export class FlameView extends PanelView {
     this.by.value = by;
     this.colors.value = colors;
     const { foldsMaps, hasStacks } = this.context;
+    const sampled = new Set(["between", "time"]);
     for (const form of this.forms) {
       form.setAttribute("aria-pressed", String(flame === form.dataset.form && !against));
-      form.hidden = foldsMaps || (form.dataset.form === "between" && !hasStacks) || against !== "";
+      form.hidden = foldsMaps || (sampled.has(form.dataset.form ?? "") && !hasStacks) || against !== "";
     }
     this.compare.hidden = !hasStacks || foldsMaps;
     this.compare.setAttribute("aria-pressed", String(against !== ""));
@@ -285,11 +288,11 @@ export class FlameView extends PanelView {
     this.unit.value = units.find((one) => one === unit) ?? units[0] ?? "";
   }
 
-  /** What is shown; stacks of maps have the graph only. @returns {"graph"|"functions"|"tree"|"between"|"compare"} */
+  /** What is shown; stacks of maps have the graph only. @returns {"graph"|"functions"|"tree"|"between"|"time"|"compare"} */
   get #form() {
     const { flame, against } = this.context.view;
     if (this.context.foldsMaps) return "graph";
-    if (!this.context.hasStacks) return flame === "between" ? "graph" : flame;
+    if (!this.context.hasStacks) return flame === "between" || flame === "time" ? "graph" : flame;
     return against ? "compare" : flame;
   }
 
@@ -343,8 +346,10 @@ export class FlameView extends PanelView {
     this.code.hidden = !this.#coded;
     this.scroller.hidden = form !== "graph";
     this.tree.element.hidden = form !== "tree";
-    this.other.hidden = form !== "between" && form !== "compare";
-    if (form === "between" || form === "compare") return void this.#loadOther(form);
+    const other = form === "between" || form === "compare" || form === "time" ? form : null;
+    this.other.hidden = other === null;
+    if (other !== this.shownForm?.name) this.shownForm?.view.hide?.();
+    if (other) return void this.#loadOther(other);
     if (this.#coded) return this.#loadCode();
     if (this.#listed) return this.#loadFunctions();
     const width = form === "tree" ? TREE_WIDTH : this.scroller.clientWidth;
@@ -356,14 +361,11 @@ export class FlameView extends PanelView {
       );
   }
 
-  /** @param {"between"|"compare"} name */
+  /** @param {"between"|"compare"|"time"} name */
   async #loadOther(name) {
     try {
       if (this.shownForm?.name !== name) {
-        const view =
-          name === "between"
-            ? new (await import("./between_view.js")).BetweenView(this)
-            : new (await import("./compare_view.js")).CompareView(this);
+        const view = await this.#made(name);
         if (this.#form !== name) return;
         this.shownForm = { name, view };
         put(this.other, view.element);
@@ -372,6 +374,22 @@ export class FlameView extends PanelView {
     } catch (error) {
       this.failed(error);
     }
+  }
+
+  /**
+   * @param {"between"|"compare"|"time"} name
+   * @returns {Promise<import("./other_form.js").OtherForm>}
+   */
+  async #made(name) {
+    if (name === "between") return new (await import("./between_view.js")).BetweenView(this);
+    if (name === "time") return new (await import("./time_view.js")).TimeView(this);
+    return new (await import("./compare_view.js")).CompareView(this);
+  }
+
+  /** The tab is not in sight. */
+  hide() {
+    super.hide();
+    this.shownForm?.view.hide?.();
   }
 
   /** Asks what to compare with. */

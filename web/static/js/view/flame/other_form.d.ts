@@ -3,4 +3,6 @@ export interface OtherForm {
   element: HTMLElement;
   /** Asks for what it shows. */
   load(): void;
+  /** It is out of sight. */
+  hide?(): void;
 }

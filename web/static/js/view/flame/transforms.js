@@ -66,7 +66,7 @@ export const baseName = (path) => path.split("/").filter(Boolean).at(-1) ?? path
 /**
  * @typedef {object} Frame what a transform can be about
  * @property {string} name
- * @property {string} node its id
+ * @property {string} node its id; empty where it is no node of a tree
  * @property {string} module
  * @property {boolean} isGroup whether it is a process, thread, CPU or the like
  * @property {boolean} invert whether the tree is inverted
@@ -84,15 +84,14 @@ export function transformsOf({ name, node, module, isGroup, invert }) {
     label,
     transform: transformOf(letter, name),
   });
-  const one = [
-    { key: "F", label: invert ? "Only callers of this frame" : "Only this frame", transform: `${turned}F.${node}` },
-  ];
+  const only = invert ? "Only callers of this frame" : "Only this frame";
+  const one = node ? [{ key: "F", label: only, transform: `${turned}F.${node}` }] : [];
   if (isGroup) return one;
   return [
     function_("f", invert ? "Only callers of the function" : "Only the function", `${turned}f`),
     ...one,
     function_("m", "Leave the function out"),
-    { key: "M", label: "Leave this frame out", transform: `${turned}M.${node}` },
+    ...(node ? [{ key: "M", label: "Leave this frame out", transform: `${turned}M.${node}` }] : []),
     function_("c", "Leave out what it calls"),
     ...(module ? [{ key: "C", label: `Make one of ${baseName(module)}`, transform: transformOf("C", module) }] : []),
     function_("r", "Make one of its recursion"),

@@ -1,27 +1,39 @@
-// A chart of calls, as the server answers: where its lanes are and which call is where. Pure.
+// A chart of lanes, as the server answers: where its lanes are and which box (a call, or frames of stacks) is where. Pure.
 
 /** Pixels of a level, and around the levels of a lane. */
 export const LEVEL = 18;
 export const PAD = 6;
 const LEAST_LANE = 30;
 
-/** @typedef {{lane: number, box: number}} Spot where a call is */
+/** @typedef {{lane: number, box: number}} Spot where a box is */
+/**
+ * @typedef {object} LaneBoxes columns of one length
+ * @property {number[]} start
+ * @property {number[]} duration
+ * @property {number[]} level
+ * @property {number[]} name
+ * @property {number[]} more
+ */
+/** @typedef {{key: string, label: string, sub: string, levels: number, boxes: LaneBoxes}} AnsweredLane */
+/** @typedef {{start: number, end: number, names: string[], hidden: number, more_lanes: number, lanes: AnsweredLane[]}} LanesAnswer */
 
-/** The answer of the chart's endpoint, with places. */
-export class ChartModel {
-  /** @param {import("../../../../api.js").CallChart} answer */
+/**
+ * The answer of a chart's endpoint, with places.
+ * @template {LanesAnswer} Answer
+ */
+export class LanesModel {
+  /** @param {Answer} answer */
   constructor(answer) {
+    this.answer = answer;
     this.start = answer.start;
     this.end = answer.end;
     this.names = answer.names;
-    this.coarse = answer.coarse;
     this.hidden = answer.hidden;
     this.moreLanes = answer.more_lanes;
-    this.leftOut = answer.left_out;
     let top = 0;
     this.lanes = answer.lanes.map((lane) => {
       const height = Math.max(LEAST_LANE, lane.levels * LEVEL + PAD * 2);
-      const placed = { ...lane, top, height };
+      const placed = { .../** @type {Answer["lanes"][number]} */ (lane), top, height };
       top += height;
       return placed;
     });
@@ -37,7 +49,7 @@ export class ChartModel {
   }
 
   /**
-   * The call at a moment and height; `slack` nanoseconds beside it count too, since what is short is hard to hit.
+   * The box at a moment and height; `slack` nanoseconds beside it count too, since what is short is hard to hit.
    * @returns {Spot|null}
    * @param {number} time
    * @param {number} y
@@ -63,20 +75,7 @@ export class ChartModel {
   }
 
   /**
-   * Where a call is.
-   * @returns {Spot|null}
-   * @param {number} id
-   */
-  find(id) {
-    for (const [lane, { boxes }] of this.lanes.entries()) {
-      const box = boxes.id.indexOf(id);
-      if (box >= 0) return { lane, box };
-    }
-    return null;
-  }
-
-  /**
-   * The next call of the same lane in a direction: beside on its level, or the one around or within it.
+   * The next box of the same lane in a direction: beside on its level, or the one around or within it.
    * @param {Spot} from
    * @param {"left"|"right"|"out"|"in"} where
    * @returns {Spot|null}

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { test } from "node:test";
 
-import { ChartModel, LEVEL, PAD } from "../static/js/view/calls/calls_chart_model.js";
+import { LEVEL, LanesModel, PAD } from "../static/js/view/lanes/lanes_model.js";
 import { panned, within, zoomed } from "../static/js/lib/time_window.js";
 
 // Two calls beside each other, the first with one in it that has another one in it.
@@ -26,18 +26,16 @@ const answer = {
     { levels: 3, boxes },
   ],
 };
-const model = new ChartModel(answer);
+const model = new LanesModel(answer);
 const y = (level) => model.lanes[1].top + PAD + level * LEVEL + 4;
 
-test("calls are found under the pointer", () => {
+test("boxes are found under the pointer", () => {
   assert.deepEqual(model.hit(25, y(1), 0), { lane: 1, box: 1 });
   assert.deepEqual(model.hit(25, y(2), 0), { lane: 1, box: 2 });
   assert.equal(model.hit(55, y(0), 0), null);
   assert.deepEqual(model.hit(57, y(0), 4), { lane: 1, box: 3 });
   assert.equal(model.hit(25, model.height + 1, 9), null);
   assert.equal(model.laneAt(0), 0);
-  assert.deepEqual(model.find(9), { lane: 1, box: 3 });
-  assert.equal(model.find(77), null);
 });
 
 test("steps go beside, out and in", () => {

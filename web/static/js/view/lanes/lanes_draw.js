@@ -1,23 +1,25 @@
-// Draws the chart of calls: lanes with boxes, axis, losses, selection.
+// Draws a chart of lanes: boxes, axis, losses, selection.
 
 import { cutText, drawSelection, hatch } from "../../lib/canvas.js";
-import { LEVEL, PAD } from "./calls_chart_model.js";
+import { LEVEL, PAD } from "./lanes_model.js";
 import { CATEGORIES, category } from "../../lib/color.js";
-import { count, tickLabel, ticks } from "../../lib/format.js";
+import { tickLabel, ticks } from "../../lib/format.js";
 
 /** @typedef {{start: number, end: number}} Span */
 /** @typedef {{width: number, height: number, place: (time: number) => number}} Room */
-/** @typedef {import("./calls_chart_model.js").ChartModel} ChartModel */
-/** @typedef {ChartModel["lanes"][number]} PlacedLane */
+/** @typedef {import("./lanes_model.js").LanesModel<import("./lanes_model.js").LanesAnswer>} LanesModel */
+/** @typedef {LanesModel["lanes"][number]} PlacedLane */
 /**
  * @typedef {object} Model what is drawn
  * @property {Span} shown
- * @property {ChartModel|null} data
+ * @property {LanesModel|null} data
  * @property {number} scroll
  * @property {Span[]} losses
  * @property {Span|null} selection
- * @property {import("./calls_chart_model.js").Spot|null} current
- * @property {string} search
+ * @property {import("./lanes_model.js").Spot|null} current
+ * @property {((name: number) => boolean)|null} isFound by the index of a name; null where nothing is looked for
+ * @property {(lane: number) => string} count what stands beside a lane's name
+ * @property {(lane: number, box: number) => number} torn 1 for a box whose end was not recorded, 2 for one without its begin
  */
 
 /** Pixels: the labels on the left, the axis on top. */
@@ -57,11 +59,11 @@ export function drawChart(canvas, model) {
   const place = (time) => LABELS + ((time - model.shown.start) / (model.shown.end - model.shown.start)) * wide;
   drawGrid(ctx, colors, model, { width, height, place });
   if (model.data) {
-    const search = model.search.toLowerCase();
-    const paint = model.data.names.map((name) => ({
+    const { isFound } = model;
+    const paint = model.data.names.map((name, index) => ({
       fill: colors[`--cat-${category(name)}`],
       name,
-      dim: Boolean(search) && !name.toLowerCase().includes(search),
+      dim: isFound !== null && !isFound(index),
     }));
     for (const [number, lane] of model.data.lanes.entries()) {
       const top = AXIS + lane.top - model.scroll;
@@ -76,10 +78,11 @@ export function drawChart(canvas, model) {
         place,
         width,
         paint,
+        torn: (box) => model.torn(number, box),
         chosen: model.current?.lane === number ? model.current.box : -1,
       });
       ctx.restore();
-      drawLabel(ctx, colors, { lane, top, width, height });
+      drawLabel(ctx, colors, { lane, count: model.count(number), top, width, height });
     }
   }
   drawOverlays(ctx, colors, model, { width, height, place });
@@ -89,9 +92,9 @@ export function drawChart(canvas, model) {
 /**
  * @param {CanvasRenderingContext2D} ctx
  * @param {Record<string, string>} colors
- * @param {{lane: PlacedLane, top: number, place: (time: number) => number, width: number, paint: {fill: string, name: string, dim: boolean}[], chosen: number}} lane
+ * @param {{lane: PlacedLane, top: number, place: (time: number) => number, width: number, paint: {fill: string, name: string, dim: boolean}[], torn: (box: number) => number, chosen: number}} lane
  */
-function drawLane(ctx, colors, { lane, top, place, width, paint, chosen }) {
+function drawLane(ctx, colors, { lane, top, place, width, paint, torn, chosen }) {
   const { boxes } = lane;
   let current = null;
   for (let i = 0; i < boxes.start.length; i += 1) {
@@ -106,7 +109,8 @@ function drawLane(ctx, colors, { lane, top, place, width, paint, chosen }) {
     ctx.globalAlpha = dim ? 0.22 : 1;
     ctx.fillStyle = fill;
     ctx.fillRect(x, y, across, LEVEL - 2);
-    if (boxes.state[i] !== 0) drawTorn(ctx, colors, { x, y, across, atEnd: boxes.state[i] === 1 });
+    const cut = torn(i);
+    if (cut !== 0) drawTorn(ctx, colors, { x, y, across, atEnd: cut === 1 });
     if (across >= LEAST_TEXT) {
       ctx.fillStyle = colors["--on-cat"];
       ctx.fillText(cutText(ctx, name, across - 8), x + 4, y + (LEVEL - 2) / 2 + 0.5);
@@ -135,19 +139,18 @@ function drawTorn(ctx, colors, { x, y, across, atEnd }) {
 /**
  * @param {CanvasRenderingContext2D} ctx
  * @param {Record<string, string>} colors
- * @param {{lane: PlacedLane, top: number, width: number, height: number}} label
+ * @param {{lane: PlacedLane, count: string, top: number, width: number, height: number}} label
  */
-function drawLabel(ctx, colors, { lane, top, width, height }) {
+function drawLabel(ctx, colors, { lane, count, top, width, height }) {
   ctx.save();
   ctx.beginPath();
   ctx.rect(0, AXIS, LABELS - 8, height - AXIS);
   ctx.clip();
-  const calls = count(lane.calls);
-  const room = LABELS - 22 - ctx.measureText(calls).width;
+  const room = LABELS - 22 - ctx.measureText(count).width;
   ctx.fillStyle = colors["--text"];
   ctx.fillText(cutText(ctx, lane.label, room), 4, top + PAD + 6);
   ctx.fillStyle = colors["--text-quiet"];
-  ctx.fillText(calls, LABELS - 14 - ctx.measureText(calls).width, top + PAD + 6);
+  ctx.fillText(count, LABELS - 14 - ctx.measureText(count).width, top + PAD + 6);
   if (lane.sub) ctx.fillText(cutText(ctx, lane.sub, LABELS - 20), 4, top + PAD + 19);
   ctx.restore();
   ctx.fillStyle = colors["--line"];

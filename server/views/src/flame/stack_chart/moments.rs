@@ -1,0 +1,145 @@
+//! The samples of a range by lane, in the order of time.
+
+use bathyscope_capture::StreamSchema;
+
+use super::{
+    super::{
+        FlameQuery,
+        count::{sample_unit, unit_of_query, weight_of},
+        groups::SampleGroups,
+    },
+    MAX_MOMENTS,
+};
+use crate::{Cancel, Source, TimeRange, ViewError, answers::SampleUnit, hash::IdMap, scan::Scan};
+
+/// One sample.
+#[derive(Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) time_ns: u64,
+    /// Until when it is drawn.
+    pub(super) end_ns: u64,
+    /// Which of [`Moments::pairs`].
+    pub(super) pair: u32,
+}
+
+/// A lane before it is drawn.
+pub(super) struct LaneMoments {
+    /// The thread or CPU.
+    pub(super) key: u32,
+    /// The process; 0 for a CPU.
+    pub(super) pid: u64,
+    /// Its samples in the range, drawn or not.
+    pub(super) samples: u64,
+    pub(super) moments: Vec<Moment>,
+    /// Samples that were seen, also before the range.
+    seen: u64,
+}
+
+/// The samples of a range.
+pub(super) struct Moments {
+    pub(super) lanes: Vec<LaneMoments>,
+    /// Groups with stacks, each once.
+    pub(super) pairs: Vec<(u32, u32)>,
+    /// One of so many samples of a lane is here.
+    pub(super) step: u64,
+}
+
+/// Samples that `read` asks for and that may be drawn in `range`, by lanes and groups.
+pub(super) fn gather(
+    source: &dyn Source,
+    read: &FlameQuery,
+    range: TimeRange,
+    (of_lanes, groups): (&mut SampleGroups<'_>, &mut SampleGroups<'_>),
+    cancel: &Cancel,
+) -> Result<Moments, ViewError> {
+    let unit = unit_of_query(source, read).ok_or(ViewError::NoSamples)?;
+    let mut wanted = vec![StreamSchema::TIME, StreamSchema::STACK, StreamSchema::PID, StreamSchema::TID];
+    wanted.extend(of_lanes.columns());
+    wanted.extend(groups.columns());
+    let counted = |schema: &StreamSchema| sample_unit(schema) == Some(unit);
+    let columns = |schema: &StreamSchema| -> Vec<usize> { wanted.iter().copied().chain(weight_of(schema)).collect() };
+    let scans = Scan::all(source, read.range, read.filter.as_ref(), columns, cancel, counted)?;
+    let step = scans.iter().map(|scan| rows_within(scan, read.range)).sum::<u64>().div_ceil(MAX_MOMENTS).max(1);
+    let (last_stack, is_cpu) = (source.dictionaries().last_stack(), of_lanes.is_cpu());
+    let mut out = Moments { lanes: Vec::new(), pairs: Vec::new(), step };
+    let (mut by_key, mut by_pair) = (IdMap::<u32, usize>::default(), IdMap::<(u32, u32), u32>::default());
+    for mut scan in scans {
+        let (weight, stream) = (weight_of(scan.schema()), scan.stream());
+        scan.for_each_hit(|hit| {
+            let lengths = match weight.filter(|_| unit == SampleUnit::Nanoseconds) {
+                Some(column) => hit.u64s(column)?,
+                None => &[],
+            };
+            let (times, stacks) = (hit.u64s(StreamSchema::TIME)?, hit.ids(StreamSchema::STACK)?);
+            let (pids, tids) = (hit.u64s(StreamSchema::PID)?, hit.u64s(StreamSchema::TID)?);
+            let (lanes_of, groups_of) = (of_lanes.of_chunk(stream, hit)?, groups.of_chunk(stream, hit)?);
+            hit.picked.for_each(|row| {
+                let at = |values: &[u64]| values.get(row).copied().unwrap_or(0);
+                let (time_ns, pid, tid) = (at(times), at(pids), at(tids));
+                let other = read.pid.is_some_and(|wanted| wanted != pid) || read.tid.is_some_and(|it| it != tid);
+                let end_ns = time_ns.saturating_add(at(lengths));
+                if other || (!lengths.is_empty() && end_ns <= range.start_ns) {
+                    return;
+                }
+                let key = of_lanes.of_row(&lanes_of, row);
+                let lane = *by_key.entry(key).or_insert_with(|| {
+                    let pid = if is_cpu { 0 } else { pid };
+                    out.lanes.push(LaneMoments { key, pid, samples: 0, moments: Vec::new(), seen: 0 });
+                    out.lanes.len() - 1
+                });
+                let Some(lane) = out.lanes.get_mut(lane) else { return };
+                lane.samples += u64::from(time_ns >= range.start_ns || !lengths.is_empty());
+                lane.seen += 1;
+                if !(lane.seen - 1).is_multiple_of(step) {
+                    return;
+                }
+                let stack = stacks.get(row).copied().filter(|stack| *stack <= last_stack).unwrap_or(0);
+                let pair = (groups.of_row(&groups_of, row), stack);
+                let pair = *by_pair.entry(pair).or_insert_with(|| {
+                    out.pairs.push(pair);
+                    (out.pairs.len() - 1) as u32
+                });
+                lane.moments.push(Moment { time_ns, end_ns, pair });
+            });
+            Ok(())
+        })?;
+    }
+    for lane in &mut out.lanes {
+        // Streams and CPUs are stored one after another.
+        lane.moments.sort_by_key(|moment| moment.time_ns);
+    }
+    Ok(out)
+}
+
+/// At most so many rows of a scan are in a range, as chunks tell without being read.
+fn rows_within(scan: &Scan<'_>, range: TimeRange) -> u64 {
+    let within = scan.chunks().iter().filter(|it| it.last_ns >= range.start_ns && it.first_ns < range.end_ns);
+    within.map(|chunk| u64::from(chunk.rows)).sum()
+}
+
+/// Tells each sample until when it is drawn; gives the usual distance of samples, 0 where that does not count.
+pub(super) fn draw_until(found: &mut Moments, unit: SampleUnit) -> u64 {
+    let has_lengths = unit == SampleUnit::Nanoseconds;
+    let period_ns = if has_lengths { 0 } else { usual_distance_ns(&found.lanes) };
+    for lane in &mut found.lanes {
+        let mut next_ns = None;
+        for moment in lane.moments.iter_mut().rev() {
+            moment.end_ns = match next_ns {
+                _ if has_lengths => moment.end_ns.min(next_ns.unwrap_or(u64::MAX)),
+                Some(next_ns) if next_ns - moment.time_ns <= period_ns.saturating_mul(2) => next_ns,
+                _ => moment.time_ns.saturating_add(period_ns.max(1)),
+            };
+            next_ns = Some(moment.time_ns);
+        }
+    }
+    period_ns
+}
+
+/// The median distance of neighbours in lanes; 0 without any.
+fn usual_distance_ns(lanes: &[LaneMoments]) -> u64 {
+    let neighbours = lanes.iter().flat_map(|lane| lane.moments.iter().zip(lane.moments.iter().skip(1)));
+    let mut distances: Vec<u64> =
+        neighbours.map(|(one, next)| next.time_ns - one.time_ns).filter(|distance| *distance > 0).collect();
+    let middle = distances.len() / 2;
+    if distances.is_empty() { 0 } else { *distances.select_nth_unstable(middle).1 }
+}

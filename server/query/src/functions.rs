@@ -94,7 +94,7 @@ fn add_arithmetic(connection: &Connection) -> Result<()> {
 }
 
 /// What functions hold of the query. A panic in one ends the query, and nothing of it is used after that.
-struct Held(Arc<Shared>);
+pub(crate) struct Held(pub(crate) Arc<Shared>);
 
 impl UnwindSafe for Held {}
 impl RefUnwindSafe for Held {}

@@ -4,14 +4,19 @@
 //! of their group while chunks are decoded, only the groups are sorted, and rows come out group by group. The groups must
 //! be in order, because SQLite takes them so where `order by` names the same columns as `group by`.
 
-use std::{cmp::Ordering as Order, collections::HashMap, sync::atomic::Ordering};
+use std::{
+    cmp::Ordering as Order,
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
+};
 
 use bathyscope_capture::{Batch, ColumnData};
 
 use crate::{
     plan::By,
+    pushdown::{Added, Members},
     scan::{Hit, Scan},
-    shared::{Shared, Stop},
+    shared::{RowMode, Shared, Stop},
     values::{Reading, SqlValue},
 };
 
@@ -48,6 +53,9 @@ pub(crate) struct Grouped {
     groups: Vec<Key>,
     /// Rows of each group.
     counts: Vec<u32>,
+    /// Where rows are only added up: of each group what was added of each of these columns.
+    added: Vec<Vec<Added>>,
+    added_columns: Vec<usize>,
     /// The other columns that are read, all rows one after the other as they were found.
     others: Option<Batch>,
     /// The rows in the order of their groups; empty if no other column is read.
@@ -62,6 +70,9 @@ impl Grouped {
     /// Reads all rows of a scan. `others` are the columns that are read besides `keys`; with `once`, rows that are the same
     /// come once.
     pub(crate) fn read(scan: &Scan, keys: &[By], others: &[usize], once: bool) -> rusqlite::Result<Self> {
+        if scan.shared.mode == RowMode::Summed {
+            return Self::add_up(scan, keys, others);
+        }
         let mut finder = Finder::new(scan, keys);
         let mut batch = empty(scan, others);
         let mut members: Vec<u32> = Vec::new();
@@ -80,14 +91,14 @@ impl Grouped {
             }
             append(&mut batch, &hit, others);
             if finder.groups.len() > MAX_GROUPS {
-                return Err(scan.shared.fail(Stop::Groups));
+                return Err(scan.shared.fail(Stop::OtherMode));
             }
         }
         let bytes: u64 =
             others.iter().filter_map(|other| scan.readings.get(*other)).map(|reading| width(*reading)).sum();
         let held = members.len() as u64 * (bytes + 4) + finder.groups.len() as u64 * 64;
         scan.shared.held.fetch_add(held, Ordering::Relaxed);
-        sort(scan, keys, &mut finder.groups, &mut counts, &mut members);
+        sort(scan, keys, &mut finder.groups, &mut counts, &mut members, &mut []);
         let order = in_order(&members, &counts);
         if once && others.is_empty() {
             counts.iter_mut().for_each(|count| *count = 1);
@@ -96,8 +107,51 @@ impl Grouped {
             keys: keys.iter().map(|key| key.column).collect(),
             groups: finder.groups,
             counts,
+            added: Vec::new(),
+            added_columns: Vec::new(),
             others: (!others.is_empty()).then_some(batch),
             order,
+            group: 0,
+            in_group: 0,
+            at: 0,
+            held,
+        })
+    }
+
+    /// Adds up the rows of each group, and keeps none.
+    fn add_up(scan: &Scan, keys: &[By], others: &[usize]) -> rusqlite::Result<Self> {
+        let mut finder = Finder::new(scan, keys);
+        let (mut counts, mut added): (Vec<u32>, Vec<Vec<Added>>) = Default::default();
+        let mut groups = Vec::new();
+        for chunk in 0..scan.chunks() {
+            let Some(hit) = scan.hit(chunk)? else { continue };
+            groups.clear();
+            groups.extend((0..hit.len()).map(|index| finder.group(scan, &hit, hit.row(index))));
+            counts.resize(finder.groups.len(), 0);
+            added.resize(finder.groups.len(), vec![Added::default(); others.len()]);
+            for group in &groups {
+                if let Some(count) = counts.get_mut(*group as usize) {
+                    *count += 1;
+                }
+            }
+            for (at, other) in others.iter().enumerate() {
+                add_column(scan, &hit, *other, &groups, (&mut added, at));
+            }
+            if finder.groups.len() > MAX_GROUPS / (others.len() + 1) {
+                return Err(scan.shared.fail(Stop::OtherMode));
+            }
+        }
+        let held = (finder.groups.len() * (64 + size_of::<Added>() * others.len())) as u64;
+        scan.shared.held.fetch_add(held, Ordering::Relaxed);
+        sort(scan, keys, &mut finder.groups, &mut counts, &mut [], &mut added);
+        Ok(Self {
+            keys: keys.iter().map(|key| key.column).collect(),
+            groups: finder.groups,
+            counts,
+            added,
+            added_columns: others.to_vec(),
+            others: None,
+            order: Vec::new(),
             group: 0,
             in_group: 0,
             at: 0,
@@ -116,6 +170,31 @@ impl Grouped {
             self.group += 1;
             self.in_group = 0;
         }
+    }
+
+    /// Goes to the next group.
+    pub(crate) fn advance_group(&mut self) {
+        self.at += self.counts.get(self.group).map_or(0, |count| *count as usize);
+        self.group += 1;
+    }
+
+    /// The rows of the present group as one.
+    pub(crate) fn members(&self, scan: &Scan) -> Members {
+        let rows = self.counts.get(self.group).map_or(0, |count| *count as usize);
+        let added = self.added.get(self.group).map_or(&[][..], Vec::as_slice);
+        Members {
+            origin_ns: scan.origin_ns(),
+            readings: Arc::clone(&scan.readings),
+            batch: None,
+            rows: 0..rows,
+            picked: None,
+            added: self.added_columns.iter().copied().zip(added.iter().copied()).collect(),
+        }
+    }
+
+    /// Whether rows are grouped by a column.
+    pub(crate) fn is_key(&self, column: usize) -> bool {
+        self.keys.contains(&column)
     }
 
     /// A value of the row.
@@ -168,8 +247,28 @@ fn append(all: &mut Batch, hit: &Hit, others: &[usize]) {
     }
 }
 
+/// Adds the numbers of a column to what there is at this place of the rows' groups.
+fn add_column(scan: &Scan, hit: &Hit, column: usize, groups: &[u32], (added, at): (&mut [Vec<Added>], usize)) {
+    let reading = scan.readings.get(column).copied().unwrap_or(Reading::Unsigned);
+    let Some(data) = hit.batch.as_ref().and_then(|batch| batch.columns.get(column)) else { return };
+    for (index, group) in groups.iter().enumerate() {
+        let number = reading.number(scan.origin_ns(), data, hit.row(index));
+        let slot = added.get_mut(*group as usize).and_then(|columns| columns.get_mut(at));
+        if let (Some(number), Some(slot)) = (number, slot) {
+            slot.add(number);
+        }
+    }
+}
+
 /// Brings groups into the order of their values: no value first, text by its bytes.
-fn sort(scan: &Scan, keys: &[By], groups: &mut Vec<Key>, counts: &mut Vec<u32>, members: &mut [u32]) {
+fn sort(
+    scan: &Scan,
+    keys: &[By],
+    groups: &mut Vec<Key>,
+    counts: &mut Vec<u32>,
+    members: &mut [u32],
+    added: &mut [Vec<Added>],
+) {
     let dictionaries = scan.shared.capture.source.dictionaries();
     let text = |id: i64| u32::try_from(id).ok().and_then(|id| dictionaries.text(id));
     let compare = |(a, _): &(Key, u32), (b, _): &(Key, u32)| {
@@ -191,6 +290,10 @@ fn sort(scan: &Scan, keys: &[By], groups: &mut Vec<Key>, counts: &mut Vec<u32>, 
         }
     }
     *counts = sorted.iter().filter_map(|(_, old)| counts.get(*old as usize).copied()).collect();
+    let mut moved: Vec<Vec<Added>> = added.iter_mut().map(std::mem::take).collect();
+    for ((_, old), slot) in sorted.iter().zip(added) {
+        *slot = moved.get_mut(*old as usize).map(std::mem::take).unwrap_or_default();
+    }
     *groups = sorted.into_iter().map(|(key, _)| key).collect();
     for member in members {
         *member = places.get(*member as usize).copied().unwrap_or(*member);

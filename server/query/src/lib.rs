@@ -23,6 +23,7 @@ mod list_values;
 mod lists;
 mod names;
 mod plan;
+mod pushdown;
 mod run;
 mod scan;
 mod shared;

@@ -15,7 +15,8 @@ use crate::{
     column, functions, guard,
     limits::Limits,
     names::{self, Content},
-    shared::{Shared, Stop},
+    pushdown,
+    shared::{RowMode, Shared, Stop},
     stacks::StackRows,
     vtab,
 };
@@ -50,13 +51,18 @@ pub fn run(capture: &Capture, sql: &str, limits: &Limits, cancel: &Arc<Cancel>) 
     if sql.contains('\0') {
         return Err(wrong("it has a zero byte", "Remove it."));
     }
-    let answer = match attempt(capture, sql, limits, cancel, began, true) {
-        // There were too many groups to keep; nothing was given out yet.
-        Err(Stopped::Groups) => {
-            attempt(capture, sql, limits, cancel, began, false).map_err(|stopped| stopped.into_error())
+    let modes = [RowMode::Summed, RowMode::Grouped, RowMode::Single];
+    let mut answer = Err(QueryError::Failed { message: "there are too many groups".to_owned() });
+    for mode in modes.into_iter().filter(|mode| *mode != RowMode::Summed || pushdown::may_sum(sql)) {
+        match attempt(capture, sql, limits, cancel, began, mode) {
+            // Nothing was given out yet.
+            Err(Stopped::OtherMode) => {}
+            done => {
+                answer = done.map_err(Stopped::into_error);
+                break;
+            }
         }
-        done => done.map_err(|stopped| stopped.into_error()),
-    };
+    }
     if began.elapsed() >= LONG {
         vtab::give_back_memory();
     }
@@ -66,8 +72,10 @@ pub fn run(capture: &Capture, sql: &str, limits: &Limits, cancel: &Arc<Cancel>) 
 /// Queries that take longer may have taken much memory.
 const LONG: Duration = Duration::from_millis(200);
 
-enum Stopped {
-    Groups,
+/// Why a way to run a query was not the one.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    OtherMode,
     Error(QueryError),
 }
 
@@ -75,25 +83,32 @@ impl Stopped {
     fn into_error(self) -> QueryError {
         match self {
             Self::Error(error) => error,
-            Self::Groups => QueryError::Failed { message: "there are too many groups".to_owned() },
+            Self::OtherMode => QueryError::Failed { message: "there are too many groups".to_owned() },
         }
     }
 }
 
-fn attempt(
+/// Runs a query in one way.
+pub(crate) fn attempt(
     capture: &Capture,
     sql: &str,
     limits: &Limits,
     cancel: &Arc<Cancel>,
     began: Instant,
-    may_group: bool,
+    mode: RowMode,
 ) -> Result<Answer, Stopped> {
-    let shared = Arc::new(Shared::new(capture, Arc::clone(cancel), may_group));
-    let result = connect(&shared, limits, began).and_then(|connection| answer(&connection, &shared, sql, limits));
+    let shared = Arc::new(Shared::new(capture, Arc::clone(cancel), mode));
+    let result = connect(&shared, limits, began).and_then(|connection| {
+        // A query that is wrong says so where it runs row by row.
+        if mode == RowMode::Summed && !pushdown::is_summed(&connection, sql).unwrap_or(false) {
+            return Err(shared.fail(Stop::OtherMode));
+        }
+        answer(&connection, &shared, sql, limits)
+    });
     result
         .map(|answer| Answer { elapsed_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX), ..answer })
         .map_err(|error| match shared.take_stop() {
-            Some(Stop::Groups) => Stopped::Groups,
+            Some(Stop::OtherMode) => Stopped::OtherMode,
             stop => Stopped::Error(explain(&shared, sql, limits, stop, error)),
         })
 }
@@ -111,6 +126,9 @@ fn connect(shared: &Arc<Shared>, limits: &Limits, began: Instant) -> rusqlite::R
     }
     add_unions(&connection, shared)?;
     functions::add(&connection, shared)?;
+    if shared.mode == RowMode::Summed {
+        pushdown::add(&connection, shared)?;
+    }
     guard::arm(&connection, shared, limits, began)?;
     Ok(connection)
 }
@@ -215,7 +233,7 @@ fn explain(shared: &Shared, sql: &str, limits: &Limits, stop: Option<Stop>, erro
         Some(Stop::Memory) => return QueryError::Memory { limit_bytes: limits.memory },
         Some(Stop::Refused(what)) => return QueryError::Refused { what },
         Some(Stop::View(error)) => return QueryError::Capture(error),
-        Some(Stop::Groups) | None => {}
+        Some(Stop::OtherMode) | None => {}
     }
     match error {
         Error::InvalidQuery => wrong("it has no statement that returns rows", "Write a SELECT."),

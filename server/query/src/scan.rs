@@ -1,7 +1,8 @@
 //! Goes through the rows of a stream: passes chunks over by their extremes, decodes only what is read, and leaves out
 //! rows that a condition excludes.
 //!
-//! SQLite checks every condition again, so a scan may give too many rows but never too few.
+//! SQLite checks conditions again, except those whose value is a number or a text when a statement is prepared
+//! ([`decides`]): of these a scan gives just the rows that satisfy them, of others it may give too many but never too few.
 
 use std::{
     ops::Range,
@@ -13,6 +14,7 @@ use rusqlite::types::ValueRef;
 
 use crate::{
     plan::{Op, Plan, Term},
+    pushdown::Members,
     shared::Shared,
     values::{Reading, relative},
 };
@@ -101,6 +103,16 @@ pub(crate) fn compared(op: Op, value: ValueRef<'_>) -> Left {
     }
 }
 
+/// Whether [`compared`] (of numbers) or [`texts`] leave just the rows that satisfy a comparison with this value.
+pub(crate) fn decides(reading: Reading, value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Integer(_) => reading.is_plain(),
+        ValueRef::Real(value) => reading.is_plain() && value.abs() < 1e30,
+        ValueRef::Text(_) => reading == Reading::Text,
+        ValueRef::Null | ValueRef::Blob(_) => false,
+    }
+}
+
 /// What `column in (values)` leaves of numbers.
 pub(crate) fn one_of<'v>(values: impl Iterator<Item = ValueRef<'v>>) -> Left {
     let mut numbers = Vec::new();
@@ -141,7 +153,7 @@ pub(crate) fn texts<'v>(shared: &Shared, values: impl Iterator<Item = ValueRef<'
 pub(crate) struct Scan {
     pub(crate) shared: Arc<Shared>,
     pub(crate) stream: u16,
-    pub(crate) readings: Vec<Reading>,
+    pub(crate) readings: Arc<[Reading]>,
     /// Columns that are decoded.
     columns: Vec<usize>,
     wants: Vec<(usize, Want)>,
@@ -154,13 +166,25 @@ pub(crate) struct Hit {
     /// None if no column is read.
     pub(crate) batch: Option<Arc<Batch>>,
     rows: Range<usize>,
-    picked: Option<Vec<u32>>,
+    picked: Option<Arc<Vec<u32>>>,
 }
 
 impl Hit {
+    /// All of them as one.
+    pub(crate) fn members(&self, scan: &Scan) -> Members {
+        Members {
+            origin_ns: scan.origin_ns(),
+            readings: Arc::clone(&scan.readings),
+            batch: self.batch.clone(),
+            rows: self.picked.as_ref().map_or(self.rows.clone(), |picked| 0..picked.len()),
+            picked: self.picked.clone(),
+            added: Vec::new(),
+        }
+    }
+
     /// How many.
     pub(crate) fn len(&self) -> usize {
-        self.picked.as_ref().map_or(self.rows.len(), Vec::len)
+        self.picked.as_ref().map_or(self.rows.len(), |picked| picked.len())
     }
 
     /// The row in the chunk of the hit with that index.
@@ -175,7 +199,7 @@ impl Hit {
 impl Scan {
     pub(crate) fn new(shared: &Arc<Shared>, stream: u16, plan: &Plan, left: Vec<(Term, Left)>) -> Self {
         let schema = shared.capture.source.streams().get(usize::from(stream));
-        let readings: Vec<Reading> =
+        let readings: Arc<[Reading]> =
             schema.map(|schema| schema.columns.iter().map(Reading::of).collect()).unwrap_or_default();
         let nothing = left.iter().any(|(_, left)| *left == Left::None);
         let wants: Vec<(usize, Want)> = left
@@ -190,7 +214,7 @@ impl Scan {
         Self { shared: Arc::clone(shared), stream, readings, columns, wants, nothing }
     }
 
-    fn origin_ns(&self) -> u64 {
+    pub(crate) fn origin_ns(&self) -> u64 {
         self.shared.capture.source.origin_ns()
     }
 
@@ -232,7 +256,7 @@ impl Scan {
         for (column, want) in open.iter().filter(|open| !is_span(open)) {
             picked = Some(self.pick(&batch, *column, want, &rows, picked));
         }
-        let hit = Hit { chunk, batch: Some(batch), rows, picked };
+        let hit = Hit { chunk, batch: Some(batch), rows, picked: picked.map(Arc::new) };
         Ok((hit.len() > 0).then_some(hit))
     }
 

@@ -12,6 +12,7 @@ use crate::{
     capture::Capture,
     index::TextIndex,
     names::{self, TableInfo},
+    pushdown::Members,
     stacks::StackRows,
 };
 
@@ -28,8 +29,19 @@ pub(crate) enum Stop {
     Refused(String),
     /// A chunk could not be read.
     View(ViewError),
-    /// There are too many groups to put rows together by hand; SQLite must sort.
-    Groups,
+    /// The query cannot run in this way ([`RowMode`]): there are too many groups, or columns are not numbers.
+    OtherMode,
+}
+
+/// What a row of a table is while a query runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowMode {
+    /// All rows of a chunk or a group, which aggregates add up ([`crate::pushdown`]).
+    Summed,
+    /// A row; those come together that `group by` wants together.
+    Grouped,
+    /// A row.
+    Single,
 }
 
 pub(crate) struct Shared {
@@ -37,8 +49,9 @@ pub(crate) struct Shared {
     pub(crate) tables: Vec<TableInfo>,
     stacks: OnceLock<StackRows>,
     pub(crate) cancel: Arc<Cancel>,
-    /// Whether tables may put rows together that `group by` wants together.
-    pub(crate) may_group: bool,
+    pub(crate) mode: RowMode,
+    /// What the present row stands for, if it is one for many.
+    pub(crate) members: Mutex<Members>,
     pub(crate) stop: Mutex<Option<Stop>>,
     /// Rows that were looked at.
     pub(crate) rows: AtomicU64,
@@ -52,13 +65,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(capture: &Capture, cancel: Arc<Cancel>, may_group: bool) -> Self {
+    pub(crate) fn new(capture: &Capture, cancel: Arc<Cancel>, mode: RowMode) -> Self {
         Self {
             capture: capture.clone(),
             tables: names::tables_of(capture, capture.usual_stack_rows()),
             stacks: OnceLock::new(),
             cancel,
-            may_group,
+            mode,
+            members: Mutex::default(),
             stop: Mutex::default(),
             rows: AtomicU64::default(),
             decoded: AtomicU64::default(),

@@ -2,7 +2,7 @@
 
 use std::{
     ops::Range,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, PoisonError, atomic::Ordering},
 };
 
 use bathyscope_capture::StreamSchema;
@@ -19,7 +19,7 @@ use crate::{
     names::Content,
     plan::{By, Op, Order, Plan, Term},
     scan::{self, Hit, Left, Scan},
-    shared::Shared,
+    shared::{RowMode, Shared, Stop},
     values::Reading,
 };
 
@@ -87,7 +87,14 @@ pub(crate) fn best_index(shared: &Shared, table: usize, info: &mut IndexInfo) ->
         let many = is_in && matches!(about.content, Content::Stream(_));
         plan.terms.push(Term { column, op: if many { Op::In } else { op } });
         let number = i32::try_from(plan.terms.len()).unwrap_or(i32::MAX);
-        info.constraint_usage(index).set_argv_index(number);
+        let of_stream = readings.get(column).copied().filter(|_| !many);
+        let exact = match (of_stream, info.rhs_value(index)?) {
+            (Some(reading), Some(value)) => scan::decides(reading, value),
+            _ => false,
+        };
+        let mut usage = info.constraint_usage(index);
+        usage.set_argv_index(number);
+        usage.set_omit(exact);
     }
     plan.order = order(shared, about.content, &readings, &plan, info);
     info.set_order_by_consumed(plan.order != Order::Stored || is_by_time(shared, about.content, info) == Some(false));
@@ -134,12 +141,14 @@ fn order(shared: &Shared, content: Content, readings: &[Reading], plan: &Plan, i
         DistinctMode::Distinct => true,
         _ => return Order::Stored,
     };
-    let Some(keys) = keys.filter(|keys| shared.may_group && (1..=group::MAX_KEYS).contains(&keys.len())) else {
+    let Some(keys) = keys.filter(|keys| shared.mode != RowMode::Single && (1..=group::MAX_KEYS).contains(&keys.len()))
+    else {
         return Order::Stored;
     };
     let rows = shared.capture.source.chunks(stream).iter().map(|chunk| u64::from(chunk.rows)).sum();
     let others = others(plan, readings, &keys).into_iter().filter_map(|other| readings.get(other).copied());
-    match group::fits(rows, others) {
+    let summed = shared.mode == RowMode::Summed && rows < u64::from(u32::MAX);
+    match summed || group::fits(rows, others) {
         true if once => Order::Distinct(keys),
         true => Order::Grouped(keys),
         false => Order::Stored,
@@ -224,6 +233,7 @@ impl Cursor {
         self.release();
         let stream = match &mut self.rows {
             Rows::None => return Ok(()),
+            Rows::List(..) if self.shared.mode == RowMode::Summed => return Err(self.shared.fail(Stop::OtherMode)),
             Rows::List(list, range) => {
                 *range = 0..list.rows(&self.shared.capture, || self.shared.stacks().len());
                 for (index, term) in plan.terms.iter().enumerate() {
@@ -255,7 +265,21 @@ impl Cursor {
                 Rows::Stream(walk)
             }
         };
+        self.tell_members();
         Ok(())
+    }
+
+    /// Tells aggregates what the present row stands for, if it is one for many.
+    fn tell_members(&self) {
+        if self.shared.mode != RowMode::Summed {
+            return;
+        }
+        let members = match &self.rows {
+            Rows::Stream(walk) => walk.hit.as_ref().map(|hit| hit.members(&walk.scan)),
+            Rows::Grouped(read) => Some(read.1.members(&read.0)),
+            Rows::None | Rows::List(..) => None,
+        };
+        *self.shared.members.lock().unwrap_or_else(PoisonError::into_inner) = members.unwrap_or_default();
     }
 
     fn scan(&self, stream: u16, plan: &Plan, args: &Filters<'_>) -> rusqlite::Result<Scan> {
@@ -283,6 +307,15 @@ impl Cursor {
     }
 
     pub(crate) fn next(&mut self) -> rusqlite::Result<()> {
+        if self.shared.mode == RowMode::Summed {
+            match &mut self.rows {
+                Rows::Stream(walk) => walk.seek()?,
+                Rows::Grouped(read) => read.1.advance_group(),
+                Rows::None | Rows::List(..) => {}
+            }
+            self.tell_members();
+            return Ok(());
+        }
         match &mut self.rows {
             Rows::None => Ok(()),
             Rows::Stream(walk) => {
@@ -313,6 +346,9 @@ impl Cursor {
     }
 
     pub(crate) fn column(&self, context: &mut Context, column: usize) -> rusqlite::Result<()> {
+        if self.shared.mode == RowMode::Summed {
+            return self.summed_column(context, column);
+        }
         match &self.rows {
             Rows::None => Ok(()),
             Rows::Stream(walk) => {
@@ -331,6 +367,23 @@ impl Cursor {
             Rows::Grouped(read) => read.1.value(&self.shared, &read.0.readings, column).give(context),
             Rows::List(list, range) => list.value(&self.shared, range.start, column).give(context),
         }
+    }
+
+    /// The same of a row that stands for many: a column that is not grouped by has its number, by which aggregates find it.
+    fn summed_column(&self, context: &mut Context, column: usize) -> rusqlite::Result<()> {
+        let scan = match &self.rows {
+            Rows::Grouped(read) if read.1.is_key(column) => {
+                return read.1.value(&self.shared, &read.0.readings, column).give(context);
+            }
+            Rows::Grouped(read) => &read.0,
+            Rows::Stream(walk) => &walk.scan,
+            Rows::None | Rows::List(..) => return Ok(()),
+        };
+        // A text or a stack may be no value, and no number.
+        if scan.readings.get(column).is_none_or(|reading| !reading.is_plain()) {
+            return Err(self.shared.fail(Stop::OtherMode));
+        }
+        context.set_result(&i64::try_from(column).unwrap_or(i64::MAX))
     }
 
     pub(crate) fn row_id(&self) -> i64 {

@@ -115,4 +115,45 @@ proptest! {
         let slow = format!("select +u, count(*), min(s) from s where {} group by +u order by +u", all("+"));
         prop_assert_eq!(crate::lines(&ask(&capture, &sql).unwrap()), crate::lines(&ask(&capture, &slow).unwrap()));
     }
+
+    #[test]
+    fn aggregates_are_those_of_rows_one_by_one(
+        rows in prop::collection::vec(made(), 0..60),
+        conditions in prop::collection::vec(condition(), 0..3),
+        group in 0..4_usize,
+    ) {
+        let mut build = Build::default();
+        let own = [("u", ColumnType::U64, Display::Decimal), ("s", ColumnType::I64, Display::Decimal)];
+        build.stream("s", StreamKind::Events, &own);
+        let (mut time, comms) = (0, [b"one".as_slice(), b"two", b"three"]);
+        for (n, row) in (0..).zip(&rows) {
+            if row.begins_chunk {
+                build.chunk();
+            }
+            time += row.step;
+            build.event((time, n % 3, 7, n % 5, comms[n as usize % 3]), &[Own::U(row.unsigned), Own::I(row.signed)]);
+        }
+        let capture = capture(build.finish());
+        let conditions: Vec<_> = conditions.into_iter().filter(|c| !(c.is_half() && c.value == 0)).collect();
+        let words: Vec<String> = conditions.iter().map(|condition| condition.sql("")).collect();
+        let wheres = if words.is_empty() { String::new() } else { format!("where {}", words.join(" and ")) };
+        let (keys, groups) = [("", ""), ("cpu, ", "group by cpu"), ("comm, tid, ", "group by comm, tid"), ("s, ", "group by s")][group];
+        let ends = if group == 3 { "max(u)" } else { "max(u), min(s)" };
+        let sums = format!("count(*), count(u), sum(tid), total(pid), avg(time), min(time), {ends}, sum(tid) / 2 + max(pid)");
+        for rest in ["", "order by 2 desc, 1", "limit 2"] {
+            if rest.starts_with("order") && group == 0 {
+                continue;
+            }
+            let lines = |more: &str| {
+                let sql = format!("select {keys}{sums}{more} from s {wheres} {groups} {rest}");
+                crate::lines(&ask(&capture, &sql).unwrap())
+            };
+            // What counts different values takes rows one by one.
+            let one_by_one: Vec<String> = lines(", count(distinct 'x')")
+                .into_iter()
+                .map(|line| line.rsplit_once('|').unwrap().0.to_owned())
+                .collect();
+            prop_assert_eq!(lines(""), one_by_one, "{} {} {}", wheres, groups, rest);
+        }
+    }
 }

@@ -13,8 +13,8 @@ use std::{
 use bathyscope_capture::{Batch, ColumnData};
 
 use crate::{
+    members::{Added, Members},
     plan::By,
-    pushdown::{Added, Members},
     scan::{Hit, Scan},
     shared::{RowMode, Shared, Stop},
     values::{Reading, SqlValue},

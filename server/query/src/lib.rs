@@ -21,6 +21,7 @@ mod index;
 mod limits;
 mod list_values;
 mod lists;
+mod members;
 mod names;
 mod plan;
 mod pushdown;

@@ -13,8 +13,8 @@ use bathyscope_capture::{Batch, StreamSchema};
 use rusqlite::types::ValueRef;
 
 use crate::{
+    members::Members,
     plan::{Op, Plan, Term},
-    pushdown::Members,
     shared::Shared,
     values::{Reading, relative},
 };

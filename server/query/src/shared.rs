@@ -11,8 +11,8 @@ use bathyscope_views::{Cancel, ViewError};
 use crate::{
     capture::Capture,
     index::TextIndex,
+    members::Members,
     names::{self, TableInfo},
-    pushdown::Members,
     stacks::StackRows,
 };
 

@@ -1,11 +1,10 @@
 //! Aggregates that are computed where the rows are: SQLite gets one row for each chunk or group instead of each row.
 //!
 //! A query such as `select cpu, sum(bytes) from t group by cpu` only adds up what a table gives. Where the program that SQLite
-//! makes of it says so ([`program`]), its tables give one row for many ([`Members`]), whose columns stand for all of them, and
+//! makes of it says so ([`program`]), its tables give one row for many ([`crate::members::Members`]), whose columns stand for all of them, and
 //! `count`, `sum`, `total`, `avg`, `min` and `max` are functions of ours that add up all that a row stands for. What else the
 //! query does with the sums (expressions, order, limit) SQLite does as ever. Any other query runs row by row.
 
-mod members;
 mod program;
 
 use std::sync::{Arc, PoisonError};
@@ -18,7 +17,6 @@ use rusqlite::{
 
 use crate::{functions::Held, shared::Shared};
 
-pub(crate) use members::{Added, Members};
 pub(crate) use program::is_summed;
 
 /// What an aggregate tells of the numbers of a column.

@@ -44,12 +44,12 @@ pub(crate) struct Members {
 
 impl Members {
     /// How many.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.rows.len() as u64
     }
 
     /// The sum of a column.
-    pub(super) fn sum(&self, column: usize) -> i128 {
+    pub(crate) fn sum(&self, column: usize) -> i128 {
         match self.of(column) {
             Some(added) => added.sum,
             None => self.fold(column, 0, |sum, number| sum + i128::from(number)),
@@ -57,7 +57,7 @@ impl Members {
     }
 
     /// The least and the greatest number of a column; none if there are no rows.
-    pub(super) fn ends(&self, column: usize) -> Option<(i64, i64)> {
+    pub(crate) fn ends(&self, column: usize) -> Option<(i64, i64)> {
         let all = |(least, most): (i64, i64), number: i64| (number.min(least), number.max(most));
         let (least, most) = match self.of(column) {
             Some(added) => (added.least, added.most),

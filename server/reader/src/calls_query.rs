@@ -6,6 +6,8 @@ use bathyscope_views::{
 };
 use serde::Deserialize;
 
+use crate::view_query::WireLanes;
+
 const DEFAULT_CALLS: u32 = 200;
 const DEFAULT_WIDTH: u32 = 1200;
 const DEFAULT_LANES: u32 = 32;
@@ -91,25 +93,6 @@ pub enum WireRank {
     Longest,
     /// Name
     Name,
-}
-
-/// What a lane is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WireLanes {
-    /// Threads.
-    Thread,
-    /// CPUs.
-    Cpu,
-}
-
-impl From<WireLanes> for Lanes {
-    fn from(lanes: WireLanes) -> Self {
-        match lanes {
-            WireLanes::Thread => Self::Thread,
-            WireLanes::Cpu => Self::Cpu,
-        }
-    }
 }
 
 impl From<WireRank> for FunctionRank {

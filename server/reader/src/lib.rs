@@ -25,12 +25,12 @@ mod tracks_query;
 mod view_query;
 mod view_source;
 
-pub use calls_query::{CallsQuery, WireLanes, WirePart, WireRank};
+pub use calls_query::{CallsQuery, WirePart, WireRank};
 pub use compare_query::CompareParams;
 pub use critical_path_query::PathQuery;
 pub use distribution_query::{DistributionParams, ScaleName};
 pub use facets_query::FacetsParams;
 pub use find_query::FindParams;
 pub use tracks_query::{InstantQuery, TracksQuery};
-pub use view_query::{FirstLevel, SortOrder, TrackGroup, ViewQuery};
+pub use view_query::{FirstLevel, SortOrder, TrackGroup, ViewQuery, WireLanes};
 pub use view_source::{CaptureCache, CaptureView};

@@ -63,7 +63,7 @@ pub struct ViewQuery {
     /// Only this thread.
     pub tid: Option<u64>,
     /// What a lane of stacks in the order of time is.
-    pub lanes: Option<crate::calls_query::WireLanes>,
+    pub lanes: Option<WireLanes>,
     /// The most lanes.
     pub limit_lanes: Option<u32>,
 }
@@ -90,6 +90,25 @@ pub enum TrackGroup {
     Counter,
     /// A stream.
     Stream,
+}
+
+/// What a lane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireLanes {
+    /// Threads.
+    Thread,
+    /// CPUs.
+    Cpu,
+}
+
+impl From<WireLanes> for Lanes {
+    fn from(lanes: WireLanes) -> Self {
+        match lanes {
+            WireLanes::Thread => Self::Thread,
+            WireLanes::Cpu => Self::Cpu,
+        }
+    }
 }
 
 /// The first level of a flame graph.

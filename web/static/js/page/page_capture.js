@@ -7,9 +7,9 @@ import { addCommands } from "../lib/commands.js";
 import { byId, h, inputOf, put, settled, within } from "../lib/dom.js";
 import { firstTab } from "../view/first_view.js";
 import { duration, exact } from "../lib/format.js";
-import { InfoView } from "./info_view.js";
 import { bind } from "../lib/keys.js";
 import { LateEvents } from "./late_events.js";
+import { LateInfo } from "./late_info.js";
 import { listen } from "../lib/live.js";
 import { LinkSpans } from "./link_spans.js";
 import { LiveHeader } from "./live_header.js";
@@ -353,7 +353,7 @@ async function start() {
   new CaptureHeader(context, (section) => {
     state.set({ tab: "info" });
     const view = views.get("info");
-    if (view instanceof InfoView) view.reveal(section);
+    if (view instanceof LateInfo) view.reveal(section);
   });
   new LinkSpans(context, byId("cap-spans"));
   void context.notes.load();

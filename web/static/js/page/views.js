@@ -2,11 +2,10 @@
 // told when a running capture grows.
 
 import { CountsView } from "../view/table/counts_view.js";
-import { InfoView } from "./info_view.js";
 import { OutputView } from "../view/table/output_view.js";
 import { LateEvents } from "./late_events.js";
+import { LateInfo } from "./late_info.js";
 import { LateView } from "../view/late_view.js";
-import { SqlView } from "../view/sql/sql_view.js";
 import { TimelineView } from "../view/timeline/timeline.js";
 
 /**
@@ -78,6 +77,15 @@ export const VIEWS = [
         return new DistributionView(capture, panel);
       }),
   },
-  { name: "info", title: "Info", shows: () => true, make: (capture, panel) => new InfoView(capture, panel) },
-  { name: "sql", title: "SQL", shows: () => true, make: (capture, panel) => new SqlView(capture, panel) },
+  { name: "info", title: "Info", shows: () => true, make: (capture, panel) => new LateInfo(capture, panel) },
+  {
+    name: "sql",
+    title: "SQL",
+    shows: () => true,
+    make: (capture, panel) =>
+      new LateView(capture, panel, async () => {
+        const { SqlView } = await import("../view/sql/sql_view.js");
+        return new SqlView(capture, panel);
+      }),
+  },
 ];

@@ -180,7 +180,7 @@ proptest! {
         stored.tracks[0].has_page_ends = false;
         let before = stored.drawn(0, range.clone(), 0);
         prop_assert_eq!(before, exact);
-        prop_assert!(stored.drawn(0, range.clone(), pixel_ns).len() <= (pixels as usize + 2) * FAN_OUT * levels);
+        prop_assert!(stored.drawn(0, range.clone(), pixel_ns).len() <= most);
         // The whole is the sum that the track has.
         let sum = stored.tracks[0].sum;
         let (_, busy_ns, _) = naive(&named, &(0..u64::MAX));

@@ -104,6 +104,11 @@ export async function readRecords(page, { stream }) {
   assert.equal(query(page).get('stream'), '1');
 }
 
+/** Makes a capture long enough to be stopped by hand, on a busy machine too. */
+export async function runsUntilStopped(page) {
+  await page.getByLabel('After', { exact: true }).fill('300');
+}
+
 /** Presses Start; gives the capture's id when its page is there. */
 export async function startCapture(page) {
   await page.getByRole('button', { name: /^Start capture/ }).click();

@@ -11,7 +11,7 @@ import { after, before, test } from 'node:test';
 import { ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
   arrangeTree, chooseCommand, chooseTracepoint, ended, openTab, readInfo, rowCount, rowsInSight, selectRange, sortAndFilter,
-  startCapture, tickFields, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop, writeCondition,
+  runsUntilStopped, startCapture, tickFields, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop, writeCondition,
 } from './flows.mjs';
 import { pasteCommands, pasteWhatIsRefused } from './command_flows.mjs';
 import { buildOpens, readOpens, unfoldAndTry } from './builder_flows.mjs';
@@ -78,6 +78,7 @@ test('3. and 5. events of a command: chosen by typing, watched live, stopped', a
   await tickFields(page, { name: TRACEPOINT, fields: ['id', 'args'] });
   await writeCondition(page, { name: TRACEPOINT, text: CONDITION });
   await chooseCommand(page, { command: `'${hostile}' if=/dev/zero of=/dev/null bs=16M count=1000000`, user: 'nobody' });
+  await runsUntilStopped(page);
   const begin = performance.now();
   ids.events = await startCapture(page);
   await until('the first rows', async () => await rowCount(page) > 0);

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { IS_ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
   addCondition, chooseCalls, chooseRecords, readRecords, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
-  arrangeTree, bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop,
+  arrangeTree, bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, runsUntilStopped, walkCalls, walkChart, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop,
 } from './flows.mjs';
 import {
   chooseByName, deleteOpen, foldTime, leaveOwnOut, legendOfWindow, openTool, rangeOfMaps, readTool, seeProgress, watchScript,
@@ -203,6 +203,7 @@ test('events: chosen by typing, watched live, stopped', async () => {
   await addCondition(page, { name: TRACEPOINT, field: 'next_pid', value: '0', reads: 'next_pid == 0' });
   await page.getByRole('button', { name: 'Remove condition 1' }).click();
   await page.getByLabel('Title').fill(HOSTILE);
+  await runsUntilStopped(page);
   id = await startCapture(page);
   await watchAndStop(page, 100);
 });
@@ -310,17 +311,6 @@ test('stacks compared with those of another filter; a file that zooms and search
   await openFile(page, page.context());
 });
 
-test('distributions: a histogram by groups, buckets of one\'s choice, heat maps, offsets, busy CPUs, single rows', async () => {
-  const link = await recordSpread(page, server.origin);
-  await readHistogram(page, link);
-  await chooseBuckets(page, link);
-  await readHeat(page, link);
-  await readOffsets(page, link);
-  await readBusy(page, link);
-  await openOutlier(page, link);
-  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*\/distribution\/heat/.test(text)));
-});
-
 test('the instructions of a function: opened by its name, walked with keys, linked to', async () => {
   const path = page.url().replace('/captures/', '/api/captures/').replace(/\?.*/, '');
   // The instructions are kept after the rows.
@@ -335,6 +325,17 @@ test('the instructions of a function: opened by its name, walked with keys, link
   await openTab(page, 'Flame graph');
   // The simulated program is made of returns.
   await walkInstructions(page, { name, jumps: false });
+});
+
+test('distributions: a histogram by groups, buckets of one\'s choice, heat maps, offsets, busy CPUs, single rows', async () => {
+  const link = await recordSpread(page, server.origin);
+  await readHistogram(page, link);
+  await chooseBuckets(page, link);
+  await readHeat(page, link);
+  await readOffsets(page, link);
+  await readBusy(page, link);
+  await openOutlier(page, link);
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*\/distribution\/heat/.test(text)));
 });
 
 test('memory and branches of samples: chosen, read, run again', async () => {

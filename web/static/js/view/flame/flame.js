@@ -8,7 +8,6 @@ import { closest, h, put, s, settled } from "../../lib/dom.js";
 import { arrangeMaps } from "../first_view.js";
 import { COLORS, colorClass, legendOf } from "./flame_colors.js";
 import { FRAME, drawFlame, frameTop, swatch } from "./flame_draw.js";
-import { FlameCode } from "./flame_code.js";
 import { functionTable } from "./flame_functions.js";
 import { FlameMenu } from "./flame_menu.js";
 import { FlameModel, KINDS, LEVELS, UNITS, readUnit, unitsOf, whyEmpty } from "./flame_model.js";
@@ -76,6 +75,8 @@ export class FlameView extends PanelView {
     this.model = null;
     this.current = -1;
     this.drawnWidth = 0;
+    /** The width that was asked for last, whose answer may be on its way. */
+    this.askedWidth = 0;
     const { state } = context;
     this.search = h("input", {
       type: "search",
@@ -161,7 +162,8 @@ export class FlameView extends PanelView {
     /** @type {{name: string, view: import("./other_form.js").OtherForm}|null} */
     this.shownForm = null;
     this.code = h("div", { class: "flame-functions flame-code", hidden: true, tabindex: "-1" });
-    this.instructions = new FlameCode(this.context, this.code);
+    /** @type {import("./flame_code.js").FlameCode|null} Made when a function is read first. */
+    this.instructions = null;
     this.reset = h(
       "button",
       { type: "button", hidden: true, on: { click: () => state.set({ focus: "" }) } },
@@ -244,8 +246,8 @@ export class FlameView extends PanelView {
       when: () => when() && this.context.view.focus !== "" && !this.#listed,
     });
     const reading = () => when() && this.#coded;
-    bind("instructions.next", () => this.instructions.hottest(1), { when: reading });
-    bind("instructions.before", () => this.instructions.hottest(-1), { when: reading });
+    bind("instructions.next", () => this.instructions?.hottest(1), { when: reading });
+    bind("instructions.before", () => this.instructions?.hottest(-1), { when: reading });
     bind("instructions.back", () => this.context.state.set({ code: "", at: "" }), { when: reading });
   }
 
@@ -333,7 +335,8 @@ export class FlameView extends PanelView {
   }
 
   #resized() {
-    if (!this.visible || this.scroller.clientWidth === 0 || this.scroller.clientWidth === this.drawnWidth) return;
+    const { clientWidth } = this.scroller;
+    if (!this.visible || [0, this.drawnWidth, this.askedWidth].includes(clientWidth)) return;
     if (this.model) this.#draw(this.model);
     this.expire();
   }
@@ -352,7 +355,8 @@ export class FlameView extends PanelView {
     if (other) return void this.#loadOther(other);
     if (this.#coded) return this.#loadCode();
     if (this.#listed) return this.#loadFunctions();
-    const width = form === "tree" ? TREE_WIDTH : this.scroller.clientWidth;
+    this.askedWidth = this.scroller.clientWidth;
+    const width = form === "tree" ? TREE_WIDTH : this.askedWidth;
     if (width > 0)
       this.ask(
         "Folding stacks",
@@ -463,8 +467,13 @@ export class FlameView extends PanelView {
     const query = { start, end, filter, function: code, place: at };
     this.ask(
       "Reading instructions",
-      (signal) => get("/api/captures/{id}/flame/annotate", { id: this.context.id, ...query }, signal),
-      (answer) => {
+      async (signal) => {
+        const { FlameCode } = await import("./flame_code.js");
+        const answer = await get("/api/captures/{id}/flame/annotate", { id: this.context.id, ...query }, signal);
+        return { FlameCode, answer };
+      },
+      ({ FlameCode, answer }) => {
+        this.instructions ??= new FlameCode(this.context, this.code);
         this.instructions.show(answer);
         this.said.textContent = FlameCode.said(answer);
       },

@@ -37,15 +37,8 @@ impl CompareParams {
         let read =
             |word: &str| word.parse().map_err(|_not_an_id| ViewError::ComparedCapture(word.chars().take(80).collect()));
         let all = words.map(read).collect::<Result<Vec<CaptureId>, _>>()?;
-        if all.len() > MAX_COMPARED_CAPTURES {
-            let (value, most) = (all.len() as u64, MAX_COMPARED_CAPTURES as u64);
-            return Err(ViewError::OutOfRange {
-                what: "the number of captures to compare with",
-                value,
-                least: 0,
-                most,
-            });
-        }
+        let most = MAX_COMPARED_CAPTURES as u64;
+        ViewError::within("the number of captures to compare with", all.len() as u64, 0, most)?;
         Ok(all)
     }
 

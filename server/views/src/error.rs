@@ -211,6 +211,14 @@ pub enum ViewError {
 }
 
 impl ViewError {
+    /// Refuses a number outside its limits; `what` it is, in words.
+    ///
+    /// # Errors
+    /// [`ViewError::OutOfRange`].
+    pub fn within(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), Self> {
+        if (least..=most).contains(&value) { Ok(()) } else { Err(Self::OutOfRange { what, value, least, most }) }
+    }
+
     /// Whether another request would have worked: the parameters are wrong, not the capture or the host.
     pub fn is_bad_request(&self) -> bool {
         matches!(

@@ -73,13 +73,8 @@ pub fn call_chart(
 }
 
 pub(super) fn check_query(query: ChartQuery) -> Result<(), ViewError> {
-    check("the width of the chart in pixels", query.width, MAX_WIDTH)?;
-    check("the number of lanes", query.limit_lanes, MAX_CHART_LANES)
-}
-
-fn check(what: &'static str, value: u32, most: u32) -> Result<(), ViewError> {
-    let (value, most) = (u64::from(value), u64::from(most));
-    if (1..=most).contains(&value) { Ok(()) } else { Err(ViewError::OutOfRange { what, value, least: 1, most }) }
+    ViewError::within("the width of the chart in pixels", query.width.into(), 1, MAX_WIDTH.into())?;
+    ViewError::within("the number of lanes", query.limit_lanes.into(), 1, MAX_CHART_LANES.into())
 }
 
 /// A lane before it is drawn.

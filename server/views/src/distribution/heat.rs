@@ -72,15 +72,11 @@ pub struct HeatQuery {
 /// # Errors
 /// If there is no such stream or column, a parameter is out of its limits, a chunk cannot be read, or `cancel` was set.
 pub fn heat_map(source: &dyn Source, query: &HeatQuery, cancel: &Cancel) -> Result<HeatMap, ViewError> {
-    within("the number of columns", query.columns.into(), (1, MAX_HEAT_COLUMNS.into()))?;
+    ViewError::within("the number of columns", query.columns.into(), 1, MAX_HEAT_COLUMNS.into())?;
     match &query.axis {
         HeatAxis::Value { column, scale, limits } => by_value(source, query, (column, *scale, *limits), cancel),
         HeatAxis::Offset { period_ns, rows } => by_offset(source, query, (*period_ns, *rows), cancel),
     }
-}
-
-fn within(what: &'static str, value: u64, (least, most): (u64, u64)) -> Result<(), ViewError> {
-    if (least..=most).contains(&value) { Ok(()) } else { Err(ViewError::OutOfRange { what, value, least, most }) }
 }
 
 fn by_value(
@@ -90,9 +86,9 @@ fn by_value(
     cancel: &Cancel,
 ) -> Result<HeatMap, ViewError> {
     match scale {
-        ValueScale::Linear(rows) => within("the number of buckets", rows.into(), (2, MAX_HEAT_ROWS.into()))?,
+        ValueScale::Linear(rows) => ViewError::within("the number of buckets", rows.into(), 2, MAX_HEAT_ROWS.into())?,
         ValueScale::Log(bits) => {
-            within("buckets of a power of two, as bits,", bits.into(), (0, MAX_HEAT_BITS.into()))?;
+            ViewError::within("buckets of a power of two, as bits,", bits.into(), 0, MAX_HEAT_BITS.into())?;
         }
     }
     let schema = schema_of(source, query.stream)?;
@@ -150,15 +146,15 @@ fn by_offset(
     (period_ns, rows): (u64, u32),
     cancel: &Cancel,
 ) -> Result<HeatMap, ViewError> {
-    within("the period in nanoseconds", period_ns, PERIODS_NS)?;
-    within("the number of rows", rows.into(), (2, MAX_HEAT_ROWS.into()))?;
+    ViewError::within("the period in nanoseconds", period_ns, PERIODS_NS.0, PERIODS_NS.1)?;
+    ViewError::within("the number of rows", rows.into(), 2, MAX_HEAT_ROWS.into())?;
     let mut scan = Scan::new(source, query.stream, query.range, query.filter.as_ref(), &[StreamSchema::TIME], cancel)?;
     let origin_ns = source.origin_ns();
     let period = i64::try_from(period_ns).unwrap_or(i64::MAX);
     let number = |time_ns: u64| relative(origin_ns, time_ns).div_euclid(period);
     let (first, last) = (number(query.range.start_ns), number(query.range.end_ns.saturating_sub(1)));
     let count = last.abs_diff(first).saturating_add(1);
-    within("the number of periods in the range", count, (1, query.columns.into()))?;
+    ViewError::within("the number of periods in the range", count, 1, query.columns.into())?;
     let height = period_ns.div_ceil(rows.into());
     let rows = period_ns.div_ceil(height);
     let begin = first.saturating_mul(period);

@@ -121,9 +121,8 @@ pub fn distribution(
     cancel: &Cancel,
 ) -> Result<Distribution, ViewError> {
     query.scale.check()?;
-    if query.by.is_some() && !(1..=MAX_GROUPS).contains(&query.groups) {
-        let value = u64::from(query.groups);
-        return Err(ViewError::OutOfRange { what: "the number of values", value, least: 1, most: MAX_GROUPS.into() });
+    if query.by.is_some() {
+        ViewError::within("the number of values", query.groups.into(), 1, MAX_GROUPS.into())?;
     }
     let schema = schema_of(source, query.stream)?;
     let column = ValueColumn::of(source, schema, &query.column)?;

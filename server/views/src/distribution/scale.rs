@@ -28,10 +28,7 @@ impl ValueScale {
             Self::Linear(buckets) => ("the number of buckets", buckets, 2, MAX_LINEAR_BUCKETS),
             Self::Log(bits) => ("buckets of a power of two, as bits,", u32::from(bits), 0, u32::from(MAX_LOG_BITS)),
         };
-        if (least..=most).contains(&value) {
-            return Ok(());
-        }
-        Err(ViewError::OutOfRange { what, value: value.into(), least: least.into(), most: most.into() })
+        ViewError::within(what, value.into(), least, most.into())
     }
 }
 

@@ -114,10 +114,7 @@ impl Steps {
 /// If there is no such stream or its rows are of neither, a parameter is out of its limits, a chunk cannot be read, or `cancel`
 /// was set.
 pub fn utilisation(source: &dyn Source, query: &UtilisationQuery, cancel: &Cancel) -> Result<Utilisation, ViewError> {
-    if query.columns == 0 || query.columns > MAX_COLUMNS {
-        let (value, most) = (u64::from(query.columns), u64::from(MAX_COLUMNS));
-        return Err(ViewError::OutOfRange { what: "the number of columns", value, least: 1, most });
-    }
+    ViewError::within("the number of columns", query.columns.into(), 1, MAX_COLUMNS.into())?;
     let schema = schema_of(source, query.stream)?;
     let rule = TrackRule::of(schema).filter(|_| is_utilised(schema)).ok_or(ViewError::NotUtilised)?;
     // Rows of states tell what a CPU did also where it did nothing; those of requests do not.

@@ -73,12 +73,8 @@ impl FacetsQuery {
 /// # Errors
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn facets(source: &dyn Source, query: &FacetsQuery, cancel: &Cancel) -> Result<Facets, ViewError> {
-    let limit = |what, value: u64, least: u64, most: u64| match (least..=most).contains(&value) {
-        true => Ok(()),
-        false => Err(ViewError::OutOfRange { what, value, least, most }),
-    };
-    limit("the number of columns", query.columns.len() as u64, 1, MAX_FACET_COLUMNS as u64)?;
-    limit("the number of values", u64::from(query.limit), 1, u64::from(MAX_FACET_TOLD))?;
+    ViewError::within("the number of columns", query.columns.len() as u64, 1, MAX_FACET_COLUMNS as u64)?;
+    ViewError::within("the number of values", u64::from(query.limit), 1, u64::from(MAX_FACET_TOLD))?;
     let schema = schema_of(source, query.stream)?;
     let find = |name: &String| schema.column(name).ok_or_else(|| no_such_column(schema, name));
     let wanted: Vec<usize> = query.columns.iter().map(find).collect::<Result<_, _>>()?;

@@ -145,9 +145,5 @@ impl FlameQuery {
 }
 
 fn checked_width(width: u32) -> Result<(), ViewError> {
-    let (value, least, most) = (u64::from(width), 1, u64::from(MAX_FLAME_WIDTH));
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(ViewError::OutOfRange { what: "the width of the flame graph in pixels", value, least, most })
+    ViewError::within("the width of the flame graph in pixels", width.into(), 1, MAX_FLAME_WIDTH.into())
 }

@@ -64,10 +64,7 @@ pub fn stack_chart(
     cancel: &Cancel,
 ) -> Result<StackChart, ViewError> {
     checked_width(query.width)?;
-    let (value, most) = (u64::from(chart.limit_lanes), u64::from(MAX_CHART_LANES));
-    if !(1..=most).contains(&value) {
-        return Err(ViewError::OutOfRange { what: "the number of lanes", value, least: 1, most });
-    }
+    ViewError::within("the number of lanes", chart.limit_lanes.into(), 1, MAX_CHART_LANES.into())?;
     let search = query.searched()?;
     let unit = unit_of_query(source, query).ok_or(ViewError::NoSamples)?;
     if unit == SampleUnit::Nanoseconds && chart.lanes == Lanes::Cpu {

@@ -17,10 +17,7 @@ impl Transform {
     /// If one cannot be read, or there are more than [`MAX_TRANSFORMS`].
     pub fn list(text: &str) -> Result<Vec<Self>, ViewError> {
         let words: Vec<&str> = text.split(BETWEEN).filter(|word| !word.is_empty()).collect();
-        if words.len() > MAX_TRANSFORMS {
-            let (value, most) = (words.len() as u64, MAX_TRANSFORMS as u64);
-            return Err(ViewError::OutOfRange { what: "the number of transforms", value, least: 0, most });
-        }
+        ViewError::within("the number of transforms", words.len() as u64, 0, MAX_TRANSFORMS as u64)?;
         words.into_iter().map(|word| Self::read(word).map_err(|why| bad(word, why))).collect()
     }
 

@@ -23,6 +23,11 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// None yet, of stacks up to this one.
+    pub(super) fn up_to(last_stack: StackId) -> Self {
+        Self::new(last_stack, MAX_PAIRS)
+    }
+
     fn new(last_stack: StackId, most_pairs: usize) -> Self {
         let stacks = (last_stack as usize).min(MAX_STACKS) + 1;
         // Zeros that nobody writes to take no memory.
@@ -31,7 +36,7 @@ impl Counts {
     }
 
     /// Adds a sample that counts for so much; `stack` is at most the largest that was promised.
-    fn add(&mut self, group: u32, stack: StackId, weight: u64) {
+    pub(super) fn add(&mut self, group: u32, stack: StackId, weight: u64) {
         let place = stack as usize;
         let (Some(known), Some(samples)) = (self.groups.get_mut(place), self.samples.get_mut(place)) else {
             return Self::add_to(&mut self.beyond, group, weight);

@@ -289,15 +289,20 @@ pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<
         if unit_of_query(source, query).is_none() && calls_stream(source).is_some() {
             return fold_calls(source, query, cancel);
         }
-        fold_now(source, query, cancel)
+        let mut groups = SampleGroups::new(source, query.by);
+        let counts = count(source, query, &mut groups, cancel)?;
+        fold_counted(source, query, (&counts, &groups), cancel)
     })
 }
 
-/// Folds samples without transforms, and keeps nothing.
-pub(super) fn fold_now(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
-    let mut groups = SampleGroups::new(source, query.by);
-    let counts = count(source, query, &mut groups, cancel)?;
-    fold_counts(source, query, (&counts, &groups), MAX_NAMES, cancel)
+/// Folds samples that were counted, without transforms.
+pub(super) fn fold_counted(
+    source: &dyn Source,
+    query: &FlameQuery,
+    counted: (&Counts, &SampleGroups<'_>),
+    cancel: &Cancel,
+) -> Result<FoldedStacks, ViewError> {
+    fold_counts(source, query, counted, MAX_NAMES, cancel)
 }
 
 /// Folds samples, not inverted, below the part of the range in which they are, one of [`super::compare::BLOCKS`].
@@ -305,7 +310,7 @@ pub(super) fn fold_blocks(source: &dyn Source, query: &FlameQuery, cancel: &Canc
     query.arranged(cancel, |query| {
         let mut groups = SampleGroups::of_time(source, query.range, BLOCKS);
         let counts = count(source, query, &mut groups, cancel)?;
-        fold_counts(source, query, (&counts, &groups), MAX_NAMES, cancel)
+        fold_counted(source, query, (&counts, &groups), cancel)
     })
 }
 

@@ -29,7 +29,7 @@ pub use compare::{CompareQuery, ComparedSide, MAX_COMPARED_CAPTURES, compare};
 pub use count::sample_unit;
 pub use fold::{FoldedStack, FoldedStacks, fold};
 pub(crate) use fold::{Weighted, fold_weighted};
-use fold::{fold_blocks, fold_now};
+use fold::{fold_blocks, fold_counted};
 pub use functions::{FunctionOrder, MAX_FUNCTIONS, sampled_functions};
 pub use instructions::{Instruction, instructions};
 pub use sandwich::sandwich;

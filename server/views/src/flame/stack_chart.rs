@@ -21,7 +21,7 @@ use super::{
     FlameQuery, checked_width,
     count::unit_of_query,
     fold::{FoldedStacks, NO_GROUP, OTHER},
-    fold_now,
+    fold_counted,
     groups::SampleGroups,
     paths::MAX_STACK_NAMES,
     transform::{TracedStacks, traced},
@@ -75,7 +75,7 @@ pub fn stack_chart(
         SampleGroups::new(source, if chart.lanes == Lanes::Cpu { GroupBy::Cpu } else { GroupBy::Thread });
     let mut groups = SampleGroups::new(source, query.by);
     let mut found = gather(source, &read, query.range, (&mut of_lanes, &mut groups), cancel)?;
-    let folded = fold_now(source, &FlameQuery { transforms: Vec::new(), ..read }, cancel)?;
+    let folded = fold_counted(source, &read, (&found.counts, &groups), cancel)?;
     let traced = traced(&folded, &query.transforms, cancel)?;
     let origins = origins(source, &folded, &groups, &found.pairs);
     let recorded = found.lanes.iter().map(|lane| lane.samples).sum();

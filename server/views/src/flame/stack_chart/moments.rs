@@ -5,7 +5,7 @@ use bathyscope_capture::StreamSchema;
 use super::{
     super::{
         FlameQuery,
-        count::{sample_unit, unit_of_query, weight_of},
+        count::{Counts, sample_unit, unit_of_query, weight_of},
         groups::SampleGroups,
     },
     MAX_MOMENTS,
@@ -42,6 +42,8 @@ pub(super) struct Moments {
     pub(super) pairs: Vec<(u32, u32)>,
     /// One of so many samples of a lane is here.
     pub(super) step: u64,
+    /// All samples that were read, by group and stack.
+    pub(super) counts: Counts,
 }
 
 /// Samples that `read` asks for and that may be drawn in `range`, by lanes and groups.
@@ -61,15 +63,13 @@ pub(super) fn gather(
     let scans = Scan::all(source, read.range, read.filter.as_ref(), columns, cancel, counted)?;
     let step = scans.iter().map(|scan| rows_within(scan, read.range)).sum::<u64>().div_ceil(MAX_MOMENTS).max(1);
     let (last_stack, is_cpu) = (source.dictionaries().last_stack(), of_lanes.is_cpu());
-    let mut out = Moments { lanes: Vec::new(), pairs: Vec::new(), step };
+    let mut out = Moments { lanes: Vec::new(), pairs: Vec::new(), step, counts: Counts::up_to(last_stack) };
     let (mut by_key, mut by_pair) = (IdMap::<u32, usize>::default(), IdMap::<(u32, u32), u32>::default());
     for mut scan in scans {
         let (weight, stream) = (weight_of(scan.schema()), scan.stream());
         scan.for_each_hit(|hit| {
-            let lengths = match weight.filter(|_| unit == SampleUnit::Nanoseconds) {
-                Some(column) => hit.u64s(column)?,
-                None => &[],
-            };
+            let weights = weight.map(|column| hit.u64s(column)).transpose()?;
+            let lengths = weights.filter(|_| unit == SampleUnit::Nanoseconds).unwrap_or(&[]);
             let (times, stacks) = (hit.u64s(StreamSchema::TIME)?, hit.ids(StreamSchema::STACK)?);
             let (pids, tids) = (hit.u64s(StreamSchema::PID)?, hit.u64s(StreamSchema::TID)?);
             let (lanes_of, groups_of) = (of_lanes.of_chunk(stream, hit)?, groups.of_chunk(stream, hit)?);
@@ -77,8 +77,14 @@ pub(super) fn gather(
                 let at = |values: &[u64]| values.get(row).copied().unwrap_or(0);
                 let (time_ns, pid, tid) = (at(times), at(pids), at(tids));
                 let other = read.pid.is_some_and(|wanted| wanted != pid) || read.tid.is_some_and(|it| it != tid);
+                if other {
+                    return;
+                }
+                let stack = stacks.get(row).copied().filter(|stack| *stack <= last_stack).unwrap_or(0);
+                let pair = (groups.of_row(&groups_of, row), stack);
+                out.counts.add(pair.0, pair.1, weights.map_or(1, at));
                 let end_ns = time_ns.saturating_add(at(lengths));
-                if other || (!lengths.is_empty() && end_ns <= range.start_ns) {
+                if !lengths.is_empty() && end_ns <= range.start_ns {
                     return;
                 }
                 let key = of_lanes.of_row(&lanes_of, row);
@@ -93,8 +99,6 @@ pub(super) fn gather(
                 if !(lane.seen - 1).is_multiple_of(step) {
                     return;
                 }
-                let stack = stacks.get(row).copied().filter(|stack| *stack <= last_stack).unwrap_or(0);
-                let pair = (groups.of_row(&groups_of, row), stack);
                 let pair = *by_pair.entry(pair).or_insert_with(|| {
                     out.pairs.push(pair);
                     (out.pairs.len() - 1) as u32

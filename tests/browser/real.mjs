@@ -141,6 +141,7 @@ async function downloadSvg() {
 
 test('distributions of what the machine does', async () => {
   const link = await recordSpread(page, server.origin);
+  ids.spread = link.split('/').at(-1);
   await readHistogram(page, link);
   await readHeat(page, link);
   await readOffsets(page, link);

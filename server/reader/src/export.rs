@@ -8,7 +8,9 @@ use std::{
 
 use bathyscope_capture::{CaptureId, StreamKind, visible};
 use bathyscope_store::{CaptureRecord, Store, StoreError};
-use bathyscope_views::{Cancel, NameColours, RowCursor, Source as _, SvgOptions, TimeRange, ViewError, calls_stream};
+use bathyscope_views::{
+    Cancel, NameColours, RowCursor, RowsQuery, SeenRows, Source as _, SvgOptions, TimeRange, ViewError, calls_stream,
+};
 use clap::ValueEnum;
 use serde::Deserialize;
 
@@ -24,6 +26,8 @@ pub enum Format {
     Csv,
     /// Rows as JSON objects, one a line
     Ndjson,
+    /// Rows in the order of the table, its columns of neighbours too, as JSON arrays after one of the columns
+    Rows,
     /// The flame graph as a self-contained file that zooms and searches
     Svg,
     /// The flame graph as a picture without script, to embed
@@ -39,6 +43,7 @@ impl Format {
             Self::Folded => "folded.txt",
             Self::Csv => "csv",
             Self::Ndjson => "ndjson",
+            Self::Rows => "rows.ndjson",
             Self::Svg | Self::SvgPlain => "svg",
             Self::Bathy => "bathy",
         }
@@ -49,7 +54,7 @@ impl Format {
         match self {
             Self::Folded => "text/plain; charset=utf-8",
             Self::Csv => "text/csv; charset=utf-8",
-            Self::Ndjson => "application/x-ndjson",
+            Self::Ndjson | Self::Rows => "application/x-ndjson",
             Self::Svg | Self::SvgPlain => "image/svg+xml",
             Self::Bathy => "application/octet-stream",
         }
@@ -65,6 +70,11 @@ pub fn check(view: &CaptureView, format: Format, query: &ViewQuery) -> Result<()
         Format::Csv | Format::Ndjson => {
             let cancel = Cancel::new(false);
             RowCursor::new(view, &query.rows(view)?, &cancel).map(drop)
+        }
+        // One row is enough to know that the columns are there.
+        Format::Rows => {
+            let query = RowsQuery { limit: 0, ..query.rows(view)? };
+            bathyscope_views::page(view, &query, &Cancel::new(false)).map(drop)
         }
         Format::Folded | Format::Svg | Format::SvgPlain => {
             let samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
@@ -104,6 +114,7 @@ fn write_unchecked(
             bathyscope_formats::write_ndjson(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out)?;
             missing_line(view.record()).map_or(Ok(()), |line| out.write_all(line.as_bytes()).map_err(ViewError::Write))
         }
+        Format::Rows => write_seen(&mut SeenRows::new(view, &query.rows(view)?, cancel)?, out),
         Format::Folded => {
             let stacks = bathyscope_views::fold(view, &query.flame(view)?, cancel)?;
             bathyscope_formats::write_folded(&stacks, out)
@@ -121,6 +132,21 @@ fn write_unchecked(
         }
         Format::Bathy => Ok(()),
     }
+}
+
+/// A line with the columns, then a line for each row.
+fn write_seen(rows: &mut SeenRows<'_>, out: &mut dyn Write) -> Result<(), ViewError> {
+    let json = |error: serde_json::Error| ViewError::Write(error.into());
+    let end = |out: &mut dyn Write| out.write_all(b"\n").map_err(ViewError::Write);
+    serde_json::to_writer(&mut *out, &rows.columns()).map_err(json)?;
+    end(out)?;
+    while let Some(some) = rows.next_rows()? {
+        for row in some {
+            serde_json::to_writer(&mut *out, &row).map_err(json)?;
+            end(out)?;
+        }
+    }
+    Ok(())
 }
 
 /// What a capture lacks, in words; none if nothing was lost. Rows and stacks as other programs read them have no place for

@@ -1,10 +1,13 @@
 //! Which view of a capture: the parameters of view addresses and of `export`, read once for all views.
 
+use bathyscope_capture::StreamSchema;
 use bathyscope_views::{
     ColoursBy, CountQuery, Filter, FlameQuery, Group, GroupBy, Lanes, MAX_COUNT_POINTS, MAX_PAGE_ROWS, Order,
     RateQuery, RowsQuery, SampleUnit, Source, StackChartQuery, TimeRange, TimelineQuery, Transform, ViewError,
 };
 use serde::Deserialize;
+
+use crate::names::{split_names, split_orders};
 
 const DEFAULT_ROWS: u32 = 100;
 const DEFAULT_BINS: u32 = 600;
@@ -28,6 +31,14 @@ pub struct ViewQuery {
     pub sort: Option<String>,
     /// `asc` or `desc`.
     pub order: Option<SortOrder>,
+    /// Further columns to sort by with commas between them, with `-` before one whose greatest come first.
+    pub then: String,
+    /// Names of the columns in which rows are equal that are told of each other, with commas between them.
+    pub pairs: Option<String>,
+    /// Names of the columns that rows are told of the row before and the row after.
+    pub neighbours: String,
+    /// At how many places of a table its times are told.
+    pub marks: Option<u32>,
     /// Rows before the page.
     pub offset: u64,
     /// Rows in the page.
@@ -153,18 +164,30 @@ impl ViewQuery {
         Ok(Filter::parse(&self.filter)?)
     }
 
+    fn orders(&self) -> Vec<Order> {
+        let descending = self.order == Some(SortOrder::Desc);
+        let first = self.sort.as_ref().filter(|column| !column.is_empty());
+        let further: Vec<Order> =
+            split_orders(&self.then).into_iter().map(|(column, descending)| Order { column, descending }).collect();
+        // Without a first column it is the time.
+        let first = first.cloned().or_else(|| (!further.is_empty()).then(|| StreamSchema::COMMON[0].0.to_owned()));
+        first.map(|column| Order { column, descending }).into_iter().chain(further).collect()
+    }
+
     /// As a page of rows.
     ///
     /// # Errors
     /// If the filter cannot be read.
     pub fn rows(&self, source: &dyn Source) -> Result<RowsQuery, ViewError> {
-        let descending = self.order == Some(SortOrder::Desc);
-        let order = self.sort.as_ref().filter(|column| !column.is_empty());
         Ok(RowsQuery {
             stream: self.stream,
             range: self.range(source),
             filter: self.parsed_filter()?,
-            order: order.map(|column| Order { column: column.clone(), descending }),
+            order: self.orders(),
+            pairs: self
+                .pairs
+                .as_ref()
+                .map(|keys| RowPairs { keys: split_names(keys), values: split_names(&self.neighbours) }),
             offset: self.offset,
             limit: self.limit.unwrap_or(DEFAULT_ROWS).min(MAX_PAGE_ROWS),
         })

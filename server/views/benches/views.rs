@@ -241,7 +241,7 @@ fn main() {
         RowsQuery { filter: filter("bytes > 1000000 && comm ~ \"thread-1*\""), ..rows.clone() },
     );
     page_of("rows, plain text thread-17", RowsQuery { filter: filter("thread-17"), ..rows.clone() });
-    let order = Some(Order { column: "bytes".to_owned(), descending: true });
+    let order = vec![Order { column: "bytes".to_owned(), descending: true }];
     page_of("rows, sorted by bytes, first page", RowsQuery { order: order.clone(), ..rows.clone() });
     page_of("rows, sorted by bytes, offset 500,000", RowsQuery { order, offset: 500_000, ..rows });
 

@@ -114,6 +114,21 @@ pub enum ViewError {
         /// The largest that is accepted.
         most: u64,
     },
+    /// What is told of no group.
+    #[error(
+        "`{0}` is nothing to tell of a group; there are count, sum:COLUMN, mean:COLUMN, min:COLUMN, max:COLUMN, p99:COLUMN \
+         with any number to 100, distinct:COLUMN, first:COLUMN and last:COLUMN"
+    )]
+    Aggregate(String),
+    /// A table is sorted by the intervals of too many rows.
+    #[error(
+        "more than {limit} rows cannot be sorted by the intervals between them; narrow the time range or the filter, or sort by \
+         time"
+    )]
+    TooManyPairs {
+        /// The limit.
+        limit: u64,
+    },
     /// A sorted page is too far from the top.
     #[error(
         "row {wanted} of a sorted table is beyond the limit of {limit}; narrow the time range or the filter, or turn \
@@ -232,6 +247,8 @@ impl ViewError {
                 | Self::NothingToFind
                 | Self::OutOfRange { .. }
                 | Self::TooFar { .. }
+                | Self::Aggregate(_)
+                | Self::TooManyPairs { .. }
                 | Self::TrackId(_)
                 | Self::NoTrack { .. }
                 | Self::NoThread { .. }

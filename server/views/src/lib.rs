@@ -32,6 +32,7 @@ mod log_buckets;
 mod maps;
 mod memory;
 mod needle;
+mod pivot;
 mod range;
 mod rate;
 mod rows;
@@ -50,14 +51,15 @@ pub use answers::{
     FoundOnCpu, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy, HeatCells, HeatColumn,
     HeatMap, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId,
     NodeKind, Nodes, Normalised, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap,
-    PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait, PathWaited, PlaceLine,
-    RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices,
-    RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields,
-    RowStack, RowsPage, SampleUnit, SampledFunction, SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView,
-    ShownCode, ShownPiece, ShownTrack, ShownValues, SlicedStream, SourceLine, StackBoxes, StackChart, StackLane,
-    StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows,
-    TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow,
-    TrackedRow, Unit, Utilisation, UtilisedKey, ValueRange, WakeThread,
+    PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait, PathWaited, Pivot,
+    PivotColumn, PivotLine, PivotSeries, PlaceLine, RangeAmount, RangeAmounts, RangeCounter, RangeCounters,
+    RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits,
+    RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowTimes, RowsPage, SampleUnit, SampledFunction,
+    SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, ShownValues,
+    SlicedStream, SourceLine, StackBoxes, StackChart, StackLane, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC,
+    ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine, TrackList,
+    TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, Utilisation, UtilisedKey,
+    ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -98,12 +100,19 @@ pub use maps::{
 };
 pub use memory::MemorySource;
 pub use needle::NameSearch;
+pub use pivot::{
+    Aggregate, MAX_PIVOT_BINS, MAX_PIVOT_GROUPS, MAX_PIVOT_KEYS, MAX_PIVOT_LINES, MAX_PIVOT_VALUES, PIVOT_SERIES,
+    PivotQuery, pivot,
+};
 pub use range::{
     MAX_RANGE_LINES, MAX_WAKEUP_THREADS, RangeQuery, range_amounts, range_counters, range_slices, range_threads,
     range_waits, range_wakeups,
 };
 pub use rate::{MAX_BINS, RateQuery, rate};
-pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, RowCursor, RowView, RowsQuery, page};
+pub use rows::{
+    MAX_PAGE_ROWS, MAX_PAIR_KEYS, MAX_PAIR_VALUES, MAX_SORT_COLUMNS, MAX_SORTED_ROWS, MAX_TIME_MARKS, Order, RowCursor,
+    RowPairs, RowView, RowsQuery, SeenRows, page, row_times,
+};
 pub use source::{Cancel, ChunkMeta, DrawnPageMap, Source, TimeRange, TrackPageMap};
 pub use svg::{ColoursBy, SvgOptions, package_of, svg};
 pub use timeline::{MAX_TIMELINE_WIDTH, MAX_TRACKS, TimelineQuery, timeline};

@@ -1,18 +1,23 @@
 //! The table of events: filtered, sorted, one page at a time, and row by row for exports.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap},
-};
+mod order;
+mod pairs;
+mod seen;
+mod when;
 
-use bathyscope_capture::{Cell, ColumnType, ShownCell, StackId, StreamSchema};
+use std::collections::BTreeMap;
 
+use bathyscope_capture::{Cell, ShownCell, StreamSchema};
+
+pub use pairs::{MAX_PAIR_KEYS, MAX_PAIR_VALUES, RowPairs};
+pub use seen::SeenRows;
+pub use when::{MAX_TIME_MARKS, row_times};
+
+use self::pairs::FoundPairs;
 use crate::{
     Cancel, Dictionaries, EventText, Filter, RecordedCell, Source, TimeRange, ViewError,
     answers::RowsPage,
     cell::{self, cells, heads},
-    filter::no_such_column,
-    hash::IdMap,
     scan::{Hit, Scan, load, schema_of},
 };
 
@@ -20,6 +25,9 @@ use crate::{
 pub const MAX_PAGE_ROWS: u32 = 10_000;
 /// The furthest row from the top that a page of a sorted table can reach.
 pub const MAX_SORTED_ROWS: u64 = 1 << 22;
+
+/// The most columns that a table is sorted by.
+pub const MAX_SORT_COLUMNS: usize = 4;
 
 /// By what rows are sorted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +47,10 @@ pub struct RowsQuery {
     pub range: TimeRange,
     /// Which rows.
     pub filter: Option<Filter>,
-    /// The order; none is by time.
-    pub order: Option<Order>,
+    /// The order, the first column first; none is by time.
+    pub order: Vec<Order>,
+    /// Which rows are told of the row before and the row after with the same key.
+    pub pairs: Option<RowPairs>,
     /// How many rows before the page.
     pub offset: u64,
     /// How many rows in the page, at most [`MAX_PAGE_ROWS`].
@@ -50,7 +60,7 @@ pub struct RowsQuery {
 impl RowsQuery {
     /// All rows of a stream in time order, a hundred in a page.
     pub fn new(stream: u16) -> Self {
-        Self { stream, range: TimeRange::ALL, filter: None, order: None, offset: 0, limit: 100 }
+        Self { stream, range: TimeRange::ALL, filter: None, order: Vec::new(), pairs: None, offset: 0, limit: 100 }
     }
 }
 
@@ -68,22 +78,49 @@ pub fn page(source: &dyn Source, query: &RowsQuery, cancel: &Cancel) -> Result<R
         return Err(ViewError::OutOfRange { what: "the number of rows in a page", value: limit, least: 0, most });
     }
     let schema = schema_of(source, query.stream)?;
-    let order = query.order.as_ref().map(|order| {
-        let column = schema.column(&order.column).ok_or_else(|| no_such_column(schema, &order.column));
-        column.map(|column| (column, order.descending))
-    });
-    let (column, descending) = order.transpose()?.unwrap_or((StreamSchema::TIME, false));
-    let by_time = column == StreamSchema::TIME;
-    let wanted: &[usize] = if by_time { &[] } else { &[column] };
-    let mut scan = Scan::new(source, query.stream, query.range, query.filter.as_ref(), wanted, cancel)?;
-    let (places, matched) = if by_time {
-        in_time_order(&mut scan, descending, query.offset, limit)?
-    } else {
-        sorted(source, &mut scan, (column, descending), query.offset, limit)?
-    };
+    let pairs = query.pairs.as_ref().map(|pairs| FoundPairs::new(schema, pairs)).transpose()?;
+    let mut scan = scan_of(source, query, pairs.as_ref(), cancel)?;
+    let (places, matched) = places(source, &mut scan, query, pairs.as_ref())?;
     let total = scan.total();
     let (rows, texts) = fetch(source, query.stream, schema, &places)?;
-    Ok(RowsPage { columns: heads(schema), rows, texts, total, matched, offset: query.offset })
+    let mut page = RowsPage { columns: heads(schema), rows, texts, total, matched, offset: query.offset };
+    if let Some(pairs) = pairs {
+        pairs.append(source, &mut scan, &places, &mut page)?;
+    }
+    Ok(page)
+}
+
+/// The rows of a query with what its order and its pairs read.
+fn scan_of<'a>(
+    source: &'a dyn Source,
+    query: &RowsQuery,
+    pairs: Option<&FoundPairs>,
+    cancel: &'a Cancel,
+) -> Result<Scan<'a>, ViewError> {
+    let schema = schema_of(source, query.stream)?;
+    let mut wanted = order::columns(schema, &query.order, pairs.is_some())?;
+    wanted.extend(pairs.into_iter().flat_map(FoundPairs::wanted));
+    Scan::new(source, query.stream, query.range, query.filter.as_ref(), &wanted, cancel)
+}
+
+/// The places of a page in the order of its table, and how many rows match.
+fn places(
+    source: &dyn Source,
+    scan: &mut Scan<'_>,
+    query: &RowsQuery,
+    pairs: Option<&FoundPairs>,
+) -> Result<(Vec<RowPlace>, u64), ViewError> {
+    let (offset, limit) = (query.offset, u64::from(query.limit));
+    let schema = scan.schema();
+    if let Some(descending) = order::by_time(schema, &query.order) {
+        return in_time_order(scan, descending, offset, limit);
+    }
+    let intervals = match pairs.filter(|_| order::wants_intervals(schema, &query.order)) {
+        Some(pairs) => Some(pairs.intervals(scan)?),
+        None => None,
+    };
+    let sorting = order::Sorting::new(scan, source.dictionaries(), &query.order)?;
+    sorting.places(scan, intervals.as_ref(), (offset, offset.saturating_add(limit)))
 }
 
 /// The places of a page and how many rows match, in time order: chunks are counted, not loaded, where that is enough.
@@ -107,100 +144,6 @@ fn in_time_order(
         before += rows;
     }
     Ok((places, before))
-}
-
-fn sorted(
-    source: &dyn Source,
-    scan: &mut Scan<'_>,
-    (column, descending): (usize, bool),
-    offset: u64,
-    limit: u64,
-) -> Result<(Vec<RowPlace>, u64), ViewError> {
-    let end = offset.saturating_add(limit);
-    // A page past the end of the stream is empty however far it is.
-    let reach = end.min(scan.total());
-    if reach > MAX_SORTED_ROWS {
-        return Err(ViewError::TooFar { wanted: end, limit: MAX_SORTED_ROWS });
-    }
-    let window = SortedWindow { descending, offset, end: reach };
-    let dictionaries = source.dictionaries();
-    match scan.schema().columns.get(column).map(|column| column.ty) {
-        Some(ColumnType::U64) => window.of(scan, |hit, row| hit.batch.columns.get(column)?.as_u64().get(row).copied()),
-        Some(ColumnType::I64) => window.of(scan, |hit, row| hit.batch.columns.get(column)?.as_i64().get(row).copied()),
-        Some(ColumnType::Text) => window.of(scan, |hit, row| {
-            let id = hit.batch.columns.get(column)?.as_id().get(row)?;
-            dictionaries.text(*id)
-        }),
-        Some(ColumnType::Stack) => {
-            let ranks = ranks_of_stacks(scan, dictionaries, column)?;
-            window.of(scan, |hit, row| ranks.get(hit.batch.columns.get(column)?.as_id().get(row)?).copied())
-        }
-        None => Ok((Vec::new(), 0)),
-    }
-}
-
-/// The place of each stack in the order of innermost functions; stacks with the same one are equal.
-fn ranks_of_stacks(
-    scan: &mut Scan<'_>,
-    dictionaries: &Dictionaries,
-    column: usize,
-) -> Result<IdMap<StackId, usize>, ViewError> {
-    let mut tops: IdMap<StackId, String> = IdMap::default();
-    scan.for_each_hit(|hit| {
-        let ids = hit.ids(column)?;
-        hit.picked.for_each(|row| {
-            if let Some(id) = ids.get(row).filter(|id| **id != 0) {
-                tops.entry(*id).or_insert_with(|| cell::top_of(dictionaries, *id));
-            }
-        });
-        Ok(())
-    })?;
-    let mut names: Vec<&str> = tops.values().map(String::as_str).collect();
-    names.sort_unstable();
-    names.dedup();
-    Ok(tops.iter().map(|(id, top)| (*id, names.partition_point(|name| *name < top.as_str()))).collect())
-}
-
-/// The rows of a sorted table from `offset` to before `end`.
-struct SortedWindow {
-    descending: bool,
-    offset: u64,
-    end: u64,
-}
-
-impl SortedWindow {
-    fn of<K: Ord>(
-        &self,
-        scan: &mut Scan<'_>,
-        key: impl Fn(&Hit, usize) -> Option<K>,
-    ) -> Result<(Vec<RowPlace>, u64), ViewError> {
-        if self.descending { self.least(scan, |hit, row| Reverse(key(hit, row))) } else { self.least(scan, key) }
-    }
-
-    /// Keeps the rows with the least keys; the heap never holds more than `end` of them.
-    fn least<K: Ord>(
-        &self,
-        scan: &mut Scan<'_>,
-        key: impl Fn(&Hit, usize) -> K,
-    ) -> Result<(Vec<RowPlace>, u64), ViewError> {
-        let room = self.end as usize;
-        let mut kept: BinaryHeap<(K, RowPlace)> = BinaryHeap::new();
-        let mut matched = 0u64;
-        for chunk in 0..scan.chunks().len() {
-            let Some(hit) = scan.hit(chunk)? else { continue };
-            matched += hit.picked.len() as u64;
-            hit.picked.for_each(|row| {
-                let entry = (key(&hit, row), (chunk, row));
-                if kept.len() < room {
-                    kept.push(entry);
-                } else if let Some(mut worst) = kept.peek_mut().filter(|worst| entry < **worst) {
-                    *worst = entry;
-                }
-            });
-        }
-        let places = kept.into_sorted_vec().into_iter().map(|(_, place)| place);
-        Ok((places.skip(usize::try_from(self.offset).unwrap_or(usize::MAX)).collect(), matched))
-    }
 }
 
 /// The cells and texts of rows in the order of `places`; each chunk is loaded once.

@@ -81,6 +81,16 @@ impl Hit {
     }
 }
 
+/// The bits of a value, whatever it is of: those of a number, or the id of a text or stack.
+pub(crate) fn bits(data: Option<&ColumnData>, row: usize) -> u64 {
+    match data {
+        Some(ColumnData::U64(values)) => values.get(row).copied().unwrap_or(0),
+        Some(ColumnData::I64(values)) => values.get(row).map_or(0, |value| value.cast_unsigned()),
+        Some(ColumnData::Id(ids)) => ids.get(row).copied().map_or(0, u64::from),
+        None => 0,
+    }
+}
+
 /// How much of a chunk is in the range.
 enum Cover {
     Nothing,

@@ -45,6 +45,52 @@ async fn values_of_columns_are_counted_under_the_filter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rows_are_grouped_sorted_by_several_columns_and_told_of_their_neighbours() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 1000).await;
+    let viewer = console.cookie("v", Role::Viewer).await;
+    let ask = async |path: &str| console.get(&format!("/api/captures/{id}/{path}"), &viewer).await.json();
+    let pivot = ask("pivot?by=comm&values=count,max:next_pid,p50:next_pid&bins=10").await;
+    assert_eq!((&pivot["rows"], &pivot["groups"]), (&1000.into(), &2.into()));
+    let names: Vec<_> = pivot["columns"].as_array().unwrap().iter().map(|column| column["name"].clone()).collect();
+    assert_eq!(names, ["comm", "rows", "max(next_pid)", "p50(next_pid)"]);
+    let line = &pivot["lines"].as_array().unwrap().iter().find(|line| line["cells"][0] == "marker-comm").unwrap();
+    assert_eq!(line["cells"][1], 500);
+    assert_eq!(line["condition"], "comm == \"marker-comm\"");
+    assert_eq!(pivot["series"]["lines"][0].as_array().unwrap().len(), 10);
+    let sorted = ask("rows?sort=comm&order=desc&then=-next_pid&limit=2").await;
+    let rows = sorted["rows"].as_array().unwrap();
+    assert!(rows[0][5].as_i64().unwrap() > rows[1][5].as_i64().unwrap(), "{rows:?}");
+    let pairs = ask("rows?pairs=comm&neighbours=next_pid&limit=1&offset=10").await;
+    let names: Vec<_> =
+        pairs["columns"].as_array().unwrap().iter().skip(6).map(|column| column["name"].clone()).collect();
+    assert_eq!(names, ["since_previous", "until_next", "previous next_pid", "next next_pid"]);
+    let row = &pairs["rows"][0];
+    assert_eq!([&row[6], &row[7], &row[8], &row[9]].map(|cell| cell.as_i64().unwrap()), [2000, 2000, 8, 12]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_read_whole_as_it_is_seen_and_its_places_have_times() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 1000).await;
+    let viewer = console.cookie("v", Role::Viewer).await;
+    let get = async |path: &str| console.get(&format!("/api/captures/{id}/{path}"), &viewer).await;
+    let seen = "filter=comm+contains+%22marker%22&sort=next_pid&order=desc&pairs=comm";
+    let text = get(&format!("export?format=rows&{seen}")).await.text();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let page = get(&format!("rows?{seen}&limit=1000")).await.json();
+    assert_eq!(&lines[0], &page["columns"]);
+    assert_eq!(lines[1..], page["rows"].as_array().unwrap()[..], "all rows as in the table");
+    assert_eq!(lines.len(), 501);
+    let times = get("rows/times?marks=5").await.json();
+    assert_eq!((&times["matched"], times["times"].as_array().unwrap().len()), (&1000.into(), 5));
+    assert_eq!((&times["times"][0], &times["times"][4]), (&0.into(), &999_000.into()), "{times}");
+    let back = get("rows/times?marks=5&sort=time&order=desc").await.json();
+    assert_eq!(back["times"][0], 999_000);
+    assert_eq!(get("rows/times?sort=comm").await.json()["times"].as_array().unwrap().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ranges_are_relative_and_rates_add_up() {
     let console = Console::new().await;
     let id = console.capture("a capture", "somebody", 1000).await;
@@ -91,6 +137,14 @@ async fn what_is_wrong_with_a_query_is_said() {
         ("rows?filter=comm+matches+'('", "no regular expression"),
         ("rows?filter=has+stack+frame+'x'", "no column `stack`"),
         ("rows?filter=pid+in+(1", "after a value"),
+        ("rows?then=nope", "nope"),
+        ("rows/times?marks=1", "marks"),
+        ("export?format=rows&sort=nope", "nope"),
+        ("rows?sort=since_previous", "since_previous"),
+        ("rows?pairs=nope", "nope"),
+        ("pivot?by=nope", "nope"),
+        ("pivot?values=median:pid", "median"),
+        ("pivot?values=sum:comm", "text"),
         ("facets?columns=nope", "nope"),
         ("facets?limit=0", "values"),
         ("rows?start=soon", "start"),

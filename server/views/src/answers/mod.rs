@@ -13,6 +13,7 @@ mod find;
 mod flame;
 mod flows;
 mod maps;
+mod pivot;
 mod ranges;
 mod rates;
 mod rows;
@@ -44,12 +45,13 @@ pub use maps::{
     At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, MapKind, MapTable, ParseKeyIdError, SeriesLine,
     SeriesView, Unit,
 };
+pub use pivot::{Pivot, PivotColumn, PivotLine, PivotSeries};
 pub use ranges::{
     RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices,
     RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, SlicedStream, WakeThread,
 };
 pub use rates::{Rate, RateLoss, StreamRate};
-pub use rows::{ColumnHead, RowsPage};
+pub use rows::{ColumnHead, RowTimes, RowsPage};
 pub use stack_chart::{StackBoxes, StackChart, StackLane};
 pub use timeline::{CounterValues, Group, TIMELINE_MAGIC, Timeline, Track, TrackBins};
 pub use tracks::{

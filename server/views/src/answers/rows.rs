@@ -21,6 +21,15 @@ pub struct RowsPage {
     pub offset: u64,
 }
 
+/// When rows at some places of a table are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RowTimes {
+    /// Rows in the range that satisfy the filter; 0 of a table that is not by time.
+    pub matched: u64,
+    /// The times of rows at places that are evenly spread: those of the first and of the last row, and between them.
+    pub times: Vec<i64>,
+}
+
 /// The head of a column, as the browser gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ColumnHead {

@@ -30,7 +30,7 @@ fn rows() {
             "rows-filtered-sorted.json",
             RowsQuery {
                 filter: filter("prev_comm == \"cron\" && args.pid >= 2"),
-                order: Some(Order { column: "prev_prio".to_owned(), descending: false }),
+                order: vec![Order { column: "prev_prio".to_owned(), descending: false }],
                 offset: 1,
                 limit: 5,
                 ..RowsQuery::new(0)
@@ -39,7 +39,7 @@ fn rows() {
         (
             "rows-big-and-missing.json",
             RowsQuery {
-                order: Some(Order { column: "flags".to_owned(), descending: true }),
+                order: vec![Order { column: "flags".to_owned(), descending: true }],
                 limit: 10,
                 ..RowsQuery::new(1)
             },

@@ -231,7 +231,7 @@ proptest! {
             (_, false) => expected.sort_by_key(|row| row.1),
             (_, true) => expected.sort_by_key(|row| std::cmp::Reverse(row.1)),
         }
-        let order = Some(Order { column: ["time", "number", "text", "cpu"][column].to_owned(), descending });
+        let order = vec![Order { column: ["time", "number", "text", "cpu"][column].to_owned(), descending }];
         let filter = Filter::parse(text).unwrap();
         let query = RowsQuery { range, filter, order, offset, limit, ..RowsQuery::new(0) };
         let found = page(&source, &query, &GO).unwrap();

@@ -2,11 +2,11 @@
 
 use axum::{Json, extract::State, response::Response};
 use bathyscope_capture::{CaptureId, FrameId, RowKind, StackId, StreamKind, visible};
-use bathyscope_reader::{CaptureView, FacetsParams, ViewQuery};
+use bathyscope_reader::{CaptureView, FacetsParams, PivotParams, ViewQuery};
 use bathyscope_store::StreamRecord;
 use bathyscope_views::{
-    CountView, Dictionaries, Facets, FlameGraph, FunctionOrder, NodeKind, Rate, RowsPage, SampledFunctions,
-    Source as _, Timeline, ViewError, call_flame, calls_stream, frame_names, sampled_functions,
+    CountView, Dictionaries, Facets, FlameGraph, FunctionOrder, NodeKind, Pivot, Rate, RowTimes, RowsPage,
+    SampledFunctions, Source as _, Timeline, ViewError, call_flame, calls_stream, frame_names, sampled_functions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ use super::{
     stacks::named_view,
 };
 
+/// At how many places of a table its times are told if nothing is said.
+const DEFAULT_MARKS: u32 = 200;
+
 /// A page of rows.
 pub(in crate::http) async fn rows(
     _: Viewer,
@@ -32,6 +35,18 @@ pub(in crate::http) async fn rows(
     read_view(&state, path, move |view, cancel| bathyscope_views::page(view, &query.rows(view)?, cancel)).await
 }
 
+/// When rows at some places of the table are.
+pub(in crate::http) async fn row_times(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Json<RowTimes>, ApiError> {
+    let marks = query.marks.unwrap_or(DEFAULT_MARKS);
+    read_view(&state, path, move |view, cancel| bathyscope_views::row_times(view, &query.rows(view)?, marks, cancel))
+        .await
+}
+
 /// The most frequent values of columns, of the rows that the table shows.
 pub(in crate::http) async fn facets(
     _: Viewer,
@@ -40,6 +55,16 @@ pub(in crate::http) async fn facets(
     Query(query): Query<FacetsParams>,
 ) -> Result<Json<Facets>, ApiError> {
     read_view(&state, path, move |view, cancel| bathyscope_views::facets(view, &query.query(view)?, cancel)).await
+}
+
+/// Rows in groups by the values of columns.
+pub(in crate::http) async fn pivot(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<PivotParams>,
+) -> Result<Json<Pivot>, ApiError> {
+    read_view(&state, path, move |view, cancel| bathyscope_views::pivot(view, &query.query(view)?, cancel)).await
 }
 
 /// Rows in bins of time, and where events were lost.

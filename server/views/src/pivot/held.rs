@@ -1,0 +1,279 @@
+//! What is kept of each group, column by column, so that the loop over rows of a chunk is the same for all of them.
+
+use std::collections::BTreeMap;
+
+use bathyscope_capture::{Batch, ColumnData, ColumnType, StreamSchema};
+
+use super::Aggregate;
+use crate::{hash::IdMap, scan::bits};
+
+/// How many numbers of percentiles, and how many distinct values, are kept of all groups together.
+const MAX_KEPT: usize = 1 << 22;
+
+/// What is kept so far.
+#[derive(Debug, Default)]
+pub(super) struct KeptCount {
+    kept: usize,
+}
+
+impl KeptCount {
+    fn take(&mut self) -> bool {
+        let has_room = self.kept < MAX_KEPT;
+        self.kept += usize::from(has_room);
+        has_room
+    }
+}
+
+/// One value of all groups.
+pub(super) struct Held {
+    column: Option<usize>,
+    ty: Option<ColumnType>,
+    kept: HeldValues,
+    /// Whether room ran out.
+    pub(super) is_rough: bool,
+}
+
+enum HeldValues {
+    Count(Vec<u64>),
+    /// Sum and count.
+    Sum(Vec<(i128, u64)>),
+    Mean(Vec<(i128, u64)>),
+    Min(Vec<Option<i128>>),
+    Max(Vec<Option<i128>>),
+    /// The numbers of each group, or how many there are in each bin.
+    Percentile(Numbers, u32),
+    /// The number of distinct values of each group, and the values with their groups.
+    Distinct(Vec<u64>, IdMap<(u32, u64), ()>),
+    First(Vec<Option<u64>>),
+    Last(Vec<Option<u64>>),
+}
+
+enum Numbers {
+    Each(Vec<Vec<i128>>),
+    Binned(Vec<BTreeMap<i128, u64>>),
+}
+
+/// A number with its lowest bits set, so that each doubling has 64 different ones: at most 1.6 % more.
+fn binned(number: i128) -> i128 {
+    let bits = 128 - number.unsigned_abs().leading_zeros();
+    let mask = (1_i128 << bits.saturating_sub(7)) - 1;
+    number | mask
+}
+
+impl Numbers {
+    /// From now on numbers are counted in bins.
+    fn bin(&mut self) {
+        let Self::Each(each) = self else { return };
+        let bins = each.iter().map(|numbers| {
+            let mut bins: BTreeMap<i128, u64> = BTreeMap::new();
+            numbers.iter().for_each(|number| *bins.entry(binned(*number)).or_default() += 1);
+            bins
+        });
+        *self = Self::Binned(bins.collect());
+    }
+}
+
+/// What a group's value is.
+pub(super) enum Value {
+    Missing,
+    Number(i128),
+    Real(f64),
+    /// The bits of a value of the column.
+    Bits(u64),
+}
+
+impl Held {
+    pub(super) fn new(schema: &StreamSchema, value: &Aggregate, column: Option<usize>) -> Self {
+        let ty = column.and_then(|column| schema.columns.get(column)).map(|column| column.ty);
+        let kept = match value {
+            Aggregate::Count => HeldValues::Count(Vec::new()),
+            Aggregate::Sum(_) => HeldValues::Sum(Vec::new()),
+            Aggregate::Mean(_) => HeldValues::Mean(Vec::new()),
+            Aggregate::Min(_) => HeldValues::Min(Vec::new()),
+            Aggregate::Max(_) => HeldValues::Max(Vec::new()),
+            Aggregate::Percentile(_, thousandths) => HeldValues::Percentile(Numbers::Each(Vec::new()), *thousandths),
+            Aggregate::Distinct(_) => HeldValues::Distinct(Vec::new(), IdMap::default()),
+            Aggregate::First(_) => HeldValues::First(Vec::new()),
+            Aggregate::Last(_) => HeldValues::Last(Vec::new()),
+        };
+        Self { column, ty, kept, is_rough: false }
+    }
+
+    /// Adds rows of a chunk, each with the number of its group; there are `groups` of these.
+    pub(super) fn add(&mut self, rows: &[(u32, u32)], groups: usize, batch: &Batch, room: &mut KeptCount) {
+        let data = self.column.and_then(|column| batch.columns.get(column));
+        let is_id = matches!(data, Some(ColumnData::Id(_)));
+        match &mut self.kept {
+            HeldValues::Count(counts) => each(counts, groups, rows, |count, _| *count += 1),
+            HeldValues::Sum(sums) | HeldValues::Mean(sums) => {
+                numbers(sums, groups, rows, data, |(sum, count), number| {
+                    *sum += number;
+                    *count += 1;
+                })
+            }
+            HeldValues::Min(least) => numbers(least, groups, rows, data, |least, number| {
+                *least = Some(least.map_or(number, |least| least.min(number)));
+            }),
+            HeldValues::Max(most) => numbers(most, groups, rows, data, |most, number| {
+                *most = Some(most.map_or(number, |most| most.max(number)));
+            }),
+            HeldValues::Percentile(kept, _) => percentile(kept, (groups, rows, data), room, &mut self.is_rough),
+            HeldValues::Distinct(counts, seen) => {
+                counts.resize(groups.max(counts.len()), 0);
+                for (group, row) in rows {
+                    let value = bits(data, *row as usize);
+                    if (is_id && value == 0) || seen.contains_key(&(*group, value)) {
+                        continue;
+                    }
+                    if !room.take() {
+                        self.is_rough = true;
+                        continue;
+                    }
+                    seen.insert((*group, value), ());
+                    if let Some(count) = counts.get_mut(*group as usize) {
+                        *count += 1;
+                    }
+                }
+            }
+            HeldValues::First(first) => each(first, groups, rows, |first, row| {
+                first.get_or_insert_with(|| bits(data, row));
+            }),
+            HeldValues::Last(last) => each(last, groups, rows, |last, row| *last = Some(bits(data, row))),
+        }
+    }
+
+    /// The value of a group.
+    pub(super) fn value(&self, group: usize) -> Value {
+        let number = |number: Option<i128>| number.map_or(Value::Missing, Value::Number);
+        match &self.kept {
+            HeldValues::Count(counts) | HeldValues::Distinct(counts, _) => {
+                Value::Number(counts.get(group).copied().map_or(0, i128::from))
+            }
+            HeldValues::Sum(sums) => number(sums.get(group).map(|(sum, _)| *sum)),
+            HeldValues::Mean(sums) => match sums.get(group).filter(|(_, count)| *count > 0) {
+                Some((sum, count)) => Value::Real(*sum as f64 / *count as f64),
+                None => Value::Missing,
+            },
+            HeldValues::Min(all) | HeldValues::Max(all) => number(all.get(group).copied().flatten()),
+            HeldValues::Percentile(numbers, thousandths) => number(nth(numbers, group, *thousandths)),
+            HeldValues::First(all) | HeldValues::Last(all) => match all.get(group).copied().flatten() {
+                Some(0) if matches!(self.ty, Some(ColumnType::Text | ColumnType::Stack)) => Value::Missing,
+                Some(bits) => Value::Bits(bits),
+                None => Value::Missing,
+            },
+        }
+    }
+
+    /// The same as a number to draw; none where it is none or has no rows.
+    pub(super) fn number(&self, group: usize) -> Option<f64> {
+        match self.value(group) {
+            Value::Number(0) if matches!(self.kept, HeldValues::Count(_) | HeldValues::Distinct(..)) => None,
+            Value::Number(number) => match &self.kept {
+                HeldValues::Sum(sums) if sums.get(group).is_none_or(|(_, count)| *count == 0) => None,
+                _ => Some(number as f64),
+            },
+            Value::Real(number) => Some(number),
+            Value::Bits(bits) => match self.ty {
+                Some(ColumnType::U64) => Some(bits as f64),
+                Some(ColumnType::I64) => Some(bits.cast_signed() as f64),
+                _ => None,
+            },
+            Value::Missing => None,
+        }
+    }
+
+    /// Makes what is asked of each group quick to tell.
+    pub(super) fn close(&mut self) {
+        if let HeldValues::Percentile(Numbers::Each(each), _) = &mut self.kept {
+            each.iter_mut().for_each(|numbers| numbers.sort_unstable());
+        }
+    }
+}
+
+fn each<T: Clone + Default>(kept: &mut Vec<T>, groups: usize, rows: &[(u32, u32)], mut add: impl FnMut(&mut T, usize)) {
+    kept.resize(groups.max(kept.len()), T::default());
+    for (group, row) in rows {
+        if let Some(kept) = kept.get_mut(*group as usize) {
+            add(kept, *row as usize);
+        }
+    }
+}
+
+/// The same with the number that each row has in a column.
+fn numbers<T: Clone + Default>(
+    kept: &mut Vec<T>,
+    groups: usize,
+    rows: &[(u32, u32)],
+    data: Option<&ColumnData>,
+    mut add: impl FnMut(&mut T, i128),
+) {
+    match data {
+        Some(ColumnData::U64(values)) => each(kept, groups, rows, |kept, row| {
+            if let Some(value) = values.get(row) {
+                add(kept, i128::from(*value));
+            }
+        }),
+        Some(ColumnData::I64(values)) => each(kept, groups, rows, |kept, row| {
+            if let Some(value) = values.get(row) {
+                add(kept, i128::from(*value));
+            }
+        }),
+        Some(ColumnData::Id(_)) | None => {}
+    }
+}
+
+fn percentile(
+    kept: &mut Numbers,
+    (groups, rows, data): (usize, &[(u32, u32)], Option<&ColumnData>),
+    room: &mut KeptCount,
+    is_rough: &mut bool,
+) {
+    if room.kept + rows.len() > MAX_KEPT {
+        *is_rough = true;
+        kept.bin();
+    }
+    match kept {
+        Numbers::Each(each) => {
+            room.kept += rows.len();
+            numbers(each, groups, rows, data, |numbers: &mut Vec<i128>, number| numbers.push(number));
+        }
+        Numbers::Binned(bins) => numbers(bins, groups, rows, data, |bins: &mut BTreeMap<i128, u64>, number| {
+            *bins.entry(binned(number)).or_default() += 1;
+        }),
+    }
+}
+
+/// The least number that at least so many thousandths of a percent do not exceed.
+fn nth(numbers: &Numbers, group: usize, thousandths: u32) -> Option<i128> {
+    let rank = |count: u64| (u128::from(count) * u128::from(thousandths)).div_ceil(100_000).max(1);
+    match numbers {
+        Numbers::Each(each) => {
+            let numbers = each.get(group).filter(|numbers| !numbers.is_empty())?;
+            numbers.get(usize::try_from(rank(numbers.len() as u64) - 1).ok()?).copied()
+        }
+        Numbers::Binned(bins) => {
+            let bins = bins.get(group)?;
+            let rank = rank(bins.values().sum());
+            let mut below = 0_u128;
+            bins.iter()
+                .find(|(_, count)| {
+                    below += u128::from(**count);
+                    below >= rank
+                })
+                .map(|(number, _)| *number)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rough_numbers_are_a_little_more() {
+        for number in [0, 1, 63, 64, 127, 128, 1000, 1 << 40, -1, -5, -1000, i128::from(u64::MAX)] {
+            let rough = binned(number);
+            assert!(rough >= number && rough - number <= number.abs() / 63, "{number} {rough}");
+        }
+    }
+}

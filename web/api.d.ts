@@ -665,6 +665,38 @@ export interface FacetValue {
   rows: number;
 }
 
+export interface Pivot {
+  rows: number;
+  groups: number;
+  left_out: number;
+  columns: PivotColumn[];
+  lines: PivotLine[];
+  series: PivotSeries | null;
+}
+
+export interface PivotColumn {
+  name: string;
+  type: string;
+  display: Display;
+  is_rough: boolean;
+}
+
+export interface PivotLine {
+  cells: ShownCell[];
+  condition: string | null;
+}
+
+export interface PivotSeries {
+  start: number;
+  end: number;
+  lines: (number | null)[][];
+}
+
+export interface RowTimes {
+  matched: number;
+  times: number[];
+}
+
 export interface Facets {
   rows: number;
   looked_at: number;
@@ -2756,7 +2788,9 @@ export interface Answers {
     "/api/captures/{id}/notes": NoteList;
     "/api/captures/{id}/output": Output;
     "/api/captures/{id}/rows": RowsPage;
+    "/api/captures/{id}/rows/times": RowTimes;
     "/api/captures/{id}/facets": Facets;
+    "/api/captures/{id}/pivot": Pivot;
     "/api/captures/{id}/rate": Rate;
     "/api/captures/{id}/find": FoundRows;
     "/api/captures/{id}/find/step": FoundStep;

@@ -140,7 +140,7 @@ const grid = (page) => page.getByRole('grid', { name: 'Events' });
 const headings = async (page) => (await grid(page).getByRole('columnheader').allTextContents()).map((text) => text.replace(/ [↑↓]\d?$/, ''));
 const firstCells = async (page) => page.locator('#panel-events .vt-row:not([hidden])').first().locator('.vt-cell').allTextContents();
 
-/** Columns are chosen, written otherwise, moved, made wider and kept at the left; a row is copied. */
+/** Columns are chosen, written otherwise, moved, made wider and kept at the left; rows are sorted by several; a row is copied. */
 export async function arrangeColumns(page) {
   await openRows(page);
   const all = await headings(page);
@@ -174,11 +174,19 @@ export async function arrangeColumns(page) {
   await page.mouse.move(edge.x + 63, edge.y + 8, { steps: 3 });
   await page.mouse.up();
   await until('wider by the pointer', async () => Math.abs(await width(1) - narrow - 60) < 4);
-  // By a column.
+  // By one column, then by another after it.
   const heading = (name) => grid(page).getByRole('columnheader', { name }).getByRole('button');
-  const sorted = await nextJson(page, ROWS, () => heading('ret').click());
-  assert.equal(query(page).get('sort'), 'ret');
+  await nextJson(page, /\/rows\?.*sort=comm/, () => heading('comm').click());
+  const sorted = await nextJson(page, /\/rows\?.*then=ret/, () => heading('ret').click({ modifiers: ['Shift'] }));
+  assert.deepEqual([query(page).get('sort'), query(page).get('then')], ['comm', 'ret']);
+  const at = (name) => sorted.columns.findIndex((column) => column.name === name);
+  const keys = sorted.rows.map((row) => [row[at('comm')], row[at('ret')]]);
+  assert.ok(keys.every(([comm, ret], i) => i === 0 || comm !== keys[i - 1][0] || Number(ret) >= Number(keys[i - 1][1])), 'by both');
   await grid(page).focus();
+  // From the column that was moved to the one before it.
+  await page.keyboard.press('ArrowLeft');
+  const turned = await nextJson(page, /\/rows\?.*then=-ret/, () => page.keyboard.press('Shift+S'));
+  assert.ok(turned.rows.length > 0 && query(page).get('then') === '-ret');
   // A row in full is copied three ways.
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.keyboard.press('Home');
@@ -193,4 +201,108 @@ export async function arrangeColumns(page) {
   assert.match(await copied('Markdown'), /^\| column \| value \|\n\| --- \| --- \|\n\| time \| /);
   assert.match(await copied('text'), /^time +\d/);
   await page.keyboard.press('Escape');
+}
+
+/** Rows are grouped by columns, as a table, bars and lines; a group leads to its rows; the query in SQL says the same. */
+export async function groupRows(page) {
+  await openRows(page);
+  const PIVOT = /\/pivot\?/;
+  const first = await nextJson(page, PIVOT, () => page.keyboard.press('b'));
+  assert.equal(first.columns.map(({ name }) => name).join(), 'comm,rows');
+  const total = first.lines.reduce((sum, { cells }) => sum + cells[1], 0);
+  assert.equal(total, first.rows);
+  await nextJson(page, PIVOT, () => page.getByRole('combobox', { name: 'Group by one more column' }).selectOption('cpu'));
+  for (const value of ['sum(ret)', 'p99(ret)', 'first(id)', 'distinct(id)'])
+    await nextJson(page, PIVOT, () => page.getByRole('combobox', { name: 'Tell one more value' }).selectOption({ label: value }));
+  const groups = page.getByRole('grid', { name: 'Groups' });
+  const sorted = await nextJson(page, PIVOT, () => groups.getByRole('columnheader', { name: 'sum(ret)' }).getByRole('button').click());
+  assert.ok(sorted.lines.every(({ cells }, i) => i === 0 || cells[3] <= sorted.lines[i - 1].cells[3]), 'the greatest sum first');
+  assert.deepEqual(sorted.columns.map(({ name }) => name), ['comm', 'cpu', 'rows', 'sum(ret)', 'p99(ret)', 'first(id)', 'distinct(id)']);
+  const drawn = await nextJson(page, PIVOT, () => page.getByRole('button', { name: 'Over time' }).click());
+  assert.ok(drawn.series.lines.length > 1 && drawn.series.lines[0].some((value) => value > 0));
+  await page.locator('.pivot .lines-canvas').waitFor();
+  await nextJson(page, PIVOT, () => page.getByRole('button', { name: 'Bars', exact: true }).click());
+  await until('bars', async () => await page.locator('.pivot-bars li').count() === sorted.lines.length + 1);
+  const again = await nextJson(page, PIVOT, () => page.reload());
+  assert.deepEqual(again.lines.map(({ cells }) => cells), sorted.lines.map(({ cells }) => cells));
+  // The same in SQL, with a filter.
+  await page.locator('#filter').fill('ret between -2 and 2000 && comm not in ("nobody")');
+  const filtered = await nextJson(page, PIVOT, () => page.keyboard.press('Enter'));
+  await page.getByRole('button', { name: 'To SQL' }).click();
+  await until('the tab', () => query(page).get('tab') === 'sql');
+  const sql = query(page).get('sql');
+  const id = /captures\/([0-9a-f]+)/.exec(page.url())?.[1];
+  const answer = await page.request.post(`${new URL(page.url()).origin}/api/captures/${id}/query`, {
+    data: { sql }, headers: { origin: new URL(page.url()).origin },
+  });
+  assert.equal(answer.status(), 200, `${sql}\n${await answer.text()}`);
+  const asked = await answer.json();
+  const key = (row) => JSON.stringify(row);
+  assert.deepEqual(asked.columns.map(({ name }) => name), filtered.columns.map(({ name }) => name));
+  // Names are made visible in both.
+  assert.deepEqual(asked.rows.map(key).toSorted(), filtered.lines.map(({ cells }) => key(cells)).toSorted());
+  // A group leads to its rows.
+  await openTab(page, 'Events');
+  await nextJson(page, PIVOT, () => page.getByRole('button', { name: 'Table', exact: true }).click());
+  const line = filtered.lines.findIndex(({ condition }) => condition !== null);
+  await groups.focus();
+  await page.keyboard.press('Home');
+  for (let i = 0; i < line; i += 1) await page.keyboard.press('ArrowDown');
+  const rows = await nextJson(page, ROWS, () => page.keyboard.press('Enter'));
+  assert.equal(rows.matched, filtered.lines[line].cells[2]);
+  assert.ok(!query(page).has('groupby'));
+}
+
+/** Rows are told of their neighbours of the same key, and sorted by the time between. */
+export async function pairRows(page) {
+  await openRows(page);
+  await page.getByRole('button', { name: 'Pairs' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Previous and next row' });
+  const values = dialog.getByRole('group', { name: /Also tell/ });
+  await values.getByRole('checkbox', { name: 'id', exact: true }).check();
+  const answer = await nextJson(page, ROWS, () => dialog.getByRole('button', { name: 'Show', exact: true }).click());
+  assert.deepEqual(answer.columns.slice(-4).map(({ name }) => name), ['since_previous', 'until_next', 'previous id', 'next id']);
+  assert.deepEqual([query(page).get('pairs'), query(page).get('neighbours')], ['tid', 'id']);
+  const [tid, at] = ['tid', 'since_previous'].map((name) => answer.columns.findIndex((column) => column.name === name));
+  answer.rows.forEach((row, i) => {
+    const before = answer.rows.slice(0, i).findLast((one) => one[tid] === row[tid]);
+    assert.equal(row[at], before ? row[0] - before[0] : null);
+    if (before) assert.equal(row[at + 2], before[answer.columns.findIndex(({ name }) => name === 'id')]);
+  });
+  const heading = grid(page).getByRole('columnheader', { name: 'since_previous' }).getByRole('button');
+  await nextJson(page, ROWS, () => heading.click());
+  const longest = await nextJson(page, ROWS, () => heading.click());
+  const intervals = longest.rows.map((row) => row[at] ?? -1);
+  assert.ok(intervals[0] > 0 && intervals.every((value, i) => i === 0 || value <= intervals[i - 1]), 'the longest first');
+}
+
+/** What is seen is saved: its columns, order and formats; and the scroll bar tells the time at its place. */
+export async function saveSeenRows(page) {
+  const { readFileSync } = await import('node:fs');
+  await page.goto(`${page.url().split('?')[0]}?v=3&tab=events&columns=ret%7Cfhex,comm,time&sort=ret&order=desc&filter=ret+%3E%3D+0`);
+  await until('rows', async () => await page.locator('#panel-events .vt-row:not([hidden])').count() > 5);
+  const id = /captures\/([0-9a-f]+)/.exec(page.url())?.[1];
+  const path = `/api/captures/${id}/rows?stream=0&sort=ret&order=desc&filter=ret+%3E%3D+0&limit=10000`;
+  const rows = await page.evaluate(async (where) => (await fetch(where)).json(), path);
+  const at = Object.fromEntries(rows.columns.map(({ name }, i) => [name, i]));
+  for (const [format, read] of [
+    ['CSV', (text) => text.trim().split('\r\n').slice(1).map((line) => Number(line.split(',')[0]))],
+    ['NDJSON', (text) => text.trim().split('\n').map((line) => Number(JSON.parse(line).ret))],
+    ['Markdown', (text) => text.trim().split('\n').slice(2).map((line) => Number(line.split('|')[1].trim()))],
+  ]) {
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Save rows' });
+    const [download] = await Promise.all([page.waitForEvent('download'), dialog.getByRole('button', { name: format }).click()]);
+    const text = readFileSync(await download.path(), 'utf8');
+    assert.deepEqual(read(text), rows.rows.map((row) => row[at.ret]), `${format}: all rows in their order`);
+    await dialog.waitFor({ state: 'detached' });
+  }
+  await openRows(page);
+  await grid(page).hover();
+  await page.mouse.wheel(0, 4000);
+  const when = page.locator('.events-when');
+  await when.waitFor();
+  await until('a time', async () => /\d+\.\d{9}/.test(await when.textContent() ?? ''));
+  const said = Number(/(\d+\.\d{9})/.exec(await when.textContent() ?? '')?.[1]);
+  assert.ok(said > 0, 'later than the first row');
 }

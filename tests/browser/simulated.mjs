@@ -26,7 +26,7 @@ import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
   walkMaps, walkStacks,
 } from './script_flows.mjs';
-import { arrangeColumns, chooseRangeOfNumbers, chooseValues, completeFilter } from './row_flows.mjs';
+import { arrangeColumns, chooseRangeOfNumbers, chooseValues, completeFilter, groupRows, pairRows, saveSeenRows } from './row_flows.mjs';
 import { chooseBuckets, openOutlier, readBusy, readHeat, readHistogram, readOffsets, recordSpread } from './distribution_flows.mjs';
 import { colourFrames, compareStacks, openFile, readTimeOrder, renameFrames, standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import { walkTreeRows } from './tree_flows.mjs';
@@ -277,7 +277,8 @@ test('a profile as a flame graph', async () => {
   await listFunctions(page);
 });
 
-test('rows: values of columns, ranges of numbers, a filter that is completed, columns that are arranged', async () => {
+/** A capture of two events, and what to do with its rows. */
+async function withRows(...flows) {
   const before = page.url();
   const probe = (tracepoint, ...fields) => ({ tracepoint, fields });
   const events = { probes: [probe('raw_syscalls:sys_exit', 'id', 'ret'), probe('syscalls:sys_enter_openat', 'filename', 'flags')] };
@@ -285,13 +286,18 @@ test('rows: values of columns, ranges of numbers, a filter that is completed, co
   const { id } = await (await page.request.post(`${server.origin}/api/captures`, { data: spec, headers: { origin: server.origin } })).json();
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=events`);
   await ended(page);
-  await chooseValues(page);
-  await chooseRangeOfNumbers(page);
-  await completeFilter(page);
-  await arrangeColumns(page);
+  for (const flow of flows) await flow(page);
   await page.goto(before);
   // What is half typed, and what is wrong, is refused.
   complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*filter=/.test(text)));
+}
+
+test('rows: values of columns, ranges of numbers, a filter that is completed', async () => {
+  await withRows(chooseValues, chooseRangeOfNumbers, completeFilter);
+});
+
+test('rows: columns are arranged, rows sorted by several, copied, grouped, paired and saved', async () => {
+  await withRows(arrangeColumns, groupRows, pairRows, saveSeenRows);
 });
 
 test('stacks: transforms by keys, names by a pattern, colours, the tree, callers and callees', async () => {

@@ -14,6 +14,7 @@ import {
   writeThen,
 } from "../static/js/view/table/column_list.js";
 import { timeAt } from "../static/js/view/table/row_place.js";
+import { LineSplitter, csvField, rowsWriter } from "../static/js/view/table/rows_file.js";
 import { jsonRow, markdownRow, plainRow } from "../static/js/view/table/row_text.js";
 
 const ALL = [
@@ -133,6 +134,34 @@ test("a row is copied as text, JSON and Markdown", () => {
   });
   const markdown = markdownRow(row, ALL, stack);
   assert.ok(markdown.includes("| comm | a\\|b \\`x\\` |") && markdown.endsWith("```\nread\nmain\n```\n"), markdown);
+});
+
+test("a file has what the table shows", () => {
+  const columns = tableColumns(ALL, chosenColumns(ALL, "ret|fhex,comm,time"), 0);
+  const rows = [
+    [1_500, 'a "b", c', 255, 5, { id: 1, top: "read" }],
+    [2_000_000_000, "=cmd()", null, 7, null],
+  ];
+  const written = (format) => {
+    const { head, line } = rowsWriter(format, columns);
+    return head + rows.map(line).join("");
+  };
+  assert.equal(written("csv"), 'ret,comm,"time, s"\r\n0xff,"a ""b"", c",0.000001500\r\n,\'=cmd(),2.000000000\r\n');
+  assert.equal(
+    written("ndjson"),
+    '{"ret":"0xff","comm":"a \\"b\\", c","time":1500}\n{"ret":null,"comm":"=cmd()","time":2000000000}\n',
+  );
+  assert.equal(
+    written("md"),
+    '| ret | comm | time, s |\n| --- | --- | --- |\n| 0xff | a "b", c | 0.000001500 |\n|  | =cmd() | 2.000000000 |\n',
+  );
+  assert.equal(rowsWriter("ndjson", [{ ...ALL[4], at: 4 }]).line(rows[0]), '{"stack":"read"}\n');
+  assert.deepEqual([csvField("-1", true), csvField("-1x", false), csvField("", false)], ["-1", "'-1x", '""']);
+});
+
+test("lines come whole, however they are cut", () => {
+  const lines = new LineSplitter();
+  assert.deepEqual([lines.push("a\nb"), lines.isWhole, lines.push("c\n"), lines.isWhole], [["a"], false, ["bc"], true]);
 });
 
 test("a place between rows whose times are known has a time between", () => {

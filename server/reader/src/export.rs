@@ -137,13 +137,12 @@ fn write_unchecked(
 /// A line with the columns, then a line for each row.
 fn write_seen(rows: &mut SeenRows<'_>, out: &mut dyn Write) -> Result<(), ViewError> {
     let json = |error: serde_json::Error| ViewError::Write(error.into());
-    let end = |out: &mut dyn Write| out.write_all(b"\n").map_err(ViewError::Write);
     serde_json::to_writer(&mut *out, &rows.columns()).map_err(json)?;
-    end(out)?;
+    out.write_all(b"\n").map_err(ViewError::Write)?;
     while let Some(some) = rows.next_rows()? {
         for row in some {
             serde_json::to_writer(&mut *out, &row).map_err(json)?;
-            end(out)?;
+            out.write_all(b"\n").map_err(ViewError::Write)?;
         }
     }
     Ok(())

@@ -3,7 +3,8 @@
 use bathyscope_capture::StreamSchema;
 use bathyscope_views::{
     ColoursBy, CountQuery, Filter, FlameQuery, Group, GroupBy, Lanes, MAX_COUNT_POINTS, MAX_PAGE_ROWS, Order,
-    RateQuery, RowsQuery, SampleUnit, Source, StackChartQuery, TimeRange, TimelineQuery, Transform, ViewError,
+    RateQuery, RowPairs, RowsQuery, SampleUnit, Source, StackChartQuery, TimeRange, TimelineQuery, Transform,
+    ViewError,
 };
 use serde::Deserialize;
 

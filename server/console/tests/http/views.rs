@@ -76,8 +76,8 @@ async fn a_table_is_read_whole_as_it_is_seen_and_its_places_have_times() {
     let viewer = console.cookie("v", Role::Viewer).await;
     let get = async |path: &str| console.get(&format!("/api/captures/{id}/{path}"), &viewer).await;
     let seen = "filter=comm+contains+%22marker%22&sort=next_pid&order=desc&pairs=comm";
-    let text = get(&format!("export?format=rows&{seen}")).await.text();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let file = get(&format!("export?format=rows&{seen}")).await;
+    let lines: Vec<Value> = file.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let page = get(&format!("rows?{seen}&limit=1000")).await.json();
     assert_eq!(&lines[0], &page["columns"]);
     assert_eq!(lines[1..], page["rows"].as_array().unwrap()[..], "all rows as in the table");

@@ -106,10 +106,11 @@ export const KEYS = {
   "events.open": { context: "events", press: ["Enter"], own: true, what: "Show the row in full" },
   "events.sort": {
     context: "events",
-    press: ["s"],
+    press: ["s", "Shift+S"],
     own: true,
-    what: "Sort by the column",
+    what: "Sort by the column; with Shift after those before it",
   },
+  "events.group": { context: "events", press: ["b"], what: "Group rows by the values of columns, or show rows again" },
   "events.choose": { context: "events", press: ["c"], what: "Choose columns, their order and how they are written" },
   "events.resize": {
     context: "events",

@@ -2,23 +2,35 @@
 
 import { h, put, settled } from "../../lib/dom.js";
 import { isHeading } from "../first_view.js";
+import { get } from "../../lib/api.js";
 import { cell as cellText, columnHeading, exact, moment, plural, wall } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { PanelView } from "../panel_view.js";
-import { LEAST_WIDTH, MOST_WIDTH, chosenColumns, sortedBy, tableColumns, writeColumns } from "./column_list.js";
+import {
+  LEAST_WIDTH,
+  MOST_WIDTH,
+  chosenColumns,
+  readThen,
+  sortedBy,
+  tableColumns,
+  writeColumns,
+} from "./column_list.js";
 import { RowBuffer } from "./row_buffer.js";
 import { RowDetails } from "./row_details.js";
+import { timeAt } from "./row_place.js";
 import { RowSource } from "./row_source.js";
 import { VirtualTable } from "../../lib/virtual_table.js";
 
 /** @import { TableCell, TableColumn, TableRow } from "../../lib/virtual_table.js" */
 
 const LIVE_ROWS = 5000;
-const QUERY = ["stream", "filter", "sort", "order", "start", "end"];
-const PARTS = [...QUERY, "facets", "columns"];
+/** At how many places of the table times are known while they are scrolled by. */
+const TIME_MARKS = 400;
+const QUERY = ["stream", "filter", "sort", "order", "then", "pairs", "neighbours", "start", "end"];
+const PARTS = [...QUERY, "facets", "columns", "groupby"];
 
 /** What another stream begins with: its columns are others. */
-const AS_USUAL = { sort: "", order: /** @type {const} */ ("asc"), columns: "" };
+const AS_USUAL = { sort: "", order: /** @type {const} */ ("asc"), then: "", columns: "", pairs: "", neighbours: "" };
 
 /** The tab. */
 export class EventsView extends PanelView {
@@ -54,11 +66,42 @@ export class EventsView extends PanelView {
       title: "Which columns are shown, in which order, and how they are written",
       on: { click: () => this.#chooseColumns() },
     });
+    this.pairsButton = h("button", {
+      type: "button",
+      text: "Pairs",
+      title: "The row before and the row after with the same key: how long ago, and what it has",
+      on: { click: () => this.#choosePairs() },
+    });
+    this.groupButton = h("button", {
+      type: "button",
+      text: "Group",
+      title: "Rows in groups by the values of columns, with counts, sums and percentiles",
+      on: { click: () => this.#turnGroups() },
+    });
+    /** @type {import("./pivot_panel.js").PivotPanel|null} */
+    this.groups = null;
+    this.saveButton = h("button", {
+      type: "button",
+      text: "Save",
+      title: "Save what the table shows as CSV, NDJSON or Markdown",
+      on: { click: () => this.#save() },
+    });
     const grow = h("span", { class: "grow" });
-    put(this.bar, this.facetsButton, this.columnsButton, this.streams, this.counted, grow, this.resume);
+    put(
+      this.bar,
+      this.facetsButton,
+      this.groupButton,
+      this.columnsButton,
+      this.pairsButton,
+      this.saveButton,
+      this.streams,
+      this.counted,
+      grow,
+      this.resume,
+    );
     this.table = new VirtualTable({
       label: "Events",
-      sort: (name) => this.#sort(name),
+      sort: (name, more) => this.#sort(name, more),
       resize: (index, pixels) => this.#resize(index, pixels),
       reorder: (index, by) => this.#reorder(index, by),
       move: (index) => this.#moved(index),
@@ -70,6 +113,8 @@ export class EventsView extends PanelView {
     /** The time at the scroll bar's place, while it is moved. */
     this.when = h("div", { class: "events-when mono", "aria-hidden": "true", hidden: true });
     this.hideWhen = settled(1000, () => (this.when.hidden = true));
+    /** @type {{query: unknown, times: number[]}} */
+    this.marks = { query: null, times: [] };
     this.body = h("div", { class: "events-body" }, this.table.element, this.when, this.details.element);
     put(panel, this.bar, this.problem, this.body);
     this.source.on("rows", ({ first }) => this.#rows(first));
@@ -81,6 +126,7 @@ export class EventsView extends PanelView {
 
   #startKeys() {
     const here = () => this.visible;
+    bind("events.group", () => this.#turnGroups(), { when: here });
     bind("events.choose", () => this.#chooseColumns(), { when: here });
     bind("events.facets", () => this.#turnFacets(), { when: here });
     bind("events.close", () => this.#closeDetails(), { when: () => here() && this.details.open });
@@ -96,11 +142,49 @@ export class EventsView extends PanelView {
     super.show();
     this.table.redraw();
     void this.#drawFacets();
+    void this.#drawGroups();
+  }
+
+  /** The tab is not in sight. */
+  hide() {
+    super.hide();
+    this.groups?.hide();
   }
 
   /** Rows come by themselves while it runs. */
   grown() {
     this.facets?.expire();
+    this.groups?.grown();
+  }
+
+  #turnGroups() {
+    this.context.state.set({ groupby: this.context.view.groupby === "" ? "*" : "" });
+  }
+
+  /** Shows groups in the place of rows where the address says so. */
+  async #drawGroups() {
+    const isOpen = () => this.context.view.groupby !== "";
+    this.groupButton.setAttribute("aria-pressed", String(isOpen()));
+    if (isOpen() && !this.groups) {
+      const { makeGroups } = await import("./row_tools.js");
+      this.groups ??= makeGroups(this.context);
+      this.body.insertBefore(this.groups.element, this.details.element);
+    }
+    if (!this.groups) return;
+    this.groups.element.hidden = !isOpen();
+    this.table.element.hidden = isOpen();
+    if (isOpen() && this.visible) this.groups.show();
+    else this.groups.hide();
+  }
+
+  async #choosePairs() {
+    const { choosePairs } = await import("./row_tools.js");
+    const chosen = await choosePairs(this.context.stream?.columns ?? [], this.context.view);
+    if (!chosen) return;
+    const { sort, then } = this.context.view;
+    // What is sorted by intervals has none without pairs.
+    const isSorted = chosen.pairs === "" && /since_previous|until_next/.test(`${sort},${then}`);
+    this.context.state.set({ ...chosen, ...(isSorted ? { sort: "", then: "", order: "asc" } : {}), row: null });
   }
 
   #turnFacets() {
@@ -152,7 +236,7 @@ export class EventsView extends PanelView {
     const current = buffer.row(Math.floor(this.table.scroll.top / 24));
     this.keep = { atEnd: this.follow, time: current ? Number(current[0]) : null };
     this.live = null;
-    this.table.parts.sort = (name) => this.#sort(name);
+    this.table.parts.sort = (name, more) => this.#sort(name, more);
     this.expire();
   }
 
@@ -202,7 +286,7 @@ export class EventsView extends PanelView {
     const { table, when } = this;
     const { source, scroll } = table;
     const index = Math.floor(scroll.top / 24);
-    const text = this.#placeText(source.row(index));
+    const text = this.#placeText(index, source.row(index), source.count);
     if (text === "") return;
     when.textContent = text;
     when.hidden = false;
@@ -214,14 +298,67 @@ export class EventsView extends PanelView {
   }
 
   /**
+   * @param {number} index
    * @param {TableRow|undefined} row
+   * @param {number} count
    */
-  #placeText(row) {
+  #placeText(index, row, count) {
     const { sort } = this.context.view;
     const all = this.#all;
     const at = Math.max(0, sort ? all.findIndex(({ name }) => name === sort) : 0);
-    if (!row) return "";
-    return at === 0 ? `${moment(Number(row[0]))} s` : `${columnHeading(all[at])} ${cellText(row[at], all[at])}`;
+    if (row)
+      return at === 0 ? `${moment(Number(row[0]))} s` : `${columnHeading(all[at])} ${cellText(row[at], all[at])}`;
+    if (at > 0 || this.live) return "";
+    void this.#loadMarks();
+    const time = timeAt(this.marks.query === this.source.query ? this.marks.times : [], count, index);
+    return time === null ? "" : `≈ ${moment(time)} s`;
+  }
+
+  /** Asks when rows at some places are, once for what is shown. */
+  async #loadMarks() {
+    const { query } = this.source;
+    if (this.marks.query === query || !query) return;
+    this.marks = { query, times: [] };
+    try {
+      const { times } = await get("/api/captures/{id}/rows/times", {
+        id: this.context.id,
+        ...query,
+        marks: TIME_MARKS,
+      });
+      if (this.marks.query !== query) return;
+      this.marks.times = times;
+      if (!this.when.hidden) this.#tellWhen();
+    } catch {
+      // Rows tell their own times when they are there.
+    }
+  }
+
+  async #save() {
+    const { saveRows } = await import("./row_tools.js");
+    const { id, view, info, stream } = this.context;
+    const name = `${stream?.name ?? "rows"}-${id}`.replace(/[^\w.-]+/g, "_");
+    if (view.groupby !== "" && this.groups) {
+      const { columns, rows } = this.groups.seen();
+      saveRows({ name: `groups-${name}`, columns, count: rows.length, address: "", rows });
+      return;
+    }
+    const { filter, sort, order, then, pairs, start, end, neighbours } = view;
+    const asked = {
+      format: "rows",
+      stream: info.streams.indexOf(stream),
+      filter,
+      sort,
+      order,
+      then,
+      pairs,
+      neighbours,
+      start,
+      end,
+    };
+    const parts = Object.entries(asked).filter(([, value]) => value !== null && value !== "");
+    const query = new URLSearchParams(parts.map(([key, value]) => [key, String(value)]));
+    const count = this.live ? (stream?.rows ?? 0) : this.source.count;
+    saveRows({ name, columns: this.table.columns, count, address: `${this.context.path}/export?${query}`, rows: [] });
   }
 
   #resume() {
@@ -237,6 +374,7 @@ export class EventsView extends PanelView {
    * @param {Set<string>} parts
    */
   changed(parts) {
+    if (parts.has("groupby")) void this.#drawGroups();
     if (parts.has("facets")) void this.#drawFacets();
     if (parts.has("columns") && !parts.has("stream")) this.#drawColumns();
     if (!QUERY.some((part) => parts.has(part))) return;
@@ -277,7 +415,7 @@ export class EventsView extends PanelView {
   load() {
     if (this.live) return;
     this.stale = false;
-    const { filter, sort, order, start, end, row } = this.context.view;
+    const { filter, sort, order, then, pairs, neighbours, start, end, row } = this.context.view;
     const stream = this.context.info.streams.indexOf(this.context.stream);
     if (stream < 0) {
       this.counted.textContent = "";
@@ -285,8 +423,8 @@ export class EventsView extends PanelView {
       return;
     }
     const near = this.keep?.atEnd ? Math.max(0, this.context.stream.rows - 50) : (row ?? 0);
-    const sorted = { sort, order: sort || order === "desc" ? order : "" };
-    this.source.reset({ stream, filter, ...sorted, start, end }, near);
+    const sorted = { sort, order: sort || order === "desc" ? order : "", then };
+    this.source.reset({ stream, filter, ...sorted, pairs, neighbours, start, end }, near);
   }
 
   /** @param {boolean} first */
@@ -354,13 +492,16 @@ export class EventsView extends PanelView {
   }
 
   #drawColumns() {
-    const { columns, sort, order } = this.context.view;
+    const { columns, sort, order, then } = this.context.view;
     const chosen = chosenColumns(this.#all, columns, this.#own);
     const time = this.#all[0]?.name ?? "";
     const first = { name: sort || time, descending: order === "desc" };
-    const orders = this.live || (!sort && order === "asc") ? [] : [first];
+    const orders = this.live || (!sort && !then && order === "asc") ? [] : [first, ...readThen(then)];
     this.table.setColumns(tableColumns(this.#all, chosen, Number(this.context.info.started_unix_ns)), orders);
     this.columnsButton.setAttribute("aria-pressed", String(columns !== ""));
+    this.pairsButton.setAttribute("aria-pressed", String(this.context.view.pairs !== ""));
+    // They are told of rows that are stored.
+    this.pairsButton.disabled = this.live !== null;
   }
 
   async #chooseColumns() {
@@ -403,12 +544,15 @@ export class EventsView extends PanelView {
     });
   }
 
-  /** @param {string} name */
-  #sort(name) {
-    const { sort, order } = this.context.view;
+  /**
+   * @param {string} name
+   * @param {boolean} more after the columns that rows are sorted by already
+   */
+  #sort(name, more) {
+    const { sort, order, then } = this.context.view;
     const time = this.#all[0]?.name ?? "";
-    const turned = sortedBy({ sort, order, then: "" }, name, time, false);
-    this.context.state.set({ sort: turned.sort, order: turned.order === "desc" ? "desc" : "asc", row: null });
+    const { order: turned, ...sorted } = sortedBy({ sort, order, then }, name, time, more);
+    this.context.state.set({ ...sorted, order: turned === "desc" ? "desc" : "asc", row: null });
   }
 
   /** @param {number} index */

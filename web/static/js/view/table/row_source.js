@@ -8,7 +8,7 @@ const PAGE_ROWS = 200;
 const MOST_PAGES = 80;
 
 /** @import { TableColumn, TableRow } from "../../lib/virtual_table.js" */
-/** @typedef {{stream: number, filter: string, sort: string, order: string, start: number|null, end: number|null}} Query */
+/** @typedef {{stream: number, filter: string, sort: string, order: string, then: string, pairs: string, neighbours: string, start: number|null, end: number|null}} Query */
 
 /**
  * Sends `rows` when there are new ones, with whether they are the first of a query; `error` with what went wrong.

@@ -3,6 +3,9 @@
 import { chooseColumns as columns } from "./columns_dialog.js";
 import { FacetsPanel } from "./facets_panel.js";
 import { startSuggestions as suggest } from "./filter_suggestions.js";
+import { choosePairs as pairs } from "./pairs_dialog.js";
+import { PivotPanel } from "./pivot_panel.js";
+import { saveRows as save } from "./save_rows.js";
 import { jsonRow, markdownRow, plainRow } from "./row_text.js";
 
 /** @typedef {import("../../page/capture_context.js").CaptureContext} Context */
@@ -14,6 +17,12 @@ import { jsonRow, markdownRow, plainRow } from "./row_text.js";
 export const makeFacets = (context) => new FacetsPanel(context);
 
 /**
+ * Groups of rows in the place of the table.
+ * @param {Context} context
+ */
+export const makeGroups = (context) => new PivotPanel(context);
+
+/**
  * Suggestions below the filter.
  * @param {Context} context
  */
@@ -22,5 +31,11 @@ export const startSuggestions = (context) => suggest(context);
 /** Asks which columns are shown. */
 export const chooseColumns = columns;
 
+/** Asks which rows are told of each other. */
+export const choosePairs = pairs;
+
 /** A row as text to copy. */
 export const ROW_TEXTS = { text: plainRow, JSON: jsonRow, Markdown: markdownRow };
+
+/** Saves the rows of the table as they are seen. */
+export const saveRows = save;

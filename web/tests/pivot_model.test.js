@@ -1,0 +1,93 @@
+import { strict as assert } from "node:assert";
+import test from "node:test";
+
+import { NoSql, filterSql } from "../static/js/view/table/filter_sql.js";
+import {
+  barWidths,
+  firstKeys,
+  measureName,
+  pivotColumn,
+  pivotSql,
+  pivotText,
+  readMeasures,
+  waysOf,
+  writeMeasures,
+} from "../static/js/view/table/pivot_model.js";
+
+const COLUMNS = [
+  { name: "time", type: "u64", display: "time_ns" },
+  { name: "pid", type: "u64", display: "decimal" },
+  { name: "comm", type: "text", display: "text" },
+  { name: "args.pid", type: "i64", display: "decimal" },
+  { name: "stack", type: "stack", display: "text" },
+];
+
+test("filters are said in SQL, with what is missing as filters have it", () => {
+  const cases = [
+    ["", ""],
+    ["pid == 0x10 && comm != 'it\\'s'", `("pid" = 16) and ("comm" <> 'it''s')`],
+    ["pid >= -1 || args.pid < 5", `("pid" >= -1) or ("args.pid" < 5)`],
+    ["args.comm == 'x'", `"comm" = 'x'`],
+    ["!(pid == 1)", `not coalesce("pid" = 1, 0)`],
+    ["pid in (1, 2) and comm not in ('a')", `("pid" in (1, 2)) and (not coalesce("comm" in ('a'), 0))`],
+    ["pid between 1 and 5 and comm contains 'a%'", `("pid" between 1 and 5) and (instr("comm", 'a%') > 0)`],
+    ["comm ~ 'a[*'", `"comm" glob 'a[[]*'`],
+    ["comm !~ '*b'", `not coalesce("comm" glob '*b', 0)`],
+    ["comm ~ 'c'", `"comm" = 'c'`],
+    ["(pid & 0x10) == 0", `not coalesce(("pid" & 16) <> 0, 0)`],
+    ["(pid & 0x10) != 0", `("pid" & 16) <> 0`],
+    ["pid == 18446744073709551615", `"pid" = -1`],
+    ["has stack frame 'tcp_*'", `coalesce(';' || stack("stack") || ';', '') glob '*;tcp_*'`],
+    ["has stack frame 'read'", `coalesce(';' || stack("stack") || ';', '') glob '*;read;*'`],
+  ];
+  for (const [filter, sql] of cases) assert.equal(filterSql(filter, COLUMNS), sql, filter);
+  for (const filter of ["nginx", "comm matches 'x'", "nope == 1", "pid == ", "pid == 1 pid == 2"])
+    assert.throws(() => filterSql(filter, COLUMNS), NoSql, filter);
+});
+
+test("values of groups are text and back", () => {
+  const measures = [
+    { way: "count", column: "" },
+    { way: "p99.9", column: "a:b,c" },
+    { way: "sum", column: "x" },
+  ];
+  assert.deepEqual(readMeasures(writeMeasures(measures)), measures);
+  assert.equal(writeMeasures(measures.slice(0, 1)), "");
+  assert.deepEqual(readMeasures(""), measures.slice(0, 1));
+  assert.equal(measureName(measures[1]), "p99.9(a:b,c)");
+  assert.ok(waysOf(COLUMNS[1]).includes("sum") && !waysOf(COLUMNS[2]).includes("sum"));
+  assert.ok(waysOf(COLUMNS[0]).includes("min") && !waysOf(COLUMNS[0]).includes("sum"), "a sum of moments is none");
+  assert.deepEqual(firstKeys(COLUMNS), ["comm"]);
+});
+
+test("the query says the same", () => {
+  const streams = [{ name: "a:b", columns: COLUMNS }];
+  const measures = readMeasures("count,mean:pid,p99:pid,distinct:comm,first:comm");
+  const grouping = { by: ["comm"], measures, sort: 1, descending: true, limit: 10, filter: "pid > 1", range: { start: 5, end: 9 } };
+  assert.equal(
+    pivotSql(streams, 0, grouping).sql,
+    [
+      `select "comm", count(*) as "rows", avg("pid") as "mean(pid)", percentile("pid", 99) as "p99(pid)", ` +
+        `count(distinct "comm") as "distinct(comm)", max("first of comm") as "first(comm)"`,
+      `from (select *, first_value("comm") over (partition by "comm" order by time asc) as "first of comm"`,
+      `  from "a:b"`,
+      `  where (time >= 5 and time < 9) and ("pid" > 1))`,
+      `group by "comm"`,
+      "order by 2 desc",
+      "limit 10",
+    ].join("\n"),
+  );
+  const plain = pivotSql(streams, 0, { ...grouping, by: [], measures: readMeasures(""), filter: "text", range: null });
+  assert.equal(plain.sql, `select count(*) as "rows"\nfrom "a:b"\norder by 2 desc\nlimit 10`);
+  assert.match(plain.problem, /text in all columns/);
+});
+
+test("what is cut, left out or rough is told", () => {
+  const pivot = { rows: 1000, groups: 3, lines: [1, 2, 3], left_out: 0 };
+  assert.equal(pivotText(pivot), "3 groups of 1,000 rows");
+  assert.equal(pivotText({ ...pivot, groups: 5000, left_out: 7 }), "3 of 5,000 groups of 1,000 rows; 7 rows in further groups are not told apart");
+  assert.equal(pivotText({ ...pivot, groups: 1 }), "1 group of 1,000 rows");
+  assert.deepEqual(barWidths([50, "100", null, -3]), [50, 100, 0, 0]);
+  const mean = pivotColumn({ name: "mean(x)", type: "f64", display: "decimal", is_rough: true });
+  assert.deepEqual([mean.heading, mean.show(12.3456789)], ["mean(x) ≈", "12.3457"]);
+});

@@ -2158,6 +2158,7 @@ export interface StoredView {
   view: ViewName;
   filters?: string[];
   search?: string;
+  terminal?: string[];
 }
 
 export interface Stream {

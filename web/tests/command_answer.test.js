@@ -9,6 +9,7 @@ import {
   partsOf,
   storedAddress,
   tabOf,
+  terminalWords,
   toldOfProbes,
 } from "../static/js/page/command_answer.js";
 
@@ -31,6 +32,14 @@ test("a capture leads to the form for whoever may record", () => {
 test("a page has its parameters in the address", () => {
   const page = { path: "/catalog", parameters: { kind: "function", q: "vfs_*" } };
   assert.equal(offersOf("x", { ...nothing, page }, false)[0].path, "/catalog?kind=function&q=vfs_*");
+});
+
+test("what prints the same at a terminal is told", () => {
+  const stored = { view: "functions", terminal: ["report", "newest", "-F", 'comm == "a b"'] };
+  const offers = offersOf("x", { ...nothing, stored }, false);
+  assert.ok(offers.some(({ label }) => label === `At a terminal: bathyscope report newest -F 'comm == "a b"'`));
+  assert.equal(terminalWords(["it's"]), String.raw`bathyscope 'it'\''s'`);
+  assert.equal(terminalWords([]), "");
 });
 
 test("a refusal names its part, by bytes", () => {

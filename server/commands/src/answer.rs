@@ -141,6 +141,16 @@ pub struct StoredView {
     /// What is searched for, such as a function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
+    /// The words behind `bathyscope` that print the same at a terminal; none where nothing does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub terminal: Vec<String>,
+}
+
+impl StoredView {
+    /// A view of the newest capture.
+    pub(crate) fn newest(view: ViewName) -> Self {
+        Self { file: None, view, filters: Vec::new(), search: None, terminal: Vec::new() }
+    }
 }
 
 /// What a part of the text is.

@@ -61,8 +61,8 @@ fn finish(answer: Result<Answer>, mut marks: Marks, place: &dyn Fn(usize) -> usi
     let words = match &answer {
         Answer::Capture(planned) => sentence::of_capture(planned),
         Answer::Probes { add, remove, force, dry_run } => of_probes(add, remove, (*force, *dry_run)),
-        Answer::Page(_) | Answer::Nothing => marks.said().to_owned(),
-        Answer::Stored(stored) => of_stored(stored),
+        Answer::Stored(stored) if marks.said().is_empty() => of_stored(stored),
+        Answer::Page(_) | Answer::Nothing | Answer::Stored(_) => marks.said().to_owned(),
         Answer::Foreign { .. } => OF_BCC.to_owned(),
         Answer::Refused(refusal) => {
             let end = if refusal.why.ends_with(['.', '?', '!']) { "" } else { "." };

@@ -12,6 +12,7 @@ mod csv;
 mod folded;
 mod graph_text;
 mod ndjson;
+mod perf_report;
 mod perf_script;
 mod stacks;
 mod sysdig;
@@ -21,6 +22,7 @@ pub use csv::{write_csv, write_csv_text};
 pub use folded::write_folded;
 pub use graph_text::{GraphEnd, write_graph_text};
 pub use ndjson::write_ndjson;
+pub use perf_report::{ChainShape, DiffText, ReportText, write_perf_diff, write_perf_report, write_report_json};
 pub use perf_script::write_perf_script;
 pub use sysdig::{
     CallFacts, CallFilter, Field as CallField, MAX_LINE_BYTES, PastedFilter, SysdigError, SysdigFilter,

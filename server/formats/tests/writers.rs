@@ -7,8 +7,14 @@ mod fixture;
 use std::sync::atomic::AtomicBool;
 
 use bathyscope_capture::{ColumnType, Display, StreamKind, visible};
-use bathyscope_formats::{write_csv, write_folded, write_ndjson, write_perf_script};
-use bathyscope_views::{Filter, FlameQuery, GroupBy, MemorySource, RowCursor, RowsQuery, Source, ViewError, fold};
+use bathyscope_formats::{
+    ChainShape, DiffText, ReportText, write_csv, write_folded, write_ndjson, write_perf_diff, write_perf_report,
+    write_perf_script, write_report_json,
+};
+use bathyscope_views::{
+    ChainOrder, CompareQuery, ComparedSide, Filter, FlameQuery, GroupBy, MemorySource, Normalised, ReportKey,
+    ReportQuery, RowCursor, RowsQuery, Source, TimeRange, ViewError, compare, fold, sample_report,
+};
 use fixture::{Build, GO, Own, events, golden, hostile, hostile_names, profile};
 use proptest::{collection::vec, prelude::*};
 
@@ -184,5 +190,88 @@ proptest! {
             prop_assert_eq!((row["big"].as_u64(), row["signed"].as_i64()), (Some(*big), Some(*signed)));
             prop_assert_eq!(row["text, \"quoted\""].as_str(), shown.as_deref());
         }
+    }
+}
+
+/// The samples of a capture by keys, printed, and as JSON.
+fn reported(source: &MemorySource, keys: &[ReportKey], order: ChainOrder, text: &ReportText<'_>) -> [String; 2] {
+    let query = ReportQuery {
+        stream: 0,
+        range: TimeRange::ALL,
+        filter: None,
+        keys: keys.to_vec(),
+        children: text.children,
+        chains: Some(order),
+        chain_percent: text.chain_percent,
+    };
+    let report = sample_report(source, &query, &GO).unwrap();
+    let (mut table, mut json) = (Vec::new(), Vec::new());
+    write_perf_report(&report, text, &mut table).unwrap();
+    write_report_json(&report, text, &mut json).unwrap();
+    [table, json].map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+fn report_text(keys: &[ReportKey]) -> ReportText<'_> {
+    ReportText {
+        event: "cpu-clock",
+        lost: "at least 3".to_owned(),
+        keys,
+        children: true,
+        counts: false,
+        chains: ChainShape::Graph,
+        chain_percent: 5.0,
+        percent_limit: 0.0,
+    }
+}
+
+#[test]
+fn reports_of_samples_look_like_perf() {
+    use ReportKey::{Comm, Cpu, Dso, Pid, SourceLine, Symbol, Tid};
+    let usual = [Comm, Dso, Symbol];
+    let own = ReportText { children: false, counts: true, ..report_text(&usual) };
+    let folded = ReportText { chains: ChainShape::Folded, children: false, ..report_text(&[Pid, Cpu, Symbol]) };
+    let lines = ReportText { chains: ChainShape::Nothing, percent_limit: 13.0, ..report_text(&[Tid, SourceLine]) };
+    for (name, order, text) in [
+        ("report-children", ChainOrder::Caller, report_text(&usual)),
+        ("report-own", ChainOrder::Callee, own),
+        ("report-folded", ChainOrder::Callee, folded),
+        ("report-lines", ChainOrder::Callee, lines),
+    ] {
+        let [table, json] = reported(&profile(), text.keys, order, &text);
+        golden(&format!("{name}.txt"), table.as_bytes());
+        golden(&format!("{name}.ndjson"), json.as_bytes());
+    }
+}
+
+#[test]
+fn hostile_names_cannot_leave_their_row() {
+    let keys = [ReportKey::Comm, ReportKey::Dso, ReportKey::Symbol];
+    for chains in [ChainShape::Graph, ChainShape::Folded] {
+        let text = ReportText { chains, chain_percent: 0.0, ..report_text(&keys) };
+        let [table, json] = reported(&hostile(), &keys, ChainOrder::Callee, &text);
+        assert!(table.chars().all(|c| c == '\n' || !c.is_control()), "{table}");
+        for line in json.lines() {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(row["comm"].is_string() && row["chains"].is_array(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn differences_look_like_perf_and_say_what_is_chance() {
+    let filtered =
+        |text: &str| FlameQuery { filter: Filter::parse(text).unwrap(), by: GroupBy::None, ..FlameQuery::default() };
+    let source = profile();
+    let side = |text: &str| ComparedSide::read(&source, &filtered(text), &GO).unwrap();
+    let query = CompareQuery { flame: filtered(""), normalised: Normalised::Total };
+    let found = compare(&side(""), &[side("comm == \"node\"")], &query).unwrap();
+    for (name, text) in [
+        ("diff.txt", DiffText { heads: vec!["Baseline a".to_owned(), "Compared b".to_owned()], ..DiffText::default() }),
+        ("diff-ratio.txt", DiffText { ratio: true, percent_limit: 15.0, ..DiffText::default() }),
+        ("diff-significant.txt", DiffText { only_significant: true, ..DiffText::default() }),
+    ] {
+        let mut out = Vec::new();
+        write_perf_diff(&found, &text, &mut out).unwrap();
+        golden(name, &out);
     }
 }

@@ -166,6 +166,16 @@ pub enum ViewError {
     /// The capture has no stream of samples.
     #[error("this capture has no sampled stacks; a flame graph needs a profile")]
     NoSamples,
+    /// Samples cannot be told apart by a key.
+    #[error("samples cannot be sorted by {key}: {why}; {remedy}")]
+    NoReportKey {
+        /// The key.
+        key: &'static str,
+        /// Why.
+        why: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// The capture has no stream of calls.
     #[error("this capture has no calls of functions; record it with ftrace's function_graph tracer")]
     NoCalls,
@@ -255,6 +265,7 @@ impl ViewError {
                 | Self::NotUtilised
                 | Self::ValueLimit(_)
                 | Self::NoSamples
+                | Self::NoReportKey { .. }
                 | Self::NoCalls
                 | Self::CallGroups
                 | Self::ComparedUnits { .. }

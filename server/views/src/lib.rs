@@ -87,10 +87,11 @@ pub use facets::{FacetsQuery, MAX_FACET_COLUMNS, MAX_FACET_TOLD, MAX_FACET_VALUE
 pub use filter::Filter;
 pub use find::{FIND_ROWS, FindQuery, FindStepQuery, FoundPlace, MAX_FIND_COLUMNS, find, find_step};
 pub use flame::{
-    CompareQuery, ComparedSide, FlameQuery, FoldedStack, FoldedStacks, FunctionOrder, FunctionSamples, Instruction,
-    MATCH_BELOW, MATCH_SELF, MAX_CODE_ROWS, MAX_COMPARED_CAPTURES, MAX_FLAME_NODES, MAX_FLAME_WIDTH, MAX_FUNCTIONS,
-    MAX_TRANSFORMS, SampledPlace, StackChartQuery, Transform, annotate, call_flame, compare, flame, fold,
-    function_samples, instructions, sample_unit, sampled_functions, sandwich, stack_chart,
+    ChainNode, ChainOrder, CompareQuery, ComparedSide, FlameQuery, FoldedStack, FoldedStacks, FunctionOrder,
+    FunctionSamples, Instruction, MATCH_BELOW, MATCH_SELF, MAX_CODE_ROWS, MAX_COMPARED_CAPTURES, MAX_FLAME_NODES,
+    MAX_FLAME_WIDTH, MAX_FUNCTIONS, MAX_TRANSFORMS, ReportKey, ReportQuery, ReportRow, ReportValue, SampleReport,
+    SampledPlace, StackChartQuery, Transform, annotate, call_flame, compare, flame, fold, function_samples,
+    instructions, sample_report, sample_unit, sampled_functions, sampled_streams, sandwich, stack_chart,
 };
 pub use frame_names::frame_names;
 pub use kept::KeptViews;

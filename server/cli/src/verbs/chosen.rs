@@ -12,20 +12,26 @@ use crate::Failure;
 pub enum ChosenCapture {
     /// The one that began last.
     Newest,
+    /// The one that began before it.
+    Previous,
     /// This one.
     Id(CaptureId),
 }
 
 /// A text that is neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a capture is named by its id, 16 lower-case hexadecimal digits, or is the `newest`")]
+#[error("a capture is named by its id, 16 lower-case hexadecimal digits, or is the `newest` or the `previous`")]
 pub struct ParseChosenError;
 
 impl FromStr for ChosenCapture {
     type Err = ParseChosenError;
 
     fn from_str(text: &str) -> Result<Self, ParseChosenError> {
-        if text == "newest" { Ok(Self::Newest) } else { text.parse().map(Self::Id).map_err(|_id| ParseChosenError) }
+        match text {
+            "newest" => Ok(Self::Newest),
+            "previous" => Ok(Self::Previous),
+            id => id.parse().map(Self::Id).map_err(|_id| ParseChosenError),
+        }
     }
 }
 
@@ -35,13 +41,13 @@ impl ChosenCapture {
     /// # Errors
     /// If the captures cannot be listed.
     pub(super) async fn id(self, store: &Store) -> Result<Option<CaptureId>, StoreError> {
-        match self {
-            Self::Id(id) => Ok(Some(id)),
-            Self::Newest => {
-                let newest = store.summaries(&SummaryQuery { text: String::new(), limit: 1, offset: 0 }).await?;
-                Ok(newest.items.first().map(|newest| newest.id))
-            }
-        }
+        let offset = match self {
+            Self::Id(id) => return Ok(Some(id)),
+            Self::Newest => 0,
+            Self::Previous => 1,
+        };
+        let found = store.summaries(&SummaryQuery { text: String::new(), limit: 1, offset }).await?;
+        Ok(found.items.first().map(|found| found.id))
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) fn text_of(words: &[String]) -> Result<String, Failure> {
 }
 
 /// A word as it is typed into a shell.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=+@%^".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
         word.to_owned()
@@ -152,6 +152,10 @@ fn in_lines(explanation: &Explanation, text: &str) -> Result<String, Failure> {
             let parameters: Vec<String> =
                 page.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
             out.push_str(&format!("page {} {}\n", page.path, parameters.join(" ")).replace(" \n", "\n"));
+        }
+        Answer::Stored(stored) if !stored.terminal.is_empty() => {
+            let words: Vec<String> = stored.terminal.iter().map(|word| quoted(word)).collect();
+            out.push_str(&format!("at a terminal: bathyscope {}\n", words.join(" ")));
         }
         _ => {}
     }

@@ -24,6 +24,7 @@ use super::{
     report::{self, ReportArgs},
     stat::{self, StatArgs},
     strace::{self, StraceArgs},
+    top::TopArgs,
     trace::{self, TraceArgs},
 };
 
@@ -89,6 +90,7 @@ impl Letters {
             "profile" => {
                 of("profile", Behind::Command, ProfileArgs::augment_args(command("profile")), profile::FOREIGN)
             }
+            "top" => of("top", Behind::Command, TopArgs::augment_args(command("top")), profile::FOREIGN),
             "stat" => of("stat", Behind::Command, StatArgs::augment_args(command("stat")), stat::FOREIGN),
             "trace" => of("trace", Behind::Script, TraceArgs::augment_args(command("trace")), trace::FOREIGN),
             "report" => of("report", Behind::Options, ReportArgs::augment_args(command("report")), report::FOREIGN),

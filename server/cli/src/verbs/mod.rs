@@ -16,6 +16,7 @@ pub mod cleanup;
 pub mod compile;
 pub mod completions;
 pub mod console;
+pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod export;
@@ -34,6 +35,7 @@ pub mod probe;
 mod probes;
 pub mod profile;
 pub mod query;
+mod range;
 pub mod reader;
 pub mod recipes;
 pub mod record;
@@ -45,6 +47,7 @@ pub mod sessions;
 pub mod stat;
 pub mod strace;
 mod text;
+pub mod top;
 pub mod trace;
 mod words;
 
@@ -65,7 +68,10 @@ Examples:
   bathyscope trace -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
   bathyscope strace -e %file ls -l
   bathyscope profile -e page-faults -c 1 --call-graph dwarf ./server --selftest
+  bathyscope top -p 4711
   bathyscope stat -e page-faults,context-switches make -j8
+  bathyscope report newest --sort dso,symbol -g caller
+  bathyscope diff 00f1e2d3c4b5a697 newest
   bathyscope captures list --json
   bathyscope query newest 'select comm, count(*) from sched_switch group by comm'
   bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
@@ -112,14 +118,18 @@ pub enum Verb {
     Recipes(recipes::RecipesArgs),
     /// What people keep by name: list it, write it to files, read it from files
     Library(library::LibraryArgs),
-    /// Print a stored trace, as trace-cmd does
-    Report(report::ReportArgs),
+    /// Print a stored trace as trace-cmd does, or samples as perf report does
+    Report(Box<report::ReportArgs>),
+    /// Compare the functions of profiles, and say which differences are more than chance
+    Diff(Box<diff::DiffArgs>),
     /// Ask a stored capture by SQL
     Query(query::QueryArgs),
     /// Print system calls with their arguments and results, in the look of strace
     Strace(Box<strace::StraceArgs>),
     /// Sample stacks by time or by any event, and print the functions found most often
     Profile(profile::ProfileArgs),
+    /// Live samples by function and process, and what processes use, with keys
+    Top(Box<top::TopArgs>),
     /// Count how often events happen, in a command, a process or the whole machine
     Stat(stat::StatArgs),
     /// Make the capture that a command of another tool asks for, such as 'perf record -F 99 -g ls'
@@ -224,10 +234,12 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Record(args) => record::run(*args),
         Verb::Recipes(args) => recipes::run(args),
         Verb::Library(args) => library::run(args),
-        Verb::Report(args) => report::run(args),
+        Verb::Report(args) => report::run(&args),
+        Verb::Diff(args) => diff::run(*args),
         Verb::Query(args) => query::run(args),
         Verb::Strace(args) => strace::run(*args),
         Verb::Profile(args) => profile::run(args),
+        Verb::Top(args) => top::run(*args),
         Verb::Stat(args) => stat::run(args),
         Verb::Run(args) => run::run(*args),
         Verb::Explain(args) => explain::run(args),

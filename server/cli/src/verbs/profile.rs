@@ -207,7 +207,7 @@ fn call_graph(text: &str) -> Result<(CallGraph, Option<u32>), String> {
     }
 }
 
-fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
+pub(super) fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
     let (call_graph, stack_bytes) = args.call_graph.unwrap_or((CallGraph::FramePointer, None));
     let (mut events, group) = events(&args.event)?;
     // A tracepoint is sampled at every hit unless somebody says otherwise.

@@ -1,10 +1,11 @@
-//! `report`: a stored trace as text, as `trace-cmd report` shows it.
+//! `report`: a stored trace as text, as `trace-cmd report` shows it, and samples as `perf report` does.
 
 mod annotate;
 mod calls;
 mod filters;
 mod foreign;
 mod functions;
+pub(super) mod samples;
 
 use std::{
     io::{BufWriter, Write},
@@ -20,6 +21,7 @@ use clap::Args;
 use super::{
     chosen::{ChosenCapture, no_captures},
     open,
+    range::RangeArgs,
 };
 use crate::{Failure, Outcome, config::DataArgs};
 pub(super) use foreign::FOREIGN;
@@ -35,6 +37,8 @@ Examples:
   bathyscope report -v -F function                      all but the rows of the tracer function
   bathyscope report --calls --rank longest              functions by their longest call
   bathyscope report --calls --by irq --rank p99 --json  which interrupt has the highest latency
+  bathyscope report --sort dso,symbol -n -g caller      samples of a profile by file and function, with their callers
+  bathyscope report --no-children -g folded,callee --percent-limit 1 --from 1s --to 2.5s
   bathyscope report --functions                         functions of a profile by their own samples
   bathyscope report --annotate spin_inner               instructions of one by the samples at each")]
 pub struct ReportArgs {
@@ -52,9 +56,12 @@ pub struct ReportArgs {
     /// Instead of rows a table of the functions of sampled stacks; filters are conditions on samples
     #[arg(long, conflicts_with_all = ["calls", "graph"])]
     pub functions: bool,
-    /// Functions by their samples with those of what they called
-    #[arg(long, requires = "functions")]
-    pub children: bool,
+    /// Samples by keys.
+    #[command(flatten)]
+    pub samples: samples::SampleArgs,
+    /// From when until when.
+    #[command(flatten)]
+    pub range: RangeArgs,
     /// Instead of rows the instructions of a function with the samples at each; filters are conditions on samples
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["calls", "graph", "functions"])]
     pub annotate: Option<String>,
@@ -64,7 +71,7 @@ pub struct ReportArgs {
     /// Calls of a function apart by CPU, thread, or the interrupt that they handled
     #[arg(long, value_enum, value_name = "WHAT", requires = "calls")]
     pub by: Option<WirePart>,
-    /// One JSON object for each function, or one for all instructions
+    /// One JSON object for each function or row of samples, or one for all instructions
     #[arg(long)]
     pub json: bool,
     /// Where captures are kept.
@@ -76,12 +83,13 @@ pub struct ReportArgs {
 ///
 /// # Errors
 /// If there is no such capture, a filter does not fit, or the text cannot be written.
-pub fn run(args: ReportArgs) -> Outcome {
-    if args.json && !args.calls && !args.functions && args.annotate.is_none() {
-        let remedy = "Add --calls, --functions or --annotate, or use `bathyscope export ID --format ndjson` for rows.";
-        return Err(Failure::new("--json is for tables of functions").remedy(remedy));
+pub fn run(args: &ReportArgs) -> Outcome {
+    let is_table = args.calls || args.functions || args.graph || args.annotate.is_some();
+    if is_table && (args.samples.stdio || !args.samples.sort.is_empty() || args.samples.call_graph.is_some()) {
+        let failure = Failure::new("--sort, -g and --stdio are for samples by keys");
+        return Err(failure.remedy("Leave --calls, --graph, --functions and --annotate out."));
     }
-    let printed = open::reading(&args.data, async |store| print(store, &args).await)?;
+    let printed = open::reading(&args.data, async |store| print(store, args).await)?;
     match printed {
         // Whoever reads has seen enough, as `head` has.
         Err(ViewError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
@@ -107,7 +115,18 @@ async fn print(store: Store, args: &ReportArgs) -> Result<Result<Printed, ViewEr
         let written = annotate::write(&store, &view, args, function).await?;
         return Ok(written.map(|done| done.map_or_else(Printed::Refused, |()| Printed::All)));
     }
-    let rows = !args.calls && !args.functions && !args.graph;
+    let is_other = args.calls || args.functions || args.graph;
+    if !is_other && !args.samples.rows && (args.samples.are_given() || samples::is_profile(&view)) {
+        let written = view.checked(tokio::task::block_in_place(|| samples::write(&view, args)));
+        return Ok(written.map(|done| done.map_or_else(Printed::Refused, |()| Printed::All)));
+    }
+    let rows = !is_other;
+    if rows && args.json {
+        let remedy = "Add --calls, --functions or --annotate, or use `bathyscope export ID --format ndjson` for rows.";
+        return Ok(Ok(Printed::Refused(
+            Failure::new("--json is for tables of functions and of samples").remedy(remedy),
+        )));
+    }
     let names: Vec<&str> = view.streams().iter().map(|stream| stream.name.as_str()).collect();
     let chosen = match if rows { args.filters.chosen(&names) } else { Ok(Vec::new()) } {
         Ok(chosen) => chosen,
@@ -118,7 +137,7 @@ async fn print(store: Store, args: &ReportArgs) -> Result<Result<Printed, ViewEr
         true => calls::write(&view, args),
         false if args.functions => functions::write(&view, args),
         false if args.graph => calls::write_graph(&view, args),
-        false => write(&view, &chosen),
+        false => write(&view, &chosen, args.range),
     });
     Ok(view.checked(written).map(|()| Printed::All))
 }
@@ -138,11 +157,11 @@ pub(super) fn write_new(view: &CaptureView, told: &mut Vec<usize>, out: &mut dyn
     write_report_note(reported, out).and_then(|()| out.flush()).map_err(ViewError::Write)
 }
 
-fn write(view: &CaptureView, chosen: &[(u16, String)]) -> Result<(), ViewError> {
+fn write(view: &CaptureView, chosen: &[(u16, String)], range: RangeArgs) -> Result<(), ViewError> {
     let cancel = Cancel::new(false);
     let mut cursors = Vec::new();
     for (stream, filter) in chosen.iter().cloned() {
-        let query: RowsQuery = ViewQuery { stream, filter, ..ViewQuery::default() }.rows(view)?;
+        let query: RowsQuery = ViewQuery { stream, ..range.query(filter) }.rows(view)?;
         cursors.push(RowCursor::new(view, &query, &cancel)?);
     }
     let mut out = BufWriter::new(std::io::stdout().lock());

@@ -10,7 +10,7 @@ use clap::Args;
 use super::{
     budgets::limits_of_target,
     capture_file::CaptureFile,
-    explain::{in_one_line, known_host, place_of, text_of},
+    explain::{in_one_line, known_host, place_of, quoted, text_of},
     kept::kept_in,
     record::keep,
 };
@@ -78,7 +78,14 @@ pub fn run(args: RunArgs) -> Outcome {
     if text.contains("probe") {
         host.kept_probes = runtime.block_on(kept_in(place.directory()))?;
     }
-    let planned = planned(explain(&text, &host), &text)?;
+    let explanation = explain(&text, &host);
+    if let Answer::Stored(stored) = &explanation.answer
+        && !stored.terminal.is_empty()
+    {
+        drop(agent);
+        return print_stored(&stored.terminal, &explanation, &args.data, &text);
+    }
+    let planned = planned(explanation, &text)?;
     let CaptureSpec { sources, target, limits, .. } = planned;
     let limits = limits_of_target(args.budgets.apply(limits), &target);
     let spec = CaptureSpec { name: args.name.clone(), sources, target, limits };
@@ -86,6 +93,21 @@ pub fn run(args: RunArgs) -> Outcome {
     let outcome = runtime.block_on(keep(spec, client, directory, args.live, file.as_ref()));
     drop(agent);
     outcome
+}
+
+/// Prints a stored capture as the command would, after what is to be said of it.
+#[expect(clippy::print_stderr, reason = "standard output is for the table")]
+fn print_stored(words: &[String], explanation: &Explanation, data: &DataArgs, text: &str) -> Outcome {
+    let mut all = vec!["bathyscope".to_owned()];
+    all.extend(words.iter().cloned());
+    all.extend(["--data".to_owned(), data.directory()?.display().to_string()]);
+    eprintln!("bathyscope {}", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
+    for note in &explanation.notes {
+        eprintln!("  {}", in_one_line(note, text));
+    }
+    let (cli, _) = super::read(all.into_iter().map(Into::into).collect())
+        .map_err(|error| Failure::because("reading what prints a stored capture", error))?;
+    super::dispatch(cli)
 }
 
 /// The capture that is asked for, after what is to be said of it.

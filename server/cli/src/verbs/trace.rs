@@ -9,7 +9,7 @@ pub(in crate::verbs) mod names;
 pub(super) mod order;
 mod records;
 pub(in crate::verbs) mod rows;
-mod summary;
+pub(super) mod summary;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -357,6 +357,14 @@ pub(super) fn workplace(keeps: bool, reads: bool, data: &DataArgs) -> Result<Wor
 
 /// Opens the place's database and makes a recorder that asks through `client`.
 pub(super) async fn recorder(client: AgentClient, place: &Workplace) -> Result<(Store, Recorder), Failure> {
+    recorder_and_link(client, place).await.map(|(store, recorder, _)| (store, recorder))
+}
+
+/// The same, with the link that others may ask through too.
+pub(super) async fn recorder_and_link(
+    client: AgentClient,
+    place: &Workplace,
+) -> Result<(Store, Recorder, AgentLink), Failure> {
     let options = Options {
         ballast_bytes: if place.is_own() { 0 } else { Options::default().ballast_bytes },
         ..Options::default()
@@ -370,8 +378,8 @@ pub(super) async fn recorder(client: AgentClient, place: &Workplace) -> Result<(
     link.connected(Duration::from_secs(5)).await;
     let options =
         RecorderOptions { flush_every: FLUSH_EVERY, idle_stop: None, ..RecorderOptions::new(place.directory()) };
-    let recorder = Recorder::new(store.clone(), link, options);
-    Ok((store, recorder))
+    let recorder = Recorder::new(store.clone(), link.clone(), options);
+    Ok((store, recorder, link))
 }
 
 async fn trace(how: &Recording<'_>, spec: CaptureSpec, client: AgentClient, place: &Workplace) -> Outcome {

@@ -89,7 +89,7 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Option<Step>> {
         let Some(view) = view_of_script(&call.tool) else { return Ok(None) };
         call.marks.mark(&call.name.source, SpanKind::Tool);
         call.ignore_redirects("the picture can be saved from its page");
-        return Ok(Some(Step::View(StoredView { file: None, view, filters: Vec::new(), search: None })));
+        return Ok(Some(Step::View(StoredView::newest(view))));
     };
     call.marks.mark(&call.name.source, SpanKind::Tool);
     read(call).map(Some)

@@ -120,7 +120,11 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
     if let Some(given) = arguments.last("-r") {
         let filters = arguments.operands.iter().map(|word| word.text.clone()).collect::<Vec<_>>().join(" ");
         let filters = if filters.is_empty() { Vec::new() } else { vec![filters] };
-        return Ok(Step::View(StoredView { file: Some(given.text()?), view: ViewName::Events, filters, search: None }));
+        return Ok(Step::View(StoredView {
+            file: Some(given.text()?),
+            filters,
+            ..StoredView::newest(ViewName::Events)
+        }));
     }
     let SysdigFilter { target, calls } = filter;
     let string_bytes = match arguments.last("-s") {

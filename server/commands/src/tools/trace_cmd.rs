@@ -180,7 +180,7 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
         "record" | "stream" | "start" => record(call),
         "report" => report(call),
         "list" => list(call),
-        "show" => Ok(Step::View(StoredView { file: None, view: ViewName::Events, filters: Vec::new(), search: None })),
+        "show" => Ok(Step::View(StoredView::newest(ViewName::Events))),
         "stop" | "reset" | "extract" | "clear" | "restart" => Ok(Step::Nothing(
             "A capture is stopped on its page, keeps its rows by itself, and removes at its end what it has made."
                 .to_owned(),
@@ -387,7 +387,7 @@ fn report(call: &mut Call<'_>) -> Result<Step> {
         call.marks.mark(&given.word().source, SpanKind::Event);
         filters.push(given.word().plain()?.to_owned());
     }
-    Ok(Step::View(StoredView { file, view: ViewName::Events, filters, search: None }))
+    Ok(Step::View(StoredView { file, filters, ..StoredView::newest(ViewName::Events) }))
 }
 
 fn list(call: &mut Call<'_>) -> Result<Step> {

@@ -11,6 +11,7 @@ mod instructions;
 mod layout;
 mod names;
 mod paths;
+mod report;
 mod sandwich;
 mod stack_chart;
 mod transform;
@@ -32,6 +33,9 @@ pub(crate) use fold::{Weighted, fold_weighted};
 use fold::{fold_blocks, fold_counted};
 pub use functions::{FunctionOrder, MAX_FUNCTIONS, sampled_functions};
 pub use instructions::{Instruction, instructions};
+pub use report::{
+    ChainNode, ChainOrder, ReportKey, ReportQuery, ReportRow, ReportValue, SampleReport, sample_report, sampled_streams,
+};
 pub use sandwich::sandwich;
 pub use stack_chart::{StackChartQuery, stack_chart};
 pub(crate) use transform::base_name;

@@ -98,6 +98,16 @@ impl<'a> Names<'a> {
         index
     }
 
+    /// The name of an index.
+    pub(super) fn text(&self, index: u32) -> &str {
+        self.texts.get(index as usize).map_or("", String::as_str)
+    }
+
+    /// The module of an index; empty where it is not known.
+    pub(super) fn module_text(&self, index: u16) -> &str {
+        self.modules.get(usize::from(index)).map_or("", String::as_str)
+    }
+
     /// The modules by index.
     pub(super) fn take_modules(&mut self) -> Vec<String> {
         std::mem::take(&mut self.modules)

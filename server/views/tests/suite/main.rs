@@ -19,6 +19,7 @@ mod pivot;
 mod properties;
 mod ranges;
 mod rows;
+mod reports;
 mod ticks;
 mod time_order;
 mod tracks;

@@ -151,6 +151,15 @@ export function storedAddress({ view, filters = [], search }, id, streams) {
 }
 
 /**
+ * The command that prints the same at a terminal; empty where there is none.
+ * @param {string[]} [words]
+ */
+export function terminalWords(words = []) {
+  const quoted = words.map((word) => (/^[\w\-./:,=+@%^]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`));
+  return words.length === 0 ? "" : `bathyscope ${quoted.join(" ")}`;
+}
+
+/**
  * What is offered for a text.
  * @param {string} text
  * @param {ExplainedText} answer
@@ -171,6 +180,8 @@ export function offersOf(text, answer, records) {
   if (probes) return [...offersOfProbes(words, probes, form, records), ...told];
   if (page)
     return [{ label: words, detail: "Enter opens the page", path: address(page.path, page.parameters) }, ...told];
+  const typed = terminalWords(stored?.terminal);
+  if (typed) told.unshift({ label: `At a terminal: ${typed}`, detail: "", path: "" });
   if (stored?.file) return [{ label: words, detail: "Enter lists the captures", path: "/captures" }, ...told];
   if (stored) return [{ label: words, detail: "Enter opens the newest capture", path: "", stored }, ...told];
   return [{ label: words || "Nothing has to be done for it.", detail: "", path: "" }, ...told];

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 
 use bathyscope_capture::visible;
-use bathyscope_reader::{CaptureView, ViewQuery};
+use bathyscope_reader::CaptureView;
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{
     Annotation, Cancel, CodeRow, FunctionOrder, FunctionSamples, MAX_FUNCTIONS, ShownCode, Source as _, ViewError,
@@ -50,7 +50,7 @@ pub(super) async fn write(
 /// The samples of the function with a name, or of the only one that has it in its name.
 fn find(view: &CaptureView, args: &ReportArgs, function: &str) -> Result<Result<FunctionSamples, Failure>, ViewError> {
     let cancel = Cancel::new(false);
-    let query = ViewQuery { filter: args.filters.condition(), ..ViewQuery::default() }.flame(view)?;
+    let query = args.range.query(args.filters.condition()).flame(view)?;
     let found = function_samples(view, &query, function, &cancel)?;
     if !found.places.is_empty() {
         return Ok(Ok(found));

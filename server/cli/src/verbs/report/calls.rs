@@ -17,7 +17,9 @@ pub(super) fn write(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewErr
     let filter = args.filters.condition();
     // Names are read from a to z.
     let order = (args.rank == WireRank::Name).then_some(SortOrder::Asc);
-    let query = CallsQuery { filter, part: args.by, rank: Some(args.rank), order, ..CallsQuery::default() };
+    let (start, end) = (args.range.start, args.range.end);
+    let rank = Some(args.rank);
+    let query = CallsQuery { start, end, filter, part: args.by, rank, order, ..CallsQuery::default() };
     let forest = view.calls(query.range(view), &cancel)?;
     let choice = CallChoice::new(view, &forest, &query.calls(view)?, &cancel)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
@@ -37,7 +39,8 @@ pub(super) fn write(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewErr
 /// Writes the calls as the kernel does.
 pub(super) fn write_graph(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewError> {
     let cancel = Cancel::new(false);
-    let query = CallsQuery { filter: args.filters.condition(), ..CallsQuery::default() };
+    let (start, end) = (args.range.start, args.range.end);
+    let query = CallsQuery { start, end, filter: args.filters.condition(), ..CallsQuery::default() };
     let forest = view.calls(query.range(view), &cancel)?;
     let choice = CallChoice::new(view, &forest, &query.calls(view)?, &cancel)?;
     let behind = match forest.left_out() {

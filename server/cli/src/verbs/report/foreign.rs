@@ -17,6 +17,7 @@ const RAW: &str = "Rows with their fields as numbers: `bathyscope export --forma
 const INTERRUPTS: &str = "Write a condition on the flags of a row: `bathyscope query` has them as columns.";
 const LATENCY: &str = "What calls took is ranked by --calls; rows have the form that trace-cmd prints without -l.";
 const PROFILES: &str = "What calls took is ranked by --calls; where threads wait is told by the tool offcputime.";
+const SAMPLES: &str = "Write a condition on samples, such as -F 'comm == \"nginx\"' or -F 'pid == 7'.";
 const HEAD: &str = "`bathyscope captures show ID` tells what is known of a capture.";
 const TIMES: &str =
     "Times are of the capture's clock; differences are computed by `bathyscope query`, such as with lag().";
@@ -41,7 +42,6 @@ pub(in crate::verbs) const FOREIGN: &[Foreign] = &[
     ),
     refused("-R", RAW),
     refused("-r", RAW),
-    refused("-n", RAW),
     refused("--raw-ts", RAW),
     refused("-I", INTERRUPTS),
     refused("-S", INTERRUPTS),
@@ -67,19 +67,20 @@ pub(in crate::verbs) const FOREIGN: &[Foreign] = &[
     meaningless("-O", PLUGINS).with_value(),
     meaningless("--nodate", "rows have the capture's clock in any case"),
     // Of perf report.
-    meaningless("--stdio", "what is printed is text in any case"),
+    meaningless("--stdio2", "what is printed is text in any case"),
+    meaningless("--header", "what is known of a capture is told by `bathyscope captures show ID`"),
+    refused("--tui", "`bathyscope top` shows live samples with keys; stored ones are shown in the browser."),
     refused(
-        "-g",
-        "The chains of calls are shown as a flame graph in the browser, or by `bathyscope export --format folded`.",
+        "--fields",
+        "Columns follow from --sort; -n adds the number of samples, --no-children leaves what was called out.",
     ),
-    refused(
-        "--call-graph",
-        "The chains of calls are shown as a flame graph in the browser, or by `bathyscope export --format folded`.",
-    ),
-    refused("-s", "--functions ranks functions by their own samples, with --children by those of what they called."),
-    refused(
-        "--sort",
-        "--functions ranks functions by their own samples, with --children by those of what they called.",
-    ),
-    refused("--no-children", "--functions ranks functions by their own samples unless --children is given."),
+    refused("--inverted", "Write -g caller or -g callee."),
+    refused("--comms", SAMPLES),
+    refused("--comm", SAMPLES),
+    refused("--dsos", SAMPLES),
+    refused("--dso", SAMPLES),
+    refused("--symbols", SAMPLES),
+    refused("--pid", SAMPLES),
+    refused("--tid", SAMPLES),
+    refused("--time", "Write --from TIME and --to TIME, such as --from 1.5s."),
 ];

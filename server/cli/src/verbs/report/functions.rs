@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write as _};
 
 use bathyscope_capture::visible;
-use bathyscope_reader::{CaptureView, ViewQuery};
+use bathyscope_reader::CaptureView;
 use bathyscope_views::{
     Cancel, FunctionOrder, MAX_FUNCTIONS, SampledFunction, SampledFunctions, ViewError, sampled_functions,
 };
@@ -12,8 +12,8 @@ use super::ReportArgs;
 
 /// Writes the table, or an object for each function.
 pub(super) fn write(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewError> {
-    let query = ViewQuery { filter: args.filters.condition(), ..ViewQuery::default() }.flame(view)?;
-    let order = if args.children { FunctionOrder::Total } else { FunctionOrder::Own };
+    let query = args.range.query(args.filters.condition()).flame(view)?;
+    let order = if args.samples.children { FunctionOrder::Total } else { FunctionOrder::Own };
     let found = sampled_functions(view, &query, order, MAX_FUNCTIONS, &Cancel::new(false))?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let written = if args.json { json(&found, &mut out) } else { table(&found, &mut out) };

@@ -14,7 +14,12 @@ const TOP: usize = 30;
 
 /// Prints the summary on standard error.
 #[expect(clippy::print_stderr, reason = "standard output is for rows")]
-pub(super) async fn print(store: &Store, id: CaptureId, saved: Option<&str>, detached: bool) -> Result<(), Failure> {
+pub(in crate::verbs) async fn print(
+    store: &Store,
+    id: CaptureId,
+    saved: Option<&str>,
+    detached: bool,
+) -> Result<(), Failure> {
     let record = store.capture(id).await.map_err(|error| Failure::because("reading the capture", error))?;
     eprint!("{}", text(&record, saved.is_some(), detached));
     Ok(())

@@ -4,6 +4,7 @@ mod events;
 mod others;
 mod probe;
 mod record;
+mod report;
 mod stat;
 mod target;
 mod trace;
@@ -19,7 +20,7 @@ use crate::{
 /// A command of perf, and what reads its words.
 type Command = (&'static str, fn(&mut Call<'_>) -> Result<Step>);
 
-const COMMANDS: [Command; 13] = [
+const COMMANDS: [Command; 14] = [
     ("record", record::read),
     ("stat", stat::read),
     ("top", record::read_top),
@@ -28,7 +29,8 @@ const COMMANDS: [Command; 13] = [
     ("probe", probe::read),
     ("list", views::read_list),
     ("script", views::read_script),
-    ("report", views::read_report),
+    ("report", report::read_report),
+    ("diff", report::read_diff),
     ("annotate", views::read_annotate),
     ("sched", others::read_sched),
     ("lock", others::read_lock),
@@ -36,7 +38,7 @@ const COMMANDS: [Command; 13] = [
 ];
 
 /// Commands of perf that are not supported: why, and what is nearest.
-const NOT_SUPPORTED: [(&str, &str, &str); 21] = [
+const NOT_SUPPORTED: [(&str, &str, &str); 20] = [
     ("archive", "Symbols are read from the files of this host.", "Export the capture: its names are in it."),
     (
         "bench",
@@ -53,7 +55,6 @@ const NOT_SUPPORTED: [(&str, &str, &str); 21] = [
     ("config", "It is about perf's own settings.", "Remove it."),
     ("daemon", "The console records as long as it is asked to.", "Start each capture by itself."),
     ("data", "Files of perf are not converted.", "Import the file where it is supported, or record anew."),
-    ("diff", "Two captures are not compared by function.", "Open both, and look at their tables of functions."),
     ("evlist", "The events of a capture are on its page Info.", "Open the capture."),
     (
         "ftrace",

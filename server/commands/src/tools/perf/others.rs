@@ -82,11 +82,9 @@ pub(super) fn read_sched(call: &mut Call<'_>) -> Result<Step> {
         }
         "latency" | "lat" | "timehist" | "map" => {
             SHOWN.read(words, call.marks)?;
-            Ok(Step::View(StoredView { file: None, view: ViewName::Timeline, filters: Vec::new(), search: None }))
+            Ok(Step::View(StoredView::newest(ViewName::Timeline)))
         }
-        "script" => {
-            Ok(Step::View(StoredView { file: None, view: ViewName::Events, filters: Vec::new(), search: None }))
-        }
+        "script" => Ok(Step::View(StoredView::newest(ViewName::Events))),
         name => Err(Refusal::new(
             command.source.clone(),
             format!("`perf sched {name}` is not supported"),
@@ -138,9 +136,7 @@ pub(super) fn read_lock(call: &mut Call<'_>) -> Result<Step> {
             let (text, file) = (tool.text.to_owned(), tool.name.to_owned());
             call.capture(Method::Script(ScriptSpec { text, file, ..ScriptSpec::default() }), whose, ViewName::Maps)
         }
-        "report" | "script" => {
-            Ok(Step::View(StoredView { file: None, view: ViewName::Maps, filters: Vec::new(), search: None }))
-        }
+        "report" | "script" => Ok(Step::View(StoredView::newest(ViewName::Maps))),
         name => Err(Refusal::new(
             command.source.clone(),
             format!("`perf lock {name}` is not supported"),

@@ -259,6 +259,8 @@ pub(super) fn read_top(call: &mut Call<'_>) -> Result<Step> {
         ));
     }
     call.ignore_redirects("rows are kept in the capture");
+    let at = call.source();
+    call.marks.note(&at, "at a terminal, `bathyscope top` shows the same with keys");
     capture(&arguments, call, true, ViewName::Functions)
 }
 

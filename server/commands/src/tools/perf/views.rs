@@ -1,4 +1,4 @@
-//! `perf script`, `perf report`, `perf annotate`: views of a capture; `perf list`: the catalogue.
+//! `perf script`, `perf annotate`: views of a capture; `perf list`: the catalogue.
 
 use crate::{
     answer::{Page, Result, StoredView, ViewName},
@@ -10,8 +10,8 @@ const SHOWN: &str = "rows are sorted, filtered and searched where they are shown
 const PRINTS: &str = "it is about how perf prints";
 const SYMBOLS: &str = "names are kept with the capture";
 
-const REPORT: Table = Table {
-    tool: "perf report",
+const ANNOTATE: Table = Table {
+    tool: "perf annotate",
     order: Order::Anywhere,
     rules: &[
         Rule::taken(&["-i", "--input"], Takes::Value),
@@ -161,43 +161,13 @@ const LIST: Table = Table {
 };
 
 fn stored(file: Option<String>, view: ViewName, search: Option<String>) -> Step {
-    Step::View(StoredView { file, view, filters: Vec::new(), search })
+    Step::View(StoredView { file, search, ..StoredView::newest(view) })
 }
 
 /// The file that is read, if it is no pipe and not the one that perf writes where none is named.
-fn file(arguments: &Arguments) -> Result<Option<String>> {
+pub(super) fn file(arguments: &Arguments) -> Result<Option<String>> {
     let named = arguments.last("-i").map(|given| given.text()).transpose()?;
     Ok(named.filter(|name| name != "-" && name != "perf.data"))
-}
-
-/// Reads `perf report`.
-///
-/// # Errors
-/// What is not understood.
-pub(super) fn read_report(call: &mut Call<'_>) -> Result<Step> {
-    let arguments = REPORT.read(call.words, call.marks)?;
-    call.ignore_redirects("rows can be exported from their page");
-    if let Some(word) = arguments.operands.first() {
-        return Err(crate::answer::Refusal::new(
-            word.source.clone(),
-            format!("`{}` is nothing that `perf report` takes", word.text),
-            "Write -i FILE for a file.",
-        ));
-    }
-    if let Some(given) = arguments.last("-s") {
-        let text = given.text()?;
-        let by_function = text.split(',').any(|key| matches!(key.trim(), "sym" | "symbol" | "overhead"));
-        call.marks.note(
-            &given.at,
-            if by_function {
-                "the table is of functions; rows can be filtered by thread and file"
-            } else {
-                "the table is of functions; tables by thread, file or CPU are asked for by SQL"
-            },
-        );
-    }
-    let search = arguments.last("--symbol-filter").map(|given| given.text()).transpose()?;
-    Ok(stored(file(&arguments)?, ViewName::Functions, search))
 }
 
 /// Reads `perf annotate`.
@@ -205,7 +175,7 @@ pub(super) fn read_report(call: &mut Call<'_>) -> Result<Step> {
 /// # Errors
 /// What is not understood.
 pub(super) fn read_annotate(call: &mut Call<'_>) -> Result<Step> {
-    let arguments = REPORT.read(call.words, call.marks)?;
+    let arguments = ANNOTATE.read(call.words, call.marks)?;
     call.ignore_redirects("rows can be exported from their page");
     let symbol = arguments.operands.first().or_else(|| arguments.last("-s")?.value.as_ref());
     let search = symbol.map(|word| word.plain().map(str::to_owned)).transpose()?;

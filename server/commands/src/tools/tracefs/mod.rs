@@ -397,12 +397,7 @@ impl Tracefs {
 
     fn without_capture(self, view: Option<StoredView>, marks: &mut Marks) -> Answer {
         if self.reads {
-            return Answer::Stored(view.unwrap_or(StoredView {
-                file: None,
-                view: ViewName::Events,
-                filters: Vec::new(),
-                search: None,
-            }));
+            return Answer::Stored(view.unwrap_or_else(|| StoredView::newest(ViewName::Events)));
         }
         if let Some((page, words)) = self.page {
             marks.say(words);

@@ -1608,6 +1608,34 @@ export interface ProcessActivity {
   written_bytes_per_s: number;
 }
 
+export interface ProcessLife {
+  pid: number;
+  parent?: number;
+  depth: number;
+  comm: string;
+  former?: string[];
+  start?: number;
+  end?: number;
+  arguments?: string;
+  ended?: string;
+  running?: number;
+  samples?: number;
+  threads: number;
+  descendants: number;
+  filter: string;
+  is_shared?: boolean;
+}
+
+export interface ProcessTree {
+  start: number;
+  end: number;
+  processes: ProcessLife[];
+  more: number;
+  has_states: boolean;
+  has_ends: boolean;
+  has_arguments: boolean;
+}
+
 export interface Processes {
   total: number;
   items: Process[];
@@ -2205,6 +2233,37 @@ export interface SyscallData {
   write: Descriptors;
 }
 
+export interface SyscallError {
+  name: string;
+  count: number;
+}
+
+export interface SyscallLine {
+  call: string;
+  comm: string;
+  pid?: number;
+  tid?: number;
+  filter: string;
+  errors: SyscallError[];
+  other_errors: number;
+  count: number;
+  time: number;
+  mean: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  longest: number;
+  at: number;
+  buckets: [number, number][];
+  shortest: number;
+  failed: number;
+  unfinished: number;
+  bytes: number;
+  running: number;
+  waiting: number;
+  unsplit: number;
+}
+
 export interface SyscallLook {
   hex: HexTexts;
   verbose: boolean;
@@ -2215,6 +2274,28 @@ export interface SyscallLook {
   devices?: boolean;
   processes?: boolean;
   no_paths?: boolean;
+}
+
+export interface SyscallObject {
+  kind: string;
+  name: string;
+  filter: string;
+  count: number;
+  time: number;
+  mean: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  longest: number;
+  at: number;
+  buckets: [number, number][];
+  shortest: number;
+  failed: number;
+  unfinished: number;
+  bytes: number;
+  running: number;
+  waiting: number;
+  unsplit: number;
 }
 
 export type SyscallOutcome = "any" | "failed" | "succeeded";
@@ -2235,6 +2316,36 @@ export interface SyscallSpec {
   stacks?: boolean;
   numbers?: boolean;
   data?: SyscallData;
+}
+
+export interface SyscallTable {
+  start: number;
+  end: number;
+  all: SyscallTimes;
+  has_states: boolean;
+  lines: SyscallLine[];
+  rest: RangeRest;
+  files: SyscallObject[];
+  files_rest: RangeRest;
+}
+
+export interface SyscallTimes {
+  count: number;
+  time: number;
+  mean: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  longest: number;
+  at: number;
+  buckets: [number, number][];
+  shortest: number;
+  failed: number;
+  unfinished: number;
+  bytes: number;
+  running: number;
+  waiting: number;
+  unsplit: number;
 }
 
 export interface TableInfo {
@@ -2818,6 +2929,8 @@ export interface Answers {
     "/api/captures/{id}/flame/sandwich": Sandwich;
     "/api/captures/{id}/flame/chart": StackChart;
     "/api/captures/{id}/flame/compare": FlameDifference;
+    "/api/captures/{id}/syscalls": SyscallTable;
+    "/api/captures/{id}/processes": ProcessTree;
     "/api/captures/{id}/flame/annotate": Annotation;
     "/api/captures/{id}/stacks/{stack}": Stack;
     "/api/captures/{id}/tracks": TrackList;

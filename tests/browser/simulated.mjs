@@ -18,6 +18,7 @@ import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
 import {
   completeCommands, followSameCommands, keepProbes, pasteCommands, pasteWhatIsRefused, readSameCommands,
 } from './command_flows.mjs';
+import { countCalls, walkProcesses } from './call_flows.mjs';
 import { buildByKeys, fillTool, runBuiltAgain } from './access_flows.mjs';
 import { followGuide, readGuideCommands } from './guide_flows.mjs';
 import { buildOpens, countPattern, editBothWays, readOpens } from './builder_flows.mjs';
@@ -263,6 +264,13 @@ test('results of SQL as tracks of the timeline', async () => {
   await showTrack(page);
   await cutTrack(page);
   complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*\/query/.test(text)));
+});
+
+test('system calls by call and process, and what started what, as SQL counts them', async () => {
+  const id = await recordMoments(page, server.origin, 600);
+  const capture = { origin: server.origin, id, ask: asker(page, server.origin, id) };
+  await countCalls(page, capture);
+  await walkProcesses(page, capture);
 });
 
 test('a profile as a flame graph', async () => {

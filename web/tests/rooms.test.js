@@ -31,6 +31,8 @@ const ROOMS = {
   "view/table": ["lib", "view"],
   "view/sql": ["lib", "view"],
   "view/maps": ["lib", "view"],
+  "view/syscalls": ["lib", "view", "view/maps"],
+  "view/processes": ["lib", "view"],
   page: [
     "kind",
     "lib",
@@ -46,6 +48,8 @@ const ROOMS = {
     "view/table",
     "view/sql",
     "view/maps",
+    "view/syscalls",
+    "view/processes",
   ],
 };
 const modules = readdirSync(root, { recursive: true }).filter(

@@ -20,13 +20,15 @@ const capture = (method, ...streams) =>
   );
 const rows = { name: "sched:sched_switch", kind: "events", columns: [{ name: "time" }], rule: "" };
 const map = { name: "@", kind: "map", columns: [{ name: "time" }, {}, {}, {}, {}, {}, { name: "count" }] };
+const systemCalls = { ...rows, columns: ["time", "call", "args", "result", "duration_ns"].map((name) => ({ name })) };
 
 test("what is recorded has the tabs of its kind, and the first one is among them", () => {
-  const common = ["events", "timeline", "flame", "distribution", "info", "sql"];
+  const common = ["events", "timeline", "flame", "processes", "distribution", "info", "sql"];
   for (const [method, streams, names] of [
     [{ events: {} }, [rows], common],
     [{ profile: {} }, [{ ...rows, kind: "samples" }], common],
     [{ syscalls: {} }, [rows], common],
+    [{ syscalls: {} }, [systemCalls], ["systemcalls", ...common]],
     [{ events: {} }, [], common.filter((name) => name !== "distribution")],
     [{ trace: {} }, [rows], common],
     [{ trace: {} }, [{ ...rows, name: "function_graph" }], ["calls", ...common]],

@@ -176,6 +176,14 @@ pub enum ViewError {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// The capture has no system calls.
+    #[error(
+        "this capture has no system calls; record them with the source System calls, or `bathyscope strace --save NAME`"
+    )]
+    NoSystemCalls,
+    /// By what system calls are not told apart.
+    #[error("system calls are not told apart by `{0}`; write call, process, thread, process_call or thread_call")]
+    SyscallGroup(String),
     /// The capture has no stream of calls.
     #[error("this capture has no calls of functions; record it with ftrace's function_graph tracer")]
     NoCalls,
@@ -266,6 +274,8 @@ impl ViewError {
                 | Self::ValueLimit(_)
                 | Self::NoSamples
                 | Self::NoReportKey { .. }
+                | Self::NoSystemCalls
+                | Self::SyscallGroup(_)
                 | Self::NoCalls
                 | Self::CallGroups
                 | Self::ComparedUnits { .. }

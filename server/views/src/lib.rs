@@ -33,6 +33,7 @@ mod maps;
 mod memory;
 mod needle;
 mod pivot;
+mod processes;
 mod range;
 mod rate;
 mod rows;
@@ -52,14 +53,14 @@ pub use answers::{
     HeatMap, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId,
     NodeKind, Nodes, Normalised, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap,
     PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait, PathWaited, Pivot,
-    PivotColumn, PivotLine, PivotSeries, PlaceLine, RangeAmount, RangeAmounts, RangeCounter, RangeCounters,
-    RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits,
-    RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowTimes, RowsPage, SampleUnit, SampledFunction,
-    SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, ShownValues,
-    SlicedStream, SourceLine, StackBoxes, StackChart, StackLane, StreamRate, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC,
-    ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine, TrackList,
-    TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, Utilisation, UtilisedKey,
-    ValueRange, WakeThread,
+    PivotColumn, PivotLine, PivotSeries, PlaceLine, ProcessLife, ProcessTree, RangeAmount, RangeAmounts, RangeCounter,
+    RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads,
+    RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowTimes, RowsPage,
+    SampleUnit, SampledFunction, SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView, ShownCode, ShownPiece,
+    ShownTrack, ShownValues, SlicedStream, SourceLine, StackBoxes, StackChart, StackLane, StreamRate, SyscallError,
+    SyscallLine, SyscallObject, SyscallTable, SyscallTimes, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline,
+    Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf,
+    TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, Utilisation, UtilisedKey, ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -105,9 +106,10 @@ pub use pivot::{
     Aggregate, MAX_PIVOT_BINS, MAX_PIVOT_GROUPS, MAX_PIVOT_KEYS, MAX_PIVOT_LINES, MAX_PIVOT_VALUES, PIVOT_SERIES,
     PivotQuery, pivot,
 };
+pub use processes::{MAX_PROCESSES, process_tree};
 pub use range::{
-    MAX_RANGE_LINES, MAX_WAKEUP_THREADS, RangeQuery, range_amounts, range_counters, range_slices, range_threads,
-    range_waits, range_wakeups,
+    MAX_RANGE_LINES, MAX_WAKEUP_THREADS, RangeQuery, SyscallGroup, SyscallQuery, range_amounts, range_counters,
+    range_slices, range_threads, range_waits, range_wakeups, syscall_table,
 };
 pub use rate::{MAX_BINS, RateQuery, rate};
 pub use rows::{

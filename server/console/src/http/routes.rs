@@ -153,6 +153,8 @@ fn stack_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/sandwich", api::stacks::between),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/chart", api::stacks::chart),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/compare", api::stacks::difference),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/syscalls", api::syscall_table::table),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/processes", api::process_tree::tree),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/annotate", api::annotate::instructions),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),
     ]

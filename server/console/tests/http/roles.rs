@@ -112,6 +112,8 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/flame/annotate", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/flame/sandwich", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/flame/chart", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/syscalls", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/processes", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/flame/compare", [401, 400, 400, 400]),
     // It has none.
     ("GET", "/api/captures/{id}/stacks/{stack}", [401, 404, 404, 404]),

@@ -14,10 +14,12 @@ mod flame;
 mod flows;
 mod maps;
 mod pivot;
+mod processes;
 mod ranges;
 mod rates;
 mod rows;
 mod stack_chart;
+mod syscalls;
 mod timeline;
 mod tracks;
 
@@ -46,6 +48,7 @@ pub use maps::{
     SeriesView, Unit,
 };
 pub use pivot::{Pivot, PivotColumn, PivotLine, PivotSeries};
+pub use processes::{ProcessLife, ProcessTree};
 pub use ranges::{
     RangeAmount, RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices,
     RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, SlicedStream, WakeThread,
@@ -53,6 +56,7 @@ pub use ranges::{
 pub use rates::{Rate, RateLoss, StreamRate};
 pub use rows::{ColumnHead, RowTimes, RowsPage};
 pub use stack_chart::{StackBoxes, StackChart, StackLane};
+pub use syscalls::{SyscallError, SyscallLine, SyscallObject, SyscallTable, SyscallTimes};
 pub use timeline::{CounterValues, Group, TIMELINE_MAGIC, Timeline, Track, TrackBins};
 pub use tracks::{
     BinnedList, CounterTrack, NameTime, ParseTrackIdError, RowFields, RowStack, ShownPiece, ShownTrack,

@@ -46,6 +46,11 @@ const CALLS: [&[u8]; 25] = [
     b"getdents64",
 ];
 
+/// Whether the result of a call of this name is how many bytes it moved.
+pub(super) fn moves_bytes(call: &[u8]) -> bool {
+    CALLS.contains(&call)
+}
+
 /// Where the bytes of a stream's rows are.
 struct AmountColumns {
     stream: u16,
@@ -183,7 +188,7 @@ impl Gathered<'_> {
 
     fn moves_bytes(&mut self, name: u64) -> bool {
         let dictionaries = self.source.dictionaries();
-        let is_one = || dictionaries.text(name as u32).is_some_and(|text| CALLS.contains(&text));
+        let is_one = || dictionaries.text(name as u32).is_some_and(moves_bytes);
         *self.calls.entry(name).or_insert_with(is_one)
     }
 }

@@ -12,8 +12,9 @@ mod counters;
 mod durations;
 mod groups;
 mod marked;
-mod overlap;
+pub(crate) mod overlap;
 mod slices;
+mod syscalls;
 mod threads;
 mod waits;
 mod wakeups;
@@ -24,6 +25,7 @@ pub use amounts::range_amounts;
 pub use counters::range_counters;
 pub(crate) use overlap::{OverlapScan, word};
 pub use slices::range_slices;
+pub use syscalls::{SyscallGroup, SyscallQuery, syscall_table};
 pub use threads::range_threads;
 pub use waits::range_waits;
 pub use wakeups::{MAX_WAKEUP_THREADS, range_wakeups};
@@ -51,7 +53,7 @@ fn is_latency(schema: &StreamSchema) -> bool {
 }
 
 /// The streams whose rows say how long they took and that `takes` wants.
-fn timed_streams(
+pub(crate) fn timed_streams(
     source: &dyn Source,
     takes: impl Fn(&StreamSchema) -> bool,
 ) -> impl Iterator<Item = (u16, &StreamSchema, TrackRule)> {

@@ -21,12 +21,12 @@ pub(crate) struct OverlapScan<'a> {
 }
 
 /// Whether any part of a row is in a range; one that took no time is where it happened.
-pub(super) fn overlaps(begin_ns: u64, end_ns: u64, range: TimeRange) -> bool {
+pub(crate) fn overlaps(begin_ns: u64, end_ns: u64, range: TimeRange) -> bool {
     begin_ns < range.end_ns && (end_ns > range.start_ns || begin_ns >= range.start_ns)
 }
 
 /// How long a row is within a range.
-pub(super) fn inside_ns(row: &TrackRow, range: TimeRange) -> u64 {
+pub(crate) fn inside_ns(row: &TrackRow, range: TimeRange) -> u64 {
     let (begin_ns, end_ns) = (row.entry.begin_ns.max(range.start_ns), row.entry.end_ns.min(range.end_ns));
     end_ns.saturating_sub(begin_ns)
 }

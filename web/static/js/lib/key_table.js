@@ -19,6 +19,8 @@ export const CONTEXTS = {
   instructions: { title: "Instructions of a function", within: "flame" },
   stacks: { title: "Stacks in the order of time", within: "flame" },
   calls: { title: "Calls", within: "capture" },
+  systemcalls: { title: "System calls", within: "capture" },
+  processes: { title: "Processes", within: "capture" },
 };
 
 /**
@@ -90,6 +92,28 @@ export const KEYS = {
     what: "Select a range, fit all",
   },
   whole: { context: "capture", press: ["Escape"], what: "Clear the selected range" },
+
+  "syscalls.walk": {
+    context: "systemcalls",
+    press: ["ArrowUp", "ArrowDown"],
+    what: "Walk through the lines; Enter shows the durations of one",
+  },
+
+  "processes.walk": {
+    context: "processes",
+    press: ["ArrowUp", "ArrowDown", "Home", "End"],
+    what: "Walk through the processes",
+  },
+  "processes.open": {
+    context: "processes",
+    press: ["ArrowRight", "ArrowLeft"],
+    what: "Open or close one, go to who started it",
+  },
+  "processes.only": {
+    context: "processes",
+    press: ["Enter"],
+    what: "Only rows of it and of what it started, in all views",
+  },
 
   "events.rows": {
     context: "events",

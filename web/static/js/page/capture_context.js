@@ -77,6 +77,17 @@ export class CaptureContext extends Emitter {
     return this.info.streams.some((stream) => stream.name === "function_graph" && stream.kind === "events");
   }
 
+  /** The first stream of system calls, if there is one. */
+  get syscallStream() {
+    const wanted = ["call", "args", "result", "duration_ns"];
+    return this.info.streams.find(({ columns }) => wanted.every((name) => columns.some((one) => one.name === name)));
+  }
+
+  /** Whether it has system calls. */
+  get hasSyscalls() {
+    return this.syscallStream !== undefined;
+  }
+
   /** Whether it can have tracks of states or slices: streams that were computed have, and recorded ones in the end. */
   get hasTracks() {
     const { streams, running } = this.info;

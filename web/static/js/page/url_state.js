@@ -138,6 +138,8 @@ const PARTS = {
   turn: flag(),
   part: oneOf("", "cpu", "thread", "irq"),
   lanes: oneOf("thread", "cpu"),
+  callsby: oneOf("call", "process", "thread", "process_call", "thread_call"),
+  callorder: oneOf("time", "bytes"),
   sql: text("", 8000),
   result: oneOf("table", "chart"),
   tracks: text("", TRACKS_CHARS),

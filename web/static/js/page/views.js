@@ -29,6 +29,16 @@ export const VIEWS = [
       }),
   },
   {
+    name: "systemcalls",
+    title: "System calls",
+    shows: ({ hasSyscalls }) => hasSyscalls,
+    make: (capture, panel) =>
+      new LateView(capture, panel, async () => {
+        const { SyscallsView } = await import("../view/syscalls/syscalls_view.js");
+        return new SyscallsView(capture, panel);
+      }),
+  },
+  {
     name: "counts",
     title: "Counts",
     shows: ({ hasCounts }) => hasCounts,
@@ -65,6 +75,16 @@ export const VIEWS = [
       new LateView(capture, panel, async () => {
         const { FlameView } = await import("../view/flame/flame.js");
         return new FlameView(capture, panel);
+      }),
+  },
+  {
+    name: "processes",
+    title: "Processes",
+    shows: ({ isCounts }) => !isCounts,
+    make: (capture, panel) =>
+      new LateView(capture, panel, async () => {
+        const { ProcessesView } = await import("../view/processes/processes_view.js");
+        return new ProcessesView(capture, panel);
       }),
   },
   {

@@ -1,0 +1,28 @@
+//! The processes of a capture as a tree.
+
+use axum::{Json, extract::State};
+use bathyscope_reader::{CaptureView, ViewQuery};
+use bathyscope_views::{ProcessTree, process_tree};
+
+use super::{
+    super::{
+        access::Viewer,
+        error::ApiError,
+        extract::{Path, Query},
+        state::AppState,
+    },
+    captures::CapturePath,
+    read_view,
+};
+
+/// The tree.
+pub(in crate::http) async fn tree(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Json<ProcessTree>, ApiError> {
+    let changes = state.store().processes(path.id).await?;
+    let make = move |view: &CaptureView, cancel: &_| process_tree(view, &changes, query.rows(view)?.range, cancel);
+    read_view(&state, path, make).await
+}

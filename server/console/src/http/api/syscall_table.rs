@@ -1,0 +1,28 @@
+//! System calls of a capture by call, process and thread, with the files that they were about.
+
+use axum::{Json, extract::State};
+use bathyscope_reader::{CaptureView, SyscallParams, ViewQuery};
+use bathyscope_views::{SyscallTable, syscall_table};
+
+use super::{
+    super::{
+        access::Viewer,
+        error::ApiError,
+        extract::{Path, Query},
+        state::AppState,
+    },
+    captures::CapturePath,
+    read_view,
+};
+
+/// The table.
+pub(in crate::http) async fn table(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(path): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+    Query(params): Query<SyscallParams>,
+) -> Result<Json<SyscallTable>, ApiError> {
+    let make = move |view: &CaptureView, cancel: &_| syscall_table(view, &params.query(&query, view)?, cancel);
+    read_view(&state, path, make).await
+}

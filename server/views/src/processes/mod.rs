@@ -1,0 +1,285 @@
+//! Processes as a tree of what started what, with what is known of each: from the process history, and from rows that tell
+//! arguments, ends and time on CPUs.
+
+mod lives;
+mod subtree;
+
+use bathyscope_capture::{ColumnType, ProcessChange, RowKind, StreamKind, StreamSchema, TrackKind, visible};
+
+use self::{
+    lives::{Life, Lives},
+    subtree::Subtrees,
+};
+use crate::{
+    Cancel, Source, TimeRange, ViewError,
+    answers::{ProcessLife, ProcessTree},
+    range::{
+        overlap::{OverlapScan, inside_ns, word},
+        timed_streams,
+    },
+    scan::Scan,
+    source::relative,
+};
+
+/// The most processes of an answer.
+pub const MAX_PROCESSES: usize = 5000;
+/// The longest arguments of a process that are sent, in characters.
+const MAX_ARGUMENTS: usize = 2000;
+
+/// Makes the tree of the processes that were there in a range. `changes` is the process history, in the order of time.
+///
+/// # Errors
+/// If a chunk cannot be read, or `cancel` was set.
+pub fn process_tree(
+    source: &dyn Source,
+    changes: &[ProcessChange],
+    range: TimeRange,
+    cancel: &Cancel,
+) -> Result<ProcessTree, ViewError> {
+    let mut lives = Lives::of(changes);
+    let mut known = ProcessFacts::default();
+    for (stream, schema) in (0_u16..).zip(source.streams()) {
+        known.read_calls(source, &mut lives, (stream, schema), cancel)?;
+        known.read_executions(source, &mut lives, (stream, schema), cancel)?;
+        if schema.kind == StreamKind::Samples {
+            known.read_samples(source, &mut lives, (stream, range), cancel)?;
+        }
+    }
+    known.read_states(source, &mut lives, range, cancel)?;
+    Ok(known.answer(source, lives, range))
+}
+
+/// Which facts are recorded.
+#[derive(Debug, Default)]
+struct ProcessFacts {
+    has_states: bool,
+    has_samples: bool,
+    has_ends: bool,
+    has_arguments: bool,
+}
+
+fn text(source: &dyn Source, id: u64) -> &[u8] {
+    source.dictionaries().text(u32::try_from(id).unwrap_or(0)).unwrap_or_default()
+}
+
+impl ProcessFacts {
+    /// Arguments and ends, from rows of system calls.
+    fn read_calls(
+        &mut self,
+        source: &dyn Source,
+        lives: &mut Lives,
+        (stream, schema): (u16, &StreamSchema),
+        cancel: &Cancel,
+    ) -> Result<(), ViewError> {
+        let typed =
+            |name: &str, ty| schema.column(name).filter(|at| schema.columns.get(*at).is_some_and(|it| it.ty == ty));
+        let (Some(call), Some(args), Some(result), Some(kind)) = (
+            typed("call", ColumnType::Text),
+            typed("args", ColumnType::Text),
+            typed("result", ColumnType::I64),
+            typed("kind", ColumnType::Text),
+        ) else {
+            return Ok(());
+        };
+        let wanted = [StreamSchema::TIME, StreamSchema::PID, StreamSchema::TID, call, args, result, kind];
+        let mut scan = Scan::new(source, stream, TimeRange::ALL, None, &wanted, cancel)?;
+        scan.for_each_hit(|hit| {
+            hit.picked.for_each(|row| {
+                let at = |column: usize| word(&hit.batch, column, row);
+                let (time_ns, pid, tid) = (at(StreamSchema::TIME), at(StreamSchema::PID), at(StreamSchema::TID));
+                match text(source, at(kind)) {
+                    b"exit" if pid == tid => {
+                        self.has_ends = true;
+                        let words = [text(source, at(call)), b" ", text(source, at(args))].concat();
+                        if let Some(life) = lives.at(pid, time_ns) {
+                            life.ended = visible(&words);
+                        }
+                    }
+                    b"call" if at(result) == 0 && matches!(text(source, at(call)), b"execve" | b"execveat") => {
+                        self.has_arguments = true;
+                        if let Some(life) = lives.at(pid, time_ns) {
+                            life.arguments = arguments_of(&visible(text(source, at(args))));
+                        }
+                    }
+                    _ => {}
+                }
+            });
+            Ok(())
+        })
+    }
+
+    /// Names of programs, from rows that tell which file was executed.
+    fn read_executions(
+        &mut self,
+        source: &dyn Source,
+        lives: &mut Lives,
+        (stream, schema): (u16, &StreamSchema),
+        cancel: &Cancel,
+    ) -> Result<(), ViewError> {
+        let is_text = |at: &usize| schema.columns.get(*at).is_some_and(|it| it.ty == ColumnType::Text);
+        let Some(file) =
+            schema.column("filename").filter(|at| schema.name.ends_with("sched_process_exec") && is_text(at))
+        else {
+            return Ok(());
+        };
+        let mut scan =
+            Scan::new(source, stream, TimeRange::ALL, None, &[StreamSchema::TIME, StreamSchema::PID, file], cancel)?;
+        scan.for_each_hit(|hit| {
+            hit.picked.for_each(|row| {
+                let at = |column: usize| word(&hit.batch, column, row);
+                self.has_arguments = true;
+                if let Some(life) = lives.at(at(StreamSchema::PID), at(StreamSchema::TIME))
+                    && life.arguments.is_empty()
+                {
+                    life.arguments = visible(text(source, at(file)));
+                }
+            });
+            Ok(())
+        })
+    }
+
+    fn read_samples(
+        &mut self,
+        source: &dyn Source,
+        lives: &mut Lives,
+        (stream, range): (u16, TimeRange),
+        cancel: &Cancel,
+    ) -> Result<(), ViewError> {
+        self.has_samples = true;
+        let mut scan = Scan::new(source, stream, range, None, &[StreamSchema::TIME, StreamSchema::PID], cancel)?;
+        scan.for_each_hit(|hit| {
+            hit.picked.for_each(|row| {
+                let at = |column: usize| word(&hit.batch, column, row);
+                if let Some(life) = lives.at(at(StreamSchema::PID), at(StreamSchema::TIME)) {
+                    life.samples += 1;
+                }
+            });
+            Ok(())
+        })
+    }
+
+    fn read_states(
+        &mut self,
+        source: &dyn Source,
+        lives: &mut Lives,
+        range: TimeRange,
+        cancel: &Cancel,
+    ) -> Result<(), ViewError> {
+        let is_states = |kind: &RowKind| matches!(kind, RowKind::State { .. });
+        for (stream, _, rule) in timed_streams(source, |schema| is_states(&schema.meaning().kind)) {
+            if *rule.kind() != TrackKind::Thread {
+                continue;
+            }
+            self.has_states = true;
+            let scan = OverlapScan { source, stream, rule: &rule, range, more: &[], cancel };
+            scan.for_each_chunk(|_, rows| {
+                for (_, row) in rows {
+                    if source.dictionaries().text(row.name.text) == Some(b"running")
+                        && let Some(life) = lives.at(row.pid, row.entry.begin_ns)
+                    {
+                        life.running_ns += inside_ns(row, range);
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn answer(self, source: &dyn Source, lives: Lives, range: TimeRange) -> ProcessTree {
+        let all = lives.finish();
+        let mut wanted: Vec<bool> = all.iter().map(|life| life.was_in(range)).collect();
+        // Those that started one are shown with it.
+        for at in (0..all.len()).rev() {
+            let parent = all.get(at).and_then(|life| life.parent);
+            if let (true, Some(parent)) = (wanted.get(at).copied().unwrap_or(false), parent)
+                && let Some(parent) = wanted.get_mut(parent)
+            {
+                *parent = true;
+            }
+        }
+        let order = subtree::in_order(&all, &wanted);
+        let more = order.len().saturating_sub(MAX_PROCESSES) as u64;
+        let shown: Vec<usize> = order.into_iter().take(MAX_PROCESSES).collect();
+        let subtrees = Subtrees::of(&all, &shown);
+        let origin = source.origin_ns();
+        let line = |(place, at): (usize, &usize)| {
+            let life = all.get(*at).cloned().unwrap_or_default();
+            let name = |id: &u32| source.dictionaries().text(*id).map(visible).unwrap_or_default();
+            let mut names: Vec<String> = life.comms.iter().map(name).filter(|name| !name.is_empty()).collect();
+            names.dedup();
+            let (filter, is_shared) = subtrees.filter(place);
+            ProcessLife {
+                pid: life.pid,
+                parent: subtrees.parent(place).map(|parent| parent as u32),
+                depth: subtrees.depth(place),
+                comm: names.pop().unwrap_or_default(),
+                former: names,
+                start: life.start_ns.map(|time_ns| relative(origin, time_ns)),
+                end: life.end_ns.map(|time_ns| relative(origin, time_ns)),
+                arguments: life.arguments.chars().take(MAX_ARGUMENTS).collect(),
+                ended: life.ended,
+                running: self.has_states.then_some(life.running_ns),
+                samples: self.has_samples.then_some(life.samples),
+                threads: life.peak,
+                descendants: subtrees.descendants(place),
+                filter,
+                is_shared,
+            }
+        };
+        ProcessTree {
+            start: relative(origin, range.start_ns),
+            end: relative(origin, range.end_ns),
+            processes: shown.iter().enumerate().map(line).collect(),
+            more,
+            has_states: self.has_states,
+            has_ends: self.has_ends,
+            has_arguments: self.has_arguments,
+        }
+    }
+}
+
+impl Life {
+    /// Whether any part of it is in a range.
+    fn was_in(&self, range: TimeRange) -> bool {
+        self.start_ns.unwrap_or(0) < range.end_ns && self.end_ns.is_none_or(|end_ns| end_ns >= range.start_ns)
+    }
+}
+
+/// The list of arguments in the text of a call: `"/bin/ls", ["ls", "-l"], 0x7ffe /* 3 vars */` → `["ls", "-l"]`; the whole where
+/// there is none.
+fn arguments_of(text: &str) -> String {
+    let (mut in_quotes, mut is_escaped, mut begin) = (false, false, None);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' if in_quotes => is_escaped = true,
+            '"' => in_quotes = !in_quotes,
+            _ if in_quotes => {}
+            '[' if begin.is_none() => begin = Some(at),
+            ']' if begin.is_some() => {
+                return text.get(begin.unwrap_or(0)..=at).unwrap_or(text).to_owned();
+            }
+            _ => {}
+        }
+    }
+    text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_the_list_of_a_call() {
+        for (text, list) in [
+            ("\"/bin/ls\", [\"ls\", \"-l\"], 0x7ffe /* 3 vars */", "[\"ls\", \"-l\"]"),
+            ("\"/bin/[\", [\"[\", \"a]\"], NULL", "[\"[\", \"a]\"]"),
+            ("\"/bin/x\", 0x1, 0x2", "\"/bin/x\", 0x1, 0x2"),
+            ("\"cut", "\"cut"),
+            ("3, \"\", [\"sh\", \"-c\", \"a \\\"b\\\"]\"...], 0x1", "[\"sh\", \"-c\", \"a \\\"b\\\"]\"...]"),
+        ] {
+            assert_eq!(arguments_of(text), list);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The tree of the processes that are shown: their order, and the condition on rows of each with all that it started.
+
+use std::collections::{HashMap, HashSet};
+
+use bathyscope_capture::MAX_PREDICATE_BYTES;
+
+use super::lives::Life;
+
+/// The longest condition: others must have room beside it.
+const MAX_FILTER_BYTES: usize = MAX_PREDICATE_BYTES / 2;
+
+/// The wanted ones, each before those that it started; otherwise in the order of their start.
+pub(super) fn in_order(all: &[Life], wanted: &[bool]) -> Vec<usize> {
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut roots = Vec::new();
+    for (at, life) in all.iter().enumerate() {
+        if wanted.get(at) != Some(&true) {
+            continue;
+        }
+        match life.parent {
+            Some(parent) => children.entry(parent).or_default().push(at),
+            None => roots.push(at),
+        }
+    }
+    let mut order = Vec::new();
+    let mut waiting: Vec<usize> = roots.into_iter().rev().collect();
+    while let Some(at) = waiting.pop() {
+        order.push(at);
+        waiting.extend(children.remove(&at).unwrap_or_default().into_iter().rev());
+    }
+    order
+}
+
+/// What is below each of the shown ones.
+pub(super) struct Subtrees<'a> {
+    all: &'a [Life],
+    shown: &'a [usize],
+    parents: Vec<Option<usize>>,
+    depths: Vec<u32>,
+    /// By place, how many are below it; they follow it.
+    below: Vec<u32>,
+    /// All ids, sorted.
+    pids: Vec<u32>,
+}
+
+impl<'a> Subtrees<'a> {
+    pub(super) fn of(all: &'a [Life], shown: &'a [usize]) -> Self {
+        let places: HashMap<usize, usize> = shown.iter().enumerate().map(|(place, at)| (*at, place)).collect();
+        let parent = |at: &usize| all.get(*at)?.parent.and_then(|parent| places.get(&parent).copied());
+        let parents: Vec<Option<usize>> = shown.iter().map(parent).collect();
+        let mut depths: Vec<u32> = Vec::with_capacity(shown.len());
+        for parent in &parents {
+            depths.push(parent.and_then(|parent| depths.get(parent)).map_or(0, |depth| depth + 1));
+        }
+        let mut below = vec![0_u32; shown.len()];
+        for place in (0..shown.len()).rev() {
+            let own = below.get(place).copied().unwrap_or(0) + 1;
+            if let Some(above) = parents.get(place).copied().flatten().and_then(|parent| below.get_mut(parent)) {
+                *above += own;
+            }
+        }
+        let mut pids: Vec<u32> = all.iter().map(|life| life.pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        Self { all, shown, parents, depths, below, pids }
+    }
+
+    pub(super) fn parent(&self, place: usize) -> Option<usize> {
+        self.parents.get(place).copied().flatten()
+    }
+
+    pub(super) fn depth(&self, place: usize) -> u32 {
+        self.depths.get(place).copied().unwrap_or(0)
+    }
+
+    pub(super) fn descendants(&self, place: usize) -> u32 {
+        self.below.get(place).copied().unwrap_or(0)
+    }
+
+    /// The condition on rows of a process and of all that it started, and whether another process had one of their ids.
+    pub(super) fn filter(&self, place: usize) -> (String, bool) {
+        let end = place + 1 + self.descendants(place) as usize;
+        let inside = self.shown.get(place..end).unwrap_or(&[]);
+        let mut own: Vec<u32> = inside.iter().filter_map(|at| self.all.get(*at)).map(|life| life.pid).collect();
+        own.sort_unstable();
+        own.dedup();
+        let members: HashSet<usize> = inside.iter().copied().collect();
+        let is_own = |pid: &u32| own.binary_search(pid).is_ok();
+        let others = self.all.iter().enumerate().filter(|(at, life)| is_own(&life.pid) && !members.contains(at));
+        (condition(&own, &self.pids), others.count() > 0)
+    }
+}
+
+/// The condition that holds for these ids and for no other of all; both are sorted. Empty where it would be too long.
+fn condition(own: &[u32], all: &[u32]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = own;
+    while let Some(first) = rest.first() {
+        let from = all.partition_point(|pid| pid < first);
+        let following = all.get(from..).unwrap_or(&[]);
+        let run = rest.iter().zip(following).take_while(|(own, any)| own == any).count().max(1);
+        let last = rest.get(run - 1).unwrap_or(first);
+        parts.push(match run {
+            1 => format!("pid == {first}"),
+            2 => format!("pid == {first} || pid == {last}"),
+            _ => format!("(pid >= {first} && pid <= {last})"),
+        });
+        rest = rest.get(run..).unwrap_or(&[]);
+    }
+    let text = parts.join(" || ");
+    match parts.len() {
+        _ if text.is_empty() || text.len() > MAX_FILTER_BYTES => String::new(),
+        1 if !text.contains("||") => text,
+        _ => format!("({text})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_have_ranges_where_no_other_process_is_between() {
+        let all = [1, 5, 7, 8, 9, 12, 20, 21];
+        for (own, text) in [
+            (&[5][..], "pid == 5"),
+            (&[7, 8], "(pid == 7 || pid == 8)"),
+            (&[5, 7, 8, 9], "(pid >= 5 && pid <= 9)"),
+            (&[5, 8, 9, 12, 21], "(pid == 5 || (pid >= 8 && pid <= 12) || pid == 21)"),
+            (&[], ""),
+        ] {
+            assert_eq!(condition(own, &all), text, "{own:?}");
+        }
+        let many: Vec<u32> = (0..1000).map(|n| n * 2).collect();
+        let all: Vec<u32> = (0..2000).collect();
+        assert_eq!(condition(&many, &all), "", "too long");
+    }
+}

@@ -458,7 +458,7 @@ mod tests {
                 taken += 1;
             }
         }
-        assert!(taken > 300 && with_letters == 8, "{taken} {with_letters}");
+        assert!(taken > 300 && with_letters == 9, "{taken} {with_letters}");
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub fn run(args: RunArgs) -> Outcome {
     if let Answer::Stored(stored) = &explanation.answer
         && !stored.terminal.is_empty()
     {
+        // The agent ends when nobody asks it any more.
+        drop(client);
         drop(agent);
         return print_stored(&stored.terminal, &explanation, &args.data, &text);
     }

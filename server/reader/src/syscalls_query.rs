@@ -10,7 +10,7 @@ use crate::ViewQuery;
 #[serde(default)]
 pub struct SyscallParams {
     /// `call`, `process`, `thread`, `process_call` or `thread_call`; `call` if empty.
-    pub group: String,
+    pub calls_by: String,
     /// 1 for those with most bytes first; else those that took longest.
     pub bytes: Option<u8>,
 }
@@ -21,7 +21,7 @@ impl SyscallParams {
     /// # Errors
     /// If the filter or the group cannot be read.
     pub fn query(&self, query: &ViewQuery, source: &dyn Source) -> Result<SyscallQuery, ViewError> {
-        let group = match self.group.as_str() {
+        let group = match self.calls_by.as_str() {
             "" => SyscallGroup::Call,
             word => {
                 SyscallGroup::named(word).ok_or_else(|| ViewError::SyscallGroup(word.chars().take(80).collect()))?

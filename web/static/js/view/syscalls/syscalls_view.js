@@ -83,7 +83,8 @@ export class SyscallsView extends PanelView {
     const order = callorder === "bytes" ? 1 : null;
     void this.ask(
       "Counting system calls",
-      (signal) => get("/api/captures/{id}/syscalls", { id, start, end, filter, group: callsby, bytes: order }, signal),
+      (signal) =>
+        get("/api/captures/{id}/syscalls", { id, start, end, filter, calls_by: callsby, bytes: order }, signal),
       (table) => this.#show(table),
     );
   }

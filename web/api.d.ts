@@ -665,38 +665,6 @@ export interface FacetValue {
   rows: number;
 }
 
-export interface Pivot {
-  rows: number;
-  groups: number;
-  left_out: number;
-  columns: PivotColumn[];
-  lines: PivotLine[];
-  series: PivotSeries | null;
-}
-
-export interface PivotColumn {
-  name: string;
-  type: string;
-  display: Display;
-  is_rough: boolean;
-}
-
-export interface PivotLine {
-  cells: ShownCell[];
-  condition: string | null;
-}
-
-export interface PivotSeries {
-  start: number;
-  end: number;
-  lines: (number | null)[][];
-}
-
-export interface RowTimes {
-  matched: number;
-  times: number[];
-}
-
 export interface Facets {
   rows: number;
   looked_at: number;
@@ -1485,6 +1453,33 @@ export interface PerfEvents {
   items: PerfEventInfo[];
 }
 
+export interface Pivot {
+  rows: number;
+  groups: number;
+  left_out: number;
+  columns: PivotColumn[];
+  lines: PivotLine[];
+  series: PivotSeries | null;
+}
+
+export interface PivotColumn {
+  name: string;
+  type: string;
+  display: Display;
+  is_rough: boolean;
+}
+
+export interface PivotLine {
+  cells: ShownCell[];
+  condition: string | null;
+}
+
+export interface PivotSeries {
+  start: number;
+  end: number;
+  lines: (number | null)[][];
+}
+
 export interface PlaceLine {
   place: CodePlace;
   function: string;
@@ -1906,6 +1901,11 @@ export interface RowStack {
   functions: string[];
 }
 
+export interface RowTimes {
+  matched: number;
+  times: number[];
+}
+
 export interface RowsPage {
   columns: ColumnHead[];
   rows: ShownCell[][];
@@ -2323,6 +2323,7 @@ export interface SyscallTable {
   end: number;
   all: SyscallTimes;
   has_states: boolean;
+  has_too_many_states: boolean;
   lines: SyscallLine[];
   rest: RangeRest;
   files: SyscallObject[];

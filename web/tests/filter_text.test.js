@@ -2,7 +2,16 @@ import { strict as assert } from "node:assert";
 import test from "node:test";
 
 import { isCondition } from "../static/js/lib/filter_kind.js";
-import { canName, parts, ranged, saidOf, termOf, toggled, without } from "../static/js/lib/filter_text.js";
+import {
+  canName,
+  parts,
+  ranged,
+  saidOf,
+  termOf,
+  toggled,
+  withCondition,
+  without,
+} from "../static/js/lib/filter_text.js";
 import { quoted, unquoted } from "../static/js/lib/quoted_text.js";
 
 test("conditions are told from text as the server does", () => {
@@ -96,4 +105,16 @@ test("texts in quotes say themselves", () => {
 test("columns have names that a filter can say, or not", () => {
   for (const name of ["pid", "args.pid", "args[3]", "_x9"]) assert.ok(canName(name), name);
   for (const name of ["@x", "a b", "", "and", "x.y"]) assert.ok(!canName(name), name);
+});
+
+test("conditions are added to a filter once", () => {
+  for (const [one, other, both] of [
+    ["", 'call == "read"', 'call == "read"'],
+    ["pid == 7", "", "pid == 7"],
+    ["pid == 7 || pid == 8", "tid == 9", "(pid == 7 || pid == 8) && tid == 9"],
+    ["tid == 9", "tid == 9", "tid == 9"],
+    ['call == "a" && pid == 7 && x > 1', 'call == "a" && pid == 7', 'call == "a" && pid == 7 && x > 1'],
+    ["dd", "tid == 9", null],
+  ])
+    assert.equal(withCondition(one, other), both, one);
 });

@@ -63,7 +63,15 @@ test("values of groups are text and back", () => {
 test("the query says the same", () => {
   const streams = [{ name: "a:b", columns: COLUMNS }];
   const measures = readMeasures("count,mean:pid,p99:pid,distinct:comm,first:comm");
-  const grouping = { by: ["comm"], measures, sort: 1, descending: true, limit: 10, filter: "pid > 1", range: { start: 5, end: 9 } };
+  const grouping = {
+    by: ["comm"],
+    measures,
+    sort: 1,
+    descending: true,
+    limit: 10,
+    filter: "pid > 1",
+    range: { start: 5, end: 9 },
+  };
   assert.equal(
     pivotSql(streams, 0, grouping).sql,
     [
@@ -85,7 +93,10 @@ test("the query says the same", () => {
 test("what is cut, left out or rough is told", () => {
   const pivot = { rows: 1000, groups: 3, lines: [1, 2, 3], left_out: 0 };
   assert.equal(pivotText(pivot), "3 groups of 1,000 rows");
-  assert.equal(pivotText({ ...pivot, groups: 5000, left_out: 7 }), "3 of 5,000 groups of 1,000 rows; 7 rows in further groups are not told apart");
+  assert.equal(
+    pivotText({ ...pivot, groups: 5000, left_out: 7 }),
+    "3 of 5,000 groups of 1,000 rows; 7 rows in further groups are not told apart",
+  );
   assert.equal(pivotText({ ...pivot, groups: 1 }), "1 group of 1,000 rows");
   assert.deepEqual(barWidths([50, "100", null, -3]), [50, 100, 0, 0]);
   const mean = pivotColumn({ name: "mean(x)", type: "f64", display: "decimal", is_rough: true });

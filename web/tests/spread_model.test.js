@@ -12,8 +12,8 @@ import {
   spreadLines,
   typedLimit,
   valueText,
-  withCondition,
 } from "../static/js/view/distribution/spread_model.js";
+import { withCondition } from "../static/js/lib/filter_text.js";
 
 const number = (name, type = "u64") => ({ name, type, display: "decimal" });
 const common = ["time", "cpu", "pid", "tid"].map((name) => number(name)).concat({ name: "comm", type: "text" });

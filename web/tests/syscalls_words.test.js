@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { columnsOf, errorWords, joined, ownerWords, splitWords } from "../static/js/view/syscalls/syscalls_words.js";
+import { columnsOf, errorWords, ownerWords, splitWords } from "../static/js/view/syscalls/syscalls_words.js";
 
 test("owners are processes, or threads of one", () => {
   const cases = [
@@ -28,16 +28,10 @@ test("running and waiting are columns where they are known, and it is said where
   assert.ok(names(true).includes("waiting") && !names(false).includes("waiting"));
   const all = (running, waiting, unsplit) => ({ running, waiting, unsplit, count: 5 });
   assert.match(splitWords({ all: all(0, 0, 5), has_states: false }), /Record thread states too/);
+  assert.match(
+    splitWords({ all: all(0, 0, 5), has_states: false, has_too_many_states: true }),
+    /Too many thread states/,
+  );
   assert.equal(splitWords({ all: all(1000, 2000, 0), has_states: true }), "1 µs running, 2 µs waiting.");
   assert.match(splitWords({ all: all(1000, 2000, 2), has_states: true }), /of 3 calls of which/);
-});
-
-test("conditions are joined once", () => {
-  const cases = [
-    ["", 'call == "read"', 'call == "read"'],
-    ["pid == 7", "", "pid == 7"],
-    ["pid == 7 || pid == 8", "tid == 9", "(pid == 7 || pid == 8) && tid == 9"],
-    ["tid == 9", "tid == 9", "tid == 9"],
-  ];
-  for (const [one, other, both] of cases) assert.equal(joined(one, other), both);
 });

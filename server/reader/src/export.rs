@@ -9,7 +9,7 @@ use std::{
 use bathyscope_capture::{CaptureId, StreamKind, visible};
 use bathyscope_store::{CaptureRecord, Store, StoreError};
 use bathyscope_views::{
-    Cancel, NameColours, RowCursor, RowsQuery, SeenRows, Source as _, SvgOptions, TimeRange, ViewError, calls_stream,
+    Cancel, NameColours, RowCursor, SeenRows, Source as _, SvgOptions, TimeRange, ViewError, calls_stream,
 };
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -71,10 +71,9 @@ pub fn check(view: &CaptureView, format: Format, query: &ViewQuery) -> Result<()
             let cancel = Cancel::new(false);
             RowCursor::new(view, &query.rows(view)?, &cancel).map(drop)
         }
-        // One row is enough to know that the columns are there.
         Format::Rows => {
-            let query = RowsQuery { limit: 0, ..query.rows(view)? };
-            bathyscope_views::page(view, &query, &Cancel::new(false)).map(drop)
+            let cancel = Cancel::new(false);
+            SeenRows::new(view, &query.rows(view)?, &cancel).map(drop)
         }
         Format::Folded | Format::Svg | Format::SvgPlain => {
             let samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);

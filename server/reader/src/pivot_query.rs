@@ -1,6 +1,6 @@
 //! How rows are grouped: the parameters of addresses of `pivot`.
 
-use bathyscope_views::{Aggregate, Filter, MAX_PIVOT_LINES, PivotQuery, Source, TimeRange, ViewError};
+use bathyscope_views::{Aggregate, Filter, PivotQuery, Source, TimeRange, ViewError};
 use serde::Deserialize;
 
 use crate::{names::split_names, view_query::SortOrder};
@@ -57,7 +57,7 @@ impl PivotParams {
             values,
             sort: self.sort.map(usize::from),
             descending: self.order != Some(SortOrder::Asc),
-            limit: self.limit.unwrap_or(DEFAULT_LINES).min(MAX_PIVOT_LINES),
+            limit: self.limit.unwrap_or(DEFAULT_LINES),
             bins: self.bins,
         })
     }

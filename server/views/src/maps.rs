@@ -43,11 +43,7 @@ pub fn map_flame(
     query: &FlameQuery,
     cancel: &Cancel,
 ) -> Result<FlameGraph, ViewError> {
-    let (least, most) = (1, u64::from(MAX_FLAME_WIDTH));
-    if !(least..=most).contains(&u64::from(query.width)) {
-        let what = "the width of the flame graph in pixels";
-        return Err(ViewError::OutOfRange { what, value: u64::from(query.width), least, most });
-    }
+    ViewError::within("the width of the flame graph in pixels", query.width.into(), 1, MAX_FLAME_WIDTH.into())?;
     if !shape.has_stacks(source)? {
         return Err(ViewError::NoSamples);
     }

@@ -73,10 +73,7 @@ type RowPlace = (usize, usize);
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn page(source: &dyn Source, query: &RowsQuery, cancel: &Cancel) -> Result<RowsPage, ViewError> {
     let limit = u64::from(query.limit);
-    if query.limit > MAX_PAGE_ROWS {
-        let most = u64::from(MAX_PAGE_ROWS);
-        return Err(ViewError::OutOfRange { what: "the number of rows in a page", value: limit, least: 0, most });
-    }
+    ViewError::within("the number of rows in a page", limit, 0, MAX_PAGE_ROWS.into())?;
     let schema = schema_of(source, query.stream)?;
     let pairs = query.pairs.as_ref().map(|pairs| FoundPairs::new(schema, pairs)).transpose()?;
     let mut scan = scan_of(source, query, pairs.as_ref(), cancel)?;

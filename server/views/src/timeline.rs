@@ -50,10 +50,7 @@ pub struct TimelineQuery {
 pub fn timeline(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> Result<Timeline, ViewError> {
     let what = "the width of the timeline in pixels";
     let window = Window::new(query.range, query.width, MAX_TIMELINE_WIDTH, what)?.whole();
-    if query.limit_tracks == 0 || query.limit_tracks > MAX_TRACKS {
-        let (value, most) = (u64::from(query.limit_tracks), u64::from(MAX_TRACKS));
-        return Err(ViewError::OutOfRange { what: "the number of tracks", value, least: 1, most });
-    }
+    ViewError::within("the number of tracks", query.limit_tracks.into(), 1, MAX_TRACKS.into())?;
     let count = source.streams().len();
     let missing = query.streams.iter().flatten().find(|stream| usize::from(**stream) >= count);
     if let Some(stream) = missing {

@@ -24,9 +24,7 @@ pub(crate) struct Window {
 impl Window {
     /// At most `width` bins (or 2), as many as there can be. `what` names the width in errors.
     pub(crate) fn new(range: TimeRange, width: u32, most: u32, what: &'static str) -> Result<Self, ViewError> {
-        if width == 0 || width > most {
-            return Err(ViewError::OutOfRange { what, value: width.into(), least: 1, most: most.into() });
-        }
+        ViewError::within(what, width.into(), 1, most.into())?;
         let last_ns = range.end_ns.saturating_sub(1).max(range.start_ns);
         let count = |shift: u8| (last_ns >> shift) - (range.start_ns >> shift);
         let shift = (0..63).find(|shift| count(*shift) < u64::from(width.max(2))).unwrap_or(63);

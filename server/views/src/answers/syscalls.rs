@@ -15,6 +15,8 @@ pub struct SyscallTable {
     pub all: SyscallTimes,
     /// Whether states of threads are there, by which calls are split into running and waiting.
     pub has_states: bool,
+    /// Whether there are more states than can be read for it, so that calls are not split.
+    pub has_too_many_states: bool,
     /// Those with most first.
     pub lines: Vec<SyscallLine>,
     /// Other lines.

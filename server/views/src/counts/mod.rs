@@ -136,10 +136,7 @@ pub fn count_view(
     query: CountQuery,
     cancel: &Cancel,
 ) -> Result<CountView, ViewError> {
-    if query.points == 0 || query.points > MAX_COUNT_POINTS {
-        let (value, most) = (u64::from(query.points), u64::from(MAX_COUNT_POINTS));
-        return Err(ViewError::OutOfRange { what: "the number of moments", value, least: 1, most });
-    }
+    ViewError::within("the number of moments", query.points.into(), 1, MAX_COUNT_POINTS.into())?;
     let columns = CountColumns::of(schema_of(source, stream)?)?;
     let joined = intervals(source, stream, query.range, cancel)?.div_ceil(query.points.into()).max(1);
     let mut gathered = GatheredSums::default();

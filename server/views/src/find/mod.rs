@@ -53,10 +53,7 @@ struct Columns {
 
 impl Columns {
     fn new(range: TimeRange, count: u32) -> Result<Self, ViewError> {
-        if count == 0 || count > MAX_FIND_COLUMNS {
-            let (value, most) = (u64::from(count), u64::from(MAX_FIND_COLUMNS));
-            return Err(ViewError::OutOfRange { what: "the number of columns", value, least: 1, most });
-        }
+        ViewError::within("the number of columns", count.into(), 1, MAX_FIND_COLUMNS.into())?;
         Ok(Self { range, count })
     }
 

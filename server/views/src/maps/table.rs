@@ -38,10 +38,7 @@ pub fn map_table(
     query: &TableQuery,
     cancel: &Cancel,
 ) -> Result<MapTable, ViewError> {
-    if query.limit > MAX_MAP_PAGE {
-        let (value, most) = (u64::from(query.limit), u64::from(MAX_MAP_PAGE));
-        return Err(ViewError::OutOfRange { what: "the number of rows in a page", value, least: 0, most });
-    }
+    ViewError::within("the number of rows in a page", query.limit.into(), 0, MAX_MAP_PAGE.into())?;
     let heads = heads(schema_of(source, shape.stream)?);
     let own = || shape.key.iter().chain(&shape.value);
     let columns = own().filter_map(|column| heads.get(*column).cloned()).collect();

@@ -41,14 +41,14 @@ enum HeldValues {
     Min(Vec<Option<i128>>),
     Max(Vec<Option<i128>>),
     /// The numbers of each group, or how many there are in each bin.
-    Percentile(Numbers, u32),
+    Percentile(GroupNumbers, u32),
     /// The number of distinct values of each group, and the values with their groups.
     Distinct(Vec<u64>, IdMap<(u32, u64), ()>),
     First(Vec<Option<u64>>),
     Last(Vec<Option<u64>>),
 }
 
-enum Numbers {
+enum GroupNumbers {
     Each(Vec<Vec<i128>>),
     Binned(Vec<BTreeMap<i128, u64>>),
 }
@@ -60,7 +60,7 @@ fn binned(number: i128) -> i128 {
     number | mask
 }
 
-impl Numbers {
+impl GroupNumbers {
     /// From now on numbers are counted in bins.
     fn bin(&mut self) {
         let Self::Each(each) = self else { return };
@@ -91,7 +91,9 @@ impl Held {
             Aggregate::Mean(_) => HeldValues::Mean(Vec::new()),
             Aggregate::Min(_) => HeldValues::Min(Vec::new()),
             Aggregate::Max(_) => HeldValues::Max(Vec::new()),
-            Aggregate::Percentile(_, thousandths) => HeldValues::Percentile(Numbers::Each(Vec::new()), *thousandths),
+            Aggregate::Percentile(_, thousandths) => {
+                HeldValues::Percentile(GroupNumbers::Each(Vec::new()), *thousandths)
+            }
             Aggregate::Distinct(_) => HeldValues::Distinct(Vec::new(), IdMap::default()),
             Aggregate::First(_) => HeldValues::First(Vec::new()),
             Aggregate::Last(_) => HeldValues::Last(Vec::new()),
@@ -184,7 +186,7 @@ impl Held {
 
     /// Makes what is asked of each group quick to tell.
     pub(super) fn close(&mut self) {
-        if let HeldValues::Percentile(Numbers::Each(each), _) = &mut self.kept {
+        if let HeldValues::Percentile(GroupNumbers::Each(each), _) = &mut self.kept {
             each.iter_mut().for_each(|numbers| numbers.sort_unstable());
         }
     }
@@ -223,7 +225,7 @@ fn numbers<T: Clone + Default>(
 }
 
 fn percentile(
-    kept: &mut Numbers,
+    kept: &mut GroupNumbers,
     (groups, rows, data): (usize, &[(u32, u32)], Option<&ColumnData>),
     room: &mut KeptCount,
     is_rough: &mut bool,
@@ -233,25 +235,25 @@ fn percentile(
         kept.bin();
     }
     match kept {
-        Numbers::Each(each) => {
+        GroupNumbers::Each(each) => {
             room.kept += rows.len();
             numbers(each, groups, rows, data, |numbers: &mut Vec<i128>, number| numbers.push(number));
         }
-        Numbers::Binned(bins) => numbers(bins, groups, rows, data, |bins: &mut BTreeMap<i128, u64>, number| {
+        GroupNumbers::Binned(bins) => numbers(bins, groups, rows, data, |bins: &mut BTreeMap<i128, u64>, number| {
             *bins.entry(binned(number)).or_default() += 1;
         }),
     }
 }
 
 /// The least number that at least so many thousandths of a percent do not exceed.
-fn nth(numbers: &Numbers, group: usize, thousandths: u32) -> Option<i128> {
+fn nth(numbers: &GroupNumbers, group: usize, thousandths: u32) -> Option<i128> {
     let rank = |count: u64| (u128::from(count) * u128::from(thousandths)).div_ceil(100_000).max(1);
     match numbers {
-        Numbers::Each(each) => {
+        GroupNumbers::Each(each) => {
             let numbers = each.get(group).filter(|numbers| !numbers.is_empty())?;
             numbers.get(usize::try_from(rank(numbers.len() as u64) - 1).ok()?).copied()
         }
-        Numbers::Binned(bins) => {
+        GroupNumbers::Binned(bins) => {
             let bins = bins.get(group)?;
             let rank = rank(bins.values().sum());
             let mut below = 0_u128;

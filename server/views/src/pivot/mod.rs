@@ -137,7 +137,7 @@ pub struct PivotQuery {
 type Key = (u64, u64, u64, u64);
 
 /// Numbers of groups by key.
-struct Groups {
+struct PivotGroups {
     numbers: IdMap<Key, u32>,
     keys: Vec<Key>,
     last: Option<(Key, u32)>,
@@ -146,7 +146,7 @@ struct Groups {
     is_fixed: bool,
 }
 
-impl Groups {
+impl PivotGroups {
     fn new() -> Self {
         Self { numbers: IdMap::default(), keys: Vec::new(), last: None, left_out: 0, is_fixed: false }
     }
@@ -193,19 +193,13 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn new(schema: &'a StreamSchema, query: &'a PivotQuery) -> Result<Self, ViewError> {
-        let limit = |what, value: usize, least: u64, most: usize| match (least..=most as u64).contains(&(value as u64))
-        {
-            true => Ok(()),
-            false => Err(ViewError::OutOfRange { what, value: value as u64, least, most: most as u64 }),
-        };
-        limit("the number of columns to group by", query.by.len(), 0, MAX_PIVOT_KEYS)?;
-        limit("the number of values of a group", query.values.len(), 1, MAX_PIVOT_VALUES)?;
-        limit("the number of lines", query.limit as usize, 1, MAX_PIVOT_LINES as usize)?;
-        limit("the number of bins", query.bins as usize, 0, MAX_PIVOT_BINS as usize)?;
-        let columns = query.by.len() + query.values.len();
-        if let Some(sort) = query.sort {
-            limit("the number of the column to sort by", sort, 0, columns - 1)?;
-        }
+        let (keys, values) = (query.by.len() as u64, query.values.len() as u64);
+        ViewError::within("the number of columns to group by", keys, 0, MAX_PIVOT_KEYS as u64)?;
+        ViewError::within("the number of values of a group", values, 1, MAX_PIVOT_VALUES as u64)?;
+        ViewError::within("the number of lines", query.limit.into(), 1, MAX_PIVOT_LINES.into())?;
+        ViewError::within("the number of bins", query.bins.into(), 0, MAX_PIVOT_BINS.into())?;
+        let sort = query.sort.unwrap_or_default() as u64;
+        ViewError::within("the number of the column to sort by", sort, 0, keys + values - 1)?;
         let find = |name: &str| schema.column(name).ok_or_else(|| no_such_column(schema, name));
         let by = query.by.iter().map(|name| find(name)).collect::<Result<_, _>>()?;
         let value = |value: &'a Aggregate| {
@@ -243,7 +237,7 @@ impl<'a> Found<'a> {
 pub fn pivot(source: &dyn Source, query: &PivotQuery, cancel: &Cancel) -> Result<Pivot, ViewError> {
     let found = Found::new(schema_of(source, query.stream)?, query)?;
     let scan = |wanted: &[usize]| Scan::new(source, query.stream, query.range, query.filter.as_ref(), wanted, cancel);
-    let mut groups = Groups::new();
+    let mut groups = PivotGroups::new();
     let mut held: Vec<Held> =
         found.values.iter().map(|(value, column)| Held::new(found.schema, value, *column)).collect();
     let mut room = KeptCount::default();
@@ -284,7 +278,7 @@ fn series<'a>(
     let end_ns = query.range.end_ns.min(within.end_ns).max(start_ns + 1);
     let bins = u64::from(query.bins).min(end_ns - start_ns).max(1);
     let (span, lines) = (u128::from(end_ns - start_ns), keys.len());
-    let mut groups = Groups::fixed(keys);
+    let mut groups = PivotGroups::fixed(keys);
     let Some((value, column)) = found.values.first() else {
         return Ok(PivotSeries { start: 0, end: 0, lines: Vec::new() });
     };

@@ -201,7 +201,7 @@ impl ProcessFacts {
         let order = subtree::in_order(&all, &wanted);
         let more = order.len().saturating_sub(MAX_PROCESSES) as u64;
         let shown: Vec<usize> = order.into_iter().take(MAX_PROCESSES).collect();
-        let subtrees = Subtrees::of(&all, &shown);
+        let mut subtrees = Subtrees::of(&all, &shown);
         let origin = source.origin_ns();
         let line = |(place, at): (usize, &usize)| {
             let life = all.get(*at).cloned().unwrap_or_default();

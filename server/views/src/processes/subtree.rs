@@ -1,6 +1,6 @@
 //! The tree of the processes that are shown: their order, and the condition on rows of each with all that it started.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use bathyscope_capture::MAX_PREDICATE_BYTES;
 
@@ -8,6 +8,8 @@ use super::lives::Life;
 
 /// The longest condition: others must have room beside it.
 const MAX_FILTER_BYTES: usize = MAX_PREDICATE_BYTES / 2;
+/// The most ids that conditions are made of, of all together: a chain of processes that each start one has many.
+const MAX_FILTER_IDS: usize = 1 << 24;
 
 /// The wanted ones, each before those that it started; otherwise in the order of their start.
 pub(super) fn in_order(all: &[Life], wanted: &[bool]) -> Vec<usize> {
@@ -37,10 +39,19 @@ pub(super) struct Subtrees<'a> {
     shown: &'a [usize],
     parents: Vec<Option<usize>>,
     depths: Vec<u32>,
-    /// By place, how many are below it; they follow it.
+    /// By place, how many of the shown ones are below it; they follow it.
     below: Vec<u32>,
+    /// All processes, also those that are not shown, each before those that it started.
+    order: Vec<usize>,
+    /// By process, its place in that order, and how many are below it.
+    places: Vec<usize>,
+    all_below: Vec<u32>,
+    /// By id, how many processes had it.
+    lives: HashMap<u32, usize>,
     /// All ids, sorted.
     pids: Vec<u32>,
+    /// Of how many ids conditions may still be made.
+    budget: usize,
 }
 
 impl<'a> Subtrees<'a> {
@@ -59,10 +70,25 @@ impl<'a> Subtrees<'a> {
                 *above += own;
             }
         }
-        let mut pids: Vec<u32> = all.iter().map(|life| life.pid).collect();
+        let order = in_order(all, &vec![true; all.len()]);
+        let (mut places, mut all_below) = (vec![0; all.len()], vec![0_u32; all.len()]);
+        for (place, at) in order.iter().enumerate().rev() {
+            let own = all_below.get(*at).copied().unwrap_or(0) + 1;
+            let parent = all.get(*at).and_then(|life| life.parent);
+            if let Some(above) = parent.and_then(|parent| all_below.get_mut(parent)) {
+                *above += own;
+            }
+            if let Some(known) = places.get_mut(*at) {
+                *known = place;
+            }
+        }
+        let mut lives: HashMap<u32, usize> = HashMap::new();
+        for life in all {
+            *lives.entry(life.pid).or_default() += 1;
+        }
+        let mut pids: Vec<u32> = lives.keys().copied().collect();
         pids.sort_unstable();
-        pids.dedup();
-        Self { all, shown, parents, depths, below, pids }
+        Self { all, shown, parents, depths, below, order, places, all_below, lives, pids, budget: MAX_FILTER_IDS }
     }
 
     pub(super) fn parent(&self, place: usize) -> Option<usize> {
@@ -77,17 +103,21 @@ impl<'a> Subtrees<'a> {
         self.below.get(place).copied().unwrap_or(0)
     }
 
-    /// The condition on rows of a process and of all that it started, and whether another process had one of their ids.
-    pub(super) fn filter(&self, place: usize) -> (String, bool) {
-        let end = place + 1 + self.descendants(place) as usize;
-        let inside = self.shown.get(place..end).unwrap_or(&[]);
+    /// The condition on rows of a process and of all that it started, at any time, and whether another process had one of
+    /// their ids.
+    pub(super) fn filter(&mut self, place: usize) -> (String, bool) {
+        let inside = self.shown.get(place).map_or(&[][..], |at| {
+            let from = self.places.get(*at).copied().unwrap_or(0);
+            let below = self.all_below.get(*at).copied().unwrap_or(0) as usize;
+            self.order.get(from..=from + below).unwrap_or(&[])
+        });
+        let Some(budget) = self.budget.checked_sub(inside.len()) else { return (String::new(), false) };
+        self.budget = budget;
         let mut own: Vec<u32> = inside.iter().filter_map(|at| self.all.get(*at)).map(|life| life.pid).collect();
         own.sort_unstable();
         own.dedup();
-        let members: HashSet<usize> = inside.iter().copied().collect();
-        let is_own = |pid: &u32| own.binary_search(pid).is_ok();
-        let others = self.all.iter().enumerate().filter(|(at, life)| is_own(&life.pid) && !members.contains(at));
-        (condition(&own, &self.pids), others.count() > 0)
+        let with_these: usize = own.iter().filter_map(|pid| self.lives.get(pid)).sum();
+        (condition(&own, &self.pids), with_these > inside.len())
     }
 }
 

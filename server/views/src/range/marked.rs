@@ -23,10 +23,7 @@ impl MarkedTracks {
     /// # Errors
     /// If there is no such track, or there are too many.
     pub(super) fn of(source: &dyn Source, tracks: &[TrackId]) -> Result<Self, ViewError> {
-        if tracks.len() > MAX_WINDOW_TRACKS {
-            let (value, most) = (tracks.len() as u64, MAX_WINDOW_TRACKS as u64);
-            return Err(ViewError::OutOfRange { what: "the number of tracks", value, least: 0, most });
-        }
+        ViewError::within("the number of tracks", tracks.len() as u64, 0, MAX_WINDOW_TRACKS as u64)?;
         let mut marked = Self { is_all: tracks.is_empty(), ..Self::default() };
         for TrackId { stream, track } in tracks.iter().copied() {
             let directory =

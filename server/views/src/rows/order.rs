@@ -69,10 +69,7 @@ pub(super) fn by_time(schema: &StreamSchema, orders: &[Order]) -> Option<bool> {
 /// # Errors
 /// If there is no such column, or there are too many.
 pub(super) fn columns(schema: &StreamSchema, orders: &[Order], has_pairs: bool) -> Result<Vec<usize>, ViewError> {
-    if orders.len() > MAX_SORT_COLUMNS {
-        let (value, most) = (orders.len() as u64, MAX_SORT_COLUMNS as u64);
-        return Err(ViewError::OutOfRange { what: "the number of columns to sort by", value, least: 0, most });
-    }
+    ViewError::within("the number of columns to sort by", orders.len() as u64, 0, MAX_SORT_COLUMNS as u64)?;
     let mut found = Vec::new();
     for order in orders {
         match schema.column(&order.column) {

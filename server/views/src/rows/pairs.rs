@@ -58,12 +58,9 @@ impl Intervals {
 
 impl FoundPairs {
     pub(super) fn new(schema: &StreamSchema, pairs: &RowPairs) -> Result<Self, ViewError> {
-        let limit = |what, count: usize, most: usize| match count <= most {
-            true => Ok(()),
-            false => Err(ViewError::OutOfRange { what, value: count as u64, least: 0, most: most as u64 }),
-        };
-        limit("the number of columns of a key", pairs.keys.len(), MAX_PAIR_KEYS)?;
-        limit("the number of columns of neighbours", pairs.values.len(), MAX_PAIR_VALUES)?;
+        let (keys, values) = (pairs.keys.len() as u64, pairs.values.len() as u64);
+        ViewError::within("the number of columns of a key", keys, 0, MAX_PAIR_KEYS as u64)?;
+        ViewError::within("the number of columns of neighbours", values, 0, MAX_PAIR_VALUES as u64)?;
         let find = |name: &String| schema.column(name).ok_or_else(|| no_such_column(schema, name));
         let all = |names: &[String]| names.iter().map(find).collect::<Result<Vec<_>, _>>();
         Ok(Self { keys: all(&pairs.keys)?, values: all(&pairs.values)? })

@@ -2,7 +2,7 @@
 
 use bathyscope_capture::ShownCell;
 
-use super::{FoundPairs, RowPlace, RowsQuery, fetch, order, places, scan_of};
+use super::{FoundPairs, MAX_SORTED_ROWS, RowPlace, RowsQuery, fetch, order, places, scan_of};
 use crate::{
     Cancel, Source, ViewError,
     answers::{ColumnHead, RowsPage},
@@ -21,6 +21,8 @@ pub struct SeenRows<'a> {
     scan: Scan<'a>,
     /// Whether rows come by time, the last first.
     by_time: Option<bool>,
+    /// Whether rows are in their order: those that are not by time are sorted when the first are wanted.
+    is_sorted: bool,
     /// The chunk that is read next, of rows by time.
     chunk: usize,
     waiting: Vec<RowPlace>,
@@ -28,7 +30,7 @@ pub struct SeenRows<'a> {
 }
 
 impl<'a> SeenRows<'a> {
-    /// The rows of a query in its order; its `offset` and `limit` do not count.
+    /// The rows of a query in its order; its `offset` and `limit` do not count. Reads no row yet.
     ///
     /// # Errors
     /// If the query does not fit the capture, or so many rows cannot be sorted.
@@ -37,12 +39,12 @@ impl<'a> SeenRows<'a> {
         let pairs = query.pairs.as_ref().map(|pairs| FoundPairs::new(schema, pairs)).transpose()?;
         let scan = scan_of(source, query, pairs.as_ref(), cancel)?;
         let by_time = order::by_time(schema, &query.order);
-        let query = RowsQuery { offset: 0, limit: u32::MAX, ..query.clone() };
-        let mut seen = Self { source, query, pairs, scan, by_time, chunk: 0, waiting: Vec::new(), at: 0 };
-        if seen.by_time.is_none() {
-            seen.waiting = places(source, &mut seen.scan, &seen.query, seen.pairs.as_ref())?.0;
+        if by_time.is_none() && scan.total() > MAX_SORTED_ROWS {
+            return Err(ViewError::TooFar { wanted: scan.total(), limit: MAX_SORTED_ROWS });
         }
-        Ok(seen)
+        let query = RowsQuery { offset: 0, limit: u32::MAX, ..query.clone() };
+        let is_sorted = by_time.is_some();
+        Ok(Self { source, query, pairs, scan, by_time, is_sorted, chunk: 0, waiting: Vec::new(), at: 0 })
     }
 
     /// The columns: those of the stream, then those of pairs.
@@ -56,6 +58,9 @@ impl<'a> SeenRows<'a> {
     /// # Errors
     /// If a chunk cannot be loaded, or the cancel flag was set.
     pub fn next_rows(&mut self) -> Result<Option<Vec<Vec<ShownCell>>>, ViewError> {
+        if !std::mem::replace(&mut self.is_sorted, true) {
+            self.waiting = places(self.source, &mut self.scan, &self.query, self.pairs.as_ref())?.0;
+        }
         while self.at >= self.waiting.len() && self.by_time.is_some() {
             let count = self.scan.chunks().len();
             if self.chunk >= count {

@@ -18,10 +18,7 @@ pub const MAX_TIME_MARKS: u32 = 1000;
 /// # Errors
 /// If the query does not fit the capture or is not by time, a chunk cannot be loaded, or `cancel` was set.
 pub fn row_times(source: &dyn Source, query: &RowsQuery, marks: u32, cancel: &Cancel) -> Result<RowTimes, ViewError> {
-    if !(2..=MAX_TIME_MARKS).contains(&marks) {
-        let (value, most) = (u64::from(marks), u64::from(MAX_TIME_MARKS));
-        return Err(ViewError::OutOfRange { what: "the number of marks", value, least: 2, most });
-    }
+    ViewError::within("the number of marks", marks.into(), 2, MAX_TIME_MARKS.into())?;
     let schema = schema_of(source, query.stream)?;
     let Some(descending) = order::by_time(schema, &query.order) else {
         return Ok(RowTimes::default());

@@ -36,11 +36,8 @@ pub struct TrackWindowQuery {
 impl TrackWindowQuery {
     /// Fails if a number is outside its limits.
     pub(super) fn check(&self) -> Result<(), ViewError> {
-        let check = |what, value: u64, most: u64| {
-            if value == 0 || value > most { Err(ViewError::OutOfRange { what, value, least: 1, most }) } else { Ok(()) }
-        };
-        check("the width of the window in pixels", self.width.into(), MAX_TIMELINE_WIDTH.into())?;
-        check("the number of tracks", self.tracks.len() as u64, MAX_WINDOW_TRACKS as u64)
+        ViewError::within("the width of the window in pixels", self.width.into(), 1, MAX_TIMELINE_WIDTH.into())?;
+        ViewError::within("the number of tracks", self.tracks.len() as u64, 1, MAX_WINDOW_TRACKS as u64)
     }
 
     /// The streams of the tracks.

@@ -179,7 +179,7 @@ fn a_set_flag_ends_every_view() {
     let (stop, source, samples) = (AtomicBool::new(true), events(), profile());
     let range = TimeRange::of(&source);
     let query = TimelineQuery { range, width: 10, group: Group::Thread, filter: None, limit_tracks: 4, streams: None };
-    let order = Some(Order { column: "comm".to_owned(), descending: true });
+    let order = vec![Order { column: "comm".to_owned(), descending: true }];
     let results = [
         page(&source, &RowsQuery::new(0), &stop).map(|_| ()),
         page(&source, &RowsQuery { order, ..RowsQuery::new(0) }, &stop).map(|_| ()),
@@ -198,7 +198,7 @@ fn what_does_not_fit_the_capture_is_refused_with_a_reason() {
     let source = events();
     let filtered = |text: &str| RowsQuery { filter: Filter::parse(text).unwrap(), ..RowsQuery::new(0) };
     let ordered = |column: &str| {
-        let order = Some(Order { column: column.to_owned(), descending: false });
+        let order = vec![Order { column: column.to_owned(), descending: false }];
         RowsQuery { order, ..RowsQuery::new(0) }
     };
     let columns = "time, cpu, pid, tid, comm, prev_comm, prev_prio, args.pid";
@@ -235,7 +235,7 @@ fn a_sorted_table_has_a_furthest_row() {
     let meta = ChunkMeta { rows: 1 << 16, first_ns: ORIGIN, last_ns: ORIGIN, stats: Vec::new() };
     let source = Watched { metas: Some(vec![meta; 65]), ..Watched::new(events()) };
     let at = |offset| {
-        let order = Some(Order { column: "cpu".to_owned(), descending: true });
+        let order = vec![Order { column: "cpu".to_owned(), descending: true }];
         page(&source, &RowsQuery { order, offset, limit: 10, ..RowsQuery::new(0) }, &GO).unwrap_err()
     };
     // Within the limit the chunks are loaded, and these are not as long as they say.

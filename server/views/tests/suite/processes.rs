@@ -170,7 +170,14 @@ proptest! {
     fn a_range_has_those_that_were_there_and_who_started_them(steps in steps(), from in 0u64..800, span in 1u64..300) {
         let (source, changes, expected) = played(&steps);
         let range = TimeRange { start_ns: ORIGIN + from, end_ns: ORIGIN + from + span };
-        let found: BTreeSet<u32> = tree(&source, &changes, range).processes.iter().map(|life| life.pid).collect();
+        let processes = tree(&source, &changes, range).processes;
+        let found: BTreeSet<u32> = processes.iter().map(|life| life.pid).collect();
+        // A condition stands for the same in any range.
+        let whole = tree(&source, &changes, TimeRange::ALL).processes;
+        let conditions: BTreeMap<u32, &str> = whole.iter().map(|life| (life.pid, life.filter.as_str())).collect();
+        for life in &processes {
+            prop_assert_eq!(life.filter.as_str(), conditions[&life.pid]);
+        }
         let mut wanted = BTreeSet::new();
         for life in &expected {
             let began = life.start.unwrap_or(0) < (from + span) as i64;

@@ -175,7 +175,7 @@ proptest! {
         } else {
             let last = told.times.len() - 1;
             prop_assert_eq!(told.matched, times.len() as u64);
-            let place = |mark: usize| if last == 0 { 0 } else { mark * (times.len() - 1) / last };
+            let place = |mark: usize| (mark * (times.len() - 1)).checked_div(last).unwrap_or(0);
             for (mark, time) in told.times.iter().enumerate() {
                 // Turned round, places are rounded the other way.
                 let near = [place(mark), (place(mark) + 1).min(times.len() - 1)];

@@ -249,3 +249,24 @@ export function toggled(text, column, literal, way) {
 export function ranged(text, column, range) {
   return withTerms(text, column, termsOf(column, { ...saidOf(text, column), range }));
 }
+
+/** Said where a filter cannot be given a condition. */
+export const TAKES_NO_CONDITION = "The filter looks for text, so no condition can be added to it.";
+
+/**
+ * A filter with one more condition. What it says of the same column before is replaced, so that selecting within what is selected
+ * does not make it longer; null where it looks for text and takes no condition.
+ * @param {string} filter
+ * @param {string} condition
+ * @param {string} [column] of which it is
+ * @returns {string|null}
+ */
+export function withCondition(filter, condition, column = "") {
+  if (filter.trim() === "" || condition === "") return filter.trim() === "" ? condition : filter;
+  if (!isCondition(filter)) return null;
+  const known = parts(filter);
+  const added = parts(condition) ?? [condition];
+  if (known && added.every((part) => known.includes(part))) return filter;
+  const rest = known === null ? `(${filter})` : column ? without(filter, column) : filter;
+  return rest ? `${rest} && ${condition}` : condition;
+}

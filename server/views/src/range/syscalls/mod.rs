@@ -12,10 +12,11 @@ use self::{
     objects::{ObjectKind, Objects},
     running::RunningTimes,
 };
-use super::{amounts::moves_bytes, durations::LogBuckets, groups::RangeGroups, overlap::word, text};
+use super::{amounts::moves_bytes, groups::RangeGroups, overlap::word, text};
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
     answers::{RangeDurations, SyscallError, SyscallLine, SyscallObject, SyscallTable, SyscallTimes},
+    log_buckets::LogBuckets,
     scan::Scan,
     source::relative,
 };
@@ -242,10 +243,21 @@ pub fn syscall_table(source: &dyn Source, query: &SyscallQuery, cancel: &Cancel)
     if columns.iter().any(|columns| columns.cpu.is_none()) {
         gathered.running = RunningTimes::read(source, query.range, cancel)?;
     }
+    // Where a filter has a column that only another stream of calls has, that one is not counted.
+    let (mut refused, mut is_counted) = (None, false);
     for columns in &columns {
-        gathered.add_stream(columns, cancel)?;
+        match gathered.add_stream(columns, cancel) {
+            Err(error @ ViewError::NoSuchColumn { .. }) => refused = Some(error),
+            added => {
+                added?;
+                is_counted = true;
+            }
+        }
     }
-    Ok(gathered.answer())
+    match refused.filter(|_| !is_counted) {
+        Some(error) => Err(error),
+        None => Ok(gathered.answer()),
+    }
 }
 
 struct GatheredCalls<'a> {
@@ -266,12 +278,7 @@ impl GatheredCalls<'_> {
     fn add_stream(&mut self, columns: &SyscallColumns, cancel: &Cancel) -> Result<(), ViewError> {
         let (range, filter) = (self.query.range, self.query.filter.as_ref());
         let scan = Scan::new(self.source, columns.stream, range, filter, &columns.wanted(), cancel);
-        let mut scan = match scan {
-            // Another stream may have the column.
-            Err(ViewError::NoSuchColumn { .. }) if self.source.streams().len() > 1 => return Ok(()),
-            scan => scan?,
-        };
-        scan.for_each_hit(|hit| {
+        scan?.for_each_hit(|hit| {
             hit.picked.for_each(|row| {
                 let at = |column: usize| word(&hit.batch, column, row);
                 let id = |column: usize| u32::try_from(at(column)).unwrap_or(0);
@@ -362,7 +369,8 @@ impl GatheredCalls<'_> {
             start: relative(origin, query.range.start_ns),
             end: relative(origin, query.range.end_ns),
             all: all.times(origin),
-            has_states: running.is_some(),
+            has_states: running.as_ref().is_some_and(|times| !times.are_too_many),
+            has_too_many_states: running.is_some_and(|times| times.are_too_many),
             lines: lines.into_iter().map(line).collect(),
             rest,
             files: files.into_iter().map(object).collect(),

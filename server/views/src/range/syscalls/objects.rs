@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn arguments_name_files_and_sockets() {
         use ObjectKind::{File, Other, Pipe, Socket};
-        let cases: [(&str, &str, Option<(ObjectKind, &str)>); 18] = [
+        type Found = Option<(ObjectKind, &'static str)>;
+        let cases: [(&str, &str, Found); 18] = [
             ("read", "3</etc/passwd>, \"root\"..., 4096", Some((File, "/etc/passwd"))),
             ("write", "1<pipe:[77]>, \"a, b\", 4", Some((Pipe, "pipe:[77]"))),
             ("openat", "AT_FDCWD</home>, \"a.txt\", O_RDONLY", Some((File, "/home/a.txt"))),

@@ -23,6 +23,8 @@ struct ThreadTimes {
 #[derive(Debug, Default)]
 pub(super) struct RunningTimes {
     threads: HashMap<u64, ThreadTimes>,
+    /// Whether there are more than are kept. Then none are: a part would tell the wrong thing.
+    pub(super) are_too_many: bool,
 }
 
 impl RunningTimes {
@@ -59,8 +61,7 @@ impl RunningTimes {
             })?;
         }
         if count > MAX_TIMES {
-            // A part would tell the wrong thing.
-            return Ok(None);
+            return Ok(Some(Self { are_too_many: true, ..Self::default() }));
         }
         times.threads.values_mut().for_each(ThreadTimes::finish);
         Ok((!times.threads.is_empty()).then_some(times))

@@ -2,6 +2,7 @@
 // busy CPUs and devices were. What is selected here is the range and the filter of all tabs.
 
 import { h, put } from "../../lib/dom.js";
+import { TAKES_NO_CONDITION, withCondition } from "../../lib/filter_text.js";
 import { bind } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
 import { saveText } from "../../lib/save_text.js";
@@ -11,7 +12,7 @@ import { BusyPanel, busyStreams } from "./busy_panel.js";
 import { HeatPanel } from "./heat_panel.js";
 import { HistogramPanel } from "./histogram_panel.js";
 import { ScatterPanel } from "./scatter_panel.js";
-import { firstSpread, numbersOf, shownStreams, typedLimit, withCondition } from "./spread_model.js";
+import { firstSpread, numbersOf, shownStreams, typedLimit } from "./spread_model.js";
 
 /** @import { CaptureContext } from "../../page/capture_context.js" */
 /** @typedef {{range?: {start: number, end: number}, condition?: string, column?: string}} Chosen what was selected in a picture */
@@ -360,7 +361,7 @@ export class DistributionView extends PanelView {
     const { start, end, filter } = this.context.view;
     const both = condition ? withCondition(filter, condition, column) : filter;
     if (both === null) {
-      note("The filter looks for text, so no condition can be added to it. Only the time is selected.", { stop: true });
+      note(`${TAKES_NO_CONDITION} Only the time is selected.`, { stop: true });
     }
     const within = range && {
       start: Math.max(0, Math.floor(range.start)),

@@ -2,8 +2,6 @@
 // selected, parts of a heat map put together. Pure.
 
 import { bytes, cell, duration, exact, moment } from "../../lib/format.js";
-import { isCondition } from "../../lib/filter_kind.js";
-import { parts as partsOf, without } from "../../lib/filter_text.js";
 
 /** @import { ColumnHead, Distribution, HeatMap, ShownCell, Stream, Utilisation } from "../../../../api.js" */
 
@@ -93,23 +91,6 @@ export function limitsText({ low, high }, of) {
 export function conditionOf(column, { low, high }) {
   const last = String(BigInt(high) - 1n);
   return last === low ? `${column} == ${low}` : `${column} between ${low} and ${last}`;
-}
-
-/**
- * A filter with one more condition. What it says of the same column before is replaced, so that selecting within what is selected
- * does not make it longer; null where it looks for text and takes no condition.
- * @param {string} filter
- * @param {string} condition
- * @param {string} [column] of which it is
- * @returns {string|null}
- */
-export function withCondition(filter, condition, column = "") {
-  if (filter.trim() === "") return condition;
-  if (!isCondition(filter)) return null;
-  const parts = partsOf(filter);
-  if (parts?.includes(condition)) return filter;
-  const rest = parts === null ? `(${filter})` : column ? without(filter, column) : filter;
-  return rest ? `${rest} && ${condition}` : condition;
 }
 
 /**

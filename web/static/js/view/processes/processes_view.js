@@ -3,8 +3,10 @@
 
 import { get } from "../../lib/api.js";
 import { h, put } from "../../lib/dom.js";
+import { TAKES_NO_CONDITION, withCondition } from "../../lib/filter_text.js";
 import { exact, plural } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
+import { note } from "../../lib/notice.js";
 import { PanelView } from "../panel_view.js";
 import { belowWords, lifeBar, lifeWords, missingWords, shownPlaces, usedBelow, usedWords } from "./processes_model.js";
 
@@ -234,7 +236,14 @@ export class ProcessesView extends PanelView {
    * @param {number} place
    */
   #only(place) {
-    const filter = this.#tree?.processes[place]?.filter;
-    if (filter) this.context.state.set({ filter });
+    const processes = this.#tree?.processes ?? [];
+    const filter = processes[place]?.filter;
+    if (!filter) return;
+    const before = this.context.view.filter;
+    // Another part of the tree is chosen instead of the one before, not within it.
+    const isOne = processes.some((life) => life.filter === before);
+    const both = isOne ? filter : withCondition(before, filter);
+    if (both === null) note(TAKES_NO_CONDITION, { stop: true });
+    else this.context.state.set({ filter: both });
   }
 }

@@ -3,11 +3,13 @@
 
 import { get } from "../../lib/api.js";
 import { h, put } from "../../lib/dom.js";
+import { TAKES_NO_CONDITION, withCondition } from "../../lib/filter_text.js";
 import { bytes, duration, exact, percent, plural } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
-import { histogramChart } from "../maps/histogram_chart.js";
+import { note } from "../../lib/notice.js";
+import { histogramChart } from "../../lib/histogram_chart.js";
 import { PanelView } from "../panel_view.js";
-import { columnsOf, errorWords, joined, ownerWords, splitWords } from "./syscalls_words.js";
+import { columnsOf, errorWords, ownerWords, splitWords } from "./syscalls_words.js";
 
 /** @import { SyscallLine, SyscallObject, SyscallTable, SyscallTimes } from "../../../../api.js" */
 /** @typedef {import("../../page/url_state.js").ViewParts} Parts */
@@ -189,7 +191,9 @@ export class SyscallsView extends PanelView {
    */
   #filterBy(filter, more = {}) {
     const stream = this.context.syscallStream?.index ?? null;
-    this.context.state.set({ filter: joined(this.context.view.filter, filter), stream, ...more });
+    const both = withCondition(this.context.view.filter, filter);
+    if (both === null) note(TAKES_NO_CONDITION, { stop: true });
+    else this.context.state.set({ filter: both, stream, ...more });
   }
 
   /** @param {string} filter */

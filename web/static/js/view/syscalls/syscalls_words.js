@@ -77,22 +77,14 @@ export function columnsOf(group, isSplit) {
 
 /**
  * What is known of running and waiting, in words.
- * @param {Pick<SyscallTable, "all"|"has_states">} table
+ * @param {Pick<SyscallTable, "all"|"has_states"|"has_too_many_states">} table
  */
-export function splitWords({ all, has_states: hasStates }) {
+export function splitWords({ all, has_states: hasStates, has_too_many_states: tooMany }) {
   const { running, waiting, unsplit, count } = all;
+  if (tooMany && running + waiting === 0)
+    return "Too many thread states to see how much of it was running and how much waiting; choose a later start.";
   if (running + waiting === 0 && !hasStates)
     return "Record thread states too, to see how much of it was running and how much waiting.";
   const known = `${duration(running)} running, ${duration(waiting)} waiting`;
   return unsplit > 0 ? `${known}, of ${exact(count - unsplit)} calls of which states are known.` : `${known}.`;
-}
-
-/**
- * Two conditions that must both hold.
- * @param {string} one
- * @param {string} other
- */
-export function joined(one, other) {
-  if (!one.trim() || one === other) return other || one;
-  return other ? `(${one}) && ${other}` : one;
 }

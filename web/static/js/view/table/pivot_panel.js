@@ -4,7 +4,7 @@ import { h, put } from "../../lib/dom.js";
 import { cell as cellText, columnHeading, count, duration } from "../../lib/format.js";
 import { LinesChart } from "../../lib/lines_chart.js";
 import { get } from "../../lib/api.js";
-import { parts } from "../../lib/filter_text.js";
+import { TAKES_NO_CONDITION, withCondition } from "../../lib/filter_text.js";
 import { readNames, writeNames } from "../../lib/name_list.js";
 import { note } from "../../lib/notice.js";
 import { VirtualTable } from "../../lib/virtual_table.js";
@@ -341,11 +341,10 @@ export class PivotPanel extends PanelView {
   #open(index) {
     const line = this.answer?.lines[index];
     if (!line) return;
-    const { filter } = this.context.view;
     if (line.condition === null)
       return void note(this.#by.length === 0 ? "These are all rows." : "No filter can say the rows of this group.");
-    const both =
-      filter.trim() === "" ? line.condition : `${parts(filter) ? filter : `(${filter})`} && ${line.condition}`;
+    const both = withCondition(this.context.view.filter, line.condition);
+    if (both === null) return void note(TAKES_NO_CONDITION, { stop: true });
     this.context.state.set({ filter: both, groupby: "", row: null });
   }
 

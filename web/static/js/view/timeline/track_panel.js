@@ -1,6 +1,7 @@
 // Below the tracks: what is picked with all of its fields, or what is read from the selected range.
 
 import { h, put } from "../../lib/dom.js";
+import { isCondition } from "../../lib/filter_kind.js";
 import { cell, duration, moment } from "../../lib/format.js";
 import { flowFacts } from "./path/flow_panel.js";
 import { RangePanel } from "./range/range_panel.js";
@@ -153,7 +154,9 @@ export class TrackPanel {
     if (picked.lane.row === "tick") {
       const { view } = this.context;
       const own = picked.lane.number < 0 ? `tid == ${picked.row.tid}` : "";
-      const filter = view.filter && own ? `(${view.filter}) && ${own}` : own || view.filter;
+      // A filter that looks for text takes no condition; the row is in the range anyway.
+      const both = isCondition(view.filter) ? `(${view.filter}) && ${own}` : view.filter || own;
+      const filter = own ? both : view.filter;
       this.context.select({ start: at.start, end: at.start + 1 });
       this.context.state.set({ tab: "events", stream: at.stream, filter });
       return;

@@ -155,6 +155,9 @@ export async function readTimeOrder(page) {
   assert.ok(chart.lanes.every(({ key }) => key.startsWith('tid:')));
   const canvas = page.locator('.flame-time canvas');
   const readout = page.locator('.flame-time .readout');
+  // Keys are for what is drawn, which is a moment after what was answered.
+  const drawn = () => page.locator('#panel-flame').getByText(/samples? of .* in this window/).waitFor();
+  await drawn();
   await canvas.focus();
   await page.keyboard.press('ArrowRight');
   await until('words of the first frame', async () => / at [\d.]+ s, /.test((await readout.textContent()) ?? ''));
@@ -170,6 +173,7 @@ export async function readTimeOrder(page) {
   assert.ok(byCpu.lanes.length > 0 && byCpu.lanes.every(({ key }) => key.startsWith('cpu:')));
   const again = await nextJson(page, CHART, () => page.reload());
   assert.deepEqual(again, byCpu, 'the link shows the same');
+  await drawn();
   await canvas.focus();
   const all = await nextJson(page, CHART, () => page.keyboard.press('0'));
   assert.equal(all.recorded, plain.total);

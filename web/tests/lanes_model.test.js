@@ -38,6 +38,18 @@ test("boxes are found under the pointer", () => {
   assert.equal(model.laneAt(0), 0);
 });
 
+test("a box is found again in another answer of the same lanes", () => {
+  const keyed = (lanes, names) => new LanesModel({ ...answer, names, lanes });
+  const before = keyed([{ key: "tid:1", levels: 3, boxes }], answer.names);
+  const later = { ...boxes, start: [5, 20, 60, 70], duration: [5, 10, 20, 1], level: [0, 2, 0, 0], name: [1, 0, 1, 1] };
+  const other = { key: "tid:2", levels: 1, boxes };
+  const after = keyed([other, { key: "tid:1", levels: 3, boxes: later }], ["inner", "outer"]);
+  assert.deepEqual(after.same(before, { lane: 0, box: 2 }), { lane: 1, box: 1 }, "moved");
+  assert.deepEqual(after.same(before, { lane: 0, box: 0 }), null, "not drawn");
+  assert.deepEqual(after.same(before, null), null);
+  assert.deepEqual(after.same(null, { lane: 0, box: 0 }), null);
+});
+
 test("steps go beside, out and in", () => {
   const at = (box) => ({ lane: 1, box });
   assert.deepEqual(model.step(at(0), "right"), at(3));

@@ -119,8 +119,8 @@ export class LanesChart extends Emitter {
       );
       if (!answer) return;
       const model = new LanesModel(answer);
+      this.spot = model.same(this.data, this.spot);
       this.data = model;
-      this.spot = null;
       this.#size();
       this.emit("data", model);
       this.#tell();

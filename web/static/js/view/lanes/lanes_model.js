@@ -75,6 +75,26 @@ export class LanesModel {
   }
 
   /**
+   * The same box of another answer of the same lanes, such as one of another width; null where it is not drawn here.
+   * @param {LanesModel<Answer>|null} other
+   * @param {Spot|null} spot
+   * @returns {Spot|null}
+   */
+  same(other, spot) {
+    if (!other || !spot) return null;
+    const { key, boxes } = other.lanes[spot.lane];
+    const lane = this.lanes.findIndex((one) => one.key === key);
+    if (lane < 0) return null;
+    const own = this.lanes[lane].boxes;
+    const name = other.names[boxes.name[spot.box]];
+    const box = own.start.findIndex(
+      (start, at) =>
+        start === boxes.start[spot.box] && own.level[at] === boxes.level[spot.box] && this.names[own.name[at]] === name,
+    );
+    return box < 0 ? null : { lane, box };
+  }
+
+  /**
    * The next box of the same lane in a direction: beside on its level, or the one around or within it.
    * @param {Spot} from
    * @param {"left"|"right"|"out"|"in"} where

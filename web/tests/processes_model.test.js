@@ -54,7 +54,7 @@ test("lives and what is missing are told in words", () => {
   assert.equal(lifeWords({ start: 1000, end: 3000 }), "started at 1 µs, ended at 3 µs, after 2 µs");
   assert.equal(lifeWords({ end: 3000 }), "there before the capture, ended at 3 µs");
   const all = { has_states: true, has_ends: true, has_arguments: true };
-  assert.match(missingWords(all), /^Not recorded: user and container/);
+  assert.match(missingWords(all), /^Not recorded: who started what was there before, user and container/);
   assert.match(missingWords({ ...all, has_states: false }), /CPU time \(record thread states\)/);
   assert.equal(belowWords(line(0, 1)), "1 process");
   assert.equal(belowWords(line(0, 0)), "");

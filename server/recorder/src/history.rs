@@ -215,12 +215,15 @@ impl ProcessHistory {
     }
 
     fn existing(&mut self, pid: u32, name: &[u8], strings: &mut StringDictionary) {
-        let known = self.processes.name(pid, pid);
+        self.existing_thread([pid, pid], name, strings);
+    }
+
+    /// A thread that nobody told of is called so: it was there before.
+    fn existing_thread(&mut self, [pid, tid]: [u32; 2], name: &[u8], strings: &mut StringDictionary) {
         let comm = self.text(name, strings);
-        self.processes.set_first_name(pid, comm);
-        if known == 0 {
+        if self.processes.set_first_name(tid, comm) {
             let kind = ProcessChangeKind::Existing { comm };
-            self.changes.push(ProcessChange { time_ns: 0, pid, tid: pid, kind });
+            self.changes.push(ProcessChange { time_ns: 0, pid, tid, kind });
         }
     }
 
@@ -285,10 +288,14 @@ impl ProcessHistory {
         let found = link.call_blocking(move |client| client.open_process_file(tid, ProcessFile::Status));
         let status = found.map(|file| read_some(file, MAX_STATUS_BYTES)).unwrap_or_default();
         let (pid, name) = thread_of_status(&status);
-        self.processes.set_leader(tid, pid.unwrap_or(usual));
+        let pid = pid.unwrap_or(usual);
+        self.processes.set_leader(tid, pid);
         if let Some(name) = name {
-            let comm = self.text(&name, strings);
-            self.processes.set_first_name(tid, comm);
+            self.existing_thread([pid, tid], &name, strings);
+        }
+        if pid != tid {
+            // The history tells of processes, not only of those threads that were seen.
+            self.ask_for_thread(pid, pid, link, strings);
         }
     }
 

@@ -127,10 +127,14 @@ impl Processes {
     }
 
     /// A thread that existed before got its name read, unless a later one is known.
-    pub fn set_first_name(&mut self, tid: u32, name: StringId) {
-        if self.names.len() < MAX_THREADS {
-            self.names.entry(tid).or_insert(name);
+    ///
+    /// Whether it had none before.
+    pub fn set_first_name(&mut self, tid: u32, name: StringId) -> bool {
+        let is_new = self.names.len() < MAX_THREADS && !self.names.contains_key(&tid);
+        if is_new {
+            self.names.insert(tid, name);
         }
+        is_new
     }
 
     /// A process executed a program: all its memory is new.

@@ -36,13 +36,25 @@ pub(super) struct Lives {
 }
 
 impl Lives {
-    /// Reads the history, which is in the order of time.
+    /// Reads the history. It is in the order in which it became known: what was there before is asked for when it is met.
     pub(super) fn of(changes: &[ProcessChange]) -> Self {
+        let mut sorted: Vec<&ProcessChange> = changes.iter().collect();
+        sorted.sort_by_key(|change| change.time_ns);
         let mut lives = Self::default();
-        for change in changes {
+        for change in sorted {
             lives.add(change);
         }
         lives
+    }
+
+    /// A row has the name of its thread: it is that of the process where none is known.
+    pub(super) fn name(&mut self, [pid, tid]: [u64; 2], time_ns: u64, comm: StringId) {
+        if pid != tid {
+            return;
+        }
+        if let Some(life) = self.at(pid, time_ns).filter(|life| life.comms.is_empty()) {
+            life.comms.push(comm);
+        }
     }
 
     fn add(&mut self, change: &ProcessChange) {

@@ -4,7 +4,7 @@
 mod lives;
 mod subtree;
 
-use bathyscope_capture::{ColumnType, ProcessChange, RowKind, StreamKind, StreamSchema, TrackKind, visible};
+use bathyscope_capture::{ColumnType, ProcessChange, RowKind, StreamKind, StreamSchema, StringId, TrackKind, visible};
 
 use self::{
     lives::{Life, Lives},
@@ -26,7 +26,7 @@ pub const MAX_PROCESSES: usize = 5000;
 /// The longest arguments of a process that are sent, in characters.
 const MAX_ARGUMENTS: usize = 2000;
 
-/// Makes the tree of the processes that were there in a range. `changes` is the process history, in the order of time.
+/// Makes the tree of the processes that were there in a range. `changes` is the process history.
 ///
 /// # Errors
 /// If a chunk cannot be read, or `cancel` was set.
@@ -81,12 +81,14 @@ impl ProcessFacts {
         ) else {
             return Ok(());
         };
-        let wanted = [StreamSchema::TIME, StreamSchema::PID, StreamSchema::TID, call, args, result, kind];
+        let common = [StreamSchema::TIME, StreamSchema::PID, StreamSchema::TID, StreamSchema::COMM];
+        let wanted: Vec<usize> = common.into_iter().chain([call, args, result, kind]).collect();
         let mut scan = Scan::new(source, stream, TimeRange::ALL, None, &wanted, cancel)?;
         scan.for_each_hit(|hit| {
             hit.picked.for_each(|row| {
                 let at = |column: usize| word(&hit.batch, column, row);
                 let (time_ns, pid, tid) = (at(StreamSchema::TIME), at(StreamSchema::PID), at(StreamSchema::TID));
+                lives.name([pid, tid], time_ns, at(StreamSchema::COMM) as StringId);
                 match text(source, at(kind)) {
                     b"exit" if pid == tid => {
                         self.has_ends = true;
@@ -146,10 +148,13 @@ impl ProcessFacts {
         cancel: &Cancel,
     ) -> Result<(), ViewError> {
         self.has_samples = true;
-        let mut scan = Scan::new(source, stream, range, None, &[StreamSchema::TIME, StreamSchema::PID], cancel)?;
+        let wanted = [StreamSchema::TIME, StreamSchema::PID, StreamSchema::TID, StreamSchema::COMM];
+        let mut scan = Scan::new(source, stream, range, None, &wanted, cancel)?;
         scan.for_each_hit(|hit| {
             hit.picked.for_each(|row| {
                 let at = |column: usize| word(&hit.batch, column, row);
+                let ids = [at(StreamSchema::PID), at(StreamSchema::TID)];
+                lives.name(ids, at(StreamSchema::TIME), at(StreamSchema::COMM) as StringId);
                 if let Some(life) = lives.at(at(StreamSchema::PID), at(StreamSchema::TIME)) {
                     life.samples += 1;
                 }

@@ -11,8 +11,16 @@ const MAX_FILTER_BYTES: usize = MAX_PREDICATE_BYTES / 2;
 /// The most ids that conditions are made of, of all together: a chain of processes that each start one has many.
 const MAX_FILTER_IDS: usize = 1 << 24;
 
-/// The wanted ones, each before those that it started; otherwise in the order of their start.
+/// The wanted ones, each before those that it started, which are in the order of their start; the first ones are those that used
+/// most, with what they started.
 pub(super) fn in_order(all: &[Life], wanted: &[bool]) -> Vec<usize> {
+    let mut used: Vec<(u64, u64)> = all.iter().map(|life| (life.running_ns, life.samples)).collect();
+    for (at, life) in all.iter().enumerate().rev() {
+        let own = used.get(at).copied().unwrap_or_default();
+        if let Some(above) = life.parent.and_then(|parent| used.get_mut(parent)) {
+            *above = (above.0.saturating_add(own.0), above.1.saturating_add(own.1));
+        }
+    }
     let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut roots = Vec::new();
     for (at, life) in all.iter().enumerate() {
@@ -24,6 +32,7 @@ pub(super) fn in_order(all: &[Life], wanted: &[bool]) -> Vec<usize> {
             None => roots.push(at),
         }
     }
+    roots.sort_by_key(|at| std::cmp::Reverse(used.get(*at).copied()));
     let mut order = Vec::new();
     let mut waiting: Vec<usize> = roots.into_iter().rev().collect();
     while let Some(at) = waiting.pop() {

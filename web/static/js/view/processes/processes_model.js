@@ -53,6 +53,7 @@ export function missingWords({ has_states: states, has_ends: ends, has_arguments
     !args && "arguments (record the system call execve)",
     !ends && "exit status (record system calls)",
     !states && "CPU time (record thread states)",
+    "who started what was there before",
     "user and container (they are on the Host page while a process runs)",
   ].filter(Boolean);
   return `Not recorded: ${missing.join(", ")}.`;

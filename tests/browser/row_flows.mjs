@@ -221,6 +221,25 @@ export async function groupRows(page) {
   const drawn = await nextJson(page, PIVOT, () => page.getByRole('button', { name: 'Over time' }).click());
   assert.ok(drawn.series.lines.length > 1 && drawn.series.lines[0].some((value) => value > 0));
   await page.locator('.pivot .lines-canvas').waitFor();
+  // The same values as a heat map: a cell leads to its rows, and back.
+  const heat = await nextJson(page, PIVOT, () => page.getByRole('button', { name: 'Heat map' }).click());
+  const values = heat.series.lines[0];
+  const column = values.findIndex((value) => value > 0);
+  const canvas = page.locator('.pivot-heat canvas');
+  await page.locator('.pivot-heat .heat-legend li').nth(1).waitFor();
+  await canvas.focus();
+  const walk = async () => {
+    await page.keyboard.press('ArrowUp');
+    return (await page.locator('.pivot .readout').textContent()) ?? '';
+  };
+  const words = `${heat.lines[0].cells.slice(0, 2).join(', ')}, `;
+  await until('the first group', async () => (await walk()).startsWith(words));
+  for (let at = 0; at < column; at += 1) await page.keyboard.press('ArrowRight');
+  await until('what is in it', async () => !/nothing/.test((await page.locator('.pivot .readout').textContent()) ?? ''));
+  const link = page.url();
+  const inside = await nextJson(page, ROWS, () => page.keyboard.press('Enter'));
+  assert.equal(inside.matched, values[column], 'as many rows as the cell says');
+  await nextJson(page, PIVOT, () => page.goto(link));
   await nextJson(page, PIVOT, () => page.getByRole('button', { name: 'Bars', exact: true }).click());
   await until('bars', async () => await page.locator('.pivot-bars li').count() === sorted.lines.length + 1);
   const again = await nextJson(page, PIVOT, () => page.reload());

@@ -5,6 +5,7 @@ import { NoSql, filterSql } from "../static/js/view/table/filter_sql.js";
 import {
   barWidths,
   firstKeys,
+  heatOf,
   measureName,
   pivotColumn,
   pivotSql,
@@ -101,4 +102,28 @@ test("what is cut, left out or rough is told", () => {
   assert.deepEqual(barWidths([50, "100", null, -3]), [50, 100, 0, 0]);
   const mean = pivotColumn({ name: "mean(x)", type: "f64", display: "decimal", is_rough: true });
   assert.deepEqual([mean.heading, mean.show(12.3456789)], ["mean(x) ≈", "12.3457"]);
+});
+
+test("groups over time are cells of a heat map, the first on top", () => {
+  const series = {
+    start: 10,
+    end: 30,
+    lines: [
+      [1, null],
+      [3, 4],
+      [null, 6],
+    ],
+  };
+  const { window, columns, rows, values } = heatOf(series, ["a", "b", "c"]);
+  assert.deepEqual(window, { start: 10, end: 30 });
+  assert.deepEqual(columns, [
+    { from: 10, to: 20 },
+    { from: 20, to: 30 },
+  ]);
+  assert.deepEqual(
+    rows.map(({ label }) => label),
+    ["c", "b", "a"],
+  );
+  assert.deepEqual(values, [0, 3, 1, 6, 4, 0]);
+  assert.deepEqual(heatOf({ start: 0, end: 0, lines: [] }, []).values, []);
 });

@@ -30,7 +30,7 @@ pub const MAX_PIVOT_LINES: u32 = 10_000;
 /// The most bins that a value is drawn over time in.
 pub const MAX_PIVOT_BINS: u32 = 1000;
 /// How many lines are drawn over time.
-pub const PIVOT_SERIES: usize = 12;
+pub const PIVOT_SERIES: usize = 40;
 
 /// What is told of a group.
 #[derive(Clone, Debug, PartialEq)]

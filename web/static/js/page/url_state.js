@@ -82,7 +82,7 @@ const PARTS = {
   groupby: text("", 1024),
   measures: text("", 2048),
   grouporder: pattern(/^-?\d{1,2}$/),
-  groupshow: oneOf("", "bars", "lines"),
+  groupshow: oneOf("", "bars", "lines", "heat"),
   row: whole(null),
   facets: text("", 4096),
   group: oneOf("", "cpu", "thread", "tree"),

@@ -5,7 +5,7 @@ import { readNames, writeNames } from "../../lib/name_list.js";
 import { sqlName, sqlRange, sqlTable } from "../../lib/sql_words.js";
 import { NoSql, filterSql } from "./filter_sql.js";
 
-/** @import { Pivot, PivotColumn } from "../../../../api.js" */
+/** @import { Pivot, PivotColumn, PivotSeries } from "../../../../api.js" */
 /** @import { TableColumn } from "../../lib/virtual_table.js" */
 /** @typedef {{way: string, column: string}} Measure a value of a group: how, and of which column; of none for the count */
 
@@ -144,13 +144,34 @@ export function pivotSql(streams, stream, { by, measures, sort, descending, limi
 }
 
 /**
+ * Groups over time as the cells of a heat map: columns of time, the first group on top. Where a group has no value there is
+ * nothing.
+ * @param {PivotSeries} series
+ * @param {string[]} names
+ */
+export function heatOf({ start, end, lines }, names) {
+  const bins = lines[0]?.length ?? 0;
+  const at = (/** @type {number} */ bin) => start + ((end - start) * bin) / bins;
+  const columns = Array.from({ length: bins }, (_one, bin) => ({ from: at(bin), to: at(bin + 1) }));
+  const upwards = lines.toReversed();
+  return {
+    window: { start, end },
+    columns,
+    rows: names.toReversed().map((label) => ({ label })),
+    values: columns.flatMap((_column, bin) => upwards.map((line) => line[bin] ?? 0)),
+  };
+}
+
+/**
  * A column of the answer for the table.
  * @param {PivotColumn} column
  * @returns {TableColumn}
  */
 export function pivotColumn({ name, type, display, is_rough: isRough }) {
   const heading = isRough ? `${name} ≈` : name;
-  if (type !== "f64" || display !== "decimal") return { name, type, display, heading };
+  // Numbers of rows have their thousands apart; numbers that are names, such as a process, have not.
+  const isCount = name === "rows" || name.startsWith("distinct(");
+  if ((type !== "f64" && !isCount) || display !== "decimal") return { name, type, display, heading };
   // A mean has more digits than anybody reads.
   const show = (/** @type {import("../../lib/virtual_table.js").TableCell} */ cell) =>
     cell === null ? "" : exact(Number(Number(cell).toPrecision(6)));

@@ -1,4 +1,4 @@
-// Rows in groups, in the place of the table of rows: a table, bars, or lines over time; and the query that asks the same.
+// Rows in groups, in the place of the table of rows: a table, bars, lines over time, or a heat map; and the query that asks the same.
 
 import { h, put } from "../../lib/dom.js";
 import { cell as cellText, columnHeading, count, duration } from "../../lib/format.js";
@@ -9,6 +9,7 @@ import { readNames, writeNames } from "../../lib/name_list.js";
 import { note } from "../../lib/notice.js";
 import { VirtualTable } from "../../lib/virtual_table.js";
 import { PanelView } from "../panel_view.js";
+import { PivotHeat } from "./pivot_heat.js";
 import {
   MOST_KEYS,
   MOST_MEASURES,
@@ -31,6 +32,15 @@ const PARTS = ["stream", "filter", "start", "end", "groupby", "measures", "group
 const LINES = 1000;
 const BINS = 200;
 const MOST_BARS = 100;
+/** How many groups are drawn as lines; more cannot be told apart. */
+const MOST_LINES = 12;
+/** The forms, with their words. */
+const FORMS = /** @type {const} */ ([
+  ["", "Table"],
+  ["bars", "Bars"],
+  ["lines", "Over time"],
+  ["heat", "Heat map"],
+]);
 
 /** The panel. */
 export class PivotPanel extends PanelView {
@@ -63,7 +73,13 @@ export class PivotPanel extends PanelView {
     });
     this.bars = h("ul", { class: "pivot-bars" });
     this.chart = new LinesChart({ readout: (text) => (this.pointed.textContent = text) });
-    put(element, this.keys, this.told, this.bar, this.problem, this.table.element, this.bars, this.chart.element);
+    this.heat = new PivotHeat({
+      readout: (text) => (this.pointed.textContent = text),
+      open: (group, range) => this.#open(group, range),
+      select: (range) => this.context.select(range),
+    });
+    const forms = [this.table.element, this.bars, this.chart.element, this.heat.element];
+    put(element, this.keys, this.told, this.bar, this.problem, ...forms);
   }
 
   /** Only rows that match the filter are counted. */
@@ -100,7 +116,7 @@ export class PivotPanel extends PanelView {
   }
 
   get #show() {
-    return this.context.view.groupshow || "table";
+    return this.context.view.groupshow;
   }
 
   /** Asks for the groups. */
@@ -112,7 +128,12 @@ export class PivotPanel extends PanelView {
     const query = {
       id: this.context.id,
       ...{ stream, filter, start, end, by: writeNames(this.#by), values: writeMeasures(this.#measures) },
-      ...{ sort, order: descending ? "desc" : "asc", limit: LINES, bins: this.#show === "lines" ? BINS : 0 },
+      ...{
+        sort,
+        order: descending ? "desc" : "asc",
+        limit: LINES,
+        bins: ["lines", "heat"].includes(this.#show) ? BINS : 0,
+      },
     };
     void this.ask(
       "Grouping rows",
@@ -164,19 +185,12 @@ export class PivotPanel extends PanelView {
     );
     put(
       this.ways,
-      ...[
-        ["table", "Table"],
-        ["bars", "Bars"],
-        ["lines", "Over time"],
-      ].map(([name, text]) =>
+      ...FORMS.map(([name, text]) =>
         h("button", {
           type: "button",
           "aria-pressed": String(this.#show === name),
           text,
-          on: {
-            click: () =>
-              this.context.state.set({ groupshow: name === "bars" ? "bars" : name === "lines" ? "lines" : "" }),
-          },
+          on: { click: () => this.context.state.set({ groupshow: name }) },
         }),
       ),
     );
@@ -246,13 +260,15 @@ export class PivotPanel extends PanelView {
     this.counted.textContent = pivotText(answer);
     if (answer.rows === 0) this.empty("No rows match the filter in this range.");
     const show = this.#show;
-    this.table.element.hidden = show !== "table";
+    this.table.element.hidden = show !== "";
     this.bars.hidden = show !== "bars";
     this.chart.element.hidden = show !== "lines";
+    this.heat.element.hidden = show !== "heat";
     this.pointed.textContent = "";
-    if (show === "table") this.#drawTable(answer);
+    if (show === "") this.#drawTable(answer);
     else if (show === "bars") this.#drawBars(answer);
-    else this.#drawLines(answer);
+    else if (show === "lines") this.#drawLines(answer);
+    else this.#drawHeat(answer);
   }
 
   /** @param {Pivot} answer */
@@ -303,17 +319,32 @@ export class PivotPanel extends PanelView {
     );
   }
 
+  /** @param {Pivot["columns"][number]|undefined} value */
+  #format(value) {
+    return value?.display === "duration_ns"
+      ? (/** @type {number} */ ns) => duration(ns)
+      : (/** @type {number} */ number) => count(number);
+  }
+
+  /** @param {Pivot} answer */
+  #drawHeat({ columns, lines, series }) {
+    const drawn = series ?? { start: 0, end: 0, lines: [] };
+    const names = drawn.lines.map((_line, i) => this.#nameOf(lines[i].cells, columns));
+    this.heat.show(drawn, names, this.#format(columns[this.#by.length]));
+    if (lines.length > names.length) this.counted.textContent += `; the first ${names.length} are drawn`;
+  }
+
   /** @param {Pivot} answer */
   #drawLines({ columns, lines, series }) {
-    const first = this.#by.length;
-    const value = columns[first];
-    const { start = 0, end = 0, lines: drawn = [] } = series ?? {};
+    const { start = 0, end = 0, lines: all = [] } = series ?? {};
+    const drawn = all.slice(0, MOST_LINES);
+    if (lines.length > drawn.length) this.counted.textContent += `; the first ${drawn.length} are drawn`;
     const bins = drawn[0]?.length ?? 0;
     const at = Array.from({ length: bins }, (_, i) => ({ time: start + ((end - start) * (i + 0.5)) / bins }));
     this.chart.show({
       at,
       lines: drawn.map((values, i) => ({ key: [this.#nameOf(lines[i].cells, columns)], values })),
-      format: value?.display === "duration_ns" ? (ns) => duration(ns) : (number) => count(number),
+      format: this.#format(columns[this.#by.length]),
     });
   }
 
@@ -335,17 +366,18 @@ export class PivotPanel extends PanelView {
   }
 
   /**
-   * Shows the rows of a group.
+   * Shows the rows of a group, or those of a part of the time.
    * @param {number} index
+   * @param {{start: number, end: number}|null} [range]
    */
-  #open(index) {
+  #open(index, range = null) {
     const line = this.answer?.lines[index];
     if (!line) return;
     if (line.condition === null)
       return void note(this.#by.length === 0 ? "These are all rows." : "No filter can say the rows of this group.");
     const both = withCondition(this.context.view.filter, line.condition);
     if (both === null) return void note(TAKES_NO_CONDITION, { stop: true });
-    this.context.state.set({ filter: both, groupby: "", row: null });
+    this.context.state.set({ ...range, filter: both, groupby: "", row: null });
   }
 
   #toSql() {

@@ -223,16 +223,19 @@ export class SyscallsView extends PanelView {
     const title = line ? [line.call, ownerWords(line)].filter(Boolean).join(" · ") : "All calls";
     put(
       this.beside,
-      h("h3", { text: `Durations: ${title}` }),
-      this.#histogram(times),
-      line && line.errors.length > 0 && h("p", { class: "small", text: `Errors: ${errorWords(line)}` }),
-      h("button", {
-        type: "button",
-        text: `Go to the longest, ${duration(times.longest)}`,
-        on: { click: () => this.#goTo(times, line?.filter ?? "") },
-      }),
-      h("h3", { text: "Files and sockets" }),
-      this.#files(table),
+      h(
+        "section",
+        {},
+        h("h3", { text: `Durations: ${title}` }),
+        this.#histogram(times),
+        line && line.errors.length > 0 && h("p", { class: "small", text: `Errors: ${errorWords(line)}` }),
+        h("button", {
+          type: "button",
+          text: `Go to the longest, ${duration(times.longest)}`,
+          on: { click: () => this.#goTo(times, line?.filter ?? "") },
+        }),
+      ),
+      h("section", {}, h("h3", { text: "Files and sockets" }), this.#files(table)),
     );
   }
 

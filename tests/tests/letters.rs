@@ -19,8 +19,8 @@ const OWN: &str = "";
 
 type Verb = (&'static str, &'static [&'static str], &'static [(char, &'static str)]);
 
-/// By verb: the tool's help, and each letter that both have with a word of what the tool says of it; [`OWN`] is none of the tool's.
-const VERBS: [Verb; 7] = [
+/// By verb, and by tool where a verb does what two do: the tool's help, and each letter that both have with a word of what the tool says of it; [`OWN`] is none of the tool's.
+const VERBS: [Verb; 8] = [
     (
         "trace",
         &["{bpftrace}", "--help"],
@@ -89,7 +89,9 @@ const VERBS: [Verb; 7] = [
             ('p', OWN),
         ],
     ),
+    // Rows are printed as trace-cmd does, samples as perf does.
     ("report", &["trace-cmd", "report", "-h"], &[('F', "filter"), ('v', "negate")]),
+    ("report", &["perf", "report", "-h"], &[('s', "sort"), ('n', "samples"), ('g', "call-graph")]),
     (
         "record",
         &["trace-cmd", "record", "-h"],
@@ -207,7 +209,8 @@ fn letters_mean_what_they_mean_in_the_tool() {
     for (verb, tool, table) in VERBS {
         let ours = help(&[&binary().to_string_lossy(), verb, "--help"]).expect("every verb has help");
         let ours: BTreeSet<char> = letters(&ours).into_keys().filter(|letter| *letter != 'h').collect();
-        let listed: BTreeSet<char> = table.iter().map(|(letter, _word)| *letter).collect();
+        let of_verb = VERBS.iter().filter(|(other, ..)| *other == verb).flat_map(|(.., table)| *table);
+        let listed: BTreeSet<char> = of_verb.map(|(letter, _word)| *letter).collect();
         assert_eq!(ours, listed, "{verb}: its letters, and those of the table");
         let bpftrace = bpftrace();
         let words: Vec<&str> =

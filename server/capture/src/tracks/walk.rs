@@ -46,6 +46,10 @@ impl From<&TrackEntry> for TrackPiece {
 
 impl From<&TrackSummary> for TrackPiece {
     fn from(sum: &TrackSummary) -> Self {
+        if sum.rows == 1 {
+            // A row that took no time has no place among the names that took most.
+            return Self::from(&sum.longest);
+        }
         let [first, second, third, ..] = sum.top;
         let (begin_ns, end_ns, rows) = (sum.begin_ns, sum.end_ns, sum.rows);
         Self { begin_ns, end_ns, rows, names: [first, second, third], busy_ns: sum.busy_ns() }

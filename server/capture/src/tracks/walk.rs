@@ -143,8 +143,11 @@ fn visit(
 }
 
 /// Whether rows are drawn together: they are narrower than a pixel all together, or each of them is, as are the gaps between
-/// them, and all of them are not much wider.
+/// them, and all of them are not much wider. Without pixels each row is drawn for itself, also where several take no time.
 fn is_fine(sum: &TrackSummary, pixel_ns: u64) -> bool {
+    if pixel_ns == 0 {
+        return false;
+    }
     let span_ns = sum.end_ns - sum.begin_ns;
     let is_dense = sum.longest.duration_ns() <= pixel_ns && span_ns.saturating_sub(sum.busy_ns()) <= pixel_ns;
     span_ns <= pixel_ns || is_dense && span_ns <= pixel_ns.saturating_mul(DENSE_PIXELS)

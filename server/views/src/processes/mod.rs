@@ -203,10 +203,11 @@ impl ProcessFacts {
                 *parent = true;
             }
         }
-        let order = subtree::in_order(&all, &wanted);
-        let more = order.len().saturating_sub(MAX_PROCESSES) as u64;
-        let shown: Vec<usize> = order.into_iter().take(MAX_PROCESSES).collect();
-        let mut subtrees = Subtrees::of(&all, &shown);
+        let order = subtree::in_order(&all);
+        let more = wanted.iter().filter(|is_wanted| **is_wanted).count().saturating_sub(MAX_PROCESSES) as u64;
+        let is_wanted = |at: &usize| wanted.get(*at) == Some(&true);
+        let shown: Vec<usize> = order.iter().copied().filter(is_wanted).take(MAX_PROCESSES).collect();
+        let mut subtrees = Subtrees::of(&all, &order, &shown);
         let origin = source.origin_ns();
         let line = |(place, at): (usize, &usize)| {
             let life = all.get(*at).cloned().unwrap_or_default();

@@ -11,9 +11,9 @@ const MAX_FILTER_BYTES: usize = MAX_PREDICATE_BYTES / 2;
 /// The most ids that conditions are made of, of all together: a chain of processes that each start one has many.
 const MAX_FILTER_IDS: usize = 1 << 24;
 
-/// The wanted ones, each before those that it started, which are in the order of their start; the first ones are those that used
+/// All of them, each before those that it started, which are in the order of their start; the first ones are those that used
 /// most, with what they started.
-pub(super) fn in_order(all: &[Life], wanted: &[bool]) -> Vec<usize> {
+pub(super) fn in_order(all: &[Life]) -> Vec<usize> {
     let mut used: Vec<(u64, u64)> = all.iter().map(|life| (life.running_ns, life.samples)).collect();
     for (at, life) in all.iter().enumerate().rev() {
         let own = used.get(at).copied().unwrap_or_default();
@@ -24,9 +24,6 @@ pub(super) fn in_order(all: &[Life], wanted: &[bool]) -> Vec<usize> {
     let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut roots = Vec::new();
     for (at, life) in all.iter().enumerate() {
-        if wanted.get(at) != Some(&true) {
-            continue;
-        }
         match life.parent {
             Some(parent) => children.entry(parent).or_default().push(at),
             None => roots.push(at),
@@ -51,7 +48,7 @@ pub(super) struct Subtrees<'a> {
     /// By place, how many of the shown ones are below it; they follow it.
     below: Vec<u32>,
     /// All processes, also those that are not shown, each before those that it started.
-    order: Vec<usize>,
+    order: &'a [usize],
     /// By process, its place in that order, and how many are below it.
     places: Vec<usize>,
     all_below: Vec<u32>,
@@ -64,7 +61,8 @@ pub(super) struct Subtrees<'a> {
 }
 
 impl<'a> Subtrees<'a> {
-    pub(super) fn of(all: &'a [Life], shown: &'a [usize]) -> Self {
+    /// `order` is that of all; the shown ones are in it.
+    pub(super) fn of(all: &'a [Life], order: &'a [usize], shown: &'a [usize]) -> Self {
         let places: HashMap<usize, usize> = shown.iter().enumerate().map(|(place, at)| (*at, place)).collect();
         let parent = |at: &usize| all.get(*at)?.parent.and_then(|parent| places.get(&parent).copied());
         let parents: Vec<Option<usize>> = shown.iter().map(parent).collect();
@@ -79,7 +77,6 @@ impl<'a> Subtrees<'a> {
                 *above += own;
             }
         }
-        let order = in_order(all, &vec![true; all.len()]);
         let (mut places, mut all_below) = (vec![0; all.len()], vec![0_u32; all.len()]);
         for (place, at) in order.iter().enumerate().rev() {
             let own = all_below.get(*at).copied().unwrap_or(0) + 1;

@@ -276,6 +276,7 @@ export interface CapturePage {
   can_delete: boolean;
   can_pin: boolean;
   kept_until_unix_ns: number | null;
+  public_url: string | null;
 }
 
 export interface CaptureSpec {

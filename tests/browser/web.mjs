@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 
 import { Server, binary, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import { findSeriousAnywhere } from './access_flows.mjs';
+import { linkFromElsewhere, linkOnLoopback, linkWithPublicUrl } from './link_flows.mjs';
 import { openBrowser, openPage, logIn } from './lib.mjs';
 
 /** What a capture's page may take, cold. */
@@ -82,6 +83,14 @@ test('a link on another site opens the page of whoever is logged in', async () =
   await other.waitForURL((url) => url.pathname === '/captures' && url.hostname === '127.0.0.1');
   await other.close();
 });
+
+test('a guest who follows a link on another site comes to the page over the login', async () => {
+  await linkFromElsewhere(browser, server, samples.profile, await link('viewer'));
+});
+
+test('a copied link on loopback says that only this machine opens it', () => linkOnLoopback(page, server, samples.profile));
+
+test('links begin with the public address', () => linkWithPublicUrl(browser));
 
 test('a viewer is told that they may read only', async () => {
   const guest = await openPage(browser);

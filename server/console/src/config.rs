@@ -6,6 +6,8 @@ use bathyscope_agent::CommandRights;
 
 use crate::retention::RetentionRule;
 
+pub use crate::public_url::{ParsePublicUrlError, PublicUrl};
+
 /// Everything that a console is told.
 #[derive(Clone, Debug)]
 pub struct ConsoleConfig {
@@ -34,6 +36,8 @@ pub struct ListenConfig {
     pub allow_host: Vec<String>,
     /// Whether a proxy that speaks TLS stands in front.
     pub behind_proxy: bool,
+    /// The address by which others reach it; none if that is not known.
+    pub public_url: Option<PublicUrl>,
 }
 
 /// Who may run scripts.

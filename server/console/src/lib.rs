@@ -11,6 +11,7 @@ pub mod failure;
 pub mod http;
 pub mod import;
 pub mod library;
+mod public_url;
 pub mod recipes;
 pub mod retention;
 pub mod server;

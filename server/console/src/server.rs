@@ -151,8 +151,11 @@ fn limits(listen: &ListenConfig) -> ListenLimits {
     ListenLimits { per_source: if listen.behind_proxy { usual.connections } else { usual.per_source }, ..usual }
 }
 
-/// How a browser of this machine, or behind the proxy, reaches the console.
+/// How a browser reaches the console: by its public address, if there is one, else from this machine or behind the proxy.
 fn origin(listen: &ListenConfig, bound: SocketAddr) -> String {
+    if let Some(url) = &listen.public_url {
+        return url.to_string();
+    }
     match listen.allow_host.first() {
         Some(name) if listen.behind_proxy => format!("https://{name}"),
         _ => format!("http://{bound}"),

@@ -48,7 +48,8 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
     let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(1000)));
     let clock = SessionClock::Manual { seconds, epoch: "a boot".to_owned() };
     let sessions = Sessions::open(store.clone(), clock, &stop).await.expect("sessions");
-    let listen = ListenConfig { listen: HOST.parse().unwrap(), allow_host: Vec::new(), behind_proxy: false };
+    let listen =
+        ListenConfig { listen: HOST.parse().unwrap(), allow_host: Vec::new(), behind_proxy: false, public_url: None };
     let hosts = HostPolicy::new(&listen, listen.listen).expect("a host");
     let setup = Setup {
         store: store.clone(),

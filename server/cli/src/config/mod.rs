@@ -7,7 +7,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use bathyscope_agent::{CommandRights, Simulation};
 use bathyscope_console::{
-    config::{ListenConfig, ScriptUsers},
+    config::{ListenConfig, PublicUrl, ScriptUsers},
     retention::RetentionRule,
 };
 use clap::{Args, ValueEnum};
@@ -66,18 +66,22 @@ pub struct ListenArgs {
     /// A proxy that speaks TLS stands in front; needed, with --allow-host, to listen on other than loopback
     #[arg(long, env = "BATHYSCOPE_BEHIND_PROXY")]
     pub behind_proxy: bool,
+    /// Address by which others reach the console, such as https://trace.example: links begin with it, and browsers may use its name
+    #[arg(long, value_name = "URL", env = "BATHYSCOPE_PUBLIC_URL")]
+    pub public_url: Option<PublicUrl>,
 }
 
 impl ListenArgs {
     /// What the console is told.
     pub fn config(&self) -> ListenConfig {
-        let Self { listen, allow_host, behind_proxy } = self.clone();
-        ListenConfig { listen, allow_host, behind_proxy }
+        let Self { listen, allow_host, behind_proxy, public_url } = self.clone();
+        ListenConfig { listen, allow_host, behind_proxy, public_url }
     }
 
     /// Whether others than this host's users can reach the console.
     pub fn exposed(&self) -> bool {
-        self.behind_proxy || !self.listen.ip().is_loopback()
+        let is_public = self.public_url.as_ref().is_some_and(|url| !url.is_loopback());
+        self.behind_proxy || is_public || !self.listen.ip().is_loopback()
     }
 }
 
@@ -241,5 +245,30 @@ impl DataArgs {
                 crate::Failure::new("no directory for captures: neither XDG_DATA_HOME nor HOME is set")
                     .remedy("Give one with --data DIR.")
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_public_address_of_others_means_that_others_reach_the_console() {
+        for (public_url, expected) in [
+            (None, false),
+            (Some("http://localhost:8080"), false),
+            (Some("http://127.0.0.1:8080"), false),
+            (Some("http://trace.example"), true),
+        ] {
+            let listen = ListenArgs {
+                listen: ([127, 0, 0, 1], 7070).into(),
+                allow_host: Vec::new(),
+                behind_proxy: false,
+                public_url: public_url.map(|url| url.parse().unwrap()),
+            };
+            assert_eq!(listen.exposed(), expected, "{public_url:?}");
+            let usual = if expected { ScriptUsers::Off } else { ScriptUsers::Admins };
+            assert_eq!(ScriptRightsArgs::default().for_whom(&listen), usual, "{public_url:?}");
+        }
     }
 }

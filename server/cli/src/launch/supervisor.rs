@@ -148,6 +148,9 @@ impl Plan<'_> {
         if listen.behind_proxy {
             command.arg("--behind-proxy");
         }
+        if let Some(url) = &listen.public_url {
+            command.args(["--public-url", &url.to_string()]);
+        }
         self.args.scripts.pass_on(&mut command, &self.args.listen);
         command.args(["--commands", &self.commands().to_string()]);
         self.args.keep.pass_on(&mut command);

@@ -7,13 +7,18 @@ use std::{collections::BTreeSet, net::SocketAddr};
 
 use http::{HeaderMap, Uri, header::HOST};
 
-use crate::{Failure, config::ListenConfig};
+use crate::{
+    Failure,
+    config::{ListenConfig, PublicUrl},
+    public_url::split_host,
+};
 
 /// The names of this console, each a host with its port as a browser would send it, in lower case.
 #[derive(Clone, Debug)]
 pub struct HostPolicy {
     allowed: BTreeSet<String>,
     scheme: &'static str,
+    public_url: Option<PublicUrl>,
 }
 
 /// The request's host is one of this console's: lower case, with the port where one was sent.
@@ -26,15 +31,21 @@ impl HostPolicy {
     /// The policy of a console that listens on `bound`, the address with the port that the kernel gave.
     ///
     /// # Errors
-    /// If the address is not loopback and no proxy and name were given, or a name is not a host.
+    /// If the address is not loopback and no proxy and name were given, a name is not a host, or the public address has
+    /// another scheme than the console.
     pub fn new(listen: &ListenConfig, bound: SocketAddr) -> Result<Self, Failure> {
-        let is_fenced = listen.behind_proxy && !listen.allow_host.is_empty();
+        let has_name = !listen.allow_host.is_empty() || listen.public_url.is_some();
+        let is_fenced = listen.behind_proxy && has_name;
         if !bound.ip().is_loopback() && !is_fenced {
             return Err(Failure::new(format!("refusing to listen on {bound}: it can be reached from other machines"))
                 .remedy(
-                    "Put a proxy that speaks TLS in front and give --behind-proxy and --allow-host NAME, or listen on \
-                     127.0.0.1 and use a tunnel.",
+                    "Put a proxy that speaks TLS in front and give --behind-proxy and --public-url https://NAME, or \
+                     listen on 127.0.0.1 and use a tunnel.",
                 ));
+        }
+        let scheme = if listen.behind_proxy { "https" } else { "http" };
+        if let Some(url) = listen.public_url.as_ref().filter(|url| url.scheme() != scheme) {
+            return Err(other_scheme(url));
         }
         let port = bound.port();
         let mut allowed: BTreeSet<String> = LOOPBACK_NAMES.iter().flat_map(|name| as_sent(name, port)).collect();
@@ -49,7 +60,13 @@ impl HostPolicy {
                 None => allowed.extend(as_sent(&host, port)),
             }
         }
-        Ok(Self { allowed, scheme: if listen.behind_proxy { "https" } else { "http" } })
+        allowed.extend(listen.public_url.as_ref().map(|url| url.host().to_owned()));
+        Ok(Self { allowed, scheme, public_url: listen.public_url.clone() })
+    }
+
+    /// What links for others begin with; none if nobody said it.
+    pub fn public_url(&self) -> Option<&PublicUrl> {
+        self.public_url.as_ref()
     }
 
     /// The host that a request is for, if it is one of ours. Exactly one `Host` is needed; a target in absolute form
@@ -76,6 +93,19 @@ impl HostPolicy {
     }
 }
 
+/// A public address with another scheme than the one that cookies and the guard against other sites go by.
+fn other_scheme(url: &PublicUrl) -> Failure {
+    let remedy = match url.scheme() {
+        "https" => "A proxy in front speaks TLS: say so with --behind-proxy. Without one write http://.",
+        _ => "Write https://, or leave out --behind-proxy.",
+    };
+    let why = match url.scheme() {
+        "https" => "the console itself speaks no TLS",
+        _ => "behind a proxy it is reached by TLS only",
+    };
+    Failure::new(format!("`{url}` cannot be the public address: {why}")).remedy(remedy)
+}
+
 /// How browsers write a host with this port when the scheme is http.
 fn as_sent(host: &str, port: u16) -> Vec<String> {
     let mut sent = vec![format!("{host}:{port}")];
@@ -83,24 +113,6 @@ fn as_sent(host: &str, port: u16) -> Vec<String> {
         sent.push(host.to_owned());
     }
     sent
-}
-
-/// `host` or `host:port` in its parts, if it is one: a name, an IPv4 address, or an IPv6 address in brackets.
-fn split_host(text: &str) -> Option<(String, Option<u16>)> {
-    let (host, port) = match text.rfind(':') {
-        Some(at) if !text.ends_with(']') => (text.get(..at)?, Some(text.get(at + 1..)?.parse().ok()?)),
-        _ => (text, None),
-    };
-    let is_address = host
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .is_some_and(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok());
-    let label = |label: &str| {
-        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        !label.is_empty() && label.len() <= 63 && label.bytes().all(plain)
-    };
-    let is_name = host.len() <= 253 && host.split('.').all(label);
-    (is_address || is_name).then(|| (host.to_owned(), port))
 }
 
 #[cfg(test)]
@@ -114,6 +126,7 @@ mod tests {
             listen: ([127, 0, 0, 1], 0).into(),
             allow_host: allow_host.iter().map(|&name| name.to_owned()).collect(),
             behind_proxy,
+            public_url: None,
         }
     }
 
@@ -170,5 +183,27 @@ mod tests {
         for bad in ["", "a b", "*", "http://x", "x:port", "a..b", "[::1", "x/y"] {
             assert!(HostPolicy::new(&listen(&[bad], true), anywhere).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn p01_the_public_address_is_a_host_and_has_the_scheme_of_the_console() {
+        let with = |url: &str, behind_proxy| {
+            let listen = ListenConfig { public_url: Some(url.parse().unwrap()), ..listen(&[], behind_proxy) };
+            HostPolicy::new(&listen, ([127, 0, 0, 1], 7070).into())
+        };
+        let policy = with("https://trace.example", true).unwrap();
+        assert!(allows(&policy, "/", &["trace.example"]) && allows(&policy, "/", &["localhost:7070"]));
+        assert!(!allows(&policy, "/", &["trace.example:7070"]) && !allows(&policy, "/", &["evil.example"]));
+        assert_eq!(policy.public_url().unwrap().to_string(), "https://trace.example");
+        let policy = with("http://trace.example:8080", false).unwrap();
+        assert!(allows(&policy, "/", &["trace.example:8080"]) && !allows(&policy, "/", &["trace.example"]));
+        assert!(with("https://trace.example", false).is_err() && with("http://trace.example", true).is_err());
+        let anywhere: SocketAddr = ([0, 0, 0, 0], 7070).into();
+        let named = |behind_proxy, url: &str| ListenConfig {
+            public_url: Some(url.parse().unwrap()),
+            ..listen(&[], behind_proxy)
+        };
+        assert!(HostPolicy::new(&named(true, "https://trace.example"), anywhere).is_ok());
+        assert!(HostPolicy::new(&named(false, "http://trace.example"), anywhere).is_err());
     }
 }

@@ -140,7 +140,12 @@ impl Console {
         let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(now_s)));
         let clock = SessionClock::Manual { seconds: Arc::clone(&seconds), epoch: boot.to_owned() };
         let sessions = Sessions::open(store.clone(), clock, &stop).await.unwrap();
-        let listen = ListenConfig { listen: HOST.parse().unwrap(), allow_host: Vec::new(), behind_proxy: false };
+        let listen = ListenConfig {
+            listen: HOST.parse().unwrap(),
+            allow_host: Vec::new(),
+            behind_proxy: false,
+            public_url: None,
+        };
         let hosts = HostPolicy::new(&listen, listen.listen).unwrap();
         let setup = Setup {
             store: store.clone(),

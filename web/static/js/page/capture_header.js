@@ -7,6 +7,7 @@ import { byId, copyText, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
 import { keptViews } from "./kept_views.js";
+import { linkTo } from "./link_address.js";
 import { Menu } from "../lib/menu.js";
 import { note, noteError, sentence } from "../lib/notice.js";
 import { PINS } from "./retention.js";
@@ -288,12 +289,9 @@ export class CaptureHeader {
 
   async #copyLink() {
     if (this.#isGone()) return;
-    const done = await copyText(location.origin + this.context.state.address());
-    note(
-      done
-        ? "Link copied. It opens this view for everybody who may log in here."
-        : "This browser did not allow copying. Copy the link from the address bar.",
-    );
+    const { url, words } = linkTo(this.context.info.public_url, location.origin, this.context.state.address());
+    const done = await copyText(url);
+    note(done ? words : "This browser did not allow copying. Copy the link from the address bar.");
   }
 
   async #pin() {

@@ -137,6 +137,8 @@ pub(in crate::http) struct CapturePage {
     can_pin: bool,
     /// When retention deletes it by its age, nanoseconds since 1970; none if it does not.
     kept_until_unix_ns: Option<i64>,
+    /// What links to it for others begin with; none if nobody said by which address they reach the console.
+    public_url: Option<String>,
 }
 
 /// One capture, without its rows.
@@ -153,7 +155,8 @@ pub(in crate::http) async fn one(
     let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
     let (can_delete, can_pin) = (can_change && !running, can_change);
     let capture = wire::Capture::from(record).computing(work);
-    Ok(Json(CapturePage { capture, running, can_change, can_delete, can_pin, kept_until_unix_ns }))
+    let public_url = state.hosts().public_url().map(ToString::to_string);
+    Ok(Json(CapturePage { capture, running, can_change, can_delete, can_pin, kept_until_unix_ns, public_url }))
 }
 
 /// What can be changed of a capture.

@@ -1,7 +1,12 @@
 // Links that are sent to others: what they begin with, who opens them, and the way in from another site.
 
 import { strict as assert } from 'node:assert';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 
 import { Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import { logIn, openPage } from './lib.mjs';
@@ -74,4 +79,55 @@ export async function linkFromElsewhere(browser, server, id, login) {
   }
   assert.deepEqual(complaints, []);
   await context.close();
+}
+
+/** A proxy that speaks TLS and does what docs/proxy.md asks of one. Its certificate is its own. */
+async function startProxy(folder, port, to) {
+  const [key, cert] = ['key.pem', 'cert.pem'].map((name) => join(folder, name));
+  const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'];
+  execFileSync('openssl', [...words, '-subj', '/CN=localhost', '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  const proxy = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (asked, answer) => {
+    const { method, url: path, headers } = asked;
+    const own = { ...headers, 'x-forwarded-for': asked.socket.remoteAddress };
+    const passed = request({ host: '127.0.0.1', port: to, method, path, headers: own }, (given) => {
+      answer.writeHead(given.statusCode, given.headers);
+      answer.flushHeaders();
+      given.pipe(answer);
+    });
+    passed.on('error', () => answer.destroy());
+    answer.on('close', () => passed.destroy());
+    asked.pipe(passed);
+  });
+  await new Promise((resolve) => { proxy.listen(port, '127.0.0.1', resolve); });
+  return proxy;
+}
+
+/** Behind a proxy that speaks TLS: the login, its cookie, streams of events, what changes something, and links. */
+export async function linkBehindProxy(browser) {
+  const [port, tls] = [await freePort(), await freePort()];
+  const [data, keys] = [dataFolder(true), dataFolder()];
+  const url = `https://localhost:${tls}`;
+  const options = ['--behind-proxy', '--public-url', url];
+  const server = await Server.start({ data, simulate: true, unprivileged: true, listen: `127.0.0.1:${port}`, options });
+  const proxy = await startProxy(keys, tls, port);
+  try {
+    assert.equal(server.origin, url, 'the login link begins with it');
+    const { page, complaints, context } = await openPage(browser, { ignoreHTTPSErrors: true });
+    const live = page.waitForResponse((response) => new URL(response.url()).pathname === '/api/live');
+    await logIn(page, server);
+    assert.equal((await live).status(), 200, 'the stream of running captures is there');
+    const cookie = (await context.cookies()).find(({ name }) => name === 'bathyscope_session');
+    assert.deepEqual([cookie?.secure, cookie?.httpOnly, cookie?.sameSite], [true, true, 'Strict']);
+    const { id } = await page.evaluate(async () => (await fetch('/api/samples/profile', { method: 'POST' })).json());
+    await page.goto(`${url}/captures/${id}?v=3&tab=events`);
+    const { link } = await copied(page);
+    assert.ok(link.startsWith(`${url}/captures/${id}?`), link);
+    assert.deepEqual(complaints, []);
+    await context.close();
+  } finally {
+    proxy.closeAllConnections();
+    proxy.close();
+    await server.stop();
+    [data, keys].forEach(removeFolder);
+  }
 }

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 
 import { Server, binary, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import { findSeriousAnywhere } from './access_flows.mjs';
-import { linkFromElsewhere, linkOnLoopback, linkWithPublicUrl } from './link_flows.mjs';
+import { linkBehindProxy, linkFromElsewhere, linkOnLoopback, linkWithPublicUrl } from './link_flows.mjs';
 import { openBrowser, openPage, logIn } from './lib.mjs';
 
 /** What a capture's page may take, cold. */
@@ -91,6 +91,8 @@ test('a guest who follows a link on another site comes to the page over the logi
 test('a copied link on loopback says that only this machine opens it', () => linkOnLoopback(page, server, samples.profile));
 
 test('links begin with the public address', () => linkWithPublicUrl(browser));
+
+test('behind a proxy that speaks TLS people log in, follow streams and copy links', () => linkBehindProxy(browser));
 
 test('a viewer is told that they may read only', async () => {
   const guest = await openPage(browser);

@@ -63,7 +63,7 @@ export class Server {
       new Promise((resolve) => { createInterface(child.stdout).once('line', resolve); }),
       server.ended.then((how) => { throw new Error(`the server ended (${how}):\n${server.said}`); }),
     ]);
-    const match = /(http:\/\/([\w.]+):(\d+))\/login#token=(\S+)/.exec(line);
+    const match = /(https?:\/\/([\w.]+):(\d+))\/login#token=(\S+)/.exec(line);
     if (!match) throw new Error(`not a ready line: ${line}`);
     [server.link, server.origin, server.host, server.port, server.token] = match;
     return server;

@@ -66,6 +66,8 @@ fn main() {
         "a e i o",
         "vfs_*",
         "*_read*",
+        "*e*",
+        "?[a-z]*",
         "zzzz",
     ] {
         let parsed = Query::new(query);

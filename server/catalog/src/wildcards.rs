@@ -81,6 +81,21 @@ impl Wildcards {
         Self { parts, least }
     }
 
+    /// The characters that a name must have, in their order: those of the pattern that stand for themselves.
+    pub(crate) fn literals(&self) -> impl Iterator<Item = char> {
+        self.parts.iter().filter_map(|part| if let WildcardPart::Character(one) = part { Some(*one) } else { None })
+    }
+
+    /// The longest text that a name must have in it; the first of them if there are several.
+    pub(crate) fn longest_literal(&self) -> String {
+        let runs = self.parts.split(|part| !matches!(part, WildcardPart::Character(_)));
+        let longest = runs.rev().max_by_key(|run| run.len()).unwrap_or_default();
+        longest
+            .iter()
+            .filter_map(|part| if let WildcardPart::Character(one) = part { Some(*one) } else { None })
+            .collect()
+    }
+
     /// Whether a name matches as a whole.
     pub fn matches(&self, name: &str) -> bool {
         if name.len() < self.least {
@@ -216,6 +231,21 @@ mod tests {
         ];
         for (pattern, name, expected) in cases {
             assert_eq!(matches_wildcards(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn patterns_tell_what_names_must_have() {
+        let cases = [
+            ("*_read*", "_read", "_read"),
+            ("vfs_?e[ab]d*", "vfs_", "vfs_ed"),
+            ("*", "", ""),
+            ("a*b*c", "a", "abc"),
+            ("\\*é?x", "*é", "*éx"),
+        ];
+        for (pattern, longest, all) in cases {
+            let read = Wildcards::new(pattern);
+            assert_eq!((read.longest_literal().as_str(), read.literals().collect::<String>().as_str()), (longest, all));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{AFTER_NAME, BETWEEN_FORMS, MAX_NAME_BYTES, MAX_NAMES, MAX_NAMES_BYTES, NameEntry, Names};
+use super::{AFTER_NAME, BETWEEN_FORMS, LetterSets, MAX_NAME_BYTES, MAX_NAMES, MAX_NAMES_BYTES, NameEntry, Names};
 
 /// A name to add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,9 @@ impl NamesBuilder {
         }
         entries.shrink_to_fit();
         let lower = text.to_ascii_lowercase();
-        Names { text, lower, entries, groups, left_out }
+        // What follows each entry, which is in no name, separates them.
+        let letters = lower.split(|byte| *byte == AFTER_NAME).take(entries.len()).map(LetterSets::of).collect();
+        Names { text, lower, entries, letters, groups, left_out }
     }
 }
 

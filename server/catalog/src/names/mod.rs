@@ -1,15 +1,19 @@
 //! Names that are searched while somebody types: hundreds of thousands of them, answered within milliseconds.
 //!
 //! All names of one kind lie one after the other in one block of bytes, and once more in lower case; an entry says where
-//! one begins and what is known about it. A search looks for the longest word of the query in the whole block, and
-//! compares only the entries that hold it with the rest.
+//! one begins and what is known about it. A search looks for the longest word of the query, or the longest text without
+//! wildcards of a pattern, in the whole block, and compares only the entries that hold it with the rest. Sets of the letters
+//! that each name has reject most of the others, and answer words of one letter.
 //!
 //! A name may have two forms: what people read (`std::vector<int>::push_back`) and what the linker knows
 //! (`_ZNSt6vectorIiSaIiEE9push_backEOi`). Both are found; which of them is shown is the caller's business.
 
 mod build;
+mod letters;
 mod query;
 mod search;
+
+use letters::LetterSets;
 
 pub use build::{NamesBuilder, NewName};
 pub use query::{MAX_QUERY_BYTES, Query};
@@ -65,6 +69,8 @@ pub struct Names {
     text: Vec<u8>,
     lower: Vec<u8>,
     entries: Vec<NameEntry>,
+    /// One for each entry.
+    letters: Vec<LetterSets>,
     /// The first is empty and stands for none.
     groups: Vec<Box<str>>,
     left_out: usize,
@@ -89,7 +95,10 @@ impl Names {
     /// Bytes of memory that it takes, about.
     pub fn memory_bytes(&self) -> usize {
         let groups: usize = self.groups.iter().map(|group| group.len() + size_of::<Box<str>>()).sum();
-        self.text.len() + self.lower.len() + self.entries.len() * size_of::<NameEntry>() + groups
+        self.text.len()
+            + self.lower.len()
+            + self.entries.len() * (size_of::<NameEntry>() + size_of::<LetterSets>())
+            + groups
     }
 
     /// What names belong to, in no order.

@@ -6,6 +6,7 @@ use memchr::memmem::Finder;
 
 use super::{
     AFTER_NAME, Names, Query,
+    letters::{LetterSets, bit, bits, is_between_words},
     query::{What, fits},
 };
 
@@ -113,16 +114,20 @@ fn each(names: &Names, query: &Query, group: Option<u32>, keep: usize, show: &mu
         What::All if group.is_none() => (0..names.len().min(keep)).for_each(|index| show(0, index)),
         What::All => (0..names.len()).filter(|index| belongs(*index)).for_each(|index| show(0, index)),
         What::Pattern(pattern) => {
-            for index in (0..names.len()).filter(|index| belongs(*index)) {
-                if names.get(index).is_some_and(|name| fits(pattern, name.text, name.own_at, name.raw)) {
+            let fits = |name: super::Name<'_>| fits(pattern, name.text, name.own_at, name.raw);
+            let needed = bits(pattern.literals().collect::<String>().to_ascii_lowercase().as_bytes());
+            let part = pattern.longest_literal();
+            candidates(names, Holding { text: &names.text, part: part.as_bytes(), needed }, &mut |index, _bytes| {
+                if belongs(index) && names.get(index).is_some_and(fits) {
                     show(0, index);
                 }
-            }
+            });
         }
         What::Words { whole, words } => {
             let Some(longest) = words.first() else { return };
             let judge = Judge::new(whole, words);
-            candidates(names, longest, &mut |index, bytes| {
+            let needed = words.iter().fold(0, |all, word| all | bits(word));
+            candidates(names, Holding { text: &names.lower, part: longest, needed }, &mut |index, bytes| {
                 if belongs(index)
                     && let Some(key) = judge.key(names, index, bytes)
                 {
@@ -133,11 +138,37 @@ fn each(names: &Names, query: &Query, group: Option<u32>, keep: usize, show: &mu
     }
 }
 
-/// Shows every entry that holds `word`, once, with its bytes in lower case.
-fn candidates(names: &Names, word: &[u8], show: &mut dyn FnMut(usize, &[u8])) {
-    let finder = Finder::new(word);
+/// What an entry must hold to be looked at.
+#[derive(Clone, Copy)]
+struct Holding<'a> {
+    /// The block that is looked through: as it is, or in lower case.
+    text: &'a [u8],
+    /// A part that is in the entry.
+    part: &'a [u8],
+    /// Letters that are in it, as [`bits`].
+    needed: u32,
+}
+
+/// Shows every entry that holds what is asked for, once, with its bytes in the block.
+fn candidates(names: &Names, holding: Holding<'_>, show: &mut dyn FnMut(usize, &[u8])) {
+    let Holding { text, part, needed } = holding;
+    let has_letters =
+        |index: usize| names.letters.get(index).is_some_and(|letters: &LetterSets| letters.present & needed == needed);
+    // The sets say all of a part that is one letter.
+    let is_said_by_letters = match part {
+        [] => true,
+        [letter] => bit(letter.to_ascii_lowercase()) != 0,
+        _ => false,
+    };
+    if is_said_by_letters {
+        for index in (0..names.len()).filter(|index| has_letters(*index)) {
+            show(index, names.range(index).and_then(|range| text.get(range)).unwrap_or_default());
+        }
+        return;
+    }
+    let finder = Finder::new(part);
     let (mut index, mut at) = (0, 0);
-    while let Some(found) = names.lower.get(at..).and_then(|rest| finder.find(rest)) {
+    while let Some(found) = text.get(at..).and_then(|rest| finder.find(rest)) {
         let place = at + found;
         // Places only grow, and so do entries: a step for each that has nothing of it.
         while names.entries.get(index + 1).is_some_and(|next| next.start as usize <= place) {
@@ -145,7 +176,9 @@ fn candidates(names: &Names, word: &[u8], show: &mut dyn FnMut(usize, &[u8])) {
         }
         let Some(range) = names.range(index) else { return };
         at = range.end + 1;
-        show(index, names.lower.get(range).unwrap_or_default());
+        if has_letters(index) {
+            show(index, text.get(range).unwrap_or_default());
+        }
         index += 1;
     }
 }
@@ -154,25 +187,50 @@ fn candidates(names: &Names, word: &[u8], show: &mut dyn FnMut(usize, &[u8])) {
 struct Judge<'a> {
     whole: &'a [u8],
     find_whole: Finder<'a>,
-    /// The longest first.
-    find_words: Vec<Finder<'a>>,
+    words: Vec<JudgedWord<'a>>,
+}
+
+/// A word of what is looked for.
+enum JudgedWord<'a> {
+    /// One letter, by its bit in [`LetterSets`].
+    Letter(u32),
+    /// Any other.
+    Text(Box<Finder<'a>>),
+}
+
+impl<'a> JudgedWord<'a> {
+    fn new(word: &'a [u8]) -> Self {
+        match word {
+            [letter] if bit(*letter) != 0 => Self::Letter(bit(*letter)),
+            _ => Self::Text(Box::new(Finder::new(word))),
+        }
+    }
+
+    /// Whether it is at the begin of a word of the name; none if it is nowhere.
+    fn begins(&self, bytes: &[u8], letters: LetterSets) -> Option<bool> {
+        match self {
+            Self::Letter(bit) => (letters.present & bit != 0).then_some(letters.initial & bit != 0),
+            Self::Text(finder) => found_at_word(finder, bytes),
+        }
+    }
 }
 
 impl<'a> Judge<'a> {
     fn new(whole: &'a [u8], words: &'a [Vec<u8>]) -> Self {
-        Self { whole, find_whole: Finder::new(whole), find_words: words.iter().map(Finder::new).collect() }
+        Self { whole, find_whole: Finder::new(whole), words: words.iter().map(|word| JudgedWord::new(word)).collect() }
     }
 
     /// Rank and length; none if a word is missing.
     fn key(&self, names: &Names, index: usize, bytes: &[u8]) -> Option<u64> {
         debug_assert!(!bytes.contains(&AFTER_NAME));
         let entry = names.entries.get(index)?;
+        let letters = *names.letters.get(index)?;
         let shown = usize::from(entry.shown);
         let length = bytes.len().min(0xffff) as u64;
-        Some(self.rank(bytes, usize::from(entry.own_at), shown)? << 16 | length)
+        Some(self.rank(bytes, letters, usize::from(entry.own_at), shown)? << 16 | length)
     }
 
-    fn rank(&self, bytes: &[u8], own_at: usize, shown: usize) -> Option<u64> {
+    fn rank(&self, bytes: &[u8], letters: LetterSets, own_at: usize, shown: usize) -> Option<u64> {
         let text = bytes.get(..shown).unwrap_or(bytes);
         let own = text.get(own_at..).unwrap_or(text);
         let raw = bytes.get(shown + 1..).unwrap_or_default();
@@ -182,24 +240,31 @@ impl<'a> Judge<'a> {
         if own.starts_with(self.whole) || text.starts_with(self.whole) || raw.starts_with(self.whole) {
             return Some(rank::PREFIX);
         }
-        // One word alone is known to be there.
-        let mut places = self.find_whole.find_iter(bytes).peekable();
-        if places.peek().is_some() {
-            let at_word = places.any(|place| begins_word(bytes, place));
+        let whole = match self.words.as_slice() {
+            // Then it is all that is looked for.
+            [one @ JudgedWord::Letter(_)] if self.whole.len() == 1 => one.begins(bytes, letters),
+            _ => found_at_word(&self.find_whole, bytes),
+        };
+        if let Some(at_word) = whole {
             return Some(if at_word { rank::WORD } else { rank::INSIDE });
         }
         let mut scattered = false;
-        for word in &self.find_words {
-            let mut places = word.find_iter(bytes).peekable();
-            places.peek()?;
-            scattered |= !places.any(|place| begins_word(bytes, place));
+        for word in &self.words {
+            scattered |= !word.begins(bytes, letters)?;
         }
         Some(if scattered { rank::SCATTERED } else { rank::ALL_WORDS })
     }
 }
 
+/// Whether a word of a text begins with what is found; none if it is not in it.
+fn found_at_word(finder: &Finder<'_>, bytes: &[u8]) -> Option<bool> {
+    let mut places = finder.find_iter(bytes).peekable();
+    places.peek()?;
+    Some(places.any(|place| begins_word(bytes, place)))
+}
+
 /// Whether a word of the text begins at this place.
 fn begins_word(bytes: &[u8], place: usize) -> bool {
     let before = place.checked_sub(1).and_then(|at| bytes.get(at));
-    before.is_none_or(|byte| !byte.is_ascii_alphanumeric())
+    before.is_none_or(|before| is_between_words(*before))
 }

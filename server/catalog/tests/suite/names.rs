@@ -142,7 +142,7 @@ proptest! {
     #[test]
     fn a_search_finds_what_a_plain_scan_finds(
         texts in prop::collection::vec("[a-cA-C_:.é]{0,8}", 0..40),
-        query in "[a-cA-C_:. *?é]{0,5}",
+        query in prop_oneof!["[a-cA-C_:. *?é]{0,5}", "[a-c]( [a-cB]){1,3}", "[*?][a-cA-C_é]{1,3}[*?]?"],
     ) {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let names = plain(&texts);

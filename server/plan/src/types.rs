@@ -97,6 +97,11 @@ pub enum Shown {
     SignalName,
     /// `syscall_name()`: 8 bytes.
     SyscallName,
+    /// `flag_names()`: 8 bytes.
+    FlagNames {
+        /// The set of names, as the tables of system calls call it.
+        set: String,
+    },
     /// `cgroup_path()`: the cgroup's id, 8 bytes, with the filter on hierarchies.
     CgroupPath {
         /// The second argument; empty for all.
@@ -396,7 +401,12 @@ impl Shown {
     fn bytes(&self) -> u32 {
         match self {
             Self::Username | Self::ProcessName | Self::Strerror | Self::SignalName | Self::Probe => 4,
-            Self::KernelSymbol | Self::SyscallName | Self::CgroupPath { .. } | Self::Time { .. } | Self::Mac => 8,
+            Self::KernelSymbol
+            | Self::SyscallName
+            | Self::FlagNames { .. }
+            | Self::CgroupPath { .. }
+            | Self::Time { .. }
+            | Self::Mac => 8,
             Self::UserSymbol | Self::Function => 16,
             Self::Inet => 20,
             Self::Path { bytes } => *bytes,

@@ -357,6 +357,7 @@ fn is_shown(ty: &Type) -> bool {
                 | Shown::Strerror
                 | Shown::SignalName
                 | Shown::SyscallName
+                | Shown::FlagNames { .. }
         )
     )
 }

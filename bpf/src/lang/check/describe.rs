@@ -63,6 +63,7 @@ fn shown_name(shown: &Shown) -> &'static str {
         Shown::Strerror => "strerror",
         Shown::SignalName => "signal name",
         Shown::SyscallName => "syscall name",
+        Shown::FlagNames { .. } => "flag names",
         Shown::CgroupPath { .. } => "cgroup path",
         Shown::Time { .. } => "timestamp",
         Shown::Probe => "probe name",

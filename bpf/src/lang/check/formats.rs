@@ -211,6 +211,13 @@ fn is_text_like(ty: &Type) -> bool {
 fn is_number_shown(ty: &Type) -> bool {
     matches!(
         ty,
-        Type::Shown(Shown::Username | Shown::ProcessName | Shown::Strerror | Shown::SignalName | Shown::SyscallName)
+        Type::Shown(
+            Shown::Username
+                | Shown::ProcessName
+                | Shown::Strerror
+                | Shown::SignalName
+                | Shown::SyscallName
+                | Shown::FlagNames { .. }
+        )
     )
 }

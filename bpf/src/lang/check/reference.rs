@@ -129,6 +129,7 @@ static ENTRIES: &[ReferenceEntry] = &[
 
     entry("bswap", Text, (1, 1), "bswap(number) → number", "The number with its bytes in the other order.", texts::bswap),
     entry("buf", Text, (1, 2), "buf(address[, length]) → buffer", "Bytes of memory, for %r; an array needs no length.", texts::buf),
+    entry("flag_names", Text, (2, 2), "flag_names(\"set\", number) → flag names", "The names of a number's bits, or of the number, by a set of names of arguments of system calls: `flag_names(\"open\", args.flags)`.", texts::flag_names),
     entry("macaddr", Text, (1, 1), "macaddr(array) → macaddr", "A hardware address of 6 bytes.", texts::macaddr),
     entry("memcmp", Text, (3, 3), "memcmp(a, b, count) → int64", "0 if the first bytes of both are equal, else the difference.", texts::memcmp),
     entry("ntop", Text, (1, 2), "ntop([family,] address) → inet", "A network address as text.", texts::ntop),

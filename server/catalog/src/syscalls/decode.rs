@@ -4,6 +4,7 @@ use super::{
     abi::Abi,
     address::socket_address,
     grab::{Beside, Moment},
+    name_set::{map_flags, socket_type},
     sets,
     siginfo::signal_text,
     special,
@@ -423,25 +424,8 @@ impl<'a> CallWriter<'a> {
                 }
                 mode_bits(out, number & 0o777);
             }
-            (ArgumentKind::MapFlags, _) => {
-                out.push_str(match number & 0xf {
-                    1 => "MAP_SHARED",
-                    2 => "MAP_PRIVATE",
-                    3 => "MAP_SHARED_VALIDATE",
-                    _ => "MAP_FILE",
-                });
-                if number & !0xf != 0 {
-                    out.push('|');
-                    set("map").write_bits(out, number & !0xf);
-                }
-            }
-            (ArgumentKind::SocketType, _) => {
-                set("socktype").write_one(out, number & 0xf);
-                if number & !0xf != 0 {
-                    out.push('|');
-                    set("sockflags").write_bits(out, number & !0xf);
-                }
-            }
+            (ArgumentKind::MapFlags, _) => map_flags(out, number),
+            (ArgumentKind::SocketType, _) => socket_type(out, number),
             (ArgumentKind::SocketProtocol, _) => match value(self.call, 0) {
                 2 | 10 => set("ipproto").write_one(&mut self.out, number),
                 16 => set("netlink").write_one(&mut self.out, number),

@@ -13,6 +13,7 @@ mod abi;
 mod address;
 mod decode;
 mod grab;
+mod name_set;
 mod narrow;
 mod opening;
 mod select;
@@ -30,6 +31,7 @@ pub use decode::{
     Call, Decoded, FileOf, FileText, Hex, Piece, Style, decode, error_of, netlink_protocol, result_text, unquoted,
 };
 pub use grab::{Beside, CONTROL_PART, CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
+pub use name_set::{NameSet, UnknownNameSet};
 pub use opening::{OPENING, opening};
 pub use select::{SelectError, select};
 pub use siginfo::signal_text;

@@ -37,6 +37,8 @@ impl StructureLayout {
 #[derive(Debug, Default)]
 pub(super) struct Set {
     pub(super) name: &'static str,
+    /// Whether a value has one name, and not one for each of its bits.
+    pub(super) is_of_numbers: bool,
     /// Numbers under masks: mask, and value with name.
     pub(super) masked: Vec<(u64, Vec<(u64, &'static str)>)>,
     /// Value and name, in the order in which they are written.
@@ -270,7 +272,7 @@ fn read_sets() -> Vec<Set> {
         let (Some(name), Some(value)) = (words.next(), words.next()) else { continue };
         if matches!(name, "flags" | "enum") {
             mask = 0;
-            sets.push(Set { name: value, ..Set::default() });
+            sets.push(Set { name: value, is_of_numbers: name == "enum", ..Set::default() });
             continue;
         }
         let Some(set) = sets.last_mut() else { continue };
@@ -440,9 +442,14 @@ pub fn number_of(arch: Arch, abi: Abi, name: &str) -> Option<i64> {
     by_name.get(&(abi, name)).or_else(shared).copied()
 }
 
+/// All sets.
+pub(super) fn sets() -> &'static [Set] {
+    tables().sets
+}
+
 /// The set of that name; empty if there is none, which a test excludes.
 pub(super) fn set(name: &str) -> &'static Set {
-    static EMPTY: Set = Set { name: "", masked: Vec::new(), names: Vec::new() };
+    static EMPTY: Set = Set { name: "", is_of_numbers: false, masked: Vec::new(), names: Vec::new() };
     tables().sets.iter().find(|set| set.name == name).unwrap_or(&EMPTY)
 }
 

@@ -2,7 +2,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use bathyscope_catalog::constants::{self, Arch};
+use bathyscope_catalog::{
+    constants::{self, Arch},
+    syscalls::NameSet,
+};
 use bathyscope_plan::{Conversion, FormatPiece, Plan, Shown, SiteField, Type};
 
 use super::{
@@ -136,6 +139,10 @@ impl Context<'_> {
             (Shown::SignalName, _) => constants::signal_text(signed()),
             (Shown::SyscallName, _) => {
                 constants::syscall_name(Arch::HOST, signed()).unwrap_or("Unknown syscall").to_owned()
+            }
+            // A set that this version does not know has no names.
+            (Shown::FlagNames { set }, _) => {
+                NameSet::find(set).map_or_else(|| plain_number(value), |set| set.text(unsigned()))
             }
             (Shown::CgroupPath { filter }, _) => self.names.cgroup_path(unsigned(), filter).unwrap_or_default(),
             (Shown::Time { format, clock }, _) => self

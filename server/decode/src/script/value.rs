@@ -115,7 +115,9 @@ fn read_shown(shown: &Shown, bytes: &[u8]) -> Result<Value, DecodeError> {
         Shown::Strerror | Shown::SignalName => scalar(slice(bytes, 0, 4)?, true),
         Shown::SyscallName => scalar(slice(bytes, 0, 8)?, true),
         Shown::Username | Shown::ProcessName | Shown::Probe => scalar(slice(bytes, 0, 4)?, false),
-        Shown::KernelSymbol | Shown::CgroupPath { .. } | Shown::Time { .. } => scalar(slice(bytes, 0, 8)?, false),
+        Shown::KernelSymbol | Shown::FlagNames { .. } | Shown::CgroupPath { .. } | Shown::Time { .. } => {
+            scalar(slice(bytes, 0, 8)?, false)
+        }
         Shown::Inet => {
             let address = slice(bytes, 4, 16)?.try_into().map_err(|_length| DecodeError::Short)?;
             Value::Inet { family: number32(bytes, 0)?, address }

@@ -1,5 +1,6 @@
 //! Texts and memory.
 
+use bathyscope_catalog::syscalls::NameSet;
 use bathyscope_plan::{Pointee, Shown, Space, Span, Type};
 
 use super::Call;
@@ -12,6 +13,7 @@ use crate::lang::{
         values::{CheckedOperand, MemoryPlace},
     },
     hir::{CompareOp, TypedExpr, TypedExprKind},
+    suggest,
 };
 
 /// The most bytes that `memcmp` compares.
@@ -331,6 +333,24 @@ pub(in crate::lang::check) fn named(body: &mut BodyChecker<'_, '_>, call: &Call<
         _ => Shown::SyscallName,
     };
     Ok(TypedExpr { span: call.span, ..value.convert(Type::Shown(shown)) })
+}
+
+/// `flag_names(set, number)`.
+pub(in crate::lang::check) fn flag_names(body: &mut BodyChecker<'_, '_>, call: &Call<'_>) -> Checked<TypedExpr> {
+    let set = body.literal_name(call, 0, "the set of names")?;
+    if NameSet::find(&set).is_none() {
+        let hint = match suggest(&set, NameSet::all().map(NameSet::name)) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => {
+                "the sets are those of arguments of system calls: \"open\", \"prot\", \"mmap\", \"whence\" …".to_owned()
+            }
+        };
+        let span = call.argument(0).map_or(call.span, |argument| argument.span);
+        return body.fail(span, format!("there is no set of names \"{set}\""), hint);
+    }
+    let value = body.number_argument(call, 1, "the number")?;
+    let ty = Type::Shown(Shown::FlagNames { set });
+    Ok(TypedExpr { span: call.span, ..value.convert(Type::U64).convert(ty) })
 }
 
 /// `strftime(format, nanoseconds)`.

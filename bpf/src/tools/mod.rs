@@ -9,6 +9,7 @@
 //! //   in further lines that are indented.
 //! // parameters: none, or one in each of the next lines:
 //! //   $1 - what it is
+//! //   $2:function - what it is; the word says what its values are names of
 //! //   --name=default - what it is
 //! // view: table
 //! // needs: tracepoint, interval
@@ -79,8 +80,44 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its value if it is not given; positional ones must be.
     pub default: Option<&'static str>,
+    /// What its values are names of, if they are of something that a host lists.
+    pub takes: Option<NameKind>,
     /// What it is.
     pub description: &'static str,
+}
+
+/// What a parameter's values are names of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NameKind {
+    /// A program or library.
+    File,
+    /// A function: of the file before it, or of the kernel where there is none.
+    Function,
+    /// A USDT probe of the file before it.
+    Usdt,
+    /// A subsystem of tracepoints.
+    Subsystem,
+    /// A tracepoint of the subsystem before it.
+    Event,
+    /// A thread.
+    Thread,
+}
+
+impl NameKind {
+    /// All.
+    pub const ALL: [Self; 6] = [Self::File, Self::Function, Self::Usdt, Self::Subsystem, Self::Event, Self::Thread];
+
+    /// As headers write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Function => "function",
+            Self::Usdt => "usdt",
+            Self::Subsystem => "subsystem",
+            Self::Event => "event",
+            Self::Thread => "thread",
+        }
+    }
 }
 
 impl Group {
@@ -204,7 +241,12 @@ fn parameters((_, value, lines): &Field) -> Result<Vec<Parameter>, String> {
     let parameter = |line: &&'static str| {
         let (left, description) = line.split_once(" - ")?;
         let (name, default) = left.split_once('=').map_or((left, None), |(name, default)| (name, Some(default)));
-        (name.starts_with('$') || name.starts_with("--")).then_some(Parameter { name, default, description })
+        let (name, takes) = match name.split_once(':') {
+            Some((name, word)) => (name, Some(NameKind::ALL.into_iter().find(|kind| kind.word() == word)?)),
+            None => (name, None),
+        };
+        let is_name = name.starts_with('$') || name.starts_with("--");
+        is_name.then_some(Parameter { name, default, takes, description })
     };
     lines.iter().map(|line| parameter(line).ok_or_else(|| (*line).to_owned())).collect()
 }

@@ -109,12 +109,15 @@ fn every_script_is_read_and_does_what_its_header_says() {
 
 #[test]
 fn bad_headers_are_refused() {
-    let good = "// a: title\n//\n// group: cpu\n// purpose: b\n//   c\n// parameters:\n//   $1 - d\n//   --e=5 - f\n\
+    let good = "// a: title\n//\n// group: cpu\n// purpose: b\n//   c\n// parameters:\n//   $1:file - d\n//   --e=5 - f\n\
                 // view: flame\n// needs: kprobe, interval\n// usual: g\n//   h\n\nbegin { }";
     let tool = parse("a", good).unwrap();
     assert_eq!((tool.purpose.as_str(), tool.usual.as_deref()), ("b c", Some("g h")));
-    assert_eq!(tool.parameters[0], Parameter { name: "$1", default: None, description: "d" });
-    assert_eq!(tool.parameters[1], Parameter { name: "--e", default: Some("5"), description: "f" });
+    assert_eq!(
+        tool.parameters[0],
+        Parameter { name: "$1", default: None, takes: Some(NameKind::File), description: "d" }
+    );
+    assert_eq!(tool.parameters[1], Parameter { name: "--e", default: Some("5"), takes: None, description: "f" });
     assert_eq!(tool.needs, ["kprobe", "interval"]);
     let cases = [
         ("", HeaderError::Title("a")),

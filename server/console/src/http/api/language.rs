@@ -1,7 +1,7 @@
 //! The probe language for people: tools to begin with, examples, every word of it, and what can stand at a place of a
 //! script that is being written.
 //!
-//! * `GET /api/tools` (viewer) → `{items:[{name, title, group, purpose, parameters:[{name, default, about}], view, needs,
+//! * `GET /api/tools` (viewer) → `{items:[{name, title, group, purpose, parameters:[{name, default, takes, about}], view, needs,
 //!   since, usual}]}`.
 //! * `GET /api/tools/{name}` (viewer) → the same of one, with its `text` and an `example` of its output.
 //! * `GET /api/language` (viewer) → `{examples:[{name, section, title, about, script}], entries:[{name, group, signature,
@@ -53,12 +53,19 @@ pub(in crate::http) struct Tool {
 struct Parameter {
     name: &'static str,
     default: Option<&'static str>,
+    /// What its values are names of: file, function, usdt, subsystem, event or thread.
+    takes: Option<&'static str>,
     about: &'static str,
 }
 
 impl Tool {
     fn of(tool: &'static tools::Tool, whole: bool) -> Self {
-        let parameter = |it: &tools::Parameter| Parameter { name: it.name, default: it.default, about: it.description };
+        let parameter = |it: &tools::Parameter| Parameter {
+            name: it.name,
+            default: it.default,
+            takes: it.takes.map(tools::NameKind::word),
+            about: it.description,
+        };
         Self {
             name: tool.name,
             title: tool.title,

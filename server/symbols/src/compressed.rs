@@ -44,6 +44,25 @@ fn fits(part: Part<'_>, section: &CompressedSection) -> bool {
     }
 }
 
+/// A compressed section with its header, decompressed; none if it is damaged, or more than `limit` bytes.
+pub fn decompressed(section: &[u8], limit: usize) -> Option<Vec<u8>> {
+    let word = |at: usize| section.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
+    let (kind, told) = (word(0)? & 0xffff_ffff, usize::try_from(word(8)?).ok()?);
+    let data = section.get(24..)?;
+    if told > limit {
+        return None;
+    }
+    // No more is asked for than was told.
+    let mut content = Vec::with_capacity(told);
+    let most = told as u64;
+    match kind {
+        1 => ZlibDecoder::new(data).take(most).read_to_end(&mut content).ok()?,
+        2 => zstd::Decoder::new(data).ok()?.take(most).read_to_end(&mut content).ok()?,
+        _ => return None,
+    };
+    (content.len() == told).then_some(content)
+}
+
 fn counted(mut data: impl Read, most: u64) -> bool {
     let (mut piece, mut bytes) = (vec![0; PIECE_BYTES], 0_u64);
     loop {

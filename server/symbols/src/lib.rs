@@ -19,6 +19,7 @@ mod kallsyms;
 mod perf_map;
 mod process_maps;
 
+pub use compressed::decompressed;
 pub use elf::{CodeSegment, ElfError, build_id_of_notes, build_id_text, elf_build_id, elf_code_at};
 pub use file::{FileError, FileOptions, FileResolver, FunctionBytes, Place};
 pub use kallsyms::{Kallsyms, KallsymsError, KernelSymbol};

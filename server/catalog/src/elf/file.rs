@@ -17,6 +17,7 @@ const PT_NOTE: u32 = 4;
 const ET_EXEC: u64 = 2;
 const SHT_NOTE: u32 = 7;
 const SHT_NOBITS: u32 = 8;
+const SHF_COMPRESSED: u64 = 0x800;
 const NT_GNU_BUILD_ID: u32 = 3;
 const NT_GO_BUILD_ID: u32 = 4;
 
@@ -100,6 +101,7 @@ pub(super) struct Section {
     pub(super) offset: u64,
     pub(super) bytes: u64,
     pub(super) link: u32,
+    pub(super) compressed: bool,
 }
 
 /// An ELF file whose headers are read.
@@ -189,6 +191,22 @@ impl<'a> ElfFile<'a> {
 
     pub(super) fn content(&self, of: Section, what: &'static str) -> Result<Vec<u8>, ElfError> {
         if of.kind == SHT_NOBITS { Ok(Vec::new()) } else { self.read(of.offset, of.bytes, what) }
+    }
+
+    /// The content of a section of debug information, decompressed; empty if there is none.
+    pub(super) fn debug_section(
+        &self,
+        name: &[u8],
+        limit: usize,
+        decompress: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<Vec<u8>, ElfError> {
+        const WHAT: &str = "its debug information";
+        let Some(section) = self.section(name) else { return Ok(Vec::new()) };
+        if section.bytes > limit as u64 {
+            return Err(ElfError::TooLarge { what: WHAT, bytes: section.bytes, limit: limit as u64 });
+        }
+        let content = self.content(section, WHAT)?;
+        if section.compressed { decompress(&content).ok_or(ElfError::Damaged { what: WHAT }) } else { Ok(content) }
     }
 
     pub(super) fn sections(&self) -> impl Iterator<Item = Section> {
@@ -309,6 +327,7 @@ fn section(entry: &[u8]) -> Section {
         offset: word(24, 8),
         bytes: word(32, 8),
         link: half(40),
+        compressed: word(8, 8) & SHF_COMPRESSED != 0,
     }
 }
 

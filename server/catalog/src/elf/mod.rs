@@ -1,4 +1,4 @@
-//! What a user program offers to be traced: functions and USDT markers of an ELF file, and where libraries are.
+//! What a user program offers to be traced: functions, source lines and USDT markers of an ELF file, and where libraries are.
 //!
 //! The bytes are those of a file that anyone may have written, so this runs in the unprivileged process only. A file is
 //! read through [`ReadAt`], piece by piece, so that a large one need not be in memory; the caller implements it for what
@@ -10,6 +10,7 @@ mod demangle;
 mod file;
 mod functions;
 mod instruction;
+mod lines;
 mod marker;
 mod needed;
 mod place;
@@ -22,6 +23,7 @@ pub use demangle::{demangle, demangle_without_parameters};
 pub use file::{ElfError, ElfFile, MAX_TABLE_BYTES, ReadAt};
 pub use functions::{Functions, Symbol};
 pub use instruction::{Entry, Instruction};
+pub use lines::{Decompress, MAX_LINE_BYTES, SourceLine, SourceLines};
 pub use marker::{Marker, MarkerArgument};
 pub use needed::Needed;
 pub use place::ArgumentLocation;

@@ -4,8 +4,8 @@
 use bathyscope_catalog::{
     constants::Arch,
     elf::{
-        ArgumentLocation, CacheError, ElfError, ElfFile, Entry, Instruction, Library, Marker, demangle, find_library,
-        parse_library_cache,
+        ArgumentLocation, CacheError, ElfError, ElfFile, Entry, Instruction, Library, Marker, SourceLines, demangle,
+        find_library, parse_library_cache,
     },
 };
 use proptest::prelude::*;
@@ -402,4 +402,24 @@ proptest! {
         let _cache = parse_library_cache(&bytes);
         let _names = (demangle(&text), demangle(&format!("_Z{text}")), demangle(&format!("_R{text}")));
     }
+}
+
+#[test]
+fn source_lines_lead_to_the_functions_that_they_are_in() {
+    let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let elf = ElfFile::parse(&bytes).unwrap();
+    let lines = SourceLines::read(&elf, &|_compressed| None).unwrap();
+    // A constant is no code.
+    let here = line!() + 1;
+    let found = lines.find("suite/elf.rs", here, 1);
+    assert_eq!(found.iter().map(|line| line.line).collect::<Vec<_>>(), [here]);
+    let functions = elf.functions().unwrap();
+    let names: Vec<&str> = found[0]
+        .addresses
+        .iter()
+        .filter_map(|address| functions.at(elf.offset_of(*address)?).map(|symbol| symbol.name))
+        .collect();
+    assert!(names.iter().any(|name| name.contains("source_lines_lead_to")), "{names:?}");
+    assert!(lines.find("no_such_file.rs", 1, 9).is_empty());
+    assert!(lines.files().any(|file| file.ends_with("suite/elf.rs")));
 }

@@ -9,6 +9,7 @@
 
 mod entry;
 mod kinds;
+mod lines;
 mod part;
 mod read;
 mod symbols;
@@ -27,12 +28,14 @@ use bathyscope_catalog::names::{Query, Searched, search};
 
 use crate::{AgentLink, LinkError};
 use kinds::Source;
+use lines::LineCache;
 use part::{Facts, Kernel, Part};
 use read::Read;
 use symbols::SymbolCache;
 
 pub use entry::{Action, Code, Entry, Means};
 pub use kinds::EntryKind;
+pub use lines::LineSite;
 pub use part::Hidden;
 pub use symbols::{FileSymbols, read_symbols};
 pub use types::KernelTypes;
@@ -131,6 +134,7 @@ struct Inner {
     opened: Mutex<Option<Instant>>,
     slots: BTreeMap<Source, ListSlot>,
     symbols: SymbolCache,
+    lines: LineCache,
 }
 
 /// What can be traced on this host. Cheap to clone.
@@ -225,6 +229,7 @@ impl Inventory {
                 link,
                 slots,
                 symbols: SymbolCache::default(),
+                lines: LineCache::default(),
                 opening: AtomicBool::new(false),
                 opened: Mutex::default(),
             }),
@@ -292,6 +297,7 @@ impl Inventory {
             *locked(slot.trouble.write()) = None;
         }
         self.inner.symbols.forget();
+        self.inner.lines.forget();
     }
 
     /// Everything that a search has to look at, read if it has to be.
@@ -464,6 +470,22 @@ impl Inventory {
         let pid = self.mapped_by(path);
         let (path, this) = (path.to_owned(), self.clone());
         self.blocking(move |link| this.inner.symbols.get(link, &path, pid)).await
+    }
+
+    /// The first lines of a source file from one on of which a program has instructions, with the functions that they are in.
+    ///
+    /// # Errors
+    /// If it is no program, cannot be read, or has no debug information.
+    pub async fn source_lines(
+        &self,
+        path: &str,
+        source: &str,
+        from: u32,
+        most: usize,
+    ) -> Result<Vec<LineSite>, InventoryError> {
+        let pid = self.mapped_by(path);
+        let (path, source, this) = (path.to_owned(), source.to_owned(), self.clone());
+        self.blocking(move |link| this.inner.lines.find(link, (&path, pid), (&source, from), most)).await
     }
 
     /// A process that has a file mapped; none if none is known to.

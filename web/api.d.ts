@@ -1226,6 +1226,8 @@ export type Method = {
   syscalls?: undefined;
 };
 
+export type NameSet = string;
+
 export interface NameTime {
   name: number;
   time: number;
@@ -1349,6 +1351,7 @@ export interface Pairing {
 export interface Parameter {
   name: string;
   default: string | null;
+  takes: string | null;
   about: string;
 }
 
@@ -1810,8 +1813,8 @@ export interface RateLoss {
   end: number;
 }
 
-export interface ReadForm {
-  form: ProbeForm | null;
+export interface ReadForms {
+  forms: ProbeForm[];
   messages: ScriptMessage[];
 }
 
@@ -2742,7 +2745,11 @@ export interface UtilisedKey {
 
 export type ValueFormat = "plain" | "decimal" | "hex" | "octal" | "text" | {
   bytes: number;
-} | "ip" | "mac" | "kernel_symbol" | "user_symbol" | "path" | "user_name" | "signal_name" | "syscall_name" | "error_name";
+  names?: undefined;
+} | "ip" | "mac" | "kernel_symbol" | "user_symbol" | "path" | "user_name" | "signal_name" | "syscall_name" | "error_name" | {
+  names: NameSet;
+  bytes?: undefined;
+};
 
 export interface ValueRange {
   least: number;
@@ -2857,6 +2864,7 @@ export interface WireVariable {
 export interface WrittenScript {
   script: string | null;
   why: string;
+  form: number | null;
 }
 
 /** What is answered instead where a request failed. */
@@ -2986,7 +2994,7 @@ export interface Answers {
     "/api/library/probes": ProbeEdited;
     "/api/library/{id}/undelete": LibraryThing;
     "/api/builder/write": WrittenScript;
-    "/api/builder/read": ReadForm;
+    "/api/builder/read": ReadForms;
     "/api/builder/try": Trial;
   };
 }

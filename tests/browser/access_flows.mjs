@@ -70,6 +70,16 @@ const STATES = [
   }],
   ['the library', opened('/library', '#library-list :is(table, p)')],
   ['the form of the library', opened('/library?id=new', '#library-thing form')],
+  ['two probes in the builder', async (page, origin) => {
+    await page.goto(`${origin}/new?site=tracepoint:sched:sched_switch`);
+    await page.getByRole('checkbox', { name: 'Record next_comm' }).check();
+    await page.getByRole('button', { name: 'Add another probe' }).click();
+    await page.getByRole('button', { name: /^Probe 2/ }).waitFor();
+  }],
+  ['a tool of the builder', opened('/new?method=build&as=argdist', '#build-tool h2')],
+  ['the catalogue', opened('/catalog?kind=tracepoint&q=sched', '#catalog-list .vt-row')],
+  ['an entry of the catalogue', opened('/catalog?of=tracepoint&name=sched:sched_switch', '#catalog-entry h2')],
+  ['the list of captures', opened('/captures', '#main')],
   ['the tools', opened('/tools', 'a[href*=opensnoop]')],
   ['the form of a tool', async (page, origin) => {
     await page.goto(`${origin}/new?tool=opensnoop`);
@@ -87,6 +97,43 @@ export async function findSeriousAnywhere(page, origin) {
     found.push(...await findSerious(page, what));
   }
   return found;
+}
+
+/** Sources whose capture has all kinds of views. */
+const SOURCES = [
+  { id: 'events', method: { events: { probes: [{ tracepoint: 'sched:sched_switch', fields: ['next_pid', 'next_comm'] }] } } },
+  { id: 'calls', method: { syscalls: {} } },
+  { id: 'states', method: { states: {} } },
+  { id: 'samples', method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: true } } },
+  { id: 'counts', method: { count: { groups: [['cs']], interval_ms: 100 } } },
+];
+const SCRIPT = 'tracepoint:sched:sched_switch { printf("%s\\n", args.next_comm); @runs[args.next_comm] = count(); @prio = hist(args.next_prio); }';
+
+/** Every tab of a capture, and gives what is serious on any. */
+async function findSeriousIn(page, origin, spec) {
+  const send = { data: { ...spec, target: 'system', limits: { duration_ms: 1000 } }, headers: { origin } };
+  const answer = await page.request.post(`${origin}/api/captures`, send);
+  assert.equal(answer.status(), 201, await answer.text());
+  const { id } = await answer.json();
+  const found = [];
+  await page.goto(`${origin}/captures/${id}`);
+  await page.getByRole('button', { name: /^Run again/ }).or(page.getByRole('link', { name: /^Run again/ })).waitFor();
+  const names = await page.getByRole('tablist').first().getByRole('tab').allTextContents();
+  assert.ok(names.length > 3, names.join());
+  for (const name of names) {
+    await page.getByRole('tab', { name, exact: true }).first().click();
+    await page.getByRole('tabpanel', { name, exact: true }).waitFor();
+    await page.waitForLoadState('networkidle');
+    found.push(...await findSerious(page, `the tab ${name}`));
+  }
+  await page.request.delete(`${origin}/api/captures/${id}`, { headers: { origin } });
+  return found;
+}
+
+/** Walks through the views of captures, and gives what is serious on any. */
+export async function findSeriousInCaptures(page, origin) {
+  const several = await findSeriousIn(page, origin, { sources: SOURCES });
+  return [...several, ...await findSeriousIn(page, origin, { method: { script: { text: SCRIPT } } })];
 }
 
 /** Moves the focus with Tab until it is on what is called so. */
@@ -161,4 +208,31 @@ export async function fillTool(page, origin) {
   await until('the field follows', async () => await least.inputValue() === '30');
   await form.getByText('An example of what it prints').click();
   await form.locator('pre').getByText(/TIME/).waitFor();
+}
+
+/** Fields of a tool suggest names of this host, each of what stands before it. */
+export async function suggestForTool(page, origin) {
+  await page.goto(`${origin}/new?tool=eventcount`);
+  const form = page.getByRole('region', { name: 'Tool' });
+  await form.getByLabel(/the subsystem/).fill('sch');
+  await page.getByRole('option', { name: 'sched', exact: true }).click();
+  await form.getByLabel(/the event/).fill('switch');
+  await page.getByRole('option', { name: 'sched_switch', exact: true }).click();
+  assert.equal(await page.getByLabel('Parameters').inputValue(), 'sched sched_switch');
+}
+
+/** A tool that takes any probe begins as a form of the builder with what it is for chosen. */
+export async function beginAsTool(page, origin) {
+  await page.goto(`${origin}/tools`);
+  await page.getByRole('link', { name: 'argdist', exact: true }).click();
+  await builder(page).getByRole('heading', { name: /^argdist/ }).waitFor();
+  await page.getByRole('combobox', { name: 'Probe site' }).fill('sched_switch');
+  await page.keyboard.press('Enter');
+  await page.getByRole('list', { name: 'Probe sites' }).getByText('tracepoint:sched:sched_switch').waitFor();
+  await builder(page).getByText(/^Compiles/).waitFor();
+  assert.match((await page.locator('#build-editor .cm-line').allTextContents()).join('\n'), /hist\(args\.\w+\)/);
+  await page.goto(`${origin}/new?method=build&as=stackcount`);
+  assert.ok(await page.getByRole('checkbox', { name: 'Kernel stack' }).isChecked());
+  await page.goto(`${origin}/new?method=build&as=trace`);
+  assert.equal(await page.getByLabel('What is done with each hit').inputValue(), 'record');
 }

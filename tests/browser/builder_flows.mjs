@@ -116,3 +116,32 @@ export async function countPattern(page, { origin }) {
   await page.getByRole('button', { name: /^How often\? Count hits of tracepoint:sched:sched_switch/ }).click();
   await page.getByText(/^[\d,]+ hits? in \d+ ms, [\d,]+ per second$/).waitFor();
 }
+
+/** Two probes in one script: each is filled by itself, both are written, and a script with both opens as both. */
+export async function buildTwo(page, { origin }) {
+  await page.goto(`${origin}/new?site=tracepoint:syscalls:sys_enter_openat`);
+  await page.getByRole('checkbox', { name: 'Record filename' }).check();
+  await page.getByRole('checkbox', { name: 'Duration' }).check();
+  await scriptHolds(page, '@began[tid] = nsecs;');
+  const probes = page.getByRole('group', { name: 'Probes of the script' });
+  await probes.getByRole('button', { name: 'Add another probe' }).click();
+  await page.locator('#build-state').getByText('Probe 2: Choose a probe site.').waitFor();
+  await until('the field for a place', () => site(page).evaluate((element) => element.matches(':focus')));
+  await site(page).fill('sched_wakeup');
+  await page.getByRole('option', { name: /^sched:sched_wakeup\b/ }).first().click();
+  await page.getByRole('checkbox', { name: 'Record prio' }).check();
+  await page.getByRole('checkbox', { name: 'Duration' }).check();
+  await scriptHolds(page, '@began_2[args.pid] = nsecs;');
+  await scriptHolds(page, '@filename[tid] = args.filename;');
+  await verdict(page).getByText(/^Compiles: \d+ programs at \d+ probe sites/).waitFor();
+  await probes.getByRole('button', { name: /^Probe 1 tracepoint:syscalls:sys_enter_openat/ }).click();
+  await page.getByRole('list', { name: 'Recorded values' }).getByText('args.filename').waitFor();
+  assert.equal(await page.getByRole('list', { name: 'Recorded values' }).getByText('args.prio').count(), 0);
+  // The link holds both.
+  await page.goto(page.url());
+  await probes.getByRole('button', { name: /^Probe 2 tracepoint:sched:sched_wakeup/ }).click();
+  await page.getByRole('list', { name: 'Recorded values' }).getByText('args.prio').waitFor();
+  await probes.getByRole('button', { name: 'Remove probe 2' }).click();
+  await until('the script without it', async () => !(await scriptText(page)).includes('sched_wakeup'));
+  await scriptHolds(page, 'args.filename');
+}

@@ -19,9 +19,9 @@ import {
   completeCommands, followSameCommands, keepProbes, pasteCommands, pasteWhatIsRefused, readSameCommands,
 } from './command_flows.mjs';
 import { countCalls, walkProcesses } from './call_flows.mjs';
-import { buildByKeys, fillTool, runBuiltAgain } from './access_flows.mjs';
+import { beginAsTool, buildByKeys, fillTool, runBuiltAgain, suggestForTool } from './access_flows.mjs';
 import { followGuide, readGuideCommands } from './guide_flows.mjs';
-import { buildOpens, countPattern, editBothWays, readOpens } from './builder_flows.mjs';
+import { buildOpens, buildTwo, countPattern, editBothWays, readOpens } from './builder_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
@@ -477,6 +477,8 @@ test('the probe builder: from the start page to who opens what, and how long it 
   await countPattern(page, { origin: server.origin });
 });
 
+test('the probe builder: two probes in one script', async () => buildTwo(page, { origin: server.origin }));
+
 test('the probe builder with keys alone, and what it has made opens in it again', async () => {
   const built = await buildByKeys(page, server.origin);
   const spec = { method: { script: { text: 'tracepoint:sched:sched_switch { @x[args.next_comm] = count(); }' } }, target: 'system', limits: { duration_ms: 300 } };
@@ -485,7 +487,12 @@ test('the probe builder with keys alone, and what it has made opens in it again'
   for (const made of [built, written]) await page.request.delete(`${server.origin}/api/captures/${made}`, { headers: { origin: server.origin } });
 });
 
-test('a tool has a field for each parameter, and an example', async () => fillTool(page, server.origin));
+test('a tool has a field for each parameter, and an example', async () => {
+  await fillTool(page, server.origin);
+  await suggestForTool(page, server.origin);
+});
+
+test('argdist, stackcount and trace are forms of the probe builder', async () => beginAsTool(page, server.origin));
 
 test('a sample opens with one click', async () => {
   await page.goto(server.origin);

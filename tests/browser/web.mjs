@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { Server, binary, dataFolder, removeFolder, until } from '../lib/server.mjs';
-import { findSeriousAnywhere } from './access_flows.mjs';
+import { findSeriousAnywhere, findSeriousInCaptures } from './access_flows.mjs';
 import { linkBehindProxy, linkFromElsewhere, linkOnLoopback, linkWithPublicUrl } from './link_flows.mjs';
 import { openBrowser, openPage, logIn } from './lib.mjs';
 
@@ -324,6 +324,7 @@ test('a keyboard and a screen reader reach everything: axe-core finds nothing se
   await looked.page.goto(await link('admin'));
   await looked.page.waitForURL((url) => url.pathname === '/');
   assert.deepEqual(await findSeriousAnywhere(looked.page, server.origin), []);
+  assert.deepEqual(await findSeriousInCaptures(looked.page, server.origin), []);
   assert.deepEqual(looked.complaints, []);
   await looked.context.close();
 });

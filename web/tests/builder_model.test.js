@@ -3,6 +3,7 @@ import test from "node:test";
 import {
   DURATION,
   actionWord,
+  distinct,
   doing,
   emptyProbe,
   formatKey,
@@ -81,6 +82,8 @@ test("formats and names", () => {
   assert.equal(formatName({ bytes: 64 }), "64 bytes");
   assert.deepEqual(formatOf(formatKey({ bytes: 64 })), { bytes: 64 });
   assert.equal(formatOf("hex"), "hex");
+  assert.deepEqual(formatOf(formatKey({ names: "open" })), { names: "open" });
+  assert.equal(formatName({ names: "open" }), "by name");
   assert.equal(lastWord("args.file->f_path.dentry->d_name.name"), "name");
   assert.equal(lastWord("args.addr[3]"), "addr");
 });
@@ -116,4 +119,14 @@ test("what is known is told in words", () => {
     "unsigned int · 3 bits · bit 129 · in a union",
   );
   assert.equal(typeWords({ type: "u64", bytes: 8, bits: null, bit_offset: 64, note: "" }), "u64 · 8 B · at 8");
+});
+
+test("maps of several probes of a script have names of their own", () => {
+  const first = paired({ ...emptyProbe(), sites: [open] }, exit);
+  const second = distinct(paired({ ...emptyProbe(), sites: ["tracepoint:a:b"] }, exit), [first]);
+  assert.equal(second.until.started, "began_2");
+  assert.equal(distinct(second, [first]).until.started, "began_2", "what differs stays");
+  const counts = doing({ ...emptyProbe(), sites: [open] }, "count", "");
+  assert.equal(distinct(counts, [first, counts]).action.map, "count_2");
+  assert.deepEqual(distinct(counts, [first]), counts);
 });

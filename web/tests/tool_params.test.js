@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { nameItem, ownerOf } from "../static/js/new/tool_names.js";
 import { kindOf, valuesOf, wordsOf, wrongWith } from "../static/js/new/tool_params.js";
 
 const PARAMETERS = [
@@ -39,4 +40,15 @@ test("what is wrong is said", () => {
   assert.deepEqual(wrong, ["", "", "Write a whole number.", ""]);
   assert.equal(wrongWith(PARAMETERS[0], " "), "Write the function.");
   assert.equal(wrongWith(PARAMETERS[2], ""), "");
+});
+
+test("names belong to what stands in the field before", () => {
+  const [file, fn, other] = [{ takes: "file" }, { takes: "function" }, { takes: null }];
+  assert.equal(ownerOf([file, other, fn], fn), file);
+  assert.equal(ownerOf([fn], fn), undefined);
+  assert.equal(ownerOf([fn, file], fn), undefined, "what comes later says nothing");
+  assert.equal(ownerOf([file, other], other), undefined);
+  const demangled = { name: "kv::Store::get(std::string)", raw: "_ZN2kv5Store3getE", note: "" };
+  assert.equal(nameItem(demangled, "function").text, "_ZN2kv5Store3getE");
+  assert.equal(nameItem({ name: "libc:setjmp", note: "" }, "usdt").label, "setjmp");
 });

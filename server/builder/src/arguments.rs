@@ -4,6 +4,8 @@
 use bathyscope_bpf::lang::{ast::AttachText, attach_text};
 use bathyscope_catalog::{
     EventField, EventFormat, FieldKind,
+    constants::{Arch, constant},
+    syscalls::{Abi, NameSet, definition, number_of},
     types::{CType, Parameter, TypeId, Types},
 };
 
@@ -86,12 +88,16 @@ pub fn arguments(
 fn top(site: &AttachText, types: &mut Types, format: Option<&EventFormat>, user: &UserPlace) -> ArgumentList {
     let parts: Vec<&str> = site.parts.iter().map(|part| part.text.as_str()).collect();
     match parts.as_slice() {
-        ["tracepoint", system, _] => {
+        ["tracepoint", system, name] => {
             let Some(format) = format else {
                 return told("a pattern has the arguments of many places: write them in the script");
             };
             let is_call = *system == "syscalls";
-            let nodes = format.fields.iter().map(|field| field_node(types, field, is_call)).collect();
+            let mut nodes: Vec<ArgumentNode> =
+                format.fields.iter().map(|field| field_node(types, field, is_call)).collect();
+            if let Some(call) = name.strip_prefix("sys_enter_").filter(|_| is_call) {
+                name_values(&mut nodes, call);
+            }
             ArgumentList { nodes, ..ArgumentList::default() }
         }
         ["rawtracepoint", rest @ ..] => match rest.last().and_then(|name| types.raw_tracepoint(name)) {
@@ -223,6 +229,31 @@ fn field_node(types: &mut Types, field: &EventField, is_call: bool) -> ArgumentN
     }
 }
 
+/// Shows the arguments of a system call by name whose bits or numbers have names.
+fn name_values(nodes: &mut [ArgumentNode], call: &str) {
+    let number = number_of(Arch::HOST, Abi::Native, call);
+    let Some(call) = number.and_then(|number| definition(Arch::HOST, number)) else { return };
+    // The number of the call stands before its arguments.
+    let arguments = nodes.iter_mut().filter(|node| node.name != "__syscall_nr");
+    for (register, node) in (0_u8..).zip(arguments) {
+        let argument = call.arguments.iter().find(|argument| argument.register == register);
+        let Some(set) = argument.and_then(NameSet::of_argument).filter(|_| node.kind == ArgumentKind::Number) else {
+            continue;
+        };
+        name_number(node, set);
+    }
+}
+
+/// Offers the names of a number's bits, or of the number, as the usual way to show it.
+fn name_number(node: &mut ArgumentNode, set: NameSet) {
+    node.formats.insert(0, ValueFormat::Names(set));
+    let known = set.numbers().iter().filter(|(_, name)| constant(Arch::HOST, name).is_some());
+    let named = known.filter_map(|(value, name)| {
+        Some(NamedConstant { name: (*name).to_owned(), value: i64::try_from(*value).ok()? })
+    });
+    node.constants = named.take(MAX_CONSTANTS).collect();
+}
+
 /// What is in a node or behind it.
 fn within(types: &Types, parent: &ArgumentNode) -> ArgumentList {
     let Some(id) = parent.at else { return told("there is nothing in it") };
@@ -261,7 +292,13 @@ fn members(types: &Types, id: TypeId, base: u64, before: &str, depth: usize, lis
             list.left_out += 1;
             continue;
         }
-        let found = node(types, member.ty, member.name, format!("{before}{}", member.name));
+        let mut found = node(types, member.ty, member.name, format!("{before}{}", member.name));
+        // What a file was opened with, in the kernel.
+        if let Some(set) =
+            NameSet::find("open").filter(|_| member.name == "f_flags" && found.kind == ArgumentKind::Number)
+        {
+            name_number(&mut found, set);
+        }
         let note = if in_union && found.note.is_empty() { "in a union".to_owned() } else { found.note.clone() };
         list.nodes.push(ArgumentNode { bit_offset: Some(bit_offset), bits: member.bits, note, ..found });
     }

@@ -1,8 +1,10 @@
 //! What the form holds.
 
+use bathyscope_catalog::syscalls::NameSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    forms::normal_forms,
     names::{default_name, unused},
     texts::bare,
 };
@@ -115,6 +117,8 @@ pub enum ValueFormat {
     SyscallName,
     /// What an error number means.
     ErrorName,
+    /// The names of a number's bits, or of the number, by a set of them.
+    Names(NameSet),
 }
 
 /// What is done with each hit.
@@ -210,8 +214,10 @@ impl ValueFormat {
 
     /// The function of the language that makes it; none for numbers.
     pub fn function(self) -> Option<&'static str> {
-        if matches!(self, Self::Bytes(_)) {
-            return Some("buf");
+        match self {
+            Self::Bytes(_) => return Some("buf"),
+            Self::Names(_) => return Some("flag_names"),
+            _ => {}
         }
         Self::CALLS.iter().find(|(format, _)| *format == self).map(|(_, function)| *function)
     }
@@ -242,7 +248,12 @@ impl ProbeForm {
     /// The form without what has no meaning in it: blanks around texts, when a value is looked at where nothing is kept,
     /// and names and formats of numbers that its script does not have.
     #[must_use]
-    pub fn normal(mut self) -> Self {
+    pub fn normal(self) -> Self {
+        normal_forms(vec![self]).pop().unwrap_or_default()
+    }
+
+    /// The same among the forms of a script, whose maps have the names `taken`.
+    pub(crate) fn normal_among(mut self, taken: &mut Vec<String>) -> Self {
         self.sites.iter_mut().for_each(trim);
         let exprs = self.values.iter_mut().map(|value| &mut value.expr);
         exprs.chain([&mut self.condition]).for_each(strip);
@@ -258,9 +269,13 @@ impl ProbeForm {
             let exprs = key.iter_mut().chain(end_key).chain([condition]);
             exprs.chain(values.iter_mut().map(|value| &mut value.expr)).for_each(strip);
             values.iter_mut().for_each(|value| value.late = false);
-            named(values, records);
+            named(values, records, &mut Vec::new());
         }
-        named(&mut self.values, records || paired);
+        if paired {
+            named(&mut self.values, true, taken);
+        } else {
+            named(&mut self.values, records, &mut Vec::new());
+        }
         let until = self.until.iter_mut().flat_map(|until| &mut until.values);
         if !records {
             self.values.iter_mut().chain(until).for_each(plain);
@@ -283,12 +298,12 @@ fn strip(text: &mut String) {
     *text = bare(text).to_owned();
 }
 
-/// Gives values the names that their expressions have; those that are chosen stay if `keep`.
-fn named(values: &mut [RecordedValue], keep: bool) {
-    let mut taken: Vec<String> = Vec::new();
+/// Gives values the names that their expressions have, and none of those that are `taken`; names that are chosen stay if
+/// `keep`.
+fn named(values: &mut [RecordedValue], keep: bool, taken: &mut Vec<String>) {
     for value in values {
         if !keep || value.name.is_empty() {
-            value.name = unused(&default_name(&value.expr), &taken);
+            value.name = unused(&default_name(&value.expr), taken);
         }
         taken.push(value.name.clone());
     }

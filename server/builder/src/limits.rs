@@ -1,5 +1,7 @@
-//! What a form may be at most.
+//! What forms may be at most.
 
+/// Probes of one script.
+pub const MAX_PROBES: usize = 16;
 /// Probe sites of each of the two places.
 pub const MAX_SITES: usize = 64;
 /// Values that are recorded at each of the two places.

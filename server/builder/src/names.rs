@@ -22,6 +22,7 @@ fn named(expr: &Expr) -> Option<String> {
         ExprKind::Binary { left, right, .. } if matches!(right.kind, ExprKind::Integer { .. }) => named(left),
         ExprKind::Call { function, arguments } => match arguments.as_slice() {
             [] => Some(function.text.clone()),
+            [_, of] if function.text == "flag_names" => named(of),
             [first, ..] => named(first),
         },
         _ => None,
@@ -57,6 +58,7 @@ mod tests {
             ("comm", "comm"),
             ("arg0", "arg0"),
             ("args.addr[2]", "addr"),
+            ("flag_names(\"open\", args.flags)", "flags"),
             ("a + b", "value"),
             ("1", "value"),
             ("}", "value"),

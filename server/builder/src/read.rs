@@ -1,36 +1,43 @@
-//! Script → form.
+//! Script → forms.
 
 use bathyscope_bpf::lang::{
     ast::{Block, Expr, ExprKind, Item, Probe, Script, Statement, StatementKind},
     parse,
 };
+use bathyscope_catalog::syscalls::NameSet;
 use bathyscope_plan::{Diagnostic, Span};
 
 use crate::{
     form::{AggregateFunction, DURATION, FormAction, Pairing, ProbeForm, RecordedValue, ValueFormat},
+    forms::normal_forms,
+    limits::MAX_PROBES,
     script::{NO_VALUES, script_of},
     texts::{slice, text_of},
 };
 
-/// A script as a form.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A script as forms.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The form.
-    pub form: ProbeForm,
-    /// What of the script the form does not hold and its script would not have: comments, each at its place.
+    /// The forms, in the order of the script.
+    pub forms: Vec<ProbeForm>,
+    /// What of the script the forms do not hold and their script would not have: comments, each at its place.
     pub left_out: Vec<Diagnostic>,
 }
 
 type Held<T> = Result<T, Box<Diagnostic>>;
 
+/// What is said of an `end` that the form does not write.
+const END_MESSAGE: &str = "the form ends two places with `end`, which clears what is kept, and one with nothing";
+const OTHER_WAY: &str = "the form would write this in another way; keep it as a script";
+
 fn refuse<T>(span: Span, message: impl Into<String>, hint: &str) -> Held<T> {
     Err(Box::new(Diagnostic::error(span, message).hint(hint)))
 }
 
-/// The form that says what a script says.
+/// The forms that say what a script says.
 ///
 /// # Errors
-/// What is wrong with the script, or the first place that the form cannot hold.
+/// What is wrong with the script, or the first place that no form can hold.
 pub fn read(text: &str) -> Result<Reading, Vec<Diagnostic>> {
     let script = parse(text)?;
     held(&script, text).map_err(|it| vec![*it])
@@ -39,28 +46,63 @@ pub fn read(text: &str) -> Result<Reading, Vec<Diagnostic>> {
 fn held(script: &Script, text: &str) -> Held<Reading> {
     whole(script)?;
     let probes: Vec<&Probe> = script.items.iter().filter_map(probe_of).collect();
-    let (last, rows) = match probes.split_last() {
-        Some((last, rest)) if is_end(last) => (Some(*last), rest),
-        _ => (None, probes.as_slice()),
-    };
+    if probes.iter().all(|probe| is_end(probe)) {
+        let span = probes.last().map_or(Span::default(), |probe| probe.span);
+        return refuse(span, "there is no probe yet", "choose a probe site");
+    }
+    let (mut forms, mut left_out) = (Vec::new(), Vec::new());
+    let comments = comment_spans(text);
+    let (mut behind, mut rest) = (0, probes.as_slice());
+    while let Some(first) = rest.first() {
+        if forms.len() == MAX_PROBES {
+            let message = format!("the builder holds at most {MAX_PROBES} probes");
+            return refuse(first.span, message, "keep it as a script");
+        }
+        let (own, others) = rest.split_at(own_probes(rest));
+        let mut form = one_form(own, text)?;
+        let end = own.last().filter(|_| !others.is_empty()).map_or(u32::MAX, |last| last.span.end);
+        let of_it = comments.iter().copied().filter(|span| (behind..end).contains(&span.start));
+        let place = Above { behind, first: first.span.start };
+        (form.comment, behind) = (place.comment(text, of_it, &mut left_out), end);
+        forms.push(form);
+        rest = others;
+    }
+    let forms = normal_forms(forms);
+    let mut rest = probes.as_slice();
+    for form in &forms {
+        let (own, others) = rest.split_at(own_probes(rest));
+        compare(form, own)?;
+        rest = others;
+    }
+    Ok(Reading { forms, left_out })
+}
+
+/// How many of the probes that follow are of one form.
+fn own_probes(probes: &[&Probe]) -> usize {
+    match probes {
+        [first, second, end, ..] if keeps_begin(first) && !is_end(second) && is_end(end) => 3,
+        [first, second, ..] if keeps_begin(first) && !is_end(second) => 2,
+        _ => 1.min(probes.len()),
+    }
+}
+
+/// Whether a probe keeps when something began, as the first of two places does.
+fn keeps_begin(probe: &Probe) -> bool {
+    let kept = probe.body.statements.first().map(|it| &it.kind);
+    let Some(StatementKind::Assign { place, op: None, value }) = kept else { return false };
+    let is_kept = matches!(&place.kind, ExprKind::Map { keys, .. } if !keys.is_empty());
+    is_kept && matches!(&value.kind, ExprKind::Identifier(name) if name == "nsecs")
+}
+
+/// The form of one probe, or of two places.
+fn one_form(probes: &[&Probe], text: &str) -> Held<ProbeForm> {
     let reader = Reader { text };
-    let mut form = match rows {
-        [one] => reader.single(one)?,
-        [first, second] => reader.pair(first, second)?,
-        [] => {
-            let span = last.map_or(Span::default(), |probe| probe.span);
-            return refuse(span, "there is no probe yet", "choose a probe site");
-        }
-        [_, _, third, ..] => {
-            let hint = "make a capture with several sources, or keep it as a script";
-            return refuse(third.span, "the form holds one probe, or two with the time between them", hint);
-        }
-    };
-    let (comment, left_out) = comments(text, script);
-    form.comment = comment;
-    let form = form.normal();
-    compare(&form, &probes)?;
-    Ok(Reading { form, left_out })
+    match probes {
+        [first, second, ..] => reader.pair(first, second),
+        [one] if is_end(one) => refuse(one.span, END_MESSAGE, OTHER_WAY),
+        [one] => reader.single(one),
+        [] => Ok(ProbeForm::default()),
+    }
 }
 
 /// Refuses what no form has.
@@ -347,6 +389,11 @@ fn conversion(expr: &Expr) -> Option<(ValueFormat, &Expr)> {
     let ExprKind::Call { function, arguments } = &expr.kind else { return None };
     match (function.text.as_str(), arguments.as_slice()) {
         ("buf", [of, count]) => Some((ValueFormat::Bytes(number(count)?), of)),
+        ("flag_names", [set, of]) => {
+            let ExprKind::Text(name) = &set.kind else { return None };
+            let set = NameSet::find(std::str::from_utf8(name).ok()?)?;
+            Some((ValueFormat::Names(set), of))
+        }
         (word, [of]) => Some((ValueFormat::of_function(word)?, of)),
         _ => None,
     }
@@ -377,7 +424,7 @@ fn sets_duration(statement: &Statement) -> bool {
 
 /// Refuses the first place where the form's script is another one.
 fn compare(form: &ProbeForm, probes: &[&Probe]) -> Held<()> {
-    let hint = "the form would write this in another way; keep it as a script";
+    let hint = OTHER_WAY;
     let last = probes.last().map_or(Span::default(), |probe| probe.span);
     let written = match parse(&script_of(form)) {
         Ok(written) => written,
@@ -404,8 +451,7 @@ fn compare(form: &ProbeForm, probes: &[&Probe]) -> Held<()> {
     if written.len() == probes.len() {
         return Ok(());
     }
-    let message = "the form ends two places with `end`, which clears what is kept, and one with nothing";
-    refuse(last, message, hint)
+    refuse(last, END_MESSAGE, hint)
 }
 
 fn shown(expr: Option<&Expr>) -> String {
@@ -419,21 +465,34 @@ fn condition_words(wanted: &Probe) -> String {
     }
 }
 
-/// The lines of comment above everything, and those that the form does not hold.
-fn comments(text: &str, script: &Script) -> (String, Vec<Diagnostic>) {
-    let (mut top, mut left_out) = (Vec::new(), Vec::new());
-    let first = script.items.iter().filter_map(probe_of).next().map_or(u32::MAX, |probe| probe.span.start);
-    let mut above = true;
-    for span in comment_spans(text) {
-        let comment = slice(text, span);
-        if above && span.start < first && !comment.starts_with("/*") {
-            top.push(comment.trim_start_matches('/').trim());
-            continue;
+/// Where the comments of a form stand.
+struct Above {
+    /// Where the probes before it end.
+    behind: u32,
+    /// Where its own begin.
+    first: u32,
+}
+
+impl Above {
+    /// The lines of comment above a form's probes. Those that the form does not hold are left out.
+    fn comment(&self, text: &str, spans: impl Iterator<Item = Span>, left_out: &mut Vec<Diagnostic>) -> String {
+        let mut top = Vec::new();
+        let mut above = true;
+        for span in spans {
+            let comment = slice(text, span);
+            // Behind a probe on its line it is about that.
+            let before = Span { start: self.behind, end: span.start };
+            let is_behind = self.behind > 0 && top.is_empty() && !slice(text, before).contains('\n');
+            if above && span.start < self.first && !is_behind && !comment.starts_with("/*") {
+                top.push(comment.trim_start_matches('/').trim());
+                continue;
+            }
+            above &= is_behind;
+            let message = "the form does not keep this comment";
+            left_out.push(Diagnostic::warning(span, message).hint("put it above the probe"));
         }
-        above = false;
-        left_out.push(Diagnostic::warning(span, "the form does not keep this comment").hint("put it above the probe"));
+        top.join("\n")
     }
-    (top.join("\n"), left_out)
 }
 
 /// The comments of a script that can be read, without its texts and the paths of its probe sites.

@@ -86,6 +86,7 @@ fn uses_duration(form: &ProbeForm, until: &Pairing) -> bool {
 fn converted(format: ValueFormat, expr: &str) -> String {
     match (format, format.function()) {
         (ValueFormat::Bytes(count), Some(function)) => format!("{function}({expr}, {count})"),
+        (ValueFormat::Names(set), Some(function)) => format!("{function}({}, {expr})", quoted(set.name())),
         (_, Some(function)) => format!("{function}({expr})"),
         (_, None) => expr.to_owned(),
     }

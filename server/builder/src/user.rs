@@ -47,6 +47,12 @@ pub(crate) fn user_arguments(provider: &str, function: &str, place: &UserPlace) 
                 "the debug information of programs is not read: the result is a number, or the address of a text";
             ArgumentList { nodes: vec![register("retval", "retval")], note: note.to_owned(), ..ArgumentList::default() }
         }
+        // Behind its begin the registers are the compiler's.
+        _ if is_within(function) => {
+            let note = "within a function its arguments are no longer in their registers, and the debug information of variables \
+                        is not read: record who, when and stacks, or registers by `reg(\"ax\")`";
+            ArgumentList { note: note.to_owned(), ..ArgumentList::default() }
+        }
         _ if place.go => {
             let nodes = GO.iter().enumerate();
             let nodes =
@@ -61,6 +67,15 @@ pub(crate) fn user_arguments(provider: &str, function: &str, place: &UserPlace) 
             ArgumentList { note, ..numbered() }
         }
     }
+}
+
+/// Whether a place is behind the begin of a function: `name+12`.
+fn is_within(function: &str) -> bool {
+    let number = |digits: &str| match digits.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).is_ok_and(|offset| offset > 0),
+        None => digits.parse::<u64>().is_ok_and(|offset| offset > 0),
+    };
+    function.rsplit_once('+').is_some_and(|(name, digits)| !name.is_empty() && number(digits))
 }
 
 /// How arguments are passed, by how the linker's name of the function is made.
@@ -155,6 +170,7 @@ mod tests {
             assert!(note(rust, false).contains("&str"), "{rust}");
         }
         assert!(note("_ZN2kv5Store3getERKSs", false).contains("`this` is the first"));
+        assert!(note("main+12", false).contains("within a function") && note("operator+", false).contains("addresses"));
         assert!(note("main.handle", true).contains("Go passes"));
         let go = user_arguments("uprobe", "main.handle", &UserPlace { passes: None, go: true });
         assert_eq!((go.nodes[0].expr.clone(), go.nodes.len()), (format!("reg(\"{}\")", GO[0]), GO.len()));

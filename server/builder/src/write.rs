@@ -1,10 +1,11 @@
-//! Form → script.
+//! Forms → script.
 
 use bathyscope_bpf::lang::attach_text;
 
 use crate::{
     form::{AggregateFunction, FormAction, ProbeForm, RecordedValue},
-    limits::{MAX_SITES, MAX_TEXT_BYTES, MAX_VALUES},
+    forms::{kept_maps, normal_forms, own_map},
+    limits::{MAX_PROBES, MAX_SITES, MAX_TEXT_BYTES, MAX_VALUES},
     names::is_name,
     read::read,
     script::script_of,
@@ -77,22 +78,43 @@ pub enum WriteError {
     },
 }
 
-/// The script that says what the form says.
+/// Why there is no script of several forms, and which of them is the reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct FormError {
+    /// The number of the form, from 0.
+    pub form: usize,
+    /// Why.
+    #[source]
+    pub error: WriteError,
+}
+
+/// The script that says what the forms say: the probes of one after those of the other.
 ///
 /// # Errors
-/// What of the form cannot be written.
-pub fn write(form: &ProbeForm) -> Result<String, WriteError> {
-    let form = form.clone().normal();
-    check(&form)?;
-    let script = script_of(&form);
-    match read(&script) {
-        Ok(reading) if reading.form == form => Ok(script),
-        Ok(_) => Err(WriteError::Differs { why: "a text of it reads as something else".to_owned() }),
-        Err(said) => {
-            let why = said.into_iter().next().map(|it| it.message).unwrap_or_default();
-            Err(WriteError::Differs { why })
-        }
+/// What of a form cannot be written.
+pub fn write(forms: &[ProbeForm]) -> Result<String, FormError> {
+    if forms.is_empty() {
+        return Err(FormError { form: 0, error: WriteError::NoSite { part: "the form" } });
     }
+    if forms.len() > MAX_PROBES {
+        let error = WriteError::TooMany { what: "probes", count: forms.len(), most: MAX_PROBES };
+        return Err(FormError { form: MAX_PROBES, error });
+    }
+    let forms = normal_forms(forms.to_vec());
+    let numbered = || forms.iter().enumerate();
+    numbered().try_for_each(|(number, form)| check(form).map_err(|error| FormError { form: number, error }))?;
+    maps(&forms)?;
+    let script = forms.iter().map(script_of).collect::<Vec<_>>().join("\n");
+    let (form, why) = match read(&script) {
+        Ok(reading) if reading.forms == forms => return Ok(script),
+        Ok(reading) => {
+            let differs = numbered().find(|(number, form)| reading.forms.get(*number) != Some(form));
+            (differs.map_or(0, |(number, _)| number), "a text of it reads as something else".to_owned())
+        }
+        Err(said) => (0, said.into_iter().next().map(|it| it.message).unwrap_or_default()),
+    };
+    Err(FormError { form, error: WriteError::Differs { why } })
 }
 
 fn check(form: &ProbeForm) -> Result<(), WriteError> {
@@ -119,7 +141,7 @@ fn check(form: &ProbeForm) -> Result<(), WriteError> {
         | FormAction::Aggregate { function: AggregateFunction::Count, .. } => {}
         FormAction::Aggregate { of, .. } | FormAction::LinearHistogram { of, .. } => one(of, "the number")?,
     }
-    maps(form)
+    Ok(())
 }
 
 fn sites(sites: &[String], part: &'static str) -> Result<(), WriteError> {
@@ -167,26 +189,21 @@ fn values(values: &[RecordedValue]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Names of maps are names, and each is that of one map.
-fn maps(form: &ProbeForm) -> Result<(), WriteError> {
-    let own = match &form.action {
-        FormAction::Aggregate { map, .. } | FormAction::LinearHistogram { map, .. } => Some(map),
-        FormAction::Record | FormAction::Print { .. } => None,
-    };
-    let kept = form
-        .until
-        .iter()
-        .flat_map(|until| std::iter::once(&until.started).chain(form.values.iter().map(|value| &value.name)));
-    let mut taken: Vec<&String> = Vec::new();
-    for name in kept.chain(own) {
-        let anonymous = name.is_empty() && own == Some(name);
-        if !anonymous && !is_name(name) {
-            return Err(WriteError::Name { name: name.clone() });
-        }
-        if taken.contains(&name) {
-            return Err(WriteError::Twice { name: name.clone() });
-        }
-        taken.push(name);
+/// Names of maps are names, and one in which something is kept is that of no other map. Several forms may count in one.
+fn maps(forms: &[ProbeForm]) -> Result<(), FormError> {
+    let numbered = || forms.iter().enumerate();
+    let kept: Vec<(usize, &String)> =
+        numbered().flat_map(|(form, it)| kept_maps(it).map(move |name| (form, name))).collect();
+    let own = numbered().filter_map(|(form, it)| own_map(it).map(|name| (form, name)));
+    let own = own.filter(|(_, name)| !name.is_empty());
+    for (number, (form, name)) in kept.iter().copied().chain(own).enumerate() {
+        let before = kept.iter().take(number.min(kept.len()));
+        let error = match name {
+            name if !is_name(name) => WriteError::Name { name: name.clone() },
+            name if before.clone().any(|(_, known)| *known == name) => WriteError::Twice { name: name.clone() },
+            _ => continue,
+        };
+        return Err(FormError { form, error });
     }
     Ok(())
 }

@@ -73,8 +73,8 @@ pub(crate) fn builder(input: &[u8]) {
     let text = text(input);
     let said = match read_form(&text) {
         Ok(reading) => {
-            let again = write_form(&reading.form).ok().and_then(|script| read_form(&script).ok());
-            assert!(again.is_none_or(|again| again.form == reading.form), "{text:?} reads back as another form");
+            let again = write_form(&reading.forms).ok().and_then(|script| read_form(&script).ok());
+            assert!(again.is_none_or(|again| again.forms == reading.forms), "{text:?} reads back as other forms");
             reading.left_out
         }
         Err(said) => said,

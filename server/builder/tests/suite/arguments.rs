@@ -64,7 +64,7 @@ fn everything_that_is_offered_compiles() {
                 ..RecordedValue::default()
             });
             let form = ProbeForm { sites: vec![site.to_owned()], values: values.collect(), ..ProbeForm::default() };
-            let script = write(&form).unwrap();
+            let script = write(&[form]).unwrap();
             if let Err(why) = compiles_on(&host, &script) {
                 panic!("{why}\n{script}");
             }
@@ -81,7 +81,6 @@ fn members_are_unfolded_through_pointers_with_their_types() {
         (filename.expr.as_str(), filename.formats[0], filename.late),
         ("args.filename", ValueFormat::Text, true)
     );
-    assert_eq!(find(&open, "flags").formats[0], ValueFormat::Hex);
     let read = list(&host, "fentry:vfs_read", &[]);
     let file = find(&read, "file");
     assert_eq!((file.ty.as_str(), file.kind, file.opens), ("struct file *", ArgumentKind::Pointer, true));
@@ -111,4 +110,25 @@ fn enums_have_their_names() {
     let reason = find(&list, "reason");
     assert_eq!(reason.kind, ArgumentKind::Enumeration);
     assert!(reason.constants.iter().any(|it| it.name.contains("NO_SOCKET")), "{:?}", reason.constants);
+}
+
+#[test]
+fn arguments_of_system_calls_have_the_names_of_their_bits() {
+    let host = RecordedHost::new("6.12").unwrap();
+    let cases = [
+        ("tracepoint:syscalls:sys_enter_openat", "flags", "open"),
+        ("tracepoint:syscalls:sys_enter_mmap", "prot", "prot"),
+        ("tracepoint:syscalls:sys_enter_mmap", "flags", "mmap"),
+    ];
+    for (site, argument, set) in cases {
+        let list = list(&host, site, &[]);
+        let format = find(&list, argument).formats[0];
+        assert_eq!(serde_json::to_value(format).unwrap(), serde_json::json!({ "names": set }), "{site} {argument}");
+        assert!(find(&list, argument).formats.contains(&ValueFormat::Hex), "a number is offered as well");
+    }
+    let file = list(&host, "fentry:vfs_read", &["file"]);
+    assert_eq!(
+        serde_json::to_value(find(&file, "f_flags").formats[0]).unwrap(),
+        serde_json::json!({ "names": "open" })
+    );
 }

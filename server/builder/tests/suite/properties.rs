@@ -3,6 +3,7 @@
 use bathyscope_builder::{
     AggregateFunction, FormAction, Pairing, ProbeForm, RecordedValue, ValueFormat, default_name, read, write,
 };
+use bathyscope_catalog::syscalls::NameSet;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::tables::compiles;
@@ -25,6 +26,7 @@ fn value() -> impl Strategy<Value = RecordedValue> {
         ("curtask->real_parent->tgid", Decimal),
         ("(uint8 *)args.prev_pid", Text),
         ("(uint8 *)1", ValueFormat::Bytes(16)),
+        ("args.prev_prio & 7", ValueFormat::Names(NameSet::find("open").unwrap())),
     ];
     (select(known.to_vec()), any::<bool>()).prop_map(|((expr, format), late)| RecordedValue {
         expr: expr.to_owned(),
@@ -90,9 +92,9 @@ proptest! {
 
     #[test]
     fn a_form_reads_back_from_its_script_which_compiles(form in forms()) {
-        let script = write(&form).unwrap();
+        let script = write(std::slice::from_ref(&form)).unwrap();
         let reading = read(&script).unwrap();
-        prop_assert_eq!(&reading.form, &form.normal(), "{}", script);
+        prop_assert_eq!(&reading.forms, &vec![form.normal()], "{}", script);
         prop_assert!(reading.left_out.is_empty());
         let compiled = compiles(&script);
         prop_assert!(compiled.is_ok(), "{}", compiled.unwrap_err());
@@ -109,7 +111,8 @@ proptest! {
         };
         // What a row would be written as is one.
         if !format.ends_with("=%s\n") {
-            prop_assert_eq!(read(&write(&form).unwrap()).unwrap().form.action, FormAction::Print { format });
+            let reading = read(&write(&[form]).unwrap()).unwrap();
+            prop_assert_eq!(&reading.forms[0].action, &FormAction::Print { format });
         }
     }
 
@@ -131,8 +134,26 @@ proptest! {
             values: vec![RecordedValue { expr: texts[3].clone(), ..RecordedValue::default() }],
             ..ProbeForm::default()
         };
-        if let Ok(script) = write(&form) {
-            prop_assert_eq!(read(&script).unwrap().form, form.normal());
+        if let Ok(script) = write(std::slice::from_ref(&form)) {
+            prop_assert_eq!(read(&script).unwrap().forms, vec![form.normal()]);
+        }
+    }
+
+    #[test]
+    fn several_forms_read_back_from_their_script(forms in vec(forms(), 1..5)) {
+        let mut forms = forms;
+        for (number, form) in forms.iter_mut().enumerate() {
+            form.until.iter_mut().for_each(|until| until.started = format!("began_{number}"));
+        }
+        let script = write(&forms).unwrap();
+        let reading = read(&script).unwrap();
+        prop_assert!(reading.left_out.is_empty());
+        prop_assert_eq!(reading.forms.len(), forms.len());
+        // What is read is written so again.
+        prop_assert_eq!(write(&reading.forms).unwrap(), script);
+        for (read, form) in reading.forms.iter().zip(&forms) {
+            let form = form.clone().normal();
+            prop_assert_eq!((&read.sites, &read.action, &read.comment), (&form.sites, &form.action, &form.comment));
         }
     }
 }

@@ -69,13 +69,17 @@ fn about(text: &str, it: &bathyscope_plan::Diagnostic, word: &str) -> String {
 
 fn reading(script: &str) -> String {
     match read(script) {
-        Ok(Reading { form, left_out }) => {
-            let written = write(&form).unwrap();
-            assert_eq!(read(&written).unwrap().form, form, "{written}");
+        Ok(Reading { forms, left_out }) => {
+            let written = write(&forms).unwrap();
+            assert_eq!(read(&written).unwrap().forms, forms, "{written}");
             if let Err(why) = compiles(&written) {
                 panic!("{why}\n{written}");
             }
-            shown(&form) + &left_out.iter().map(|it| about(script, it, "left out")).collect::<String>()
+            let told = match forms.as_slice() {
+                [form] => shown(form),
+                forms => forms.iter().zip(1..).map(|(form, n)| format!("probe {n}\n{}", shown(form))).collect(),
+            };
+            told + &left_out.iter().map(|it| about(script, it, "left out")).collect::<String>()
         }
         Err(said) => said.iter().map(|it| about(script, it, "refused")).collect(),
     }
@@ -119,7 +123,7 @@ fn a_form_writes_what_a_person_would() {
             "until": {"sites": ["tracepoint:syscalls:sys_exit_openat"], "duration": true,
                       "values": [{"expr": "args.ret"}], "condition": "$duration_ns > 1000"}}"#,
     );
-    let script = write(&opens).unwrap();
+    let script = write(&[opens]).unwrap();
     assert_eq!(
         script,
         "// Who opens which file\n\
@@ -138,7 +142,7 @@ fn a_form_writes_what_a_person_would() {
             "values": [{"expr": "args.prev_comm"}],
             "action": {"kind": "aggregate", "map": "stacks", "function": "count"}}"#,
     );
-    let script = write(&stacks).unwrap();
+    let script = write(&[stacks]).unwrap();
     assert_eq!(
         script,
         "tracepoint:sched:sched_switch\n/(args.prev_prio / 2 > 50)/\n{\n  \
@@ -170,7 +174,43 @@ fn a_form_that_has_no_script_says_why() {
         ),
     ];
     for (json, why) in cases {
-        let error = write(&form(json)).unwrap_err().to_string();
+        let error = write(&[form(json)]).unwrap_err().to_string();
         assert!(error.contains(why), "{json}: {error}");
     }
+}
+
+#[test]
+fn several_probes_are_one_script() {
+    let reads = r#"{"comment": "Who reads", "sites": ["tracepoint:syscalls:sys_enter_read"],
+        "values": [{"expr": "args.fd"}],
+        "until": {"sites": ["tracepoint:syscalls:sys_exit_read"], "started": "read_began"},
+        "action": {"kind": "aggregate", "map": "ns", "function": "histogram", "of": "$duration_ns"}}"#;
+    let writes = reads.replace("read", "write");
+    let switches = r#"{"sites": ["tracepoint:sched:sched_switch"], "values": [{"expr": "args.next_comm"}]}"#;
+    let forms = [form(reads), form(&writes), form(switches)];
+    let script = write(&forms).unwrap();
+    for words in [
+        "// Who writes\n",
+        "@write_began[tid] = nsecs;",
+        "@fd[tid] = args.fd;",
+        "@fd_2[tid] = args.fd;",
+        "clear(@fd_2);",
+    ] {
+        assert!(script.contains(words), "{words} in {script}");
+    }
+    assert_eq!(compiles(&script), Ok(()));
+    let read = read(&script).unwrap();
+    assert_eq!((read.forms.len(), read.left_out.len()), (3, 0));
+    assert_eq!(read.forms[1].comment, "Who writes");
+    let named = |error: bathyscope_builder::FormError| (error.form, error.to_string());
+    let (number, why) = named(write(&[form(reads), form(reads)]).unwrap_err());
+    assert_eq!((number, why.as_str()), (1, "two maps would be called `@read_began`; give one of them another name"));
+    let counts = r#"{"sites": ["begin"], "action": {"kind": "aggregate", "map": "read_began", "function": "count"}}"#;
+    assert_eq!(named(write(&[form(counts), form(reads)]).unwrap_err()).0, 0);
+    assert_eq!(named(write(&[form(switches), form("{}")]).unwrap_err()).0, 1);
+    assert_eq!(write(&[form(switches), form(switches)]).map(|script| script.matches("printf").count()), Ok(2));
+    assert_eq!(
+        write(&vec![form(switches); 17]).unwrap_err().to_string(),
+        "17 probes are too many; a form has at most 16"
+    );
 }

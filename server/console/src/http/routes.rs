@@ -78,7 +78,7 @@ fn builder_routes() -> Vec<Route> {
     const POST: &Method = &Method::POST;
     vec![
         route::<Operator, _, _>(Api, POST, "/api/builder/write", api::builder::written),
-        route::<Operator, _, _>(Api, POST, "/api/builder/read", api::builder::read_form),
+        route::<Operator, _, _>(Api, POST, "/api/builder/read", api::builder::read_forms),
         route::<Operator, _, _>(Api, GET, "/api/builder/find", api::builder::find),
         route::<Operator, _, _>(Api, GET, "/api/builder/site", api::builder::site),
         route::<Operator, _, _>(Api, GET, "/api/builder/arguments", api::builder::argument_list),

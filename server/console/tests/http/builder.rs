@@ -29,18 +29,24 @@ async fn a_form_becomes_a_script_and_the_script_the_form() {
         "until": {"sites": ["tracepoint:syscalls:sys_exit_openat"], "duration": true},
         "kernel_stack": true,
     });
-    let written = post(&console, &operator, "/api/builder/write", json!({ "form": form })).await;
+    let written = post(&console, &operator, "/api/builder/write", json!({ "forms": [form] })).await;
     let script = written["script"].as_str().unwrap();
     assert!(script.contains("str(@filename[tid])"), "{script}");
     let read = post(&console, &operator, "/api/builder/read", json!({ "text": script })).await;
-    assert_eq!(read["form"]["values"][0]["name"], "filename", "{read}");
-    assert_eq!(read["form"]["until"]["sites"], form["until"]["sites"]);
+    assert_eq!(read["forms"][0]["values"][0]["name"], "filename", "{read}");
+    assert_eq!(read["forms"][0]["until"]["sites"], form["until"]["sites"]);
     assert_eq!(read["messages"], json!([]));
-    let none = post(&console, &operator, "/api/builder/write", json!({ "form": { "sites": ["nonsense"] } })).await;
+    let none =
+        post(&console, &operator, "/api/builder/write", json!({ "forms": [form, { "sites": ["nonsense"] }] })).await;
     assert!(none["script"].is_null() && none["why"].as_str().unwrap().contains("no probe site"), "{none}");
+    assert_eq!(none["form"], 1, "{none}");
+    let both = json!({ "forms": [form, { "sites": ["tracepoint:sched:sched_switch"] }] });
+    let written = post(&console, &operator, "/api/builder/write", both).await;
+    let read = post(&console, &operator, "/api/builder/read", json!({ "text": written["script"] })).await;
+    assert_eq!(read["forms"][1]["sites"], json!(["tracepoint:sched:sched_switch"]), "{read}");
     let other = "begin { $x = 1; }";
     let read = post(&console, &operator, "/api/builder/read", json!({ "text": other })).await;
-    assert!(read["form"].is_null(), "{read}");
+    assert_eq!(read["forms"], json!([]), "{read}");
     assert_eq!((&read["messages"][0]["line"], &read["messages"][0]["column"]), (&json!(1), &json!(9)), "{read}");
 }
 

@@ -2,6 +2,7 @@
 // where the script is edited.
 
 import { build, builderLink } from "../kind/build.js";
+import { builtTool, builtToolLink } from "../kind/built_tools.js";
 import { editorLink } from "../kind/script.js";
 import { newAddress } from "../kind/table.js";
 import { Latest, messageOf, problemOf, send } from "../lib/api.js";
@@ -13,8 +14,12 @@ import { ArgumentTree } from "./argument_tree.js";
 import {
   CONTEXT_VALUES,
   DURATION,
+  actionWord,
+  distinct,
+  doing,
   emptyProbe,
   movedTo,
+  ofNumber,
   paired,
   ticked,
   valuesAt,
@@ -23,13 +28,14 @@ import {
 import { BuiltScript, isOfBuilder } from "./built_script.js";
 import { conditionFields, samplingScript } from "./condition_fields.js";
 import { PairChoice } from "./pair_choice.js";
+import { ProbeTabs } from "./probe_tabs.js";
 import { ScriptConditionEditor } from "./script_condition_editor.js";
 import { SiteFind } from "./site_find.js";
 import { SiteItem } from "./site_list.js";
 import { showTrial } from "./trial_view.js";
 import { ValueList } from "./value_list.js";
 
-/** @import { ArgumentNode, Partner, ProbeForm, ReadForm } from "../../../api.js" */
+/** @import { ArgumentNode, Partner, ProbeForm, ReadForms } from "../../../api.js" */
 /** @import { FormPage } from "./form_part.js" */
 /** @import { Form } from "./spec_form.js" */
 /** @import { Ticked } from "./argument_tree.js" */
@@ -47,26 +53,30 @@ const sentence = (words) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`
 
 /** The tab. */
 export class BuildForm {
-  /** @type {ProbeForm} */
-  #form = emptyProbe();
-  /** The script that the form has written, or that it was read from. */
+  /** @type {ProbeForm[]} the probes of the script */
+  #forms = [emptyProbe()];
+  /** The number of the one in the form. */
+  #at = 0;
+  /** The script that the forms have written, or that it was read from. */
   #text = "";
   #writes = new Latest();
   #reads = new Latest();
-  /** Why the form has no script now; empty if it has. */
+  /** Why the forms have no script now; empty if they have. */
   #trouble = NO_SITE;
   /** @type {Map<string, SiteItem>} */
   #items = new Map();
   /** @type {Record<Place, {site: string, tree: ArgumentTree, nodes: ArgumentNode[]}|null>} */
   #trees = { begin: null, end: null };
   #shown = false;
+  /** The tool that the form began as. @type {import("../kind/built_tools.js").BuiltTool|undefined} */
+  #tool = undefined;
   #settledRead = settled(250, () => this.#read());
 
   /** @param {FormPage} page */
   constructor(page) {
     this.page = page;
     /** @param {ProbeForm} form @param {{draws?: boolean}} [how] */
-    const change = (form, how) => this.#change(form, how);
+    const change = (form, how) => this.#change(how?.draws ? distinct(form, this.#others()) : form, how);
     const form = () => this.#form;
     /** @param {string} why */
     const say = (why) => this.script.tell(why, { bad: true });
@@ -78,6 +88,11 @@ export class BuildForm {
       run: () => page.start(),
       back: () => this.#backToForm(),
       target: () => page.watched(),
+    });
+    this.tabs = new ProbeTabs({
+      choose: (at) => this.#choose(at),
+      add: () => this.#addProbe(),
+      remove: () => this.#removeProbe(),
     });
     this.values = new ValueList(byId("build-values"), {
       change: (place, values) => this.#change(withValues(this.#form, place, values)),
@@ -139,6 +154,40 @@ export class BuildForm {
     byId("build-to-script").addEventListener("click", () => location.assign(editorLink(this.script.text)));
   }
 
+  /** The probe in the form. */
+  get #form() {
+    return this.#forms[this.#at] ?? emptyProbe();
+  }
+
+  set #form(form) {
+    this.#forms = this.#forms.map((one, number) => (number === this.#at ? form : one));
+  }
+
+  /** The other probes of the script. */
+  #others() {
+    return this.#forms.filter((_form, number) => number !== this.#at);
+  }
+
+  /** @param {number} at */
+  #choose(at) {
+    this.#at = at;
+    this.#draw(true);
+  }
+
+  #addProbe() {
+    this.#forms = [...this.#forms, emptyProbe()];
+    this.#choose(this.#forms.length - 1);
+    this.#write();
+    this.focus();
+  }
+
+  #removeProbe() {
+    this.#forms = this.#others();
+    this.page.changed();
+    this.#choose(Math.max(0, this.#at - 1));
+    this.#write();
+  }
+
   /** @returns {Place} where rows are made */
   #rowPlace() {
     return this.#form.until ? "end" : "begin";
@@ -149,7 +198,7 @@ export class BuildForm {
     const { until } = this.#form;
     if (until) return { ...this.#form, until: { ...until, duration: on } };
     const [partner] = this.#partners();
-    const form = on && partner ? paired(this.#form, partner) : this.#form;
+    const form = on && partner ? distinct(paired(this.#form, partner), this.#others()) : this.#form;
     return form.until ? { ...form, until: { ...form.until, duration: on } } : form;
   }
 
@@ -177,7 +226,8 @@ export class BuildForm {
   async #write() {
     this.#settledRead.cancel();
     this.#reads.cancel();
-    if (this.#form.sites.length === 0) {
+    const forms = this.#forms.filter(({ sites }) => sites.length > 0);
+    if (forms.length === 0) {
       this.#writes.cancel();
       this.#trouble = NO_SITE;
       this.#setText("");
@@ -185,18 +235,34 @@ export class BuildForm {
       return;
     }
     try {
-      const form = this.#form;
-      const answer = await this.#writes.run((signal) => send("POST", "/api/builder/write", {}, { form }, signal));
+      const answer = await this.#writes.run((signal) => send("POST", "/api/builder/write", {}, { forms }, signal));
       if (!answer) return;
-      this.#trouble = answer.script === null ? sentence(answer.why) : "";
-      if (answer.script !== null) this.#setText(answer.script);
-      this.script.tell(this.#trouble, { bad: this.#trouble !== "" });
-      this.conditions.begin.say(answer.why.startsWith("the condition `") ? this.#trouble : "");
-      this.conditions.end.say(answer.why.startsWith("the condition of a row `") ? this.#trouble : "");
+      const wrong = answer.form === null ? -1 : this.#forms.indexOf(forms[answer.form] ?? emptyProbe());
+      const missing = this.#forms.findIndex(({ sites }) => sites.length === 0);
+      this.#trouble = "";
+      if (answer.script === null) this.#trouble = this.#about(wrong, sentence(answer.why));
+      else {
+        this.#setText(answer.script);
+        if (missing >= 0) this.#trouble = this.#about(missing, NO_SITE);
+      }
+      this.script.tell(this.#trouble, { bad: answer.script === null });
+      /** @param {string} words */
+      const of = (words) => (wrong === this.#at && answer.why.startsWith(words) ? this.#trouble : "");
+      this.conditions.begin.say(of("the condition `"));
+      this.conditions.end.say(of("the condition of a row `"));
     } catch (error) {
       this.#trouble = messageOf(error);
       this.script.tell(this.#trouble, { bad: true });
     }
+  }
+
+  /**
+   * What is said of one of the probes.
+   * @param {number} number
+   * @param {string} words
+   */
+  #about(number, words) {
+    return this.#forms.length > 1 && number >= 0 ? `Probe ${number + 1}: ${words}` : words;
   }
 
   /**
@@ -214,7 +280,8 @@ export class BuildForm {
   #keepAddress() {
     if (!this.#shown) return;
     const held = this.#text !== "" && this.#text.length <= MOST_ADDRESS;
-    history.replaceState(null, "", held ? builderLink(this.#text) : newAddress(build));
+    const empty = this.#tool ? builtToolLink(this.#tool.name) : newAddress(build);
+    history.replaceState(null, "", held ? builderLink(this.#text) : empty);
   }
 
   /** The script was edited: the form follows as long as it can. */
@@ -225,7 +292,7 @@ export class BuildForm {
     this.#keepAddress();
     this.#writes.cancel();
     if (text.trim() === "") {
-      this.#readAs({ form: emptyProbe(), messages: [] });
+      this.#readAs({ forms: [emptyProbe()], messages: [] });
       this.#trouble = NO_SITE;
       return;
     }
@@ -237,17 +304,17 @@ export class BuildForm {
     }
   }
 
-  /** @param {ReadForm} answer */
-  #readAs({ form, messages }) {
+  /** @param {ReadForms} answer */
+  #readAs({ forms, messages }) {
     this.#trouble = "";
     const [first] = messages;
     const where = first ? `line ${first.line}: ${first.message}` : "";
-    if (!form) {
+    if (forms.length === 0) {
       this.script.tell(`The form cannot represent this script, ${where}. The script is what runs.`, { apart: true });
       return;
     }
-    this.#form = form;
-    this.#draw(true);
+    this.#forms = forms;
+    this.#choose(Math.min(this.#at, forms.length - 1));
     const left = `${plural(messages.length, "comment")} would be lost when the form changes, ${where}.`;
     this.script.tell(first ? left : "");
   }
@@ -277,6 +344,7 @@ export class BuildForm {
 
   /** @param {boolean} fills */
   #draw(fills) {
+    this.tabs.show(this.#forms, this.#at);
     this.#drawSites();
     this.#drawPair();
     this.#drawTrees();
@@ -351,6 +419,7 @@ export class BuildForm {
           shown.nodes = nodes;
           this.values.show(this.#form);
           this.#drawConditions();
+          this.#takeNumber();
           this.action.show(false);
         },
       });
@@ -376,6 +445,15 @@ export class BuildForm {
       h("div", { class: "build-context" }, ...boxes.map(({ row }) => row)),
     );
     return { boxes, element };
+  }
+
+  /** An aggregate that a tool began with gets the first number of its place, as soon as one is known. */
+  #takeNumber() {
+    const form = this.#form;
+    const word = actionWord(form);
+    const [first] = this.#numbers();
+    if (!this.#tool || !ofNumber(word) || !("of" in form.action) || form.action.of || !first) return;
+    this.#change(distinct(doing(form, word, first), this.#others()), { draws: true });
   }
 
   /** Expressions that are numbers where the row is made, for aggregates. */
@@ -450,11 +528,27 @@ export class BuildForm {
    */
   async begin(params) {
     const [site, script] = ["site", "script"].map((name) => params.get(name));
+    this.#begin(builtTool(params.get("as")));
     if (script !== null) {
       this.script.text = script;
       await this.#read();
     } else if (site !== null) this.#addSite(site);
     return script !== null || site !== null;
+  }
+
+  /** @param {import("../kind/built_tools.js").BuiltTool|undefined} tool */
+  #begin(tool) {
+    this.#tool = tool;
+    if (!tool) return;
+    this.#form = doing(this.#form, tool.action, "");
+    this.page.named(tool.name);
+    put(
+      byId("build-tool"),
+      h("h2", {}, h("code", { text: tool.name }), ` ${tool.title}`),
+      h("p", { text: tool.purpose }),
+      h("p", { class: "quiet small" }, "As a command, in the box on top: ", h("code", { text: tool.command })),
+    );
+    this.#draw(true);
   }
 
   /** @param {BuiltForm} form */
@@ -486,7 +580,7 @@ export class BuildForm {
 
   /** Rows are read as a table, where who made each stands beside its values. */
   opens() {
-    return this.#form.action.kind === "record" ? /** @type {const} */ ("events") : null;
+    return this.#forms.every(({ action }) => action.kind === "record") ? /** @type {const} */ ("events") : null;
   }
 
   /**

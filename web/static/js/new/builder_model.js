@@ -21,6 +21,37 @@ export const emptyProbe = () => ({
   action: { kind: "record" },
 });
 
+/**
+ * The names of the maps that a probe has.
+ * @param {ProbeForm} form
+ */
+function mapsOf({ until, values, action }) {
+  const kept = until ? [until.started, ...values.map(({ name }) => name)] : [];
+  return [...kept, "map" in action ? action.map : ""].filter(Boolean);
+}
+
+/**
+ * The form with names of maps that none of the other probes of its script has.
+ * @param {ProbeForm} form
+ * @param {readonly ProbeForm[]} others
+ * @returns {ProbeForm}
+ */
+export function distinct(form, others) {
+  const taken = new Set(others.flatMap(mapsOf));
+  /** @param {string} name */
+  const free = (name) => {
+    let [other, number] = [name, 1];
+    while (taken.has(other)) other = `${name}_${(number += 1)}`;
+    return other;
+  };
+  const { until, action } = form;
+  return {
+    ...form,
+    until: until && { ...until, started: free(until.started) },
+    action: "map" in action ? { ...action, map: free(action.map) } : action,
+  };
+}
+
 /** What is known everywhere, with the format that fits: expression, what it is. */
 /** @type {readonly [expr: string, about: string, format: ValueFormat][]} */
 export const CONTEXT_VALUES = [
@@ -63,14 +94,18 @@ export const FORMAT_WORDS = /** @type {readonly ValueFormat[]} */ (Object.keys(F
  * @param {ValueFormat} format
  */
 export function formatName(format) {
-  return typeof format === "string" ? (FORMATS[format] ?? format) : `${format.bytes} bytes`;
+  if (typeof format === "string") return FORMATS[format] ?? format;
+  return format.names !== undefined ? "by name" : `${format.bytes} bytes`;
 }
 
 /**
  * A format as the value of an option, and back.
  * @param {ValueFormat} format
  */
-export const formatKey = (format) => (typeof format === "string" ? format : `bytes:${format.bytes}`);
+export function formatKey(format) {
+  if (typeof format === "string") return format;
+  return format.names !== undefined ? `names:${format.names}` : `bytes:${format.bytes}`;
+}
 
 /**
  * @param {string} key
@@ -78,7 +113,9 @@ export const formatKey = (format) => (typeof format === "string" ? format : `byt
  */
 export function formatOf(key) {
   const bytes = /^bytes:(\d+)$/.exec(key);
-  return bytes ? { bytes: Number(bytes[1]) } : /** @type {ValueFormat} */ (key);
+  if (bytes) return { bytes: Number(bytes[1]) };
+  const names = /^names:(\w+)$/.exec(key);
+  return names ? { names: names[1] } : /** @type {ValueFormat} */ (key);
 }
 
 /**

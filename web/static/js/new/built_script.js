@@ -132,9 +132,9 @@ export class BuiltScript {
  */
 export async function isOfBuilder(text) {
   try {
-    const { form, messages } = await send("POST", "/api/builder/read", {}, { text });
-    if (!form || messages.length > 0) return false;
-    return (await send("POST", "/api/builder/write", {}, { form })).script === text;
+    const { forms, messages } = await send("POST", "/api/builder/read", {}, { text });
+    if (forms.length === 0 || messages.length > 0) return false;
+    return (await send("POST", "/api/builder/write", {}, { forms })).script === text;
   } catch {
     // The editor takes every script.
     return false;

@@ -2,8 +2,10 @@
 // what it prints.
 
 import { get } from "../lib/api.js";
+import { Combobox } from "../lib/combobox.js";
 import { byId, h, put } from "../lib/dom.js";
 import { knownHost, missingOfTool } from "../lib/needs.js";
+import { namesFor, ownerOf } from "./tool_names.js";
 import { kindOf, valuesOf, wordsOf, wrongWith } from "./tool_params.js";
 
 /** @import { Tool } from "../../../api.js" */
@@ -110,14 +112,33 @@ export class ToolForm {
       ...(usual && kind !== "flag" ? { placeholder: usual } : {}),
     });
     const problem = h("p", { class: "small stop", role: "alert" });
-    input.addEventListener(kind === "flag" ? "change" : "input", () => {
+    const changed = () => {
       problem.textContent = wrongWith(parameter, this.#value(name));
       if (this.#tool) this.change(wordsOf(this.#tool.parameters, (one) => this.#value(one)));
-    });
+    };
+    input.addEventListener(kind === "flag" ? "change" : "input", changed);
     this.#fields.set(name, input);
     const option = h("code", { class: "quiet", text: name });
     if (kind === "flag") return h("label", { class: "check" }, input, ` ${about} `, option);
-    return h("div", { class: "field" }, h("label", { for: id }, `${about} `, option), input, problem);
+    const field = h("div", { class: "field" }, h("label", { for: id }, `${about} `, option), input, problem);
+    if (parameter.takes) this.#suggest(parameter, input, changed);
+    return field;
+  }
+
+  /**
+   * Suggests names of this host.
+   * @param {Parameter} parameter
+   * @param {HTMLInputElement} input
+   * @param {() => void} pick
+   */
+  #suggest(parameter, input, pick) {
+    const owner = ownerOf(this.#tool?.parameters ?? [], parameter);
+    new Combobox({
+      input,
+      keepsText: true,
+      source: (query, signal) => namesFor(parameter.takes, owner ? this.#value(owner.name).trim() : "", query, signal),
+      pick,
+    });
   }
 
   /**

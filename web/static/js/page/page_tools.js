@@ -1,6 +1,7 @@
 // The tools page.
 
 import { get } from "../lib/api.js";
+import { BUILT_TOOLS, builtToolLink } from "../kind/built_tools.js";
 import { toolLink } from "../kind/script.js";
 import { mayRecord } from "../lib/commands.js";
 import { byId, h, inputOf, put } from "../lib/dom.js";
@@ -21,16 +22,22 @@ const GROUPS = {
   general: "General",
 };
 
-/** @type {Tool[]} */
+/** @typedef {Pick<Tool, "name"|"title"|"purpose"|"group"|"view"|"needs"|"since"> & {isBuilt?: boolean}} ListedTool */
+
+/** Tools that are forms of the probe builder. @type {ListedTool[]} */
+const BUILT = BUILT_TOOLS.map((tool) => ({ ...tool, group: "general", needs: [], since: null, isBuilt: true }));
+
+/** @type {ListedTool[]} */
 let tools = [];
 /** @type {import("../lib/needs.js").KnownHost|null} */
 let host = null;
 
-/** @param {Tool} tool */
+/** @param {ListedTool} tool */
 function row(tool) {
   const name = h("code", { text: tool.name });
   const missing = host ? missingOfTool(tool, host) : "";
-  const link = mayRecord() ? h("a", { href: toolLink(tool.name) }, name) : name;
+  const address = tool.isBuilt ? builtToolLink(tool.name) : toolLink(tool.name);
+  const link = mayRecord() ? h("a", { href: address }, name) : name;
   return h(
     "tr",
     {},
@@ -39,7 +46,7 @@ function row(tool) {
     h(
       "td",
       {},
-      tool.needs.join(", ") + (tool.since ? `, Linux ${tool.since}` : ""),
+      (tool.isBuilt ? "probe builder" : tool.needs.join(", ")) + (tool.since ? `, Linux ${tool.since}` : ""),
       missing && h("div", { class: "small stop", title: missing, text: "not on this host" }),
     ),
     h("td", { text: tool.view }),
@@ -48,7 +55,7 @@ function row(tool) {
 
 /**
  * @param {string} group
- * @param {Tool[]} items
+ * @param {ListedTool[]} items
  */
 function section(group, items) {
   const head = h(
@@ -87,7 +94,8 @@ function show() {
 
 async function load() {
   try {
-    tools = (await waitFor("Reading the tools", get("/api/tools"))).items;
+    const { items } = await waitFor("Reading the tools", get("/api/tools"));
+    tools = [...items, ...BUILT].sort((a, b) => (a.name < b.name ? -1 : 1));
     show();
     host = knownHost(await get("/api/host"));
     show();

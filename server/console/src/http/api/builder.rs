@@ -1,10 +1,12 @@
 //! The probe builder: forms and the scripts that say the same, places to probe with what can be recorded there, and trials.
 //!
-//! * `POST /api/builder/write` (operator) `{form}` → `{script, why}`: the script of a form; none, and why, if it has none.
-//! * `POST /api/builder/read` (operator) `{text}` → `{form, messages:[message]}`: the form of a script; none where no form
-//!   holds it. A form that is read may leave out comments, which the messages tell.
+//! * `POST /api/builder/write` (operator) `{forms}` → `{script, why, form}`: the script of a form or of several; none, why,
+//!   and the number of the form that is the reason, if there is none.
+//! * `POST /api/builder/read` (operator) `{text}` → `{forms, messages:[message]}`: the forms of a script, one for each probe
+//!   or pair; none where no form holds it. Forms that are read may leave out comments, which the messages tell.
 //! * `GET /api/builder/find?q=&in=&limit=` (operator) → `{total, items:[{site, kind, title, name, in, note, prototype, works,
-//!   file}]}`: places by words of their names. An item with a `file` is a program, whose functions are found with `in=FILE`.
+//!   file}]}`: places by words of their names. An item with a `file` is a program, whose functions are found with `in=FILE`, and
+//!   its source lines with `q=SOURCE:LINE`.
 //! * `GET /api/builder/site?site=` (operator) → what is to be known of one: `{partners, count, left_out, why_not, nearest, prototype}`.
 //! * `GET /api/builder/arguments?site=&path=` (operator) → `{nodes, left_out, note}`: what can be recorded there; `path` has
 //!   the names of the nodes that are unfolded, one behind the other with `/` between them.
@@ -32,6 +34,7 @@ use super::super::{
     extract::{self, Query},
     state::AppState,
 };
+use super::found_site::{FoundSite, line_site, source_line};
 use crate::wire::ScriptMessage;
 
 /// The longest script, site or query.
@@ -47,11 +50,11 @@ const MOST_ATTACHED: usize = 1024;
 /// Places that are told where another cannot be probed.
 const MOST_NEAR: usize = 5;
 
-/// A form to write.
+/// Forms to write.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct FormBody {
-    form: ProbeForm,
+    forms: Vec<ProbeForm>,
 }
 
 #[derive(Serialize)]
@@ -59,16 +62,21 @@ pub(in crate::http) struct WrittenScript {
     script: Option<String>,
     /// Why there is none; empty if there is one.
     why: String,
+    /// The number of the form of which that is said, from 0.
+    form: Option<usize>,
 }
 
-/// The script of a form.
+/// The script of forms.
 pub(in crate::http) async fn written(
     _: Operator,
-    extract::Json(FormBody { form }): extract::Json<FormBody>,
+    extract::Json(FormBody { forms }): extract::Json<FormBody>,
 ) -> Json<WrittenScript> {
-    Json(match write(&form) {
-        Ok(script) => WrittenScript { script: Some(script), why: String::new() },
-        Err(error) => WrittenScript { script: None, why: visible(error.to_string().as_bytes()) },
+    Json(match write(&forms) {
+        Ok(script) => WrittenScript { script: Some(script), why: String::new(), form: None },
+        Err(error) => {
+            let why = visible(error.to_string().as_bytes());
+            WrittenScript { script: None, why, form: Some(error.form) }
+        }
     })
 }
 
@@ -80,24 +88,24 @@ pub(in crate::http) struct ReadBody {
 }
 
 #[derive(Serialize)]
-pub(in crate::http) struct ReadForm {
-    form: Option<ProbeForm>,
+pub(in crate::http) struct ReadForms {
+    forms: Vec<ProbeForm>,
     messages: Vec<ScriptMessage>,
 }
 
-/// The form of a script.
-pub(in crate::http) async fn read_form(
+/// The forms of a script.
+pub(in crate::http) async fn read_forms(
     _: Operator,
     extract::Json(ReadBody { text }): extract::Json<ReadBody>,
-) -> Result<Json<ReadForm>, ApiError> {
+) -> Result<Json<ReadForms>, ApiError> {
     check_length(&text)?;
     let reading = tokio::task::spawn_blocking(move || {
-        let (form, said) = match read(&text) {
-            Ok(reading) => (Some(reading.form), reading.left_out),
-            Err(said) => (None, said),
+        let (forms, said) = match read(&text) {
+            Ok(reading) => (reading.forms, reading.left_out),
+            Err(said) => (Vec::new(), said),
         };
         let message = |it: &Diagnostic| ScriptMessage::new(&text, it);
-        ReadForm { form, messages: said.iter().map(message).collect() }
+        ReadForms { forms, messages: said.iter().map(message).collect() }
     });
     reading.await.map(Json).map_err(|error| ApiError::internal("reading the script", error))
 }
@@ -127,23 +135,6 @@ pub(in crate::http) struct FoundSites {
     items: Vec<FoundSite>,
 }
 
-/// A place that can be probed, or a program that has some.
-#[derive(Serialize)]
-struct FoundSite {
-    /// As the language writes it; empty for a program.
-    site: String,
-    kind: &'static str,
-    title: &'static str,
-    name: String,
-    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
-    within: Option<String>,
-    note: String,
-    prototype: String,
-    works: bool,
-    /// The program whose functions and markers are to be looked for; empty for a place.
-    file: String,
-}
-
 /// The kinds that have places.
 const KINDS: [EntryKind; 6] =
     [EntryKind::Tracepoint, EntryKind::Function, EntryKind::Perf, EntryKind::File, EntryKind::User, EntryKind::Marker];
@@ -161,6 +152,11 @@ pub(in crate::http) async fn find(
     if within.is_none() {
         // Whoever types on finds functions of programs that nobody has opened.
         state.inventory().open_running();
+    }
+    if let (Some(path), Some((source, line))) = (&within, source_line(&q)) {
+        let found = state.inventory().source_lines(path, source, line, limit).await?;
+        let items: Vec<FoundSite> = found.into_iter().take(limit).map(line_site).collect();
+        return Ok(Json(FoundSites { total: items.len(), items }));
     }
     let kinds = match within {
         Some(_) => vec![EntryKind::User, EntryKind::Marker],

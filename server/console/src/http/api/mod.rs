@@ -15,6 +15,7 @@ pub(super) mod distribution;
 pub(super) mod dynamic;
 pub(super) mod export;
 pub(super) mod find;
+mod found_site;
 pub(super) mod health;
 pub(super) mod host;
 pub(super) mod import;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod described;
 mod form;
 mod forms;
 mod limits;

@@ -1,7 +1,10 @@
 //! What can be recorded at places in programs: the values that a USDT probe passes, by its note, and the arguments of functions, by the
 //! calling convention of what compiled them.
 
+use bathyscope_catalog::elf::FunctionParameters;
+
 use crate::{
+    described::{described_parameters, described_result, is_as_written},
     form::ValueFormat,
     tree::{ArgumentKind, ArgumentList, ArgumentNode, SOME_BYTES, blank},
 };
@@ -21,6 +24,8 @@ pub struct UserPlace {
     pub passes: Option<Vec<PassedValue>>,
     /// Whether the Go compiler made the file.
     pub go: bool,
+    /// What debug information says of the function; none if it says nothing.
+    pub function: Option<FunctionParameters>,
 }
 
 /// A value that a USDT probe passes.
@@ -36,6 +41,9 @@ pub struct PassedValue {
 
 /// The values at a place of a provider of user space.
 pub(crate) fn user_arguments(provider: &str, function: &str, place: &UserPlace) -> ArgumentList {
+    if let Some(list) = described(provider, function, place) {
+        return list;
+    }
     match (provider, &place.passes) {
         ("usdt", Some(values)) => passed(values),
         ("usdt", None) => {
@@ -43,8 +51,7 @@ pub(crate) fn user_arguments(provider: &str, function: &str, place: &UserPlace) 
             ArgumentList { note, ..numbered() }
         }
         ("uretprobe", _) => {
-            let note =
-                "the debug information of programs is not read: the result is a number, or the address of a text";
+            let note = "its debug information is not on this host: the result is a number, or the address of a text";
             ArgumentList { nodes: vec![register("retval", "retval")], note: note.to_owned(), ..ArgumentList::default() }
         }
         // Behind its begin the registers are the compiler's.
@@ -57,15 +64,26 @@ pub(crate) fn user_arguments(provider: &str, function: &str, place: &UserPlace) 
             let nodes = GO.iter().enumerate();
             let nodes =
                 nodes.map(|(index, name)| register(&format!("argument {}", index + 1), &format!("reg(\"{name}\")")));
-            let note = "the debug information of programs is not read: these are the registers in which Go passes numbers and \
+            let note = "its arguments are not known from debug information: these are the registers in which Go passes numbers and \
                         addresses, in order. A receiver is the first; a string takes two, its address and its length; a slice \
                         three";
             ArgumentList { nodes: nodes.collect(), note: note.to_owned(), ..ArgumentList::default() }
         }
         _ => {
-            let note = format!("the debug information of programs is not read: {}", convention(function));
+            let note = format!("its debug information is not on this host: {}", convention(function));
             ArgumentList { note, ..numbered() }
         }
+    }
+}
+
+/// What debug information says of a function, where that holds.
+fn described(provider: &str, function: &str, place: &UserPlace) -> Option<ArgumentList> {
+    // Go has registers of its own.
+    let told = place.function.as_ref().filter(|_| !place.go && is_as_written(function))?;
+    match provider {
+        "uretprobe" => Some(described_result(told)),
+        "uprobe" if !is_within(function) => Some(described_parameters(told)),
+        _ => None,
     }
 }
 
@@ -151,7 +169,7 @@ mod tests {
     #[test]
     fn values_of_a_usdt_probe_have_the_types_of_its_note() {
         let value = |bytes, signed, float| PassedValue { bytes, signed, float };
-        let place = |values: &[PassedValue]| UserPlace { passes: Some(values.to_vec()), go: false };
+        let place = |values: &[PassedValue]| UserPlace { passes: Some(values.to_vec()), ..UserPlace::default() };
         let some =
             place(&[value(8, false, false), value(4, true, false), value(1, false, false), value(8, true, true)]);
         assert_eq!(
@@ -164,7 +182,7 @@ mod tests {
 
     #[test]
     fn arguments_go_by_the_convention_of_the_compiler() {
-        let note = |name: &str, go| user_arguments("uprobe", name, &UserPlace { passes: None, go }).note;
+        let note = |name: &str, go| user_arguments("uprobe", name, &UserPlace { go, ..UserPlace::default() }).note;
         assert!(note("readline", false).contains("addresses of texts"));
         for rust in ["_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE", "_RNvCs1234_7mycrate3foo"] {
             assert!(note(rust, false).contains("&str"), "{rust}");
@@ -172,7 +190,7 @@ mod tests {
         assert!(note("_ZN2kv5Store3getERKSs", false).contains("`this` is the first"));
         assert!(note("main+12", false).contains("within a function") && note("operator+", false).contains("addresses"));
         assert!(note("main.handle", true).contains("Go passes"));
-        let go = user_arguments("uprobe", "main.handle", &UserPlace { passes: None, go: true });
+        let go = user_arguments("uprobe", "main.handle", &UserPlace { go: true, ..UserPlace::default() });
         assert_eq!((go.nodes[0].expr.clone(), go.nodes.len()), (format!("reg(\"{}\")", GO[0]), GO.len()));
     }
 }

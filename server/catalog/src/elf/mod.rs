@@ -1,4 +1,4 @@
-//! What a user program offers to be traced: functions, source lines and USDT markers of an ELF file, and where libraries are.
+//! What a user program offers to be traced: functions with their parameters, source lines and USDT markers of an ELF file, and where libraries are.
 //!
 //! The bytes are those of a file that anyone may have written, so this runs in the unprivileged process only. A file is
 //! read through [`ReadAt`], piece by piece, so that a large one need not be in memory; the caller implements it for what
@@ -13,6 +13,7 @@ mod instruction;
 mod lines;
 mod marker;
 mod needed;
+mod parameters;
 mod place;
 mod unwind;
 mod walk;
@@ -26,6 +27,7 @@ pub use instruction::{Entry, Instruction};
 pub use lines::{Decompress, MAX_LINE_BYTES, SourceLine, SourceLines};
 pub use marker::{Marker, MarkerArgument};
 pub use needed::Needed;
+pub use parameters::{FunctionParameter, FunctionParameters, ParameterKind, ParameterType};
 pub use place::ArgumentLocation;
 pub use unwind::{MAX_UNWIND_ROWS, Rule, unwind_row};
 pub use walk::{MAX_WALKED_FRAMES, Registers, StackCopy, WalkEnd, rule_of, walk_stack};

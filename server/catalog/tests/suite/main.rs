@@ -8,6 +8,7 @@ mod elf;
 mod formats;
 mod layouts;
 mod names;
+mod parameters;
 mod perf_events;
 mod recorded;
 mod resolve;

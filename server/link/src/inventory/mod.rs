@@ -10,6 +10,7 @@
 mod entry;
 mod kinds;
 mod lines;
+mod parameters;
 mod part;
 mod read;
 mod symbols;
@@ -24,7 +25,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_catalog::names::{Query, Searched, search};
+use bathyscope_catalog::{
+    elf::FunctionParameters,
+    names::{Query, Searched, search},
+};
 
 use crate::{AgentLink, LinkError};
 use kinds::Source;
@@ -486,6 +490,20 @@ impl Inventory {
         let pid = self.mapped_by(path);
         let (path, source, this) = (path.to_owned(), source.to_owned(), self.clone());
         self.blocking(move |link| this.inner.lines.find(link, (&path, pid), (&source, from), most)).await
+    }
+
+    /// The parameters of a function of a program, as its debug information describes them; none if it does not.
+    ///
+    /// # Errors
+    /// If it is no program, or cannot be read.
+    pub async fn function_parameters(
+        &self,
+        path: &str,
+        function: &str,
+    ) -> Result<Option<FunctionParameters>, InventoryError> {
+        let pid = self.mapped_by(path);
+        let (path, function) = (path.to_owned(), function.to_owned());
+        self.blocking(move |link| parameters::parameters_of(link, (&path, pid), &function)).await
     }
 
     /// A process that has a file mapped; none if none is known to.

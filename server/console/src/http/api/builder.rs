@@ -394,7 +394,11 @@ async fn user_place(state: &AppState, site: &str) -> UserPlace {
     let Ok(symbols) = state.inventory().symbols_of(path).await else { return UserPlace::default() };
     let value = |it: &MarkerArgument| PassedValue { bytes: it.bytes, signed: it.signed, float: it.float };
     let passed = symbols.passed.get(&name.join(":")).filter(|_| *provider == "usdt");
-    UserPlace { passes: passed.map(|all| all.iter().map(value).collect()), go: symbols.go }
+    let function = match (*provider, name) {
+        ("uprobe" | "uretprobe", [name]) => state.inventory().function_parameters(path, name).await.ok().flatten(),
+        _ => None,
+    };
+    UserPlace { passes: passed.map(|all| all.iter().map(value).collect()), go: symbols.go, function }
 }
 
 /// What can be recorded at a place.

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 // What large captures cost: storing them, opening them, and each question to them, through the console as a browser asks:
 //
-//     cargo build --release -p bathyscope -p bathyscope-store --bin bathyscope --example make_captures
+//     cargo build --release -p bathyscope -p bathyscope-tests --bin bathyscope --bin make_captures
 //     node tests/bench/captures.mjs [MILLIONS ...]        (1 10 100 by default; as root, so that caches can be dropped)
 //
-// KINDS: which of `switches calls samples states`. The captures are made by server/store/examples/make_captures. Beside them stand the same columns as rows of a plain
+// KINDS: which of `switches calls samples states`. The captures are made by tests/src/bin/make_captures. Beside them stand the same columns as rows of a plain
 // SQLite table, with an index over time, where sqlite3 is installed (up to 100 million), and `perf script` on a recording of the same events,
 // where perf can record them. Prints tables as docs/measurements.md has them. BATHYSCOPE_BENCH_DIR: where the captures go
 // (100 million take some 4 GiB, and as rows of SQLite 5).
@@ -19,7 +19,7 @@ import { IS_ROOT, ROOT, Server, binary } from '../lib/server.mjs';
 
 const SIZES = process.argv.slice(2).map(Number).filter((n) => n > 0);
 if (SIZES.length === 0) SIZES.push(1, 10, 100);
-const MAKER = join(ROOT, 'target/release/examples/make_captures');
+const MAKER = join(ROOT, 'target/release/make_captures');
 const KINDS = (process.env.KINDS ?? 'switches calls samples states').split(' ');
 /** Of states, what is computed from them is read. */
 const DERIVED = 'thread states';

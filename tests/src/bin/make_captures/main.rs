@@ -1,13 +1,14 @@
 //! Makes captures of made-up events, as many as are asked for, and tells what it took to store them:
 //!
 //! ```text
-//! cargo run --release -p bathyscope-store --example make_captures DIRECTORY EVENTS [switches | calls | samples | states ...]
+//! cargo run --release -p bathyscope-tests --bin make_captures DIRECTORY EVENTS [switches | calls | samples | states ...]
 //! ```
 //!
 //! `switches` are scheduler switches with the wake-ups before them, `calls` system calls with their arguments as text,
 //! `samples` stacks sampled in turn on all CPUs; only if asked for, `states` switches and wake-ups that fit together, as
 //! the source of thread states records them, `graph` nested calls of functions of the kernel, and `stacks` samples of
-//! which no two have the same stack. What makes them like those of a busy host of 16 CPUs: few threads and
+//! which no two have the same stack, `hostile` samples whose names try to be something else than text, and `wide` samples of as
+//! many frames as a flame graph has at most, all of them wider than a pixel. What makes them like those of a busy host of 16 CPUs: few threads and
 //! functions have most of the events, most are short and some very long, and a call's text is often one seen before. The
 //! same captures are made on every run. `tests/bench/captures.mjs` measures reading them.
 //!
@@ -19,11 +20,15 @@ mod calls;
 mod dice;
 mod distinct;
 mod graph;
-#[path = "../../../derive/benches/derive/machine.rs"]
+mod hostile;
+#[path = "../../../../server/views/tests/suite/fixture/hostile_names.rs"]
+mod hostile_names;
+#[path = "../../../../server/derive/benches/derive/machine.rs"]
 mod machine;
 mod samples;
 mod states;
 mod switches;
+mod wide;
 
 use std::{
     error::Error,
@@ -56,6 +61,10 @@ trait Maker {
     fn event(&mut self, streams: &mut [Rows]) -> u16;
     /// The time of the last event.
     fn now_ns(&self) -> u64;
+    /// What the capture is called, if not by its number of events.
+    fn title(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Rows of a stream that are not stored yet, column by column.
@@ -154,8 +163,10 @@ async fn make(store: &Store, id: CaptureId, what: &str, events: u64) -> Result<(
         "states" => Box::new(states::States::new()),
         "graph" => Box::new(graph::Graph::new()),
         "stacks" => Box::new(distinct::Distinct::new()),
+        "hostile" => Box::new(hostile::Hostile::new()),
+        "wide" => Box::new(wide::Wide::default()),
         other => {
-            let known = "switches, calls, samples, states, graph, stacks";
+            let known = "switches, calls, samples, states, graph, stacks, hostile, wide";
             return Err(format!("no events are called `{other}`; there are: {known}").into());
         }
     };
@@ -163,7 +174,7 @@ async fn make(store: &Store, id: CaptureId, what: &str, events: u64) -> Result<(
     store
         .create(NewCapture {
             id,
-            title: format!("{events} {what}"),
+            title: maker.title().unwrap_or_else(|| format!("{events} {what}")),
             owner: "bench".to_owned(),
             spec: CaptureSpec::of(maker.method(), Target::System),
             host: HostFacts::default(),

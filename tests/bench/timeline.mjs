@@ -2,10 +2,10 @@
 // How the timeline feels in Chromium: what scripts do of each frame while it pans and zooms with all tracks of a tall window in sight, and
 // how long it takes from the click on a capture to its first drawn timeline in a browser that has been there before.
 //
-//     cargo build --release -p bathyscope -p bathyscope-store --bin bathyscope --example make_captures
+//     cargo build --release -p bathyscope -p bathyscope-tests --bin bathyscope --bin make_captures
 //     node tests/bench/timeline.mjs [MILLIONS] [TRACKS]        (1 and 200 by default)
 //
-// The capture is made by server/store/examples/make_captures and computed by `bathyscope captures compute`, or taken from BATHYSCOPE_DATA, a data
+// The capture is made by tests/src/bin/make_captures and computed by `bathyscope captures compute`, or taken from BATHYSCOPE_DATA, a data
 // directory that has one. Script time is that of Chromium's own trace: calls of functions, timers, microtasks, events, frames and garbage
 // collection on the page's thread, each once, between the end of one frame and that of the next. Prints a table as docs/measurements.md has it.
 
@@ -16,9 +16,10 @@ import { join } from 'node:path';
 
 import { ROOT, Server, binary, until } from '../lib/server.mjs';
 import { logIn, openBrowser, openPage } from '../browser/lib.mjs';
+import { at, scriptOfFrames, short, traced } from './frames.mjs';
 
 const [millions = 1, tracks = 200] = process.argv.slice(2).map(Number);
-const MAKER = join(ROOT, 'target/release/examples/make_captures');
+const MAKER = join(ROOT, 'target/release/make_captures');
 const ROW_PIXELS = 24;
 /** What is above and below the tracks. */
 const AROUND_PIXELS = 330;
@@ -26,15 +27,7 @@ const CANVAS = '#panel-timeline .timeline-canvas';
 const HELD_MS = 1200;
 /** Held one after another: to the right and left, into the middle, and there again, and out. */
 const KEYS = ['s', 'w', 'd', 'a', 'w', 'd', 'a', 's', 'd', 's'];
-/** What scripts do, as traces call it. */
-const SCRIPT = new Set([
-  'EvaluateScript', 'EventDispatch', 'FireAnimationFrame', 'FireIdleCallback', 'FunctionCall', 'MajorGC', 'MinorGC', 'RunMicrotasks',
-  'TimerFire', 'V8.GCScavenger', 'XHRReadyStateChange', 'v8.compile',
-]);
 const CLICKS = 9;
-
-const at = (values, share) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
-const short = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
 
 /** Makes the capture, unless there is one; gives the data directory, and what removes it. */
 function made() {
@@ -82,43 +75,6 @@ async function clicks(page, origin) {
     if (click > 0) took.push(first);
   }
   return took;
-}
-
-/** The events of a trace while `act` runs. */
-async function traced(page, act) {
-  const client = await page.context().newCDPSession(page);
-  const events = [];
-  client.on('Tracing.dataCollected', ({ value }) => events.push(...value));
-  const complete = new Promise((resolve) => { client.once('Tracing.tracingComplete', resolve); });
-  const traceConfig = { includedCategories: ['devtools.timeline', 'disabled-by-default-devtools.timeline', 'v8'] };
-  await client.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig });
-  await act();
-  await client.send('Tracing.end');
-  await complete;
-  await client.detach();
-  return events;
-}
-
-/** Script time of each frame in which there was some, in milliseconds that the thread was on a CPU. */
-function scriptOfFrames(events) {
-  const script = events.filter(({ ph, name }) => ph === 'X' && SCRIPT.has(name));
-  const perThread = new Map();
-  for (const { pid, tid, name } of script) if (name === 'FireAnimationFrame') perThread.set(`${pid} ${tid}`, (perThread.get(`${pid} ${tid}`) ?? 0) + 1);
-  const [main] = [...perThread].sort((a, b) => b[1] - a[1])[0] ?? [];
-  const ours = ({ pid, tid }) => `${pid} ${tid}` === main;
-  // What a frame shows is given to the compositor at its end.
-  const ends = events.filter((event) => ours(event) && event.name === 'Commit').map(({ ts }) => ts).sort((a, b) => a - b);
-  const spans = script.filter(ours).sort((a, b) => a.ts - b.ts);
-  const frames = new Map();
-  let [last, frame] = [-Infinity, 0];
-  for (const { ts, dur = 0, tdur = dur } of spans) {
-    // What is within another one is in its time.
-    if (ts < last) continue;
-    while (frame < ends.length && ends[frame] <= ts) frame += 1;
-    frames.set(frame, (frames.get(frame) ?? 0) + tdur / 1000);
-    last = ts + dur;
-  }
-  return { frames: [...frames.values()], count: ends.length };
 }
 
 async function walk(page) {

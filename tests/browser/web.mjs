@@ -11,6 +11,7 @@ import { Server, binary, dataFolder, removeFolder, until } from '../lib/server.m
 import { findSeriousAnywhere, findSeriousInCaptures } from './access_flows.mjs';
 import { linkBehindProxy, linkFromElsewhere, linkOnLoopback, linkWithPublicUrl } from './link_flows.mjs';
 import { openBrowser, openPage, logIn } from './lib.mjs';
+import { openHostileFiles, walkWideGraph, withMade } from './made_flows.mjs';
 
 /** What a capture's page may take, cold. */
 const MOST_REQUESTS = 25;
@@ -214,6 +215,13 @@ test('an exported flame graph has the colours of the page', async () => {
     await picture.close();
   }
   await page.emulateMedia({ colorScheme: null });
+});
+
+test('files of hostile names run nothing from the disk; as many frames as there can be are walked on a canvas', async () => {
+  await withMade(browser, { hostile: 500, wide: 6000 }, async (made) => {
+    await openHostileFiles(made, browser);
+    await walkWideGraph(made);
+  });
 });
 
 /** Drops files on the page, as from the desktop. */

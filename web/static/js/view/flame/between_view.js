@@ -2,11 +2,11 @@
 
 import { get } from "../../lib/api.js";
 import { amount, shortAmount } from "../../lib/amount.js";
-import { closest, h, put, s } from "../../lib/dom.js";
+import { h, put } from "../../lib/dom.js";
 import { percent, plural } from "../../lib/format.js";
 import { colorClass } from "./flame_colors.js";
-import { FRAME, drawFlame } from "./flame_draw.js";
 import { FlameModel } from "./flame_model.js";
+import { FlamePicture } from "./flame_picture.js";
 
 /** @import { Sandwich, SampledFunctions } from "../../../../api.js" */
 
@@ -14,6 +14,7 @@ import { FlameModel } from "./flame_model.js";
 export class BetweenView {
   /** @type {FlameModel[]} */
   #models = [];
+  #current = [-1, -1];
 
   /** @param {import("./flame.js").FlameView} owner */
   constructor(owner) {
@@ -21,6 +22,15 @@ export class BetweenView {
     this.context = owner.context;
     this.list = h("div", { class: "between-list" });
     this.head = h("p", { class: "between-head" });
+    this.told = [0, 1].map(() => h("p", { class: "readout mono", "aria-live": "polite" }));
+    this.pictures = [this.#picture(0), this.#picture(1)];
+    const half = (/** @type {number} */ at) => h("div", {}, ...this.pictures[at].parts, this.told[at]);
+    this.graphs = [
+      h("h3", { class: "small quiet", text: "Callers" }),
+      half(0),
+      h("h3", { class: "small quiet", text: "What it calls" }),
+      half(1),
+    ];
     this.halves = h("div", { class: "between-halves" });
     this.element = h(
       "div",
@@ -70,21 +80,12 @@ export class BetweenView {
       ` ${amount(total, callees.unit)} with it, ${percent(total, functions.samples)} of all; ${amount(own, callees.unit)} its own`,
     );
     this.#models = [new FlameModel(callers), new FlameModel(callees)];
-    put(
-      this.halves,
-      h("h3", { class: "small quiet", text: "Callers" }),
-      this.#graph(0, false),
-      h("h3", { class: "small quiet", text: "What it calls" }),
-      this.#graph(1, true),
-    );
+    if (!this.graphs[0].isConnected) put(this.halves, ...this.graphs);
+    for (const at of [0, 1]) this.#draw(at);
     const [above, below] = this.#models;
     this.owner.drawLegend(above.count > below.count ? above : below);
-    put(
-      this.owner.said,
-      [callers, callees].some(({ cut }) => cut.nodes > 0)
-        ? `${plural(callers.cut.nodes + callees.cut.nodes, "frame")} below one pixel not drawn.`
-        : "",
-    );
+    const cut = callers.cut.nodes + callees.cut.nodes;
+    put(this.owner.said, cut > 0 ? `${plural(cut, "frame")} below one pixel not drawn` : "");
   }
 
   /**
@@ -134,47 +135,52 @@ export class BetweenView {
   }
 
   /**
+   * Callers (0) are above the function, what it calls (1) below.
    * @param {number} half
-   * @param {boolean} down
    */
-  #graph(half, down) {
-    const model = this.#models[half];
-    const { search, colors } = this.context.view;
-    const svg = s("svg", {
-      class: down ? "flame is-down" : "flame",
-      tabindex: "0",
-      role: "application",
-      "aria-label": `${down ? "What it calls" : "Callers"}. Arrow keys walk, Enter puts a function between.`,
-    });
-    svg.style.height = `${(model.maxDepth + 1) * FRAME}px`;
-    const color = (/** @type {number} */ i) => colorClass(model, i, colors);
-    put(svg, drawFlame(model, Math.max(200, this.halves.clientWidth), { down, searching: search !== "", color }));
-    let current = -1;
-    const tell = (/** @type {number} */ i) => {
-      svg.querySelector(".is-current")?.classList.remove("is-current");
-      current = i;
-      if (i < 0) return;
-      svg.children[i]?.classList.add("is-current");
-      put(
-        said,
-        `${model.name(i)}  ${amount(model.nodes.value[i], model.unit)}, ${percent(model.nodes.value[i], model.total)}`,
-      );
-    };
+  #picture(half) {
     const between = (/** @type {number} */ i) => {
-      if (i > 0) this.context.state.set({ between: model.name(i) });
+      if (i > 0) this.context.state.set({ between: this.#models[half].name(i) });
     };
-    const at = (/** @type {Event} */ event) => Number(closest(event, "g[data-i]")?.dataset.i ?? -1);
-    const said = h("p", { class: "readout mono", "aria-live": "polite" });
-    svg.addEventListener("pointerover", (event) => at(event) >= 0 && tell(at(event)));
-    svg.addEventListener("click", (event) => between(at(event)));
-    svg.addEventListener("keydown", (event) => {
-      const to = model.walked(event.key, current, down);
-      if (to !== null) tell(to < 0 ? current : to);
-      else if (event.key === "Enter") between(current);
-      else return;
-      event.preventDefault();
-      event.stopPropagation();
+    const label = `${half ? "What it calls" : "Callers"}. Arrow keys walk, Enter puts a function between.`;
+    return new FlamePicture(label, {
+      tell: (i) => i >= 0 && this.#tell(half, i),
+      pick: between,
+      failed: (error) => this.owner.failed(error),
+      press: (event) => {
+        const [model, current] = [this.#models[half], this.#current[half]];
+        const to = model?.walked(event.key, current, half === 1) ?? null;
+        if (to !== null) this.#tell(half, to < 0 ? current : to);
+        else if (event.key === "Enter") between(current);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      },
     });
-    return h("div", {}, svg, said);
+  }
+
+  /** @param {number} half */
+  #draw(half) {
+    const { search, colors } = this.context.view;
+    const model = this.#models[half];
+    const width = Math.max(200, this.halves.clientWidth);
+    const color = (/** @type {number} */ i) => colorClass(model, i, colors);
+    this.pictures[half].draw(model, width, { down: half === 1, searching: search !== "", color });
+    this.#tell(half, -1);
+  }
+
+  /**
+   * @param {number} half
+   * @param {number} i
+   */
+  #tell(half, i) {
+    const model = this.#models[half];
+    this.#current[half] = i;
+    this.pictures[half].mark(i);
+    const { value } = model.nodes;
+    put(
+      this.told[half],
+      i >= 0 && `${model.name(i)}  ${amount(value[i], model.unit)}, ${percent(value[i], model.total)}`,
+    );
   }
 }

@@ -3,11 +3,12 @@
 
 import { amount, shortAmount } from "../../lib/amount.js";
 import { get } from "../../lib/api.js";
-import { closest, h, put, s } from "../../lib/dom.js";
+import { h, put } from "../../lib/dom.js";
 import { duration, percent, plural } from "../../lib/format.js";
 import { STEPS, differenceClass } from "./flame_colors.js";
-import { FRAME, drawFlame, swatch } from "./flame_draw.js";
+import { swatch } from "./flame_draw.js";
 import { FlameModel } from "./flame_model.js";
+import { FlamePicture } from "./flame_picture.js";
 
 /** @import { FlameDifference } from "../../../../api.js" */
 
@@ -50,13 +51,14 @@ export class CompareView {
     });
     this.words = h("p", { class: "compare-words" });
     this.readout = h("p", { class: "readout mono", "aria-live": "polite" });
-    this.svg = s("svg", {
-      class: "flame is-difference",
-      tabindex: "0",
-      role: "application",
-      "aria-label": "Flame graph of the difference. Arrow keys walk, Enter zooms, Escape resets.",
+    this.picture = new FlamePicture("Flame graph of the difference. Arrow keys walk, Enter zooms, Escape resets.", {
+      tell: (i) => this.#tell(i),
+      pick: (i) => this.#zoom(i),
+      press: (event) => this.#key(event),
+      failed: (error) => owner.failed(error),
     });
-    this.scroller = h("div", { class: "flame-scroll" }, this.svg);
+    this.picture.svg.classList.add("is-difference");
+    this.scroller = h("div", { class: "flame-scroll" }, ...this.picture.parts);
     this.table = h("div", { class: "flame-functions compare-table" });
     this.element = h(
       "div",
@@ -92,9 +94,6 @@ export class CompareView {
     this.down = false;
     /** @type {FlameModel|null} */
     this.model = null;
-    this.svg.addEventListener("pointerover", (event) => this.#tell(this.#index(event)));
-    this.svg.addEventListener("click", (event) => this.#zoom(this.#index(event)));
-    this.svg.addEventListener("keydown", (event) => this.#key(event));
   }
 
   #legend() {
@@ -152,11 +151,8 @@ export class CompareView {
       return swapped ? differenceClass(other, value, least) : differenceClass(value, other, least);
     };
     this.down = down;
-    const height = (model.maxDepth + 1) * FRAME;
-    this.svg.classList.toggle("is-down", down);
-    this.svg.style.height = `${height}px`;
-    put(this.svg, drawFlame(model, width, { down, searching: this.context.view.search !== "", color }));
-    this.scroller.scrollTop = down ? 0 : height;
+    this.picture.draw(model, width, { down, searching: this.context.view.search !== "", color });
+    this.scroller.scrollTop = down ? 0 : this.picture.height;
     this.#tell(-1);
     put(this.table, this.#functions(answer));
     put(this.owner.said, this.#said(answer));
@@ -259,21 +255,15 @@ export class CompareView {
     );
   }
 
-  /** @param {Event} event */
-  #index(event) {
-    return Number(closest(event, "g[data-i]")?.dataset.i ?? -1);
-  }
-
   /** @param {number} i */
   #tell(i) {
     const { model, answer } = this;
-    this.svg.querySelector(".is-current")?.classList.remove("is-current");
+    this.picture.mark(i);
     this.current = i;
     if (!model || !answer || i < 0) {
       put(this.readout, h("span", { class: "quiet", text: "Click or Enter zooms, arrow keys walk" }));
       return;
     }
-    this.svg.children[i]?.classList.add("is-current");
     const [value, other] = [model.nodes.value[i], answer.other[i] ?? 0];
     put(
       this.readout,

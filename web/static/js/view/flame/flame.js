@@ -4,14 +4,14 @@ import { amount } from "../../lib/amount.js";
 import { profile } from "../../kind/profile.js";
 import { get } from "../../lib/api.js";
 import { mayRecord } from "../../lib/commands.js";
-import { closest, h, put, s, settled } from "../../lib/dom.js";
+import { h, put, settled } from "../../lib/dom.js";
 import { arrangeMaps } from "../first_view.js";
 import { COLORS, colorClass, legendOf } from "./flame_colors.js";
-import { FRAME, drawFlame, frameTop, swatch } from "./flame_draw.js";
+import { FRAME, frameTop, swatch } from "./flame_draw.js";
 import { functionTable } from "./flame_functions.js";
 import { FlameMenu } from "./flame_menu.js";
 import { FlameModel, KINDS, LEVELS, UNITS, readUnit, unitsOf, whyEmpty } from "./flame_model.js";
-import { FlameTree } from "./flame_tree.js";
+import { FlamePicture } from "./flame_picture.js";
 import { drawTransforms } from "./transform_list.js";
 import { percent, plural } from "../../lib/format.js";
 import { bind, hasKeys } from "../../lib/keys.js";
@@ -51,8 +51,6 @@ const QUERY = [
 const NO_SYMBOL =
   "A frame has no symbol where the program’s file is stripped, where the code was made at run time and no /tmp/perf-PID.map names it, or where the process had ended before its mappings were read. Programs that are built with symbols, or whose debug symbols are installed, have names in the next capture.";
 
-/** Pixels of a call tree's graph: with more, fewer frames are left out. */
-const TREE_WIDTH = 8192;
 /** Ways to show stacks beside the graph. @type {["functions"|"tree"|"between"|"time", string, string][]} */
 const FORMS = [
   ["functions", "Functions", "A table of functions instead of the graph"],
@@ -156,7 +154,6 @@ export class FlameView extends PanelView {
     });
     this.changes = h("nav", { class: "flame-changes", "aria-label": "What was done with stacks", hidden: true });
     this.table = h("div", { class: "flame-functions", hidden: true });
-    this.tree = new FlameTree(this.menu, (id) => state.set({ focus: id }));
     /** Other forms, whose modules are loaded when they are shown first. */
     this.other = h("div", { class: "flame-other", hidden: true });
     /** @type {{name: string, view: import("./other_form.js").OtherForm}|null} */
@@ -175,13 +172,8 @@ export class FlameView extends PanelView {
     this.lines = h("div", { class: "flame-lines" }, this.crumbs, this.readout);
     this.said = h("p", { class: "flame-said quiet small" });
     this.legend = h("ul", { class: "flame-legend small", "aria-label": "What colours mean" });
-    this.svg = s("svg", {
-      class: "flame",
-      tabindex: "0",
-      role: "application",
-      "aria-label": "Flame graph. Arrow keys walk, Enter zooms, Escape resets.",
-    });
-    this.scroller = h("div", { class: "flame-scroll" }, this.svg);
+    this.picture = this.#makePicture();
+    this.scroller = h("div", { class: "flame-scroll" }, ...this.picture.parts);
     put(
       panel,
       h(
@@ -204,13 +196,12 @@ export class FlameView extends PanelView {
       this.problem,
       this.scroller,
       this.table,
-      this.tree.element,
       this.code,
       this.other,
       h("div", { class: "flame-foot" }, this.said, this.legend),
       this.menu.element,
     );
-    this.#startPicture();
+    new ResizeObserver(settled(80, () => this.#resized())).observe(this.scroller);
     this.#drawControls();
     context.on("colors", () => {
       if (this.model?.total) this.#draw(this.model);
@@ -218,15 +209,16 @@ export class FlameView extends PanelView {
     this.#startKeys();
   }
 
-  #startPicture() {
-    const { state } = this.context;
-    this.svg.addEventListener("pointerover", (event) => this.#hover(event));
-    this.svg.addEventListener("pointerleave", () => this.#tell(this.current));
-    this.svg.addEventListener("click", (event) => this.#click(event));
-    this.svg.addEventListener("dblclick", () => state.set({ focus: "" }));
-    this.svg.addEventListener("keydown", (event) => this.#key(event));
-    this.svg.addEventListener("contextmenu", (event) => this.#openMenu(event));
-    new ResizeObserver(settled(80, () => this.#resized())).observe(this.scroller);
+  #makePicture() {
+    return new FlamePicture("Flame graph. Arrow keys walk, Enter zooms, Escape resets.", {
+      tell: (i) => i >= 0 && this.#tell(i),
+      leave: () => this.#tell(this.current),
+      pick: (i) => this.#pick(i),
+      reset: () => this.context.state.set({ focus: "" }),
+      press: (event) => this.#key(event),
+      menu: (i, event) => this.#openMenu(i, event),
+      failed: (error) => this.failed(error),
+    });
   }
 
   #startKeys() {
@@ -348,24 +340,22 @@ export class FlameView extends PanelView {
     this.table.hidden = !this.#listed || this.#coded;
     this.code.hidden = !this.#coded;
     this.scroller.hidden = form !== "graph";
-    this.tree.element.hidden = form !== "tree";
-    const other = form === "between" || form === "compare" || form === "time" ? form : null;
+    const other = form === "graph" || form === "functions" ? null : form;
     this.other.hidden = other === null;
     if (other !== this.shownForm?.name) this.shownForm?.view.hide?.();
     if (other) return void this.#loadOther(other);
     if (this.#coded) return this.#loadCode();
     if (this.#listed) return this.#loadFunctions();
     this.askedWidth = this.scroller.clientWidth;
-    const width = form === "tree" ? TREE_WIDTH : this.askedWidth;
-    if (width > 0)
+    if (this.askedWidth > 0)
       this.ask(
         "Folding stacks",
-        (signal) => this.#fold(Math.min(8192, width), signal),
+        (signal) => this.fold(Math.min(8192, this.askedWidth), this.context.view.focus, signal),
         (answer) => this.#show(answer),
       );
   }
 
-  /** @param {"between"|"compare"|"time"} name */
+  /** @param {"tree"|"between"|"compare"|"time"} name */
   async #loadOther(name) {
     try {
       if (this.shownForm?.name !== name) {
@@ -381,11 +371,12 @@ export class FlameView extends PanelView {
   }
 
   /**
-   * @param {"between"|"compare"|"time"} name
+   * @param {"tree"|"between"|"compare"|"time"} name
    * @returns {Promise<import("./other_form.js").OtherForm>}
    */
   async #made(name) {
     if (name === "between") return new (await import("./between_view.js")).BetweenView(this);
+    if (name === "tree") return new (await import("./flame_tree.js")).FlameTree(this);
     if (name === "time") return new (await import("./time_view.js")).TimeView(this);
     return new (await import("./compare_view.js")).CompareView(this);
   }
@@ -407,15 +398,16 @@ export class FlameView extends PanelView {
   }
 
   /**
+   * The stacks as a graph.
    * @param {number} width
+   * @param {string} focus the node that fills the width; empty for all
    * @param {AbortSignal} signal
    * @returns {Promise<FlameGraph>}
    */
-  async #fold(width, signal) {
-    const { start, end, filter, focus, search, invert, by, unit, snapshot, transforms } = this.context.view;
+  async fold(width, focus, signal) {
+    const { start, end, filter, search, invert, by, unit, snapshot, transforms } = this.context.view;
     const map = await this.#map();
-    const isTree = this.#form === "tree";
-    const drawn = { focus: isTree ? "" : focus, search, width, invert: invert ? 1 : 0, by, unit, transforms };
+    const drawn = { focus, search, width, invert: invert ? 1 : 0, by, unit, transforms };
     if (map === null)
       return get("/api/captures/{id}/flame", { id: this.context.id, start, end, filter, ...drawn }, signal);
     return /** @type {Promise<FlameGraph>} */ (
@@ -500,25 +492,18 @@ export class FlameView extends PanelView {
     this.current = model.nodes.id.indexOf(before);
     this.drawTransforms(answer);
     if (model.total === 0) {
-      put(this.svg);
-      this.svg.style.height = "0";
-      this.tree.clear();
+      this.picture.clear();
       this.empty(answer.recorded > 0 ? "These transforms leave no samples." : whyEmpty(this.context));
       put(this.said);
       put(this.legend);
       this.#drawCrumbs(model);
       return;
     }
-    if (this.#form === "tree") {
-      this.tree.show(model, this.context.view);
-      this.#say(model);
-      return;
-    }
     this.#draw(model);
     this.drawLegend(model);
     this.#drawCrumbs(model);
     this.#tell(this.current);
-    this.#say(model);
+    this.say(model);
   }
 
   /**
@@ -560,18 +545,14 @@ export class FlameView extends PanelView {
   #draw(model) {
     const { search, colors } = this.context.view;
     const down = this.#down;
-    const height = (model.maxDepth + 1) * FRAME;
     const first = this.drawnWidth === 0;
-    const atRoot = down
-      ? this.scroller.scrollTop < FRAME
-      : this.scroller.scrollTop + this.scroller.clientHeight > this.svg.clientHeight - FRAME;
+    const { scrollTop, clientHeight } = this.scroller;
+    const atRoot = down ? scrollTop < FRAME : scrollTop + clientHeight > this.picture.height - FRAME;
     this.drawnWidth = this.scroller.clientWidth;
-    this.svg.style.height = `${height}px`;
-    this.svg.classList.toggle("is-down", down);
     const color = (/** @type {number} */ i) => colorClass(model, i, colors);
-    put(this.svg, drawFlame(model, this.drawnWidth, { down, searching: search !== "", color }));
-    this.#mark();
-    if (first || atRoot) this.scroller.scrollTop = down ? 0 : height;
+    this.picture.draw(model, this.drawnWidth, { down, searching: search !== "", color });
+    this.picture.mark(this.current);
+    if (first || atRoot) this.scroller.scrollTop = down ? 0 : this.picture.height;
   }
 
   /** @param {FlameModel} model */
@@ -594,8 +575,11 @@ export class FlameView extends PanelView {
     this.crumbs.scrollLeft = this.crumbs.scrollWidth;
   }
 
-  /** @param {FlameModel} model */
-  #say({ cut, total, unresolved, matched, focusTotal, unit }) {
+  /**
+   * What is told below a graph or tree.
+   * @param {FlameModel} model
+   */
+  say({ cut, total, unresolved, matched, focusTotal, unit }) {
     const parts = [amount(total, unit)];
     if (cut.nodes > 0)
       parts.push(
@@ -618,18 +602,6 @@ export class FlameView extends PanelView {
       : "";
   }
 
-  /** @param {Event} event */
-  #index(event) {
-    const group = closest(event, "g[data-i]");
-    return group ? Number(group.dataset.i) : -1;
-  }
-
-  /** @param {PointerEvent} event */
-  #hover(event) {
-    const i = this.#index(event);
-    if (i >= 0) this.#tell(i);
-  }
-
   /** @param {number} i */
   #tell(i) {
     const { model } = this;
@@ -650,12 +622,11 @@ export class FlameView extends PanelView {
     );
   }
 
-  /** @param {MouseEvent} event */
-  #click(event) {
-    const i = this.#index(event);
-    if (i < 0 || !this.model) return;
+  /** @param {number} i */
+  #pick(i) {
+    if (!this.model) return;
     this.current = i;
-    this.#mark();
+    this.picture.mark(i);
     this.#zoom(this.model, i);
   }
 
@@ -667,11 +638,6 @@ export class FlameView extends PanelView {
     this.context.state.set({ focus: i === 0 ? "" : model.nodes.id[i] });
   }
 
-  #mark() {
-    this.svg.querySelector(".is-current")?.classList.remove("is-current");
-    if (this.current >= 0) this.svg.children[this.current]?.classList.add("is-current");
-  }
-
   /**
    * @param {FlameModel} model
    * @param {number} i
@@ -679,7 +645,7 @@ export class FlameView extends PanelView {
   #go(model, i) {
     if (i < 0) return;
     this.current = i;
-    this.#mark();
+    this.picture.mark(i);
     this.#tell(i);
     const top = frameTop(model, i, this.#down);
     const { scrollTop, clientHeight } = this.scroller;
@@ -711,13 +677,15 @@ export class FlameView extends PanelView {
     return this.model && i > 0 ? this.model.frame(i, this.context.view.invert) : null;
   }
 
-  /** @param {MouseEvent} event */
-  #openMenu(event) {
-    const i = this.#index(event);
+  /**
+   * @param {number} i
+   * @param {MouseEvent} event
+   */
+  #openMenu(i, event) {
     if (i <= 0) return;
     event.preventDefault();
     this.current = i;
-    this.#mark();
+    this.picture.mark(i);
     this.#tell(i);
     this.#menuAt(i, { x: event.clientX, y: event.clientY });
   }
@@ -728,7 +696,7 @@ export class FlameView extends PanelView {
    */
   #menuAt(i, at) {
     const frame = this.#frame(i);
-    const box = this.svg.children[i]?.getBoundingClientRect();
+    const box = this.picture.box(i);
     if (frame && box) this.menu.open(frame, at ?? { x: box.left, y: box.bottom });
   }
 
@@ -737,7 +705,7 @@ export class FlameView extends PanelView {
     if (event.key === "Escape") {
       this.search.value = "";
       this.context.state.set({ search: "" });
-      this.svg.focus();
+      this.picture.focus();
     } else if (event.key === "Enter" && this.model) {
       this.#go(this.model, this.model.nextMatch(this.current, event.shiftKey ? -1 : 1));
     } else {

@@ -5,15 +5,27 @@ import { MATCH_BELOW, MATCH_SELF, fitting } from "./flame_model.js";
 
 /** Height of a frame in pixels. */
 export const FRAME = 18;
-const TEXT_PAD = 4;
+/** Pixels between a frame's edge and its name. */
+export const TEXT_PAD = 4;
 
 let perCharacter = 0;
+let family = "";
 
-function characterWidth() {
+/**
+ * The font of names, for a canvas.
+ * @param {boolean} [bold]
+ */
+export function frameFont(bold = false) {
+  family ||= getComputedStyle(document.documentElement).getPropertyValue("--mono") || "monospace";
+  return `${bold ? "bold " : ""}12px ${family}`;
+}
+
+/** How wide a character of a name is, in pixels. */
+export function characterWidth() {
   if (!perCharacter) {
     const context = document.createElement("canvas").getContext("2d");
     if (!context) return 7;
-    context.font = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--mono")}`;
+    context.font = frameFont();
     perCharacter = context.measureText("0".repeat(50)).width / 50;
   }
   return perCharacter;
@@ -49,6 +61,14 @@ export function swatch(color) {
 }
 
 /**
+ * How wide a frame is drawn, so that there is a gap between neighbours.
+ * @param {number} pixels
+ */
+export function frameWidth(pixels) {
+  return Math.max(0.5, pixels - (pixels > 3 ? 0.6 : 0));
+}
+
+/**
  * The y of a frame's top.
  * @param {import("./flame_model.js").FlameModel} model
  * @param {number} i
@@ -68,7 +88,7 @@ export function frameTop(model, i, down) {
 function frame(model, i, width, { down, searching, color }) {
   const [left, share] = model.place(i);
   const x = left * width;
-  const wide = Math.max(0.5, share * width - (share * width > 3 ? 0.6 : 0));
+  const wide = frameWidth(share * width);
   const y = frameTop(model, i, down);
   const match = model.nodes.match[i];
   const classes = [

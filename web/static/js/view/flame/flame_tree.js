@@ -4,9 +4,11 @@ import { shortAmount } from "../../lib/amount.js";
 import { category } from "../../lib/color.js";
 import { closest, h, put } from "../../lib/dom.js";
 import { exact, percent } from "../../lib/format.js";
-import { KINDS, MATCH_SELF } from "./flame_model.js";
+import { FlameModel, KINDS, MATCH_SELF, whyEmpty } from "./flame_model.js";
 import { baseName } from "./transforms.js";
 
+/** Pixels of the tree's graph: with more, fewer frames are left out. */
+const TREE_WIDTH = 8192;
 /** The most lines that are drawn. */
 const MAX_LINES = 2000;
 /** A heaviest path is opened as long as a child has so much of its parent. */
@@ -20,13 +22,10 @@ export class FlameTree {
   #open = new Set();
   #current = "";
 
-  /**
-   * @param {import("./flame_menu.js").FlameMenu} menu
-   * @param {(id: string) => void} zoom
-   */
-  constructor(menu, zoom) {
-    this.menu = menu;
-    this.zoom = zoom;
+  /** @param {import("./flame.js").FlameView} owner */
+  constructor(owner) {
+    this.owner = owner;
+    this.menu = owner.menu;
     this.body = h("tbody", {
       on: {
         keydown: (event) => this.#key(event),
@@ -38,7 +37,7 @@ export class FlameTree {
       h("th", { scope: "col", class: num ? "num" : "", title, text });
     this.element = h(
       "div",
-      { class: "flame-functions flame-tree", hidden: true },
+      { class: "flame-functions flame-tree" },
       h(
         "table",
         { class: "list calls-table", role: "treegrid", "aria-label": "Call tree" },
@@ -60,20 +59,32 @@ export class FlameTree {
     this.invert = false;
   }
 
-  /** Shows nothing. */
-  clear() {
-    this.#model = null;
-    put(this.body);
+  /** Asks for the tree. */
+  load() {
+    void this.owner.ask(
+      "Folding stacks",
+      (signal) => this.owner.fold(TREE_WIDTH, "", signal),
+      (answer) => this.#show(answer),
+    );
   }
 
   /**
    * Shows a tree. What was open stays so; a new one opens along its heaviest path.
-   * @param {import("./flame_model.js").FlameModel} model
-   * @param {{invert: boolean}} view
+   * @param {import("../../../../api.js").FlameGraph} answer
    */
-  show(model, { invert }) {
+  #show(answer) {
+    const { owner } = this;
+    const model = new FlameModel(answer);
+    owner.drawTransforms(answer);
+    owner.say(model);
+    if (model.total === 0) {
+      this.#model = null;
+      put(this.body);
+      owner.empty(answer.recorded > 0 ? "These transforms leave no samples." : whyEmpty(owner.context));
+      return;
+    }
     this.#model = model;
-    this.invert = invert;
+    this.invert = owner.context.view.invert;
     const ids = new Set(model.nodes.id);
     this.#open = new Set([...this.#open].filter((id) => ids.has(id)));
     if (this.#open.size === 0) {

@@ -258,6 +258,7 @@ export interface CapturePage {
   start_ns: number;
   end_ns: number;
   streams: Stream[];
+  weights: OfferedWeight[];
   ledger: Ledger;
   lost: number;
   lost_at_least: boolean;
@@ -682,6 +683,7 @@ export interface FlameDifference {
   graph: FlameGraph;
   other: number[];
   other_totals: number[];
+  other_left_out: LeftOutRows;
   scales: number[];
   normalised: Normalised;
   functions: ComparedFunction[];
@@ -691,6 +693,8 @@ export interface FlameDifference {
 
 export interface FlameGraph {
   unit: string;
+  counted: string;
+  left_out: LeftOutRows;
   total: number;
   recorded: number;
   transforms: AppliedTransform[];
@@ -1037,6 +1041,11 @@ export interface Ledger {
   losses: Loss[];
 }
 
+export interface LeftOutRows {
+  missing: number;
+  negative: number;
+}
+
 export interface LeftOutSite {
   name: string;
   why: string;
@@ -1305,6 +1314,12 @@ export interface NoteItem {
 export interface NoteList {
   items: NoteItem[];
   can_write: boolean;
+}
+
+export interface OfferedWeight {
+  value: string;
+  title: string;
+  unit: string;
 }
 
 export interface OpenDescriptor {
@@ -1946,8 +1961,6 @@ export interface SampleList {
   items: Item[];
 }
 
-export type SampleUnit = "samples" | "nanoseconds" | "bytes";
-
 export interface SampledEvent {
   event: string;
   period?: number;
@@ -1962,6 +1975,7 @@ export interface SampledFunction {
 
 export interface SampledFunctions {
   unit: string;
+  left_out: LeftOutRows;
   samples: number;
   total: number;
   functions: SampledFunction[];
@@ -2198,7 +2212,6 @@ export interface Stream {
   name: string;
   kind: StreamKind;
   row: string;
-  unit: SampleUnit | null;
   source: string;
   rule: string;
   columns: ColumnHead[];

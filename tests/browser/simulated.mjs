@@ -31,6 +31,7 @@ import { arrangeColumns, chooseRangeOfNumbers, chooseValues, completeFilter, gro
 import { chooseBuckets, openOutlier, readBusy, readHeat, readHistogram, readOffsets, recordSpread } from './distribution_flows.mjs';
 import { colourFrames, compareStacks, openFile, readTimeOrder, renameFrames, standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import { walkTreeRows } from './tree_flows.mjs';
+import { chooseWeights, countCpuTime } from './weight_flows.mjs';
 import { cutTrack, insertNames, makeMistakes, runExample, seeBars, seeLines, showTrack } from './sql_flows.mjs';
 
 const TRACEPOINT = 'sched:sched_switch';
@@ -314,6 +315,13 @@ test('stacks: transforms by keys, names by a pattern, colours, the tree, callers
   await colourFrames(page);
   await walkCallTree(page);
   await standBetween(page);
+});
+
+test('weights of stacks: CPU time of a profile, rows and a column of a script, containers', async () => {
+  await countCpuTime(page);
+  await chooseWeights(page, server.origin);
+  // A container that was not recorded is refused.
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*by=container/.test(text)));
 });
 
 test('stacks in the order of time: walked and zoomed by keys, transformed, by CPU, with the link', async () => {

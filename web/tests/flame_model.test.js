@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { FlameModel, fitting, parentsOf, whyEmpty } from "../static/js/view/flame/flame_model.js";
+import {
+  FlameModel,
+  fitting,
+  leftOutWords,
+  parentsOf,
+  weightsOf,
+  whyEmpty,
+} from "../static/js/view/flame/flame_model.js";
 
 // all 10 > a 10 (focus) > b 6 > c 2; d 3 > e 3
 const answer = {
@@ -66,4 +73,28 @@ test("an empty graph says why: what is still recorded is not said to have had no
       assert.match(told(kind, true, view), /in this range and filter\.$/);
   }
   assert.match(told("profile", false), /nothing of the target ran/);
+});
+
+test("weights are those of the capture, with what the address names besides", () => {
+  const weights = [
+    { value: "samples", title: "Samples" },
+    { value: "@work", title: "Rows of work" },
+  ];
+  const capture = (hasCalls, streams, offered = weights) => ({ info: { weights: offered, streams }, hasCalls });
+  const values = (of, named) => weightsOf(of, named).map(({ value }) => value);
+  const sampled = capture(false, [{ kind: "samples" }]);
+  assert.deepEqual(values(sampled, ""), ["samples", "@work"]);
+  assert.deepEqual(values(sampled, "@work"), ["samples", "@work"]);
+  assert.deepEqual(values(sampled, "pid@work"), ["samples", "@work", "pid@work"]);
+  assert.deepEqual(values(capture(true, [{ kind: "events" }]), ""), ["", "samples", "@work"]);
+  assert.deepEqual(values(capture(true, [{ kind: "samples" }]), ""), ["samples", "@work"]);
+  assert.deepEqual(values(capture(true, [{ kind: "events" }], []), ""), [""]);
+});
+
+test("what is left out is told", () => {
+  assert.deepEqual(leftOutWords({ missing: 0, negative: 0 }), []);
+  assert.deepEqual(leftOutWords({ missing: 1, negative: 2000 }), [
+    "1 row without a value left out",
+    "2,000 rows with a negative value left out",
+  ]);
 });

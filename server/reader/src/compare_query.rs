@@ -72,7 +72,7 @@ impl CompareParams {
         let this = read(here, &flame)?;
         let mut sides = Vec::with_capacity(others.len());
         for other in others {
-            sides.push(read(other, &of_others.flame(other)?)?);
+            sides.push(of_others.flame(other).and_then(|flame| read(other, &flame)).map_err(of_other)?);
         }
         let query = CompareQuery { flame, normalised };
         match (self.turned, &sides[..]) {
@@ -80,6 +80,14 @@ impl CompareParams {
             (Some(1), _) => Err(ViewError::TurnedMedian),
             _ => compare(&this, &sides, &query),
         }
+    }
+}
+
+/// A weight that is not known there is one that is known here.
+fn of_other(error: ViewError) -> ViewError {
+    match error {
+        ViewError::NoSuchWeight { weight, .. } => ViewError::ComparedWeight { weight },
+        other => other,
     }
 }
 

@@ -6,11 +6,9 @@ use std::{
     path::Path,
 };
 
-use bathyscope_capture::{CaptureId, StreamKind, visible};
+use bathyscope_capture::{CaptureId, visible};
 use bathyscope_store::{CaptureRecord, Store, StoreError};
-use bathyscope_views::{
-    Cancel, NameColours, RowCursor, SeenRows, Source as _, SvgOptions, TimeRange, ViewError, calls_stream,
-};
+use bathyscope_views::{Cancel, NameColours, RowCursor, SeenRows, SvgOptions, TimeRange, ViewError};
 use clap::ValueEnum;
 use serde::Deserialize;
 
@@ -75,11 +73,7 @@ pub fn check(view: &CaptureView, format: Format, query: &ViewQuery) -> Result<()
             let cancel = Cancel::new(false);
             SeenRows::new(view, &query.rows(view)?, &cancel).map(drop)
         }
-        Format::Folded | Format::Svg | Format::SvgPlain => {
-            let samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
-            query.flame(view)?;
-            if samples || calls_stream(view).is_some() { Ok(()) } else { Err(ViewError::NoSamples) }
-        }
+        Format::Folded | Format::Svg | Format::SvgPlain => query.flame(view)?.weight.check(view),
         Format::Bathy => Ok(()),
     }
 }

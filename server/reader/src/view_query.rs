@@ -3,8 +3,7 @@
 use bathyscope_capture::StreamSchema;
 use bathyscope_views::{
     ColoursBy, CountQuery, Filter, FlameQuery, Group, GroupBy, Lanes, MAX_COUNT_POINTS, MAX_PAGE_ROWS, Order,
-    RateQuery, RowPairs, RowsQuery, SampleUnit, Source, StackChartQuery, TimeRange, TimelineQuery, Transform,
-    ViewError,
+    RateQuery, RowPairs, RowsQuery, Source, StackChartQuery, TimeRange, TimelineQuery, Transform, ViewError, Weight,
 };
 use serde::Deserialize;
 
@@ -68,8 +67,9 @@ pub struct ViewQuery {
     pub colors: Option<String>,
     /// Only these streams of a timeline, with commas between them.
     pub streams: Option<String>,
-    /// What a flame graph counts, where samples count several things: `samples`, `nanoseconds` or `bytes`.
-    pub unit: Option<String>,
+    /// What is added up for stacks, as [`bathyscope_views::Weight`] reads it: `samples`, `nanoseconds`, `bytes`, `cpu_time`, rows
+    /// (`@STREAM`) or a column (`COLUMN@STREAM`).
+    pub unit: String,
     /// Only this process.
     pub pid: Option<u64>,
     /// Only this thread.
@@ -135,6 +135,8 @@ pub enum FirstLevel {
     Comm,
     /// CPUs.
     Cpu,
+    /// Containers.
+    Container,
     /// Streams of samples.
     Source,
     /// Functions.
@@ -148,6 +150,7 @@ impl From<FirstLevel> for GroupBy {
             FirstLevel::Thread => Self::Thread,
             FirstLevel::Comm => Self::Comm,
             FirstLevel::Cpu => Self::Cpu,
+            FirstLevel::Container => Self::Container,
             FirstLevel::Source => Self::Source,
             FirstLevel::None => Self::None,
         }
@@ -261,14 +264,14 @@ impl ViewQuery {
     /// As a flame graph.
     ///
     /// # Errors
-    /// If the filter or a transform cannot be read.
+    /// If the filter or a transform cannot be read, or the capture has no such weight.
     pub fn flame(&self, source: &dyn Source) -> Result<FlameQuery, ViewError> {
         Ok(FlameQuery {
             range: self.range(source),
             filter: self.parsed_filter()?,
             pid: self.pid,
             tid: self.tid,
-            unit: self.unit.as_deref().and_then(SampleUnit::named),
+            weight: Weight::named(&self.unit, source)?,
             by: self.by.map_or(GroupBy::Process, GroupBy::from),
             transforms: Transform::list(&self.transforms)?,
             invert: self.invert == Some(1),

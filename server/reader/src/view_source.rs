@@ -273,6 +273,10 @@ impl Source for CaptureView {
         &self.schemas
     }
 
+    fn sample_period_ns(&self, stream: u16) -> Option<u64> {
+        self.record.sample_period_ns(stream)
+    }
+
     fn chunks(&self, stream: u16) -> &[ChunkMeta] {
         self.chunks.get(usize::from(stream)).map_or(&[], Vec::as_slice)
     }

@@ -340,6 +340,16 @@ impl CaptureRecord {
         self
     }
 
+    /// The nanoseconds of a CPU that each sample of a stream stands for, if that is known.
+    pub fn sample_period_ns(&self, stream: u16) -> Option<u64> {
+        let schema = &self.streams.get(usize::from(stream))?.schema;
+        let mut sources = self.spec.sources.iter();
+        // The stream of an only source does not name it.
+        let is_only = self.spec.sources.len() == 1;
+        let source = sources.find(|source| source.id == schema.source || (schema.source.is_empty() && is_only))?;
+        source.method.sample_period_ns(&schema.name)
+    }
+
     /// The capture as it began, under an id and an owner.
     pub(crate) fn to_new(&self, id: CaptureId, owner: &str) -> NewCapture {
         NewCapture {

@@ -52,6 +52,31 @@ pub enum ViewError {
     /// A thread that waits is on no CPU.
     #[error("time off CPUs is drawn by thread, not by CPU: choose threads as lanes")]
     TimesByCpu,
+    /// Control groups are wanted, and none were recorded.
+    #[error(
+        "stacks cannot be put below containers: no control group was recorded with them; record one container by itself, or run a \
+         script that prints `cgroup` or `cgroup_path(cgroup)` beside its stacks"
+    )]
+    NoContainers,
+    /// A weight that the capture does not have.
+    #[error("stacks of this capture have no weight `{weight}`; there are: {known}")]
+    NoSuchWeight {
+        /// What was asked for.
+        weight: String,
+        /// What there is.
+        known: String,
+    },
+    /// A weight that another capture does not have.
+    #[error("{weight} is not in the capture to compare with; choose a weight that both have, such as samples")]
+    ComparedWeight {
+        /// The weight, in words.
+        weight: String,
+    },
+    /// The sum of a weight is too large.
+    #[error(
+        "the sum of {0} does not fit 64 bits: its values name something rather than count it; choose another weight"
+    )]
+    WeightTooLarge(String),
     /// Two captures whose samples count other things.
     #[error("samples of {shown} cannot be compared with samples of {other}; choose the same unit for both")]
     ComparedUnits {
@@ -278,6 +303,10 @@ impl ViewError {
                 | Self::SyscallGroup(_)
                 | Self::NoCalls
                 | Self::CallGroups
+                | Self::NoContainers
+                | Self::NoSuchWeight { .. }
+                | Self::ComparedWeight { .. }
+                | Self::WeightTooLarge(_)
                 | Self::ComparedUnits { .. }
                 | Self::ComparedCapture(_)
                 | Self::Normalised(_)

@@ -50,17 +50,18 @@ pub use answers::{
     CounterTrack, CounterValues, CriticalPath, Cut, Derived, Distribution, DistributionGroup, Facet, FacetBar,
     FacetValue, Facets, FlameDifference, FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit, FoundInStream,
     FoundOnCpu, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy, HeatCells, HeatColumn,
-    HeatMap, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, MapKind, MapTable, NameTime, NodeId,
-    NodeKind, Nodes, Normalised, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap,
-    PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait, PathWaited, Pivot,
-    PivotColumn, PivotLine, PivotSeries, PlaceLine, ProcessLife, ProcessTree, RangeAmount, RangeAmounts, RangeCounter,
-    RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads,
-    RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowTimes, RowsPage,
-    SampleUnit, SampledFunction, SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView, ShownCode, ShownPiece,
-    ShownTrack, ShownValues, SlicedStream, SourceLine, StackBoxes, StackChart, StackLane, StreamRate, SyscallError,
-    SyscallLine, SyscallObject, SyscallTable, SyscallTimes, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline,
-    Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf,
-    TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, Utilisation, UtilisedKey, ValueRange, WakeThread,
+    HeatMap, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, LeftOutRows, MapKind, MapTable, NameTime,
+    NodeId, NodeKind, Nodes, Normalised, OfferedWeight, ParseKeyIdError, ParseNodeIdError, ParsePlaceError,
+    ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait,
+    PathWaited, Pivot, PivotColumn, PivotLine, PivotSeries, PlaceLine, ProcessLife, ProcessTree, RangeAmount,
+    RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState,
+    RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack,
+    RowTimes, RowsPage, SampleUnit, SampledFunction, SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView,
+    ShownCode, ShownPiece, ShownTrack, ShownValues, SlicedStream, SourceLine, StackBoxes, StackChart, StackLane,
+    StreamRate, SyscallError, SyscallLine, SyscallObject, SyscallTable, SyscallTimes, TIMELINE_MAGIC,
+    TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine,
+    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, Utilisation,
+    UtilisedKey, ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -90,9 +91,10 @@ pub use find::{FIND_ROWS, FindQuery, FindStepQuery, FoundPlace, MAX_FIND_COLUMNS
 pub use flame::{
     ChainNode, ChainOrder, CompareQuery, ComparedSide, FlameQuery, FoldedStack, FoldedStacks, FunctionOrder,
     FunctionSamples, Instruction, MATCH_BELOW, MATCH_SELF, MAX_CODE_ROWS, MAX_COMPARED_CAPTURES, MAX_FLAME_NODES,
-    MAX_FLAME_WIDTH, MAX_FUNCTIONS, MAX_TRANSFORMS, ReportKey, ReportQuery, ReportRow, ReportValue, SampleReport,
-    SampledPlace, StackChartQuery, Transform, annotate, call_flame, compare, flame, fold, function_samples,
-    instructions, sample_report, sample_unit, sampled_functions, sampled_streams, sandwich, stack_chart,
+    MAX_FLAME_WIDTH, MAX_FUNCTIONS, MAX_TRANSFORMS, ReportKey, ReportQuery, ReportRow, ReportValue, RowWeight,
+    SampleReport, SampledPlace, StackChartQuery, Transform, Weight, annotate, call_flame, compare, flame, fold,
+    function_samples, instructions, offered_weights, sample_report, sample_unit, sampled_functions, sampled_streams,
+    sandwich, stack_chart,
 };
 pub use frame_names::frame_names;
 pub use kept::KeptViews;

@@ -80,6 +80,11 @@ pub trait Source {
         Err(ViewError::Shape { stream, chunk: number as usize, what: "there is no such block of the index" })
     }
 
+    /// The nanoseconds of a CPU that each sample of a stream stands for, if that is known: the period of a clock.
+    fn sample_period_ns(&self, _stream: u16) -> Option<u64> {
+        None
+    }
+
     /// Where what was made of this capture is kept, and by which number, if it does not change any more.
     fn kept(&self) -> Option<(&KeptViews, u64)> {
         None

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use crate::{
     CATEGORY_SHADES, FRAME_SHADES, MATCH_BELOW, MATCH_SELF, NameColours, ON_CATEGORY, ON_FRAME, ROOT_SHADE, Shade,
-    answers::{FlameGraph, NodeKind},
+    answers::{FlameGraph, LeftOutRows, NodeKind},
     flame::base_name,
 };
 
@@ -199,6 +199,9 @@ impl SvgSizes<'_> {
         if graph.focus_total != graph.total {
             write!(said, " of {}", Grouped(graph.total))?;
         }
+        if !graph.counted.is_empty() {
+            write!(said, " ({})", graph.counted)?;
+        }
         if graph.cut.nodes > 0 {
             let (nodes, samples) = (Grouped(graph.cut.nodes), Amount(graph.cut.samples, graph));
             write!(said, "; not drawn, being too narrow: {nodes} more nodes with {samples}")?;
@@ -210,6 +213,12 @@ impl SvgSizes<'_> {
         }
         if graph.matched_samples > 0 {
             more.push(format!("{} found by the search", Amount(graph.matched_samples, graph)));
+        }
+        let LeftOutRows { missing, negative } = graph.left_out;
+        for (rows, what) in [(missing, "without a value"), (negative, "with a negative value")] {
+            if rows > 0 {
+                more.push(format!("{} rows {what} left out", Grouped(rows)));
+            }
         }
         let room = self.width - 2 * MARGIN;
         for (id, y, text) in [(" id=\"said\"", height - FOOT + 18, said), ("", height - FOOT + 34, more.join("; "))] {

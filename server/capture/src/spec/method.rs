@@ -123,6 +123,19 @@ impl Method {
         }
     }
 
+    /// The nanoseconds of a CPU that each sample of a stream stands for, if that is known.
+    pub fn sample_period_ns(&self, stream: &str) -> Option<u64> {
+        match self {
+            Self::Profile(profile) => profile.sample_period_ns(stream),
+            Self::Events { .. }
+            | Self::Count(_)
+            | Self::Script(_)
+            | Self::Trace(_)
+            | Self::Syscalls(_)
+            | Self::States(_) => None,
+        }
+    }
+
     /// What it is called where nobody gave it a name.
     pub fn title(&self) -> String {
         match self {

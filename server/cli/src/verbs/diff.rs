@@ -58,8 +58,8 @@ pub struct DiffArgs {
     /// By what samples are compared: shares of all, samples a second, or as they were counted
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     pub by: Measure,
-    /// What is compared, where samples have several units: samples, nanoseconds or bytes
-    #[arg(long, value_name = "UNIT", value_parser = ["samples", "nanoseconds", "bytes"])]
+    /// What is added up: samples, nanoseconds, bytes, cpu_time, rows (@STREAM) or a column (COLUMN@STREAM)
+    #[arg(long, visible_alias = "weight", value_name = "WEIGHT")]
     pub unit: Option<String>,
     /// Only functions whose difference is more than chance
     #[arg(long)]
@@ -162,7 +162,10 @@ async fn compared(store: Store, args: &DiffArgs) -> Result<Option<Compared>, Sto
         turned: None,
     };
     // Checks how many there are.
-    let query = bathyscope_reader::ViewQuery { unit: args.unit.clone(), ..args.range.query(args.filter.clone()) };
+    let query = bathyscope_reader::ViewQuery {
+        unit: args.unit.clone().unwrap_or_default(),
+        ..args.range.query(args.filter.clone())
+    };
     // Nothing else runs here that the work could hold up.
     let answer = tokio::task::block_in_place(|| {
         params.captures()?;

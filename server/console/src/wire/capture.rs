@@ -5,7 +5,7 @@ use bathyscope_capture::{
 };
 use bathyscope_recorder::DerivationProgress;
 use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room, SourceEnd};
-use bathyscope_views::{ColumnHead, SampleUnit, heads, sample_unit};
+use bathyscope_views::{ColumnHead, OfferedWeight, heads, offered_weights};
 use serde::Serialize;
 
 use super::derivation::ComputedStreams;
@@ -121,6 +121,8 @@ pub struct Capture {
     start_ns: u64,
     end_ns: u64,
     streams: Vec<Stream>,
+    /// What stacks of its streams can be weighted by.
+    weights: Vec<OfferedWeight>,
     ledger: Ledger,
     /// Events lost, all losses together.
     lost: u64,
@@ -149,8 +151,6 @@ pub struct Stream {
     kind: StreamKind,
     /// What a row says about time: `instant`, `slice`, `state`, `sample`, `counter` or `snapshot`.
     row: &'static str,
-    /// What its samples count; none if it has none.
-    unit: Option<SampleUnit>,
     /// The id of the source that it is of; empty where that is not known, or it was computed.
     source: String,
     /// The name of the rule that it was computed by; empty of what was recorded.
@@ -187,12 +187,13 @@ impl From<CaptureRecord> for Capture {
             name: shown(&stream.schema.name),
             kind: stream.schema.kind,
             row: row_word(&stream.schema),
-            unit: sample_unit(&stream.schema),
             source: shown(&stream.schema.source),
             rule: stream.schema.derived.as_deref().map_or_else(String::new, |derived| shown(&derived.rule)),
             columns: heads(&stream.schema),
             rows: stream.rows,
         };
+        let schemas = (0_u16..).zip(record.streams.iter().map(|stream| &stream.schema));
+        let weights = offered_weights(schemas, |stream| record.sample_period_ns(stream));
         let reason = |end: SourceEnd| SourceEnd { reason: shown(&end.reason), ..end };
         Self {
             computed: ComputedStreams::new(&record),
@@ -208,6 +209,7 @@ impl From<CaptureRecord> for Capture {
             start_ns: record.start_ns,
             end_ns: record.end_ns,
             streams: record.streams.iter().enumerate().map(stream).collect(),
+            weights,
             readings: record.streams.iter().map(|stream| stream.reading).collect(),
             lost: record.ledger.lost_total(),
             lost_at_least: record.ledger.is_lower_bound(),

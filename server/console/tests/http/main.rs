@@ -37,3 +37,4 @@ mod sample_records;
 mod scripts;
 mod sessions;
 mod views;
+mod weights;

@@ -18,6 +18,8 @@ pub enum GroupBy {
     Comm,
     /// CPUs.
     Cpu,
+    /// Containers, by their control groups.
+    Container,
     /// The streams of samples.
     Source,
     /// The outermost functions.
@@ -25,7 +27,7 @@ pub enum GroupBy {
 }
 
 /// What samples count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleUnit {
     /// Each for one.
@@ -52,11 +54,35 @@ impl SampleUnit {
     }
 }
 
+/// A weight that stacks of a capture have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OfferedWeight {
+    /// As addresses have it.
+    pub value: String,
+    /// In words.
+    pub title: String,
+    /// What sums are measured in, as in [`FlameGraph::unit`].
+    pub unit: &'static str,
+}
+
+/// Rows that are no part of a sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOutRows {
+    /// Without a value.
+    pub missing: u64,
+    /// With a negative one.
+    pub negative: u64,
+}
+
 /// A flame graph, as the browser gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlameGraph {
     /// What values count: `samples`, `nanoseconds` where calls were folded, or what a map keeps ([`crate::Unit`]).
     pub unit: &'static str,
+    /// The same in words where it is not samples: `duration_ns of syscalls`; empty where the unit says it.
+    pub counted: String,
+    /// Rows that are no part of any sum.
+    pub left_out: LeftOutRows,
     /// All samples of the query.
     pub total: u64,
     /// The same without transforms, of which some leave samples out.
@@ -127,6 +153,8 @@ pub struct FlameDifference {
     pub other: Vec<f64>,
     /// All samples of each other side.
     pub other_totals: Vec<u64>,
+    /// Rows of all other sides that are no part of any sum.
+    pub other_left_out: LeftOutRows,
     /// What values of each other side were multiplied by.
     pub scales: Vec<f64>,
     /// By what was compared.
@@ -231,6 +259,8 @@ pub struct SampledFunction {
 pub struct SampledFunctions {
     /// What is counted, as in [`super::FlameGraph::unit`].
     pub unit: &'static str,
+    /// Rows that are no part of any sum.
+    pub left_out: LeftOutRows,
     /// All samples of the query.
     pub samples: u64,
     /// How many functions there are, also those that are not sent.

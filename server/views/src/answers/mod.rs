@@ -39,8 +39,8 @@ pub use facets::{Facet, FacetBar, FacetValue, Facets};
 pub use find::{FoundHit, FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows, FoundStep};
 pub use flame::{
     Annotation, AppliedTransform, CodePlace, CodeRow, ComparedFunction, Cut, FlameDifference, FlameGraph, Flow,
-    GroupBy, NodeId, NodeKind, Nodes, Normalised, ParseNodeIdError, ParsePlaceError, PlaceLine, SampleUnit,
-    SampledFunction, SampledFunctions, Sandwich, ShownCode, SourceLine,
+    GroupBy, LeftOutRows, NodeId, NodeKind, Nodes, Normalised, OfferedWeight, ParseNodeIdError, ParsePlaceError,
+    PlaceLine, SampleUnit, SampledFunction, SampledFunctions, Sandwich, ShownCode, SourceLine,
 };
 pub use flows::{FlowKind, FlowWay, ThreadCall, TrackFlow, TrackFlows};
 pub use maps::{

@@ -20,6 +20,7 @@ pub use histogram::{DistributionQuery, MAX_GROUPS, distribution};
 pub use scale::{MAX_LINEAR_BUCKETS, MAX_LOG_BITS, ValueScale};
 pub use scatter::{MAX_SCATTERED, ScatterQuery, scatter};
 pub use utilisation::{MAX_UTILISED, UtilisationQuery, utilisation};
+pub(crate) use values::{ChunkValues, ValueColumn};
 
 use bathyscope_capture::ShownCell;
 

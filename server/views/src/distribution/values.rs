@@ -26,7 +26,7 @@ enum KeyOf {
 
 /// A column of numbers.
 #[derive(Clone, Debug)]
-pub(super) struct ValueColumn {
+pub(crate) struct ValueColumn {
     pub(super) index: usize,
     /// What answers say of it.
     pub(super) of: ShownValues,
@@ -37,7 +37,7 @@ pub(super) struct ValueColumn {
 
 impl ValueColumn {
     /// The column called `name`; the one that rows are about if it is empty.
-    pub(super) fn of(source: &dyn Source, schema: &StreamSchema, name: &str) -> Result<Self, ViewError> {
+    pub(crate) fn of(source: &dyn Source, schema: &StreamSchema, name: &str) -> Result<Self, ViewError> {
         let at = if name.is_empty() { Some(main_column(schema)) } else { schema.column(name) };
         let found = at.and_then(|at| Some((at, schema.columns.get(at)?)));
         let (index, column) = found.ok_or_else(|| no_such_column(schema, name))?;
@@ -58,7 +58,7 @@ impl ValueColumn {
     }
 
     /// The columns that are read.
-    pub(super) fn columns(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = usize> {
         [Some(self.index), self.kind].into_iter().flatten()
     }
 
@@ -129,6 +129,25 @@ impl ValueColumn {
         Ok(without)
     }
 
+    /// Its values in a chunk, row by row.
+    ///
+    /// # Errors
+    /// If a column is not what it should be.
+    pub(crate) fn of_chunk<'a>(
+        &self,
+        hit: &'a Hit,
+        dictionaries: &'a Dictionaries,
+    ) -> Result<ChunkValues<'a>, ViewError> {
+        let kinds = self.kind.map(|kind| hit.ids(kind)).transpose()?;
+        let data = hit.batch.columns.get(self.index);
+        Ok(ChunkValues { data, key: self.key, kinds, known: Kinds::default(), dictionaries })
+    }
+
+    /// What the numbers of a column count, as far as the stream says it.
+    pub(crate) fn unit_of(schema: &StreamSchema, at: usize) -> Unit {
+        unit_of(schema, at)
+    }
+
     /// Each representation has a loop of its own, because this is the innermost one.
     fn keys(&self, data: Option<&ColumnData>, picked: &Picked, mut each: impl FnMut(usize, u64)) {
         match (data, self.key) {
@@ -149,6 +168,34 @@ impl ValueColumn {
             }),
             _ => {}
         }
+    }
+}
+
+/// The values of a column in one chunk.
+pub(crate) struct ChunkValues<'a> {
+    data: Option<&'a ColumnData>,
+    key: KeyOf,
+    /// What rows are, where those of some kinds have no value.
+    kinds: Option<&'a [u32]>,
+    known: Kinds,
+    dictionaries: &'a Dictionaries,
+}
+
+impl ChunkValues<'_> {
+    /// The value of a row; none if it has none.
+    pub(crate) fn at(&mut self, row: usize) -> Option<i128> {
+        let value = match (self.data, self.key) {
+            (Some(ColumnData::U64(words)), KeyOf::Moment(origin_ns)) => {
+                crate::source::relative(origin_ns, *words.get(row)?).into()
+            }
+            (Some(ColumnData::U64(words)), _) => (*words.get(row)?).into(),
+            (Some(ColumnData::I64(words)), _) => (*words.get(row)?).into(),
+            _ => return None,
+        };
+        let Some(kinds) = self.kinds else { return Some(value) };
+        // Calls that began before they were recorded have the length 0, which no call has.
+        let is_timed = value > 0 && kinds.get(row).is_none_or(|kind| self.known.is_timed(*kind, self.dictionaries));
+        is_timed.then_some(value)
     }
 }
 

@@ -10,12 +10,7 @@ use std::{
 
 use bathyscope_capture::{CodeMissing, FrameId, FunctionCode, MAX_CODES, Machine, MappingKind};
 
-use super::{
-    FlameQuery, Instruction,
-    count::{count, unit_of_query},
-    groups::SampleGroups,
-    instructions,
-};
+use super::{FlameQuery, Instruction, Weight, count::count, groups::SampleGroups, instructions, weight::Counting};
 use crate::{
     Cancel, Dictionaries, Source, ViewError,
     answers::{Annotation, CodePlace, CodeRow, GroupBy, NodeKind, PlaceLine, SampleUnit, ShownCode, SourceLine},
@@ -76,8 +71,9 @@ pub fn function_samples(
     function: &str,
     cancel: &Cancel,
 ) -> Result<FunctionSamples, ViewError> {
-    let query = FlameQuery { by: GroupBy::None, unit: Some(SampleUnit::Samples), ..query.clone() };
-    if unit_of_query(source, &query) != Some(SampleUnit::Samples) {
+    let query = FlameQuery { by: GroupBy::None, weight: Weight::Own(Some(SampleUnit::Samples)), ..query.clone() };
+    let counting = Counting::of(source, &query.weight)?;
+    if counting.and_then(|counting| counting.own_unit()) != Some(SampleUnit::Samples) {
         return Err(ViewError::NoSamples);
     }
     let dictionaries = source.dictionaries();

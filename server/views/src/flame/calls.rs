@@ -56,7 +56,7 @@ fn fold_forest(
     query: &FlameQuery,
     cancel: &Cancel,
 ) -> Result<FoldedStacks, ViewError> {
-    if matches!(query.by, GroupBy::Cpu | GroupBy::Source) {
+    if matches!(query.by, GroupBy::Cpu | GroupBy::Container | GroupBy::Source) {
         return Err(ViewError::CallGroups);
     }
     let (range, filter, tid) = (query.range, query.filter.clone(), query.tid);

@@ -12,7 +12,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{FlameQuery, FoldedStacks, fold, fold::Path, fold_blocks, layout::id_of};
 use crate::{
     Cancel, Source, TimeRange, ViewError,
-    answers::{ComparedFunction, FlameDifference, NodeKind, Normalised, SampleUnit},
+    answers::{ComparedFunction, FlameDifference, LeftOutRows, NodeKind, Normalised, SampleUnit},
     hash::FNV1A_64,
 };
 
@@ -182,11 +182,21 @@ pub fn compare(
         graph,
         other,
         other_totals: others.iter().map(ComparedSide::total).collect(),
+        other_left_out: left_out(others),
         scales,
         normalised: query.normalised,
         functions,
         compared,
         significant,
+    })
+}
+
+/// What is left out of all of some sides together.
+fn left_out(sides: &[ComparedSide]) -> LeftOutRows {
+    let each = sides.iter().map(|side| side.folded.left_out);
+    each.fold(LeftOutRows::default(), |sum, one| LeftOutRows {
+        missing: sum.missing + one.missing,
+        negative: sum.negative + one.negative,
     })
 }
 

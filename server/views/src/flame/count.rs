@@ -2,8 +2,17 @@
 
 use bathyscope_capture::{ColumnType, RowKind, StackId, StreamKind, StreamSchema};
 
-use super::{FlameQuery, groups::SampleGroups};
-use crate::{Cancel, Source, ViewError, answers::SampleUnit, hash::IdMap, scan::Scan};
+use super::{
+    FlameQuery,
+    groups::SampleGroups,
+    weight::{Counting, RowValue},
+};
+use crate::{
+    Cancel, Source, ViewError,
+    answers::{LeftOutRows, SampleUnit},
+    hash::IdMap,
+    scan::Scan,
+};
 
 /// The most stacks that have counters. What is beyond goes to [`Counts::beyond`].
 const MAX_STACKS: usize = 1 << 25;
@@ -20,6 +29,9 @@ pub(super) struct Counts {
     most_pairs: usize,
     /// Samples of groups that are not counted by stack, because there are too many.
     beyond: IdMap<u32, u64>,
+    /// All together; none if that does not fit.
+    total: Option<u64>,
+    pub(super) left_out: LeftOutRows,
 }
 
 impl Counts {
@@ -32,11 +44,13 @@ impl Counts {
         let stacks = (last_stack as usize).min(MAX_STACKS) + 1;
         // Zeros that nobody writes to take no memory.
         let (groups, samples) = (vec![0; stacks], vec![0; stacks]);
-        Self { groups, samples, more: IdMap::default(), most_pairs, beyond: IdMap::default() }
+        let (more, beyond, total, left_out) = (IdMap::default(), IdMap::default(), Some(0), LeftOutRows::default());
+        Self { groups, samples, more, most_pairs, beyond, total, left_out }
     }
 
     /// Adds a sample that counts for so much; `stack` is at most the largest that was promised.
     pub(super) fn add(&mut self, group: u32, stack: StackId, weight: u64) {
+        self.total = self.total.and_then(|total| total.checked_add(weight));
         let place = stack as usize;
         let (Some(known), Some(samples)) = (self.groups.get_mut(place), self.samples.get_mut(place)) else {
             return Self::add_to(&mut self.beyond, group, weight);
@@ -50,6 +64,24 @@ impl Counts {
         if weight > here {
             self.add_more(group, stack, weight - here);
         }
+    }
+
+    /// Adds what a row counts for, or counts that it is left out.
+    pub(super) fn add_row(&mut self, group: u32, stack: StackId, value: RowValue) {
+        match value {
+            RowValue::Counts(weight) => self.add(group, stack, weight),
+            RowValue::Missing => self.left_out.missing += 1,
+            RowValue::Negative => self.left_out.negative += 1,
+        }
+    }
+
+    /// That the sum of all fits.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub(super) fn check_total(&self, counting: &Counting) -> Result<(), ViewError> {
+        let large = || ViewError::WeightTooLarge(counting.words.clone());
+        self.total.map(drop).ok_or_else(large)
     }
 
     fn add_more(&mut self, group: u32, stack: StackId, weight: u64) {
@@ -126,13 +158,6 @@ pub(super) fn weight_of(schema: &StreamSchema) -> Option<usize> {
     }
 }
 
-/// What is counted for a query; none if there are no samples. What no samples count is what the first ones do.
-pub(super) fn unit_of_query(source: &dyn Source, query: &FlameQuery) -> Option<SampleUnit> {
-    let mut units = source.streams().iter().filter_map(sample_unit);
-    let first = units.clone().next();
-    units.find(|unit| query.unit == Some(*unit)).or(first)
-}
-
 /// Counts the samples of a query, by the groups of `groups`.
 pub(super) fn count(
     source: &dyn Source,
@@ -150,21 +175,26 @@ pub(super) fn count_within(
     cancel: &Cancel,
     most_pairs: usize,
 ) -> Result<Counts, ViewError> {
-    let mut wanted = vec![StreamSchema::STACK, StreamSchema::PID];
-    wanted.extend(groups.columns());
-    wanted.extend(query.tid.map(|_| StreamSchema::TID));
-    let unit = unit_of_query(source, query).ok_or(ViewError::NoSamples)?;
-    let counted = |schema: &StreamSchema| sample_unit(schema) == Some(unit);
-    let columns = |schema: &StreamSchema| -> Vec<usize> { wanted.iter().copied().chain(weight_of(schema)).collect() };
+    let counting = Counting::of(source, &query.weight)?.ok_or(ViewError::NoSamples)?;
+    groups.check(source, |schema| counting.takes(schema))?;
+    let by_groups: &SampleGroups<'_> = groups;
+    let columns = |schema: &StreamSchema| -> Vec<usize> {
+        let tid = query.tid.map(|_| StreamSchema::TID);
+        let common = [Some(StreamSchema::PID), tid].into_iter().flatten();
+        common.chain(by_groups.columns(schema)).chain(counting.columns(source, schema)).collect()
+    };
     let last_stack = source.dictionaries().last_stack();
     let mut counts = Counts::new(last_stack, most_pairs);
-    for mut scan in Scan::all(source, query.range, query.filter.as_ref(), columns, cancel, counted)? {
-        let (weight, stream) = (weight_of(scan.schema()), scan.stream());
+    let scans =
+        Scan::all(source, query.range, query.filter.as_ref(), columns, cancel, |schema| counting.takes(schema))?;
+    for mut scan in scans {
+        let (schema, stream) = (scan.schema(), scan.stream());
+        let of_stream = counting.of_stream(source, stream)?;
         scan.for_each_hit(|hit| {
-            let weights = weight.map(|column| hit.u64s(column)).transpose()?;
-            let (stacks, pids) = (hit.ids(StreamSchema::STACK)?, hit.u64s(StreamSchema::PID)?);
+            let mut weights = of_stream.of_chunk(hit, source.dictionaries())?;
+            let (stacks, pids) = (hit.ids(of_stream.stack)?, hit.u64s(StreamSchema::PID)?);
             let tids = if query.tid.is_some() { hit.u64s(StreamSchema::TID)? } else { &[] };
-            let of_chunk = groups.of_chunk(stream, hit)?;
+            let of_chunk = groups.of_chunk((stream, schema), hit)?;
             hit.picked.for_each(|row| {
                 let (Some(stack), Some(pid)) = (stacks.get(row), pids.get(row)) else { return };
                 let other_process = query.pid.is_some_and(|wanted| wanted != *pid);
@@ -172,10 +202,10 @@ pub(super) fn count_within(
                 if other_process || other_thread {
                     return;
                 }
-                let weight = weights.map_or(1, |weights| weights.get(row).copied().unwrap_or(0));
-                counts.add(groups.of_row(&of_chunk, row), if *stack <= last_stack { *stack } else { 0 }, weight);
+                let stack = if *stack <= last_stack { *stack } else { 0 };
+                counts.add_row(groups.of_row(&of_chunk, row), stack, weights.at(row));
             });
-            Ok(())
+            counts.check_total(&counting)
         })?;
     }
     Ok(counts)

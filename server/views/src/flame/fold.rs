@@ -14,14 +14,15 @@ use super::{
     FlameQuery,
     calls::fold_calls,
     compare::BLOCKS,
-    count::{Counts, count, unit_of_query},
+    count::{Counts, count},
     groups::SampleGroups,
     names::{FrameName, Names, sorted_names},
     paths::{Paths, common, order},
+    weight::Counting,
 };
 use crate::{
     Cancel, Source, ViewError,
-    answers::{AppliedTransform, NodeKind, SampleUnit},
+    answers::{AppliedTransform, LeftOutRows, NodeKind},
     calls::calls_stream,
     hash::IdMap,
 };
@@ -38,6 +39,10 @@ pub(super) const NO_GROUP: u32 = u32::MAX;
 pub struct FoldedStacks {
     /// What is counted.
     pub(super) unit: &'static str,
+    /// The same in words, where the unit does not say it.
+    pub(super) counted: String,
+    /// Rows that are no part of any sum.
+    pub(super) left_out: LeftOutRows,
     /// Sorted, so that the order of indexes is that of names.
     names: Vec<String>,
     /// By the index that levels have; the first is empty and stands for what is not known.
@@ -58,8 +63,21 @@ pub struct FoldedStacks {
 impl Default for FoldedStacks {
     fn default() -> Self {
         let (names, modules, paths, stacks, applied, recorded, total) = Default::default();
-        let (group_last, kinds_vary) = (false, false);
-        Self { unit: "samples", names, modules, paths, stacks, applied, recorded, group_last, kinds_vary, total }
+        let (group_last, kinds_vary, counted, left_out) = (false, false, String::new(), LeftOutRows::default());
+        Self {
+            unit: "samples",
+            counted,
+            left_out,
+            names,
+            modules,
+            paths,
+            stacks,
+            applied,
+            recorded,
+            group_last,
+            kinds_vary,
+            total,
+        }
     }
 }
 
@@ -119,8 +137,13 @@ impl Path<'_> {
     }
 
     /// Name, kind and module of each level.
-    pub(super) fn levels(&self) -> impl Iterator<Item = FrameName> {
-        (0..self.len()).filter_map(|level| self.at(level).map(|(name, kind)| (name, kind, self.module(level))))
+    pub(super) fn for_each_level(&self, mut each: impl FnMut(FrameName)) {
+        let group = |name: u32| (name, NodeKind::Process, 0);
+        self.first.map(group).into_iter().for_each(&mut each);
+        for ((name, kind), module) in self.names.iter().zip(self.kinds).zip(self.modules) {
+            each((*name, *kind, *module));
+        }
+        self.last.map(group).into_iter().for_each(each);
     }
 
     /// How many levels it has in common with another.
@@ -178,7 +201,7 @@ impl FoldedStacks {
     /// What it takes in memory, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let names: usize = self.names.iter().map(|name| name.capacity() + size_of::<String>()).sum();
-        names + self.paths.memory_bytes() + size_of_val(self.stacks.as_slice())
+        names + self.counted.capacity() + self.paths.memory_bytes() + size_of_val(self.stacks.as_slice())
     }
 
     /// What transforms did, in their order.
@@ -220,7 +243,8 @@ impl FoldedStacks {
     /// No stacks yet, with these names instead of those of others, which levels are going to be pushed for. `is_plain`: the names
     /// are the same ones.
     pub(super) fn from_levels(of: &Self, names: Vec<String>, is_plain: bool) -> Self {
-        let mut out = Self { unit: of.unit, modules: of.modules.clone(), recorded: of.recorded, ..Self::default() };
+        let (unit, counted, left_out, recorded) = (of.unit, of.counted.clone(), of.left_out, of.recorded);
+        let mut out = Self { unit, counted, left_out, modules: of.modules.clone(), recorded, ..Self::default() };
         // Their groups are levels like others.
         (out.names, out.kinds_vary) = (names, of.kinds_vary || !is_plain);
         out.paths.reserve(of.len(), MAX_NAMES);
@@ -265,6 +289,11 @@ impl FoldedStacks {
         self.stacks.binary_search_by(|entry| entry.group.cmp(&group).then_with(|| by_names(entry))).ok()
     }
 
+    /// Names in all stacks together, about.
+    pub(super) fn all_names(&self) -> usize {
+        self.paths.names() + self.stacks.len()
+    }
+
     /// The names of stacks without their groups, by [`Path::number`].
     pub(super) fn numbered_names(&self) -> impl Iterator<Item = &[u32]> {
         (0..self.paths.len() as u32).map(|number| self.paths.get(number).names)
@@ -286,7 +315,7 @@ impl FoldedStacks {
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<Arc<FoldedStacks>, ViewError> {
     query.arranged_of(source, cancel, |query| {
-        if unit_of_query(source, query).is_none() && calls_stream(source).is_some() {
+        if Counting::of(source, &query.weight)?.is_none() && calls_stream(source).is_some() {
             return fold_calls(source, query, cancel);
         }
         let mut groups = SampleGroups::new(source, query.by);
@@ -322,7 +351,10 @@ fn fold_counts(
     cancel: &Cancel,
 ) -> Result<FoldedStacks, ViewError> {
     let mut builder = FoldBuilder::new(source, query);
-    builder.out.unit = unit_of_query(source, query).unwrap_or(SampleUnit::Samples).as_str();
+    if let Some(counting) = Counting::of(source, &query.weight)? {
+        (builder.out.unit, builder.out.counted) = (counting.unit, counting.words);
+    }
+    builder.out.left_out = counts.left_out;
     let paths = match builder.add_all(counts, |_stack| true, most_names, cancel)? {
         Some(paths) => paths,
         None => builder.add_most(counts, most_names, cancel)?,
@@ -592,7 +624,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::{MemorySource, flame::count::count_within};
+    use crate::{MemorySource, Weight, answers::SampleUnit, flame::count::count_within};
 
     /// Stack `n` has `n` frames that have one name each, and samples of processes `a` and `b`.
     fn source(samples: &[(StackId, u64, u64)]) -> MemorySource {
@@ -652,7 +684,7 @@ mod tests {
             // What no samples count.
             (Some(SampleUnit::Bytes), 4, "samples"),
         ] {
-            let query = FlameQuery { unit, ..FlameQuery::default() };
+            let query = FlameQuery { weight: Weight::Own(unit), ..FlameQuery::default() };
             let folded = fold(&source, &query, &Cancel::new(false)).unwrap();
             assert_eq!((folded.total(), folded.unit), (total, word), "{unit:?}");
         }

@@ -46,7 +46,8 @@ pub fn sampled_functions(
     functions.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.name.cmp(&b.name)));
     let total = functions.len();
     functions.truncate(limit.min(MAX_FUNCTIONS));
-    Ok(SampledFunctions { unit: folded.unit, samples: folded.total(), total, functions })
+    let left_out = folded.left_out;
+    Ok(SampledFunctions { unit: folded.unit, left_out, samples: folded.total(), total, functions })
 }
 
 /// One function with the last stack that it was counted for.

@@ -2,12 +2,24 @@
 
 use std::borrow::Cow;
 
-use bathyscope_capture::{StreamSchema, StringId};
+use bathyscope_capture::{Column, ColumnData, ColumnType, StreamSchema, StringId};
+use bathyscope_catalog::groups::name_of;
 
 use crate::{Source, TimeRange, ViewError, answers::GroupBy, hash::IdMap, needle::shown, scan::Hit};
 
 /// The most threads whose name is kept; others are called by their number.
 const MAX_THREADS: usize = 1 << 20;
+
+/// The most control groups that are known by a number each; what is beyond is one group.
+const MAX_NUMBERED: usize = 1 << 20;
+/// The bit of a group that is a control group's number, not the text of its path.
+const NUMBERED: u32 = 1 << 31;
+/// The group of rows that do not say their control group.
+const NOT_RECORDED: u32 = u32::MAX;
+/// The group of those beyond [`MAX_NUMBERED`].
+const OTHER_NUMBERS: u32 = u32::MAX - 1;
+/// The letters of a container's id that are shown, as its tools do.
+const ID_LETTERS: usize = 12;
 
 /// What makes a group.
 #[derive(Clone, Copy)]
@@ -23,6 +35,17 @@ pub(super) struct SampleGroups<'a> {
     by: GroupKey,
     /// By thread, what it was called last.
     comms: IdMap<u32, StringId>,
+    /// Numbers of control groups, each once, and where each is.
+    numbers: Vec<u64>,
+    by_number: IdMap<u64, u32>,
+}
+
+/// The control groups of a chunk's rows.
+#[derive(Clone, Copy)]
+enum ContainerColumn<'a> {
+    NotRecorded,
+    Numbers(&'a [u64]),
+    Paths(&'a [u32]),
 }
 
 /// The groups of the rows of one chunk.
@@ -32,16 +55,43 @@ pub(super) struct ChunkGroups<'a> {
     numbers: &'a [u64],
     comms: &'a [u32],
     times: &'a [u64],
+    containers: ContainerColumn<'a>,
+}
+
+/// The column with the control group of a row: its number, or its path.
+pub(super) fn cgroup_column(schema: &StreamSchema) -> Option<usize> {
+    let is_group = |column: &Column| {
+        matches!(column.name.as_str(), "cgroup" | "cgroup_id" | "cgroup_path" | "container")
+            && matches!(column.ty, ColumnType::U64 | ColumnType::Text)
+    };
+    schema.columns.iter().position(is_group)
 }
 
 impl<'a> SampleGroups<'a> {
     pub(super) fn new(source: &'a dyn Source, by: GroupBy) -> Self {
-        Self { source, by: GroupKey::Of(by), comms: IdMap::default() }
+        Self::by(source, GroupKey::Of(by))
+    }
+
+    fn by(source: &'a dyn Source, by: GroupKey) -> Self {
+        Self { source, by, comms: IdMap::default(), numbers: Vec::new(), by_number: IdMap::default() }
+    }
+
+    /// That the rows of the streams that `takes` accepts can be told apart so.
+    ///
+    /// # Errors
+    /// If containers are wanted, and none of them says one.
+    pub(super) fn check(&self, source: &dyn Source, takes: impl Fn(&StreamSchema) -> bool) -> Result<(), ViewError> {
+        let is_container = matches!(self.by, GroupKey::Of(GroupBy::Container));
+        let mut counted = source.streams().iter().filter(|schema| takes(schema));
+        if is_container && !counted.any(|schema| cgroup_column(schema).is_some()) {
+            return Err(ViewError::NoContainers);
+        }
+        Ok(())
     }
 
     /// So many parts of equal length of a range, called by their numbers.
     pub(super) fn of_time(source: &'a dyn Source, range: TimeRange, parts: u32) -> Self {
-        Self { source, by: GroupKey::Time(range, parts), comms: IdMap::default() }
+        Self::by(source, GroupKey::Time(range, parts))
     }
 
     /// Whether a group is a CPU.
@@ -49,15 +99,16 @@ impl<'a> SampleGroups<'a> {
         matches!(self.by, GroupKey::Of(GroupBy::Cpu))
     }
 
-    /// The columns that groups are read from.
-    pub(super) fn columns(&self) -> &'static [usize] {
-        let GroupKey::Of(by) = self.by else { return &[StreamSchema::TIME] };
+    /// The columns of a stream that groups are read from.
+    pub(super) fn columns(&self, schema: &StreamSchema) -> Vec<usize> {
+        let GroupKey::Of(by) = self.by else { return vec![StreamSchema::TIME] };
         match by {
-            GroupBy::Process => &[StreamSchema::TIME, StreamSchema::PID, StreamSchema::COMM],
-            GroupBy::Thread => &[StreamSchema::TID, StreamSchema::COMM],
-            GroupBy::Comm => &[StreamSchema::COMM],
-            GroupBy::Cpu => &[StreamSchema::CPU],
-            GroupBy::Source | GroupBy::None => &[],
+            GroupBy::Process => vec![StreamSchema::TIME, StreamSchema::PID, StreamSchema::COMM],
+            GroupBy::Thread => vec![StreamSchema::TID, StreamSchema::COMM],
+            GroupBy::Comm => vec![StreamSchema::COMM],
+            GroupBy::Cpu => vec![StreamSchema::CPU],
+            GroupBy::Container => cgroup_column(schema).into_iter().collect(),
+            GroupBy::Source | GroupBy::None => Vec::new(),
         }
     }
 
@@ -65,24 +116,36 @@ impl<'a> SampleGroups<'a> {
     ///
     /// # Errors
     /// If a column is not what it should be.
-    pub(super) fn of_chunk<'h>(&self, stream: u16, hit: &'h Hit) -> Result<ChunkGroups<'h>, ViewError> {
-        let (by, stream) = (self.by, stream.into());
-        let (mut numbers, mut comms, mut times): (&[u64], &[u32], &[u64]) = Default::default();
-        let GroupKey::Of(key) = by else {
-            times = hit.u64s(StreamSchema::TIME)?;
-            return Ok(ChunkGroups { by, stream, numbers, comms, times });
+    pub(super) fn of_chunk<'h>(
+        &self,
+        (stream, schema): (u16, &StreamSchema),
+        hit: &'h Hit,
+    ) -> Result<ChunkGroups<'h>, ViewError> {
+        let (numbers, comms, times): (&[u64], &[u32], &[u64]) = Default::default();
+        let containers = ContainerColumn::NotRecorded;
+        let mut out = ChunkGroups { by: self.by, stream: stream.into(), numbers, comms, times, containers };
+        let GroupKey::Of(key) = self.by else {
+            out.times = hit.u64s(StreamSchema::TIME)?;
+            return Ok(out);
         };
         match key {
             GroupBy::Process => {
-                (numbers, times) = (hit.u64s(StreamSchema::PID)?, hit.u64s(StreamSchema::TIME)?);
-                comms = hit.ids(StreamSchema::COMM)?;
+                (out.numbers, out.times) = (hit.u64s(StreamSchema::PID)?, hit.u64s(StreamSchema::TIME)?);
+                out.comms = hit.ids(StreamSchema::COMM)?;
             }
-            GroupBy::Thread => (numbers, comms) = (hit.u64s(StreamSchema::TID)?, hit.ids(StreamSchema::COMM)?),
-            GroupBy::Comm => comms = hit.ids(StreamSchema::COMM)?,
-            GroupBy::Cpu => numbers = hit.u64s(StreamSchema::CPU)?,
+            GroupBy::Thread => (out.numbers, out.comms) = (hit.u64s(StreamSchema::TID)?, hit.ids(StreamSchema::COMM)?),
+            GroupBy::Comm => out.comms = hit.ids(StreamSchema::COMM)?,
+            GroupBy::Cpu => out.numbers = hit.u64s(StreamSchema::CPU)?,
+            GroupBy::Container => {
+                out.containers = match cgroup_column(schema).and_then(|at| hit.batch.columns.get(at)) {
+                    Some(ColumnData::U64(numbers)) => ContainerColumn::Numbers(numbers),
+                    Some(ColumnData::Id(paths)) => ContainerColumn::Paths(paths),
+                    _ => ContainerColumn::NotRecorded,
+                };
+            }
             GroupBy::Source | GroupBy::None => {}
         }
-        Ok(ChunkGroups { by, stream, numbers, comms, times })
+        Ok(out)
     }
 
     /// The group of a row; 0 where there are no groups.
@@ -109,8 +172,40 @@ impl<'a> SampleGroups<'a> {
             }
             GroupBy::Comm => comm,
             GroupBy::Cpu => number(),
+            GroupBy::Container => self.container(chunk.containers, row),
             GroupBy::Source => chunk.stream,
             GroupBy::None => 0,
+        }
+    }
+
+    fn container(&mut self, column: ContainerColumn<'_>, row: usize) -> u32 {
+        let number = match column {
+            ContainerColumn::NotRecorded => return NOT_RECORDED,
+            ContainerColumn::Paths(paths) => return paths.get(row).map_or(NOT_RECORDED, |path| path & !NUMBERED),
+            ContainerColumn::Numbers(numbers) => numbers.get(row).copied().unwrap_or(0),
+        };
+        if let Some(known) = self.by_number.get(&number) {
+            return NUMBERED | known;
+        }
+        if self.numbers.len() >= MAX_NUMBERED {
+            return OTHER_NUMBERS;
+        }
+        let index = self.numbers.len() as u32;
+        self.by_number.insert(number, index);
+        self.numbers.push(number);
+        NUMBERED | index
+    }
+
+    fn container_name(&self, group: u32) -> String {
+        let not_recorded = "[no control group recorded]".to_owned();
+        match group {
+            NOT_RECORDED | 0 => not_recorded,
+            OTHER_NUMBERS => "[other control groups]".to_owned(),
+            numbered if numbered & NUMBERED != 0 => match self.numbers.get((numbered & !NUMBERED) as usize) {
+                Some(0) | None => not_recorded,
+                Some(number) => format!("control group {number}"),
+            },
+            path => self.source.dictionaries().text(path).map_or(not_recorded, container_words),
         }
     }
 
@@ -125,11 +220,45 @@ impl<'a> SampleGroups<'a> {
                 Some(format!("{comm} {group}").into())
             }
             GroupBy::Cpu => Some(format!("CPU {group}").into()),
+            GroupBy::Container => Some(self.container_name(group).into()),
             GroupBy::Source => {
                 let schema = self.source.streams().get(group as usize);
                 Some(schema.map_or("[no name]".into(), |schema| shown(schema.name.as_bytes())))
             }
             GroupBy::None => None,
+        }
+    }
+}
+
+/// A container by its name, or by what runs it and its id, as the path of its control group tells them; else the path.
+fn container_words(path: &[u8]) -> String {
+    let text = shown(path);
+    let container = name_of(&text).container;
+    match container {
+        Some(container) => match container.name {
+            Some(name) => format!("{} {name}", container.runtime),
+            None => format!("{} {}", container.runtime, container.id.get(..ID_LETTERS).unwrap_or(container.id)),
+        },
+        None if text.is_empty() => "[no control group recorded]".to_owned(),
+        None => text.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_control_groups_name_containers() {
+        let id = "4f".repeat(32);
+        for (path, expected) in [
+            (format!("/system.slice/docker-{id}.scope"), "docker 4f4f4f4f4f4f"),
+            (format!("unified:/docker/{id}"), "docker 4f4f4f4f4f4f"),
+            ("/lxc.payload.web/system.slice".to_owned(), "lxc web"),
+            ("/system.slice/nginx.service".to_owned(), "/system.slice/nginx.service"),
+            (String::new(), "[no control group recorded]"),
+        ] {
+            assert_eq!(container_words(path.as_bytes()), expected, "{path}");
         }
     }
 }

@@ -280,6 +280,8 @@ impl Layout<'_> {
         let names = std::iter::once(ROOT).chain(used.iter().map(|name| self.folded.name(*name)));
         FlameGraph {
             unit: self.folded.unit,
+            counted: self.folded.counted.clone(),
+            left_out: self.folded.left_out,
             total: self.folded.total(),
             focus_total,
             focus,

@@ -15,12 +15,13 @@ mod report;
 mod sandwich;
 mod stack_chart;
 mod transform;
+mod weight;
 
 use std::sync::Arc;
 
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
-    answers::{FlameGraph, GroupBy, NodeId, SampleUnit},
+    answers::{FlameGraph, GroupBy, NodeId},
     needle::NameSearch,
 };
 
@@ -40,6 +41,7 @@ pub use sandwich::sandwich;
 pub use stack_chart::{StackChartQuery, stack_chart};
 pub(crate) use transform::base_name;
 pub use transform::{MAX_TRANSFORMS, Transform};
+pub use weight::{RowWeight, Weight, offered_weights};
 
 /// The most nodes of a flame graph; the smallest are cut beyond it.
 pub const MAX_FLAME_NODES: usize = 20_000;
@@ -61,8 +63,8 @@ pub struct FlameQuery {
     pub pid: Option<u64>,
     /// Only this thread.
     pub tid: Option<u64>,
-    /// What is counted; none for what the first stream of samples counts.
-    pub unit: Option<SampleUnit>,
+    /// What is added up.
+    pub weight: Weight,
     /// What the first level is.
     pub by: GroupBy,
     /// Whether the innermost function is at the root and its callers above it.
@@ -84,7 +86,7 @@ impl Default for FlameQuery {
             filter: None,
             pid: None,
             tid: None,
-            unit: None,
+            weight: Weight::default(),
             by: GroupBy::Process,
             invert: false,
             focus: None,

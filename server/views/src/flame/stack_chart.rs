@@ -19,12 +19,12 @@ use self::{
 };
 use super::{
     FlameQuery, checked_width,
-    count::unit_of_query,
     fold::{FoldedStacks, NO_GROUP, OTHER},
     fold_counted,
     groups::SampleGroups,
     paths::MAX_STACK_NAMES,
     transform::{TracedStacks, traced},
+    weight::Counting,
 };
 use crate::{
     Cancel, Source, TimeRange, ViewError,
@@ -66,21 +66,23 @@ pub fn stack_chart(
     checked_width(query.width)?;
     ViewError::within("the number of lanes", chart.limit_lanes.into(), 1, MAX_CHART_LANES.into())?;
     let search = query.searched()?;
-    let unit = unit_of_query(source, query).ok_or(ViewError::NoSamples)?;
-    if unit == SampleUnit::Nanoseconds && chart.lanes == Lanes::Cpu {
+    let counting = Counting::of(source, &query.weight)?.ok_or(ViewError::NoSamples)?.of_moments();
+    let has_lengths = counting.own_unit() == Some(SampleUnit::Nanoseconds);
+    if has_lengths && chart.lanes == Lanes::Cpu {
         return Err(ViewError::TimesByCpu);
     }
-    let read = FlameQuery { range: read_range(source, query.range, unit), invert: false, ..query.clone() };
+    let read = FlameQuery { range: read_range(source, query.range, has_lengths), invert: false, ..query.clone() };
     let mut of_lanes =
         SampleGroups::new(source, if chart.lanes == Lanes::Cpu { GroupBy::Cpu } else { GroupBy::Thread });
     let mut groups = SampleGroups::new(source, query.by);
-    let mut found = gather(source, &read, query.range, (&mut of_lanes, &mut groups), cancel)?;
+    let by = (&mut of_lanes, &mut groups);
+    let mut found = gather(source, &read, query.range, by, (&counting, has_lengths), cancel)?;
     let folded = fold_counted(source, &read, (&found.counts, &groups), cancel)?;
     let traced = traced(&folded, &query.transforms, cancel)?;
     let origins = origins(source, &folded, &groups, &found.pairs);
     let recorded = found.lanes.iter().map(|lane| lane.samples).sum();
     let more_lanes = keep_busiest(&mut found.lanes, chart.limit_lanes);
-    let period = moments::draw_until(&mut found, unit);
+    let period = moments::draw_until(&mut found, has_lengths);
     let draw = Draw { source, query, chart, traced: &traced, origins: &origins, of_lanes: &of_lanes, cancel };
     let (lanes, names, grid, hidden) = draw.lanes(&found)?;
     Ok(StackChart {
@@ -88,7 +90,7 @@ pub fn stack_chart(
         end: relative(source.origin_ns(), query.range.end_ns),
         width: query.width,
         by: chart.lanes,
-        unit: unit.as_str(),
+        unit: counting.unit,
         period,
         step: found.step,
         grid,
@@ -104,10 +106,11 @@ pub fn stack_chart(
 }
 
 /// What is read for a range: samples before it may last into it.
-fn read_range(source: &dyn Source, range: TimeRange, unit: SampleUnit) -> TimeRange {
-    let start_ns = match unit {
-        SampleUnit::Nanoseconds => TimeRange::of(source).start_ns.min(range.start_ns),
-        SampleUnit::Samples | SampleUnit::Bytes => range.start_ns.saturating_sub(BEFORE_NS),
+fn read_range(source: &dyn Source, range: TimeRange, has_lengths: bool) -> TimeRange {
+    let start_ns = if has_lengths {
+        TimeRange::of(source).start_ns.min(range.start_ns)
+    } else {
+        range.start_ns.saturating_sub(BEFORE_NS)
     };
     TimeRange { start_ns, ..range }
 }

@@ -121,8 +121,8 @@ fn other_units_are_refused() {
         numbers(5),
     ];
     source.push_stream(schema, vec![Batch { columns }]);
-    let unit = Some(bathyscope_views::SampleUnit::Nanoseconds);
-    let time = ComparedSide::read(&source, &FlameQuery { unit, ..FlameQuery::default() }, &GO).unwrap();
+    let weight = bathyscope_views::Weight::Own(Some(bathyscope_views::SampleUnit::Nanoseconds));
+    let time = ComparedSide::read(&source, &FlameQuery { weight, ..FlameQuery::default() }, &GO).unwrap();
     let refused = compare(&side(&source), &[time], &query(Normalised::Total)).unwrap_err();
     assert!(matches!(refused, ViewError::ComparedUnits { shown: "samples", other: "nanoseconds" }), "{refused}");
 }

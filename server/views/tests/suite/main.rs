@@ -26,3 +26,4 @@ mod ticks;
 mod time_order;
 mod tracks;
 mod transforms;
+mod weights;

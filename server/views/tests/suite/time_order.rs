@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::atomic::AtomicBool};
 use bathyscope_capture::{ColumnData, ColumnType, Display, MappingKind, RowKind, RowMeaning, StreamKind};
 use bathyscope_views::{
     FlameQuery, Lanes, MemorySource, SampleUnit, StackChart, StackChartQuery, StackLane, TimeRange, Transform,
-    ViewError, stack_chart,
+    ViewError, Weight, stack_chart,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -225,7 +225,7 @@ fn time_off_cpus_lasts_as_long_as_it_was_and_is_of_threads() {
     }
     let source = build.finish();
     let range = within(4_000_000_000, 4_000_000_100);
-    let query = FlameQuery { range, unit: Some(SampleUnit::Nanoseconds), ..FlameQuery::default() };
+    let query = FlameQuery { range, weight: Weight::Own(Some(SampleUnit::Nanoseconds)), ..FlameQuery::default() };
     let found = chart(&source, &query, Lanes::Thread);
     assert_eq!((found.lanes.len(), found.unit, found.period), (1, "nanoseconds", 0), "only one thread still waits");
     let wanted = |level, name: &str| (4_000_000_000, 4_000_000_100, level, name.to_owned(), 1);

@@ -276,6 +276,14 @@ impl ProfileSpec {
         Ok(())
     }
 
+    /// The nanoseconds of a CPU that each sample stands for, of a stream that is called as its event: the period of a clock. None of
+    /// other events, and where several are sampled.
+    pub fn sample_period_ns(&self, stream: &str) -> Option<u64> {
+        let is_clock = matches!(stream, "cpu-clock" | "task-clock") && self.more.is_empty();
+        let period = self.period.unwrap_or_else(|| 1_000_000_000 / u64::from(self.frequency_hz.max(1)));
+        is_clock.then_some(period)
+    }
+
     /// The bytes of stack that are copied with each sample; none without DWARF.
     pub fn copied_stack_bytes(&self) -> u32 {
         match self.call_graph {

@@ -50,7 +50,8 @@ mod tests {
         let function = |name: &str, own, total| SampledFunction { name: name.into(), kind: NodeKind::User, own, total };
         let functions = vec![function("spin", 30, 30), function("main", 0, 40)];
         let mut out = Vec::new();
-        table(&SampledFunctions { unit: "samples", samples: 40, total: 3, functions }, &mut out).unwrap();
+        let left_out = bathyscope_views::LeftOutRows::default();
+        table(&SampledFunctions { unit: "samples", left_out, samples: 40, total: 3, functions }, &mut out).unwrap();
         let expected = "# 40 samples of 3 functions\n#    Own       samples    Total  Function\n  75.00%            30    75.00%  spin\n   \
              0.00%             0   100.00%  main\n# 1 more\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);

@@ -6,7 +6,8 @@ use bathyscope_reader::{CaptureView, FacetsParams, PivotParams, ViewQuery};
 use bathyscope_store::StreamRecord;
 use bathyscope_views::{
     CountView, Dictionaries, Facets, FlameGraph, FunctionOrder, NodeKind, Pivot, Rate, RowTimes, RowsPage,
-    SampledFunctions, Source as _, Timeline, ViewError, call_flame, calls_stream, frame_names, sampled_functions,
+    SampledFunctions, Source as _, Timeline, ViewError, Weight, call_flame, calls_stream, frame_names,
+    sampled_functions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +116,7 @@ pub(in crate::http) async fn flame(
     let make = move |view: &CaptureView, cancel: &_| -> Result<FlameGraph, ViewError> {
         let query = query.flame(view)?;
         let has_samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
-        if !has_samples && calls_stream(view).is_some() {
+        if query.weight == Weight::default() && !has_samples && calls_stream(view).is_some() {
             return call_flame(view, &*view.calls(query.range, cancel)?, &query, cancel);
         }
         bathyscope_views::flame(view, &query, cancel)

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use bathyscope_capture::{Column, ColumnType, StackId, StreamSchema, StringId};
+use bathyscope_capture::{ColumnType, StackId, StreamSchema, StringId};
 
 use super::{ReportKey, ReportQuery, ReportValue, text_of};
 use crate::{
     Cancel, Source, ViewError,
-    flame::count::weight_of,
+    flame::{count::weight_of, groups::cgroup_column},
     hash::IdMap,
     scan::{Hit, Scan},
 };
@@ -48,15 +48,6 @@ pub(super) struct SampleKeys {
     thread_names: IdMap<u64, StringId>,
     texts: HashMap<StringId, String>,
     is_text_group: bool,
-}
-
-/// The column with the control group of a row.
-pub(super) fn cgroup_column(schema: &StreamSchema) -> Option<usize> {
-    let is_group = |column: &Column| {
-        matches!(column.name.as_str(), "cgroup" | "cgroup_id")
-            && matches!(column.ty, ColumnType::U64 | ColumnType::Text)
-    };
-    schema.columns.iter().position(is_group)
 }
 
 impl CountedSamples {

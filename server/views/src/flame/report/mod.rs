@@ -14,7 +14,7 @@ use self::{
     counts::{CountedSamples, SampleKeys},
     places::{Place, Places},
 };
-use super::sample_unit;
+use super::{groups::cgroup_column, sample_unit};
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
     answers::{NodeKind, SampleUnit},
@@ -172,7 +172,7 @@ pub struct SampleReport {
 pub fn sample_report(source: &dyn Source, query: &ReportQuery, cancel: &Cancel) -> Result<SampleReport, ViewError> {
     let schema = schema_of(source, query.stream)?;
     let unit = sample_unit(schema).ok_or(ViewError::NoSamples)?;
-    if query.keys.contains(&ReportKey::Cgroup) && counts::cgroup_column(schema).is_none() {
+    if query.keys.contains(&ReportKey::Cgroup) && cgroup_column(schema).is_none() {
         return Err(ViewError::NoReportKey {
             key: "cgroup",
             why: "no control group was recorded with these samples",

@@ -5,12 +5,13 @@ use bathyscope_capture::StreamSchema;
 use super::{
     super::{
         FlameQuery,
-        count::{Counts, sample_unit, unit_of_query, weight_of},
+        count::Counts,
         groups::SampleGroups,
+        weight::{Counting, RowValue},
     },
     MAX_MOMENTS,
 };
-use crate::{Cancel, Source, TimeRange, ViewError, answers::SampleUnit, hash::IdMap, scan::Scan};
+use crate::{Cancel, Source, TimeRange, ViewError, hash::IdMap, scan::Scan};
 
 /// One sample.
 #[derive(Clone, Copy)]
@@ -46,33 +47,36 @@ pub(super) struct Moments {
     pub(super) counts: Counts,
 }
 
-/// Samples that `read` asks for and that may be drawn in `range`, by lanes and groups.
+/// Samples that `read` asks for and that may be drawn in `range`, by lanes and groups. `has_lengths`: they count how long they took.
 pub(super) fn gather(
     source: &dyn Source,
     read: &FlameQuery,
     range: TimeRange,
     (of_lanes, groups): (&mut SampleGroups<'_>, &mut SampleGroups<'_>),
+    (counting, has_lengths): (&Counting, bool),
     cancel: &Cancel,
 ) -> Result<Moments, ViewError> {
-    let unit = unit_of_query(source, read).ok_or(ViewError::NoSamples)?;
-    let mut wanted = vec![StreamSchema::TIME, StreamSchema::STACK, StreamSchema::PID, StreamSchema::TID];
-    wanted.extend(of_lanes.columns());
-    wanted.extend(groups.columns());
-    let counted = |schema: &StreamSchema| sample_unit(schema) == Some(unit);
-    let columns = |schema: &StreamSchema| -> Vec<usize> { wanted.iter().copied().chain(weight_of(schema)).collect() };
-    let scans = Scan::all(source, read.range, read.filter.as_ref(), columns, cancel, counted)?;
+    groups.check(source, |schema| counting.takes(schema))?;
+    let (by_lanes, by_groups): (&SampleGroups<'_>, &SampleGroups<'_>) = (of_lanes, groups);
+    let columns = |schema: &StreamSchema| -> Vec<usize> {
+        let common = [StreamSchema::TIME, StreamSchema::PID, StreamSchema::TID].into_iter();
+        let by = by_lanes.columns(schema).into_iter().chain(by_groups.columns(schema));
+        common.chain(by).chain(counting.columns(source, schema)).collect()
+    };
+    let takes = |schema: &StreamSchema| counting.takes(schema);
+    let scans = Scan::all(source, read.range, read.filter.as_ref(), columns, cancel, takes)?;
     let step = scans.iter().map(|scan| rows_within(scan, read.range)).sum::<u64>().div_ceil(MAX_MOMENTS).max(1);
     let (last_stack, is_cpu) = (source.dictionaries().last_stack(), of_lanes.is_cpu());
     let mut out = Moments { lanes: Vec::new(), pairs: Vec::new(), step, counts: Counts::up_to(last_stack) };
     let (mut by_key, mut by_pair) = (IdMap::<u32, usize>::default(), IdMap::<(u32, u32), u32>::default());
     for mut scan in scans {
-        let (weight, stream) = (weight_of(scan.schema()), scan.stream());
+        let of_stream = counting.of_stream(source, scan.stream())?;
+        let place = (scan.stream(), scan.schema());
         scan.for_each_hit(|hit| {
-            let weights = weight.map(|column| hit.u64s(column)).transpose()?;
-            let lengths = weights.filter(|_| unit == SampleUnit::Nanoseconds).unwrap_or(&[]);
-            let (times, stacks) = (hit.u64s(StreamSchema::TIME)?, hit.ids(StreamSchema::STACK)?);
+            let mut weights = of_stream.of_chunk(hit, source.dictionaries())?;
+            let (times, stacks) = (hit.u64s(StreamSchema::TIME)?, hit.ids(of_stream.stack)?);
             let (pids, tids) = (hit.u64s(StreamSchema::PID)?, hit.u64s(StreamSchema::TID)?);
-            let (lanes_of, groups_of) = (of_lanes.of_chunk(stream, hit)?, groups.of_chunk(stream, hit)?);
+            let (lanes_of, groups_of) = (of_lanes.of_chunk(place, hit)?, groups.of_chunk(place, hit)?);
             hit.picked.for_each(|row| {
                 let at = |values: &[u64]| values.get(row).copied().unwrap_or(0);
                 let (time_ns, pid, tid) = (at(times), at(pids), at(tids));
@@ -82,9 +86,11 @@ pub(super) fn gather(
                 }
                 let stack = stacks.get(row).copied().filter(|stack| *stack <= last_stack).unwrap_or(0);
                 let pair = (groups.of_row(&groups_of, row), stack);
-                out.counts.add(pair.0, pair.1, weights.map_or(1, at));
-                let end_ns = time_ns.saturating_add(at(lengths));
-                if !lengths.is_empty() && end_ns <= range.start_ns {
+                let value = weights.at(row);
+                let length_ns = if let RowValue::Counts(weight) = value { weight } else { 0 };
+                out.counts.add_row(pair.0, pair.1, value);
+                let end_ns = time_ns.saturating_add(if has_lengths { length_ns } else { 0 });
+                if has_lengths && end_ns <= range.start_ns {
                     return;
                 }
                 let key = of_lanes.of_row(&lanes_of, row);
@@ -94,7 +100,7 @@ pub(super) fn gather(
                     out.lanes.len() - 1
                 });
                 let Some(lane) = out.lanes.get_mut(lane) else { return };
-                lane.samples += u64::from(time_ns >= range.start_ns || !lengths.is_empty());
+                lane.samples += u64::from(time_ns >= range.start_ns || has_lengths);
                 lane.seen += 1;
                 if !(lane.seen - 1).is_multiple_of(step) {
                     return;
@@ -105,7 +111,7 @@ pub(super) fn gather(
                 });
                 lane.moments.push(Moment { time_ns, end_ns, pair });
             });
-            Ok(())
+            out.counts.check_total(counting)
         })?;
     }
     for lane in &mut out.lanes {
@@ -122,8 +128,7 @@ fn rows_within(scan: &Scan<'_>, range: TimeRange) -> u64 {
 }
 
 /// Tells each sample until when it is drawn; gives the usual distance of samples, 0 where that does not count.
-pub(super) fn draw_until(found: &mut Moments, unit: SampleUnit) -> u64 {
-    let has_lengths = unit == SampleUnit::Nanoseconds;
+pub(super) fn draw_until(found: &mut Moments, has_lengths: bool) -> u64 {
     let period_ns = if has_lengths { 0 } else { usual_distance_ns(&found.lanes) };
     for lane in &mut found.lanes {
         let mut next_ns = None;

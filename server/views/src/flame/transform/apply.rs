@@ -135,12 +135,12 @@ impl WorkStacks {
         let mut work = Self {
             names: folded.names().to_vec(),
             modules: folded.modules().to_vec(),
-            levels: Vec::new(),
+            levels: Vec::with_capacity(folded.all_names()),
             stacks: Vec::with_capacity(folded.len()),
         };
         for index in 0..folded.len() {
             let (path, start) = (folded.path(index), work.levels.len());
-            work.levels.extend(path.levels().map(|(name, kind, module)| StackLevel { name, kind, module }));
+            path.for_each_level(|(name, kind, module)| work.levels.push(StackLevel { name, kind, module }));
             let levels = start..work.levels.len();
             work.stacks.push(WorkStack { levels, samples: path.samples, origin: index });
         }

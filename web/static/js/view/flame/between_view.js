@@ -5,7 +5,7 @@ import { amount, shortAmount } from "../../lib/amount.js";
 import { h, put } from "../../lib/dom.js";
 import { percent, plural } from "../../lib/format.js";
 import { colorClass } from "./flame_colors.js";
-import { FlameModel } from "./flame_model.js";
+import { FlameModel, leftOutWords } from "./flame_model.js";
 import { FlamePicture } from "./flame_picture.js";
 
 /** @import { Sandwich, SampledFunctions } from "../../../../api.js" */
@@ -85,7 +85,8 @@ export class BetweenView {
     const [above, below] = this.#models;
     this.owner.drawLegend(above.count > below.count ? above : below);
     const cut = callers.cut.nodes + callees.cut.nodes;
-    put(this.owner.said, cut > 0 ? `${plural(cut, "frame")} below one pixel not drawn` : "");
+    const parts = [cut > 0 && `${plural(cut, "frame")} below one pixel not drawn`, ...leftOutWords(callees.left_out)];
+    put(this.owner.said, parts.filter(Boolean).join(" · "));
   }
 
   /**

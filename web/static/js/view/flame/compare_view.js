@@ -7,7 +7,7 @@ import { h, put } from "../../lib/dom.js";
 import { duration, percent, plural } from "../../lib/format.js";
 import { STEPS, differenceClass } from "./flame_colors.js";
 import { swatch } from "./flame_draw.js";
-import { FlameModel } from "./flame_model.js";
+import { FlameModel, leftOutWords } from "./flame_model.js";
 import { FlamePicture } from "./flame_picture.js";
 
 /** @import { FlameDifference } from "../../../../api.js" */
@@ -177,7 +177,7 @@ export class CompareView {
   }
 
   /** @param {FlameDifference} answer */
-  #said({ graph, other_totals: totals, compared, significant, normalised }) {
+  #said({ graph, other_totals: totals, other_left_out: left, compared, significant, normalised }) {
     const words = [
       `${amount(graph.total, graph.unit)} beside ${totals
         .map((total) => amount(total, graph.unit))
@@ -192,6 +192,8 @@ export class CompareView {
         ? `${significant} of ${plural(compared, "function")} ${significant > 1 ? "differ" : "differs"} by more than chance`
         : `none of ${plural(compared, "function")} differs by more than chance`,
     ];
+    const { missing, negative } = graph.left_out;
+    words.push(...leftOutWords({ missing: missing + left.missing, negative: negative + left.negative }));
     return words.join(" · ");
   }
 

@@ -10,7 +10,7 @@ import { COLORS, colorClass, legendOf } from "./flame_colors.js";
 import { FRAME, frameTop, swatch } from "./flame_draw.js";
 import { functionTable } from "./flame_functions.js";
 import { FlameMenu } from "./flame_menu.js";
-import { FlameModel, KINDS, LEVELS, UNITS, readUnit, unitsOf, whyEmpty } from "./flame_model.js";
+import { FlameModel, KINDS, LEVELS, leftOutWords, weightsOf, whyEmpty } from "./flame_model.js";
 import { FlamePicture } from "./flame_picture.js";
 import { drawTransforms } from "./transform_list.js";
 import { percent, plural } from "../../lib/format.js";
@@ -58,6 +58,8 @@ const FORMS = [
   ["between", "Callers and callees", "One function between what calls it and what it calls"],
   ["time", "Time order", "Stacks as they followed each other, by thread or CPU"],
 ];
+/** First levels that calls of functions do not have. */
+const OF_SAMPLES = new Set(["cpu", "container", "source"]);
 /** @param {string} by @returns {keyof typeof LEVELS} */
 const readLevel = (by) => (Object.hasOwn(LEVELS, by) ? /** @type {keyof typeof LEVELS} */ (by) : "process");
 
@@ -98,7 +100,7 @@ export class FlameView extends PanelView {
     });
     this.unit = h("select", {
       "aria-label": "What is counted",
-      on: { change: () => state.set({ unit: readUnit(this.unit.value), focus: "" }) },
+      on: { change: () => state.set({ unit: this.unit.value, focus: "" }) },
     });
     this.by = h(
       "select",
@@ -107,7 +109,7 @@ export class FlameView extends PanelView {
         on: { change: () => state.set({ by: readLevel(this.by.value), focus: "" }) },
       },
       ...Object.entries(LEVELS)
-        .filter(([level]) => context.hasStacks || (level !== "cpu" && level !== "source"))
+        .filter(([level]) => context.hasStacks || !OF_SAMPLES.has(level))
         .map(([value, text]) => h("option", { value, text })),
     );
     this.shape = h("button", {
@@ -269,17 +271,17 @@ export class FlameView extends PanelView {
     if (document.activeElement !== this.search) this.search.value = search;
   }
 
-  /** The choice of what is counted, where samples count several things. */
+  /** The choice of what is counted, where stacks have several weights. */
   #drawUnits() {
-    const units = unitsOf(this.context.info.streams);
-    this.unit.hidden = units.length < 2 || this.#coded;
-    const names = units.join();
+    const { unit } = this.context.view;
+    const weights = weightsOf(this.context, unit);
+    this.unit.hidden = weights.length < 2 || this.#coded || this.context.foldsMaps;
+    const names = weights.map(({ value }) => value).join("\n");
     if (this.unit.dataset.units !== names) {
       this.unit.dataset.units = names;
-      put(this.unit, ...units.map((unit) => h("option", { value: unit, text: UNITS[unit] })));
+      put(this.unit, ...weights.map(({ value, title }) => h("option", { value, text: title })));
     }
-    const { unit } = this.context.view;
-    this.unit.value = units.find((one) => one === unit) ?? units[0] ?? "";
+    this.unit.value = unit || weights[0]?.value || "";
   }
 
   /** What is shown; stacks of maps have the graph only. @returns {"graph"|"functions"|"tree"|"between"|"time"|"compare"} */
@@ -436,6 +438,7 @@ export class FlameView extends PanelView {
           this.table,
           functionTable(answer, {
             top,
+            hasStacks: this.context.hasStacks,
             sort: (to) => this.context.state.set({ top: to }),
             find: (name) => this.context.state.set({ flame: "graph", search: name, focus: "" }),
             between: (name) => this.context.state.set({ flame: "between", between: name, focus: "" }),
@@ -447,6 +450,7 @@ export class FlameView extends PanelView {
         this.said.textContent = [
           amount(answer.samples, answer.unit),
           more > 0 ? `${plural(more, "more function")}; find them by name` : "",
+          ...leftOutWords(answer.left_out),
         ]
           .filter(Boolean)
           .join(" · ");
@@ -494,7 +498,7 @@ export class FlameView extends PanelView {
     if (model.total === 0) {
       this.picture.clear();
       this.empty(answer.recorded > 0 ? "These transforms leave no samples." : whyEmpty(this.context));
-      put(this.said);
+      put(this.said, leftOutWords(model.leftOut).join(" · "));
       put(this.legend);
       this.#drawCrumbs(model);
       return;
@@ -579,12 +583,13 @@ export class FlameView extends PanelView {
    * What is told below a graph or tree.
    * @param {FlameModel} model
    */
-  say({ cut, total, unresolved, matched, focusTotal, unit }) {
-    const parts = [amount(total, unit)];
+  say({ cut, total, unresolved, matched, focusTotal, unit, counted, leftOut }) {
+    const parts = [`${amount(total, unit)}${counted ? ` (${counted})` : ""}`];
     if (cut.nodes > 0)
       parts.push(
         `${plural(cut.nodes, "frame")} with ${amount(cut.samples, unit)} below one pixel not drawn; zoom in to see them`,
       );
+    parts.push(...leftOutWords(leftOut));
     put(
       this.said,
       parts.join(" · "),

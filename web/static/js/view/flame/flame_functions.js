@@ -11,12 +11,12 @@ import { exact, percent } from "../../lib/format.js";
 /**
  * The table.
  * @param {import("../../../../api.js").SampledFunctions} answer
- * @param {{top: Order, sort: (to: Order) => void, find: (name: string) => void, between: (name: string) => void,
- *   open: (name: string) => void}} with `sort` orders by a column; `find` looks for a function in the graph; `between` shows its
+ * @param {{top: Order, hasStacks: boolean, sort: (to: Order) => void, find: (name: string) => void, between: (name: string) => void,
+ *   open: (name: string) => void}} with `hasStacks`: of samples, not calls; `sort` orders by a column; `find` looks for a function in the graph; `between` shows its
  *   callers and callees; `open` its instructions
  * @returns {HTMLElement}
  */
-export function functionTable({ unit, samples, functions }, { top, sort, find, between, open }) {
+export function functionTable({ unit, samples, functions }, { top, hasStacks, sort, find, between, open }) {
   if (functions.length === 0) return h("p", { class: "empty", text: "No function in this range, filter and search." });
   /**
    * @param {Order} name
@@ -81,7 +81,7 @@ export function functionTable({ unit, samples, functions }, { top, sort, find, b
       h(
         "td",
         {},
-        sampled &&
+        hasStacks &&
           h("button", {
             type: "button",
             class: "plain",
@@ -91,7 +91,7 @@ export function functionTable({ unit, samples, functions }, { top, sort, find, b
             on: { click: () => find(row.name) },
           }),
         " ",
-        sampled &&
+        hasStacks &&
           h("button", {
             type: "button",
             class: "plain",

@@ -1,41 +1,45 @@
 // A flame graph's columns with what drawing and walking need. Pure.
 
+import { plural } from "../../lib/format.js";
+
 /** Bits of `match`: the node's own name, something that was cut away above it. */
 export const MATCH_SELF = 1;
 /** See {@link MATCH_SELF}. */
 export const MATCH_BELOW = 2;
 /**
- * What samples can count, as people say it.
- * @type {Record<string, string>}
+ * What stacks can be weighted by, the usual one first; what an address names besides, too.
+ * @param {{info: {weights: {value: string, title: string}[], streams: {kind: string}[]}, hasCalls: boolean}} capture
+ * @param {string} named
+ * @returns {{value: string, title: string}[]}
  */
-export const UNITS = { samples: "Samples", nanoseconds: "Time off CPU", bytes: "Bytes" };
-
-/**
- * What the samples of some streams count, those that come first first.
- * @param {{unit: string | null}[]} streams
- */
-export function unitsOf(streams) {
-  return [...new Set(streams.flatMap(({ unit }) => unit ?? []))];
+export function weightsOf({ info: { weights, streams }, hasCalls }, named) {
+  const calls = hasCalls && !streams.some(({ kind }) => kind === "samples");
+  const all = calls ? [{ value: "", title: "Time in functions" }, ...weights] : weights;
+  return !named || all.some(({ value }) => value === named) ? all : [...all, { value: named, title: named }];
 }
 
 /**
- * What an address may name as what is counted; empty for others.
- * @param {string} text
- * @returns {"" | "samples" | "nanoseconds" | "bytes"}
+ * Rows that are no part of a sum, in words.
+ * @param {{missing: number, negative: number}} leftOut
+ * @returns {string[]}
  */
-export function readUnit(text) {
-  return text === "samples" || text === "nanoseconds" || text === "bytes" ? text : "";
+export function leftOutWords({ missing, negative }) {
+  return [
+    missing > 0 ? `${plural(missing, "row")} without a value left out` : "",
+    negative > 0 ? `${plural(negative, "row")} with a negative value left out` : "",
+  ].filter(Boolean);
 }
 
 /**
  * What the first level can be, as people say it.
- * @type {Record<"process"|"thread"|"comm"|"cpu"|"source"|"none", string>}
+ * @type {Record<"process"|"thread"|"comm"|"cpu"|"container"|"source"|"none", string>}
  */
 export const LEVELS = {
   process: "By process",
   thread: "By thread",
   comm: "By thread name",
   cpu: "By CPU",
+  container: "By container",
   source: "By source",
   none: "All together",
 };
@@ -57,6 +61,8 @@ export class FlameModel {
     this.matched = answer.matched_samples;
     this.unresolved = answer.unresolved;
     this.unit = answer.unit;
+    this.counted = answer.counted;
+    this.leftOut = answer.left_out;
     this.names = answer.names;
     this.nodes = answer.nodes;
     this.count = answer.nodes.id.length;

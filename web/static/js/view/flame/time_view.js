@@ -92,12 +92,14 @@ export class TimeView {
     this.owner.answered();
     this.owner.drawTransforms(answer);
     const { recorded, step, period, grid, unit } = answer;
+    // Weights do not count here: each row is drawn where it is.
+    const one = unit === "rows" ? "row" : "sample";
     const parts = [
-      `${plural(recorded, "sample")} of ${plural(lanes.length, answer.by === "cpu" ? "CPU" : "thread")} in this window`,
+      `${plural(recorded, one)} of ${plural(lanes.length, answer.by === "cpu" ? "CPU" : "thread")} in this window`,
       unit === "nanoseconds"
         ? "each is as long as it took"
-        : period > 0 && `a sample is drawn until the next one, or for ${duration(period)} if that is not near`,
-      step > 1 && `one of ${exact(step)} samples of each lane is drawn; zoom in to see all`,
+        : period > 0 && `a ${one} is drawn until the next one, or for ${duration(period)} if that is not near`,
+      step > 1 && `one of ${exact(step)} ${one}s of each lane is drawn; zoom in to see all`,
       hidden > 0 && `${plural(hidden, "shorter frame")} within ${plural(grid, "pixel")} of a longer one not drawn`,
       moreLanes > 0 && `${plural(moreLanes, "more lane")} with fewer samples not shown`,
     ];

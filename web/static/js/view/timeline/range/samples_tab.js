@@ -13,6 +13,8 @@ import { copyRows, saveText } from "../../../lib/save_text.js";
 /** @import { RangeOver } from "./range_over.js" */
 /** @import { RangeParts } from "./range_tabs.js" */
 
+/** Weights of stacks that the table of samples has in SQL. */
+const OF_SAMPLES = new Set(["", "samples", "nanoseconds", "bytes"]);
 /** @type {import("./range_text.js").RangeColumn<SampledFunctions["functions"][number]>[]} */
 const COLUMNS = [
   { key: "function", title: "function", value: ({ name }) => name },
@@ -81,7 +83,13 @@ export class SamplesTab extends RangeAsk {
   #sql() {
     const { answer, over } = this;
     if (!answer || !over) return;
-    const { filter, top } = this.context.view;
+    const { filter, top, unit } = this.context.view;
+    if (!OF_SAMPLES.has(unit)) {
+      note(
+        "Queries add up what samples count themselves: choose that in the tab Flame graph, where it says what is counted.",
+      );
+      return;
+    }
     if (filter) note("The query has no filter of rows: write its condition beside that of the range.");
     this.toSql(sqlFunctions(over, { unit: answer.unit, marked: this.sqlMarked, by: top }));
   }
@@ -110,6 +118,7 @@ export class SamplesTab extends RangeAsk {
       this.place,
       functionTable(answer, {
         top: view.top,
+        hasStacks: true,
         sort: (to) => {
           state.set({ top: to });
           if (this.over) void this.show(this.over);

@@ -56,25 +56,7 @@ impl ComparedSide {
         let (start_ns, end_ns) = (query.range.start_ns.max(all.start_ns), query.range.end_ns.min(all.end_ns));
         let range = TimeRange { start_ns, end_ns };
         let blocked = fold_blocks(source, &FlameQuery { range, invert: false, ..query.clone() }, cancel)?;
-        let (mut functions, mut blocks) = (HashMap::new(), vec![0; BLOCKS as usize]);
-        for stack in blocked.iter() {
-            let [(block, _), frames @ ..] = &stack.frames[..] else { continue };
-            let block = block.parse::<usize>().unwrap_or(0).min(BLOCKS as usize - 1);
-            if let Some(all) = blocks.get_mut(block) {
-                *all += stack.samples;
-            }
-            for (at, (name, kind)) in frames.iter().enumerate() {
-                let is_again = frames.iter().take(at).any(|(other, _)| other == name);
-                let function: &mut FunctionBlocks = match functions.get_mut(*name) {
-                    Some(known) => known,
-                    None => functions.entry((*name).to_owned()).or_insert_with(|| FunctionBlocks::new(*kind)),
-                };
-                function.total += if is_again { 0 } else { stack.samples };
-                if let Some(own) = function.own.get_mut(block).filter(|_| at + 1 == frames.len()) {
-                    *own += stack.samples;
-                }
-            }
-        }
+        let (functions, blocks) = by_blocks(&blocked);
         Ok(Self { folded, functions, blocks, span_ns: range.span_ns() })
     }
 
@@ -107,8 +89,9 @@ impl ComparedSide {
 
     /// What values of each draw are divided by.
     fn drawn_measures(&self, draws: &[Draw], normalised: Normalised) -> Vec<f64> {
+        let blocks = parts_of(&self.blocks);
         let one = |draw: &Draw| match normalised {
-            Normalised::Total => sum_of(draw, &self.blocks).max(1.0),
+            Normalised::Total => sum_of(draw, &blocks).max(1.0),
             Normalised::Time | Normalised::None => self.measure(normalised),
         };
         draws.iter().map(one).collect()
@@ -117,7 +100,11 @@ impl ComparedSide {
     /// The standard error of a function's own samples as they are normalised; `measures` are those of the draws.
     fn error(&self, name: &str, (draws, measures): (&[Draw], &[f64]), normalised: Normalised) -> f64 {
         let own = self.functions.get(name).map_or(&[][..], |function| function.own.as_slice());
-        let drawn = draws.iter().zip(measures).map(|(draw, measure)| sum_of(draw, own) / measure);
+        if own.iter().all(|samples| *samples == 0) {
+            return self.independent_error(name, normalised);
+        }
+        let own = parts_of(own);
+        let drawn = draws.iter().zip(measures).map(|(draw, measure)| sum_of(draw, &own) / measure);
         spread(&drawn.collect::<Vec<f64>>()).max(self.independent_error(name, normalised))
     }
 
@@ -139,6 +126,36 @@ impl FunctionBlocks {
     fn new(kind: NodeKind) -> Self {
         Self { kind, own: vec![0; BLOCKS as usize], total: 0 }
     }
+}
+
+/// Samples of each function, and of all together, by part of time: the first level of stacks is the part.
+fn by_blocks(blocked: &FoldedStacks) -> (HashMap<String, FunctionBlocks>, Vec<u64>) {
+    let mut blocks = vec![0; BLOCKS as usize];
+    let mut functions: Vec<Option<FunctionBlocks>> = vec![None; blocked.names().len()];
+    // By function: the last stack that was added to its total, from 1.
+    let mut last_stack = vec![0; blocked.names().len()];
+    for index in 0..blocked.len() {
+        let path = blocked.path(index);
+        let Some((block, _)) = path.at(0) else { continue };
+        let block = blocked.name(block).parse::<usize>().unwrap_or(0).min(BLOCKS as usize - 1);
+        if let Some(all) = blocks.get_mut(block) {
+            *all += path.samples;
+        }
+        for (level, (name, kind)) in (1..path.len()).filter_map(|level| Some((level, path.at(level)?))) {
+            let places = (functions.get_mut(name as usize), last_stack.get_mut(name as usize));
+            let (Some(function), Some(last)) = places else { continue };
+            let function = function.get_or_insert_with(|| FunctionBlocks::new(kind));
+            if std::mem::replace(last, index + 1) != index + 1 {
+                function.total += path.samples;
+            }
+            if let Some(own) = function.own.get_mut(block).filter(|_| level + 1 == path.len()) {
+                *own += path.samples;
+            }
+        }
+    }
+    let named =
+        functions.into_iter().zip(blocked.names()).filter_map(|(function, name)| Some((name.clone(), function?)));
+    (named.collect(), blocks)
 }
 
 /// How wide, and which node fills the width.
@@ -254,12 +271,19 @@ fn functions(
     (all, compared, significant)
 }
 
-/// Parts of time that are drawn.
-type Draw = [u8; BLOCKS as usize];
+/// How often each part of time is drawn.
+type Draw = [f64; BLOCKS as usize];
+
+/// Samples of parts of time as numbers to add up.
+fn parts_of(parts: &[u64]) -> Draw {
+    let mut out = [0.0; BLOCKS as usize];
+    out.iter_mut().zip(parts).for_each(|(out, part)| *out = *part as f64);
+    out
+}
 
 /// What the parts of a draw have together.
-fn sum_of(draw: &Draw, parts: &[u64]) -> f64 {
-    draw.iter().map(|part| parts.get(usize::from(*part)).copied().unwrap_or(0) as f64).sum()
+fn sum_of(draw: &Draw, parts: &Draw) -> f64 {
+    draw.iter().zip(parts).map(|(times, part)| times * part).sum()
 }
 
 /// Which parts are drawn, the same ones each time.
@@ -270,9 +294,18 @@ fn draws() -> Vec<Draw> {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % u64::from(BLOCKS)) as u8
+        ((mixed ^ (mixed >> 31)) % u64::from(BLOCKS)) as usize
     };
-    (0..DRAWS).map(|_| std::array::from_fn(|_| next())).collect()
+    let mut draw = || {
+        let mut times = [0.0; BLOCKS as usize];
+        for _ in 0..BLOCKS {
+            if let Some(times) = times.get_mut(next()) {
+                *times += 1.0;
+            }
+        }
+        times
+    };
+    (0..DRAWS).map(|_| draw()).collect()
 }
 
 fn spread(values: &[f64]) -> f64 {
@@ -302,21 +335,22 @@ impl FoldedStacks {
     /// Samples of nodes, by the places that `wanted` gives their ids.
     fn values_of(&self, wanted: &HashMap<u64, usize>) -> Vec<u64> {
         let mut values = vec![0; wanted.len()];
-        let mut add = |id: u64, samples: u64| {
-            if let Some(value) = wanted.get(&id).and_then(|at| values.get_mut(*at)) {
-                *value += samples;
-            }
-        };
-        let mut ids: Vec<u64> = Vec::new();
+        // The open nodes, from the root on: their ids, and where their samples are added.
+        let place = |id: u64| (id, wanted.get(&id).copied());
+        let mut open: Vec<(u64, Option<usize>)> = vec![place(FNV1A_64)];
         let mut before = None;
         for index in 0..self.len() {
             let path = self.path(index);
-            ids.truncate(before.map_or(0, |before: Path<'_>| before.common(&path)));
-            while let Some((name, _)) = path.at(ids.len()) {
-                ids.push(id_of(ids.last().copied().unwrap_or(FNV1A_64), self.name(name)));
+            open.truncate(1 + before.map_or(0, |before: Path<'_>| before.common(&path)));
+            while let Some((name, _)) = path.at(open.len() - 1) {
+                let below = open.last().map_or(FNV1A_64, |(id, _)| *id);
+                open.push(place(id_of(below, self.name(name))));
             }
-            add(FNV1A_64, path.samples);
-            ids.iter().for_each(|id| add(*id, path.samples));
+            for at in open.iter().filter_map(|(_, at)| *at) {
+                if let Some(value) = values.get_mut(at) {
+                    *value += path.samples;
+                }
+            }
             before = Some(path);
         }
         values

@@ -7,6 +7,10 @@ use std::cmp::Ordering;
 pub(super) const MAX_STACK_NAMES: usize = 2048;
 /// Names of a usual stack.
 const USUAL_NAMES: usize = 24;
+/// Instead of a name: the stack has ended. No name has this number.
+const ENDED: u32 = u32::MAX;
+/// So many stacks are sorted by comparing them.
+const FEW: usize = 16;
 
 /// Stacks of names, one after another.
 #[derive(Clone, Debug, Default)]
@@ -129,7 +133,7 @@ impl Paths {
         }
         let names = |number: &u32| self.get(*number).names;
         let mut sorted: Vec<u32> = (0..self.spans.len() as u32).collect();
-        sorted.sort_unstable_by(|a, b| order(names(a), names(b)).then(a.cmp(b)));
+        self.sort_numbers(&mut sorted);
         let mut numbers = vec![0; sorted.len()];
         let mut spans: Vec<Span> = Vec::with_capacity(sorted.len());
         let mut before: Option<u32> = None;
@@ -145,11 +149,87 @@ impl Paths {
         self.spans = spans;
         numbers
     }
+
+    /// The name of a stack at a depth; what ends before it comes behind what goes on.
+    fn key(&self, number: u32, depth: usize) -> u32 {
+        let span = self.spans.get(number as usize).filter(|span| depth < usize::from(span.len));
+        span.and_then(|span| self.names.get(span.start + depth)).copied().unwrap_or(ENDED)
+    }
+
+    /// Sorts numbers of stacks by their names, then by themselves. Stacks next to each other have most of their names in common, so
+    /// parts that are alike up to a depth are told apart by the next name alone (multikey quicksort), instead of all names again at
+    /// each comparison.
+    fn sort_numbers(&self, numbers: &mut [u32]) {
+        let rest = |number: u32, depth: usize| self.get(number).names.get(depth..).unwrap_or(&[]);
+        let mut parts = vec![(0, numbers.len(), 0)];
+        while let Some((start, end, depth)) = parts.pop() {
+            let Some(part) = numbers.get_mut(start..end) else { continue };
+            if part.len() <= FEW {
+                part.sort_unstable_by(|a, b| order(rest(*a, depth), rest(*b, depth)).then(a.cmp(b)));
+                continue;
+            }
+            let at = |index: usize| part.get(index).map_or(ENDED, |number| self.key(*number, depth));
+            let (first, middle, last) = (at(0), at(part.len() / 2), at(part.len() - 1));
+            let pivot = first.max(middle).min(first.min(middle).max(last));
+            let (less, more) = self.divide(part, depth, pivot);
+            parts.push((start, start + less, depth));
+            parts.push((start + more, end, depth));
+            if pivot == ENDED {
+                part.get_mut(less..more).unwrap_or_default().sort_unstable();
+            } else {
+                parts.push((start + less, start + more, depth + 1));
+            }
+        }
+    }
+
+    /// Puts the stacks whose name at a depth is before `pivot` first and those behind it last; gives where those with it begin and
+    /// end.
+    fn divide(&self, part: &mut [u32], depth: usize, pivot: u32) -> (usize, usize) {
+        let (mut less, mut at, mut more) = (0, 0, part.len());
+        while at < more {
+            let Some(number) = part.get(at) else { break };
+            match self.key(*number, depth).cmp(&pivot) {
+                Ordering::Less => {
+                    part.swap(less, at);
+                    (less, at) = (less + 1, at + 1);
+                }
+                Ordering::Equal => at += 1,
+                Ordering::Greater => {
+                    more -= 1;
+                    part.swap(at, more);
+                }
+            }
+        }
+        (less, more)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn stacks_are_in_the_order_of_their_names(
+            ways in vec(vec(0u32..5, 0..12), 1..9), stacks in vec((0usize..9, vec(0u32..9, 0..6)), 0..300)
+        ) {
+            let mut paths = Paths::default();
+            let whole = |(way, more): &(usize, Vec<u32>)| [&ways[way % ways.len()][..], more].concat();
+            let stacks: Vec<Vec<u32>> = stacks.iter().map(whole).collect();
+            for names in &stacks {
+                let start = paths.names();
+                names.iter().for_each(|name| paths.push(*name, NodeKind::User, 0));
+                paths.close(start, true);
+            }
+            let mut expected: Vec<u32> = (0..stacks.len() as u32).collect();
+            expected.sort_by(|a, b| order(&stacks[*a as usize], &stacks[*b as usize]).then(a.cmp(b)));
+            let mut numbers: Vec<u32> = (0..stacks.len() as u32).rev().collect();
+            paths.sort_numbers(&mut numbers);
+            prop_assert_eq!(numbers, expected);
+        }
+    }
 
     #[test]
     fn stacks_are_sorted_and_one_where_they_are_the_same() {

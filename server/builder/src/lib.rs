@@ -7,7 +7,6 @@
 mod arguments;
 mod described;
 mod form;
-mod forms;
 mod limits;
 mod names;
 mod places;

@@ -8,8 +8,7 @@ use bathyscope_catalog::syscalls::NameSet;
 use bathyscope_plan::{Diagnostic, Span};
 
 use crate::{
-    form::{AggregateFunction, DURATION, FormAction, Pairing, ProbeForm, RecordedValue, ValueFormat},
-    forms::normal_forms,
+    form::{AggregateFunction, DURATION, FormAction, Pairing, ProbeForm, RecordedValue, ValueFormat, normal_forms},
     limits::MAX_PROBES,
     script::{NO_VALUES, script_of},
     texts::{slice, text_of},

@@ -3,8 +3,7 @@
 use bathyscope_bpf::lang::attach_text;
 
 use crate::{
-    form::{AggregateFunction, FormAction, ProbeForm, RecordedValue},
-    forms::{kept_maps, normal_forms, own_map},
+    form::{AggregateFunction, FormAction, ProbeForm, RecordedValue, kept_maps, normal_forms, own_map},
     limits::{MAX_PROBES, MAX_SITES, MAX_TEXT_BYTES, MAX_VALUES},
     names::is_name,
     read::read,

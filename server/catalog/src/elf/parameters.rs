@@ -90,10 +90,12 @@ impl FunctionParameters {
     /// # Errors
     /// If a section of it is damaged or too large.
     pub fn read(elf: &ElfFile<'_>, address: u64, decompress: Decompress<'_>) -> Result<Option<Self>, ElfError> {
-        const SECTIONS: [SectionId; 8] = [
+        const SECTIONS: [SectionId; 9] = [
             SectionId::DebugAbbrev,
             SectionId::DebugAddr,
             SectionId::DebugInfo,
+            // Reading a unit reads the head of its lines.
+            SectionId::DebugLine,
             SectionId::DebugLineStr,
             SectionId::DebugRanges,
             SectionId::DebugRngLists,

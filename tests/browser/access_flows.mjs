@@ -109,6 +109,16 @@ const SOURCES = [
 ];
 const SCRIPT = 'tracepoint:sched:sched_switch { printf("%s\\n", args.next_comm); @runs[args.next_comm] = count(); @prio = hist(args.next_prio); }';
 
+/** The requests of a page that wait for their answer; a stream that stays open is none of them. */
+function waitingRequests(page) {
+  const waiting = new Set();
+  page.on('request', (request) => {
+    if (request.resourceType() !== 'eventsource') waiting.add(request);
+  });
+  for (const end of ['requestfinished', 'requestfailed']) page.on(end, (request) => waiting.delete(request));
+  return waiting;
+}
+
 /** Every tab of a capture, and gives what is serious on any. */
 async function findSeriousIn(page, origin, spec) {
   const send = { data: { ...spec, target: 'system', limits: { duration_ms: 1000 } }, headers: { origin } };
@@ -116,6 +126,7 @@ async function findSeriousIn(page, origin, spec) {
   assert.equal(answer.status(), 201, await answer.text());
   const { id } = await answer.json();
   const found = [];
+  const waiting = waitingRequests(page);
   await page.goto(`${origin}/captures/${id}`);
   await page.getByRole('button', { name: /^Run again/ }).or(page.getByRole('link', { name: /^Run again/ })).waitFor();
   const names = await page.getByRole('tablist').first().getByRole('tab').allTextContents();
@@ -123,7 +134,7 @@ async function findSeriousIn(page, origin, spec) {
   for (const name of names) {
     await page.getByRole('tab', { name, exact: true }).first().click();
     await page.getByRole('tabpanel', { name, exact: true }).waitFor();
-    await page.waitForLoadState('networkidle');
+    await until(`the answers for the tab ${name}`, () => waiting.size === 0);
     found.push(...await findSerious(page, `the tab ${name}`));
   }
   await page.request.delete(`${origin}/api/captures/${id}`, { headers: { origin } });

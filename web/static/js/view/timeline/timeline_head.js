@@ -43,7 +43,7 @@ export class TimelineHead {
     });
     this.more = h("span", { class: "quiet" });
     this.unhide = h("button", { type: "button", hidden: true, on: { click: () => layer.showHidden() } });
-    this.legend = h("div", { class: "legend", "aria-label": "Colours" });
+    this.legend = h("div", { class: "legend", role: "group", "aria-label": "Colours" });
     this.arrows = h("span", { class: "quiet" });
     this.filtered = h("span", { class: "quiet" });
   }

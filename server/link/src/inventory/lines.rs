@@ -8,7 +8,7 @@ use bathyscope_symbols::decompressed;
 use super::InventoryError;
 use crate::{
     AgentLink,
-    script::{ProgramFile, open_program},
+    script::{FileVersion, ProgramFile, ReadProgram, open_program},
 };
 
 /// Functions in which a line is offered: where it was inlined, there are many.
@@ -31,12 +31,9 @@ pub struct LineSite {
     pub offset: u64,
 }
 
-/// What tells one version of a file from another.
-type Version = (u64, u64, u64, i64, i64);
-
 struct KeptLines {
     path: String,
-    version: Version,
+    version: FileVersion,
     lines: Arc<SourceLines>,
 }
 
@@ -105,10 +102,7 @@ fn sites(
     most: usize,
 ) -> Result<Vec<LineSite>, String> {
     let path = &program.path;
-    let told = |error: bathyscope_catalog::elf::ElfError| format!("{path}: {error}");
-    let elf = ElfFile::parse(&program.file).map_err(told)?;
-    let debug = program.debug_file.as_ref().and_then(|(_, file)| ElfFile::parse(file).ok());
-    let functions = elf.functions_with(debug.as_ref()).map_err(told)?;
+    let ReadProgram { elf, functions, .. } = program.read()?;
     let mut found = Vec::new();
     for line in lines.find(source, from, most) {
         let mut seen: Vec<u64> = Vec::new();

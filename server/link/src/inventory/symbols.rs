@@ -6,7 +6,7 @@ use std::{
 };
 
 use bathyscope_catalog::{
-    elf::{ElfFile, MarkerArgument, demangle},
+    elf::{MarkerArgument, demangle},
     names::{Names, NamesBuilder, NewName},
 };
 
@@ -17,16 +17,13 @@ use super::{
 };
 use crate::{
     AgentLink, ScriptAgent,
-    script::{ProgramFile, open_program},
+    script::{FileVersion, ProgramFile, ReadProgram, open_program},
 };
 
 /// Memory of all names that are kept.
 const MAX_BYTES: usize = 128 << 20;
 /// The most files whose names are kept.
 const MAX_FILES: usize = 256;
-
-/// What tells one version of a file from another.
-type Version = (u64, u64, u64, i64, i64);
 
 /// What a program or library offers to be traced.
 #[derive(Clone, Debug)]
@@ -47,7 +44,7 @@ pub struct FileSymbols {
     pub stripped: bool,
     /// The file that has the symbols that it was stripped of.
     pub debug_file: Option<String>,
-    version: Version,
+    version: FileVersion,
 }
 
 impl FileSymbols {
@@ -71,12 +68,10 @@ pub fn read_symbols(
     symbols_of(&program, version).map_err(told)
 }
 
-fn symbols_of(program: &ProgramFile, version: Version) -> Result<FileSymbols, String> {
+fn symbols_of(program: &ProgramFile, version: FileVersion) -> Result<FileSymbols, String> {
     let path = &program.path;
     let told = |error: bathyscope_catalog::elf::ElfError| format!("{path}: {error}");
-    let elf = ElfFile::parse(&program.file).map_err(told)?;
-    let debug = program.debug_file.as_ref().and_then(|(_, file)| ElfFile::parse(file).ok());
-    let functions = elf.functions_with(debug.as_ref()).map_err(told)?;
+    let ReadProgram { elf, functions, .. } = program.read()?;
     let mut names = NamesBuilder::new();
     for symbol in functions.iter() {
         let readable = demangle(symbol.name);

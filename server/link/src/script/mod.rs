@@ -11,8 +11,8 @@ use bathyscope_plan::Diagnostic;
 use bathyscope_protocol::{AgentError, ScriptFacts};
 
 pub use make::{PreparedScript, WrittenScript, make, written};
-pub(crate) use places::{OffsetPlace, file_functions, function_place, offset_place, user_path};
-pub use places::{OpenFile, ProgramFile, check_script, matches, open_program, resolve as places_of};
+pub use places::{FileVersion, OpenFile, ProgramFile, check_script, matches, open_program, resolve as places_of};
+pub(crate) use places::{OffsetPlace, ReadProgram, file_functions, function_place, offset_place, user_path};
 
 use crate::{LinkError, ScriptAgent, groups::TargetError, words};
 

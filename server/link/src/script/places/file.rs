@@ -34,6 +34,9 @@ const MAX_MAPPED: usize = 512;
 /// The most files that a path with wildcards may match.
 const MAX_MATCHING: usize = 512;
 
+/// What tells one version of a file from another: device, inode, size, and when it was changed in seconds and nanoseconds.
+pub type FileVersion = (u64, u64, u64, i64, i64);
+
 /// An open file with what names it.
 pub struct OpenFile {
     pub(super) about: UserFile,
@@ -44,8 +47,8 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
-    /// What tells this version of the file from others: device, inode, size, and when it was changed.
-    pub fn version(&self) -> (u64, u64, u64, i64, i64) {
+    /// What tells this version of the file from others.
+    pub fn version(&self) -> FileVersion {
         let changed = self.file.metadata().map(|it| (it.mtime(), it.mtime_nsec())).unwrap_or_default();
         (self.about.device, self.about.inode, self.bytes, changed.0, changed.1)
     }

@@ -21,8 +21,9 @@ use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
 use file::Files;
-pub use file::OpenFile;
+pub use file::{FileVersion, OpenFile};
 pub(crate) use lookup::{OffsetPlace, file_functions, function_place, offset_place, user_path};
+pub(crate) use program::ReadProgram;
 pub use program::{ProgramFile, open_program};
 pub(super) use unwind::tables_of;
 

@@ -1,6 +1,6 @@
 //! One program or library, opened with the file that has the symbols it was stripped of.
 
-use bathyscope_catalog::elf::ElfFile;
+use bathyscope_catalog::elf::{ElfError, ElfFile, Functions};
 
 use super::file::{Files, OpenFile};
 use crate::ScriptAgent;
@@ -26,4 +26,28 @@ pub fn open_program(agent: &mut impl ScriptAgent, name: &str, in_process: Option
     let elf = ElfFile::parse(&file).map_err(|error| format!("{path}: {error}"))?;
     let debug_file = files.debug_file(&file, &elf).map(|found| (found.about.path.clone(), found));
     Ok(ProgramFile { path, file, debug_file })
+}
+
+/// What was read of a program.
+pub(crate) struct ReadProgram<'a> {
+    /// The program itself.
+    pub(crate) elf: ElfFile<'a>,
+    /// The file with its symbols, if that can be read.
+    pub(crate) debug: Option<ElfFile<'a>>,
+    /// The functions of both.
+    pub(crate) functions: Functions,
+}
+
+impl ProgramFile {
+    /// Reads it with its functions.
+    ///
+    /// # Errors
+    /// In words, if its tables are damaged or too large.
+    pub(crate) fn read(&self) -> Result<ReadProgram<'_>, String> {
+        let told = |error: ElfError| format!("{}: {error}", self.path);
+        let elf = ElfFile::parse(&self.file).map_err(told)?;
+        let debug = self.debug_file.as_ref().and_then(|(_, file)| ElfFile::parse(file).ok());
+        let functions = elf.functions_with(debug.as_ref()).map_err(told)?;
+        Ok(ReadProgram { elf, debug, functions })
+    }
 }

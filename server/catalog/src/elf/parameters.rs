@@ -2,7 +2,8 @@
 //! passes them. What the convention does not tell for certain is said to be unknown.
 
 use gimli::{
-    AttributeValue, DwAt, DwTag, Dwarf, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef, constants as dw,
+    AttributeValue, DwAt, DwTag, Dwarf, DwarfSections, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef,
+    constants as dw,
 };
 
 use super::{Decompress, ElfError, ElfFile, MAX_LINE_BYTES};
@@ -102,15 +103,11 @@ impl FunctionParameters {
             SectionId::DebugStr,
             SectionId::DebugStrOffsets,
         ];
-        let content = |id: SectionId| {
-            elf.debug_section(id.name().as_bytes(), MAX_LINE_BYTES, decompress).map(|bytes| (id, bytes))
-        };
-        let sections = SECTIONS.into_iter().map(content).collect::<Result<Vec<_>, _>>()?;
-        let section = |id: SectionId| {
-            let found = sections.iter().find(|(known, _)| *known == id).map(|(_, bytes)| bytes.as_slice());
-            Ok::<_, ElfError>(EndianSlice::new(found.unwrap_or_default(), LittleEndian))
-        };
-        let dwarf = Dwarf::load(section)?;
+        let sections = DwarfSections::load(|id| match SECTIONS.contains(&id) {
+            true => elf.debug_section(id.name().as_bytes(), MAX_LINE_BYTES, decompress),
+            false => Ok(Vec::new()),
+        })?;
+        let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
         Ok(function_at(&dwarf, address).map(|mut function| {
             function.place(elf.arch());
             function.told

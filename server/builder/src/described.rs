@@ -1,6 +1,9 @@
 //! What can be recorded of functions of programs whose debug information describes them.
 
-use bathyscope_catalog::elf::{FunctionParameter, FunctionParameters, ParameterKind, ParameterType};
+use bathyscope_catalog::{
+    dynamic::CHANGED_MARKS,
+    elf::{FunctionParameter, FunctionParameters, ParameterKind, ParameterType},
+};
 
 use crate::{
     form::ValueFormat,
@@ -9,12 +12,10 @@ use crate::{
 
 /// Registers that the language has a name for.
 const NUMBERED: u8 = 6;
-/// Marks of functions of which the compiler has made another version, which takes something else.
-const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
 
 /// Whether debug information says what a function takes where it begins.
 pub(crate) fn is_as_written(function: &str) -> bool {
-    !CHANGED.iter().any(|mark| function.contains(mark))
+    !CHANGED_MARKS.iter().any(|mark| function.contains(mark))
 }
 
 /// The parameters of a function.

@@ -83,17 +83,14 @@ impl Wildcards {
 
     /// The characters that a name must have, in their order: those of the pattern that stand for themselves.
     pub(crate) fn literals(&self) -> impl Iterator<Item = char> {
-        self.parts.iter().filter_map(|part| if let WildcardPart::Character(one) = part { Some(*one) } else { None })
+        characters(&self.parts)
     }
 
     /// The longest text that a name must have in it; the first of them if there are several.
     pub(crate) fn longest_literal(&self) -> String {
         let runs = self.parts.split(|part| !matches!(part, WildcardPart::Character(_)));
         let longest = runs.rev().max_by_key(|run| run.len()).unwrap_or_default();
-        longest
-            .iter()
-            .filter_map(|part| if let WildcardPart::Character(one) = part { Some(*one) } else { None })
-            .collect()
+        characters(longest).collect()
     }
 
     /// Whether a name matches as a whole.
@@ -161,6 +158,11 @@ fn class(text: &str) -> Option<(WildcardPart, usize)> {
         }
     }
     Some((WildcardPart::Class { ranges, negated }, text.len() - inside.len() + end + 1))
+}
+
+/// The parts that stand for themselves.
+fn characters(parts: &[WildcardPart]) -> impl Iterator<Item = char> {
+    parts.iter().filter_map(|part| if let WildcardPart::Character(one) = part { Some(*one) } else { None })
 }
 
 #[cfg(test)]

@@ -54,10 +54,7 @@ pub(crate) fn split_host(text: &str) -> Option<(String, Option<u16>)> {
 
 /// Whether a host, with or without a port, is a name for the machine itself.
 fn is_loopback(host: &str) -> bool {
-    let name = match host.rfind(':') {
-        Some(at) if !host.ends_with(']') => host.get(..at).unwrap_or_default(),
-        _ => host,
-    };
+    let Some((name, _port)) = split_host(host) else { return false };
     let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     name == "localhost" || name.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
 }

@@ -13,8 +13,8 @@ const MAX_FUNCTIONS: usize = 1 << 21;
 const MAX_NAME_BYTES: usize = 512;
 /// The most names that are suggested.
 const MAX_SUGGESTED: usize = 3;
-/// What compilers put behind the names of functions that they changed.
-const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
+/// What compilers put behind the names of functions that they changed, and that may take something else.
+pub const CHANGED_MARKS: [&str; 3] = [".isra.", ".constprop.", ".part."];
 
 /// The names of the kernel's functions, each with the modules that have one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl KernelFunctions {
         };
         let changed = |base: &str| {
             let names: Vec<String> = self.beginning_with(base).map(str::to_owned).collect();
-            let kept = move |name: &String| CHANGED.iter().any(|mark| name.starts_with(&format!("{base}{mark}")));
+            let kept = move |name: &String| CHANGED_MARKS.iter().any(|mark| name.starts_with(&format!("{base}{mark}")));
             names.into_iter().filter(kept).collect::<Vec<_>>()
         };
         changed(name).into_iter().for_each(&mut add);

@@ -17,7 +17,7 @@ mod text;
 mod typed;
 
 pub use error::{DynamicError, DynamicProblem};
-pub use functions::KernelFunctions;
+pub use functions::{CHANGED_MARKS, KernelFunctions};
 pub use line::parse_dynamic;
 pub use perf::{missing_dynamic_event, parse_perf_probe};
 pub use resolve::{ProbeVariable, variables};

@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    table::{ArgumentKind, CallArgument, Set, set, sets},
-    text::put,
-};
+use super::table::{ArgumentKind, CallArgument, Set, set, sets};
 
 /// A set of named bits or numbers, by its name in the tables: `open`, `prot`, `whence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -102,7 +99,7 @@ pub(super) fn map_flags(out: &mut String, number: u64) {
         _ => "MAP_FILE",
     });
     if number & !0xf != 0 {
-        put(out, format_args!("|"));
+        out.push('|');
         set("map").write_bits(out, number & !0xf);
     }
 }
@@ -111,7 +108,7 @@ pub(super) fn map_flags(out: &mut String, number: u64) {
 pub(super) fn socket_type(out: &mut String, number: u64) {
     set("socktype").write_one(out, number & 0xf);
     if number & !0xf != 0 {
-        put(out, format_args!("|"));
+        out.push('|');
         set("sockflags").write_bits(out, number & !0xf);
     }
 }

@@ -41,7 +41,6 @@ const LINE = 1.6;
 export class FlameCanvas {
   /** @type {FlameModel|null} */
   #model = null;
-  /** @type {FlameLook|null} */
   /** @type {Paint[]} */
   #paints = [];
   /** By level from the top: frames from left to right. @type {number[][]} */

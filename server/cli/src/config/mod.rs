@@ -66,7 +66,7 @@ pub struct ListenArgs {
     /// A proxy that speaks TLS stands in front; needed, with --allow-host, to listen on other than loopback
     #[arg(long, env = "BATHYSCOPE_BEHIND_PROXY")]
     pub behind_proxy: bool,
-    /// Address by which others reach the console, such as https://trace.example: links begin with it, and browsers may use its name
+    /// Address by which others reach the console, scheme and host: links begin with it, and browsers may use its name
     #[arg(long, value_name = "URL", env = "BATHYSCOPE_PUBLIC_URL")]
     pub public_url: Option<PublicUrl>,
 }

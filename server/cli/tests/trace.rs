@@ -1,7 +1,10 @@
 //! `bathyscope trace` as a person runs it, with made-up events: needs no rights.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use std::process::{Command, Output, Stdio};
+use std::{
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
 
 fn trace(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
@@ -56,6 +59,24 @@ fn a_profile_ends_in_a_table_of_functions() {
     let lines: Vec<&str> = table.lines().collect();
     assert!(lines[0].ends_with(" samples") && lines.len() > 3, "{table}");
     assert!(lines[1].contains("self") && lines[2].contains('%'), "{table}");
+}
+
+/// The recorder remembers what has ended for ten seconds, for who looks at it; nobody does here.
+#[test]
+fn a_verb_ends_with_what_it_watched() {
+    let tried: [&[&str]; 5] = [
+        &["trace", "--simulate", "-e", "sched:sched_switch", "--duration", "100ms"],
+        &["trace", "--simulate", "--profile=200", "--duration", "100ms"],
+        &["stat", "--simulate", "-e", "cs", "--duration", "100ms"],
+        &["top", "--simulate", "--duration", "100ms"],
+        &["strace", "--simulate", "-p", "1", "--duration", "100ms"],
+    ];
+    for words in tried {
+        let began = Instant::now();
+        let output = Command::new(env!("CARGO_BIN_EXE_bathyscope")).args(words).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(began.elapsed() < Duration::from_secs(8), "{words:?}: {:?}", began.elapsed());
+    }
 }
 
 #[test]

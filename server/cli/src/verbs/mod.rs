@@ -4,8 +4,9 @@
 use std::{ffi::OsString, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand, error::ErrorKind};
+use tokio::runtime::Runtime;
 
-use crate::Outcome;
+use crate::{Outcome, launch::OwnAgent};
 
 pub mod agent;
 pub mod budgets;
@@ -267,11 +268,20 @@ pub(crate) fn print_all(text: &str) -> Outcome {
     }
 }
 
+/// Does the work of a verb, and waits for its agent to end. The runtime goes before the agent, which ends when nobody holds
+/// its connection any more: what was begun beside the work would hold it for seconds.
+pub(crate) fn to_the_end(agent: OwnAgent, runtime: Runtime, work: impl Future<Output = Outcome>) -> Outcome {
+    let outcome = runtime.block_on(work);
+    drop(runtime);
+    drop(agent);
+    outcome
+}
+
 /// A runtime for the verbs that need one; made only after rights were given up.
 ///
 /// # Errors
 /// If the kernel gives no threads or descriptors.
-pub fn runtime() -> Result<tokio::runtime::Runtime, crate::Failure> {
+pub fn runtime() -> Result<Runtime, crate::Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .thread_name("bathyscope-work")
         .enable_all()

@@ -255,7 +255,7 @@ pub fn run(mut args: RecordArgs) -> Outcome {
     let mut client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
     let available = if args.events.events.is_empty() { Vec::new() } else { available(&mut client)? };
-    let outcome = super::runtime()?.block_on(async {
+    super::to_the_end(agent, super::runtime()?, async {
         if names_kept {
             let known = kept::kept_in(place.directory()).await?;
             args.kept = kept::taken(&mut args.events.events, &known, &available)?;
@@ -264,9 +264,7 @@ pub fn run(mut args: RecordArgs) -> Outcome {
         let spec = spec(&args, &available, recipe.as_ref())?;
         let saving = save::to_save(&args, spec.sources.clone(), recipe.as_ref())?;
         record((spec, saving), client, place.directory(), live, file.as_ref()).await
-    });
-    drop(agent);
-    outcome
+    })
 }
 
 /// The tracepoints that there are.

@@ -92,9 +92,7 @@ pub fn run(args: RunArgs) -> Outcome {
     let limits = limits_of_target(args.budgets.apply(limits), &target);
     let spec = CaptureSpec { name: args.name.clone(), sources, target, limits };
     let directory = place.directory();
-    let outcome = runtime.block_on(keep(spec, client, directory, args.live, file.as_ref()));
-    drop(agent);
-    outcome
+    super::to_the_end(agent, runtime, keep(spec, client, directory, args.live, file.as_ref()))
 }
 
 /// Prints a stored capture as the command would, after what is to be said of it.

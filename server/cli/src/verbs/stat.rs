@@ -179,9 +179,7 @@ pub fn run(mut args: StatArgs) -> Outcome {
     let available = if known.is_empty() { Vec::new() } else { super::record::available(&mut client)? };
     let is_event = |name: &str| available.iter().any(|known| known.to_string() == name);
     let (spec, _put_in) = expanded(spec, &known, &is_event);
-    let outcome = runtime.block_on(count(&args, spec, client, &place, report));
-    drop(agent);
-    outcome
+    super::to_the_end(agent, runtime, count(&args, spec, client, &place, report))
 }
 
 /// The tracepoints that match a pattern, and the counters in files of the kernel.

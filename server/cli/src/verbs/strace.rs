@@ -261,9 +261,7 @@ pub fn run(args: StraceArgs) -> Outcome {
     let mut agent = OwnAgent::start_with(&place, args.simulate.as_ref(), Some(&log), Scripts::Off, &environment)?;
     let client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
-    let outcome = super::runtime()?.block_on(record(&args, &choice, spec, client, &place, sink));
-    drop(agent);
-    outcome
+    super::to_the_end(agent, super::runtime()?, record(&args, &choice, spec, client, &place, sink))
 }
 
 /// Whether each process has a file of its own.

@@ -327,9 +327,7 @@ pub(super) fn record(
     let runtime = super::runtime()?;
     let known = if how.names_kept { runtime.block_on(kept::kept_in(&how.data.directory()?))? } else { Vec::new() };
     let spec = spec(&mut client, &known)?;
-    let outcome = runtime.block_on(trace(how, spec, client, &place));
-    drop(agent);
-    outcome
+    super::to_the_end(agent, runtime, trace(how, spec, client, &place))
 }
 
 /// The fields of a tracepoint that can be recorded.

@@ -116,9 +116,7 @@ pub fn run(args: TopArgs) -> Outcome {
     let client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
     let runtime = super::runtime()?;
-    let outcome = runtime.block_on(watch(&args, spec, client, &place, file.as_ref(), has_screen));
-    drop(agent);
-    outcome
+    super::to_the_end(agent, runtime, watch(&args, spec, client, &place, file.as_ref(), has_screen))
 }
 
 async fn watch(

@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn patterns_of_any_length_are_soon_answered() {
-        let names: Vec<String> = (0..100_000).map(|number| format!("do_something_with_{number}")).collect();
+        let names: Vec<String> = (0..10_000).map(|number| format!("do_something_with_{number}")).collect();
         let long = 4096;
         let began = std::time::Instant::now();
         for unit in ["*", "[", "?*", "*a", "[a-z]*", "[*", "do_", "*[!x]"] {

@@ -1,8 +1,9 @@
 //! What stacks are weighted by: what samples count themselves, the time on CPUs that they stand for, rows of any stream that has
 //! stacks, or the values of one of its columns.
 //!
-//! Rows without a value (system calls whose beginning was not recorded, samples of a clock whose period nobody knows) and with a
-//! negative one are no part of a sum; they are counted and told ([`LeftOutRows`]). A sum that does not fit 64 bits is refused.
+//! Rows without a value (system calls whose beginning was not recorded, samples of a clock whose period nobody knows) and
+//! with a negative one are no part of a sum; they are counted and told ([`crate::answers::LeftOutRows`]). A sum that does
+//! not fit 64 bits is refused.
 
 use std::fmt;
 

@@ -59,12 +59,45 @@ built_tests() {
 run_tests() {
     local folder kind name path status=0
     while IFS=$'\t' read -r folder kind name path; do
+        run_test "$folder" "$kind" "$name" "$path" "${@:3}" || status=1
+    done < <(chosen_tests "$@")
+    return "$status"
+}
+
+# As run_tests, but `$1` of them at once: for those that keep out of each other's way, and wait more than they work.
+run_tests_at_once() {
+    local at_once=$1 folder kind name path status=0 running=0 number=1000 parts
+    shift
+    parts=$(mktemp -d)
+    chosen_tests "$@" >"$parts/chosen"
+    while IFS=$'\t' read -r folder kind name path; do
+        if [ "$running" = "$at_once" ]; then
+            wait -n || status=1
+            running=$((running - 1))
+        fi
+        run_test "$folder" "$kind" "$name" "$path" "${@:3}" >"$parts/$number" 2>&1 </dev/null &
+        running=$((running + 1)) number=$((number + 1))
+    done <"$parts/chosen"
+    for (( ; running > 0; running--)); do wait -n || status=1; done
+    cat "$parts"/[0-9]*
+    rm -r "$parts"
+    return "$status"
+}
+
+# Lines of the list of built tests whose `FOLDER KIND NAME` matches `$1` and not `$2`.
+chosen_tests() {
+    local folder kind name path
+    while IFS=$'\t' read -r folder kind name path; do
         [[ "$folder $kind $name" =~ $1 ]] || continue
         [ -z "${2:-}" ] || [[ ! "$folder $kind $name" =~ $2 ]] || continue
-        echo "== $folder: $kind $name"
-        (cd "$folder" && CARGO_MANIFEST_DIR=$PWD watched "$path" "${@:3}") || { echo "FAILED: $folder $name"; status=1; }
+        printf '%s\t%s\t%s\t%s\n' "$folder" "$kind" "$name" "$path"
     done <"$BATHYSCOPE_TESTS_BUILT"
-    return "$status"
+}
+
+# Runs one of them, given as four columns, with what follows as arguments.
+run_test() {
+    echo "== $1: $2 $3"
+    (cd "$1" && CARGO_MANIFEST_DIR=$PWD watched "$4" "${@:5}") || { echo "FAILED: $1 $3"; return 1; }
 }
 
 do_setup() { tests/setup; }
@@ -90,10 +123,12 @@ list_tests() {
 
 clippy_driver() { echo "$(rustc --print sysroot)/bin/clippy-driver"; }
 
+# Runs a command of cargo's with tests/lib/compile as the compiler of what is ours.
 with_clippy() {
     local driver
     driver=$(clippy_driver)
-    if [ -x "$driver" ]; then RUSTC_WORKSPACE_WRAPPER=$driver "$@"; else "$@"; fi
+    [ -x "$driver" ] || driver=
+    BATHYSCOPE_CLIPPY=$driver RUSTC_WORKSPACE_WRAPPER=$PWD/tests/lib/compile "$@"
 }
 
 # What is built already is not built again, but cargo says once more what was said of it.
@@ -106,12 +141,10 @@ do_lint() {
 do_docs() {
     # Tests beside it wait for a processor less.
     renice -n 15 "$BASHPID" >/dev/null
-    # What tests bring with them must not be what the binary needs.
-    watched cargo check --locked -p bathyscope || return
-    # Links to private items are fine: the documentation is always built with them.
-    RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' \
-        watched cargo doc --locked --workspace --no-deps --document-private-items || return
-    with_clippy watched cargo test --locked --workspace --doc
+    BATHYSCOPE_DOCS=$PWD/target/doc RUSTDOC=$PWD/tests/lib/document \
+        with_clippy watched cargo test --locked --workspace --doc --no-fail-fast || return
+    # The binary without what is built for the tests; tests/tests/tidy/features.rs has the short way.
+    [ "$tier" != long ] || watched cargo check --locked -p bathyscope
 }
 
 do_scripts() {
@@ -136,11 +169,9 @@ check_silence() {
 }
 
 do_unit() {
-    if [ "$tier" = quick ]; then
-        run_tests "$touched" '^tests '
-    else
-        run_tests . '^tests '
-    fi
+    local which=.
+    [ "$tier" != quick ] || which=$touched
+    run_tests_at_once 3 "$which" '^tests '
 }
 
 do_whole() {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
+#[path = "tidy/features.rs"]
+mod features;
 #[path = "tidy/modules.rs"]
 mod modules;
 

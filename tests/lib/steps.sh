@@ -139,8 +139,6 @@ do_lint() {
 }
 
 do_docs() {
-    # Tests beside it wait for a processor less.
-    renice -n 15 "$BASHPID" >/dev/null
     BATHYSCOPE_DOCS=$PWD/target/doc RUSTDOC=$PWD/tests/lib/document \
         with_clippy watched cargo test --locked --workspace --doc --no-fail-fast || return
     # The binary without what is built for the tests; tests/tests/tidy/features.rs has the short way.

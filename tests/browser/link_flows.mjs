@@ -81,11 +81,17 @@ export async function linkFromElsewhere(browser, server, id, login) {
   await context.close();
 }
 
-/** A proxy that speaks TLS and does what docs/proxy.md asks of one. Its certificate is its own. */
-async function startProxy(folder, port, to) {
+/** Makes a key and a certificate that nobody else has signed, in files. */
+function makeCertificate(folder) {
   const [key, cert] = ['key.pem', 'cert.pem'].map((name) => join(folder, name));
   const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'];
   execFileSync('openssl', [...words, '-subj', '/CN=localhost', '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  return { key, cert };
+}
+
+/** A proxy that speaks TLS and does what docs/proxy.md asks of one. */
+async function startProxy(folder, port, to) {
+  const { key, cert } = makeCertificate(folder);
   const proxy = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (asked, answer) => {
     const { method, url: path, headers } = asked;
     const own = { ...headers, 'x-forwarded-for': asked.socket.remoteAddress };
@@ -102,7 +108,43 @@ async function startProxy(folder, port, to) {
   return proxy;
 }
 
-/** Behind a proxy that speaks TLS: the login, its cookie, streams of events, what changes something, and links. */
+/** The login, its cookie, streams of events, what changes something, and links of a console whose address is `https`. */
+async function usedByTls(browser, server, url) {
+  assert.equal(server.origin, url, 'the login link begins with it');
+  const { page, complaints, context } = await openPage(browser, { ignoreHTTPSErrors: true });
+  const live = page.waitForResponse((response) => new URL(response.url()).pathname === '/api/live');
+  await logIn(page, server);
+  assert.equal((await live).status(), 200, 'the stream of running captures is there');
+  const cookie = (await context.cookies()).find(({ name }) => name === 'bathyscope_session');
+  assert.deepEqual([cookie?.secure, cookie?.httpOnly, cookie?.sameSite], [true, true, 'Strict']);
+  const { id } = await page.evaluate(async () => (await fetch('/api/samples/profile', { method: 'POST' })).json());
+  await page.goto(`${url}/captures/${id}?v=3&tab=events`);
+  const { link } = await copied(page);
+  assert.ok(link.startsWith(`${url}/captures/${id}?`), link);
+  assert.deepEqual(complaints, []);
+  await context.close();
+}
+
+/** With TLS of its own, where root starts it and only root may read the key; and who comes without TLS. */
+export async function linkByOwnTls(browser) {
+  const port = await freePort();
+  const [data, keys] = [dataFolder(), dataFolder()];
+  const url = `https://localhost:${port}`;
+  const { key, cert } = makeCertificate(keys);
+  const options = ['--tls-cert', cert, '--tls-key', key, '--public-url', url];
+  const server = await Server.start({ data, simulate: true, listen: `127.0.0.1:${port}`, options });
+  try {
+    await usedByTls(browser, server, url);
+    const plain = await fetch(`http://127.0.0.1:${port}/`);
+    assert.equal(plain.status, 400);
+    assert.match(await plain.text(), /its address begins with https:/);
+  } finally {
+    await server.stop();
+    [data, keys].forEach(removeFolder);
+  }
+}
+
+/** Behind a proxy that speaks TLS. */
 export async function linkBehindProxy(browser) {
   const [port, tls] = [await freePort(), await freePort()];
   const [data, keys] = [dataFolder(true), dataFolder()];
@@ -111,19 +153,7 @@ export async function linkBehindProxy(browser) {
   const server = await Server.start({ data, simulate: true, unprivileged: true, listen: `127.0.0.1:${port}`, options });
   const proxy = await startProxy(keys, tls, port);
   try {
-    assert.equal(server.origin, url, 'the login link begins with it');
-    const { page, complaints, context } = await openPage(browser, { ignoreHTTPSErrors: true });
-    const live = page.waitForResponse((response) => new URL(response.url()).pathname === '/api/live');
-    await logIn(page, server);
-    assert.equal((await live).status(), 200, 'the stream of running captures is there');
-    const cookie = (await context.cookies()).find(({ name }) => name === 'bathyscope_session');
-    assert.deepEqual([cookie?.secure, cookie?.httpOnly, cookie?.sameSite], [true, true, 'Strict']);
-    const { id } = await page.evaluate(async () => (await fetch('/api/samples/profile', { method: 'POST' })).json());
-    await page.goto(`${url}/captures/${id}?v=3&tab=events`);
-    const { link } = await copied(page);
-    assert.ok(link.startsWith(`${url}/captures/${id}?`), link);
-    assert.deepEqual(complaints, []);
-    await context.close();
+    await usedByTls(browser, server, url);
   } finally {
     proxy.closeAllConnections();
     proxy.close();

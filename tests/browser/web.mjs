@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 
 import { Server, binary, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import { findSeriousAnywhere, findSeriousInCaptures } from './access_flows.mjs';
-import { linkBehindProxy, linkFromElsewhere, linkOnLoopback, linkWithPublicUrl } from './link_flows.mjs';
+import { linkBehindProxy, linkByOwnTls, linkFromElsewhere, linkOnLoopback, linkWithPublicUrl } from './link_flows.mjs';
 import { openBrowser, openPage, logIn } from './lib.mjs';
 import { openHostileFiles, walkWideGraph, withMade } from './made_flows.mjs';
 
@@ -93,6 +93,7 @@ test('a copied link on loopback says that only this machine opens it', () => lin
 
 test('links begin with the public address', () => linkWithPublicUrl(browser));
 
+test('with TLS of its own people log in, follow streams and copy links', () => linkByOwnTls(browser));
 test('behind a proxy that speaks TLS people log in, follow streams and copy links', () => linkBehindProxy(browser));
 
 test('a viewer is told that they may read only', async () => {

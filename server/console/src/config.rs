@@ -6,7 +6,10 @@ use bathyscope_agent::CommandRights;
 
 use crate::retention::RetentionRule;
 
-pub use crate::public_url::{ParsePublicUrlError, PublicUrl};
+pub use crate::{
+    public_url::{ParsePublicUrlError, PublicUrl},
+    tls::{ServerTls, ServerTlsError},
+};
 
 /// Everything that a console is told.
 #[derive(Clone, Debug)]
@@ -34,10 +37,41 @@ pub struct ListenConfig {
     pub listen: SocketAddr,
     /// Host names (with the port, unless it is the scheme's own) that browsers may use beside those of this machine.
     pub allow_host: Vec<String>,
-    /// Whether a proxy that speaks TLS stands in front.
-    pub behind_proxy: bool,
+    /// What its connections are.
+    pub transport: Transport,
     /// The address by which others reach it; none if that is not known.
     pub public_url: Option<PublicUrl>,
+}
+
+/// What connections from browsers are.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// As they come: from this machine, or through a tunnel.
+    Plain,
+    /// Of a proxy that speaks TLS and stands in front.
+    BehindProxy,
+    /// With TLS that the console speaks itself.
+    Tls(ServerTls),
+}
+
+impl Transport {
+    /// Whether a proxy stands in front.
+    pub fn is_behind_proxy(&self) -> bool {
+        matches!(self, Self::BehindProxy)
+    }
+
+    /// Whether browsers come by TLS, and so by `https`.
+    pub fn is_secure(&self) -> bool {
+        !matches!(self, Self::Plain)
+    }
+
+    /// The certificate, if the console speaks TLS itself.
+    pub fn tls(&self) -> Option<&ServerTls> {
+        match self {
+            Self::Tls(tls) => Some(tls),
+            Self::Plain | Self::BehindProxy => None,
+        }
+    }
 }
 
 /// Who may run scripts.

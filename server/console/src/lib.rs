@@ -15,6 +15,7 @@ mod public_url;
 pub mod recipes;
 pub mod retention;
 pub mod server;
+mod tls;
 pub mod wire;
 
 pub use failure::{Failure, Outcome};

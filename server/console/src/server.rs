@@ -54,7 +54,8 @@ pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcom
     };
     let limits = limits(&config.listen);
     let tasks = tokio_util::task::TaskTracker::new();
-    tasks.spawn(http::serve(listener, state.clone(), limits, stop.clone()));
+    let tls = config.listen.transport.tls().cloned();
+    tasks.spawn(http::serve((listener, tls), state.clone(), limits, stop.clone()));
     tasks.spawn(state.sessions().clone().keep());
     tasks.spawn(state.retention_task().keep());
     if let Some(control) = control {
@@ -114,7 +115,7 @@ async fn start(
         .inspect_err(|error| tracing::warn!(%error, "no control socket; `bathyscope login-link` will not work"));
     let token = sessions.login_token(FIRST_USER, Role::Admin).await;
     let token = token.map_err(|error| Failure::because("making a login link", error))?;
-    let behind_proxy = config.listen.behind_proxy;
+    let behind_proxy = config.listen.transport.is_behind_proxy();
     // The agent is started at the same time; whoever waits for the line wants to trace. Without an agent it comes too.
     link.connected(AGENT_PATIENCE).await;
     let scripts = ScriptPolicy { for_whom: config.scripts, allow_unsafe: config.allow_unsafe_scripts };
@@ -148,7 +149,10 @@ fn announce(url: &str) -> Result<(), Failure> {
 /// The limits of the listener. A proxy in front is one source for everybody.
 fn limits(listen: &ListenConfig) -> ListenLimits {
     let usual = ListenLimits::default();
-    ListenLimits { per_source: if listen.behind_proxy { usual.connections } else { usual.per_source }, ..usual }
+    ListenLimits {
+        per_source: if listen.transport.is_behind_proxy() { usual.connections } else { usual.per_source },
+        ..usual
+    }
 }
 
 /// How a browser reaches the console: by its public address, if there is one, else from this machine or behind the proxy.
@@ -157,8 +161,8 @@ fn origin(listen: &ListenConfig, bound: SocketAddr) -> String {
         return url.to_string();
     }
     match listen.allow_host.first() {
-        Some(name) if listen.behind_proxy => format!("https://{name}"),
-        _ => format!("http://{bound}"),
+        Some(name) if listen.transport.is_behind_proxy() => format!("https://{name}"),
+        _ => format!("{}://{bound}", if listen.transport.is_secure() { "https" } else { "http" }),
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use axum::body::Body;
 use bathyscope_agent::CommandRights;
 use bathyscope_console::{
-    config::{ListenConfig, ScriptUsers},
+    config::{ListenConfig, ScriptUsers, Transport},
     http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     import::Importer,
     retention::RetentionRule,
@@ -48,8 +48,12 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
     let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(1000)));
     let clock = SessionClock::Manual { seconds, epoch: "a boot".to_owned() };
     let sessions = Sessions::open(store.clone(), clock, &stop).await.expect("sessions");
-    let listen =
-        ListenConfig { listen: HOST.parse().unwrap(), allow_host: Vec::new(), behind_proxy: false, public_url: None };
+    let listen = ListenConfig {
+        listen: HOST.parse().unwrap(),
+        allow_host: Vec::new(),
+        transport: Transport::Plain,
+        public_url: None,
+    };
     let hosts = HostPolicy::new(&listen, listen.listen).expect("a host");
     let setup = Setup {
         store: store.clone(),

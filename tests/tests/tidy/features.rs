@@ -8,11 +8,13 @@ use bathyscope_tests::workspace::root;
 use crate::{before_tests, none, rust, shipped};
 
 /// Features that crates of the binary have only where the tests are built too. Of others, what they are for is in their
-/// manifest; what `tempfile` has by default is another source of random names.
-const BROUGHT: [&str; 5] = [
+/// manifest; what `tempfile` and `getrandom` have are sources of random numbers that the tests ask for.
+const BROUGHT: [&str; 7] = [
     "bathyscope-bpf recorded",
     "bathyscope-catalog recorded",
     "bathyscope-store testing",
+    "getrandom std",
+    "getrandom sys_rng",
     "tempfile default",
     "tempfile getrandom",
 ];

@@ -7,7 +7,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use bathyscope_agent::{CommandRights, Simulation};
 use bathyscope_console::{
-    config::{ListenConfig, PublicUrl, ScriptUsers},
+    config::{ListenConfig, PublicUrl, ScriptUsers, ServerTls, Transport},
     retention::RetentionRule,
 };
 use clap::{Args, ValueEnum};
@@ -66,16 +66,59 @@ pub struct ListenArgs {
     /// A proxy that speaks TLS stands in front; needed, with --allow-host, to listen on other than loopback
     #[arg(long, env = "BATHYSCOPE_BEHIND_PROXY")]
     pub behind_proxy: bool,
+    /// Certificate, for TLS without a proxy: a PEM file, with the certificates that it was issued by; read at the start
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "BATHYSCOPE_TLS_CERT",
+        requires = "tls_key",
+        conflicts_with = "behind_proxy"
+    )]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key of the certificate: a PEM file without a password
+    #[arg(long, value_name = "FILE", env = "BATHYSCOPE_TLS_KEY", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// Address by which others reach the console, scheme and host: links begin with it, and browsers may use its name
     #[arg(long, value_name = "URL", env = "BATHYSCOPE_PUBLIC_URL")]
     pub public_url: Option<PublicUrl>,
 }
 
 impl ListenArgs {
+    /// What connections are. Reads the certificate and its key, if they are given: to be called while that is allowed.
+    ///
+    /// # Errors
+    /// If they cannot be used.
+    pub fn transport(&self) -> Result<Transport, crate::Failure> {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(cert), Some(key)) => ServerTls::read(cert, key).map(Transport::Tls),
+            _ if self.behind_proxy => Ok(Transport::BehindProxy),
+            _ => Ok(Transport::Plain),
+        }
+    }
+
     /// What the console is told.
-    pub fn config(&self) -> ListenConfig {
-        let Self { listen, allow_host, behind_proxy, public_url } = self.clone();
-        ListenConfig { listen, allow_host, behind_proxy, public_url }
+    pub fn config(&self, transport: Transport) -> ListenConfig {
+        let Self { listen, allow_host, public_url, .. } = self.clone();
+        ListenConfig { listen, allow_host, transport, public_url }
+    }
+
+    /// Gives the same options to another process of this binary.
+    pub fn pass_on(&self, command: &mut std::process::Command) {
+        command.args(["--listen", &self.listen.to_string()]);
+        for name in &self.allow_host {
+            command.args(["--allow-host", name]);
+        }
+        if self.behind_proxy {
+            command.arg("--behind-proxy");
+        }
+        for (option, path) in [("--tls-cert", &self.tls_cert), ("--tls-key", &self.tls_key)] {
+            if let Some(path) = path {
+                command.arg(option).arg(path);
+            }
+        }
+        if let Some(url) = &self.public_url {
+            command.args(["--public-url", &url.to_string()]);
+        }
     }
 
     /// Whether others than this host's users can reach the console.
@@ -264,6 +307,8 @@ mod tests {
                 listen: ([127, 0, 0, 1], 7070).into(),
                 allow_host: Vec::new(),
                 behind_proxy: false,
+                tls_cert: None,
+                tls_key: None,
                 public_url: public_url.map(|url| url.parse().unwrap()),
             };
             assert_eq!(listen.exposed(), expected, "{public_url:?}");

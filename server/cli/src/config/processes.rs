@@ -1,7 +1,7 @@
 //! What each of the processes is started with.
 
 use bathyscope_agent::ScriptRights;
-use bathyscope_console::config::{ConsoleConfig, ScriptUsers};
+use bathyscope_console::config::{ConsoleConfig, ScriptUsers, Transport};
 use clap::{Args, ValueEnum};
 
 use super::{AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptRightsArgs};
@@ -66,13 +66,13 @@ pub struct ConsoleArgs {
 }
 
 impl ConsoleArgs {
-    /// What the console is told. To be called after rights were given up.
+    /// What the console is told, with what its connections are. To be called after rights were given up.
     ///
     /// # Errors
     /// If there is no directory for captures.
-    pub fn config(&self) -> Result<ConsoleConfig, Failure> {
+    pub fn config(&self, transport: Transport) -> Result<ConsoleConfig, Failure> {
         Ok(ConsoleConfig {
-            listen: self.listen.config(),
+            listen: self.listen.config(transport),
             data: self.data.directory()?,
             scripts: self.scripts.scripts.map_or_else(ScriptUsers::default, ScriptUsers::from),
             allow_unsafe_scripts: self.scripts.allow_unsafe_scripts,

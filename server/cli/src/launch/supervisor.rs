@@ -140,17 +140,7 @@ impl Plan<'_> {
             command.args(["--uid", &account.uid.to_string(), "--gid", &account.gid.to_string()]);
         }
         command.arg("--data").arg::<&Path>(&self.data);
-        let listen = &self.args.listen;
-        command.args(["--listen", &listen.listen.to_string()]);
-        for name in &listen.allow_host {
-            command.args(["--allow-host", name]);
-        }
-        if listen.behind_proxy {
-            command.arg("--behind-proxy");
-        }
-        if let Some(url) = &listen.public_url {
-            command.args(["--public-url", &url.to_string()]);
-        }
+        self.args.listen.pass_on(&mut command);
         self.args.scripts.pass_on(&mut command, &self.args.listen);
         command.args(["--commands", &self.commands().to_string()]);
         self.args.keep.pass_on(&mut command);

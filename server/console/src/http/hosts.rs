@@ -9,7 +9,7 @@ use http::{HeaderMap, Uri, header::HOST};
 
 use crate::{
     Failure,
-    config::{ListenConfig, PublicUrl},
+    config::{ListenConfig, PublicUrl, Transport},
     public_url::split_host,
 };
 
@@ -35,20 +35,21 @@ impl HostPolicy {
     /// another scheme than the console.
     pub fn new(listen: &ListenConfig, bound: SocketAddr) -> Result<Self, Failure> {
         let has_name = !listen.allow_host.is_empty() || listen.public_url.is_some();
-        let is_fenced = listen.behind_proxy && has_name;
+        let is_fenced = listen.transport.is_secure() && has_name;
         if !bound.ip().is_loopback() && !is_fenced {
             return Err(Failure::new(format!("refusing to listen on {bound}: it can be reached from other machines"))
                 .remedy(
-                    "Put a proxy that speaks TLS in front and give --behind-proxy and --public-url https://NAME, or \
-                     listen on 127.0.0.1 and use a tunnel.",
+                    "Give --tls-cert, --tls-key and --public-url https://NAME, or put a proxy that speaks TLS in front and \
+                     give --behind-proxy and --public-url https://NAME, or listen on 127.0.0.1 and use a tunnel.",
                 ));
         }
-        let scheme = if listen.behind_proxy { "https" } else { "http" };
+        let (scheme, own_port) = if listen.transport.is_secure() { ("https", 443) } else { ("http", 80) };
         if let Some(url) = listen.public_url.as_ref().filter(|url| url.scheme() != scheme) {
-            return Err(other_scheme(url));
+            return Err(other_scheme(url, &listen.transport));
         }
         let port = bound.port();
-        let mut allowed: BTreeSet<String> = LOOPBACK_NAMES.iter().flat_map(|name| as_sent(name, port)).collect();
+        let mut allowed: BTreeSet<String> =
+            LOOPBACK_NAMES.iter().flat_map(|name| as_sent(name, port, own_port)).collect();
         for name in &listen.allow_host {
             let Some((host, given_port)) = split_host(&name.to_ascii_lowercase()) else {
                 return Err(Failure::new(format!("`{}` is not a host name", name.escape_default()))
@@ -56,8 +57,8 @@ impl HostPolicy {
             };
             match given_port {
                 Some(port) => allowed.extend([format!("{host}:{port}")]),
-                None if listen.behind_proxy => allowed.extend([host]),
-                None => allowed.extend(as_sent(&host, port)),
+                None if listen.transport.is_behind_proxy() => allowed.extend([host]),
+                None => allowed.extend(as_sent(&host, port, own_port)),
             }
         }
         allowed.extend(listen.public_url.as_ref().map(|url| url.host().to_owned()));
@@ -94,22 +95,24 @@ impl HostPolicy {
 }
 
 /// A public address with another scheme than the one that cookies and the guard against other sites go by.
-fn other_scheme(url: &PublicUrl) -> Failure {
-    let remedy = match url.scheme() {
-        "https" => "A proxy in front speaks TLS: say so with --behind-proxy. Without one write http://.",
-        _ => "Write https://, or leave out --behind-proxy.",
-    };
-    let why = match url.scheme() {
-        "https" => "the console itself speaks no TLS",
-        _ => "behind a proxy it is reached by TLS only",
+fn other_scheme(url: &PublicUrl, transport: &Transport) -> Failure {
+    let (why, remedy) = match transport {
+        Transport::Plain => (
+            "the console speaks no TLS",
+            "Give --tls-cert and --tls-key; or, if a proxy in front speaks TLS, --behind-proxy. Without both write http://.",
+        ),
+        Transport::BehindProxy => {
+            ("behind a proxy it is reached by TLS only", "Write https://, or leave out --behind-proxy.")
+        }
+        Transport::Tls(_) => ("the console speaks TLS only", "Write https://, or leave out --tls-cert and --tls-key."),
     };
     Failure::new(format!("`{url}` cannot be the public address: {why}")).remedy(remedy)
 }
 
-/// How browsers write a host with this port when the scheme is http.
-fn as_sent(host: &str, port: u16) -> Vec<String> {
+/// How browsers write a host with this port when the scheme's own is `own_port`.
+fn as_sent(host: &str, port: u16, own_port: u16) -> Vec<String> {
     let mut sent = vec![format!("{host}:{port}")];
-    if port == 80 {
+    if port == own_port {
         sent.push(host.to_owned());
     }
     sent
@@ -125,7 +128,7 @@ mod tests {
         ListenConfig {
             listen: ([127, 0, 0, 1], 0).into(),
             allow_host: allow_host.iter().map(|&name| name.to_owned()).collect(),
-            behind_proxy,
+            transport: if behind_proxy { Transport::BehindProxy } else { Transport::Plain },
             public_url: None,
         }
     }
@@ -183,6 +186,25 @@ mod tests {
         for bad in ["", "a b", "*", "http://x", "x:port", "a..b", "[::1", "x/y"] {
             assert!(HostPolicy::new(&listen(&[bad], true), anywhere).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn p01_with_tls_of_its_own_names_have_the_port_that_it_listens_on() {
+        let tls = crate::tls::tests::own();
+        let with = |url: Option<&str>, bound: ([u8; 4], u16)| {
+            let listen = ListenConfig {
+                transport: Transport::Tls(tls.clone()),
+                public_url: url.map(|url| url.parse().unwrap()),
+                ..listen(&[], false)
+            };
+            HostPolicy::new(&listen, bound.into())
+        };
+        let policy = with(None, ([127, 0, 0, 1], 443)).unwrap();
+        assert!(policy.is_secure() && allows(&policy, "/", &["localhost"]) && allows(&policy, "/", &["localhost:443"]));
+        let policy = with(Some("https://trace.example:7070"), ([0, 0, 0, 0], 7070)).unwrap();
+        assert!(allows(&policy, "/", &["trace.example:7070"]) && !allows(&policy, "/", &["trace.example"]));
+        assert!(with(None, ([0, 0, 0, 0], 7070)).is_err(), "a name is needed");
+        assert!(with(Some("http://trace.example"), ([127, 0, 0, 1], 7070)).is_err(), "it speaks TLS only");
     }
 
     #[test]

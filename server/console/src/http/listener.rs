@@ -3,6 +3,7 @@
 //! A head must arrive within [`HEAD_TIMEOUT`] and fit into [`HEAD_BYTES`]; there are at most [`CONNECTIONS`] connections,
 //! and [`CONNECTIONS_PER_SOURCE`] from one address, beyond which a new one takes the place of an older one that nobody
 //! has logged in on (`slots`); a peer that takes nothing for [`STALL_TIMEOUT`] while something waits to be sent is cut.
+//! Where the console speaks TLS itself, the handshake has the time of a head.
 
 use std::{
     io,
@@ -24,6 +25,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::{Instant, Sleep},
 };
+use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::{Service, ServiceExt as _};
 
@@ -31,6 +33,7 @@ use super::{
     context::Peer,
     slots::{Slot, Slots},
 };
+use crate::tls::{ServerTls, is_handshake};
 
 /// How long a request's head may take, and how long a connection may wait for the next one.
 pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,9 +76,14 @@ impl Default for ListenLimits {
     }
 }
 
-/// Serves `service` on `listener` until `stop` is cancelled, then lets open connections end for a few seconds.
-pub(super) async fn serve<S>(listener: TcpListener, service: S, limits: ListenLimits, stop: CancellationToken)
-where
+/// Serves `service` on `listener`, with TLS if there is some, until `stop` is cancelled; then lets open connections end for a
+/// few seconds.
+pub(super) async fn serve<S>(
+    (listener, tls): (TcpListener, Option<ServerTls>),
+    service: S,
+    limits: ListenLimits,
+    stop: CancellationToken,
+) where
     S: Service<Request<Body>, Response = Response, Error = std::convert::Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
@@ -90,12 +98,13 @@ where
             Ok((stream, peer)) => match slots.take(source_of(peer.ip())) {
                 Some(slot) => {
                     let (service, stop) = (service.clone(), stop.clone());
+                    let tls = tls.as_ref().map(ServerTls::acceptor);
                     connections.spawn(async move {
                         let cut = slot.cut().clone();
                         tokio::select! {
                             // What has come already is served before a place that is wanted is given up.
                             biased;
-                            () = connection(stream, peer, service, slot, limits, stop) => {}
+                            () = connection((stream, tls), peer, service, slot, limits, stop) => {}
                             () = cut.cancelled() => tracing::debug!("too many connections; the oldest was cut"),
                         }
                     });
@@ -116,7 +125,7 @@ where
 }
 
 async fn connection<S>(
-    stream: TcpStream,
+    (mut stream, tls): (TcpStream, Option<TlsAcceptor>),
     peer: SocketAddr,
     service: S,
     slot: Slot,
@@ -139,13 +148,42 @@ async fn connection<S>(
             answer
         }
     });
-    let io = TokioIo::new(StallGuard::new(stream, limits.stall_timeout));
+    let Some(tls) = tls else {
+        return talk(StallGuard::new(stream, limits.stall_timeout), service, limits, stop).await;
+    };
+    let handshake = async {
+        if !is_handshake(&mut stream).await? {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not begin with a handshake"));
+        }
+        tls.accept(StallGuard::new(stream, limits.stall_timeout)).await
+    };
+    let shaken = tokio::select! {
+        shaken = tokio::time::timeout(limits.head_timeout, handshake) => shaken,
+        () = stop.cancelled() => return,
+    };
+    match shaken {
+        Ok(Ok(stream)) => talk(stream, service, limits, stop).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a connection speaks no TLS that the console knows"),
+        Err(_elapsed) => tracing::debug!("a handshake took too long"),
+    }
+}
+
+/// Answers the requests of a connection until it or the console ends.
+async fn talk<S>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    service: S,
+    limits: ListenLimits,
+    stop: CancellationToken,
+) where
+    S: Service<Request<Incoming>, Response = Response, Error = std::convert::Infallible> + Clone + Send,
+    S::Future: Send,
+{
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head_timeout)
         .max_buf_size(HEAD_BYTES)
         .max_headers(HEADER_FIELDS)
-        .serve_connection(io, TowerToHyperService::new(service));
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let mut serving = std::pin::pin!(serving);
     let ended = tokio::select! {
         ended = serving.as_mut() => ended,

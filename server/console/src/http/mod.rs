@@ -10,6 +10,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceBuilder};
 
+use crate::tls::ServerTls;
+
 pub mod access;
 mod api;
 mod assets;
@@ -62,7 +64,13 @@ pub fn service(
         .service(routes::router(state))
 }
 
-/// Serves the console on `listener` until `stop` is cancelled and open requests have had their time.
-pub async fn serve(listener: TcpListener, state: AppState, limits: ListenLimits, stop: CancellationToken) {
+/// Serves the console on `listener`, with TLS if there is some, until `stop` is cancelled and open requests have had their
+/// time.
+pub async fn serve(
+    listener: (TcpListener, Option<ServerTls>),
+    state: AppState,
+    limits: ListenLimits,
+    stop: CancellationToken,
+) {
     listener::serve(listener, service(state), limits, stop).await;
 }

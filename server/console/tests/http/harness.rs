@@ -15,7 +15,7 @@ use bathyscope_capture::{
     Limits, Method, SourceSpec, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
 };
 use bathyscope_console::{
-    config::{ListenConfig, ScriptUsers},
+    config::{ListenConfig, ScriptUsers, Transport},
     http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     import::{Importer, NewReader},
     retention::RetentionRule,
@@ -143,7 +143,7 @@ impl Console {
         let listen = ListenConfig {
             listen: HOST.parse().unwrap(),
             allow_host: Vec::new(),
-            behind_proxy: false,
+            transport: Transport::Plain,
             public_url: None,
         };
         let hosts = HostPolicy::new(&listen, listen.listen).unwrap();

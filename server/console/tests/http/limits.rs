@@ -20,7 +20,7 @@ impl Listening {
         let console = Console::new().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(serve(listener, console.state.clone(), limits, console.stop.clone()));
+        tokio::spawn(serve((listener, None), console.state.clone(), limits, console.stop.clone()));
         Self { console, address }
     }
 

@@ -239,6 +239,7 @@ export interface CaptureItem {
   owner: string;
   imported: boolean;
   simulated: boolean;
+  tags: string[];
 }
 
 export interface CaptureList {
@@ -278,6 +279,8 @@ export interface CapturePage {
   can_pin: boolean;
   kept_until_unix_ns: number | null;
   public_url: string | null;
+  tags: string[];
+  description: string;
 }
 
 export interface CaptureSpec {
@@ -2379,6 +2382,15 @@ export interface Tables {
   examples: ExamplesExample[];
 }
 
+export interface TagItem {
+  tag: string;
+  captures: number;
+}
+
+export interface TagList {
+  items: TagItem[];
+}
+
 export type Target = "system" | {
   process: {
     pid: number;
@@ -2919,6 +2931,7 @@ export interface Answers {
     "/api/dynamic/variables": Variables;
     "/api/dynamic/functions": Functions;
     "/api/captures": CaptureList;
+    "/api/tags": TagList;
     "/api/captures/{id}": CapturePage;
     "/api/captures/{id}/notes": NoteList;
     "/api/captures/{id}/output": Output;

@@ -12,6 +12,7 @@ import {
   chooseByName, deleteOpen, foldTime, leaveOwnOut, legendOfWindow, openTool, rangeOfMaps, readTool, seeProgress, watchScript,
 } from './capture_flows.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
+import { tagAndFind } from './label_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
@@ -469,6 +470,14 @@ test('commands are pasted, refused in words, and completed', async () => {
   await pasteCommands(page, server.origin);
   await pasteWhatIsRefused(page, server.origin);
   await completeCommands(page, server.origin);
+});
+
+test('captures are tagged and described, found by words, tags and conditions, and sorted', async () => {
+  const sample = (name) => page.evaluate(async (it) => (await (await fetch(`/api/samples/${it}`, { method: 'POST' })).json()).id, name);
+  await page.goto(server.origin);
+  const [id] = [await sample('profile'), await sample('scheduler')];
+  await tagAndFind(page, server, id);
+  await page.goto(server.origin);
 });
 
 test('the library: a probe is kept by paste, named, changed, restored, exported, deleted and restored', async () => {

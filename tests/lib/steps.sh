@@ -169,7 +169,7 @@ check_silence() {
 do_unit() {
     local which=.
     [ "$tier" != quick ] || which=$touched
-    run_tests_at_once 3 "$which" '^tests '
+    run_tests_at_once 2 "$which" '^tests '
 }
 
 do_whole() {

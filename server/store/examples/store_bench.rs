@@ -144,7 +144,7 @@ async fn many_captures(store: &Store) -> Result<(), Box<dyn Error>> {
     }
     let created = start.elapsed() / 1000;
     let start = Instant::now();
-    let page = store.summaries(&SummaryQuery { text: "measured".to_owned(), ..SummaryQuery::default() }).await?;
+    let page = store.summaries(&SummaryQuery::parse("measured", 0)?).await?;
     println!("a capture is made in {created:.1?}; a list of {} is searched in {:.1?}", page.total, start.elapsed());
     Ok(())
 }

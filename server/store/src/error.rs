@@ -151,6 +151,12 @@ pub enum StoreError {
         /// Which.
         note: NoteId,
     },
+    /// The description of a capture is not as it was when whoever changes it read it.
+    #[error("the description of {id} was changed meanwhile; look at it as it is now, and change that")]
+    DescriptionChanged {
+        /// The capture.
+        id: CaptureId,
+    },
     /// There is no such chunk.
     #[error("capture {id} has no chunk {seq} in stream {stream}")]
     NoChunk {

@@ -225,6 +225,8 @@ const SCRIPTS_SINCE: i64 = 2;
 const SOURCES_SINCE: i64 = 9;
 /// The schema version from which on what people keep by name is in tables of its own.
 const LIBRARY_SINCE: i64 = 12;
+/// The schema version from which on captures have labels.
+const LABELS_SINCE: i64 = 13;
 /// The schema version from which on there is the track index.
 const TRACKS_SINCE: i64 = 10;
 /// Rows of scripts that must not be there.
@@ -255,6 +257,9 @@ const DERIVATION_LIMITS: [(&str, &str); 2] = [
 const RECIPE_LIMITS: [(&str, &str); 1] = [("recipes", "SELECT count(*) FROM recipes")];
 const LIBRARY_LIMITS: [(&str, &str); 1] =
     [("entries of a library", "SELECT (SELECT count(*) FROM library) + (SELECT count(*) FROM library_versions)")];
+
+/// What people say of captures, likewise.
+const LABEL_LIMITS: [(&str, &str); 1] = [("labels of captures", "SELECT count(*) FROM labels")];
 
 /// Notes that must not be there.
 const NOTE_LIMITS: [(&str, &str); 1] = [(
@@ -308,7 +313,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_notes = NOTE_LIMITS.into_iter().filter(|_| version >= NOTES_SINCE);
     let of_recipes = RECIPE_LIMITS.into_iter().filter(|_| (SOURCES_SINCE..LIBRARY_SINCE).contains(&version));
     let of_library = LIBRARY_LIMITS.into_iter().filter(|_| version >= LIBRARY_SINCE);
-    let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library);
+    let of_labels = LABEL_LIMITS.into_iter().filter(|_| version >= LABELS_SINCE);
+    let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));

@@ -25,6 +25,7 @@ mod finish;
 mod import;
 mod index;
 mod insert;
+mod labels;
 mod library;
 mod limits;
 mod model;
@@ -36,6 +37,7 @@ mod remove;
 mod retention;
 mod rows;
 mod schema;
+mod search;
 mod select;
 mod sources;
 mod store;
@@ -47,12 +49,14 @@ mod writer;
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
 pub use error::StoreError;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
+pub use labels::{CaptureLabels, LabelChange};
 pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
     DictionaryEnds, End, LibraryKind, NewCapture, Options, Origin, ParseLibraryKindError, ParseStateError, Reserve,
-    RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState, StreamRecord, SummaryPage, SummaryQuery,
+    RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState, StreamRecord, SummaryPage,
 };
 pub use notes::{NoteChange, NoteRecord};
+pub use search::{ParseSearchError, SummaryCondition, SummaryProperty, SummaryQuery, SummarySort, SummaryTest};
 pub use store::{BlockingStore, Store, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};

@@ -16,6 +16,10 @@ pub(crate) mod limit {
     pub(crate) const SYMBOL_BYTES: usize = 256 << 10;
     pub(crate) const CODE_LINES_BYTES: usize = 1 << 20;
     pub(crate) const OUTPUT_BYTES: usize = 64 << 10;
+    pub(crate) const TAG_BYTES: usize = 48;
+    /// Tags of one capture: every line of the list has all of them.
+    pub(crate) const TAGS: usize = 16;
+    pub(crate) const DESCRIPTION_BYTES: usize = 4096;
     pub(crate) const LOSSES: usize = 100_000;
     pub(crate) const LIBRARY_NAME_BYTES: usize = 64;
     pub(crate) const LIBRARY_DESCRIPTION_BYTES: usize = 500;

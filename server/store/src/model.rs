@@ -415,23 +415,6 @@ impl StreamRecord {
     }
 }
 
-/// Which captures are listed: those whose title, owner, host, method and target contain every word of `text`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SummaryQuery {
-    /// Words, in any order and case; empty for all captures. At most 256 bytes are used.
-    pub text: String,
-    /// How many at most.
-    pub limit: u32,
-    /// How many of the newest to leave out.
-    pub offset: u32,
-}
-
-impl Default for SummaryQuery {
-    fn default() -> Self {
-        Self { text: String::new(), limit: 100, offset: 0 }
-    }
-}
-
 /// A page of the list of captures, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummaryPage {
@@ -478,6 +461,8 @@ pub struct CaptureSummary {
     pub since_unix_ns: i64,
     /// Whether the events were made up by the simulated agent.
     pub simulated: bool,
+    /// Its tags, in order.
+    pub tags: Vec<String>,
 }
 
 /// What a decision on which captures are kept needs to know of one.

@@ -10,6 +10,7 @@ use sqlx::SqliteConnection;
 use crate::{
     StoreError,
     error::failed,
+    labels,
     limits::{at_most, limit},
     read::state_of,
     rows::{narrow, sql, unreadable, unsigned},
@@ -85,6 +86,7 @@ pub(crate) async fn add(writer: &mut Writer, id: CaptureId, note: &NoteRecord) -
 async fn add_in(conn: &mut SqliteConnection, id: CaptureId, note: &NoteRecord) -> Result<(), StoreError> {
     state_of(conn, id).await?;
     insert(conn, id, std::slice::from_ref(note)).await?;
+    labels::renew(conn, id).await?;
     has_few(conn, id).await
 }
 
@@ -99,6 +101,7 @@ pub(crate) async fn add_imported(
     let taken = |note: NoteRecord| NoteRecord { owner: owner.to_owned(), imported: true, ..note };
     let notes: Vec<NoteRecord> = notes.into_iter().map(taken).collect();
     insert(conn, id, &notes).await?;
+    labels::renew(conn, id).await?;
     has_few(conn, id).await
 }
 
@@ -175,6 +178,7 @@ async fn change_in(conn: &mut SqliteConnection, id: CaptureId, changed: ChangedN
     let after = NoteRecord { content, changed: Some(change), version, ..before.clone() };
     remove_row(conn, id, &before).await?;
     insert(conn, id, std::slice::from_ref(&after)).await?;
+    labels::renew(conn, id).await?;
     Ok(after)
 }
 
@@ -188,6 +192,7 @@ async fn remove_row(conn: &mut SqliteConnection, id: CaptureId, note: &NoteRecor
 pub(crate) async fn remove(conn: &mut SqliteConnection, id: CaptureId, note: NoteId) -> Result<bool, StoreError> {
     let Some(found) = one(conn, id, note).await? else { return Ok(false) };
     remove_row(conn, id, &found).await?;
+    labels::renew(conn, id).await?;
     Ok(true)
 }
 

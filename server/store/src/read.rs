@@ -4,23 +4,20 @@ use bathyscope_capture::{
     CaptureId, Frame, FrameId, FunctionCode, HostFacts, Ledger, Loss, Mapping, MappingId, OutputLine, ProcessChange,
     ScriptRecord, Stack, StackId, StreamTotals, StringId, Symbol,
 };
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+use sqlx::{QueryBuilder, SqliteConnection};
 
 use crate::{
     CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, Origin, StoreError, StreamRecord, SummaryPage,
     SummaryQuery,
     ends::Ends,
     error::failed,
-    limits::cut,
     rows::{
         code_missing_from, descriptor_from, from_json, loss_stage_from, machine_from, mapping_kind_from, narrow,
-        process_change_from, row_struct, sql, stack_from_bytes, stats_from_bytes, unreadable, unsigned,
+        process_change_from, row_struct, sql, stack_from_bytes, stats_from_bytes, tags_from, unreadable, unsigned,
     },
     select::{all, of},
 };
 
-/// The most of the text of a search that is used.
-const QUERY_BYTES: usize = 256;
 /// The most lines of one page of a list.
 const MAX_PAGE: u32 = 10_000;
 
@@ -30,24 +27,23 @@ pub(crate) async fn summaries(
     ends: &Ends,
 ) -> Result<SummaryPage, StoreError> {
     const DOING: &str = "listing captures";
-    let text = cut(&query.text, QUERY_BYTES).to_lowercase();
-    let condition = |builder: &mut QueryBuilder<Sqlite>| {
-        builder.push(" WHERE phase = 'ready'");
-        for word in text.split_whitespace() {
-            builder.push(" AND instr(search, ").push_bind(word.to_owned()).push(") > 0");
-        }
-    };
-    let mut count = QueryBuilder::new("SELECT count(*) FROM captures");
-    condition(&mut count);
+    const FROM: &str = " FROM captures JOIN retention ON retention.capture_id = captures.id \
+                        LEFT JOIN labels ON labels.capture_id = captures.id WHERE phase = 'ready'";
+    // All of them are counted without a look at what is asked of none.
+    let mut count = QueryBuilder::new("SELECT count(*)");
+    count.push(if query.conditions.is_empty() { " FROM captures WHERE phase = 'ready'" } else { FROM });
+    query.push_conditions(&mut count);
     let (total,): (i64,) = count.build_query_as().fetch_one(&mut *conn).await.map_err(failed(DOING))?;
     let mut page = QueryBuilder::new(
         "SELECT id, title, state, method, target, host_name, owner, origin, started_unix_ns, start_ns, end_ns, \
          row_count, chunk_bytes + output_bytes + index_bytes + dictionary_bytes AS size_bytes, lost, \
          EXISTS (SELECT 1 FROM losses l WHERE l.capture_id = captures.id AND l.stage = 'interrupted') AS lost_at_least, \
-         pinned, since_unix_ns, simulated FROM captures JOIN retention ON capture_id = id",
+         pinned, since_unix_ns, simulated, coalesce(labels.tags, '') AS tags",
     );
-    condition(&mut page);
-    page.push(" ORDER BY started_unix_ns DESC, id LIMIT ").push_bind(query.limit.min(MAX_PAGE));
+    page.push(FROM);
+    query.push_conditions(&mut page);
+    query.push_order(&mut page);
+    page.push(" LIMIT ").push_bind(query.limit.min(MAX_PAGE));
     page.push(" OFFSET ").push_bind(query.offset);
     let rows: Vec<SummaryRow> = page.build_query_as().fetch_all(conn).await.map_err(failed(DOING))?;
     let items = rows.into_iter().map(|row| row.into_summary(ends)).collect::<Result<_, _>>()?;
@@ -74,6 +70,7 @@ row_struct! {
         pinned: bool,
         since_unix_ns: i64,
         simulated: bool,
+        tags: String,
     }
 }
 
@@ -104,6 +101,7 @@ impl SummaryRow {
             pinned: self.pinned,
             since_unix_ns: self.since_unix_ns,
             simulated: self.simulated,
+            tags: tags_from(&self.tags).into_iter().collect(),
         })
     }
 }

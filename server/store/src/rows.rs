@@ -38,6 +38,11 @@ pub(crate) const fn unsigned(value: i64) -> u64 {
     value.cast_unsigned()
 }
 
+/// Tags of a capture as a row has them, with blanks around each.
+pub(crate) fn tags_from(stored: &str) -> std::collections::BTreeSet<String> {
+    stored.split_whitespace().map(str::to_owned).collect()
+}
+
 /// A number that was stored as a 32-bit one.
 pub(crate) fn narrow<T: TryFrom<i64>>(value: i64, what: &'static str) -> Result<T, StoreError> {
     T::try_from(value).map_err(|_range| unreadable(what))

@@ -26,6 +26,7 @@ use crate::{
 mod blocking;
 mod derivations;
 mod dictionaries;
+mod labels;
 mod library;
 mod notes;
 

@@ -2,15 +2,17 @@
 
 mod compute;
 mod import;
+mod labels;
 
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
 
 use bathyscope_capture::{CaptureId, Severity, visible};
 use bathyscope_console::wire;
 use bathyscope_link::words;
-use bathyscope_store::{CaptureRecord, CaptureSummary, Store, StoreError, SummaryQuery};
+use bathyscope_store::{CaptureRecord, CaptureSummary, Store, StoreError, SummaryQuery, SummarySort};
 use clap::{Args, Subcommand};
 
+use self::labels::{describe, labelled, searched, sort_of, tag, tags};
 use super::{
     chosen::{ChosenCapture, no_captures},
     explain::same_lines,
@@ -22,7 +24,7 @@ use crate::{Failure, Outcome, config::DataArgs};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 While a console runs, `list`, `show` and `check` read its database beside it, and `import` gives it the file. `compute`, \
-`rename`, `pin`, `unpin` and `delete` need the database for themselves: do them in the browser, or stop the console first.")]
+`rename`, `tag`, `describe`, `pin`, `unpin` and `delete` need the database for themselves: do them in the browser, or stop the console first.")]
 pub struct CapturesArgs {
     /// What to do.
     #[command(subcommand)]
@@ -33,10 +35,18 @@ pub struct CapturesArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum CapturesVerb {
     /// List them, newest first
+    #[command(after_help = "\
+Words are looked for in titles, owners, hosts, methods, targets, tags, descriptions and notes. Conditions: tag:TAG, host:NAME, \
+by:USER, method:KIND, is:pinned, recording, imported, simulated, lossy, tagged or noted, older:7d, newer:2h, longer:10s, \
+shorter:1m, larger:20M, smaller:1G. With - before it, a word or condition shall not be: give -- first, as in \
+`captures list -- -is:pinned older:30d`.")]
     List {
-        /// Only those whose title, owner, host, method or target contain these words
+        /// Only those that have all of these words and conditions
         #[arg(value_name = "WORDS")]
         words: Vec<String>,
+        /// Sort them by started, duration, rows, bytes, lost, title, host or owner; with - before it the other way round
+        #[arg(long, value_name = "WHAT", default_value = "started", allow_hyphen_values = true, value_parser = sort_of)]
+        sort: (SummarySort, bool),
         /// How many at most
         #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 100)]
         limit: u32,
@@ -78,6 +88,34 @@ pub enum CapturesVerb {
         id: CaptureId,
         /// The new title
         title: String,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Add tags to captures, and remove them; without a capture, list all tags
+    Tag {
+        /// Which
+        #[arg(value_name = "ID", requires = "changed")]
+        ids: Vec<CaptureId>,
+        /// Tag to add; repeatable
+        #[arg(short, long, value_name = "TAG", group = "changed", requires = "ids")]
+        add: Vec<String>,
+        /// Tag to remove; repeatable
+        #[arg(short, long, value_name = "TAG", group = "changed", requires = "ids")]
+        remove: Vec<String>,
+        /// Print the list as JSON
+        #[arg(long, conflicts_with = "ids")]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Say what one is about
+    Describe {
+        /// Which
+        id: CaptureId,
+        /// What; empty to take it back
+        text: String,
         /// Where captures are kept.
         #[command(flatten)]
         data: DataArgs,
@@ -128,8 +166,8 @@ pub enum CapturesVerb {
 /// If the store cannot be opened, or the capture is not there.
 pub fn run(args: CapturesArgs) -> Outcome {
     let printed = match args.verb {
-        CapturesVerb::List { words, limit, json, data } => {
-            let query = SummaryQuery { text: words.join(" "), limit, offset: 0 };
+        CapturesVerb::List { words, sort: (sort, reversed), limit, json, data } => {
+            let query = SummaryQuery { sort, reversed, limit, ..searched(&words)? };
             open::reading(&data, async |store| list(&store, &query, json).await)?
         }
         CapturesVerb::Show { id, json, data } => {
@@ -143,6 +181,15 @@ pub fn run(args: CapturesArgs) -> Outcome {
         CapturesVerb::Compute(args) => compute::run(&args)?,
         CapturesVerb::Rename { id, title, data } => {
             open::writing(&data, async |store| store.rename(id, &title).await.map(|()| String::new()))?
+        }
+        CapturesVerb::Tag { ids, json, data, .. } if ids.is_empty() => {
+            open::reading(&data, async |store| tags(&store, json).await)?
+        }
+        CapturesVerb::Tag { ids, add, remove, data, .. } => {
+            open::writing(&data, async |store| tag(&store, &ids, add, remove).await)?
+        }
+        CapturesVerb::Describe { id, text, data } => {
+            open::writing(&data, async |store| describe(&store, id, &text).await)?
         }
         CapturesVerb::Pin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, true).await)?,
         CapturesVerb::Unpin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, false).await)?,
@@ -237,8 +284,9 @@ fn summary(capture: &CaptureSummary) -> String {
         (lost, true) => format!(", at least {} lost", text::count(lost)),
     };
     let pinned = if capture.pinned { "  pinned" } else { "" };
+    let tags: String = capture.tags.iter().map(|tag| format!("  #{tag}")).collect();
     format!(
-        "{}  {}  {:>9}  {:>8} rows{lost}  {:>9}  {}{pinned}  {}",
+        "{}  {}  {:>9}  {:>8} rows{lost}  {:>9}  {}{pinned}  {}{tags}",
         capture.id,
         text::wall_time(capture.started_unix_ns),
         text::duration(capture.duration_ns),
@@ -251,12 +299,14 @@ fn summary(capture: &CaptureSummary) -> String {
 
 async fn show(store: &Store, chosen: ChosenCapture, json: bool) -> Result<Option<String>, StoreError> {
     let Some(id) = chosen.id(store).await? else { return Ok(None) };
-    let record = store.capture(id).await?;
+    let (record, labels) = (store.capture(id).await?, store.labels(id).await?);
     if json {
-        return Ok(Some(json_line(&wire::Capture::from(record))));
+        let mut value = serde_json::json!(wire::Capture::from(record));
+        (value["tags"], value["description"]) = (Vec::from_iter(labels.tags).into(), labels.description.into());
+        return Ok(Some(json_line(&value)));
     }
     let same = same_lines(&bathyscope_commands::same_as(&record.spec));
-    Ok(Some(described(&record) + &same))
+    Ok(Some(described(&record) + &labelled(&labels) + &same))
 }
 
 fn described(record: &CaptureRecord) -> String {

@@ -46,7 +46,7 @@ impl ChosenCapture {
             Self::Newest => 0,
             Self::Previous => 1,
         };
-        let found = store.summaries(&SummaryQuery { text: String::new(), limit: 1, offset }).await?;
+        let found = store.summaries(&SummaryQuery { limit: 1, offset, ..SummaryQuery::default() }).await?;
         Ok(found.items.first().map(|found| found.id))
     }
 }

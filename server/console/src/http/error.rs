@@ -244,6 +244,9 @@ impl From<StoreError> for ApiError {
             }
             StoreError::NoNote { .. } => Self::not_found(),
             StoreError::NoteChanged { .. } => Self::new(ErrorKind::Conflict, "changing the note", words(&error)),
+            StoreError::DescriptionChanged { .. } => {
+                Self::new(ErrorKind::Conflict, "changing the description", words(&error))
+            }
             StoreError::LibraryNameTaken { .. } => Self::new(ErrorKind::Conflict, doing, words(&error)),
             StoreError::LibraryChanged { .. } => Self::new(ErrorKind::Conflict, "changing it", words(&error)),
             StoreError::NoLibraryItem { .. } => Self::not_found(),

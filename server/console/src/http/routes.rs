@@ -209,6 +209,7 @@ fn console_routes() -> Vec<Route> {
 
         route::<Viewer, _, _>(Api, GET, "/api/captures", api::captures::list),
         route::<Operator, _, _>(Api, POST, "/api/captures", api::captures::start),
+        route::<Viewer, _, _>(Api, GET, "/api/tags", api::captures::tags),
         route::<Operator, _, _>(Api, POST, layers::IMPORT, api::import::import),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}", api::captures::one),
         route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}", api::captures::change),

@@ -37,6 +37,8 @@ pub struct CaptureItem {
     owner: String,
     imported: bool,
     simulated: bool,
+    /// Its tags, in order.
+    tags: Vec<String>,
 }
 
 impl CaptureItem {
@@ -104,6 +106,7 @@ impl From<CaptureSummary> for CaptureItem {
             owner: shown(&summary.owner),
             imported: summary.origin == Origin::Imported,
             simulated: summary.simulated,
+            tags: summary.tags,
         }
     }
 }

@@ -56,6 +56,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("POST", "/api/host/kprobes", [401, 404, 404, 400]),
     ("GET", "/api/captures", [401, 200, 200, 200]),
     ("POST", "/api/captures", [401, 404, 400, 400]),
+    ("GET", "/api/tags", [401, 200, 200, 200]),
     // An empty file.
     ("POST", "/api/captures/import", [401, 404, 400, 400]),
     ("GET", "/api/captures/{id}", [401, 200, 200, 200]),

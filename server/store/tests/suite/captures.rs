@@ -108,7 +108,7 @@ async fn the_list_is_searched_and_paged() {
     for number in 1..=5 {
         store.create(new_capture(id(number), &format!("Größe {number} 100%"))).await.unwrap();
     }
-    let find = |text: &str, limit, offset| SummaryQuery { text: text.to_owned(), limit, offset };
+    let find = |text: &str, limit, offset| SummaryQuery { limit, offset, ..SummaryQuery::parse(text, 0).unwrap() };
     let cases = [
         (find("", 2, 0), 5, vec![5, 4]),
         (find("", 2, 4), 5, vec![1]),

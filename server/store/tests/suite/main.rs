@@ -8,6 +8,7 @@ mod common;
 mod derivations;
 mod import;
 mod index;
+mod labels;
 mod library;
 mod notes;
 mod p36_disk_full;

@@ -5,7 +5,7 @@
  * @param {HTMLInputElement} field
  */
 export function keepInAddress(field) {
-  field.value = new URLSearchParams(location.search).get("q") ?? "";
+  field.value = paramOf("q");
   field.addEventListener("input", () => writeAddress(field.value.trim()));
 }
 
@@ -14,9 +14,26 @@ export function keepInAddress(field) {
  * @param {string} text
  */
 export function writeAddress(text) {
+  writeParam("q", text);
+}
+
+/**
+ * What the address says of `name`; empty where it says nothing.
+ * @param {string} name
+ */
+export function paramOf(name) {
+  return new URLSearchParams(location.search).get(name) ?? "";
+}
+
+/**
+ * Writes a value to the address, or takes it away.
+ * @param {string} name
+ * @param {string} text
+ */
+export function writeParam(name, text) {
   const params = new URLSearchParams(location.search);
-  if (text) params.set("q", text);
-  else params.delete("q");
+  if (text) params.set(name, text);
+  else params.delete(name);
   const query = params.toString();
   history.replaceState(history.state, "", `${location.pathname}${query ? `?${query}` : ""}${location.hash}`);
 }

@@ -1,7 +1,7 @@
 // The header of a capture: its name, what it is, chips for losses and cost, what can be done with it.
 
 import { get, send } from "../lib/api.js";
-import { captureState } from "./capture_list.js";
+import { captureState } from "./capture_state.js";
 import { addCommands, mayRecord } from "../lib/commands.js";
 import { byId, copyText, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";

@@ -2,26 +2,11 @@
 
 import { closest, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, ago, bytes, count, duration, exact, lostNumber, wall } from "../lib/format.js";
+import { captureState } from "./capture_state.js";
 import { PINS, keptFor } from "./retention.js";
+import { tagChip } from "./tag_chip.js";
 
 /** @import { CaptureItem } from "../../../api.js" */
-
-/** @type {Record<string, string>} */
-const STATES = {
-  recording: "Recording",
-  finished: "Finished",
-  interrupted: "Interrupted",
-  failed: "Failed",
-  agent_lost: "Agent ended",
-};
-
-/**
- * The state of a capture: a shape and a word.
- * @param {string} state
- */
-export function captureState(state) {
-  return h("span", { class: `state state-${state}`, text: STATES[state] ?? state });
-}
 
 /**
  * @param {number} value
@@ -43,6 +28,7 @@ const COLUMNS = {
         { class: "wide", title: one.title },
         h("a", { href: `/captures/${encodeURIComponent(one.id)}`, tabindex: "-1", text: one.title }),
         one.pinned && h("span", { class: "chip-pin", title: PINS, text: "Pinned" }),
+        ...one.tags.map(tagChip),
       ),
   ],
   state: ["State", false, (one) => h("td", {}, captureState(one.state))],
@@ -79,20 +65,40 @@ const COLUMNS = {
   ],
 };
 
+/** Columns that the server sorts by, and whether their first order goes up. */
+const SORTED = new Map(
+  Object.entries({
+    title: true,
+    host: true,
+    owner: true,
+    started: false,
+    duration: false,
+    rows: false,
+    bytes: false,
+    lost: false,
+  }),
+);
+
+/**
+ * @typedef {object} ListSort
+ * @property {() => string} now the column, with `-` before it where its order is the other way round
+ * @property {(sort: string) => void} set
+ */
+
 /** A table whose rows open with Enter and are walked through with the arrow keys. */
 export class CaptureTable {
   /**
    * @param {Element} place
    * @param {string[]} columns
    * @param {(one: CaptureItem) => HTMLElement|null} [action] last cell of each row
+   * @param {ListSort} [sort] of a list whose columns can be sorted
    */
-  constructor(place, columns, action = undefined) {
+  constructor(place, columns, action = undefined, sort = undefined) {
     this.columns = columns.map((name) => COLUMNS[name]);
     this.action = action;
     this.body = h("tbody", { on: { keydown: (event) => this.#key(event), click: (event) => this.#click(event) } });
-    const heads = this.columns.map(([label, number]) =>
-      h("th", { scope: "col", class: number ? "num" : "", text: label }),
-    );
+    this.sort = sort;
+    const heads = columns.map((name) => this.#head(name));
     put(
       place,
       h(
@@ -110,6 +116,35 @@ export class CaptureTable {
         ),
       ),
     );
+  }
+
+  /**
+   * The heading of a column; a button where the list can be sorted by it.
+   * @param {string} name
+   */
+  #head(name) {
+    const [label, isNumber] = COLUMNS[name];
+    const head = h("th", { scope: "col", class: isNumber ? "num" : "" });
+    const upFirst = SORTED.get(name);
+    const { sort } = this;
+    if (!sort || upFirst === undefined) {
+      head.textContent = label;
+      return head;
+    }
+    const [now, other] = [sort.now(), `-${name}`];
+    const isSorted = now === name || now === other;
+    const isUp = upFirst === (now === name);
+    if (isSorted) head.setAttribute("aria-sort", isUp ? "ascending" : "descending");
+    const mark = isSorted ? (isUp ? " ↑" : " ↓") : "";
+    const button = h("button", {
+      type: "button",
+      class: "list-sort",
+      title: `Sort by ${label.toLowerCase()}`,
+      text: `${label}${mark}`,
+      on: { click: () => sort.set(now === name ? other : name) },
+    });
+    put(head, button);
+    return head;
   }
 
   /** @param {CaptureItem[]} items */

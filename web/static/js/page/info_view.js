@@ -4,6 +4,7 @@ import { get } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { entry } from "../lib/facts.js";
 import { UNKNOWN_LOSS, bytes, count, duration, exact, moment, permille, plural, wall } from "../lib/format.js";
+import { CaptureLabels } from "./capture_labels.js";
 import { ComputedView } from "./computed_view.js";
 import { factEntries } from "./host_view.js";
 import { isRecorded } from "../view/first_view.js";
@@ -129,6 +130,7 @@ export class InfoView extends PanelView {
     this.probes = h("div");
     this.probesAsked = -Infinity;
     this.computed = new ComputedView(context);
+    this.labels = new CaptureLabels(context);
     this.same = new SameCommands(() => ({ spec: context.info.spec }));
     context.on("info", () => this.visible && this.#draw());
   }
@@ -165,6 +167,7 @@ export class InfoView extends PanelView {
         h(
           "div",
           {},
+          section("info-labels", "Tags and description", this.labels.draw()),
           this.#spec(info),
           section("info-host", "Host", h("dl", { class: "facts" }, ...factEntries(info.host))),
         ),

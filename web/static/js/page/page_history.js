@@ -10,13 +10,15 @@ import { bind } from "../lib/keys.js";
 import { note, noteError, showError, waitFor } from "../lib/notice.js";
 import { PINS, ruleText } from "./retention.js";
 import { listSamples } from "./samples.js";
-import { keepInAddress, writeAddress } from "../lib/search_address.js";
+import { keepInAddress, paramOf, writeAddress, writeParam } from "../lib/search_address.js";
 import { startShell } from "./shell.js";
 
 /** @import { CaptureItem } from "../../../api.js" */
 
 const PAGE = 100;
 const UNDO_MS = 6000;
+/** How captures are sorted if nobody says otherwise. */
+const NEWEST = "started";
 const COLUMNS = ["title", "state", "target", "host", "owner", "started", "duration", "rows", "bytes", "lost"];
 /** With when each goes, where there is a rule of age. */
 const WITH_KEPT = [...COLUMNS, "kept"];
@@ -37,6 +39,15 @@ let total = 0;
 /** @type {CaptureTable|null} */
 let table = null;
 let columns = COLUMNS;
+let sort = paramOf("sort") || NEWEST;
+
+/** @param {string} wanted */
+function setSort(wanted) {
+  sort = wanted;
+  writeParam("sort", sort === NEWEST ? "" : sort);
+  table = null;
+  load();
+}
 
 function draw() {
   const shown = items.filter((one) => !leaving.has(one.id));
@@ -50,7 +61,7 @@ function draw() {
     const below = h("div", { id: "more" });
     const above = h("div");
     put(place, above, below);
-    table = new CaptureTable(above, columns, mayRecord() ? buttons : undefined);
+    table = new CaptureTable(above, columns, mayRecord() ? buttons : undefined, { now: () => sort, set: setSort });
   }
   table.show(shown);
   put(
@@ -70,7 +81,14 @@ function draw() {
 
 function nothingFound() {
   table = null;
-  put(place, h("div", { class: "empty" }, h("p", { text: "No match in titles, targets, hosts and owners." })));
+  put(
+    place,
+    h(
+      "div",
+      { class: "empty" },
+      h("p", { text: "No match in titles, targets, hosts, owners, tags, descriptions and notes." }),
+    ),
+  );
 }
 
 function nothingYet() {
@@ -164,7 +182,7 @@ async function load(offset = 0) {
     const page = await latest.run((signal) =>
       waitFor(
         "Reading the list of captures",
-        get("/api/captures", { q: search.value.trim(), limit: PAGE, offset }, signal),
+        get("/api/captures", { q: search.value.trim(), sort, limit: PAGE, offset }, signal),
       ),
     );
     if (page === undefined) return;

@@ -1,4 +1,6 @@
-//! Captures: listed, made, shown, renamed, deleted.
+//! Captures: listed, made, shown, renamed, tagged, deleted.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::{
     Json,
@@ -7,7 +9,7 @@ use axum::{
 };
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, visible};
 use bathyscope_link::script::ScriptFailure;
-use bathyscope_store::{CaptureSummary, Role, SummaryQuery};
+use bathyscope_store::{CaptureLabels, CaptureSummary, LabelChange, Role, SummaryQuery, SummarySort};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -39,9 +41,28 @@ pub(in crate::http) struct CapturePath {
 pub(in crate::http) struct ListQuery {
     #[serde(default)]
     q: String,
+    /// By what they are sorted, with `-` before it for the other way round; newest first if it is not said.
+    sort: Option<String>,
     limit: Option<u32>,
     #[serde(default)]
     offset: u32,
+}
+
+impl ListQuery {
+    /// What the store is asked.
+    fn summaries(&self) -> Result<SummaryQuery, ApiError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let asked = SummaryQuery::parse(&self.q, i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+        let asked = asked.map_err(|error| ApiError::invalid("searching captures", error.to_string()))?;
+        let sort = self.sort.as_deref().unwrap_or("started");
+        let (reversed, name) = sort.strip_prefix('-').map_or((false, sort), |name| (true, name));
+        let sort = SummarySort::named(name).ok_or_else(|| {
+            let known = SummarySort::ALL.map(|(name, _)| name).join(", ");
+            ApiError::invalid("sorting captures", format!("they are sorted by one of {known}"))
+        })?;
+        let limit = self.limit.unwrap_or(100).min(MOST_LISTED);
+        Ok(SummaryQuery { sort, reversed, limit, offset: self.offset, ..asked })
+    }
 }
 
 #[derive(Serialize)]
@@ -51,14 +72,13 @@ pub(in crate::http) struct CaptureList {
     retention: wire::Retention,
 }
 
-/// A page of the list, newest first.
+/// A page of the list.
 pub(in crate::http) async fn list(
     Viewer(who): Viewer,
     State(state): State<AppState>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<CaptureList>, ApiError> {
-    let limit = query.limit.unwrap_or(100).min(MOST_LISTED);
-    let page = state.store().summaries(&SummaryQuery { text: query.q, limit, offset: query.offset }).await?;
+    let page = state.store().summaries(&query.summaries()?).await?;
     let rule = state.retention();
     let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
     let item = |item: CaptureSummary| {
@@ -67,6 +87,23 @@ pub(in crate::http) async fn list(
     };
     let items = page.items.into_iter().map(item).collect();
     Ok(Json(CaptureList { total: page.total, items, retention }))
+}
+
+/// How many captures have each tag, in order of the tags.
+pub(in crate::http) async fn tags(_: Viewer, State(state): State<AppState>) -> Result<Json<TagList>, ApiError> {
+    let items = state.store().tags().await?.into_iter().map(|(tag, captures)| TagItem { tag, captures }).collect();
+    Ok(Json(TagList { items }))
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct TagList {
+    items: Vec<TagItem>,
+}
+
+#[derive(Serialize)]
+struct TagItem {
+    tag: String,
+    captures: u64,
 }
 
 /// Starts a capture.
@@ -139,6 +176,10 @@ pub(in crate::http) struct CapturePage {
     kept_until_unix_ns: Option<i64>,
     /// What links to it for others begin with; none if nobody said by which address they reach the console.
     public_url: Option<String>,
+    /// Its tags, in order.
+    tags: Vec<String>,
+    /// What it is about, as people say; empty if nobody has.
+    description: String,
 }
 
 /// One capture, without its rows.
@@ -156,7 +197,19 @@ pub(in crate::http) async fn one(
     let (can_delete, can_pin) = (can_change && !running, can_change);
     let capture = wire::Capture::from(record).computing(work);
     let public_url = state.hosts().public_url().map(ToString::to_string);
-    Ok(Json(CapturePage { capture, running, can_change, can_delete, can_pin, kept_until_unix_ns, public_url }))
+    let CaptureLabels { tags, description } = state.store().labels(id).await?;
+    let tags = tags.into_iter().collect();
+    Ok(Json(CapturePage {
+        capture,
+        running,
+        can_change,
+        can_delete,
+        can_pin,
+        kept_until_unix_ns,
+        public_url,
+        tags,
+        description,
+    }))
 }
 
 /// What can be changed of a capture.
@@ -165,24 +218,52 @@ pub(in crate::http) async fn one(
 pub(in crate::http) struct Change {
     title: Option<String>,
     pinned: Option<bool>,
+    /// Tags that it gets.
+    #[serde(default)]
+    add_tags: Vec<String>,
+    /// Tags that it loses.
+    #[serde(default)]
+    remove_tags: Vec<String>,
+    /// Another description.
+    description: Option<DescriptionChange>,
 }
 
-/// Gives a capture another title, or pins it.
+/// What a capture is about: as whoever changes it has seen it, and as it shall be.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DescriptionChange {
+    seen: String,
+    text: String,
+}
+
+/// Gives a capture another title, tags or description, or pins it.
 pub(in crate::http) async fn change(
     Operator(who): Operator,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
-    extract::Json(Change { title, pinned }): extract::Json<Change>,
+    extract::Json(change): extract::Json<Change>,
 ) -> Result<StatusCode, ApiError> {
+    let Change { title, pinned, add_tags, remove_tags, description } = change;
+    let description = description.map(|DescriptionChange { seen, text }| (seen, text.trim().to_owned()));
+    let labels = LabelChange { add: add_tags, remove: remove_tags, description };
+    let is_labelled = labels != LabelChange::default();
     let title = title.map(|title| title.trim().to_owned());
     if title.as_deref() == Some("") {
         return Err(ApiError::invalid("renaming the capture", "a title needs at least one character"));
     }
-    if title.is_none() && pinned.is_none() {
-        return Err(ApiError::invalid("changing the capture", "neither `title` nor `pinned` is given"));
+    if title.is_none() && pinned.is_none() && !is_labelled {
+        let why = "none of `title`, `pinned`, `add_tags`, `remove_tags` and `description` is given";
+        return Err(ApiError::invalid("changing the capture", why));
     }
     admit_change(&state, &who, id).await?;
     let changing = async move {
+        if is_labelled {
+            let (added, removed) = (labels.add.join(" "), labels.remove.join(" "));
+            let detail =
+                format!("tags added: {added}; removed: {removed}; description: {}", labels.description.is_some());
+            state.store().change_labels(id, labels).await?;
+            state.audit(&who.session, "capture.label", &id.to_string(), &detail).await;
+        }
         if let Some(title) = title {
             state.store().rename(id, &title).await?;
             state.audit(&who.session, "capture.rename", &id.to_string(), "").await;

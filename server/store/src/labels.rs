@@ -1,0 +1,165 @@
+//! What people say of captures to find them by: tags and a description. Beside both stands what searches look into, which has
+//! the texts of the notes too, in lower case; whatever changes one of them makes it anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bathyscope_capture::CaptureId;
+use sqlx::SqliteConnection;
+
+use crate::{
+    StoreError,
+    error::failed,
+    limits::{at_most, limit},
+    read::state_of,
+    rows::tags_from,
+    select::{all, of},
+    writer::{Durability, Writer},
+};
+
+const SAVING: &str = "saving what is said of a capture";
+/// Characters of tags that are neither letters nor digits.
+const PUNCTUATION: &str = "-_.:/+#@";
+
+/// What people say of a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CaptureLabels {
+    /// Its tags, in order and in lower case.
+    pub tags: BTreeSet<String>,
+    /// What it is about; empty if nobody has said.
+    pub description: String,
+}
+
+/// What is to become of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelChange {
+    /// Tags that it gets; those that it has stay.
+    pub add: Vec<String>,
+    /// Tags that it loses, if it has them.
+    pub remove: Vec<String>,
+    /// The description as it was seen, and as it shall be; none leaves it.
+    pub description: Option<(String, String)>,
+}
+
+/// The tag as it is stored: in lower case.
+///
+/// # Errors
+/// What makes it none, in words.
+pub(crate) fn tag_of(text: &str) -> Result<String, StoreError> {
+    let refused = |why: &str| {
+        let shown = bathyscope_capture::visible(crate::limits::cut(text, 80).as_bytes());
+        StoreError::Refused { what: "a tag", why: format!("`{shown}` {why}") }
+    };
+    let tag = text.trim().to_lowercase();
+    if tag.is_empty() {
+        return Err(refused("has no character"));
+    }
+    if tag.len() > limit::TAG_BYTES {
+        return Err(refused("is too long; at most 48 bytes are stored"));
+    }
+    if !tag.chars().all(|c| c.is_alphanumeric() || PUNCTUATION.contains(c)) {
+        return Err(refused(
+            "has a character that tags do not have; they have letters, digits and any of - _ . : / + # @",
+        ));
+    }
+    if tag.starts_with('-') {
+        return Err(refused("begins with `-`, with which a search leaves tags out"));
+    }
+    Ok(tag)
+}
+
+/// Changes what is said of a capture; gives it as it is now.
+pub(crate) async fn change(
+    writer: &mut Writer,
+    id: CaptureId,
+    change: LabelChange,
+) -> Result<CaptureLabels, StoreError> {
+    let grown =
+        change.add.iter().map(String::len).sum::<usize>() + change.description.as_ref().map_or(0, |it| it.1.len());
+    writer.has_room_for(2 * grown as u64).await?;
+    writer.begin(Durability::Full).await?;
+    let done = change_in(&mut writer.conn, id, change).await;
+    writer.end(done).await
+}
+
+async fn change_in(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    LabelChange { add, remove, description }: LabelChange,
+) -> Result<CaptureLabels, StoreError> {
+    let mut labels = of_shown(conn, id).await?;
+    if let Some((seen, new)) = description {
+        if seen != labels.description {
+            return Err(StoreError::DescriptionChanged { id });
+        }
+        at_most("the description", new.len(), limit::DESCRIPTION_BYTES)?;
+        labels.description = new;
+    }
+    for tag in &remove {
+        labels.tags.remove(&tag.trim().to_lowercase());
+    }
+    labels.tags.extend(add.iter().map(|tag| tag_of(tag)).collect::<Result<Vec<_>, _>>()?);
+    if labels.tags.len() > limit::TAGS {
+        let why = format!("a capture has at most {} tags; remove some first", limit::TAGS);
+        return Err(StoreError::Refused { what: "another tag", why });
+    }
+    write(conn, id, &labels).await?;
+    Ok(labels)
+}
+
+/// Puts what is said of a capture into its row, with what searches look into; removes a row that would say nothing.
+async fn write(conn: &mut SqliteConnection, id: CaptureId, labels: &CaptureLabels) -> Result<(), StoreError> {
+    let select = of("SELECT text FROM notes WHERE capture_id = ? ORDER BY start_ns, end_ns, id", id);
+    let notes: Vec<(String,)> = all(conn, select, SAVING).await?;
+    let texts = labels.tags.iter().map(String::as_str).chain([labels.description.as_str()]);
+    let texts = texts.chain(notes.iter().map(|(text,)| text.as_str())).filter(|text| !text.is_empty());
+    let search = texts.collect::<Vec<_>>().join("\n").to_lowercase();
+    let query = if search.is_empty() {
+        of("DELETE FROM labels WHERE capture_id = ?", id)
+    } else {
+        let upsert = "INSERT INTO labels VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE \
+                      SET description = excluded.description, tags = excluded.tags, search = excluded.search";
+        of(upsert, id).bind(&labels.description).bind(as_stored(&labels.tags)).bind(search)
+    };
+    query.execute(conn).await.map_err(failed(SAVING))?;
+    Ok(())
+}
+
+/// Makes what searches look into anew, once notes have changed.
+pub(crate) async fn renew(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), StoreError> {
+    let labels = one(conn, id).await?;
+    write(conn, id, &labels).await
+}
+
+fn as_stored(tags: &BTreeSet<String>) -> String {
+    if tags.is_empty() {
+        String::new()
+    } else {
+        format!(" {} ", tags.iter().map(String::as_str).collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// What is said of a capture, shown or not.
+pub(crate) async fn one(conn: &mut SqliteConnection, id: CaptureId) -> Result<CaptureLabels, StoreError> {
+    let select = of("SELECT description, tags FROM labels WHERE capture_id = ?", id);
+    let rows: Vec<(String, String)> = all(conn, select, "reading what is said of a capture").await?;
+    let labels = |(description, tags): (String, String)| CaptureLabels { tags: tags_from(&tags), description };
+    Ok(rows.into_iter().next().map(labels).unwrap_or_default())
+}
+
+/// What is said of a capture that is shown.
+pub(crate) async fn of_shown(conn: &mut SqliteConnection, id: CaptureId) -> Result<CaptureLabels, StoreError> {
+    state_of(conn, id).await?;
+    one(conn, id).await
+}
+
+/// How many captures that are shown have each tag.
+pub(crate) async fn tags(conn: &mut SqliteConnection) -> Result<BTreeMap<String, u64>, StoreError> {
+    const DOING: &str = "reading tags";
+    let select = "SELECT tags FROM labels JOIN captures ON id = capture_id WHERE phase = 'ready' AND tags <> ''";
+    let rows: Vec<(String,)> = all(conn, sqlx::query(select), DOING).await?;
+    let mut counts = BTreeMap::new();
+    for tag in rows.iter().flat_map(|(tags,)| tags.split_whitespace()) {
+        *counts.entry(tag.to_owned()).or_default() += 1;
+    }
+    Ok(counts)
+}

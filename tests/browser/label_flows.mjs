@@ -1,0 +1,54 @@
+// Captures are tagged and described, found by it, and sorted.
+
+import assert from 'node:assert/strict';
+import { until } from '../lib/server.mjs';
+
+/** @import { Page } from 'playwright-core' */
+
+/** Tags and describes a capture by the keyboard, and finds it by both. */
+export async function tagAndFind(page, server, id) {
+  await page.goto(`${server.origin}/captures/${id}?v=3&tab=info`);
+  const field = page.getByLabel('Add a tag');
+  await field.fill('Slow, disk');
+  await field.press('Enter');
+  await page.getByRole('link', { name: 'slow', exact: true }).waitFor();
+  await until('the field to be ready for more', async () => field.evaluate((it) => it === document.activeElement && it.value === ''));
+  await field.fill('two"words<b>');
+  await field.press('Enter');
+  await page.getByText('has a character that tags do not have').first().waitFor();
+  await page.getByRole('button', { name: 'Describe this capture' }).click();
+  await page.getByRole('textbox', { name: 'Description' }).fill('Queues were full <script>window.hostile = 1</script>');
+  await page.getByRole('textbox', { name: 'Description' }).press('Control+Enter');
+  await page.getByText('Queues were full <script>').waitFor();
+  assert.equal(await page.evaluate(() => window.hostile), undefined);
+  await page.getByRole('button', { name: 'Remove the tag disk' }).click();
+  await until('the tag to be gone', async () => (await page.getByRole('link', { name: 'disk', exact: true }).count()) === 0);
+  await page.reload();
+  await page.getByText('Queues were full <script>').waitFor();
+  await page.getByRole('link', { name: 'slow', exact: true }).click();
+  await page.waitForURL((url) => url.searchParams.get('q') === 'tag:slow');
+  await page.getByText('1 capture found').waitFor();
+  const search = page.getByRole('searchbox', { name: 'Search captures' });
+  await search.fill('queues -tag:slow');
+  await page.getByText('No match in').waitFor();
+  await search.fill('is:late');
+  await page.getByText('`is:` is one of pinned').waitFor();
+  await search.fill('queues');
+  await page.getByText('1 capture found').waitFor();
+  await search.fill('');
+  const titles = async () => page.locator('#history tbody tr td:first-child > a:first-child').allTextContents();
+  await until('all captures', async () => (await titles()).length > 1);
+  await page.getByRole('button', { name: 'Title' }).click();
+  await page.waitForURL((url) => url.searchParams.get('sort') === 'title');
+  const fold = (text) => text.toLowerCase();
+  const isSorted = async (sign) => {
+    const all = (await titles()).map(fold);
+    return all.length > 1 && all.every((text, i) => i === 0 || sign * (text < all[i - 1] ? -1 : text > all[i - 1] ? 1 : 0) >= 0);
+  };
+  await until('titles from a to z', () => isSorted(1));
+  assert.equal(await page.getByRole('columnheader', { name: 'Title' }).getAttribute('aria-sort'), 'ascending');
+  await page.getByRole('button', { name: 'Title' }).click();
+  await until('titles from z to a', () => isSorted(-1));
+  await page.reload();
+  await until('the same order after a reload', () => isSorted(-1));
+}

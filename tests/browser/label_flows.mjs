@@ -5,6 +5,36 @@ import { until } from '../lib/server.mjs';
 
 /** @import { Page } from 'playwright-core' */
 
+/** Chooses captures by keys and by the head of the column, tags them together, and takes their deletion back. */
+async function chooseSeveral(page) {
+  const rows = page.locator('#history tbody tr');
+  await until('all captures', async () => (await rows.count()) > 1);
+  const count = await rows.count();
+  await rows.first().focus();
+  await page.keyboard.press('x');
+  const bar = page.getByRole('toolbar', { name: 'Selected captures' });
+  await bar.getByText('1 capture selected').waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('x');
+  await bar.getByText('2 captures selected').waitFor();
+  await page.getByLabel('Select all captures that are shown').check();
+  await bar.getByText(`${count} captures selected`).waitFor();
+  await bar.getByRole('button', { name: 'Tag', exact: true }).click();
+  await page.getByLabel('Tags, with blanks between them').fill('together');
+  await page.keyboard.press('Enter');
+  await page.getByText(`${count} captures tagged.`).waitFor();
+  await until('the tag in each row', async () => (await rows.getByRole('link', { name: 'together', exact: true }).count()) === count);
+  await bar.getByRole('button', { name: 'Remove tags' }).click();
+  await page.getByLabel('Tags, with blanks between them').fill('together');
+  await page.keyboard.press('Enter');
+  await until('no such tag', async () => (await rows.getByRole('link', { name: 'together', exact: true }).count()) === 0);
+  await bar.getByRole('button', { name: 'Delete' }).click();
+  await until('an empty list', async () => (await rows.count()) === 0);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await until('all captures again', async () => (await rows.count()) === count);
+  assert.ok(await bar.isHidden());
+}
+
 /** Tags and describes a capture by the keyboard, and finds it by both. */
 export async function tagAndFind(page, server, id) {
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=info`);
@@ -36,7 +66,8 @@ export async function tagAndFind(page, server, id) {
   await search.fill('queues');
   await page.getByText('1 capture found').waitFor();
   await search.fill('');
-  const titles = async () => page.locator('#history tbody tr td:first-child > a:first-child').allTextContents();
+  await chooseSeveral(page);
+  const titles = async () => page.locator('#history tbody td.wide > a').allTextContents();
   await until('all captures', async () => (await titles()).length > 1);
   await page.getByRole('button', { name: 'Title' }).click();
   await page.waitForURL((url) => url.searchParams.get('sort') === 'title');

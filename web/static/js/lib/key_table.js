@@ -61,6 +61,7 @@ export const KEYS = {
   "history.walk": { context: "history", press: ["ArrowUp", "ArrowDown"], own: true, what: "Walk through the list" },
   "history.open": { context: "history", press: ["Enter"], own: true, what: "Open" },
   "history.pin": { context: "history", press: ["k"], own: true, what: "Pin, or unpin" },
+  "history.select": { context: "history", press: ["x"], own: true, what: "Select, to act on several" },
   "history.delete": { context: "history", press: ["Delete"], own: true, what: "Delete, with six seconds to undo" },
 
   "catalogue.search": {

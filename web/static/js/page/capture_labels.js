@@ -19,7 +19,7 @@ export class CaptureLabels {
   constructor(context) {
     this.context = context;
     this.tags = h("p", { class: "row tags" });
-    this.about = h("div");
+    this.about = h("div", { class: "about-box" });
     this.known = h("datalist", { id: "known-tags" });
     this.element = h("div", {}, this.tags, this.about, this.known);
     this.asked = false;

@@ -27,8 +27,13 @@ const COLUMNS = {
         "td",
         { class: "wide", title: one.title },
         h("a", { href: `/captures/${encodeURIComponent(one.id)}`, tabindex: "-1", text: one.title }),
-        one.pinned && h("span", { class: "chip-pin", title: PINS, text: "Pinned" }),
-        ...one.tags.map(tagChip),
+        (one.pinned || one.tags.length > 0) &&
+          h(
+            "div",
+            { class: "tags-line" },
+            one.pinned && h("span", { class: "chip-pin", title: PINS, text: "Pinned" }),
+            ...one.tags.map(tagChip),
+          ),
       ),
   ],
   state: ["State", false, (one) => h("td", {}, captureState(one.state))],
@@ -92,12 +97,15 @@ export class CaptureTable {
    * @param {string[]} columns
    * @param {(one: CaptureItem) => HTMLElement|null} [action] last cell of each row
    * @param {ListSort} [sort] of a list whose columns can be sorted
+   * @param {import("./history_selection.js").HistorySelection} [selection] of a list whose captures can be chosen together
    */
-  constructor(place, columns, action = undefined, sort = undefined) {
+  constructor(place, columns, action = undefined, sort = undefined, selection = undefined) {
     this.columns = columns.map((name) => COLUMNS[name]);
     this.action = action;
     this.body = h("tbody", { on: { keydown: (event) => this.#key(event), click: (event) => this.#click(event) } });
     this.sort = sort;
+    this.selection = selection;
+    this.choosing = selection && h("th", { class: "choose" });
     const heads = columns.map((name) => this.#head(name));
     put(
       place,
@@ -110,7 +118,13 @@ export class CaptureTable {
           h(
             "thead",
             {},
-            h("tr", {}, ...heads, action && h("th", {}, h("span", { class: "offscreen", text: "Actions" }))),
+            h(
+              "tr",
+              {},
+              this.choosing,
+              ...heads,
+              action && h("th", {}, h("span", { class: "offscreen", text: "Actions" })),
+            ),
           ),
           this.body,
         ),
@@ -150,6 +164,7 @@ export class CaptureTable {
   /** @param {CaptureItem[]} items */
   show(items) {
     const focused = document.activeElement?.closest("tr")?.dataset.id;
+    if (this.choosing && this.selection) put(this.choosing, this.selection.head());
     put(this.body, ...items.map((one, i) => this.#row(one, i === 0)));
     if (focused) [...this.body.rows].find((row) => row.dataset.id === focused)?.focus();
   }
@@ -163,6 +178,7 @@ export class CaptureTable {
     return h(
       "tr",
       { tabindex: first ? "0" : "-1", data: { id: one.id } },
+      this.selection && h("td", { class: "choose" }, this.selection.box(one)),
       ...this.columns.map(([, , make]) => make(one)),
       this.action && h("td", { class: "num" }, last),
     );
@@ -171,7 +187,7 @@ export class CaptureTable {
   /** @param {MouseEvent} event */
   #click(event) {
     const row = closest(event, "tr");
-    if (row && !closest(event, "a, button") && getSelection()?.isCollapsed) row.querySelector("a")?.click();
+    if (row && !closest(event, "a, button, input") && getSelection()?.isCollapsed) row.querySelector("a")?.click();
   }
 
   /** @param {KeyboardEvent} event */
@@ -194,6 +210,8 @@ export class CaptureTable {
       to.focus();
     } else if (event.key === "Enter") {
       press("a");
+    } else if (event.key === "x" && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      press("input.select");
     } else if (event.key === "Delete") {
       press("button.danger");
     } else if (event.key.toLowerCase() === "k" && !event.ctrlKey && !event.metaKey && !event.altKey) {

@@ -5,6 +5,7 @@ import { CaptureTable } from "./capture_list.js";
 import { mayRecord } from "../lib/commands.js";
 import { byId, h, inputOf, put, settled } from "../lib/dom.js";
 import { exact, plural } from "../lib/format.js";
+import { HistorySelection } from "./history_selection.js";
 import { importButton } from "./import_files.js";
 import { bind } from "../lib/keys.js";
 import { note, noteError, showError, waitFor } from "../lib/notice.js";
@@ -41,6 +42,13 @@ let table = null;
 let columns = COLUMNS;
 let sort = paramOf("sort") || NEWEST;
 
+const selection = new HistorySelection({
+  shown: () => items.filter((one) => !leaving.has(one.id)),
+  changed: draw,
+  reload: () => load(),
+  remove: (chosen) => removeAll(chosen),
+});
+
 /** @param {string} wanted */
 function setSort(wanted) {
   sort = wanted;
@@ -60,10 +68,12 @@ function draw() {
   if (!table) {
     const below = h("div", { id: "more" });
     const above = h("div");
-    put(place, above, below);
-    table = new CaptureTable(above, columns, mayRecord() ? buttons : undefined, { now: () => sort, set: setSort });
+    put(place, selection.bar, above, below);
+    const sorting = { now: () => sort, set: setSort };
+    table = new CaptureTable(above, columns, mayRecord() ? buttons : undefined, sorting, selection);
   }
   table.show(shown);
+  selection.draw();
   put(
     byId("more"),
     items.length < total &&
@@ -153,28 +163,39 @@ function deleteButton(one) {
 }
 
 /** @param {CaptureItem} one */
-function remove(one) {
-  /** @param {boolean} keepalive */
-  const finish = async (keepalive) => {
-    leaving.delete(one.id);
-    try {
-      if (keepalive) fetch(`/api/captures/${encodeURIComponent(one.id)}`, { method: "DELETE", keepalive: true });
-      else await send("DELETE", "/api/captures/{id}", { id: one.id });
-      items = items.filter((other) => other.id !== one.id);
-      total -= 1;
-    } catch (error) {
-      noteError(error);
+const remove = (one) => removeAll([one]);
+
+/**
+ * Deletes captures after a pause in which that can be undone.
+ * @param {CaptureItem[]} chosen
+ */
+function removeAll(chosen) {
+  for (const one of chosen) {
+    /** @param {boolean} keepalive */
+    const finish = async (keepalive) => {
+      leaving.delete(one.id);
+      try {
+        if (keepalive) fetch(`/api/captures/${encodeURIComponent(one.id)}`, { method: "DELETE", keepalive: true });
+        else await send("DELETE", "/api/captures/{id}", { id: one.id });
+        items = items.filter((other) => other.id !== one.id);
+        total -= 1;
+      } catch (error) {
+        noteError(error);
+      }
+      draw();
+    };
+    leaving.set(one.id, { timer: setTimeout(finish, UNDO_MS, false), finish });
+  }
+  const undo = () => {
+    for (const { id } of chosen) {
+      clearTimeout(leaving.get(id)?.timer);
+      leaving.delete(id);
     }
     draw();
   };
-  const undo = () => {
-    clearTimeout(leaving.get(one.id)?.timer);
-    leaving.delete(one.id);
-    draw();
-  };
-  leaving.set(one.id, { timer: setTimeout(finish, UNDO_MS, false), finish });
   draw();
-  note(`“${one.title}” will be deleted.`, { label: "Undo", run: undo, ms: UNDO_MS });
+  const what = chosen.length === 1 ? `“${chosen[0].title}”` : plural(chosen.length, "capture");
+  note(`${what} will be deleted.`, { label: "Undo", run: undo, ms: UNDO_MS });
 }
 
 async function load(offset = 0) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { tagsIn } from "../static/js/page/capture_labels.js";
+import { wordsOf } from "../static/js/lib/form_values.js";
 import { actText } from "../static/js/page/history_selection.js";
 
 test("what became of an act on several captures is told whole", () => {
@@ -15,6 +15,6 @@ test("what became of an act on several captures is told whole", () => {
 });
 
 test("tags are written with blanks or commas between them", () => {
-  assert.deepEqual(tagsIn(" slow, disk\tteam-a,,x "), ["slow", "disk", "team-a", "x"]);
-  assert.deepEqual(tagsIn("  , "), []);
+  assert.deepEqual(wordsOf(" slow, disk\tteam-a,,x "), ["slow", "disk", "team-a", "x"]);
+  assert.deepEqual(wordsOf("  , "), []);
 });

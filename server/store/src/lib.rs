@@ -57,6 +57,8 @@ pub use model::{
     RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState, StreamRecord, SummaryPage,
 };
 pub use notes::{NoteChange, NoteRecord};
-pub use search::{ParseSearchError, SummaryCondition, SummaryProperty, SummaryQuery, SummarySort, SummaryTest};
+pub use search::{
+    ParseSearchError, SummaryCondition, SummaryProperty, SummaryQuery, SummarySort, SummaryTest, UnknownSortError,
+};
 pub use store::{BlockingStore, Store, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};

@@ -129,9 +129,14 @@ impl SummarySort {
         ("owner", Self::Owner),
     ];
 
-    /// The sort of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, sort)| *sort)
+    /// The sort that `text` names; with `-` before the name it is the other way round, which is said beside it.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub fn parse(text: &str) -> Result<(Self, bool), UnknownSortError> {
+        let (reversed, name) = text.strip_prefix('-').map_or((false, text), |name| (true, name));
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, sort)| (*sort, reversed)).ok_or(UnknownSortError)
     }
 
     /// The expression, and the direction that is not reversed.
@@ -148,6 +153,11 @@ impl SummarySort {
         }
     }
 }
+
+/// There is no sort of this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("one of {}", SummarySort::ALL.map(|(name, _)| name).join(", "))]
+pub struct UnknownSortError;
 
 /// A condition that says nothing which can be asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -237,7 +247,7 @@ impl SummaryTest {
     }
 }
 
-/// Words, with those in double quotes as one, and whether they stood there at the beginning, where they are no condition.
+/// The words of a search; what stands in double quotes is part of one word, blanks too.
 fn split(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for c in text.chars() {

@@ -2,16 +2,9 @@
 
 import { get, send } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
+import { wordsOf } from "../lib/form_values.js";
 import { noteError } from "../lib/notice.js";
 import { tagChip } from "./tag_chip.js";
-
-/**
- * The tags that are written in a field: what blanks or commas stand between.
- * @param {string} text
- */
-export function tagsIn(text) {
-  return text.split(/[\s,]+/).filter(Boolean);
-}
 
 /** The section of the Info tab. It is of one piece: facts that are drawn again do not take away what is being written. */
 export class CaptureLabels {
@@ -77,7 +70,7 @@ export class CaptureLabels {
         keydown: (event) => {
           if (event.key !== "Enter") return;
           event.preventDefault();
-          const tags = tagsIn(/** @type {HTMLInputElement} */ (field).value);
+          const tags = wordsOf(/** @type {HTMLInputElement} */ (field).value);
           if (tags.length) this.#change({ add_tags: tags }, true);
         },
       },

@@ -3,9 +3,9 @@
 import { problemOf, send } from "../lib/api.js";
 import { askInDialog } from "../lib/ask_dialog.js";
 import { h, put } from "../lib/dom.js";
+import { wordsOf } from "../lib/form_values.js";
 import { plural } from "../lib/format.js";
 import { note, sentence } from "../lib/notice.js";
-import { tagsIn } from "./capture_labels.js";
 
 /** @import { CaptureItem } from "../../../api.js" */
 
@@ -140,7 +140,7 @@ export class HistorySelection {
     const words = had.length ? `They have: ${had.join(", ")}` : "They have none yet.";
     const fields = [h("label", {}, "Tags, with blanks between them", field), h("p", { class: "quiet", text: words })];
     if (!(await askInDialog(`${title}: ${plural(this.chosen.length, "capture")}`, title, ...fields))) return;
-    const tags = tagsIn(field.value);
+    const tags = wordsOf(field.value);
     if (tags.length) this.#change(did, () => change(tags));
   }
 

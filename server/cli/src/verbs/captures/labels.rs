@@ -19,9 +19,7 @@ pub(super) fn searched(words: &[String]) -> Result<SummaryQuery, Failure> {
 
 /// The sort of this name, and whether it is the other way round.
 pub(super) fn sort_of(text: &str) -> Result<(SummarySort, bool), String> {
-    let (reversed, name) = text.strip_prefix('-').map_or((false, text), |name| (true, name));
-    let known = || SummarySort::ALL.map(|(name, _)| name).join(", ");
-    SummarySort::named(name).map(|sort| (sort, reversed)).ok_or_else(|| format!("it is one of {}", known()))
+    SummarySort::parse(text).map_err(|error| format!("it is {error}"))
 }
 
 /// All tags, each with how many captures have it.

@@ -54,12 +54,9 @@ impl ListQuery {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let asked = SummaryQuery::parse(&self.q, i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
         let asked = asked.map_err(|error| ApiError::invalid("searching captures", error.to_string()))?;
-        let sort = self.sort.as_deref().unwrap_or("started");
-        let (reversed, name) = sort.strip_prefix('-').map_or((false, sort), |name| (true, name));
-        let sort = SummarySort::named(name).ok_or_else(|| {
-            let known = SummarySort::ALL.map(|(name, _)| name).join(", ");
-            ApiError::invalid("sorting captures", format!("they are sorted by one of {known}"))
-        })?;
+        let sort = SummarySort::parse(self.sort.as_deref().unwrap_or("started"));
+        let (sort, reversed) =
+            sort.map_err(|error| ApiError::invalid("sorting captures", format!("they are sorted by {error}")))?;
         let limit = self.limit.unwrap_or(100).min(MOST_LISTED);
         Ok(SummaryQuery { sort, reversed, limit, offset: self.offset, ..asked })
     }

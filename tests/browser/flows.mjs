@@ -119,9 +119,24 @@ export async function startCapture(page) {
 /** Rows arrive while it runs; its cost is in sight; Stop ends it. */
 export async function watchAndStop(page, least = 20) {
   await until('live rows', async () => await rowCount(page) >= least);
+  await followsInHigherWindow(page);
   await page.locator('#cap-live').getByText('per hit').first().waitFor();
   await page.getByRole('button', { name: /^Stop/ }).click();
   await ended(page);
+}
+
+/** A window that becomes higher, and with it the table, is no scrolling: rows go on to be followed. */
+async function followsInHigherWindow(page) {
+  const grid = page.getByRole('grid', { name: 'Events' });
+  const tall = () => grid.evaluate((table) => table.clientHeight);
+  const { width, height } = page.viewportSize();
+  const before = await tall();
+  await page.setViewportSize({ width, height: height + 150 });
+  await until('the higher table', async () => await tall() > before + 100);
+  const rows = await rowCount(page);
+  await until('further rows', async () => await rowCount(page) > rows);
+  await page.setViewportSize({ width, height });
+  assert.equal(await page.getByRole('button', { name: /^Follow/ }).count(), 0, 'it follows');
 }
 
 export async function ended(page) {

@@ -246,15 +246,20 @@ export class VirtualTable {
     return this.scroll.top + this.scroll.viewport >= this.scroll.total - ROW;
   }
 
+  /** Takes the element's height; a last row that was in sight stays in sight. */
   #measure() {
     const height = Math.max(0, this.element.clientHeight - ROW);
     if (height === this.scroll.viewport) return;
+    const wasAtEnd = this.scroll.top > 0 && this.atEnd;
     this.scroll.viewport = height;
     this.body.style.height = `${height}px`;
     this.changed();
+    if (wasAtEnd) this.toEnd();
   }
 
   #scrolled() {
+    // The browser moves what became higher too, and says so before it says the height: nobody has scrolled then.
+    this.#measure();
     const before = this.scroll.top;
     this.scroll.scrolled(this.element.scrollTop);
     // Columns that are pinned go along.

@@ -1842,6 +1842,7 @@ export interface Reading {
   ns_per_hit: number | null;
   cpu_permille: number | null;
   lost: number;
+  recorded_until_ns?: number;
 }
 
 export type ReadingPriority = "usual" | "high";

@@ -24,6 +24,16 @@ pub(crate) struct RunningSource {
     pub(crate) reports: bool,
     /// What was cut of its rings.
     pub(crate) rings_cut: Option<RingsCut>,
+    /// See [`SourceReadings::recorded_until_ns`].
+    pub(crate) until: RecordedUntil,
+}
+
+/// Until when a source is known to have recorded everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RecordedUntil {
+    /// When it was last seen to be attached.
+    seen_ns: u64,
+    ended_ns: Option<u64>,
 }
 
 impl RunningSource {
@@ -38,7 +48,23 @@ impl RunningSource {
     }
 
     fn readings(&mut self) -> SourceReadings {
-        self.engine.as_mut().map(|engine| engine.readings()).unwrap_or_default()
+        let now_ns = monotonic_ns();
+        let Ok(engine) = &mut self.engine else { return SourceReadings::default() };
+        let readings = engine.readings();
+        if readings.guard.is_detached() {
+            // The guard has detached it since.
+            self.until.ended_ns.get_or_insert(self.until.seen_ns);
+        }
+        self.until.seen_ns = now_ns;
+        SourceReadings { recorded_until_ns: self.until.ended_ns, ..readings }
+    }
+
+    /// Ends it with `end`, from when on nothing is sure to be recorded.
+    fn end(&mut self, end: impl FnOnce(&mut dyn Engine)) {
+        if let Ok(engine) = &mut self.engine {
+            self.until.ended_ns.get_or_insert_with(monotonic_ns);
+            end(engine.as_mut());
+        }
     }
 
     fn rings(&self) -> usize {
@@ -130,7 +156,7 @@ impl RunningCapture {
 
     /// Detaches what costs something; it can then only be stopped.
     pub(crate) fn detach(&mut self) {
-        self.engines().for_each(|engine| engine.detach());
+        self.sources.iter_mut().for_each(|source| source.end(|engine| engine.detach()));
     }
 
     /// The engine of its trace; none if it has none.
@@ -145,7 +171,7 @@ impl RunningCapture {
 
     /// Detaches, ends the command if it is to be ended, and returns the counters.
     pub(crate) fn stop(&mut self, end_command: bool) -> Readings {
-        self.engines().for_each(|engine| engine.stop());
+        self.sources.iter_mut().for_each(|source| source.end(|engine| engine.stop()));
         if end_command {
             self.target.end();
         }
@@ -157,4 +183,79 @@ impl RunningCapture {
 pub(crate) fn nothing_records(first: AgentError) -> AgentError {
     let why = format!("none of its sources can be recorded here; the first: {}", first.why);
     failed(AgentErrorKind::Unsupported, "starting the capture", why, first.remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bathyscope_protocol::{BudgetOf, GuardStage, Overspent, ScriptEnabled};
+
+    use super::*;
+
+    /// Takes its time to be detached.
+    #[derive(Default)]
+    struct SlowEngine {
+        started: StartedSource,
+        guard: GuardStage,
+    }
+
+    impl Engine for SlowEngine {
+        fn started(&self) -> &StartedSource {
+            &self.started
+        }
+
+        fn descriptor(&self, _index: usize) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn set_budget(&mut self, _budget: SharedBudget) {}
+
+        fn detach(&mut self) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+
+        fn enable(&mut self) -> Result<Option<ScriptEnabled>, EngineError> {
+            Ok(None)
+        }
+
+        fn readings(&mut self) -> SourceReadings {
+            SourceReadings { guard: self.guard.clone(), ..SourceReadings::default() }
+        }
+
+        fn stop(&mut self) {
+            self.detach();
+        }
+    }
+
+    fn source(guard: GuardStage) -> RunningSource {
+        let engine: Box<dyn Engine> = Box::new(SlowEngine { guard, ..SlowEngine::default() });
+        let until = RecordedUntil::default();
+        RunningSource { engine: Ok(engine), required: true, reports: false, rings_cut: None, until }
+    }
+
+    #[test]
+    fn a_source_has_recorded_everything_until_it_began_to_be_detached() {
+        let mut stopped = source(GuardStage::Watching);
+        assert_eq!(stopped.readings().recorded_until_ns, None);
+        let before_ns = monotonic_ns();
+        stopped.end(|engine| engine.stop());
+        let until_ns = stopped.readings().recorded_until_ns.unwrap();
+        assert!(before_ns <= until_ns && until_ns + 20_000_000 <= monotonic_ns(), "{until_ns} after {before_ns}");
+        stopped.end(|engine| engine.stop());
+        assert_eq!(stopped.readings().recorded_until_ns, Some(until_ns), "it ends once");
+    }
+
+    #[test]
+    fn a_source_that_the_guard_detached_was_seen_to_record_before() {
+        let mut detached = source(GuardStage::Watching);
+        detached.readings();
+        let seen_ns = monotonic_ns();
+        let over = Overspent { of: BudgetOf::Probes, used: 60, budget: 50 };
+        detached.engine = source(GuardStage::Detached { over }).engine;
+        let until_ns = detached.readings().recorded_until_ns.unwrap();
+        assert!(until_ns <= seen_ns);
+        detached.end(|engine| engine.stop());
+        assert_eq!(detached.readings().recorded_until_ns, Some(until_ns));
+    }
 }

@@ -162,6 +162,10 @@ pub struct Reading {
     pub cpu_permille: Option<f64>,
     /// Events lost so far.
     pub lost: u64,
+    /// Once the capture has ended: until when everything was recorded, monotonic nanoseconds. What detaching takes is after it. None
+    /// where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_until_ns: Option<u64>,
 }
 
 #[cfg(test)]

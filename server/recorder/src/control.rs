@@ -268,9 +268,10 @@ impl Controller {
 
     async fn finish(mut self, ending: Ending, mut last: LastTick) {
         self.running.set_phase(Phase::Stopping);
+        self.running.progress.ends(monotonic_ns());
         let agent_lives = matches!(ending, Ending::Cause(_));
         let stopped = if agent_lives { self.stop_probes().await } else { None };
-        let end_ns = stopped.as_ref().map_or_else(monotonic_ns, |readings| readings.time_ns);
+        let end_ns = stopped.as_ref().map_or_else(monotonic_ns, recorded_until_ns);
         let known = match &stopped {
             Some(readings) if readings.detaching().attached == 0 => LossKnowledge::All,
             Some(_still_attached) => LossKnowledge::UntilLastReading,
@@ -571,6 +572,11 @@ fn duration(length: Duration) -> String {
         ms if ms % 1000 == 0 => format!("{} s", ms / 1000),
         ms => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
     }
+}
+
+/// When the last source began to be detached, which is when the capture ends: nobody knows what happened while it was.
+fn recorded_until_ns(readings: &Readings) -> u64 {
+    readings.sources.iter().filter_map(|source| source.recorded_until_ns).max().unwrap_or(readings.time_ns)
 }
 
 #[cfg(test)]

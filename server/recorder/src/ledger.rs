@@ -160,6 +160,11 @@ impl LossAccounting {
         let counted = source.counters.read(readings, seconds);
         let losses = in_capture(source, counted.losses);
         let streams = source.streams.clone();
+        let until = readings.recorded_until_ns;
+        for reading in self.readings.get_mut(streams.clone()).unwrap_or_default().iter_mut().filter(|_| until.is_some())
+        {
+            reading.get_or_insert_default().recorded_until_ns = until;
+        }
         self.lose_all(losses, since_ns, now_ns);
         if seconds <= 0.0 {
             return;
@@ -181,7 +186,8 @@ impl LossAccounting {
         let ns_per_hit = ns_per_event.filter(|ns| ns.is_finite() && *ns >= 0.0);
         // ns per second and CPU are parts of 10^9; thousandths are 10^6 of them.
         let cpu_permille = ns_per_hit.map(|ns| ns * hits_per_s / 1e6);
-        *reading = Some(Reading { time_ns: now_ns, hits_per_s, ns_per_hit, cpu_permille, lost });
+        let recorded_until_ns = reading.and_then(|before| before.recorded_until_ns);
+        *reading = Some(Reading { time_ns: now_ns, hits_per_s, ns_per_hit, cpu_permille, lost, recorded_until_ns });
     }
 
     /// Shares the cost of events among streams by the rows that came, as what costs is the event: a call is two of them.

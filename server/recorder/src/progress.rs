@@ -34,6 +34,8 @@ pub(crate) struct Progress {
     without_file: AtomicU64,
     untold_memory: AtomicBool,
     rings_cut: OnceLock<RingsCut>,
+    /// When the probes began to be detached, monotonic nanoseconds.
+    ending_ns: OnceLock<u64>,
     /// Sources that could not be started, by id, and why.
     failed: Mutex<Vec<(String, String)>>,
     /// Sources that are not recorded any more, in words.
@@ -56,11 +58,23 @@ impl Progress {
             without_file: AtomicU64::new(0),
             untold_memory: AtomicBool::new(false),
             rings_cut: OnceLock::new(),
+            ending_ns: OnceLock::new(),
             failed: Mutex::new(Vec::new()),
             detached: Mutex::new(Vec::new()),
             cause: Mutex::new(None),
             changed: Notify::new(),
         }
+    }
+
+    /// The probes are detached from now on.
+    pub(crate) fn ends(&self, now_ns: u64) {
+        // The first moment counts.
+        let _known = self.ending_ns.set(now_ns);
+    }
+
+    /// Until when the capture lasts that was read until `read_ns`: what is read after its end is from before it.
+    pub(crate) fn covered_ns(&self, read_ns: u64) -> u64 {
+        self.ending_ns.get().map_or(read_ns, |ending_ns| read_ns.min(*ending_ns))
     }
 
     /// Rows of a stream were read.

@@ -239,7 +239,7 @@ impl Sink {
 
     /// The chunks that are complete, or all, with their texts; and how many rows of which stream they have.
     pub(super) fn take_chunks(&mut self, all: bool) -> (Append, Vec<(u16, u64)>) {
-        let mut append = Append { end_ns: self.read_ns, ..Append::default() };
+        let mut append = Append { end_ns: self.progress.covered_ns(self.read_ns), ..Append::default() };
         let mut rows = Vec::new();
         for (stream, state) in (0_u16..).zip(&mut self.streams) {
             let flushed = state.rows.flush(if all { u64::MAX } else { state.complete_ns });
@@ -253,6 +253,7 @@ impl Sink {
             if stored > 0 {
                 rows.push((stream, stored));
             }
+            append.end_ns = flushed.chunks.iter().map(|chunk| chunk.last_ns).fold(append.end_ns, u64::max);
             append.chunks.extend(flushed.chunks.into_iter().map(|chunk| (stream, chunk)));
         }
         append.strings = self.strings.take_new();

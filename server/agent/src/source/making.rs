@@ -13,7 +13,7 @@ use super::{CapturePlan, PlannedSource};
 use crate::{
     engine::{Engine, EngineError, MadeEngine, ProcessReports},
     error::failed,
-    running::{RunningSource, nothing_records},
+    running::{RecordedUntil, RunningSource, nothing_records},
     share_work::share_work,
 };
 
@@ -60,6 +60,7 @@ impl CapturePlan {
             required: source.required,
             reports: reporter == Some(number),
             rings_cut: source.rings_cut,
+            until: RecordedUntil::default(),
         };
         Ok(self.sources.iter().enumerate().zip(engines).map(running).collect())
     }

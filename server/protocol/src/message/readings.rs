@@ -46,6 +46,10 @@ pub struct SourceReadings {
     /// What is still being detached after a stop.
     #[serde(default, skip_serializing_if = "Detaching::is_done")]
     pub detaching: Detaching,
+    /// Until when everything was recorded that it records, monotonic nanoseconds, once it is being detached, which takes its time
+    /// on a busy machine; none before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_until_ns: Option<u64>,
 }
 
 /// Time on a CPU.

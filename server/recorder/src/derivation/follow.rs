@@ -168,7 +168,7 @@ impl<'a> FollowingRule<'a> {
         self.failure.take().map_or(Ok(()), Err)?;
         let record = store.read(|store| store.capture(id))?;
         let has_losses = !losses_of(&*self.rule, &record).is_empty();
-        self.rule.finish(record.end_ns, &mut self.host);
+        self.rule.finish(self.inputs.recorded_until_ns(&record), &mut self.host);
         let counts = self.rule.counts();
         if has_losses || counts.get(DerivationCount::LateRows) > 0 {
             return Err(DerivationFailure::System("telling all of it while it was recorded"));

@@ -2,7 +2,7 @@
 
 use bathyscope_capture::{Batch, CaptureId, StreamSchema, decode_chunk};
 use bathyscope_derive::RuleInput;
-use bathyscope_store::{BlockingStore, StoreError};
+use bathyscope_store::{BlockingStore, CaptureRecord, StoreError};
 
 use super::DerivationFailure;
 
@@ -67,6 +67,14 @@ impl Inputs {
     /// is stored in order of time.
     pub(super) fn seen_ns(&self, known_ns: u64) -> u64 {
         self.inputs.iter().map(|input| input.last_ns.max(known_ns)).min().unwrap_or(known_ns)
+    }
+
+    /// Until when it is known what happened, once the capture has ended: until the first of the inputs began to be detached, but for
+    /// rows that came after that. What is open then has no end.
+    pub(super) fn recorded_until_ns(&self, record: &CaptureRecord) -> u64 {
+        let of_input = |input: &Input| record.streams.get(usize::from(input.stream))?.reading?.recorded_until_ns;
+        let known = self.inputs.iter().filter_map(of_input).min().unwrap_or(record.end_ns).min(record.end_ns);
+        self.inputs.iter().map(|input| input.last_ns).fold(known, u64::max)
     }
 
     /// How many chunks there are.

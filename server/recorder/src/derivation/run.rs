@@ -122,8 +122,8 @@ fn compute(
         let mut rule = spec.rule(streams, &options, &mut host)?;
         losses_of(&*rule, record).iter().for_each(|loss| rule.add_loss(loss.start_ns, loss.end_ns));
         let fed = feed(store, (record, streams), (&mut *rule, &mut host), &changes, watch);
-        if fed.is_ok() {
-            rule.finish(record.end_ns, &mut host);
+        if let Ok(until_ns) = &fed {
+            rule.finish(*until_ns, &mut host);
         }
         let asked = host.close();
         // What those that store say explains why they take no more.
@@ -158,14 +158,14 @@ pub(super) fn losses_of<'a>(rule: &dyn Rule, record: &'a CaptureRecord) -> Vec<&
     losses.filter(|loss| loss.stream.is_none_or(|stream| inputs.contains(&stream))).collect()
 }
 
-/// Gives a rule all rows of its inputs and all changes of processes, as they come.
+/// Gives a rule all rows of its inputs and all changes of processes, as they come; says until when they were recorded.
 fn feed(
     store: &BlockingStore,
     (record, streams): (&CaptureRecord, &[StreamSchema]),
     (rule, host): (&mut dyn Rule, &mut StoreHost<'_>),
     changes: &[ProcessChange],
     watch: &Watch,
-) -> Result<(), DerivationFailure> {
+) -> Result<u64, DerivationFailure> {
     let mut inputs = Inputs::new(store, record.id, &rule.inputs())?;
     watch.of.store(inputs.chunks(), Ordering::Relaxed);
     let mut changes = changes.iter().peekable();
@@ -183,5 +183,5 @@ fn feed(
         watch.done.fetch_add(1, Ordering::Relaxed);
     }
     changes.for_each(|change| rule.learn(change));
-    Ok(())
+    Ok(inputs.recorded_until_ns(record))
 }

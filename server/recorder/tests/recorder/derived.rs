@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use bathyscope_capture::{CaptureId, EventProbe, Method, SourceSpec, StatesSpec, Target};
+use bathyscope_capture::{CaptureId, EventProbe, Limits, Method, SourceSpec, StatesSpec, Target};
 use bathyscope_derive::{RuleSpec, Span};
 use bathyscope_recorder::{DerivationRefusal, Derivations, derive, rules_of};
-use bathyscope_store::{CaptureRecord, DerivationState, StoreError};
+use bathyscope_store::{CaptureRecord, DerivationState, SourceState, StoreError};
 use tokio::sync::Notify;
 
 use crate::states::{Bench, real, simulated};
@@ -37,6 +37,44 @@ fn sched_events() -> SourceSpec {
     SourceSpec { id: "events".to_owned(), ..SourceSpec::of(Method::Events { probes }) }
 }
 
+/// Until when it is known what a stream of a capture that has ended would have recorded.
+fn recorded_until_ns(record: &CaptureRecord, stream: usize) -> u64 {
+    record.streams[stream].reading.unwrap().recorded_until_ns.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_open_when_a_source_is_detached_does_not_go_on_to_the_end() {
+    let bench = simulated("rate=20000").await;
+    let states = SourceSpec { id: "states".to_owned(), ..SourceSpec::of(Method::States(StatesSpec::default())) };
+    let open =
+        EventProbe { tracepoint: "syscalls:sys_enter_openat".parse().unwrap(), fields: Vec::new(), predicate: None };
+    let others = SourceSpec { id: "others".to_owned(), ..SourceSpec::of(Method::Events { probes: vec![open] }) };
+    // The others alone cost 3.
+    let limits = Limits { budget_cpu_permille: 4, ..Limits::default() };
+    let (id, record) = bench.record_within(vec![states, others], Target::System, 3000, limits).await;
+    assert_eq!(
+        record.sources.iter().map(|end| end.state).collect::<Vec<_>>(),
+        [SourceState::Detached, SourceState::Ended]
+    );
+    let (queue, changed) = queue(&bench);
+    queue.compute_built_in(id).unwrap();
+    let whole = done(&bench, &queue, &changed, id).await;
+    let name = |stream: usize| whole.streams[stream].schema.name.as_str();
+    assert_eq!([name(0), name(3), name(4)], ["switches", "thread states", "cpu occupation"]);
+    let ends = async |stream| {
+        let rows = bench.rows(id, &whole, stream).await;
+        rows.iter().map(|row| row.number("time") + row.number("duration_ns")).max().unwrap()
+    };
+    let switches = bench.rows(id, &whole, 0).await;
+    let last_ns = switches.iter().map(|row| row.number("time")).max().unwrap();
+    let until_ns = recorded_until_ns(&whole, 0);
+    assert!(until_ns + 500_000_000 < whole.end_ns, "{until_ns} of {}", whole.end_ns);
+    for stream in [3, 4] {
+        let end_ns = ends(stream).await;
+        assert!(end_ns >= last_ns && end_ns <= last_ns.max(until_ns), "{end_ns}, {last_ns}, {until_ns}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn states_of_all_threads_are_computed_once_and_can_be_removed() {
     let bench = simulated("rate=4000").await;
@@ -58,7 +96,8 @@ async fn states_of_all_threads_are_computed_once_and_can_be_removed() {
         let before = at.insert(row.number("cpu"), row.number("time") + row.number("duration_ns"));
         assert!(before.is_none_or(|end| end == row.number("time")), "{row:?} after {before:?}");
     }
-    assert!(!at.is_empty() && at.values().all(|end| *end == whole.end_ns), "{at:?}, {}", whole.end_ns);
+    let until_ns = recorded_until_ns(&whole, 0);
+    assert!(!at.is_empty() && at.values().all(|end| *end == until_ns), "{at:?}, {until_ns}");
     // Of each wake-up that led to a run it is known how long that took.
     let wakeups = bench.rows(id, &whole, 1).await.len();
     let latencies = bench.rows(id, &whole, 4).await.len();

@@ -80,7 +80,18 @@ impl Bench {
         target: Target,
         duration_ms: u64,
     ) -> (CaptureId, CaptureRecord) {
-        let limits = Limits { duration_ms: Some(duration_ms), ..Limits::default() };
+        self.record_within(sources, target, duration_ms, Limits::default()).await
+    }
+
+    /// The same within such limits.
+    pub(super) async fn record_within(
+        &self,
+        sources: Vec<SourceSpec>,
+        target: Target,
+        duration_ms: u64,
+        limits: Limits,
+    ) -> (CaptureId, CaptureRecord) {
+        let limits = Limits { duration_ms: Some(duration_ms), ..limits };
         let spec = CaptureSpec { name: String::new(), sources, target, limits };
         let id = self.recorder.start(spec, "test").await.unwrap();
         let mut viewer = self.recorder.live(id).unwrap();

@@ -100,12 +100,21 @@ export class ProcessesView extends PanelView {
     );
     put(this.missing, missingWords(tree));
     const heads = ["Process", "PID", "Arguments", "Ended", "CPU time", "Threads", "Life", ""];
+    const numbers = ["PID", "CPU time", "Threads"];
     put(
       this.body,
       h(
         "table",
         { class: "list process-table", role: "treegrid", "aria-label": "Processes" },
-        h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col", text })))),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ...heads.map((text) => h("th", { scope: "col", class: numbers.includes(text) ? "num" : null, text })),
+          ),
+        ),
         h("tbody", {}, ...places.slice(0, MAX_LINES).map((place) => this.#line(tree, place))),
       ),
     );

@@ -2788,7 +2788,7 @@ export interface Variables {
   notes: string[];
 }
 
-export type ViewName = "events" | "timeline" | "flame" | "functions" | "instructions" | "counts" | "calls" | "maps" | "output";
+export type ViewName = "events" | "timeline" | "flame" | "functions" | "instructions" | "counts" | "calls" | "systemcalls" | "maps" | "output";
 
 export interface WakeThread {
   tid: number;

@@ -21,6 +21,17 @@ pub fn program(name: &str) -> Option<PathBuf> {
     found.ok().map(|built| without_blanks(&built))
 }
 
+/// The program `name` with its debug information, compiled with an option such as `-O2`; nothing if there is no C compiler and it
+/// was not built before.
+///
+/// # Panics
+/// If it does not compile.
+pub fn described(name: &str, optimise: &str) -> Option<PathBuf> {
+    let found = built(name, &format!("{name}{optimise}"), &["-g", optimise])?;
+    assert!(found.is_ok(), "tests/programs/{name}.c does not compile");
+    found.ok().map(|built| without_blanks(&built))
+}
+
 /// The program that makes calls of 32-bit programs, compiled for so many bits; nothing where there is no compiler for them.
 ///
 /// # Panics

@@ -18,7 +18,7 @@ use std::{
 use bathyscope_tests::{
     alone,
     command_line::{run, stdout_of},
-    programs::program,
+    programs::{described, program},
     server::{Server, signal},
     skip,
     wait::until,
@@ -111,17 +111,39 @@ fn json_of(words: &[&str]) -> Value {
 }
 
 #[test]
-fn p8_functions_of_a_program_are_listed_and_its_variables_are_not_known() {
+fn p8_functions_of_a_program_and_its_variables_are_listed() {
     let Some(_alone) = alone("functions of a program") else { return };
     let Some(work) = program("work") else { return skip("functions of a program", "gcc") };
     let work = work.to_str().unwrap();
     let found = stdout_of(["probe", "-x", work, "--funcs", "spin_*"]);
     assert!(found.lines().any(|line| line == "spin_here"), "{found}");
-    let refused = refused(&["probe", "-x", work, "-V", "spin_here"]);
+    let list = described("list", "-O0").expect("a compiler that was there before");
+    let variables = stdout_of(["probe", "-x", list.to_str().unwrap(), "-V", "walk"]);
+    for expected in ["struct node *first", "short int step", "const struct outer *outer", "long int total"] {
+        let expected = expected.trim_start_matches("const ");
+        assert!(variables.contains(expected), "{expected}: {variables}");
+    }
+    let refused = refused(&["probe", "-x", "/bin/bash", "-V", "readline"]);
     assert!(refused.contains("debug information") && refused.contains("registers"), "{refused}");
     let libc = json_of(&["probe", "-n", "--json", "-x", "libc", "malloc"]);
     let line = libc["probes"][0]["line"].as_str().unwrap();
     assert!(line.starts_with("p:probe_libc/malloc /") && line.contains("libc.so.6:0x"), "{line}");
+}
+
+/// As `perf probe -x PROGRAM 'FUNCTION VARIABLE'`: by name, through pointers, bit fields and texts.
+#[test]
+fn p10_variables_of_a_program_are_recorded_by_name() {
+    let Some(_alone) = alone("variables of a program") else { return };
+    for optimise in ["-O0", "-O2"] {
+        let Some(list) = described("list", optimise) else { return skip("variables of a program", "gcc") };
+        let list = list.to_str().unwrap();
+        let probe = "walk step first->next->len low=first->low name=first->next->name:string inner=outer->inner.len";
+        let shown = reported(&["-x", list, "--probe", probe], &[list]);
+        let found = ["step", "len", "low", "name", "inner"].map(|field| values(&shown, "walk", field).join(" "));
+        assert_eq!(found, ["-3", "-20", "7", "middle", "300"], "{optimise}: {shown}");
+        let error = refused(&["probe", "-n", "-x", list, "walk stop"]);
+        assert!(error.contains("did you mean `step`?"), "{error}");
+    }
 }
 
 #[test]

@@ -49,9 +49,9 @@ const KNOWN: [(&str, &[&str]); 10] = [
     ("protocol", &["capture", "plan"]),
     ("commands", &["formats", "bpf", "translate", "catalog", "capture"]),
     ("derive", &["capture"]),
-    ("builder", &["bpf", "plan", "catalog"]),
+    ("builder", &["bpf", "plan", "catalog", "capture"]),
     ("translate", &["plan"]),
-    ("plan", &[]),
+    ("plan", &["capture"]),
     ("decode", &["agent", "capture", "catalog", "plan"]),
 ];
 const MAX_LINES: usize = 800;

@@ -18,8 +18,8 @@ mod show;
 mod syntax;
 
 pub use check::{
-    CheckOptions, Completion, CompletionKind, Hover, Reference, ReferenceGroup, check, complete, denied_function,
-    hover, reference,
+    AskedArguments, CheckOptions, Completion, CompletionKind, Hover, Reference, ReferenceGroup, asked_arguments, check,
+    complete, denied_function, hover, reference,
 };
 pub use compile::{CompileOptions, Compiled, Stage, compile, compile_checked};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options, user_symbols};

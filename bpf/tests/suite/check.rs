@@ -63,7 +63,14 @@ fn host(series: &str) -> RecordedHost {
         let (trouble, warnings) = (trouble.to_owned(), Vec::new());
         host.places.insert(
             point.to_owned(),
-            UserPlaces { point: point.to_owned(), places, trouble, warnings, symbols: symbols() },
+            UserPlaces {
+                point: point.to_owned(),
+                places,
+                trouble,
+                warnings,
+                symbols: symbols(),
+                ..UserPlaces::default()
+            },
         );
     };
     let int = |signed| UsdtArgument { bytes: 4, signed, place: UsdtPlace::Register { offset: 112, shift: 0 } };

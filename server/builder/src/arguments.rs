@@ -10,9 +10,11 @@ use bathyscope_catalog::{
 };
 
 use crate::{
+    described::is_as_written,
     form::ValueFormat,
     tree::{ArgumentKind, ArgumentList, ArgumentNode, NamedConstant, SOME_BYTES, blank},
-    user::{UserPlace, numbered, register, user_arguments},
+    user::{UserPlace, is_within, numbered, register, user_arguments},
+    variables::{in_programs, variables},
 };
 
 /// The most nodes of one list.
@@ -25,6 +27,9 @@ const MAX_CONSTANTS: usize = 256;
 const MAX_ELEMENTS: u32 = 64;
 /// Anonymous structs and unions within each other.
 const MAX_ANONYMOUS: usize = 8;
+/// Why no arguments are told of a place behind the begin of a function of the kernel.
+const WITHIN_KERNEL: &str = "within a function its arguments are no longer in their registers: record who, when and stacks, or registers \
+     by `reg(\"ax\")`";
 /// What stands for the value behind a pointer in a path.
 const BEHIND: &str = "*";
 
@@ -79,6 +84,9 @@ pub fn arguments(
         let missing = || ArgumentError::Step { step: step.clone(), what: read.text.clone() };
         list = within(&types, &found.ok_or_else(missing)?);
     }
+    if is_in_program(&read) && path.first().is_none_or(|step| step != "curtask") {
+        in_programs(&mut list);
+    }
     list.left_out += list.nodes.len().saturating_sub(MAX_NODES);
     list.nodes.truncate(MAX_NODES);
     Ok(list)
@@ -110,13 +118,24 @@ fn top(site: &AttachText, types: &mut Types, format: Option<&EventFormat>, user:
                 [name] => (None, *name),
                 _ => return ArgumentList::default(),
             };
-            function(types, provider, module, name)
+            match is_within(name) {
+                true => told(WITHIN_KERNEL),
+                false => function(types, provider, module, name),
+            }
         }
         [provider @ ("uprobe" | "uretprobe" | "usdt"), rest @ ..] => {
-            user_arguments(provider, rest.last().copied().unwrap_or_default(), user)
+            let function = rest.last().copied().unwrap_or_default();
+            let is_told = *provider == "uprobe" && is_as_written(function);
+            let told = if is_told { variables(types, user, node) } else { None };
+            told.unwrap_or_else(|| user_arguments(provider, function, user))
         }
         _ => told("it has no arguments"),
     }
+}
+
+/// Whether a site is at a place of a program whose variables are read from its memory.
+fn is_in_program(site: &AttachText) -> bool {
+    site.parts.first().is_some_and(|part| part.text == "uprobe")
 }
 
 fn told(note: &str) -> ArgumentList {

@@ -15,6 +15,7 @@ mod script;
 mod texts;
 mod tree;
 mod user;
+mod variables;
 mod write;
 
 pub use arguments::{ArgumentError, MAX_NODES, MAX_STEPS, arguments, tracepoint_of};

@@ -1,6 +1,7 @@
 //! What can be recorded at places in programs: the values that a USDT probe passes, by its note, and the arguments of functions, by the
 //! calling convention of what compiled them.
 
+use bathyscope_capture::ProgramData;
 use bathyscope_catalog::elf::FunctionParameters;
 
 use crate::{
@@ -26,6 +27,10 @@ pub struct UserPlace {
     pub go: bool,
     /// What debug information says of the function; none if it says nothing.
     pub function: Option<FunctionParameters>,
+    /// What it says of the variables at the place.
+    pub data: ProgramData,
+    /// Why it says nothing of them, in words; may be empty.
+    pub data_missing: String,
 }
 
 /// A value that a USDT probe passes.
@@ -56,9 +61,15 @@ pub(crate) fn user_arguments(provider: &str, function: &str, place: &UserPlace) 
         }
         // Behind its begin the registers are the compiler's.
         _ if is_within(function) => {
-            let note = "within a function its arguments are no longer in their registers, and the debug information of variables \
-                        is not read: record who, when and stacks, or registers by `reg(\"ax\")`";
-            ArgumentList { note: note.to_owned(), ..ArgumentList::default() }
+            let why = match place.data_missing.split_once("; use `arg0`") {
+                Some((why, _)) => why,
+                None => "debug information does not describe its variables",
+            };
+            let note = format!(
+                "within a function its arguments are no longer in their registers, and {why}: record who, when and stacks, or \
+                 registers by `reg(\"ax\")`"
+            );
+            ArgumentList { note, ..ArgumentList::default() }
         }
         _ if place.go => {
             let nodes = GO.iter().enumerate();
@@ -88,7 +99,7 @@ fn described(provider: &str, function: &str, place: &UserPlace) -> Option<Argume
 }
 
 /// Whether a place is behind the begin of a function: `name+12`.
-fn is_within(function: &str) -> bool {
+pub(crate) fn is_within(function: &str) -> bool {
     let number = |digits: &str| match digits.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).is_ok_and(|offset| offset > 0),
         None => digits.parse::<u64>().is_ok_and(|offset| offset > 0),

@@ -27,6 +27,7 @@ mod lists;
 mod note;
 mod packed;
 mod predicate;
+mod program_data;
 mod reader;
 mod schema;
 mod script;
@@ -60,6 +61,9 @@ pub use packed::Packed;
 pub use predicate::text as predicate_text;
 pub use predicate::{
     CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
+};
+pub use program_data::{
+    DataMember, DataType, IntegerMeaning, MAX_DATA_TYPES, ProgramData, ProgramVariable, VariablePiece, VariablePlace,
 };
 pub use reader::ChunkError;
 pub use schema::{

@@ -87,6 +87,8 @@ pub enum ViewName {
     Counts,
     /// The tree of calls.
     Calls,
+    /// The table of system calls.
+    Systemcalls,
     /// Maps of a script.
     Maps,
     /// What a script printed.
@@ -104,6 +106,7 @@ impl ViewName {
             Self::Instructions => "the hot instructions",
             Self::Counts => "the counts over time",
             Self::Calls => "the tree of calls",
+            Self::Systemcalls => "the table of system calls",
             Self::Maps => "the maps",
             Self::Output => "what it prints",
         }

@@ -175,13 +175,15 @@ impl Paste {
         let words = first.words.get(start..).unwrap_or_default();
         let Some((name, words)) = words.split_first() else { return Ok(()) };
         let tool = tools::bare_name(&name.text);
+        // It comes back at once, as what is in the background.
+        let starts = tool == "trace-cmd" && words.first().is_some_and(|word| word.text == "start");
         let kept = host.kept_probes().iter().filter_map(DefinedProbe::kept);
         let probes: Vec<DefinedProbe> = self.probes.iter().cloned().chain(self.tracefs.defined()).chain(kept).collect();
         let mut call = Call { name, tool, words, redirects: &first.redirects, host, marks, probes: &probes };
         match tools::read(&mut call)? {
             Some(step) => {
                 marks_of_behind(behind, marks);
-                self.is_background = pipeline.is_background;
+                self.is_background = pipeline.is_background || starts;
                 self.step(ends_after(step, timeout_ms), first, behind, host, marks)
             }
             None => self.other(first, start, marks),

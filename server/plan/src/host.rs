@@ -1,5 +1,6 @@
 //! What is known about a host: what it can do, and places in user space that a script's attach points mean.
 
+use bathyscope_capture::ProgramData;
 use serde::{Deserialize, Serialize};
 
 use crate::{UsdtArgument, UserFile};
@@ -18,6 +19,12 @@ pub struct UserPlaces {
     /// The symbols that the script asks for with `uaddr()`, of the files of `places`; those that are not there are left out.
     #[serde(default)]
     pub symbols: Vec<UserSymbol>,
+    /// What debug information says of variables at the places, where the script asks for `args` there.
+    #[serde(default)]
+    pub data: ProgramData,
+    /// Why it says nothing, or not of all places; may be empty.
+    #[serde(default)]
+    pub data_missing: String,
 }
 
 /// A symbol of a file in user space.

@@ -14,6 +14,7 @@ mod translations;
 mod unwind;
 mod user_space;
 mod userland;
+mod variables;
 
 use std::{
     collections::BTreeSet,

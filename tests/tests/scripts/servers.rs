@@ -110,7 +110,10 @@ fn b8_usdt_probes_of_a_packaged_server_tell_its_queries_and_how_long_they_take()
         return skip("USDT probes of PostgreSQL", "root");
     }
     let Some(programs) = Postgres::programs() else {
-        return skip("USDT probes of PostgreSQL", "Debian's package postgresql (200 MB with what it needs)");
+        return skip(
+            "USDT probes of PostgreSQL",
+            "Debian's package postgresql (200 MB with what it needs; `tests/setup --all` installs it)",
+        );
     };
     let file = programs.join("postgres");
     let server = Postgres::start(programs);

@@ -13,6 +13,7 @@ use super::{
     },
     points::SHOWN_NAMES,
     values::CheckedOperand,
+    variables::ProgramVariables,
 };
 use crate::lang::{
     ast::Name,
@@ -27,6 +28,13 @@ impl BodyChecker<'_, '_> {
             Args::Unknown => Err(Failed),
             Args::None(instead) => self.no_args(span, &instead.clone()),
             Args::Usdt(_) => self.no_args(span, "use `arg0`, `arg1`, …"),
+            Args::Program(variables) => match variables.find(&name.text).cloned() {
+                Some(found) => self.program_variable(&found, span),
+                None => {
+                    let (variables, point) = (variables.clone(), shape.point.clone());
+                    self.no_program_variable(name, &point, &variables)
+                }
+            },
             Args::Format { format, name: point, syscall } => {
                 let (format, syscall) = (Arc::clone(format), *syscall);
                 match format.field(&name.text) {
@@ -66,6 +74,24 @@ impl BodyChecker<'_, '_> {
                 }
             }
         });
+        self.fail(name.span, message, hint)
+    }
+
+    fn no_program_variable<T>(&mut self, name: &Name, point: &str, known: &ProgramVariables) -> Checked<T> {
+        let message = format!("{point} has no variable or parameter `{}`", name.text);
+        let hint = match (known.names(), known.missing.as_str()) {
+            (names, "") if names.is_empty() => {
+                "nothing is in scope there; probe a source line within the function".to_owned()
+            }
+            (names, "") => match crate::lang::suggest(&name.text, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    let shown = names.iter().take(SHOWN_NAMES).copied().collect::<Vec<_>>().join(", ");
+                    format!("it has {shown}{}", if names.len() > SHOWN_NAMES { ", …" } else { "" })
+                }
+            },
+            (_, missing) => missing.to_owned(),
+        };
         self.fail(name.span, message, hint)
     }
 
@@ -175,6 +201,12 @@ impl BodyChecker<'_, '_> {
                 for word in words.clone() {
                     let value = self.word(&word, span);
                     types.push((word.name.clone(), value.ty.clone()));
+                    parts.push(value);
+                }
+            }
+            Args::Program(variables) => {
+                for (name, value) in self.all_variables(&variables.clone(), span) {
+                    types.push((name, value.ty.clone()));
                     parts.push(value);
                 }
             }
@@ -372,6 +404,7 @@ impl BodyChecker<'_, '_> {
                 .iter()
                 .filter_map(|field| Some((field.name.clone(), self.field(field, *syscall, span).ok()?.ty)))
                 .collect(),
+            Args::Program(variables) => self.variable_types(&variables.clone()),
             Args::Words { words, .. } => {
                 words.clone().iter().map(|word| (word.name.clone(), self.word(word, span).ty)).collect()
             }

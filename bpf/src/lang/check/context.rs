@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bathyscope_catalog::{EventFormat, types::TypeId};
 use bathyscope_plan::{Architecture, ProgramType, Space, UsdtArgument};
 
+use super::variables::ProgramVariables;
 use crate::lang::hir::Context;
 
 /// A kind of attach point.
@@ -151,6 +152,8 @@ pub(super) enum Args {
     Words { name: String, words: Vec<Word> },
     /// A marker's arguments.
     Usdt(Vec<UsdtArgument>),
+    /// Variables of a program, by its debug information.
+    Program(ProgramVariables),
 }
 
 /// What `retval` is.
@@ -185,7 +188,7 @@ impl Shape {
     pub(super) fn new(kind: PointKind, point: &str) -> Self {
         let instead = match kind {
             PointKind::Kprobe => "use `arg0`, `arg1`, …",
-            PointKind::Uprobe => "use `arg0`, `arg1`, …; `args` would need debug information",
+            PointKind::Uprobe => "use `arg0`, `arg1`, …; `args` needs the debug information of the program",
             PointKind::Usdt => "use `arg0`, `arg1`, …",
             PointKind::Kretprobe | PointKind::Uretprobe => {
                 "at the return there is only `retval`; keep arguments in a map at the entry"
@@ -292,6 +295,18 @@ pub(super) fn register(architecture: Architecture, name: &str) -> Option<u32> {
             _ => name.strip_prefix('x').filter(|rest| rest.parse::<u8>().is_ok()).and_then(|n| find(&format!("r{n}"))),
         },
     })
+}
+
+/// The offset in `pt_regs` of the register that has a number in debug information; none if it is not saved there.
+pub(super) fn debug_register(architecture: Architecture, number: u8) -> Option<u32> {
+    let names: &[&str] = match architecture {
+        Architecture::X86_64 => &[
+            "ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip",
+        ],
+        // They are saved in the order of their numbers, the stack pointer behind them.
+        Architecture::Aarch64 => return Some(u32::from(number) * 8).filter(|offset| *offset <= 248),
+    };
+    register(architecture, names.get(usize::from(number))?)
 }
 
 /// The offset in `pt_regs` of an argument that is passed in a register; none if it is on the stack.

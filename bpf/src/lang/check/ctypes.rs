@@ -43,7 +43,8 @@ impl ScriptChecker<'_> {
                     let CType::Enum(it) = self.types.stripped(of) else { return Type::Integer { bytes, signed } };
                     let name = it.name.to_owned();
                     // Where it has no name, its constants could not be found later.
-                    let names = if name.is_empty() { self.constant_names(of) } else { Vec::new() };
+                    let is_findable = !name.is_empty() && self.types.find(TypeKind::Enum, &name) == Some(of);
+                    let names = if is_findable { Vec::new() } else { self.constant_names(of) };
                     Type::Enum { name, bytes, signed, names }
                 }
                 (1 | 2 | 4 | 8, None) => Type::Integer { bytes, signed },

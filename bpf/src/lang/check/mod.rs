@@ -27,6 +27,7 @@ mod reference;
 mod sites;
 mod statements;
 mod values;
+mod variables;
 mod visit;
 
 #[cfg(all(test, feature = "recorded"))]
@@ -38,8 +39,16 @@ pub use hover::{Hover, hover};
 pub use points::denied_function;
 pub use reference::{Reference, ReferenceGroup, reference};
 
-use super::{Expanded, hir, host::Host};
+use std::collections::{BTreeMap, BTreeSet};
+
 use bathyscope_plan::Diagnostic;
+
+use super::{
+    Expanded,
+    ast::{Item, Script},
+    hir,
+    host::Host,
+};
 
 /// What the checker is told beside the script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,4 +78,28 @@ pub fn check(
     options: &CheckOptions,
 ) -> Result<hir::TypedScript, Vec<Diagnostic>> {
     checker::ScriptChecker::new(expanded, text, host, options).run(&expanded.warnings)
+}
+
+/// What the probes of a script ask of `args`, by the text of their attach points: names, or everything.
+pub fn asked_arguments(script: &Script) -> BTreeMap<String, AskedArguments> {
+    let mut asked: BTreeMap<String, AskedArguments> = BTreeMap::new();
+    for item in &script.items {
+        let Item::Probe(probe) = item else { continue };
+        let uses = visit::Uses::of(probe);
+        for point in probe.points.iter().filter(|_| uses.args()) {
+            let known = asked.entry(point.text.clone()).or_default();
+            known.all |= uses.whole;
+            known.names.extend(uses.fields.iter().cloned());
+        }
+    }
+    asked
+}
+
+/// What a script asks of `args` at an attach point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AskedArguments {
+    /// `args` as a whole.
+    pub all: bool,
+    /// Names in it.
+    pub names: BTreeSet<String>,
 }

@@ -233,7 +233,7 @@ pub fn reference() -> Vec<Reference> {
             name: "args",
             group: Value,
             signature: "args.name",
-            about: "The arguments of the attach point, by name.",
+            about: "The arguments of the attach point, by name; of a program its parameters and local variables, by debug information.",
         },
         Reference {
             name: "arg0",

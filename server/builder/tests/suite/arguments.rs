@@ -7,8 +7,11 @@ use bathyscope_builder::{
     ArgumentKind, ArgumentList, ArgumentNode, ProbeForm, RecordedValue, UserPlace, ValueFormat, arguments,
     tracepoint_of, write,
 };
+use bathyscope_capture::{
+    DataMember, DataType, IntegerMeaning, ProgramData, ProgramVariable, VariablePiece, VariablePlace,
+};
 
-use crate::tables::compiles_on;
+use crate::tables::{compiles_on, compiles_with};
 
 fn list(host: &RecordedHost, site: &str, path: &[&str]) -> ArgumentList {
     let format = tracepoint_of(site).and_then(|name| {
@@ -131,4 +134,89 @@ fn arguments_of_system_calls_have_the_names_of_their_bits() {
         serde_json::to_value(find(&file, "f_flags").formats[0]).unwrap(),
         serde_json::json!({ "names": "open" })
     );
+}
+
+/// A program with a list, a text of Rust, and a variable that is nowhere.
+fn program() -> ProgramData {
+    let member = |name: &str, ty, bit_offset, bits| DataMember { name: name.to_owned(), ty, bit_offset, bits };
+    let record = |name: &str, bytes, members| DataType::Record { name: name.to_owned(), union: false, bytes, members };
+    let number = |bytes, signed, meaning| DataType::Integer { bytes, signed, meaning };
+    let node = vec![
+        member("next", 2, 0, None),
+        member("len", 0, 64, None),
+        member("low", 0, 96, Some(3)),
+        member("text", 6, 128, None),
+        member("kind", 5, 192, None),
+    ];
+    let types = vec![
+        number(4, true, IntegerMeaning::Number),
+        record("node", 32, node),
+        DataType::Pointer { to: 1 },
+        DataType::Pointer { to: 4 },
+        number(1, true, IntegerMeaning::Character),
+        DataType::Enumeration { name: "colour".into(), bytes: 4, signed: false, constants: vec![("RED".into(), 0)] },
+        DataType::Array { element: 4, count: 8 },
+        record("&str", 16, vec![member("data_ptr", 3, 0, None), member("length", 8, 64, None)]),
+        number(8, false, IntegerMeaning::Number),
+    ];
+    let variable = |name: &str, ty, place| ProgramVariable { name: name.to_owned(), ty, parameter: true, place };
+    let half = |register| VariablePiece { place: VariablePlace::Register(register), bytes: 8 };
+    let variables = vec![
+        variable("first", 2, VariablePlace::Register(5)),
+        variable("own", 1, VariablePlace::Memory { register: 7, offset: 24 }),
+        variable("path", 3, VariablePlace::Sum { register: 4, offset: 8 }),
+        variable("always", 0, VariablePlace::Constant(7)),
+        variable("name", 7, VariablePlace::Pieces(vec![half(4), half(1)])),
+        variable("gone", 0, VariablePlace::Unreadable("the compiler keeps it nowhere".to_owned())),
+    ];
+    ProgramData { types, places: vec![variables] }
+}
+
+#[test]
+fn variables_of_programs_are_unfolded_and_compile() {
+    let host = RecordedHost::new("6.12").unwrap();
+    let site = "uprobe:/bin/made:walk+20";
+    let user = UserPlace { data: program(), ..UserPlace::default() };
+    let list = |path: &[String]| arguments(site, path, host.types(), None, &user).unwrap();
+    let path = |steps: &[&str]| steps.iter().map(|step| (*step).to_owned()).collect::<Vec<_>>();
+    let top = list(&[]);
+    assert_eq!(find(&top, "first").ty, "struct node *");
+    assert_eq!(find(&top, "path").formats[0], ValueFormat::Text);
+    let gone = find(&top, "gone");
+    assert_eq!((gone.note.as_str(), gone.formats.len(), gone.opens), ("the compiler keeps it nowhere", 0, false));
+    let len = find(&list(&path(&["first", "next"])), "len");
+    assert_eq!(len.expr, "args.first->next->len");
+    let kind = find(&list(&path(&["own"])), "kind");
+    assert_eq!((kind.expr.as_str(), kind.constants[0].name.as_str()), ("args.own.kind", "RED"));
+    let length = find(&list(&path(&["name"])), "length");
+    assert_eq!(length.expr, "args.name.length");
+    assert_eq!(find(&top, "name as text").expr, "str(args.name.data_ptr, args.name.length + 1)");
+    let mut open: VecDeque<Vec<String>> = VecDeque::from([Vec::new()]);
+    let mut values = Vec::new();
+    while let Some(steps) = open.pop_front().filter(|_| values.len() < 120) {
+        for node in list(&steps).nodes.into_iter().filter(|node| node.name != "curtask") {
+            assert!(!node.formats.contains(&ValueFormat::KernelSymbol), "{node:?}");
+            if node.opens {
+                open.push_back(steps.iter().cloned().chain([node.name.clone()]).collect());
+            }
+            values.extend(node.formats.iter().map(|format| (node.expr.clone(), *format)));
+        }
+    }
+    for some in values.chunks(12) {
+        let value = |(expr, format): &(String, ValueFormat)| RecordedValue {
+            expr: expr.clone(),
+            format: *format,
+            ..RecordedValue::default()
+        };
+        let values = some.iter().map(value).collect();
+        let script = write(&[ProbeForm { sites: vec![site.to_owned()], values, ..ProbeForm::default() }]).unwrap();
+        if let Err(why) = compiles_with(&host, &script, &program()) {
+            panic!("{why}\n{script}");
+        }
+    }
+    let refused = format!("{site} {{ print(args.gone); }}");
+    let why = compiles_with(&host, &refused, &program()).unwrap_err();
+    assert!(why.contains("the compiler keeps it nowhere"), "{why}");
+    let misspelt = format!("{site} {{ print(args.first->lenn); }}");
+    assert!(compiles_with(&host, &misspelt, &program()).unwrap_err().contains("did you mean `len`?"));
 }

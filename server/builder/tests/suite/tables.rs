@@ -7,6 +7,7 @@ use bathyscope_bpf::lang::{
     CompileOptions, ExpandOptions, compile, expand, parse, recorded::RecordedHost, render, user_points,
 };
 use bathyscope_builder::{ProbeForm, Reading, read, write};
+use bathyscope_capture::ProgramData;
 use bathyscope_plan::{UserFile, UserPlace, UserPlaces};
 
 static HOSTS: LazyLock<Vec<RecordedHost>> =
@@ -19,6 +20,11 @@ pub(crate) fn compiles(script: &str) -> Result<(), String> {
 
 /// Compiles a script on a recorded kernel.
 pub(crate) fn compiles_on(host: &RecordedHost, script: &str) -> Result<(), String> {
+    compiles_with(host, script, &ProgramData::default())
+}
+
+/// The same where debug information says something of the places in programs.
+pub(crate) fn compiles_with(host: &RecordedHost, script: &str, data: &ProgramData) -> Result<(), String> {
     let told = |said: Vec<bathyscope_plan::Diagnostic>| {
         said.iter().map(|it| render(script, "script", it)).collect::<Vec<_>>().join("\n")
     };
@@ -34,7 +40,8 @@ pub(crate) fn compiles_on(host: &RecordedHost, script: &str) -> Result<(), Strin
             semaphore: 0,
             arguments: Vec::new(),
         };
-        let places = UserPlaces { point: point.text.clone(), places: vec![place], ..UserPlaces::default() };
+        let data = data.clone();
+        let places = UserPlaces { point: point.text.clone(), places: vec![place], data, ..UserPlaces::default() };
         made.get_or_insert_with(|| host.clone()).places.insert(point.text.clone(), places);
     }
     let host = made.as_ref().unwrap_or(host);

@@ -218,6 +218,19 @@ impl Method {
         }
     }
 
+    /// The functions below which no calls are traced, to be changed; none where no calls are.
+    pub fn calls_left_out_mut(&mut self) -> Option<&mut Vec<String>> {
+        match self {
+            Self::Trace(trace) => Some(&mut trace.graph_not),
+            Self::Events { .. }
+            | Self::Profile(_)
+            | Self::Count(_)
+            | Self::Script(_)
+            | Self::Syscalls(_)
+            | Self::States(_) => None,
+        }
+    }
+
     /// The events of perf that it names.
     pub fn perf_events(&self) -> Vec<&str> {
         match self {

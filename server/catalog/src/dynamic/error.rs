@@ -131,14 +131,30 @@ pub enum DynamicProblem {
     TextInMemory,
     /// Debug information is needed.
     #[error(
-        "source lines and patterns need debug information of the kernel or program, which is not read; name a function"
+        "source lines and patterns of lines are no places here; name a function, or find the line in the probe builder, which tells its offset in the function"
     )]
     DebugInformation,
-    /// A name where there is none: in a file, whose debug information is not read.
+    /// A name where a function of a program returns.
     #[error(
-        "names of parameters and variables of a program are in its debug information, which is not read; write a register such as %di, or for a return $retval"
+        "parameters and variables are gone when a function of a program returns; write $retval, or record them where it begins"
     )]
     FileVariable,
+    /// A variable of a program that debug information does not tell.
+    #[error("there is no parameter or variable `{name}` at this place{hint}")]
+    NoVariable {
+        /// What was written.
+        name: String,
+        /// What there is, or why nothing is known.
+        hint: String,
+    },
+    /// A variable of a program that a probe cannot read.
+    #[error("`{name}` cannot be recorded at this place: {why}")]
+    UnreadableVariable {
+        /// Its name.
+        name: String,
+        /// Why: the end of a sentence.
+        why: String,
+    },
     /// A parameter's name where the parameters are gone.
     #[error(
         "parameters have names only where a function begins or returns; leave out the offset, or write registers such as %di"

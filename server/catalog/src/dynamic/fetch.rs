@@ -275,9 +275,13 @@ fn variable(word: FetchWord<'_>, context: Context) -> Result<Fetch, DynamicError
         };
     }
     if ALL_PARAMETERS.contains(&word.text) {
-        let problem = if context.user { Problem::FileVariable } else { Problem::VariableInside };
-        let known = context.begins && !context.user;
-        return if known { Ok(Fetch::Variable(format!("${}", word.text))) } else { Err(word.error(problem)) };
+        // Within a function of a program its debug information tells where variables are.
+        let known = (context.begins || context.user) && !(context.user && context.returns);
+        return if known {
+            Ok(Fetch::Variable(format!("${}", word.text)))
+        } else {
+            Err(word.error(Problem::VariableInside))
+        };
     }
     match word.text {
         "stack" => Ok(Fetch::Stack),
@@ -307,7 +311,7 @@ fn named(word: FetchWord<'_>, context: Context) -> Result<Fetch, DynamicError> {
     if context.event || word.text.len() > MAX_SYMBOL_BYTES || !word.text.bytes().all(part) {
         return Err(word.error(Problem::Fetch));
     }
-    if context.user {
+    if context.user && context.returns {
         return Err(word.error(Problem::FileVariable));
     }
     Ok(Fetch::Variable(word.text.to_owned()))

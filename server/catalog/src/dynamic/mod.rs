@@ -20,7 +20,7 @@ pub use error::{DynamicError, DynamicProblem};
 pub use functions::{CHANGED_MARKS, KernelFunctions};
 pub use line::parse_dynamic;
 pub use perf::{missing_dynamic_event, parse_perf_probe};
-pub use resolve::{ProbeVariable, variables};
+pub use resolve::{ProbeVariable, program_variables, variables};
 pub use typed::{Asked, Dialect, Passed, Question, Reading, Removal, TypedDefinition, argument_places, read_typed};
 
 /// The longest line; the kernel's own limit is about this.

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use bathyscope_capture::{ProgramData, ProgramVariable, VariablePlace};
+
 use super::{
     BaseType, DynamicArgument, DynamicDefinition, DynamicError, DynamicProblem as Problem, End, Fetch, FetchType,
     MAX_ARGUMENT_NAME_BYTES, MAX_ARGUMENTS, MAX_ARRAY, ProbeSite,
@@ -73,6 +75,22 @@ pub fn variables(types: &Types, function: TypeId) -> Option<Vec<ProbeVariable>> 
     Some(all)
 }
 
+/// The parameters and variables at a place of a program, as its debug information describes them.
+pub fn program_variables(data: &ProgramData) -> Vec<ProbeVariable> {
+    let mut types = Types::built_in();
+    let ids = types.add_program(data);
+    let variables = data.places.first().map(Vec::as_slice).unwrap_or_default();
+    let names = ProgramNames { variables, ids: &ids, missing: "" };
+    let one = |variable: &ProgramVariable| {
+        let ty = ids.get(variable.ty as usize).copied().unwrap_or(TypeId::VOID);
+        let argument = names.state(variable).and_then(|state| state.argument(&types, Some(&variable.name), None)).ok();
+        let (record, pointer) = record_behind(&types, ty);
+        let members = if names.state(variable).is_ok() { members(&types, record) } else { Vec::new() };
+        ProbeVariable { name: variable.name.clone(), type_name: types.render(ty), argument, members, pointer }
+    };
+    variables.iter().map(one).collect()
+}
+
 fn members(types: &Types, record: TypeId) -> Vec<String> {
     types.field_names(record, COMPARED_MEMBERS).into_iter().map(str::to_owned).collect()
 }
@@ -111,7 +129,7 @@ impl DynamicDefinition {
     ///
     /// # Errors
     /// A name that there is not, with its place.
-    pub fn with_types(mut self, types: &Types, function: Option<TypeId>, at: &[usize]) -> Result<Self, DynamicError> {
+    pub fn with_types(self, types: &Types, function: Option<TypeId>, at: &[usize]) -> Result<Self, DynamicError> {
         let signature = function.and_then(|function| types.signature(function));
         let name = match &self.place {
             ProbeSite::Function { symbol, .. } | ProbeSite::Traced { symbol, .. } => symbol.clone(),
@@ -121,7 +139,7 @@ impl DynamicDefinition {
         let places = signature.as_ref().map(|signature| Places::of(types, signature));
         let known = signature.as_ref().zip(places.as_ref());
         let mut arguments: Vec<DynamicArgument> = Vec::new();
-        for (index, argument) in self.arguments.into_iter().enumerate() {
+        for (index, argument) in self.arguments.iter().cloned().enumerate() {
             let at = at.get(index).copied().unwrap_or(0);
             if !names_in(&argument.fetch) {
                 arguments.push(with_type_of_return(types, argument, signature.as_ref()));
@@ -135,9 +153,32 @@ impl DynamicDefinition {
                     (false, false) => Problem::NoSignature(name),
                 }));
             };
-            let finder = Finder { types, signature, places, function: &name };
-            arguments.extend(finder.resolve(argument).map_err(wrong)?);
+            let finder = SignatureNames { types, signature, places, function: &name };
+            arguments.extend(Finder { types, names: &finder }.resolve(argument).map_err(wrong)?);
         }
+        self.with_arguments(arguments)
+    }
+
+    /// The same with the names of a program's parameters and variables, and of members behind them, replaced by where they are,
+    /// as its debug information says of the place. `missing` says why it says nothing; it may be empty.
+    ///
+    /// # Errors
+    /// A name that there is not, or that a probe cannot read, with its place.
+    pub fn with_program(mut self, data: &ProgramData, missing: &str, at: &[usize]) -> Result<Self, DynamicError> {
+        let mut types = Types::built_in();
+        let ids = types.add_program(data);
+        let variables = data.places.first().map(Vec::as_slice).unwrap_or_default();
+        let names = ProgramNames { variables, ids: &ids, missing };
+        let mut arguments: Vec<DynamicArgument> = Vec::new();
+        for (index, argument) in std::mem::take(&mut self.arguments).into_iter().enumerate() {
+            let at = at.get(index).copied().unwrap_or(0);
+            let found = Finder { types: &types, names: &names }.resolve(argument);
+            arguments.extend(found.map_err(|problem| DynamicError { at, problem })?);
+        }
+        self.with_arguments(arguments)
+    }
+
+    fn with_arguments(mut self, mut arguments: Vec<DynamicArgument>) -> Result<Self, DynamicError> {
         if arguments.len() > MAX_ARGUMENTS {
             return Err(DynamicError { at: 0, problem: Problem::TooManyArguments });
         }
@@ -199,12 +240,19 @@ impl Places {
     }
 }
 
-/// What a function's parameters are.
+/// What names mean at a place.
+trait PlaceNames {
+    /// Where what has a name is.
+    fn find(&self, name: &str) -> Result<State, Problem>;
+
+    /// All that can be recorded, by name; what has none has an empty one.
+    fn all(&self) -> Vec<(&str, State)>;
+}
+
+/// Replaces names by where they are.
 struct Finder<'a> {
     types: &'a Types,
-    signature: &'a Signature<'a>,
-    places: &'a Places,
-    function: &'a str,
+    names: &'a dyn PlaceNames,
 }
 
 impl Finder<'_> {
@@ -238,23 +286,17 @@ impl Finder<'_> {
         }
     }
 
-    /// All parameters that can be recorded.
+    /// All that can be recorded.
     fn all(&self) -> Vec<DynamicArgument> {
-        let parameters = self.signature.parameters.iter().enumerate();
-        let one = |(index, parameter): (usize, &crate::types::Parameter<'_>)| {
-            let value = ResolvedValue::Word { fetch: self.places.fetch(index)?, shift: 0 };
-            let state = State { value, ty: parameter.ty, user: false, width: None };
-            let name = Some(parameter.name).filter(|name| !name.is_empty());
-            state.argument(self.types, name, None).ok()
-        };
-        parameters.filter_map(one).collect()
+        let one = |(name, state): (&str, State)| state.argument(self.types, Some(name), None).ok();
+        self.names.all().into_iter().filter_map(one).collect()
     }
 
     /// Follows `parameter->member.member[1]`; gives what is there and the last name.
     fn path(&self, path: &str) -> Result<(State, String), Problem> {
         let (first, mut rest) = path.split_at(path.find(['-', '.', '[']).unwrap_or(path.len()));
         let mut last = first;
-        let mut state = self.parameter(first)?;
+        let mut state = self.names.find(first)?;
         while !rest.is_empty() {
             if let Some(behind) = rest.strip_prefix('[') {
                 let (index, behind) = behind.split_once(']').ok_or(Problem::Fetch)?;
@@ -273,8 +315,18 @@ impl Finder<'_> {
         let name = last.get(..last.len().min(MAX_ARGUMENT_NAME_BYTES)).unwrap_or(last);
         Ok((state, name.to_owned()))
     }
+}
 
-    fn parameter(&self, name: &str) -> Result<State, Problem> {
+/// What a function's parameters are, by the kernel's types.
+struct SignatureNames<'a> {
+    types: &'a Types,
+    signature: &'a Signature<'a>,
+    places: &'a Places,
+    function: &'a str,
+}
+
+impl PlaceNames for SignatureNames<'_> {
+    fn find(&self, name: &str) -> Result<State, Problem> {
         let found = self.signature.parameters.iter().position(|parameter| parameter.name == name && !name.is_empty());
         let Some((index, parameter)) = found.and_then(|index| Some((index, self.signature.parameters.get(index)?)))
         else {
@@ -285,6 +337,86 @@ impl Finder<'_> {
         let fetch = self.places.fetch(index).ok_or_else(|| Problem::ByValue(name.to_owned()))?;
         Ok(State { value: ResolvedValue::Word { fetch, shift: 0 }, ty: parameter.ty, user: false, width: None })
     }
+
+    fn all(&self) -> Vec<(&str, State)> {
+        let parameters = self.signature.parameters.iter().enumerate();
+        let one = |(index, parameter): (usize, &crate::types::Parameter<'_>)| {
+            let value = ResolvedValue::Word { fetch: self.places.fetch(index)?, shift: 0 };
+            let state = State { value, ty: parameter.ty, user: false, width: None };
+            let is_read = state.clone().argument(self.types, None, None).is_ok();
+            is_read.then_some((self.signature.parameters.get(index)?.name, state))
+        };
+        parameters.filter_map(one).collect()
+    }
+}
+
+/// What a program's parameters and variables are, by its debug information.
+struct ProgramNames<'a> {
+    variables: &'a [ProgramVariable],
+    ids: &'a [TypeId],
+    missing: &'a str,
+}
+
+impl ProgramNames<'_> {
+    fn state(&self, variable: &ProgramVariable) -> Result<State, Problem> {
+        let unreadable = |why: &str| Problem::UnreadableVariable { name: variable.name.clone(), why: why.to_owned() };
+        let register = |number: u8| {
+            let name =
+                register_name(number).ok_or_else(|| unreadable("it is in a register that a probe cannot read"))?;
+            Ok(Fetch::Register(name))
+        };
+        let word = |fetch| ResolvedValue::Word { fetch, shift: 0 };
+        let value = match &variable.place {
+            VariablePlace::Register(number) | VariablePlace::Sum { register: number, offset: 0 } => {
+                word(register(*number)?)
+            }
+            VariablePlace::Memory { register: number, offset } => {
+                ResolvedValue::Memory { base: register(*number)?, bits: offset.saturating_mul(8) }
+            }
+            VariablePlace::Constant(value) => word(Fetch::Immediate(value.cast_unsigned())),
+            VariablePlace::Unreadable(why) => return Err(unreadable(why)),
+            VariablePlace::Sum { .. } | VariablePlace::Pieces(_) => {
+                return Err(unreadable("the compiler keeps it in a way that only a script can read, as `args.NAME`"));
+            }
+        };
+        let ty = self.ids.get(variable.ty as usize).copied().unwrap_or(TypeId::VOID);
+        Ok(State { value, ty, user: false, width: None })
+    }
+}
+
+impl PlaceNames for ProgramNames<'_> {
+    fn find(&self, name: &str) -> Result<State, Problem> {
+        if let Some(variable) = self.variables.iter().find(|variable| variable.name == name) {
+            return self.state(variable);
+        }
+        let names: Vec<&str> = self.variables.iter().map(|variable| variable.name.as_str()).collect();
+        let hint = match (closest(name, names.iter().copied()), self.missing) {
+            (Some(near), _) => format!("; did you mean `{near}`?"),
+            (None, "") if names.is_empty() => "; nothing is in scope there".to_owned(),
+            (None, "") => format!("; there are {}", names.join(", ")),
+            (None, missing) => {
+                let why = missing.split_once("; use `arg0`").map_or(missing, |(why, _)| why);
+                format!(": {why}; write registers such as %di")
+            }
+        };
+        Err(Problem::NoVariable { name: name.to_owned(), hint })
+    }
+
+    fn all(&self) -> Vec<(&str, State)> {
+        let named = |variable: &'_ ProgramVariable| self.state(variable).ok();
+        self.variables.iter().filter_map(|it| Some((it.name.as_str(), named(it)?))).collect()
+    }
+}
+
+/// A register as the kernel's language of probes calls it, by its number in debug information.
+fn register_name(number: u8) -> Option<String> {
+    const NAMES: [&str; 17] =
+        ["ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip"];
+    match number {
+        31 if cfg!(target_arch = "aarch64") => Some("sp".to_owned()),
+        0..=30 if cfg!(target_arch = "aarch64") => Some(format!("x{number}")),
+        _ => NAMES.get(usize::from(number)).map(|name| (*name).to_owned()),
+    }
 }
 
 /// Where a value is.
@@ -293,7 +425,7 @@ enum ResolvedValue {
     /// In a register, from a bit on.
     Word { fetch: Fetch, shift: u64 },
     /// In memory: bits from an address.
-    Memory { base: Fetch, bits: u64 },
+    Memory { base: Fetch, bits: i64 },
 }
 
 /// A value on the way along a path.
@@ -312,7 +444,7 @@ impl State {
     fn fetch(&self) -> Fetch {
         match &self.value {
             ResolvedValue::Word { fetch, .. } => fetch.clone(),
-            ResolvedValue::Memory { base, bits } => dereference(base.clone(), bits / 8, self.user),
+            ResolvedValue::Memory { base, bits } => dereference(base.clone(), bits.div_euclid(8), self.user),
         }
     }
 
@@ -336,7 +468,7 @@ impl State {
         };
         let value = match value {
             ResolvedValue::Memory { base, bits } => {
-                ResolvedValue::Memory { base, bits: bits.saturating_add(field.bit_offset) }
+                ResolvedValue::Memory { base, bits: bits.saturating_add_unsigned(field.bit_offset) }
             }
             // A struct in registers: its second word is in the next.
             ResolvedValue::Word { fetch: Fetch::Argument(number), shift } => {
@@ -363,7 +495,7 @@ impl State {
         let further = bytes.saturating_mul(8).saturating_mul(index);
         match base {
             ResolvedValue::Memory { base, bits } if further < 1 << 40 => Ok(Self {
-                value: ResolvedValue::Memory { base, bits: bits.saturating_add(further) },
+                value: ResolvedValue::Memory { base, bits: bits.saturating_add_unsigned(further) },
                 ty: element,
                 user,
                 width: None,
@@ -400,8 +532,8 @@ impl State {
         let container = types.size(self.ty).unwrap_or(4).clamp(1, 8) * 8;
         let (fetch, shift, container) = match self.value {
             ResolvedValue::Memory { base, bits } => {
-                let start = bits / container * container;
-                (dereference(base, start / 8, self.user), bits - start, container)
+                let within = bits.rem_euclid(container.cast_signed());
+                (dereference(base, (bits - within).div_euclid(8), self.user), within.cast_unsigned(), container)
             }
             ResolvedValue::Word { fetch, shift } => (fetch, shift, 64),
         };
@@ -452,8 +584,8 @@ fn narrow(number: u64) -> Result<u8, Problem> {
     u8::try_from(number).map_err(|_large| Problem::Bits)
 }
 
-fn dereference(of: Fetch, offset: u64, user: bool) -> Fetch {
-    Fetch::Dereference { offset: i64::try_from(offset).unwrap_or(i64::MAX), user, of: Box::new(of) }
+fn dereference(of: Fetch, offset: i64, user: bool) -> Fetch {
+    Fetch::Dereference { offset, user, of: Box::new(of) }
 }
 
 /// How a number of this type is recorded; none for what is none.

@@ -5,12 +5,14 @@ use gimli::{
     LittleEndian,
 };
 
-use super::{ElfError, ElfFile};
+use super::{ElfError, ElfFile, Functions};
 
 /// The most bytes of a section of debug information, when it is decompressed.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
 /// The most places of lines that are kept of a file; more are counted.
 const MAX_LINE_PLACES: usize = 4 << 20;
+/// Functions in which a line is offered: where it was inlined, there are many.
+const MAX_FUNCTIONS: usize = 16;
 /// The most source files.
 const MAX_SOURCE_FILES: usize = 1 << 20;
 
@@ -43,6 +45,19 @@ pub struct SourceLine<'a> {
     pub line: u32,
     /// The addresses, in order.
     pub addresses: Vec<u64>,
+}
+
+/// A line with a place in a function at which its instructions begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineInFunction<'a> {
+    /// The source file, as the compiler was given it.
+    pub file: &'a str,
+    /// Its number.
+    pub line: u32,
+    /// The function, as the linker knows it.
+    pub function: &'a str,
+    /// Bytes from the begin of the function.
+    pub offset: u64,
 }
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
@@ -103,6 +118,30 @@ impl SourceLines {
         // Those of all files from the nearest on.
         found.sort_by(|a, b| (a.line, a.file).cmp(&(b.line, b.file)));
         found.truncate(most);
+        found
+    }
+
+    /// The same with the functions that have the instructions, of a line each once; not what the linker has left out.
+    pub fn in_functions<'a>(
+        &'a self,
+        elf: &ElfFile<'_>,
+        functions: &'a Functions,
+        (file, from): (&str, u32),
+        most: usize,
+    ) -> Vec<LineInFunction<'a>> {
+        let mut found = Vec::new();
+        for SourceLine { file, line, addresses } in self.find(file, from, most) {
+            let mut seen: Vec<u64> = Vec::new();
+            for address in addresses {
+                let Some(at) = elf.offset_of(address).filter(|at| elf.is_code(*at)) else { continue };
+                let Some(symbol) = functions.at(at) else { continue };
+                if seen.len() == MAX_FUNCTIONS || seen.contains(&symbol.offset) {
+                    continue;
+                }
+                seen.push(symbol.offset);
+                found.push(LineInFunction { file, line, function: symbol.name, offset: at - symbol.offset });
+            }
+        }
         found
     }
 

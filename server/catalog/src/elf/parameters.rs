@@ -77,13 +77,13 @@ pub enum ParameterKind {
 
 /// Who made the code: conventions differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SourceLanguage {
+pub(super) enum SourceLanguage {
     C,
     Cpp,
     Rust,
 }
 
-type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+pub(super) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
 impl FunctionParameters {
     /// Reads what debug information says of the function that begins at an address; none if it says nothing.
@@ -142,7 +142,7 @@ fn function_at(dwarf: &Dwarf<Bytes<'_>>, address: u64) -> Option<FoundFunction> 
 }
 
 /// Whether a unit has code at an address, as far as it tells.
-fn may_hold(unit: &UnitRef<'_, Bytes<'_>>, address: u64) -> bool {
+pub(super) fn may_hold(unit: &UnitRef<'_, Bytes<'_>>, address: u64) -> bool {
     let Ok(mut ranges) = unit.unit_ranges() else { return true };
     let mut any = false;
     while let Ok(Some(range)) = ranges.next() {
@@ -154,7 +154,7 @@ fn may_hold(unit: &UnitRef<'_, Bytes<'_>>, address: u64) -> bool {
     !any
 }
 
-fn language_of(unit: &UnitRef<'_, Bytes<'_>>) -> SourceLanguage {
+pub(super) fn language_of(unit: &UnitRef<'_, Bytes<'_>>) -> SourceLanguage {
     let mut entries = unit.entries();
     let root = entries.next_dfs().ok().flatten();
     match root.and_then(|root| root.attr_value(dw::DW_AT_language)) {
@@ -167,17 +167,17 @@ fn language_of(unit: &UnitRef<'_, Bytes<'_>>) -> SourceLanguage {
     }
 }
 
-struct UnitReading<'u, 'b> {
-    unit: UnitRef<'u, Bytes<'b>>,
-    language: SourceLanguage,
+pub(super) struct UnitReading<'u, 'b> {
+    pub(super) unit: UnitRef<'u, Bytes<'b>>,
+    pub(super) language: SourceLanguage,
 }
 
 impl<'b> UnitReading<'_, 'b> {
-    fn attribute(&self, at: UnitOffset, name: DwAt) -> Option<AttributeValue<Bytes<'b>>> {
+    pub(super) fn attribute(&self, at: UnitOffset, name: DwAt) -> Option<AttributeValue<Bytes<'b>>> {
         self.unit.entry(at).ok()?.attr_value(name)
     }
 
-    fn refers(&self, at: UnitOffset, name: DwAt) -> Option<UnitOffset> {
+    pub(super) fn refers(&self, at: UnitOffset, name: DwAt) -> Option<UnitOffset> {
         match self.attribute(at, name)? {
             AttributeValue::UnitRef(to) => Some(to),
             // In another unit, which whole-program optimisation makes.
@@ -186,12 +186,12 @@ impl<'b> UnitReading<'_, 'b> {
         }
     }
 
-    fn tag(&self, at: UnitOffset) -> Option<DwTag> {
+    pub(super) fn tag(&self, at: UnitOffset) -> Option<DwTag> {
         self.unit.entry(at).ok().map(|entry| entry.tag())
     }
 
     /// The entry itself, then those that say what it does not.
-    fn origins(&self, at: UnitOffset) -> Vec<UnitOffset> {
+    pub(super) fn origins(&self, at: UnitOffset) -> Vec<UnitOffset> {
         let mut found = vec![at];
         while let Some(next) = found.last().copied().filter(|_| found.len() < 4).and_then(|last| {
             self.refers(last, dw::DW_AT_abstract_origin).or_else(|| self.refers(last, dw::DW_AT_specification))
@@ -201,15 +201,22 @@ impl<'b> UnitReading<'_, 'b> {
         found
     }
 
-    fn name(&self, at: UnitOffset) -> Option<String> {
+    pub(super) fn name(&self, at: UnitOffset) -> Option<String> {
         let value = self.origins(at).into_iter().find_map(|at| self.attribute(at, dw::DW_AT_name))?;
         let text = self.unit.attr_string(value).ok()?;
         String::from_utf8(text.slice().to_vec()).ok()
     }
 
     /// The type that an entry has; none for none.
-    fn type_of(&self, at: UnitOffset) -> Option<UnitOffset> {
+    pub(super) fn type_of(&self, at: UnitOffset) -> Option<UnitOffset> {
         self.origins(at).into_iter().find_map(|at| self.refers(at, dw::DW_AT_type))
+    }
+
+    /// The parameters of the function that is described there, with the registers that the convention passes them in.
+    pub(super) fn placed(&self, at: UnitOffset, arch: Arch) -> Vec<FunctionParameter> {
+        let mut function = self.function(at);
+        function.place(arch);
+        function.told.parameters
     }
 
     fn function(&self, at: UnitOffset) -> FoundFunction {

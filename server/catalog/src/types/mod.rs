@@ -29,6 +29,7 @@ mod functions;
 mod index;
 mod local;
 mod lookup;
+mod program;
 mod render;
 #[expect(clippy::module_inception, reason = "it has the type of that name")]
 pub(crate) mod types;

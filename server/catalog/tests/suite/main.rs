@@ -14,3 +14,4 @@ mod recorded;
 mod resolve;
 mod syscalls;
 mod unwind;
+mod variables;

@@ -65,6 +65,37 @@ fn functions_are_described_as_they_were_compiled() {
     }
 }
 
+/// A file as a kernel's build leaves it: linked to where the kernel is, with a build id.
+#[test]
+fn lines_of_a_kernel_are_places_in_its_functions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, file) = (folder.path().join("read_write.c"), folder.path().join("vmlinux"));
+    let text = "int seen;\nint vfs_peek(int count)\n{\n\tint left = count;\n\tseen += left;\n\treturn left;\n}\n";
+    fs::write(&source, text).unwrap();
+    let options = ["-g", "-O0", "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-fno-pie"];
+    let place = if cfg!(target_arch = "x86_64") {
+        &["-mcmodel=kernel", "-Wl,-Ttext=0xffffffff81000000"][..]
+    } else {
+        &["-Wl,-Ttext=0xffff800080010000"]
+    };
+    let linked = ["-Wl,-e,vfs_peek", "-Wl,--build-id=0x0123456789abcdef"];
+    let made = Command::new("cc").args(options).args(place).args(linked).arg("-o").arg(&file).arg(&source).output();
+    let made = made.unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let bytes = fs::read(&file).unwrap();
+    let elf = ElfFile::parse(&bytes).unwrap();
+    assert_eq!(elf.build_id(), Some(vec![0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef]));
+    let lines = SourceLines::read(&elf, &|_compressed| None).unwrap();
+    let functions = elf.functions().unwrap();
+    let told = |from: u32| {
+        let found = lines.in_functions(&elf, &functions, ("read_write.c", from), 1);
+        found.iter().map(|it| (it.line, it.function.to_owned(), it.offset > 0)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(2), [(3, "vfs_peek".to_owned(), false)]);
+    assert_eq!(told(5), [(5, "vfs_peek".to_owned(), true)]);
+    assert_eq!(told(9), []);
+}
+
 #[test]
 fn without_debug_information_nothing_is_said() {
     let folder = tempfile::tempdir().unwrap();

@@ -110,8 +110,8 @@ fn names_that_there_are_not_have_a_place_and_a_remedy() {
         assert_eq!(error.at, at, "{text}: {error}");
         assert!(error.problem.to_string().starts_with(words), "{text}: {error}");
     }
-    let of_file = parse_perf_probe("readline prompt:string", Some("/bin/bash")).unwrap_err();
-    assert!(of_file.problem.to_string().contains("debug information"), "{of_file}");
+    let of_return = parse_perf_probe("readline%return prompt:string", Some("/bin/bash")).unwrap_err();
+    assert!(of_return.problem.to_string().contains("are gone when a function of a program returns"), "{of_return}");
 }
 
 #[test]
@@ -267,11 +267,11 @@ fn questions_of_perf_probe_make_no_probe() {
 #[test]
 fn options_of_perf_probe_are_known_or_refused() {
     let cases = [
-        ("perf probe -L tcp_sendmsg", 11, "source lines are in debug information"),
+        ("perf probe -L tcp_sendmsg", 11, "source lines are found in the probe builder"),
         ("perf probe --line vfs_read:0+7", 11, "`--line`: source lines"),
         ("perf probe -nL vfs_read", 11, "`-nL`: source lines"),
         ("perf probe -m ext4 ext4_sync_file", 11, "`ext4:ext4_sync_file`"),
-        ("perf probe --externs -V f", 11, "debug information is not read"),
+        ("perf probe --externs -V f", 11, "only the debug information of programs is read"),
         ("perf probe --cache f", 11, "no counterpart"),
         ("perf probe -Z f", 11, "`-Z`: `perf probe` has no such option"),
         ("perf probe --lisst", 11, "did you mean `--list`?"),
@@ -284,7 +284,7 @@ fn options_of_perf_probe_are_known_or_refused() {
     }
     let pattern = parse_perf_probe("schedule;cpu=*", None).unwrap_err();
     assert_eq!(pattern.at, 8);
-    assert!(pattern.problem.to_string().contains("debug information"), "{pattern}");
+    assert!(pattern.problem.to_string().contains("patterns of lines"), "{pattern}");
 }
 
 #[test]
@@ -322,4 +322,66 @@ $ sudo sh -c \"echo 'p:x vfs_write' >> /sys/kernel/tracing/kprobe_events\"
     assert_eq!(reading.skipped.len(), 11, "{:?}", reading.skipped);
     // Functions of a library may be called so.
     assert_eq!(read_typed("sleep", Some("libc")).unwrap().typed.len(), 1);
+}
+
+#[test]
+fn variables_of_programs_become_places_with_types() {
+    use bathyscope_capture::{DataMember, DataType, IntegerMeaning, ProgramData, ProgramVariable, VariablePlace};
+
+    let member = |name: &str, ty, bit_offset, bits| DataMember { name: name.to_owned(), ty, bit_offset, bits };
+    let record = |name: &str, bytes, members| DataType::Record { name: name.to_owned(), union: false, bytes, members };
+    let number = |bytes, signed, meaning| DataType::Integer { bytes, signed, meaning };
+    let node = vec![
+        member("next", 2, 0, None),
+        member("len", 0, 64, None),
+        member("low", 0, 96, Some(3)),
+        member("name", 3, 128, None),
+    ];
+    let types = vec![
+        number(4, true, IntegerMeaning::Number),
+        record("node", 24, node),
+        DataType::Pointer { to: 1 },
+        DataType::Pointer { to: 4 },
+        number(1, true, IntegerMeaning::Character),
+    ];
+    let variable = |name: &str, ty, place| ProgramVariable { name: name.to_owned(), ty, parameter: true, place };
+    let variables = vec![
+        variable("first", 2, VariablePlace::Register(5)),
+        variable("step", 0, VariablePlace::Register(4)),
+        variable("at", 2, VariablePlace::Memory { register: 6, offset: -16 }),
+        variable("own", 1, VariablePlace::Memory { register: 7, offset: -24 }),
+        variable("gone", 0, VariablePlace::Unreadable("the compiler keeps it nowhere".to_owned())),
+    ];
+    let data = ProgramData { types, places: vec![variables] };
+    let told = |text: &str| {
+        let text = format!("walk+8 {text}");
+        let definition = parse_perf_probe(&text, Some("/bin/made")).unwrap();
+        let places = argument_places(&text, Dialect::Perf);
+        match definition.with_program(&data, "", &places) {
+            Ok(definition) => definition.to_string().split_once(' ').unwrap().1.split_once(' ').unwrap().1.to_owned(),
+            Err(error) => format!("{}: {}", &text[error.at..], error.problem),
+        }
+    };
+    if cfg!(target_arch = "x86_64") {
+        let cases = [
+            ("step", "step=%si:s32"),
+            ("first->len", "len=+8(%di):s32"),
+            ("first->next->len", "len=+8(+0(%di)):s32"),
+            ("first->name:string", "name=+0(+0x10(%di)):string"),
+            ("first->low", "low=+0xc(%di):b3@0/32"),
+            ("at->len step", "len=+8(-0x10(%bp)):s32 step=%si:s32"),
+            ("own.len own.low", "len=-0x10(%sp):s32 low=-0xc(%sp):b3@0/32"),
+            ("x=at", "x=-0x10(%bp):x64"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(told(text), expected, "{text}");
+        }
+    }
+    assert_eq!(told("gone"), "gone: `gone` cannot be recorded at this place: the compiler keeps it nowhere");
+    assert!(told("stop").ends_with("did you mean `step`?"), "{}", told("stop"));
+    assert!(told("first->lem").contains("did you mean `len`?"), "{}", told("first->lem"));
+    let listed = bathyscope_catalog::dynamic::program_variables(&data);
+    let shown: Vec<String> = listed.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["struct node *first", "int step", "struct node *at", "struct node own", "int gone"]);
+    assert_eq!((listed[0].members[1].as_str(), listed[0].pointer, listed[4].argument.is_none()), ("len", true, true));
 }

@@ -298,6 +298,32 @@ pub(crate) fn unknown(verb: &str, word: &str) -> Option<LettersError> {
 mod tests {
     use super::*;
 
+    /// What a verb knows of a tool's options, a paste into the box on top knows too.
+    #[test]
+    fn options_that_are_answered_here_are_options_of_the_tool() {
+        let tools = [
+            ("strace", &["strace"][..]),
+            ("record", &["trace-cmd record"]),
+            ("profile", &["perf record"]),
+            ("stat", &["perf stat"]),
+            ("trace", &["bpftrace"]),
+            ("report", &["trace-cmd report", "perf report"]),
+            ("list", &["trace-cmd list"]),
+            ("probe", &["perf probe"]),
+        ];
+        for (verb, tools) in tools {
+            let letters = Letters::of_verb(verb).expect("a verb with the options of a tool");
+            for option in letters.foreign.iter().map(|foreign| foreign.option) {
+                let is_known = |tool: &&str| {
+                    let line = format!("{tool} {option} 1 ls");
+                    let explained = bathyscope_commands::explain(&line, &bathyscope_commands::UnknownHost);
+                    !format!("{explained:?}").contains("is no option of")
+                };
+                assert!(tools.iter().any(is_known), "{verb} {option}");
+            }
+        }
+    }
+
     const OTHERS: &[Foreign] = &[
         Foreign::refused("-b", "It needs ptrace."),
         Foreign::refused("--seccomp-bpf", "It needs ptrace too."),

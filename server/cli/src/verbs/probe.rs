@@ -165,15 +165,15 @@ fn print_json(value: &impl Serialize) -> Outcome {
 
 fn variables(client: &mut AgentClient, args: &ProbeArgs, function: &str) -> Outcome {
     let doing = format!("looking for the parameters of {}", visible(function.as_bytes()));
-    if let Some(file) = &args.exec {
-        let why =
-            format!("{doing}: those of {} are in its debug information, which is not read", visible(file.as_bytes()));
-        return Err(Failure::new(why)
-            .remedy("Write registers (%di, %si, %dx, … on x86) and, where it returns, $retval; or use a script."));
-    }
-    let mut facts = KernelFacts::default();
-    let (module, name) = function.split_once(':').map_or((None, function), |(module, name)| (Some(module), name));
-    let found = dynamic::variables_of(client, &mut facts, module, name);
+    let found = match &args.exec {
+        Some(file) => dynamic::variables_in_program(client, args.pid, file, function),
+        None => {
+            let mut facts = KernelFacts::default();
+            let (module, name) =
+                function.split_once(':').map_or((None, function), |(module, name)| (Some(module), name));
+            dynamic::variables_of(client, &mut facts, module, name)
+        }
+    };
     let (found, notes) = found.map_err(|why| Failure::new(format!("{doing}: {why}")))?;
     if args.json {
         let variable = |it: &ProbeVariable| {
@@ -186,7 +186,10 @@ fn variables(client: &mut AgentClient, args: &ProbeArgs, function: &str) -> Outc
     let mut text = format!("Available variables at {}\n", visible(function.as_bytes()));
     for variable in &found {
         let how = variable.argument.as_ref().map_or_else(
-            || format!("by its members, such as {}", variable.members.first().map_or("none", String::as_str)),
+            || match variable.members.first() {
+                Some(member) => format!("by its members, such as {member}"),
+                None => "not readable by a probe here".to_owned(),
+            },
             ToString::to_string,
         );
         let declared = visible(variable.to_string().as_bytes());

@@ -42,6 +42,7 @@ const BPFTRACE: Table = Table {
             "Programs are not written to files.",
             "Remove it.",
         ),
+        Rule::refused(&["--fmt"], Takes::Nothing, "Scripts are kept as they are written.", "Remove it."),
         Rule::refused(
             &["--info", "-V", "--version", "-h", "--help"],
             Takes::Nothing,

@@ -2,6 +2,7 @@
 
 mod bcc;
 mod bpftrace;
+mod ftrace_tools;
 mod live;
 mod perf;
 mod scripts;
@@ -32,6 +33,11 @@ const TOOLS: &[(&str, Read)] = &[
     ("ltrace", live::read_ltrace),
     ("lsof", live::read_lsof),
     ("tcpdump", live::read_tcpdump),
+    ("funcgraph", ftrace_tools::read_functions),
+    ("functrace", ftrace_tools::read_functions),
+    ("tpoint", ftrace_tools::read_tpoint),
+    ("kprobe", ftrace_tools::read_probe),
+    ("uprobe", ftrace_tools::read_probe),
 ];
 
 /// Commands that only make other tools' output readable.

@@ -42,7 +42,7 @@ const RECORD: Table = Table {
         Rule::taken(&["--user"], Takes::Value),
         Rule::taken(&["-v"], Takes::Nothing),
         Rule::ignored(&["-a"], Takes::Nothing, "the machine is traced where -F and -P are not given"),
-        Rule::ignored(&["-o"], Takes::Value, KEPT),
+        Rule::ignored(&["-o", "--file-version"], Takes::Value, KEPT),
         Rule::ignored(&["-s"], Takes::Value, BUFFERS),
         Rule::ignored(&["-k", "--temp"], Takes::Nothing, "each capture has buffers of its own"),
         Rule::ignored(&["-q", "--quiet"], Takes::Nothing, "nothing is printed"),
@@ -95,7 +95,7 @@ const REPORT: Table = Table {
     tool: "trace-cmd report",
     order: Order::Anywhere,
     rules: &[
-        Rule::taken(&["-i"], Takes::Value),
+        Rule::taken(&["-i", "--input"], Takes::Value),
         Rule::taken(&["-F"], Takes::Value),
         Rule::taken(&["-v", "-V"], Takes::Nothing),
         Rule::ignored(&["--cpu", "-C"], Takes::Value, "rows are filtered where they are shown: cpu == 1"),
@@ -124,6 +124,7 @@ const REPORT: Table = Table {
                 "--raw-ts",
                 "--stat",
                 "--uname",
+                "--ts-check",
                 "--ts-diff",
                 "--ts2secs",
                 "--version",
@@ -204,7 +205,7 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
     }
 }
 
-fn record(call: &mut Call<'_>) -> Result<Step> {
+pub(super) fn record(call: &mut Call<'_>) -> Result<Step> {
     let arguments = RECORD.read(call.words, call.marks)?;
     let trace = trace(&arguments, call)?;
     let whose = whose(&arguments, call)?;

@@ -1,15 +1,13 @@
 //! Answers to what `perf probe` can be asked, for those who paste such a question among their probes.
 
-use bathyscope_catalog::dynamic::{Asked, Question};
+use bathyscope_catalog::dynamic::{Asked, ProbeVariable, Question};
 use bathyscope_plan::Diagnostic;
 
-use super::{Checked, KernelFacts, functions_of, one, span, variables_of};
+use super::{Checked, KernelFacts, functions_of, one, span, variables_in_program, variables_of};
 use crate::{ScriptAgent, script::matches};
 
 /// The most lines of an answer.
 const MOST_LINES: usize = 200;
-const PROGRAM_VARIABLES: &str = "the parameters of a program's functions are in its debug information, which is not read; \
-                                 registers (%di, %si, …) and, where it returns, $retval can be recorded";
 
 /// What was asked, and the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +29,9 @@ pub(super) fn answer(
     checked: &mut Checked,
 ) {
     let lines = match &asked.question {
-        Question::Variables { file: Some(_), .. } => Err(PROGRAM_VARIABLES.to_owned()),
+        Question::Variables { function, file: Some(file) } => {
+            variables_in_program(agent, pid, file, function).map(|found| told(&found))
+        }
         Question::Variables { function, file: None } => variables_at(agent, facts, function),
         Question::Functions { pattern, file } => {
             functions(agent, facts, pid, pattern.as_deref().unwrap_or("*"), file.as_deref())
@@ -64,12 +64,16 @@ pub(super) fn answer(
 fn variables_at(agent: &mut impl ScriptAgent, facts: &mut KernelFacts, function: &str) -> Result<Vec<String>, String> {
     let name = function.split(['%', '+']).next().unwrap_or(function);
     let (module, name) = name.split_once(':').map_or((None, name), |(module, name)| (Some(module), name));
-    let (found, notes) = variables_of(agent, facts, module, name)?;
-    let one = |variable: &bathyscope_catalog::dynamic::ProbeVariable| match &variable.argument {
+    variables_of(agent, facts, module, name).map(|found| told(&found))
+}
+
+/// Variables with how each is recorded, a line each, then what is to be known of them.
+fn told((found, notes): &(Vec<ProbeVariable>, Vec<String>)) -> Vec<String> {
+    let one = |variable: &ProbeVariable| match &variable.argument {
         Some(argument) => format!("{variable}    {argument}"),
         None => variable.to_string(),
     };
-    Ok(found.iter().map(one).chain(notes).collect())
+    found.iter().map(one).chain(notes.iter().cloned()).collect()
 }
 
 fn functions(

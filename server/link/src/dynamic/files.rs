@@ -1,10 +1,11 @@
 //! Places in programs and libraries.
 
-use bathyscope_catalog::dynamic::FilePlace;
+use bathyscope_capture::ProgramData;
+use bathyscope_catalog::dynamic::{DynamicDefinition, DynamicError, FilePlace};
 
 use crate::{
     ScriptAgent,
-    script::{OffsetPlace, file_functions, function_place, offset_place, user_path},
+    script::{OffsetPlace, file_functions, function_place, offset_place, place_variables, user_path},
 };
 
 /// A place that was found.
@@ -42,6 +43,31 @@ pub(super) fn place(
             Ok(Found { offset: *offset, notes, arguments })
         }
     }
+}
+
+/// A definition with the names of its program's parameters and variables replaced by where they are.
+///
+/// # Errors
+/// A name that there is not, or that a probe cannot read.
+pub(super) fn with_variables(
+    agent: &mut impl ScriptAgent,
+    pid: Option<u32>,
+    definition: DynamicDefinition,
+    (path, at): (&str, &FilePlace),
+    places: &[usize],
+) -> Result<DynamicDefinition, DynamicError> {
+    let (data, missing) = match at {
+        // What is wrong with the place is told when it is looked for.
+        FilePlace::Function { name, offset: 0 } => place_variables(agent, pid, path, name).unwrap_or_default(),
+        FilePlace::Function { name, offset } => {
+            place_variables(agent, pid, path, &format!("{name}+{offset}")).unwrap_or_default()
+        }
+        FilePlace::Offset(_) => (
+            ProgramData::default(),
+            "names are known at a FUNCTION or FUNCTION+OFFSET, not at an offset in the file".to_owned(),
+        ),
+    };
+    definition.with_program(&data, &missing, places)
 }
 
 /// The functions of a program or library: its path, and their names by the alphabet.

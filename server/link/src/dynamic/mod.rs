@@ -19,7 +19,7 @@ use bathyscope_catalog::{
     dynamic::{
         Dialect, DynamicDefinition, DynamicError, DynamicProblem, End, FilePlace, Line, MAX_NAME_BYTES, Passed,
         ProbeSite, ProbeVariable, Reading, TypedDefinition, argument_places, parse_dynamic, parse_perf_probe,
-        variables,
+        program_variables, variables,
     },
     kernel_names::tracepoint_for,
     pasted::Plain,
@@ -171,6 +171,7 @@ fn one(
             Line::Remove { .. } => return Err(at_place("it makes no event".to_owned())),
         },
     };
+    let places = argument_places(&typed.text, typed.dialect);
     let definition = match &definition.place {
         ProbeSite::File { path, at, returns, .. } => {
             let found = files::place(agent, pid, path, at, *returns).map_err(at_place)?;
@@ -180,6 +181,10 @@ fn one(
                 return Err(told(DynamicError { at, problem: DynamicProblem::ArgumentsGone }));
             }
             notes.extend(found.notes);
+            let definition = match definition.has_names() {
+                true => files::with_variables(agent, pid, definition.clone(), (path, at), &places).map_err(told)?,
+                false => definition.clone(),
+            };
             match at {
                 // The place in the function is in what was found.
                 FilePlace::Function { .. } => at_found(definition, found.offset),
@@ -202,7 +207,6 @@ fn one(
         }
         ProbeSite::Tracepoint { .. } | ProbeSite::Event { .. } => definition,
     };
-    let places = argument_places(&typed.text, typed.dialect);
     let function = definition.kernel_function().map(|(module, name, _)| (module.map(str::to_owned), name.to_owned()));
     let types = function.as_ref().and_then(|(module, name)| {
         // A kernel's types take some milliseconds to read: only where they tell something.
@@ -411,6 +415,26 @@ pub fn variables_of(
         )
     })?;
     Ok((found, notes))
+}
+
+/// The parameters and variables at a place of a program, `FUNCTION` or `FUNCTION+OFFSET`, and what is to be known of them.
+///
+/// # Errors
+/// In words, if there is no such place, or no debug information.
+pub fn variables_in_program(
+    agent: &mut impl ScriptAgent,
+    pid: Option<u32>,
+    file: &str,
+    place: &str,
+) -> Result<(Vec<ProbeVariable>, Vec<String>), String> {
+    let path = files::path_of(agent, pid, file)?;
+    let (data, missing) = crate::script::place_variables(agent, pid, &path, place)?;
+    let found = program_variables(&data);
+    if found.is_empty() && !missing.is_empty() {
+        let why = missing.split_once("; use `arg0`").map_or(missing.as_str(), |(why, _)| why);
+        return Err(format!("{why}; registers (%di, %si, …) and, where it returns, $retval can be written"));
+    }
+    Ok((found, Vec::new()))
 }
 
 /// Where the line that has a place ends.

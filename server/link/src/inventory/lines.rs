@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bathyscope_catalog::elf::{ElfFile, MAX_LINE_BYTES, SourceLines, demangle};
+use bathyscope_catalog::elf::{ElfFile, LineInFunction, MAX_LINE_BYTES, SourceLines, demangle};
 use bathyscope_symbols::decompressed;
 
 use super::InventoryError;
@@ -10,9 +10,6 @@ use crate::{
     AgentLink,
     script::{FileVersion, ProgramFile, ReadProgram, open_program},
 };
-
-/// Functions in which a line is offered: where it was inlined, there are many.
-const MAX_FUNCTIONS: usize = 16;
 
 /// A line of a source file, where a probe can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +55,7 @@ impl LineCache {
         sites(&program, &lines, source, from, most).map_err(told)
     }
 
-    fn lines_of(&self, program: &ProgramFile) -> Result<Arc<SourceLines>, String> {
+    pub(super) fn lines_of(&self, program: &ProgramFile) -> Result<Arc<SourceLines>, String> {
         let version = program.file.version();
         let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last()
@@ -103,26 +100,14 @@ fn sites(
 ) -> Result<Vec<LineSite>, String> {
     let path = &program.path;
     let ReadProgram { elf, functions, .. } = program.read()?;
-    let mut found = Vec::new();
-    for line in lines.find(source, from, most) {
-        let mut seen: Vec<u64> = Vec::new();
-        for address in line.addresses {
-            // What the linker has left out is at no place of the file.
-            let Some(at) = elf.offset_of(address).filter(|at| elf.is_code(*at)) else { continue };
-            let Some(symbol) = functions.at(at) else { continue };
-            if seen.len() == MAX_FUNCTIONS || seen.contains(&symbol.offset) {
-                continue;
-            }
-            seen.push(symbol.offset);
-            found.push(LineSite {
-                source: line.file.to_owned(),
-                line: line.line,
-                path: path.clone(),
-                function: demangle(symbol.name),
-                raw: symbol.name.to_owned(),
-                offset: at - symbol.offset,
-            });
-        }
-    }
-    Ok(found)
+    let found = lines.in_functions(&elf, &functions, (source, from), most).into_iter();
+    let site = |it: LineInFunction<'_>| LineSite {
+        source: it.file.to_owned(),
+        line: it.line,
+        path: path.clone(),
+        function: demangle(it.function),
+        raw: it.function.to_owned(),
+        offset: it.offset,
+    };
+    Ok(found.map(site).collect())
 }

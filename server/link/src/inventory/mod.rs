@@ -8,6 +8,7 @@
 //! It reads what the agent opens, parses it here without rights, and changes nothing on the host.
 
 mod entry;
+mod kernel_lines;
 mod kinds;
 mod lines;
 mod parameters;
@@ -25,6 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bathyscope_capture::ProgramData;
 use bathyscope_catalog::{
     elf::FunctionParameters,
     names::{Query, Searched, search},
@@ -38,6 +40,7 @@ use read::Read;
 use symbols::SymbolCache;
 
 pub use entry::{Action, Code, Entry, Means};
+pub use kernel_lines::KernelLineSite;
 pub use kinds::EntryKind;
 pub use lines::LineSite;
 pub use part::Hidden;
@@ -492,6 +495,25 @@ impl Inventory {
         self.blocking(move |link| this.inner.lines.find(link, (&path, pid), (&source, from), most)).await
     }
 
+    /// The first lines of a source file of the kernel from one on, with the places at which they begin.
+    ///
+    /// # Errors
+    /// In words, if its debug information is not on this host, or is of another kernel.
+    pub async fn kernel_lines(
+        &self,
+        source: &str,
+        from: u32,
+        most: usize,
+    ) -> Result<Vec<KernelLineSite>, InventoryError> {
+        let facts = crate::host::host_facts(&self.inner.link).await;
+        let (source, this) = (source.to_owned(), self.clone());
+        let find = move |link: &AgentLink| {
+            let kernel = (facts.kernel_release.as_str(), facts.kernel_build_id.as_str());
+            kernel_lines::find(&this.inner.lines, link, kernel, (&source, from), most)
+        };
+        self.blocking(find).await
+    }
+
     /// The parameters of a function of a program, as its debug information describes them; none if it does not.
     ///
     /// # Errors
@@ -504,6 +526,21 @@ impl Inventory {
         let pid = self.mapped_by(path);
         let (path, function) = (path.to_owned(), function.to_owned());
         self.blocking(move |link| parameters::parameters_of(link, (&path, pid), &function)).await
+    }
+
+    /// What debug information says of the variables at a place in a program (`main`, `main+12`), and in words why it says
+    /// nothing; that may be empty.
+    ///
+    /// # Errors
+    /// If it is no program, cannot be read, or has no such place.
+    pub async fn place_variables(&self, path: &str, place: &str) -> Result<(ProgramData, String), InventoryError> {
+        let pid = self.mapped_by(path);
+        let (path, place) = (path.to_owned(), place.to_owned());
+        let read = move |link: &AgentLink| {
+            let told = |why: String| InventoryError::File { why };
+            crate::script::place_variables(&mut link.clone(), pid, &path, &place).map_err(told)
+        };
+        self.blocking(read).await
     }
 
     /// A process that has a file mapped; none if none is known to.

@@ -165,17 +165,15 @@ export class ProbeBuilder {
     this.#asked = asked;
     this.#known = [];
     const func = this.func.value.trim();
-    if (!func || this.file.value.trim()) {
-      const why =
-        this.file.value.trim() && func
-          ? "The debug information of programs is not read, so parameters have no names here: write registers such as %di, or $retval at the return."
-          : "";
-      put(this.list, why && h("p", { class: "quiet small", text: why }));
+    if (!func) {
+      put(this.list, "");
       this.#preview();
       return;
     }
     try {
-      const found = await this.#variables.run((signal) => get("/api/dynamic/variables", { function: func }, signal));
+      const found = await this.#variables.run((signal) =>
+        get("/api/dynamic/variables", { function: func, file: this.file.value.trim() }, signal),
+      );
       if (!found) return;
       this.#known = found.variables;
       this.#showVariables(found.notes);

@@ -7,6 +7,7 @@ import { byId, h, inputOf, put } from "../lib/dom.js";
 import { duration, plural } from "../lib/format.js";
 import { errorNotice, note, noteError } from "../lib/notice.js";
 import { joinWords, splitWords } from "../lib/words.js";
+import { missingParameters } from "./script_messages.js";
 import { ToolForm } from "./tool_form.js";
 
 /** @import { CheckedProbe, ScriptMessage, CheckedScript } from "../../../api.js" */
@@ -283,6 +284,14 @@ export class ScriptForm {
     }
     const place = byId("script-verdict");
     const messages = verdict?.messages ?? [];
+    const missing = missingParameters(messages);
+    if (missing) {
+      // Nothing is wrong yet: whoever opened a tool has still to say of what.
+      put(byId("script-problems"));
+      place.classList.remove("bad");
+      put(place, `Give ${missing} first: the script is checked then.`);
+      return;
+    }
     put(byId("script-problems"), ...messages.map((one) => this.#problem(one)));
     const errors = messages.filter(({ severity }) => severity === "error").length;
     place.classList.toggle("bad", errors > 0);

@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
-use bathyscope_plan::{AttachPoint, Diagnostic, UserPlace};
+use bathyscope_capture::ProgramVariable;
+use bathyscope_catalog::types::TypeId;
+use bathyscope_plan::{AttachPoint, Diagnostic, UserPlace, UserPlaces};
 
 use super::{PointKind, ResolvedPoint, Shape, UnresolvedPoint, limit_matches, parts};
 use crate::lang::{
     ast::AttachText,
-    check::{checker::ScriptChecker, context::Args, visit::Uses},
+    check::{checker::ScriptChecker, context::Args, variables::ProgramVariables, visit::Uses},
 };
 
 impl ScriptChecker<'_> {
@@ -50,10 +52,39 @@ impl ScriptChecker<'_> {
             return Err(UnresolvedPoint::missing(message, hint));
         }
         limit_matches(text, places.places.len(), self.config)?;
-        Ok(places.places.iter().map(|place| self.place(kind, name, text, place, uses)).collect())
+        let variables = if uses.args() && kind == PointKind::Uprobe { self.variables_of(places) } else { Vec::new() };
+        let mut variables = variables.into_iter();
+        let mut place = |place| self.place(kind, name, text, place, (uses, variables.next()));
+        Ok(places.places.iter().map(&mut place).collect())
     }
 
-    fn place(&self, kind: PointKind, name: &str, text: &AttachText, place: &UserPlace, uses: &Uses) -> ResolvedPoint {
+    /// The variables at each of the places; none at all where they were not read.
+    fn variables_of(&mut self, places: &UserPlaces) -> Vec<ProgramVariables> {
+        let ids = self.types.add_program(&places.data);
+        let id = |variable: &ProgramVariable| ids.get(variable.ty as usize).copied().unwrap_or(TypeId::VOID);
+        let missing = if ids.is_empty() && !places.data.types.is_empty() {
+            "its debug information is damaged; use `arg0`, `arg1`, …"
+        } else {
+            &places.data_missing
+        };
+        let described = |variables: &Vec<ProgramVariable>| ProgramVariables {
+            variables: variables.iter().map(|variable| (variable.clone(), id(variable))).collect(),
+            missing: missing.to_owned(),
+        };
+        let mut all: Vec<ProgramVariables> = places.data.places.iter().map(described).collect();
+        let none = ProgramVariables { variables: Vec::new(), missing: missing.to_owned() };
+        all.resize(places.places.len(), none);
+        all
+    }
+
+    fn place(
+        &self,
+        kind: PointKind,
+        name: &str,
+        text: &AttachText,
+        place: &UserPlace,
+        (uses, variables): (&Uses, Option<ProgramVariables>),
+    ) -> ResolvedPoint {
         let mut shape = Shape::new(kind, &text.text);
         shape.place = Some((place.file.path.clone(), place.address));
         // Where the place is in its file is then part of the program.
@@ -86,6 +117,12 @@ impl ScriptChecker<'_> {
                 shape,
                 layout,
             };
+        }
+        if let Some(variables) = variables {
+            // Where they are is part of the program.
+            let used = variables.variables.iter().filter(|(it, _)| uses.whole || uses.fields.contains(&it.name));
+            used.for_each(|(it, id)| _ = write!(layout, "{} {:?} {id:?} ", it.name, it.place));
+            shape.args = Args::Program(variables);
         }
         let exit = kind == PointKind::Uretprobe;
         let point = AttachPoint::Uprobe { file, offset, exit, pid, symbol: place.symbol.clone() };

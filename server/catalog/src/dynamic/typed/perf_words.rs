@@ -6,9 +6,9 @@ use super::{
 };
 use crate::suggest::closest;
 
-const SOURCES: &str = "source lines are in debug information, which is not read; the parameters of a function of the \
+const SOURCES: &str = "source lines are found in the probe builder, as `work.c:12`; the parameters of a function of the \
                        kernel are shown for `perf probe -V FUNCTION` and by `bathyscope probe -V FUNCTION`";
-const DEBUG: &str = "debug information is not read; leave the option out";
+const DEBUG: &str = "only the debug information of programs is read; leave the option out";
 const NOT_HERE: &str = "this has no counterpart here; leave the option out";
 
 /// What an option does.

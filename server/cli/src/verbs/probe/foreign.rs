@@ -6,7 +6,7 @@ const fn refused(option: &'static str, why: &'static str) -> Foreign {
     Foreign::refused(option, why)
 }
 
-const DEBUG: &str = "Source lines are in debug information, which is not read. `bathyscope probe -V FUNCTION` shows the \
+const DEBUG: &str = "Source lines are found in the probe builder in the browser, as `work.c:12`. `bathyscope probe -V FUNCTION` shows the \
     parameters of a function; places within it are written FUNCTION+OFFSET.";
 const MODULE: &str = "Write the module before the function: -V MODULE:FUNCTION.";
 const CACHE: &str = "Nothing is cached: functions and types are read from the running kernel and from the file.";

@@ -20,7 +20,7 @@ use crate::{
 /// A command of perf, and what reads its words.
 type Command = (&'static str, fn(&mut Call<'_>) -> Result<Step>);
 
-const COMMANDS: [Command; 14] = [
+const COMMANDS: [Command; 15] = [
     ("record", record::read),
     ("stat", stat::read),
     ("top", record::read_top),
@@ -35,10 +35,11 @@ const COMMANDS: [Command; 14] = [
     ("sched", others::read_sched),
     ("lock", others::read_lock),
     ("kmem", others::read_kmem),
+    ("ftrace", super::ftrace_tools::read_perf),
 ];
 
 /// Commands of perf that are not supported: why, and what is nearest.
-const NOT_SUPPORTED: [(&str, &str, &str); 20] = [
+const NOT_SUPPORTED: [(&str, &str, &str); 19] = [
     ("archive", "Symbols are read from the files of this host.", "Export the capture: its names are in it."),
     (
         "bench",
@@ -56,11 +57,6 @@ const NOT_SUPPORTED: [(&str, &str, &str); 20] = [
     ("daemon", "The console records as long as it is asked to.", "Start each capture by itself."),
     ("data", "Files of perf are not converted.", "Import the file where it is supported, or record anew."),
     ("evlist", "The events of a capture are on its page Info.", "Open the capture."),
-    (
-        "ftrace",
-        "Its options are other than those of trace-cmd.",
-        "Write `trace-cmd record -p function_graph -g FUNCTION`.",
-    ),
     ("help", "It is about perf itself.", "Remove it."),
     ("inject", "Files of perf are not changed.", "Record anew."),
     ("iostat", "Counters of PCI ports are not read.", "The tools biolatency and biosnoop show requests to disks."),

@@ -10,9 +10,8 @@ use crate::{
     shell::Word,
 };
 
-const SOURCE: &str = "Source lines and local variables are in debug information, which is not read.";
-const PARAMETERS: &str =
-    "`perf probe -V FUNCTION` shows the parameters of a function; places within it are FUNCTION+OFFSET.";
+const SOURCE: &str = "Source is not shown, and its lines are found in the probe builder.";
+const PARAMETERS: &str = "Open the probe builder and type a line, such as `work.c:12`; `perf probe -V FUNCTION` shows the parameters of a function.";
 const TYPES: &str = "types come from the kernel's own type information (BTF)";
 
 const TABLE: Table = Table {
@@ -44,7 +43,7 @@ const TABLE: Table = Table {
         Rule::ignored(
             &["--externs", "--no-inlines", "--range"],
             Takes::Nothing,
-            "it is about debug information, which is not read",
+            "it is about source lines, which are found in the probe builder",
         ),
         Rule::ignored(&["--max-probes"], Takes::Value, "a definition names one place"),
         Rule::refused(&["-L", "--line"], Takes::Value, SOURCE, PARAMETERS),
@@ -128,7 +127,10 @@ fn question(arguments: &Arguments, file: Option<&str>, call: &mut Call<'_>) -> R
         call.marks.mark(&given.word().source, SpanKind::Event);
         let function = given.text()?;
         let page = Page::new("/catalog", &[("q", &function), ("kind", kind), ("in", within)]);
-        let locals = "Local variables are in debug information, which is not read.";
+        let locals = match file {
+            Some(_) => "Local variables are shown in the probe builder at a source line, such as `work.c:12`.",
+            None => "Local variables of the kernel are not read.",
+        };
         return Ok(Some(Step::Page(
             page,
             format!("Shows the parameters of `{function}`{of} with their types. {locals}"),

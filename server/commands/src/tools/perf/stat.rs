@@ -43,9 +43,21 @@ const TABLE: Table = Table {
         Rule::ignored(&["-B", "--big-num", "--no-big-num"], Takes::Nothing, LOOK),
         Rule::ignored(&["-v", "--verbose", "-q", "--quiet"], Takes::Nothing, LOOK),
         Rule::ignored(
-            &["--table", "--no-merge", "--metric-no-group", "--summary", "--no-csv-summary"],
+            &["--table", "--no-merge", "--metric-no-group", "--metric-no-merge", "--summary", "--no-csv-summary"],
             Takes::Nothing,
             LOOK,
+        ),
+        Rule::refused(
+            &["-g", "--group"],
+            Takes::Nothing,
+            "Groups are written with the events.",
+            "Write -e '{cycles,instructions}'.",
+        ),
+        Rule::refused(
+            &["--iostat"],
+            Takes::Attached,
+            "Counters of PCI ports are not read.",
+            "The tools biolatency and biosnoop show requests to disks.",
         ),
         Rule::ignored(&["--interval-clear", "--percore-show-thread"], Takes::Nothing, LOOK),
         Rule::ignored(&["-o", "--output"], Takes::Value, "counts are kept in the capture, which can be exported"),

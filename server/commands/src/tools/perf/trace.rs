@@ -108,10 +108,13 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<Step> {
     let whose = whose(&arguments, call, true)?;
     for key in ["-s", "-S"] {
         if let Some(given) = arguments.last(key) {
-            call.marks
-                .note(&given.at, "sums by call are asked for by SQL, or with `bathyscope strace -c` at a terminal");
+            call.marks.note(
+                &given.at,
+                "the tab System calls has the table of calls; at a terminal `bathyscope strace -c` prints it",
+            );
         }
     }
+    let opens = if arguments.has("-s") { ViewName::Systemcalls } else { ViewName::Events };
     let traces = !names.trace.events.is_empty() || !names.trace.dynamic.is_empty();
     let has_calls =
         !arguments.has("--no-syscalls") && (!traces || !names.calls.is_empty() || arguments.has("--syscalls"));
@@ -129,10 +132,18 @@ pub(super) fn read(call: &mut Call<'_>) -> Result<Step> {
             "Remove --no-syscalls, or name events with -e.",
         ));
     }
-    several(sources, whose, &arguments, call)
+    // Without calls there is no table of them.
+    let opens = if has_calls { opens } else { ViewName::Events };
+    several(sources, whose, opens, &arguments, call)
 }
 
-fn several(sources: Vec<SourceSpec>, whose: Whose, arguments: &Arguments, call: &Call<'_>) -> Result<Step> {
+fn several(
+    sources: Vec<SourceSpec>,
+    whose: Whose,
+    opens: ViewName,
+    arguments: &Arguments,
+    call: &Call<'_>,
+) -> Result<Step> {
     let Whose { target, duration_ms, missing } = whose;
     let max_events = match arguments.last("--max-events") {
         None => None,
@@ -145,7 +156,7 @@ fn several(sources: Vec<SourceSpec>, whose: Whose, arguments: &Arguments, call: 
     {
         return Err(Refusal::new(call.source(), error.to_string(), "Change that part of the command."));
     }
-    Ok(Step::Capture(Box::new(Planned { spec, opens: ViewName::Events, missing })))
+    Ok(Step::Capture(Box::new(Planned { spec, opens, missing })))
 }
 
 fn number(given: &Given) -> Result<u64> {

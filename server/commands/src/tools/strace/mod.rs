@@ -18,7 +18,7 @@ const IN_EACH_ROW: &str = "each row has its time and its duration";
 const LOOK: &str = "it is about how strace writes its lines";
 const NO_PTRACE: &str = "Remove it.";
 const TABLE_OF_CALLS: &str =
-    "the table of calls is asked for with `bathyscope strace -c` at a terminal; here it follows from the rows, by SQL";
+    "the tab System calls has the table of calls; at a terminal `bathyscope strace -c` prints it";
 
 const TABLE: Table = Table {
     tool: "strace",
@@ -159,8 +159,10 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
             call.marks.note(&given.at, TABLE_OF_CALLS);
         }
     }
+    // With the other letter the calls themselves are wanted first.
+    let opens = if arguments.has("-c") { ViewName::Systemcalls } else { ViewName::Events };
     call.ignore_redirects("rows are kept in the capture");
-    call.capture(Method::Syscalls(shown_calls(&choice, &shown, calls)), whose, ViewName::Events)
+    call.capture(Method::Syscalls(shown_calls(&choice, &shown, calls)), whose, opens)
 }
 
 fn call_refusal<T>(call: &Call<'_>, error: ChoiceError) -> Result<T> {

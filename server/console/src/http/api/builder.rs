@@ -6,7 +6,7 @@
 //!   or pair; none where no form holds it. Forms that are read may leave out comments, which the messages tell.
 //! * `GET /api/builder/find?q=&in=&limit=` (operator) → `{total, items:[{site, kind, title, name, in, note, prototype, works,
 //!   file}]}`: places by words of their names. An item with a `file` is a program, whose functions are found with `in=FILE`, and
-//!   its source lines with `q=SOURCE:LINE`.
+//!   its source lines with `q=SOURCE:LINE`; without a file these are lines of the kernel.
 //! * `GET /api/builder/site?site=` (operator) → what is to be known of one: `{partners, count, left_out, why_not, nearest, prototype}`.
 //! * `GET /api/builder/arguments?site=&path=` (operator) → `{nodes, left_out, note}`: what can be recorded there; `path` has
 //!   the names of the nodes that are unfolded, one behind the other with `/` between them.
@@ -34,7 +34,7 @@ use super::super::{
     extract::{self, Query},
     state::AppState,
 };
-use super::found_site::{FoundSite, line_site, source_line};
+use super::found_site::{FoundSite, kernel_line_site, line_site, source_line};
 use crate::wire::ScriptMessage;
 
 /// The longest script, site or query.
@@ -153,9 +153,17 @@ pub(in crate::http) async fn find(
         // Whoever types on finds functions of programs that nobody has opened.
         state.inventory().open_running();
     }
-    if let (Some(path), Some((source, line))) = (&within, source_line(&q)) {
-        let found = state.inventory().source_lines(path, source, line, limit).await?;
-        let items: Vec<FoundSite> = found.into_iter().take(limit).map(line_site).collect();
+    if let Some((source, line)) = source_line(&q) {
+        let items: Vec<FoundSite> = match &within {
+            Some(path) => {
+                let found = state.inventory().source_lines(path, source, line, limit).await?;
+                found.into_iter().take(limit).map(line_site).collect()
+            }
+            None => {
+                let found = state.inventory().kernel_lines(source, line, limit).await?;
+                found.into_iter().take(limit).map(kernel_line_site).collect()
+            }
+        };
         return Ok(Json(FoundSites { total: items.len(), items }));
     }
     let kinds = match within {
@@ -398,7 +406,12 @@ async fn user_place(state: &AppState, site: &str) -> UserPlace {
         ("uprobe" | "uretprobe", [name]) => state.inventory().function_parameters(path, name).await.ok().flatten(),
         _ => None,
     };
-    UserPlace { passes: passed.map(|all| all.iter().map(value).collect()), go: symbols.go, function }
+    let (data, data_missing) = match (*provider, name) {
+        ("uprobe", [name]) => state.inventory().place_variables(path, name).await.unwrap_or_default(),
+        _ => Default::default(),
+    };
+    let passes = passed.map(|all| all.iter().map(value).collect());
+    UserPlace { passes, go: symbols.go, function, data, data_missing }
 }
 
 /// What can be recorded at a place.

@@ -5,7 +5,7 @@
 //!   skipped:[{text, why}], answers:[{asked, start, lines}], notes:[text]}`; `start` and `end` are bytes of the text.
 //!   a line that is the name of kept probes, or a pattern of names, is these probes;
 //!   `answers` are to what `perf probe` asks with `-V`, `-F`, `-l`, `-n`. Makes nothing.
-//! * `GET /api/dynamic/variables?function=&module=` (operator) → `{function, variables:[{name, type, declaration, argument,
+//! * `GET /api/dynamic/variables?function=&module=&file=` (operator) → `{function, variables:[{name, type, declaration, argument,
 //!   pointer, members}], notes}`: the parameters of a function of the kernel, and `$retval`.
 //! * `GET /api/dynamic/functions?q=&file=&limit=` (operator) → `{file, total, items, hint?}`: functions of the kernel or a file;
 //!   `hint` says what a name of the kernel that there is not is called here, or that a function is hardly ever called.
@@ -188,6 +188,7 @@ fn take_kept(checked: &mut Checked, line: &NamingLine, name: &str, of_kept: Chec
 pub(in crate::http) struct FunctionQuery {
     function: String,
     module: Option<String>,
+    file: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -222,14 +223,18 @@ impl From<ProbeVariable> for WireVariable {
     }
 }
 
-/// What has a name where a function of the kernel begins and returns.
+/// What has a name where a function of the kernel begins and returns, or at a place of a program.
 pub(in crate::http) async fn variables(
     _: Operator,
     State(state): State<AppState>,
-    Query(FunctionQuery { function, module }): Query<FunctionQuery>,
+    Query(FunctionQuery { function, module, file }): Query<FunctionQuery>,
 ) -> Result<Json<Variables>, ApiError> {
     let (asked, of) = (function.clone(), module.filter(|module| !module.is_empty()));
-    let found = state.host().with_facts(move |link, facts| dynamic::variables_of(link, facts, of.as_deref(), &asked));
+    let file = file.map(|file| file.trim().to_owned()).filter(|file| !file.is_empty());
+    let found = state.host().with_facts(move |link, facts| match file {
+        Some(file) => dynamic::variables_in_program(link, None, &file, &asked),
+        None => dynamic::variables_of(link, facts, of.as_deref(), &asked),
+    });
     let found = found.await?;
     let doing = format!("looking for the parameters of {}", visible(function.as_bytes()));
     let (variables, notes) = found.map_err(|why| ApiError::new(ErrorKind::NotFound, doing, why))?;

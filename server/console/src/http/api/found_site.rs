@@ -2,7 +2,7 @@
 
 use bathyscope_builder::site_part;
 use bathyscope_capture::visible;
-use bathyscope_link::inventory::LineSite;
+use bathyscope_link::inventory::{KernelLineSite, LineSite};
 use serde::Serialize;
 
 /// A place that can be probed, or a program that has some.
@@ -49,6 +49,28 @@ pub(super) fn line_site(site: LineSite) -> FoundSite {
         title: "Source lines",
         name: visible(name.as_bytes()),
         within: Some(visible(path.as_bytes())),
+        note: visible(note.as_bytes()),
+        prototype: String::new(),
+        works: true,
+        file: String::new(),
+    }
+}
+
+/// The place of a source line of the kernel.
+pub(super) fn kernel_line_site(site: KernelLineSite) -> FoundSite {
+    let KernelLineSite { source, line, function, offset } = site;
+    let file = source.rsplit('/').next().unwrap_or_default();
+    let name = format!("{file}:{line}");
+    let (place, note) = match offset {
+        0 => (function.clone(), format!("where {function} begins, {source}")),
+        _ => (format!("{function}+{offset}"), format!("{offset} bytes within {function}, {source}")),
+    };
+    FoundSite {
+        site: format!("kprobe:{}", site_part(&place)),
+        kind: "line",
+        title: "Source lines",
+        name: visible(name.as_bytes()),
+        within: None,
         note: visible(note.as_bytes()),
         prototype: String::new(),
         works: true,

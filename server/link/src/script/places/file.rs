@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bathyscope_bpf::lang::{limits::MAX_DIAGNOSTICS, suggest};
+use bathyscope_bpf::lang::{AskedArguments, limits::MAX_DIAGNOSTICS, suggest};
 use bathyscope_catalog::{
     constants::Arch,
     elf::{ElfFile, Library, ReadAt, find_library, parse_library_cache, stored_file},
@@ -79,6 +79,8 @@ pub(super) struct Files<'a, A> {
     mapped: Option<Vec<String>>,
     /// The symbols that the script asks for.
     symbols: Vec<String>,
+    /// What it asks of `args` at the attach point that is looked at; none for nothing.
+    pub(super) asked: Option<AskedArguments>,
     /// What says what was meant by names that are none.
     pub(super) suggestions: Suggestions,
 }
@@ -117,6 +119,7 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
             libraries: None,
             mapped: None,
             symbols,
+            asked: None,
             suggestions: Suggestions::default(),
         }
     }

@@ -52,9 +52,15 @@ pub(super) fn search<A: ScriptAgent>(
         let functions = || elf.functions_with(debug.as_ref()).map_err(|error| format!("{}: {error}", file.about.path));
         let stripped = debug.is_none() && elf.is_stripped();
         let (suggestions, unsafe_allowed) = (&files.suggestions, files.unsafe_allowed);
+        let before = found.places.len();
         let search = Searched { elf: &elf, file: &file, stripped, unsafe_allowed, suggestions };
         match search.add(&wanted, &functions, found) {
-            Ok(()) => files.add_symbols(&elf, &file, found)?,
+            Ok(()) => {
+                if let Some(asked) = files.asked.as_ref().filter(|_| !at_return) {
+                    super::variables::add(asked, &elf, debug.as_ref(), before, found);
+                }
+                files.add_symbols(&elf, &file, found)?;
+            }
             Err(trouble) if is_one_of_many => missing = Some(trouble),
             Err(trouble) => return Err(trouble),
         }

@@ -1,5 +1,7 @@
 //! Single places in files, for dynamic events: the same files and functions as scripts find.
 
+use bathyscope_bpf::lang::AskedArguments;
+use bathyscope_capture::ProgramData;
 use bathyscope_catalog::elf::ElfFile;
 use bathyscope_plan::UserPlaces;
 
@@ -49,6 +51,23 @@ pub(crate) fn function_place(
         notes.push(format!("{path} has {} functions `{name}`; this is the first", found.places.len()));
     }
     Ok((first.offset, notes))
+}
+
+/// What debug information says of the variables at a place in a file, and why it says nothing.
+///
+/// # Errors
+/// In words, if there is no such place.
+pub(crate) fn place_variables(
+    agent: &mut impl ScriptAgent,
+    pid: Option<u32>,
+    path: &str,
+    name: &str,
+) -> Result<(ProgramData, String), String> {
+    let mut files = Files::new(agent, pid, Vec::new());
+    files.asked = Some(AskedArguments { all: true, ..AskedArguments::default() });
+    let mut found = UserPlaces::default();
+    functions::search(&mut files, path, &[name], false, &mut found)?;
+    Ok((found.data, found.data_missing))
 }
 
 /// A place in a file by its offset.

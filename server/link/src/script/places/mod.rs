@@ -10,10 +10,11 @@ mod lookup;
 mod markers;
 mod program;
 mod unwind;
+mod variables;
 
 use std::collections::BTreeSet;
 
-use bathyscope_bpf::lang::{self, ExpandOptions, ast::AttachText};
+use bathyscope_bpf::lang::{self, AskedArguments, ExpandOptions, ast::AttachText};
 use bathyscope_capture::Target;
 use bathyscope_catalog::Wildcards;
 use bathyscope_plan::UserPlaces;
@@ -22,7 +23,7 @@ use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
 use file::Files;
 pub use file::{FileVersion, OpenFile};
-pub(crate) use lookup::{OffsetPlace, file_functions, function_place, offset_place, user_path};
+pub(crate) use lookup::{OffsetPlace, file_functions, function_place, offset_place, place_variables, user_path};
 pub(crate) use program::ReadProgram;
 pub use program::{ProgramFile, open_program};
 pub(super) use unwind::tables_of;
@@ -79,21 +80,24 @@ pub fn resolve(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<
     // Parameters may stand in attach points. What is wrong with them is told by the agent, which does the same again.
     let options = ExpandOptions { params: request.params.clone(), ..ExpandOptions::default() };
     let mut symbols = lang::user_symbols(&script);
+    let mut asked = lang::asked_arguments(&script);
     if let Ok(expanded) = lang::expand(&script, &options) {
         points.extend(lang::user_points(&expanded.script));
         symbols = lang::user_symbols(&expanded.script);
+        asked.extend(lang::asked_arguments(&expanded.script));
     }
     let mut seen = BTreeSet::new();
     points.retain(|point| seen.insert(point.text.clone()));
     let mut files = Files::new(agent, target_pid(&request.target), symbols).in_folder(request.folder.clone());
     files = files.with_unsafe(request.options.unsafe_allowed);
-    Ok(points.iter().map(|point| one(&mut files, point)).collect())
+    Ok(points.iter().map(|point| one(&mut files, point, asked.remove(&point.text))).collect())
 }
 
 /// The places of one attach point.
-fn one<A: ScriptAgent>(files: &mut Files<'_, A>, point: &AttachText) -> UserPlaces {
+fn one<A: ScriptAgent>(files: &mut Files<'_, A>, point: &AttachText, asked: Option<AskedArguments>) -> UserPlaces {
     let parts: Vec<&str> = point.parts.iter().map(|part| part.text.as_str()).collect();
     let mut found = UserPlaces { point: point.text.clone(), ..UserPlaces::default() };
+    files.asked = asked;
     let searched = match parts.as_slice() {
         ["uprobe", file, rest @ ..] if !rest.is_empty() => functions::search(files, file, rest, false, &mut found),
         ["uretprobe", file, rest @ ..] if !rest.is_empty() => functions::search(files, file, rest, true, &mut found),

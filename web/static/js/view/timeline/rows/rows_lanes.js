@@ -33,6 +33,8 @@ export class RowsLanes extends Emitter {
      * @type {RowsLane[]}
      */
     this.maps = [];
+    /** Whether each map of the script is among them: then there will be no other. */
+    this.hasAllMaps = false;
     context.state.on("change", ({ parts }) => parts.has("tracks") && this.#sync());
     this.#sync();
   }
@@ -45,11 +47,12 @@ export class RowsLanes extends Emitter {
     return this.queries.find(({ key }) => key === id) ?? this.maps.find(({ key }) => key === id);
   }
 
-  /** Asks which maps there are. */
+  /** Asks which maps have been read at least once, until all have. */
   async loadMaps() {
     const { id, hasMaps, info } = this.context;
-    if (!hasMaps) return;
+    if (!hasMaps || this.hasAllMaps) return;
     const { maps } = await get("/api/captures/{id}/maps", { id });
+    this.hasAllMaps = maps.every(({ snapshots }) => snapshots > 0);
     this.maps = maps
       .filter(({ snapshots }) => snapshots > 0)
       .map((map) => {

@@ -83,7 +83,7 @@ async function measure(browser, server, id, svg) {
   await logIn(page, server);
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=flame`);
   await page.locator(svg ? 'svg.flame g[data-i]' : '.flame-canvas').first().waitFor();
-  await page.waitForLoadState('networkidle');
+  await shown(page);
   for (const [what, act] of Object.entries(ACTS)) {
     await act(page);
     const events = await traced(page, () => act(page));

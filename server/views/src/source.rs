@@ -44,8 +44,8 @@ pub type DrawnPageMap = HashMap<(u32, u64), Arc<DrawnPage>>;
 /// A capture as views read it. Chunk lists and dictionaries are in memory; chunks are loaded one by one.
 ///
 /// It is a snapshot: what a view sees must not change while it runs, so a running capture is given as it was at the last
-/// stored chunk. Threads of one view read it at once.
-pub trait Source: Sync {
+/// stored chunk.
+pub trait Source {
     /// The capture's start, monotonic nanoseconds; the zero of all serialised times.
     fn origin_ns(&self) -> u64;
 

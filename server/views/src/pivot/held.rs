@@ -1,7 +1,5 @@
 //! What is kept of each group, column by column, so that the loop over rows of a chunk is the same for all of them.
 
-use std::collections::BTreeMap;
-
 use bathyscope_capture::{Batch, ColumnData, ColumnType, StreamSchema};
 
 use super::Aggregate;
@@ -50,7 +48,27 @@ enum HeldValues {
 
 enum GroupNumbers {
     Each(Vec<Vec<i128>>),
-    Binned(Vec<BTreeMap<i128, u64>>),
+    Binned(Vec<NumberBins>),
+    /// Bins in order, once nothing is added any more.
+    Counted(Vec<Vec<(i128, u64)>>),
+}
+
+/// How many numbers are in each bin.
+#[derive(Clone, Debug, Default)]
+struct NumberBins(IdMap<u64, (i128, u64)>);
+
+impl NumberBins {
+    fn add(&mut self, number: i128) {
+        let bin = binned(number);
+        // A column has numbers with or without a sign, so the low bits tell bins apart.
+        self.0.entry(bin as u64).or_insert((bin, 0)).1 += 1;
+    }
+
+    fn in_order(&self) -> Vec<(i128, u64)> {
+        let mut bins: Vec<(i128, u64)> = self.0.values().copied().collect();
+        bins.sort_unstable();
+        bins
+    }
 }
 
 /// A number with its lowest bits set, so that each doubling has 64 different ones: at most 1.6 % more.
@@ -65,11 +83,20 @@ impl GroupNumbers {
     fn bin(&mut self) {
         let Self::Each(each) = self else { return };
         let bins = each.iter().map(|numbers| {
-            let mut bins: BTreeMap<i128, u64> = BTreeMap::new();
-            numbers.iter().for_each(|number| *bins.entry(binned(*number)).or_default() += 1);
+            let mut bins = NumberBins::default();
+            numbers.iter().for_each(|number| bins.add(*number));
             bins
         });
         *self = Self::Binned(bins.collect());
+    }
+
+    /// Puts them in order, when all are there.
+    fn close(&mut self) {
+        match self {
+            Self::Each(each) => each.iter_mut().for_each(|numbers| numbers.sort_unstable()),
+            Self::Binned(bins) => *self = Self::Counted(bins.iter().map(NumberBins::in_order).collect()),
+            Self::Counted(_) => {}
+        }
     }
 }
 
@@ -186,8 +213,8 @@ impl Held {
 
     /// Makes what is asked of each group quick to tell.
     pub(super) fn close(&mut self) {
-        if let HeldValues::Percentile(GroupNumbers::Each(each), _) = &mut self.kept {
-            each.iter_mut().for_each(|numbers| numbers.sort_unstable());
+        if let HeldValues::Percentile(numbers, _) = &mut self.kept {
+            numbers.close();
         }
     }
 }
@@ -239,9 +266,9 @@ fn percentile(
             room.kept += rows.len();
             numbers(each, groups, rows, data, |numbers: &mut Vec<i128>, number| numbers.push(number));
         }
-        GroupNumbers::Binned(bins) => numbers(bins, groups, rows, data, |bins: &mut BTreeMap<i128, u64>, number| {
-            *bins.entry(binned(number)).or_default() += 1;
-        }),
+        GroupNumbers::Binned(bins) => numbers(bins, groups, rows, data, NumberBins::add),
+        // Rows come before it is closed.
+        GroupNumbers::Counted(_) => {}
     }
 }
 
@@ -253,13 +280,15 @@ fn nth(numbers: &GroupNumbers, group: usize, thousandths: u32) -> Option<i128> {
             let numbers = each.get(group).filter(|numbers| !numbers.is_empty())?;
             numbers.get(usize::try_from(rank(numbers.len() as u64) - 1).ok()?).copied()
         }
-        GroupNumbers::Binned(bins) => {
+        // It is closed before it is asked.
+        GroupNumbers::Binned(_) => None,
+        GroupNumbers::Counted(bins) => {
             let bins = bins.get(group)?;
-            let rank = rank(bins.values().sum());
+            let rank = rank(bins.iter().map(|(_, count)| count).sum());
             let mut below = 0_u128;
             bins.iter()
                 .find(|(_, count)| {
-                    below += u128::from(**count);
+                    below += u128::from(*count);
                     below >= rank
                 })
                 .map(|(number, _)| *number)
@@ -270,6 +299,20 @@ fn nth(numbers: &GroupNumbers, group: usize, thousandths: u32) -> Option<i128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rough_percentiles_are_a_little_more() {
+        let mut numbers: Vec<i128> = (0..5000_i128).map(|i| (i * 7919 % 10_007 - 2000).pow(3)).collect();
+        let mut rough = GroupNumbers::Each(vec![numbers.clone()]);
+        rough.bin();
+        numbers.sort_unstable();
+        rough.close();
+        for thousandths in [1_u32, 1000, 50_000, 99_000, 99_950, 100_000] {
+            let exact = numbers[(5000 * thousandths).div_ceil(100_000) as usize - 1];
+            let found = nth(&rough, 0, thousandths).unwrap();
+            assert!(found >= exact && found - exact <= exact.abs() / 63, "{thousandths}: {exact} {found}");
+        }
+    }
 
     #[test]
     fn rough_numbers_are_a_little_more() {

@@ -1,6 +1,6 @@
 //! What is on some tracks in a window of time.
 
-use std::{collections::HashMap, num::NonZero, panic::resume_unwind, thread};
+use std::collections::HashMap;
 
 use bathyscope_capture::{
     ColumnGrid, ColumnSum, DrawnPage, IdMap, PIECE_NAMES, TrackDirectory, TrackInfo, TrackNameId, rows_code,
@@ -21,11 +21,6 @@ use crate::{
 pub const MAX_WINDOW_TRACKS: usize = 512;
 /// The most names of a window; what has others is called by the last.
 const MAX_NAMES: usize = 1 << 16;
-
-/// The most threads that make a window: whoever waits for it waits for less than one, and others ask at the same time.
-const MAX_THREADS: usize = 4;
-/// A thread takes as long to begin as a few tracks.
-const LEAST_TRACKS_OF_A_THREAD: usize = 8;
 
 /// Which part of which tracks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,9 +70,11 @@ pub fn track_window(source: &dyn Source, query: &TrackWindowQuery, cancel: &Canc
         let Some((_, directory)) = source.tracks().iter().find(|(number, _)| *number == stream) else { continue };
         let tracks: Vec<(u32, &TrackInfo)> =
             query.of_stream(stream).filter_map(|track| Some((track, directory.tracks.get(track as usize)?))).collect();
-        for (track, walked) in (StreamWindow { source, stream, grid, range, cancel }).walked(&tracks)? {
+        let all = TrackParts::of_tracks(source, stream, grid, range, &tracks)?;
+        let walked = walk(source, stream, &all, cancel)?;
+        for (track, walked) in all.iter().zip(walked) {
             let mut look = |look| names.look(stream, directory, look);
-            let strip = Strip::of(&track, walked, (grid, range), &mut look);
+            let strip = Strip::of(track, walked, (grid, range), &mut look);
             drawn.insert(TrackId { stream, track: track.track }, strip.pieces);
         }
     }
@@ -97,53 +94,6 @@ pub fn track_window(source: &dyn Source, query: &TrackWindowQuery, cancel: &Canc
         window.pieces.extend_from_slice(pieces);
     }
     Ok(window)
-}
-
-/// The window of one stream.
-#[derive(Clone, Copy)]
-struct StreamWindow<'a> {
-    source: &'a dyn Source,
-    stream: u16,
-    grid: ColumnGrid,
-    range: TimeRange,
-    cancel: &'a Cancel,
-}
-
-/// What is drawn of a track, and what of it comes from rows.
-type WalkedTrack<'a> = (TrackParts<'a>, Vec<Vec<ColumnSum>>);
-
-impl<'a> StreamWindow<'a> {
-    /// What is drawn of tracks, in their order. Reading and decoding their pages takes most of the time of a window: several threads
-    /// do it, each for some of the tracks.
-    fn walked(self, tracks: &[(u32, &'a TrackInfo)]) -> Result<Vec<WalkedTrack<'a>>, ViewError> {
-        let cpus = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = cpus.min(MAX_THREADS).min(tracks.len() / LEAST_TRACKS_OF_A_THREAD).max(1);
-        let mut parts = tracks.chunks(tracks.len().div_ceil(threads).max(1));
-        let first = parts.next().unwrap_or_default();
-        thread::scope(|scope| {
-            let begin = |part| {
-                let thread = thread::Builder::new().name("bathyscope-view".into());
-                (part, thread.spawn_scoped(scope, move || self.walked_here(part)))
-            };
-            let others: Vec<_> = parts.map(begin).collect();
-            let mut all = self.walked_here(first)?;
-            for (part, thread) in others {
-                // Where no thread can be had, this one does it.
-                let made = thread.map_or_else(
-                    |_none| self.walked_here(part),
-                    |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                );
-                all.extend(made?);
-            }
-            Ok(all)
-        })
-    }
-
-    fn walked_here(self, tracks: &[(u32, &'a TrackInfo)]) -> Result<Vec<WalkedTrack<'a>>, ViewError> {
-        let all = TrackParts::of_tracks(self.source, self.stream, self.grid, self.range, tracks)?;
-        let walked = walk(self.source, self.stream, &all, self.cancel)?;
-        Ok(all.into_iter().zip(walked).collect())
-    }
 }
 
 /// What the parts of each track without a page have, from rows and sums.

@@ -4,8 +4,8 @@
 use crate::fixture;
 
 use std::{
+    cell::RefCell,
     collections::BTreeSet,
-    sync::Mutex,
     sync::{Arc, atomic::AtomicBool},
 };
 
@@ -23,7 +23,7 @@ use fixture::{Build, GO, ORIGIN, Own, events, profile, symbol};
 /// Passes on what it is asked for, and notes which chunks and columns that was.
 struct Watched {
     inner: MemorySource,
-    loads: Mutex<Vec<(u16, usize, Vec<usize>)>>,
+    loads: RefCell<Vec<(u16, usize, Vec<usize>)>>,
     damage: Option<fn(&mut Batch)>,
     /// Instead of the real ones.
     metas: Option<Vec<ChunkMeta>>,
@@ -31,17 +31,11 @@ struct Watched {
 
 impl Watched {
     fn new(inner: MemorySource) -> Self {
-        Self { inner, loads: Mutex::default(), damage: None, metas: None }
+        Self { inner, loads: RefCell::default(), damage: None, metas: None }
     }
 
     fn chunks_loaded(&self) -> Vec<usize> {
-        self.loads
-            .lock()
-            .map(|mut loads| std::mem::take(&mut *loads))
-            .unwrap()
-            .into_iter()
-            .map(|(_, chunk, _)| chunk)
-            .collect()
+        self.loads.take().into_iter().map(|(_, chunk, _)| chunk).collect()
     }
 }
 
@@ -56,7 +50,7 @@ impl Source for Watched {
         self.metas.as_deref().unwrap_or_else(|| self.inner.chunks(stream))
     }
     fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
-        self.loads.lock().unwrap().push((stream, chunk, wanted.to_vec()));
+        self.loads.borrow_mut().push((stream, chunk, wanted.to_vec()));
         let mut batch = Batch::clone(&*self.inner.batch(stream, chunk, wanted)?);
         for (index, (column, described)) in
             batch.columns.iter_mut().zip(&self.inner.streams()[usize::from(stream)].columns).enumerate()
@@ -128,14 +122,7 @@ fn only_what_is_needed_is_loaded() {
     let range = TimeRange::relative(ORIGIN, 0, 100_000);
     let query = TimelineQuery { range, width: 100, group: Group::Cpu, filter: None, limit_tracks: 4, streams: None };
     timeline(&source, &query, &GO).unwrap();
-    let columns: BTreeSet<Vec<usize>> = source
-        .loads
-        .lock()
-        .map(|mut loads| std::mem::take(&mut *loads))
-        .unwrap()
-        .into_iter()
-        .map(|(_, _, columns)| columns)
-        .collect();
+    let columns: BTreeSet<Vec<usize>> = source.loads.take().into_iter().map(|(_, _, columns)| columns).collect();
     assert_eq!(columns, BTreeSet::from([vec![0, 1, 4]]));
     // With an index no rows are loaded, unless there is a filter or bins are finer than those of the index. A rate ends
     // where it is asked to, so rows at its ends are counted.

@@ -155,7 +155,9 @@ export async function walkStacks(page) {
   await entry(page, /^@stacks/).click();
   await view(page, 'Flame graph').click();
   await page.getByRole('tab', { name: 'Flame graph', selected: true }).waitFor();
-  await until('drawn frames', async () => await frames(page).count() > 2);
+  // On a busy machine there are so many stacks that they are drawn on a canvas.
+  const canvas = page.locator('#panel-flame .flame-canvas');
+  await until('drawn frames', async () => await frames(page).count() > 2 || await canvas.isVisible());
   assert.equal(new URL(page.url()).searchParams.get('source')?.startsWith('@'), true);
 }
 

@@ -103,6 +103,9 @@ mod tests {
                 let _ = super::program(name);
             }
         }
+        for optimise in ["-O0", "-O2"] {
+            let _ = super::described("list", optimise);
+        }
         if cfg!(target_arch = "x86_64") {
             let _ = (super::narrow(64), super::narrow(32));
         }

@@ -11,6 +11,10 @@ const ERRORS: &str = include_str!("../data/errors.txt");
 const SYSCALLS_X86_64: &str = include_str!("../data/syscalls.x86_64.txt");
 const SYSCALLS_AARCH64: &str = include_str!("../data/syscalls.aarch64.txt");
 
+/// Registers of x86_64 as the kernel's probes call them, by their numbers in debug information (System V ABI, figure 3.36).
+pub const X86_DEBUG_REGISTERS: [&str; 17] =
+    ["ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip"];
+
 /// A processor that programs run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arch {

@@ -186,8 +186,8 @@ impl LossAccounting {
         let ns_per_hit = ns_per_event.filter(|ns| ns.is_finite() && *ns >= 0.0);
         // ns per second and CPU are parts of 10^9; thousandths are 10^6 of them.
         let cpu_permille = ns_per_hit.map(|ns| ns * hits_per_s / 1e6);
-        let recorded_until_ns = reading.and_then(|before| before.recorded_until_ns);
-        *reading = Some(Reading { time_ns: now_ns, hits_per_s, ns_per_hit, cpu_permille, lost, recorded_until_ns });
+        let before = reading.unwrap_or_default();
+        *reading = Some(Reading { time_ns: now_ns, hits_per_s, ns_per_hit, cpu_permille, lost, ..before });
     }
 
     /// Shares the cost of events among streams by the rows that came, as what costs is the event: a call is two of them.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bathyscope_catalog::{EventFormat, types::TypeId};
+use bathyscope_catalog::{EventFormat, constants::X86_DEBUG_REGISTERS, types::TypeId};
 use bathyscope_plan::{Architecture, ProgramType, Space, UsdtArgument};
 
 use super::variables::ProgramVariables;
@@ -300,9 +300,7 @@ pub(super) fn register(architecture: Architecture, name: &str) -> Option<u32> {
 /// The offset in `pt_regs` of the register that has a number in debug information; none if it is not saved there.
 pub(super) fn debug_register(architecture: Architecture, number: u8) -> Option<u32> {
     let names: &[&str] = match architecture {
-        Architecture::X86_64 => &[
-            "ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip",
-        ],
+        Architecture::X86_64 => &X86_DEBUG_REGISTERS,
         // They are saved in the order of their numbers, the stack pointer behind them.
         Architecture::Aarch64 => return Some(u32::from(number) * 8).filter(|offset| *offset <= 248),
     };

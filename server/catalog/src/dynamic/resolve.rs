@@ -12,6 +12,7 @@ use super::{
     MAX_ARGUMENT_NAME_BYTES, MAX_ARGUMENTS, MAX_ARRAY, ProbeSite,
 };
 use crate::{
+    constants::X86_DEBUG_REGISTERS,
     suggest::closest,
     types::{Signature, TypeId, Types},
 };
@@ -410,12 +411,10 @@ impl PlaceNames for ProgramNames<'_> {
 
 /// A register as the kernel's language of probes calls it, by its number in debug information.
 fn register_name(number: u8) -> Option<String> {
-    const NAMES: [&str; 17] =
-        ["ax", "dx", "cx", "bx", "si", "di", "bp", "sp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip"];
     match number {
         31 if cfg!(target_arch = "aarch64") => Some("sp".to_owned()),
         0..=30 if cfg!(target_arch = "aarch64") => Some(format!("x{number}")),
-        _ => NAMES.get(usize::from(number)).map(|name| (*name).to_owned()),
+        _ => X86_DEBUG_REGISTERS.get(usize::from(number)).map(|name| (*name).to_owned()),
     }
 }
 

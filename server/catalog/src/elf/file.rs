@@ -1,5 +1,8 @@
 //! Headers, segments, sections and notes of an ELF file.
 
+use gimli::{DwarfSections, SectionId};
+
+use super::{Decompress, MAX_LINE_BYTES};
 use crate::constants::Arch;
 
 /// The largest table (of symbols, strings or notes) that is read, in bytes.
@@ -207,6 +210,18 @@ impl<'a> ElfFile<'a> {
         }
         let content = self.content(section, WHAT)?;
         if section.compressed { decompress(&content).ok_or(ElfError::Damaged { what: WHAT }) } else { Ok(content) }
+    }
+
+    /// Those of the sections of debug information that are wanted; the others are empty.
+    pub(super) fn dwarf_sections(
+        &self,
+        wanted: &[SectionId],
+        decompress: Decompress<'_>,
+    ) -> Result<DwarfSections<Vec<u8>>, ElfError> {
+        DwarfSections::load(|id| match wanted.contains(&id) {
+            true => self.debug_section(id.name().as_bytes(), MAX_LINE_BYTES, decompress),
+            false => Ok(Vec::new()),
+        })
     }
 
     pub(super) fn sections(&self) -> impl Iterator<Item = Section> {

@@ -2,11 +2,10 @@
 //! passes them. What the convention does not tell for certain is said to be unknown.
 
 use gimli::{
-    AttributeValue, DwAt, DwTag, Dwarf, DwarfSections, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef,
-    constants as dw,
+    AttributeValue, DwAt, DwTag, Dwarf, EndianSlice, LittleEndian, SectionId, UnitOffset, UnitRef, constants as dw,
 };
 
-use super::{Decompress, ElfError, ElfFile, MAX_LINE_BYTES};
+use super::{Decompress, ElfError, ElfFile};
 use crate::constants::Arch;
 
 /// Types within types that are looked at.
@@ -103,10 +102,7 @@ impl FunctionParameters {
             SectionId::DebugStr,
             SectionId::DebugStrOffsets,
         ];
-        let sections = DwarfSections::load(|id| match SECTIONS.contains(&id) {
-            true => elf.debug_section(id.name().as_bytes(), MAX_LINE_BYTES, decompress),
-            false => Ok(Vec::new()),
-        })?;
+        let sections = elf.dwarf_sections(&SECTIONS, decompress)?;
         let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
         Ok(function_at(&dwarf, address).map(|mut function| {
             function.place(elf.arch());

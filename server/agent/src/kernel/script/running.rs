@@ -275,7 +275,7 @@ impl Engine for ScriptEngine {
         let detaching = self.progress.left();
         self.read_counters();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        SourceReadings { probes: self.last.clone(), guard, detaching, recorded_until_ns: None }
+        SourceReadings { probes: self.last.clone(), guard, detaching, ..SourceReadings::default() }
     }
 
     fn detach(&mut self) {

@@ -15,7 +15,7 @@ use gimli::{
 
 use self::{data::DataReading, location::PlaceReading};
 use super::{
-    Decompress, ElfError, ElfFile, MAX_LINE_BYTES,
+    Decompress, ElfError, ElfFile,
     parameters::{Bytes, FunctionParameter, UnitReading, language_of, may_hold},
 };
 use crate::constants::Arch;
@@ -68,10 +68,7 @@ impl ProgramDebug {
             SectionId::DebugStr,
             SectionId::DebugStrOffsets,
         ];
-        let sections = DwarfSections::load(|id| match SECTIONS.contains(&id) {
-            true => elf.debug_section(id.name().as_bytes(), MAX_LINE_BYTES, decompress),
-            false => Ok(Vec::new()),
-        })?;
+        let sections = elf.dwarf_sections(&SECTIONS, decompress)?;
         Ok(Self { sections, is_empty: elf.section(b".debug_info").is_none_or(|section| section.bytes == 0) })
     }
 

@@ -21,8 +21,8 @@ use bathyscope_store::{
     BlockingStore, CaptureRecord, CaptureState, ChunkInfo, DictionaryEnds, Store, StoreError, TrackPlace,
 };
 use bathyscope_views::{
-    CallForest, Cancel, ChunkMeta, Dictionaries, DrawnPageMap, KeptViews, LastIds, Source, TimeRange, TrackPageMap,
-    ViewError,
+    CallForest, Cancel, ChunkMeta, Dictionaries, DrawnPageMap, KeptViews, LastIds, Narrowed, Scope, Source, TimeRange,
+    TrackPageMap, ViewError,
 };
 
 use crate::{
@@ -95,6 +95,8 @@ pub struct CaptureView {
     decoded: Arc<Decoded>,
     forests: CallForests,
     kept_views: Arc<KeptViews>,
+    /// The part that it is narrowed to, if it is.
+    narrowed: Option<Arc<Narrowed>>,
     store: Store,
     reads: BlockingStore,
 }
@@ -151,6 +153,7 @@ impl CaptureCache {
             decoded: Arc::clone(&self.decoded),
             forests: self.forests.clone(),
             kept_views: Arc::clone(&self.kept_views),
+            narrowed: None,
             store: self.store.clone(),
             reads: self.store.blocking(),
         })
@@ -243,6 +246,23 @@ impl CaptureView {
         self.forests.of(self.record.id, self, range, cancel)
     }
 
+    /// What is left of it in a scope, as a snapshot for all views: none of them can tell that there is more. Finding it out reads
+    /// the rows of the scope, so it must run where it may wait.
+    ///
+    /// # Errors
+    /// [`ViewError::NarrowedWhileRunning`] if the capture still changes, and those of [`Narrowed::of`].
+    pub fn narrowed(&self, scope: &Scope, cancel: &Cancel) -> Result<Self, ViewError> {
+        if !self.settled {
+            return Err(ViewError::NarrowedWhileRunning);
+        }
+        let narrowed = Arc::new(Narrowed::of(self, scope, cancel)?);
+        let mut record = CaptureRecord::clone(&self.record);
+        record.ledger.losses = narrowed.losses().to_vec();
+        // Calls that are put together of its rows are not those of the capture, and neither is what else is kept of it.
+        let (index, tracks, forests) = (Arc::default(), Arc::default(), CallForests::default());
+        Ok(Self { record: Arc::new(record), index, tracks, forests, narrowed: Some(narrowed), ..self.clone() })
+    }
+
     /// The capture for queries.
     ///
     /// # Errors
@@ -251,6 +271,18 @@ impl CaptureView {
         let processes = self.store.processes(self.record.id).await?;
         let totals = self.record.ledger.streams.clone();
         Ok(Capture { source: Arc::new(self), processes: Arc::new(processes), totals })
+    }
+
+    /// A chunk as it is stored, whatever the view is narrowed to.
+    fn whole_batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
+        let key = DecodedKey { capture: self.record.id, part: Part::Chunk(stream, chunk) };
+        let wanted = match self.decoded.find(key, wanted) {
+            Ok(batch) => return Ok(batch),
+            Err(all) => all,
+        };
+        let batch = self.load(stream, chunk, &wanted)?;
+        self.decoded.keep(key, wanted, &batch);
+        Ok(batch)
     }
 
     fn load(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
@@ -278,19 +310,18 @@ impl Source for CaptureView {
     }
 
     fn chunks(&self, stream: u16) -> &[ChunkMeta] {
+        if let Some(narrowed) = &self.narrowed {
+            return narrowed.chunks(stream);
+        }
         self.chunks.get(usize::from(stream)).map_or(&[], Vec::as_slice)
     }
 
     fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
         self.dictionaries.check()?;
-        let key = DecodedKey { capture: self.record.id, part: Part::Chunk(stream, chunk) };
-        let wanted = match self.decoded.find(key, wanted) {
-            Ok(batch) => return Ok(batch),
-            Err(all) => all,
-        };
-        let batch = self.load(stream, chunk, &wanted)?;
-        self.decoded.keep(key, wanted, &batch);
-        Ok(batch)
+        match &self.narrowed {
+            Some(narrowed) => narrowed.batch(stream, chunk, |whole| self.whole_batch(stream, whole, wanted)),
+            None => self.whole_batch(stream, chunk, wanted),
+        }
     }
 
     fn index(&self, stream: u16, grouping: Grouping) -> Option<&IndexDirectory> {
@@ -319,14 +350,17 @@ impl Source for CaptureView {
     }
 
     fn kept(&self) -> Option<(&KeptViews, u64)> {
-        self.settled.then(|| (&*self.kept_views, self.record.id.bits()))
+        (self.settled && self.narrowed.is_none()).then(|| (&*self.kept_views, self.record.id.bits()))
     }
 
     fn tracks(&self) -> &[(u16, TrackDirectory)] {
-        &self.tracks
+        self.narrowed.as_ref().map_or(&self.tracks, |narrowed| narrowed.tracks())
     }
 
     fn drawn_pages(&self, stream: u16, grid: ColumnGrid, places: &[(u32, u64)]) -> Result<DrawnPageMap, ViewError> {
+        if let Some(narrowed) = &self.narrowed {
+            return narrowed.drawn_pages(stream, grid, places);
+        }
         let capture = self.record.id;
         let mut pages = DrawnPageMap::new();
         let mut missing: HashMap<TrackPlace, (u32, u64)> = HashMap::new();
@@ -360,6 +394,9 @@ impl Source for CaptureView {
     }
 
     fn track_pages(&self, stream: u16, places: &[PagePlace]) -> Result<TrackPageMap, ViewError> {
+        if let Some(narrowed) = &self.narrowed {
+            return narrowed.track_pages(stream, places);
+        }
         let capture = self.record.id;
         let mut pages = TrackPageMap::default();
         let mut missing = Vec::new();

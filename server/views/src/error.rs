@@ -253,6 +253,9 @@ pub enum ViewError {
         /// The limit.
         limit_bytes: usize,
     },
+    /// A part of a capture was asked for that others are to see, and the capture still changes.
+    #[error("the capture is still being recorded: a part of it can be shown when it has ended")]
+    NarrowedWhileRunning,
     /// A chunk has not the rows or columns that its metadata and schema promise.
     #[error("chunk {chunk} of stream {stream} does not fit its schema: {what}")]
     Shape {
@@ -296,6 +299,7 @@ impl ViewError {
                 | Self::NoTrack { .. }
                 | Self::NoThread { .. }
                 | Self::NotUtilised
+                | Self::NarrowedWhileRunning
                 | Self::ValueLimit(_)
                 | Self::NoSamples
                 | Self::NoReportKey { .. }

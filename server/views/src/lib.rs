@@ -31,6 +31,7 @@ mod kept;
 mod log_buckets;
 mod maps;
 mod memory;
+mod narrow;
 mod needle;
 mod pivot;
 mod processes;
@@ -103,6 +104,7 @@ pub use maps::{
     histogram, map_flame, map_table, series, snapshots,
 };
 pub use memory::MemorySource;
+pub use narrow::{Narrowed, Scope};
 pub use needle::NameSearch;
 pub use pivot::{
     Aggregate, MAX_PIVOT_BINS, MAX_PIVOT_GROUPS, MAX_PIVOT_KEYS, MAX_PIVOT_LINES, MAX_PIVOT_VALUES, PIVOT_SERIES,

@@ -28,6 +28,7 @@ mod labels;
 mod library;
 mod limits;
 mod login_next;
+mod narrowed;
 mod notes;
 mod query;
 mod recipes;

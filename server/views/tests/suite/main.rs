@@ -15,6 +15,7 @@ mod fixture;
 mod flows;
 mod golden;
 mod hostile;
+mod narrow;
 mod pivot;
 mod processes;
 mod properties;

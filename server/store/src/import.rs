@@ -227,6 +227,8 @@ const SOURCES_SINCE: i64 = 9;
 const LIBRARY_SINCE: i64 = 12;
 /// The schema version from which on captures have labels.
 const LABELS_SINCE: i64 = 13;
+/// The schema version from which on there are links for people without a login.
+const SHARES_SINCE: i64 = 14;
 /// The schema version from which on there is the track index.
 const TRACKS_SINCE: i64 = 10;
 /// Rows of scripts that must not be there.
@@ -260,6 +262,8 @@ const LIBRARY_LIMITS: [(&str, &str); 1] =
 
 /// What people say of captures, likewise.
 const LABEL_LIMITS: [(&str, &str); 1] = [("labels of captures", "SELECT count(*) FROM labels")];
+/// Links for people without a login, which are in no file of a capture.
+const SHARE_LIMITS: [(&str, &str); 1] = [("shares", "SELECT count(*) FROM shares")];
 
 /// Notes that must not be there.
 const NOTE_LIMITS: [(&str, &str); 1] = [(
@@ -314,7 +318,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_recipes = RECIPE_LIMITS.into_iter().filter(|_| (SOURCES_SINCE..LIBRARY_SINCE).contains(&version));
     let of_library = LIBRARY_LIMITS.into_iter().filter(|_| version >= LIBRARY_SINCE);
     let of_labels = LABEL_LIMITS.into_iter().filter(|_| version >= LABELS_SINCE);
-    let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
+    let of_shares = SHARE_LIMITS.into_iter().filter(|_| version >= SHARES_SINCE);
+    let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels).chain(of_shares);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));

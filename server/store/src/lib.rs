@@ -1,4 +1,4 @@
-//! Keeps captures, sessions, what people keep by name and the audit log in one SQLite file, and is the only room that contains SQL.
+//! Keeps captures, sessions, shares, what people keep by name and the audit log in one SQLite file, and is the only room that contains SQL.
 //!
 //! [`Store::open`] takes the directory, holds a lock on it, and starts one writer task that owns the only writing
 //! connection; readers have a pool of their own. A call that changes something is handed to the writer and runs to its
@@ -39,6 +39,7 @@ mod rows;
 mod schema;
 mod search;
 mod select;
+mod shares;
 mod sources;
 mod store;
 mod sums;
@@ -60,5 +61,6 @@ pub use notes::{NoteChange, NoteRecord};
 pub use search::{
     ParseSearchError, SummaryCondition, SummaryProperty, SummaryQuery, SummarySort, SummaryTest, UnknownSortError,
 };
+pub use shares::{NewShare, ShareRecord, ShareUse};
 pub use store::{BlockingStore, Store, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};

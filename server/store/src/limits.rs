@@ -32,6 +32,9 @@ pub(crate) mod limit {
     pub(crate) const LIBRARY_OF_OWNER: i64 = 100;
     /// What can be brought back.
     pub(crate) const LIBRARY_DELETED: i64 = 500;
+    pub(crate) const SHARE_SCOPE_BYTES: usize = 64 << 10;
+    /// Links of one person: a list has all of them.
+    pub(crate) const SHARES_OF_OWNER: i64 = 200;
     /// Texts that one thing had.
     pub(crate) const LIBRARY_VERSIONS: i64 = 100;
 }

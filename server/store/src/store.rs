@@ -29,6 +29,7 @@ mod dictionaries;
 mod labels;
 mod library;
 mod notes;
+mod shares;
 
 pub use blocking::BlockingStore;
 

@@ -16,3 +16,4 @@ mod p37_open;
 mod pages;
 mod retention;
 mod schema_page;
+mod shares;

@@ -281,6 +281,8 @@ export interface CapturePage {
   public_url: string | null;
   tags: string[];
   description: string;
+  share: ReadShare | null;
+  no_shares: string | null;
 }
 
 export interface CaptureSpec {
@@ -1138,6 +1140,11 @@ export interface Loss {
 
 export type LossStage = "kernel_missed" | "limited" | "ring_full" | "map_full" | "stack_lost" | "helper_failed" | "decode" | "store" | "interrupted";
 
+export interface MadeShare {
+  share: ShareItem;
+  path: string;
+}
+
 export interface MapInfo {
   n: number;
   name: string;
@@ -1836,6 +1843,13 @@ export interface ReadForms {
   messages: ScriptMessage[];
 }
 
+export interface ReadShare {
+  title: string;
+  owner: string;
+  expires_unix_ns: number;
+  part: SharedPart | null;
+}
+
 export interface Reading {
   time_ns: number;
   hits_per_s: number;
@@ -2062,6 +2076,32 @@ export interface SeriesView {
   lines: SeriesLine[];
   more_keys: number;
   unit: Unit;
+}
+
+export type ShareId = string;
+
+export interface ShareItem {
+  id: ShareId;
+  capture: CaptureId;
+  title: string;
+  owner: string;
+  created_unix_ns: number;
+  expires_unix_ns: number;
+  last_used_unix_ns: number | null;
+  opened: number;
+  part: SharedPart | null;
+}
+
+export interface ShareList {
+  allowed: boolean;
+  can_allow: boolean;
+  items: ShareItem[];
+}
+
+export interface SharedPart {
+  start: number | null;
+  end: number | null;
+  filter: string;
 }
 
 export interface Shown {
@@ -2912,6 +2952,7 @@ export interface Answers {
     "/api/access/sessions/{id}": null;
     "/api/access/links/{id}": null;
     "/api/library/{id}": null;
+    "/api/shares/{share}": null;
   };
   GET: {
     "/api/host": DescribedHost;
@@ -2989,6 +3030,7 @@ export interface Answers {
     "/api/builder/find": FoundSites;
     "/api/builder/site": SiteFacts;
     "/api/builder/arguments": ArgumentList;
+    "/api/shares": ShareList;
   };
   PATCH: {
     "/api/captures/{id}": null;
@@ -3023,6 +3065,8 @@ export interface Answers {
     "/api/builder/write": WrittenScript;
     "/api/builder/read": ReadForms;
     "/api/builder/try": Trial;
+    "/api/shares": MadeShare;
+    "/api/shares/allowed": null;
   };
 }
 

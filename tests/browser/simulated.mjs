@@ -13,6 +13,7 @@ import {
 } from './capture_flows.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { tagAndFind } from './label_flows.mjs';
+import { shareAndRevoke } from './share_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
@@ -477,6 +478,13 @@ test('captures are tagged and described, found by words, tags and conditions, an
   await page.goto(server.origin);
   const [id] = [await sample('profile'), await sample('scheduler')];
   await tagAndFind(page, server, id);
+  await page.goto(server.origin);
+});
+
+test('a share: a part is opened without a login at the same view, and revoked while it is open', async () => {
+  await page.goto(server.origin);
+  const id = await page.evaluate(async () => (await (await fetch('/api/samples/scheduler', { method: 'POST' })).json()).id);
+  await shareAndRevoke(browser, page, server, id);
   await page.goto(server.origin);
 });
 

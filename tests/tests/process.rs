@@ -382,6 +382,34 @@ fn p74_sessions_are_listed_and_ended_at_the_terminal() {
 }
 
 #[test]
+fn p07_shares_are_made_listed_and_revoked_at_the_terminal() {
+    let data = data();
+    let server = Server::simulated(data.path());
+    let id = server.send("POST", "/api/samples/scheduler", None).json()["id"].as_str().expect("an id").to_owned();
+    let refused = run(["shares", "create", &id, "--data", path(&data)]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("shares are not allowed"), "{refused:?}");
+    assert!(stdout_of(["shares", "list", "--data", path(&data)]).contains("not allowed"));
+    stdout_of(["shares", "allow", "--data", path(&data)]);
+    let wrong = run(["shares", "create", &id, "--filter", "nothing == 1", "--data", path(&data)]);
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("nothing"), "{wrong:?}");
+    let url = stdout_of(["shares", "create", &id, "--filter", "cpu == 0", "--days", "2", "--data", path(&data)]);
+    let (link, token) = url.trim().rsplit_once('#').expect("a token");
+    assert_eq!(token.len(), 64, "{url}");
+    let listed = json_of(["shares", "list", "--json", "--data", path(&data)]);
+    let share = &listed["items"][0];
+    assert_eq!((&listed["allowed"], &share["part"]["filter"]), (&true.into(), &"cpu == 0".into()), "{listed}");
+    let share_id = share["id"].as_str().expect("an id");
+    assert!(link.ends_with(&format!("/s/{share_id}")), "{url}");
+    let shown = stdout_of(["shares", "list", "--data", path(&data)]);
+    assert!(shown.contains("never used") && shown.contains("a part of") && !shown.contains(token), "{shown}");
+    stdout_of(["shares", "revoke", share_id, "--data", path(&data)]);
+    let again = run(["shares", "revoke", share_id, "--data", path(&data)]);
+    assert!(String::from_utf8_lossy(&again.stderr).contains("there is no share"), "{again:?}");
+    stdout_of(["shares", "forbid", "--data", path(&data)]);
+    assert!(stdout_of(["shares", "list", "--data", path(&data)]).contains("There is no share"));
+}
+
+#[test]
 fn a_terminal_imports_into_the_console_that_runs() {
     let (from, to, files) = (data(), data(), data());
     let file = files.path().join("taken along.bathy");

@@ -164,6 +164,36 @@ pub struct Host<'a> {
     pub frame: Frame<'a>,
 }
 
+/// The page that a link for people without a login leads to. It tells nothing: its module posts the token in the address.
+#[derive(Debug, Template)]
+#[template(path = "share.html")]
+pub struct ShareDoor<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+}
+
+/// One capture, as somebody sees it who has a link to it and no login.
+#[derive(Debug, Template)]
+#[template(path = "shared_capture.html")]
+pub struct SharedCapture<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// The capture's id.
+    pub id: &'a str,
+    /// What the link is called, already made visible.
+    pub title: &'a str,
+}
+
+/// Links for people without a login, for those who make some.
+#[derive(Debug, Template)]
+#[template(path = "shares.html")]
+pub struct Shares<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
 /// Something failed or is not there.
 #[derive(Debug, Template)]
 #[template(path = "error.html")]
@@ -205,6 +235,9 @@ mod tests {
             ("library", Library { nonce, frame }.render().unwrap()),
             ("language", Language { nonce, frame }.render().unwrap()),
             ("host", Host { nonce, frame }.render().unwrap()),
+            ("share", ShareDoor { nonce }.render().unwrap()),
+            ("shared capture", SharedCapture { nonce, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
+            ("shares", Shares { nonce, frame }.render().unwrap()),
             ("error", error(Some(frame)).render().unwrap()),
             ("error without a login", error(None).render().unwrap()),
         ]

@@ -24,6 +24,8 @@ pub struct ConsoleConfig {
     pub allow_unsafe_scripts: bool,
     /// As whom captures start commands, as the agent was told.
     pub commands: CommandRights,
+    /// Whether links for people without a login are allowed from now on; what an admin has said stays if it is not.
+    pub allow_shares: bool,
     /// How long captures are kept.
     pub retention: RetentionRule,
     /// Who started it, if that was not root: the control socket answers that user too.

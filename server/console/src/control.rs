@@ -31,12 +31,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Failure,
-    http::{AccessList, Sessions},
+    http::{AccessList, AskedShare, Sessions, ShareId, ShareItem},
     import::{self, Imported, Importer},
     library::{LibraryError, LibraryUser, TERMINAL, TerminalChange, change_at_terminal},
     recipes::{self, RecipeError},
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
+
+mod shares;
+
+pub use shares::{KnownShares, Sharing, allow_shares, make_share, revoke_share, shares};
 
 /// The socket's name in the data directory.
 const NAME: &str = "control.sock";
@@ -83,6 +87,16 @@ enum Request {
     ChangeLibrary {
         change: Box<TerminalChange>,
     },
+    Shares,
+    MakeShare {
+        asked: Box<AskedShare>,
+    },
+    RevokeShare {
+        id: ShareId,
+    },
+    AllowShares {
+        allowed: bool,
+    },
 }
 
 /// What the socket answers with beside sessions: the running captures, and the agent.
@@ -96,6 +110,8 @@ pub struct Tracing {
     pub store: Store,
     /// What imports files.
     pub importer: Importer,
+    /// Links for people without a login.
+    pub sharing: Sharing,
 }
 
 /// What is answered.
@@ -109,6 +125,8 @@ enum ControlAnswer {
     Done,
     Told { lines: Vec<String> },
     Imported { id: CaptureId, read_cpu_ns: Option<u64> },
+    Shares { shares: KnownShares },
+    Share { share: Box<ShareItem>, url: String },
     Failed { why: String },
 }
 
@@ -253,6 +271,10 @@ impl Tracing {
                 Ok(lines) => ControlAnswer::Told { lines },
                 Err(error) => ControlAnswer::Failed { why: words(&error) },
             },
+            Request::Shares => self.shares().await,
+            Request::MakeShare { asked } => self.make_share(*asked).await,
+            Request::RevokeShare { id } => self.revoke_share(id).await,
+            Request::AllowShares { allowed } => self.allow_shares(allowed).await,
             Request::OptimizeKprobes { on } => {
                 if let Err(error) = self.link.call(move |client| client.optimize_kprobes(on)).await {
                     return ControlAnswer::Failed { why: words(&error) };
@@ -451,6 +473,8 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
             | ControlAnswer::Access { .. }
             | ControlAnswer::Ended { .. }
             | ControlAnswer::Told { .. }
+            | ControlAnswer::Shares { .. }
+            | ControlAnswer::Share { .. }
             | ControlAnswer::Imported { .. },
         ) => Err(Failure::new(format!("{doing}: it answered something else"))),
         Err(error) => Err(Failure::because(doing, error)),
@@ -612,7 +636,11 @@ mod tests {
         let sessions = Sessions::open(store.clone(), SessionClock::Boot, &stop).await.unwrap();
         let link = AgentLink::new(|| Err(ClientError::Broken(ProtocolError::Closed))).unwrap();
         let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(dir.path().to_owned()));
-        let tracing = Tracing { recorder, link, store: store.clone(), importer: Importer::none("no files here") };
+        let shares = crate::http::Shares::open(store.clone(), false, &stop).await.unwrap();
+        let captures = bathyscope_reader::CaptureCache::new(store.clone());
+        let sharing = Sharing { shares, captures, origin: "http://127.0.0.1:1".to_owned() };
+        let importer = Importer::none("no files here");
+        let tracing = Tracing { recorder, link, store: store.clone(), importer, sharing };
         let starter = Some(rustix::process::geteuid().as_raw());
         let control = Control::bind(dir.path(), sessions, "http://127.0.0.1:1".to_owned(), starter).unwrap();
         let serving = tokio::spawn(control.with_tracing(tracing).serve(stop.clone()));

@@ -21,10 +21,13 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Failure, Outcome,
     config::{ConsoleConfig, ListenConfig},
-    control::{Control, Tracing, login_url},
-    http::{self, AppState, CommandPolicy, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
+    control::{Control, Sharing, Tracing, login_url},
+    http::{
+        self, AppState, CommandPolicy, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup, Shares,
+    },
     import::NewReader,
 };
+use bathyscope_reader::CaptureCache;
 use bathyscope_recorder::{Recorder, RecorderOptions};
 
 /// How long running captures have to end when the console stops; the supervisor kills after ten seconds.
@@ -57,6 +60,7 @@ pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcom
     let tls = config.listen.transport.tls().cloned();
     tasks.spawn(http::serve((listener, tls), state.clone(), limits, stop.clone()));
     tasks.spawn(state.sessions().clone().keep());
+    tasks.spawn(state.shares().clone().keep());
     tasks.spawn(state.retention_task().keep());
     if let Some(control) = control {
         tasks.spawn(control.serve(stop.clone()));
@@ -76,6 +80,9 @@ pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcom
         tasks.wait().await;
         if let Err(error) = state.sessions().sweep().await {
             tracing::warn!(%error, "uses of sessions could not be written");
+        }
+        if let Err(error) = state.shares().sweep().await {
+            tracing::warn!(%error, "uses of shares could not be written");
         }
         store.close().await;
     };
@@ -105,11 +112,19 @@ async fn start(
     let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(private_dir.clone()));
     let sessions = Sessions::open(store.clone(), SessionClock::Boot, &stop).await;
     let sessions = sessions.map_err(|error| Failure::because("opening the sessions", error))?;
+    let shares = Shares::open(store.clone(), config.allow_shares, &stop).await;
+    let shares = shares.map_err(|error| Failure::because("opening the shares", error))?;
     let (listener, bound) = bind(config.listen.listen).await?;
     let hosts = HostPolicy::new(&config.listen, bound)?;
     let origin = origin(&config.listen, bound);
     let importing = importer.clone();
-    let tracing = Tracing { recorder: recorder.clone(), link: link.clone(), store: store.clone(), importer: importing };
+    let tracing = Tracing {
+        recorder: recorder.clone(),
+        link: link.clone(),
+        store: store.clone(),
+        importer: importing,
+        sharing: Sharing { shares: shares.clone(), captures: CaptureCache::new(store.clone()), origin: origin.clone() },
+    };
     let control = Control::bind(&config.data, sessions.clone(), origin.clone(), config.starter_uid)
         .map(|control| control.with_tracing(tracing))
         .inspect_err(|error| tracing::warn!(%error, "no control socket; `bathyscope login-link` will not work"));
@@ -124,6 +139,7 @@ async fn start(
         link,
         recorder,
         sessions,
+        shares,
         hosts,
         behind_proxy,
         scripts,

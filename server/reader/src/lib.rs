@@ -18,6 +18,7 @@ mod distribution_query;
 pub mod export;
 mod facets_query;
 mod find_query;
+mod kept_parts;
 mod names;
 mod pivot_query;
 mod replay;

@@ -13,8 +13,8 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Batch, CaptureId, ColumnGrid, DRAWN_LEVEL, DrawnDecoder, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema,
-    TrackDirectory, TrackPageDecoder, decode_chunk, drawn_number,
+    Batch, CaptureId, ColumnGrid, DRAWN_LEVEL, DrawnDecoder, Grouping, IndexBlock, IndexDirectory, Loss, StackId,
+    StreamSchema, StreamTotals, TrackDirectory, TrackPageDecoder, decode_chunk, drawn_number,
 };
 use bathyscope_query::Capture;
 use bathyscope_store::{
@@ -29,6 +29,7 @@ use crate::{
     call_forests::CallForests,
     decoded::{Decoded, DecodedKey, PagePlace, Part},
     dictionaries::{DictionaryPages, Loader},
+    kept_parts::KeptParts,
 };
 
 /// Captures whose chunk lists are kept.
@@ -42,6 +43,7 @@ pub struct CaptureCache {
     pages: Arc<DictionaryPages>,
     forests: CallForests,
     kept_views: Arc<KeptViews>,
+    parts: KeptParts,
     captures: Arc<Mutex<HashMap<CaptureId, Known>>>,
     clock: Arc<AtomicU64>,
 }
@@ -95,6 +97,7 @@ pub struct CaptureView {
     decoded: Arc<Decoded>,
     forests: CallForests,
     kept_views: Arc<KeptViews>,
+    parts: KeptParts,
     /// The part that it is narrowed to, if it is.
     narrowed: Option<Arc<Narrowed>>,
     store: Store,
@@ -110,6 +113,7 @@ impl CaptureCache {
             pages: Arc::default(),
             forests: CallForests::default(),
             kept_views: Arc::default(),
+            parts: KeptParts::default(),
             captures: Arc::default(),
             clock: Arc::default(),
         }
@@ -153,6 +157,7 @@ impl CaptureCache {
             decoded: Arc::clone(&self.decoded),
             forests: self.forests.clone(),
             kept_views: Arc::clone(&self.kept_views),
+            parts: self.parts.clone(),
             narrowed: None,
             store: self.store.clone(),
             reads: self.store.blocking(),
@@ -207,6 +212,22 @@ impl CaptureCache {
     }
 }
 
+/// What is told of a capture that is narrowed: its head, and of its rows only those that are left.
+fn record_of(whole: &CaptureRecord, narrowed: &Narrowed) -> CaptureRecord {
+    let mut record = whole.clone();
+    record.ledger.losses = narrowed.losses().to_vec();
+    let mut totals = Vec::new();
+    for (number, stream) in (0_u16..).zip(&mut record.streams) {
+        stream.rows = narrowed.rows(number);
+        stream.reading = None;
+        let emitted = stream.rows + record.ledger.lost(number);
+        totals.push(StreamTotals { hits: emitted, filtered: 0, emitted, stored: stream.rows });
+    }
+    record.ledger.streams = totals;
+    (record.output_bytes, record.chunk_bytes, record.size_bytes) = (0, 0, 0);
+    record
+}
+
 /// Directories that can be read. The index follows from the rows: what is damaged is drawn from these.
 fn directories(capture: CaptureId, stored: Vec<(u16, Vec<u8>)>) -> Vec<(u16, TrackDirectory)> {
     let decode = |(stream, bytes): (u16, Vec<u8>)| match TrackDirectory::decode(&bytes) {
@@ -247,20 +268,32 @@ impl CaptureView {
     }
 
     /// What is left of it in a scope, as a snapshot for all views: none of them can tell that there is more. Finding it out reads
-    /// the rows of the scope, so it must run where it may wait.
+    /// the rows of the scope, so it must run where it may wait. It is kept by `name`, which names this scope and no other.
     ///
     /// # Errors
     /// [`ViewError::NarrowedWhileRunning`] if the capture still changes, and those of [`Narrowed::of`].
-    pub fn narrowed(&self, scope: &Scope, cancel: &Cancel) -> Result<Self, ViewError> {
+    pub fn narrowed(&self, name: u64, scope: &Scope, cancel: &Cancel) -> Result<Self, ViewError> {
         if !self.settled {
             return Err(ViewError::NarrowedWhileRunning);
         }
-        let narrowed = Arc::new(Narrowed::of(self, scope, cancel)?);
-        let mut record = CaptureRecord::clone(&self.record);
-        record.ledger.losses = narrowed.losses().to_vec();
+        let narrowed = if self.narrowed.is_some() {
+            // Its chunks are those of the whole, by which a part is known.
+            Arc::new(Narrowed::of(self, scope, cancel)?)
+        } else {
+            self.parts.of(name, &self.chunks, || Narrowed::of(self, scope, cancel))?
+        };
         // Calls that are put together of its rows are not those of the capture, and neither is what else is kept of it.
         let (index, tracks, forests) = (Arc::default(), Arc::default(), CallForests::default());
-        Ok(Self { record: Arc::new(record), index, tracks, forests, narrowed: Some(narrowed), ..self.clone() })
+        let record = Arc::new(record_of(&self.record, &narrowed));
+        Ok(Self { record, index, tracks, forests, narrowed: Some(narrowed), ..self.clone() })
+    }
+
+    /// Whether it has rows with this stack; of a whole capture any.
+    ///
+    /// # Errors
+    /// If chunks cannot be loaded, or `cancel` was set.
+    pub fn has_stack(&self, stack: StackId, cancel: &Cancel) -> Result<bool, ViewError> {
+        self.narrowed.as_ref().map_or(Ok(true), |narrowed| narrowed.has_stack(self, stack, cancel))
     }
 
     /// The capture for queries.

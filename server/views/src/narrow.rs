@@ -4,13 +4,14 @@
 //! can forget it. Which rows are left is found out once. Of a chunk a bit for each row is kept at most.
 
 use std::{
+    collections::HashSet,
     ops::Range,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, OnceLock, atomic::Ordering},
 };
 
 use bathyscope_capture::{
-    Batch, ColumnData, ColumnGrid, ColumnStats, Loss, StreamKind, StreamSchema, TrackDirectory, TrackIndexBuilder,
-    TrackRule,
+    Batch, ColumnData, ColumnGrid, ColumnStats, ColumnType, Loss, StackId, StreamKind, StreamSchema, TrackDirectory,
+    TrackIndexBuilder, TrackRule,
 };
 
 use self::tracks::BuiltTracks;
@@ -39,6 +40,8 @@ pub struct Narrowed {
     parts: Vec<Vec<ChunkPart>>,
     losses: Vec<Loss>,
     tracks: BuiltTracks,
+    /// The stacks of the rows that are left, once somebody has asked for one by its number.
+    stacks: OnceLock<HashSet<StackId>>,
 }
 
 /// What is left of a chunk.
@@ -103,7 +106,7 @@ impl Narrowed {
         let in_range = |loss: &&Loss| loss.start_ns < range.end_ns && loss.end_ns >= range.start_ns;
         let losses = source.losses().iter().filter(in_range).cloned().collect();
         let (chunks, parts, tracks) = (Vec::new(), Vec::new(), BuiltTracks::default());
-        let mut narrowed = Self { chunks, parts, losses, tracks };
+        let mut narrowed = Self { chunks, parts, losses, tracks, stacks: OnceLock::new() };
         let (mut refused, mut is_answered) = (None, filter.is_none());
         for (stream, schema) in (0u16..).zip(source.streams()) {
             let left = match filter.as_ref().map(|filter| Prepared::new(source, schema, filter, cancel)).transpose() {
@@ -196,6 +199,40 @@ impl Narrowed {
     /// As [`Narrowed::track_pages`].
     pub fn drawn_pages(&self, stream: u16, grid: ColumnGrid, places: &[(u32, u64)]) -> Result<DrawnPageMap, ViewError> {
         self.tracks.drawn_pages(stream, grid, places)
+    }
+
+    /// How many rows are left of a stream.
+    pub fn rows(&self, stream: u16) -> u64 {
+        self.chunks(stream).iter().map(|chunk| u64::from(chunk.rows)).sum()
+    }
+
+    /// Whether a row that is left has this stack. `part` is the capture narrowed to this.
+    ///
+    /// # Errors
+    /// If chunks cannot be loaded, or `cancel` was set.
+    pub fn has_stack(&self, part: &dyn Source, stack: StackId, cancel: &Cancel) -> Result<bool, ViewError> {
+        if let Some(stacks) = self.stacks.get() {
+            return Ok(stacks.contains(&stack));
+        }
+        let mut stacks = HashSet::new();
+        for (stream, schema) in (0u16..).zip(part.streams()) {
+            let is_stack = |(_, column): &(usize, &bathyscope_capture::Column)| column.ty == ColumnType::Stack;
+            let columns: Vec<usize> = schema.columns.iter().enumerate().filter(is_stack).map(|(at, _)| at).collect();
+            for chunk in 0..self.chunks(stream).len() {
+                if cancel.load(Ordering::Relaxed) {
+                    return Err(ViewError::Cancelled);
+                }
+                if columns.is_empty() {
+                    continue;
+                }
+                let batch = load(part, stream, chunk, &columns)?;
+                for column in &columns {
+                    let ids = batch.columns.get(*column).map_or(&[][..], ColumnData::as_id);
+                    stacks.extend(ids);
+                }
+            }
+        }
+        Ok(self.stacks.get_or_init(|| stacks).contains(&stack))
     }
 
     /// See [`Source::losses`]: those that may have happened in the range.

@@ -9,7 +9,7 @@ use axum::body::Body;
 use bathyscope_agent::CommandRights;
 use bathyscope_console::{
     config::{ListenConfig, ScriptUsers, Transport},
-    http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
+    http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, Shares, service},
     import::Importer,
     retention::RetentionRule,
 };
@@ -48,6 +48,7 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
     let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(1000)));
     let clock = SessionClock::Manual { seconds, epoch: "a boot".to_owned() };
     let sessions = Sessions::open(store.clone(), clock, &stop).await.expect("sessions");
+    let shares = Shares::open(store.clone(), true, &stop).await.expect("shares");
     let listen = ListenConfig {
         listen: HOST.parse().unwrap(),
         allow_host: Vec::new(),
@@ -60,6 +61,7 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
         link,
         recorder,
         sessions,
+        shares,
         hosts,
         behind_proxy: false,
         commands: CommandPolicy { rights: CommandRights::Off },

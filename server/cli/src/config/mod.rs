@@ -222,6 +222,23 @@ impl CommandArgs {
     }
 }
 
+/// Links for people without a login.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct ShareArgs {
+    /// Allow shares: links that show a capture, or a part of it, to people without a login, read only and until they expire; without this, what an admin has allowed or forbidden stays so
+    #[arg(long, env = "BATHYSCOPE_ALLOW_SHARES")]
+    pub allow_shares: bool,
+}
+
+impl ShareArgs {
+    /// Gives the same option to another process of this binary.
+    pub fn pass_on(self, command: &mut std::process::Command) {
+        if self.allow_shares {
+            command.arg("--allow-shares");
+        }
+    }
+}
+
 /// How long captures are kept. Without a rule they stay until somebody deletes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub struct KeepArgs {

@@ -4,7 +4,7 @@ use bathyscope_agent::ScriptRights;
 use bathyscope_console::config::{ConsoleConfig, ScriptUsers, Transport};
 use clap::{Args, ValueEnum};
 
-use super::{AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptRightsArgs};
+use super::{AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptRightsArgs, ShareArgs};
 use crate::Failure;
 
 /// What `serve` takes.
@@ -25,6 +25,9 @@ pub struct ServeArgs {
     /// As whom captures start commands.
     #[command(flatten)]
     pub commands: CommandArgs,
+    /// Links for people without a login.
+    #[command(flatten)]
+    pub shares: ShareArgs,
     /// How long captures are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
@@ -48,6 +51,9 @@ pub struct ConsoleArgs {
     /// As whom captures start commands.
     #[command(flatten)]
     pub commands: CommandArgs,
+    /// Links for people without a login.
+    #[command(flatten)]
+    pub shares: ShareArgs,
     /// How long captures are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
@@ -77,6 +83,7 @@ impl ConsoleArgs {
             scripts: self.scripts.scripts.map_or_else(ScriptUsers::default, ScriptUsers::from),
             allow_unsafe_scripts: self.scripts.allow_unsafe_scripts,
             commands: self.commands.commands.clone().unwrap_or_default(),
+            allow_shares: self.shares.allow_shares,
             retention: self.keep.rule(),
             // Who was given a user to become was started by root.
             starter_uid: self.uid.is_none().then(|| rustix::process::geteuid().as_raw()),

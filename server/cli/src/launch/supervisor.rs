@@ -143,6 +143,7 @@ impl Plan<'_> {
         self.args.listen.pass_on(&mut command);
         self.args.scripts.pass_on(&mut command, &self.args.listen);
         command.args(["--commands", &self.commands().to_string()]);
+        self.args.shares.pass_on(&mut command);
         self.args.keep.pass_on(&mut command);
         self.args.log.pass_on(&mut command);
         // No copy of this end stays here: the agent sees the console's end.

@@ -45,6 +45,7 @@ pub mod run;
 pub mod script;
 pub mod serve;
 pub mod sessions;
+pub mod shares;
 pub mod stat;
 pub mod strace;
 mod text;
@@ -149,6 +150,8 @@ pub enum Verb {
     LoginLink(login_link::LoginLinkArgs),
     /// Who is logged in to the running console: list and end sessions and unused links
     Sessions(sessions::SessionsArgs),
+    /// Links of the running console for people without a login: make, list and revoke them
+    Shares(shares::SharesArgs),
     /// Run only the privileged side
     #[command(hide = true)]
     Agent(agent::AgentArgs),
@@ -250,6 +253,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Cleanup(args) => cleanup::run(args),
         Verb::LoginLink(args) => login_link::run(args),
         Verb::Sessions(args) => sessions::run(args),
+        Verb::Shares(args) => shares::run(args),
         Verb::Agent(args) => agent::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Console(args) => console::run(args),

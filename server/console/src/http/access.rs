@@ -3,8 +3,10 @@
 //! The role is decided here, in the handler's own extractor, never by looking at the path. A role that does not suffice
 //! gets the same answer as an address that does not exist; only pages, which everybody knows of, say that they are for others.
 
-use axum::extract::FromRequestParts;
-use bathyscope_store::Role;
+use axum::extract::{FromRequestParts, RawPathParams};
+use bathyscope_capture::CaptureId;
+use bathyscope_reader::CaptureView;
+use bathyscope_store::{Role, StoreError};
 use bathyscope_web::pages;
 use http::{HeaderMap, header::COOKIE, request::Parts};
 
@@ -12,6 +14,7 @@ use super::{
     context::{Context, RouteKind},
     error::{ApiError, ErrorKind},
     session::Session,
+    share::Share,
     site,
     slots::Slot,
     state::AppState,
@@ -19,6 +22,10 @@ use super::{
 
 /// The name of the session cookie.
 pub const COOKIE_NAME: &str = "bathyscope_session";
+/// The name of the cookie that holds a share's token, for the addresses of that share alone.
+pub const SHARE_COOKIE_NAME: &str = "bathyscope_share";
+/// Below which everything is read by a share.
+pub const SHARE_PREFIX: &str = "/s/{share}";
 /// The most cookies of that name that are tried: other programs of this host can set some too.
 const COOKIES_TRIED: usize = 4;
 
@@ -51,6 +58,8 @@ impl Who {
 pub trait Access {
     /// The least role; none where nobody needs to be logged in.
     const LEAST: Option<Role>;
+    /// Whether a share of the capture does too, below the share's own address.
+    const BY_SHARE: bool = false;
 }
 
 /// Anybody, logged in or not.
@@ -65,6 +74,82 @@ pub struct Operator(pub Who);
 /// Somebody who may do everything.
 #[derive(Clone, Debug)]
 pub struct Admin(pub Who);
+
+/// Whoever may read a capture: somebody who is logged in, or who has a share of it.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    by: ReadBy,
+}
+
+#[derive(Clone, Debug)]
+enum ReadBy {
+    Login(Who),
+    Share(Share),
+}
+
+/// Somebody who has a share, logged in or not.
+#[derive(Clone, Debug)]
+pub struct ShareHolder(pub Share);
+
+impl Reader {
+    /// Who is logged in; none by a share.
+    pub fn who(&self) -> Option<&Who> {
+        match &self.by {
+            ReadBy::Login(who) => Some(who),
+            ReadBy::Share(_) => None,
+        }
+    }
+
+    /// The share; none if somebody is logged in.
+    pub fn share(&self) -> Option<&Share> {
+        match &self.by {
+            ReadBy::Login(_) => None,
+            ReadBy::Share(share) => Some(share),
+        }
+    }
+
+    /// Goes on only for a capture that may be read.
+    fn admit(&self, id: CaptureId) -> Result<(), ApiError> {
+        if self.share().is_none_or(|share| share.capture() == id) { Ok(()) } else { Err(ApiError::no_share()) }
+    }
+
+    /// Goes on only if all of a capture may be read; `what` is told to be not in the share else.
+    pub(super) fn admit_whole(&self, id: CaptureId, what: &str) -> Result<(), ApiError> {
+        self.admit(id)?;
+        if self.share().is_some_and(|share| share.part().is_some()) {
+            return Err(ApiError::not_shared(what));
+        }
+        Ok(())
+    }
+
+    /// A snapshot of what may be read of a capture: all of it, or the only part that the share shows.
+    pub(super) async fn view(&self, state: &AppState, id: CaptureId) -> Result<CaptureView, ApiError> {
+        self.admit(id)?;
+        let view = state.view(id).await?;
+        let Some((share, part)) = self.share().and_then(|share| Some((share.id(), share.part()?.clone()))) else {
+            return Ok(view);
+        };
+        let narrow = move |view: &CaptureView, cancel: &_| view.narrowed(share.bits(), &part.scope(view)?, cancel);
+        state.workers().view(view, narrow).await
+    }
+
+    /// Waits until they may not read any more.
+    pub(super) async fn over(self) {
+        match self.by {
+            ReadBy::Login(who) => who.session.over().await,
+            ReadBy::Share(share) => share.over().await,
+        }
+    }
+}
+
+impl Access for Reader {
+    const LEAST: Option<Role> = Some(Role::Viewer);
+    const BY_SHARE: bool = true;
+}
+
+impl Access for ShareHolder {
+    const LEAST: Option<Role> = None;
+}
 
 impl Access for Anonymous {
     const LEAST: Option<Role> = None;
@@ -114,6 +199,31 @@ impl FromRequestParts<AppState> for Admin {
     }
 }
 
+impl FromRequestParts<AppState> for Reader {
+    type Rejection = ApiError;
+
+    /// By which way is decided by the route, never by what the request has in it.
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let context = Context::from_request_parts(parts, state).await?;
+        let by = if context.route().is_some_and(|path| path.starts_with(SHARE_PREFIX)) {
+            let share = share_of(parts, state).await?;
+            admit_stream(parts, state, &context)?;
+            ReadBy::Share(share)
+        } else {
+            ReadBy::Login(admit(parts, state, Role::Viewer).await?)
+        };
+        Ok(Self { by })
+    }
+}
+
+impl FromRequestParts<AppState> for ShareHolder {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        share_of(parts, state).await.map(Self)
+    }
+}
+
 impl<S: Sync> FromRequestParts<S> for Context {
     type Rejection = ApiError;
 
@@ -137,6 +247,12 @@ async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, 
         let is_page = context.kind() == Some(RouteKind::Page);
         return Err(if is_page { ApiError::read_only(who.user(), who.role()) } else { ApiError::not_found() });
     }
+    admit_stream(parts, state, &context)?;
+    Ok(who)
+}
+
+/// Refuses a stream that another site's page opens.
+fn admit_stream(parts: &Parts, state: &AppState, context: &Context) -> Result<(), ApiError> {
     let from_own_page = || site::is_same_origin(&parts.headers, state.hosts().scheme(), context.host());
     if context.kind() == Some(RouteKind::Stream) && !from_own_page() {
         return Err(ApiError::new(
@@ -145,7 +261,34 @@ async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, 
             "the request does not come from a page of this console",
         ));
     }
-    Ok(who)
+    Ok(())
+}
+
+/// The share that a request's address names, if its cookie has the token and the capture in the address is the share's (P07).
+async fn share_of(parts: &mut Parts, state: &AppState) -> Result<Share, ApiError> {
+    let Ok(named) = RawPathParams::from_request_parts(parts, state).await else { return Err(ApiError::no_share()) };
+    let value = |name: &str| named.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+    let Some(id) = value("share").and_then(|id| id.parse().ok()) else { return Err(ApiError::no_share()) };
+    for token in cookies(&parts.headers, SHARE_COOKIE_NAME) {
+        let Some(share) = state.shares().find(id, &token, false).await? else { continue };
+        if value("id").is_some_and(|capture| capture != share.capture().to_string()) {
+            break;
+        }
+        // A capture that was deleted takes its links with it.
+        match state.store().capture(share.capture()).await {
+            Ok(_) => return Ok(share),
+            Err(StoreError::NoCapture { .. }) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(ApiError::no_share())
+}
+
+/// The values of the cookies of a name, as many as are tried.
+fn cookies(headers: &HeaderMap, name: &str) -> Vec<String> {
+    let values = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
+    let cookies = values.flat_map(cookie::Cookie::split_parse).filter_map(Result::ok);
+    cookies.filter(|cookie| cookie.name() == name).take(COOKIES_TRIED).map(|cookie| cookie.value().to_owned()).collect()
 }
 
 /// The session that a request's cookie names, if there is one.
@@ -153,10 +296,8 @@ async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, 
 /// # Errors
 /// If the store fails.
 pub(super) async fn session_of(headers: &HeaderMap, state: &AppState) -> Result<Option<Session>, ApiError> {
-    let values = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
-    let cookies = values.flat_map(cookie::Cookie::split_parse).filter_map(Result::ok);
-    for cookie in cookies.filter(|cookie| cookie.name() == COOKIE_NAME).take(COOKIES_TRIED) {
-        let found = state.sessions().find(cookie.value()).await;
+    for cookie in cookies(headers, COOKIE_NAME) {
+        let found = state.sessions().find(&cookie).await;
         if let Some(session) = found.map_err(|error| ApiError::internal("looking up the session", error))? {
             return Ok(Some(session));
         }
@@ -167,6 +308,13 @@ pub(super) async fn session_of(headers: &HeaderMap, state: &AppState) -> Result<
 /// The cookie that carries a session.
 pub(super) fn session_cookie(secret: &str, secure: bool) -> String {
     cookie(secret, secure).build().to_string()
+}
+
+/// The cookie that carries a share's token to the addresses of that share. The browser forgets it when it is closed.
+pub(super) fn share_cookie(share: &Share, token: &str, secure: bool) -> String {
+    let path = format!("/s/{}", share.id());
+    let cookie = cookie::Cookie::build((SHARE_COOKIE_NAME, token)).path(path).http_only(true);
+    cookie.same_site(cookie::SameSite::Strict).secure(secure).build().to_string()
 }
 
 /// The cookie that removes the session's.

@@ -22,6 +22,7 @@ use serde::Serialize;
 use super::{
     context::{Context, RouteKind},
     layers, next,
+    share::ShareError,
 };
 use crate::{
     import::ImportError,
@@ -205,6 +206,18 @@ impl ApiError {
             .remedy("The history lists the captures that exist.")
     }
 
+    /// A link for people without a login that cannot be used, for whatever reason.
+    pub fn no_share() -> Self {
+        let why = "it is not complete, has expired, or was revoked";
+        Self::new(ErrorKind::NotFound, "opening this link", why).remedy("Ask whoever sent it for another.")
+    }
+
+    /// A part of a capture that a link does not show.
+    pub fn not_shared(what: &str) -> Self {
+        let why = format!("this link shows a part of the capture, without {what}");
+        Self::new(ErrorKind::NotFound, "reading the capture", why).remedy("Ask whoever sent it.")
+    }
+
     /// The request is wrong.
     pub fn invalid(doing: impl Into<String>, why: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, doing, why)
@@ -275,6 +288,18 @@ fn damage_in(error: &(dyn Error + 'static)) -> Option<String> {
     };
     let is_damage = matches!(damage, StoreError::DamagedPart { .. } | StoreError::DamagedChunk { .. });
     is_damage.then(|| words(damage))
+}
+
+impl From<ShareError> for ApiError {
+    fn from(error: ShareError) -> Self {
+        let doing = "making a share";
+        match error {
+            ShareError::NotAllowed => Self::new(ErrorKind::Conflict, doing, words(&error)),
+            ShareError::Refused(why) => Self::invalid(doing, why),
+            ShareError::Secret(error) => Self::internal(doing, error),
+            ShareError::Store(error) => error.into(),
+        }
+    }
 }
 
 impl From<ViewError> for ApiError {

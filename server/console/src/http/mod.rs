@@ -29,6 +29,8 @@ mod pages;
 mod rate;
 mod routes;
 mod session;
+mod share;
+mod share_pages;
 mod site;
 mod slots;
 mod state;
@@ -42,6 +44,10 @@ pub use listener::ListenLimits;
 pub use routes::{Route, table};
 pub use session::{
     AccessList, LOGIN_LINK_S, LinkItem, SESSION_S, Secret, Session, SessionClock, SessionError, SessionItem, Sessions,
+};
+pub use share::{
+    AskedShare, MOST_SHARE_DAYS, ParseShareIdError, SHARE_DAYS, Share, ShareError, ShareId, ShareItem, SharedPart,
+    Shares, draw_share_id,
 };
 pub use state::{AppState, CommandPolicy, ScriptPolicy, Setup};
 

@@ -3,7 +3,11 @@
 //! The router is built from this table and from nothing else, so a route that is not listed cannot exist. The role of a
 //! line is the handler's first argument: a line and its handler cannot differ, because it would not compile.
 
-use std::{convert::Infallible, sync::LazyLock};
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    sync::{LazyLock, Mutex, PoisonError},
+};
 
 use axum::{
     Router,
@@ -17,11 +21,11 @@ use bathyscope_store::Role;
 use http::Method;
 
 use super::{
-    access::{Access, Admin, Anonymous, Operator, Viewer},
+    access::{Access, Admin, Anonymous, Operator, Reader, SHARE_PREFIX, ShareHolder, Viewer},
     api, assets,
     context::{Context, RouteKind},
     error::ApiError,
-    layers, login, pages,
+    layers, login, pages, share_pages,
     state::AppState,
 };
 
@@ -36,6 +40,8 @@ pub struct Route {
     pub kind: RouteKind,
     /// The least role; none where nobody needs to be logged in.
     pub least: Option<Role>,
+    /// Whether a share of the capture in the path does too, below the share's own address.
+    by_share: bool,
     handler: MethodRouter<AppState>,
 }
 
@@ -61,13 +67,45 @@ where
     T: FirstIs<A> + 'static,
 {
     let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
-    Route { method: method.clone(), path, kind, least: A::LEAST, handler: on(filter, handler) }
+    Route { method: method.clone(), path, kind, least: A::LEAST, by_share: A::BY_SHARE, handler: on(filter, handler) }
 }
 
 /// The table.
 pub fn table() -> Vec<Route> {
     let views = track_routes().into_iter().chain(stack_routes()).chain(distribution_routes());
-    console_routes().into_iter().chain(views).chain(library_routes()).chain(builder_routes()).collect()
+    let own: Vec<Route> =
+        console_routes().into_iter().chain(views).chain(library_routes()).chain(builder_routes()).collect();
+    let below_shares: Vec<Route> = own.iter().filter_map(below_share).collect();
+    own.into_iter().chain(share_routes()).chain(below_shares).collect()
+}
+
+/// The paths of routes below a share's address. The router wants them for as long as the program runs.
+static BELOW_SHARES: LazyLock<Mutex<HashMap<&'static str, &'static str>>> = LazyLock::new(Mutex::default);
+
+/// The same route as a share reads it.
+fn below_share(route: &Route) -> Option<Route> {
+    let mut paths = BELOW_SHARES.lock().unwrap_or_else(PoisonError::into_inner);
+    let below = |path: &&'static str| -> &'static str { format!("{SHARE_PREFIX}{path}").leak() };
+    let path = *paths.entry(route.path).or_insert_with_key(below);
+    route.by_share.then(|| Route { path, least: None, ..route.clone() })
+}
+
+/// Links for people without a login, and those who have one.
+#[rustfmt::skip]
+fn share_routes() -> Vec<Route> {
+    use RouteKind::{Api, Page};
+    const GET: &Method = &Method::GET;
+    const POST: &Method = &Method::POST;
+    vec![
+        route::<Operator, _, _>(Page, GET, "/shares", share_pages::list),
+        route::<Operator, _, _>(Api, GET, "/api/shares", api::shares::list),
+        route::<Operator, _, _>(Api, POST, "/api/shares", api::shares::make),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/shares/{share}", api::shares::revoke),
+        route::<Admin, _, _>(Api, POST, "/api/shares/allowed", api::shares::allow),
+        route::<Anonymous, _, _>(Page, GET, "/s/{share}", share_pages::door),
+        route::<Anonymous, _, _>(Api, POST, "/s/{share}/open", share_pages::open),
+        route::<ShareHolder, _, _>(Page, GET, "/s/{share}/captures/{id}", share_pages::capture),
+    ]
 }
 
 /// The probe builder.
@@ -92,17 +130,17 @@ fn track_routes() -> Vec<Route> {
     use RouteKind::Api;
     const GET: &Method = &Method::GET;
     vec![
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks", api::tracks::list),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/window", api::tracks::window),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/moment", api::tracks::moment),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/instant", api::tracks::instant),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/tracks/critical-path", api::critical_path::path),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/threads", api::ranges::threads),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/slices", api::ranges::slices),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/waits", api::ranges::waits),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/counters", api::ranges::counters),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/wakeups", api::ranges::wakeups),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/range/amounts", api::ranges::amounts),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/tracks", api::tracks::list),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/tracks/window", api::tracks::window),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/tracks/moment", api::tracks::moment),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/tracks/instant", api::tracks::instant),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/tracks/critical-path", api::critical_path::path),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/range/threads", api::ranges::threads),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/range/slices", api::ranges::slices),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/range/waits", api::ranges::waits),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/range/counters", api::ranges::counters),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/range/wakeups", api::ranges::wakeups),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/range/amounts", api::ranges::amounts),
     ]
 }
 
@@ -112,10 +150,10 @@ fn distribution_routes() -> Vec<Route> {
     use RouteKind::Api;
     const GET: &Method = &Method::GET;
     vec![
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/distribution", api::distribution::histogram),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/distribution/heat", api::distribution::heat),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/distribution/utilisation", api::distribution::busy),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/distribution/scatter", api::distribution::single),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/distribution", api::distribution::histogram),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/distribution/heat", api::distribution::heat),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/distribution/utilisation", api::distribution::busy),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/distribution/scatter", api::distribution::single),
     ]
 }
 
@@ -144,19 +182,19 @@ fn stack_routes() -> Vec<Route> {
     use RouteKind::Api;
     const GET: &Method = &Method::GET;
     vec![
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls", api::calls::tree),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/functions", api::calls::functions),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/chart", api::calls::chart),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/calls/text", api::calls::text),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame", api::views::flame),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/functions", api::views::functions),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/sandwich", api::stacks::between),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/chart", api::stacks::chart),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/compare", api::stacks::difference),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/syscalls", api::syscall_table::table),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/processes", api::process_tree::tree),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame/annotate", api::annotate::instructions),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/calls", api::calls::tree),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/calls/functions", api::calls::functions),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/calls/chart", api::calls::chart),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/calls/text", api::calls::text),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/flame", api::views::flame),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/flame/functions", api::views::functions),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/flame/sandwich", api::stacks::between),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/flame/chart", api::stacks::chart),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/flame/compare", api::stacks::difference),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/syscalls", api::syscall_table::table),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/processes", api::process_tree::tree),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/flame/annotate", api::annotate::instructions),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),
     ]
 }
 
@@ -211,35 +249,35 @@ fn console_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, POST, "/api/captures", api::captures::start),
         route::<Viewer, _, _>(Api, GET, "/api/tags", api::captures::tags),
         route::<Operator, _, _>(Api, POST, layers::IMPORT, api::import::import),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}", api::captures::one),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}", api::captures::one),
         route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}", api::captures::change),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}", api::captures::delete),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/stop", api::captures::stop),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/probes/detach", api::dynamic::detach),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/computed", api::derivations::compute),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}/computed/{number}", api::derivations::remove),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/notes", api::notes::list),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/notes", api::notes::list),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/notes", api::notes::write),
         route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}/notes/{note}", api::notes::change),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}/notes/{note}", api::notes::remove),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/output", api::captures::output),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rows", api::views::rows),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rows/times", api::views::row_times),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/facets", api::views::facets),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/pivot", api::views::pivot),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rate", api::views::rate),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/timeline", api::views::timeline),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/find", api::find::search),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/find/step", api::find::step),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/counts", api::views::counts),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/script", api::maps::script),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/maps", api::maps::list),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/maps/{n}", api::maps::one),
-        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/text", api::maps::text),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/output", api::captures::output),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/rows", api::views::rows),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/rows/times", api::views::row_times),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/facets", api::views::facets),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/pivot", api::views::pivot),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/rate", api::views::rate),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/timeline", api::views::timeline),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/find", api::find::search),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/find/step", api::find::step),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/counts", api::views::counts),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/script", api::maps::script),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/maps", api::maps::list),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/maps/{n}", api::maps::one),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/text", api::maps::text),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/query", api::query::tables),
         route::<Viewer, _, _>(Api, POST, "/api/captures/{id}/query", api::query::query),
-        route::<Viewer, _, _>(Download, GET, "/api/captures/{id}/export", api::export::export),
-        route::<Viewer, _, _>(Stream, GET, "/api/captures/{id}/live", api::live::capture),
+        route::<Reader, _, _>(Download, GET, "/api/captures/{id}/export", api::export::export),
+        route::<Reader, _, _>(Stream, GET, "/api/captures/{id}/live", api::live::capture),
         route::<Viewer, _, _>(Stream, GET, "/api/live", api::live::running),
 
         route::<Viewer, _, _>(Api, GET, "/api/commands", api::commands::about),

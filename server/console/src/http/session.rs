@@ -31,7 +31,7 @@ pub const LOGIN_LINK_S: u64 = 3600;
 /// How often uses are written and ended sessions removed.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
 /// The random bytes of a token.
-const TOKEN_BYTES: usize = 32;
+pub(super) const TOKEN_BYTES: usize = 32;
 
 /// Tells the seconds of sessions.
 #[derive(Clone, Debug)]
@@ -467,7 +467,11 @@ impl Sessions {
     }
 }
 
-fn new_secret() -> Result<(Secret, TokenHash), SessionError> {
+/// A new token, and what is kept of it.
+///
+/// # Errors
+/// If there is no randomness.
+pub(super) fn new_secret() -> Result<(Secret, TokenHash), SessionError> {
     let mut random = [0_u8; TOKEN_BYTES];
     getrandom::fill(&mut random).map_err(SessionError::Random)?;
     let text = hex(&random);

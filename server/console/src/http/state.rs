@@ -24,6 +24,7 @@ use super::{
     hosts::HostPolicy,
     rate::{Rate, RateLimit},
     session::{Session, Sessions},
+    share::Shares,
     workers::Workers,
 };
 use crate::{
@@ -88,6 +89,8 @@ pub struct Setup {
     pub recorder: Recorder,
     /// Who is logged in.
     pub sessions: Sessions,
+    /// Links for people without a login.
+    pub shares: Shares,
     /// By which names this console goes.
     pub hosts: HostPolicy,
     /// Whether a proxy stands in front, whose word on the source of a request is taken.
@@ -203,6 +206,11 @@ impl AppState {
     /// Who is logged in.
     pub fn sessions(&self) -> &Sessions {
         &self.inner.setup.sessions
+    }
+
+    /// Links for people without a login.
+    pub fn shares(&self) -> &Shares {
+        &self.inner.setup.shares
     }
 
     /// Cancelled when the console stops.

@@ -16,7 +16,7 @@ use bathyscope_capture::{
 };
 use bathyscope_console::{
     config::{ListenConfig, ScriptUsers, Transport},
-    http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
+    http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, Shares, service},
     import::{Importer, NewReader},
     retention::RetentionRule,
 };
@@ -140,6 +140,7 @@ impl Console {
         let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(now_s)));
         let clock = SessionClock::Manual { seconds: Arc::clone(&seconds), epoch: boot.to_owned() };
         let sessions = Sessions::open(store.clone(), clock, &stop).await.unwrap();
+        let shares = Shares::open(store.clone(), true, &stop).await.unwrap();
         let listen = ListenConfig {
             listen: HOST.parse().unwrap(),
             allow_host: Vec::new(),
@@ -152,6 +153,7 @@ impl Console {
             link,
             recorder,
             sessions,
+            shares,
             hosts,
             behind_proxy: false,
             scripts: ScriptPolicy { for_whom: ScriptUsers::Admins, allow_unsafe: false },

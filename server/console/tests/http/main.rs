@@ -38,6 +38,7 @@ mod roles;
 mod sample_records;
 mod scripts;
 mod sessions;
+mod shares;
 mod tls;
 mod views;
 mod weights;

@@ -97,7 +97,7 @@ async fn a_stored_capture_is_narrowed_for_all_views_and_stays_as_it_is() {
     let running = cache.view(ID, true).await.unwrap();
     let refused = tokio::task::spawn_blocking({
         let scope = scope.clone();
-        move || running.narrowed(&scope, &GO).err()
+        move || running.narrowed(1, &scope, &GO).err()
     });
     assert!(matches!(refused.await.unwrap(), Some(ViewError::NarrowedWhileRunning)));
     finish(&store).await;
@@ -106,15 +106,22 @@ async fn a_stored_capture_is_narrowed_for_all_views_and_stays_as_it_is() {
         let all: Vec<i128> = (1..=20).map(|at| at * 100).collect();
         assert_eq!((times(&whole), calls(&whole)), ((all.clone(), 20), 20));
         // What ended at 1200 began in the range.
-        let part = whole.narrowed(&scope, &GO).unwrap();
+        let part = whole.narrowed(1, &scope, &GO).unwrap();
         assert_eq!((times(&part), calls(&part)), ((vec![1000, 1100, 1200], 3), 3));
         assert!(part.kept().is_none() && part.index(0, Grouping::Cpu).is_none(), "what is kept is of the whole");
         assert_eq!(part.losses(), &whole.losses()[..0]);
         assert_eq!(part.record().ledger.losses, []);
+        // Who asks again gets the same.
+        assert_eq!(times(&whole.narrowed(1, &scope, &GO).unwrap()), (vec![1000, 1100, 1200], 3));
+        assert_eq!((part.record().streams[0].rows, part.record().ledger.streams[0].hits), (3, 3));
+        let lossy = Scope { range: TimeRange { start_ns: 250, end_ns: 450 }, filter: None };
+        let lossy = whole.narrowed(3, &lossy, &GO).unwrap();
+        let totals = lossy.record().ledger.streams[0];
+        assert_eq!((totals.stored, totals.emitted, lossy.losses().len()), (2, 3, 1), "the books of a part balance too");
         // A part of the part is no more than that.
         let more = Scope { range: TimeRange::ALL, filter: Filter::parse("cpu == 1").unwrap() };
-        assert_eq!(times(&part.narrowed(&more, &GO).unwrap()).0, [1100]);
-        let odd = whole.narrowed(&more, &GO).unwrap();
+        assert_eq!(times(&part.narrowed(2, &more, &GO).unwrap()).0, [1100]);
+        let odd = whole.narrowed(2, &more, &GO).unwrap();
         assert_eq!((times(&odd).1, calls(&odd), odd.losses().len()), (10, 10, 2));
         assert_eq!((times(&whole), calls(&whole)), ((all, 20), 20), "and the whole is as it was");
         assert!(odd.batch(0, 2, &[0]).is_err() && part.batch(0, 2, &[0]).is_err());

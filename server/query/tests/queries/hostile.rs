@@ -77,6 +77,7 @@ fn a_query_reaches_nothing_but_this_capture() {
     // These are not there at all.
     let absent = [
         "sessions",
+        "shares",
         "login_tokens",
         "audit",
         "captures",

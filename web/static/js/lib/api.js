@@ -35,6 +35,12 @@ export function messageOf(thrown) {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** The address below which this page reads, if somebody sees it who has a link and no login; else empty. */
+export const SHARE = (globalThis.location?.pathname ?? "").match(/^\/s\/[0-9a-f]{16}(?=\/captures\/)/)?.[0] ?? "";
+
+/** Why something is not done on such a page. */
+export const NEEDS_LOGIN = "A share is read only: this needs a login.";
+
 /**
  * Whether an error only says that the request was given up here.
  * @param {unknown} error
@@ -59,6 +65,8 @@ export function withParams(path, params) {
  * @returns {Promise<Response>}
  */
 async function request(path, options) {
+  const isRead = (options.method ?? "GET") === "GET" && path.startsWith(`${SHARE}/`);
+  if (SHARE && !isRead) throw new ApiError({ kind: "share", doing: "Asking the server", why: NEEDS_LOGIN });
   let response;
   try {
     response = await fetch(path, { credentials: "same-origin", ...options });
@@ -97,7 +105,7 @@ export function addressOf(path, params) {
     delete rest[name];
     return value;
   });
-  return withParams(filled, rest);
+  return withParams(path.startsWith("/api/captures/{id}") ? SHARE + filled : filled, rest);
 }
 
 /**

@@ -1,6 +1,6 @@
 // One capture on its page: what the server says of it, and the view that the person has of it. All views share this.
 
-import { ApiError, get, getBytes } from "../lib/api.js";
+import { ApiError, SHARE, get, getBytes } from "../lib/api.js";
 import { rankColors } from "../lib/color.js";
 import { firstStream, isMap, isRecorded, isStack } from "../view/first_view.js";
 import { Emitter } from "../lib/emitter.js";
@@ -32,7 +32,7 @@ export class CaptureContext extends Emitter {
     this.id = id;
     this.info = info;
     this.state = state;
-    this.path = `/api/captures/${encodeURIComponent(id)}`;
+    this.path = `${SHARE}/api/captures/${encodeURIComponent(id)}`;
     /** Whether it was deleted while it was open. */
     this.gone = false;
     this.checking = false;

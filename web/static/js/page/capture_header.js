@@ -1,6 +1,6 @@
 // The header of a capture: its name, what it is, chips for losses and cost, what can be done with it.
 
-import { get, send } from "../lib/api.js";
+import { SHARE, get, send } from "../lib/api.js";
 import { captureState } from "./capture_state.js";
 import { addCommands, mayRecord } from "../lib/commands.js";
 import { byId, copyText, h, put } from "../lib/dom.js";
@@ -29,6 +29,11 @@ const EXPORTS = [
 
 /** What is said of a capture that was deleted while its page was open. */
 const GONE = "This capture was deleted. The page still shows what it had read; no more of it can be read.";
+/** The same of a share. */
+const OVER =
+  "This link has expired or was revoked. The page still shows what it had read; no more of it can be read. Ask whoever sent it for another.";
+/** Why the address of a share's page is not copied. */
+const NO_LINK = "The address of this page opens nothing elsewhere: pass on the link that you were sent.";
 
 /** The header. */
 export class CaptureHeader {
@@ -54,6 +59,8 @@ export class CaptureHeader {
   #startKeys() {
     bind("link", () => this.#copyLink(), { when: () => !this.context.gone });
     addCommands({ name: "Copy a link to this view", detail: "Y", run: () => this.#copyLink() });
+    if (!SHARE)
+      addCommands({ name: "Share this view", detail: "with people without a login", run: () => this.#share() });
     if (!mayRecord()) return;
     bind("stop", () => this.#stop(), { when: () => this.context.info.running && this.context.info.can_change });
     bind("again", () => this.#runAgain(), { when: () => !this.context.info.running && !this.context.gone });
@@ -147,7 +154,7 @@ export class CaptureHeader {
   /** @param {CapturePage} info */
   #drawActions(info) {
     if (this.context.gone) {
-      put(byId("cap-actions"), h("a", { class: "button", href: "/captures", text: "All captures" }));
+      put(byId("cap-actions"), !SHARE && h("a", { class: "button", href: "/captures", text: "All captures" }));
       return;
     }
     /** @type {HTMLElement[]} */
@@ -165,11 +172,19 @@ export class CaptureHeader {
     if (!info.running && mayRecord()) {
       actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
     }
-    actions.push(
-      this.views,
-      this.#exportMenu(),
-      h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }),
-    );
+    if (SHARE) {
+      actions.push(
+        this.#exportMenu(),
+        h("button", { type: "button", text: "Copy link", title: NO_LINK, "aria-disabled": "true" }),
+      );
+    } else {
+      actions.push(
+        this.views,
+        this.#exportMenu(),
+        h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }),
+        this.#shareButton(info),
+      );
+    }
     if (info.can_change && !this.editing)
       actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));
     if (info.can_pin)
@@ -185,7 +200,7 @@ export class CaptureHeader {
       );
     const held = document.activeElement?.id;
     put(byId("cap-actions"), ...actions);
-    if (held === "stop" || held === "pin") document.getElementById(held)?.focus();
+    if (held === "stop" || held === "pin" || held === "share") document.getElementById(held)?.focus();
   }
 
   /** @param {CapturePage} info */
@@ -193,7 +208,9 @@ export class CaptureHeader {
     if (this.context.gone) {
       put(
         byId("cap-problem"),
-        h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Deleted. " }), GONE),
+        SHARE
+          ? h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Over. " }), OVER)
+          : h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Deleted. " }), GONE),
       );
       return;
     }
@@ -252,7 +269,10 @@ export class CaptureHeader {
   #exportMenu() {
     const button = h("button", { type: "button", "aria-haspopup": "true", "aria-expanded": "false", text: "Export" });
     const menu = new Menu((isOpen) => button.setAttribute("aria-expanded", String(isOpen)));
-    const files = EXPORTS.filter(([, , , stacks]) => !stacks || this.context.hasStacks);
+    const isPart = Boolean(this.context.info.share?.part);
+    const files = EXPORTS.filter(
+      ([format, , , stacks]) => (!stacks || this.context.hasStacks) && (!isPart || format !== "bathy"),
+    );
     button.addEventListener("click", () => {
       if (menu.isOpen) menu.close();
       else
@@ -283,12 +303,46 @@ export class CaptureHeader {
 
   /** Whether it was deleted meanwhile; says so, as commands can still be asked for. */
   #isGone() {
-    if (this.context.gone) note(GONE);
+    if (this.context.gone) note(SHARE ? OVER : GONE);
     return this.context.gone;
+  }
+
+  /**
+   * What makes a link for people without a login; grey with the reason where none can be made.
+   * @param {CapturePage} info
+   */
+  #shareButton({ no_shares: reason }) {
+    return h("button", {
+      type: "button",
+      id: "share",
+      text: "Share",
+      title: reason,
+      "aria-disabled": reason ? "true" : null,
+      on: { click: () => this.#share() },
+    });
+  }
+
+  async #share() {
+    if (this.#isGone()) return;
+    const { no_shares: reason } = this.context.info;
+    if (reason) {
+      note(sentence(reason));
+      return;
+    }
+    try {
+      const { shareDialog } = await import("./share_dialog.js");
+      shareDialog(this.context);
+    } catch (error) {
+      noteError(error);
+    }
   }
 
   async #copyLink() {
     if (this.#isGone()) return;
+    if (SHARE) {
+      note(NO_LINK);
+      return;
+    }
     const { url, words } = linkTo(this.context.info.public_url, location.origin, this.context.state.address());
     const done = await copyText(url);
     note(done ? words : "This browser did not allow copying. Copy the link from the address bar.");

@@ -10,6 +10,7 @@ const go = (path) => () => location.assign(path);
 /** Adds them. */
 export function commonCommands() {
   if (mayRecord()) {
+    addCommands({ name: "Go to shares", detail: "links for people without a login", run: go("/shares") });
     addCommands(...KINDS.map((kind) => ({ name: `New capture: ${kind.command}`, run: go(newAddress(kind)) })), {
       name: "Go to the catalogue",
       detail: "everything that can be traced",

@@ -167,7 +167,7 @@ export class InfoView extends PanelView {
         h(
           "div",
           {},
-          section("info-labels", "Tags and description", this.labels.draw()),
+          !info.share && section("info-labels", "Tags and description", this.labels.draw()),
           this.#spec(info),
           section("info-host", "Host", h("dl", { class: "facts" }, ...factEntries(info.host))),
         ),
@@ -222,7 +222,7 @@ export class InfoView extends PanelView {
             : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`,
         ),
         ...info.hints.flatMap((hint) => entry("Note", `${hint}.`)),
-        ...entry("Size", bytes(info.bytes)),
+        ...(info.share?.part ? [] : entry("Size", bytes(info.bytes))),
         ...(info.pinned || info.kept_until_unix_ns ? entry("Kept", keptText(info)) : []),
         ...(info.simulated ? entry("Agent", "simulated: the events are made up") : []),
       ),

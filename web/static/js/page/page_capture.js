@@ -1,6 +1,6 @@
 // The page of one capture: loads it, puts the parts together, lets them know of each other.
 
-import { get, problemOf } from "../lib/api.js";
+import { SHARE, get, problemOf } from "../lib/api.js";
 import { CaptureContext } from "./capture_context.js";
 import { CaptureHeader } from "./capture_header.js";
 import { addCommands } from "../lib/commands.js";
@@ -16,11 +16,12 @@ import { LiveHeader } from "./live_header.js";
 import { Minimap } from "./minimap.js";
 import { isWithoutOwn, takesCondition, toggleOwn } from "./own_work.js";
 import { note, noteError, sentence, showError, waitFor } from "../lib/notice.js";
-import { startShell } from "./shell.js";
+import { startSharedShell, startShell } from "./shell.js";
 import { costIsEstimated } from "../kind/table.js";
 import { startTabs } from "../lib/tabs.js";
 import { ViewState } from "./url_state.js";
 import { VIEWS } from "./views.js";
+import { WithheldView } from "./withheld_view.js";
 
 /** @import { CaptureContext as Context } from "./capture_context.js" */
 /** @typedef {Map<string, import("../view/panel_view.js").PanelView>} Views by name */
@@ -129,7 +130,7 @@ function startRange(context) {
         line,
         h("span", {
           class: "quiet",
-          text: `${context.info.running ? "So far" : "Whole capture"}: ${duration(context.duration)}`,
+          text: `${context.info.running ? "So far" : context.info.share?.part ? "Capture" : "Whole capture"}: ${duration(context.duration)}`,
         }),
       );
     else
@@ -176,7 +177,9 @@ function startViews(context) {
   /** @param {string} tab */
   const choose = (tab) => state.set({ tab });
   /** @param {import("./views.js").View} view */
-  const make = ({ name, title, make: build }) => {
+  const make = ({ name, title, make: build, withheld }) => {
+    const { share } = context.info;
+    const reason = (share && withheld?.(share)) ?? "";
     const panel = h("section", {
       id: `panel-${name}`,
       class: `panel panel-${name}`,
@@ -190,6 +193,8 @@ function startViews(context) {
       id: `tab-${name}`,
       "aria-controls": panel.id,
       "aria-selected": "false",
+      class: reason && "withheld",
+      title: reason || null,
       tabindex: "-1",
       text: title,
     });
@@ -197,7 +202,7 @@ function startViews(context) {
     list.insertBefore(tab, list.children[at] ?? null);
     addCommands({ name: `Show ${title}`, detail: String(at + 1), run: () => choose(name) });
     byId("capture").append(panel);
-    views.set(name, build(context, panel));
+    views.set(name, reason ? new WithheldView(context, panel, reason) : build(context, panel));
   };
   const arrange = () =>
     shown()
@@ -355,6 +360,10 @@ async function start() {
     const view = views.get("info");
     if (view instanceof LateInfo) view.reveal(section);
   });
+  if (SHARE) {
+    const { startShareLine } = await import("./share_line.js");
+    startShareLine(context);
+  }
   new LinkSpans(context, byId("cap-spans"));
   void context.notes.load();
   context.finder.search();
@@ -375,5 +384,6 @@ async function start() {
   if (info.running) startLive(context, views, minimap, readout);
 }
 
-startShell();
+if (SHARE) startSharedShell();
+else startShell();
 start();

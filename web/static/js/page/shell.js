@@ -105,7 +105,7 @@ function startHelp() {
     );
     dialog.showModal();
   };
-  byId("help-open").addEventListener("click", open);
+  document.getElementById("help-open")?.addEventListener("click", open);
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
@@ -138,4 +138,9 @@ export function startShell() {
   startHelp();
   startGoTo();
   startDrop();
+}
+
+/** To be called by pages that people without a login see: nothing leads to other pages. */
+export function startSharedShell() {
+  startHelp();
 }

@@ -8,12 +8,17 @@ import { LateInfo } from "./late_info.js";
 import { LateView } from "../view/late_view.js";
 import { TimelineView } from "../view/timeline/timeline.js";
 
+/** Why a link to a part of a capture does not show something. */
+const OF_ALL = "tells of all of the capture, and this share shows only a part of it.";
+
 /**
  * @typedef {object} View
  * @property {string} name in the address
  * @property {string} title of its tab
  * @property {(capture: import("./capture_context.js").CaptureContext) => boolean} shows whether a capture has it
  * @property {(capture: import("./capture_context.js").CaptureContext, panel: HTMLElement) => import("../view/panel_view.js").PanelView} make
+ * @property {(share: NonNullable<import("../../../api.js").CapturePage["share"]>) => string} [withheld] why a share does not show it;
+ *   empty if it does
  */
 
 /** @type {View[]} In the order of the tabs. */
@@ -80,6 +85,7 @@ export const VIEWS = [
   {
     name: "processes",
     title: "Processes",
+    withheld: ({ part }) => (part ? `The tree of processes ${OF_ALL}` : ""),
     shows: ({ isCounts }) => !isCounts,
     make: (capture, panel) =>
       new LateView(capture, panel, async () => {
@@ -101,6 +107,7 @@ export const VIEWS = [
   {
     name: "sql",
     title: "SQL",
+    withheld: () => "A share has no SQL: it shows what views show, and nothing else can be asked.",
     shows: () => true,
     make: (capture, panel) =>
       new LateView(capture, panel, async () => {

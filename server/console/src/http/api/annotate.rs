@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -28,7 +28,7 @@ pub(in crate::http) struct WhichFunction {
 
 /// The instructions of a function, with the samples that a query of flame graphs asks for.
 pub(in crate::http) async fn instructions(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
@@ -40,7 +40,7 @@ pub(in crate::http) async fn instructions(
             ApiError::invalid("reading the query", error.to_string())
         })?),
     };
-    let view = named_view(&state, id).await?;
+    let view = named_view(&reader, &state, id).await?;
     let count = move |view: &CaptureView, cancel: &_| function_samples(view, &query.flame(view)?, &function, cancel);
     let found = state.workers().view(view.clone(), count).await?;
     let code = match found.chosen(place) {

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -35,12 +35,12 @@ pub(in crate::http) enum Tree {
 
 /// Does something with the calls that a query takes.
 async fn with_calls<T: Send + 'static>(
-    state: &AppState,
+    (reader, state): (&Reader, &AppState),
     path: CapturePath,
     query: CallsQuery,
     make: impl FnOnce(&CaptureView, &CallForest, &CallChoice, &CallsQuery, &Cancel) -> Result<T, ViewError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let view = state.view(path.id).await?;
+    let view = reader.view(state, path.id).await?;
     let work = move |view: &CaptureView, cancel: &Cancel| {
         let forest = view.calls(query.range(view), cancel)?;
         let choice = CallChoice::new(view, &forest, &query.calls(view)?, cancel)?;
@@ -51,12 +51,12 @@ async fn with_calls<T: Send + 'static>(
 
 /// The tree.
 pub(in crate::http) async fn tree(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<CallsQuery>,
 ) -> Result<Json<Tree>, ApiError> {
-    let made = with_calls(&state, path, query, |view, forest, choice, query, _cancel| {
+    let made = with_calls((&reader, &state), path, query, |view, forest, choice, query, _cancel| {
         if !query.places.is_empty() {
             return Ok(Tree::Places { places: places(view, forest, choice, &query.wanted_places()) });
         }
@@ -71,12 +71,12 @@ pub(in crate::http) async fn tree(
 
 /// Functions by what their calls took.
 pub(in crate::http) async fn functions(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<CallsQuery>,
 ) -> Result<Json<FunctionsPage>, ApiError> {
-    let made = with_calls(&state, path, query, |view, forest, choice, query, cancel| {
+    let made = with_calls((&reader, &state), path, query, |view, forest, choice, query, cancel| {
         rank_functions(view, forest, choice, &query.functions(), cancel)
     });
     Ok(Json(made.await?))
@@ -84,12 +84,12 @@ pub(in crate::http) async fn functions(
 
 /// Calls over time.
 pub(in crate::http) async fn chart(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<CallsQuery>,
 ) -> Result<Json<CallChart>, ApiError> {
-    let view = state.view(path.id).await?;
+    let view = reader.view(&state, path.id).await?;
     let work = move |view: &CaptureView, cancel: &Cancel| {
         let range = query.range(view);
         if query.is_everything_by_thread() && needs_overview(view, range) {
@@ -106,12 +106,12 @@ pub(in crate::http) async fn chart(
 
 /// Calls as the kernel's own text has them.
 pub(in crate::http) async fn text(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<CallsQuery>,
 ) -> Result<Response, ApiError> {
-    let made = with_calls(&state, path, query, |view, forest, choice, query, _cancel| {
+    let made = with_calls((&reader, &state), path, query, |view, forest, choice, query, _cancel| {
         let (lines, more) = call_lines(view, forest, choice, query.parent);
         let mut text = Vec::new();
         write_graph_text(lines, if more { GraphEnd::Cut } else { GraphEnd::All }, &mut text)

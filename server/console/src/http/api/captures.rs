@@ -7,7 +7,7 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, visible};
+use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, shown, visible};
 use bathyscope_link::script::ScriptFailure;
 use bathyscope_store::{CaptureLabels, CaptureSummary, LabelChange, Role, SummaryQuery, SummarySort};
 use http::{StatusCode, header::LOCATION};
@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::super::{
-    access::{Operator, Viewer, Who},
+    access::{Operator, Reader, Viewer, Who},
     context::hex,
     error::ApiError,
     extract::{self, Path, Query},
+    share::{Share, SharedPart},
     state::{AppState, to_its_end},
 };
 use super::{CaptureAddress, commands, library::with_kept, scripts};
@@ -177,25 +178,80 @@ pub(in crate::http) struct CapturePage {
     tags: Vec<String>,
     /// What it is about, as people say; empty if nobody has.
     description: String,
+    /// By which share whoever asks reads it; none for somebody who is logged in.
+    share: Option<ReadShare>,
+    /// Whether whoever asks may make shares, and why not: none if they may.
+    no_shares: Option<&'static str>,
+}
+
+/// A share, to whom it is shown to.
+#[derive(Serialize)]
+struct ReadShare {
+    title: String,
+    /// Who made it.
+    owner: String,
+    /// From when on it shows nothing, nanoseconds since 1970 by the wall clock.
+    expires_unix_ns: i64,
+    /// The only part that it shows; none for all.
+    part: Option<SharedPart>,
+}
+
+impl From<&Share> for ReadShare {
+    fn from(share: &Share) -> Self {
+        let record = share.record();
+        let (title, owner) = (shown(&record.title), shown(&record.owner));
+        Self { title, owner, expires_unix_ns: record.expires_unix_ns, part: share.part().cloned() }
+    }
+}
+
+/// Why somebody may make no shares; none if they may.
+fn no_shares(state: &AppState, who: Option<&Who>) -> Option<&'static str> {
+    match who {
+        None => Some("a share is read only"),
+        Some(who) if who.role() < Role::Operator => Some("who may only look makes no shares; operators and admins may"),
+        Some(_) if !state.shares().are_allowed() => {
+            Some("shares are not allowed in this console; an admin allows them on the page Shares")
+        }
+        Some(_) => None,
+    }
 }
 
 /// One capture, without its rows.
 pub(in crate::http) async fn one(
-    Viewer(who): Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<CapturePage>, ApiError> {
     // In this order: what does not run any more has its end stored, and what is computed no more has its streams.
     let running = state.is_running(id);
     let work = wire::work_on(state.derivations(), id);
+    let no_shares = no_shares(&state, reader.who());
+    let Some(who) = reader.who() else {
+        // What people say of it among themselves is not in a share, and neither is when it goes.
+        let record = reader.view(&state, id).await?.record().clone();
+        return Ok(Json(CapturePage {
+            capture: wire::Capture::from(record).computing(work),
+            running,
+            can_change: false,
+            can_delete: false,
+            can_pin: false,
+            kept_until_unix_ns: None,
+            public_url: None,
+            tags: Vec::new(),
+            description: String::new(),
+            share: reader.share().map(ReadShare::from),
+            no_shares,
+        }));
+    };
     let record = state.store().capture(id).await?;
-    let can_change = may_change(&who, &record.owner);
+    let can_change = may_change(who, &record.owner);
     let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
     let (can_delete, can_pin) = (can_change && !running, can_change);
     let capture = wire::Capture::from(record).computing(work);
     let public_url = state.hosts().public_url().map(ToString::to_string);
     let CaptureLabels { tags, description } = state.store().labels(id).await?;
     let tags = tags.into_iter().collect();
+    let share = None;
     Ok(Json(CapturePage {
         capture,
         running,
@@ -206,6 +262,8 @@ pub(in crate::http) async fn one(
         public_url,
         tags,
         description,
+        share,
+        no_shares,
     }))
 }
 
@@ -349,11 +407,12 @@ struct OutputItem {
 
 /// What the traced command printed.
 pub(in crate::http) async fn output(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<OutputQuery>,
 ) -> Result<Json<Output>, ApiError> {
+    reader.admit_whole(id, "what its command printed")?;
     let start_ns = state.store().capture(id).await?.start_ns;
     let pieces = state.store().output(id, query.offset, query.limit.unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT)).await?;
     let item = |piece: OutputLine| {

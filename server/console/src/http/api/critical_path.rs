@@ -6,7 +6,7 @@ use bathyscope_views::{CriticalPath, critical_path};
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -17,10 +17,10 @@ use super::{
 
 /// What the time of a thread went into, through whoever it waited for.
 pub(in crate::http) async fn path(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<PathQuery>,
 ) -> Result<Json<CriticalPath>, ApiError> {
-    read_view(&state, path, move |view, cancel| critical_path(view, &query.path(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| critical_path(view, &query.path(view)?, cancel)).await
 }

@@ -13,7 +13,7 @@ use bathyscope_views::{Distribution, HeatMap, Scatter, Utilisation, distribution
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -24,40 +24,40 @@ use super::{
 
 /// A histogram.
 pub(in crate::http) async fn histogram(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<DistributionParams>,
 ) -> Result<Json<Distribution>, ApiError> {
-    read_view(&state, path, move |view, cancel| distribution(view, &query.histogram(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| distribution(view, &query.histogram(view)?, cancel)).await
 }
 
 /// A part of a heat map.
 pub(in crate::http) async fn heat(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<DistributionParams>,
 ) -> Result<Json<HeatMap>, ApiError> {
-    read_view(&state, path, move |view, cancel| heat_map(view, &query.heat(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| heat_map(view, &query.heat(view)?, cancel)).await
 }
 
 /// How busy CPUs or devices were.
 pub(in crate::http) async fn busy(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<DistributionParams>,
 ) -> Result<Json<Utilisation>, ApiError> {
-    read_view(&state, path, move |view, cancel| utilisation(view, &query.utilisation(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| utilisation(view, &query.utilisation(view)?, cancel)).await
 }
 
 /// Single rows.
 pub(in crate::http) async fn single(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<DistributionParams>,
 ) -> Result<Json<Scatter>, ApiError> {
-    read_view(&state, path, move |view, cancel| scatter(view, &query.scatter(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| scatter(view, &query.scatter(view)?, cancel)).await
 }

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::{
     super::{
-        access::Viewer,
+        access::{Reader, Who},
         error::ApiError,
         extract::{Path, Query},
         state::{AppState, to_its_end},
@@ -36,7 +36,7 @@ pub(in crate::http) struct FormatQuery {
 
 /// A file. What is wrong with the query is answered before the file begins.
 pub(in crate::http) async fn export(
-    Viewer(who): Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(FormatQuery { format }): Query<FormatQuery>,
@@ -45,6 +45,7 @@ pub(in crate::http) async fn export(
     let mut missing = None;
     // A whole capture has its ledger in it.
     let body = if format == Format::Bathy {
+        reader.admit_whole(id, "a file of all of it")?;
         let (store, dir) = (state.store().clone(), state.private_dir().to_owned());
         let mut file = to_its_end(async move { export::whole_file(&store, id, &dir).await }).await??;
         let copy = move |out: &mut dyn std::io::Write, _cancel: &_| {
@@ -52,13 +53,14 @@ pub(in crate::http) async fn export(
         };
         state.workers().download(copy).await?
     } else {
-        let view = state.view(id).await?;
+        let view = reader.view(&state, id).await?;
         export::check(&view, format, &query)?;
         missing = export::missing_words(view.record());
         state.workers().download(move |out, cancel| export::write(&view, format, &query, out, cancel)).await?
     };
     // A GET changes nothing (P04), so this goes to the log and not to the audit log.
-    tracing::info!(capture = %id, user = who.user(), format = format.extension(), "a capture is exported");
+    let user = reader.who().map_or("a share", Who::user);
+    tracing::info!(capture = %id, user, format = format.extension(), "a capture is exported");
     let whole = if missing.is_some() { "-incomplete" } else { "" };
     let name = format!("attachment; filename=\"bathyscope-{id}{whole}.{}\"", format.extension());
     let head = [

@@ -13,7 +13,7 @@ use bathyscope_views::{FoundRows, FoundStep, find, find_step};
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -24,20 +24,20 @@ use super::{
 
 /// Counts and marks what is looked for.
 pub(in crate::http) async fn search(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<FindParams>,
 ) -> Result<Json<FoundRows>, ApiError> {
-    read_view(&state, path, move |view, cancel| find(view, &query.search(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| find(view, &query.search(view)?, cancel)).await
 }
 
 /// Goes to the next row, or the one before.
 pub(in crate::http) async fn step(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<FindParams>,
 ) -> Result<Json<FoundStep>, ApiError> {
-    read_view(&state, path, move |view, cancel| find_step(view, &query.step(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| find_step(view, &query.step(view)?, cancel)).await
 }

@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{
     super::{
-        access::{Operator, Viewer, Who},
+        access::{Operator, Reader, Viewer, Who},
         error::{ApiError, ErrorKind},
         extract::Path,
         state::AppState,
@@ -39,12 +39,13 @@ const RUNNING_EVERY: Duration = Duration::from_secs(1);
 
 /// What one capture does.
 pub(in crate::http) async fn capture(
-    Viewer(who): Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Response, ApiError> {
+    reader.admit_whole(id, "what it does now")?;
     if let Some(subscription) = state.recorder().live(id) {
-        return Ok(respond(&who, stream::unfold(subscription, next)));
+        return Ok(respond_until(reader.over(), stream::unfold(subscription, next)));
     }
     let record = state.store().capture(id).await?;
     if record.state == CaptureState::Recording {
@@ -52,7 +53,7 @@ pub(in crate::http) async fn capture(
             .remedy("Its stored rows can be looked at all the same."));
     }
     let ended = LiveMessage::Ended { state: record.state, reason: record.reason };
-    Ok(respond(&who, stream::iter(event(&ended))))
+    Ok(respond_until(reader.over(), stream::iter(event(&ended))))
 }
 
 async fn next(mut subscription: Subscription) -> Option<(Event, Subscription)> {
@@ -117,6 +118,14 @@ async fn next_activity(mut told: Told) -> Option<(Event, Told)> {
 /// The response of a stream that ends with the session.
 fn respond(who: &Who, events: impl Stream<Item = Event> + Send + 'static) -> Response {
     let session = who.session.clone();
-    let events = events.take_until(async move { session.over().await }).map(Ok::<_, Infallible>);
+    respond_until(async move { session.over().await }, events)
+}
+
+/// The response of a stream that ends when its reader may not read any more.
+fn respond_until(
+    over: impl Future<Output = ()> + Send + 'static,
+    events: impl Stream<Item = Event> + Send + 'static,
+) -> Response {
+    let events = events.take_until(over).map(Ok::<_, Infallible>);
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
 }

@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -54,11 +54,16 @@ const USUAL_ROWS: u32 = 100;
 const USUAL_LINES: usize = 1000;
 
 /// The capture and its script.
-pub(super) async fn open(state: &AppState, id: CaptureId) -> Result<(CaptureView, ScriptView), ApiError> {
-    let view = state.view(id).await?;
-    let script = state.store().script(id).await?;
-    let script = ScriptView::new(&view, script.as_ref()).ok_or_else(ApiError::not_found)?;
+async fn open(reader: &Reader, state: &AppState, id: CaptureId) -> Result<(CaptureView, ScriptView), ApiError> {
+    let view = reader.view(state, id).await?;
+    let script = script_of(state, &view).await?;
     Ok((view, script))
+}
+
+/// The script of a capture.
+pub(super) async fn script_of(state: &AppState, view: &CaptureView) -> Result<ScriptView, ApiError> {
+    let script = state.store().script(view.record().id).await?;
+    ScriptView::new(view, script.as_ref()).ok_or_else(ApiError::not_found)
 }
 
 #[derive(Serialize)]
@@ -73,10 +78,11 @@ pub(in crate::http) struct Script {
 
 /// The script that made a capture, and what its probes counted.
 pub(in crate::http) async fn script(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<Script>, ApiError> {
+    reader.admit_whole(id, "what its script counted")?;
     let record = state.store().capture(id).await?;
     let kept = state.store().script(id).await?;
     let (Some(spec), Some(kept)) = (record.spec.script(), kept) else { return Err(ApiError::not_found()) };
@@ -97,11 +103,11 @@ pub(in crate::http) struct Maps {
 
 /// The maps of a capture.
 pub(in crate::http) async fn list(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<Maps>, ApiError> {
-    let (view, script) = open(&state, id).await?;
+    let (view, script) = open(&reader, &state, id).await?;
     let maps = state.workers().view(view, move |view, cancel| script.maps(view, cancel)).await?;
     Ok(Json(Maps { maps }))
 }
@@ -145,7 +151,7 @@ enum MapView {
 
 /// A view of a map.
 pub(in crate::http) async fn one(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(MapPath { id, n }): Path<MapPath>,
     Query(query): Query<MapQuery>,
@@ -153,7 +159,7 @@ pub(in crate::http) async fn one(
     if query.view == MapView::Flame && state.store().capture(id).await?.state == CaptureState::Recording {
         state.recorder().name_functions(id).await;
     }
-    let (view, script) = open(&state, id).await?;
+    let (view, script) = open(&reader, &state, id).await?;
     let shape = script.shape(&view, n).ok_or_else(ApiError::not_found)?;
     let key = query.key.as_deref().map(str::parse::<KeyId>).transpose();
     let key = key.map_err(|error| ApiError::invalid("reading the query", error.to_string()))?;
@@ -219,12 +225,12 @@ pub(in crate::http) struct TextQuery {
 
 /// The output of a script.
 pub(in crate::http) async fn text(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<TextQuery>,
 ) -> Result<Json<PrintedText>, ApiError> {
-    let (view, script) = open(&state, id).await?;
+    let (view, script) = open(&reader, &state, id).await?;
     let from = Cursor { time: query.time, skip: query.skip.min(MAX_LINES) };
     let limit = query.limit.unwrap_or(USUAL_LINES).clamp(1, MAX_LINES);
     let text = state.workers().view(view, move |view, cancel| script.text(view, from, limit, cancel)).await?;

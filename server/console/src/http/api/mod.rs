@@ -30,6 +30,7 @@ pub(super) mod ranges;
 pub(super) mod recipes;
 pub(super) mod samples;
 pub(super) mod scripts;
+pub(super) mod shares;
 pub(super) mod stacks;
 pub(super) mod syscall_table;
 pub(super) mod syscalls;
@@ -50,27 +51,29 @@ use http::header::CONTENT_TYPE;
 use serde::Serialize;
 
 use self::captures::CapturePath;
-use super::{error::ApiError, state::AppState};
+use super::{access::Reader, error::ApiError, state::AppState};
 
 /// What `make` reads from a capture.
 async fn read_view<T: Send + 'static>(
+    reader: &Reader,
     state: &AppState,
     CapturePath { id }: CapturePath,
     make: impl FnOnce(&CaptureView, &Cancel) -> Result<T, ViewError> + Send + 'static,
 ) -> Result<Json<T>, ApiError> {
-    let view = state.view(id).await?;
+    let view = reader.view(state, id).await?;
     Ok(Json(state.workers().view(view, make).await?))
 }
 
 /// The same in a binary form, which `encode` makes of it and of its head as JSON.
 async fn read_binary_view<T: Serialize + Send + 'static>(
+    reader: &Reader,
     state: &AppState,
     CapturePath { id }: CapturePath,
     make: impl FnOnce(&CaptureView, &Cancel) -> Result<T, ViewError> + Send + 'static,
     encode: fn(&T, &[u8]) -> Vec<u8>,
     doing: &'static str,
 ) -> Result<Response, ApiError> {
-    let view = state.view(id).await?;
+    let view = reader.view(state, id).await?;
     let encoded = move |view: &CaptureView, cancel: &Cancel| {
         let made = make(view, cancel)?;
         Ok(serde_json::to_vec(&made).map(|head| encode(&made, &head)))

@@ -19,9 +19,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
-        access::{Operator, Viewer, Who},
+        access::{Operator, Reader, Who},
         error::ApiError,
         extract::{self, Path},
+        share::Share,
         state::{AppState, to_its_end},
     },
     captures::{CapturePath, may_change},
@@ -69,8 +70,9 @@ pub(in crate::http) struct NoteItem {
 }
 
 impl NoteItem {
-    fn new(note: NoteRecord, start_ns: u64, who: &Who) -> Self {
-        let can_change = may_change(who, &note.owner);
+    /// As `who` sees it, if they are logged in.
+    fn new(note: NoteRecord, start_ns: u64, who: Option<&Who>) -> Self {
+        let can_change = who.is_some_and(|who| may_change(who, &note.owner));
         let relative = |time_ns: u64| time_ns.cast_signed().wrapping_sub_unsigned(start_ns);
         let NoteContent { anchor, track, text, colour } = note.content;
         let end = match anchor {
@@ -98,13 +100,17 @@ impl NoteItem {
 
 /// All notes of a capture.
 pub(in crate::http) async fn list(
-    Viewer(who): Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<NoteList>, ApiError> {
     let start_ns = state.store().capture(id).await?.start_ns;
-    let items = state.store().notes(id).await?.into_iter().map(|note| NoteItem::new(note, start_ns, &who)).collect();
-    Ok(Json(NoteList { items, can_write: who.role() >= Role::Operator }))
+    let who = reader.who();
+    let item = |note| NoteItem::new(note, start_ns, who);
+    let items = state.store().notes(id).await?.into_iter().map(item);
+    let part = reader.share().and_then(Share::part);
+    let items = items.filter(|note| part.is_none_or(|part| part.has_note(note.start, note.end))).collect();
+    Ok(Json(NoteList { items, can_write: who.is_some_and(|who| who.role() >= Role::Operator) }))
 }
 
 /// What is written of a note.
@@ -171,7 +177,7 @@ pub(in crate::http) async fn write(
     let writing = async move {
         state.store().add_note(id, note.clone()).await?;
         state.audit(&who.session, "note.write", &id.to_string(), &format!("note {}", note.id)).await;
-        Ok::<_, ApiError>(NoteItem::new(note, start_ns, &who))
+        Ok::<_, ApiError>(NoteItem::new(note, start_ns, Some(&who)))
     };
     let item = to_its_end(writing).await??;
     Ok((StatusCode::CREATED, Json(item)))
@@ -207,7 +213,7 @@ pub(in crate::http) async fn change(
         let change = NoteChange { unix_ns: now_unix_ns(), user: who.user().to_owned() };
         let changed = state.store().change_note(id, (note, version), content, change).await?;
         state.audit(&who.session, "note.change", &id.to_string(), &format!("note {note} of {owner}")).await;
-        Ok::<_, ApiError>(NoteItem::new(changed, start_ns, &who))
+        Ok::<_, ApiError>(NoteItem::new(changed, start_ns, Some(&who)))
     };
     Ok(Json(to_its_end(changing).await??))
 }

@@ -6,7 +6,7 @@ use bathyscope_views::{ProcessTree, process_tree};
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -17,12 +17,14 @@ use super::{
 
 /// The tree.
 pub(in crate::http) async fn tree(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<ProcessTree>, ApiError> {
+    // What started what is told of the whole time, whoever ran in it.
+    reader.admit_whole(path.id, "the tree of processes")?;
     let changes = state.store().processes(path.id).await?;
     let make = move |view: &CaptureView, cancel: &_| process_tree(view, &changes, query.rows(view)?.range, cancel);
-    read_view(&state, path, make).await
+    read_view(&reader, &state, path, make).await
 }

@@ -9,7 +9,7 @@ use bathyscope_views::{
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -21,70 +21,70 @@ use super::{
 type Read<T> = fn(&dyn Source, &RangeQuery, &Cancel) -> Result<T, ViewError>;
 
 async fn answer<T: Send + 'static>(
-    state: AppState,
+    (reader, state): (Reader, AppState),
     path: CapturePath,
     query: TracksQuery,
     read: Read<T>,
 ) -> Result<Json<T>, ApiError> {
-    read_view(&state, path, move |view, cancel| read(view, &query.range(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| read(view, &query.range(view)?, cancel)).await
 }
 
 /// How long threads were in which state.
 pub(in crate::http) async fn threads(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<TracksQuery>,
 ) -> Result<Json<RangeThreads>, ApiError> {
-    answer(state, path, query, range_threads).await
+    answer((reader, state), path, query, range_threads).await
 }
 
 /// How long slices by name took.
 pub(in crate::http) async fn slices(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<TracksQuery>,
 ) -> Result<Json<RangeSlices>, ApiError> {
-    answer(state, path, query, range_slices).await
+    answer((reader, state), path, query, range_slices).await
 }
 
 /// How long threads waited for a CPU.
 pub(in crate::http) async fn waits(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<TracksQuery>,
 ) -> Result<Json<RangeWaits>, ApiError> {
-    answer(state, path, query, range_waits).await
+    answer((reader, state), path, query, range_waits).await
 }
 
 /// What counters were.
 pub(in crate::http) async fn counters(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<TracksQuery>,
 ) -> Result<Json<RangeCounters>, ApiError> {
-    answer(state, path, query, range_counters).await
+    answer((reader, state), path, query, range_counters).await
 }
 
 /// Who woke whom.
 pub(in crate::http) async fn wakeups(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<TracksQuery>,
 ) -> Result<Json<RangeWakeups>, ApiError> {
-    answer(state, path, query, range_wakeups).await
+    answer((reader, state), path, query, range_wakeups).await
 }
 
 /// How many bytes rows moved.
 pub(in crate::http) async fn amounts(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<TracksQuery>,
 ) -> Result<Json<RangeAmounts>, ApiError> {
-    answer(state, path, query, range_amounts).await
+    answer((reader, state), path, query, range_amounts).await
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -26,25 +26,25 @@ pub(in crate::http) struct SandwichFunction {
 
 /// What calls a function and what it calls, of the samples that a query of flame graphs asks for.
 pub(in crate::http) async fn between(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
     Query(SandwichFunction { function }): Query<SandwichFunction>,
 ) -> Result<Json<Sandwich>, ApiError> {
-    let view = named_view(&state, id).await?;
+    let view = named_view(&reader, &state, id).await?;
     let make = move |view: &CaptureView, cancel: &_| sandwich(view, &query.flame(view)?, &function, cancel);
     Ok(Json(state.workers().view(view, make).await?))
 }
 
 /// Stacks in the order of time, of the samples that a query of flame graphs asks for.
 pub(in crate::http) async fn chart(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<StackChart>, ApiError> {
-    let view = named_view(&state, id).await?;
+    let view = named_view(&reader, &state, id).await?;
     let make =
         move |view: &CaptureView, cancel: &_| stack_chart(view, &query.flame(view)?, query.stack_chart(), cancel);
     Ok(Json(state.workers().view(view, make).await?))
@@ -52,7 +52,7 @@ pub(in crate::http) async fn chart(
 
 /// A flame graph beside what another range, filter or capture has in its nodes.
 pub(in crate::http) async fn difference(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
@@ -60,17 +60,17 @@ pub(in crate::http) async fn difference(
 ) -> Result<Json<FlameDifference>, ApiError> {
     let mut others = Vec::new();
     for other in params.captures()? {
-        others.push(named_view(&state, other).await?);
+        others.push(named_view(&reader, &state, other).await?);
     }
-    let view = named_view(&state, id).await?;
+    let view = named_view(&reader, &state, id).await?;
     let make = move |view: &CaptureView, cancel: &_| params.answer(&query, view, &others, cancel);
     Ok(Json(state.workers().view(view, make).await?))
 }
 
 /// The view of a capture; while it records, its functions get their names first.
-pub(super) async fn named_view(state: &AppState, id: CaptureId) -> Result<CaptureView, ApiError> {
+pub(super) async fn named_view(reader: &Reader, state: &AppState, id: CaptureId) -> Result<CaptureView, ApiError> {
     if state.store().capture(id).await?.state == CaptureState::Recording {
         state.recorder().name_functions(id).await;
     }
-    state.view(id).await
+    reader.view(state, id).await
 }

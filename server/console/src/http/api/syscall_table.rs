@@ -6,7 +6,7 @@ use bathyscope_views::{SyscallTable, syscall_table};
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -17,12 +17,12 @@ use super::{
 
 /// The table.
 pub(in crate::http) async fn table(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
     Query(params): Query<SyscallParams>,
 ) -> Result<Json<SyscallTable>, ApiError> {
     let make = move |view: &CaptureView, cancel: &_| syscall_table(view, &params.query(&query, view)?, cancel);
-    read_view(&state, path, make).await
+    read_view(&reader, &state, path, make).await
 }

@@ -6,7 +6,7 @@ use bathyscope_views::{TrackList, TrackMoment, TrackWindow, tick_moment, track_l
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -17,40 +17,40 @@ use super::{
 
 /// All tracks.
 pub(in crate::http) async fn list(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
 ) -> Result<Json<TrackList>, ApiError> {
-    read_view(&state, path, |view, cancel| track_list(view, cancel)).await
+    read_view(&reader, &state, path, |view, cancel| track_list(view, cancel)).await
 }
 
 /// What is on some tracks, in its binary form.
 pub(in crate::http) async fn window(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<TracksQuery>,
 ) -> Result<Response, ApiError> {
     let make = move |view: &CaptureView, cancel: &_| track_window(view, &query.window(view)?, cancel);
-    read_binary_view(&state, path, make, TrackWindow::encode, "writing a window of tracks").await
+    read_binary_view(&reader, &state, path, make, TrackWindow::encode, "writing a window of tracks").await
 }
 
 /// The rows of a track at a moment.
 pub(in crate::http) async fn moment(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<TracksQuery>,
 ) -> Result<Json<TrackMoment>, ApiError> {
-    read_view(&state, path, move |view, cancel| track_moment(view, &query.moment(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| track_moment(view, &query.moment(view)?, cancel)).await
 }
 
 /// A sample or an instant at a moment.
 pub(in crate::http) async fn instant(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<InstantQuery>,
 ) -> Result<Json<TrackMoment>, ApiError> {
-    read_view(&state, path, move |view, cancel| tick_moment(view, &query.tick(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| tick_moment(view, &query.tick(view)?, cancel)).await
 }

@@ -118,7 +118,8 @@ async fn outcome(state: &AppState, id: CaptureId) -> Result<Trial, ApiError> {
     let _named = tokio::time::timeout(NAMING, state.recorder().ended(id)).await;
     let record = state.store().capture(id).await?;
     let kept = state.store().script(id).await?;
-    let (view, script) = maps::open(state, id).await?;
+    let view = state.view(id).await?;
+    let script = maps::script_of(state, &view).await?;
     let read = move |view: &CaptureView, cancel: &Cancel| {
         let output = script.text(view, Cursor { time: 0, skip: 0 }, MOST_LINES, cancel)?;
         let maps = script.maps(view, cancel)?;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
-        access::Viewer,
+        access::Reader,
         error::ApiError,
         extract::{Path, Query},
         state::AppState,
@@ -28,64 +28,68 @@ const DEFAULT_MARKS: u32 = 200;
 
 /// A page of rows.
 pub(in crate::http) async fn rows(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<RowsPage>, ApiError> {
-    read_view(&state, path, move |view, cancel| bathyscope_views::page(view, &query.rows(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| bathyscope_views::page(view, &query.rows(view)?, cancel)).await
 }
 
 /// When rows at some places of the table are.
 pub(in crate::http) async fn row_times(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<RowTimes>, ApiError> {
     let marks = query.marks.unwrap_or(DEFAULT_MARKS);
-    read_view(&state, path, move |view, cancel| bathyscope_views::row_times(view, &query.rows(view)?, marks, cancel))
-        .await
+    read_view(&reader, &state, path, move |view, cancel| {
+        bathyscope_views::row_times(view, &query.rows(view)?, marks, cancel)
+    })
+    .await
 }
 
 /// The most frequent values of columns, of the rows that the table shows.
 pub(in crate::http) async fn facets(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<FacetsParams>,
 ) -> Result<Json<Facets>, ApiError> {
-    read_view(&state, path, move |view, cancel| bathyscope_views::facets(view, &query.query(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| bathyscope_views::facets(view, &query.query(view)?, cancel))
+        .await
 }
 
 /// Rows in groups by the values of columns.
 pub(in crate::http) async fn pivot(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<PivotParams>,
 ) -> Result<Json<Pivot>, ApiError> {
-    read_view(&state, path, move |view, cancel| bathyscope_views::pivot(view, &query.query(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| bathyscope_views::pivot(view, &query.query(view)?, cancel))
+        .await
 }
 
 /// Rows in bins of time, and where events were lost.
 pub(in crate::http) async fn rate(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<Rate>, ApiError> {
-    read_view(&state, path, move |view, cancel| bathyscope_views::rate(view, &query.rate(view)?, cancel)).await
+    read_view(&reader, &state, path, move |view, cancel| bathyscope_views::rate(view, &query.rate(view)?, cancel)).await
 }
 
 /// Sums of a capture of counts, and how they went over time.
 pub(in crate::http) async fn counts(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<CountView>, ApiError> {
-    let view = state.view(id).await?;
+    let view = reader.view(&state, id).await?;
     let counts = |stream: &StreamRecord| matches!(stream.schema.meaning().kind, RowKind::Counter { .. });
     let stream = view.record().streams.iter().position(counts).ok_or_else(ApiError::not_found)?;
     let stream = u16::try_from(stream).unwrap_or(u16::MAX);
@@ -96,23 +100,23 @@ pub(in crate::http) async fn counts(
 
 /// A window of the timeline, in its binary form.
 pub(in crate::http) async fn timeline(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(path): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Response, ApiError> {
     let make = move |view: &CaptureView, cancel: &_| bathyscope_views::timeline(view, &query.timeline(view)?, cancel);
-    read_binary_view(&state, path, make, Timeline::encode, "writing the timeline").await
+    read_binary_view(&reader, &state, path, make, Timeline::encode, "writing the timeline").await
 }
 
 /// A flame graph.
 pub(in crate::http) async fn flame(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<FlameGraph>, ApiError> {
-    let view = named_view(&state, id).await?;
+    let view = named_view(&reader, &state, id).await?;
     let make = move |view: &CaptureView, cancel: &_| -> Result<FlameGraph, ViewError> {
         let query = query.flame(view)?;
         let has_samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
@@ -130,12 +134,12 @@ const FUNCTIONS: usize = 1000;
 /// The functions of a capture's samples, those with the most samples first: their own, or with `sort=total` also of what
 /// they called.
 pub(in crate::http) async fn functions(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<SampledFunctions>, ApiError> {
-    let view = named_view(&state, id).await?;
+    let view = named_view(&reader, &state, id).await?;
     let order = if query.sort.as_deref() == Some("total") { FunctionOrder::Total } else { FunctionOrder::Own };
     let make = move |view: &CaptureView, cancel: &_| -> Result<SampledFunctions, ViewError> {
         sampled_functions(view, &query.flame(view)?, order, FUNCTIONS, cancel)
@@ -165,12 +169,16 @@ struct StackFrame {
 
 /// The frames of one stack, innermost first, inlined functions too.
 pub(in crate::http) async fn stack(
-    _: Viewer,
+    reader: Reader,
     State(state): State<AppState>,
     Path(StackPath { id, stack }): Path<StackPath>,
 ) -> Result<Json<Stack>, ApiError> {
-    let view = named_view(&state, id).await?;
-    let make = move |view: &CaptureView, _: &_| {
+    let view = named_view(&reader, &state, id).await?;
+    let make = move |view: &CaptureView, cancel: &_| {
+        // Stacks have numbers that anybody can count.
+        if !view.has_stack(stack, cancel)? {
+            return Ok(None);
+        }
         let described =
             |frames: &[FrameId]| frames.iter().flat_map(|frame| described(view.dictionaries(), *frame)).collect();
         Ok(view.dictionaries().stack(stack).map(described))

@@ -47,7 +47,8 @@ impl RouteAnswer {
 }
 
 /// The answers of handlers that write their response themselves: types of the handler's file or, with `::`, of another crate.
-const WRITTEN: [(&str, &str, &[&str]); 2] = [
+const WRITTEN: [(&str, &str, &[&str]); 3] = [
+    ("POST", "/api/shares", &["MadeShare"]),
     ("POST", "/api/captures", &["super::CaptureAddress"]),
     (
         "GET",
@@ -77,8 +78,15 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 6] =
-    ["console_routes", "stack_routes", "track_routes", "distribution_routes", "library_routes", "builder_routes"];
+const TABLES: [&str; 7] = [
+    "console_routes",
+    "stack_routes",
+    "track_routes",
+    "distribution_routes",
+    "library_routes",
+    "builder_routes",
+    "share_routes",
+];
 
 fn lines_of(sources: &Sources, file: usize, name: &str) -> Vec<ExprCall> {
     let table = sources.function(file, name);

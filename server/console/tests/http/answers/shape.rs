@@ -42,8 +42,14 @@ pub struct Shapes {
 }
 
 /// What types write that implement `Serialize` by hand, by name: in whichever room they are.
-const BY_HAND: [(&str, &str); 5] =
-    [("ShownCell", "cell"), ("KeyId", "text"), ("CodePlace", "text"), ("NodeId", "text"), ("NodeKind", "number")];
+const BY_HAND: [(&str, &str); 6] = [
+    ("ShownCell", "cell"),
+    ("KeyId", "text"),
+    ("CodePlace", "text"),
+    ("NodeId", "text"),
+    ("ShareId", "text"),
+    ("NodeKind", "number"),
+];
 
 /// Fields that a module of ours writes: `#[serde(with = "…")]`.
 const WITH: [(&str, Shape); 1] = [("crate::predicate::text", Shape::Text)];

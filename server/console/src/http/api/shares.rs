@@ -1,0 +1,124 @@
+//! Links for people without a login, made, listed and revoked by those who have one.
+//!
+//! A *share* is `{id, capture, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, opened, part}`; `part` is `{start?, end?,
+//! filter}` or null for all of the capture.
+//!
+//! * `GET /api/shares` (operator: own ones, admin: all) → `{allowed, can_allow, items:[share]}`, the one that was made last first.
+//! * `POST /api/shares` (operator) `{capture, title?, days?, view?, part?}` → 201 and `{share, path}`: the link's path with its token,
+//!   which nobody can be told again; 409 while shares are not allowed, 400 if a part is wanted of a capture that still changes.
+//! * `DELETE /api/shares/{share}` (operator: own ones, admin: all) → 204, or 404. What is open ends.
+//! * `POST /api/shares/allowed` (admin) `{allowed}` → 204.
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use bathyscope_reader::CaptureView;
+use bathyscope_store::Role;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    access::{Admin, Operator, Who},
+    error::ApiError,
+    extract::{self, Path},
+    share::{AskedShare, ShareError, ShareId, ShareItem, draw_share_id},
+    state::{AppState, to_its_end},
+};
+
+/// The links.
+#[derive(Serialize)]
+pub(in crate::http) struct ShareList {
+    /// Whether shares are allowed in this console.
+    allowed: bool,
+    /// Whether whoever asks may allow them, and take that back.
+    can_allow: bool,
+    items: Vec<ShareItem>,
+}
+
+/// Whose links somebody sees and revokes: their own, an admin all.
+fn owner(who: &Who) -> Option<&str> {
+    (who.role() < Role::Admin).then(|| who.user())
+}
+
+/// Lists them.
+pub(in crate::http) async fn list(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+) -> Result<Json<ShareList>, ApiError> {
+    let items = state.shares().list(owner(&who)).await?;
+    Ok(Json(ShareList { allowed: state.shares().are_allowed(), can_allow: who.role() >= Role::Admin, items }))
+}
+
+/// A link that was just made.
+#[derive(Serialize)]
+pub(in crate::http) struct MadeShare {
+    share: ShareItem,
+    /// Its path, with the token.
+    path: String,
+}
+
+/// Makes one.
+pub(in crate::http) async fn make(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    extract::Json(asked): extract::Json<AskedShare>,
+) -> Result<Response, ApiError> {
+    if !state.shares().are_allowed() {
+        return Err(ShareError::NotAllowed.into());
+    }
+    let id = draw_share_id().map_err(|error| ApiError::internal("drawing a random id", error))?;
+    let view = state.view(asked.capture).await?;
+    if let Some(part) = asked.part.clone() {
+        // That it has such a part is found out now; whoever opens the link does not wait for it.
+        let narrow =
+            move |view: &CaptureView, cancel: &_| view.narrowed(id.bits(), &part.scope(view)?, cancel).map(|_part| ());
+        state.workers().view(view, narrow).await?;
+    }
+    let making = async move { state.shares().create(id, asked, (who.user(), who.role())).await };
+    let (secret, share) = to_its_end(making).await??;
+    let path = format!("/s/{}#{}", share.id, secret.reveal());
+    Ok((StatusCode::CREATED, Json(MadeShare { share, path })).into_response())
+}
+
+/// The link in a path.
+#[derive(Clone, Copy, Deserialize)]
+pub(in crate::http) struct SharePath {
+    share: ShareId,
+}
+
+/// Revokes one.
+pub(in crate::http) async fn revoke(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(SharePath { share }): Path<SharePath>,
+) -> Result<StatusCode, ApiError> {
+    let revoking = async move { state.shares().revoke(share, owner(&who), (who.user(), who.role())).await };
+    match to_its_end(revoking).await?? {
+        Some(_) => Ok(StatusCode::NO_CONTENT),
+        None => Err(ApiError::not_found()),
+    }
+}
+
+/// Whether shares are to be allowed.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct Allowed {
+    allowed: bool,
+}
+
+/// Allows shares in this console, or takes that back.
+pub(in crate::http) async fn allow(
+    Admin(who): Admin,
+    State(state): State<AppState>,
+    extract::Json(Allowed { allowed }): extract::Json<Allowed>,
+) -> Result<StatusCode, ApiError> {
+    let allowing = async move {
+        state.shares().allow(allowed).await?;
+        state.audit(&who.session, if allowed { "share.allow" } else { "share.forbid" }, "", "").await;
+        Ok::<_, ApiError>(())
+    };
+    to_its_end(allowing).await??;
+    Ok(StatusCode::NO_CONTENT)
+}

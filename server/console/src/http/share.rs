@@ -1,0 +1,573 @@
+//! Links for people without a login: *shares*. One shows a capture, or a part of it, and nothing else.
+//!
+//! A link is `/s/ID#TOKEN`. The token has 256 random bits and is kept only as SHA-256; it stands in the fragment, which no browser
+//! sends. The page at `/s/ID` posts it to `/s/ID/open` and gets it back as a cookie for `/s/ID` alone; below that are the routes that
+//! read a capture ([`super::access::Reader`]). Each request looks the link up and checks what it asks for. A link that does not
+//! exist, has expired or was revoked, and one that nobody may use as shares are not allowed here, all give one answer.
+//!
+//! When a link was last used is kept in memory and written once a minute by [`Shares::keep`], because a GET must not change the
+//! database (P04). The end of a link is compared with the wall clock, as no other clock outlives a boot.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    str::FromStr,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use bathyscope_capture::CaptureId;
+use bathyscope_reader::ViewQuery;
+use bathyscope_store::{AuditEntry, NewShare, Role, ShareRecord, ShareUse, Store, StoreError, TokenHash};
+use bathyscope_views::{Scope, Source, ViewError};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::session::{Secret, SessionError, TOKEN_BYTES, new_secret};
+
+/// How long a link lives if nothing is said.
+pub const SHARE_DAYS: u32 = 7;
+/// The longest that one lives.
+pub const MOST_SHARE_DAYS: u32 = 366;
+/// The longest address of a view that a link opens.
+const VIEW_BYTES: usize = 16 << 10;
+/// The longest filter of a part.
+const FILTER_BYTES: usize = 16 << 10;
+/// How often uses are written and expired links removed.
+const KEEP_EVERY: Duration = Duration::from_secs(60);
+/// What kind of thing links show so far.
+const CAPTURE: &str = "capture";
+const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
+
+/// Names a link in addresses and lists; whoever knows it sees nothing yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ShareId(u64);
+
+impl ShareId {
+    /// The number.
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for ShareId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// What is no name of a link.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a share is named by 16 digits in base sixteen, in lower case")]
+pub struct ParseShareIdError;
+
+impl FromStr for ShareId {
+    type Err = ParseShareIdError;
+
+    fn from_str(text: &str) -> Result<Self, ParseShareIdError> {
+        let is_name = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let bits = is_name.then(|| u64::from_str_radix(text, 16).ok()).flatten();
+        bits.map(Self).ok_or(ParseShareIdError)
+    }
+}
+
+impl Serialize for ShareId {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ShareId {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The part of a capture that a link shows: nothing outside can be asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedPart {
+    /// From when, nanoseconds from the capture's start; none for its beginning.
+    #[serde(default)]
+    pub start: Option<i64>,
+    /// Until before when.
+    #[serde(default)]
+    pub end: Option<i64>,
+    /// Which rows; empty for all.
+    #[serde(default)]
+    pub filter: String,
+}
+
+impl SharedPart {
+    /// What is left of a capture.
+    ///
+    /// # Errors
+    /// If the filter cannot be read.
+    pub fn scope(&self, capture: &dyn Source) -> Result<Scope, ViewError> {
+        let Self { start, end, filter } = self.clone();
+        let rows = ViewQuery { start, end, filter, ..ViewQuery::default() }.rows(capture)?;
+        Ok(Scope { range: rows.range, filter: rows.filter })
+    }
+
+    /// Whether a note is shown: one of which all is in the range, in nanoseconds from the capture's start. Of one that is a moment
+    /// there is no end.
+    pub(super) fn has_note(&self, start: i64, end: Option<i64>) -> bool {
+        self.start.is_none_or(|from| from <= start) && self.end.is_none_or(|until| end.unwrap_or(start) <= until)
+    }
+}
+
+/// What of its object a link shows, as the store keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShareScope {
+    /// The view that it opens: the query of its address.
+    view: String,
+    part: Option<SharedPart>,
+}
+
+/// What somebody wants to share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskedShare {
+    /// Which capture.
+    pub capture: CaptureId,
+    /// What the link is called; the capture's title if it is empty.
+    #[serde(default)]
+    pub title: String,
+    /// How many days it lives; a week if nothing is said.
+    #[serde(default)]
+    pub days: Option<u32>,
+    /// The view that it opens, as the query of the capture's page; its usual one if it is empty.
+    #[serde(default)]
+    pub view: String,
+    /// The only part that it shows; none for all.
+    #[serde(default)]
+    pub part: Option<SharedPart>,
+}
+
+/// A link in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareItem {
+    /// By which it is revoked; it opens nothing.
+    pub id: ShareId,
+    /// The capture that it shows.
+    pub capture: CaptureId,
+    /// What it is called.
+    pub title: String,
+    /// Who made it.
+    pub owner: String,
+    /// When, nanoseconds since 1970 by the wall clock.
+    pub created_unix_ns: i64,
+    /// From when on it shows nothing, likewise.
+    pub expires_unix_ns: i64,
+    /// When it was last used, likewise, to a minute; none if it never was.
+    pub last_used_unix_ns: Option<i64>,
+    /// How often it was opened.
+    pub opened: u64,
+    /// The only part that it shows; none for all.
+    pub part: Option<SharedPart>,
+}
+
+impl ShareItem {
+    fn new(record: &ShareRecord) -> Option<Self> {
+        let share = Share::new(record.clone(), CancellationToken::new())?;
+        Some(Self {
+            id: share.id(),
+            capture: share.capture(),
+            title: bathyscope_capture::shown(&record.title),
+            owner: bathyscope_capture::shown(&record.owner),
+            created_unix_ns: record.created_unix_ns,
+            expires_unix_ns: record.expires_unix_ns,
+            last_used_unix_ns: record.last_used_unix_ns,
+            opened: record.uses,
+            part: share.inner.scope.part.clone(),
+        })
+    }
+
+    /// What of the capture it shows, for the audit log.
+    fn words(&self) -> String {
+        let part = self.part.as_ref().and_then(|part| serde_json::to_string(part).ok());
+        format!("share {} of capture {}: {}", self.id, self.capture, part.as_deref().unwrap_or("all of it"))
+    }
+}
+
+/// A link that was found with its token: a way to read. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Share {
+    inner: Arc<FoundShare>,
+}
+
+#[derive(Debug)]
+struct FoundShare {
+    record: ShareRecord,
+    capture: CaptureId,
+    scope: ShareScope,
+    ended: CancellationToken,
+}
+
+impl Share {
+    /// None if it is of a kind that this program does not know.
+    fn new(record: ShareRecord, ended: CancellationToken) -> Option<Self> {
+        let capture = (record.kind == CAPTURE).then(|| record.object.parse().ok()).flatten()?;
+        let scope = serde_json::from_str(&record.scope).ok()?;
+        Some(Self { inner: Arc::new(FoundShare { record, capture, scope, ended }) })
+    }
+
+    /// Its name.
+    pub fn id(&self) -> ShareId {
+        ShareId(self.inner.record.id)
+    }
+
+    /// The capture that it shows.
+    pub fn capture(&self) -> CaptureId {
+        self.inner.capture
+    }
+
+    /// The only part of the capture that it shows; none for all.
+    pub fn part(&self) -> Option<&SharedPart> {
+        self.inner.scope.part.as_ref()
+    }
+
+    /// What the store keeps of it.
+    pub fn record(&self) -> &ShareRecord {
+        &self.inner.record
+    }
+
+    /// The address of the page that it opens.
+    pub fn address(&self) -> String {
+        let range = self.part().and_then(|part| Some((part.start?, part.end?)));
+        let view = match range {
+            // What is to be seen fills the page.
+            Some((start, end)) if self.inner.scope.view.is_empty() => format!("v=3&start={start}&end={end}"),
+            _ => self.inner.scope.view.clone(),
+        };
+        let mark = if view.is_empty() { "" } else { "?" };
+        format!("/s/{}/captures/{}{mark}{view}", self.id(), self.capture())
+    }
+
+    /// Seconds that it lives still.
+    pub fn left_s(&self) -> u64 {
+        let left_ns = self.inner.record.expires_unix_ns.saturating_sub(now_unix_ns());
+        u64::try_from(left_ns / 1_000_000_000).unwrap_or(0)
+    }
+
+    /// Waits until it ends: revoked, expired, or with the console.
+    pub async fn over(&self) {
+        tokio::select! {
+            () = self.inner.ended.cancelled() => {}
+            () = tokio::time::sleep(Duration::from_secs(self.left_s())) => {}
+        }
+    }
+}
+
+/// Why a link could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ShareError {
+    /// Nobody has allowed them.
+    #[error(
+        "shares are not allowed in this console; an admin allows them on the page Shares, or `bathyscope shares allow` does"
+    )]
+    NotAllowed,
+    /// It is not as it must be.
+    #[error("{0}")]
+    Refused(String),
+    /// The kernel gave no randomness.
+    #[error(transparent)]
+    Secret(#[from] SessionError),
+    /// The store failed, or refused it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// All links. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Shares {
+    store: Store,
+    live: Arc<Mutex<LiveShares>>,
+    stop: CancellationToken,
+}
+
+#[derive(Debug)]
+struct LiveShares {
+    /// Cancelled when shares are not allowed any more; none while they are not.
+    allowed: Option<CancellationToken>,
+    /// Of links that were used, cancelled with them.
+    ended: HashMap<u64, CancellationToken>,
+    /// Links that were revoked here: one that is being looked up meanwhile must not come back.
+    revoked: HashMap<u64, i64>,
+    /// Uses that are not written yet.
+    uses: HashMap<u64, ShareUse>,
+}
+
+impl Shares {
+    /// The links that `store` keeps. They all end when `stop` is cancelled. `allow` allows them from now on.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn open(store: Store, allow: bool, stop: &CancellationToken) -> Result<Self, StoreError> {
+        if allow {
+            store.allow_shares(true).await?;
+        }
+        store.purge_shares(now_unix_ns()).await?;
+        let allowed = store.shares_are_allowed().await?.then(|| stop.child_token());
+        let live = LiveShares { allowed, ended: HashMap::new(), revoked: HashMap::new(), uses: HashMap::new() };
+        Ok(Self { store, live: Arc::new(Mutex::new(live)), stop: stop.clone() })
+    }
+
+    /// Whether they may be made and used here.
+    pub fn are_allowed(&self) -> bool {
+        self.locked(|live| live.allowed.is_some())
+    }
+
+    /// Allows them, or takes that back: then none shows anything, and what is open ends.
+    ///
+    /// # Errors
+    /// The store's; they are refused in this process all the same.
+    pub async fn allow(&self, allowed: bool) -> Result<(), StoreError> {
+        if !allowed {
+            self.locked(|live| {
+                live.ended.clear();
+                if let Some(token) = live.allowed.take() {
+                    token.cancel();
+                }
+            });
+        }
+        self.store.allow_shares(allowed).await?;
+        if allowed {
+            self.locked(|live| live.allowed.get_or_insert_with(|| self.stop.child_token()).clone());
+        }
+        Ok(())
+    }
+
+    /// Makes a link; gives its token, for the one who made it, and what it is. That the capture has such a part was found out
+    /// before, by this id, which was drawn.
+    ///
+    /// # Errors
+    /// If shares are not allowed, or it is refused.
+    pub async fn create(
+        &self,
+        id: ShareId,
+        asked: AskedShare,
+        (owner, role): (&str, Role),
+    ) -> Result<(Secret, ShareItem), ShareError> {
+        if !self.are_allowed() {
+            return Err(ShareError::NotAllowed);
+        }
+        let days = asked.days.unwrap_or(SHARE_DAYS);
+        check(&asked, days)?;
+        let capture = self.store.capture(asked.capture).await?;
+        let title = if asked.title.trim().is_empty() { capture.title } else { asked.title.trim().to_owned() };
+        let scope = ShareScope { view: asked.view, part: asked.part };
+        let scope = serde_json::to_string(&scope).map_err(|error| ShareError::Refused(error.to_string()))?;
+        let (secret, token) = new_secret()?;
+        let created_unix_ns = now_unix_ns();
+        let new = NewShare {
+            id: id.0,
+            token,
+            kind: CAPTURE.to_owned(),
+            object: asked.capture.to_string(),
+            scope,
+            title,
+            owner: owner.to_owned(),
+            created_unix_ns,
+            expires_unix_ns: created_unix_ns.saturating_add(i64::from(days).saturating_mul(DAY_NS)),
+        };
+        self.store.add_share(new).await?;
+        let made = self.store.share(id.0, token, created_unix_ns).await?.as_ref().and_then(ShareItem::new);
+        let made = made.ok_or_else(|| ShareError::Refused("it was revoked at once".to_owned()))?;
+        self.note((owner, role), "share.create", &made.words()).await;
+        Ok((secret, made))
+    }
+
+    /// The link of this name and token, which is used now; none if there is none, it has expired or was revoked, the token is
+    /// another one, or shares are not allowed. `opens` counts it as opened.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn find(&self, id: ShareId, token: &str, opens: bool) -> Result<Option<Share>, StoreError> {
+        // What no token looks like is not looked up.
+        if token.len() != TOKEN_BYTES * 2 || !self.are_allowed() {
+            return Ok(None);
+        }
+        let now = now_unix_ns();
+        let Some(record) = self.store.share(id.0, TokenHash::of(token.as_bytes()), now).await? else { return Ok(None) };
+        let ended = self.locked(|live| {
+            let allowed = live.allowed.as_ref().filter(|_| !live.revoked.contains_key(&id.0))?.clone();
+            let fresh = ShareUse { id: id.0, last_used_unix_ns: now, opened: 0 };
+            let used = live.uses.entry(id.0).or_insert(fresh);
+            used.last_used_unix_ns = used.last_used_unix_ns.max(now);
+            used.opened += u64::from(opens);
+            Some(live.ended.entry(id.0).or_insert_with(|| allowed.child_token()).clone())
+        });
+        Ok(ended.and_then(|ended| Share::new(record, ended)))
+    }
+
+    /// The links of `owner`, or all, that have not expired; the one that was made last first.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn list(&self, owner: Option<&str>) -> Result<Vec<ShareItem>, StoreError> {
+        let records = self.store.shares(owner, now_unix_ns()).await?;
+        let mut items: Vec<ShareItem> = records.iter().filter_map(ShareItem::new).collect();
+        self.locked(|live| {
+            for item in &mut items {
+                // What is not written yet.
+                if let Some(used) = live.uses.get(&item.id.0) {
+                    item.last_used_unix_ns = item.last_used_unix_ns.max(Some(used.last_used_unix_ns));
+                    item.opened += used.opened;
+                }
+            }
+        });
+        Ok(items)
+    }
+
+    /// Revokes a link if it is `owner`'s, or whosever it is if that is none: its next request is refused and its streams end. Gives
+    /// what it was; none if there is no such one. `who` does it.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn revoke(
+        &self,
+        id: ShareId,
+        owner: Option<&str>,
+        who: (&str, Role),
+    ) -> Result<Option<ShareItem>, StoreError> {
+        let Some(record) = self.store.revoke_share(id.0, owner.map(str::to_owned)).await? else { return Ok(None) };
+        self.locked(|live| {
+            live.revoked.insert(id.0, record.expires_unix_ns);
+            live.uses.remove(&id.0);
+            if let Some(token) = live.ended.remove(&id.0) {
+                token.cancel();
+            }
+        });
+        let item = ShareItem::new(&record);
+        if let Some(item) = &item {
+            self.note(who, "share.revoke", &format!("{}, made by {}", item.words(), item.owner)).await;
+        }
+        Ok(item)
+    }
+
+    /// Notes for ever who did what with a link.
+    pub async fn note(&self, (user, role): (&str, Role), action: &str, detail: &str) {
+        let entry = AuditEntry {
+            time_unix_ns: now_unix_ns(),
+            user: user.to_owned(),
+            role,
+            action: action.to_owned(),
+            object: String::new(),
+            detail: detail.to_owned(),
+        };
+        if let Err(error) = self.store.add_audit(entry).await {
+            tracing::error!(%error, action, "an entry of the audit log could not be written");
+        }
+    }
+
+    /// Writes uses and removes expired links, once a minute, until the console stops.
+    pub async fn keep(self) {
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = tokio::time::sleep(KEEP_EVERY) => {}
+            }
+            if let Err(error) = self.sweep().await {
+                tracing::warn!(%error, "uses of shares could not be written");
+            }
+        }
+    }
+
+    /// Writes uses that are not written yet and removes links that have expired.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn sweep(&self) -> Result<(), StoreError> {
+        let now = now_unix_ns();
+        let uses: Vec<ShareUse> = self.locked(|live| {
+            live.revoked.retain(|_id, expires_unix_ns| *expires_unix_ns > now);
+            std::mem::take(&mut live.uses).into_values().collect()
+        });
+        if !uses.is_empty() {
+            self.store.note_share_uses(uses).await?;
+        }
+        let expired = self.store.purge_shares(now).await?;
+        self.locked(|live| {
+            for share in expired {
+                if let Some(token) = live.ended.remove(&share.id) {
+                    token.cancel();
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn locked<T>(&self, with: impl FnOnce(&mut LiveShares) -> T) -> T {
+        with(&mut self.live.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A name for a link that is to be made.
+///
+/// # Errors
+/// If the kernel gives no randomness.
+pub fn draw_share_id() -> Result<ShareId, getrandom::Error> {
+    getrandom::u64().map(ShareId)
+}
+
+fn check(asked: &AskedShare, days: u32) -> Result<(), ShareError> {
+    let refused = |why: String| Err(ShareError::Refused(why));
+    if !(1..=MOST_SHARE_DAYS).contains(&days) {
+        return refused(format!("it lives for 1 to {MOST_SHARE_DAYS} days, not {days}"));
+    }
+    let is_query = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'#');
+    if asked.view.len() > VIEW_BYTES || !asked.view.bytes().all(is_query) {
+        return refused(format!("the view is no query of an address of at most {VIEW_BYTES} bytes"));
+    }
+    if asked.part.as_ref().is_some_and(|part| part.filter.len() > FILTER_BYTES) {
+        return refused(format!("the filter of the part is longer than {FILTER_BYTES} bytes"));
+    }
+    Ok(())
+}
+
+fn now_unix_ns() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_named_by_sixteen_digits() {
+        for (text, expected) in [
+            ("00000000000000ff", Some(255)),
+            ("ffffffffffffffff", Some(u64::MAX)),
+            ("00000000000000FF", None),
+            ("0", None),
+            ("+000000000000001", None),
+            ("000000000000000ff", None),
+            ("", None),
+        ] {
+            let id = text.parse::<ShareId>().ok();
+            assert_eq!(id.map(|id| id.0), expected, "{text}");
+            assert!(id.is_none_or(|id| id.to_string() == text));
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_bounded() {
+        let asked = || AskedShare {
+            capture: CaptureId::from_bits(1),
+            title: String::new(),
+            days: None,
+            view: "v=3&tab=flame&filter=a%20b".to_owned(),
+            part: None,
+        };
+        assert!(check(&asked(), 1).is_ok() && check(&asked(), 366).is_ok());
+        assert!(check(&asked(), 0).is_err() && check(&asked(), 367).is_err());
+        for view in ["a b", "a\\b", "a#b", "a\n", "ü", &"x".repeat(VIEW_BYTES + 1)] {
+            assert!(check(&AskedShare { view: view.to_owned(), ..asked() }, 7).is_err(), "{view:.20}");
+        }
+        let part = SharedPart { filter: "x".repeat(FILTER_BYTES + 1), ..SharedPart::default() };
+        assert!(check(&AskedShare { part: Some(part), ..asked() }, 7).is_err());
+    }
+}

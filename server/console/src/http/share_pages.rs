@@ -1,0 +1,78 @@
+//! Pages of links for people without a login: the one that a link leads to, the capture that it shows, and the list for those who
+//! make some.
+
+use axum::{
+    Json,
+    extract::State,
+    response::{Html, IntoResponse as _, Response},
+};
+use bathyscope_web::{Template, pages};
+use http::{HeaderValue, header::SET_COOKIE};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    access::{Anonymous, Operator, ShareHolder, share_cookie},
+    context::Context,
+    error::ApiError,
+    extract::{self, Path},
+    share::ShareId,
+    state::AppState,
+};
+
+/// The page that a link leads to. It is the same whatever there is: nobody has shown a token yet.
+pub(super) async fn door(_: Anonymous, context: Context) -> Result<Response, ApiError> {
+    render(&pages::ShareDoor { nonce: context.nonce() })
+}
+
+/// The link in a path.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct DoorPath {
+    share: String,
+}
+
+/// What opens a link.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Key {
+    token: String,
+}
+
+/// Where a link leads.
+#[derive(Serialize)]
+pub(super) struct Opened {
+    url: String,
+}
+
+/// Takes the token, and gives it back as a cookie for this link alone. Whatever is wrong has one answer.
+pub(super) async fn open(
+    _: Anonymous,
+    State(state): State<AppState>,
+    Path(DoorPath { share }): Path<DoorPath>,
+    key: Result<extract::Json<Key>, ApiError>,
+) -> Result<Response, ApiError> {
+    let (Ok(id), Ok(extract::Json(Key { token }))) = (share.parse::<ShareId>(), key) else {
+        return Err(ApiError::no_share());
+    };
+    let share = state.shares().find(id, &token, true).await?.ok_or_else(ApiError::no_share)?;
+    let mut response = Json(Opened { url: share.address() }).into_response();
+    let cookie = share_cookie(&share, &token, state.hosts().is_secure());
+    let cookie = HeaderValue::from_str(&cookie).map_err(|error| ApiError::internal("opening a share", error))?;
+    response.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(response)
+}
+
+/// The capture that a link shows.
+pub(super) async fn capture(ShareHolder(share): ShareHolder, context: Context) -> Result<Response, ApiError> {
+    let (id, title) = (share.capture().to_string(), bathyscope_capture::shown(&share.record().title));
+    render(&pages::SharedCapture { nonce: context.nonce(), id: &id, title: &title })
+}
+
+/// The links that somebody has made; an admin sees all.
+pub(super) async fn list(Operator(who): Operator, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Shares { nonce: context.nonce(), frame: who.frame(pages::Nav::None) })
+}
+
+fn render(page: &impl Template) -> Result<Response, ApiError> {
+    let html = page.render().map_err(|error| ApiError::internal("making the page", error))?;
+    Ok(Html(html).into_response())
+}

@@ -1,0 +1,87 @@
+// A capture is shared with people without a login: a part of it, at the same view, until the link is revoked while it is open.
+
+import assert from 'node:assert/strict';
+import { until } from '../lib/server.mjs';
+import { openPage } from './lib.mjs';
+
+/** Allows shares, where nobody had. */
+async function allow(page, server, id) {
+  await page.goto(`${server.origin}/captures/${id}?v=3&tab=events`);
+  const share = page.getByRole('button', { name: 'Share', exact: true });
+  await share.waitFor();
+  assert.equal(await share.getAttribute('aria-disabled'), 'true');
+  await share.click({ force: true });
+  await page.getByText('Shares are not allowed in this console').first().waitFor();
+  await page.goto(`${server.origin}/shares`);
+  await page.getByText('There is no share.').waitFor();
+  await page.getByRole('button', { name: 'Allow shares' }).click();
+  await page.getByText('Shares are allowed in this console.').waitFor();
+}
+
+/** Makes a link to what the page shows, by keys; gives its address. */
+async function makeLink(page, { only }) {
+  await page.getByRole('button', { name: 'Share', exact: true }).focus();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Share' });
+  await dialog.getByLabel('Title').fill('Look at this <b>');
+  if (only) await dialog.getByLabel('only what this view shows').check();
+  await dialog.getByRole('button', { name: 'Make link' }).click();
+  const link = page.getByLabel('The link', { exact: true }).and(page.locator('input'));
+  await link.waitFor();
+  const url = await link.inputValue();
+  await page.getByText('Only this machine opens it').waitFor();
+  await page.getByRole('button', { name: 'Close', exact: true }).and(page.locator('.share-dialog button')).click();
+  return url;
+}
+
+/** Revokes the only link of this title. */
+async function revoke(page, server) {
+  await page.goto(`${server.origin}/shares`);
+  await page.getByText(/ago, opened 1 time/).first().waitFor();
+  await page.getByRole('button', { name: 'Revoke Look at this <b>' }).click();
+  await page.getByText('There is no share.').waitFor();
+}
+
+/** Shares a part, opens it without a login, and revokes it while it is open. */
+export async function shareAndRevoke(browser, page, server, id) {
+  await allow(page, server, id);
+  await page.goto(`${server.origin}/captures/${id}?v=3&tab=events&filter=cpu%20%3D%3D%201`);
+  const url = await makeLink(page, { only: true });
+  const { page: visitor, context, complaints } = await openPage(browser);
+  const asked = [];
+  visitor.on('request', (request) => asked.push(request.url()));
+  const [, token] = url.split('#');
+  await visitor.goto(url);
+  await visitor.waitForURL((at) => at.pathname.endsWith(`/captures/${id}`));
+  const address = new URL(visitor.url());
+  assert.deepEqual([address.searchParams.get('tab'), address.searchParams.get('filter')], ['events', 'cpu == 1']);
+  assert.equal(address.hash, '');
+  await visitor.getByText(/Look at this <b> · shared by admin until .* · read only · shows only rows with cpu == 1/).waitFor();
+  await until('rows', async () => (await visitor.locator('#panel-events [role=row], #panel-events tr').count()) > 2);
+  // All that there is has this CPU, whatever is asked.
+  const of = (query) => visitor.evaluate(async (it) => {
+    const below = location.pathname.replace('/captures/', '/api/captures/');
+    return (await (await fetch(`${below}/rows?limit=1000${it}`)).json()).rows.map((row) => row[1]);
+  }, query);
+  assert.deepEqual([...new Set(await of(''))].map(Number), [1]);
+  assert.deepEqual(await of('&filter=cpu%20%3D%3D%200'), []);
+  await visitor.getByRole('tab', { name: 'SQL' }).click();
+  await visitor.getByText('A share has no SQL').waitFor();
+  await visitor.getByRole('tab', { name: 'Timeline' }).click();
+  await visitor.locator('#panel-timeline canvas').first().waitFor();
+  await visitor.reload();
+  await visitor.getByText(/shared by admin/).waitFor();
+  assert.ok(asked.every((address) => !new URL(address).href.split('#')[0].includes(token)), 'no address has the token');
+  const left = asked.map((address) => new URL(address).pathname).filter((path) => !/^\/(s\/[0-9a-f]{16}|assets)(\/|$)/.test(path));
+  assert.deepEqual(left, [], 'nothing else is asked');
+  assert.deepEqual(complaints, []);
+  await revoke(page, server);
+  await visitor.getByText('This link has expired or was revoked.').waitFor();
+  await visitor.goto(url.replace(/#.*/, `#${token}`));
+  await visitor.getByText('This link cannot be opened').waitFor();
+  await visitor.goto(url.split('#')[0]);
+  await visitor.getByText('This link is not complete').waitFor();
+  await visitor.goto(`${server.origin}/captures/${id}`);
+  await visitor.waitForURL(/\/login/);
+  await context.close();
+}

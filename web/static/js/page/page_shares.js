@@ -1,0 +1,104 @@
+// Shares: links that show captures to people without a login. An operator sees their own, an admin all, and allows them.
+
+import { get, send } from "../lib/api.js";
+import { byId, h, put } from "../lib/dom.js";
+import { duration, plural, wall } from "../lib/format.js";
+import { note, showError, waitFor } from "../lib/notice.js";
+import { partWords } from "./share_words.js";
+import { startShell } from "./shell.js";
+
+/** @import { ShareItem, ShareList } from "../../../api.js" */
+
+/** @param {ShareList} list */
+function showAllowed({ allowed, can_allow: mayAllow }) {
+  const words = allowed
+    ? "Shares are allowed in this console."
+    : "Shares are not allowed in this console: none can be made, and none shows anything.";
+  const turn = async () => {
+    try {
+      await send("POST", "/api/shares/allowed", {}, { allowed: !allowed });
+      note(allowed ? "Shares are forbidden. Open pages of theirs end." : "Shares are allowed.");
+      await load();
+      byId("allow-shares").focus();
+    } catch (error) {
+      showError(byId("shares-problem"), error);
+    }
+  };
+  put(
+    byId("shares-allowed"),
+    h("span", { text: words }),
+    mayAllow
+      ? h("button", {
+          type: "button",
+          id: "allow-shares",
+          text: allowed ? "Forbid shares" : "Allow shares",
+          on: { click: turn },
+        })
+      : !allowed && h("span", { class: "quiet", text: "An admin allows them." }),
+  );
+}
+
+/** @param {ShareItem} one */
+function row(one) {
+  const revoke = async () => {
+    try {
+      await waitFor("Revoking the share", send("DELETE", "/api/shares/{share}", { share: one.id }));
+      note(`Revoked “${one.title}”. Its link shows nothing any more.`);
+      await load();
+    } catch (error) {
+      showError(byId("shares-problem"), error);
+    }
+  };
+  const used =
+    one.last_used_unix_ns === null
+      ? "never"
+      : `${duration(Math.max(0, Date.now() * 1e6 - one.last_used_unix_ns))} ago, opened ${plural(one.opened, "time")}`;
+  return h(
+    "tr",
+    {},
+    h("td", { class: "name" }, h("a", { href: `/captures/${one.capture}`, text: one.title })),
+    h("td", { text: partWords(one.part) }),
+    h("td", {}, one.owner, h("div", { class: "quiet", text: wall(one.created_unix_ns) })),
+    h("td", { text: wall(one.expires_unix_ns) }),
+    h("td", { text: used }),
+    h(
+      "td",
+      {},
+      h("button", {
+        type: "button",
+        class: "plain",
+        "aria-label": `Revoke ${one.title}`,
+        text: "Revoke",
+        on: { click: revoke },
+      }),
+    ),
+  );
+}
+
+async function load() {
+  try {
+    const list = await get("/api/shares");
+    showAllowed(list);
+    const heads = ["Share", "Shows", "Made by", "Expires", "Last used", "Actions"];
+    put(
+      byId("shares"),
+      list.items.length === 0
+        ? h("p", { class: "empty", text: "There is no share." })
+        : h(
+            "div",
+            { class: "scroll-x", tabindex: "0" },
+            h(
+              "table",
+              { class: "list" },
+              h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col", text })))),
+              h("tbody", {}, ...list.items.map(row)),
+            ),
+          ),
+    );
+  } catch (error) {
+    showError(byId("shares-problem"), error, load);
+  }
+}
+
+startShell();
+load();

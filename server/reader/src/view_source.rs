@@ -219,11 +219,15 @@ fn record_of(whole: &CaptureRecord, narrowed: &Narrowed) -> CaptureRecord {
     let mut totals = Vec::new();
     for (number, stream) in (0_u16..).zip(&mut record.streams) {
         stream.rows = narrowed.rows(number);
-        stream.reading = None;
+        (stream.bytes, stream.chunks, stream.reading) = (0, 0, None);
         let emitted = stream.rows + record.ledger.lost(number);
         totals.push(StreamTotals { hits: emitted, filtered: 0, emitted, stored: stream.rows });
     }
     record.ledger.streams = totals;
+    for derivation in &mut record.derivations {
+        // What a rule could not tell it has counted over all of it.
+        derivation.counts = String::new();
+    }
     (record.output_bytes, record.chunk_bytes, record.size_bytes) = (0, 0, 0);
     record
 }

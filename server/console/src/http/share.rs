@@ -187,7 +187,7 @@ impl ShareItem {
     /// What of the capture it shows, for the audit log.
     fn words(&self) -> String {
         let part = self.part.as_ref().and_then(|part| serde_json::to_string(part).ok());
-        format!("share {} of capture {}: {}", self.id, self.capture, part.as_deref().unwrap_or("all of it"))
+        format!("share {}: {}", self.id, part.as_deref().unwrap_or("all of it"))
     }
 }
 
@@ -375,7 +375,7 @@ impl Shares {
         self.store.add_share(new).await?;
         let made = self.store.share(id.0, token, created_unix_ns).await?.as_ref().and_then(ShareItem::new);
         let made = made.ok_or_else(|| ShareError::Refused("it was revoked at once".to_owned()))?;
-        self.note((owner, role), "share.create", &made.words()).await;
+        self.note((owner, role), "share.create", (made.capture, made.words())).await;
         Ok((secret, made))
     }
 
@@ -442,20 +442,20 @@ impl Shares {
         });
         let item = ShareItem::new(&record);
         if let Some(item) = &item {
-            self.note(who, "share.revoke", &format!("{}, made by {}", item.words(), item.owner)).await;
+            self.note(who, "share.revoke", (item.capture, format!("{}, made by {}", item.words(), item.owner))).await;
         }
         Ok(item)
     }
 
-    /// Notes for ever who did what with a link.
-    pub async fn note(&self, (user, role): (&str, Role), action: &str, detail: &str) {
+    /// Notes for ever who did what with a link to a capture.
+    async fn note(&self, (user, role): (&str, Role), action: &str, (capture, detail): (CaptureId, String)) {
         let entry = AuditEntry {
             time_unix_ns: now_unix_ns(),
             user: user.to_owned(),
             role,
             action: action.to_owned(),
-            object: String::new(),
-            detail: detail.to_owned(),
+            object: capture.to_string(),
+            detail,
         };
         if let Err(error) = self.store.add_audit(entry).await {
             tracing::error!(%error, action, "an entry of the audit log could not be written");

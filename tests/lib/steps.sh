@@ -270,9 +270,28 @@ count() {
         END { print p + 0, f + 0 }' "$1"
 }
 
-# What the test runners say of failed tests, and the end of the log.
+# What the test runners say of failed tests in log `$1`: the sections of cargo's, and the blocks of TAP.
+failures() {
+    awk '
+        /^failures:$/ { rust = 1 }
+        /^not ok / { tap = 1 }
+        rust || tap { print }
+        /^test result: / { rust = 0 }
+        /^  \.\.\.$/ { tap = 0 }' "$1" | cut -c 1-1000
+}
+
+# The failed tests of log `$1`, a line each: name, and what a test of node's says first of it.
+failed_tests() {
+    awk '
+        /^test .* \.\.\. FAILED$/ { print "  " $2 }
+        /^not ok / { sub("^not ok [0-9]+ - ", ""); name = $0 }
+        name != "" && /^  error: / { sub("^  error: ", ""); text = $0; if (text ~ /^\|-?$/) { getline; text = $0 } print "  " name ": " text; name = "" }
+        /^  \.\.\.$/ { if (name != "") print "  " name; name = "" }' "$1" | cut -c 1-300
+}
+
+# What is shown of log `$1` when its step fails: its failed tests, and its end.
 show_failure() {
-    awk '/^failures:$/ { on = 1 } on { print } /^test result: / { on = 0 }' "$1" | head -n 200
+    failures "$1" | head -n 200
     echo ...
     tail -n 60 "$1"
 }

@@ -245,7 +245,8 @@ async fn functions_of_a_busy_process_have_names() {
     let counts = functions(&bench.store, id).await;
     let own = counts.iter().filter(|(name, _)| name.ends_with("a_busy_function_of_the_test"));
     let own: u64 = own.map(|(_, count)| count).sum();
-    assert!(own > 100, "{own} of {} samples: {counts:?}", record.streams[0].rows);
+    // How often it was on a processor is for what else runs here: that it has its name matters.
+    assert!(own > 20, "{own} of {} samples: {counts:?}", record.streams[0].rows);
 }
 
 #[tokio::test(flavor = "multi_thread")]

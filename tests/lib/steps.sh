@@ -296,10 +296,20 @@ show_failure() {
     tail -n 60 "$1"
 }
 
+# Seconds of CPU time of a shell's children, of what `times` wrote into file `$1`.
+cpu_of() {
+    awk -F'[ms ]' 'NR == 2 { printf "%d", $1 * 60 + $2 + $4 * 60 + $5 }' "$1"
+}
+
 # Runs a step and says how it went: a line, what failed, and for the sum a file `STEP.result`.
 step() {
-    local name=$1 log=$logs/$1.log start=$SECONDS status=0 good bad skips verdict=ok
+    local name=$1 log=$logs/$1.log start=$SECONDS status=0 good bad skips verdict=ok cpu_before cpu
+    # Not in a pipe: a subshell has times of its own.
+    times >"$logs/$name.times"
+    cpu_before=$(cpu_of "$logs/$name.times")
     "do_$name" >"$log" 2>&1 </dev/null || status=$?
+    times >"$logs/$name.times"
+    cpu=$(($(cpu_of "$logs/$name.times") - cpu_before))
     read -r good bad < <(count "$log")
     skips=$(grep -c '^SKIPPED: ' "$log")
     grep '^SKIPPED: ' "$log" >"$logs/$name.skipped"
@@ -317,8 +327,8 @@ step() {
     fi
     echo "$verdict $good $bad $skips $name" >"$logs/$name.result"
     {
-        printf '%-18s %-6s %4d s   %d passed, %d failed, %d skipped\n' "$name" "$verdict" $((SECONDS - start)) \
-            "$good" "$bad" "$skips"
+        printf '%-18s %-6s %4d s, %4d s of CPU time   %d passed, %d failed, %d skipped\n' "$name" "$verdict" \
+            $((SECONDS - start)) "$cpu" "$good" "$bad" "$skips"
         if [ "$name" = setup ]; then sed 's/^/    /' "$log"; fi
         if [ "$status" != 0 ]; then show_failure "$log" | sed 's/^/    /'; fi
     } >"$logs/$name.said"

@@ -116,7 +116,8 @@ pub struct MapTick {
     pub name: String,
     /// Elements that it had when it was read last.
     pub elements: u64,
-    /// Microseconds that reading it took, with making rows of it.
+    /// Microseconds of CPU time that reading it took, with making rows of it: twice those of this process, as the agent's are
+    /// fewer.
     pub read_us: u64,
     /// Milliseconds between two readings: the more it costs the rarer it is read.
     pub every_ms: u64,

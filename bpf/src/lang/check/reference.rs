@@ -120,7 +120,7 @@ static ENTRIES: &[ReferenceEntry] = &[
     entry("cat", Output, (1, MANY), "cat(format, …)", "Shows the content of the file so named.", output::cat),
     entry("debugf", Output, (1, MANY), "debugf(format, …)", "As `printf`, on standard error with its place in the script: for debugging a script.", output::printf),
     entry("errorf", Output, (1, MANY), "errorf(format, …)", "Shows an error with its place in the script.", output::printf),
-    entry("exit", Output, (0, 1), "exit([code])", "Ends the script; `end` probes still run.", output::exit),
+    entry("exit", Output, (0, 1), "exit([code])", "Ends the script: from now on only `end` probes do anything.", output::exit),
     entry("join", Output, (1, 2), "join(array[, delimiter])", "Shows an array of texts, such as args.argv of execve.", output::join),
     entry("print", Output, (1, 3), "print(value) · print(@map[, top[, div]])", "Shows a value, a map or one element.", output::print),
     entry("printf", Output, (1, MANY), "printf(format, …)", "Shows values by a format.", output::printf),

@@ -73,6 +73,8 @@ pub(super) struct Shared<'a> {
     pub on_stack_limit: u32,
     /// For each map of the script, whether its elements need marks; see [`super::maps`].
     pub marked: Vec<bool>,
+    /// Whether the script can end itself.
+    pub exits: bool,
 }
 
 /// Which program.
@@ -82,6 +84,8 @@ pub(super) struct Identity<'a> {
     pub kind: ProgramKind,
     /// Whether it is run by us and not hit by processes.
     pub is_filtered: bool,
+    /// Whether it does nothing when the script has ended itself: all do but those of the beginning and the end.
+    pub ends: bool,
     /// Its index.
     pub program: u32,
     /// Index of its first attach point.

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use bathyscope_plan::{AttachPoint, CallSide, Diagnostic, Plan, ProbePlan, ProgramPlan, ProgramType, Site};
+use bathyscope_plan::{Action, AttachPoint, CallSide, Diagnostic, Plan, ProbePlan, ProgramPlan, ProgramType, Site};
 
 use super::{
     LowerOptions, Lowered, Result,
@@ -141,6 +141,7 @@ pub(super) fn lower(
         programs: u32::try_from(groups.len()).unwrap_or(u32::MAX),
         on_stack_limit,
         marked: marked(script),
+        exits: script.sites.iter().any(|site| site.action == Action::Exit),
     };
     let mut plan = Plan {
         sites: script.sites.iter().zip(&layouts).map(|(site, layout)| laid_out(site, layout)).collect(),
@@ -213,6 +214,7 @@ fn one(shared: &Shared<'_>, index: usize, group: &ProgramAttachment<'_>, plan: &
         name: name_of(index, first),
         kind: group.kind,
         is_filtered: is_filtered(&first.point),
+        ends: !matches!(first.point, AttachPoint::Begin | AttachPoint::End),
         program,
         point: u32::try_from(plan.probes.len()).unwrap_or(u32::MAX),
         points: group.points.clone(),

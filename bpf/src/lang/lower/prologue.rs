@@ -6,8 +6,10 @@ use super::{
     analysis::{FRAME_CONTEXT, LocalLocation},
     program::{Home, Lower, ScriptCounter, Where},
 };
-use crate::ir::{BlockId, Memory, Op, ProgramKind, Size, Test};
+use crate::ir::{BlockId, MapDefinition, Memory, Op, ProgramKind, Reg, Size, Test};
 
+/// What is not 0 once the script has ended itself.
+const ENDED: &str = "script_ended";
 /// Where the task is in the context of every iterator that there is: behind `meta`.
 const ITERATED_TASK: u32 = 8;
 
@@ -19,6 +21,7 @@ impl Lower<'_> {
         self.require_element();
         self.require_call();
         self.require_target(filtered);
+        self.require_no_end(filtered);
         self.make_frame();
         if self.guarded {
             self.claim();
@@ -67,6 +70,24 @@ impl Lower<'_> {
             return;
         }
         self.shared.options.target.require(&mut self.b, None, filtered);
+    }
+
+    /// Between `exit()` and the time when probes are detached nothing changes any more: what a map counts is what it was then.
+    fn require_no_end(&mut self, filtered: BlockId) {
+        if !self.id.ends || !self.shared.exits {
+            return;
+        }
+        let ended = self.ended();
+        let ended = self.b.load(ended, 0, Size::B8, false);
+        let go_on = self.b.block();
+        self.b.branch(Test::Ne, ended, 0, filtered, go_on);
+        self.b.switch_to(go_on);
+    }
+
+    /// Where it is kept that the script has ended itself.
+    pub(super) fn ended(&mut self) -> Reg {
+        let map = self.map(MapDefinition::global(ENDED, 8));
+        self.b.global_address(map, 0)
     }
 
     fn make_frame(&mut self) {

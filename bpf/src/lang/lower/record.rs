@@ -130,6 +130,11 @@ impl Lower<'_> {
             end = at + 4 + length;
         }
         self.b.call_only(Helper::RingbufSubmit, &[record.into(), NO_WAKEUP.into()]);
+        if plan.action == Action::Exit {
+            // Only now: a script whose record found no room goes on, and says it again.
+            let ended = self.ended();
+            self.b.store(ended, 0, Size::B8, 1);
+        }
         self.b.jump(done);
         self.b.switch_to(done);
         Ok(())

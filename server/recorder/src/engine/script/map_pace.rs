@@ -1,6 +1,6 @@
-//! How often the maps of a running script are read. Reading one costs the agent and this process time for each element, so a
-//! map is read again only after so long that all of them together take a small share of the time; one that is too large
-//! to be shown is left alone as long as nobody looks. At the end each is read once, whatever that costs.
+//! How often the maps of a running script are read. Reading one costs the agent and this process CPU time for each
+//! element, so a map is read again only after so long that all of them together take a small share of the time; one that
+//! is too large to be shown is left alone as long as nobody looks. At the end each is read once, whatever that costs.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ impl MapPace {
         self.0.get(map as usize).is_some_and(|known| known.due <= now && (watched || (kept && !known.large)))
     }
 
-    /// A map was read until `now`, which took `cost`; `large` if it has more elements than are shown or kept.
+    /// A map was read until `now`, which cost so much CPU time of the agent and this process; `large` if it has more elements than are shown or kept.
     pub(super) fn was_read(&mut self, map: u32, now: Instant, cost: Duration, elements: u64, large: bool) {
         let maps = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         let least = if large { LARGE } else { USUAL };

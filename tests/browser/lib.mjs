@@ -12,7 +12,7 @@ const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync', '--force-color-profile=srgb',
 ];
-export const PATIENCE_MS = 30_000;
+export const PATIENCE_MS = 60_000;
 
 export async function openBrowser() {
   assert.ok(CHROMIUM, 'chromium is installed (tests/setup)');

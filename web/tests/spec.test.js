@@ -134,7 +134,6 @@ test("what is missing is said", () => {
     { target: "comm", comm: "" },
     { target: "command", argv: "" },
     { target: "command", argv: "'a" },
-    { duration: "" },
     { duration: "-1" },
     { budget: "0" },
     { maxEvents: "1.5" },

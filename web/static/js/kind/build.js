@@ -20,7 +20,6 @@ export const build = {
   fields: {},
   meantBy: ["site"],
   beginsEmpty: true,
-  endsItself: true,
   entries: script.entries,
 };
 

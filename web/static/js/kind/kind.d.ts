@@ -36,8 +36,6 @@ export interface Kind<F = unknown, S = unknown> {
   beginsEmpty?: boolean;
   /** Whether it can be of chosen threads. */
   ofThreads?: boolean;
-  /** Whether it can end by itself, without a duration. */
-  endsItself?: boolean;
   /** Whether what it costs is an estimate. */
   costIsEstimated?: boolean;
   /** What Info says of it: entries of a definition list. */

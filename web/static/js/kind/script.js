@@ -55,7 +55,6 @@ export const script = {
   fields: {},
   meantBy: ["tool", "script"],
   beginsEmpty: true,
-  endsItself: true,
   entries,
   scriptText: ({ text = "" }) => text,
 };

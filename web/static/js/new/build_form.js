@@ -502,7 +502,8 @@ export class BuildForm {
     button.disabled = true;
     put(place, h("p", { class: "quiet small", text: "Recording for 2 seconds" }));
     try {
-      showTrial(place, await send("POST", "/api/builder/try", {}, { text, target: this.page.watched() }));
+      const [target, left] = [this.page.watched(), this.page.startsNone()];
+      showTrial(place, await send("POST", "/api/builder/try", {}, { text, target }), left);
     } catch (error) {
       const [said] = problemOf(error).body.error?.diagnostics ?? [];
       put(place, said ? h("p", { class: "small stop", text: sentence(said.message) }) : errorNotice(error));

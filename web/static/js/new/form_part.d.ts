@@ -11,6 +11,8 @@ export interface FormPage {
   fill(form: Form): void;
   /** Whose events the form asks for; the whole system where that is not whole yet, or is a command that would be started. */
   watched(): Target;
+  /** What is to be said where what is tried starts no command, and the capture would; empty where it would not. */
+  startsNone(): string;
   /** Starts the capture. */
   start(): void;
   /** Gives the capture a title. */

@@ -206,8 +206,6 @@ function limitsOf(form, problems) {
         SECONDS[form.durationUnit] *
         1000,
     );
-  } else if (!startsCommand(form) && !kindNamed(form.method)?.endsItself) {
-    problems.push("Write a duration; only a command ends by itself.");
   }
   if (form.maxEvents.trim()) limits.max_events = number(form.maxEvents, "The most rows", problems);
   if (form.maxSize.trim())

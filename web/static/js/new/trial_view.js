@@ -36,12 +36,14 @@ export function trialWords({ probes, duration_ns: ns, lost, reason }) {
  * Shows what came of a trial.
  * @param {HTMLElement} place
  * @param {Trial} trial
+ * @param {string} left what it did not do that the capture will
  */
-export function showTrial(place, trial) {
+export function showTrial(place, trial, left) {
   const { output } = trial;
   const text = output.lines.map((line) => line.text).join("");
   put(
     place,
+    left && h("p", { class: "small", text: left }),
     ...trialWords(trial).map((words) => h("p", { class: "small", text: words })),
     text
       ? h("pre", { class: "script", tabindex: "0", "aria-label": "First rows of the trial", text })

@@ -92,6 +92,11 @@ const forms = startForms({
     const { spec, problems } = specOf({ ...formNow(), during: false }, splitWords);
     return problems.length > 0 || target() === "command" ? "system" : spec.target;
   },
+  startsNone: () => {
+    const none = "A trial does not start the command.";
+    if (target() === "command") return `${none} It recorded the whole system.`;
+    return inputOf("during").checked ? none : "";
+  },
   start,
   named: (name) => {
     inputOf("name").value = name;

@@ -1,11 +1,12 @@
 //! What the form holds.
 
+use bathyscope_bpf::lang::ast::{Expr, ExprKind};
 use bathyscope_catalog::syscalls::NameSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     names::{default_name, unused},
-    texts::bare,
+    texts::{bare, expression, number},
 };
 
 /// The variable that holds how long it took from the first place to the second, in nanoseconds.
@@ -237,6 +238,21 @@ impl ValueFormat {
         }
     }
 
+    /// The format that a function of the language makes, and of what.
+    pub(crate) fn of_call(expr: &Expr) -> Option<(Self, &Expr)> {
+        let ExprKind::Call { function, arguments } = &expr.kind else { return None };
+        match (function.text.as_str(), arguments.as_slice()) {
+            ("buf", [of, count]) => Some((Self::Bytes(number(count)?), of)),
+            ("flag_names", [set, of]) => {
+                let ExprKind::Text(name) = &set.kind else { return None };
+                let set = NameSet::find(std::str::from_utf8(name).ok()?)?;
+                Some((Self::Names(set), of))
+            }
+            (word, [of]) => Some((Self::of_function(word)?, of)),
+            _ => None,
+        }
+    }
+
     /// The format of a number that a conversion shows; none if it is another one.
     pub(crate) fn of_conversion(conversion: &str) -> Option<Self> {
         [Self::Decimal, Self::Hex, Self::Octal].into_iter().find(|it| it.conversion() == conversion)
@@ -257,6 +273,8 @@ impl ProbeForm {
         let exprs = self.values.iter_mut().map(|value| &mut value.expr);
         exprs.chain([&mut self.condition]).for_each(strip);
         self.comment = self.comment.lines().map(str::trim).collect::<Vec<_>>().join("\n").trim().to_owned();
+        let until = self.until.iter_mut().flat_map(|until| &mut until.values);
+        self.values.iter_mut().chain(until).for_each(formatted);
         let paired = self.until.is_some();
         let records = matches!(self.action, FormAction::Record);
         for value in &mut self.values {
@@ -290,6 +308,17 @@ impl ProbeForm {
 
 fn trim(text: &mut String) {
     *text = text.trim().to_owned();
+}
+
+/// What is typed with a function that makes a format of it, such as `str(arg1)`, is the value in that format.
+fn formatted(value: &mut RecordedValue) {
+    if value.format != ValueFormat::Plain {
+        return;
+    }
+    let Ok(typed) = expression(&value.expr) else { return };
+    if let Some((format, of)) = ValueFormat::of_call(&typed) {
+        (value.expr, value.format) = (of.to_string(), format);
+    }
 }
 
 /// Leaves the expression that an expression's text is.

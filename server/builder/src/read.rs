@@ -4,14 +4,13 @@ use bathyscope_bpf::lang::{
     ast::{Block, Expr, ExprKind, Item, Probe, Script, Statement, StatementKind},
     parse,
 };
-use bathyscope_catalog::syscalls::NameSet;
 use bathyscope_plan::{Diagnostic, Span};
 
 use crate::{
     form::{AggregateFunction, DURATION, FormAction, Pairing, ProbeForm, RecordedValue, ValueFormat, normal_forms},
     limits::MAX_PROBES,
     script::{NO_VALUES, script_of},
-    texts::{slice, text_of},
+    texts::{number, slice, text_of},
 };
 
 /// A script as forms.
@@ -209,7 +208,7 @@ impl Reader<'_> {
             match Self::kept(&value.expr).and_then(|(name, _)| values.iter_mut().find(|it| it.name == name)) {
                 Some(begun) => {
                     // What is kept as it is gets its function here.
-                    let late = conversion(&value.expr).map(|(format, _)| format);
+                    let late = ValueFormat::of_call(&value.expr).map(|(format, _)| format);
                     begun.late = late.is_some();
                     if let Some(format) = late.or(Some(value.format).filter(is_base)) {
                         begun.format = format;
@@ -255,7 +254,7 @@ impl Reader<'_> {
                 return refuse(statement.span, "the form has no place for this statement", hint);
             };
             if until.is_some() {
-                let (format, of) = conversion(value).unwrap_or((ValueFormat::Plain, value));
+                let (format, of) = ValueFormat::of_call(value).unwrap_or((ValueFormat::Plain, value));
                 values.push(RecordedValue { expr: self.expr(of), name: name.clone(), format, late: false });
             } else {
                 let key: Vec<String> = keys.iter().map(|key| self.expr(key)).collect();
@@ -276,7 +275,7 @@ impl Reader<'_> {
 
     /// The element of a map that an expression is, or that its function shows: its name and keys.
     fn kept(expr: &Expr) -> Option<(&str, &[Expr])> {
-        let expr = conversion(expr).map_or(expr, |(_, of)| of);
+        let expr = ValueFormat::of_call(expr).map_or(expr, |(_, of)| of);
         match &expr.kind {
             ExprKind::Map { name, keys } => Some((name, keys)),
             _ => None,
@@ -285,7 +284,7 @@ impl Reader<'_> {
 
     fn value(&self, value: &RowValue) -> RecordedValue {
         let RowValue { expr, name, format } = value;
-        let (format, expr) = conversion(expr).unwrap_or((*format, expr));
+        let (format, expr) = ValueFormat::of_call(expr).unwrap_or((*format, expr));
         RecordedValue { expr: self.expr(expr), name: name.clone(), format, late: false }
     }
 
@@ -332,13 +331,6 @@ impl Reader<'_> {
     }
 }
 
-fn number(expr: &Expr) -> Option<u32> {
-    match expr.kind {
-        ExprKind::Integer { value, .. } => u32::try_from(value).ok(),
-        _ => None,
-    }
-}
-
 /// A `printf`: what the form records, if its format is as the form writes it, else one's own format.
 fn printed(arguments: &[Expr]) -> Option<Row> {
     let (format, exprs) = arguments.split_first()?;
@@ -381,21 +373,6 @@ fn labels(format: &str, exprs: &[Expr]) -> Option<Vec<(String, ValueFormat)>> {
     };
     let found: Vec<_> = body.split(' ').map(label).collect::<Option<_>>()?;
     (found.len() + stacks == exprs.len()).then_some(found)
-}
-
-/// The format that a function of the language makes, and of what.
-fn conversion(expr: &Expr) -> Option<(ValueFormat, &Expr)> {
-    let ExprKind::Call { function, arguments } = &expr.kind else { return None };
-    match (function.text.as_str(), arguments.as_slice()) {
-        ("buf", [of, count]) => Some((ValueFormat::Bytes(number(count)?), of)),
-        ("flag_names", [set, of]) => {
-            let ExprKind::Text(name) = &set.kind else { return None };
-            let set = NameSet::find(std::str::from_utf8(name).ok()?)?;
-            Some((ValueFormat::Names(set), of))
-        }
-        (word, [of]) => Some((ValueFormat::of_function(word)?, of)),
-        _ => None,
-    }
 }
 
 /// Takes the stacks off the end of a row's values: the kernel's, the process's.

@@ -33,6 +33,14 @@ pub(crate) fn expression(text: &str) -> Result<Expr, String> {
     }
 }
 
+/// The number that an expression is.
+pub(crate) fn number(expr: &Expr) -> Option<u32> {
+    match expr.kind {
+        ExprKind::Integer { value, .. } => u32::try_from(value).ok(),
+        _ => None,
+    }
+}
+
 /// The text of an expression: as it is written in `script`, where that alone says the same.
 pub(crate) fn text_of(expr: &Expr, script: &str) -> String {
     let shown = expr.to_string();

@@ -158,6 +158,33 @@ fn a_form_writes_what_a_person_would() {
     assert_eq!(compiles(&script), Ok(()));
 }
 
+/// Whoever types an expression writes it as scripts do, where a tick in the tree is a value and its format.
+#[test]
+fn a_function_that_is_typed_around_a_value_is_its_format() {
+    let cases = [
+        ("str(arg1)", r#"{"expr": "arg1", "format": "text"}"#),
+        ("str( arg1+8 )", r#"{"expr": "arg1 + 8", "format": "text"}"#),
+        ("buf(arg1, 16)", r#"{"expr": "arg1", "format": {"bytes": 16}}"#),
+        ("usym(arg0)", r#"{"expr": "arg0", "format": "user_symbol"}"#),
+        ("str(arg1, 12)", r#"{"expr": "str(arg1, 12)"}"#),
+        ("(arg1)", r#"{"expr": "arg1"}"#),
+    ];
+    for action in [
+        r#"{"kind": "record"}"#,
+        r#"{"kind": "print", "format": "%s\\n"}"#,
+        r#"{"kind": "aggregate", "map": "x", "function": "count"}"#,
+    ] {
+        let with = |value: &str| {
+            form(&format!(r#"{{"sites": ["kprobe:vfs_read"], "values": [{value}], "action": {action}}}"#))
+        };
+        for (typed, same) in cases {
+            let script = write(&[with(&format!(r#"{{"expr": "{typed}"}}"#))]).unwrap();
+            assert_eq!(script, write(&[with(same)]).unwrap(), "{typed}");
+            assert_eq!(read(&script).unwrap().forms, [with(same).normal()], "{typed}");
+        }
+    }
+}
+
 #[test]
 fn a_form_that_has_no_script_says_why() {
     let cases = [

@@ -7,8 +7,9 @@ use bathyscope_tests::{
     programs::described,
     skip,
     tracing::{Traced, Tracer},
+    workspace::root,
 };
-use object::{Object as _, ObjectSymbol as _};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
 const WHAT: &str = "variables of a program by its debug information";
 
@@ -58,14 +59,39 @@ fn locals_are_read_within_a_function() {
         return skip(WHAT, "root");
     }
     let Some(program) = described("list", "-O0") else { return skip(WHAT, "gcc") };
+    assert_locals_are_read(&program);
+}
+
+fn assert_locals_are_read(program: &Path) {
     let script = format!(
         "uprobe:{}:{} /args.at->len != 1/ {{ printf(\"> %d %d %s\\n\", args.twice, args.total, str(args.at->name)); }}",
         program.display(),
-        place_in_loop(&program)
+        place_in_loop(program)
     );
-    let traced = traced(&program, &script);
+    let traced = traced(program, &script);
     // 300 at first, and three times less of twice the first one's.
     assert_eq!(lines(&traced), ["> -40 294 middle", "> 600 414 last of all"], "{traced:?}");
+}
+
+/// Where there is no `.eh_frame`, `.debug_frame` tells where the frame is; it is compressed as all debug information.
+#[test]
+fn locals_are_read_by_a_compressed_table_of_frames() {
+    if !is_root() || in_lab() {
+        return skip(WHAT, "root and gcc");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("list");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-g", "-gz", "-O0", "-fno-asynchronous-unwind-tables", "-o"]);
+    compiler.arg(&program).arg(root().join("tests/programs/list.c"));
+    let Ok(made) = compiler.output() else { return skip(WHAT, "gcc") };
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let bytes = fs::read(&program).expect("the program");
+    let file = object::File::parse(bytes.as_slice()).expect("a program");
+    let frames = file.section_by_name(".debug_frame").expect("a table of frames");
+    let format = frames.compressed_file_range().expect("how it is kept").format;
+    assert_ne!(format, object::CompressionFormat::None);
+    assert_locals_are_read(&program);
 }
 
 #[test]

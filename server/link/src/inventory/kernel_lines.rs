@@ -39,7 +39,7 @@ pub(super) fn find(
     (source, from): (&str, u32),
     most: usize,
 ) -> Result<Vec<KernelLineSite>, InventoryError> {
-    let told = |why: String| InventoryError::File { why };
+    let told = |why: String| InventoryError::File { doing: "finding source lines of the kernel", why };
     let mut other_build = None;
     for path in candidates(release, build_id) {
         let Ok(program) = open_program(&mut link.clone(), &path, None) else { continue };

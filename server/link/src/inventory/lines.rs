@@ -49,7 +49,7 @@ impl LineCache {
         (source, from): (&str, u32),
         most: usize,
     ) -> Result<Vec<LineSite>, InventoryError> {
-        let told = |why: String| InventoryError::File { why };
+        let told = |why: String| InventoryError::File { doing: "finding source lines of a program", why };
         let program = open_program(&mut link.clone(), path, in_process).map_err(told)?;
         let lines = self.lines_of(&program).map_err(told)?;
         sites(&program, &lines, source, from, most).map_err(told)

@@ -62,10 +62,12 @@ pub enum InventoryError {
         /// Why not.
         why: String,
     },
-    /// A program or library has no names to tell.
-    #[error("reading the names of a program: {why}")]
+    /// A program, a library or the kernel's debug information does not tell it.
+    #[error("{doing}: {why}")]
     File {
-        /// Which, and why not.
+        /// What was being done.
+        doing: &'static str,
+        /// Which file, and why not.
         why: String,
     },
     /// There is no such entry.
@@ -537,7 +539,7 @@ impl Inventory {
         let pid = self.mapped_by(path);
         let (path, place) = (path.to_owned(), place.to_owned());
         let read = move |link: &AgentLink| {
-            let told = |why: String| InventoryError::File { why };
+            let told = |why: String| InventoryError::File { doing: "reading the variables of a program", why };
             crate::script::place_variables(&mut link.clone(), pid, &path, &place).map_err(told)
         };
         self.blocking(read).await

@@ -15,9 +15,9 @@ pub(super) fn parameters_of(
     (path, in_process): (&str, Option<u32>),
     function: &str,
 ) -> Result<Option<FunctionParameters>, InventoryError> {
-    let unreadable = |why: String| InventoryError::File { why };
+    let unreadable = |why: String| InventoryError::File { doing: "reading the parameters of a function", why };
     let program = open_program(&mut link.clone(), path, in_process).map_err(unreadable)?;
-    let told = |error: bathyscope_catalog::elf::ElfError| InventoryError::File { why: format!("{path}: {error}") };
+    let told = |error: bathyscope_catalog::elf::ElfError| unreadable(format!("{path}: {error}"));
     let decompress = |section: &[u8]| decompressed(section, MAX_LINE_BYTES);
     let ReadProgram { elf, debug, functions } = program.read().map_err(unreadable)?;
     let Some(address) = functions.iter().find(|symbol| symbol.name == function).map(|symbol| symbol.address) else {

@@ -62,7 +62,7 @@ pub fn read_symbols(
     path: &str,
     in_process: Option<u32>,
 ) -> Result<FileSymbols, InventoryError> {
-    let told = |why: String| InventoryError::File { why };
+    let told = |why: String| InventoryError::File { doing: "reading the names of a program", why };
     let program = open_program(agent, path, in_process).map_err(told)?;
     let version = program.file.version();
     symbols_of(&program, version).map_err(told)
@@ -131,7 +131,7 @@ impl SymbolCache {
         path: &str,
         pid: Option<u32>,
     ) -> Result<Arc<FileSymbols>, InventoryError> {
-        let told = |why: String| InventoryError::File { why };
+        let told = |why: String| InventoryError::File { doing: "reading the names of a program", why };
         let program = open_program(&mut link.clone(), path, pid).map_err(told)?;
         let version = program.file.version();
         let known = self.files().iter().position(|file| file.version == version && file.path == path);

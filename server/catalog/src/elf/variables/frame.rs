@@ -7,7 +7,7 @@ use gimli::{
 use super::super::{ElfFile, parameters::Bytes};
 
 /// The largest table of frames that is read.
-const MAX_FRAME_BYTES: u64 = 64 << 20;
+pub(super) const MAX_FRAME_BYTES: usize = 64 << 20;
 
 /// A register and how far from it something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) struct Based {
 
 /// The caller's stack pointer at an address (CFA), by `.eh_frame`; none if that does not tell it by a register.
 pub(super) fn canonical_frame(program: &ElfFile<'_>, address: u64) -> Option<Based> {
-    let section = program.section(b".eh_frame").filter(|section| section.bytes <= MAX_FRAME_BYTES)?;
+    let section = program.section(b".eh_frame").filter(|section| section.bytes <= MAX_FRAME_BYTES as u64)?;
     let content = program.content(section, "its table of frames").ok()?;
     let mut frames = EhFrame::new(&content, LittleEndian);
     frames.set_address_size(8);

@@ -3,16 +3,10 @@
 use bathyscope_capture::{VariablePiece, VariablePlace};
 use gimli::{AttributeValue, Expression, Operation, UnitOffset, constants as dw};
 
-use super::{
-    CodeFunction,
-    frame::{Based, canonical_frame, debug_frame},
-};
+use super::{CodeFunction, CodePlace, frame::Based};
 use crate::{
     constants::Arch,
-    elf::{
-        ElfFile,
-        parameters::{Bytes, FunctionParameter, ParameterKind, UnitReading},
-    },
+    elf::parameters::{Bytes, FunctionParameter, ParameterKind, UnitReading},
 };
 
 const GONE: &str = "the compiler keeps it nowhere at this place; try a line before or after it";
@@ -37,17 +31,12 @@ pub(super) struct PlaceReading<'r, 'u, 'b> {
 impl<'r, 'u, 'b> PlaceReading<'r, 'u, 'b> {
     pub(super) fn new(
         unit: &'r UnitReading<'u, 'b>,
-        program: &ElfFile<'_>,
+        arch: Arch,
+        canonical: Option<Based>,
         function: CodeFunction,
-        address: u64,
-        at_begin: bool,
+        CodePlace { address, at_begin }: CodePlace,
     ) -> Self {
-        let canonical = canonical_frame(program, address).or_else(|| {
-            let content = program.debug_section(b".debug_frame", 64 << 20, &|_compressed| None).ok()?;
-            debug_frame(&content, address)
-        });
-        let mut reading =
-            Self { unit, address, at_begin, arch: program.arch(), canonical, frame: None, is_framed: true };
+        let mut reading = Self { unit, address, at_begin, arch, canonical, frame: None, is_framed: true };
         if let Some(AttributeValue::Exprloc(base)) = unit.attribute(function.at, dw::DW_AT_frame_base) {
             reading.frame = match reading.evaluated(base) {
                 VariablePlace::Register(register) => Some(Based { register, offset: 0 }),

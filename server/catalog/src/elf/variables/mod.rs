@@ -13,7 +13,11 @@ use gimli::{
     UnitOffset, UnitRef, constants as dw,
 };
 
-use self::{data::DataReading, location::PlaceReading};
+use self::{
+    data::DataReading,
+    frame::{MAX_FRAME_BYTES, canonical_frame, debug_frame},
+    location::PlaceReading,
+};
 use super::{
     Decompress, ElfError, ElfFile,
     parameters::{Bytes, FunctionParameter, UnitReading, language_of, may_hold},
@@ -28,6 +32,8 @@ const MAX_SCOPES: usize = 32;
 /// The debug information of a file, ready to be asked.
 pub struct ProgramDebug {
     sections: DwarfSections<Vec<u8>>,
+    /// `.debug_frame`, which tells of frames where there is no `.eh_frame`.
+    frames: Vec<u8>,
     is_empty: bool,
 }
 
@@ -69,7 +75,8 @@ impl ProgramDebug {
             SectionId::DebugStrOffsets,
         ];
         let sections = elf.dwarf_sections(&SECTIONS, decompress)?;
-        Ok(Self { sections, is_empty: elf.section(b".debug_info").is_none_or(|section| section.bytes == 0) })
+        let frames = elf.debug_section(b".debug_frame", MAX_FRAME_BYTES, decompress)?;
+        Ok(Self { sections, frames, is_empty: elf.section(b".debug_info").is_none_or(|section| section.bytes == 0) })
     }
 
     /// Whether there is none.
@@ -93,7 +100,8 @@ impl ProgramDebug {
             if may_hold(&unit, place.address)
                 && let Some((function, begin)) = function_around(&unit, place.address)
             {
-                return Some(described(unit, program, CodeFunction { at: function, begin }, place, wanted));
+                let function = CodeFunction { at: function, begin };
+                return Some(described(unit, (program, &self.frames), function, place, wanted));
             }
         }
         None
@@ -133,7 +141,7 @@ fn is_within<'b>(unit: &UnitRef<'_, Bytes<'b>>, entry: &DebuggingInformationEntr
 
 fn described(
     unit: UnitRef<'_, Bytes<'_>>,
-    program: &ElfFile<'_>,
+    (program, debug_frames): (&ElfFile<'_>, &[u8]),
     function: CodeFunction,
     place: CodePlace,
     wanted: Option<&BTreeSet<String>>,
@@ -142,7 +150,8 @@ fn described(
     let reading = UnitReading { unit, language: language_of(&unit) };
     // Go has registers of its own, which its debug information tells.
     let by_convention = if is_go(&unit) { Vec::new() } else { reading.placed(function.at, program.arch()) };
-    let places = PlaceReading::new(&reading, program, function, address, place.at_begin);
+    let canonical = canonical_frame(program, address).or_else(|| debug_frame(debug_frames, address));
+    let places = PlaceReading::new(&reading, program.arch(), canonical, function, CodePlace { address, ..place });
     let mut scopes = Scopes { places, found: Vec::new(), by_convention, arch: program.arch(), parameters: 0 };
     if let Ok(mut tree) = unit.entries_tree(Some(function.at))
         && let Ok(root) = tree.root()

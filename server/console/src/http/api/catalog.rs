@@ -37,7 +37,7 @@ impl From<InventoryError> for ApiError {
             InventoryError::Link(error) => error.into(),
             InventoryError::Missing { .. } => Self::new(ErrorKind::NotFound, "looking it up", words(&error))
                 .remedy("A module or a program may have gone; search again."),
-            InventoryError::File { why } => Self::new(ErrorKind::Unsupported, "reading the names of a program", why),
+            InventoryError::File { doing, why } => Self::new(ErrorKind::Unsupported, doing, why),
             error => Self::internal("reading the inventory", error),
         }
     }

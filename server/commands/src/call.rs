@@ -8,7 +8,7 @@ use bathyscope_catalog::matches_wildcards;
 use crate::{
     answer::{Marks, Page, Planned, Refusal, Result, SpanKind, StoredView, ViewName},
     host::{Host, KeptProbe},
-    shell::{ExpansionKind, Redirect, RedirectKind, Word},
+    shell::{ExpansionKind, Redirect, RedirectKind, Word, WrittenFile},
 };
 
 /// A command.
@@ -27,6 +27,8 @@ pub(crate) struct Call<'a> {
     pub(crate) marks: &'a mut Marks,
     /// Probes that the commands before it in the text have defined, and then those that are kept by name.
     pub(crate) probes: &'a [DefinedProbe],
+    /// Files that lines before it in the text have written.
+    pub(crate) files: &'a [WrittenFile],
 }
 
 /// A probe that a command defines.
@@ -277,6 +279,11 @@ impl Call<'_> {
                 "the redirection has no meaning here: what a script prints is kept with the capture",
             );
         }
+    }
+
+    /// What a file has that a line before it in the text has written.
+    pub(crate) fn written(&self, file: &Word) -> Option<Word> {
+        self.files.iter().rev().find(|one| one.is(&file.text)).map(|one| one.text.clone())
     }
 
     /// The text that is read from standard input, if it is in the command itself.

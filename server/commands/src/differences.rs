@@ -15,7 +15,12 @@ pub(crate) fn differences(asked: &CaptureSpec, wanted: &CaptureSpec) -> Vec<Stri
         differs.push(of_methods(&asked_methods, &wanted_methods));
     }
     if asked.target != wanted.target {
-        differs.push(format!("whose events: {} instead of {}", asked.target, wanted.target));
+        let (theirs, own) = (asked.target.to_string(), wanted.target.to_string());
+        differs.push(if theirs == own {
+            format!("whose events: {theirs}, but other arguments, another user, or with or without what it starts")
+        } else {
+            format!("whose events: {theirs} instead of {own}")
+        });
     }
     if asked.limits.duration_ms != wanted.limits.duration_ms {
         let time = |limits: &Limits| {

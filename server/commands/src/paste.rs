@@ -8,7 +8,7 @@ use crate::{
     call::{Call, DefinedProbe, ProbeSteps, Step, sleep_ms},
     host::Host,
     sentence,
-    shell::{self, Lines, Pipeline, Simple, Word},
+    shell::{self, Lines, Pipeline, Simple, Word, WrittenFile},
     tools::{self, Before, tracefs::Tracefs},
 };
 
@@ -29,6 +29,8 @@ struct Paste {
     view: Option<StoredView>,
     page: Option<(Page, String)>,
     nothing: Option<String>,
+    /// Files that lines of the text write, which others read.
+    files: Vec<WrittenFile>,
     /// Whether the capture is of a tool in the background.
     is_background: bool,
 }
@@ -167,8 +169,15 @@ fn read(text: &str, host: &dyn Host, marks: &mut Marks) -> Result<Answer> {
 
 impl Paste {
     fn pipeline(&mut self, pipeline: &Pipeline, host: &dyn Host, marks: &mut Marks) -> Result<()> {
+        let passed_on = shell::passed_on(pipeline);
+        let pipeline = passed_on.as_ref().unwrap_or(pipeline);
         let Some((first, behind)) = pipeline.commands.split_first() else { return Ok(()) };
         if self.tracefs.read(first, behind, host, marks)? {
+            return Ok(());
+        }
+        if let Some(file) = passed_on.as_ref().and_then(|_| WrittenFile::of(first)) {
+            marks.mark(&file.text.source, SpanKind::Script);
+            self.files.push(file);
             return Ok(());
         }
         let Before { start, timeout_ms } = tools::before(&first.words, marks)?;
@@ -179,7 +188,8 @@ impl Paste {
         let starts = tool == "trace-cmd" && words.first().is_some_and(|word| word.text == "start");
         let kept = host.kept_probes().iter().filter_map(DefinedProbe::kept);
         let probes: Vec<DefinedProbe> = self.probes.iter().cloned().chain(self.tracefs.defined()).chain(kept).collect();
-        let mut call = Call { name, tool, words, redirects: &first.redirects, host, marks, probes: &probes };
+        let mut call =
+            Call { name, tool, words, redirects: &first.redirects, host, marks, probes: &probes, files: &self.files };
         match tools::read(&mut call)? {
             Some(step) => {
                 marks_of_behind(behind, marks);
@@ -310,7 +320,7 @@ impl Paste {
     }
 
     fn answer(self, host: &dyn Host, marks: &mut Marks) -> Result<Answer> {
-        let Self { tracefs, probes, removed, force, dry_run, capture, view, page, nothing, is_background: _ } = self;
+        let Self { tracefs, probes, removed, force, dry_run, capture, view, page, nothing, .. } = self;
         let definitions = |probes: Vec<DefinedProbe>| probes.into_iter().map(|one| one.probe).collect::<Vec<_>>();
         let has_others = capture.is_some() || !probes.is_empty() || page.is_some();
         if tracefs.is_used() && (tracefs.records() || !has_others) {

@@ -278,6 +278,11 @@ pub enum PerfEventError {
         /// What was probably meant.
         nearest: Option<String>,
     },
+    /// Only the first event of a group is to be sampled.
+    #[error(
+        "`S` samples only the first event of a group, which is not possible; without it each of the group is sampled, and all are counted at the same times"
+    )]
+    LeaderSampling,
     /// A letter after the colon is no modifier.
     #[error("`{letter}` is no modifier of an event; u, k, h, G, H, I, p, P, D, e and W are")]
     Modifier {

@@ -166,6 +166,7 @@ fn modifiers(letters: &str) -> Result<Modifiers, PerfEventError> {
             'e' => it.exclusive = true,
             // A group that does not fit is counted apart here anyway.
             'W' => {}
+            'S' => return Err(PerfEventError::LeaderSampling),
             letter => return Err(PerfEventError::Modifier { letter }),
         }
     }

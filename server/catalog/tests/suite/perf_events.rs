@@ -110,6 +110,7 @@ fn mistakes_are_told_with_what_was_probably_meant() {
         ("r-1", "there is no event"),
         ("r12345678123456789", "there is no event"),
         ("cycles:z", "`z` is no modifier"),
+        ("cycles:S", "without it each of the group is sampled"),
         ("cycles:pppp", "`p` is no modifier"),
         ("", "it is empty"),
         ("{cycles", "a `}` is missing"),

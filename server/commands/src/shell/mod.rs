@@ -3,12 +3,14 @@
 //! `$(…)`, globs) is noted at its place, and refused where a command's words are taken.
 
 mod expansion;
+mod here;
 mod prompt;
 mod read;
 
 use std::ops::Range;
 
 pub(crate) use expansion::{Expansion, ExpansionKind};
+pub(crate) use here::{WrittenFile, passed_on};
 pub(crate) use read::read;
 
 use crate::answer::{Refusal, Result};
@@ -84,6 +86,22 @@ impl Word {
             at = end + separator.len_utf8();
         }
         parts
+    }
+
+    /// The same with each `from` written as `to`, which stands where that stood.
+    pub(crate) fn replaced(&self, from: &str, to: &str) -> Self {
+        let mut word = Self { text: String::new(), places: Vec::new(), ..self.clone() };
+        let mut behind = 0;
+        for (at, _) in self.text.match_indices(from) {
+            word.text.push_str(self.text.get(behind..at).unwrap_or_default());
+            word.places.extend(self.places.get(behind..at).unwrap_or_default());
+            word.text.push_str(to);
+            word.places.resize(word.text.len(), self.places.get(at).copied().unwrap_or(self.source.start));
+            behind = at + from.len();
+        }
+        word.text.push_str(self.text.get(behind..).unwrap_or_default());
+        word.places.extend(self.places.get(behind..).unwrap_or_default());
+        word
     }
 
     /// Both words with a blank between them, as one.

@@ -74,7 +74,9 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
     let arguments = BPFTRACE.read(call.words, call.marks)?;
     let mut operands = arguments.operands.as_slice();
     if let Some(given) = arguments.last("-l") {
-        let word = given.value.as_ref().or(operands.first());
+        // `-lv PATTERN` is `-l -v PATTERN`.
+        let value = given.value.as_ref().filter(|word| operands.is_empty() || !matches!(word.text.as_str(), "v" | "q"));
+        let word = value.or(operands.first());
         let text = word.map(|word| word.pattern().map(str::to_owned)).transpose()?.unwrap_or_default();
         return Ok(listed(&text));
     }
@@ -208,6 +210,9 @@ pub(super) fn bare_script(text: &str) -> Option<Result<Planned>> {
 /// A script of the tool library, by the name of its file.
 fn of_file(word: &Word, call: &mut Call<'_>) -> Result<(String, String)> {
     call.marks.mark(&word.source, SpanKind::Script);
+    if let Some(text) = call.written(word) {
+        return Ok((script(&text, call)?, String::new()));
+    }
     let name = super::bare_name(word.plain()?);
     match tools::find(name.strip_suffix(".bt").unwrap_or(&name)) {
         Some(tool) => {
@@ -220,6 +225,26 @@ fn of_file(word: &Word, call: &mut Call<'_>) -> Result<(String, String)> {
             "Paste the script itself: bpftrace -e 'SCRIPT'. At a terminal, `bathyscope trace FILE` reads the file.",
         )),
     }
+}
+
+/// A script of ply with its tracepoints (`tracepoint:sched/sched_switch`) and their fields (`data->prev_comm`) as the probe
+/// language writes them.
+fn in_probe_language(word: &Word) -> Word {
+    const PROVIDER: &str = "tracepoint:";
+    let mut word = word.replaced("data->", "args.");
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let slashes: Vec<usize> = word
+        .text
+        .match_indices(PROVIDER)
+        .filter_map(|(at, _)| {
+            let name = word.text.as_bytes().get(at + PROVIDER.len()..)?;
+            let slash = name.iter().position(|byte| !is_name(byte))?;
+            let is_event = name.get(slash) == Some(&b'/') && name.get(slash + 1).is_some_and(is_name);
+            is_event.then_some(at + PROVIDER.len() + slash)
+        })
+        .collect();
+    slashes.into_iter().for_each(|at| word.text.replace_range(at..=at, ":"));
+    word
 }
 
 /// Reads a command of ply.
@@ -240,7 +265,8 @@ pub(crate) fn read_ply(call: &mut Call<'_>) -> Result<Step> {
             return Err(Refusal::new(word.place(at..at + theirs.len()), why, format!("Write `{ours}`.")));
         }
     }
-    let text = script(word, call)?;
+    let word = in_probe_language(word);
+    let text = script(&word, call)?;
     call.marks.note(&word.source, "the script is taken as one of the probe language, which is near that of ply");
     let spec = ScriptSpec { text, ..ScriptSpec::default() };
     capture(spec, &arguments, call)

@@ -27,7 +27,7 @@ const PERF: Table = Table {
         Rule::taken(&["-a", "--all-cpus"], Takes::Nothing),
         Rule::ignored(&["-v", "--verbose", "--inherit"], Takes::Nothing, LOOK),
         Rule::ignored(&["-m", "--buffer-size"], Takes::Value, "buffers are read as they fill"),
-        Rule::ignored(&["--func-opts", "--graph-opts"], Takes::Value, LOOK),
+        Rule::taken(&["--func-opts", "--graph-opts"], Takes::Value),
         Rule::taken(&["-g", "--nograph-funcs"], Takes::Value),
         Rule::refused(
             &["-C", "--cpu", "--tid"],
@@ -103,6 +103,9 @@ pub(super) fn read_perf(call: &mut Call<'_>) -> Result<Step> {
             words.extend([made(letter, call), given.word()]);
         }
     }
+    for given in arguments.all("--func-opts") {
+        look_options(given, &mut words, call)?;
+    }
     // A command is traced alone, unless the whole machine is wanted.
     if !arguments.operands.is_empty() && !arguments.has("-a") {
         words.push(made("-F", call));
@@ -118,6 +121,44 @@ pub(super) fn read_perf(call: &mut Call<'_>) -> Result<Step> {
         }
     }
     Ok(step)
+}
+
+/// What `--func-opts` and `--graph-opts` ask for, as options of trace-cmd.
+fn look_options(given: &Given, words: &mut Vec<Word>, call: &mut Call<'_>) -> Result<()> {
+    for part in given.word().split(',') {
+        let option = match part.text.as_str() {
+            "noirqs" => "nofuncgraph-irqs",
+            "nosleep-time" => "nosleep-time",
+            "tail" => "funcgraph-tail",
+            "args" => "funcgraph-args",
+            "retval" => "funcgraph-retval",
+            "call-graph" => "func_stack_trace",
+            "verbose" | "irq-info" => {
+                call.marks.ignore(&part.source, format!("`{}` has no meaning here: {LOOK}", part.text));
+                continue;
+            }
+            text if text.starts_with("depth=") => {
+                words.extend([made("--max-graph-depth", call), part.from("depth=".len())]);
+                continue;
+            }
+            text if text.starts_with("thresh=") => {
+                return Err(Refusal::new(
+                    part.source,
+                    "short calls are recorded too",
+                    "Remove it; the tab Calls ranks them.",
+                ));
+            }
+            _ => {
+                return Err(Refusal::new(
+                    part.source,
+                    "that is no option of perf's tracers",
+                    "Write depth=N, noirqs, nosleep-time, tail, args, retval or call-graph.",
+                ));
+            }
+        };
+        words.extend([made("-O", call), Word::made(option, part.source)]);
+    }
+    Ok(())
 }
 
 /// Reads `funcgraph FUNCTION` and `functrace FUNCTION`.
@@ -281,6 +322,7 @@ fn as_record(words: Vec<Word>, call: &mut Call<'_>, table: &Table) -> Result<Ste
         host: call.host,
         marks: &mut *call.marks,
         probes: call.probes,
+        files: call.files,
     };
     let step = trace_cmd::record(&mut other);
     // What is completed are the options of the tool that was written.

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Commands, and what of the start page answers them.
-const OVERVIEW: [(&str, &str); 22] = [
+const OVERVIEW: [(&str, &str); 26] = [
     ("top", "which processes use the CPUs and memory"),
     ("htop", "which processes use the CPUs and memory"),
     ("atop", "which processes use the CPUs, memory, disks and network"),
@@ -27,6 +27,10 @@ const OVERVIEW: [(&str, &str); 22] = [
     ("pgrep", "the processes"),
     ("pstree", "the processes"),
     ("slabtop", "how memory is used"),
+    ("numastat", "how memory is used"),
+    ("pmap", "how much memory each process uses"),
+    ("smem", "how much memory each process uses"),
+    ("nmon", "how busy the machine is"),
     ("ss", "which processes use the network; the page of a process shows its sockets"),
     ("netstat", "which processes use the network; the page of a process shows its sockets"),
     ("iftop", "which processes use the network"),

@@ -196,7 +196,7 @@ pub(crate) fn view_behind(command: &Simple, host: &dyn Host, marks: &mut Marks) 
         );
         return Ok(None);
     }
-    let mut call = Call { name, tool, words, redirects: &command.redirects, host, marks, probes: &[] };
+    let mut call = Call { name, tool, words, redirects: &command.redirects, host, marks, probes: &[], files: &[] };
     match read(&mut call)? {
         Some(Step::View(view)) => Ok(Some(view)),
         Some(_) => Err(Refusal::new(

@@ -6,7 +6,7 @@ use bathyscope_translate::{Language, ScriptTarget, TranslateOptions, translate};
 use super::bpftrace::{command_of, opens};
 use crate::{
     answer::{Page, Refusal, Result, SpanKind},
-    call::{Call, Step, Whose},
+    call::{Call, Step, Whose, seconds},
     options::{Arguments, Given, Order, Rule, Table, Takes},
     shell::Word,
 };
@@ -35,6 +35,7 @@ const STAP: Table = Table {
         Rule::taken(&["-l", "-L"], Takes::Value),
         Rule::taken(&["-x"], Takes::Value),
         Rule::taken(&["-c"], Takes::Value),
+        Rule::taken(&["-T", "--timeout"], Takes::Value),
         Rule::ignored(&["-v", "-g", "-u", "-w", "-t", "-k", "-q"], Takes::Nothing, "it is about stap itself"),
         Rule::ignored(
             &["-o", "-s", "-d", "-m", "-p", "-I", "-D", "-B", "-G", "-S"],
@@ -66,12 +67,55 @@ pub(crate) fn read_dtrace(call: &mut Call<'_>) -> Result<Step> {
 pub(crate) fn read_stap(call: &mut Call<'_>) -> Result<Step> {
     let arguments = STAP.read(call.words, call.marks)?;
     if let Some(given) = arguments.last("-l") {
-        let text = given.text()?;
-        let words = format!("Searches the catalogue for `{text}`.");
-        return Ok(Step::Page(Page::new("/catalog", &[("q", &text)]), words));
+        return Ok(listed(&given.text()?));
     }
+    let ends_ms = arguments.last("-T").map(timeout_ms).transpose()?;
     let scripts = arguments.all("-e").map(Given::word).collect();
-    Script { language: Language::SystemTap, scripts, file: None, process: "-x" }.read(&arguments, call)
+    let mut step =
+        Script { language: Language::SystemTap, scripts, file: None, process: "-x" }.read(&arguments, call)?;
+    if let Step::Capture(planned) = &mut step {
+        planned.spec.limits.duration_ms = ends_ms.or(planned.spec.limits.duration_ms);
+    }
+    Ok(step)
+}
+
+/// What `-T` says, in seconds.
+fn timeout_ms(given: &Given) -> Result<u64> {
+    match seconds(&given.text()?).map(|seconds| seconds * 1000.0) {
+        Some(ms) if (1.0..=604_800_000.0).contains(&ms) => Ok(ms.round() as u64),
+        _ => given.refuse("that is no number of seconds", "Write a number."),
+    }
+}
+
+/// The page that lists what a probe point of SystemTap means: `kernel.function("tcp_*")`, `process("PATH").mark("NAME")`.
+fn listed(point: &str) -> Step {
+    let text = |of: &str| {
+        let (_, behind) = point.split_once(&format!("{of}(\""))?;
+        behind.split_once('"').map(|(text, _)| text.to_owned())
+    };
+    // `vfs_read@fs/read_write.c:480` is a function and its place.
+    let named = |of: &str| text(of).map(|text| text.split('@').next().unwrap_or_default().to_owned());
+    let (file, module) = (text("process"), text("module"));
+    let (kind, query) = match point.split_once('.') {
+        Some(("syscall" | "nd_syscall", name)) => {
+            ("tracepoint", format!("sys_enter_{}", name.split('.').next().unwrap_or_default()))
+        }
+        _ => match (named(".function").or_else(|| named(".statement")), named(".mark"), named(".trace")) {
+            (Some(function), _, _) if file.is_some() => ("user", function),
+            (Some(function), _, _) => ("function", function),
+            (None, Some(mark), _) => ("marker", mark),
+            (None, None, Some(event)) => ("tracepoint", event),
+            (None, None, None) => ("", point.to_owned()),
+        },
+    };
+    let query = if query == "*" { String::new() } else { query };
+    let within = file.or(module).unwrap_or_default();
+    let words = match (query.as_str(), within.as_str()) {
+        ("", _) => "Shows what can be probed here.".to_owned(),
+        (query, "") => format!("Searches the catalogue for `{query}`."),
+        (query, within) => format!("Searches `{within}` for `{query}`."),
+    };
+    Step::Page(Page::new("/catalog", &[("q", &query), ("kind", kind), ("in", &within)]), words)
 }
 
 /// The script of a command.
@@ -90,6 +134,15 @@ impl Script<'_> {
         if let (true, Some(word)) = (self.scripts.is_empty(), call.here_text()) {
             self.scripts.push(word.clone());
         }
+        let mut operands = arguments.operands.as_slice();
+        if self.scripts.is_empty() {
+            let named = self.file.map(Given::word);
+            let file = named.as_ref().or(operands.first());
+            if let Some(text) = file.and_then(|file| call.written(file)) {
+                self.scripts.push(text);
+                operands = operands.get(usize::from(named.is_none())..).unwrap_or_default();
+            }
+        }
         if self.scripts.is_empty() {
             return Err(self.missing(arguments, call));
         }
@@ -101,8 +154,7 @@ impl Script<'_> {
         }
         call.marks_redirects();
         let (whose, target) = self.whose(arguments, call)?;
-        let parameters =
-            arguments.operands.iter().map(|word| word.plain().map(str::to_owned)).collect::<Result<_>>()?;
+        let parameters = operands.iter().map(|word| word.plain().map(str::to_owned)).collect::<Result<_>>()?;
         let options = TranslateOptions { parameters, target, quiet: arguments.has("-q") };
         let translated = translate(self.language, &text, &options).map_err(|fault| {
             let remedy = if fault.hint.is_empty() { "Write it in the probe language." } else { fault.hint.as_str() };

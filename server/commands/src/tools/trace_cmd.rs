@@ -250,16 +250,28 @@ fn whose(arguments: &Arguments, call: &mut Call<'_>) -> Result<Whose> {
 
 fn trace(arguments: &Arguments, call: &mut Call<'_>) -> Result<TraceSpec> {
     let mut trace = TraceSpec::default();
+    // The events of the last `-e`.
+    let mut filtered = 0..0;
     for given in &arguments.given {
         match given.key {
             "-p" => trace.tracer = tracer(given)?,
-            "-e" => events(given, &mut trace, call)?,
+            "-e" => {
+                let before = trace.events.len();
+                events(given, &mut trace, call)?;
+                filtered = before..trace.events.len();
+            }
             "-f" => {
                 let filter = given.text()?;
-                let Some(event) = trace.events.last_mut() else {
-                    return given.refuse("the filter has no event before it", "Write -e EVENT -f FILTER.");
-                };
-                event.filter = Some(filter);
+                match trace.events.get_mut(filtered.clone()) {
+                    Some([event]) => event.filter = Some(filter),
+                    Some([_, ..]) => {
+                        return given.refuse(
+                            "a filter of several events is not supported",
+                            "Write it behind each event: -e SYSTEM:EVENT -f FILTER.",
+                        );
+                    }
+                    _ => return given.refuse("the filter has no event before it", "Write -e EVENT -f FILTER."),
+                }
             }
             "-l" => trace.functions.push(function(given, call)?),
             "-n" => trace.not_functions.push(function(given, call)?),

@@ -1,6 +1,6 @@
 //! `argdist`: counts and histograms of arguments and returned values, as a script.
 
-use super::{Arguments, duration, interval, of_script, probes::Pattern, probes::pattern};
+use super::{Arguments, interval, of_script_but, probes::Pattern, probes::pattern, seconds_of};
 use crate::{
     answer::{Refusal, Result, SpanKind},
     call::{Call, Step},
@@ -59,9 +59,25 @@ pub(super) fn read(arguments: &Arguments, call: &mut Call<'_>) -> Result<Step> {
         }
         clauses.push(made);
     }
-    let total = interval(arguments, call)?;
-    let seconds = duration(arguments)?;
-    of_script(clauses.join("\n"), arguments, seconds.or(total), call)
+    let ends = ends(arguments, call)?;
+    of_script_but(clauses.join("\n"), arguments, ends, "-n", call)
+}
+
+/// When it ends: after `-n` tables, one every `-i` seconds, or one.
+fn ends(arguments: &Arguments, call: &mut Call<'_>) -> Result<Option<u64>> {
+    let every = arguments.last("-i");
+    let every_ms = every.map(|given| seconds_of(&given.word())).transpose()?;
+    let Some(count) = arguments.last("-n") else {
+        if let Some(given) = every {
+            call.marks.ignore(&given.at, "the interval has no meaning here: values are shown while they change");
+        }
+        return interval(arguments, call);
+    };
+    let tables = count.text()?.parse::<u64>().ok();
+    match tables.and_then(|tables| tables.checked_mul(every_ms.unwrap_or(1000))) {
+        Some(total) if (1..=604_800_000).contains(&total) => Ok(Some(total)),
+        _ => count.refuse("that is no number of tables", "Write a number."),
+    }
 }
 
 fn clause(spec: &Specifier, is_histogram: bool, map: &str, word: &Word) -> Result<String> {

@@ -174,7 +174,18 @@ fn of_library(
 
 /// A capture of a script that was made of a command.
 fn of_script(text: String, arguments: &Arguments, duration_ms: Option<u64>, call: &mut Call<'_>) -> Result<Step> {
-    let mut whose = whose(arguments, call)?;
+    of_script_but(text, arguments, duration_ms, "", call)
+}
+
+/// The same where one of the options that say whose events says something else.
+fn of_script_but(
+    text: String,
+    arguments: &Arguments,
+    duration_ms: Option<u64>,
+    but: &str,
+    call: &mut Call<'_>,
+) -> Result<Step> {
+    let mut whose = whose_but(arguments, call, but)?;
     whose.duration_ms = duration(arguments)?.or(duration_ms);
     let opens = bpftrace::opens(&text);
     let script = ScriptSpec { text, ..ScriptSpec::default() };

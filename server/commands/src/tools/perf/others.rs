@@ -43,6 +43,7 @@ const SHOWN: Table = Table {
                 "--next",
                 "-S",
                 "--with-summary",
+                "--summary",
                 "-I",
                 "--idle-hist",
                 "-v",

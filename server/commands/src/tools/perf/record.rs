@@ -11,7 +11,8 @@ use super::{
 use crate::{
     answer::{Refusal, Result, SpanKind, ViewName},
     call::{Call, Step},
-    options::{Arguments, Order, Rule, Table, Takes},
+    options::{Arguments, Given, Order, Rule, Table, Takes},
+    shell::Word,
 };
 
 const IN_EACH: &str = "each sample has it";
@@ -294,19 +295,26 @@ pub(super) fn read_memory(call: &mut Call<'_>) -> Result<Step> {
         let why = format!("`perf mem {}` is not supported", command.text);
         return Err(Refusal::new(command.source.clone(), why, "Write `perf mem record COMMAND`."));
     }
-    let event = match before.last("-t") {
+    // Behind `record` it means the same, and not a thread as it does for `perf record`.
+    let kinds = words.iter().position(|word| matches!(word.text.as_str(), "-t" | "--type"));
+    let behind = kinds.filter(|at| words.iter().take(*at).all(|word| word.text.starts_with('-')));
+    let given = before.last("-t").map(Given::word).or_else(|| words.get(behind? + 1).cloned());
+    let event = match &given {
         None => KINDS.first(),
-        Some(given) => {
-            let text = given.text()?;
+        Some(word) => {
+            call.marks.mark(&word.source, SpanKind::Value);
+            let text = word.plain()?;
             let found = KINDS.iter().find(|(name, _)| *name == text);
-            found
-                .map_or_else(|| given.refuse("that is no kind of access", "Write load or store."), |it| Ok(Some(it)))?
+            let refused = || Refusal::new(word.source.clone(), "that is no kind of access", "Write load or store.");
+            Some(found.ok_or_else(refused)?)
         }
     };
-    let arguments = TABLE.read(words, call.marks)?;
+    let others = words.iter().enumerate().filter(|(at, _)| behind.is_none_or(|kind| *at != kind && *at != kind + 1));
+    let words: Vec<Word> = others.map(|(_, word)| word.clone()).collect();
+    let arguments = TABLE.read(&words, call.marks)?;
     let whose = whose(&arguments, call, false)?;
     let event = event.map(|(_, event)| (*event).to_owned());
-    if before.last("-t").is_none() {
+    if given.is_none() {
         call.marks.note(&command.source, "loads are sampled; `perf mem -t store record` samples stores");
     }
     let profile = ProfileSpec { event, memory: true, cpus: cpus(&arguments)?, ..ProfileSpec::default() };

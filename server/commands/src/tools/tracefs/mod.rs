@@ -71,6 +71,7 @@ pub(crate) fn is_command(name: &str) -> bool {
         "echo"
             | "printf"
             | "cat"
+            | "tee"
             | "cd"
             | "mount"
             | "umount"

@@ -160,12 +160,12 @@ static ENTRIES: &[ReferenceEntry] = &[
     entry("uptr", Address, (1, 1), "uptr(pointer) → pointer", "The pointer, taken to point into the process.", addresses::space),
     entry("usym", Address, (1, 1), "usym(address) → usym", "The function of the process at an address.", addresses::usym),
 
-    entry("clear", Map, (1, 1), "clear(@map)", "Removes all elements.", maps::clear),
+    entry("clear", Map, (1, 1), "clear(@map)", "Removes all elements. It is done outside the kernel: what is counted between a print() of the map and this is lost. To lose nothing, keep the last values in another map and print the differences, as the tool vfsstat does.", maps::clear),
     entry("delete", Map, (1, 2), "delete(@map, key) → bool", "Removes an element; whether it was there.", maps::delete),
     entry("find", Map, (3, 3), "find(@map, key, $value) → bool", "Puts an element's value into a variable, if it is there.", maps::find),
     entry("has_key", Map, (1, 2), "has_key(@map, key) → bool", "Whether there is such an element.", maps::has_key),
     entry("len", Map, (1, 1), "len(@map) · len(stack) → int64", "How many elements a map or frames a stack has.", maps::len),
-    entry("zero", Map, (1, 1), "zero(@map)", "Sets all values to zero.", maps::clear),
+    entry("zero", Map, (1, 1), "zero(@map)", "Sets all values to zero. As with clear(), what is counted between a print() of the map and this is lost.", maps::clear),
 
     entry("avg", Aggregation, (1, 1), "@x = avg(number)", "Keeps the average.", aggregations::misplaced),
     entry("count", Aggregation, (0, 0), "@x = count()", "Counts.", aggregations::misplaced),

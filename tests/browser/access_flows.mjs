@@ -147,8 +147,8 @@ export async function findSeriousInCaptures(page, origin) {
   return [...several, ...await findSeriousIn(page, origin, { method: { script: { text: SCRIPT } } })];
 }
 
-/** Moves the focus with Tab until it is on what is called so. */
-async function tabTo(page, name, most = 120) {
+/** Moves the focus with Tab, or with `Shift+Tab`, until it is on what is called so. */
+export async function tabTo(page, name, { key = 'Tab', most = 120 } = {}) {
   const label = () => page.evaluate(() => {
     const element = document.activeElement;
     return [element?.getAttribute('aria-label'), ...[...element?.labels ?? []].map((one) => one.textContent), element?.textContent]
@@ -156,11 +156,11 @@ async function tabTo(page, name, most = 120) {
   });
   const passed = [];
   for (let i = 0; i < most; i += 1) {
-    await page.keyboard.press('Tab');
+    await page.keyboard.press(key);
     passed.push(await label());
     if (name.test(passed.at(-1))) return;
   }
-  assert.fail(`${name} is not reached with Tab: ${passed.join('; ').slice(0, 2000)}`);
+  assert.fail(`${name} is not reached with ${key}: ${passed.join('; ').slice(0, 2000)}`);
 }
 
 /** A probe is built and recorded with keys alone, from the start page; gives the id of the capture. */

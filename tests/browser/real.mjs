@@ -15,6 +15,7 @@ import {
 } from './flows.mjs';
 import { pasteCommands, pasteWhatIsRefused } from './command_flows.mjs';
 import { buildOpens, readOpens, unfoldAndTry } from './builder_flows.mjs';
+import { buildVariables, describedList, readVariables } from './variable_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
@@ -185,6 +186,14 @@ test('the probe builder: who opens what and how long it takes, members through p
   const { items } = await (await page.request.get(`${server.origin}/api/captures/${id}/rows?stream=0&limit=50`)).json().catch(() => ({}));
   assert.ok(items === undefined || items.length > 0);
   await unfoldAndTry(page, { origin: server.origin });
+});
+
+test('the probe builder: variables of a program, with keys alone', async (t) => {
+  const program = describedList(programs);
+  if (!program) return t.skip('no C compiler');
+  ids.variables = await buildVariables(page, { origin: server.origin, program });
+  await ended(page);
+  await readVariables(page);
 });
 
 test('a tool and an example open in the editor', async () => {

@@ -13,6 +13,10 @@ use std::{
     fs,
     path::Path,
     process::{Child, Command, Output, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bathyscope_tests::{
@@ -506,4 +510,67 @@ fn probes_of_another_terminal_are_detached_by_root() {
     let counted = del("spin_here");
     assert!(!counted.status.success() && said(&counted).contains("Ctrl-C"), "{}", said(&counted));
     until("it to end", || listed("spin_here").is_empty().then_some(()));
+}
+
+/// Rows of `docs/commands.md` that need functions of the kernel, under names of the kernels of the lab, and short.
+const PASTED: [(&str, &str); 18] = [
+    (
+        "F4",
+        "echo do_sys_openat2 > set_graph_function\necho function_graph > current_tracer\necho funcgraph-proc > \
+         trace_options\necho 1 > tracing_on\nls /\necho 0 > tracing_on\ncat trace",
+    ),
+    ("F5", "trace-cmd record -p function_graph -g do_sys_openat2 -O funcgraph-proc ls /\ntrace-cmd report"),
+    ("F7", "trace-cmd record -p function -l 'vfs_*' -e sched_switch ls /"),
+    ("F8", "trace-cmd record -p function_graph -e irq_handler_entry -l handle_irq_event sleep 1"),
+    ("F12", "echo 'p:reads vfs_read %di' >> kprobe_events\necho 1 > events/kprobes/reads/enable\nls /\ncat trace"),
+    (
+        "P4",
+        "perf probe --add do_sys_openat2\nperf record -e probe:do_sys_openat2 -aR ls /\nperf script\n\
+         perf probe --del probe:do_sys_openat2",
+    ),
+    ("P6", "perf probe --add 'do_sys_openat2 filename:string'\nperf record -e probe:do_sys_openat2 -aR ls /"),
+    ("P16", "perf probe --add vfs_read\nperf stat -a -e probe:vfs_read -I 100 ls /"),
+    ("P17", "perf probe --add vfs_read\nperf trace -e probe:vfs_read -a ls /"),
+    ("P17", "perf trace -e kmem:kmalloc -a ls /"),
+    ("P18", "perf probe --add vfs_read\nperf record --no-buffering -e probe:vfs_read -o - -a ls / | perf script -i -"),
+    ("B2", "bpftrace -c 'ls /' -e 'kprobe:do_sys_openat2 { printf(\"%d %s %s\\n\", pid, comm, str(uptr(arg1))); }'"),
+    ("B3", "funccount -d 1 'vfs_r*'"),
+    ("B3", "timeout 1 trace 'do_sys_openat2 \"%s\", arg2@user'"),
+    ("B3", "argdist -n 1 -H 'r::vfs_read()'"),
+    ("B3", "timeout 1 stackcount vfs_read"),
+    ("B4", "dtrace -c 'ls /' -n 'fbt::vfs_read:entry { trace(execname); trace(arg0); }'"),
+    ("B5", "stap -c 'ls /' -e 'probe kernel.function(\"vfs_read\") { printf(\"%s(%d)\\n\", execname(), pid()) }'"),
+];
+
+/// By the API: what a pasted text is understood as is started, and has rows.
+#[test]
+fn f4_to_b5_commands_of_the_table_are_recorded_as_they_are_pasted() {
+    let what = "commands of the table on functions of the kernel";
+    let Some(_alone) = alone(what) else { return };
+    if !kprobes(what) {
+        return;
+    }
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["--commands", "as-root"]);
+    // Somebody opens and reads files all the time.
+    let done = Arc::new(AtomicBool::new(false));
+    let until_done = Arc::clone(&done);
+    let reader = std::thread::spawn(move || {
+        while !until_done.load(Ordering::Relaxed) {
+            fs::read("/etc/passwd").unwrap();
+            std::thread::yield_now();
+        }
+    });
+    for (row, text) in PASTED {
+        let answer = server.send("POST", "/api/commands/explain", Some(&json!({ "text": text })));
+        let told = answer.json();
+        assert!(told["capture"].is_object(), "{row} {text}: {told}");
+        let ended = server.ended(&server.capture(&told["capture"]["spec"]));
+        assert_eq!(ended["state"], "finished", "{row} {text}: {ended}");
+        let streams = ended["ledger"]["streams"].as_array().unwrap().clone();
+        let stored: u64 = streams.iter().filter_map(|stream| stream["stored"].as_u64()).sum();
+        assert!(stored > 0, "{row} {text}: {ended}");
+    }
+    done.store(true, Ordering::Relaxed);
+    reader.join().unwrap();
 }

@@ -243,8 +243,18 @@ proptest! {
     }
 }
 
-/// The rows of the table of commands: id, the lines that are pasted together, and what they give.
-fn table_of_commands() -> Vec<(String, String, String)> {
+/// A row of the table of commands.
+struct TableRow {
+    id: String,
+    /// The lines that are pasted together.
+    text: String,
+    gives: String,
+    /// The test that holds it on a kernel.
+    test: String,
+}
+
+/// The rows of the table of commands.
+fn table_of_commands() -> Vec<TableRow> {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md")).unwrap();
     let rows =
         page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| id") && !line.starts_with("| --"));
@@ -252,7 +262,8 @@ fn table_of_commands() -> Vec<(String, String, String)> {
         let line = line.replace("\\|", "\u{0}");
         let cells: Vec<String> = line.split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect();
         let lines: Vec<&str> = cells[2].split("<br>").map(|code| code.trim_matches('`').trim()).collect();
-        (cells[1].clone(), lines.join("\n"), cells[3].clone())
+        let test = cells[6].trim_matches('`').to_owned();
+        TableRow { id: cells[1].clone(), text: lines.join("\n"), gives: cells[3].clone(), test }
     };
     rows.map(row).collect()
 }
@@ -262,7 +273,7 @@ fn the_table_of_commands_says_what_becomes_of_each() {
     let host = Recorded::new();
     let rows = table_of_commands();
     let mut wrong = Vec::new();
-    for (id, text, gives) in &rows {
+    for TableRow { id, text, gives, .. } in &rows {
         let explanation = explain(text, &host);
         let given = match &explanation.answer {
             Answer::Capture(_) => "capture",
@@ -280,7 +291,30 @@ fn the_table_of_commands_says_what_becomes_of_each() {
     // Every case has a row.
     let cases = (1..=16).map(|n| format!("F{n}")).chain((1..=20).map(|n| format!("P{n}")));
     for case in cases.chain((1..=8).map(|n| format!("B{n}"))) {
-        assert!(rows.iter().any(|(id, ..)| *id == case), "{case} has no row");
+        assert!(rows.iter().any(|row| row.id == case), "{case} has no row");
+    }
+}
+
+/// The texts of the tests that run the whole.
+fn tests_of_the_whole(folder: &std::path::Path) -> String {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let text = |path: std::path::PathBuf| {
+        if path.is_dir() {
+            return tests_of_the_whole(&path);
+        }
+        let is_source = path.extension().is_some_and(|ending| ending == "rs");
+        if is_source { std::fs::read_to_string(path).unwrap() } else { String::new() }
+    };
+    entries.map(text).collect()
+}
+
+#[test]
+fn what_holds_a_row_of_the_table_on_a_kernel_is_a_test() {
+    let tests = tests_of_the_whole(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/tests")));
+    for TableRow { id, text, gives, test } in table_of_commands() {
+        let exists = test == "—" || tests.contains(&format!("#[test]\nfn {test}()"));
+        assert!(exists, "{id} {text:?}: there is no test {test}");
+        assert!(gives != "capture" || test != "—", "{id} {text:?} is recorded, and no test holds it on a kernel");
     }
 }
 

@@ -218,6 +218,10 @@ export interface CaptureAddress {
   url: string;
 }
 
+export interface CaptureDeleted {
+  restorable_until_unix_ns: number | null;
+}
+
 export type CaptureId = string;
 
 export interface CaptureItem {
@@ -506,6 +510,21 @@ export interface CriticalPath {
 export interface Cursor {
   time: number;
   skip: number;
+}
+
+export interface DeletedItem {
+  id: CaptureId;
+  title: string;
+  owner: string;
+  started_unix_ns: number;
+  bytes: number;
+  deleted_unix_ns: number;
+  deleted_by: string;
+  restorable_until_unix_ns: number;
+}
+
+export interface DeletedList {
+  items: DeletedItem[];
 }
 
 export type DerivationState = "following" | "computing" | "complete" | "failed" | "removed";
@@ -2945,7 +2964,8 @@ export type TrackWindowHead = TrackWindow;
 /** JSON by method and route; null where there is nothing in the answer. */
 export interface Answers {
   DELETE: {
-    "/api/captures/{id}": null;
+    "/api/captures/{id}": CaptureDeleted;
+    "/api/deleted/{id}": null;
     "/api/captures/{id}/computed/{number}": null;
     "/api/captures/{id}/notes/{note}": null;
     "/api/recipes/{name}": null;
@@ -2975,6 +2995,7 @@ export interface Answers {
     "/api/captures": CaptureList;
     "/api/tags": TagList;
     "/api/captures/{id}": CapturePage;
+    "/api/deleted": DeletedList;
     "/api/captures/{id}/notes": NoteList;
     "/api/captures/{id}/output": Output;
     "/api/captures/{id}/rows": RowsPage;
@@ -3044,6 +3065,7 @@ export interface Answers {
     "/api/host/kprobes": null;
     "/api/captures": CaptureAddress;
     "/api/captures/import": ImportAnswer;
+    "/api/deleted/{id}/restore": null;
     "/api/captures/{id}/stop": Stopped;
     "/api/captures/{id}/probes/detach": Detached;
     "/api/captures/{id}/computed": null;

@@ -33,6 +33,21 @@ async function chooseSeveral(page) {
   await page.getByRole('button', { name: 'Undo' }).click();
   await until('all captures again', async () => (await rows.count()) === count);
   assert.ok(await bar.isHidden());
+  await restoreFromList(page, rows);
+}
+
+/** Deletes a capture and restores it from the list of deleted ones, by keys. */
+async function restoreFromList(page, rows) {
+  const count = await rows.count();
+  const deleted = page.locator('details.deleted');
+  await deleted.locator('summary').press('Enter');
+  await deleted.getByText('There is none.').waitFor();
+  await page.getByRole('button', { name: /^Delete / }).first().press('Enter');
+  await until('one less', async () => (await rows.count()) === count - 1);
+  await deleted.getByRole('button', { name: /^Restore: / }).press('Enter');
+  await page.getByText(/^Restored “/).waitFor();
+  await until('all captures again', async () => (await rows.count()) === count);
+  await deleted.getByText('There is none.').waitFor();
 }
 
 /** Tags and describes a capture by the keyboard, and finds it by both. */

@@ -148,7 +148,7 @@ fn writing(folder: &TempDir, file: &str, id: &str) -> Option<(Child, u32)> {
     });
     if child.is_none() {
         assert!(import.wait().unwrap().success());
-        stdout_of(["captures", "delete", id, "--data", path(folder)]);
+        stdout_of(["captures", "delete", "--for-good", id, "--data", path(folder)]);
     }
     child.map(|child| (import, child))
 }

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    CaptureRecord, DerivationRecord, DerivationState, Options, Room, StoreError, derivations,
+    CaptureRecord, DerivationRecord, DerivationState, Options, Room, StoreError, deleted, derivations,
     disk::{DirectoryLock, Place, touch_database},
     ends::Ends,
     error::failed,
@@ -276,7 +276,8 @@ async fn open_database(
     touch_database(&place.database)?;
     schema::bring_up_to_date(place, migrations).await?;
     let conn = schema::writing(&place.database).connect().await.map_err(failed(DOING))?;
-    let mut writer = Writer::new(conn, Arc::clone(place), Arc::clone(ends));
+    let mut writer =
+        Writer::new(conn, Arc::clone(place), Arc::clone(ends), |writer| Box::pin(deleted::give_way(writer)));
     place.note_opened();
     finish::interrupt_all(&mut writer, options.now.as_ref()).await?;
     derivations::stop_following(&mut writer.conn).await?;

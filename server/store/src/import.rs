@@ -28,6 +28,7 @@ use crate::{
     CaptureRecord, CaptureState, Origin, StoreError,
     append::{self, Phase},
     database::Database,
+    deleted,
     disk::Unfinished,
     error::failed,
     finish,
@@ -131,6 +132,12 @@ async fn import_feed(database: &Database, mut feed: Feed, receiver: Receiver) ->
 async fn import_from(database: &Database, feed: &mut Feed, receiver: &Receiver) -> Result<CaptureId, StoreError> {
     let Header { record, script, notes, digest } = feed.header().await?;
     let id = match choose_id(database, record.id, &digest).await? {
+        Choice::Deleted(id) => {
+            // Somebody may have restored or discarded it meanwhile.
+            database.control(move |conn| Box::pin(async move { deleted::restore(conn, id).await })).await?;
+            add_notes(database, id, (notes, &receiver.owner)).await?;
+            return Ok(id);
+        }
         Choice::Known(id) => {
             add_notes(database, id, (notes, &receiver.owner)).await?;
             return Ok(id);
@@ -229,6 +236,8 @@ const LIBRARY_SINCE: i64 = 12;
 const LABELS_SINCE: i64 = 13;
 /// The schema version from which on there are links for people without a login.
 const SHARES_SINCE: i64 = 14;
+/// The schema version from which on deleted captures can be restored.
+const DELETED_SINCE: i64 = 15;
 /// The schema version from which on there is the track index.
 const TRACKS_SINCE: i64 = 10;
 /// Rows of scripts that must not be there.
@@ -264,6 +273,8 @@ const LIBRARY_LIMITS: [(&str, &str); 1] =
 const LABEL_LIMITS: [(&str, &str); 1] = [("labels of captures", "SELECT count(*) FROM labels")];
 /// Links for people without a login, which are in no file of a capture.
 const SHARE_LIMITS: [(&str, &str); 1] = [("shares", "SELECT count(*) FROM shares")];
+/// Deleted captures, which are not either.
+const DELETED_LIMITS: [(&str, &str); 1] = [("deleted captures", "SELECT count(*) FROM deleted")];
 
 /// Notes that must not be there.
 const NOTE_LIMITS: [(&str, &str); 1] = [(
@@ -319,7 +330,9 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_library = LIBRARY_LIMITS.into_iter().filter(|_| version >= LIBRARY_SINCE);
     let of_labels = LABEL_LIMITS.into_iter().filter(|_| version >= LABELS_SINCE);
     let of_shares = SHARE_LIMITS.into_iter().filter(|_| version >= SHARES_SINCE);
-    let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels).chain(of_shares);
+    let of_deleted = DELETED_LIMITS.into_iter().filter(|_| version >= DELETED_SINCE);
+    let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
+    let of_people = of_people.chain(of_shares).chain(of_deleted);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
@@ -403,6 +416,8 @@ fn check_schema(schema: &StreamSchema) -> Result<(), &'static str> {
 enum Choice {
     /// It is here already.
     Known(CaptureId),
+    /// Somebody deleted it, and it can be restored.
+    Deleted(CaptureId),
     /// Nothing has this id.
     Free(CaptureId),
 }
@@ -417,12 +432,13 @@ async fn choose_id(database: &Database, own: CaptureId, digest: &[u8; 32]) -> Re
         let row: Option<(String,)> =
             select.fetch_optional(&mut *conn).await.map_err(failed("looking for a capture"))?;
         let Some((phase,)) = row else { return Ok(Choice::Free(id)) };
-        if phase == Phase::Ready.as_str() {
-            let record = read::capture(&mut conn, id).await?.recorded();
+        let is_shown = phase == Phase::Ready.as_str();
+        if is_shown || deleted::has(&mut conn, id).await? {
+            let record = read::shown_or_hidden(&mut conn, id).await?.recorded();
             let script = read::script(&mut conn, id).await?;
             let cursor = Cursor::of_recorded(&mut conn, id).await?;
             if pages::digest(&mut conn, &record, script.as_ref(), cursor).await? == *digest {
-                return Ok(Choice::Known(id));
+                return Ok(if is_shown { Choice::Known(id) } else { Choice::Deleted(id) });
             }
         }
     }

@@ -13,6 +13,7 @@
 mod access;
 mod append;
 mod database;
+mod deleted;
 mod derivations;
 mod disk;
 mod ends;
@@ -48,6 +49,7 @@ mod tracks;
 mod writer;
 
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
+pub use deleted::DeletedCapture;
 pub use error::StoreError;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 pub use labels::{CaptureLabels, LabelChange};

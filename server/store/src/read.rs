@@ -134,9 +134,15 @@ row_struct! {
 
 /// What a capture is, as files of any version have it too; how it is kept is added by [`crate::retention::complete`].
 pub(crate) async fn capture(conn: &mut SqliteConnection, id: CaptureId) -> Result<CaptureRecord, StoreError> {
+    state_of(conn, id).await?;
+    shown_or_hidden(conn, id).await
+}
+
+/// The same of a capture that may be hidden.
+pub(crate) async fn shown_or_hidden(conn: &mut SqliteConnection, id: CaptureId) -> Result<CaptureRecord, StoreError> {
     const DOING: &str = "reading a capture";
     let select = "SELECT title, owner, state, reason, origin, spec, host, started_unix_ns, start_ns, end_ns, \
-                  chunk_bytes, output_bytes, simulated FROM captures WHERE id = ? AND phase = 'ready'";
+                  chunk_bytes, output_bytes, simulated FROM captures WHERE id = ?";
     let row = sqlx::query_as(select).bind(sql(id.bits())).fetch_optional(&mut *conn).await.map_err(failed(DOING))?;
     let row: CaptureRow = row.ok_or(StoreError::NoCapture { id })?;
     let ledger = ledger(conn, id).await?;

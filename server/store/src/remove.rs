@@ -149,7 +149,8 @@ async fn mark_in(writer: &mut Writer, id: CaptureId, why: &Why) -> Result<bool, 
 
 /// Captures whose deletion or import was not finished.
 pub(crate) async fn unfinished(writer: &mut Writer) -> Result<Vec<CaptureId>, StoreError> {
-    let select = sqlx::query_as("SELECT id FROM captures WHERE phase <> 'ready'");
+    let select = "SELECT id FROM captures WHERE phase <> 'ready' AND id NOT IN (SELECT capture_id FROM deleted)";
+    let select = sqlx::query_as(select);
     let ids: Vec<(i64,)> = select.fetch_all(&mut writer.conn).await.map_err(failed("looking for captures"))?;
     Ok(ids.into_iter().map(|(id,)| CaptureId::from_bits(unsigned(id))).collect())
 }

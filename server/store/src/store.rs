@@ -24,6 +24,7 @@ use crate::{
 };
 
 mod blocking;
+mod deleted;
 mod derivations;
 mod dictionaries;
 mod labels;

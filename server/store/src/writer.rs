@@ -29,6 +29,9 @@ const SCARCE_BYTES: u64 = 1 << 20;
 /// A change to be made.
 pub(crate) type Job = Box<dyn for<'w> FnOnce(&'w mut Writer) -> BoxFuture<'w, ()> + Send>;
 
+/// Makes room on a full disk with what can be done without; `false` if there is no such thing any more.
+pub(crate) type GiveWay = for<'w> fn(&'w mut Writer) -> BoxFuture<'w, Result<bool, StoreError>>;
+
 /// What a change keeps when the power fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
@@ -44,6 +47,7 @@ pub(crate) struct Writer {
     place: Arc<Place>,
     /// Ends that the database could not take yet.
     pub(crate) ends: Arc<Ends>,
+    give_way: GiveWay,
     /// Whether the room that is set aside was used.
     lacks_ballast: bool,
     /// Whether the file that is open does not lie there any more, as of the last look.
@@ -61,11 +65,12 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(conn: SqliteConnection, place: Arc<Place>, ends: Arc<Ends>) -> Self {
+    pub(crate) fn new(conn: SqliteConnection, place: Arc<Place>, ends: Arc<Ends>, give_way: GiveWay) -> Self {
         Self {
             conn,
             place,
             ends,
+            give_way,
             lacks_ballast: true,
             is_gone: false,
             durability: None,
@@ -178,8 +183,17 @@ impl Writer {
         self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
     }
 
-    /// Whether `bytes` may be appended. What waits in the log will take its place in the database too.
+    /// Whether `bytes` may be appended. Where they may not, deleted captures that could be restored give way first.
     pub(crate) async fn has_room_for(&mut self, bytes: u64) -> Result<(), StoreError> {
+        let mut room = self.find_room(bytes).await;
+        while room.is_err() && (self.give_way)(self).await? {
+            room = self.find_room(bytes).await;
+        }
+        room
+    }
+
+    /// What waits in the log will take its place in the database too.
+    async fn find_room(&mut self, bytes: u64) -> Result<(), StoreError> {
         if self.place.has_room_for(bytes.saturating_add(self.log_bytes)).is_ok() {
             return Ok(());
         }

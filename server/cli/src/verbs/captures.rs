@@ -1,6 +1,7 @@
 //! `captures`: stored captures, from the terminal.
 
 mod compute;
+mod deleted;
 mod import;
 mod labels;
 
@@ -24,7 +25,7 @@ use crate::{Failure, Outcome, config::DataArgs};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 While a console runs, `list`, `show` and `check` read its database beside it, and `import` gives it the file. `compute`, \
-`rename`, `tag`, `describe`, `pin`, `unpin` and `delete` need the database for themselves: do them in the browser, or stop the console first.")]
+`rename`, `tag`, `describe`, `pin`, `unpin`, `delete` and `restore` need the database for themselves: do them in the browser, or stop the console first.")]
 pub struct CapturesArgs {
     /// What to do.
     #[command(subcommand)]
@@ -138,11 +139,26 @@ shorter:1m, larger:20M, smaller:1G. With - before it, a word or condition shall 
         #[command(flatten)]
         data: DataArgs,
     },
-    /// Delete captures for good
+    /// Delete captures; for a day `restore` takes it back, if there is room to keep them
     Delete {
         /// Which
         #[arg(required = true, value_name = "ID")]
         ids: Vec<CaptureId>,
+        /// Make room at once: they cannot be restored. Takes deleted ones too
+        #[arg(long)]
+        for_good: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Restore captures that were deleted; without one, list those that can be restored
+    Restore {
+        /// Which
+        #[arg(value_name = "ID")]
+        ids: Vec<CaptureId>,
+        /// Print the list as JSON
+        #[arg(long, conflicts_with = "ids")]
+        json: bool,
         /// Where captures are kept.
         #[command(flatten)]
         data: DataArgs,
@@ -193,7 +209,15 @@ pub fn run(args: CapturesArgs) -> Outcome {
         }
         CapturesVerb::Pin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, true).await)?,
         CapturesVerb::Unpin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, false).await)?,
-        CapturesVerb::Delete { ids, data } => open::writing(&data, async |store| delete(&store, &ids).await)?,
+        CapturesVerb::Delete { ids, for_good, data } => {
+            open::writing(&data, async |store| deleted::delete(&store, &ids, for_good).await)?
+        }
+        CapturesVerb::Restore { ids, json, data } if ids.is_empty() => {
+            open::reading(&data, async |store| deleted::list(&store, json).await)?
+        }
+        CapturesVerb::Restore { ids, data, .. } => {
+            open::writing(&data, async |store| deleted::restore(&store, &ids).await)?
+        }
         CapturesVerb::Import { file, json, data } => import::run(&file, json, &data)?,
     };
     print(&printed)?;
@@ -363,13 +387,6 @@ fn described(record: &CaptureRecord) -> String {
 async fn pin(store: &Store, ids: &[CaptureId], pinned: bool) -> Result<String, StoreError> {
     for id in ids {
         store.set_pinned(*id, pinned).await?;
-    }
-    Ok(String::new())
-}
-
-async fn delete(store: &Store, ids: &[CaptureId]) -> Result<String, StoreError> {
-    for id in ids {
-        store.delete(*id).await?;
     }
     Ok(String::new())
 }

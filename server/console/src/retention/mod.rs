@@ -2,7 +2,8 @@
 //!
 //! Which captures have to go is decided in [`rule`], without a clock and without a database. Here the rule is looked at
 //! when the console starts, when a capture has ended, and every ten minutes. What goes is deleted a little at a time like
-//! any other, with an entry of the audit log.
+//! any other, with an entry of the audit log, and cannot be restored. What people deleted goes for good a day later, or as soon as
+//! there is no room for it.
 
 mod clock;
 mod rule;
@@ -16,7 +17,7 @@ use bathyscope_store::{AuditEntry, RetainedCapture, Role, Store, StoreError};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-pub use rule::{Due, Reason, RetentionRule};
+pub use rule::{Due, Reason, RetentionRule, restorable_until};
 
 use bathyscope_recorder::Recorder;
 use clock::AgeClock;
@@ -44,9 +45,6 @@ pub struct RetentionTask {
 impl RetentionTask {
     /// Follows the rule until the console stops.
     pub(crate) async fn keep(self) {
-        if self.rule.is_off() {
-            return;
-        }
         let mut clock = tokio::time::interval(LOOK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let following = async {
@@ -60,7 +58,10 @@ impl RetentionTask {
                 let believed = ages.now(wall_ns, monotonic_ns(), newest);
                 let ageless = RetentionRule { max_days: None, ..self.rule };
                 let rule = if believed.is_some() { self.rule } else { ageless };
-                if let Err(error) = self.apply(rule, believed.unwrap_or(wall_ns)).await {
+                // While it is not known what time it is, nobody's day is over.
+                let discarded = self.discard(believed.unwrap_or(i64::MIN)).await;
+                let applied = self.apply(rule, believed.unwrap_or(wall_ns)).await;
+                if let Err(error) = discarded.and(applied) {
                     tracing::warn!(%error, "old captures could not be deleted; it is tried again");
                 }
             }
@@ -77,6 +78,7 @@ impl RetentionTask {
     /// # Errors
     /// The database's; what was deleted before stays deleted.
     pub async fn follow(&self, now_unix_ns: i64) -> Result<Vec<CaptureId>, StoreError> {
+        self.discard(now_unix_ns).await?;
         self.apply(self.rule, now_unix_ns).await
     }
 
@@ -84,6 +86,23 @@ impl RetentionTask {
     async fn newest_unix_ns(&self) -> Option<i64> {
         let captures = self.store.retained().await.unwrap_or_default();
         captures.iter().map(|one| one.since_unix_ns).max()
+    }
+
+    /// Removes deleted captures for good that nobody restored in time, or that there is no room for.
+    async fn discard(&self, now_unix_ns: i64) -> Result<(), StoreError> {
+        let deleted = self.store.deleted().await?;
+        if deleted.is_empty() {
+            return Ok(());
+        }
+        let (shown_bytes, _pinned) = self.store.sizes().await?;
+        let room = self.store.room();
+        let is_full = room.free_bytes < room.reserve_bytes;
+        for id in self.rule.discarded(now_unix_ns, &deleted, (shown_bytes, is_full)) {
+            if self.store.discard(id).await? {
+                tracing::info!(capture = %id, "a deleted capture is gone for good");
+            }
+        }
+        Ok(())
     }
 
     async fn apply(&self, rule: RetentionRule, now_unix_ns: i64) -> Result<Vec<CaptureId>, StoreError> {

@@ -3,9 +3,14 @@
 use std::fmt;
 
 use bathyscope_capture::CaptureId;
-use bathyscope_store::RetainedCapture;
+use bathyscope_store::{DeletedCapture, RetainedCapture};
 
 const DAY_NS: i64 = 86_400 * 1_000_000_000;
+
+/// Until when a capture that was deleted at `deleted_unix_ns` can be restored, nanoseconds since 1970.
+pub const fn restorable_until(deleted_unix_ns: i64) -> i64 {
+    deleted_unix_ns.saturating_add(DAY_NS)
+}
 
 /// How long captures are kept; by default for ever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +60,29 @@ pub struct Due {
 }
 
 impl RetentionRule {
+    /// Which deleted captures go for good at `now_unix_ns`: those whose day is over, and the oldest until there is room for all that
+    /// is shown, which takes `shown_bytes`. On a full disk all do.
+    pub fn discarded(
+        &self,
+        now_unix_ns: i64,
+        deleted: &[DeletedCapture],
+        (shown_bytes, is_full): (u64, bool),
+    ) -> Vec<CaptureId> {
+        let mut total_bytes: u128 = deleted.iter().map(|one| u128::from(one.size_bytes)).sum();
+        total_bytes += u128::from(shown_bytes);
+        let mut oldest: Vec<&DeletedCapture> = deleted.iter().collect();
+        oldest.sort_by_key(|one| (one.deleted_unix_ns, one.id.bits()));
+        let goes = |one: &&DeletedCapture| {
+            let has_no_room = is_full || self.max_bytes.is_some_and(|most| total_bytes > u128::from(most));
+            let goes = has_no_room || restorable_until(one.deleted_unix_ns) <= now_unix_ns;
+            if goes {
+                total_bytes -= u128::from(one.size_bytes);
+            }
+            goes
+        };
+        oldest.into_iter().filter(goes).map(|one| one.id).collect()
+    }
+
     /// Whether nothing ever goes.
     pub const fn is_off(&self) -> bool {
         self.max_days.is_none() && self.max_bytes.is_none()
@@ -139,6 +167,33 @@ mod tests {
         turned.reverse();
         assert_eq!(rule.due(NOW, &turned, |id| id == CaptureId::from_bits(9)), due, "the order does not matter");
         due.into_iter().map(|due| due.id.bits()).collect()
+    }
+
+    #[test]
+    fn p39_deleted_captures_go_after_a_day_or_when_there_is_no_room() {
+        let one = |id: u64, ago_ns: i64, size_bytes: u64| DeletedCapture {
+            id: CaptureId::from_bits(id),
+            title: String::new(),
+            owner: String::new(),
+            started_unix_ns: 0,
+            size_bytes,
+            deleted_unix_ns: NOW - ago_ns,
+            deleted_by: String::new(),
+        };
+        // The last one is of a time that has not come.
+        let deleted = [one(1, 10, 100), one(2, DAY_NS, 100), one(3, DAY_NS - 1, 100), one(4, -5 * DAY_NS, 100)];
+        let gone = |now_unix_ns, max_bytes, shown_bytes, is_full| {
+            let rule = RetentionRule { max_days: Some(1), max_bytes };
+            let gone = rule.discarded(now_unix_ns, &deleted, (shown_bytes, is_full));
+            gone.into_iter().map(CaptureId::bits).collect::<Vec<_>>()
+        };
+        assert_eq!(gone(NOW, None, 1 << 40, false), [2]);
+        assert_eq!(gone(NOW + 1, None, 0, false), [2, 3]);
+        assert_eq!(gone(i64::MIN, None, 0, false), [0_u64; 0], "it is not known what time it is");
+        assert_eq!(gone(i64::MIN, Some(500), 100, false), [0_u64; 0]);
+        assert_eq!(gone(i64::MIN, Some(499), 250, false), [2, 3], "the oldest first, as many as it takes");
+        assert_eq!(gone(i64::MIN, Some(10), 250, false), [2, 3, 1, 4]);
+        assert_eq!(gone(NOW, None, 0, true), [2, 3, 1, 4]);
     }
 
     #[test]

@@ -124,3 +124,58 @@ async fn p39_what_has_no_room_goes_but_never_what_is_recorded() {
     assert_eq!(console.state.retention_task().follow(far).await.unwrap(), []);
     assert_eq!(console.get(&format!("/api/captures/{running}"), &admin).await.status, 200);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p08_what_was_deleted_is_restored_by_its_owner_for_a_day() {
+    let console = with_rule(None, None).await;
+    let (alice, bob) = (console.cookie("alice", Role::Operator).await, console.cookie("bob", Role::Operator).await);
+    let admin = console.cookie("root", Role::Admin).await;
+    let id = console.capture("hers", "alice", 10).await;
+    let rows = format!("/api/captures/{id}/rows?stream=0&limit=5");
+    let before = console.get(&rows, &alice).await.json();
+    let delete = async |more: &str| {
+        let answer = console.ask("DELETE", &format!("/api/captures/{id}{more}"), Some(&alice), None).await;
+        (answer.status.as_u16(), answer.json()["restorable_until_unix_ns"].as_i64())
+    };
+    let (status, until) = delete("").await;
+    assert_eq!(status, 200);
+    let until = until.expect("it can be restored");
+    for (who, cookie, count) in [("bob", &bob, 0), ("alice", &alice, 1), ("root", &admin, 1)] {
+        let items = console.get("/api/deleted", cookie).await.json();
+        assert_eq!(items["items"].as_array().unwrap().len(), count, "{who}");
+    }
+    let item = console.get("/api/deleted", &alice).await.json()["items"][0].clone();
+    assert_eq!((&item["title"], &item["deleted_by"]), (&"hers".into(), &"alice".into()));
+    assert_eq!(item["restorable_until_unix_ns"].as_i64(), Some(until));
+    assert_eq!(console.get(&rows, &alice).await.status, 404);
+    let act = async |method: &str, more: &str, cookie: &str| {
+        console.ask(method, &format!("/api/deleted/{id}{more}"), Some(cookie), None).await.status.as_u16()
+    };
+    assert_eq!((act("POST", "/restore", &bob).await, act("DELETE", "", &bob).await), (404, 404));
+    assert_eq!((act("POST", "/restore", &alice).await, act("POST", "/restore", &alice).await), (204, 404));
+    assert_eq!(console.get(&rows, &alice).await.json(), before);
+    // Nobody's day is over before its time.
+    delete("").await;
+    console.state.retention_task().follow(until - DAY_NS).await.unwrap();
+    assert_eq!(act("POST", "/restore", &admin).await, 204);
+    let (_, until) = delete("").await;
+    console.state.retention_task().follow(until.unwrap()).await.unwrap();
+    assert_eq!(act("POST", "/restore", &alice).await, 404);
+    let audit = console.get("/api/audit", &admin).await.json();
+    let restored = audit["items"].as_array().unwrap().iter().filter(|one| one["action"] == "capture.restore").count();
+    assert_eq!(restored, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_deleted_for_good_is_not_kept() {
+    let console = with_rule(None, None).await;
+    let alice = console.cookie("alice", Role::Operator).await;
+    let ids = [console.capture("one", "alice", 10).await, console.capture("two", "alice", 11).await];
+    let deleted = async |address: String| console.ask("DELETE", &address, Some(&alice), None).await;
+    let answer = deleted(format!("/api/captures/{}?for_good=true", ids[0])).await;
+    assert_eq!((answer.status.as_u16(), &answer.json()["restorable_until_unix_ns"]), (200, &serde_json::Value::Null));
+    assert_eq!(deleted(format!("/api/captures/{}?for_good=maybe", ids[1])).await.status, 400);
+    assert_eq!(deleted(format!("/api/captures/{}", ids[1])).await.status, 200);
+    assert_eq!(deleted(format!("/api/deleted/{}", ids[1])).await.status, 204);
+    assert_eq!(console.get("/api/deleted", &alice).await.json()["items"].as_array().unwrap().len(), 0);
+}

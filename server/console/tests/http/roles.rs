@@ -62,7 +62,10 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}", [401, 200, 200, 200]),
     ("PATCH", "/api/captures/{id}", [401, 404, 400, 400]),
     // It is somebody else's capture.
-    ("DELETE", "/api/captures/{id}", [401, 404, 404, 204]),
+    ("DELETE", "/api/captures/{id}", [401, 404, 404, 200]),
+    ("GET", "/api/deleted", [401, 404, 200, 200]),
+    ("POST", "/api/deleted/{id}/restore", [401, 404, 404, 404]),
+    ("DELETE", "/api/deleted/{id}", [401, 404, 404, 404]),
     ("POST", "/api/captures/{id}/stop", [401, 404, 404, 200]),
     ("POST", "/api/captures/{id}/probes/detach", [401, 404, 400, 400]),
     // There is no rule in an empty body, and the capture has no computed streams.
@@ -281,6 +284,6 @@ async fn p08_only_the_owner_and_admins_delete() {
     assert_eq!(console.get(&path, &bob).await.json()["can_delete"], false);
     assert_eq!(console.ask("DELETE", &path, Some(&bob), None).await.status, 404);
     assert_eq!(console.get(&path, &alice).await.json()["can_delete"], true);
-    assert_eq!(console.ask("DELETE", &path, Some(&alice), None).await.status, 204);
+    assert_eq!(console.ask("DELETE", &path, Some(&alice), None).await.status, 200);
     assert_eq!(console.get(&path, &alice).await.status, 404);
 }

@@ -125,7 +125,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 69] = [
+const HOSTILE: [(&str, &str); 71] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -135,8 +135,9 @@ const HOSTILE: [(&str, &str); 69] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 15", "schema version 15"),
-    ("PRAGMA user_version = 13", "its table shares"),
+    ("PRAGMA user_version = 16", "schema version 16"),
+    ("PRAGMA user_version = 14", "its table deleted"),
+    ("PRAGMA user_version = 13", "its table "),
     ("PRAGMA user_version = 12", "its table "),
     ("PRAGMA user_version = 11", "its table "),
     ("PRAGMA user_version = 10", "its table "),
@@ -158,6 +159,7 @@ const HOSTILE: [(&str, &str); 69] = [
     ("INSERT INTO library VALUES (1, 'recipe', 'mine', 'eve', '', '', 1, 1, 0, 0, NULL)", "entries of a library"),
     ("INSERT INTO labels SELECT id, 'x', ' t ', 'x' FROM captures", "labels of captures"),
     ("INSERT INTO shares VALUES (1, zeroblob(32), 'capture', '', '{}', '', 'eve', 0, 1, NULL, 0)", "it holds shares"),
+    ("INSERT INTO deleted SELECT id, 0, 'eve' FROM captures", "it holds deleted captures"),
     ("PRAGMA foreign_keys = OFF; INSERT INTO library_versions VALUES (1, 1, 'x', 'eve', 0)", "entries of a library"),
     ("INSERT INTO derivations SELECT id, 0, '{}', 'complete', '', 1, 1, 0, '[]' FROM captures", "computed streams"),
     (

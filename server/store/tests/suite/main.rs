@@ -5,6 +5,7 @@ mod access;
 mod captures;
 #[path = "../common/mod.rs"]
 mod common;
+mod deleted;
 mod derivations;
 mod import;
 mod index;

@@ -15,7 +15,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use bathyscope_capture::{Append, Ledger, Loss, LossStage, decode_chunk};
+use bathyscope_capture::{Append, CaptureId, Ledger, Loss, LossStage, decode_chunk};
 use bathyscope_store::{
     AuditEntry, CaptureState, End, Options, Reserve, Role, Store, StoreError, SummaryQuery, TokenHash,
 };
@@ -63,10 +63,14 @@ fn large(number: u64) -> Append {
     Append { chunks: vec![(0, large)], ..Append::default() }
 }
 
-/// Appends until it is refused; says how many were stored.
+/// Appends to the capture 2 until it is refused; says how many were stored.
 async fn fill(store: &Store) -> u64 {
+    fill_one(store, id(2)).await
+}
+
+async fn fill_one(store: &Store, of: CaptureId) -> u64 {
     for number in 0..200 {
-        match store.append(id(2), large(number)).await {
+        match store.append(of, large(number)).await {
             Ok(()) => {}
             Err(StoreError::DiskFull { .. }) => return number,
             Err(error) => panic!("{error:?}"),
@@ -96,6 +100,25 @@ async fn start(dir: &Path, options: Options) -> Store {
     record(&store, ID, "small").await;
     store.create(new_capture(id(2), "large")).await.unwrap();
     store
+}
+
+#[tokio::test]
+async fn p36_deleted_captures_give_way_to_what_is_recorded() {
+    let Some(small) = Small::new() else { return };
+    let options = Options { reserve: Reserve::Bytes(6 << 20), ballast_bytes: 0, ..options() };
+    let store = start(small.path(), options).await;
+    let stored = 4;
+    for number in 0..stored {
+        store.append(id(2), large(number)).await.unwrap();
+    }
+    let ledger = Ledger { streams: vec![totals(stored * 10, stored * 10)], losses: Vec::new() };
+    store.finish(id(2), end(ledger)).await.unwrap();
+    assert!(store.delete_restorably(id(2), (NOW, "ada".to_owned())).await.unwrap());
+    store.create(new_capture(id(3), "next")).await.unwrap();
+    assert!(fill_one(&store, id(3)).await > stored, "it has the room of the deleted one");
+    assert_eq!(store.deleted().await.unwrap(), []);
+    assert!(!store.restore(id(2)).await.unwrap());
+    store.chunk(ID, 0, 0).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
-// The history: all captures, searched on the server, deleted after a pause in which that can be undone.
+// The history: all captures, searched on the server, deleted so that they can be restored for a day.
 
 import { Latest, get, send } from "../lib/api.js";
 import { CaptureTable } from "./capture_list.js";
 import { mayRecord } from "../lib/commands.js";
+import { DeletedList } from "./deleted_list.js";
 import { byId, h, inputOf, put, settled } from "../lib/dom.js";
 import { exact, plural } from "../lib/format.js";
 import { HistorySelection } from "./history_selection.js";
@@ -17,7 +18,7 @@ import { startShell } from "./shell.js";
 /** @import { CaptureItem } from "../../../api.js" */
 
 const PAGE = 100;
-const UNDO_MS = 6000;
+const UNDO_MS = 10_000;
 /** How captures are sorted if nobody says otherwise. */
 const NEWEST = "started";
 const COLUMNS = ["title", "state", "target", "host", "owner", "started", "duration", "rows", "bytes", "lost"];
@@ -30,10 +31,12 @@ const counted = byId("history-count");
 const rule = byId("history-rule");
 const latest = new Latest();
 /**
- * Captures that are about to be deleted, with their timers.
- * @type {Map<string, {timer: number, finish: (keepalive: boolean) => void}>}
+ * Captures that are being deleted.
+ * @type {Set<string>}
  */
-const leaving = new Map();
+const leaving = new Set();
+/** What was deleted, for those who may delete. */
+const deleted = mayRecord() ? new DeletedList(byId("history-deleted"), () => load()) : null;
 /** @type {CaptureItem[]} */
 let items = [];
 let total = 0;
@@ -166,36 +169,51 @@ function deleteButton(one) {
 const remove = (one) => removeAll([one]);
 
 /**
- * Deletes captures after a pause in which that can be undone.
+ * Deletes captures one after another; *Undo* and the list of deleted captures restore them.
  * @param {CaptureItem[]} chosen
  */
-function removeAll(chosen) {
-  for (const one of chosen) {
-    /** @param {boolean} keepalive */
-    const finish = async (keepalive) => {
-      leaving.delete(one.id);
-      try {
-        if (keepalive) fetch(`/api/captures/${encodeURIComponent(one.id)}`, { method: "DELETE", keepalive: true });
-        else await send("DELETE", "/api/captures/{id}", { id: one.id });
-        items = items.filter((other) => other.id !== one.id);
-        total -= 1;
-      } catch (error) {
-        noteError(error);
-      }
-      draw();
-    };
-    leaving.set(one.id, { timer: setTimeout(finish, UNDO_MS, false), finish });
-  }
-  const undo = () => {
-    for (const { id } of chosen) {
-      clearTimeout(leaving.get(id)?.timer);
-      leaving.delete(id);
-    }
-    draw();
-  };
+async function removeAll(chosen) {
+  for (const { id } of chosen) leaving.add(id);
   draw();
-  const what = chosen.length === 1 ? `“${chosen[0].title}”` : plural(chosen.length, "capture");
-  note(`${what} will be deleted.`, { label: "Undo", run: undo, ms: UNDO_MS });
+  /** @type {CaptureItem[]} */
+  const gone = [];
+  /** @type {string[]} */
+  const restorable = [];
+  for (const one of chosen) {
+    try {
+      const { restorable_until_unix_ns: until } = await send("DELETE", "/api/captures/{id}", { id: one.id });
+      gone.push(one);
+      if (until !== null) restorable.push(one.id);
+    } catch (error) {
+      noteError(error);
+    }
+    leaving.delete(one.id);
+  }
+  items = items.filter((one) => !gone.includes(one));
+  total -= gone.length;
+  draw();
+  deleted?.changed();
+  if (gone.length === 0) return;
+  // What all captures take is told anew, unless more than the first ones are shown.
+  if (items.length < PAGE) load();
+  const what = gone.length === 1 ? `“${gone[0].title}”` : plural(gone.length, "capture");
+  const lost = gone.length - restorable.length;
+  if (lost === gone.length) note(`Deleted ${what} for good: there is no room to keep it for a day.`);
+  else {
+    const some = lost ? `, ${plural(lost, "capture")} of them for good` : "";
+    note(`Deleted ${what}${some}.`, { label: "Undo", run: () => restoreAll(restorable), ms: UNDO_MS });
+  }
+}
+
+/** @param {string[]} ids */
+async function restoreAll(ids) {
+  try {
+    for (const id of ids) await send("POST", "/api/deleted/{id}/restore", { id });
+  } catch (error) {
+    noteError(error);
+  }
+  deleted?.changed();
+  load();
 }
 
 async function load(offset = 0) {
@@ -238,12 +256,5 @@ search.addEventListener("keydown", (event) => {
     load();
   } else return;
   event.preventDefault();
-});
-// Whoever leaves the page has not undone it.
-window.addEventListener("pagehide", () => {
-  for (const { timer, finish } of leaving.values()) {
-    clearTimeout(timer);
-    finish(true);
-  }
 });
 bind("history.search", () => search.focus());

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, shown, visible};
-use bathyscope_link::script::ScriptFailure;
+use bathyscope_link::{clock::wall_unix_ns, script::ScriptFailure};
 use bathyscope_store::{CaptureLabels, CaptureSummary, LabelChange, Role, SummaryQuery, SummarySort};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ use super::super::{
     state::{AppState, to_its_end},
 };
 use super::{CaptureAddress, commands, library::with_kept, scripts};
-use crate::wire;
+use crate::{retention::restorable_until, wire};
 use bathyscope_recorder::StartError;
 
 /// The most captures on a page of the list.
@@ -344,21 +344,45 @@ pub(super) async fn admit_change(state: &AppState, who: &Who, id: CaptureId) -> 
     if may_change(who, &state.store().capture(id).await?.owner) { Ok(()) } else { Err(ApiError::not_found()) }
 }
 
-/// Deletes a capture for good.
+/// How a capture is deleted.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct DeleteQuery {
+    /// So that it cannot be restored.
+    #[serde(default)]
+    for_good: bool,
+}
+
+/// What became of a capture that was deleted.
+#[derive(Serialize)]
+pub(in crate::http) struct CaptureDeleted {
+    /// Until when it can be restored, nanoseconds since 1970 by the wall clock; none if it cannot.
+    restorable_until_unix_ns: Option<i64>,
+}
+
+/// Deletes a capture, so that it can be restored for a day if there is room to keep it.
 pub(in crate::http) async fn delete(
     Operator(who): Operator,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
-) -> Result<StatusCode, ApiError> {
+    Query(DeleteQuery { for_good }): Query<DeleteQuery>,
+) -> Result<Json<CaptureDeleted>, ApiError> {
     admit_change(&state, &who, id).await?;
     let deleting = async move {
-        state.store().delete(id).await?;
+        let now_unix_ns = wall_unix_ns();
+        let is_kept = if for_good {
+            state.store().delete(id).await?;
+            false
+        } else {
+            state.store().delete_restorably(id, (now_unix_ns, who.user().to_owned())).await?
+        };
         state.captures().forget(id);
-        state.audit(&who.session, "capture.delete", &id.to_string(), "").await;
-        Ok::<_, ApiError>(())
+        let detail = if is_kept { "it can be restored for a day" } else { "for good" };
+        state.audit(&who.session, "capture.delete", &id.to_string(), detail).await;
+        let restorable_until_unix_ns = is_kept.then(|| restorable_until(now_unix_ns));
+        Ok::<_, ApiError>(CaptureDeleted { restorable_until_unix_ns })
     };
-    to_its_end(deleting).await??;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(Json(to_its_end(deleting).await??))
 }
 
 #[derive(Serialize)]

@@ -10,6 +10,7 @@ pub(super) mod catalog;
 pub(super) mod commands;
 pub(super) mod complete;
 pub(super) mod critical_path;
+pub(super) mod deleted;
 pub(super) mod derivations;
 pub(super) mod distribution;
 pub(super) mod dynamic;

@@ -1515,6 +1515,7 @@ export interface PivotColumn {
   type: string;
   display: Display;
   is_rough: boolean;
+  without: number;
 }
 
 export interface PivotLine {
@@ -1661,6 +1662,11 @@ export interface ProcessLife {
   end?: number;
   arguments?: string;
   ended?: string;
+  user?: string;
+  container?: string;
+  unit?: string;
+  group?: string;
+  is_inherited?: boolean;
   running?: number;
   samples?: number;
   threads: number;
@@ -1677,6 +1683,8 @@ export interface ProcessTree {
   has_states: boolean;
   has_ends: boolean;
   has_arguments: boolean;
+  has_parents: boolean;
+  has_owners: boolean;
 }
 
 export interface Processes {
@@ -1747,6 +1755,7 @@ export interface RangeCounters {
 
 export interface RangeDurations {
   count: number;
+  without: number;
   time: number;
   mean: number;
   p50: number;
@@ -2327,6 +2336,7 @@ export interface SyscallLine {
   errors: SyscallError[];
   other_errors: number;
   count: number;
+  without: number;
   time: number;
   mean: number;
   p50: number;
@@ -2361,6 +2371,7 @@ export interface SyscallObject {
   name: string;
   filter: string;
   count: number;
+  without: number;
   time: number;
   mean: number;
   p50: number;
@@ -2412,6 +2423,7 @@ export interface SyscallTable {
 
 export interface SyscallTimes {
   count: number;
+  without: number;
   time: number;
   mean: number;
   p50: number;

@@ -3,12 +3,15 @@ import { test } from "node:test";
 
 import {
   belowWords,
+  firstClosed,
   lifeBar,
   lifeWords,
   missingWords,
+  ownerTitle,
   shownPlaces,
   usedBelow,
   usedWords,
+  withinWords,
 } from "../static/js/view/processes/processes_model.js";
 
 const line = (depth, descendants, more = {}) => ({ depth, descendants, ...more });
@@ -53,11 +56,37 @@ test("lives and what is missing are told in words", () => {
   assert.equal(lifeWords({}), "there before the capture, still there at its end");
   assert.equal(lifeWords({ start: 1000, end: 3000 }), "started at 1 µs, ended at 3 µs, after 2 µs");
   assert.equal(lifeWords({ end: 3000 }), "there before the capture, ended at 3 µs");
-  const all = { has_states: true, has_ends: true, has_arguments: true };
-  assert.match(missingWords(all), /^Not recorded: who started what was there before, user and container/);
+  const all = { has_states: true, has_ends: true, has_arguments: true, has_parents: true, has_owners: true };
+  assert.equal(missingWords(all), "");
+  assert.match(
+    missingWords({ ...all, has_parents: false, has_owners: false }),
+    /^Not recorded: who started what was there before, user and container \(captures of before/,
+  );
   assert.match(missingWords({ ...all, has_states: false }), /CPU time \(record thread states\)/);
   assert.equal(belowWords(line(0, 1)), "1 process");
   assert.equal(belowWords(line(0, 0)), "");
+});
+
+test("whose a process is, is told by its container, its unit or its control group", () => {
+  const [unit, group] = ["a.service", "/system.slice/a.service"];
+  for (const [life, words] of [
+    [{ container: "docker 0f1e2d3c4b5a", unit: "docker-0f.scope", group: "/x" }, "docker 0f1e2d3c4b5a"],
+    [{ unit, group }, unit],
+    [{ group: "/own" }, "/own"],
+    [{ group: "/" }, ""],
+    [{}, ""],
+  ])
+    assert.equal(withinWords(life), words);
+  assert.equal(ownerTitle({ user: "eva", unit, group }), `user eva, unit ${unit}, control group ${group}`);
+  assert.equal(ownerTitle({ user: "eva", is_inherited: true }), "user eva: as of the process that started it");
+  assert.equal(ownerTitle({}), "");
+});
+
+test("the kernel's own threads are closed at first", () => {
+  const one = (pid, comm, descendants) => ({ pid, comm, descendants });
+  assert.deepEqual([...firstClosed([one(1, "init", 1), one(9, "sh", 0), one(2, "kthreadd", 5)])], [2]);
+  assert.deepEqual([...firstClosed([one(2, "kthreadd", 0)])], []);
+  assert.deepEqual([...firstClosed([one(2, "sh", 4)])], []);
 });
 
 test("a closed line has what all below it used", () => {

@@ -69,6 +69,21 @@ pub enum ProcessChangeKind {
     },
     /// It ended.
     Exit,
+    /// Of a process that was there before: which one started it, or has taken it over since. `tid` is 0.
+    Parent {
+        /// That process.
+        parent_pid: u32,
+    },
+    /// It runs as this user. `tid` is 0.
+    User {
+        /// The user's name, or number where it has none.
+        name: StringId,
+    },
+    /// It is in this control group. `tid` is 0.
+    Group {
+        /// The path from the root of the file system of control groups.
+        path: StringId,
+    },
 }
 
 /// Which of its outputs a traced command wrote to.

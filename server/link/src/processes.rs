@@ -153,7 +153,7 @@ fn command_of(bytes: &[u8]) -> String {
 }
 
 /// The name of a user in `/etc/passwd`, or the number.
-pub(crate) fn user_of(passwd: &[u8], uid: u32) -> String {
+pub fn user_of(passwd: &[u8], uid: u32) -> String {
     let number = uid.to_string();
     let name = passwd.split(|byte| *byte == b'\n').find_map(|line| {
         let mut fields = line.split(|byte| *byte == b':');

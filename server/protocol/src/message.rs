@@ -406,6 +406,8 @@ pub enum ProcessFile {
     Status,
     /// `/proc/PID/cmdline`.
     Cmdline,
+    /// `/proc/PID/cgroup`: the control groups that it is in.
+    ControlGroups,
     /// The file mapped from `start` to `end`, through `/proc/PID/map_files`, so it is the one in use even if it was
     /// deleted or replaced, and whatever mount namespace the process is in.
     Mapped {

@@ -90,6 +90,9 @@ fn process(capture: &Capture, row: usize, column: usize) -> Option<SqlValue<'_>>
         ProcessChangeKind::Comm { comm, exec: true } => ("exec", Some(comm), None),
         ProcessChangeKind::Comm { comm, exec: false } => ("comm", Some(comm), None),
         ProcessChangeKind::Exit => ("exit", None, None),
+        ProcessChangeKind::Parent { parent_pid } => ("parent", None, Some(parent_pid)),
+        ProcessChangeKind::User { name } => ("user", Some(name), None),
+        ProcessChangeKind::Group { path } => ("group", Some(path), None),
     };
     match column {
         // What was so at the start has no time of its own.

@@ -39,7 +39,9 @@ impl List {
         match self {
             Self::Streams => "the streams of this capture and their totals",
             Self::Losses => "what was lost, where and when",
-            Self::Processes => "what happened to processes and threads",
+            Self::Processes => {
+                "what happened to processes and threads; those from before with their parent, user and control group"
+            }
             Self::Stacks => "each frame of each stack; depth 0 is the innermost",
             Self::Frames => "code addresses and their names",
             Self::Mappings => "what code was mapped from",

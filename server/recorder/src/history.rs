@@ -26,7 +26,8 @@ use super::{
     mappings::{FileKey, Processes},
     merge::Merge,
     naming::{NamingWork, kernel_symbol},
-    process_metadata::{MAX_MAPS_BYTES, MetadataRequest, MetadataResponse, lock},
+    process_metadata::{MAX_MAPS_BYTES, MetadataRequest, MetadataResponse, ProcessOwner, lock},
+    process_status::ProcessStatus,
     reader::RecordBatch,
     rings::{PerfRing, perf_rings},
 };
@@ -39,6 +40,8 @@ const MAX_NOTED: usize = 1 << 16;
 const MAX_STATUS_BYTES: u64 = 4096;
 /// The most threads of which it is kept that they were asked for.
 const MAX_UNNAMED: usize = 1 << 16;
+/// The most processes whose owners are noted.
+const MAX_OWNED: usize = 1 << 16;
 /// Facts that wait until the records from before them were handled.
 const MAX_EARLY_FACTS: usize = 1 << 15;
 
@@ -84,6 +87,8 @@ pub(crate) struct ProcessHistory {
     noted: HashSet<u64>,
     /// Threads that were told of without a name, and asked for.
     unnamed: HashSet<u32>,
+    /// Processes of which it is noted whose they are.
+    owned: HashSet<u32>,
     early: VecDeque<MetadataResponse>,
     asked: HashSet<Need>,
     requests: VecDeque<MetadataRequest>,
@@ -106,6 +111,7 @@ impl ProcessHistory {
             frames,
             noted: HashSet::new(),
             unnamed: HashSet::new(),
+            owned: HashSet::new(),
             early: VecDeque::new(),
             asked: HashSet::new(),
             requests: VecDeque::new(),
@@ -182,10 +188,11 @@ impl ProcessHistory {
                     self.frames.learn_build_id(device, inode, build_id)
                 }
                 Some(MetadataResponse::Unopened { key }) => self.frames.forget(&key),
-                Some(MetadataResponse::Process { pid, name, maps, asked_maps, read_ns }) if read_ns <= complete_ns => {
-                    if let Some(name) = name {
-                        self.existing(pid, &name, strings);
-                    }
+                Some(MetadataResponse::Process { pid, name, owner, maps, asked_maps, read_ns })
+                    if read_ns <= complete_ns =>
+                {
+                    let was_there = name.is_some_and(|name| self.existing(pid, &name, strings));
+                    self.own(pid, if was_there { 0 } else { read_ns }, &owner, strings);
                     match maps {
                         Some(maps) => self.snapshot(pid, maps),
                         None if asked_maps => self.give_up(pid),
@@ -214,17 +221,32 @@ impl ProcessHistory {
         self.processes.give_up(pid);
     }
 
-    fn existing(&mut self, pid: u32, name: &[u8], strings: &mut StringDictionary) {
-        self.existing_thread([pid, pid], name, strings);
+    fn existing(&mut self, pid: u32, name: &[u8], strings: &mut StringDictionary) -> bool {
+        self.existing_thread([pid, pid], name, strings)
     }
 
-    /// A thread that nobody told of is called so: it was there before.
-    fn existing_thread(&mut self, [pid, tid]: [u32; 2], name: &[u8], strings: &mut StringDictionary) {
+    /// A thread that nobody told of is called so: it was there before. Whether that is so.
+    fn existing_thread(&mut self, [pid, tid]: [u32; 2], name: &[u8], strings: &mut StringDictionary) -> bool {
         let comm = self.text(name, strings);
-        if self.processes.set_first_name(tid, comm) {
+        let is_new = self.processes.set_first_name(tid, comm);
+        if is_new {
             let kind = ProcessChangeKind::Existing { comm };
             self.changes.push(ProcessChange { time_ns: 0, pid, tid, kind });
         }
+        is_new
+    }
+
+    /// Notes once whose a process is and who started it.
+    fn own(&mut self, pid: u32, time_ns: u64, owner: &ProcessOwner, strings: &mut StringDictionary) {
+        let ProcessOwner { parent_pid, user, group } = owner;
+        if *owner == ProcessOwner::default() || self.owned.len() >= MAX_OWNED || !self.owned.insert(pid) {
+            return;
+        }
+        let user = user.as_ref().map(|name| ProcessChangeKind::User { name: self.text(name.as_bytes(), strings) });
+        let group = group.as_ref().map(|path| ProcessChangeKind::Group { path: self.text(path, strings) });
+        let parent = parent_pid.map(|parent_pid| ProcessChangeKind::Parent { parent_pid });
+        let known = [parent, user, group].into_iter().flatten();
+        self.changes.extend(known.map(|kind| ProcessChange { time_ns, pid, tid: 0, kind }));
     }
 
     /// The id of a text, which is kept for rows that are shown.
@@ -287,11 +309,14 @@ impl ProcessHistory {
         }
         let found = link.call_blocking(move |client| client.open_process_file(tid, ProcessFile::Status));
         let status = found.map(|file| read_some(file, MAX_STATUS_BYTES)).unwrap_or_default();
-        let (pid, name) = thread_of_status(&status);
+        let ProcessStatus { pid, name, .. } = ProcessStatus::read(&status);
         let pid = pid.unwrap_or(usual);
         self.processes.set_leader(tid, pid);
         if let Some(name) = name {
             self.existing_thread([pid, tid], &name, strings);
+        }
+        if pid == tid && !self.owned.contains(&pid) {
+            self.requests.push_back(MetadataRequest::Process { pid, maps: false });
         }
         if pid != tid {
             // The history tells of processes, not only of those threads that were seen.
@@ -320,6 +345,9 @@ impl ProcessHistory {
                 (pid, tid, ProcessChangeKind::Fork { parent_pid })
             }
             PerfEvent::Exit { pid, tid } => {
+                if pid == tid {
+                    self.owned.remove(&pid);
+                }
                 for gone in self.processes.exit(pid, tid) {
                     self.data.iter_mut().for_each(|data| data.forget(gone));
                 }
@@ -543,51 +571,5 @@ impl ProcessHistory {
 
     pub(crate) fn take_processes(&mut self) -> Vec<ProcessChange> {
         std::mem::take(&mut self.changes)
-    }
-}
-
-/// The process and the name in `/proc/TID/status`, where the kernel writes line ends and backslashes of a name as `\n` and
-/// `\\`. Here the name is as the thread has it, as perf and the tracepoints tell it.
-fn thread_of_status(status: &[u8]) -> (Option<u32>, Option<Vec<u8>>) {
-    let value = |key: &[u8]| {
-        let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(key));
-        line.map(|line| line.strip_prefix(b"\t").unwrap_or(line))
-    };
-    let digits = value(b"Tgid:").map(<[u8]>::trim_ascii);
-    let pid = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
-    (pid, value(b"Name:").map(unescaped))
-}
-
-fn unescaped(mut name: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(name.len());
-    while let [byte, rest @ ..] = name {
-        let (byte, rest) = match (byte, rest) {
-            (b'\\', [b'n', rest @ ..]) => (b'\n', rest),
-            (b'\\', [b'\\', rest @ ..]) => (b'\\', rest),
-            _ => (*byte, rest),
-        };
-        plain.push(byte);
-        name = rest;
-    }
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_tells_whose_a_thread_is() {
-        let cases = [
-            ("Name:\tworker 1\nUmask:\t0022\nTgid:\t70\nPid:\t75\n", Some(70), Some("worker 1")),
-            ("Name:\ta\nTgid:\tx\n", None, Some("a")),
-            ("Name:\ta\\nb\\\\n\\x\nTgid:\t7\n", Some(7), Some("a\nb\\n\\x")),
-            ("Name:\t two \nTgid:\t7\n", Some(7), Some(" two ")),
-            ("", None, None),
-            ("Nam", None, None),
-        ];
-        for (status, pid, name) in cases {
-            assert_eq!(thread_of_status(status.as_bytes()), (pid, name.map(|name| name.as_bytes().to_vec())));
-        }
     }
 }

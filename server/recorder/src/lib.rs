@@ -39,6 +39,7 @@ mod page_reader;
 mod prepared;
 mod priority;
 mod process_metadata;
+mod process_status;
 mod progress;
 mod reader;
 mod request;

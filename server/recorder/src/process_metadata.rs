@@ -13,11 +13,17 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_link::processes::{comm_of_stat, read_some};
+use bathyscope_link::processes::{read_some, user_of};
 use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
 
-use super::{AgentLink, LinkError, by_name::open_by_name, clock::monotonic_ns, mappings::FileKey};
+use super::{
+    AgentLink, LinkError,
+    by_name::open_by_name,
+    clock::monotonic_ns,
+    mappings::FileKey,
+    process_status::{ProcessStatus, control_group},
+};
 
 /// Requests that may wait.
 pub(crate) const QUEUED_REQUESTS: usize = 1024;
@@ -27,6 +33,8 @@ pub(crate) const QUEUED_RESPONSES: usize = 256;
 const MAX_HELD: usize = 512;
 /// The most that is read of `/proc/PID/maps`.
 pub(crate) const MAX_MAPS_BYTES: u64 = 32 << 20;
+/// The most that is read of what the kernel says of a process.
+const MAX_STATUS_BYTES: u64 = 4096;
 /// The most processes whose start state is read.
 const MAX_PROCESSES: usize = 1 << 14;
 
@@ -45,11 +53,43 @@ pub(crate) enum MetadataRequest {
 #[derive(Debug)]
 pub(crate) enum MetadataResponse {
     /// About a process, at a moment.
-    Process { pid: u32, name: Option<Vec<u8>>, maps: Option<ProcessMaps>, asked_maps: bool, read_ns: u64 },
+    Process {
+        pid: u32,
+        name: Option<Vec<u8>>,
+        owner: ProcessOwner,
+        maps: Option<ProcessMaps>,
+        asked_maps: bool,
+        read_ns: u64,
+    },
     /// The build id of a file, empty where it has none or cannot be read.
     BuildId { device: (u32, u32), inode: u64, build_id: Vec<u8> },
     /// A file could not be opened.
     Unopened { key: FileKey },
+}
+
+/// Whose a process is, as far as it can be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProcessOwner {
+    /// Which one started it, or has taken it over since.
+    pub(crate) parent_pid: Option<u32>,
+    /// The user's name, or number.
+    pub(crate) user: Option<String>,
+    /// The path of its control group.
+    pub(crate) group: Option<Vec<u8>>,
+}
+
+/// Names of this host's users, each looked for once.
+#[derive(Debug, Default)]
+struct UserNames {
+    passwd: Option<Vec<u8>>,
+    known: HashMap<u32, String>,
+}
+
+impl UserNames {
+    fn name(&mut self, uid: u32) -> String {
+        let passwd = self.passwd.get_or_insert_with(|| std::fs::read("/etc/passwd").unwrap_or_default());
+        self.known.entry(uid).or_insert_with(|| user_of(passwd, uid)).clone()
+    }
 }
 
 /// Descriptors kept for naming.
@@ -148,6 +188,7 @@ impl MetadataThread {
     }
 
     fn run(&self) -> Option<()> {
+        let mut users = UserNames::default();
         let pids = match self.first {
             FirstLook::One(pid) => vec![pid],
             FirstLook::All => self.link.call_blocking(AgentClient::list_processes).unwrap_or_default(),
@@ -156,26 +197,26 @@ impl MetadataThread {
         // What is asked for comes first; between that, all processes in turn.
         loop {
             match self.requests.try_recv() {
-                Ok(request) => self.go(request)?,
+                Ok(request) => self.go(request, &mut users)?,
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => match pids.next() {
-                    Some(pid) => self.process(pid, self.maps)?,
+                    Some(pid) => self.process(pid, self.maps, &mut users)?,
                     None => break,
                 },
             }
         }
         loop {
             match self.requests.recv_timeout(Duration::from_secs(1)) {
-                Ok(request) => self.go(request)?,
+                Ok(request) => self.go(request, &mut users)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
     }
 
-    fn go(&self, request: MetadataRequest) -> Option<()> {
+    fn go(&self, request: MetadataRequest, users: &mut UserNames) -> Option<()> {
         match request {
-            MetadataRequest::Process { pid, maps } => self.process(pid, maps),
+            MetadataRequest::Process { pid, maps } => self.process(pid, maps, users),
             MetadataRequest::File { key, pid, range, name } => self.file(key, pid, range, &name),
             MetadataRequest::PerfMap { pid } => {
                 if let Ok(file) = self.open(pid, ProcessFile::PerfMap) {
@@ -190,15 +231,15 @@ impl MetadataThread {
         self.link.call_blocking(move |client| client.open_process_file(pid, file))
     }
 
-    fn process(&self, pid: u32, asked_maps: bool) -> Option<()> {
-        let name = self
-            .open(pid, ProcessFile::Stat)
-            .ok()
-            .and_then(|file| comm_of_stat(&read_some(file, 4096)).map(<[u8]>::to_vec));
+    fn process(&self, pid: u32, asked_maps: bool, users: &mut UserNames) -> Option<()> {
+        let read = |file| self.open(pid, file).map(|file| read_some(file, MAX_STATUS_BYTES)).unwrap_or_default();
+        let ProcessStatus { name, parent_pid, uid, .. } = ProcessStatus::read(&read(ProcessFile::Status));
+        let group = control_group(&read(ProcessFile::ControlGroups)).map(<[u8]>::to_vec);
+        let owner = ProcessOwner { parent_pid, user: uid.map(|uid| users.name(uid)), group };
         let read_ns = monotonic_ns();
         let maps = if asked_maps { self.open(pid, ProcessFile::Maps).ok() } else { None };
         let maps = maps.map(|file| ProcessMaps::parse(&read_some(file, MAX_MAPS_BYTES)));
-        self.responses.send(MetadataResponse::Process { pid, name, maps, asked_maps, read_ns }).ok()
+        self.responses.send(MetadataResponse::Process { pid, name, owner, maps, asked_maps, read_ns }).ok()
     }
 
     fn file(&self, key: FileKey, pid: u32, (start, end): (u64, u64), name: &[u8]) -> Option<()> {
@@ -246,18 +287,5 @@ mod tests {
         held.keep(key(MAX_HELD + 9), file());
         held.keep_perf_map(7, file());
         assert_eq!(held.refused(), 2);
-    }
-
-    #[test]
-    fn names_may_hold_brackets() {
-        let cases: [(&[u8], Option<&[u8]>); 4] = [
-            (b"12 (dd) R 1 12", Some(b"dd")),
-            (b"12 (a) R (b) S 1", Some(b"a) R (b")),
-            (b"12 () S", Some(b"")),
-            (b"12 dd", None),
-        ];
-        for (stat, expected) in cases {
-            assert_eq!(comm_of_stat(stat), expected);
-        }
     }
 }

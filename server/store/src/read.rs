@@ -447,8 +447,8 @@ pub(crate) async fn processes(
     let query = of(select, id).bind(sql(offset)).bind(most);
     let rows: Vec<Row> = all(conn, query, "reading the process history").await?;
     let change = |(time_ns, pid, tid, kind, value): Row| {
-        let kind = process_change_from(&kind, narrow(value, "a change of a process")?)?;
         let (pid, tid) = (narrow(pid, "a process id")?, narrow(tid, "a thread id")?);
+        let kind = process_change_from([pid, tid], (&kind, narrow(value, "a change of a process")?))?;
         Ok(ProcessChange { time_ns: unsigned(time_ns), pid, tid, kind })
     };
     rows.into_iter().map(change).collect()

@@ -166,8 +166,13 @@ pub(crate) fn loss_stage_from(text: &str) -> Result<LossStage, StoreError> {
     all.into_iter().find(|stage| stage.as_str() == text).ok_or_else(|| unreadable("a stage of a loss"))
 }
 
+/// What the columns `kind` and `value` have. No thread has the number 0, so what rows with it say of a process is of its own: who
+/// started it, its user, its control group.
 pub(crate) const fn process_change(kind: &ProcessChangeKind) -> (&'static str, u32) {
     match *kind {
+        ProcessChangeKind::Parent { parent_pid } => ("fork", parent_pid),
+        ProcessChangeKind::User { name } => ("comm", name),
+        ProcessChangeKind::Group { path } => ("existing", path),
         ProcessChangeKind::Existing { comm } => ("existing", comm),
         ProcessChangeKind::Fork { parent_pid } => ("fork", parent_pid),
         ProcessChangeKind::Comm { comm, exec: false } => ("comm", comm),
@@ -176,8 +181,15 @@ pub(crate) const fn process_change(kind: &ProcessChangeKind) -> (&'static str, u
     }
 }
 
-pub(crate) fn process_change_from(kind: &str, value: u32) -> Result<ProcessChangeKind, StoreError> {
+/// What happened to a process or thread, by these columns. The idle process is the only one whose thread has the number 0.
+pub(crate) fn process_change_from(
+    [pid, tid]: [u32; 2],
+    (kind, value): (&str, u32),
+) -> Result<ProcessChangeKind, StoreError> {
     match kind {
+        "fork" if tid == 0 && pid > 0 => Ok(ProcessChangeKind::Parent { parent_pid: value }),
+        "comm" if tid == 0 && pid > 0 => Ok(ProcessChangeKind::User { name: value }),
+        "existing" if tid == 0 && pid > 0 => Ok(ProcessChangeKind::Group { path: value }),
         "existing" => Ok(ProcessChangeKind::Existing { comm: value }),
         "fork" => Ok(ProcessChangeKind::Fork { parent_pid: value }),
         "comm" => Ok(ProcessChangeKind::Comm { comm: value, exec: false }),
@@ -216,9 +228,28 @@ mod tests {
         assert_eq!(stack_from_bytes::<Vec<_>>(&stack_to_bytes(&[1, u32::MAX])).unwrap(), [1, u32::MAX]);
         assert!(stack_from_bytes::<Vec<_>>(&[1, 2, 3]).is_err());
         assert_eq!(unsigned(sql(u64::MAX)), u64::MAX);
-        for kind in [ProcessChangeKind::Comm { comm: 4, exec: true }, ProcessChangeKind::Exit] {
+        let of_thread = [
+            ProcessChangeKind::Existing { comm: 3 },
+            ProcessChangeKind::Fork { parent_pid: 7 },
+            ProcessChangeKind::Comm { comm: 4, exec: true },
+            ProcessChangeKind::Comm { comm: 4, exec: false },
+            ProcessChangeKind::Exit,
+        ];
+        for kind in of_thread {
             let (text, value) = process_change(&kind);
-            assert_eq!(process_change_from(text, value).unwrap(), kind);
+            for ids in [[7, 7], [7, 9], [0, 0]] {
+                assert_eq!(process_change_from(ids, (text, value)).unwrap(), kind);
+            }
         }
+        let of_process = [
+            ProcessChangeKind::Parent { parent_pid: 1 },
+            ProcessChangeKind::User { name: 5 },
+            ProcessChangeKind::Group { path: 6 },
+        ];
+        for kind in of_process {
+            let (text, value) = process_change(&kind);
+            assert_eq!(process_change_from([7, 0], (text, value)).unwrap(), kind);
+        }
+        assert!(process_change_from([7, 0], ("born", 1)).is_err());
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// How many are kept.
-const MAX_KEPT: usize = 6;
+const MAX_KEPT: usize = 8;
 /// Bytes of all that are kept; a larger one is not.
 const MAX_KEPT_BYTES: usize = 160 << 20;
 

@@ -156,9 +156,12 @@ pub(super) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
         ProcessFile::Status => {
             let mut status = b"Name:\t".to_vec();
             status.extend(process.comm);
-            status.extend(format!("\nTgid:\t{}\nPid:\t{pid}\n", process.pid).bytes());
+            let (uid, parent) = (process.uid(), u32::from(pid != 1));
+            status.extend(format!("\nTgid:\t{}\nPid:\t{pid}\nPPid:\t{parent}\n", process.pid).bytes());
+            status.extend(format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n").bytes());
             file_of(&status)
         }
+        ProcessFile::ControlGroups => file_of(format!("0::{}\n", process.group).as_bytes()),
         ProcessFile::Cmdline => {
             let mut line = process.path.to_vec();
             line.extend(b"\0--serve\0");

@@ -121,7 +121,11 @@ impl Tracker {
                 thread.forked_pid = pid;
             }
             ProcessChangeKind::Comm { .. } if self.by_name => self.forget(tid, change.time_ns),
-            ProcessChangeKind::Comm { .. } | ProcessChangeKind::Exit => {}
+            ProcessChangeKind::Comm { .. }
+            | ProcessChangeKind::Exit
+            | ProcessChangeKind::Parent { .. }
+            | ProcessChangeKind::User { .. }
+            | ProcessChangeKind::Group { .. } => {}
         }
     }
 

@@ -250,6 +250,7 @@ fn own_file(pid: u32, file: &ProcessFile) -> (Reply, Vec<OwnedFd>) {
         ProcessFile::Mapped { start, end } => format!("/proc/self/map_files/{start:x}-{end:x}"),
         ProcessFile::PerfMap => format!("/tmp/perf-{pid}.map"),
         ProcessFile::Cmdline => "/proc/self/cmdline".to_owned(),
+        ProcessFile::ControlGroups => "/proc/self/cgroup".to_owned(),
         ProcessFile::Sockets { .. } => return (refused("listing sockets"), Vec::new()),
         ProcessFile::Links => return (refused("listing links"), Vec::new()),
     };

@@ -19,6 +19,10 @@ pub struct ProcessTree {
     pub has_ends: bool,
     /// Whether rows tell the arguments of programs.
     pub has_arguments: bool,
+    /// Whether the history tells who started what was there before; captures of before have no such thing.
+    pub has_parents: bool,
+    /// The same of users and control groups.
+    pub has_owners: bool,
 }
 
 /// A process from its start to its end.
@@ -48,6 +52,21 @@ pub struct ProcessLife {
     /// How it ended: `exited 1`, `killed SIGKILL`; empty where that was not recorded.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ended: String,
+    /// The user that it runs as, by name or number; empty where that is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub user: String,
+    /// The container that it is in, such as `docker 0f1e2d3c4b5a`; empty where it is in none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub container: String,
+    /// The unit of systemd that it belongs to; empty where its control group names none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// The path of its control group; empty where that is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Whether user and group are those of the process that started it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_inherited: bool,
     /// Nanoseconds in the range for which its threads ran; none where that was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<u64>,

@@ -16,7 +16,10 @@ impl ProcessNames {
         let name = match change.kind {
             ProcessChangeKind::Existing { comm } | ProcessChangeKind::Comm { comm, .. } => Some(comm),
             ProcessChangeKind::Fork { parent_pid } => self.at(parent_pid, change.time_ns),
-            ProcessChangeKind::Exit => None,
+            ProcessChangeKind::Exit
+            | ProcessChangeKind::Parent { .. }
+            | ProcessChangeKind::User { .. }
+            | ProcessChangeKind::Group { .. } => None,
         };
         // Threads have names of their own; a process is called what its first thread is called.
         if let Some(name) = name.filter(|_| change.pid == change.tid) {

@@ -23,16 +23,24 @@ pub(super) struct Life {
     pub(super) peak: u32,
     pub(super) arguments: String,
     pub(super) ended: String,
-    pub(super) running_ns: u64,
-    pub(super) samples: u64,
+    /// Its user and its control group.
+    pub(super) user: Option<StringId>,
+    pub(super) group: Option<StringId>,
+    /// Whether these are what the process that started it had.
+    pub(super) is_inherited: bool,
+    /// Who started it, if it was there before.
+    parent_pid: Option<u32>,
 }
 
-/// All of them, in the order of their start.
+/// All of them, in the order of their start: parents before children.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
-    all: Vec<Life>,
+    pub(super) all: Vec<Life>,
     /// By process, the places of those that had the id, in the order of time.
     by_pid: HashMap<u32, Vec<usize>>,
+    /// Whether the history tells who started those that were there before, and whose they are.
+    pub(super) has_parents: bool,
+    pub(super) has_owners: bool,
 }
 
 impl Lives {
@@ -44,6 +52,10 @@ impl Lives {
         for change in sorted {
             lives.add(change);
         }
+        lives.find_parents();
+        lives.place_behind_parents();
+        lives.inherit();
+        lives.all.iter_mut().for_each(|life| life.threads = HashSet::new());
         lives
     }
 
@@ -52,8 +64,73 @@ impl Lives {
         if pid != tid {
             return;
         }
-        if let Some(life) = self.at(pid, time_ns).filter(|life| life.comms.is_empty()) {
+        if let Some(life) = self.at_mut(pid, time_ns).filter(|life| life.comms.is_empty()) {
             life.comms.push(comm);
+        }
+    }
+
+    /// Who started those that were there before.
+    fn find_parents(&mut self) {
+        for at in 0..self.all.len() {
+            let parent = self.all.get(at).filter(|life| life.start_ns.is_none() && life.parent.is_none());
+            let Some(parent) = parent.and_then(|life| self.by_pid.get(&life.parent_pid?)?.first().copied()) else {
+                continue;
+            };
+            let was_there = self.all.get(parent).is_some_and(|life| life.start_ns.is_none());
+            if let Some(life) = self.all.get_mut(at).filter(|_| was_there) {
+                life.parent = Some(parent);
+            }
+        }
+    }
+
+    /// Puts each behind who started it. Nobody is above itself, whatever a file says.
+    fn place_behind_parents(&mut self) {
+        let (mut order, mut seen_for) = (Vec::with_capacity(self.all.len()), vec![usize::MAX; self.all.len()]);
+        let mut is_placed = vec![false; self.all.len()];
+        let mut above = Vec::new();
+        for first in 0..self.all.len() {
+            let mut next = Some(first);
+            while let Some(at) = next.filter(|at| is_placed.get(*at) == Some(&false)) {
+                if let Some(seen) = seen_for.get_mut(at) {
+                    *seen = first;
+                }
+                above.push(at);
+                next = self.all.get(at).and_then(|life| life.parent);
+                if next.is_some_and(|parent| seen_for.get(parent) == Some(&first)) {
+                    next = None;
+                    if let Some(life) = self.all.get_mut(at) {
+                        life.parent = None;
+                    }
+                }
+            }
+            while let Some(at) = above.pop() {
+                order.push(at);
+                if let Some(placed) = is_placed.get_mut(at) {
+                    *placed = true;
+                }
+            }
+        }
+        let mut places = vec![0; order.len()];
+        for (place, at) in order.iter().enumerate() {
+            if let Some(known) = places.get_mut(*at) {
+                *known = place;
+            }
+        }
+        let place_of = |at: usize| places.get(at).copied().unwrap_or(0);
+        self.by_pid.values_mut().flatten().for_each(|at| *at = place_of(*at));
+        let mut before = std::mem::take(&mut self.all);
+        let moved = order.iter().filter_map(|at| before.get_mut(*at).map(std::mem::take));
+        self.all = moved.map(|life| Life { parent: life.parent.map(place_of), ..life }).collect();
+    }
+
+    /// Those of which it is not known whose they are, are whose those are that started them.
+    fn inherit(&mut self) {
+        for at in 0..self.all.len() {
+            let parent = self.all.get(at).and_then(|life| self.all.get(life.parent?));
+            let Some((user, group)) = parent.map(|parent| (parent.user, parent.group)) else { continue };
+            if let Some(life) = self.all.get_mut(at).filter(|life| life.user.is_none() && life.group.is_none()) {
+                (life.user, life.group, life.is_inherited) = (user, group, user.or(group).is_some());
+            }
         }
     }
 
@@ -83,6 +160,21 @@ impl Lives {
                 life.thread(*tid);
             }
             ProcessChangeKind::Comm { .. } => self.thread(*pid, *tid),
+            ProcessChangeKind::Parent { parent_pid } => {
+                self.has_parents = true;
+                let Some(life) = self.life_or_new(*pid, None) else { return };
+                life.parent_pid.get_or_insert(*parent_pid);
+            }
+            ProcessChangeKind::User { name } => {
+                self.has_owners = true;
+                let Some(life) = self.life_or_new(*pid, None) else { return };
+                life.user.get_or_insert(*name);
+            }
+            ProcessChangeKind::Group { path } => {
+                self.has_owners = true;
+                let Some(life) = self.life_or_new(*pid, None) else { return };
+                life.group.get_or_insert(*path);
+            }
             ProcessChangeKind::Exit => {
                 let Some(life) = self.life_or_new(*pid, None) else { return };
                 life.threads.remove(tid);
@@ -128,18 +220,24 @@ impl Lives {
     }
 
     /// The process that had an id at a moment.
-    pub(super) fn at(&mut self, pid: u64, time_ns: u64) -> Option<&mut Life> {
+    pub(super) fn at_mut(&mut self, pid: u64, time_ns: u64) -> Option<&mut Life> {
+        let at = self.at(pid, time_ns)?;
+        self.all.get_mut(at)
+    }
+
+    /// Its place.
+    pub(super) fn at(&self, pid: u64, time_ns: u64) -> Option<usize> {
         let places = self.by_pid.get(&u32::try_from(pid).ok()?)?;
         let begun = |at: &usize| self.all.get(*at).is_some_and(|life| life.start_ns.unwrap_or(0) <= time_ns);
         let after = places.partition_point(begun);
         // Records of a process may come a moment before it is told of.
-        let at = *places.get(after.saturating_sub(1))?;
-        self.all.get_mut(at)
+        places.get(after.saturating_sub(1)).copied()
     }
 
-    /// All of them, in the order of their start: parents before children.
-    pub(super) fn finish(self) -> Vec<Life> {
-        self.all
+    /// The bytes that they take, about.
+    pub(super) fn bytes(&self) -> usize {
+        let own = |life: &Life| 4 * life.comms.len() + life.arguments.len() + life.ended.len();
+        self.all.iter().map(own).sum::<usize>() + self.all.len() * (size_of::<Life>() + 64)
     }
 }
 

@@ -11,10 +11,10 @@ const MAX_FILTER_BYTES: usize = MAX_PREDICATE_BYTES / 2;
 /// The most ids that conditions are made of, of all together: a chain of processes that each start one has many.
 const MAX_FILTER_IDS: usize = 1 << 24;
 
-/// All of them, each before those that it started, which are in the order of their start; the first ones are those that used
-/// most, with what they started.
-pub(super) fn in_order(all: &[Life]) -> Vec<usize> {
-    let mut used: Vec<(u64, u64)> = all.iter().map(|life| (life.running_ns, life.samples)).collect();
+/// All of them, each before those that it started, in the order of their start. Of those that were there before, as the first ones
+/// are, those come first that used most, with what they started.
+pub(super) fn in_order(all: &[Life], used: impl Fn(usize) -> (u64, u64)) -> Vec<usize> {
+    let mut used: Vec<(u64, u64)> = (0..all.len()).map(used).collect();
     for (at, life) in all.iter().enumerate().rev() {
         let own = used.get(at).copied().unwrap_or_default();
         if let Some(above) = life.parent.and_then(|parent| used.get_mut(parent)) {
@@ -29,7 +29,10 @@ pub(super) fn in_order(all: &[Life]) -> Vec<usize> {
             None => roots.push(at),
         }
     }
+    let was_there = |at: &usize| all.get(*at).is_some_and(|life| life.start_ns.is_none());
+    let place = |at: &usize| (!was_there(at), std::cmp::Reverse(used.get(*at).copied().filter(|_| was_there(at))));
     roots.sort_by_key(|at| std::cmp::Reverse(used.get(*at).copied()));
+    children.values_mut().for_each(|started| started.sort_by_key(place));
     let mut order = Vec::new();
     let mut waiting: Vec<usize> = roots.into_iter().rev().collect();
     while let Some(at) = waiting.pop() {

@@ -1,9 +1,18 @@
 //! The tree of processes against a plain walk through their history.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use bathyscope_capture::{ColumnType, Display, ProcessChange, ProcessChangeKind, StreamKind};
-use bathyscope_views::{Filter, MemorySource, ProcessLife, ProcessTree, RowsQuery, TimeRange, page, process_tree};
+use bathyscope_capture::{
+    Batch, ColumnType, Display, Loss, ProcessChange, ProcessChangeKind, StreamKind, StreamSchema,
+};
+use bathyscope_views::{
+    ChunkMeta, Dictionaries, Filter, KeptViews, MemorySource, ProcessLife, ProcessTree, RowsQuery, Source, TimeRange,
+    ViewError, page, process_tree,
+};
 use proptest::{collection::vec, prelude::*};
 
 use crate::fixture::{Build, GO, ORIGIN, Own};
@@ -226,4 +235,162 @@ fn rows_tell_arguments_and_ends_and_ids_are_used_again() {
     let expected = [(1, "", "", false), (7, "[\"ls\", \"-l\"]", "exited 1", true), (7, "", "killed SIGKILL", true)];
     assert_eq!(told, expected);
     assert_eq!(found.processes[0].filter, "(pid == 1 || pid == 7)");
+}
+
+/// What is told of a process that was there before: who started it, and its user, if either is.
+type Before = (Option<usize>, Option<usize>);
+
+proptest! {
+    #[test]
+    fn what_was_there_before_is_below_who_started_it(
+        before in vec((prop::option::of(0usize..12), prop::option::of(0usize..4)), 1..12),
+        forks in vec((0usize..12, prop::option::of(0usize..4)), 0..6),
+        turned: bool,
+    ) {
+        let mut build = Build::default();
+        let names: Vec<u32> = NAMES.iter().map(|name| build.strings.id(name.as_bytes())).collect();
+        let pid = |at: usize| 100 + at as u32;
+        let mut changes = Vec::new();
+        let known = |at: usize, (parent, user): Before, time_ns, changes: &mut Vec<ProcessChange>| {
+            let kinds = [
+                parent.map(|parent| ProcessChangeKind::Parent { parent_pid: pid(parent) }),
+                user.map(|user| ProcessChangeKind::User { name: names[user] }),
+            ];
+            let kinds = kinds.into_iter().flatten();
+            changes.extend(kinds.map(|kind| ProcessChange { time_ns, pid: pid(at), tid: 0, kind }));
+        };
+        for at in 0..before.len() {
+            // Processes are met in any order.
+            let at = if turned { before.len() - 1 - at } else { at };
+            let kind = ProcessChangeKind::Existing { comm: names[0] };
+            changes.push(ProcessChange { time_ns: 0, pid: pid(at), tid: pid(at), kind });
+            known(at, before[at], 0, &mut changes);
+        }
+        let forks: Vec<(usize, Option<usize>)> = forks.iter().map(|(of, user)| (of % before.len(), *user)).collect();
+        for (n, (of, user)) in forks.iter().enumerate() {
+            let (at, time) = (before.len() + 20 + n, 10 + 10 * n as u64);
+            changes.push(change(time, pid(at), pid(at), ProcessChangeKind::Fork { parent_pid: pid(*of) }));
+            // Looked at later, its parent is another one.
+            known(at, (Some(0), *user), ORIGIN + time + 1, &mut changes);
+        }
+        let source = build.finish();
+        let found = tree(&source, &changes, TimeRange::ALL);
+        prop_assert_eq!(found.has_parents, !forks.is_empty() || before.iter().any(|(parent, _)| parent.is_some()));
+        prop_assert_eq!(found.processes.len(), before.len() + forks.len());
+        let place = |of: u32| found.processes.iter().position(|life| life.pid == of).unwrap();
+        // A process whose parents lead back to it has one link less.
+        let told = |at: usize| before[at].0.filter(|parent| *parent < before.len() && *parent != at);
+        let is_in_circle = |at: usize| {
+            let mut next = told(at);
+            (0..before.len()).any(|_| {
+                let here = next;
+                next = next.and_then(told);
+                here == Some(at)
+            })
+        };
+        for (at, (_, user)) in before.iter().enumerate() {
+            let life = &found.processes[place(pid(at))];
+            let parent = life.parent.map(|parent| found.processes[parent as usize].pid);
+            let expected = told(at).map(pid);
+            prop_assert!(parent == expected || (parent.is_none() && is_in_circle(at)), "{} {:?} {:?}", at, parent, expected);
+            prop_assert!(life.start.is_none());
+            match user {
+                Some(user) => prop_assert_eq!((life.user.as_str(), life.is_inherited), (NAMES[*user], false)),
+                None => {
+                    let above = life.parent.map(|parent| found.processes[parent as usize].user.clone());
+                    prop_assert_eq!(&life.user, &above.unwrap_or_default());
+                    prop_assert_eq!(life.is_inherited, !life.user.is_empty());
+                }
+            }
+        }
+        for (n, (of, user)) in forks.iter().enumerate() {
+            let life = &found.processes[place(pid(before.len() + 20 + n))];
+            let above = &found.processes[life.parent.unwrap() as usize];
+            prop_assert_eq!(above.pid, pid(*of));
+            prop_assert_eq!(life.start, Some(10 + 10 * n as i64));
+            prop_assert_eq!(&life.user, user.map_or(above.user.as_str(), |user| NAMES[user]));
+        }
+        for (at, life) in found.processes.iter().enumerate() {
+            prop_assert!(life.parent.is_none_or(|parent| (parent as usize) < at));
+        }
+    }
+}
+
+#[test]
+fn groups_are_told_as_containers_and_units() {
+    let mut build = Build::default();
+    let id = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";
+    let paths = [format!("/system.slice/docker-{id}.scope"), "/system.slice/a.service".to_owned(), "/".to_owned()];
+    let changes: Vec<ProcessChange> = (1..)
+        .zip(&paths)
+        .map(|(pid, path)| {
+            let kind = ProcessChangeKind::Group { path: build.strings.id(path.as_bytes()) };
+            ProcessChange { time_ns: 0, pid, tid: 0, kind }
+        })
+        .collect();
+    let found = tree(&build.finish(), &changes, TimeRange::ALL);
+    let told: Vec<(&str, String, &str)> =
+        found.processes.iter().map(|life| (life.container.as_str(), life.unit.clone(), life.group.as_str())).collect();
+    let expected = [
+        ("docker 0f1e2d3c4b5a", format!("docker-{id}.scope"), paths[0].as_str()),
+        ("", "a.service".to_owned(), paths[1].as_str()),
+        ("", String::new(), "/"),
+    ];
+    assert_eq!(told, expected);
+    assert!(found.has_owners && !found.has_parents);
+}
+
+#[test]
+fn of_a_capture_that_does_not_change_it_is_read_once() {
+    let steps = [Step::Fork(0), Step::Sample(0), Step::Fork(1), Step::Sample(2), Step::Exit(1)];
+    let (source, changes, _) = played(&steps);
+    let kept = KeptSource { source, kept: KeptViews::default(), batches: Cell::new(0) };
+    let range = |start, end| TimeRange { start_ns: ORIGIN + start, end_ns: ORIGIN + end };
+    let look = |range| process_tree(&kept, &changes, range, &GO).unwrap();
+    let whole = look(TimeRange::ALL);
+    let read = kept.batches.get();
+    assert!(read > 0);
+    assert_eq!(look(TimeRange::ALL), whole);
+    assert_eq!(kept.batches.get(), read, "nothing is read again");
+    let part = look(range(0, 25));
+    assert_eq!(part, process_tree(&kept.source, &changes, range(0, 25), &GO).unwrap());
+    assert_ne!(part, whole);
+}
+
+/// A capture that does not change, and how often its chunks were read.
+struct KeptSource {
+    source: MemorySource,
+    kept: KeptViews,
+    batches: Cell<u64>,
+}
+
+impl Source for KeptSource {
+    fn origin_ns(&self) -> u64 {
+        self.source.origin_ns()
+    }
+
+    fn streams(&self) -> &[StreamSchema] {
+        self.source.streams()
+    }
+
+    fn chunks(&self, stream: u16) -> &[ChunkMeta] {
+        self.source.chunks(stream)
+    }
+
+    fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
+        self.batches.set(self.batches.get() + 1);
+        self.source.batch(stream, chunk, wanted)
+    }
+
+    fn kept(&self) -> Option<(&KeptViews, u64)> {
+        Some((&self.kept, 1))
+    }
+
+    fn dictionaries(&self) -> &Dictionaries {
+        self.source.dictionaries()
+    }
+
+    fn losses(&self) -> &[Loss] {
+        self.source.losses()
+    }
 }

@@ -46,17 +46,51 @@ export function lifeWords({ start, end }) {
 
 /**
  * What of a process's facts was not recorded, and what records it.
- * @param {Pick<ProcessTree, "has_states"|"has_ends"|"has_arguments">} tree
+ * @param {Pick<ProcessTree, "has_states"|"has_ends"|"has_arguments"|"has_parents"|"has_owners">} tree
  */
-export function missingWords({ has_states: states, has_ends: ends, has_arguments: args }) {
+export function missingWords({
+  has_states: states,
+  has_ends: ends,
+  has_arguments: args,
+  has_parents: parents,
+  has_owners: owners,
+}) {
   const missing = [
     !args && "arguments (record the system call execve)",
     !ends && "exit status (record system calls)",
     !states && "CPU time (record thread states)",
-    "who started what was there before",
-    "user and container (they are on the Host page while a process runs)",
+    !parents && "who started what was there before",
+    !owners && "user and container (captures of before have neither)",
   ].filter(Boolean);
-  return `Not recorded: ${missing.join(", ")}.`;
+  return missing.length > 0 ? `Not recorded: ${missing.join(", ")}.` : "";
+}
+
+/**
+ * The places that are closed at first: the kernel's own threads are many, and seldom what is looked for.
+ * @param {Pick<ProcessLife, "pid"|"comm"|"descendants">[]} processes
+ * @returns {Set<number>}
+ */
+export function firstClosed(processes) {
+  const at = processes.findIndex(({ pid, comm, descendants }) => pid === 2 && comm === "kthreadd" && descendants > 0);
+  return new Set(at < 0 ? [] : [at]);
+}
+
+/**
+ * What a process runs in: its container, else its unit, else its control group.
+ * @param {Pick<ProcessLife, "container"|"unit"|"group">} life
+ */
+export function withinWords({ container, unit, group }) {
+  return container || unit || (group === "/" ? "" : (group ?? ""));
+}
+
+/**
+ * Whose a process is, in full.
+ * @param {Pick<ProcessLife, "user"|"container"|"unit"|"group"|"is_inherited">} life
+ */
+export function ownerTitle({ user, container, unit, group, is_inherited: isInherited }) {
+  const parts = [user && `user ${user}`, container && `container ${container}`, unit && `unit ${unit}`];
+  const words = [...parts, group && `control group ${group}`].filter(Boolean).join(", ");
+  return isInherited ? `${words}: as of the process that started it` : words;
 }
 
 /**

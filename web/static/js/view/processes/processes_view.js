@@ -1,4 +1,4 @@
-// The Processes tab: what started what, with arguments, exit status, CPU time, threads, and lives as bars over time. A click on
+// The Processes tab: what started what, with user, container, arguments, exit status, CPU time, threads, and lives as bars over time. A click on
 // “Only” filters all views by a process and what it started.
 
 import { get } from "../../lib/api.js";
@@ -8,9 +8,20 @@ import { exact, plural } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
 import { PanelView } from "../panel_view.js";
-import { belowWords, lifeBar, lifeWords, missingWords, shownPlaces, usedBelow, usedWords } from "./processes_model.js";
+import {
+  belowWords,
+  lifeBar,
+  lifeWords,
+  firstClosed,
+  missingWords,
+  ownerTitle,
+  shownPlaces,
+  usedBelow,
+  usedWords,
+  withinWords,
+} from "./processes_model.js";
 
-/** @import { ProcessTree } from "../../../../api.js" */
+/** @import { ProcessLife, ProcessTree } from "../../../../api.js" */
 
 /** The most lines that are in the page at a time. */
 const MAX_LINES = 1000;
@@ -62,11 +73,16 @@ export class ProcessesView extends PanelView {
       (signal) => get("/api/captures/{id}/processes", { id, start, end }, signal),
       (tree) => {
         this.#tree = tree;
-        this.#closed.clear();
+        this.#closed = firstClosed(tree.processes);
         this.#at = 0;
         this.#draw();
       },
     );
+  }
+
+  /** Whether any process is in a container, a unit or a control group of its own. */
+  get #hasGroups() {
+    return this.#tree?.processes.some((life) => withinWords(life) !== "") ?? false;
   }
 
   /** The places that are shown: those with the text and who started them, or those that are not below a closed one. */
@@ -75,10 +91,14 @@ export class ProcessesView extends PanelView {
     const wanted = this.search.value.trim().toLowerCase();
     if (!wanted) return shownPlaces(processes, this.#closed);
     const found = new Set();
-    processes.forEach(({ comm, pid, arguments: args = "", former = [] }, place) => {
-      if (![comm, String(pid), args, ...former].some((text) => text.toLowerCase().includes(wanted))) return;
-      for (let at = /** @type {number|undefined} */ (place); at !== undefined; at = processes[at].parent) found.add(at);
-    });
+    processes.forEach(
+      ({ comm, pid, arguments: args = "", former = [], user = "", container = "", group = "" }, place) => {
+        const texts = [comm, String(pid), args, user, container, group, ...former];
+        if (!texts.some((text) => text.toLowerCase().includes(wanted))) return;
+        for (let at = /** @type {number|undefined} */ (place); at !== undefined; at = processes[at].parent)
+          found.add(at);
+      },
+    );
     return processes.map((_one, place) => place).filter((place) => found.has(place));
   }
 
@@ -99,7 +119,8 @@ export class ProcessesView extends PanelView {
       `${plural(tree.processes.length, "process", "processes")}${more > 0 ? `, ${exact(more)} more not shown` : ""}`,
     );
     put(this.missing, missingWords(tree));
-    const heads = ["Process", "PID", "Arguments", "Ended", "CPU time", "Threads", "Life", ""];
+    const owner = [tree.has_owners && "User", this.#hasGroups && "Container or unit"].filter((head) => head !== false);
+    const heads = ["Process", "PID", ...owner, "Arguments", "Ended", "CPU time", "Threads", "Life", ""];
     const numbers = ["PID", "CPU time", "Threads"];
     put(
       this.body,
@@ -165,6 +186,7 @@ export class ProcessesView extends PanelView {
         !isOpen && h("span", { class: "quiet small", text: ` + ${belowWords(life)}` }),
       ),
       h("td", { class: "num mono", text: String(pid) }),
+      ...(tree.has_owners ? this.#owner(life) : []),
       h("td", { class: "cut mono", title: args, text: args }),
       h("td", { class: "mono", text: ended || (life.end === undefined ? "" : "ended") }),
       h("td", { class: "num mono", text: used, title: isOpen ? null : "With what it started" }),
@@ -185,6 +207,16 @@ export class ProcessesView extends PanelView {
           }),
       ),
     );
+  }
+
+  /** @param {ProcessLife} life */
+  #owner(life) {
+    const look = life.is_inherited ? "quiet" : "";
+    return [
+      h("td", { class: `mono owner-cell ${look}`, title: ownerTitle(life), text: life.user ?? "" }),
+      this.#hasGroups &&
+        h("td", { class: `cut mono owner-cell ${look}`, title: ownerTitle(life), text: withinWords(life) }),
+    ];
   }
 
   /**

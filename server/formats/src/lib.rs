@@ -22,7 +22,9 @@ pub use csv::{write_csv, write_csv_text};
 pub use folded::write_folded;
 pub use graph_text::{GraphEnd, write_graph_text};
 pub use ndjson::write_ndjson;
-pub use perf_report::{ChainShape, DiffText, ReportText, write_perf_diff, write_perf_report, write_report_json};
+pub use perf_report::{
+    ChainShape, DiffText, ReportText, last_part, write_perf_diff, write_perf_report, write_report_json,
+};
 pub use perf_script::write_perf_script;
 pub use sysdig::{
     CallFacts, CallFilter, Field as CallField, MAX_LINE_BYTES, PastedFilter, SysdigError, SysdigFilter,

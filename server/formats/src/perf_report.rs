@@ -224,7 +224,8 @@ impl ShortNames {
     }
 }
 
-fn last_part(path: &str) -> &str {
+/// The file of a path, as reports have it.
+pub fn last_part(path: &str) -> &str {
     // Memory without a file has a name that looks like a path.
     if path.starts_with("//") {
         return path;

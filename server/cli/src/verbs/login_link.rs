@@ -70,7 +70,7 @@ fn lasting(text: &str) -> Result<Duration, String> {
     let days = text.strip_suffix('d').and_then(|days| days.parse::<u64>().ok());
     let time = match days {
         Some(days) => Duration::from_secs(days.saturating_mul(24 * 3600)),
-        None => super::trace::duration(text)?,
+        None => super::range::duration(text)?,
     };
     if (60..=SESSION_S).contains(&time.as_secs()) { Ok(time) } else { Err("from 1m to 7d are possible".to_owned()) }
 }

@@ -20,7 +20,8 @@ use super::{
     capture_file::CaptureFile,
     kept,
     letters_of_perf::{cpus, delay, while_runs},
-    trace::{Recording, Shows, duration, missing_option, record},
+    range::duration,
+    trace::{Recording, Shows, missing_option, record},
 };
 use crate::{Failure, Outcome, config::DataArgs};
 pub(super) use foreign::FOREIGN;

@@ -36,9 +36,10 @@ use super::{
     capture_file::CaptureFile,
     kept,
     letters_of_perf::while_runs,
+    range::duration,
     recipes::FoundRecipe,
     report::write_new,
-    trace::{FLUSH_EVERY, arguments::duration, exit_status, follow, missing_option, print_summary, start_failure},
+    trace::{FLUSH_EVERY, exit_status, follow, missing_option, print_summary, start_failure},
 };
 use crate::{
     Failure, Outcome,

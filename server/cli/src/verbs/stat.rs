@@ -120,7 +120,7 @@ pub struct StatArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// End after this time, such as 500ms, 5s or 2m
-    #[arg(long, value_name = "TIME", value_parser = super::trace::duration)]
+    #[arg(long, value_name = "TIME", value_parser = super::range::duration)]
     pub duration: Option<Duration>,
     /// The same as perf stat has it: a number alone is milliseconds
     #[arg(long, value_name = "MS", value_parser = milliseconds, conflicts_with = "duration", hide = true)]
@@ -151,7 +151,7 @@ pub struct StatArgs {
 /// A time whose number alone is milliseconds.
 fn milliseconds(text: &str) -> Result<Duration, String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    super::trace::duration(&if is_number { format!("{text}ms") } else { text.to_owned() })
+    super::range::duration(&if is_number { format!("{text}ms") } else { text.to_owned() })
 }
 
 /// Counts, and shows what was counted.

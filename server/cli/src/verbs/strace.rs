@@ -200,7 +200,7 @@ pub struct StraceArgs {
     #[arg(short = 'a', long = "columns", id = "column", value_name = "COLUMN", default_value_t = 40, value_parser = clap::value_parser!(u16).range(0..=500))]
     pub column: u16,
     /// Only calls that took this long, such as 10ms
-    #[arg(long, value_name = "TIME", value_parser = trace::duration)]
+    #[arg(long, value_name = "TIME", value_parser = super::range::duration)]
     pub slower: Option<Duration>,
     /// The most bytes of a text that is no path
     #[arg(short, long = "string-limit", value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=16_384))]
@@ -221,7 +221,7 @@ pub struct StraceArgs {
     #[arg(short, long, value_name = "NAME", requires = "command")]
     pub user: Option<String>,
     /// End after this time, such as 500ms, 5s or 2m
-    #[arg(long, value_name = "TIME", value_parser = trace::duration)]
+    #[arg(long, value_name = "TIME", value_parser = super::range::duration)]
     pub duration: Option<Duration>,
     /// Print JSON, one object a line, on standard output
     #[arg(long)]

@@ -30,7 +30,7 @@ use crate::{
     launch::{OwnAgent, Workplace, agent_failure},
     signals::EndSignals,
 };
-pub(super) use arguments::{duration, missing_option, read_script, unknown_option};
+pub(super) use arguments::{missing_option, read_script, unknown_option};
 pub(super) use foreign::FOREIGN;
 use rows::RowPrinter;
 
@@ -178,7 +178,7 @@ pub struct TraceArgs {
     #[arg(short, long, value_name = "NAME")]
     pub user: Option<String>,
     /// End after this time, such as 500ms, 5s or 2m
-    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    #[arg(long, value_name = "TIME", value_parser = super::range::duration)]
     pub duration: Option<Duration>,
     /// What it may cost.
     #[command(flatten)]

@@ -1,13 +1,13 @@
 //! Looks at the running capture, and at what processes use.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use bathyscope_capture::CaptureId;
 use bathyscope_link::{
     AgentLink,
     activity::{ActivityMessage, ActivitySampler},
 };
-use bathyscope_reader::{CaptureCache, CaptureView, ViewQuery};
+use bathyscope_reader::{CaptureCache, CaptureView};
 use bathyscope_recorder::{LiveMessage, Recorder, Tick};
 use bathyscope_store::Store;
 use bathyscope_views::{
@@ -24,6 +24,8 @@ use crate::Failure;
 
 /// The span that is called recent.
 const RECENT_NS: u64 = 10_000_000_000;
+/// What rows are called that are not told apart.
+const OTHERS: &str = "[others]";
 /// The most functions that are kept of a look.
 const MAX_LINES: usize = 5000;
 
@@ -103,44 +105,76 @@ impl Looks {
         let all = TimeRange::of(view);
         let start_ns = if start == 0 { all.start_ns } else { origin.saturating_add(start) };
         let range = TimeRange { start_ns, end_ns: all.end_ns };
-        let of = state.zoom.as_ref().map_or_else(String::new, |(pid, _)| format!("pid == {pid}"));
-        let filter = ViewQuery { filter: of, ..ViewQuery::default() }.flame(view)?.filter;
-        let query = |keys: &[ReportKey], filter, children| ReportQuery {
+        // Once over all samples: what both tables and the zoom want is made of it.
+        let query = ReportQuery {
             stream,
             range,
-            filter,
-            keys: keys.to_vec(),
-            children,
+            filter: None,
+            keys: vec![ReportKey::Pid, ReportKey::Dso, ReportKey::Symbol],
+            children: true,
             chains: None,
             chain_percent: 0.0,
         };
-        let cancel = Cancel::new(false);
-        let functions = sample_report(view, &query(&[ReportKey::Dso, ReportKey::Symbol], filter, true), &cancel)?;
-        let processes = sample_report(view, &query(&[ReportKey::Pid], None, false), &cancel)?;
-        (data.unit, data.samples, data.weight) = (functions.unit.as_str(), functions.samples, functions.total);
-        data.functions = lines(&functions);
-        data.processes = lines(&processes);
-        if state.zoom.is_some() {
-            let (pid, _) = state.zoom.clone().unwrap_or_default();
-            data.processes.retain(|line| line.pid == pid);
-        }
+        let report = sample_report(view, &query, &Cancel::new(false))?;
+        data.unit = report.unit.as_str();
+        counted(&report, state.zoom.as_ref().map(|(pid, _)| *pid), data);
         Ok(())
     }
 }
 
-fn lines(report: &SampleReport) -> Vec<SampledLine> {
-    let line = |row: &ReportRow| {
-        let mut line = SampledLine { own: row.own, total: row.total, samples: row.samples, ..SampledLine::default() };
-        for value in &row.values {
-            match value {
-                ReportValue::Module(path) => line.module.clone_from(path),
-                ReportValue::Function { name, is_kernel } => (line.name, line.is_kernel) = (name.clone(), *is_kernel),
-                ReportValue::Thread { id, comm } => (line.pid, line.name) = (*id, comm.clone()),
-                ReportValue::Other => "[others]".clone_into(&mut line.name),
-                ReportValue::Text(_) | ReportValue::Number(_) => {}
-            }
+/// Functions and processes of rows that tell both apart; of one process alone where it is zoomed into.
+pub(super) fn counted(report: &SampleReport, zoom: Option<u64>, data: &mut TopData) {
+    let (mut functions, mut processes): (HashMap<SampledKey<'_>, SampledLine>, HashMap<SampledKey<'_>, SampledLine>) =
+        Default::default();
+    for row in &report.rows {
+        let [process, module, function] = row.values.as_slice() else { continue };
+        let (pid, comm) = match process {
+            ReportValue::Thread { id, comm } => (*id, comm.as_str()),
+            _ => (0, OTHERS),
+        };
+        if zoom.is_some_and(|zoomed| zoomed != pid) {
+            continue;
         }
-        line
-    };
-    report.rows.iter().take(MAX_LINES).map(line).collect()
+        let module = if let ReportValue::Module(path) = module { path.as_str() } else { "" };
+        let (name, is_kernel) = match function {
+            ReportValue::Function { name, is_kernel } => (name.as_str(), *is_kernel),
+            _ => (OTHERS, false),
+        };
+        add(&mut functions, (0, module, name, is_kernel), row, row.total);
+        add(&mut processes, (pid, "", comm, false), row, row.own);
+    }
+    (data.functions, data.processes) = (lines(functions), lines(processes));
+    data.samples = data.processes.iter().map(|line| line.samples).sum();
+    data.weight = data.processes.iter().map(|line| line.own).sum();
+    data.functions.truncate(MAX_LINES);
+    data.processes.truncate(MAX_LINES);
+}
+
+/// Process, module, name, and whether it is the kernel's.
+type SampledKey<'r> = (u64, &'r str, &'r str, bool);
+
+fn add<'r>(
+    lines: &mut HashMap<SampledKey<'r>, SampledLine>,
+    key: SampledKey<'r>,
+    ReportRow { own, samples, .. }: &ReportRow,
+    total: u64,
+) {
+    let line = lines.entry(key).or_insert_with(|| {
+        let (pid, module, name, is_kernel) = key;
+        let (module, name) = (module.to_owned(), name.to_owned());
+        SampledLine { pid, module, name, is_kernel, ..SampledLine::default() }
+    });
+    line.own += own;
+    line.samples += samples;
+    line.total += total;
+}
+
+/// The heaviest first.
+fn lines(lines: HashMap<SampledKey<'_>, SampledLine>) -> Vec<SampledLine> {
+    let mut all: Vec<SampledLine> = lines.into_values().collect();
+    all.sort_by(|a, b| {
+        let names = |line: &SampledLine| (line.name.clone(), line.module.clone(), line.pid);
+        (b.total, b.own).cmp(&(a.total, a.own)).then_with(|| names(a).cmp(&names(b)))
+    });
+    all
 }

@@ -40,7 +40,7 @@ use self::{
 use super::{
     capture_file::CaptureFile,
     profile::{self, ProfileArgs},
-    range::moment,
+    range::duration,
     trace::{recorder_and_link, start_failure, summary, workplace},
 };
 use crate::{
@@ -79,10 +79,8 @@ pub struct TopArgs {
 }
 
 fn every(text: &str) -> Result<Duration, String> {
-    let ns = moment(text)?;
-    let known = u64::try_from(ns).ok().map(Duration::from_nanos);
     let fits = |time: &Duration| (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(time);
-    known.filter(fits).ok_or_else(|| "write a time from 100ms to 3600s".to_owned())
+    Some(duration(text)?).filter(fits).ok_or_else(|| "write a time from 100ms to 1h".to_owned())
 }
 
 /// Samples, and shows what is found.

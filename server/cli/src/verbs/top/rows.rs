@@ -1,8 +1,10 @@
 //! The rows of the table that is shown: sorted, filtered, as texts.
 
+use bathyscope_formats::last_part;
 use bathyscope_link::activity::ProcessActivity;
 
 use super::{
+    super::text::bytes,
     data::{SampledLine, TopData},
     state::{TopState, TopTable},
 };
@@ -95,9 +97,9 @@ fn sampled(state: &TopState, data: &TopData, lines: &[SampledLine]) -> Vec<TopRo
     lines.into_iter().map(row).collect()
 }
 
-/// The last part of a path.
+/// The file of a path.
 fn short(path: &str) -> String {
-    let part = path.rsplit('/').next().filter(|part| !part.is_empty()).unwrap_or(path);
+    let part = last_part(path);
     if part.is_empty() { "[unknown]".to_owned() } else { part.to_owned() }
 }
 
@@ -139,16 +141,4 @@ fn processes(state: &TopState, data: &TopData) -> Vec<TopRow> {
 /// Thousandths of a CPU in percent.
 pub(super) fn permille(permille: f64) -> String {
     format!("{:.1}%", permille / 10.0)
-}
-
-/// Bytes with a unit.
-pub(super) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let name = UNITS.get(unit).copied().unwrap_or_default();
-    if unit == 0 { format!("{bytes} {name}") } else { format!("{value:.1} {name}") }
 }

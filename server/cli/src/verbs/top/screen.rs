@@ -9,8 +9,9 @@ use ratatui_core::{
 };
 
 use super::{
+    super::text::bytes,
     data::TopData,
-    rows::{ColumnShape, TopRow, bytes, columns, permille},
+    rows::{ColumnShape, TopRow, columns, permille},
     state::{Span, TopState, TopTable},
 };
 

@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use bathyscope_link::activity::{Activity, HostActivity, ProcessActivity, Usage};
+use bathyscope_views::{ReportRow, ReportValue, SampleReport, SampleUnit};
 use ratatui_core::{backend::TestBackend, buffer::Cell, terminal::Terminal};
 
 use super::{
     data::{SampledLine, TopData},
     keys::{Key, keys},
-    rows::{bytes, rows},
+    look::counted,
+    rows::rows,
     screen,
     state::{Action, TopState, TopTable},
     tables::tables,
@@ -215,9 +217,37 @@ fn any_size_and_any_keys_can_be_drawn() {
 }
 
 #[test]
-fn bytes_have_units() {
-    let cases = [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_572_864, "1.5 MiB"), (u64::MAX, "16777216.0 TiB")];
-    for (number, text) in cases {
-        assert_eq!(bytes(number), text);
-    }
+fn both_tables_are_made_of_one_count() {
+    let row = |pid: u64, module: &str, name: &str, (own, total): (u64, u64)| ReportRow {
+        values: vec![
+            ReportValue::Thread { id: pid, comm: format!("p{pid}") },
+            ReportValue::Module(module.to_owned()),
+            ReportValue::Function { name: name.to_owned(), is_kernel: module.starts_with('[') },
+        ],
+        own,
+        samples: own,
+        total,
+        chains: Vec::new(),
+    };
+    let other = ReportRow { values: vec![ReportValue::Other; 3], ..row(0, "", "", (5, 5)) };
+    let rows = vec![
+        row(7, "/bin/a", "main", (10, 40)),
+        row(7, "[k]", "read", (30, 30)),
+        row(9, "[k]", "read", (55, 55)),
+        other,
+    ];
+    let report = SampleReport { unit: SampleUnit::Samples, samples: 100, total: 100, deepest: 2, rows };
+    let told = |zoom| {
+        let mut data = TopData::default();
+        counted(&report, zoom, &mut data);
+        let words = |lines: &[SampledLine]| {
+            let word = |line: &SampledLine| format!("{} {} {} {}", line.name, line.pid, line.own, line.total);
+            lines.iter().map(word).collect::<Vec<_>>().join(", ")
+        };
+        (words(&data.functions), words(&data.processes), data.samples, data.weight)
+    };
+    let all = ("read 0 85 85, main 0 10 40, [others] 0 5 5", "p9 9 55 55, p7 7 40 40, [others] 0 5 5");
+    assert_eq!(told(None), (all.0.to_owned(), all.1.to_owned(), 100, 100));
+    let one = ("main 0 10 40, read 0 30 30", "p7 7 40 40");
+    assert_eq!(told(Some(7)), (one.0.to_owned(), one.1.to_owned(), 40, 40));
 }

@@ -1,7 +1,5 @@
 //! The command line → what to do: a script, a list, or a capture's spec, the same that the browser's form ends in.
 
-use std::time::Duration;
-
 use bathyscope_capture::{
     CaptureSpec, DynamicProbe, EventProbe, Method, Predicate, ProfileSpec, SourceSpec, Target, TraceEvent, TraceSpec,
     TracepointName, visible,
@@ -279,22 +277,6 @@ pub(in crate::verbs) fn missing_option(word: &str, verb: &str) -> Failure {
         .remedy(format!("`bathyscope {verb} --help` lists them. A command to trace follows --."))
 }
 
-/// Reads `500ms`, `5s`, `2m`, `1h`, or seconds without a unit.
-pub(in crate::verbs) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a number and ms, s, m or h, such as 500ms or 5s".to_owned();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_number| wrong())?;
-    let factor = match unit {
-        "ms" => 1,
-        "" | "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(factor).filter(|ms| *ms > 0).map(Duration::from_millis).ok_or_else(wrong)
-}
-
 /// The spec that the arguments describe. `all_fields` gives the fields of a tracepoint that can be recorded.
 pub(super) fn spec(
     args: &TraceArgs,
@@ -360,17 +342,6 @@ mod tests {
         let cli = Cli::try_parse_from(["bathyscope", "trace"].iter().chain(words)).unwrap();
         let Some(Verb::Trace(args)) = cli.verb else { panic!() };
         *args
-    }
-
-    #[test]
-    fn times_have_units() {
-        let cases = [("500ms", 500), ("5s", 5000), ("5", 5000), ("2m", 120_000), ("1h", 3_600_000)];
-        for (text, ms) in cases {
-            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
-        }
-        for bad in ["", "s", "-1s", "0s", "1d", "1.5s", "99999999999999999999s", "9999999999999999h"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]

@@ -92,13 +92,16 @@ test("the query says the same", () => {
 });
 
 test("what is cut, left out or rough is told", () => {
-  const pivot = { rows: 1000, groups: 3, lines: [1, 2, 3], left_out: 0 };
+  const columns = [{ name: "comm", without: 0 }];
+  const pivot = { rows: 1000, groups: 3, lines: [1, 2, 3], left_out: 0, columns };
   assert.equal(pivotText(pivot), "3 groups of 1,000 rows");
   assert.equal(
     pivotText({ ...pivot, groups: 5000, left_out: 7 }),
     "3 of 5,000 groups of 1,000 rows; 7 rows in further groups are not told apart",
   );
   assert.equal(pivotText({ ...pivot, groups: 1 }), "1 group of 1,000 rows");
+  for (const way of ["sum", "p99"]) columns.push({ name: `${way}(a(b))`, without: 1234 });
+  assert.equal(pivotText(pivot), "3 groups of 1,000 rows; 1,234 have no a(b)");
   assert.deepEqual(barWidths([50, "100", null, -3]), [50, 100, 0, 0]);
   const mean = pivotColumn({ name: "mean(x)", type: "f64", display: "decimal", is_rough: true });
   assert.deepEqual([mean.heading, mean.show(12.3456789)], ["mean(x) ≈", "12.3457"]);
@@ -125,5 +128,13 @@ test("groups over time are cells of a heat map, the first on top", () => {
     ["c", "b", "a"],
   );
   assert.deepEqual(values, [0, 3, 1, 6, 4, 0]);
+  // What is 0 or below differs from what has no rows.
+  const of = (...line) => heatOf({ start: 0, end: line.length, lines: [line] }, ["a"]);
+  assert.deepEqual([of(0, null, 5).values, of(0, null, 5).shift, of(0, null, 5).scale], [[1, 0, 6], 1, "log"]);
+  assert.deepEqual([of(-4, null, 5).values, of(-4, null, 5).scale], [[1, 0, 10], "rank"]);
+  assert.deepEqual([of(0.5, 1.5).values, of(0.5, 1.5).shift, of(0.5).whole], [[0.5, 1.5], 0, false]);
+  const half = of(-0.5, 0.5, null);
+  assert.ok(half.values.slice(0, 2).every((value) => value > 0) && half.values[2] === 0);
+  assert.deepEqual(of(0).values, [1]);
   assert.deepEqual(heatOf({ start: 0, end: 0, lines: [] }, []).values, []);
 });

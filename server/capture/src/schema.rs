@@ -166,6 +166,18 @@ impl StreamSchema {
         self.column("duration_ns").filter(|index| self.columns.get(*index).is_some_and(|it| it.ty == ColumnType::U64))
     }
 
+    /// Whether 0 in a column is no value, whatever asks for it: how long a system call took, of rows that take no time (signals,
+    /// ends of threads) and of calls whose entry or exit was not recorded. No call takes no time.
+    pub fn zero_is_none(&self, column: usize) -> bool {
+        let is = |name: &str, ty| {
+            self.column(name).and_then(|at| self.columns.get(at)).is_some_and(|column| column.ty == ty)
+        };
+        // Few columns are durations, so most answers need no names.
+        let is_length =
+            |it: &Column| it.ty == ColumnType::U64 && (it.display == Display::DurationNs || it.name == "duration_ns");
+        self.columns.get(column).is_some_and(is_length) && is("call", ColumnType::Text) && is("result", ColumnType::I64)
+    }
+
     /// The index of the column called `name`.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)

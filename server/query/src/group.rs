@@ -227,7 +227,7 @@ fn empty(scan: &Scan, others: &[usize]) -> Batch {
         _ if !others.contains(&index) => ColumnData::Id(Vec::new()),
         Reading::Text | Reading::Stack => ColumnData::Id(Vec::new()),
         Reading::Signed => ColumnData::I64(Vec::new()),
-        Reading::Time | Reading::Unsigned => ColumnData::U64(Vec::new()),
+        Reading::Time | Reading::Unsigned | Reading::Length => ColumnData::U64(Vec::new()),
     };
     Batch { columns: scan.readings.iter().enumerate().map(column).collect() }
 }
@@ -254,7 +254,7 @@ fn add_column(scan: &Scan, hit: &Hit, column: usize, groups: &[u32], (added, at)
     for (index, group) in groups.iter().enumerate() {
         let number = reading.number(scan.origin_ns(), data, hit.row(index));
         let slot = added.get_mut(*group as usize).and_then(|columns| columns.get_mut(at));
-        if let (Some(number), Some(slot)) = (number, slot) {
+        if let (Some(number), Some(slot)) = (number.filter(|number| !reading.is_none(*number)), slot) {
             slot.add(number);
         }
     }
@@ -275,6 +275,7 @@ fn sort(
         let by_column = keys.iter().zip(a.iter().zip(b)).map(|(key, (a, b))| {
             let rising = match scan.readings.get(key.column) {
                 Some(Reading::Text) => text(*a).cmp(&text(*b)),
+                Some(Reading::Length) => (*a != 0).cmp(&(*b != 0)).then(a.cmp(b)),
                 _ => a.cmp(b),
             };
             if key.falling { rising.reverse() } else { rising }

@@ -9,6 +9,7 @@ use crate::values::{Reading, relative};
 /// What was added up of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Added {
+    count: u64,
     sum: i128,
     least: i64,
     most: i64,
@@ -16,12 +17,13 @@ pub(crate) struct Added {
 
 impl Default for Added {
     fn default() -> Self {
-        Self { sum: 0, least: i64::MAX, most: i64::MIN }
+        Self { count: 0, sum: 0, least: i64::MAX, most: i64::MIN }
     }
 }
 
 impl Added {
     pub(crate) fn add(&mut self, number: i64) {
+        self.count += 1;
         self.sum += i128::from(number);
         self.least = self.least.min(number);
         self.most = self.most.max(number);
@@ -48,6 +50,15 @@ impl Members {
         self.rows.len() as u64
     }
 
+    /// How many have a value in a column.
+    pub(crate) fn count(&self, column: usize) -> u64 {
+        match (self.of(column), self.readings.get(column)) {
+            (Some(added), _) => added.count,
+            (None, Some(Reading::Length)) => self.fold(column, 0, |count, _| count + 1),
+            (None, _) => self.len(),
+        }
+    }
+
     /// The sum of a column.
     pub(crate) fn sum(&self, column: usize) -> i128 {
         match self.of(column) {
@@ -70,13 +81,17 @@ impl Members {
         self.added.iter().find(|(other, _)| *other == column).map(|(_, added)| added)
     }
 
-    /// Goes through the numbers of a column, as [`Reading::number`] reads them.
+    /// Goes through the numbers of a column, as [`Reading::number`] reads them; those that are no value are left out.
     fn fold<T>(&self, column: usize, first: T, each: impl Fn(T, i64) -> T) -> T {
         let data = self.batch.as_ref().and_then(|batch| batch.columns.get(column));
         let (Some(data), Some(reading)) = (data, self.readings.get(column)) else { return first };
         match (data, reading) {
             (ColumnData::U64(values), Reading::Time) => {
                 self.fold_values(values, first, |all, value| each(all, relative(self.origin_ns, value)))
+            }
+            (ColumnData::U64(values), Reading::Length) => {
+                let each = |all: T, value: u64| if value == 0 { all } else { each(all, value.cast_signed()) };
+                self.fold_values(values, first, each)
             }
             (ColumnData::U64(values), _) => {
                 self.fold_values(values, first, |all, value| each(all, value.cast_signed()))

@@ -106,8 +106,8 @@ pub(crate) fn compared(op: Op, value: ValueRef<'_>) -> Left {
 /// Whether [`compared`] (of numbers) or [`texts`] leave just the rows that satisfy a comparison with this value.
 pub(crate) fn decides(reading: Reading, value: ValueRef<'_>) -> bool {
     match value {
-        ValueRef::Integer(_) => reading.is_plain(),
-        ValueRef::Real(value) => reading.is_plain() && value.abs() < 1e30,
+        ValueRef::Integer(_) => reading.is_number(),
+        ValueRef::Real(value) => reading.is_number() && value.abs() < 1e30,
         ValueRef::Text(_) => reading == Reading::Text,
         ValueRef::Null | ValueRef::Blob(_) => false,
     }
@@ -199,8 +199,7 @@ impl Hit {
 impl Scan {
     pub(crate) fn new(shared: &Arc<Shared>, stream: u16, plan: &Plan, left: Vec<(Term, Left)>) -> Self {
         let schema = shared.capture.source.streams().get(usize::from(stream));
-        let readings: Arc<[Reading]> =
-            schema.map(|schema| schema.columns.iter().map(Reading::of).collect()).unwrap_or_default();
+        let readings: Arc<[Reading]> = schema.map(Reading::of).unwrap_or_default().into();
         let nothing = left.iter().any(|(_, left)| *left == Left::None);
         let wants: Vec<(usize, Want)> = left
             .into_iter()
@@ -236,7 +235,11 @@ impl Scan {
         let open: Vec<&(usize, Want)> = self
             .wants
             .iter()
-            .filter(|(column, want)| extremes(*column).is_none_or(|ends| !want.covers(ends)))
+            .filter(|(column, want)| {
+                // Rows without a value are wanted by no condition.
+                let may_lack = |least: i64| self.readings.get(*column).is_some_and(|it| it.is_none(least));
+                extremes(*column).is_none_or(|ends| !want.covers(ends) || may_lack(ends.0))
+            })
             .collect();
         if self.columns.is_empty() {
             self.shared.rows.fetch_add(u64::from(meta.rows), Ordering::Relaxed);
@@ -282,8 +285,10 @@ impl Scan {
         let reading = self.readings.get(column).copied().unwrap_or(Reading::Unsigned);
         let Some(data) = batch.columns.get(column) else { return before.unwrap_or_default() };
         let origin_ns = self.origin_ns();
-        let is_wanted =
-            |row: &u32| reading.number(origin_ns, data, *row as usize).is_some_and(|number| want.admits(number));
+        let is_wanted = |row: &u32| {
+            let number = reading.number(origin_ns, data, *row as usize);
+            number.is_some_and(|number| want.admits(number) && !reading.is_none(number))
+        };
         match before {
             Some(mut picked) => {
                 picked.retain(is_wanted);

@@ -50,8 +50,7 @@ fn takes(content: Content, readings: &[Reading], column: usize, op: Op) -> bool 
 fn readings(shared: &Shared, content: Content) -> Vec<Reading> {
     match content {
         Content::Stream(stream) => {
-            let schema: Option<&StreamSchema> = shared.capture.source.streams().get(usize::from(stream));
-            schema.map(|schema| schema.columns.iter().map(Reading::of).collect()).unwrap_or_default()
+            shared.capture.source.streams().get(usize::from(stream)).map(Reading::of).unwrap_or_default()
         }
         Content::List(_) | Content::Union(_) => Vec::new(),
     }
@@ -359,7 +358,7 @@ impl Cursor {
                 let number = data.and_then(|data| reading.number(source.origin_ns(), data, walk.row(hit)));
                 match number {
                     // The most frequent case, without a detour.
-                    Some(number) if reading.is_plain() => context.set_result(&number),
+                    Some(number) if reading.is_number() && !reading.is_none(number) => context.set_result(&number),
                     Some(number) => reading.value(source.dictionaries(), number).give(context),
                     None => Ok(()),
                 }
@@ -380,7 +379,7 @@ impl Cursor {
             Rows::None | Rows::List(..) => return Ok(()),
         };
         // A text or a stack may be no value, and no number.
-        if scan.readings.get(column).is_none_or(|reading| !reading.is_plain()) {
+        if scan.readings.get(column).is_none_or(|reading| !reading.is_number()) {
             return Err(self.shared.fail(Stop::OtherMode));
         }
         context.set_result(&i64::try_from(column).unwrap_or(i64::MAX))

@@ -49,6 +49,8 @@ pub(crate) enum Reading {
     Time,
     /// Unsigned numbers; those from 2^63 on become the negative ones with the same bits.
     Unsigned,
+    /// Unsigned numbers of which 0 is no value, as of how long a call took whose entry was not recorded.
+    Length,
     /// Signed numbers.
     Signed,
     /// Ids of text.
@@ -58,19 +60,27 @@ pub(crate) enum Reading {
 }
 
 impl Reading {
-    pub(crate) fn of(column: &Column) -> Self {
-        match (column.ty, column.display) {
+    /// Those of all columns of a stream.
+    pub(crate) fn of(schema: &StreamSchema) -> Vec<Self> {
+        let reading = |(at, column): (usize, &Column)| match (column.ty, column.display) {
             (ColumnType::U64, Display::TimeNs) => Self::Time,
+            (ColumnType::U64, _) if schema.zero_is_none(at) => Self::Length,
             (ColumnType::U64, _) => Self::Unsigned,
             (ColumnType::I64, _) => Self::Signed,
             (ColumnType::Text, _) => Self::Text,
             (ColumnType::Stack, _) => Self::Stack,
-        }
+        };
+        schema.columns.iter().enumerate().map(reading).collect()
     }
 
-    /// Whether every number is a value as it is.
-    pub(crate) fn is_plain(self) -> bool {
+    /// Whether values are numbers.
+    pub(crate) fn is_number(self) -> bool {
         !matches!(self, Self::Text | Self::Stack)
+    }
+
+    /// Whether a number of [`Reading::number`] stands for no value.
+    pub(crate) fn is_none(self, number: i64) -> bool {
+        number == 0 && matches!(self, Self::Length | Self::Stack)
     }
 
     /// An unsigned number as SQL has it; rises with it for [`Reading::Time`].
@@ -97,7 +107,7 @@ impl Reading {
                 let text = u32::try_from(number).ok().and_then(|id| dictionaries.text(id));
                 text.map_or(SqlValue::Null, |text| SqlValue::Text(Cow::Borrowed(text)))
             }
-            Self::Stack if number == 0 => SqlValue::Null,
+            _ if self.is_none(number) => SqlValue::Null,
             _ => SqlValue::Integer(number),
         }
     }

@@ -32,6 +32,8 @@ struct StreamState {
     is_event: bool,
     /// Columns with addresses of the kernel that are shown as its functions.
     addresses: Vec<usize>,
+    /// Columns in which 0 is no value.
+    lengths: Vec<usize>,
     /// Greatest time seen.
     last_ns: u64,
     /// Nothing from before this moment will come.
@@ -46,6 +48,7 @@ impl StreamState {
         Self {
             is_event: schema.has_events(),
             addresses: address_columns(&schema),
+            lengths: (0..schema.columns.len()).filter(|at| schema.zero_is_none(*at)).collect(),
             rows: ChunkBuilder::new(schema),
             last_ns: 0,
             complete_ns: 0,
@@ -288,7 +291,15 @@ impl StreamSink<'_> {
     fn show(&mut self, cells: impl FnOnce(u64) -> Vec<ShownCell>) {
         let start_ns = self.start_ns;
         if let Some(live) = self.live.as_deref_mut().filter(|_| self.state.is_event) {
-            live.row(self.number, || cells(start_ns));
+            live.row(self.number, || {
+                let mut cells = cells(start_ns);
+                for at in &self.state.lengths {
+                    if let Some(cell) = cells.get_mut(*at).filter(|cell| **cell == ShownCell::Number(0)) {
+                        *cell = ShownCell::Null;
+                    }
+                }
+                cells
+            });
         }
     }
 

@@ -16,14 +16,16 @@ pub fn heads(schema: &StreamSchema) -> Vec<ColumnHead> {
 /// The value of a row in a column; [`Cell::Null`] where there is none.
 pub(crate) fn value<'a>(
     dictionaries: &'a Dictionaries,
-    column: &Column,
+    (schema, at): (&StreamSchema, usize),
     data: Option<&ColumnData>,
     row: usize,
     origin_ns: u64,
 ) -> RecordedCell<'a> {
+    let Some(column) = schema.columns.get(at) else { return Cell::Null };
     let found = match data {
         Some(ColumnData::U64(values)) => values.get(row).map(|value| match column.display {
             Display::TimeNs => Cell::I64(relative(origin_ns, *value)),
+            _ if *value == 0 && schema.zero_is_none(at) => Cell::Null,
             _ => Cell::U64(*value),
         }),
         Some(ColumnData::I64(values)) => values.get(row).map(|value| Cell::I64(*value)),
@@ -60,10 +62,7 @@ pub fn cells(
     row: usize,
     origin_ns: u64,
 ) -> Vec<ShownCell> {
-    let columns = schema.columns.iter().enumerate();
-    columns
-        .map(|(index, column)| {
-            shown_cell(dictionaries, value(dictionaries, column, batch.columns.get(index), row, origin_ns))
-        })
-        .collect()
+    let cell =
+        |at: usize| shown_cell(dictionaries, value(dictionaries, (schema, at), batch.columns.get(at), row, origin_ns));
+    (0..schema.columns.len()).map(cell).collect()
 }

@@ -165,13 +165,13 @@ fn compile(schema: &StreamSchema, predicate: &Predicate, columns: &mut Vec<usize
         Predicate::In { field, values } => (field, values.iter().any(Literal::is_text)),
         Predicate::Between { field, .. } => (field, false),
     };
-    let found = resolve(schema, field).and_then(|index| schema.columns.get(index).map(|column| (index, column)));
-    let (index, column) = found.ok_or_else(|| no_such_column(schema, field))?;
+    let index = resolve(schema, field).ok_or_else(|| no_such_column(schema, field))?;
     columns.push(index);
-    leaf(index, column, text, predicate)
+    leaf(schema, index, text, predicate)
 }
 
-fn leaf(index: usize, column: &Column, text: bool, predicate: &Predicate) -> Result<FilterNode, ViewError> {
+fn leaf(schema: &StreamSchema, index: usize, text: bool, predicate: &Predicate) -> Result<FilterNode, ViewError> {
+    let Some(column) = schema.columns.get(index) else { return Err(no_such_column(schema, "")) };
     let mismatch = |is, wanted| Err(ViewError::Mismatch { field: column.name.clone(), is, wanted });
     match column.ty {
         ColumnType::Stack => mismatch(
@@ -179,7 +179,14 @@ fn leaf(index: usize, column: &Column, text: bool, predicate: &Predicate) -> Res
             "compared; write has stack frame \"name\", or part of a function's name alone to look in stacks",
         ),
         ColumnType::Text if !text => mismatch("text", "compared with a number; put the text in double quotes"),
-        ColumnType::U64 | ColumnType::I64 if text => mismatch("a number", "compared with text"),
+        ColumnType::U64 | ColumnType::I64 if text => match predicate {
+            // Of any column these are the rows that have a value.
+            Predicate::Compare { op: CompareOp::Matches, value: Literal::Text(text), .. } if text == "*" => {
+                let (test, zero_is_none) = (NumberTest::any(), schema.zero_is_none(index));
+                Ok(FilterNode::Number { column: index, time: false, zero_is_none, test })
+            }
+            _ => mismatch("a number", "compared with text"),
+        },
         ColumnType::Text => match predicate {
             Predicate::Compare { op: CompareOp::Regex, value: Literal::Text(text), .. } => Ok(FilterNode::Pattern {
                 column: index,
@@ -191,7 +198,7 @@ fn leaf(index: usize, column: &Column, text: bool, predicate: &Predicate) -> Res
         ColumnType::U64 | ColumnType::I64 => {
             let time = column.display == Display::TimeNs;
             let test = NumberTest::new(predicate).map_or_else(|| mismatch_of_number(column), Ok)?;
-            Ok(FilterNode::Number { column: index, time, test })
+            Ok(FilterNode::Number { column: index, time, zero_is_none: schema.zero_is_none(index), test })
         }
     }
 }

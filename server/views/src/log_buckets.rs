@@ -29,6 +29,20 @@ impl LogScale {
         (shift << bits) + (value >> shift) as u32
     }
 
+    /// The number of the bucket of a number that may be below 0: those of these are mirrored. It has at most 64 bits.
+    pub(crate) fn signed_index(self, value: i128) -> i32 {
+        // There are fewer than 2^12 buckets.
+        let index = self.index(u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX)).cast_signed();
+        if value < 0 { -index } else { index }
+    }
+
+    /// The least and the greatest number of such a bucket.
+    pub(crate) fn signed_ends(self, index: i32) -> (i128, i128) {
+        let (low, wide) = self.values(index.unsigned_abs());
+        let (low, high) = (i128::from(low), i128::from(low) + i128::from(wide) - 1);
+        if index < 0 { (-high, -low) } else { (low, high) }
+    }
+
     /// The least value of a bucket, and how many values it has.
     pub(crate) const fn values(self, index: u32) -> (u64, u64) {
         let bits = self.bits as u32;
@@ -117,6 +131,21 @@ mod tests {
             }
             let (low, wide) = FINE.values(FINE.index(value));
             assert!((low + wide / 2).abs_diff(value) <= value / 100, "{value} is told as {}", low + wide / 2);
+        }
+    }
+
+    #[test]
+    fn buckets_of_numbers_below_zero_are_mirrored() {
+        let numbers = (-700..700_i128).chain([1 << 40, (1 << 63) + 12_345, i128::from(u64::MAX), i128::from(i64::MIN)]);
+        for number in numbers {
+            for bits in [0, 1, 3, FINE.bits] {
+                let scale = LogScale { bits };
+                let (low, high) = scale.signed_ends(scale.signed_index(number));
+                assert!(low <= number && number <= high, "{number} of {bits} bits: {low} {high}");
+                let next = high + 1;
+                let follows = scale.signed_index(next) == scale.signed_index(number) + 1;
+                assert!(follows || next > i128::from(u64::MAX), "{number} of {bits} bits");
+            }
         }
     }
 

@@ -7,7 +7,7 @@ mod when;
 
 use std::collections::BTreeMap;
 
-use bathyscope_capture::{Cell, ShownCell, StreamSchema};
+use bathyscope_capture::{ShownCell, StreamSchema};
 
 pub use pairs::{MAX_PAIR_KEYS, MAX_PAIR_VALUES, RowPairs};
 pub use seen::SeenRows;
@@ -169,9 +169,8 @@ fn fetch(
             }
             if let Some((text, slot)) = text.as_ref().zip(texts.get_mut(slot)) {
                 let mut printed = String::new();
-                let value = |column: usize| match schema.columns.get(column) {
-                    Some(of) => cell::value(dictionaries, of, batch.columns.get(column), row, origin_ns),
-                    None => Cell::Null,
+                let value = |column: usize| {
+                    cell::value(dictionaries, (schema, column), batch.columns.get(column), row, origin_ns)
                 };
                 *slot = text.write(value, &mut printed).then_some(printed);
             }
@@ -254,9 +253,7 @@ impl<'a> RowCursor<'a> {
 impl<'a> RowView<'a> {
     /// The value in a column; [`Cell::Null`] where there is none.
     pub fn value(&self, column: usize) -> RecordedCell<'a> {
-        let (Some(described), data) = (self.schema.columns.get(column), self.hit.batch.columns.get(column)) else {
-            return Cell::Null;
-        };
-        cell::value(self.source.dictionaries(), described, data, self.row, self.source.origin_ns())
+        let data = self.hit.batch.columns.get(column);
+        cell::value(self.source.dictionaries(), (self.schema, column), data, self.row, self.source.origin_ns())
     }
 }

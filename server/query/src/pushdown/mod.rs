@@ -80,8 +80,8 @@ impl Aggregate<Running, Value> for BulkAggregate {
 
     fn step(&self, context: &mut Context<'_>, running: &mut Running) -> Result<()> {
         let members = self.shared.0.members.lock().unwrap_or_else(PoisonError::into_inner);
-        running.rows += members.len();
-        if self.sum == Tally::Count {
+        if context.is_empty() {
+            running.rows += members.len();
             return Ok(());
         }
         // A column of such a row has its own number as its value.
@@ -90,7 +90,9 @@ impl Aggregate<Running, Value> for BulkAggregate {
             _ => None,
         };
         let column = column.ok_or_else(|| Error::UserFunctionError("a column without a number".into()))?;
+        running.rows += members.count(column);
         match self.sum {
+            Tally::Count => {}
             Tally::Least | Tally::Most => {
                 if let Some((least, most)) = members.ends(column) {
                     let (from, to) = running.ends.unwrap_or((least, most));

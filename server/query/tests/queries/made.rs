@@ -52,6 +52,26 @@ pub(crate) fn mixed() -> MemorySource {
     build.finish()
 }
 
+/// System calls, of half of which it is not known how long they took.
+pub(crate) fn calls() -> MemorySource {
+    let mut build = Build::default();
+    let own = [
+        ("call", ColumnType::Text, Display::Text),
+        ("result", ColumnType::I64, Display::Decimal),
+        ("duration_ns", ColumnType::U64, Display::DurationNs),
+    ];
+    build.stream("syscalls", StreamKind::Events, &own);
+    let rows: [(&[u8], u64); 6] =
+        [(b"read", 0), (b"read", 50), (b"write", 30), (b"write", 0), (b"futex", 0), (b"read", 7)];
+    for (time, (call, length)) in (0..).zip(rows) {
+        if time == 4 {
+            build.chunk();
+        }
+        build.event((time, 0, 1, 1, b"sh"), &[Own::T(call), Own::I(0), Own::U(length)]);
+    }
+    build.finish()
+}
+
 /// A count, a gauge, and a pressure, as captures have them since there are gauges.
 pub(crate) fn gauges() -> MemorySource {
     let mut build = Build::default();

@@ -73,6 +73,40 @@ fn rows_of_one_kind_are_a_table_over_all_streams() {
 }
 
 #[test]
+fn calls_of_unknown_length_have_none() {
+    let capture = capture(made::calls());
+    let cases: &[(&str, &[&str])] = &[
+        ("select call, duration_ns from syscalls", &["read|-", "read|50", "write|30", "write|-", "futex|-", "read|7"]),
+        ("select count(*), count(duration_ns), sum(duration_ns), avg(duration_ns) from syscalls", &["6|3|87|29.0"]),
+        ("select min(duration_ns), max(duration_ns), total(duration_ns) from syscalls", &["7|50|87.0"]),
+        (
+            "select call, count(*), count(duration_ns), min(duration_ns), avg(duration_ns) from syscalls group by call order by call",
+            &["futex|1|0|-|-", "read|3|2|7|28.5", "write|2|1|30|30.0"],
+        ),
+        // As before, row by row.
+        (
+            "select call, count(duration_ns), sum(duration_ns + 0) from syscalls group by call",
+            &["futex|0|-", "read|2|57", "write|1|30"],
+        ),
+        ("select duration_ns, count(*) from syscalls group by duration_ns", &["-|3", "7|1", "30|1", "50|1"]),
+        ("select distinct duration_ns from syscalls order by duration_ns desc", &["50", "30", "7", "-"]),
+        ("select count(*) from syscalls where duration_ns < 40", &["2"]),
+        ("select count(*) from syscalls where duration_ns >= 0", &["3"]),
+        ("select count(*) from syscalls where duration_ns = 0", &["0"]),
+        ("select count(*) from syscalls where duration_ns in (0, 7)", &["1"]),
+        ("select count(*) from syscalls where duration_ns is null", &["3"]),
+        ("select sum(duration_ns) from syscalls where duration_ns <> 7", &["80"]),
+        ("select percentile(duration_ns, 50), count(duration_ns) from syscalls", &["30|3"]),
+        ("select count(*), sum(duration_ns) from slices", &["6|87"]),
+        // What a filter for rows without one becomes.
+        ("select count(*) from syscalls where not coalesce(duration_ns glob '*', 0)", &["3"]),
+    ];
+    for (sql, expected) in cases {
+        gives(&capture, sql, expected);
+    }
+}
+
+#[test]
 fn streams_are_tables_by_their_whole_and_their_short_names() {
     let capture = capture(fixture::events());
     let cases: &[(&str, &[&str])] = &[

@@ -33,6 +33,9 @@ pub struct PivotColumn {
     /// Whether values are not exact, because there are too many numbers to keep each: percentiles are at most 1.6 % too high,
     /// and of distinct values there are at least so many.
     pub is_rough: bool,
+    /// Rows of all groups that have no number in the column, as signals and calls without an entry have no duration: they count in
+    /// no value but how many rows there are.
+    pub without: u64,
 }
 
 /// A group.

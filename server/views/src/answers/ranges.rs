@@ -20,6 +20,9 @@ pub struct RangeRest {
 pub struct RangeDurations {
     /// How many there are.
     pub count: u64,
+    /// Those of them of which nobody knows how long they took, as of calls whose entry was not recorded: they count in none of the
+    /// following.
+    pub without: u64,
     /// How long they took within the range, in nanoseconds.
     pub time: u64,
     /// The mean of whole rows, in nanoseconds.

@@ -65,14 +65,13 @@ impl WordCounts {
 impl Groups {
     /// The `most` most frequent values of the column called `name` in the rows of a scan, which has to load it.
     pub(super) fn of(
-        source: &dyn Source,
         scan: &mut Scan<'_>,
         (column, most): (usize, usize),
         values: &ValueColumn,
     ) -> Result<Self, ViewError> {
         let mut counts = WordCounts::default();
         scan.for_each_hit(|hit| {
-            values.for_each(hit, source.dictionaries(), |row, _| counts.add(word(&hit.batch, column, row)))?;
+            values.for_each(hit, |row, _| counts.add(word(&hit.batch, column, row)));
             Ok(())
         })?;
         let is_cut = counts.is_cut;
@@ -105,7 +104,7 @@ pub(super) fn group_value(
         ColumnType::Text | ColumnType::Stack => ColumnData::Id(vec![u32::try_from(word).unwrap_or(0)]),
     };
     let (dictionaries, origin_ns) = (source.dictionaries(), source.origin_ns());
-    let shown = shown_cell(dictionaries, value(dictionaries, of, Some(&data), 0, origin_ns));
+    let shown = shown_cell(dictionaries, value(dictionaries, (schema, column), Some(&data), 0, origin_ns));
     let literal = match (of.ty, &shown) {
         (ColumnType::Stack, _) => None,
         (ColumnType::Text, _) => {

@@ -94,12 +94,11 @@ fn by_value(
     let schema = schema_of(source, query.stream)?;
     let column = ValueColumn::of(source, schema, name)?;
     let taken = column.range(limits);
-    let mut wanted: Vec<usize> = column.columns().collect();
-    wanted.push(StreamSchema::TIME);
+    let wanted = [column.index(), StreamSchema::TIME];
     let mut scan = Scan::new(source, query.stream, query.range, query.filter.as_ref(), &wanted, cancel)?;
     // Buckets of equal width depend on the exact extremes, which an answer hands to the ones that go on.
     let is_exact = matches!(scale, ValueScale::Linear(_)) && query.skip == 0;
-    let found = extremes(&mut scan, &column, (taken, is_exact), (source.dictionaries(), query.range, cancel))?;
+    let found = extremes(&mut scan, &column, (taken, is_exact), (query.range, cancel))?;
     let told = match (limits.low, limits.high) {
         (Some(low), Some(high)) => Some((column.key(low), column.key(high.saturating_sub(1)))),
         _ => found,
@@ -117,17 +116,17 @@ fn by_value(
         Some((least, most)) => (Some(shown(column.value(least))), Some(shown(column.value(most) + 1))),
         None => (None, None),
     };
-    let (dictionaries, origin_ns) = (source.dictionaries(), source.origin_ns());
+    let origin_ns = source.origin_ns();
     in_parts(&mut scan, query, &mut answer, |hit, answer| {
         let times = hit.u64s(StreamSchema::TIME)?;
-        answer.without += column.for_each(hit, dictionaries, |row, key| {
+        answer.without += column.for_each(hit, |row, key| {
             if !taken.takes(key, &mut outside) {
                 return;
             }
             let time = times.get(row).map(|time_ns| relative(origin_ns, *time_ns));
             let Some((at, _)) = time.and_then(|time| columns.of(time)) else { return };
             grid.add(at, usize::try_from(buckets.index(key) - first).unwrap_or(usize::MAX), 1);
-        })?;
+        });
         Ok(())
     })?;
     (answer.below, answer.above) = (outside.below, outside.above);

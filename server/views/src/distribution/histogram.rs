@@ -128,9 +128,9 @@ pub fn distribution(
     let column = ValueColumn::of(source, schema, &query.column)?;
     let by = query.by.as_deref().map(|name| group_column(schema, name)).transpose()?;
     let taken = column.range(query.limits);
-    let wanted: Vec<usize> = column.columns().chain(by).collect();
+    let wanted: Vec<usize> = [column.index()].into_iter().chain(by).collect();
     let mut scan = Scan::new(source, query.stream, query.range, query.filter.as_ref(), &wanted, cancel)?;
-    let about = (source.dictionaries(), query.range, cancel);
+    let about = (query.range, cancel);
     let (low, high) = (query.limits.low.map(shown), query.limits.high.map(shown));
     let mut answer = Distribution {
         of: column.of.clone(),
@@ -141,7 +141,7 @@ pub fn distribution(
         by: query.by.clone().unwrap_or_default(),
         ..Distribution::default()
     };
-    let groups = by.map(|by| Groups::of(source, &mut scan, (by, query.groups as usize), &column)).transpose()?;
+    let groups = by.map(|by| Groups::of(&mut scan, (by, query.groups as usize), &column)).transpose()?;
     let found = extremes(&mut scan, &column, (taken, true), about)?;
     let buckets = Buckets::new(query.scale, &column, found.unwrap_or((0, 0)));
     let (first, last) = found.map_or((0, -1), |(first, last)| (buckets.index(first), buckets.index(last)));
@@ -151,7 +151,7 @@ pub fn distribution(
     let mut outside = Outside::default();
     scan.for_each_hit(|hit| {
         answer.rows += hit.picked.len() as u64;
-        answer.without += column.for_each(hit, source.dictionaries(), |row, key| {
+        answer.without += column.for_each(hit, |row, key| {
             if !taken.takes(key, &mut outside) {
                 return;
             }
@@ -162,7 +162,7 @@ pub fn distribution(
             if let Some(part) = group.and_then(|group| parts.get_mut(group)) {
                 part.add(place, value);
             }
-        })?;
+        });
         Ok(())
     })?;
     (answer.below, answer.above) = (outside.below, outside.above);

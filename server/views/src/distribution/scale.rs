@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use bathyscope_capture::ColumnStats;
 
 use super::values::{KeyRange, Outside, ValueColumn};
-use crate::{Cancel, Dictionaries, TimeRange, ViewError, log_buckets::LogScale, scan::Scan};
+use crate::{Cancel, TimeRange, ViewError, log_buckets::LogScale, scan::Scan};
 
 /// The most buckets of equal width.
 pub const MAX_LINEAR_BUCKETS: u32 = 4096;
@@ -67,11 +67,7 @@ impl Buckets {
                 )
             }
             Self::Log { scale, signed: false } => scale.index(key).cast_signed(),
-            Self::Log { scale, signed: true } => {
-                let value = (key ^ 1 << 63).cast_signed();
-                let index = scale.index(value.unsigned_abs()).cast_signed();
-                if value < 0 { -index } else { index }
-            }
+            Self::Log { scale, signed: true } => scale.signed_index((key ^ 1 << 63).cast_signed().into()),
         }
     }
 
@@ -83,9 +79,8 @@ impl Buckets {
                 (low, low + i128::from(width))
             }
             Self::Log { scale, .. } => {
-                let (low, wide) = scale.values(index.unsigned_abs());
-                let (low, high) = (i128::from(low), i128::from(low) + i128::from(wide));
-                if index < 0 { (1 - high, 1 - low) } else { (low, high) }
+                let (low, last) = scale.signed_ends(index);
+                (low, last + 1)
             }
         }
     }
@@ -106,13 +101,13 @@ pub(super) fn extremes(
     scan: &mut Scan<'_>,
     column: &ValueColumn,
     (taken, is_exact): (KeyRange, bool),
-    (dictionaries, range, cancel): (&Dictionaries, TimeRange, &Cancel),
+    (range, cancel): (TimeRange, &Cancel),
 ) -> Result<Option<(u64, u64)>, ViewError> {
     let mut found: Option<(u64, u64)> = None;
     let mut add = |first: u64, last: u64| {
         found = Some(found.map_or((first, last), |(least, most): (u64, u64)| (least.min(first), most.max(last))));
     };
-    let is_whole = taken.is_all && !scan.is_filtered() && column.columns().count() == 1;
+    let is_whole = taken.is_all && !scan.is_filtered() && !column.zero_is_none;
     for chunk in 0..scan.chunks().len() {
         if cancel.load(Ordering::Relaxed) {
             return Err(ViewError::Cancelled);
@@ -135,11 +130,11 @@ pub(super) fn extremes(
         }
         let Some(hit) = scan.hit(chunk)? else { continue };
         let mut outside = Outside::default();
-        column.for_each(&hit, dictionaries, |_, key| {
+        column.for_each(&hit, |_, key| {
             if taken.takes(key, &mut outside) {
                 add(key, key);
             }
-        })?;
+        });
     }
     Ok(found.and_then(|(first, last)| taken.cut(first, last)))
 }

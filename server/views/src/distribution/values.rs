@@ -4,7 +4,7 @@ use bathyscope_capture::{ColumnData, ColumnType, Display, RowKind, StreamSchema}
 
 use super::ValueLimits;
 use crate::{
-    Dictionaries, Source, ViewError,
+    Source, ViewError,
     answers::{ShownValues, Unit},
     filter::no_such_column,
     scan::{Hit, Picked},
@@ -12,8 +12,6 @@ use crate::{
 
 /// The sign bit: adding it puts signed numbers in the order of unsigned ones.
 const SIGN: u64 = 1 << 63;
-/// Kinds of rows of a stream of system calls that take no time.
-const UNTIMED: [&[u8]; 4] = [b"signal", b"exit", b"data", b"thread exit"];
 
 /// How numbers become keys, which are in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +29,8 @@ pub(crate) struct ValueColumn {
     /// What answers say of it.
     pub(super) of: ShownValues,
     key: KeyOf,
-    /// The column that says of which kind a row is, where rows of some kinds have no value.
-    kind: Option<usize>,
+    /// Whether rows with 0 have no value ([`StreamSchema::zero_is_none`]).
+    pub(super) zero_is_none: bool,
 }
 
 impl ValueColumn {
@@ -51,15 +49,13 @@ impl ValueColumn {
                 return Err(ViewError::Mismatch { field: column.name.clone(), is, wanted });
             }
         };
-        let has_calls = schema.column("call").is_some() && schema.duration_column() == Some(index);
-        let kind = schema.column("kind").filter(|at| has_calls && is_text(schema, *at));
         let of = ShownValues { column: column.name.clone(), display: column.display, unit: unit_of(schema, index) };
-        Ok(Self { index, of, key, kind })
+        Ok(Self { index, of, key, zero_is_none: schema.zero_is_none(index) })
     }
 
-    /// The columns that are read.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = usize> {
-        [Some(self.index), self.kind].into_iter().flatten()
+    /// The column that is read.
+    pub(crate) const fn index(&self) -> usize {
+        self.index
     }
 
     pub(super) const fn is_signed(&self) -> bool {
@@ -106,41 +102,24 @@ impl ValueColumn {
     }
 
     /// Calls `each` for every picked row that has a value, with its key; gives how many have none.
-    pub(super) fn for_each(
-        &self,
-        hit: &Hit,
-        dictionaries: &Dictionaries,
-        mut each: impl FnMut(usize, u64),
-    ) -> Result<u64, ViewError> {
+    pub(super) fn for_each(&self, hit: &Hit, mut each: impl FnMut(usize, u64)) -> u64 {
         let data = hit.batch.columns.get(self.index);
-        let Some(kind) = self.kind else {
+        if !self.zero_is_none {
             self.keys(data, &hit.picked, each);
-            return Ok(0);
-        };
-        let kinds = hit.ids(kind)?;
-        let (mut without, mut known) = (0, Kinds::default());
-        self.keys(data, &hit.picked, |row, key| {
-            // Calls that began before they were recorded have the length 0, which no call has.
-            match key > 0 && kinds.get(row).is_none_or(|kind| known.is_timed(*kind, dictionaries)) {
-                true => each(row, key),
-                false => without += 1,
-            }
+            return 0;
+        }
+        let mut without = 0;
+        self.keys(data, &hit.picked, |row, key| match key {
+            0 => without += 1,
+            key => each(row, key),
         });
-        Ok(without)
+        without
     }
 
     /// Its values in a chunk, row by row.
-    ///
-    /// # Errors
-    /// If a column is not what it should be.
-    pub(crate) fn of_chunk<'a>(
-        &self,
-        hit: &'a Hit,
-        dictionaries: &'a Dictionaries,
-    ) -> Result<ChunkValues<'a>, ViewError> {
-        let kinds = self.kind.map(|kind| hit.ids(kind)).transpose()?;
+    pub(crate) fn of_chunk<'a>(&self, hit: &'a Hit) -> ChunkValues<'a> {
         let data = hit.batch.columns.get(self.index);
-        Ok(ChunkValues { data, key: self.key, kinds, known: Kinds::default(), dictionaries })
+        ChunkValues { data, key: self.key, zero_is_none: self.zero_is_none }
     }
 
     /// What the numbers of a column count, as far as the stream says it.
@@ -175,15 +154,12 @@ impl ValueColumn {
 pub(crate) struct ChunkValues<'a> {
     data: Option<&'a ColumnData>,
     key: KeyOf,
-    /// What rows are, where those of some kinds have no value.
-    kinds: Option<&'a [u32]>,
-    known: Kinds,
-    dictionaries: &'a Dictionaries,
+    zero_is_none: bool,
 }
 
 impl ChunkValues<'_> {
     /// The value of a row; none if it has none.
-    pub(crate) fn at(&mut self, row: usize) -> Option<i128> {
+    pub(crate) fn at(&self, row: usize) -> Option<i128> {
         let value = match (self.data, self.key) {
             (Some(ColumnData::U64(words)), KeyOf::Moment(origin_ns)) => {
                 crate::source::relative(origin_ns, *words.get(row)?).into()
@@ -192,10 +168,7 @@ impl ChunkValues<'_> {
             (Some(ColumnData::I64(words)), _) => (*words.get(row)?).into(),
             _ => return None,
         };
-        let Some(kinds) = self.kinds else { return Some(value) };
-        // Calls that began before they were recorded have the length 0, which no call has.
-        let is_timed = value > 0 && kinds.get(row).is_none_or(|kind| self.known.is_timed(*kind, self.dictionaries));
-        is_timed.then_some(value)
+        Some(value).filter(|value| !self.zero_is_none || *value != 0)
     }
 }
 
@@ -235,30 +208,8 @@ impl KeyRange {
     }
 }
 
-/// Which kinds of rows take time, each looked at once.
-#[derive(Default)]
-struct Kinds(Vec<(u32, bool)>);
-
-impl Kinds {
-    fn is_timed(&mut self, kind: u32, dictionaries: &Dictionaries) -> bool {
-        if let Some((_, is_timed)) = self.0.iter().find(|(known, _)| *known == kind) {
-            return *is_timed;
-        }
-        let is_timed = !dictionaries.text(kind).is_some_and(|text| UNTIMED.contains(&text));
-        // There are a handful; those of a damaged capture must not make this list long.
-        if self.0.len() < 64 {
-            self.0.push((kind, is_timed));
-        }
-        is_timed
-    }
-}
-
 fn moment_key(time_ns: u64, origin_ns: u64) -> u64 {
     crate::source::relative(origin_ns, time_ns).cast_unsigned() ^ SIGN
-}
-
-fn is_text(schema: &StreamSchema, at: usize) -> bool {
-    schema.columns.get(at).is_some_and(|column| column.ty == ColumnType::Text)
 }
 
 /// The column that rows are about: how long they took, the value, the weight; else the first number of their own, or the CPU.

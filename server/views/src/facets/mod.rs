@@ -113,6 +113,8 @@ struct ColumnTally {
     described: Column,
     tally: Tally,
     missing: u64,
+    /// Whether rows with 0 have no value.
+    zero_is_none: bool,
     /// Of a column of numbers that has more distinct values than are counted apart.
     fine: Option<FineBins>,
 }
@@ -120,16 +122,17 @@ struct ColumnTally {
 impl ColumnTally {
     fn new(schema: &StreamSchema, column: usize) -> Option<Self> {
         let described = schema.columns.get(column)?.clone();
-        Some(Self { column, described, tally: Tally::new(MAX_FACET_VALUES), missing: 0, fine: None })
+        let (tally, zero_is_none) = (Tally::new(MAX_FACET_VALUES), schema.zero_is_none(column));
+        Some(Self { column, described, tally, missing: 0, zero_is_none, fine: None })
     }
 
     fn add(&mut self, hit: &Hit) {
-        let Self { tally, missing, fine, .. } = self;
+        let Self { tally, missing, fine, zero_is_none, .. } = self;
         match hit.batch.columns.get(self.column) {
-            Some(ColumnData::U64(values)) => hit.picked.for_each(|row| {
-                if let Some(value) = values.get(row) {
-                    number(tally, fine, *value, i128::from(*value));
-                }
+            Some(ColumnData::U64(values)) => hit.picked.for_each(|row| match values.get(row) {
+                Some(0) if *zero_is_none => *missing += 1,
+                Some(value) => number(tally, fine, *value, i128::from(*value)),
+                None => {}
             }),
             Some(ColumnData::I64(values)) => hit.picked.for_each(|row| {
                 if let Some(value) = values.get(row) {

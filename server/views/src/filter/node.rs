@@ -26,6 +26,8 @@ pub(super) enum FilterNode {
     Number {
         column: usize,
         time: bool,
+        /// What is missing satisfies no comparison.
+        zero_is_none: bool,
         test: NumberTest,
     },
     /// A column of text; the predicate is about it alone.
@@ -97,6 +99,11 @@ impl NumberTest {
             Predicate::Between { low, high, .. } => Some(Self::Within(low.number()?, high.number()?)),
             Predicate::HasFrame { .. } | Predicate::Not(_) | Predicate::All(_) | Predicate::Any(_) => None,
         }
+    }
+
+    /// Any number holds.
+    pub(super) const fn any() -> Self {
+        Self::Within(i128::MIN, i128::MAX)
     }
 
     fn holds(&self, number: i128) -> bool {
@@ -171,7 +178,7 @@ impl FilterNode {
         match self {
             Self::All(parts) => parts.iter().all(|part| part.can_match(chunk)),
             Self::Any(parts) => parts.iter().any(|part| part.can_match(chunk)),
-            Self::Number { column, time: false, test } => match chunk.stats.get(*column) {
+            Self::Number { column, time: false, test, .. } => match chunk.stats.get(*column) {
                 Some(ColumnStats::U64(low, high)) => test.can_hold(i128::from(*low), i128::from(*high)),
                 Some(ColumnStats::I64(low, high)) => test.can_hold(i128::from(*low), i128::from(*high)),
                 Some(ColumnStats::None) | None => true,
@@ -184,7 +191,7 @@ impl FilterNode {
     pub(super) fn matches(&mut self, batch: &Batch, row: usize, known: Known<'_>) -> bool {
         let dictionaries = known.dictionaries;
         match self {
-            Self::Number { column, time, test } => {
+            Self::Number { column, time, zero_is_none, test } => {
                 let value = match batch.columns.get(*column) {
                     Some(ColumnData::U64(values)) => values.get(row).map(|value| match time {
                         true => i128::from(relative(known.origin_ns, *value)),
@@ -193,7 +200,7 @@ impl FilterNode {
                     Some(ColumnData::I64(values)) => values.get(row).map(|value| i128::from(*value)),
                     _ => None,
                 };
-                value.is_some_and(|value| test.holds(value))
+                value.is_some_and(|value| test.holds(value) && (value != 0 || !*zero_is_none))
             }
             Self::Text { column, compare, memo } => {
                 let id = id_at(batch, *column, row);

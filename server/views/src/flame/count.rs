@@ -191,7 +191,7 @@ pub(super) fn count_within(
         let (schema, stream) = (scan.schema(), scan.stream());
         let of_stream = counting.of_stream(source, stream)?;
         scan.for_each_hit(|hit| {
-            let mut weights = of_stream.of_chunk(hit, source.dictionaries())?;
+            let weights = of_stream.of_chunk(hit)?;
             let (stacks, pids) = (hit.ids(of_stream.stack)?, hit.u64s(StreamSchema::PID)?);
             let tids = if query.tid.is_some() { hit.u64s(StreamSchema::TID)? } else { &[] };
             let of_chunk = groups.of_chunk((stream, schema), hit)?;

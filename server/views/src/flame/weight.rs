@@ -11,7 +11,7 @@ use bathyscope_capture::{ColumnType, Display, StreamKind, StreamSchema};
 
 use super::count::{sample_unit, weight_of};
 use crate::{
-    Dictionaries, Source, ViewError,
+    Source, ViewError,
     answers::{OfferedWeight, SampleUnit, Unit},
     calls::calls_stream,
     distribution::{ChunkValues, ValueColumn},
@@ -368,7 +368,7 @@ impl Counting {
             Weight::Rows(row) => {
                 let stack = row.columns(schema).map(|(stack, _)| stack);
                 let named = row.column.as_ref().and_then(|name| ValueColumn::of(source, schema, name).ok());
-                stack.into_iter().chain(named.iter().flat_map(ValueColumn::columns)).collect()
+                stack.into_iter().chain(named.iter().map(ValueColumn::index)).collect()
             }
         }
     }
@@ -379,22 +379,18 @@ impl StreamCounting {
     ///
     /// # Errors
     /// If a column is not what it should be.
-    pub(super) fn of_chunk<'h>(
-        &self,
-        hit: &'h Hit,
-        dictionaries: &'h Dictionaries,
-    ) -> Result<ChunkWeights<'h>, ViewError> {
+    pub(super) fn of_chunk<'h>(&self, hit: &'h Hit) -> Result<ChunkWeights<'h>, ViewError> {
         Ok(match &self.value {
             StreamValue::Each(weight) => ChunkWeights::Each(*weight),
             StreamValue::Own(column) => ChunkWeights::Own(hit.u64s(*column)?),
-            StreamValue::Column(column) => ChunkWeights::Column(column.of_chunk(hit, dictionaries)?),
+            StreamValue::Column(column) => ChunkWeights::Column(column.of_chunk(hit)),
             StreamValue::Unknown => ChunkWeights::Unknown,
         })
     }
 }
 
 impl ChunkWeights<'_> {
-    pub(super) fn at(&mut self, row: usize) -> RowValue {
+    pub(super) fn at(&self, row: usize) -> RowValue {
         match self {
             Self::Each(weight) => RowValue::Counts(*weight),
             Self::Own(weights) => RowValue::Counts(weights.get(row).copied().unwrap_or(0)),

@@ -3,7 +3,7 @@
 use bathyscope_capture::{Batch, ColumnData, ColumnType, StreamSchema};
 
 use super::Aggregate;
-use crate::{hash::IdMap, scan::bits};
+use crate::{hash::IdMap, log_buckets::LogScale, scan::bits};
 
 /// How many numbers of percentiles, and how many distinct values, are kept of all groups together.
 const MAX_KEPT: usize = 1 << 22;
@@ -26,6 +26,10 @@ impl KeptCount {
 pub(super) struct Held {
     column: Option<usize>,
     ty: Option<ColumnType>,
+    /// Whether rows with 0 have no value.
+    zero_is_none: bool,
+    /// Rows that have no number in the column.
+    pub(super) without: u64,
     kept: HeldValues,
     /// Whether room ran out.
     pub(super) is_rough: bool,
@@ -71,11 +75,10 @@ impl NumberBins {
     }
 }
 
-/// A number with its lowest bits set, so that each doubling has 64 different ones: at most 1.6 % more.
+/// The greatest number of a number's bin, of which each doubling has 64: at most 1.6 % more.
 fn binned(number: i128) -> i128 {
-    let bits = 128 - number.unsigned_abs().leading_zeros();
-    let mask = (1_i128 << bits.saturating_sub(7)) - 1;
-    number | mask
+    const FINE: LogScale = LogScale { bits: 6 };
+    FINE.signed_ends(FINE.signed_index(number)).1
 }
 
 impl GroupNumbers {
@@ -125,13 +128,26 @@ impl Held {
             Aggregate::First(_) => HeldValues::First(Vec::new()),
             Aggregate::Last(_) => HeldValues::Last(Vec::new()),
         };
-        Self { column, ty, kept, is_rough: false }
+        let zero_is_none = column.is_some_and(|column| schema.zero_is_none(column));
+        Self { column, ty, zero_is_none, without: 0, kept, is_rough: false }
     }
 
     /// Adds rows of a chunk, each with the number of its group; there are `groups` of these.
     pub(super) fn add(&mut self, rows: &[(u32, u32)], groups: usize, batch: &Batch, room: &mut KeptCount) {
         let data = self.column.and_then(|column| batch.columns.get(column));
-        let is_id = matches!(data, Some(ColumnData::Id(_)));
+        let zero_is_none = self.zero_is_none || matches!(data, Some(ColumnData::Id(_)));
+        let with_value: Vec<(u32, u32)>;
+        let mut rows = rows;
+        if self.zero_is_none {
+            let has_value = |(_, row): &&(u32, u32)| bits(data, *row as usize) != 0;
+            let all = rows;
+            with_value = all.iter().filter(has_value).copied().collect();
+            self.without += (all.len() - with_value.len()) as u64;
+            // The first and the last row of a group may be without a value, which is told then.
+            if !matches!(self.kept, HeldValues::First(_) | HeldValues::Last(_)) {
+                rows = &with_value;
+            }
+        }
         match &mut self.kept {
             HeldValues::Count(counts) => each(counts, groups, rows, |count, _| *count += 1),
             HeldValues::Sum(sums) | HeldValues::Mean(sums) => {
@@ -151,7 +167,7 @@ impl Held {
                 counts.resize(groups.max(counts.len()), 0);
                 for (group, row) in rows {
                     let value = bits(data, *row as usize);
-                    if (is_id && value == 0) || seen.contains_key(&(*group, value)) {
+                    if (zero_is_none && value == 0) || seen.contains_key(&(*group, value)) {
                         continue;
                     }
                     if !room.take() {
@@ -178,7 +194,7 @@ impl Held {
             HeldValues::Count(counts) | HeldValues::Distinct(counts, _) => {
                 Value::Number(counts.get(group).copied().map_or(0, i128::from))
             }
-            HeldValues::Sum(sums) => number(sums.get(group).map(|(sum, _)| *sum)),
+            HeldValues::Sum(sums) => number(sums.get(group).filter(|(_, count)| *count > 0).map(|(sum, _)| *sum)),
             HeldValues::Mean(sums) => match sums.get(group).filter(|(_, count)| *count > 0) {
                 Some((sum, count)) => Value::Real(*sum as f64 / *count as f64),
                 None => Value::Missing,
@@ -186,7 +202,9 @@ impl Held {
             HeldValues::Min(all) | HeldValues::Max(all) => number(all.get(group).copied().flatten()),
             HeldValues::Percentile(numbers, thousandths) => number(nth(numbers, group, *thousandths)),
             HeldValues::First(all) | HeldValues::Last(all) => match all.get(group).copied().flatten() {
-                Some(0) if matches!(self.ty, Some(ColumnType::Text | ColumnType::Stack)) => Value::Missing,
+                Some(0) if self.zero_is_none || matches!(self.ty, Some(ColumnType::Text | ColumnType::Stack)) => {
+                    Value::Missing
+                }
                 Some(bits) => Value::Bits(bits),
                 None => Value::Missing,
             },
@@ -197,10 +215,7 @@ impl Held {
     pub(super) fn number(&self, group: usize) -> Option<f64> {
         match self.value(group) {
             Value::Number(0) if matches!(self.kept, HeldValues::Count(_) | HeldValues::Distinct(..)) => None,
-            Value::Number(number) => match &self.kept {
-                HeldValues::Sum(sums) if sums.get(group).is_none_or(|(_, count)| *count == 0) => None,
-                _ => Some(number as f64),
-            },
+            Value::Number(number) => Some(number as f64),
             Value::Real(number) => Some(number),
             Value::Bits(bits) => match self.ty {
                 Some(ColumnType::U64) => Some(bits as f64),

@@ -34,7 +34,8 @@ impl Rank {
 /// What is needed to tell a value.
 struct Teller<'a> {
     source: &'a dyn Source,
-    by: Vec<&'a Column>,
+    /// The columns of the key, and whether 0 is no value there.
+    by: Vec<(&'a Column, bool)>,
     values: Vec<(&'a Aggregate, Option<&'a Column>)>,
     held: Vec<Held>,
 }
@@ -49,7 +50,8 @@ pub(super) fn tell(
 ) -> Vec<usize> {
     held.iter_mut().for_each(Held::close);
     let column = |index: usize| found.schema.columns.get(index);
-    let by: Vec<&Column> = found.by.iter().filter_map(|index| column(*index)).collect();
+    let key = |index: &usize| Some((column(*index)?, found.schema.zero_is_none(*index)));
+    let by = found.by.iter().filter_map(key).collect();
     let values = found.values.iter().map(|(value, index)| (*value, index.and_then(column))).collect();
     let teller = Teller { source, by, values, held };
     answer.columns = teller.columns();
@@ -83,11 +85,12 @@ fn type_name(ty: ColumnType) -> &'static str {
 
 impl Teller<'_> {
     fn columns(&self) -> Vec<PivotColumn> {
-        let key = |column: &&Column| PivotColumn {
+        let key = |(column, _): &(&Column, bool)| PivotColumn {
             name: column.name.clone(),
             ty: type_name(column.ty),
             display: column.display,
             is_rough: false,
+            without: 0,
         };
         let value = |((value, column), held): (&(&Aggregate, Option<&Column>), &Held)| {
             let own = column.map_or((ColumnType::U64, Display::Decimal), |column| (column.ty, column.display));
@@ -98,7 +101,7 @@ impl Teller<'_> {
                 Aggregate::Mean(_) => ("f64", own.1),
                 _ => (type_name(own.0), own.1),
             };
-            PivotColumn { name: name_of(value), ty, display, is_rough: held.is_rough }
+            PivotColumn { name: name_of(value), ty, display, is_rough: held.is_rough, without: held.without }
         };
         self.by.iter().map(key).chain(self.values.iter().zip(&self.held).map(value)).collect()
     }
@@ -143,6 +146,7 @@ impl Teller<'_> {
 
     fn rank(&self, sort: usize, group: usize, key: Key) -> Rank {
         let of_bits = |column: &Column, bits: u64| match column.ty {
+            // No value is least, and so is 0 in its place.
             ColumnType::U64 => Rank::Number(bits.into()),
             ColumnType::I64 => Rank::Number(bits.cast_signed().into()),
             _ if bits == 0 => Rank::Missing,
@@ -151,7 +155,7 @@ impl Teller<'_> {
             }
             ColumnType::Stack => Rank::Text(top_of(self.source.dictionaries(), bits as StackId)),
         };
-        if let Some(column) = self.by.get(sort) {
+        if let Some((column, _)) = self.by.get(sort) {
             return parts(key).get(sort).map_or(Rank::Missing, |bits| of_bits(column, *bits));
         }
         let at = sort - self.by.len();
@@ -165,7 +169,10 @@ impl Teller<'_> {
     }
 
     fn line(&self, group: usize, key: Key) -> PivotLine {
-        let keys = self.by.iter().zip(parts(key)).map(|(column, bits)| self.cell(column, bits));
+        let keys = self.by.iter().zip(parts(key)).map(|((column, zero_is_none), bits)| match bits {
+            0 if *zero_is_none => ShownCell::Null,
+            bits => self.cell(column, bits),
+        });
         let cells = keys.chain((0..self.values.len()).map(|at| self.value(at, group))).collect();
         PivotLine { cells, condition: self.condition(key) }
     }
@@ -176,10 +183,10 @@ impl Teller<'_> {
             let predicate = Predicate::Compare { field: column.name.clone(), op, value };
             predicate.validate().ok().map(|()| predicate)
         };
-        let part = |(column, bits): (&&Column, u64)| match column.ty {
+        let part = |((column, zero_is_none), bits): (&(&Column, bool), u64)| match column.ty {
             ColumnType::Stack => None,
             // What is missing satisfies no comparison.
-            ColumnType::Text if bits == 0 => {
+            _ if bits == 0 && (*zero_is_none || column.ty == ColumnType::Text) => {
                 let any = compare(column, CompareOp::Matches, Literal::Text("*".to_owned()))?;
                 Some(Predicate::Not(Box::new(any)))
             }

@@ -10,6 +10,7 @@ use crate::{answers::RangeDurations, log_buckets::LogBuckets, source::relative};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Durations {
     pub(super) count: u64,
+    without: u64,
     /// Within the range.
     pub(super) time_ns: u64,
     sum_ns: u128,
@@ -26,7 +27,7 @@ impl Durations {
         let begin_ns = row.entry.begin_ns;
         let is_longer = duration_ns > self.longest_ns
             || (duration_ns == self.longest_ns && begin_ns < self.longest_begin_ns)
-            || self.count == 0;
+            || self.count == self.without;
         if is_longer {
             (self.longest_ns, self.longest_begin_ns, self.longest_key) = (duration_ns, begin_ns, row.key);
         }
@@ -36,13 +37,20 @@ impl Durations {
         self.buckets.add(duration_ns);
     }
 
+    /// Adds a row of which nobody knows how long it took.
+    pub(super) fn add_without(&mut self) {
+        self.count += 1;
+        self.without += 1;
+    }
+
     /// As the browser gets it. Percentiles are not beyond the longest, of which the exact length is known.
     pub(super) fn answer(&self, origin_ns: u64) -> RangeDurations {
         let permille = |permille| self.buckets.permille(permille).min(self.longest_ns);
         RangeDurations {
             count: self.count,
+            without: self.without,
             time: self.time_ns,
-            mean: if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 },
+            mean: self.sum_ns as f64 / (self.count - self.without).max(1) as f64,
             p50: permille(500),
             p90: permille(900),
             p99: permille(990),

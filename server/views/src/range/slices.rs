@@ -44,6 +44,7 @@ pub fn range_slices(source: &dyn Source, query: &RangeQuery, cancel: &Cancel) ->
         |schema: &StreamSchema| matches!(schema.meaning().kind, RowKind::Slice { .. }) && !is_latency(schema);
     for (stream, schema, rule) in timed_streams(source, is_slices) {
         streams.push(told(stream, schema, &rule));
+        let zero_is_none = schema.zero_is_none(rule.duration_column());
         let scan = OverlapScan { source, stream, rule: &rule, range: query.range, more: &[], cancel };
         let mut nesting = Nesting::default();
         scan.for_each_chunk(|_, rows| {
@@ -55,7 +56,10 @@ pub fn range_slices(source: &dyn Source, query: &RangeQuery, cancel: &Cancel) ->
                     continue;
                 }
                 if let Some(sums) = names.of((stream, row.name), inside_ns) {
-                    sums.durations.add(row, inside_ns);
+                    match zero_is_none && row.entry.duration_ns() == 0 {
+                        true => sums.durations.add_without(),
+                        false => sums.durations.add(row, inside_ns),
+                    }
                     sums.own_ns += own_ns;
                 }
             }

@@ -16,6 +16,7 @@ mod flows;
 mod golden;
 mod hostile;
 mod narrow;
+mod lengths;
 mod pivot;
 mod processes;
 mod properties;

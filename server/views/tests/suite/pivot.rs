@@ -155,6 +155,37 @@ proptest! {
     }
 
     #[test]
+    fn the_first_value_over_time_is_that_of_the_rows_of_each_bin(
+        rows in rows(), chunk in 1usize..70, first in 0..VALUES.len(), bins in 1u32..12, start in 0u64..300, length in 1u64..2000,
+    ) {
+        let source = source(&rows, chunk);
+        let range = TimeRange::relative(ORIGIN, start, start + length);
+        let query = PivotQuery { range, bins, ..query(&["cpu"], &[VALUES[first]]) };
+        let found = pivot(&source, &query, &GO).unwrap();
+        let series = found.series.unwrap();
+        let end = (start + length).min((rows.len() as u64 - 1) * STEP + 1).max(start + 1);
+        let count = u64::from(bins).min(end - start);
+        for (line, values) in found.lines.iter().zip(&series.lines) {
+            prop_assert_eq!(values.len() as u64, count);
+            for (bin, value) in (0_u64..).zip(values) {
+                let inside = |time: u64| (start..end).contains(&time) && (time - start) * count / (end - start) == bin;
+                let of_bin: Vec<Row> = (0_u64..).zip(&rows)
+                    .filter(|(time, row)| inside(time * STEP) && line.cells[0] == ShownCell::Number(row.0.into()))
+                    .map(|(_, row)| *row)
+                    .collect();
+                let expected = (!of_bin.is_empty()).then(|| naive(&of_bin).swap_remove(first));
+                let expected = match expected {
+                    Some(ShownCell::Number(0)) if VALUES[first].starts_with("distinct") => None,
+                    Some(ShownCell::Number(number)) => Some(number as f64),
+                    Some(ShownCell::Real(number)) => Some(number),
+                    _ => None,
+                };
+                prop_assert_eq!(*value, expected, "{} {}", VALUES[first], bin);
+            }
+        }
+    }
+
+    #[test]
     fn lines_are_in_order_of_any_column(rows in rows(), sort in 0usize..4, descending: bool, limit in 1u32..9) {
         let source = source(&rows, 50);
         let query = query(&["text", "number"], &["count", "mean:large"]);

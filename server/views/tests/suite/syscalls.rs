@@ -90,7 +90,7 @@ fn placed(states: &[StateOf]) -> Vec<(u64, u64, bool, u64)> {
     all
 }
 
-/// Count, time, shortest, longest, failed, unfinished, bytes, running, waiting, unsplit.
+/// Count, time, shortest, longest, failed, unfinished, bytes, running, waiting, unsplit, without a length.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sums(Vec<u64>);
 
@@ -107,22 +107,28 @@ fn sums(times: &SyscallTimes) -> Sums {
         times.running,
         times.waiting,
         times.unsplit,
+        of.without,
     ])
 }
 
 /// When a call began, and the call.
 fn naive<'a>(calls: impl Iterator<Item = &'a (u64, CallOf)>, states: &[StateOf], with_cpu: bool) -> Sums {
     let placed = placed(states);
-    let mut all = vec![0; 10];
+    let mut all = vec![0; 11];
     all[2] = u64::MAX;
     for (time, (_, tid, call, _, result, error, duration, kind)) in calls {
         all[0] += 1;
-        all[1] += duration;
-        all[2] = all[2].min(*duration);
-        all[3] = all[3].max(*duration);
         all[4] += u64::from(*error > 0);
         all[5] += u64::from(*kind != 0);
         all[6] += if *result > 0 && matches!(CALLS[*call], "read" | "sendto") { result.unsigned_abs() } else { 0 };
+        // The entry of a call that took no time was not recorded.
+        if *duration == 0 {
+            all[10] += 1;
+            continue;
+        }
+        all[1] += duration;
+        all[2] = all[2].min(*duration);
+        all[3] = all[3].max(*duration);
         let of_thread = placed.iter().filter(|(_, of, ..)| of == tid);
         let until = of_thread.clone().map(|(begin, _, _, length)| begin + length).max();
         let end = time + duration;
@@ -142,7 +148,7 @@ fn naive<'a>(calls: impl Iterator<Item = &'a (u64, CallOf)>, states: &[StateOf],
             None => all[9] += 1,
         }
     }
-    if all[0] == 0 {
+    if all[0] == all[10] {
         all[2] = 0;
     }
     Sums(all)
@@ -153,7 +159,8 @@ fn query(group: SyscallGroup) -> SyscallQuery {
 }
 
 fn calls() -> impl Strategy<Value = Vec<CallOf>> {
-    vec((0u64..200, 0u64..4, 0usize..4, 0usize..6, -3i64..50, 0usize..3, 0u64..500, 0usize..4), 1..80)
+    let duration = prop_oneof![1 => Just(0_u64), 4 => 1..500_u64];
+    vec((0u64..200, 0u64..4, 0usize..4, 0usize..6, -3i64..50, 0usize..3, duration, 0usize..4), 1..80)
 }
 
 /// The calls that count, each with its time.
@@ -209,7 +216,16 @@ proptest! {
             let filter = Filter::parse(&line.filter).unwrap();
             let of_line = syscall_table(&source, &SyscallQuery { filter, ..asked.clone() }, &GO).unwrap();
             prop_assert_eq!(sums(&of_line.all), sums(&line.times));
-            prop_assert_eq!(line.times.durations.buckets.iter().map(|(_, count)| count).sum::<u64>(), calls.len() as u64);
+            let times = &line.times.durations;
+            prop_assert_eq!(times.buckets.iter().map(|(_, count)| count).sum::<u64>(), times.count - times.without);
+            let mut durations: Vec<u64> = calls.iter().map(|(_, call)| call.6).filter(|duration| *duration > 0).collect();
+            durations.sort_unstable();
+            let mean = durations.iter().sum::<u64>() as f64 / durations.len().max(1) as f64;
+            prop_assert!((times.mean - mean).abs() < 1e-6);
+            for (found, permille) in [(times.p50, 500), (times.p90, 900), (times.p99, 990)] {
+                let exact = durations.get((durations.len() * permille).div_ceil(1000).max(1) - 1).copied().unwrap_or(0);
+                prop_assert!(found.abs_diff(exact) <= exact / 100, "{} {}", found, exact);
+            }
         }
         let times: Vec<u64> = table.lines.iter().map(|line| line.times.durations.time).collect();
         prop_assert!(times.is_sorted_by(|a, b| a >= b));

@@ -279,14 +279,15 @@ fn calls_without_a_length_are_left_out_and_told() {
     let mut build = Build::default();
     let own = [
         ("call", ColumnType::Text, Display::Text),
+        ("result", ColumnType::I64, Display::Decimal),
         ("duration_ns", ColumnType::U64, Display::DurationNs),
         ("kind", ColumnType::Text, Display::Text),
         ("stack", ColumnType::Stack, Display::Text),
     ];
     build.stream("syscalls", StreamKind::Events, &own);
     let frames = stack(&mut build, &[0, 1]);
-    for (time, length, kind) in [(1, 700, "call"), (2, 0, "call"), (3, 9, "signal"), (4, 30, "call")] {
-        let own = [Own::T(b"read"), Own::U(length), Own::T(kind.as_bytes()), Own::S(frames)];
+    for (time, length, kind) in [(1, 700, "call"), (2, 0, "call"), (3, 0, "signal"), (4, 30, "call")] {
+        let own = [Own::T(b"read"), Own::I(0), Own::U(length), Own::T(kind.as_bytes()), Own::S(frames)];
         build.event((time, 0, 1, 1, b"sh"), &own);
     }
     let source = build.finish();

@@ -23,9 +23,13 @@ import { opacityOf, shadeOf, shadeWords } from "./heat_shades.js";
  * @property {number[]} limits the greatest value of each shade
  * @property {(value: number) => string} text a value in the legend
  * @property {boolean} [whole] whether values are whole numbers
+ * @property {string} [nothing] what a cell without a shade holds, in the legend
+ * @property {string} [about] what the shades are of, in the legend
  */
 
 const CELL_HEIGHT = 24;
+/** The most room that names get at the left. */
+const MOST_LEFT = 260;
 /** @type {Record<string, [columns: number, rows: number]>} Columns and rows that an arrow key goes on by. */
 const STEPS_OF_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
@@ -50,6 +54,7 @@ export class HeatChart {
    * @param {(cell: HeatCell) => void} parts.chosen a click or Enter
    * @param {(selection: HeatSelection) => void} parts.select
    * @param {(selection: HeatSelection|null) => void} parts.preview while a selection is made
+   * @param {boolean} [parts.hasNames] whether rows are called by names, which take more room than numbers
    */
   constructor(parts) {
     this.parts = parts;
@@ -68,7 +73,7 @@ export class HeatChart {
     this.canvas = h("canvas", { class: "heat-canvas", tabindex: "0", role: "img", "aria-label": parts.label });
     this.element = h("div", { class: "heat" }, this.canvas);
     dragBox(this.canvas, {
-      accepts: ({ x }) => x >= LEFT,
+      accepts: ({ x }) => x >= this.#left,
       hover: (point) => this.#go(point && this.#cell(point)),
       preview: (from, to) => this.#between(this.#near(from), this.#near(to)),
       done: () => this.#select(),
@@ -117,11 +122,22 @@ export class HeatChart {
     return this.selection ?? (this.at && { from: this.at, to: this.at });
   }
 
+  /** The room for labels: of names as much as the longest needs, up to a third. */
+  get #left() {
+    const { drawing } = this;
+    if (!this.parts.hasNames || !drawing) return LEFT;
+    drawing.context.font = drawing.font;
+    const longest = this.picture.rows.reduce((most, { label }) => Math.max(most, drawing.widthOf(label)), 0);
+    return Math.round(Math.max(LEFT, Math.min(longest + 14, drawing.width / 3, MOST_LEFT)));
+  }
+
   get #size() {
     const { width, height } = this.drawing ?? { width: 0, height: 0 };
     const base = height - BOTTOM;
+    const left = this.#left;
     return {
-      wide: Math.max(1, width - LEFT),
+      left,
+      wide: Math.max(1, width - left),
       cellHeight: Math.min(CELL_HEIGHT, (base - 1) / Math.max(1, this.picture.rows.length)),
       base,
     };
@@ -130,7 +146,8 @@ export class HeatChart {
   /** @param {number} time */
   #place(time) {
     const { start, end } = this.picture.window;
-    return LEFT + ((time - start) / Math.max(1, end - start)) * this.#size.wide;
+    const { left, wide } = this.#size;
+    return left + ((time - start) / Math.max(1, end - start)) * wide;
   }
 
   /**
@@ -139,10 +156,10 @@ export class HeatChart {
    * @returns {HeatCell|null}
    */
   #cell({ x, y }) {
-    const { cellHeight, base, wide } = this.#size;
+    const { cellHeight, base, left, wide } = this.#size;
     const { columns, rows, window } = this.picture;
-    const time = window.start + ((x - LEFT) / wide) * (window.end - window.start);
-    const column = x < LEFT ? -1 : columns.findIndex((one) => time >= one.from && time < one.to);
+    const time = window.start + ((x - left) / wide) * (window.end - window.start);
+    const column = x < left ? -1 : columns.findIndex((one) => time >= one.from && time < one.to);
     const row = Math.floor((base - y) / cellHeight);
     return columns[column] && rows[row] ? { column, row } : null;
   }
@@ -153,9 +170,9 @@ export class HeatChart {
    * @returns {HeatCell}
    */
   #near({ x, y }) {
-    const { cellHeight, base, wide } = this.#size;
+    const { cellHeight, base, left, wide } = this.#size;
     const { columns, rows, window } = this.picture;
-    const time = window.start + ((x - LEFT) / wide) * (window.end - window.start);
+    const time = window.start + ((x - left) / wide) * (window.end - window.start);
     const found = columns.findIndex((one) => time < one.to);
     const row = Math.floor((base - y) / cellHeight);
     return {
@@ -279,15 +296,15 @@ export class HeatChart {
   #draw(canvas) {
     const { context, width, height, ratio, colors, font } = canvas;
     const { columns, rows } = this.picture;
-    const { cellHeight, base } = this.#size;
+    const { cellHeight, base, left: room } = this.#size;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     context.drawImage(this.#cells(canvas), 0, 0, width, height);
     const place = (/** @type {number} */ time) => this.#place(time);
-    timeAxis(context, this.picture.window, { width, base, place, colors, font });
+    timeAxis(context, this.picture.window, { width, base, place, colors, font, left: room });
     this.#gaps(context, width);
     const marks = rows.map(({ label }, row) => ({ y: base - (row + 0.5) * cellHeight, text: label }));
-    sideLabels(context, marks, colors["--text-quiet"]);
+    sideLabels(context, marks, colors["--text-quiet"], room);
     if (this.selection) this.#drawSelection(context, colors, this.selection);
     if (this.at && columns[this.at.column]) {
       context.strokeStyle = colors["--text"];
@@ -362,7 +379,7 @@ export class HeatChart {
     this.picture.rows.forEach(({ apart }, row) => {
       if (!apart || row === 0) return;
       const y = Math.round(base - row * cellHeight) - 0.5;
-      context.moveTo(LEFT - 10, y);
+      context.moveTo(this.#left - 10, y);
       context.lineTo(right, y);
     });
     context.strokeStyle = context.fillStyle;
@@ -372,7 +389,7 @@ export class HeatChart {
 
   /** What its shades mean: a list with a swatch for each. */
   get legend() {
-    const { limits, text, whole = true, values, rows } = this.picture;
+    const { limits, text, whole = true, values, rows, nothing = text(0), about } = this.picture;
     const swatch = (/** @type {number} */ opacity) => {
       const mark = h("i", { class: "heat-swatch", "aria-hidden": "true" });
       const fill = h("i");
@@ -384,7 +401,8 @@ export class HeatChart {
     return h(
       "ul",
       { class: "heat-legend small quiet", "aria-label": "Shades" },
-      h("li", {}, swatch(0), text(0)),
+      about && h("li", { class: "mono", text: about }),
+      h("li", {}, swatch(0), nothing),
       ...shadeWords(limits, text, whole).map((words, i) => h("li", {}, swatch(opacityOf(i + 1, limits.length)), words)),
       isUnknown && h("li", {}, h("i", { class: "heat-swatch is-unknown", "aria-hidden": "true" }), "not known"),
       rows.some(({ apart }) => apart) && h("li", { text: "broken line: empty buckets are left out" }),
@@ -395,7 +413,7 @@ export class HeatChart {
   get svg() {
     const { columns, rows, values, limits } = this.picture;
     const { width, height } = this.drawing ?? { width: 0, height: 0 };
-    const { cellHeight, base } = this.#size;
+    const { cellHeight, base, left: room } = this.#size;
     const colors = this.drawing?.colors ?? {};
     const cells = columns.flatMap((column, at) => {
       const [left, right] = this.#sides(column);
@@ -417,13 +435,13 @@ export class HeatChart {
       ({ label }, row) =>
         row % every === 0 &&
         s("text", {
-          x: LEFT - 6,
+          x: room - 6,
           y: (base - (row + 0.5) * cellHeight + 4).toFixed(2),
           "text-anchor": "end",
           fill: colors["--text-quiet"],
           text: label,
         }),
     );
-    return { width, height, base, left: LEFT, children: [...cells, ...labels], window: this.picture.window };
+    return { width, height, base, left: room, children: [...cells, ...labels], window: this.picture.window };
   }
 }

@@ -73,7 +73,7 @@ pub(super) fn gather(
         let of_stream = counting.of_stream(source, scan.stream())?;
         let place = (scan.stream(), scan.schema());
         scan.for_each_hit(|hit| {
-            let mut weights = of_stream.of_chunk(hit, source.dictionaries())?;
+            let weights = of_stream.of_chunk(hit)?;
             let (times, stacks) = (hit.u64s(StreamSchema::TIME)?, hit.ids(of_stream.stack)?);
             let (pids, tids) = (hit.u64s(StreamSchema::PID)?, hit.u64s(StreamSchema::TID)?);
             let (lanes_of, groups_of) = (of_lanes.of_chunk(place, hit)?, groups.of_chunk(place, hit)?);

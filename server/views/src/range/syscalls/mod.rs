@@ -141,6 +141,8 @@ struct CallRow {
 #[derive(Clone, Debug, Default)]
 struct CallSums {
     calls: u64,
+    /// Those of which only the end was recorded.
+    without: u64,
     failed: u64,
     unfinished: u64,
     bytes: u64,
@@ -160,26 +162,14 @@ struct CallSums {
 
 impl CallSums {
     fn add(&mut self, row: &CallRow) {
-        if self.calls == 0 || row.duration_ns < self.shortest_ns {
-            self.shortest_ns = row.duration_ns;
-        }
-        if self.calls == 0 || row.duration_ns > self.longest_ns {
-            (self.longest_ns, self.longest_at_ns) = (row.duration_ns, row.time_ns);
+        match row.duration_ns {
+            0 => self.without += 1,
+            duration_ns => self.add_duration(row, duration_ns),
         }
         self.calls += 1;
         self.unfinished += u64::from(row.is_unfinished);
-        self.time_ns = self.time_ns.saturating_add(row.duration_ns);
         self.bytes = self.bytes.saturating_add(row.bytes);
-        self.buckets.add(row.duration_ns);
         (self.comm, self.pid) = (row.comm, row.pid);
-        match row.running_ns {
-            Some(running_ns) => {
-                let running_ns = running_ns.min(row.duration_ns);
-                self.running_ns = self.running_ns.saturating_add(running_ns);
-                self.waiting_ns = self.waiting_ns.saturating_add(row.duration_ns - running_ns);
-            }
-            None => self.unsplit += 1,
-        }
         if row.error != 0 {
             self.failed += 1;
             if self.errors.len() >= MAX_ERRORS && !self.errors.contains_key(&row.error) {
@@ -190,13 +180,34 @@ impl CallSums {
         }
     }
 
+    fn add_duration(&mut self, row: &CallRow, duration_ns: u64) {
+        let is_first = self.calls == self.without;
+        if is_first || duration_ns < self.shortest_ns {
+            self.shortest_ns = duration_ns;
+        }
+        if is_first || duration_ns > self.longest_ns {
+            (self.longest_ns, self.longest_at_ns) = (duration_ns, row.time_ns);
+        }
+        self.time_ns = self.time_ns.saturating_add(duration_ns);
+        self.buckets.add(duration_ns);
+        match row.running_ns {
+            Some(running_ns) => {
+                let running_ns = running_ns.min(duration_ns);
+                self.running_ns = self.running_ns.saturating_add(running_ns);
+                self.waiting_ns = self.waiting_ns.saturating_add(duration_ns - running_ns);
+            }
+            None => self.unsplit += 1,
+        }
+    }
+
     fn times(&self, origin_ns: u64) -> SyscallTimes {
         let permille = |permille| self.buckets.permille(permille).min(self.longest_ns);
         SyscallTimes {
             durations: RangeDurations {
                 count: self.calls,
+                without: self.without,
                 time: self.time_ns,
-                mean: self.time_ns as f64 / self.calls.max(1) as f64,
+                mean: self.time_ns as f64 / (self.calls - self.without).max(1) as f64,
                 p50: permille(500),
                 p90: permille(900),
                 p99: permille(990),

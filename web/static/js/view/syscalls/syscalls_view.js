@@ -9,7 +9,7 @@ import { bind } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
 import { histogramChart } from "../../lib/histogram_chart.js";
 import { PanelView } from "../panel_view.js";
-import { columnsOf, errorWords, ownerWords, splitWords } from "./syscalls_words.js";
+import { columnsOf, errorWords, ownerWords, splitWords, withoutWords } from "./syscalls_words.js";
 
 /** @import { SyscallLine, SyscallObject, SyscallTable, SyscallTimes } from "../../../../api.js" */
 /** @typedef {import("../../page/url_state.js").ViewParts} Parts */
@@ -104,7 +104,7 @@ export class SyscallsView extends PanelView {
     const { all, rest } = table;
     put(
       this.said,
-      `${plural(all.count, "call")}, ${duration(all.time)} in them, ${exact(all.failed)} failed, ${bytes(all.bytes)} moved. ${splitWords(table)}`,
+      `${plural(all.count, "call")}, ${duration(all.time)} in them, ${exact(all.failed)} failed, ${bytes(all.bytes)} moved. ${withoutWords(all)}${splitWords(table)}`,
       rest.rows > 0 &&
         ` ${plural(rest.rows, "call")} in ${rest.has_further ? "further" : exact(rest.lines)} lines not shown.`,
     );
@@ -229,11 +229,12 @@ export class SyscallsView extends PanelView {
         h("h3", { text: `Durations: ${title}` }),
         this.#histogram(times),
         line && line.errors.length > 0 && h("p", { class: "small", text: `Errors: ${errorWords(line)}` }),
-        h("button", {
-          type: "button",
-          text: `Go to the longest, ${duration(times.longest)}`,
-          on: { click: () => this.#goTo(times, line?.filter ?? "") },
-        }),
+        times.count > times.without &&
+          h("button", {
+            type: "button",
+            text: `Go to the longest, ${duration(times.longest)}`,
+            on: { click: () => this.#goTo(times, line?.filter ?? "") },
+          }),
       ),
       h("section", {}, h("h3", { text: "Files and sockets" }), this.#files(table)),
     );
@@ -242,7 +243,7 @@ export class SyscallsView extends PanelView {
   /** @param {SyscallTimes} times */
   #histogram(times) {
     const buckets = times.buckets.map(([low, count]) => ({ low, high: low === 0 ? 1 : low * 2, count }));
-    return histogramChart({ buckets, total: times.count, unit: "nanoseconds" }, (low, high) =>
+    return histogramChart({ buckets, total: times.count - times.without, unit: "nanoseconds" }, (low, high) =>
       Number(low) === 0 ? "0" : `${duration(Number(low))} – ${duration(Number(high))}`,
     );
   }

@@ -1,6 +1,6 @@
 // The columns of the table of system calls, and what is said beside it. Pure.
 
-import { bytes, duration, exact } from "../../lib/format.js";
+import { bytes, duration, exact, plural } from "../../lib/format.js";
 
 /** @import { SyscallLine, SyscallTable } from "../../../../api.js" */
 
@@ -54,16 +54,19 @@ export function columnsOf(group, isSplit) {
    * @param {string} [title]
    */
   const number = (name, text, cell, title) => ({ name, text, num: true, cell, title });
+  // Of calls whose entries were not recorded nobody knows how long they took.
+  const length = (/** @type {"mean"|"p50"|"p99"|"longest"} */ key) => (/** @type {SyscallLine} */ line) =>
+    line.count > line.without ? duration(line[key]) : "";
   return [
     { name: "name", text: HEADS[group], num: false, cell: () => "" },
     { name: "share", text: "Share of time", num: false, cell: () => "" },
     number("time", "Time", ({ time }) => duration(time), "Of whole calls"),
     number("count", "Calls", ({ count }) => exact(count)),
     number("failed", "Errors", ({ failed }) => (failed ? exact(failed) : "")),
-    number("mean", "Mean", ({ mean }) => duration(mean)),
-    number("p50", "Median", ({ p50 }) => duration(p50), "To 1 %"),
-    number("p99", "p99", ({ p99 }) => duration(p99), "To 1 %"),
-    number("longest", "Longest", ({ longest }) => duration(longest)),
+    number("mean", "Mean", length("mean")),
+    number("p50", "Median", length("p50"), "To 1 %"),
+    number("p99", "p99", length("p99"), "To 1 %"),
+    number("longest", "Longest", length("longest")),
     number("bytes", "Bytes", ({ bytes: moved }) => (moved ? bytes(moved) : ""), "Of calls whose result is bytes moved"),
     ...(isSplit
       ? [
@@ -76,15 +79,26 @@ export function columnsOf(group, isSplit) {
 }
 
 /**
+ * Calls of which nobody knows how long they took, in words; empty where there are none.
+ * @param {Pick<SyscallTable["all"], "without">} all
+ */
+export function withoutWords({ without }) {
+  if (without === 0) return "";
+  return `Of ${plural(without, "call")} the entry or the exit was not recorded: not in times, means and percentiles. `;
+}
+
+/**
  * What is known of running and waiting, in words.
  * @param {Pick<SyscallTable, "all"|"has_states"|"has_too_many_states">} table
  */
 export function splitWords({ all, has_states: hasStates, has_too_many_states: tooMany }) {
-  const { running, waiting, unsplit, count } = all;
+  const { running, waiting, unsplit, count, without } = all;
   if (tooMany && running + waiting === 0)
     return "Too many thread states to see how much of it was running and how much waiting; choose a later start.";
   if (running + waiting === 0 && !hasStates)
     return "Record thread states too, to see how much of it was running and how much waiting.";
   const known = `${duration(running)} running, ${duration(waiting)} waiting`;
-  return unsplit > 0 ? `${known}, of ${exact(count - unsplit)} calls of which states are known.` : `${known}.`;
+  return unsplit > 0
+    ? `${known}, of ${exact(count - without - unsplit)} calls of which states are known.`
+    : `${known}.`;
 }

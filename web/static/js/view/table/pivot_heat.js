@@ -20,12 +20,15 @@ export class PivotHeat {
   constructor({ readout, open, select }) {
     /** @type {string[]} */
     this.names = [];
+    /** What was added to values, so that each has a shade. */
+    this.shift = 0;
     /** @type {(value: number) => string} */
     this.text = String;
     this.chart = new HeatChart({
       label:
         "Heat map of groups: time from left to right, a row for each group. Arrow keys walk, Shift selects time, Enter shows the rows of a cell.",
       drag: "columns",
+      hasNames: true,
       at: (cell) => readout(cell ? this.#words(cell) : ""),
       chosen: (cell) => open(this.#group(cell), this.#range({ from: cell, to: cell })),
       preview: (selection) => readout(selection ? this.#span(this.#range(selection)) : ""),
@@ -39,13 +42,19 @@ export class PivotHeat {
    * Shows values over time.
    * @param {PivotSeries} series
    * @param {string[]} names of the groups, the first of them on top
-   * @param {(value: number) => string} text of a value
+   * @param {{name: string, text: (value: number) => string}} of what is told of each, and how it is written
    */
-  show(series, names, text) {
-    [this.names, this.text] = [names, text];
-    const picture = heatOf(series, names);
-    const whole = picture.values.every(Number.isInteger);
-    this.chart.show({ ...picture, limits: shadeLimits(picture.values, "log", { whole }), text, whole });
+  show(series, names, { name, text }) {
+    const { shift, scale, whole, ...picture } = heatOf(series, names);
+    Object.assign(this, { names, text, shift });
+    this.chart.show({
+      ...picture,
+      limits: shadeLimits(picture.values, scale, { whole }),
+      text: (value) => text(value - shift),
+      whole,
+      nothing: "no rows",
+      about: name,
+    });
     put(this.legend, this.chart.legend);
   }
 
@@ -68,6 +77,6 @@ export class PivotHeat {
   /** @param {HeatCell} cell */
   #words(cell) {
     const value = this.chart.value(cell);
-    return `${this.names[this.#group(cell)]}, ${this.#span(this.#range({ from: cell, to: cell }))}: ${value > 0 ? this.text(value) : "nothing"}`;
+    return `${this.names[this.#group(cell)]}, ${this.#span(this.#range({ from: cell, to: cell }))}: ${value > 0 ? this.text(value - this.shift) : "nothing"}`;
   }
 }

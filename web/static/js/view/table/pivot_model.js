@@ -66,11 +66,20 @@ export function firstKeys(columns) {
  * Where lines are cut, and what is in none of them.
  * @param {Pivot} pivot
  */
-export function pivotText({ rows, groups, lines, left_out: leftOut }) {
+export function pivotText({ rows, groups, lines, columns, left_out: leftOut }) {
   const shown = lines.length < groups ? `${exact(lines.length)} of ${exact(groups)} groups` : `${exact(groups)} groups`;
   const beyond = leftOut > 0 ? `; ${exact(leftOut)} rows in further groups are not told apart` : "";
-  return `${groups === 1 ? "1 group" : shown} of ${exact(rows)} rows${beyond}`;
+  // Several values are of the same column.
+  const lacking = new Map(columns.filter(({ without }) => without > 0).map((told) => [columnOf(told), told.without]));
+  const without = [...lacking].map(([column, count]) => `; ${exact(count)} have no ${column}`).join("");
+  return `${groups === 1 ? "1 group" : shown} of ${exact(rows)} rows${beyond}${without}`;
 }
+
+/**
+ * The column that a value is of: `bytes` of `sum(bytes)`.
+ * @param {Pick<PivotColumn, "name">} told
+ */
+const columnOf = ({ name }) => name.slice(name.indexOf("(") + 1, -1);
 
 /**
  * The widths of bars, in percent of the longest.
@@ -145,7 +154,8 @@ export function pivotSql(streams, stream, { by, measures, sort, descending, limi
 
 /**
  * Groups over time as the cells of a heat map: columns of time, the first group on top. Where a group has no value there is
- * nothing.
+ * nothing, which 0 and numbers below it differ from: all are moved by `shift` so that each has a shade. Of numbers below 0 shades are
+ * by rank.
  * @param {PivotSeries} series
  * @param {string[]} names
  */
@@ -154,11 +164,21 @@ export function heatOf({ start, end, lines }, names) {
   const at = (/** @type {number} */ bin) => start + ((end - start) * bin) / bins;
   const columns = Array.from({ length: bins }, (_one, bin) => ({ from: at(bin), to: at(bin + 1) }));
   const upwards = lines.toReversed();
+  const numbers = columns.flatMap((_column, bin) => upwards.map((line) => line[bin] ?? null));
+  const known = /** @type {number[]} */ (numbers.filter((number) => number !== null));
+  const whole = known.every(Number.isInteger);
+  const least = known.reduce((a, b) => Math.min(a, b), Infinity);
+  const most = known.reduce((a, b) => Math.max(a, b), -Infinity);
+  const unit = whole ? 1 : (most - Math.min(least, 0)) / 100 || 1;
+  const shift = least > 0 || known.length === 0 ? 0 : unit - least;
   return {
     window: { start, end },
     columns,
     rows: names.toReversed().map((label) => ({ label })),
-    values: columns.flatMap((_column, bin) => upwards.map((line) => line[bin] ?? 0)),
+    values: numbers.map((number) => (number === null ? 0 : number + shift)),
+    shift,
+    whole,
+    scale: /** @type {"log"|"rank"} */ (least < 0 ? "rank" : "log"),
   };
 }
 

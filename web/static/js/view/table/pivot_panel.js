@@ -330,7 +330,8 @@ export class PivotPanel extends PanelView {
   #drawHeat({ columns, lines, series }) {
     const drawn = series ?? { start: 0, end: 0, lines: [] };
     const names = drawn.lines.map((_line, i) => this.#nameOf(lines[i].cells, columns));
-    this.heat.show(drawn, names, this.#format(columns[this.#by.length]));
+    const value = columns[this.#by.length];
+    this.heat.show(drawn, names, { name: value?.name ?? "", text: this.#format(value) });
     if (lines.length > names.length) this.counted.textContent += `; the first ${names.length} are drawn`;
   }
 

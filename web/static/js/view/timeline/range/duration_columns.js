@@ -9,6 +9,12 @@ import { histogramChart } from "../../../lib/histogram_chart.js";
 /** @typedef {{durations: RangeDurations}} Took */
 
 /**
+ * Whether it is known of any row how long it took.
+ * @param {Pick<RangeDurations, "count"|"without">} durations
+ */
+export const isKnown = ({ count, without }) => count > without;
+
+/**
  * Columns of how long rows took. Means and percentiles are of whole rows, times of their parts within the range.
  * @template {Took} R
  * @param {() => number} span of the range, nanoseconds
@@ -26,16 +32,17 @@ export function durationColumns(span) {
     num: true,
     unit: "ns",
     value: (/** @type {R} */ { durations }) => (key === "mean" ? Math.round(durations.mean) : durations[key]),
-    text: (/** @type {R} */ { durations }) => duration(durations[key]),
+    text: (/** @type {R} */ { durations }) => (isKnown(durations) ? duration(durations[key]) : ""),
   });
   return [
     {
       key: "count",
       title: "count",
-      about: "How many are in the range, or reach into it",
+      about:
+        "How many are in the range, or reach into it; in parentheses those of unknown length, which are in no mean",
       num: true,
       value: ({ durations }) => durations.count,
-      text: ({ durations }) => exact(durations.count),
+      text: ({ durations: { count, without } }) => exact(count) + (without > 0 ? ` (${exact(without)})` : ""),
     },
     {
       key: "total",
@@ -67,10 +74,10 @@ export function durationColumns(span) {
  * How long rows took, by powers of two.
  * @param {RangeDurations} durations
  */
-export function durationHistogram({ buckets, count }) {
+export function durationHistogram({ buckets, count, without }) {
   const shown = buckets.map(([low, number]) => ({ low, high: low === 0 ? 1 : 2 * low, count: number }));
   const label = (/** @type {string} */ low, /** @type {string} */ high) =>
     `${low === "0" ? "0" : duration(Number(low))} to ${duration(Number(high))}`;
-  const chart = histogramChart({ buckets: shown, total: count, unit: "nanoseconds" }, label);
+  const chart = histogramChart({ buckets: shown, total: count - without, unit: "nanoseconds" }, label);
   return h("div", { class: "range-histogram" }, chart);
 }

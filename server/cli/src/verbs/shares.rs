@@ -12,7 +12,7 @@ use bathyscope_console::{
 };
 use clap::{Args, Subcommand};
 
-use super::{print_all, text, trace::arguments::duration};
+use super::{print_all, range::duration, text};
 use crate::{Failure, Outcome, config::DataArgs};
 
 /// What `shares` takes.

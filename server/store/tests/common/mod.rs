@@ -112,6 +112,7 @@ pub fn full_append() -> Append {
     let line = SymbolLine { function: "inlined".to_owned(), file: "a.c".to_owned(), line: 7 };
     let symbol = Symbol { function: "outer".to_owned(), offset: 16, lines: vec![line] };
     let change = |time_ns, kind| ProcessChange { time_ns, pid: 4711, tid: 4711, kind };
+    let of_process = |kind| ProcessChange { tid: 0, ..change(0, kind) };
     let output = |stream, bytes: &[u8]| OutputLine { time_ns: START_NS + 9, stream, bytes: bytes.to_vec() };
     let loss =
         Loss { stream: Some(0), stage: LossStage::RingFull, count: 3, start_ns: START_NS, end_ns: START_NS + 50 };
@@ -125,6 +126,9 @@ pub fn full_append() -> Append {
         code: code(),
         processes: vec![
             change(0, ProcessChangeKind::Existing { comm: 1 }),
+            of_process(ProcessChangeKind::Parent { parent_pid: 1 }),
+            of_process(ProcessChangeKind::User { name: 1 }),
+            of_process(ProcessChangeKind::Group { path: 2 }),
             change(START_NS + 2, ProcessChangeKind::Fork { parent_pid: 1 }),
             change(START_NS + 3, ProcessChangeKind::Comm { comm: 2, exec: true }),
             change(START_NS + 4, ProcessChangeKind::Exit),

@@ -67,6 +67,52 @@ fn what_moved_is_named_first_and_nothing_else_is_significant() {
     }
 }
 
+/// Samples of functions `g0` to `g199`, each below callers of its own in `deep` levels; `moved` in 1000 of all are of `g7` in place
+/// of `g3`, which has a tenth of all.
+fn deep_profile(seed: u64, count: u64, moved_permille: u64) -> MemorySource {
+    let mut build = Build::default();
+    build.profile();
+    let mut dice = Dice(seed);
+    for at in 0..count {
+        let mut function = if dice.roll(10) == 0 { 3 } else { dice.roll(200).min(dice.roll(200)) };
+        if function == 3 && dice.roll(100) < moved_permille {
+            function = 7;
+        }
+        let mut frames = Vec::new();
+        for (level, divisor) in [1_u64, 5, 20, 100].into_iter().enumerate() {
+            let number = function / divisor;
+            let name = format!("{}{number}", ["g", "mid", "top", "part"][level]);
+            let offset = number + 1000 * level as u64;
+            frames.push(build.frame(MappingKind::File, b"/bin/x", offset, symbol(&name, &[])));
+        }
+        let stack = build.stacks.stack(&frames);
+        build.sample((at * 1000 + dice.roll(900), dice.roll(4), 1, 1 + dice.roll(3), b"x"), stack);
+    }
+    build.finish()
+}
+
+#[test]
+fn what_moved_is_named_first_among_many_functions_in_deep_stacks() {
+    // 70 of 100 samples of a tenth are 7 % of all; the other way round is told the same.
+    let before: Vec<ComparedSide> = (0..3).map(|run| side(&deep_profile(run, 30_000, 0))).collect();
+    let after: Vec<ComparedSide> = (50..58).map(|run| side(&deep_profile(run, 30_000, 70))).collect();
+    let check = |found: &bathyscope_views::FlameDifference, gains: &str, what: &str| {
+        let named: Vec<&str> =
+            found.functions.iter().take(found.significant).map(|function| function.name.as_str()).collect();
+        assert_eq!(found.functions.iter().filter(|one| one.is_significant).count(), found.significant);
+        assert!(named.iter().all(|name| ["g3", "g7"].contains(name)) && named.len() == 2, "{what}: {named:?}");
+        let gain = found.functions.iter().find(|one| one.name == gains).unwrap().difference / 30_000.0;
+        assert!((gain - 0.07).abs() < 0.012, "{what}: {gain}");
+    };
+    for (run, after) in after.iter().enumerate() {
+        for normalised in [Normalised::Total, Normalised::Time, Normalised::None] {
+            let what = format!("{run} {normalised:?}");
+            check(&compare(after, &before, &query(normalised)).unwrap(), "g7", &what);
+            check(&compare(&before[0], std::slice::from_ref(after), &query(normalised)).unwrap(), "g3", &what);
+        }
+    }
+}
+
 #[test]
 fn chance_is_not_news() {
     let before = side(&profile(1, 5_000, 0));

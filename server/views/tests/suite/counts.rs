@@ -10,6 +10,7 @@ use bathyscope_views::{
     CountQuery, CountView, CounterValues, Group, MemorySource, TimeRange, TimelineQuery, ValueRange, ViewError,
     count_view, timeline,
 };
+use proptest::{collection::vec, prelude::*};
 
 const ORIGIN: u64 = 1_000_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -209,6 +210,47 @@ fn many_intervals_are_joined() {
     // The first moment has only what is not counted beside it.
     assert_eq!(view.lines[1].values, [Some(10.0), Some(15.0), Some(20.0)]);
     assert_eq!(view.counts[2].value, 60);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
+
+    #[test]
+    fn sums_are_those_of_all_rows_and_lines_those_of_their_moments(
+        moments in vec(vec((0usize..2, 0usize..2, 0u64..1000), 1..5), 1..25), points in 1u32..30,
+    ) {
+        let (events, scopes) = (["cs", "faults"], ["all", "cpu 0"]);
+        let rows: Vec<Row<'_>> = (1_u64..).zip(&moments).flat_map(|(second, rows)| {
+            rows.iter().map(move |(event, scope, value)| (second, events[*event], scopes[*scope], *value, SECOND, ""))
+        }).collect();
+        let found = view(&rows, points);
+        let joined = moments.len().div_ceil(points as usize);
+        prop_assert_eq!(found.joined, joined as u64);
+        let ends: Vec<i64> = (1..=moments.len()).collect::<Vec<_>>().chunks(joined)
+            .map(|seconds| seconds[seconds.len() - 1] as i64 * SECOND as i64)
+            .collect();
+        prop_assert_eq!(&found.at, &ends);
+        let kinds: std::collections::BTreeSet<_> = rows.iter().map(|row| (row.1, row.2)).collect();
+        prop_assert_eq!(found.counts.len(), kinds.len());
+        for (at, sum) in found.counts.iter().enumerate() {
+            let of_sum = |row: &&Row<'_>| (row.1, row.2) == (sum.event.as_str(), sum.scope.as_str());
+            let own: Vec<&Row<'_>> = rows.iter().filter(of_sum).collect();
+            prop_assert_eq!(sum.value, own.iter().map(|row| row.3).sum::<u64>());
+            prop_assert_eq!((sum.span_ns, sum.running_ns), (own.len() as u64 * SECOND, own.len() as u64 * SECOND));
+            let line = found.lines.iter().find(|line| line.of == at).unwrap();
+            for (point, value) in line.values.iter().enumerate() {
+                let of_point: Vec<f64> = own.iter()
+                    .filter(|row| (row.0 as usize - 1) / joined == point)
+                    .map(|row| row.3 as f64)
+                    .collect();
+                let expected = (!of_point.is_empty()).then(|| of_point.iter().sum::<f64>() / of_point.len() as f64);
+                match (value, expected) {
+                    (Some(value), Some(expected)) => prop_assert!((value - expected).abs() < 1e-6),
+                    (value, expected) => prop_assert_eq!(*value, expected),
+                }
+            }
+        }
+    }
 }
 
 #[test]

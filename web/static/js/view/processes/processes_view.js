@@ -195,16 +195,21 @@ export class ProcessesView extends PanelView {
       h(
         "td",
         {},
-        life.filter &&
-          h("button", {
-            type: "button",
-            class: "plain",
-            tabindex: "-1",
-            text: "Only",
-            "aria-label": `Only ${comm} ${pid} and what it started`,
-            title: `Show only rows of it and of what it started, in all views${life.is_shared ? "; another process had one of these ids" : ""}`,
-            on: { click: () => this.#only(place) },
-          }),
+        life.filter
+          ? h("button", {
+              type: "button",
+              class: "plain",
+              tabindex: "-1",
+              text: "Only",
+              "aria-label": `Only ${comm} ${pid} and what it started`,
+              title: `Show only rows of it and of what it started, in all views${life.is_shared ? "; another process had one of these ids" : ""}`,
+              on: { click: () => this.#only(place) },
+            })
+          : h("span", {
+              class: "quiet small",
+              text: "too many",
+              title: "So many processes are below it that no condition says them all; choose one of them",
+            }),
       ),
     );
   }

@@ -13,10 +13,8 @@ use std::{
     fs,
     path::Path,
     process::{Child, Command, Output, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::mpsc::{self, RecvTimeoutError},
+    time::Duration,
 };
 
 use bathyscope_tests::{
@@ -513,13 +511,12 @@ fn probes_of_another_terminal_are_detached_by_root() {
 }
 
 /// Rows of `docs/commands.md` that need functions of the kernel, under names of the kernels of the lab, and short.
-const PASTED: [(&str, &str); 18] = [
+const PASTED: [(&str, &str); 17] = [
     (
         "F4",
-        "echo do_sys_openat2 > set_graph_function\necho function_graph > current_tracer\necho funcgraph-proc > \
+        "echo iterate_dir > set_graph_function\necho function_graph > current_tracer\necho funcgraph-proc > \
          trace_options\necho 1 > tracing_on\nls /\necho 0 > tracing_on\ncat trace",
     ),
-    ("F5", "trace-cmd record -p function_graph -g do_sys_openat2 -O funcgraph-proc ls /\ntrace-cmd report"),
     ("F7", "trace-cmd record -p function -l 'vfs_*' -e sched_switch ls /"),
     ("F8", "trace-cmd record -p function_graph -e irq_handler_entry -l handle_irq_event sleep 1"),
     ("F12", "echo 'p:reads vfs_read %di' >> kprobe_events\necho 1 > events/kprobes/reads/enable\nls /\ncat trace"),
@@ -552,13 +549,11 @@ fn f4_to_b5_commands_of_the_table_are_recorded_as_they_are_pasted() {
     }
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &["--commands", "as-root"]);
-    // Somebody opens and reads files all the time.
-    let done = Arc::new(AtomicBool::new(false));
-    let until_done = Arc::clone(&done);
+    // Somebody opens and reads a file some times a second.
+    let (done, is_done) = mpsc::sync_channel::<()>(0);
     let reader = std::thread::spawn(move || {
-        while !until_done.load(Ordering::Relaxed) {
+        while is_done.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
             fs::read("/etc/passwd").unwrap();
-            std::thread::yield_now();
         }
     });
     for (row, text) in PASTED {
@@ -571,6 +566,6 @@ fn f4_to_b5_commands_of_the_table_are_recorded_as_they_are_pasted() {
         let stored: u64 = streams.iter().filter_map(|stream| stream["stored"].as_u64()).sum();
         assert!(stored > 0, "{row} {text}: {ended}");
     }
-    done.store(true, Ordering::Relaxed);
+    drop(done);
     reader.join().unwrap();
 }

@@ -95,7 +95,9 @@ impl Tracefs {
 
     /// Whether anything is recorded by these lines alone.
     pub(crate) fn records(&self) -> bool {
-        self.trace.tracer.is_some() || !self.enabled.is_empty() || self.is_on || self.reads && !self.probes.is_empty()
+        let has_probe = self.probes.iter().any(|one| one.is_enabled == Some(true));
+        let is_chosen = self.trace.tracer.is_some() || !self.enabled.is_empty() || has_probe;
+        is_chosen || self.is_on || self.reads && !self.probes.is_empty()
     }
 
     /// The probes that lines have defined.

@@ -1539,6 +1539,7 @@ export interface PlaceLine {
 export interface PlannedCapture {
   spec: CaptureSpec;
   opens: ViewName;
+  cost: string;
   missing?: string;
 }
 

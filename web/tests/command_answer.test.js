@@ -22,9 +22,15 @@ test("a text is a command if it names a tool", () => {
 
 test("a capture leads to the form for whoever may record", () => {
   const notes = [{ start: 7, end: 9, is_ignored: true, text: "-q has no meaning here" }];
-  const answer = { ...nothing, words: "Records stacks.", notes, capture: { spec: {}, opens: "flame" } };
-  const [first, second] = offersOf("perf record -q ls", answer, true);
+  const answer = {
+    ...nothing,
+    words: "Records stacks.",
+    notes,
+    capture: { spec: {}, opens: "flame", cost: "Costs 1 µs." },
+  };
+  const [first, cost, second] = offersOf("perf record -q ls", answer, true);
   assert.equal(first.path, "/new?command=perf+record+-q+ls");
+  assert.equal(cost.label, "Costs 1 µs.");
   assert.equal(second.label, "-q has no meaning here");
   assert.equal(offersOf("perf record -q ls", answer, false)[0].path, "");
 });

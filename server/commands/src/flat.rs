@@ -3,7 +3,10 @@
 use bathyscope_capture::{CaptureSpec, DynamicProbe};
 use serde::Serialize;
 
-use crate::answer::{Answer, Explanation, Note, Page, Planned, Refusal, Span, StoredView, ViewName};
+use crate::{
+    answer::{Answer, Explanation, Note, Page, Planned, Refusal, Span, StoredView, ViewName},
+    sentence::cost_of,
+};
 
 /// What was understood of a text: exactly one of the parts that may be missing is there, or none if nothing is to be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,6 +42,8 @@ pub struct ExplainedText {
 struct PlannedCapture {
     spec: CaptureSpec,
     opens: ViewName,
+    /// What it costs those who run meanwhile, in a sentence.
+    cost: String,
     /// What has to be chosen before it can be started.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<String>,
@@ -81,7 +86,8 @@ impl From<Explanation> for ExplainedText {
         match answer {
             Answer::Capture(planned) => {
                 let Planned { spec, opens, missing } = *planned;
-                flat.capture = Some(PlannedCapture { spec, opens, missing });
+                let cost = cost_of(&spec);
+                flat.capture = Some(PlannedCapture { spec, opens, cost, missing });
             }
             Answer::Probes { add, remove, force, dry_run } => {
                 flat.probes = Some(ProbeChanges { add, remove, force, dry_run });

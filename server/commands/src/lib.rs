@@ -32,6 +32,7 @@ pub use host::{Host, KeptProbe, KnownHost, UnknownHost, wanted_processes};
 pub use paste::{MAX_COMMAND_BYTES, explain};
 
 pub use same_as::{SameCommand, same_as};
+pub use sentence::cost_of;
 
 /// What strace's options ask for, as the command line of Bathyscope takes them too.
 pub mod strace {

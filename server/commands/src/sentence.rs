@@ -1,6 +1,6 @@
 //! What is understood, in words.
 
-use bathyscope_capture::{CaptureSpec, CountPer, Method, ProfileSpec, SyscallOutcome, Target, TraceSpec};
+use bathyscope_capture::{CallGraph, CaptureSpec, CountPer, Method, ProfileSpec, SyscallOutcome, Target, TraceSpec};
 
 use crate::answer::{Planned, ViewName};
 
@@ -23,6 +23,63 @@ pub(crate) fn of_capture(planned: &Planned) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     first + letters.as_str()
+}
+
+/// What a capture costs those who run meanwhile: for each source what one hit takes, in orders of magnitude. The figures are those of
+/// `docs/measurements.md` and of the guard's estimates.
+pub fn cost_of(spec: &CaptureSpec) -> String {
+    let mut each: Vec<String> = spec.methods().map(|method| cost_of_method(method, &spec.target)).collect();
+    each.dedup();
+    let limit = f64::from(spec.limits.budget_cpu_permille) / 10.0;
+    format!("Costs {}. The limit is {limit} % of one CPU.", each.join("; "))
+}
+
+fn cost_of_method(method: &Method, target: &Target) -> String {
+    if let Some(profile) = method.profile() {
+        let often = match profile.period {
+            Some(_) => String::new(),
+            None => format!(", {} a second on each CPU", profile.frequency_hz),
+        };
+        let copied = if profile.call_graph == CallGraph::Dwarf { " and a copy of its stack" } else { "" };
+        return format!("5 to 15 µs{copied} for each sample{often}");
+    }
+    if let Some(count) = method.counts() {
+        let probes = if count.dynamic.is_empty() { "" } else { ", 1 to 2 µs for each hit of a probe" };
+        return format!("little: at most 0.2 µs for each event that the kernel counts for it{probes}");
+    }
+    if let Some(trace) = method.trace() {
+        return cost_of_trace(trace);
+    }
+    if let Some(calls) = method.syscalls() {
+        let stacks = if calls.stacks { " and a copy of its stack" } else { "" };
+        let others = if *target == Target::System { "" } else { ", 0.2 µs for each call of others" };
+        return format!("about 1 µs{stacks} for each system call{others}");
+    }
+    if method.script().is_some() {
+        return "0.1 to 0.5 µs for each hit of a probe in the kernel, 1 to 2 µs for one in a program, and 2 µs more for a stack"
+            .to_owned();
+    }
+    if method.tracepoints().is_empty() {
+        return "0.2 µs for each switch and wake-up of a thread, 2 to 3 µs with stacks".to_owned();
+    }
+    "0.2 to 0.5 µs for each hit".to_owned()
+}
+
+fn cost_of_trace(trace: &TraceSpec) -> String {
+    let mut parts = Vec::new();
+    if let Some(tracer @ ("function" | "function_graph")) = trace.tracer.as_deref() {
+        let call = if tracer == "function" { "0.2 µs" } else { "0.4 µs" };
+        let all = trace.functions.is_empty() && trace.graph_roots.is_empty();
+        let many = if all { " of all functions, of which there are millions a second" } else { "" };
+        parts.push(format!("{call} for each call{many}"));
+    }
+    if !trace.events.is_empty() || parts.is_empty() && trace.dynamic.is_empty() {
+        parts.push("0.3 µs for each event".to_owned());
+    }
+    if !trace.dynamic.is_empty() {
+        parts.push("1 to 2 µs for each hit of a probe".to_owned());
+    }
+    parts.join(", ")
 }
 
 fn of_view(_spec: &CaptureSpec, view: ViewName) -> &'static str {

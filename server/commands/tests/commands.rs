@@ -5,7 +5,9 @@
 use std::fmt::Write as _;
 
 use bathyscope_capture::TracepointName;
-use bathyscope_commands::{Answer, ExplainedText, Explanation, Host, KeptProbe, UnknownHost, explain, same_as};
+use bathyscope_commands::{
+    Answer, ExplainedText, Explanation, Host, KeptProbe, UnknownHost, cost_of, explain, same_as,
+};
 use proptest::prelude::*;
 
 /// Tracepoints of a kernel.
@@ -315,6 +317,34 @@ fn what_holds_a_row_of_the_table_on_a_kernel_is_a_test() {
         let exists = test == "—" || tests.contains(&format!("#[test]\nfn {test}()"));
         assert!(exists, "{id} {text:?}: there is no test {test}");
         assert!(gives != "capture" || test != "—", "{id} {text:?} is recorded, and no test holds it on a kernel");
+    }
+}
+
+#[test]
+fn a_capture_says_what_it_costs() {
+    let cases = [
+        ("perf record -F 99 -a -g", "5 to 15 µs for each sample, 99 a second on each CPU"),
+        ("perf record --call-graph dwarf -p 1", "and a copy of its stack for each sample"),
+        ("perf record -e page-faults -c 1 -g -p 1", "5 to 15 µs for each sample."),
+        ("perf stat -a -e sched:sched_switch", "little: at most 0.2 µs for each event that the kernel counts for it."),
+        ("strace -f -p 1", "about 1 µs for each system call, 0.2 µs for each call of others"),
+        ("sysdig evt.type=open", "about 1 µs for each system call."),
+        ("perf sched record sleep 1", "0.2 µs for each switch and wake-up"),
+        (
+            "trace-cmd record -p function sleep 1",
+            "0.2 µs for each call of all functions, of which there are millions a second.",
+        ),
+        (
+            "trace-cmd record -p function_graph -g vfs_read -e sched_switch sleep 1",
+            "0.4 µs for each call, 0.3 µs for each event.",
+        ),
+        ("perf probe --add vfs_read\nperf record -e probe:vfs_read -a", "1 to 2 µs for each hit of a probe."),
+        ("bpftrace -e 'kprobe:vfs_read { @ = count(); }'", "0.1 to 0.5 µs for each hit of a probe in the kernel"),
+    ];
+    for (text, expected) in cases {
+        let Answer::Capture(planned) = explain(text, &Recorded::new()).answer else { panic!("{text}") };
+        let cost = cost_of(&planned.spec);
+        assert!(cost.contains(expected) && cost.ends_with("The limit is 5 % of one CPU."), "{text}: {cost}");
     }
 }
 

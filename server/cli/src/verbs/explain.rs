@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use bathyscope_agent::Simulation;
 use bathyscope_commands::{
-    Answer, ExplainedText, Explanation, KeptProbe, KnownHost, MAX_COMMAND_BYTES, Note, Refusal, SameCommand, explain,
-    same_as, wanted_processes,
+    Answer, ExplainedText, Explanation, KeptProbe, KnownHost, MAX_COMMAND_BYTES, Note, Refusal, SameCommand, cost_of,
+    explain, same_as, wanted_processes,
 };
 use bathyscope_console::library::probe_of;
 use bathyscope_link::processes::{StatLine, read_some};
@@ -137,6 +137,9 @@ fn in_lines(explanation: &Explanation, text: &str) -> Result<String, Failure> {
         _ => String::new(),
     };
     out.push_str(&explanation.words);
+    if let Answer::Capture(planned) = &explanation.answer {
+        out.push_str(&format!(" {}", cost_of(&planned.spec)));
+    }
     out.push('\n');
     for note in &explanation.notes {
         out.push_str(&format!("  {}\n", in_one_line(note, text)));

@@ -176,7 +176,8 @@ export function offersOf(text, answer, records) {
     const why = refused.why.charAt(0).toUpperCase() + refused.why.slice(1);
     return [{ label: at ? `At “${at}”: ${why}` : why, detail: refused.remedy, path: "" }];
   }
-  if (capture) return [{ label: words, detail: opens, path: form }, ...told];
+  if (capture)
+    return [{ label: words, detail: opens, path: form }, { label: capture.cost, detail: "", path: "" }, ...told];
   if (probes) return [...offersOfProbes(words, probes, form, records), ...told];
   if (page)
     return [{ label: words, detail: "Enter opens the page", path: address(page.path, page.parameters) }, ...told];

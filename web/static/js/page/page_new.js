@@ -526,6 +526,7 @@ async function fillCommand(text) {
       byId("recipe"),
       h("pre", { class: "mono small", text }),
       h("p", { class: spec ? "prose" : "notice notice-stop", text: words }),
+      capture && h("p", { class: "quiet small", text: capture.cost }),
       ...notes.map((note) => h("p", { class: "quiet small", text: note.text })),
     );
     if (!spec) return false;

@@ -8,8 +8,8 @@
 //!   the first where none is named, or as `any_user`.
 //!
 //! Commands of other tools are read by `POST /api/commands/explain` (viewer) `{text}` → `{words, capture?: {spec, opens,
-//! missing?}, page?, stored?, probes?, script?, refused?: {start, end, why, remedy}, spans:[{start, end, kind}], notes:[{start,
-//! end, is_ignored, text}]}`; places are bytes of the text. Nothing is started. What has to be known of the host is known for an
+//! cost, missing?}, page?, stored?, probes?, script?, refused?: {start, end, why, remedy}, spans:[{start, end, kind}],
+//! notes:[{start, end, is_ignored, text}]}`; places are bytes of the text. Nothing is started. What has to be known of the host is known for an
 //! operator; for a viewer it is as if no host could be asked.
 //!
 //! Probes that are kept by name are known to whoever may use them.

@@ -14,6 +14,7 @@ export async function readSameCommands(page, link) {
   const summary = sameAs(page).locator('summary');
   await summary.waitFor();
   await summary.press('Enter');
+  await until('an open list', async () => sameAs(page).evaluate(({ open }) => open));
   const commands = await until('commands', async () => { const all = await listed(page); return all.length > 1 && all; });
   assert.ok(commands.some((text) => text.startsWith('bathyscope run ')), `${commands}`);
   await sameAs(page).getByText('It asks for exactly the same.').first().waitFor();

@@ -40,14 +40,17 @@ async function chooseSeveral(page) {
 async function restoreFromList(page, rows) {
   const count = await rows.count();
   const deleted = page.locator('details.deleted');
+  const restorable = deleted.getByRole('button', { name: /^Restore: / });
   await deleted.locator('summary').press('Enter');
-  await deleted.getByText('There is none.').waitFor();
+  await deleted.getByText('A deleted capture can be restored for a day.').waitFor();
+  const before = await restorable.count();
   await page.getByRole('button', { name: /^Delete / }).first().press('Enter');
   await until('one less', async () => (await rows.count()) === count - 1);
-  await deleted.getByRole('button', { name: /^Restore: / }).press('Enter');
+  await until('one more to restore', async () => (await restorable.count()) === before + 1);
+  await restorable.first().press('Enter');
   await page.getByText(/^Restored “/).waitFor();
   await until('all captures again', async () => (await rows.count()) === count);
-  await deleted.getByText('There is none.').waitFor();
+  await until('it is not deleted any more', async () => (await restorable.count()) === before);
 }
 
 /** Tags and describes a capture by the keyboard, and finds it by both. */

@@ -256,7 +256,9 @@ impl Sink {
             if stored > 0 {
                 rows.push((stream, stored));
             }
-            append.end_ns = flushed.chunks.iter().map(|chunk| chunk.last_ns).fold(append.end_ns, u64::max);
+            // Ranges end before their end: the whole capture has its last row too, which may come while probes are detached.
+            let ends = flushed.chunks.iter().map(|chunk| chunk.last_ns.saturating_add(1));
+            append.end_ns = ends.fold(append.end_ns, u64::max);
             append.chunks.extend(flushed.chunks.into_iter().map(|chunk| (stream, chunk)));
         }
         append.strings = self.strings.take_new();

@@ -251,7 +251,7 @@ impl<'a> RowCursor<'a> {
 }
 
 impl<'a> RowView<'a> {
-    /// The value in a column; [`Cell::Null`] where there is none.
+    /// The value in a column; [`bathyscope_capture::Cell::Null`] where there is none.
     pub fn value(&self, column: usize) -> RecordedCell<'a> {
         let data = self.hit.batch.columns.get(column);
         cell::value(self.source.dictionaries(), (self.schema, column), data, self.row, self.source.origin_ns())

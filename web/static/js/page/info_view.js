@@ -159,6 +159,7 @@ export class InfoView extends PanelView {
 
   #draw() {
     const { info } = this.context;
+    const held = document.activeElement;
     put(
       this.panel,
       h(
@@ -184,6 +185,8 @@ export class InfoView extends PanelView {
         ),
       ),
     );
+    // What is kept has lost the focus by being put anew, which happens several times a second while it records.
+    if (held instanceof HTMLElement && held !== document.activeElement && this.panel.contains(held)) held.focus();
     if (info.output_bytes > 0 && this.outputAsked !== info.output_bytes) this.#loadOutput();
   }
 

@@ -10,7 +10,7 @@
 // has it: medians, and the median of the ratios of pairs. The pictures are those of `wide` of make_captures.
 
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -93,6 +93,8 @@ async function opening(browser, path) {
 
 async function main() {
   const folder = mkdtempSync(join(process.env.BATHYSCOPE_BENCH_DIR ?? tmpdir(), 'bathyscope-inferno-'));
+  // The console runs as another user.
+  chmodSync(folder, 0o755);
   const inFolder = (name) => join(folder, name);
   const make = (count, kind) => {
     const data = inFolder(kind);

@@ -158,6 +158,8 @@ export async function keepProbes(page, origin) {
   await page.getByLabel('Files to import').setInputFiles({ name: 'library.tar', mimeType: 'application/x-tar', buffer: readFileSync(tar) });
   await page.getByText('Imported probe:do_sys_openat2.').waitFor();
   await page.getByRole('form', { name: 'probe:do_sys_openat2' }).getByRole('button', { name: 'Delete' }).press('Enter');
+  // The line of the first deletion may still be there, with an *Undo* of its own.
+  await page.getByRole('form', { name: 'probe:do_sys_openat2' }).waitFor({ state: 'hidden' });
   await page.getByText('Deleted probe:do_sys_openat2.').last().waitFor();
   await page.getByRole('button', { name: 'Undo' }).last().press('Enter');
   await page.getByText('Restored probe:do_sys_openat2.').waitFor();

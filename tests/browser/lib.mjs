@@ -51,6 +51,13 @@ export async function logIn(page, server) {
 
 /** What the page asks the server for next that matches, as JSON; start waiting before causing it. */
 export async function nextJson(page, pattern, cause) {
-  const [response] = await Promise.all([page.waitForResponse((r) => pattern.test(r.url())), cause()]);
-  return response.json();
+  let answer;
+  // A page that is left takes the bodies of its answers with it: then that of the next page is meant.
+  const isRead = async (response) => {
+    if (!pattern.test(response.url())) return false;
+    answer = await response.json().catch(() => undefined);
+    return answer !== undefined;
+  };
+  await Promise.all([page.waitForResponse(isRead), cause()]);
+  return answer;
 }

@@ -247,11 +247,17 @@ function colored() {
   return h("code", {}, ...parts.map(({ text, kind }) => (kind ? h("span", { class: `command-${kind}`, text }) : text)));
 }
 
-/** Starts the capture that the command asks for. */
-async function startAtOnce() {
-  const capture = explained?.answer.capture;
-  if (!capture || capture.missing || !mayRecord()) return;
+/**
+ * Starts the capture that the command in the box asks for, also before its explanation has come.
+ * @param {string} query
+ */
+async function startAtOnce(query) {
+  const text = query === pasted.shown ? pasted.text : query;
   try {
+    const answer =
+      explained?.text === text ? explained.answer : await send("POST", "/api/commands/explain", {}, { text });
+    const { capture } = answer;
+    if (!capture || capture.missing || !mayRecord()) return;
     const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, capture.spec));
     location.assign(`${url}?v=2&tab=${tabOf(capture.opens)}`);
   } catch (error) {
@@ -283,10 +289,10 @@ export function startOmnibox() {
     box.refresh();
   });
   input.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && event.ctrlKey && explained) {
+    if (event.key === "Enter" && event.ctrlKey && input.value.trim()) {
       event.preventDefault();
       event.stopPropagation();
-      startAtOnce();
+      startAtOnce(input.value.trim());
       return;
     }
     if (event.key !== "Escape") return;

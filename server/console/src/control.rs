@@ -9,12 +9,12 @@ use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     os::fd::{AsRawFd as _, OwnedFd},
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use bathyscope_capture::{CaptureId, visible};
 use bathyscope_catalog::recipes::{MAX_RECIPE_BYTES, Recipe};
-use bathyscope_link::{AgentLink, words};
+use bathyscope_link::{AgentLink, clock::wall_unix_ns, words};
 use bathyscope_store::{AuditEntry, Role, Store};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -344,9 +344,8 @@ impl Tracing {
 
     /// The audit log has it as done by whoever may use this socket.
     async fn note(&self, action: &str, object: &str, detail: &str) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let entry = AuditEntry {
-            time_unix_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            time_unix_ns: wall_unix_ns(),
             user: TERMINAL.to_owned(),
             role: Role::Admin,
             action: action.to_owned(),

@@ -47,6 +47,18 @@ impl Phase {
     }
 }
 
+/// Shows a capture, or hides it.
+pub(crate) async fn set_phase(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    phase: Phase,
+    doing: &'static str,
+) -> Result<(), StoreError> {
+    let update = sqlx::query("UPDATE captures SET phase = ? WHERE id = ?").bind(phase.as_str()).bind(sql(id.bits()));
+    update.execute(conn).await.map_err(failed(doing))?;
+    Ok(())
+}
+
 pub(crate) const fn origin(origin: Origin) -> &'static str {
     match origin {
         Origin::Recorded => "recorded",

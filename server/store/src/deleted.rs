@@ -5,7 +5,7 @@ use sqlx::SqliteConnection;
 
 use crate::{
     CaptureState, StoreError,
-    append::Phase,
+    append::{Phase, set_phase},
     error::failed,
     limits::{at_most, limit},
     read::state_of,
@@ -70,15 +70,9 @@ async fn hide_in(conn: &mut SqliteConnection, id: CaptureId, (unix_ns, user): (i
     if state_of(conn, id).await? == CaptureState::Recording {
         return Err(StoreError::Recording { id });
     }
-    set_phase(conn, id, Phase::Deleting).await?;
+    set_phase(conn, id, Phase::Deleting, DELETING).await?;
     let insert = sqlx::query("INSERT INTO deleted VALUES (?, ?, ?)").bind(sql(id.bits())).bind(unix_ns).bind(user);
     insert.execute(conn).await.map_err(failed(DELETING))?;
-    Ok(())
-}
-
-async fn set_phase(conn: &mut SqliteConnection, id: CaptureId, phase: Phase) -> Result<(), StoreError> {
-    let update = sqlx::query("UPDATE captures SET phase = ? WHERE id = ?").bind(phase.as_str()).bind(sql(id.bits()));
-    update.execute(conn).await.map_err(failed(DELETING))?;
     Ok(())
 }
 
@@ -86,7 +80,7 @@ async fn set_phase(conn: &mut SqliteConnection, id: CaptureId, phase: Phase) -> 
 pub(crate) async fn restore(conn: &mut SqliteConnection, id: CaptureId) -> Result<bool, StoreError> {
     let is_there = forget(conn, id).await?;
     if is_there {
-        set_phase(conn, id, Phase::Ready).await?;
+        set_phase(conn, id, Phase::Ready, RESTORING).await?;
     }
     Ok(is_there)
 }

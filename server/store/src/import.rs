@@ -542,9 +542,7 @@ async fn add_script(writer: &mut Writer, id: CaptureId, script: &ScriptRecord) -
 async fn show(conn: &mut SqliteConnection, id: CaptureId, end: &crate::End) -> Result<(), StoreError> {
     append::put_ledger(conn, id, &end.ledger, &[]).await?;
     finish::put_end(conn, id, end).await?;
-    let update = sqlx::query("UPDATE captures SET phase = 'ready' WHERE id = ?").bind(sql(id.bits()));
-    update.execute(conn).await.map_err(failed("importing a capture"))?;
-    Ok(())
+    append::set_phase(conn, id, Phase::Ready, "importing a capture").await
 }
 
 /// How many entries the dictionaries have, to check what refers to them.

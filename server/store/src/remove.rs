@@ -13,7 +13,7 @@ use bathyscope_capture::CaptureId;
 
 use crate::{
     AuditEntry, CaptureState, StoreError,
-    append::Phase,
+    append::{Phase, set_phase},
     entry,
     error::failed,
     read::state_of,
@@ -141,9 +141,7 @@ async fn mark_in(writer: &mut Writer, id: CaptureId, why: &Why) -> Result<bool, 
         }
         entry::add_audit(&mut writer.conn, entry).await?;
     }
-    let update =
-        sqlx::query("UPDATE captures SET phase = ? WHERE id = ?").bind(Phase::Deleting.as_str()).bind(sql(id.bits()));
-    update.execute(&mut writer.conn).await.map_err(failed("deleting a capture"))?;
+    set_phase(&mut writer.conn, id, Phase::Deleting, "deleting a capture").await?;
     Ok(true)
 }
 

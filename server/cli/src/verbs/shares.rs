@@ -1,15 +1,13 @@
 //! `shares`: links of the running console for people without a login, made, listed and revoked.
 
-use std::{
-    fmt::Write as _,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::fmt::Write as _;
 
 use bathyscope_capture::{CaptureId, visible};
 use bathyscope_console::{
     control::{self, KnownShares},
     http::{AskedShare, MOST_SHARE_DAYS, SHARE_DAYS, ShareId, ShareItem, SharedPart},
 };
+use bathyscope_link::clock::wall_unix_ns;
 use clap::{Args, Subcommand};
 
 use super::{print_all, range::duration, text};
@@ -157,8 +155,7 @@ fn listed(list: &KnownShares) -> String {
     if list.items.is_empty() {
         out.push_str("There is no share.\n");
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+    let now_unix_ns = wall_unix_ns();
     for share in &list.items {
         out.push_str(&line(share, now_unix_ns));
     }

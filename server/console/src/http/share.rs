@@ -13,10 +13,11 @@ use std::{
     fmt,
     str::FromStr,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use bathyscope_capture::CaptureId;
+use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_reader::ViewQuery;
 use bathyscope_store::{AuditEntry, NewShare, Role, ShareRecord, ShareUse, Store, StoreError, TokenHash};
 use bathyscope_views::{Scope, Source, ViewError};
@@ -247,7 +248,7 @@ impl Share {
 
     /// Seconds that it lives still.
     pub fn left_s(&self) -> u64 {
-        let left_ns = self.inner.record.expires_unix_ns.saturating_sub(now_unix_ns());
+        let left_ns = self.inner.record.expires_unix_ns.saturating_sub(wall_unix_ns());
         u64::try_from(left_ns / 1_000_000_000).unwrap_or(0)
     }
 
@@ -308,7 +309,7 @@ impl Shares {
         if allow {
             store.allow_shares(true).await?;
         }
-        store.purge_shares(now_unix_ns()).await?;
+        store.purge_shares(wall_unix_ns()).await?;
         let allowed = store.shares_are_allowed().await?.then(|| stop.child_token());
         let live = LiveShares { allowed, ended: HashMap::new(), revoked: HashMap::new(), uses: HashMap::new() };
         Ok(Self { store, live: Arc::new(Mutex::new(live)), stop: stop.clone() })
@@ -360,7 +361,7 @@ impl Shares {
         let scope = ShareScope { view: asked.view, part: asked.part };
         let scope = serde_json::to_string(&scope).map_err(|error| ShareError::Refused(error.to_string()))?;
         let (secret, token) = new_secret()?;
-        let created_unix_ns = now_unix_ns();
+        let created_unix_ns = wall_unix_ns();
         let new = NewShare {
             id: id.0,
             token,
@@ -389,7 +390,7 @@ impl Shares {
         if token.len() != TOKEN_BYTES * 2 || !self.are_allowed() {
             return Ok(None);
         }
-        let now = now_unix_ns();
+        let now = wall_unix_ns();
         let Some(record) = self.store.share(id.0, TokenHash::of(token.as_bytes()), now).await? else { return Ok(None) };
         let ended = self.locked(|live| {
             let allowed = live.allowed.as_ref().filter(|_| !live.revoked.contains_key(&id.0))?.clone();
@@ -407,7 +408,7 @@ impl Shares {
     /// # Errors
     /// The store's.
     pub async fn list(&self, owner: Option<&str>) -> Result<Vec<ShareItem>, StoreError> {
-        let records = self.store.shares(owner, now_unix_ns()).await?;
+        let records = self.store.shares(owner, wall_unix_ns()).await?;
         let mut items: Vec<ShareItem> = records.iter().filter_map(ShareItem::new).collect();
         self.locked(|live| {
             for item in &mut items {
@@ -450,7 +451,7 @@ impl Shares {
     /// Notes for ever who did what with a link to a capture.
     async fn note(&self, (user, role): (&str, Role), action: &str, (capture, detail): (CaptureId, String)) {
         let entry = AuditEntry {
-            time_unix_ns: now_unix_ns(),
+            time_unix_ns: wall_unix_ns(),
             user: user.to_owned(),
             role,
             action: action.to_owned(),
@@ -480,7 +481,7 @@ impl Shares {
     /// # Errors
     /// The store's.
     pub async fn sweep(&self) -> Result<(), StoreError> {
-        let now = now_unix_ns();
+        let now = wall_unix_ns();
         let uses: Vec<ShareUse> = self.locked(|live| {
             live.revoked.retain(|_id, expires_unix_ns| *expires_unix_ns > now);
             std::mem::take(&mut live.uses).into_values().collect()
@@ -525,11 +526,6 @@ fn check(asked: &AskedShare, days: u32) -> Result<(), ShareError> {
         return refused(format!("the filter of the part is longer than {FILTER_BYTES} bytes"));
     }
     Ok(())
-}
-
-fn now_unix_ns() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

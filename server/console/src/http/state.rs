@@ -7,12 +7,12 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use bathyscope_agent::CommandRights;
 use bathyscope_capture::CaptureId;
-use bathyscope_link::{AgentLink, activity::ActivitySampler, host::Host, inventory::Inventory};
+use bathyscope_link::{AgentLink, activity::ActivitySampler, clock::wall_unix_ns, host::Host, inventory::Inventory};
 use bathyscope_reader::{CaptureCache, CaptureView};
 use bathyscope_store::{AuditEntry, Role, Store};
 use http::HeaderMap;
@@ -270,9 +270,8 @@ impl AppState {
 
     /// Notes for ever who did what. Where that fails the deed is done already: it is logged.
     pub(super) async fn audit(&self, who: &Session, action: &str, object: &str, detail: &str) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let entry = AuditEntry {
-            time_unix_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            time_unix_ns: wall_unix_ns(),
             user: who.user().to_owned(),
             role: who.role(),
             action: action.to_owned(),

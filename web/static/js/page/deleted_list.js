@@ -3,7 +3,11 @@
 import { get, send } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { bytes, wall } from "../lib/format.js";
+import { listTable } from "./list_table.js";
 import { note, showError, waitFor } from "../lib/notice.js";
+
+/** @type {import("./list_table.js").Head[]} */
+const HEADS = [["Capture"], ["Size"], ["Deleted"], ["Restorable until"], ["Actions"]];
 
 /** @import { DeletedItem } from "../../../api.js" */
 
@@ -40,18 +44,11 @@ export class DeletedList {
   #table(items) {
     const about = "A deleted capture can be restored for a day. Where there is no room to keep it, it goes before.";
     if (items.length === 0) return [h("p", { class: "quiet", text: `There is none. ${about}` })];
-    const heads = ["Capture", "Size", "Deleted", "Restorable until", "Actions"];
     return [
       h("p", { class: "quiet", text: about }),
-      h(
-        "div",
-        { class: "scroll-x", tabindex: "0" },
-        h(
-          "table",
-          { class: "list" },
-          h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col", text })))),
-          h("tbody", {}, ...items.map((one) => this.#row(one))),
-        ),
+      listTable(
+        HEADS,
+        items.map((one) => this.#row(one)),
       ),
     ];
   }

@@ -3,9 +3,13 @@
 import { get, send } from "../lib/api.js";
 import { byId, h, put } from "../lib/dom.js";
 import { duration, plural, wall } from "../lib/format.js";
+import { listTable } from "./list_table.js";
 import { note, showError, waitFor } from "../lib/notice.js";
 import { partWords } from "./share_words.js";
 import { startShell } from "./shell.js";
+
+/** @type {import("./list_table.js").Head[]} */
+const HEADS = [["Share"], ["Shows"], ["Made by"], ["Expires"], ["Last used"], ["Actions"]];
 
 /** @import { ShareItem, ShareList } from "../../../api.js" */
 
@@ -79,21 +83,11 @@ async function load() {
   try {
     const list = await get("/api/shares");
     showAllowed(list);
-    const heads = ["Share", "Shows", "Made by", "Expires", "Last used", "Actions"];
     put(
       byId("shares"),
       list.items.length === 0
         ? h("p", { class: "empty", text: "There is no share." })
-        : h(
-            "div",
-            { class: "scroll-x", tabindex: "0" },
-            h(
-              "table",
-              { class: "list" },
-              h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col", text })))),
-              h("tbody", {}, ...list.items.map(row)),
-            ),
-          ),
+        : listTable(HEADS, list.items.map(row)),
     );
   } catch (error) {
     showError(byId("shares-problem"), error, load);

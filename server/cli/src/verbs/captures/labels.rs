@@ -1,8 +1,7 @@
 //! Captures found, and what people say of them to find them by: tags and descriptions.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use bathyscope_capture::{CaptureId, visible};
+use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{CaptureLabels, LabelChange, Store, StoreError, SummaryQuery, SummarySort};
 
 use super::{json_line, line};
@@ -12,8 +11,7 @@ use crate::Failure;
 pub(super) fn searched(words: &[String]) -> Result<SummaryQuery, Failure> {
     let quoted = |word: &String| if word.contains(char::is_whitespace) { format!("\"{word}\"") } else { word.clone() };
     let text = words.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let asked = SummaryQuery::parse(&text, i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+    let asked = SummaryQuery::parse(&text, wall_unix_ns());
     asked.map_err(|error| Failure::because("searching captures", error))
 }
 

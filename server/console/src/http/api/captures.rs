@@ -1,7 +1,5 @@
 //! Captures: listed, made, shown, renamed, tagged, deleted.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use axum::{
     Json,
     extract::State,
@@ -52,8 +50,7 @@ pub(in crate::http) struct ListQuery {
 impl ListQuery {
     /// What the store is asked.
     fn summaries(&self) -> Result<SummaryQuery, ApiError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let asked = SummaryQuery::parse(&self.q, i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
+        let asked = SummaryQuery::parse(&self.q, wall_unix_ns());
         let asked = asked.map_err(|error| ApiError::invalid("searching captures", error.to_string()))?;
         let sort = SummarySort::parse(self.sort.as_deref().unwrap_or("started"));
         let (sort, reversed) =

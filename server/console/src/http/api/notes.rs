@@ -9,10 +9,9 @@
 //!   note; 409 if somebody has changed it meanwhile, 404 if it is gone or of another.
 //! * `DELETE /api/captures/{id}/notes/{note}` (likewise) → 204, or 404.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use axum::{Json, extract::State};
 use bathyscope_capture::{CaptureId, NoteAnchor, NoteContent, NoteId, shown};
+use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{NoteChange, NoteRecord, Role};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -149,11 +148,6 @@ impl WrittenNote {
     }
 }
 
-fn now_unix_ns() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
-}
-
 /// Writes a note.
 pub(in crate::http) async fn write(
     Operator(who): Operator,
@@ -170,7 +164,7 @@ pub(in crate::http) async fn write(
         author: who.user().to_owned(),
         owner: who.user().to_owned(),
         imported: false,
-        created_unix_ns: now_unix_ns(),
+        created_unix_ns: wall_unix_ns(),
         changed: None,
         version: 1,
     };
@@ -210,7 +204,7 @@ pub(in crate::http) async fn change(
     let start_ns = state.store().capture(id).await?.start_ns;
     let content = written.content(start_ns)?;
     let changing = async move {
-        let change = NoteChange { unix_ns: now_unix_ns(), user: who.user().to_owned() };
+        let change = NoteChange { unix_ns: wall_unix_ns(), user: who.user().to_owned() };
         let changed = state.store().change_note(id, (note, version), content, change).await?;
         state.audit(&who.session, "note.change", &id.to_string(), &format!("note {note} of {owner}")).await;
         Ok::<_, ApiError>(NoteItem::new(changed, start_ns, Some(&who)))

@@ -7,12 +7,12 @@ import {
   formattedHeading,
   formatsOf,
   readColumns,
-  readThen,
   sortedBy,
   tableColumns,
   writeColumns,
   writeThen,
 } from "../static/js/view/table/column_list.js";
+import { readThen } from "../static/js/view/table/row_orders.js";
 import { timeAt } from "../static/js/view/table/row_place.js";
 import { LineSplitter, csvField, rowsWriter } from "../static/js/view/table/rows_file.js";
 import { jsonRow, markdownRow, plainRow } from "../static/js/view/table/row_text.js";

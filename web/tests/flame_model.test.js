@@ -1,13 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import {
-  FlameModel,
-  fitting,
-  leftOutWords,
-  parentsOf,
-  weightsOf,
-  whyEmpty,
-} from "../static/js/view/flame/flame_model.js";
+import { FlameModel, fitting, leftOutWords, weightsOf, whyEmpty } from "../static/js/view/flame/flame_model.js";
+import { parentsOf } from "../static/js/view/flame/flame_nodes.js";
 
 // all 10 > a 10 (focus) > b 6 > c 2; d 3 > e 3
 const answer = {

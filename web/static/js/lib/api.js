@@ -35,11 +35,36 @@ export function messageOf(thrown) {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** The element of a page that was saved as a file which holds what the server had answered. */
+export const SAVED_DATA = "saved-data";
+/** Whether this page was saved as a file: nothing is asked of a server. */
+export const IS_SAVED = Boolean(globalThis.document?.getElementById?.(SAVED_DATA));
 /** The address below which this page reads, if somebody sees it who has a link and no login; else empty. */
-export const SHARE = (globalThis.location?.pathname ?? "").match(/^\/s\/[0-9a-f]{16}(?=\/captures\/)/)?.[0] ?? "";
+export const SHARE = IS_SAVED
+  ? "/s/0000000000000000"
+  : ((globalThis.location?.pathname ?? "").match(/^\/s\/[0-9a-f]{16}(?=\/captures\/)/)?.[0] ?? "");
+
+/** So many addresses are remembered that were asked for. */
+const MOST_REMEMBERED = 2000;
+/**
+ * What this page has asked for, so that it can be saved; and what answers in the place of a server once it was.
+ * @type {{asked: Set<string>, open: number, answer: ((path: string) => Promise<Response>)|null,
+ *   window: (<W extends {start: number, end: number, width: number}>(path: string, window: W) => W|null)|null}}
+ */
+export const traffic = { asked: new Set(), open: 0, answer: null, window: null };
+
+/** @param {string} path */
+function remember(path) {
+  traffic.asked.delete(path);
+  traffic.asked.add(path);
+  const [oldest] = traffic.asked;
+  if (traffic.asked.size > MOST_REMEMBERED) traffic.asked.delete(oldest);
+}
 
 /** Why something is not done on such a page. */
-export const NEEDS_LOGIN = "A share is read only: this needs a login.";
+export const NEEDS_LOGIN = IS_SAVED
+  ? "A file is read only: this needs Bathyscope."
+  : "A share is read only: this needs a login.";
 
 /**
  * Whether an error only says that the request was given up here.
@@ -67,9 +92,11 @@ export function withParams(path, params) {
 async function request(path, options) {
   const isRead = (options.method ?? "GET") === "GET" && path.startsWith(`${SHARE}/`);
   if (SHARE && !isRead) throw new ApiError({ kind: "share", doing: "Asking the server", why: NEEDS_LOGIN });
+  if ((options.method ?? "GET") === "GET") remember(path);
   let response;
+  traffic.open += 1;
   try {
-    response = await fetch(path, { credentials: "same-origin", ...options });
+    response = await (traffic.answer?.(path) ?? fetch(path, { credentials: "same-origin", ...options }));
   } catch (error) {
     if (isAborted(error)) throw error;
     throw new ApiError({
@@ -78,6 +105,8 @@ async function request(path, options) {
       why: "it does not answer",
       remedy: "Check that Bathyscope still runs and that this computer reaches it.",
     });
+  } finally {
+    traffic.open -= 1;
   }
   if (response.ok) return response;
   if (response.status === 401) {

@@ -1,4 +1,4 @@
-// Rows as text: copied, or as a file that the browser saves.
+// What is copied, and files that the browser saves.
 
 import { copyText, h } from "./dom.js";
 import { plural } from "./format.js";
@@ -16,16 +16,24 @@ export async function copyRows(text, count, what) {
 }
 
 /**
+ * Saves something as a file.
+ * @param {string} name
+ * @param {Blob} content
+ */
+export function saveBlob(name, content) {
+  const href = URL.createObjectURL(content);
+  const link = h("a", { href, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  // The browser reads it after the click.
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
+
+/**
  * Saves text as a file.
  * @param {string} name
  * @param {string} text
  * @param {string} [type] of its content
  */
-export function saveText(name, text, type = "text/csv") {
-  const href = URL.createObjectURL(new Blob([text], { type }));
-  const link = h("a", { href, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  URL.revokeObjectURL(href);
-}
+export const saveText = (name, text, type = "text/csv") => saveBlob(name, new Blob([text], { type }));

@@ -18,8 +18,8 @@ const RANKED_TRACKS = 256;
 
 /**
  * Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `filter`
- * when it is known whether the filter is right, with what is wrong.
- * @extends {Emitter<{info: null, gone: null, colors: null, filter: unknown}>}
+ * when it is known whether the filter is right, with what is wrong, `again` when the view in sight is to ask for all it shows.
+ * @extends {Emitter<{info: null, gone: null, colors: null, filter: unknown, again: null}>}
  */
 export class CaptureContext extends Emitter {
   /**

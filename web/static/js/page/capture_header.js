@@ -1,6 +1,6 @@
 // The header of a capture: its name, what it is, chips for losses and cost, what can be done with it.
 
-import { SHARE, get, send } from "../lib/api.js";
+import { IS_SAVED, SHARE, get, send } from "../lib/api.js";
 import { captureState } from "./capture_state.js";
 import { addCommands, mayRecord } from "../lib/commands.js";
 import { byId, copyText, h, put } from "../lib/dom.js";
@@ -14,6 +14,7 @@ import { PINS } from "./retention.js";
 import { costIsEstimated } from "../kind/table.js";
 import { ESTIMATED, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
+import { VIEWS } from "./views.js";
 
 /** @import { CapturePage } from "../../../api.js" */
 
@@ -172,12 +173,12 @@ export class CaptureHeader {
     if (!info.running && mayRecord()) {
       actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
     }
-    if (SHARE) {
+    if (SHARE && !IS_SAVED) {
       actions.push(
         this.#exportMenu(),
         h("button", { type: "button", text: "Copy link", title: NO_LINK, "aria-disabled": "true" }),
       );
-    } else {
+    } else if (!SHARE) {
       actions.push(
         this.views,
         this.#exportMenu(),
@@ -276,12 +277,38 @@ export class CaptureHeader {
     button.addEventListener("click", () => {
       if (menu.isOpen) menu.close();
       else
-        menu.open(
-          "Export",
-          files.map(([format, label, hint]) => ({ label, hint, download: this.#exportPath(format) })),
-        );
+        menu.open("Export", [
+          { label: "This view", hint: "HTML, opens anywhere", run: () => this.#savePage() },
+          { label: "Picture of this view", hint: "PNG", run: () => this.#savePicture() },
+          ...files.map(([format, label, hint]) => ({ label, hint, download: this.#exportPath(format) })),
+        ]);
     });
     return h("div", { class: "menu" }, button, menu.element);
+  }
+
+  async #savePage() {
+    const { info } = this.context;
+    if (info.running) {
+      note("A running capture grows: stop it, or wait for its end, and save the view then.");
+      return;
+    }
+    try {
+      const { saveFile } = await import("./saved_file.js");
+      const shown = { title: "", owner: "", expires_unix_ns: 0, part: null, ...info.share };
+      const tabs = VIEWS.filter(({ shows, withheld }) => shows(this.context) && !withheld?.(shown));
+      saveFile(this.context, tabs);
+    } catch (error) {
+      noteError(error);
+    }
+  }
+
+  async #savePicture() {
+    try {
+      const { saveDrawn } = await import("./saved_file.js");
+      await saveDrawn(this.context);
+    } catch (error) {
+      noteError(error);
+    }
   }
 
   /** @param {string} format */

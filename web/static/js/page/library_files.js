@@ -1,23 +1,13 @@
 // What the library has, as files that the browser saves, and files that are put into it.
 
 import { getBytes, send } from "../lib/api.js";
-import { h } from "../lib/dom.js";
 import { plural } from "../lib/format.js";
 import { note, noteError, waitFor } from "../lib/notice.js";
+import { saveBlob } from "../lib/save_text.js";
 import { archiveOf, filesOf } from "./tar.js";
 import { fileNames } from "./library_model.js";
 
 /** @import { LibraryEntryItem } from "../../../api.js" */
-
-/** @param {Blob} bytes @param {string} name */
-function save(bytes, name) {
-  const href = URL.createObjectURL(bytes);
-  const link = h("a", { href, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  URL.revokeObjectURL(href);
-}
 
 /**
  * Saves entries as one archive, with a file for each.
@@ -34,7 +24,7 @@ export async function exportItems(items) {
       })),
     );
     const files = await waitFor(`Reading ${plural(items.length, "entry", "entries")}`, read);
-    save(archiveOf(files, Math.floor(Date.now() / 1000)), "bathyscope-library.tar");
+    saveBlob("bathyscope-library.tar", archiveOf(files, Math.floor(Date.now() / 1000)));
   } catch (error) {
     noteError(error);
   }

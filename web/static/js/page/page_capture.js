@@ -1,6 +1,6 @@
 // The page of one capture: loads it, puts the parts together, lets them know of each other.
 
-import { SHARE, get, problemOf } from "../lib/api.js";
+import { IS_SAVED, SHARE, get, problemOf } from "../lib/api.js";
 import { CaptureContext } from "./capture_context.js";
 import { CaptureHeader } from "./capture_header.js";
 import { addCommands } from "../lib/commands.js";
@@ -26,6 +26,8 @@ import { WithheldView } from "./withheld_view.js";
 /** @import { CaptureContext as Context } from "./capture_context.js" */
 /** @typedef {Map<string, import("../view/panel_view.js").PanelView>} Views by name */
 
+/** Why a tab of a page that was saved as a file is empty. */
+const NOT_SAVED = "This tab was not saved in this file.";
 /** How often it is asked how far computed streams are. */
 const COMPUTED_MS = 1000;
 /** How often stored views of a running capture are asked for again. */
@@ -102,7 +104,7 @@ function startOwn(context) {
   const button = byId("without-own");
   const write = () => {
     const { filter } = state.view;
-    button.hidden = context.info.spec.target !== "system" || !takesCondition(filter);
+    button.hidden = IS_SAVED || context.info.spec.target !== "system" || !takesCondition(filter);
     button.setAttribute("aria-pressed", String(isWithoutOwn(filter)));
   };
   const turn = () => {
@@ -167,8 +169,9 @@ function startRange(context) {
 /**
  * Tabs and panels of the views that the capture has, which can become more while it runs.
  * @param {Context} context
+ * @param {import("./saved_answers.js").SavedPage|null} saved
  */
-function startViews(context) {
+function startViews(context, saved) {
   const { state } = context;
   /** @type {Views} */
   const views = new Map();
@@ -179,7 +182,7 @@ function startViews(context) {
   /** @param {import("./views.js").View} view */
   const make = ({ name, title, make: build, withheld }) => {
     const { share } = context.info;
-    const reason = (share && withheld?.(share)) ?? "";
+    const reason = saved?.tabs.includes(name) === false ? NOT_SAVED : ((share && withheld?.(share)) ?? "");
     const panel = h("section", {
       id: `panel-${name}`,
       class: `panel panel-${name}`,
@@ -336,8 +339,8 @@ function followComputed(context, views) {
 }
 
 async function start() {
-  const page = byId("capture");
-  const { id = "" } = page.dataset;
+  const { id = "" } = byId("capture").dataset;
+  const saved = IS_SAVED ? (await import("./saved_file.js")).openFile() : null;
   /** @type {import("../../../api.js").CapturePage} */
   let info;
   try {
@@ -346,7 +349,7 @@ async function start() {
     showError(byId("cap-problem"), error, start);
     return;
   }
-  const state = new ViewState(location.search);
+  const state = new ViewState(saved ? location.hash.slice(1) || saved.view : location.search);
   const context = new CaptureContext(id, info, state);
   if (state.newer) note("This link was made by a later release; a part of the view may be missing.");
   startFilter(context);
@@ -368,7 +371,8 @@ async function start() {
   void context.notes.load();
   context.finder.search();
   state.on("change", ({ parts }) => parts.has("find") && context.finder.search());
-  views = startViews(context);
+  views = startViews(context, saved);
+  context.on("again", () => views.get(state.view.tab)?.grown());
   document.addEventListener("missing", (event) => {
     if (event instanceof CustomEvent && String(event.detail).startsWith(context.path)) context.check();
   });

@@ -1,6 +1,7 @@
 // The view of a capture is its address. Everything that changes what is shown is here, with a version, so that links
 // made by this release open in later ones.
 
+import { IS_SAVED } from "../lib/api.js";
 import { Emitter } from "../lib/emitter.js";
 import { TRACKS_CHARS } from "../lib/sql_track.js";
 
@@ -250,7 +251,8 @@ export class ViewState extends Emitter {
     clearTimeout(this.#timer);
     const write = () => {
       this.#spent = Math.max(this.#spent, performance.now()) + MS_PER_WRITE;
-      history.replaceState(null, "", this.address());
+      // The address of a file stays that of the file.
+      history.replaceState(null, "", IS_SAVED ? `#${formatView(this.view)}` : this.address());
     };
     const wait = Math.max(0, this.#spent - (WRITES_AT_ONCE - 1) * MS_PER_WRITE - performance.now());
     if (wait === 0) write();

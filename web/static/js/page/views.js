@@ -6,7 +6,6 @@ import { OutputView } from "../view/table/output_view.js";
 import { LateEvents } from "./late_events.js";
 import { LateInfo } from "./late_info.js";
 import { LateView } from "../view/late_view.js";
-import { TimelineView } from "../view/timeline/timeline.js";
 
 /** Why a link to a part of a capture does not show something. */
 const OF_ALL = "tells of all of the capture, and this share shows only a part of it.";
@@ -70,7 +69,11 @@ export const VIEWS = [
     name: "timeline",
     title: "Timeline",
     shows: () => true,
-    make: (capture, panel) => new TimelineView(capture, panel),
+    make: (capture, panel) =>
+      new LateView(capture, panel, async () => {
+        const { TimelineView } = await import("../view/timeline/timeline.js");
+        return new TimelineView(capture, panel);
+      }),
   },
   {
     name: "flame",

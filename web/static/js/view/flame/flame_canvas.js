@@ -7,7 +7,8 @@ import { Canvas } from "../../lib/canvas.js";
 import { h, put } from "../../lib/dom.js";
 import { FRAME, TEXT_PAD, characterWidth, frameFont, frameTop, frameWidth } from "./flame_draw.js";
 import { STEPS } from "./flame_colors.js";
-import { MATCH_BELOW, MATCH_SELF, fitting } from "./flame_model.js";
+import { fitting } from "./flame_model.js";
+import { MATCH_BELOW, MATCH_SELF } from "./flame_nodes.js";
 
 /** @import { FlameModel } from "./flame_model.js" */
 /** @import { FlameLook } from "./flame_draw.js" */

@@ -1,7 +1,8 @@
 // A flame graph as SVG nodes. Names only ever become text.
 
 import { s } from "../../lib/dom.js";
-import { MATCH_BELOW, MATCH_SELF, fitting } from "./flame_model.js";
+import { fitting } from "./flame_model.js";
+import { MATCH_BELOW, MATCH_SELF } from "./flame_nodes.js";
 
 /** Height of a frame in pixels. */
 export const FRAME = 18;

@@ -1,11 +1,8 @@
 // A flame graph's columns with what drawing and walking need. Pure.
 
 import { plural } from "../../lib/format.js";
+import { MATCH_SELF, parentsOf } from "./flame_nodes.js";
 
-/** Bits of `match`: the node's own name, something that was cut away above it. */
-export const MATCH_SELF = 1;
-/** See {@link MATCH_SELF}. */
-export const MATCH_BELOW = 2;
 /**
  * What stacks can be weighted by, the usual one first; what an address names besides, too.
  * @param {{info: {weights: {value: string, title: string}[], streams: {kind: string}[]}, hasCalls: boolean}} capture
@@ -175,19 +172,6 @@ export class FlameModel {
     }
     return -1;
   }
-}
-
-/**
- * For each node in preorder the index of its parent; -1 for the root.
- * @param {number[]} depths
- */
-export function parentsOf(depths) {
-  /** @type {number[]} */
-  const last = [];
-  return depths.map((depth, i) => {
-    last[depth] = i;
-    return depth === 0 ? -1 : (last[depth - 1] ?? -1);
-  });
 }
 
 /**

@@ -4,7 +4,8 @@ import { shortAmount } from "../../lib/amount.js";
 import { category } from "../../lib/color.js";
 import { closest, h, put } from "../../lib/dom.js";
 import { exact, percent } from "../../lib/format.js";
-import { FlameModel, KINDS, MATCH_SELF, whyEmpty } from "./flame_model.js";
+import { FlameModel, KINDS, whyEmpty } from "./flame_model.js";
+import { MATCH_SELF } from "./flame_nodes.js";
 import { baseName } from "./transforms.js";
 
 /** Pixels of the tree's graph: with more, fewer frames are left out. */

@@ -1,6 +1,7 @@
 // Which columns of a table are shown, in which order, how wide, and how their cells are written; as text for the address. Pure.
 
 import { columnHeading, cell as cellText, moment, wall } from "../../lib/format.js";
+import { readThen } from "./row_orders.js";
 
 /** @import { TableCell, TableColumn } from "../../lib/virtual_table.js" */
 /** @typedef {{name: string, pinned: boolean, width: number, format: string}} ShownColumn `width` in pixels, 0 for what is usual */
@@ -169,17 +170,6 @@ function scaled(ns, digits) {
  * @property {string} order
  * @property {string} then further columns, with `-` before the name of one whose greatest come first
  */
-
-/**
- * @param {string} then
- * @returns {{name: string, descending: boolean}[]}
- */
-export function readThen(then) {
-  return (then.match(/(?:\\.|[^,\\])+/gs) ?? []).map((part) => ({
-    name: part.replace(/^-/, "").replace(/\\(.)/gs, "$1"),
-    descending: part.startsWith("-"),
-  }));
-}
 
 /** @param {{name: string, descending: boolean}[]} orders */
 export function writeThen(orders) {

@@ -6,17 +6,10 @@ import { get } from "../../lib/api.js";
 import { cell as cellText, columnHeading, exact, moment, plural, wall } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { PanelView } from "../panel_view.js";
-import {
-  LEAST_WIDTH,
-  MOST_WIDTH,
-  chosenColumns,
-  readThen,
-  sortedBy,
-  tableColumns,
-  writeColumns,
-} from "./column_list.js";
+import { LEAST_WIDTH, MOST_WIDTH, chosenColumns, sortedBy, tableColumns, writeColumns } from "./column_list.js";
 import { RowBuffer } from "./row_buffer.js";
 import { RowDetails } from "./row_details.js";
+import { readThen } from "./row_orders.js";
 import { timeAt } from "./row_place.js";
 import { RowSource } from "./row_source.js";
 import { VirtualTable } from "../../lib/virtual_table.js";

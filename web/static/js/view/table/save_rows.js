@@ -4,6 +4,7 @@
 import { h, put } from "../../lib/dom.js";
 import { bytes, exact, plural } from "../../lib/format.js";
 import { note, noteError } from "../../lib/notice.js";
+import { saveBlob } from "../../lib/save_text.js";
 import { FILES, LineSplitter, rowsWriter } from "./rows_file.js";
 
 /** @import { TableCell, TableColumn } from "../../lib/virtual_table.js" */
@@ -48,7 +49,7 @@ export function saveRows(seen) {
         progress.value = done;
         told.textContent = `${exact(done)} of ${plural(seen.count, "row")}, ${bytes(size)}`;
       });
-      download(`${seen.name}.${format}`, new Blob(parts, { type: FILES[format].type }));
+      saveBlob(`${seen.name}.${format}`, new Blob(parts, { type: FILES[format].type }));
       close();
       note(`Saved ${plural(rows, "row")}.${missing ? ` The capture lacks some: ${missing}.` : ""}`, { ms: 6000 });
     } catch (error) {
@@ -135,18 +136,4 @@ async function problemIn(response) {
   } catch {
     return `the server answered ${response.status}`;
   }
-}
-
-/**
- * @param {string} name
- * @param {Blob} blob
- */
-function download(name, blob) {
-  const href = URL.createObjectURL(blob);
-  const link = h("a", { href, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  // The browser reads it after the click.
-  setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

@@ -1,7 +1,7 @@
 // What the timeline draws: asked for with room on both sides, given up when something else is wanted, kept until the next
 // answer is there.
 
-import { Latest, getBytes } from "../../lib/api.js";
+import { Latest, addressOf, getBytes, traffic } from "../../lib/api.js";
 import { Emitter } from "../../lib/emitter.js";
 import { settled } from "../../lib/dom.js";
 import { decodeTimeline } from "./timeline_decode.js";
@@ -9,6 +9,7 @@ import { decodeTimeline } from "./timeline_decode.js";
 const MOST_WIDTH = 8192;
 const PADDING = 1;
 const MOST_TRACKS = 256;
+const PATH = "/api/captures/{id}/timeline";
 
 /**
  * Which window to ask for, so that there is a screen on each side, and how wide in pixels. Pure.
@@ -89,19 +90,17 @@ export class TimelineData extends Emitter {
   async #load() {
     if (!this.wanted) return;
     const { shown, pixels, query, duration } = this.wanted;
-    const window = paddedWindow(shown, pixels, duration);
+    const padded = paddedWindow(shown, pixels, duration);
     const key = JSON.stringify(query);
+    const all = { id: this.id, ...padded, limit_tracks: MOST_TRACKS, ...query };
+    const window = traffic.window?.(addressOf(PATH, all), padded) ?? padded;
+    // A file has no finer one.
+    if (traffic.window && this.key === key && JSON.stringify(this.current?.asked) === JSON.stringify(window)) return;
     const asked = JSON.stringify([window, query]);
     if (asked === this.#asked) return;
     this.#asked = asked;
     try {
-      const buffer = await this.#latest.run((signal) =>
-        getBytes(
-          "/api/captures/{id}/timeline",
-          { id: this.id, ...window, limit_tracks: MOST_TRACKS, ...query },
-          signal,
-        ),
-      );
+      const buffer = await this.#latest.run((signal) => getBytes(PATH, { ...all, ...window }, signal));
       if (!buffer) return;
       this.current = { ...decodeTimeline(buffer), asked: window };
       this.key = key;

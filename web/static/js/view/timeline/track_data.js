@@ -1,7 +1,7 @@
 // What is on the tracks in sight: one request at a time for all of them, of what is not there yet, what is in sight first. What is there
 // is drawn scaled until the answer is.
 
-import { Latest, getBytes } from "../../lib/api.js";
+import { Latest, addressOf, getBytes, traffic } from "../../lib/api.js";
 import { Emitter } from "../../lib/emitter.js";
 import { LabelTable, readWindow } from "./track_decode.js";
 import { KnownTracks } from "./known_tracks.js";
@@ -9,6 +9,7 @@ import { isUseful, keptOf, pixelOf, planOf } from "./track_plan.js";
 
 /** @import { Plan, Wanted } from "./track_plan.js" */
 
+const PATH = "/api/captures/{id}/tracks/window";
 /** After so many milliseconds it is tried again where something went wrong. */
 const AGAIN_MS = 2000;
 
@@ -70,12 +71,10 @@ export class TrackData extends Emitter {
   async #load(plan) {
     this.#asked = plan;
     const { age } = this;
-    const { start, end, width } = plan;
     try {
-      const tracks = plan.tracks.join(",");
-      const buffer = await this.#latest.run((signal) =>
-        getBytes("/api/captures/{id}/tracks/window", { id: this.id, start, end, width, tracks }, signal),
-      );
+      const asked = { id: this.id, start: plan.start, end: plan.end, width: plan.width, tracks: plan.tracks.join(",") };
+      const window = traffic.window?.(addressOf(PATH, asked), asked) ?? asked;
+      const buffer = await this.#latest.run((signal) => getBytes(PATH, window, signal));
       if (!buffer || this.#asked !== plan) return;
       this.#asked = null;
       this.#take(buffer, plan, age);
@@ -101,6 +100,9 @@ export class TrackData extends Emitter {
       this.known.clear();
       window = readWindow(buffer, this.#table);
     }
+    // What a file does not have is not asked for again.
+    if (window && traffic.window)
+      window = { ...window, start: Math.min(start, window.start), end: Math.max(end, window.end) };
     if (window) this.known.add(window, { pixel, age, kept: this.wanted ? keptOf(this.wanted) : { start, end } });
   }
 }

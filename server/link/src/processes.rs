@@ -152,6 +152,19 @@ fn command_of(bytes: &[u8]) -> String {
     bytes.split(|byte| *byte == 0).map(visible).collect::<Vec<_>>().join(" ")
 }
 
+/// The control group of a process, by the lines of `/proc/PID/cgroup`: that of version 2, or where everything is in its root because
+/// version 1 is used, systemd's.
+pub fn control_group(lines: &[u8]) -> Option<&[u8]> {
+    let of = |controllers: &[u8]| {
+        lines.split(|byte| *byte == b'\n').find_map(|line| {
+            let rest = line.get(line.iter().position(|byte| *byte == b':')? + 1..)?;
+            rest.strip_prefix(controllers)?.strip_prefix(b":")
+        })
+    };
+    let version_2 = of(b"");
+    version_2.filter(|path| *path != b"/").or_else(|| of(b"name=systemd")).or(version_2)
+}
+
 /// The name of a user in `/etc/passwd`, or the number.
 pub fn user_of(passwd: &[u8], uid: u32) -> String {
     let number = uid.to_string();
@@ -243,5 +256,20 @@ mod tests {
         assert_eq!(pids("7"), [7, 71, 70]);
         assert_eq!(pids("nothing"), [] as [u32; 0]);
         assert_eq!(pids("").len(), 6);
+    }
+
+    #[test]
+    fn the_control_group_is_that_of_version_2_where_it_is_used() {
+        let cases: [(&[u8], Option<&[u8]>); 6] = [
+            (b"0::/system.slice/a.service\n", Some(b"/system.slice/a.service")),
+            (b"4:cpu:/x\n1:name=systemd:/user.slice\n0::/\n", Some(b"/user.slice")),
+            (b"1:name=systemd:/user.slice\n0::/a:b\n", Some(b"/a:b")),
+            (b"0::/\n", Some(b"/")),
+            (b"4:cpu:/x\n", None),
+            (b"0\n", None),
+        ];
+        for (lines, group) in cases {
+            assert_eq!(control_group(lines), group, "{}", String::from_utf8_lossy(lines));
+        }
     }
 }

@@ -13,16 +13,12 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_link::processes::{read_some, user_of};
+use bathyscope_link::processes::{control_group, read_some, user_of};
 use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
 
 use super::{
-    AgentLink, LinkError,
-    by_name::open_by_name,
-    clock::monotonic_ns,
-    mappings::FileKey,
-    process_status::{ProcessStatus, control_group},
+    AgentLink, LinkError, by_name::open_by_name, clock::monotonic_ns, mappings::FileKey, process_status::ProcessStatus,
 };
 
 /// Requests that may wait.

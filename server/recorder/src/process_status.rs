@@ -1,4 +1,4 @@
-//! What `/proc/PID/status` and `/proc/PID/cgroup` tell of a process.
+//! What `/proc/PID/status` tells of a process.
 
 /// What the status of a thread tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,19 +47,6 @@ fn unescaped(mut name: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// The control group of a process, by the lines of `/proc/PID/cgroup`: that of version 2, or where everything is in its root because
-/// version 1 is used, systemd's.
-pub(crate) fn control_group(lines: &[u8]) -> Option<&[u8]> {
-    let of = |controllers: &[u8]| {
-        lines.split(|byte| *byte == b'\n').find_map(|line| {
-            let rest = line.get(line.iter().position(|byte| *byte == b':')? + 1..)?;
-            rest.strip_prefix(controllers)?.strip_prefix(b":")
-        })
-    };
-    let version_2 = of(b"");
-    version_2.filter(|path| *path != b"/").or_else(|| of(b"name=systemd")).or(version_2)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,21 +74,6 @@ mod tests {
                 ProcessStatus { pid, name, parent_pid, uid },
                 "{status}"
             );
-        }
-    }
-
-    #[test]
-    fn the_control_group_is_that_of_version_2_where_it_is_used() {
-        let cases: [(&[u8], Option<&[u8]>); 6] = [
-            (b"0::/system.slice/a.service\n", Some(b"/system.slice/a.service")),
-            (b"4:cpu:/x\n1:name=systemd:/user.slice\n0::/\n", Some(b"/user.slice")),
-            (b"1:name=systemd:/user.slice\n0::/a:b\n", Some(b"/a:b")),
-            (b"0::/\n", Some(b"/")),
-            (b"4:cpu:/x\n", None),
-            (b"0\n", None),
-        ];
-        for (lines, group) in cases {
-            assert_eq!(control_group(lines), group, "{}", String::from_utf8_lossy(lines));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bathyscope_capture::visible;
 
-use crate::processes::{KERNEL_THREAD, StatLine};
+use crate::processes::{KERNEL_THREAD, StatLine, control_group};
 
 /// Counters of a process. Id and start time together name it, as ids are used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct ProcessCounters {
     pub(super) resident_pages: u64,
     pub(super) read_bytes: u64,
     pub(super) written_bytes: u64,
-    /// Its control group of version 2, as text.
+    /// Its control group as text, as [`control_group`] tells it; empty where there is none.
     pub(super) group: String,
     /// When it was read, since the sampler began.
     pub(super) at: Duration,
@@ -49,7 +49,7 @@ fn next(bytes: &[u8]) -> Option<(Option<ProcessCounters>, &[u8])> {
         uid: u32::from_le_bytes(*uid),
         read_bytes: number_after(io, b"read_bytes: "),
         written_bytes: number_after(io, b"write_bytes: "),
-        group: group_of(cgroup),
+        group: control_group(cgroup).and_then(|path| std::str::from_utf8(path).ok()).unwrap_or_default().to_owned(),
         ..of_stat
     });
     Some((process, bytes))
@@ -83,12 +83,6 @@ pub(super) fn number_after(text: &[u8], name: &[u8]) -> u64 {
     let digits = found.map(|rest| rest.trim_ascii()).unwrap_or_default();
     let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
     std::str::from_utf8(digits.get(..end).unwrap_or_default()).ok().and_then(|it| it.parse().ok()).unwrap_or(0)
-}
-
-/// The path of the line `0::PATH`; empty where the host has no control groups of version 2.
-fn group_of(cgroup: &[u8]) -> String {
-    let path = cgroup.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"0::"));
-    path.and_then(|path| std::str::from_utf8(path).ok()).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

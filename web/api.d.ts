@@ -80,6 +80,7 @@ export interface ArgumentNode {
   late: boolean;
   constants: NamedConstant[];
   opens: boolean;
+  memory: boolean;
   note: string;
 }
 
@@ -2793,10 +2794,24 @@ export type Tree = CallPage | {
 export interface Trial {
   output: PrintedText;
   tables: MapTable[];
+  bytes: TrialBytes[];
   probes: Probe[];
   duration_ns: number;
   lost: number;
   reason: string;
+}
+
+export interface TrialBytes {
+  statement: number;
+  value: number;
+  name: string;
+  rows: TrialBytesRow[];
+}
+
+export interface TrialBytesRow {
+  time: number;
+  pid: number;
+  hex: string;
 }
 
 export type Unit = "hits" | "samples" | "nanoseconds" | "microseconds" | "milliseconds" | "seconds" | "bytes" | "values";

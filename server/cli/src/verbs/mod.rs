@@ -23,7 +23,6 @@ pub mod explain;
 pub mod export;
 mod facts;
 pub mod file_maker;
-mod foreign;
 mod kept;
 mod letters;
 mod letters_of_perf;
@@ -325,8 +324,8 @@ mod tests {
     /// Options of other programs that messages name.
     const OF_OTHERS: [&str; 3] = ["--cgroupns", "--selftest", "--pid"];
 
-    /// Sources of a test, and of options of other programs that are told apart.
-    const NOT_SAID: [&str; 2] = ["every_spec.rs", "foreign.rs"];
+    /// A source of a test.
+    const NOT_SAID: [&str; 1] = ["every_spec.rs"];
 
     /// The sources of what can say something, without their tests.
     fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {

@@ -3,7 +3,6 @@
 //!
 //! An agent as a process of its own keeps the rights; this process gives them up before it reads an event.
 
-mod foreign;
 mod observes;
 mod save;
 mod sources;
@@ -47,7 +46,6 @@ use crate::{
     launch::{OwnAgent, Workplace, agent_failure},
     signals::EndSignals,
 };
-pub(super) use foreign::FOREIGN;
 pub(super) use observes::{OBSERVES, observe};
 use save::{RecipeToSave, SaveArgs};
 use sources::SourceArgs;

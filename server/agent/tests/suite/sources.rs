@@ -3,8 +3,7 @@
 
 use bathyscope_capture::{CountSpec, ProfileSpec, StatesSpec, SyscallSpec, Target};
 use bathyscope_protocol::{
-    AgentClient, Budget, ClientError, RingContent, TargetState, WireMethod, WireScript, WireSource,
-    WireSyscalls,
+    AgentClient, Budget, ClientError, RingContent, TargetState, WireMethod, WireScript, WireSource, WireSyscalls,
 };
 
 use crate::common::{Rings, count, events, kernel, probe, simulated, wait_for};

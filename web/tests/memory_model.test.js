@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { deepEqual, equal } from "node:assert/strict";
 
 import { bareText } from "../static/js/new/argument_tree.js";
-import { printedValue } from "../static/js/new/builder_model.js";
+import { emptyProbe, printedValue, ticked, valuesAt } from "../static/js/new/builder_model.js";
 import { addressAt, bytesOf, dumpLines, fieldsAt, letterOf, sameBytes } from "../static/js/new/memory_model.js";
 
 test("addresses are sums of a base and an offset", () => {
@@ -106,4 +106,19 @@ test("parentheses around the whole of an expression are left out", () => {
   equal(bareText("(a) + (b)"), "(a) + (b)");
   equal(bareText("((a))"), "a");
   equal(bareText("arg0"), "arg0");
+});
+
+test("an address and the bytes at it are two values", () => {
+  const bytes = { expr: "arg0", format: { bytes: 64 }, late: false };
+  const number = { expr: "arg0", format: /** @type {const} */ ("decimal"), late: false };
+  let form = ticked(ticked(emptyProbe(), "begin", bytes, true), "begin", number, true);
+  deepEqual(
+    valuesAt(form, "begin").map(({ format }) => format),
+    [{ bytes: 64 }, "decimal"],
+  );
+  form = ticked(form, "begin", number, false);
+  deepEqual(
+    valuesAt(form, "begin").map(({ format }) => format),
+    [{ bytes: 64 }],
+  );
 });

@@ -3,6 +3,7 @@
 import { get, problemOf } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { exact } from "../lib/format.js";
+import { valueKey } from "./builder_model.js";
 import { MOST_BYTES, addressAt } from "./memory_model.js";
 
 /** @import { ArgumentNode, ValueFormat } from "../../../api.js" */
@@ -35,9 +36,12 @@ export function bareText(expr) {
   return bareText(expr.slice(1, -1).trim());
 }
 
+/** @param {{expr: string, format: ValueFormat}} value */
+const keyOf = ({ expr, format }) => valueKey({ expr: bareText(expr), format });
+
 /** The tree of one place. */
 export class ArgumentTree {
-  /** @type {Map<string, HTMLInputElement>} ticks by their expression */
+  /** @type {Map<string, HTMLInputElement>} ticks by their values */
   #boxes = new Map();
   /** @type {Set<string>} */
   #chosen = new Set();
@@ -115,8 +119,9 @@ export class ArgumentTree {
       "aria-label": `Record ${path.join(" ")}`,
       on: { change: () => this.parts.tick({ expr: node.expr, format, late: node.late }, box.checked) },
     });
-    box.checked = this.#chosen.has(bareText(node.expr));
-    this.#boxes.set(bareText(node.expr), box);
+    const key = keyOf({ expr: node.expr, format });
+    box.checked = this.#chosen.has(key);
+    this.#boxes.set(key, box);
     return h("li", {}, h("div", { class: "argument" }, open, h("label", { class: "check" }, box, name), about), within);
   }
 
@@ -243,11 +248,11 @@ export class ArgumentTree {
   }
 
   /**
-   * Shows which expressions are recorded.
-   * @param {Set<string>} exprs
+   * Shows which values are recorded.
+   * @param {readonly {expr: string, format: ValueFormat}[]} values
    */
-  choose(exprs) {
-    this.#chosen = new Set([...exprs].map(bareText));
-    for (const [expr, box] of this.#boxes) box.checked = this.#chosen.has(expr);
+  choose(values) {
+    this.#chosen = new Set(values.map(keyOf));
+    for (const [key, box] of this.#boxes) box.checked = this.#chosen.has(key);
   }
 }

@@ -430,7 +430,7 @@ export class BuildForm {
       });
       this.#trees[place] = { site, tree, nodes: [] };
     } else now.tree.title = title;
-    this.#trees[place]?.tree.choose(new Set(valuesAt(this.#form, place).map(({ expr }) => expr)));
+    this.#trees[place]?.tree.choose(valuesAt(this.#form, place));
   }
 
   /** Who, where and when: values that are there at each place. */

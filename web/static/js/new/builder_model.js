@@ -138,6 +138,13 @@ export function withValues(form, place, values) {
 }
 
 /**
+ * What tells a value from others: the bytes at an address have its expression, and are another value than the address.
+ * @param {{expr: string, format: ValueFormat}} value
+ */
+export const valueKey = ({ expr, format }) =>
+  typeof format !== "string" && format.bytes !== undefined ? `bytes at ${expr}` : expr;
+
+/**
  * Adds a value, or takes it out.
  * @param {ProbeForm} form
  * @param {Place} place
@@ -145,7 +152,7 @@ export function withValues(form, place, values) {
  * @param {boolean} on
  */
 export function ticked(form, place, { expr, format, late }, on) {
-  const others = valuesAt(form, place).filter((one) => one.expr !== expr);
+  const others = valuesAt(form, place).filter((one) => valueKey(one) !== valueKey({ expr, format }));
   return withValues(form, place, on ? [...others, { expr, name: "", format, late }] : others);
 }
 

@@ -116,6 +116,15 @@ export interface BinnedList {
   more: number;
 }
 
+export interface BlockItem {
+  id: InvestigationId;
+  content: ToldBlock;
+  author: string;
+  changed_unix_ns: number;
+  changed_by: string;
+  version: number;
+}
+
 export type BranchFilter = "any" | "any_call" | "any_ret" | "ind_call" | "ind_jmp" | "cond" | "call" | "u" | "k" | "hv" | "in_tx" | "no_tx" | "abort_tx" | "save_type";
 
 export interface Bucket {
@@ -1000,6 +1009,43 @@ export interface ImportAnswer {
   read_cpu_ns: number | null;
 }
 
+export interface InvestigationHead {
+  id: InvestigationId;
+  title: string;
+  state: InvestigationState;
+  owner: string;
+  created_unix_ns: number;
+  changed_unix_ns: number;
+  changed_by: string;
+  deleted_unix_ns: number | null;
+  version: number;
+  blocks: number;
+  can_delete: boolean;
+}
+
+export type InvestigationId = string;
+
+export interface InvestigationItem {
+  head: InvestigationHead;
+  conclusion: string;
+  conclusion_body: MarkdownNode[];
+  blocks: BlockItem[];
+  can_write: boolean;
+}
+
+export interface InvestigationList {
+  items: InvestigationHead[];
+  templates: InvestigationTemplate[];
+  can_write: boolean;
+}
+
+export type InvestigationState = "open" | "found" | "closed";
+
+export interface InvestigationTemplate {
+  name: string;
+  title: string;
+}
+
 export interface IrqShare {
   name: string;
   count: number;
@@ -1159,6 +1205,10 @@ export interface Loss {
 
 export type LossStage = "kernel_missed" | "limited" | "ring_full" | "map_full" | "stack_lost" | "helper_failed" | "decode" | "store" | "interrupted";
 
+export interface MadeId {
+  id: InvestigationId;
+}
+
 export interface MadeShare {
   share: ShareItem;
   path: string;
@@ -1203,6 +1253,16 @@ export interface MapTick {
 export interface Maps {
   maps: MapInfo[];
 }
+
+export interface MarkdownNode {
+  tag: MarkdownTag;
+  text?: string;
+  href?: string;
+  level?: number;
+  children?: MarkdownNode[];
+}
+
+export type MarkdownTag = "text" | "code" | "break" | "strong" | "emphasis" | "struck" | "link" | "paragraph" | "heading" | "pre" | "quote" | "list" | "numbered" | "item" | "done" | "todo" | "table" | "head" | "row" | "cell" | "rule";
 
 export type Method = {
   events: {
@@ -1326,16 +1386,22 @@ export type NoteId = string;
 
 export interface NoteItem {
   id: NoteId;
-  start: number;
+  on: NotePlace;
+  start: number | null;
   end: number | null;
   track: string | null;
+  view: string;
   text: string;
+  plain: boolean;
+  body: MarkdownNode[];
   colour: number | null;
   author: string;
   imported_by: string | null;
   created_unix_ns: number;
   changed_unix_ns: number | null;
   changed_by: string | null;
+  resolved_unix_ns: number | null;
+  resolved_by: string | null;
   version: number;
   can_change: boolean;
 }
@@ -1343,6 +1409,45 @@ export interface NoteItem {
 export interface NoteList {
   items: NoteItem[];
   can_write: boolean;
+}
+
+export type NotePlace = {
+  kind: "moment";
+} | {
+  kind: "range";
+} | {
+  kind: "row";
+  stream: number;
+  row: number;
+} | {
+  kind: "track";
+} | {
+  kind: "frame";
+  node: string;
+  name: string;
+} | {
+  kind: "function";
+  name: string;
+} | {
+  kind: "capture";
+} | {
+  kind: "answer";
+  to: NoteId;
+};
+
+export interface NoteVersionItem {
+  version: number;
+  start: number | null;
+  end: number | null;
+  text: string;
+  body: MarkdownNode[];
+  colour: number | null;
+  saved_unix_ns: number;
+  saved_by: string;
+}
+
+export interface NoteVersionList {
+  items: NoteVersionItem[];
 }
 
 export interface OfferedWeight {
@@ -1710,6 +1815,13 @@ export interface ProfileSpec {
   group?: boolean;
 }
 
+export interface QueryResult {
+  columns: string[];
+  rows: (string | null)[][];
+  cut: boolean;
+  asked_unix_ns: number;
+}
+
 export interface RangeAmount {
   stream: number;
   column: string;
@@ -1975,14 +2087,11 @@ export interface RowTimes {
 export interface RowsPage {
   columns: ColumnHead[];
   rows: ShownCell[][];
+  numbers?: number[];
   texts?: (string | null)[];
   total: number;
   matched: number;
   offset: number;
-}
-
-export interface Running {
-  items: RunningCapture[];
 }
 
 export interface RunningCapture {
@@ -2637,6 +2746,53 @@ export interface Timeline {
 
 export type TimelineGroup = "cpu" | "thread" | "counter" | "stream";
 
+export type ToldBlock = {
+  kind: "text";
+  text: string;
+  body: MarkdownNode[];
+} | {
+  kind: "task";
+  text: string;
+  body: MarkdownNode[];
+  done: boolean;
+} | {
+  kind: "view";
+  capture: CaptureId;
+  title: string | null;
+  view: string;
+  caption: string;
+} | {
+  kind: "comparison";
+  capture: CaptureId;
+  title: string | null;
+  view: string;
+  caption: string;
+} | {
+  kind: "note";
+  capture: CaptureId;
+  title: string | null;
+  id: NoteId;
+  note: NoteItem | null;
+  answers: NoteItem[];
+} | {
+  kind: "query";
+  capture: CaptureId;
+  title: string | null;
+  sql: string;
+  caption: string;
+  result: QueryResult;
+} | {
+  kind: "step";
+  text: string;
+  body: MarkdownNode[];
+  recipe: string;
+  capture: CaptureId | null;
+  title: string | null;
+  view: string;
+} | {
+  kind: "unknown";
+};
+
 export interface Tool {
   name: string;
   title: string;
@@ -2959,6 +3115,12 @@ export interface WireVariable {
   members: string[];
 }
 
+export interface WrittenNow {
+  notes: CaptureId[];
+  investigations: InvestigationId[];
+  missed: boolean;
+}
+
 export interface WrittenScript {
   script: string | null;
   why: string;
@@ -2980,12 +3142,14 @@ export interface Answers {
     "/api/captures/{id}": CaptureDeleted;
     "/api/deleted/{id}": null;
     "/api/captures/{id}/computed/{number}": null;
-    "/api/captures/{id}/notes/{note}": null;
     "/api/recipes/{name}": null;
     "/api/access/sessions/{id}": null;
     "/api/access/links/{id}": null;
     "/api/library/{id}": null;
     "/api/shares/{share}": null;
+    "/api/captures/{id}/notes/{note}": null;
+    "/api/investigations/{id}": null;
+    "/api/investigations/{id}/blocks/{block}": null;
   };
   GET: {
     "/api/host": DescribedHost;
@@ -3009,7 +3173,6 @@ export interface Answers {
     "/api/tags": TagList;
     "/api/captures/{id}": CapturePage;
     "/api/deleted": DeletedList;
-    "/api/captures/{id}/notes": NoteList;
     "/api/captures/{id}/output": Output;
     "/api/captures/{id}/rows": RowsPage;
     "/api/captures/{id}/rows/times": RowTimes;
@@ -3065,11 +3228,17 @@ export interface Answers {
     "/api/builder/site": SiteFacts;
     "/api/builder/arguments": ArgumentList;
     "/api/shares": ShareList;
+    "/api/captures/{id}/notes": NoteList;
+    "/api/captures/{id}/notes/{note}/versions": NoteVersionList;
+    "/api/investigations": InvestigationList;
+    "/api/investigations/{id}": InvestigationItem;
   };
   PATCH: {
     "/api/captures/{id}": null;
-    "/api/captures/{id}/notes/{note}": NoteItem;
     "/api/library/{id}": LibraryThing;
+    "/api/captures/{id}/notes/{note}": NoteItem;
+    "/api/investigations/{id}": InvestigationItem;
+    "/api/investigations/{id}/blocks/{block}": InvestigationItem;
   };
   POST: {
     "/api/host/check": DescribedHost;
@@ -3082,7 +3251,6 @@ export interface Answers {
     "/api/captures/{id}/stop": Stopped;
     "/api/captures/{id}/probes/detach": Detached;
     "/api/captures/{id}/computed": null;
-    "/api/captures/{id}/notes": NoteItem;
     "/api/captures/{id}/query": Answer;
     "/api/commands/explain": ExplainedText;
     "/api/commands/same": SameCommands;
@@ -3102,11 +3270,18 @@ export interface Answers {
     "/api/builder/try": Trial;
     "/api/shares": MadeShare;
     "/api/shares/allowed": null;
+    "/api/captures/{id}/notes": NoteItem;
+    "/api/captures/{id}/notes/{note}/resolved": NoteItem;
+    "/api/investigations": MadeId;
+    "/api/investigations/{id}/restore": null;
+    "/api/investigations/{id}/blocks": MadeId;
+    "/api/investigations/{id}/blocks/{block}/move": null;
+    "/api/investigations/{id}/blocks/{block}/restore": null;
   };
 }
 
 /** Routes that answer bytes or text. */
-export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/export" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/tracks/window" | "/api/library/{id}/file";
+export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/export" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/tracks/window" | "/api/library/{id}/file" | "/api/investigations/{id}/blocks/{block}/picture";
 
 /** Streams: what comes with each event. */
 export interface Streams {
@@ -3141,6 +3316,9 @@ export interface Streams {
     };
   };
   "/api/live": {
-    running: Running;
+    running: {
+      items: RunningCapture[];
+    };
+    written: WrittenNow;
   };
 }

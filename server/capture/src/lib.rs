@@ -55,7 +55,8 @@ pub use index::{
 pub use layout::{ColumnEncoding, ColumnLayout};
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
 pub use note::{
-    MAX_NOTE_BYTES, MAX_NOTE_TRACK_BYTES, NOTE_COLOURS, NoteAnchor, NoteContent, NoteError, NoteId, ParseNoteIdError,
+    MAX_NOTE_BYTES, MAX_NOTE_NAME_BYTES, MAX_NOTE_TRACK_BYTES, MAX_NOTE_VIEW_BYTES, NOTE_COLOURS, NoteAnchor,
+    NoteContent, NoteError, NoteId, ParseNoteIdError, hidden_character,
 };
 pub use packed::Packed;
 pub use predicate::text as predicate_text;

@@ -33,7 +33,9 @@ use crate::{
     Failure,
     http::{AccessList, AskedShare, Sessions, ShareId, ShareItem},
     import::{self, Imported, Importer},
+    investigations::{InvestigationError, TerminalPage, page_at_terminal},
     library::{LibraryError, LibraryUser, TERMINAL, TerminalChange, change_at_terminal},
+    notes::{NoteError, TerminalNote, note_at_terminal},
     recipes::{self, RecipeError},
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
@@ -86,6 +88,12 @@ enum Request {
     },
     ChangeLibrary {
         change: Box<TerminalChange>,
+    },
+    ChangeNotes {
+        change: Box<TerminalNote>,
+    },
+    ChangeInvestigations {
+        change: Box<TerminalPage>,
     },
     Shares,
     MakeShare {
@@ -271,6 +279,14 @@ impl Tracing {
                 Ok(lines) => ControlAnswer::Told { lines },
                 Err(error) => ControlAnswer::Failed { why: words(&error) },
             },
+            Request::ChangeNotes { change } => match self.change_notes(*change).await {
+                Ok(told) => ControlAnswer::Told { lines: vec![told] },
+                Err(error) => ControlAnswer::Failed { why: words(&error) },
+            },
+            Request::ChangeInvestigations { change } => match self.change_investigations(*change).await {
+                Ok(told) => ControlAnswer::Told { lines: vec![told] },
+                Err(error) => ControlAnswer::Failed { why: words(&error) },
+            },
             Request::Shares => self.shares().await,
             Request::MakeShare { asked } => self.make_share(*asked).await,
             Request::RevokeShare { id } => self.revoke_share(id).await,
@@ -316,6 +332,18 @@ impl Tracing {
             self.note("library.change", TERMINAL, &lines.join(" ")).await;
         }
         Ok(lines)
+    }
+
+    async fn change_notes(&self, change: TerminalNote) -> Result<String, NoteError> {
+        let done = note_at_terminal(&self.store, change).await?;
+        self.note(done.action, &done.capture.to_string(), &format!("note {}", done.note)).await;
+        Ok(done.told)
+    }
+
+    async fn change_investigations(&self, change: TerminalPage) -> Result<String, InvestigationError> {
+        let done = page_at_terminal(&self.store, &self.sharing.captures, change).await?;
+        self.note(done.action, &done.id.to_string(), &done.detail).await;
+        Ok(done.told)
     }
 
     /// Imports the file that comes, and answers. Who goes away before the answer imports nothing.
@@ -546,10 +574,29 @@ impl ControlConnection {
     ///
     /// # Errors
     /// Why it was not changed.
-    pub fn change_library(mut self, change: TerminalChange) -> Result<Vec<String>, Failure> {
-        let doing = "changing the library";
-        let request = Request::ChangeLibrary { change: Box::new(change) };
-        let answered = send(&mut self.stream, &request).and_then(|()| answer_of(self.stream));
+    pub fn change_library(self, change: TerminalChange) -> Result<Vec<String>, Failure> {
+        self.told("changing the library", &Request::ChangeLibrary { change: Box::new(change) })
+    }
+
+    /// Has it write, change, resolve or remove a note; gives what is to be told, in lines.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    pub fn change_notes(self, change: TerminalNote) -> Result<Vec<String>, Failure> {
+        self.told("changing notes", &Request::ChangeNotes { change: Box::new(change) })
+    }
+
+    /// Has it begin, write or delete an investigation; gives what is to be told, in lines.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    pub fn change_investigations(self, change: TerminalPage) -> Result<Vec<String>, Failure> {
+        self.told("changing investigations", &Request::ChangeInvestigations { change: Box::new(change) })
+    }
+
+    /// Has it do something of which it tells in lines.
+    fn told(mut self, doing: &str, request: &Request) -> Result<Vec<String>, Failure> {
+        let answered = send(&mut self.stream, request).and_then(|()| answer_of(self.stream));
         let line = answered.map_err(|error| Failure::because(doing, error))?;
         match serde_json::from_str(&line) {
             Ok(ControlAnswer::Told { lines }) => Ok(lines),

@@ -89,7 +89,7 @@ async fn copy(database: &Database, record: &CaptureRecord, conn: &mut SqliteConn
         let Some(page) = page else { break };
         insert_append(conn, record.id, &page).await?;
     }
-    let noted = notes::list(&mut *database.reader().await?, record.id).await?;
+    let noted = notes::with_versions(&mut *database.reader().await?, record.id).await?;
     notes::insert(conn, record.id, &noted).await?;
     put_ledger(conn, record.id, &record.ledger, &[]).await?;
     put_end(conn, record.id, &record.to_end()).await

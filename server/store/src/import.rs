@@ -33,7 +33,7 @@ use crate::{
     error::failed,
     finish,
     limits::{cut, limit},
-    notes::{self, NOTES_SINCE, NoteRecord},
+    notes::{self, NOTES_SINCE, NoteRecord, THREADS_SINCE},
     pages::{self, Content, Cursor},
     read, retention,
     rows::{sql, unsigned},
@@ -240,6 +240,8 @@ const SHARES_SINCE: i64 = 14;
 const DELETED_SINCE: i64 = 15;
 /// The schema version from which on there is the track index.
 const TRACKS_SINCE: i64 = 10;
+/// From which on there are investigations.
+const INVESTIGATIONS_SINCE: i64 = 17;
 /// Rows of scripts that must not be there.
 const SCRIPT_LIMITS: [(&str, &str); 1] = [(
     "a script that is too long",
@@ -276,12 +278,32 @@ const SHARE_LIMITS: [(&str, &str); 1] = [("shares", "SELECT count(*) FROM shares
 /// Deleted captures, which are not either.
 const DELETED_LIMITS: [(&str, &str); 1] = [("deleted captures", "SELECT count(*) FROM deleted")];
 
-/// Notes that must not be there.
-const NOTE_LIMITS: [(&str, &str); 1] = [(
+/// Investigations, which are not either.
+const INVESTIGATION_LIMITS: [(&str, &str); 1] =
+    [("investigations", "SELECT (SELECT count(*) FROM investigations) + (SELECT count(*) FROM blocks)")];
+
+/// Notes of before threads that must not be there.
+const PLAIN_NOTE_LIMITS: [(&str, &str); 1] = [(
     "notes that are too many or too long",
     "SELECT count(*) > 1000 OR coalesce(max(octet_length(text)), 0) > 2048 OR coalesce(max(octet_length(track)), 0) > 256 OR \
       coalesce(max(max(octet_length(author), octet_length(owner), coalesce(octet_length(changed_by), 0))), 0) > 64 FROM notes",
 )];
+
+/// Notes, and what they said before, that must not be there.
+const NOTE_LIMITS: [(&str, &str); 2] = [
+    (
+        "notes that are too many or too long",
+        "SELECT count(*) > 1000 OR coalesce(max(octet_length(text)), 0) > 8192 OR coalesce(max(octet_length(track)), 0) > 256 OR \
+          coalesce(max(octet_length(view)), 0) > 8192 OR coalesce(max(octet_length(place)), 0) > 4200 OR \
+          coalesce(max(max(octet_length(author), octet_length(owner), coalesce(octet_length(changed_by), 0), \
+          coalesce(octet_length(resolved_by), 0))), 0) > 64 FROM notes",
+    ),
+    (
+        "versions of notes that are too many or too long",
+        "SELECT count(*) > 100000 OR coalesce(max(octet_length(content)), 0) > 131072 OR \
+          coalesce(sum(octet_length(content)), 0) > 67108864 OR coalesce(max(octet_length(saved_by)), 0) > 64 FROM note_versions",
+    ),
+];
 
 /// Rows of the track index, which follows from the chunks and is made anew.
 const TRACK_LIMITS: [(&str, &str); 1] = [(
@@ -325,14 +347,16 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_code = CODE_LIMITS.into_iter().filter(|_| version >= pages::CODE_SINCE);
     let of_sources = DERIVATION_LIMITS.into_iter().filter(|_| version >= SOURCES_SINCE);
     let of_tracks = TRACK_LIMITS.into_iter().filter(|_| version >= TRACKS_SINCE);
-    let of_notes = NOTE_LIMITS.into_iter().filter(|_| version >= NOTES_SINCE);
+    let of_plain = PLAIN_NOTE_LIMITS.into_iter().filter(|_| (NOTES_SINCE..THREADS_SINCE).contains(&version));
+    let of_notes = NOTE_LIMITS.into_iter().filter(|_| version >= THREADS_SINCE);
     let of_recipes = RECIPE_LIMITS.into_iter().filter(|_| (SOURCES_SINCE..LIBRARY_SINCE).contains(&version));
     let of_library = LIBRARY_LIMITS.into_iter().filter(|_| version >= LIBRARY_SINCE);
     let of_labels = LABEL_LIMITS.into_iter().filter(|_| version >= LABELS_SINCE);
     let of_shares = SHARE_LIMITS.into_iter().filter(|_| version >= SHARES_SINCE);
     let of_deleted = DELETED_LIMITS.into_iter().filter(|_| version >= DELETED_SINCE);
-    let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
-    let of_people = of_people.chain(of_shares).chain(of_deleted);
+    let of_pages = INVESTIGATION_LIMITS.into_iter().filter(|_| version >= INVESTIGATIONS_SINCE);
+    let of_people = of_sources.chain(of_plain).chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
+    let of_people = of_people.chain(of_shares).chain(of_deleted).chain(of_pages);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));

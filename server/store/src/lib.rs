@@ -26,6 +26,7 @@ mod finish;
 mod import;
 mod index;
 mod insert;
+mod investigations;
 mod labels;
 mod library;
 mod limits;
@@ -52,6 +53,10 @@ pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError
 pub use deleted::DeletedCapture;
 pub use error::StoreError;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
+pub use investigations::{
+    BlockRecord, HeadChange, InvestigationId, InvestigationRecord, InvestigationState, PageChange,
+    ParseInvestigationIdError, UnknownInvestigationStateError,
+};
 pub use labels::{CaptureLabels, LabelChange};
 pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};
 pub use model::{
@@ -59,10 +64,10 @@ pub use model::{
     DictionaryEnds, End, LibraryKind, NewCapture, Options, Origin, ParseLibraryKindError, ParseStateError, Reserve,
     RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState, StreamRecord, SummaryPage,
 };
-pub use notes::{NoteChange, NoteRecord};
+pub use notes::{NoteChange, NoteRecord, NoteVersion};
 pub use search::{
     ParseSearchError, SummaryCondition, SummaryProperty, SummaryQuery, SummarySort, SummaryTest, UnknownSortError,
 };
 pub use shares::{NewShare, ShareRecord, ShareUse};
-pub use store::{BlockingStore, Store, StoreFuture};
+pub use store::{BlockingStore, Store, StoreChange, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};

@@ -27,6 +27,14 @@ pub(crate) mod limit {
     pub(crate) const LIBRARY_TEXT_BYTES: usize = 64 << 10;
     /// Notes of one capture: every view that shows time has all of them.
     pub(crate) const NOTES: usize = 1000;
+    /// Texts that one note had: its history has all of them.
+    pub(crate) const NOTE_VERSIONS: usize = 100;
+    /// Investigations: the list has all of them.
+    pub(crate) const INVESTIGATIONS: i64 = 2000;
+    /// Blocks of one investigation: its page has all of them.
+    pub(crate) const BLOCKS: i64 = 500;
+    pub(crate) const BLOCK_BYTES: usize = 96 << 10;
+    pub(crate) const CONCLUSION_BYTES: usize = 64 << 10;
     /// What all people together keep of a kind: every list has all of it.
     pub(crate) const LIBRARY_OF_KIND: i64 = 500;
     pub(crate) const LIBRARY_OF_OWNER: i64 = 100;

@@ -8,10 +8,11 @@ use bathyscope_capture::{
 };
 use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
+use tokio::sync::broadcast;
 
 use crate::{
-    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, LoginToken, NewCapture, NewSession, Options,
-    RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
+    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, InvestigationId, LoginToken, NewCapture, NewSession,
+    Options, RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
     database::Database,
     entry, export, finish,
     import::{self, NextMessage, Receiver},
@@ -27,6 +28,7 @@ mod blocking;
 mod deleted;
 mod derivations;
 mod dictionaries;
+mod investigations;
 mod labels;
 mod library;
 mod notes;
@@ -42,6 +44,23 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
+    changes: broadcast::Sender<StoreChange>,
+}
+
+/// What people write that changed, for those who look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreChange {
+    /// The notes of a capture.
+    Notes(CaptureId),
+    /// An investigation, or that it is there.
+    Investigation(InvestigationId),
+}
+
+/// How many changes wait for a listener; one that takes them more slowly is told how many it missed.
+const CHANGES_WAITING: usize = 256;
+
+fn no_listeners() -> broadcast::Sender<StoreChange> {
+    broadcast::channel(CHANGES_WAITING).0
 }
 
 impl Store {
@@ -60,7 +79,24 @@ impl Store {
 
     /// As [`Store::open`], with these migrations.
     pub(crate) async fn open_with(dir: &Path, options: Options, migrations: &Migrator) -> Result<Self, StoreError> {
-        Ok(Self { database: Database::open(dir, options, migrations).await? })
+        Ok(Self { database: Database::open(dir, options, migrations).await?, changes: no_listeners() })
+    }
+
+    /// What people write in this process and that changes from now on.
+    pub fn changes(&self) -> broadcast::Receiver<StoreChange> {
+        self.changes.subscribe()
+    }
+
+    fn tell(&self, change: StoreChange) {
+        // Nobody may look at it.
+        let _unheard = self.changes.send(change);
+    }
+
+    /// A capture that was imported, which may bring notes to one that is here.
+    fn imported(&self, id: Result<CaptureId, StoreError>) -> Result<CaptureId, StoreError> {
+        let id = self.database.done(id)?;
+        self.tell(StoreChange::Notes(id));
+        Ok(id)
     }
 
     /// For whom a file is read.
@@ -76,7 +112,7 @@ impl Store {
     pub fn open_read_only(dir: &Path) -> StoreFuture<'_, Self> {
         Box::pin(async move {
             let database = Database::open_read_only(dir, &schema::MIGRATIONS).await?;
-            Ok(Self { database })
+            Ok(Self { database, changes: no_listeners() })
         })
     }
 
@@ -480,7 +516,8 @@ impl Store {
     /// [`StoreError::DiskFull`]; or the database's.
     pub fn import_file<'a>(&'a self, path: &'a Path, owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
         Box::pin(async move {
-            self.database.done(import::import(&self.database, path, self.receiver(owner, now_unix_ns)).await)
+            let id = import::import(&self.database, path, self.receiver(owner, now_unix_ns)).await;
+            self.imported(id)
         })
     }
 
@@ -490,7 +527,8 @@ impl Store {
     /// As [`Store::import_file`].
     pub fn import_bytes<'a>(&'a self, bytes: &'a [u8], owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
         Box::pin(async move {
-            self.database.done(import::import_bytes(&self.database, bytes, self.receiver(owner, now_unix_ns)).await)
+            let id = import::import_bytes(&self.database, bytes, self.receiver(owner, now_unix_ns)).await;
+            self.imported(id)
         })
     }
 
@@ -506,7 +544,8 @@ impl Store {
         now_unix_ns: i64,
     ) -> StoreFuture<'a, CaptureId> {
         Box::pin(async move {
-            self.database.done(import::import_messages(&self.database, next, self.receiver(owner, now_unix_ns)).await)
+            let id = import::import_messages(&self.database, next, self.receiver(owner, now_unix_ns)).await;
+            self.imported(id)
         })
     }
 

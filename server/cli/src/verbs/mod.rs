@@ -24,12 +24,14 @@ pub mod export;
 mod facts;
 pub mod file_maker;
 mod foreign;
+pub mod investigations;
 mod kept;
 mod letters;
 mod letters_of_perf;
 pub mod library;
 pub mod list;
 pub mod login_link;
+pub mod notes;
 mod open;
 mod options;
 pub mod probe;
@@ -142,6 +144,10 @@ pub enum Verb {
     Compile(compile::CompileArgs),
     /// List, show, rename, pin, delete and import stored captures
     Captures(captures::CapturesArgs),
+    /// What people noted on a capture: list it, write, answer and resolve notes
+    Notes(notes::NotesArgs),
+    /// Pages that people write on what they look for: list, show, begin, write and delete them
+    Investigations(investigations::InvestigationsArgs),
     /// Write a stored capture or a view of it in another format
     Export(export::ExportArgs),
     /// Remove what a killed agent left in the kernel's tracing, and nothing else
@@ -249,6 +255,8 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Explain(args) => explain::run(args),
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
+        Verb::Notes(args) => notes::run(args),
+        Verb::Investigations(args) => investigations::run(args),
         Verb::Export(args) => export::run(args),
         Verb::Cleanup(args) => cleanup::run(args),
         Verb::LoginLink(args) => login_link::run(args),

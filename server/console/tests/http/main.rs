@@ -24,6 +24,7 @@ mod dynamic;
 mod harness;
 mod headers;
 mod import;
+mod investigations;
 mod labels;
 mod library;
 mod limits;

@@ -88,18 +88,18 @@ async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
     whole(&store).await;
     assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v15.bak")).unwrap() == before, "the backup is the old file");
-    let expected = ["bathyscope.db", "bathyscope.db.v15.bak", "bathyscope.ends", "bathyscope.lock"];
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v17.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v17.bak", "bathyscope.ends", "bathyscope.lock"];
     assert_eq!(names(dir.path()), expected);
     let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
-    assert!(matches!(error, StoreError::Newer { found: 16, known: 15, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 18, known: 17, .. }), "{error:?}");
     // Put back, the backup works, and can be migrated again beside its own backup.
-    std::fs::copy(dir.path().join("bathyscope.db.v15.bak"), dir.path().join("bathyscope.db")).unwrap();
+    std::fs::copy(dir.path().join("bathyscope.db.v17.bak"), dir.path().join("bathyscope.db")).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     whole(&store).await;
     store.close().await;
     Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
-    assert!(dir.path().join("bathyscope.db.v15.2.bak").exists());
+    assert!(dir.path().join("bathyscope.db.v17.2.bak").exists());
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn p38_a_failed_migration_leaves_the_old_file_usable() {
         let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
             panic!("{failure}: it was opened")
         };
-        assert!(matches!(error, StoreError::Migration { from: 15, to: 16, .. }), "{failure}: {error:?}");
+        assert!(matches!(error, StoreError::Migration { from: 17, to: 18, .. }), "{failure}: {error:?}");
         assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
         assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.ends", "bathyscope.lock"]);
         whole(&Store::open(dir.path(), options()).await.unwrap()).await;
@@ -299,4 +299,23 @@ async fn p38_a_database_of_version_13_is_renewed() {
 #[tokio::test]
 async fn p38_a_database_of_version_14_is_renewed() {
     is_renewed(14, include_bytes!("../../tests/fixtures/v14.db")).await;
+}
+
+#[tokio::test]
+async fn p38_a_database_of_version_15_is_renewed() {
+    let fixture = include_bytes!("../../tests/fixtures/v15.db");
+    is_renewed(15, fixture).await;
+    // Its note stays as it was written, and is changed to one of Markdown.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("bathyscope.db"), fixture).unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    let id = CaptureId::from_bits(0xfedc_ba98_7654_3210);
+    let note = store.notes(id).await.unwrap().remove(0);
+    assert!(note.content.plain && note.resolved.is_none());
+    assert_eq!((note.content.text.as_str(), note.content.anchor.times()), ("seen", Some((100, 100))));
+    let change = crate::NoteChange { unix_ns: 5, user: "ada".to_owned() };
+    let content = bathyscope_capture::NoteContent { plain: false, text: "**seen**".to_owned(), ..note.content.clone() };
+    store.change_note(id, (note.id, 1), content, change).await.unwrap();
+    let changed = store.note(id, note.id).await.unwrap().unwrap();
+    assert_eq!((changed.earlier[0].content.text.as_str(), changed.earlier[0].saved.user.as_str()), ("seen", "ada"));
 }

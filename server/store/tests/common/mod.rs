@@ -169,7 +169,9 @@ pub fn note(number: u64) -> NoteRecord {
         content: NoteContent {
             anchor: NoteAnchor::Moment { start_ns: START_NS + number },
             track: Some("tid:7".to_owned()),
+            view: String::new(),
             text: format!("note {number}"),
+            plain: false,
             colour: Some(3),
         },
         author: "ada".to_owned(),
@@ -177,7 +179,9 @@ pub fn note(number: u64) -> NoteRecord {
         imported: false,
         created_unix_ns: NOW,
         changed: None,
+        resolved: None,
         version: 1,
+        earlier: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ mod deleted;
 mod derivations;
 mod import;
 mod index;
+mod investigations;
 mod labels;
 mod library;
 mod notes;

@@ -1,9 +1,10 @@
-// The notes of a capture: read, written, changed, removed with a while to undo. All views of the page share one.
+// The notes of a capture: read, written, answered, changed, resolved, removed with a while to undo. All views of the page share one.
 
-import { addressOf, get, send } from "../../../lib/api.js";
-import { Emitter } from "../../../lib/emitter.js";
+import { addressOf, get, send } from "../../lib/api.js";
+import { Emitter } from "../../lib/emitter.js";
+import { isTimed } from "./note_words.js";
 
-/** @import { NoteItem, NoteList } from "../../../../../api.js" */
+/** @import { NoteItem, NoteList } from "../../../../api.js" */
 
 /** How long a removal can be undone. */
 export const UNDO_MS = 6000;
@@ -12,11 +13,13 @@ export const READ_ONLY = "You can read this capture; operators and admins write 
 
 /**
  * @typedef {object} Written what people write of a note; times in nanoseconds from the capture's start
- * @property {number} start
- * @property {number|null} end null for a moment
- * @property {string|null} track
- * @property {string} text
- * @property {number|null} colour
+ * @property {NoteItem["on"]} [on] what it is tied to; a range, or a moment without an end, if it is not said
+ * @property {number|null} [start]
+ * @property {number|null} [end] null for all but ranges
+ * @property {string|null} [track]
+ * @property {string} [view] the query of the address in which it was written
+ * @property {string} text Markdown
+ * @property {number|null} [colour]
  */
 
 /**
@@ -53,17 +56,35 @@ export class Notes extends Emitter {
     });
   }
 
-  /** The notes in order of time, without those that are about to be removed. */
+  /** All notes in order of time, those without one first; without answers, and those that are about to be removed. */
   get items() {
+    return this.#here.filter(({ on }) => on.kind !== "answer");
+  }
+
+  /** Those that have a place in time. */
+  get timed() {
+    return this.items.filter(isTimed);
+  }
+
+  get #here() {
     return this.#items.filter(({ id }) => !this.#leaving.has(id));
   }
 
   /**
-   * The note with an id.
+   * The answers to a note, the first one first.
+   * @param {string} id
+   */
+  answersTo(id) {
+    const answers = this.#here.filter(({ on }) => on.kind === "answer" && on.to === id);
+    return answers.sort((a, b) => a.created_unix_ns - b.created_unix_ns);
+  }
+
+  /**
+   * The note or answer with an id.
    * @param {string} id
    */
   one(id) {
-    return this.items.find((note) => note.id === id) ?? null;
+    return this.#here.find((note) => note.id === id) ?? null;
   }
 
   /** Reads all of them. */
@@ -97,15 +118,34 @@ export class Notes extends Emitter {
    * @param {Partial<Written>} parts that are other now
    */
   async change(note, parts) {
-    const { start, end, track, text, colour, version } = note;
+    const { on, start, end, track, view, text, colour, version } = note;
     const changed = await send(
       "PATCH",
       "/api/captures/{id}/notes/{note}",
       { id: this.id, note: note.id },
-      { start, end, track, text, colour, ...parts, version },
+      { on, start, end, track, view, text, colour, ...parts, version },
     );
     this.#put(changed);
     return changed;
+  }
+
+  /**
+   * Resolves a note, or opens it again.
+   * @param {NoteItem} note
+   * @param {boolean} resolved
+   */
+  async resolve({ id }, resolved) {
+    const path = "/api/captures/{id}/notes/{note}/resolved";
+    this.#put(await send("POST", path, { id: this.id, note: id }, { resolved }));
+  }
+
+  /**
+   * What a note said, the present text first.
+   * @param {NoteItem} note
+   */
+  async versions({ id }) {
+    const { items } = await get("/api/captures/{id}/notes/{note}/versions", { id: this.id, note: id });
+    return items;
   }
 
   /**
@@ -139,7 +179,11 @@ export class Notes extends Emitter {
   /** @param {NoteItem} note */
   #put(note) {
     const others = this.#items.filter(({ id }) => id !== note.id);
-    this.#items = [...others, note].sort((a, b) => a.start - b.start || (a.end ?? a.start) - (b.end ?? b.start));
+    const when = (/** @type {NoteItem} */ one) => [one.start ?? -Infinity, one.end ?? one.start ?? -Infinity];
+    this.#items = [...others, note].sort((a, b) => {
+      const [[start, end], [otherStart, otherEnd]] = [when(a), when(b)];
+      return start === otherStart ? (end === otherEnd ? 0 : end - otherEnd) : start - otherStart;
+    });
     this.emit("change", null);
   }
 }

@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     import::ImportError,
+    investigations::InvestigationError,
     library::LibraryError,
     recipes::RecipeError,
     wire::{self, SpecRefusal},
@@ -260,6 +261,10 @@ impl From<StoreError> for ApiError {
             StoreError::DescriptionChanged { .. } => {
                 Self::new(ErrorKind::Conflict, "changing the description", words(&error))
             }
+            StoreError::NoInvestigation { .. } => Self::not_found(),
+            StoreError::InvestigationChanged { .. } => {
+                Self::new(ErrorKind::Conflict, "changing the investigation", words(&error))
+            }
             StoreError::LibraryNameTaken { .. } => Self::new(ErrorKind::Conflict, doing, words(&error)),
             StoreError::LibraryChanged { .. } => Self::new(ErrorKind::Conflict, "changing it", words(&error)),
             StoreError::NoLibraryItem { .. } => Self::not_found(),
@@ -439,6 +444,17 @@ impl From<LibraryError> for ApiError {
             LibraryError::Spec(error) => error.into(),
             LibraryError::Store(error) => error.into(),
             _ => Self::invalid(doing, why),
+        }
+    }
+}
+
+impl From<InvestigationError> for ApiError {
+    fn from(error: InvestigationError) -> Self {
+        match error {
+            InvestigationError::Refused(why) => Self::invalid("writing the investigation", why),
+            InvestigationError::Random(error) => Self::internal("drawing a random id", error),
+            InvestigationError::Query(error) => error.into(),
+            InvestigationError::Store(error) => error.into(),
         }
     }
 }

@@ -6,9 +6,12 @@ import { firstStream, isMap, isRecorded, isStack } from "../view/first_view.js";
 import { Emitter } from "../lib/emitter.js";
 import { scriptOf } from "../kind/table.js";
 import { Finder } from "../view/timeline/find/find_model.js";
-import { Notes } from "../view/timeline/notes/notes_model.js";
+import { viewOf } from "../view/notes/note_words.js";
+import { Notes } from "../view/notes/notes_model.js";
 import { decodeTimeline } from "../view/timeline/timeline_decode.js";
 import { namesByRows } from "../view/timeline/timeline_legend.js";
+
+import { parseView } from "./url_state.js";
 
 /** @import { CapturePage } from "../../../api.js" */
 
@@ -186,6 +189,15 @@ export class CaptureContext extends Emitter {
    */
   filterIs(problem) {
     this.emit("filter", problem);
+  }
+
+  /**
+   * The parts of the view that show what a note is tied to.
+   * @param {import("../../../api.js").NoteItem} note
+   */
+  notedView(note) {
+    const parts = viewOf(note, (query) => parseView(query).view);
+    return /** @type {Partial<import("./url_state.js").ViewParts>} */ (parts);
   }
 
   /** Asks the server for the capture's facts again. */

@@ -62,6 +62,8 @@ export class CaptureHeader {
     if (!SHARE)
       addCommands({ name: "Share this view", detail: "with people without a login", run: () => this.#share() });
     if (!mayRecord()) return;
+    bind("investigate", () => this.#investigate(), { when: () => !this.context.gone });
+    addCommands({ name: "Add to an investigation", detail: "Shift+I", run: () => this.#investigate() });
     bind("stop", () => this.#stop(), { when: () => this.context.info.running && this.context.info.can_change });
     bind("again", () => this.#runAgain(), { when: () => !this.context.info.running && !this.context.gone });
     bind("pin", () => this.#pin(), { when: () => this.context.info.can_pin && !this.context.gone });
@@ -182,6 +184,7 @@ export class CaptureHeader {
         this.views,
         this.#exportMenu(),
         h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }),
+        ...(mayRecord() ? [this.#investigateButton()] : []),
         this.#shareButton(info),
       );
     }
@@ -332,6 +335,26 @@ export class CaptureHeader {
     try {
       const { shareDialog } = await import("./share_dialog.js");
       shareDialog(this.context);
+    } catch (error) {
+      noteError(error);
+    }
+  }
+
+  #investigateButton() {
+    return h("button", {
+      type: "button",
+      text: "Add to investigation",
+      title: "Adds what is shown to an investigation (Shift+I)",
+      on: { click: () => void this.#investigate() },
+    });
+  }
+
+  async #investigate() {
+    if (this.#isGone()) return;
+    try {
+      const { addToInvestigation } = await import("./investigate_dialog.js");
+      const tab = document.querySelector(".cap-bar .tabs [aria-selected='true']")?.id.replace(/^tab-/, "");
+      await addToInvestigation(this.context, tab ?? this.context.view.tab);
     } catch (error) {
       noteError(error);
     }

@@ -7,6 +7,7 @@ import { UNKNOWN_LOSS, bytes, count, duration, exact, moment, permille, plural, 
 import { CaptureLabels } from "./capture_labels.js";
 import { ComputedView } from "./computed_view.js";
 import { factEntries } from "./host_view.js";
+import { NoteThreads } from "../view/notes/note_threads.js";
 import { isRecorded } from "../view/first_view.js";
 import { showError } from "../lib/notice.js";
 import { PanelView } from "../view/panel_view.js";
@@ -131,8 +132,18 @@ export class InfoView extends PanelView {
     this.probesAsked = -Infinity;
     this.computed = new ComputedView(context);
     this.labels = new CaptureLabels(context);
+    this.noted = new NoteThreads(context, {
+      shows: ({ on }) => on.kind === "capture" || on.kind === "track",
+      named: true,
+      fresh: () => ({ on: { kind: "capture" } }),
+      empty: "No note on the capture as a whole.",
+      address: (note) => context.state.addressWith(context.notedView(note)),
+      go: (note) => context.state.set(context.notedView(note)),
+    });
+    this.noted.draw();
     this.same = new SameCommands(() => ({ spec: context.info.spec }));
     context.on("info", () => this.visible && this.#draw());
+    context.notes.on("change", () => this.visible && !this.noted.isWriting && this.#draw());
   }
 
   /** The tab is in sight. */
@@ -169,6 +180,7 @@ export class InfoView extends PanelView {
           "div",
           {},
           !info.share && section("info-labels", "Tags and description", this.labels.draw()),
+          !info.share?.part && section("info-notes", "Notes", this.noted.element, this.#otherNotes()),
           this.#spec(info),
           section("info-host", "Host", h("dl", { class: "facts" }, ...factEntries(info.host))),
         ),
@@ -188,6 +200,26 @@ export class InfoView extends PanelView {
     // What is kept has lost the focus by being put anew, which happens several times a second while it records.
     if (held instanceof HTMLElement && held !== document.activeElement && this.panel.contains(held)) held.focus();
     if (info.output_bytes > 0 && this.outputAsked !== info.output_bytes) this.#loadOutput();
+  }
+
+  /** Leads to the list of all notes. */
+  #otherNotes() {
+    const { notes, state } = this.context;
+    if (notes.items.length === 0) return null;
+    return h(
+      "p",
+      {},
+      h("a", {
+        href: state.addressWith({ tab: "timeline", notes: true }),
+        text: `All ${plural(notes.items.length, "note")} on this capture`,
+        on: {
+          click: (event) => {
+            event.preventDefault();
+            state.set({ tab: "timeline", notes: true });
+          },
+        },
+      }),
+    );
   }
 
   /** @param {CapturePage} info */

@@ -372,6 +372,10 @@ async function start() {
   document.addEventListener("missing", (event) => {
     if (event instanceof CustomEvent && String(event.detail).startsWith(context.path)) context.check();
   });
+  document.addEventListener("written", (event) => {
+    const { notes = [], missed = false } = event instanceof CustomEvent ? event.detail : {};
+    if (missed || notes.includes(id)) void context.notes.load();
+  });
   // Who comes back to the page finds out before something is tried, and sees notes that others have written meanwhile.
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState !== "visible") return;

@@ -15,6 +15,7 @@ import { chooseProcess, processDetail, processList } from "../new/process_choice
 import { RecipeForm, usualTarget, withoutTarget } from "../new/recipe_form.js";
 import { SourceList } from "../new/source_list.js";
 import { SameCommands, recipeCommand } from "./same_commands.js";
+import { leaveView } from "./investigation_step.js";
 import { startShell } from "./shell.js";
 import { sourcesOf } from "../lib/spec.js";
 import { emptyForm, formOf, specOf, startsCommand } from "../new/spec_form.js";
@@ -357,8 +358,9 @@ async function start() {
     h("p", { class: "quiet", role: "status", text: "Attaching the probes. The capture opens when they are." }),
   );
   try {
-    const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, spec));
+    const { id, url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, spec));
     const view = opens ?? forms.get(method)?.opens?.() ?? null;
+    await leaveView(new URLSearchParams(location.search), id, view ?? "");
     location.assign(view ? `${url}?v=2&tab=${view}` : url);
   } catch (error) {
     const told = forms.get(method)?.refused?.(error) ?? false;

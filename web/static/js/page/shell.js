@@ -21,6 +21,7 @@ const GO = {
   KeyT: "/tools",
   KeyB: "/library",
   KeyL: "/language",
+  KeyI: "/investigations",
   KeyO: "/host",
   KeyC: "/catalog",
   KeyP: newAddress(build),
@@ -66,6 +67,8 @@ function startRail() {
         place.hidden = items.length === 0;
         put(list, ...items.map(runningItem));
       },
+      // Whoever shows what others write hears of it on the page: one connection serves all.
+      written: (detail) => document.dispatchEvent(new CustomEvent("written", { detail })),
     },
   );
   const button = byId("theme-switch");

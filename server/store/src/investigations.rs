@@ -3,13 +3,13 @@
 //! What a block is and says is not looked at here, and who may read and change a page is decided where people are known. Head and
 //! blocks have a version each, so that of two people who change the same one the second is told; what is moved only changes places.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 
 use crate::{
-    StoreError,
+    InvestigationId, StoreError,
     error::failed,
     limits::{at_most, limit},
     rows::{narrow, sql, unreadable, unsigned},
@@ -20,58 +20,6 @@ const SAVING: &str = "saving an investigation";
 const READING: &str = "reading investigations";
 /// How long what was deleted can be restored.
 const KEPT_NS: i64 = 30 * 24 * 3600 * 1_000_000_000;
-
-/// Names an investigation or one of its blocks for ever: 64 random bits, written as 16 lower-case hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct InvestigationId(u64);
-
-/// The text was not 16 lower-case hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an investigation and a block of it are named by 16 lower-case hexadecimal digits")]
-pub struct ParseInvestigationIdError;
-
-impl InvestigationId {
-    /// An id from random bits that the caller drew.
-    pub const fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    /// The bits.
-    pub const fn bits(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for InvestigationId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl FromStr for InvestigationId {
-    type Err = ParseInvestigationIdError;
-
-    fn from_str(text: &str) -> Result<Self, ParseInvestigationIdError> {
-        let is_name = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        let bits = is_name.then(|| u64::from_str_radix(text, 16).ok()).flatten();
-        bits.map(Self).ok_or(ParseInvestigationIdError)
-    }
-}
-
-impl From<InvestigationId> for String {
-    fn from(id: InvestigationId) -> Self {
-        id.to_string()
-    }
-}
-
-impl TryFrom<String> for InvestigationId {
-    type Error = ParseInvestigationIdError;
-
-    fn try_from(text: String) -> Result<Self, ParseInvestigationIdError> {
-        text.parse()
-    }
-}
 
 /// How far an investigation is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,7 +130,7 @@ type ListedRow = (i64, String, String, String, String, i64, i64, String, i64, Op
 fn head(row: HeadRow) -> Result<InvestigationRecord, StoreError> {
     let (id, title, state, conclusion, owner, created_unix_ns, unix_ns, user, version, deleted_unix_ns) = row;
     Ok(InvestigationRecord {
-        id: InvestigationId(unsigned(id)),
+        id: InvestigationId::from_bits(unsigned(id)),
         title,
         state: state.parse().map_err(|_unknown| unreadable("the state of an investigation"))?,
         conclusion,
@@ -227,7 +175,7 @@ async fn put_in(
         return Err(StoreError::Refused { what: "another investigation", why });
     }
     let insert = sqlx::query("INSERT INTO investigations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)");
-    let insert = insert.bind(sql(new.id.0)).bind(&new.title).bind(new.state.as_str()).bind(&new.conclusion);
+    let insert = insert.bind(sql(new.id.bits())).bind(&new.title).bind(new.state.as_str()).bind(&new.conclusion);
     let insert = insert.bind(&new.owner).bind(new.created_unix_ns).bind(new.changed.unix_ns);
     let insert = insert.bind(&new.changed.user).bind(new.version.max(1));
     insert.execute(&mut *conn).await.map_err(failed(SAVING))?;
@@ -273,7 +221,7 @@ pub(crate) async fn one(
 ) -> Result<Option<InvestigationRecord>, StoreError> {
     let select = "SELECT id, title, state, conclusion, owner, created_unix_ns, changed_unix_ns, changed_by, version, \
                   deleted_unix_ns FROM investigations WHERE id = ?";
-    let select = sqlx::query_as(select).bind(sql(id.0));
+    let select = sqlx::query_as(select).bind(sql(id.bits()));
     let row: Option<HeadRow> = select.fetch_optional(conn).await.map_err(failed(READING))?;
     row.map(head).transpose()
 }
@@ -287,7 +235,7 @@ async fn open(conn: &mut SqliteConnection, id: InvestigationId) -> Result<Invest
 async fn touch(conn: &mut SqliteConnection, id: InvestigationId, change: &PageChange) -> Result<(), StoreError> {
     at_most("the user's name", change.user.len(), limit::USER_BYTES)?;
     let update = sqlx::query("UPDATE investigations SET changed_unix_ns = ?2, changed_by = ?3 WHERE id = ?1");
-    let update = update.bind(sql(id.0)).bind(change.unix_ns).bind(&change.user);
+    let update = update.bind(sql(id.bits())).bind(change.unix_ns).bind(&change.user);
     update.execute(conn).await.map_err(failed(SAVING))?;
     Ok(())
 }
@@ -313,7 +261,7 @@ pub(crate) async fn change_head(
     };
     check_head(&record)?;
     let update = "UPDATE investigations SET title = ?2, state = ?3, conclusion = ?4, version = ?5 WHERE id = ?1";
-    let update = sqlx::query(update).bind(sql(id.0)).bind(&record.title).bind(record.state.as_str());
+    let update = sqlx::query(update).bind(sql(id.bits())).bind(&record.title).bind(record.state.as_str());
     let update = update.bind(&record.conclusion).bind(record.version);
     update.execute(&mut *conn).await.map_err(failed(SAVING))?;
     touch(conn, id, &record.changed).await?;
@@ -328,7 +276,7 @@ pub(crate) async fn set_deleted(
 ) -> Result<bool, StoreError> {
     let update = "UPDATE investigations SET deleted_unix_ns = ?2 \
                   WHERE id = ?1 AND (deleted_unix_ns IS NULL) = (?2 IS NOT NULL)";
-    let update = sqlx::query(update).bind(sql(id.0)).bind(deleted_unix_ns);
+    let update = sqlx::query(update).bind(sql(id.bits())).bind(deleted_unix_ns);
     Ok(update.execute(conn).await.map_err(failed(SAVING))?.rows_affected() > 0)
 }
 
@@ -337,7 +285,7 @@ type BlockRow = (i64, String, String, i64, i64, String, i64);
 fn block(row: BlockRow) -> Result<BlockRecord, StoreError> {
     let (id, content, author, created_unix_ns, unix_ns, user, version) = row;
     Ok(BlockRecord {
-        id: InvestigationId(unsigned(id)),
+        id: InvestigationId::from_bits(unsigned(id)),
         content,
         author,
         created_unix_ns,
@@ -350,7 +298,7 @@ fn block(row: BlockRow) -> Result<BlockRecord, StoreError> {
 pub(crate) async fn blocks(conn: &mut SqliteConnection, id: InvestigationId) -> Result<Vec<BlockRecord>, StoreError> {
     let select = "SELECT id, content, author, created_unix_ns, changed_unix_ns, changed_by, version FROM blocks \
                   WHERE investigation_id = ? AND deleted_unix_ns IS NULL ORDER BY place, id";
-    let select = sqlx::query_as(select).bind(sql(id.0));
+    let select = sqlx::query_as(select).bind(sql(id.bits()));
     let rows: Vec<BlockRow> = select.fetch_all(conn).await.map_err(failed(READING))?;
     rows.into_iter().map(block).collect()
 }
@@ -363,7 +311,8 @@ async fn insert_block(
     at_most("a block of an investigation", block.content.len(), limit::BLOCK_BYTES)?;
     at_most("the user's name", block.author.len(), limit::USER_BYTES)?;
     let insert = sqlx::query("INSERT INTO blocks VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)");
-    let insert = insert.bind(sql(id.0)).bind(sql(block.id.0)).bind(place).bind(&block.content).bind(&block.author);
+    let insert =
+        insert.bind(sql(id.bits())).bind(sql(block.id.bits())).bind(place).bind(&block.content).bind(&block.author);
     let insert = insert.bind(block.created_unix_ns).bind(block.changed.unix_ns).bind(&block.changed.user);
     insert.bind(block.version.max(1)).execute(conn).await.map_err(failed(SAVING))?;
     Ok(())
@@ -387,7 +336,7 @@ async fn add_block_in(
     (new, before): (&BlockRecord, Option<InvestigationId>),
 ) -> Result<(), StoreError> {
     open(conn, id).await?;
-    let select = sqlx::query_as("SELECT count(*) FROM blocks WHERE investigation_id = ?").bind(sql(id.0));
+    let select = sqlx::query_as("SELECT count(*) FROM blocks WHERE investigation_id = ?").bind(sql(id.bits()));
     let (count,): (i64,) = select.fetch_one(&mut *conn).await.map_err(failed(SAVING))?;
     if count >= limit::BLOCKS {
         let why = format!("an investigation has at most {} blocks, deleted ones included", limit::BLOCKS);
@@ -404,16 +353,18 @@ async fn arrange(
     id: InvestigationId,
     (moved, before): (InvestigationId, Option<InvestigationId>),
 ) -> Result<(), StoreError> {
-    let select = sqlx::query_as("SELECT id FROM blocks WHERE investigation_id = ? ORDER BY place, id").bind(sql(id.0));
+    let select =
+        sqlx::query_as("SELECT id FROM blocks WHERE investigation_id = ? ORDER BY place, id").bind(sql(id.bits()));
     let rows: Vec<(i64,)> = select.fetch_all(&mut *conn).await.map_err(failed(SAVING))?;
-    let mut order: Vec<u64> = rows.into_iter().map(|(block,)| unsigned(block)).filter(|it| *it != moved.0).collect();
+    let mut order: Vec<u64> =
+        rows.into_iter().map(|(block,)| unsigned(block)).filter(|it| *it != moved.bits()).collect();
     // One that is gone meanwhile was somewhere; the end is seen.
-    let at = before.and_then(|before| order.iter().position(|it| *it == before.0)).unwrap_or(order.len());
-    order.insert(at, moved.0);
+    let at = before.and_then(|before| order.iter().position(|it| *it == before.bits())).unwrap_or(order.len());
+    order.insert(at, moved.bits());
     for (place, block) in (0i64..).zip(order) {
         let update =
             sqlx::query("UPDATE blocks SET place = ?3 WHERE investigation_id = ?1 AND id = ?2 AND place <> ?3");
-        let update = update.bind(sql(id.0)).bind(sql(block)).bind(place);
+        let update = update.bind(sql(id.bits())).bind(sql(block)).bind(place);
         update.execute(&mut *conn).await.map_err(failed(SAVING))?;
     }
     Ok(())
@@ -457,7 +408,7 @@ async fn change_block_in(
     let block = BlockRecord { content, changed: by, version: found.version.saturating_add(1), ..found };
     let update = "UPDATE blocks SET content = ?3, changed_unix_ns = ?4, changed_by = ?5, version = ?6 \
                   WHERE investigation_id = ?1 AND id = ?2";
-    let update = sqlx::query(update).bind(sql(id.0)).bind(sql(wanted.0)).bind(&block.content);
+    let update = sqlx::query(update).bind(sql(id.bits())).bind(sql(wanted.bits())).bind(&block.content);
     let update = update.bind(block.changed.unix_ns).bind(&block.changed.user).bind(block.version);
     update.execute(conn).await.map_err(failed(SAVING))?;
     Ok(block)
@@ -485,7 +436,8 @@ pub(crate) async fn set_block_deleted(
     open(conn, id).await?;
     let update = "UPDATE blocks SET deleted_unix_ns = ?3 \
                   WHERE investigation_id = ?1 AND id = ?2 AND (deleted_unix_ns IS NULL) = (?3 IS NOT NULL)";
-    let update = sqlx::query(update).bind(sql(id.0)).bind(sql(block.0)).bind(is_deleted.then_some(by.unix_ns));
+    let update =
+        sqlx::query(update).bind(sql(id.bits())).bind(sql(block.bits())).bind(is_deleted.then_some(by.unix_ns));
     let done = update.execute(&mut *conn).await.map_err(failed(SAVING))?.rows_affected() > 0;
     if done {
         touch(conn, id, &by).await?;

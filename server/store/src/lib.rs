@@ -54,15 +54,15 @@ pub use deleted::DeletedCapture;
 pub use error::StoreError;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 pub use investigations::{
-    BlockRecord, HeadChange, InvestigationId, InvestigationRecord, InvestigationState, PageChange,
-    ParseInvestigationIdError, UnknownInvestigationStateError,
+    BlockRecord, HeadChange, InvestigationRecord, InvestigationState, PageChange, UnknownInvestigationStateError,
 };
 pub use labels::{CaptureLabels, LabelChange};
 pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
-    DictionaryEnds, End, LibraryKind, NewCapture, Options, Origin, ParseLibraryKindError, ParseStateError, Reserve,
-    RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState, StreamRecord, SummaryPage,
+    DictionaryEnds, End, InvestigationId, LibraryKind, NewCapture, Options, Origin, ParseInvestigationIdError,
+    ParseLibraryKindError, ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState,
+    StreamRecord, SummaryPage,
 };
 pub use notes::{NoteChange, NoteRecord, NoteVersion};
 pub use search::{

@@ -570,3 +570,55 @@ pub struct ChunkInfo {
     /// Extremes of each column.
     pub stats: Vec<ColumnStats>,
 }
+
+/// Names an investigation or one of its blocks for ever: 64 random bits, written as 16 lower-case hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct InvestigationId(u64);
+
+/// The text was not 16 lower-case hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an investigation and a block of it are named by 16 lower-case hexadecimal digits")]
+pub struct ParseInvestigationIdError;
+
+impl InvestigationId {
+    /// An id from random bits that the caller drew.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The bits.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for InvestigationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for InvestigationId {
+    type Err = ParseInvestigationIdError;
+
+    fn from_str(text: &str) -> Result<Self, ParseInvestigationIdError> {
+        let is_name = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let bits = is_name.then(|| u64::from_str_radix(text, 16).ok()).flatten();
+        bits.map(Self).ok_or(ParseInvestigationIdError)
+    }
+}
+
+impl From<InvestigationId> for String {
+    fn from(id: InvestigationId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for InvestigationId {
+    type Error = ParseInvestigationIdError;
+
+    fn try_from(text: String) -> Result<Self, ParseInvestigationIdError> {
+        text.parse()
+    }
+}

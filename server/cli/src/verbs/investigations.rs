@@ -120,7 +120,7 @@ pub enum InvestigationsVerb {
     },
     /// Say that a task is done
     Check(OneBlock),
-    /// Say that a task is not done
+    /// Say that a task is open again
     Uncheck(OneBlock),
     /// Move a block before another one, or to the end
     Move {

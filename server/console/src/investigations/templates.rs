@@ -33,8 +33,14 @@ static TEMPLATES: [Template; 4] = [
                 "waiting",
                 "**What does it wait for?** States of its threads, who wakes them, and stacks of threads that go to sleep.",
             ),
-            ("disk", "**Is it the disk?** Requests of the disk by who issued them, and how long they took."),
-            ("network", "**Is it somebody else?** Connections and how long answers take."),
+            (
+                "disk",
+                "**Is it the disk?** Every request from its issue to its end, who sleeps meanwhile, and the system calls for it.",
+            ),
+            (
+                "network",
+                "**Is it the network?** Segments that were sent again, packets that were dropped, and calls on sockets that took long.",
+            ),
         ],
         tasks: &[
             "Compare with a capture of a time when it was not slow",
@@ -43,12 +49,15 @@ static TEMPLATES: [Template; 4] = [
     },
     Template {
         listed: InvestigationTemplate { name: "slow-machine", title: "The machine is slow" },
-        begins: "**Who says so, and since when?** The page Host tells pressure on CPU, memory and disks now.",
+        begins: "**Who says so, and since when?** The start page tells pressure on CPU, memory and I/O now.",
         steps: &[
-            ("machine", "**Who uses the CPUs?** All processes by sampled stacks; the kernel's share stands in them."),
-            ("waiting", "**Who waits for a CPU?** Run-queue latency by thread: choose a process that is slow."),
+            ("machine", "**What is it doing?** Who runs and where, who waits for a CPU, and what memory is used for."),
+            (
+                "waiting",
+                "**Who waits for whom?** Sleeps and wake-ups with their stacks: choose a process that is slow.",
+            ),
             ("disk", "**Does everything wait for a disk?** Requests, their latency, and who issued them."),
-            ("memory", "**Is memory short?** Page faults and who causes them."),
+            ("memory", "**Whose memory grows?** New pages by stack: choose the process that grows on the start page."),
         ],
         tasks: &["Say which process it is, and what it does more than before"],
     },
@@ -56,7 +65,10 @@ static TEMPLATES: [Template; 4] = [
         listed: InvestigationTemplate { name: "memory-grows", title: "Memory grows" },
         begins: "**How fast does it grow, and does it ever fall?** Two captures at a distance tell more than a long one.",
         steps: &[
-            ("memory", "**Which code touches new memory?** Page faults by stack: what grows is at the widest frames."),
+            (
+                "memory",
+                "**Which code touches new memory?** New pages by stack, and the calls that map, grow and return memory.",
+            ),
             (
                 "process-time",
                 "**What is it doing meanwhile?** Growth with work is a queue or a cache; growth without work is a leak.",
@@ -69,9 +81,12 @@ static TEMPLATES: [Template; 4] = [
     },
     Template {
         listed: InvestigationTemplate { name: "disk-writes", title: "The disk is full of writes" },
-        begins: "**Which disk, and how much?** The page Host tells pressure, and the size of what is written.",
+        begins: "**Which disk, and how much?** The start page lists disks and processes by what they write.",
         steps: &[
-            ("disk", "**Who writes?** Requests of the disk by process and size."),
+            (
+                "disk",
+                "**Who writes?** Every request from its issue to its end, and the system calls that write and sync, with their files.",
+            ),
             (
                 "process-time",
                 "**Why does it write?** System calls of the process that writes most, with their files and stacks.",

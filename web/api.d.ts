@@ -244,12 +244,16 @@ export interface CaptureItem {
   imported: boolean;
   simulated: boolean;
   tags: string[];
+  found?: FoundPlace[];
+  left_out_bytes?: number;
 }
 
 export interface CaptureList {
   total: number;
   items: CaptureItem[];
   retention: Retention;
+  unsearched: Unsearched | null;
+  sort: string;
 }
 
 export interface CapturePage {
@@ -739,6 +743,17 @@ export type FlowKind = "wake_up" | "interrupt" | "idle" | "start" | "issue" | "c
 
 export type FlowWay = "from" | "to";
 
+export interface ForecastItem {
+  id: CaptureId;
+  title: string;
+  owner: string;
+  tags: string[];
+  bytes: number;
+  goes_unix_ns: number | null;
+  rule: string | null;
+  after_bytes: number | null;
+}
+
 export type FormAction = {
   kind: "record";
 } | {
@@ -794,6 +809,12 @@ export interface FoundOnTrack {
   of_stream: number | null;
   runs: number[];
   long: number[];
+}
+
+export interface FoundPlace {
+  field: string;
+  text: string;
+  marks: number[][];
 }
 
 export interface FoundProbes {
@@ -1090,7 +1111,7 @@ export interface LibraryEntryItem {
   can_change: boolean;
 }
 
-export type LibraryKind = "probe" | "script" | "recipe" | "filter" | "query" | "selection";
+export type LibraryKind = "probe" | "script" | "recipe" | "filter" | "query" | "selection" | "search";
 
 export interface LibraryList {
   items: LibraryEntryItem[];
@@ -1948,11 +1969,18 @@ export interface ResultColumn {
 export interface Retention {
   keep_days: number | null;
   keep_bytes: number | null;
+  keep_for: string[];
   captures_bytes: number;
   pinned_bytes: number;
   database_bytes: number;
   free_bytes: number;
   reserve_bytes: number;
+}
+
+export interface RetentionForecast {
+  retention: Retention;
+  total: number;
+  items: ForecastItem[];
 }
 
 export type Role = "viewer" | "operator" | "admin";
@@ -2801,6 +2829,12 @@ export interface Trial {
 
 export type Unit = "hits" | "samples" | "nanoseconds" | "microseconds" | "milliseconds" | "seconds" | "bytes" | "values";
 
+export interface Unsearched {
+  captures: number;
+  texts: number;
+  cut: number;
+}
+
 export interface Untold {
   count: number;
   words: string;
@@ -3008,6 +3042,7 @@ export interface Answers {
     "/api/captures": CaptureList;
     "/api/tags": TagList;
     "/api/captures/{id}": CapturePage;
+    "/api/retention": RetentionForecast;
     "/api/deleted": DeletedList;
     "/api/captures/{id}/notes": NoteList;
     "/api/captures/{id}/output": Output;

@@ -13,6 +13,7 @@ import {
 } from './capture_flows.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { tagAndFind } from './label_flows.mjs';
+import { findByNote } from './search_flows.mjs';
 import { shareAndRevoke } from './share_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
@@ -491,6 +492,7 @@ test('captures are tagged and described, found by words, tags and conditions, an
   await page.goto(server.origin);
   const [id] = [await sample('profile'), await sample('scheduler')];
   await tagAndFind(page, server, id);
+  await findByNote(page, server, id);
   await page.goto(server.origin);
 });
 

@@ -38,6 +38,7 @@ use crate::{
     read, retention,
     rows::{sql, unsigned},
     schema::{self, MIGRATIONS},
+    texts,
     writer::{Durability, Writer},
 };
 
@@ -172,8 +173,7 @@ const LIMITS: [(&str, &str); 12] = [
     (
         "a capture whose texts are too long",
         "SELECT count(*) FROM captures WHERE octet_length(spec) > 4194304 OR \
-      octet_length(host) > 4194304 OR octet_length(title) > 256 OR octet_length(owner) > 64 OR octet_length(reason) > 1024 \
-      OR octet_length(search) > 65536",
+      octet_length(host) > 4194304 OR octet_length(title) > 256 OR octet_length(owner) > 64 OR octet_length(reason) > 1024",
     ),
     (
         "streams that are too many, too large or not numbered",
@@ -238,6 +238,8 @@ const LABELS_SINCE: i64 = 13;
 const SHARES_SINCE: i64 = 14;
 /// The schema version from which on deleted captures can be restored.
 const DELETED_SINCE: i64 = 15;
+/// The schema version from which on lists of captures have a table of their own.
+const LISTED_SINCE: i64 = 16;
 /// The schema version from which on there is the track index.
 const TRACKS_SINCE: i64 = 10;
 /// Rows of scripts that must not be there.
@@ -276,6 +278,9 @@ const SHARE_LIMITS: [(&str, &str); 1] = [("shares", "SELECT count(*) FROM shares
 /// Deleted captures, which are not either.
 const DELETED_LIMITS: [(&str, &str); 1] = [("deleted captures", "SELECT count(*) FROM deleted")];
 
+/// Rows of the list of captures, which follow from others.
+const LISTED_LIMITS: [(&str, &str); 1] = [("lines of the list of captures", "SELECT count(*) FROM listed")];
+
 /// Notes that must not be there.
 const NOTE_LIMITS: [(&str, &str); 1] = [(
     "notes that are too many or too long",
@@ -304,7 +309,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
         None => return Err(refuse("it is a database of another program")),
     };
     let found = schema::objects(file).await.map_err(failed(DOING))?;
-    let expected = schema::expected_objects(&schema::up_to(&MIGRATIONS, version)).await?;
+    let mut expected = schema::expected_objects(&schema::up_to(&MIGRATIONS, version)).await?;
+    expected.retain(|(_, name, _)| name != schema::SEARCH);
     let (others,): (i64,) = sqlx::query_as("SELECT count(*) FROM sqlite_schema WHERE tbl_name = '_sqlx_migrations'")
         .fetch_one(&mut *file)
         .await
@@ -332,7 +338,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_shares = SHARE_LIMITS.into_iter().filter(|_| version >= SHARES_SINCE);
     let of_deleted = DELETED_LIMITS.into_iter().filter(|_| version >= DELETED_SINCE);
     let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
-    let of_people = of_people.chain(of_shares).chain(of_deleted);
+    let of_listed = LISTED_LIMITS.into_iter().filter(|_| version >= LISTED_SINCE);
+    let of_people = of_people.chain(of_shares).chain(of_deleted).chain(of_listed);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
@@ -542,7 +549,8 @@ async fn add_script(writer: &mut Writer, id: CaptureId, script: &ScriptRecord) -
 async fn show(conn: &mut SqliteConnection, id: CaptureId, end: &crate::End) -> Result<(), StoreError> {
     append::put_ledger(conn, id, &end.ledger, &[]).await?;
     finish::put_end(conn, id, end).await?;
-    append::set_phase(conn, id, Phase::Ready, "importing a capture").await
+    append::set_phase(conn, id, Phase::Ready, "importing a capture").await?;
+    texts::renew(conn, id).await
 }
 
 /// How many entries the dictionaries have, to check what refers to them.

@@ -29,10 +29,13 @@ mod insert;
 mod labels;
 mod library;
 mod limits;
+mod listed;
+mod listing;
 mod model;
 mod notes;
 mod packed;
 mod pages;
+mod places;
 mod read;
 mod remove;
 mod retention;
@@ -45,6 +48,7 @@ mod sources;
 mod store;
 mod sums;
 mod task;
+mod texts;
 mod tracks;
 mod writer;
 
@@ -56,13 +60,15 @@ pub use labels::{CaptureLabels, LabelChange};
 pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
-    DictionaryEnds, End, LibraryKind, NewCapture, Options, Origin, ParseLibraryKindError, ParseStateError, Reserve,
-    RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState, StreamRecord, SummaryPage,
+    DictionaryEnds, End, FoundText, LibraryKind, NewCapture, Options, Origin, ParseLibraryKindError, ParseStateError,
+    Reserve, RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState, StreamRecord, SummaryPage, Unsearched,
 };
 pub use notes::{NoteChange, NoteRecord};
 pub use search::{
-    ParseSearchError, SummaryCondition, SummaryProperty, SummaryQuery, SummarySort, SummaryTest, UnknownSortError,
+    ParseSearchError, SummaryCondition, SummaryNumber, SummaryProperty, SummaryQuery, SummarySort, SummaryTest,
+    UnknownSortError,
 };
 pub use shares::{NewShare, ShareRecord, ShareUse};
 pub use store::{BlockingStore, Store, StoreFuture};
+pub use texts::SearchField;
 pub use tracks::{TrackChanges, TrackPlace};

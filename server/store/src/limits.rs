@@ -32,6 +32,13 @@ pub(crate) mod limit {
     pub(crate) const LIBRARY_OF_OWNER: i64 = 100;
     /// What can be brought back.
     pub(crate) const LIBRARY_DELETED: i64 = 500;
+    /// What searches look into of one capture: all of it is read again when it is changed.
+    pub(crate) const SEARCHED_SPEC_BYTES: usize = 16 << 10;
+    /// As large as a script can be.
+    pub(crate) const SEARCHED_SCRIPT_BYTES: usize = 64 << 10;
+    pub(crate) const SEARCHED_PROCESSES_BYTES: usize = 16 << 10;
+    pub(crate) const SEARCHED_TEXTS_BYTES: usize = 64 << 10;
+    pub(crate) const SEARCHED_OUTPUT_BYTES: usize = 16 << 10;
     pub(crate) const SHARE_SCOPE_BYTES: usize = 64 << 10;
     /// Links of one person: a list has all of them.
     pub(crate) const SHARES_OF_OWNER: i64 = 200;

@@ -1,12 +1,14 @@
 //! What the store takes and gives.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use bathyscope_capture::{
     CaptureId, CaptureSpec, ColumnStats, FrameId, HostFacts, Ledger, MappingId, Reading, ScriptProbe, StackId,
     StreamSchema, StringId,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::SearchField;
 
 /// How the store is opened.
 #[derive(Clone, Debug)]
@@ -74,6 +76,9 @@ pub enum CaptureState {
 }
 
 impl CaptureState {
+    /// All.
+    pub const ALL: [Self; 5] = [Self::Recording, Self::Finished, Self::Interrupted, Self::Failed, Self::AgentLost];
+
     /// The name that is kept: `recording`, `finished`, `interrupted`, `failed` or `agent_lost`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -101,8 +106,7 @@ impl FromStr for CaptureState {
     type Err = ParseStateError;
 
     fn from_str(text: &str) -> Result<Self, ParseStateError> {
-        let all = [Self::Recording, Self::Finished, Self::Interrupted, Self::Failed, Self::AgentLost];
-        all.into_iter().find(|state| state.as_str() == text).ok_or(ParseStateError)
+        Self::ALL.into_iter().find(|state| state.as_str() == text).ok_or(ParseStateError)
     }
 }
 
@@ -422,6 +426,30 @@ pub struct SummaryPage {
     pub total: u64,
     /// Those of this page.
     pub items: Vec<CaptureSummary>,
+    /// What was not looked into, of all captures that are shown; none if no words were asked for.
+    pub unsearched: Option<Unsearched>,
+}
+
+/// What a search for words did not look into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsearched {
+    /// Captures whose words are not indexed at all yet: none of them is found.
+    pub captures: u64,
+    /// Captures that have ended and whose texts of events are not indexed yet.
+    pub texts: u64,
+    /// Captures whose events brought more text than is indexed of one.
+    pub cut: u64,
+}
+
+/// Where a capture has the words of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundText {
+    /// In what.
+    pub field: SearchField,
+    /// A part of it around the words; `…` at an end where it goes on.
+    pub text: String,
+    /// Ranges of bytes of `text` that match, in order.
+    pub marks: Vec<(usize, usize)>,
 }
 
 /// A line of the list of captures.
@@ -463,13 +491,23 @@ pub struct CaptureSummary {
     pub simulated: bool,
     /// Its tags, in order.
     pub tags: Vec<String>,
+    /// Where it has the words of the search, in the order of [`SearchField::ALL`].
+    pub found: Vec<FoundText>,
+    /// Bytes of texts that its events brought and that searches do not look into.
+    pub left_out_bytes: u64,
 }
 
 /// What a decision on which captures are kept needs to know of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetainedCapture {
     /// Its id.
     pub id: CaptureId,
+    /// What it is called.
+    pub title: String,
+    /// Who started or imported it.
+    pub owner: String,
+    /// Its tags.
+    pub tags: BTreeSet<String>,
     /// Whether rows are still added to it.
     pub recording: bool,
     /// Whether somebody pinned it.
@@ -497,11 +535,14 @@ pub enum LibraryKind {
     Query,
     /// What a view of a capture shows: its tab, range, filter and more.
     Selection,
+    /// Words and conditions that captures are searched by.
+    Search,
 }
 
 impl LibraryKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Probe, Self::Script, Self::Recipe, Self::Filter, Self::Query, Self::Selection];
+    pub const ALL: [Self; 7] =
+        [Self::Probe, Self::Script, Self::Recipe, Self::Filter, Self::Query, Self::Selection, Self::Search];
 
     /// Its name, as addresses and files have it.
     pub const fn as_str(self) -> &'static str {
@@ -512,13 +553,14 @@ impl LibraryKind {
             Self::Filter => "filter",
             Self::Query => "query",
             Self::Selection => "selection",
+            Self::Search => "search",
         }
     }
 }
 
 /// A word that names no kind of the library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no kind of the library; write probe, script, recipe, filter, query or selection")]
+#[error("`{0}` is no kind of the library; write probe, script, recipe, filter, query, selection or search")]
 pub struct ParseLibraryKindError(String);
 
 impl FromStr for LibraryKind {

@@ -19,6 +19,7 @@ use crate::{
     read::state_of,
     retention,
     rows::{sql, unsigned},
+    texts,
     writer::{Durability, Writer},
 };
 
@@ -142,6 +143,7 @@ async fn mark_in(writer: &mut Writer, id: CaptureId, why: &Why) -> Result<bool, 
         entry::add_audit(&mut writer.conn, entry).await?;
     }
     set_phase(&mut writer.conn, id, Phase::Deleting, "deleting a capture").await?;
+    texts::remove(&mut writer.conn, id).await?;
     Ok(true)
 }
 

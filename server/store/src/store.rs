@@ -15,7 +15,7 @@ use crate::{
     database::Database,
     entry, export, finish,
     import::{self, NextMessage, Receiver},
-    index, read,
+    index, listing, read,
     remove::{self, Why},
     retention,
     rows::{stack_to_bytes, unsigned},
@@ -132,7 +132,19 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotRecording`] if it has ended already, [`StoreError::NoCapture`], or the database's.
     pub fn finish(&self, id: CaptureId, end: End) -> StoreFuture<'_, ()> {
-        Box::pin(async move { self.database.write(move |writer| Box::pin(finish::finish(writer, id, end))).await })
+        Box::pin(async move {
+            self.database.write(move |writer| Box::pin(finish::finish(writer, id, end))).await?;
+            self.database.wake_indexing();
+            Ok(())
+        })
+    }
+
+    /// Puts what events brought into what searches look into, of all captures that lack it: what happens in the background anyway.
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`], or the database's.
+    pub fn index_texts(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.database.done(self.database.index_texts().await) })
     }
 
     /// Lists captures, newest first.
@@ -141,7 +153,8 @@ impl Store {
     /// The database's.
     pub fn summaries<'a>(&'a self, query: &'a SummaryQuery) -> StoreFuture<'a, SummaryPage> {
         Box::pin(async move {
-            self.database.done(read::summaries(&mut *self.database.reader().await?, query, self.database.ends()).await)
+            let mut reader = self.database.reader().await?;
+            self.database.done(listing::summaries(&mut reader, query, self.database.ends()).await)
         })
     }
 
@@ -480,7 +493,9 @@ impl Store {
     /// [`StoreError::DiskFull`]; or the database's.
     pub fn import_file<'a>(&'a self, path: &'a Path, owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
         Box::pin(async move {
-            self.database.done(import::import(&self.database, path, self.receiver(owner, now_unix_ns)).await)
+            let imported = import::import(&self.database, path, self.receiver(owner, now_unix_ns)).await;
+            self.database.wake_indexing();
+            self.database.done(imported)
         })
     }
 
@@ -490,7 +505,9 @@ impl Store {
     /// As [`Store::import_file`].
     pub fn import_bytes<'a>(&'a self, bytes: &'a [u8], owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
         Box::pin(async move {
-            self.database.done(import::import_bytes(&self.database, bytes, self.receiver(owner, now_unix_ns)).await)
+            let imported = import::import_bytes(&self.database, bytes, self.receiver(owner, now_unix_ns)).await;
+            self.database.wake_indexing();
+            self.database.done(imported)
         })
     }
 
@@ -506,7 +523,9 @@ impl Store {
         now_unix_ns: i64,
     ) -> StoreFuture<'a, CaptureId> {
         Box::pin(async move {
-            self.database.done(import::import_messages(&self.database, next, self.receiver(owner, now_unix_ns)).await)
+            let imported = import::import_messages(&self.database, next, self.receiver(owner, now_unix_ns)).await;
+            self.database.wake_indexing();
+            self.database.done(imported)
         })
     }
 

@@ -252,6 +252,7 @@ fn console_routes() -> Vec<Route> {
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}", api::captures::one),
         route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}", api::captures::change),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}", api::captures::delete),
+        route::<Viewer, _, _>(Api, GET, "/api/retention", api::retention::forecast),
         route::<Operator, _, _>(Api, GET, "/api/deleted", api::deleted::list),
         route::<Operator, _, _>(Api, POST, "/api/deleted/{id}/restore", api::deleted::restore),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/deleted/{id}", api::deleted::discard),

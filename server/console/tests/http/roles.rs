@@ -63,6 +63,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("PATCH", "/api/captures/{id}", [401, 404, 400, 400]),
     // It is somebody else's capture.
     ("DELETE", "/api/captures/{id}", [401, 404, 404, 200]),
+    ("GET", "/api/retention", [401, 200, 200, 200]),
     ("GET", "/api/deleted", [401, 404, 200, 200]),
     ("POST", "/api/deleted/{id}/restore", [401, 404, 404, 404]),
     ("DELETE", "/api/deleted/{id}", [401, 404, 404, 404]),

@@ -17,4 +17,5 @@ mod p37_open;
 mod pages;
 mod retention;
 mod schema_page;
+mod search;
 mod shares;

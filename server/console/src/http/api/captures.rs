@@ -40,7 +40,7 @@ pub(in crate::http) struct CapturePath {
 pub(in crate::http) struct ListQuery {
     #[serde(default)]
     q: String,
-    /// By what they are sorted, with `-` before it for the other way round; newest first if it is not said.
+    /// By what they are sorted, with `-` before it for the other way round; as the search says if it is not said, else newest first.
     sort: Option<String>,
     limit: Option<u32>,
     #[serde(default)]
@@ -52,9 +52,11 @@ impl ListQuery {
     fn summaries(&self) -> Result<SummaryQuery, ApiError> {
         let asked = SummaryQuery::parse(&self.q, wall_unix_ns());
         let asked = asked.map_err(|error| ApiError::invalid("searching captures", error.to_string()))?;
-        let sort = SummarySort::parse(self.sort.as_deref().unwrap_or("started"));
-        let (sort, reversed) =
-            sort.map_err(|error| ApiError::invalid("sorting captures", format!("they are sorted by {error}")))?;
+        let (sort, reversed) = match &self.sort {
+            None => (asked.sort, asked.reversed),
+            Some(sort) => SummarySort::parse(sort)
+                .map_err(|error| ApiError::invalid("sorting captures", format!("they are sorted by {error}")))?,
+        };
         let limit = self.limit.unwrap_or(100).min(MOST_LISTED);
         Ok(SummaryQuery { sort, reversed, limit, offset: self.offset, ..asked })
     }
@@ -65,6 +67,10 @@ pub(in crate::http) struct CaptureList {
     total: u64,
     items: Vec<wire::CaptureItem>,
     retention: wire::Retention,
+    /// What a search for words did not look into; none if no words were searched for.
+    unsearched: Option<wire::Unsearched>,
+    /// How they are sorted, with `-` before it for the other way round.
+    sort: String,
 }
 
 /// A page of the list.
@@ -73,7 +79,8 @@ pub(in crate::http) async fn list(
     State(state): State<AppState>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<CaptureList>, ApiError> {
-    let page = state.store().summaries(&query.summaries()?).await?;
+    let query = query.summaries()?;
+    let page = state.store().summaries(&query).await?;
     let rule = state.retention();
     let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
     let item = |item: CaptureSummary| {
@@ -81,7 +88,9 @@ pub(in crate::http) async fn list(
         wire::CaptureItem::kept_by(item, rule, can_pin)
     };
     let items = page.items.into_iter().map(item).collect();
-    Ok(Json(CaptureList { total: page.total, items, retention }))
+    let unsearched = page.unsearched.map(wire::Unsearched::from);
+    let sort = format!("{}{}", if query.reversed { "-" } else { "" }, query.sort.name());
+    Ok(Json(CaptureList { total: page.total, items, retention, unsearched, sort }))
 }
 
 /// How many captures have each tag, in order of the tags.
@@ -242,11 +251,12 @@ pub(in crate::http) async fn one(
     };
     let record = state.store().capture(id).await?;
     let can_change = may_change(who, &record.owner);
-    let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
     let (can_delete, can_pin) = (can_change && !running, can_change);
-    let capture = wire::Capture::from(record).computing(work);
     let public_url = state.hosts().public_url().map(ToString::to_string);
     let CaptureLabels { tags, description } = state.store().labels(id).await?;
+    let kept_until = state.retention().kept_until(record.since_unix_ns, record.pinned, (&record.owner, &tags));
+    let kept_until_unix_ns = kept_until.filter(|_| !running);
+    let capture = wire::Capture::from(record).computing(work);
     let tags = tags.into_iter().collect();
     let share = None;
     Ok(Json(CapturePage {

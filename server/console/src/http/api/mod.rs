@@ -29,6 +29,7 @@ pub(super) mod process_tree;
 pub(super) mod query;
 pub(super) mod ranges;
 pub(super) mod recipes;
+pub(super) mod retention;
 pub(super) mod samples;
 pub(super) mod scripts;
 pub(super) mod shares;

@@ -252,7 +252,17 @@ export interface CaptureList {
   retention: Retention;
 }
 
+export interface FlightSpec { before_s: number; after_s: number; memory_mib: number; pause_s: number; per_day: number; triggers?: string[]; }
+export interface FlightStatus { before_s: number; after_s: number; held_ns: number; held_rows: number; held_bytes: number; memory_bytes: number; is_short: boolean; is_storing: boolean; captures: number; last?: CaptureId; held_back: number; trouble?: string; }
+export interface FiringItem { recorder: CaptureId; kind: string; trigger: string; value: string; fired: number; fired_unix_ns: number; complete_from: number; }
+export interface FireToken { made_by: string; created_unix_ns: number; }
+export interface MadeToken { token: string; url: string; }
 export interface CapturePage {
+  firing: FiringItem | null;
+  flight: FlightStatus | null;
+  stored: CaptureId[];
+  fire_token: FireToken | null;
+
   id: CaptureId;
   title: string;
   state: CaptureState;
@@ -1129,6 +1139,7 @@ export interface Limits {
   budgets?: Budgets;
   over_budget?: OverBudget;
   reading?: ReadingPriority;
+  flight?: FlightSpec;
 }
 
 export interface LinkItem {
@@ -1157,7 +1168,7 @@ export interface Loss {
   end_ns: number;
 }
 
-export type LossStage = "kernel_missed" | "limited" | "ring_full" | "map_full" | "stack_lost" | "helper_failed" | "decode" | "store" | "interrupted";
+export type LossStage = "kernel_missed" | "limited" | "ring_full" | "map_full" | "stack_lost" | "helper_failed" | "decode" | "store" | "interrupted" | "not_kept";
 
 export interface MadeShare {
   share: ShareItem;
@@ -1986,6 +1997,7 @@ export interface Running {
 }
 
 export interface RunningCapture {
+  flight?: FlightStatus;
   id: CaptureId;
   title: string;
   owner: string;
@@ -2611,6 +2623,7 @@ export interface ThreadCall {
 }
 
 export interface Tick {
+  flight?: FlightStatus;
   elapsed: number;
   streams: StreamTick[];
   probes?: ProbeTick[];
@@ -2977,6 +2990,7 @@ export type TrackWindowHead = TrackWindow;
 /** JSON by method and route; null where there is nothing in the answer. */
 export interface Answers {
   DELETE: {
+    "/api/captures/{id}/fire-token": null;
     "/api/captures/{id}": CaptureDeleted;
     "/api/deleted/{id}": null;
     "/api/captures/{id}/computed/{number}": null;
@@ -3080,6 +3094,8 @@ export interface Answers {
     "/api/captures/import": ImportAnswer;
     "/api/deleted/{id}/restore": null;
     "/api/captures/{id}/stop": Stopped;
+    "/api/captures/{id}/fire": CaptureAddress;
+    "/api/captures/{id}/fire-token": MadeToken;
     "/api/captures/{id}/probes/detach": Detached;
     "/api/captures/{id}/computed": null;
     "/api/captures/{id}/notes": NoteItem;

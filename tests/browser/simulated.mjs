@@ -13,6 +13,7 @@ import {
 } from './capture_flows.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { tagAndFind } from './label_flows.mjs';
+import { fireAndRead } from './flight_flows.mjs';
 import { shareAndRevoke } from './share_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
@@ -498,6 +499,13 @@ test('a share: a part is opened without a login at the same view, and revoked wh
   await page.goto(server.origin);
   const id = await page.evaluate(async () => (await (await fetch('/api/samples/scheduler', { method: 'POST' })).json()).id);
   await shareAndRevoke(browser, page, server, id);
+  await page.goto(server.origin);
+});
+
+test('a flight recorder: it fires at a row and by hand, and what was stored says why', async () => {
+  await fireAndRead(page, server);
+  // A trigger that is misspelt is refused.
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400/.test(text)));
   await page.goto(server.origin);
 });
 

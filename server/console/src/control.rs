@@ -38,8 +38,10 @@ use crate::{
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
 
+mod flight;
 mod shares;
 
+pub use flight::{KnownFlight, fire, fire_token, flights};
 pub use shares::{KnownShares, Sharing, allow_shares, make_share, revoke_share, shares};
 
 /// The socket's name in the data directory.
@@ -97,6 +99,14 @@ enum Request {
     AllowShares {
         allowed: bool,
     },
+    Flights,
+    Fire {
+        id: CaptureId,
+    },
+    FireToken {
+        id: CaptureId,
+        revoke: bool,
+    },
 }
 
 /// What the socket answers with beside sessions: the running captures, and the agent.
@@ -127,6 +137,9 @@ enum ControlAnswer {
     Imported { id: CaptureId, read_cpu_ns: Option<u64> },
     Shares { shares: KnownShares },
     Share { share: Box<ShareItem>, url: String },
+    Flights { flights: Vec<KnownFlight> },
+    Fired { stored: CaptureId },
+    FireToken { token: String },
     Failed { why: String },
 }
 
@@ -275,6 +288,9 @@ impl Tracing {
             Request::MakeShare { asked } => self.make_share(*asked).await,
             Request::RevokeShare { id } => self.revoke_share(id).await,
             Request::AllowShares { allowed } => self.allow_shares(allowed).await,
+            Request::Flights => self.flights(),
+            Request::Fire { id } => self.fire(id).await,
+            Request::FireToken { id, revoke } => self.fire_token(id, revoke).await,
             Request::OptimizeKprobes { on } => {
                 if let Err(error) = self.link.call(move |client| client.optimize_kprobes(on)).await {
                     return ControlAnswer::Failed { why: words(&error) };
@@ -474,6 +490,9 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
             | ControlAnswer::Told { .. }
             | ControlAnswer::Shares { .. }
             | ControlAnswer::Share { .. }
+            | ControlAnswer::Flights { .. }
+            | ControlAnswer::Fired { .. }
+            | ControlAnswer::FireToken { .. }
             | ControlAnswer::Imported { .. },
         ) => Err(Failure::new(format!("{doing}: it answered something else"))),
         Err(error) => Err(Failure::because(doing, error)),

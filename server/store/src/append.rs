@@ -9,6 +9,7 @@ use sqlx::SqliteConnection;
 use crate::{
     CaptureState, NewCapture, Origin, StoreError,
     error::failed,
+    firings,
     insert::{insert_all, insert_append, insert_code, insert_symbols},
     limits::{at_most, cut, limit},
     read::state_of,
@@ -131,6 +132,9 @@ pub(crate) async fn insert_capture(
     added.page(sums::ChecksummedPart::Spec, 0, spec_sum);
     for stream in (0_u32..).zip(&new.streams) {
         insert_stream(conn, new.id, stream, &mut added).await?;
+    }
+    if let Some(firing) = &new.firing {
+        firings::insert(conn, new.id, firing).await?;
     }
     added.store(conn, new.id).await
 }

@@ -24,7 +24,7 @@ use crate::{
     disk::{DirectoryLock, Place, touch_database},
     ends::Ends,
     error::failed,
-    finish, read, remove, retention, schema, sources, sums, task,
+    finish, firings, read, remove, retention, schema, sources, sums, task,
     writer::{Durability, Job, Writer},
 };
 
@@ -131,6 +131,7 @@ impl Database {
             sums::check_head(&mut view, id).await?;
             let record = retention::complete(&mut view, record).await?;
             let record = sources::complete(&mut view, record).await?;
+            let record = firings::complete(&mut view, record).await?;
             derivations::complete(&mut view, record).await
         };
         let record = self.done(read.await)?;

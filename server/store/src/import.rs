@@ -32,6 +32,7 @@ use crate::{
     disk::Unfinished,
     error::failed,
     finish,
+    firings::FIRINGS_SINCE,
     limits::{cut, limit},
     notes::{self, NOTES_SINCE, NoteRecord},
     pages::{self, Content, Cursor},
@@ -273,6 +274,14 @@ const LIBRARY_LIMITS: [(&str, &str); 1] =
 const LABEL_LIMITS: [(&str, &str); 1] = [("labels of captures", "SELECT count(*) FROM labels")];
 /// Links for people without a login, which are in no file of a capture.
 const SHARE_LIMITS: [(&str, &str); 1] = [("shares", "SELECT count(*) FROM shares")];
+/// What fired, which is of the one capture at most.
+const FIRING_LIMITS: [(&str, &str); 2] = [
+    ("tokens of flight recorders", "SELECT count(*) FROM fire_tokens"),
+    (
+        "firings that are too many or too long",
+        "SELECT count(*) > 1 OR coalesce(max(max(octet_length(condition), octet_length(value))), 0) > 1024 FROM firings",
+    ),
+];
 /// Deleted captures, which are not either.
 const DELETED_LIMITS: [(&str, &str); 1] = [("deleted captures", "SELECT count(*) FROM deleted")];
 
@@ -293,7 +302,7 @@ const TRACK_LIMITS: [(&str, &str); 1] = [(
 ///
 /// A file of an older version is read as it is: version 1 has no scripts, and its losses are of fewer
 /// stages; those before version 5 have no instructions; those before version 9 do not say what became of sources; those
-/// before version 11 have no notes.
+/// before version 11 have no notes; those before version 16 do not say what fired.
 async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let known = schema::newest(&MIGRATIONS);
     let version = match schema::file_version(file).await? {
@@ -331,8 +340,9 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_labels = LABEL_LIMITS.into_iter().filter(|_| version >= LABELS_SINCE);
     let of_shares = SHARE_LIMITS.into_iter().filter(|_| version >= SHARES_SINCE);
     let of_deleted = DELETED_LIMITS.into_iter().filter(|_| version >= DELETED_SINCE);
+    let of_firings = FIRING_LIMITS.into_iter().filter(|_| version >= FIRINGS_SINCE);
     let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
-    let of_people = of_people.chain(of_shares).chain(of_deleted);
+    let of_people = of_people.chain(of_shares).chain(of_deleted).chain(of_firings);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));

@@ -23,6 +23,7 @@ mod export;
 #[cfg(feature = "testing")]
 mod fingerprint;
 mod finish;
+mod firings;
 mod import;
 mod index;
 mod insert;
@@ -51,6 +52,7 @@ mod writer;
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
 pub use deleted::DeletedCapture;
 pub use error::StoreError;
+pub use firings::FireToken;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 pub use labels::{CaptureLabels, LabelChange};
 pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, ColumnStats, FrameId, HostFacts, Ledger, MappingId, Reading, ScriptProbe, StackId,
+    CaptureId, CaptureSpec, ColumnStats, Firing, FrameId, HostFacts, Ledger, MappingId, Reading, ScriptProbe, StackId,
     StreamSchema, StringId,
 };
 use serde::{Deserialize, Serialize};
@@ -137,6 +137,8 @@ pub struct NewCapture {
     pub start_ns: u64,
     /// Whether the events were made up by the simulated agent.
     pub simulated: bool,
+    /// What made a flight recorder store it; none if it is recorded as such.
+    pub firing: Option<Firing>,
 }
 
 /// How a capture ended.
@@ -327,6 +329,9 @@ pub struct CaptureRecord {
     /// The rules that were applied to it, in order of their numbers.
     #[serde(default)]
     pub derivations: Vec<DerivationRecord>,
+    /// What made a flight recorder store it; none if it was recorded as such.
+    #[serde(default)]
+    pub firing: Option<Firing>,
 }
 
 impl CaptureRecord {
@@ -362,6 +367,7 @@ impl CaptureRecord {
             started_unix_ns: self.started_unix_ns,
             start_ns: self.start_ns,
             simulated: self.simulated,
+            firing: self.firing.clone(),
         }
     }
 

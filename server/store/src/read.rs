@@ -168,6 +168,7 @@ pub(crate) async fn shown_or_hidden(conn: &mut SqliteConnection, id: CaptureId) 
         simulated: row.simulated,
         sources: Vec::new(),
         derivations: Vec::new(),
+        firing: None,
     })
 }
 

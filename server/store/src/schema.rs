@@ -34,7 +34,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// The files of `migrations/`, built in: version, description, text. Written out because the macro of sqlx that would read
 /// the folder builds sqlx and SQLite a second time, for the compiler. A test compares the list with the folder.
-const FILES: [(i64, &str, &str); 15] = [
+const FILES: [(i64, &str, &str); 16] = [
     (1, "first", include_str!("../../../migrations/0001_first.sql")),
     (2, "scripts", include_str!("../../../migrations/0002_scripts.sql")),
     (3, "limited", include_str!("../../../migrations/0003_limited.sql")),
@@ -50,6 +50,7 @@ const FILES: [(i64, &str, &str); 15] = [
     (13, "labels", include_str!("../../../migrations/0013_labels.sql")),
     (14, "shares", include_str!("../../../migrations/0014_shares.sql")),
     (15, "deleted", include_str!("../../../migrations/0015_deleted.sql")),
+    (16, "firings", include_str!("../../../migrations/0016_firings.sql")),
 ];
 
 /// All migrations.

@@ -10,10 +10,10 @@ use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
 
 use crate::{
-    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, LoginToken, NewCapture, NewSession, Options,
+    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, FireToken, LoginToken, NewCapture, NewSession, Options,
     RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
     database::Database,
-    entry, export, finish,
+    entry, export, finish, firings,
     import::{self, NextMessage, Receiver},
     index, read,
     remove::{self, Why},
@@ -343,6 +343,46 @@ impl Store {
                 .write(move |writer| Box::pin(async move { append::put_script(writer, id, &script).await }))
                 .await
         })
+    }
+
+    /// The captures that a flight recorder has stored, by its own capture: those that are shown, newest first, at most `most`.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn stored_by(&self, recorder: CaptureId, most: u32) -> StoreFuture<'_, Vec<CaptureId>> {
+        Box::pin(async move {
+            self.database.done(firings::of_recorder(&mut *self.database.reader().await?, recorder, most).await)
+        })
+    }
+
+    /// Keeps the hash of a token that fires a flight recorder, in place of the one before.
+    ///
+    /// # Errors
+    /// [`StoreError::NoCapture`], [`StoreError::Refused`], or the database's.
+    pub fn put_fire_token(&self, id: CaptureId, hash: TokenHash, token: FireToken) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let put = self.database.control(move |conn| {
+                let token = token.clone();
+                Box::pin(async move { firings::put_token(conn, id, hash, &token).await })
+            });
+            put.await
+        })
+    }
+
+    /// Forgets such a token; says whether there was one.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn remove_fire_token(&self, id: CaptureId) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.database.control(move |conn| Box::pin(firings::remove_token(conn, id))).await })
+    }
+
+    /// The token that fires a flight recorder, if it has one; with a hash only if it is this one.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn fire_token(&self, id: CaptureId, hash: Option<TokenHash>) -> StoreFuture<'_, Option<FireToken>> {
+        Box::pin(async move { self.database.done(firings::token(&mut *self.database.reader().await?, id, hash).await) })
     }
 
     /// What was compiled for a capture; none if it was not made by a script.

@@ -7,7 +7,7 @@ mod labels;
 
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
 
-use bathyscope_capture::{CaptureId, Severity, visible};
+use bathyscope_capture::{CaptureId, LossStage, Severity, visible};
 use bathyscope_console::wire;
 use bathyscope_link::words;
 use bathyscope_store::{CaptureRecord, CaptureSummary, Store, StoreError, SummaryQuery, SummarySort};
@@ -350,6 +350,12 @@ fn described(record: &CaptureRecord) -> String {
     line(&mut out, format_args!("owner    {}", shown(&record.owner)));
     let pinned = if record.pinned { ", pinned" } else { "" };
     line(&mut out, format_args!("size     {}{pinned}", text::bytes(record.size_bytes)));
+    if let Some(firing) = &record.firing {
+        let at = text::duration(firing.fired_ns.saturating_sub(record.start_ns));
+        let value = if firing.value.is_empty() { String::new() } else { format!(": {}", shown(&firing.value)) };
+        line(&mut out, format_args!("fired    {}{value}, at {at}", shown(&firing.trigger)));
+        line(&mut out, format_args!("recorder {}", firing.recorder));
+    }
     for (index, stream) in record.streams.iter().enumerate().filter(|(_, stream)| !stream.schema.is_absent()) {
         if let Some(derived) = &stream.schema.derived {
             let (name, from) = (shown(&stream.schema.name), shown(&derived.from.join(", ")));
@@ -376,7 +382,8 @@ fn described(record: &CaptureRecord) -> String {
         let (from, until) = (text::duration(from), text::duration(until));
         let at_least = if loss.severity() == Severity::Error { "at least " } else { "" };
         let (count, stage) = (loss.count, loss.stage.as_str());
-        line(&mut out, format_args!("lost     {at_least}{count} ({stage}) from {from} to {until}"));
+        let word = if loss.stage == LossStage::NotKept { "not kept" } else { "lost" };
+        line(&mut out, format_args!("{word:8} {at_least}{count} ({stage}) from {from} to {until}"));
     }
     if record.ledger.is_lower_bound() {
         line(&mut out, format_args!("lost     {}", record.ledger.lost_words()));

@@ -23,6 +23,7 @@ pub mod explain;
 pub mod export;
 mod facts;
 pub mod file_maker;
+pub mod flight;
 mod foreign;
 mod kept;
 mod letters;
@@ -152,6 +153,8 @@ pub enum Verb {
     Sessions(sessions::SessionsArgs),
     /// Links of the running console for people without a login: make, list and revoke them
     Shares(shares::SharesArgs),
+    /// Flight recorders of the running console: list them, keep what just happened
+    Flight(flight::FlightVerbArgs),
     /// Run only the privileged side
     #[command(hide = true)]
     Agent(agent::AgentArgs),
@@ -254,6 +257,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::LoginLink(args) => login_link::run(args),
         Verb::Sessions(args) => sessions::run(args),
         Verb::Shares(args) => shares::run(args),
+        Verb::Flight(args) => flight::run(args),
         Verb::Agent(args) => agent::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Console(args) => console::run(args),

@@ -30,7 +30,7 @@ use crate::{
     recipes::RecipeError,
     wire::{self, SpecRefusal},
 };
-use bathyscope_recorder::{DetachError, StartError};
+use bathyscope_recorder::{DetachError, FireError, StartError};
 
 /// What kind of trouble; each has one status and a stable name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -390,6 +390,7 @@ impl From<StartError> for ApiError {
             }
             StartError::Dynamic { text, diagnostics } => Self::probes(&text, &diagnostics),
             StartError::Store(error) => error.into(),
+            StartError::Flight { .. } => Self::invalid("reading what a flight recorder fires at", words(&error)),
             StartError::Priority => Self::invalid(doing, words(&error)),
             StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),
             StartError::ShuttingDown => Self::new(ErrorKind::Busy, doing, words(&error)),
@@ -406,6 +407,17 @@ impl From<DetachError> for ApiError {
             DetachError::NoMatch { .. } => Self::new(ErrorKind::NotFound, doing, words(&error)),
             DetachError::Agent(error) => error.into(),
         }
+    }
+}
+
+impl From<FireError> for ApiError {
+    fn from(error: FireError) -> Self {
+        let kind = match error {
+            FireError::NotRunning | FireError::NotFlight | FireError::Storing { .. } => ErrorKind::Conflict,
+            FireError::Pause { .. } | FireError::Day { .. } | FireError::Busy => ErrorKind::TooMany,
+            FireError::Store { .. } => ErrorKind::Busy,
+        };
+        Self::new(kind, "firing the flight recorder", words(&error))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A capture, and a line of the list of captures.
 
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, HostFacts, Ledger, Reading, RowKind, StreamKind, StreamSchema, shown,
+    CaptureId, CaptureSpec, Firing, FiringKind, HostFacts, Ledger, Reading, RowKind, StreamKind, StreamSchema, shown,
 };
 use bathyscope_recorder::DerivationProgress;
 use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room, SourceEnd};
@@ -144,6 +144,27 @@ pub struct Capture {
     sources: Vec<SourceEnd>,
     /// Streams that are computed from others.
     computed: ComputedStreams,
+    /// What made a flight recorder store it; none if it was recorded as such.
+    firing: Option<FiringItem>,
+}
+
+/// What made a flight recorder store a capture. Times are nanoseconds since the capture's start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FiringItem {
+    /// The flight recorder's own capture, which may be gone, or of another console.
+    recorder: CaptureId,
+    /// What sort of thing fired.
+    kind: FiringKind,
+    /// What fired, in words.
+    trigger: String,
+    /// With which value; empty where there is none.
+    value: String,
+    /// When.
+    fired: i64,
+    /// The same by the wall clock, nanoseconds since 1970.
+    fired_unix_ns: i64,
+    /// From when on every row is in the capture; of before there is only what ended later.
+    complete_from: i64,
 }
 
 /// One stream of a capture.
@@ -223,6 +244,23 @@ impl From<CaptureRecord> for Capture {
             imported: record.origin == Origin::Imported,
             simulated: record.simulated,
             owner: shown(&record.owner),
+            firing: record.firing.map(|firing| FiringItem::new(firing, record.start_ns)),
+        }
+    }
+}
+
+impl FiringItem {
+    /// With text of events made visible.
+    fn new(firing: Firing, start_ns: u64) -> Self {
+        let since = |at_ns: u64| at_ns.cast_signed().wrapping_sub_unsigned(start_ns);
+        Self {
+            recorder: firing.recorder,
+            kind: firing.kind,
+            trigger: shown(&firing.trigger),
+            value: shown(&firing.value),
+            fired: since(firing.fired_ns),
+            fired_unix_ns: firing.fired_unix_ns,
+            complete_from: since(firing.complete_from_ns),
         }
     }
 }

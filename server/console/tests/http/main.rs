@@ -21,6 +21,7 @@ mod commands;
 mod computed;
 mod dictionaries;
 mod dynamic;
+mod flight;
 mod harness;
 mod headers;
 mod import;

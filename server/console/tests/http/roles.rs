@@ -67,6 +67,13 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("POST", "/api/deleted/{id}/restore", [401, 404, 404, 404]),
     ("DELETE", "/api/deleted/{id}", [401, 404, 404, 404]),
     ("POST", "/api/captures/{id}/stop", [401, 404, 404, 200]),
+    // It does not run.
+    ("POST", "/api/captures/{id}/fire", [401, 404, 404, 409]),
+    ("POST", "/api/captures/{id}/fire-token", [401, 404, 404, 409]),
+    // It has none.
+    ("DELETE", "/api/captures/{id}/fire-token", [401, 404, 404, 404]),
+    // Without the token.
+    ("POST", "/api/fire/{id}", [404; 4]),
     ("POST", "/api/captures/{id}/probes/detach", [401, 404, 400, 400]),
     // There is no rule in an empty body, and the capture has no computed streams.
     ("POST", "/api/captures/{id}/computed", [401, 404, 400, 400]),

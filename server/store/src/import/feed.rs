@@ -7,6 +7,7 @@ use sqlx::SqliteConnection;
 use super::{SCRIPTS_SINCE, SOURCES_SINCE, check_file, check_record, messages::Messages, of_file, read_record};
 use crate::{
     CaptureRecord, StoreError,
+    firings::{self, FIRINGS_SINCE},
     notes::{self, NOTES_SINCE, NoteRecord},
     pages::{self, Cursor},
     read, sources, sums,
@@ -90,6 +91,9 @@ impl FileFeed {
         let mut record = read_record(conn).await.map_err(of_file)?;
         if version >= SOURCES_SINCE {
             record.sources = sources::list(conn, record.id).await.map_err(of_file)?;
+        }
+        if version >= FIRINGS_SINCE {
+            record.firing = firings::one(conn, record.id).await.map_err(of_file)?;
         }
         check_record(&record)?;
         let script =

@@ -54,6 +54,7 @@ async fn filled() -> tempfile::TempDir {
         started_unix_ns: 1,
         start_ns: 1,
         simulated: true,
+        firing: None,
     };
     store.create(new).await.unwrap();
     let numbers = || ColumnData::U64(vec![5; 10]);
@@ -88,18 +89,18 @@ async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
     whole(&store).await;
     assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v15.bak")).unwrap() == before, "the backup is the old file");
-    let expected = ["bathyscope.db", "bathyscope.db.v15.bak", "bathyscope.ends", "bathyscope.lock"];
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v16.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v16.bak", "bathyscope.ends", "bathyscope.lock"];
     assert_eq!(names(dir.path()), expected);
     let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
-    assert!(matches!(error, StoreError::Newer { found: 16, known: 15, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 17, known: 16, .. }), "{error:?}");
     // Put back, the backup works, and can be migrated again beside its own backup.
-    std::fs::copy(dir.path().join("bathyscope.db.v15.bak"), dir.path().join("bathyscope.db")).unwrap();
+    std::fs::copy(dir.path().join("bathyscope.db.v16.bak"), dir.path().join("bathyscope.db")).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     whole(&store).await;
     store.close().await;
     Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
-    assert!(dir.path().join("bathyscope.db.v15.2.bak").exists());
+    assert!(dir.path().join("bathyscope.db.v16.2.bak").exists());
 }
 
 #[tokio::test]
@@ -112,7 +113,7 @@ async fn p38_a_failed_migration_leaves_the_old_file_usable() {
         let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
             panic!("{failure}: it was opened")
         };
-        assert!(matches!(error, StoreError::Migration { from: 15, to: 16, .. }), "{failure}: {error:?}");
+        assert!(matches!(error, StoreError::Migration { from: 16, to: 17, .. }), "{failure}: {error:?}");
         assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
         assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.ends", "bathyscope.lock"]);
         whole(&Store::open(dir.path(), options()).await.unwrap()).await;
@@ -299,4 +300,9 @@ async fn p38_a_database_of_version_13_is_renewed() {
 #[tokio::test]
 async fn p38_a_database_of_version_14_is_renewed() {
     is_renewed(14, include_bytes!("../../tests/fixtures/v14.db")).await;
+}
+
+#[tokio::test]
+async fn p38_a_database_of_version_15_is_renewed() {
+    is_renewed(15, include_bytes!("../../tests/fixtures/v15.db")).await;
 }

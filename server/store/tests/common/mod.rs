@@ -67,6 +67,7 @@ pub fn new_capture(id: CaptureId, title: &str) -> NewCapture {
         started_unix_ns: 1_700_000_000_000_000_000 + i64::try_from(id.bits() % 1000).unwrap(),
         start_ns: START_NS,
         simulated: false,
+        firing: None,
     }
 }
 

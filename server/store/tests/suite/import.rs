@@ -160,6 +160,11 @@ const HOSTILE: [(&str, &str); 71] = [
     ("INSERT INTO labels SELECT id, 'x', ' t ', 'x' FROM captures", "labels of captures"),
     ("INSERT INTO shares VALUES (1, zeroblob(32), 'capture', '', '{}', '', 'eve', 0, 1, NULL, 0)", "it holds shares"),
     ("INSERT INTO deleted SELECT id, 0, 'eve' FROM captures", "it holds deleted captures"),
+    ("INSERT INTO fire_tokens SELECT id, zeroblob(32), 'eve', 0 FROM captures", "tokens of flight recorders"),
+    (
+        "INSERT INTO firings SELECT id, 1, 'row', printf('%.2000c', 'x'), '', 0, 0, 0 FROM captures",
+        "firings that are too many or too long",
+    ),
     ("PRAGMA foreign_keys = OFF; INSERT INTO library_versions VALUES (1, 1, 'x', 'eve', 0)", "entries of a library"),
     ("INSERT INTO derivations SELECT id, 0, '{}', 'complete', '', 1, 1, 0, '[]' FROM captures", "computed streams"),
     (

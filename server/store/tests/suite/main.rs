@@ -7,6 +7,7 @@ mod captures;
 mod common;
 mod deleted;
 mod derivations;
+mod firings;
 mod import;
 mod index;
 mod labels;

@@ -84,6 +84,7 @@ export const KEYS = {
   filter: { context: "capture", press: ["e"], what: "Filter rows" },
   link: { context: "capture", press: ["y"], what: "Copy a link to this view" },
   stop: { context: "capture", press: ["x"], what: "Stop the capture" },
+  fire: { context: "capture", press: ["Shift+K"], what: "Of a flight recorder: keep what just happened" },
   again: { context: "capture", press: ["r"], what: "Run again" },
   pin: { context: "capture", press: ["k"], what: "Pin the capture, or unpin it" },
   range: {

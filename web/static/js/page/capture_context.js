@@ -18,8 +18,8 @@ const RANKED_TRACKS = 256;
 
 /**
  * Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `filter`
- * when it is known whether the filter is right, with what is wrong.
- * @extends {Emitter<{info: null, gone: null, colors: null, filter: unknown}>}
+ * when it is known whether the filter is right, with what is wrong, `flight` when it is known what a flight recorder holds now.
+ * @extends {Emitter<{info: null, gone: null, colors: null, filter: unknown, flight: null}>}
  */
 export class CaptureContext extends Emitter {
   /**
@@ -137,7 +137,8 @@ export class CaptureContext extends Emitter {
 
   /** Everything that was lost. */
   get lost() {
-    return this.info.ledger.losses.reduce((sum, loss) => sum + loss.count, 0);
+    const lost = this.info.ledger.losses.filter(({ stage }) => stage !== "not_kept");
+    return lost.reduce((sum, loss) => sum + loss.count, 0);
   }
 
   /**

@@ -7,7 +7,7 @@ use axum::{
 };
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, shown, visible};
 use bathyscope_link::{clock::wall_unix_ns, script::ScriptFailure};
-use bathyscope_store::{CaptureLabels, CaptureSummary, LabelChange, Role, SummaryQuery, SummarySort};
+use bathyscope_store::{CaptureLabels, CaptureSummary, FireToken, LabelChange, Role, SummaryQuery, SummarySort};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -22,10 +22,12 @@ use super::super::{
 };
 use super::{CaptureAddress, commands, library::with_kept, scripts};
 use crate::{retention::restorable_until, wire};
-use bathyscope_recorder::StartError;
+use bathyscope_recorder::{FlightStatus, StartError};
 
 /// The most captures on a page of the list.
 const MOST_LISTED: u32 = 500;
+/// The most captures of a flight recorder in one answer.
+const MOST_STORED: u32 = 1000;
 /// The most pieces of a command's output in one answer.
 const MOST_OUTPUT: u32 = 1000;
 
@@ -161,6 +163,12 @@ pub(in crate::http) struct CapturePage {
     capture: wire::Capture,
     /// Whether the recorder works on it.
     running: bool,
+    /// What it has in memory, if it is a flight recorder that runs.
+    flight: Option<FlightStatus>,
+    /// The captures that it has stored, if it is a flight recorder, newest first.
+    stored: Vec<CaptureId>,
+    /// Whether others can fire it with a token, if it is a flight recorder that runs; none if they cannot.
+    fire_token: Option<FireToken>,
     /// Whether whoever asks may rename it, stop it, and detach its probes.
     can_change: bool,
     /// Whether whoever asks may delete it now.
@@ -229,6 +237,9 @@ pub(in crate::http) async fn one(
         return Ok(Json(CapturePage {
             capture: wire::Capture::from(record).computing(work),
             running,
+            flight: None,
+            stored: Vec::new(),
+            fire_token: None,
             can_change: false,
             can_delete: false,
             can_pin: false,
@@ -244,6 +255,10 @@ pub(in crate::http) async fn one(
     let can_change = may_change(who, &record.owner);
     let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
     let (can_delete, can_pin) = (can_change && !running, can_change);
+    let is_recorder = record.spec.limits.flight.is_some() && record.firing.is_none();
+    let stored = if is_recorder { state.store().stored_by(id, MOST_STORED).await? } else { Vec::new() };
+    let flight = state.recorder().flight(id).filter(|_| running);
+    let fire_token = if flight.is_some() { state.store().fire_token(id, None).await? } else { None };
     let capture = wire::Capture::from(record).computing(work);
     let public_url = state.hosts().public_url().map(ToString::to_string);
     let CaptureLabels { tags, description } = state.store().labels(id).await?;
@@ -252,6 +267,9 @@ pub(in crate::http) async fn one(
     Ok(Json(CapturePage {
         capture,
         running,
+        flight,
+        stored,
+        fire_token,
         can_change,
         can_delete,
         can_pin,

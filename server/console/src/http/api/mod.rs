@@ -16,6 +16,7 @@ pub(super) mod distribution;
 pub(super) mod dynamic;
 pub(super) mod export;
 pub(super) mod find;
+pub(super) mod flight;
 mod found_site;
 pub(super) mod health;
 pub(super) mod host;

@@ -80,6 +80,7 @@ export interface ArgumentNode {
   late: boolean;
   constants: NamedConstant[];
   opens: boolean;
+  memory: boolean;
   note: string;
 }
 
@@ -114,6 +115,15 @@ export interface BinnedList {
   ticks: Track[];
   counters: CounterTrack[];
   more: number;
+}
+
+export interface BlockItem {
+  id: InvestigationId;
+  content: ToldBlock;
+  author: string;
+  changed_unix_ns: number;
+  changed_by: string;
+  version: number;
 }
 
 export type BranchFilter = "any" | "any_call" | "any_ret" | "ind_call" | "ind_jmp" | "cond" | "call" | "u" | "k" | "hv" | "in_tx" | "no_tx" | "abort_tx" | "save_type";
@@ -244,12 +254,16 @@ export interface CaptureItem {
   imported: boolean;
   simulated: boolean;
   tags: string[];
+  found?: FoundPlace[];
+  left_out_bytes?: number;
 }
 
 export interface CaptureList {
   total: number;
   items: CaptureItem[];
   retention: Retention;
+  unsearched: Unsearched | null;
+  sort: string;
 }
 
 export interface CapturePage {
@@ -277,7 +291,11 @@ export interface CapturePage {
   hints: string[];
   sources: SourceEnd[];
   computed: ComputedStreams;
+  firing: FiringItem | null;
   running: boolean;
+  flight: FlightStatus | null;
+  stored: CaptureId[];
+  fire_token: FireToken | null;
   can_change: boolean;
   can_delete: boolean;
   can_pin: boolean;
@@ -698,6 +716,23 @@ export interface Facets {
   facets: Facet[];
 }
 
+export interface FireToken {
+  made_by: string;
+  created_unix_ns: number;
+}
+
+export interface FiringItem {
+  recorder: CaptureId;
+  kind: FiringKind;
+  trigger: string;
+  value: string;
+  fired: number;
+  fired_unix_ns: number;
+  complete_from: number;
+}
+
+export type FiringKind = "hand" | "row" | "pressure" | "exit" | "schedule" | "token";
+
 export interface FlameCut {
   nodes: number;
   samples: number;
@@ -733,11 +768,48 @@ export interface FlameGraph {
   unresolved: number;
 }
 
+export interface FlightSpec {
+  before_s: number;
+  after_s: number;
+  memory_mib: number;
+  pause_s: number;
+  per_day: number;
+  triggers?: FlightTrigger[];
+}
+
+export interface FlightStatus {
+  before_s: number;
+  after_s: number;
+  held_ns: number;
+  held_rows: number;
+  held_bytes: number;
+  memory_bytes: number;
+  is_short: boolean;
+  is_storing: boolean;
+  captures: number;
+  last?: CaptureId;
+  held_back: number;
+  trouble?: string;
+}
+
+export type FlightTrigger = string;
+
 export type Flow = "next" | "jump" | "call" | "return";
 
 export type FlowKind = "wake_up" | "interrupt" | "idle" | "start" | "issue" | "completion";
 
 export type FlowWay = "from" | "to";
+
+export interface ForecastItem {
+  id: CaptureId;
+  title: string;
+  owner: string;
+  tags: string[];
+  bytes: number;
+  goes_unix_ns: number | null;
+  rule: string | null;
+  after_bytes: number | null;
+}
 
 export type FormAction = {
   kind: "record";
@@ -794,6 +866,12 @@ export interface FoundOnTrack {
   of_stream: number | null;
   runs: number[];
   long: number[];
+}
+
+export interface FoundPlace {
+  field: string;
+  text: string;
+  marks: number[][];
 }
 
 export interface FoundProbes {
@@ -1000,6 +1078,43 @@ export interface ImportAnswer {
   read_cpu_ns: number | null;
 }
 
+export interface InvestigationHead {
+  id: InvestigationId;
+  title: string;
+  state: InvestigationState;
+  owner: string;
+  created_unix_ns: number;
+  changed_unix_ns: number;
+  changed_by: string;
+  deleted_unix_ns: number | null;
+  version: number;
+  blocks: number;
+  can_delete: boolean;
+}
+
+export type InvestigationId = string;
+
+export interface InvestigationItem {
+  head: InvestigationHead;
+  conclusion: string;
+  conclusion_body: MarkdownNode[];
+  blocks: BlockItem[];
+  can_write: boolean;
+}
+
+export interface InvestigationList {
+  items: InvestigationHead[];
+  templates: InvestigationTemplate[];
+  can_write: boolean;
+}
+
+export type InvestigationState = "open" | "found" | "closed";
+
+export interface InvestigationTemplate {
+  name: string;
+  title: string;
+}
+
 export interface IrqShare {
   name: string;
   count: number;
@@ -1090,7 +1205,7 @@ export interface LibraryEntryItem {
   can_change: boolean;
 }
 
-export type LibraryKind = "probe" | "script" | "recipe" | "filter" | "query" | "selection";
+export type LibraryKind = "probe" | "script" | "recipe" | "filter" | "query" | "selection" | "search";
 
 export interface LibraryList {
   items: LibraryEntryItem[];
@@ -1129,6 +1244,7 @@ export interface Limits {
   budgets?: Budgets;
   over_budget?: OverBudget;
   reading?: ReadingPriority;
+  flight?: FlightSpec;
 }
 
 export interface LinkItem {
@@ -1157,11 +1273,20 @@ export interface Loss {
   end_ns: number;
 }
 
-export type LossStage = "kernel_missed" | "limited" | "ring_full" | "map_full" | "stack_lost" | "helper_failed" | "decode" | "store" | "interrupted";
+export type LossStage = "kernel_missed" | "limited" | "ring_full" | "map_full" | "stack_lost" | "helper_failed" | "decode" | "store" | "interrupted" | "not_kept";
+
+export interface MadeId {
+  id: InvestigationId;
+}
 
 export interface MadeShare {
   share: ShareItem;
   path: string;
+}
+
+export interface MadeToken {
+  token: string;
+  url: string;
 }
 
 export interface MapInfo {
@@ -1203,6 +1328,16 @@ export interface MapTick {
 export interface Maps {
   maps: MapInfo[];
 }
+
+export interface MarkdownNode {
+  tag: MarkdownTag;
+  text?: string;
+  href?: string;
+  level?: number;
+  children?: MarkdownNode[];
+}
+
+export type MarkdownTag = "text" | "code" | "break" | "strong" | "emphasis" | "struck" | "link" | "paragraph" | "heading" | "pre" | "quote" | "list" | "numbered" | "item" | "done" | "todo" | "table" | "head" | "row" | "cell" | "rule";
 
 export type Method = {
   events: {
@@ -1326,16 +1461,22 @@ export type NoteId = string;
 
 export interface NoteItem {
   id: NoteId;
-  start: number;
+  on: NotePlace;
+  start: number | null;
   end: number | null;
   track: string | null;
+  view: string;
   text: string;
+  plain: boolean;
+  body: MarkdownNode[];
   colour: number | null;
   author: string;
   imported_by: string | null;
   created_unix_ns: number;
   changed_unix_ns: number | null;
   changed_by: string | null;
+  resolved_unix_ns: number | null;
+  resolved_by: string | null;
   version: number;
   can_change: boolean;
 }
@@ -1343,6 +1484,45 @@ export interface NoteItem {
 export interface NoteList {
   items: NoteItem[];
   can_write: boolean;
+}
+
+export type NotePlace = {
+  kind: "moment";
+} | {
+  kind: "range";
+} | {
+  kind: "row";
+  stream: number;
+  row: number;
+} | {
+  kind: "track";
+} | {
+  kind: "frame";
+  node: string;
+  name: string;
+} | {
+  kind: "function";
+  name: string;
+} | {
+  kind: "capture";
+} | {
+  kind: "answer";
+  to: NoteId;
+};
+
+export interface NoteVersionItem {
+  version: number;
+  start: number | null;
+  end: number | null;
+  text: string;
+  body: MarkdownNode[];
+  colour: number | null;
+  saved_unix_ns: number;
+  saved_by: string;
+}
+
+export interface NoteVersionList {
+  items: NoteVersionItem[];
 }
 
 export interface OfferedWeight {
@@ -1710,6 +1890,13 @@ export interface ProfileSpec {
   group?: boolean;
 }
 
+export interface QueryResult {
+  columns: string[];
+  rows: (string | null)[][];
+  cut: boolean;
+  asked_unix_ns: number;
+}
+
 export interface RangeAmount {
   stream: number;
   column: string;
@@ -1948,11 +2135,18 @@ export interface ResultColumn {
 export interface Retention {
   keep_days: number | null;
   keep_bytes: number | null;
+  keep_for: string[];
   captures_bytes: number;
   pinned_bytes: number;
   database_bytes: number;
   free_bytes: number;
   reserve_bytes: number;
+}
+
+export interface RetentionForecast {
+  retention: Retention;
+  total: number;
+  items: ForecastItem[];
 }
 
 export type Role = "viewer" | "operator" | "admin";
@@ -1975,14 +2169,11 @@ export interface RowTimes {
 export interface RowsPage {
   columns: ColumnHead[];
   rows: ShownCell[][];
+  numbers?: number[];
   texts?: (string | null)[];
   total: number;
   matched: number;
   offset: number;
-}
-
-export interface Running {
-  items: RunningCapture[];
 }
 
 export interface RunningCapture {
@@ -1993,6 +2184,7 @@ export interface RunningCapture {
   rows_per_s: number;
   lost: number;
   cpu_permille: number | null;
+  flight?: FlightStatus;
 }
 
 export interface SameCommand {
@@ -2621,6 +2813,7 @@ export interface Tick {
   agent_peak_bytes: number;
   bytes: number;
   guard?: string;
+  flight?: FlightStatus;
 }
 
 export interface Timeline {
@@ -2636,6 +2829,53 @@ export interface Timeline {
 }
 
 export type TimelineGroup = "cpu" | "thread" | "counter" | "stream";
+
+export type ToldBlock = {
+  kind: "text";
+  text: string;
+  body: MarkdownNode[];
+} | {
+  kind: "task";
+  text: string;
+  body: MarkdownNode[];
+  done: boolean;
+} | {
+  kind: "view";
+  capture: CaptureId;
+  title: string | null;
+  view: string;
+  caption: string;
+} | {
+  kind: "comparison";
+  capture: CaptureId;
+  title: string | null;
+  view: string;
+  caption: string;
+} | {
+  kind: "note";
+  capture: CaptureId;
+  title: string | null;
+  id: NoteId;
+  note: NoteItem | null;
+  answers: NoteItem[];
+} | {
+  kind: "query";
+  capture: CaptureId;
+  title: string | null;
+  sql: string;
+  caption: string;
+  result: QueryResult;
+} | {
+  kind: "step";
+  text: string;
+  body: MarkdownNode[];
+  recipe: string;
+  capture: CaptureId | null;
+  title: string | null;
+  view: string;
+} | {
+  kind: "unknown";
+};
 
 export interface Tool {
   name: string;
@@ -2793,13 +3033,33 @@ export type Tree = CallPage | {
 export interface Trial {
   output: PrintedText;
   tables: MapTable[];
+  bytes: TrialBytes[];
   probes: Probe[];
   duration_ns: number;
   lost: number;
   reason: string;
 }
 
+export interface TrialBytes {
+  statement: number;
+  value: number;
+  name: string;
+  rows: TrialBytesRow[];
+}
+
+export interface TrialBytesRow {
+  time: number;
+  pid: number;
+  hex: string;
+}
+
 export type Unit = "hits" | "samples" | "nanoseconds" | "microseconds" | "milliseconds" | "seconds" | "bytes" | "values";
+
+export interface Unsearched {
+  captures: number;
+  texts: number;
+  cut: number;
+}
 
 export interface Untold {
   count: number;
@@ -2959,6 +3219,12 @@ export interface WireVariable {
   members: string[];
 }
 
+export interface WrittenNow {
+  notes: CaptureId[];
+  investigations: InvestigationId[];
+  missed: boolean;
+}
+
 export interface WrittenScript {
   script: string | null;
   why: string;
@@ -2979,13 +3245,16 @@ export interface Answers {
   DELETE: {
     "/api/captures/{id}": CaptureDeleted;
     "/api/deleted/{id}": null;
+    "/api/captures/{id}/fire-token": null;
     "/api/captures/{id}/computed/{number}": null;
-    "/api/captures/{id}/notes/{note}": null;
     "/api/recipes/{name}": null;
     "/api/access/sessions/{id}": null;
     "/api/access/links/{id}": null;
     "/api/library/{id}": null;
     "/api/shares/{share}": null;
+    "/api/captures/{id}/notes/{note}": null;
+    "/api/investigations/{id}": null;
+    "/api/investigations/{id}/blocks/{block}": null;
   };
   GET: {
     "/api/host": DescribedHost;
@@ -3008,8 +3277,8 @@ export interface Answers {
     "/api/captures": CaptureList;
     "/api/tags": TagList;
     "/api/captures/{id}": CapturePage;
+    "/api/retention": RetentionForecast;
     "/api/deleted": DeletedList;
-    "/api/captures/{id}/notes": NoteList;
     "/api/captures/{id}/output": Output;
     "/api/captures/{id}/rows": RowsPage;
     "/api/captures/{id}/rows/times": RowTimes;
@@ -3065,11 +3334,17 @@ export interface Answers {
     "/api/builder/site": SiteFacts;
     "/api/builder/arguments": ArgumentList;
     "/api/shares": ShareList;
+    "/api/captures/{id}/notes": NoteList;
+    "/api/captures/{id}/notes/{note}/versions": NoteVersionList;
+    "/api/investigations": InvestigationList;
+    "/api/investigations/{id}": InvestigationItem;
   };
   PATCH: {
     "/api/captures/{id}": null;
-    "/api/captures/{id}/notes/{note}": NoteItem;
     "/api/library/{id}": LibraryThing;
+    "/api/captures/{id}/notes/{note}": NoteItem;
+    "/api/investigations/{id}": InvestigationItem;
+    "/api/investigations/{id}/blocks/{block}": InvestigationItem;
   };
   POST: {
     "/api/host/check": DescribedHost;
@@ -3080,9 +3355,11 @@ export interface Answers {
     "/api/captures/import": ImportAnswer;
     "/api/deleted/{id}/restore": null;
     "/api/captures/{id}/stop": Stopped;
+    "/api/captures/{id}/fire": CaptureAddress;
+    "/api/captures/{id}/fire-token": MadeToken;
+    "/api/fire/{id}": CaptureAddress;
     "/api/captures/{id}/probes/detach": Detached;
     "/api/captures/{id}/computed": null;
-    "/api/captures/{id}/notes": NoteItem;
     "/api/captures/{id}/query": Answer;
     "/api/commands/explain": ExplainedText;
     "/api/commands/same": SameCommands;
@@ -3102,11 +3379,18 @@ export interface Answers {
     "/api/builder/try": Trial;
     "/api/shares": MadeShare;
     "/api/shares/allowed": null;
+    "/api/captures/{id}/notes": NoteItem;
+    "/api/captures/{id}/notes/{note}/resolved": NoteItem;
+    "/api/investigations": MadeId;
+    "/api/investigations/{id}/restore": null;
+    "/api/investigations/{id}/blocks": MadeId;
+    "/api/investigations/{id}/blocks/{block}/move": null;
+    "/api/investigations/{id}/blocks/{block}/restore": null;
   };
 }
 
 /** Routes that answer bytes or text. */
-export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/export" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/tracks/window" | "/api/library/{id}/file";
+export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/export" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/tracks/window" | "/api/library/{id}/file" | "/api/investigations/{id}/blocks/{block}/picture";
 
 /** Streams: what comes with each event. */
 export interface Streams {
@@ -3141,6 +3425,9 @@ export interface Streams {
     };
   };
   "/api/live": {
-    running: Running;
+    running: {
+      items: RunningCapture[];
+    };
+    written: WrittenNow;
   };
 }

@@ -158,7 +158,7 @@ export async function sortAndFilter(page, { column, filter, matches }) {
   const values = sorted.rows.map((row) => row[at]);
   const ascending = [...values].sort((a, b) => (typeof a === 'number' ? a - b : String(a) < String(b) ? -1 : 1));
   assert.deepEqual(values, ascending);
-  const box = page.getByRole('textbox', { name: /^Filter rows/ });
+  const box = page.getByLabel(/^Filter rows/);
   await nextJson(page, /\/rows\?.*filter=/, async () => { await box.fill(filter); await box.press('Enter'); });
   await until('fewer rows', async () => await rowCount(page) > 0 && await rowCount(page) < total);
   for (const row of await until('rows in sight', async () => {

@@ -39,7 +39,7 @@ async function chooseSeveral(page) {
 /** Deletes a capture and restores it from the list of deleted ones, by keys. */
 async function restoreFromList(page, rows) {
   const count = await rows.count();
-  const deleted = page.locator('details.deleted');
+  const deleted = page.locator('details.deleted', { hasText: 'Deleted captures' });
   const restorable = deleted.getByRole('button', { name: /^Restore: / });
   await deleted.locator('summary').press('Enter');
   await deleted.getByText('A deleted capture can be restored for a day.').waitFor();

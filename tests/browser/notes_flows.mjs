@@ -143,7 +143,7 @@ export async function noteOnTimeline(page, text) {
   const edit = list.getByRole('textbox', { name: 'Text of the note' });
   await edit.fill(`${text}, again`);
   await list.getByRole('combobox', { name: 'Colour of the note' }).selectOption('2');
-  await edit.press('Enter');
+  await edit.press('Control+Enter');
   await line.getByText(`${text}, again`).waitFor();
   await line.getByRole('link').press('Delete');
   await until('no line', async () => await line.count() === 0);

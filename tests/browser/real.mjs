@@ -15,7 +15,7 @@ import {
 } from './flows.mjs';
 import { pasteCommands, pasteWhatIsRefused } from './command_flows.mjs';
 import { buildOpens, readOpens, unfoldAndTry } from './builder_flows.mjs';
-import { buildVariables, describedList, readVariables } from './variable_flows.mjs';
+import { buildVariables, describedList, readMemory, readVariables, undescribedList } from './variable_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
@@ -194,6 +194,12 @@ test('the probe builder: variables of a program, with keys alone', async (t) => 
   ids.variables = await buildVariables(page, { origin: server.origin, program });
   await ended(page);
   await readVariables(page);
+});
+
+test('the probe builder: memory that nothing describes, byte by byte', async (t) => {
+  const program = describedList(programs);
+  if (!program) return t.skip('no C compiler');
+  await readMemory(page, { origin: server.origin, program: undescribedList(program) });
 });
 
 test('a tool and an example open in the editor', async () => {

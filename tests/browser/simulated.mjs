@@ -1,9 +1,10 @@
 // A person's way through the console with the simulated agent, as a user without any rights: nothing here needs root.
 
 import { strict as assert } from 'node:assert';
+import { spawnSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
 
-import { IS_ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
+import { IS_ROOT, Server, binary, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
   addCondition, chooseCalls, chooseRecords, readRecords, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
   arrangeTree, bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, runsUntilStopped, walkCalls, walkChart, walkFlame, walkInstructions, walkStates, walkTimeline, watchAndStop,
@@ -13,6 +14,9 @@ import {
 } from './capture_flows.mjs';
 import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
 import { tagAndFind } from './label_flows.mjs';
+import { findByNote } from './search_flows.mjs';
+import { fireAndRead } from './flight_flows.mjs';
+import { collide, investigateTogether, noteFrame, noteRow, noteTogether } from './investigation_flows.mjs';
 import { shareAndRevoke } from './share_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
@@ -491,6 +495,7 @@ test('captures are tagged and described, found by words, tags and conditions, an
   await page.goto(server.origin);
   const [id] = [await sample('profile'), await sample('scheduler')];
   await tagAndFind(page, server, id);
+  await findByNote(page, server, id);
   await page.goto(server.origin);
 });
 
@@ -498,6 +503,35 @@ test('a share: a part is opened without a login at the same view, and revoked wh
   await page.goto(server.origin);
   const id = await page.evaluate(async () => (await (await fetch('/api/samples/scheduler', { method: 'POST' })).json()).id);
   await shareAndRevoke(browser, page, server, id);
+  await page.goto(server.origin);
+});
+
+test('a flight recorder: it fires at a row and by hand, and what was stored says why', async () => {
+  await fireAndRead(page, server);
+  // A trigger that is misspelt is refused.
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400/.test(text)));
+  await page.goto(server.origin);
+});
+
+test('two people: notes that are answered and tied to a frame and a row, and an investigation that both see change', async () => {
+  const profile = { frequency_hz: 99, kernel_stacks: true, user_stacks: true };
+  const spec = { sources: [{ id: 'cpu', method: { profile } }], target: 'system', limits: { duration_ms: 700, budget_cpu_permille: 50 } };
+  const { id: capture } = await (await page.request.post(`${server.origin}/api/captures`, { data: spec, headers: { origin: server.origin } })).json();
+  await page.goto(`${server.origin}/captures/${capture}?v=3&tab=info`);
+  await ended(page);
+  const { stdout } = spawnSync(binary(), ['login-link', '--role', 'viewer', '--data', data], { encoding: 'utf8' });
+  const { page: viewer, context, complaints: others } = await openPage(browser);
+  await viewer.goto(stdout.trim());
+  await viewer.waitForURL((url) => url.pathname === '/');
+  await noteTogether(page, viewer, server.origin, capture);
+  await noteFrame(page, viewer);
+  await noteRow(page);
+  const address = await investigateTogether(page, viewer);
+  const second = await context.browser().newContext({ storageState: await page.context().storageState(), viewport: { width: 1280, height: 800 } });
+  await collide(page, await second.newPage(), address);
+  await second.close();
+  await context.close();
+  assert.deepEqual(others, []);
   await page.goto(server.origin);
 });
 

@@ -89,3 +89,44 @@ export async function readVariables(page) {
   await until('the values', async () =>
     (await rowsInSight(page)).some((row) => ['1', 'middle', '-3'].every((value) => row.includes(value))));
 }
+
+/**
+ * A function of a program without debug information: memory that its first argument points to is tried, and what its bytes are
+ * is recorded by a click.
+ */
+export async function readMemory(page, { origin, program }) {
+  await page.goto(`${origin}/new?method=build&site=${encodeURIComponent(`uprobe:${program}:walk`)}`);
+  await page.getByRole('button', { name: 'Members of arg0', exact: true }).click();
+  await page.getByRole('textbox', { name: 'Count of bytes at arg0' }).fill('40');
+  await page.getByRole('button', { name: 'Record bytes at arg0', exact: true }).click();
+  const script = async () => (await page.locator('#build-editor .cm-line').allTextContents()).join('\n');
+  await until('the script', async () => (await script()).includes('buf(arg0, 40)'));
+  await page.locator('#build-verdict').getByText(/^Compiles/).waitFor();
+  const trial = page.locator('#build-trial');
+  const running = setInterval(() => execFile(program, () => {}), 100);
+  try {
+    await page.getByRole('button', { name: 'Try for 2 seconds' }).click();
+    await trial.getByText('The trial is deleted.').waitFor();
+    // The first node has the length 1 and the text `first`.
+    await trial.getByRole('button', { name: /^Byte 8: 01/ }).click();
+    await trial.getByRole('button', { name: 'uint32 1 = 0x1', exact: true }).click();
+    await until('the number', async () => (await script()).includes('*(uint32 *)(arg0 + 8)'));
+    await trial.getByRole('button', { name: /^Byte 32: 66/ }).click();
+    await trial.getByRole('button', { name: 'text "first"', exact: true }).click();
+    await until('the text', async () => (await script()).includes('str(arg0 + 32)'));
+    await page.getByRole('button', { name: 'Try for 2 seconds' }).click();
+    await trial.getByText(/arg0_8=1 arg0_32=first/).first().waitFor();
+  } finally {
+    clearInterval(running);
+  }
+  // The form follows the script, and knows what of the tree is recorded.
+  await page.goto(page.url());
+  await page.getByRole('list', { name: 'Recorded values' }).getByText('arg0 + 32').waitFor();
+}
+
+/** The program of {@link describedList} without debug information, beside it. */
+export function undescribedList(program) {
+  const plain = `${program}-plain`;
+  execFileSync('objcopy', ['--strip-debug', program, plain]);
+  return plain;
+}

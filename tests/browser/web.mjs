@@ -325,7 +325,7 @@ test('no page is wider than its window: narrow, at 200 %, usual and large', asyn
       const right = () => !found.wider && found.out.length === 0 && found.sideways.length === 0 && found.title && found.pres.length === 0 && found.landmarks && found.small.length === 0;
       // Twice in a row, as the page comes in parts.
       let times = 0;
-      await until(`${path} at ${width} px`, async () => { found = await look(page); times = right() ? times + 1 : 0; return times >= 3; }, 10).catch((error) => { throw new Error(`${error.message}: ${JSON.stringify(found)}`); });
+      await until(`${path} at ${width} px`, async () => { found = await look(page); times = right() ? times + 1 : 0; return times >= 3; }, 60).catch((error) => { throw new Error(`${error.message}: ${JSON.stringify(found)}`); });
     }
   }
   await page.setViewportSize({ width: 1280, height: 800 });

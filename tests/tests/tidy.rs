@@ -78,7 +78,7 @@ fn places(sources: &[Source], bad: impl Fn(&Source, &str) -> bool) -> Vec<String
 
 /// Whether it becomes part of the binary.
 fn shipped(source: &Source) -> bool {
-    !source.path.contains("/tests/")
+    !source.path.contains("/tests/") && !source.path.ends_with("/tests.rs")
 }
 
 fn is_comment(line: &str) -> bool {

@@ -24,6 +24,8 @@ pub enum Nav {
     Tools,
     /// What people keep by name.
     Library,
+    /// What people look for.
+    Investigations,
     /// What this host can do.
     Host,
     /// None of them: a capture, an error.
@@ -144,6 +146,30 @@ pub struct Library<'a> {
     pub frame: Frame<'a>,
 }
 
+/// The investigations.
+#[derive(Debug, Template)]
+#[template(path = "investigations.html")]
+pub struct Investigations<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
+/// One investigation.
+#[derive(Debug, Template)]
+#[template(path = "investigation.html")]
+pub struct Investigation<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+    /// Its id.
+    pub id: &'a str,
+    /// Its title, already made visible.
+    pub title: &'a str,
+}
+
 /// The reference of the probe language.
 #[derive(Debug, Template)]
 #[template(path = "language.html")]
@@ -237,6 +263,8 @@ mod tests {
             ("host", Host { nonce, frame }.render().unwrap()),
             ("share", ShareDoor { nonce }.render().unwrap()),
             ("shared capture", SharedCapture { nonce, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
+            ("investigations", Investigations { nonce, frame }.render().unwrap()),
+            ("investigation", Investigation { nonce, frame, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
             ("shares", Shares { nonce, frame }.render().unwrap()),
             ("error", error(Some(frame)).render().unwrap()),
             ("error without a login", error(None).render().unwrap()),

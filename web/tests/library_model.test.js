@@ -10,6 +10,7 @@ test("what is kept leads where it is used", () => {
   assert.equal(at("recipe"), "/new?recipe=probe%3Ax");
   assert.equal(at("filter"), undefined);
   assert.equal(at("probe", false), undefined);
+  assert.equal(at("search", false), "/captures?saved=7");
 });
 
 test("tags are words", () => {
@@ -27,7 +28,7 @@ test("a selection is the address of a view, a line for each parameter", () => {
 test("every kind has words", () => {
   assert.deepEqual(
     LIBRARY_KINDS.map(({ kind }) => kind),
-    ["probe", "script", "recipe", "filter", "query", "selection"],
+    ["probe", "script", "recipe", "filter", "query", "selection", "search"],
   );
   for (const { about, example } of LIBRARY_KINDS) assert.ok(about.endsWith(".") && example);
 });

@@ -8,9 +8,9 @@ import {
   placeNotes,
   spanOf,
   spanText,
-  whenOf,
   windowOf,
 } from "../static/js/view/timeline/notes/notes_place.js";
+import { whenOf } from "../static/js/view/notes/note_words.js";
 
 const note = (id, start, end = null, text = id) => ({ id, start, end, text });
 const sight = { left: 100, right: 500 };

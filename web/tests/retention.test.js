@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { keptFor, keptText, ruleText } from "../static/js/page/retention.js";
+import { goesText, keptFor, keptText, ruleText } from "../static/js/page/retention.js";
 
 const MIB = 2 ** 20;
 const rule = (parts) => ({
   keep_days: null,
   keep_bytes: null,
+  keep_for: [],
   captures_bytes: 5 * MIB,
   pinned_bytes: 0,
   database_bytes: 6 * MIB,
@@ -42,4 +43,22 @@ test("how long a capture is kept", () => {
   assert.equal(keptFor({ pinned: false, kept_until_unix_ns: null }, now), "");
   assert.match(keptText(until(24)), /^until \d{4}-\d\d-\d\d$/);
   assert.equal(keptText({ ...until(24), pinned: true }), "pinned");
+});
+
+test("rules of tags and owners are told, and when a capture goes", () => {
+  assert.match(
+    ruleText(rule({ keep_for: ["tag:slow=90d", "by:ci=3d"] })),
+    /Kept otherwise: tag:slow=90d, by:ci=3d\. Pinned/,
+  );
+  const now = 1_800_000_000_000;
+  const at = (hours) => (now + hours * 3.6e6) * 1e6;
+  for (const [hours, after, text] of [
+    [1.5, null, "in 2 h"],
+    [100, null, "in 4 d"],
+    [-1, null, "at the next look"],
+    [100, 0, "at the next look"],
+    [null, 3 * MIB, "when captures have 3 MiB more"],
+    [100, MIB, "in 4 d or when captures have 1 MiB more"],
+  ])
+    assert.equal(goesText({ goes_unix_ns: hours === null ? null : at(hours), after_bytes: after }, now), text);
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { runInThisContext } from "node:vm";
 import { captionOf } from "../static/js/page/save_picture.js";
 import { SavedAnswers, keyOf, readAddress } from "../static/js/page/saved_answers.js";
 import { focused } from "../static/js/page/saved_flame.js";
@@ -237,7 +238,7 @@ test("joined modules become one classic script", () => {
   ]);
   return new Promise((resolve) => {
     globalThis.done = resolve;
-    new Function(script)();
+    runInThisContext(script);
   }).then(() => assert.deepEqual(globalThis.seen, [2, "A file does not have this part"]));
 });
 

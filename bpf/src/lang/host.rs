@@ -32,7 +32,8 @@ pub trait Host {
     /// The address of a kernel symbol.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
 
-    /// The places in user space that match an attach point, as the console found them; none if it was not asked.
+    /// The places in user space that match an attach point, or the variables at one in the kernel, as the console found them; none
+    /// if it was not asked.
     fn user_places(&self, point: &str) -> Option<&UserPlaces>;
 
     /// Whether programs of a type may call a function of the kernel; none if there is nobody to try it.

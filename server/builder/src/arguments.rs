@@ -12,9 +12,11 @@ use bathyscope_catalog::{
 use crate::{
     described::is_as_written,
     form::ValueFormat,
+    lists::{describe_list, entries, is_member_of},
+    memory::{in_kernel, memory_at, register, registers},
     tree::{ArgumentKind, ArgumentList, ArgumentNode, NamedConstant, SOME_BYTES, blank},
-    user::{UserPlace, is_within, numbered, register, user_arguments},
-    variables::{in_programs, variables},
+    user::{UserPlace, is_within, numbered, user_arguments},
+    variables::{in_programs, kernel_variables, variables},
 };
 
 /// The most nodes of one list.
@@ -27,9 +29,9 @@ const MAX_CONSTANTS: usize = 256;
 const MAX_ELEMENTS: u32 = 64;
 /// Anonymous structs and unions within each other.
 const MAX_ANONYMOUS: usize = 8;
-/// Why no arguments are told of a place behind the begin of a function of the kernel.
-const WITHIN_KERNEL: &str = "within a function its arguments are no longer in their registers: record who, when and stacks, or registers \
-     by `reg(\"ax\")`";
+/// What is said of a place behind the begin of a function of the kernel.
+const WITHIN_KERNEL: &str = "within a function its arguments are no longer in their registers: these are the registers as they are \
+     there";
 /// What stands for the value behind a pointer in a path.
 const BEHIND: &str = "*";
 
@@ -118,9 +120,13 @@ fn top(site: &AttachText, types: &mut Types, format: Option<&EventFormat>, user:
                 [name] => (None, *name),
                 _ => return ArgumentList::default(),
             };
-            match is_within(name) {
-                true => told(WITHIN_KERNEL),
-                false => function(types, provider, module, name),
+            // Where its type information describes a function, a script needs no debug information.
+            let is_described = !is_within(name) && !types.functions(name).is_empty();
+            let told = if *provider == "kprobe" && !is_described { kernel_variables(types, user, node) } else { None };
+            match (told, is_within(name)) {
+                (Some(told), _) => told,
+                (None, true) => in_kernel(registers(&within_kernel(&user.data_missing))),
+                (None, false) => function(types, provider, module, name),
             }
         }
         [provider @ ("uprobe" | "uretprobe" | "usdt"), rest @ ..] => {
@@ -130,6 +136,14 @@ fn top(site: &AttachText, types: &mut Types, format: Option<&EventFormat>, user:
             told.unwrap_or_else(|| user_arguments(provider, function, user))
         }
         _ => told("it has no arguments"),
+    }
+}
+
+/// Why only registers are told of a place within a function of the kernel.
+fn within_kernel(missing: &str) -> String {
+    match missing {
+        "" => WITHIN_KERNEL.to_owned(),
+        why => format!("{WITHIN_KERNEL}. For its variables: {why}"),
     }
 }
 
@@ -154,8 +168,10 @@ fn function(types: &Types, provider: &str, module: Option<&str>, name: &str) -> 
     let Some(signature) = found.and_then(|found| types.signature(found.id)) else {
         let what = "the kernel's type information does not describe it, so arguments are numbers";
         return match provider {
-            "kprobe" => ArgumentList { note: what.to_owned(), ..numbered() },
-            "kretprobe" => ArgumentList { nodes: vec![register("retval", "retval")], ..ArgumentList::default() },
+            "kprobe" => in_kernel(ArgumentList { note: what.to_owned(), ..numbered() }),
+            "kretprobe" => {
+                in_kernel(ArgumentList { nodes: vec![register("retval", "retval")], ..ArgumentList::default() })
+            }
             _ => told("the kernel's type information does not describe it, which this kind of probe needs"),
         };
     };
@@ -275,12 +291,20 @@ fn name_number(node: &mut ArgumentNode, set: NameSet) {
 
 /// What is in a node or behind it.
 fn within(types: &Types, parent: &ArgumentNode) -> ArgumentList {
+    if parent.memory {
+        return memory_at(parent);
+    }
     let Some(id) = parent.at else { return told("there is nothing in it") };
     let mut list = ArgumentList::default();
     match types.stripped(id) {
         CType::Record(_) => {
             let between = if parent.kind == ArgumentKind::Pointer { "->" } else { "." };
+            list.nodes = entries(types, parent);
             members(types, id, 0, &format!("{}{between}", parent.expr), 0, &mut list);
+            for node in &mut list.nodes {
+                is_member_of(node, parent, id);
+                describe_list(types, node);
+            }
         }
         CType::Array { element, count } if parent.kind == ArgumentKind::Array => {
             let shown = count.min(MAX_ELEMENTS);
@@ -345,7 +369,8 @@ fn node(types: &Types, ty: TypeId, name: &str, expr: String) -> ArgumentNode {
         CType::Pointer { .. } => {
             let to = types.pointer(ty).map_or(TypeId::VOID, |it| it.to);
             let (formats, opens) = pointer(types, to);
-            ArgumentNode { kind: Pointer, formats, opens, at: Some(to), ..plain }
+            let memory = types.strip(to).id == TypeId::VOID;
+            ArgumentNode { kind: Pointer, formats, opens: opens || memory, memory, at: Some(to), ..plain }
         }
         CType::Array { element, count } => match types.stripped(element) {
             CType::Int(int) if int.character && count > 0 => {

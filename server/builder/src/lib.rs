@@ -8,6 +8,8 @@ mod arguments;
 mod described;
 mod form;
 mod limits;
+mod lists;
+mod memory;
 mod names;
 mod places;
 mod read;

@@ -1,15 +1,47 @@
 //! Names of values.
 
-use bathyscope_bpf::lang::ast::{Expr, ExprKind};
+use bathyscope_bpf::lang::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 
 use crate::texts::expression;
 
 /// What a value is called whose expression has no name.
 const OTHER: &str = "value";
 
-/// What the value of an expression is called, as the compiler calls its column; `value` where it has no name.
+/// What the value of an expression is called, as the compiler calls its column, and with the offset behind the name where it is
+/// memory at an offset from a register; `value` where it has no name.
 pub fn default_name(expr: &str) -> String {
-    expression(expr).ok().and_then(|expr| named(&expr)).unwrap_or_else(|| OTHER.to_owned())
+    let name = expression(expr).ok().and_then(|expr| at_offset(&expr).or_else(|| named(&expr)));
+    name.filter(|name| is_name(name)).unwrap_or_else(|| OTHER.to_owned())
+}
+
+/// The name of memory at an offset from a register: `arg0_8` of `arg0 + 8` and of `*(uint32 *)(arg0 + 8)`.
+fn at_offset(expr: &Expr) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Unary { op: UnaryOp::Dereference, of } => match &of.kind {
+            ExprKind::Cast { of, .. } => at_offset(of).or_else(|| register(of)),
+            _ => None,
+        },
+        ExprKind::Binary { op: BinaryOp::Add, left, right } => match right.kind {
+            ExprKind::Integer { value, .. } => Some(format!("{}_{value}", at_offset(left).or_else(|| register(left))?)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The name of a register: `arg0`, `di` of `reg("di")`.
+fn register(expr: &Expr) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Identifier(name) => {
+            let number = name.strip_prefix("arg")?;
+            (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then(|| name.clone())
+        }
+        ExprKind::Call { function, arguments } if function.text == "reg" => match arguments.as_slice() {
+            [Expr { kind: ExprKind::Text(name), .. }] => String::from_utf8(name.clone()).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn named(expr: &Expr) -> Option<String> {
@@ -20,6 +52,7 @@ fn named(expr: &Expr) -> Option<String> {
         ExprKind::Cast { of, .. } | ExprKind::Unary { of, .. } => named(of),
         ExprKind::Element { base, .. } | ExprKind::Index { base, .. } => named(base),
         ExprKind::Binary { left, right, .. } if matches!(right.kind, ExprKind::Integer { .. }) => named(left),
+        ExprKind::Call { .. } if register(expr).is_some() => register(expr),
         ExprKind::Call { function, arguments } => match arguments.as_slice() {
             [] => Some(function.text.clone()),
             [_, of] if function.text == "flag_names" => named(of),
@@ -59,6 +92,11 @@ mod tests {
             ("arg0", "arg0"),
             ("args.addr[2]", "addr"),
             ("flag_names(\"open\", args.flags)", "flags"),
+            ("*(uint32 *)(arg0 + 8)", "arg0_8"),
+            ("*(uint64 *)(*(uint64 *)(arg0 + 8) + 16)", "arg0_8_16"),
+            ("*(uint64 *)reg(\"di\")", "di"),
+            ("reg(\"di\") + 4", "di_4"),
+            ("args.prio + 1", "prio"),
             ("a + b", "value"),
             ("1", "value"),
             ("}", "value"),

@@ -34,10 +34,26 @@ pub struct ArgumentNode {
     pub constants: Vec<NamedConstant>,
     /// Whether something is in it or behind it.
     pub opens: bool,
+    /// Whether it may be the address of memory that nothing describes, which can be looked at byte by byte.
+    pub memory: bool,
     /// What else is to be known, in words; may be empty.
     pub note: String,
     #[serde(skip)]
     pub(crate) at: Option<TypeId>,
+    /// The structs that it is a member of, the innermost first: none of what is no member.
+    #[serde(skip)]
+    pub(crate) member_of: Vec<MemberOf>,
+}
+
+/// A struct that something is a member of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MemberOf {
+    /// The struct.
+    pub(crate) owner: TypeId,
+    /// What stands before its members: `args.file->`.
+    pub(crate) before: String,
+    /// The member, with dots where it is in a struct within.
+    pub(crate) path: String,
 }
 
 /// What a node is.
@@ -98,7 +114,9 @@ pub(crate) fn blank(name: &str, expr: String, ty: String) -> ArgumentNode {
         late: false,
         constants: Vec::new(),
         opens: false,
+        memory: false,
         note: String::new(),
         at: None,
+        member_of: Vec::new(),
     }
 }

@@ -7,7 +7,8 @@ use bathyscope_catalog::elf::FunctionParameters;
 use crate::{
     described::{described_parameters, described_result, is_as_written},
     form::ValueFormat,
-    tree::{ArgumentKind, ArgumentList, ArgumentNode, SOME_BYTES, blank},
+    memory::{address_formats, register, registers},
+    tree::{ArgumentKind, ArgumentList, ArgumentNode, blank},
 };
 
 /// Arguments of a function of which nothing is known.
@@ -18,7 +19,7 @@ const GO: [&str; 9] = ["ax", "bx", "cx", "di", "si", "r8", "r9", "r10", "r11"];
 #[cfg(target_arch = "aarch64")]
 const GO: [&str; 9] = ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8"];
 
-/// What the file of a place in user space tells of it.
+/// What the file of a place in user space tells of it, or the kernel's debug information of a place in the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserPlace {
     /// The values that a USDT probe passes; none where it is not known.
@@ -66,10 +67,10 @@ pub(crate) fn user_arguments(provider: &str, function: &str, place: &UserPlace) 
                 None => "debug information does not describe its variables",
             };
             let note = format!(
-                "within a function its arguments are no longer in their registers, and {why}: record who, when and stacks, or \
-                 registers by `reg(\"ax\")`"
+                "within a function its arguments are no longer in their registers, and {why}: these are the registers as they are \
+                 there"
             );
-            ArgumentList { note, ..ArgumentList::default() }
+            registers(&note)
         }
         _ if place.go => {
             let nodes = GO.iter().enumerate();
@@ -151,18 +152,6 @@ fn passed(values: &[PassedValue]) -> ArgumentList {
 pub(crate) fn numbered() -> ArgumentList {
     let nodes = (0..NUMBERED).map(|index| format!("arg{index}")).map(|name| register(&name, &name)).collect();
     ArgumentList { nodes, ..ArgumentList::default() }
-}
-
-/// A number of which nothing is known.
-pub(crate) fn register(name: &str, expr: &str) -> ArgumentNode {
-    let (kind, formats) = (ArgumentKind::Number, address_formats());
-    ArgumentNode { bytes: Some(8), kind, formats, ..blank(name, expr.to_owned(), "uint64".to_owned()) }
-}
-
-/// What a number of 8 bytes may be.
-fn address_formats() -> Vec<ValueFormat> {
-    use ValueFormat::{Decimal, Hex, Text, UserSymbol};
-    vec![Decimal, Hex, Text, UserSymbol, ValueFormat::Bytes(SOME_BYTES)]
 }
 
 #[cfg(test)]

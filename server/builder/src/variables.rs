@@ -12,11 +12,21 @@ use crate::{
 /// Makes the node of a value of a type, by its name and expression.
 pub(crate) type MakeNode = fn(&Types, TypeId, &str, String) -> ArgumentNode;
 
-/// The variables at a place; none where debug information says nothing of it.
+/// The variables at a place of a program; none where debug information says nothing of it.
 pub(crate) fn variables(types: &mut Types, place: &UserPlace, make: MakeNode) -> Option<ArgumentList> {
+    let ids = types.add_program(&place.data);
+    described(types, &ids, place, make)
+}
+
+/// Those at a place of the kernel.
+pub(crate) fn kernel_variables(types: &mut Types, place: &UserPlace, make: MakeNode) -> Option<ArgumentList> {
+    let ids = types.add_kernel_data(&place.data);
+    described(types, &ids, place, make)
+}
+
+fn described(types: &Types, ids: &[TypeId], place: &UserPlace, make: MakeNode) -> Option<ArgumentList> {
     let ProgramData { places, .. } = &place.data;
     let variables = places.first().filter(|variables| !variables.is_empty())?;
-    let ids = types.add_program(&place.data);
     let node = |variable: &ProgramVariable| {
         let ty = ids.get(variable.ty as usize).copied().unwrap_or(TypeId::VOID);
         let found = of_variable(types, variable, ty, make);

@@ -1,4 +1,4 @@
-//! Accounts for every event: `emitted = stored + the sum of losses` once a capture has ended.
+//! Accounts for every event: `emitted = stored + not kept + the sum of losses` once a capture has ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +25,17 @@ pub enum LossStage {
     Store,
     /// The console ended before it had read or stored them.
     Interrupted,
+    /// They were in the memory of a flight recorder and left it: nothing was lost. What something fired for is in captures of its
+    /// own.
+    NotKept,
 }
 
 impl LossStage {
+    /// Whether events are missing that were to be there.
+    pub const fn is_lost(self) -> bool {
+        !matches!(self, Self::HelperFailed | Self::NotKept)
+    }
+
     /// The name that is kept and shown, such as `ring_full`; the same as in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -40,6 +48,7 @@ impl LossStage {
             Self::Decode => "decode",
             Self::Store => "store",
             Self::Interrupted => "interrupted",
+            Self::NotKept => "not_kept",
         }
     }
 }
@@ -77,7 +86,7 @@ impl Loss {
     pub const fn severity(&self) -> Severity {
         match (self.stage, self.count) {
             (LossStage::Interrupted, _) => Severity::Error,
-            (LossStage::HelperFailed, _) | (_, 0) => Severity::Info,
+            (LossStage::HelperFailed | LossStage::NotKept, _) | (_, 0) => Severity::Info,
             _ => Severity::DataLoss,
         }
     }
@@ -108,12 +117,22 @@ pub struct Ledger {
 impl Ledger {
     /// All lost events of one stream.
     pub fn lost(&self, stream: u16) -> u64 {
-        self.losses.iter().filter(|loss| loss.stream == Some(stream)).map(|loss| loss.count).sum()
+        self.counted(stream, |stage| stage != LossStage::NotKept)
     }
 
-    /// All lost events; values that could not be read are not among them.
+    /// Rows of one stream that left the memory of a flight recorder.
+    pub fn not_kept(&self, stream: u16) -> u64 {
+        self.counted(stream, |stage| stage == LossStage::NotKept)
+    }
+
+    fn counted(&self, stream: u16, of: impl Fn(LossStage) -> bool) -> u64 {
+        let counted = self.losses.iter().filter(|loss| loss.stream == Some(stream) && of(loss.stage));
+        counted.map(|loss| loss.count).sum()
+    }
+
+    /// All lost events; values that could not be read, and rows that a flight recorder did not keep, are not among them.
     pub fn lost_total(&self) -> u64 {
-        let lost = self.losses.iter().filter(|loss| loss.stage != LossStage::HelperFailed);
+        let lost = self.losses.iter().filter(|loss| loss.stage.is_lost());
         lost.map(|loss| loss.count).sum()
     }
 
@@ -139,10 +158,10 @@ impl Ledger {
         }
     }
 
-    /// Emitted events that are neither stored nor counted as lost, by stream: all zero once a capture has ended.
+    /// Emitted events that are neither stored, nor counted as lost or not kept, by stream: all zero once a capture has ended.
     pub fn in_flight(&self) -> Vec<i128> {
         let unaccounted = |(stream, totals): (usize, &StreamTotals)| {
-            let lost = u16::try_from(stream).map_or(0, |stream| self.lost(stream));
+            let lost = u16::try_from(stream).map_or(0, |stream| self.lost(stream) + self.not_kept(stream));
             i128::from(totals.emitted) - i128::from(totals.stored) - i128::from(lost)
         };
         self.streams.iter().enumerate().map(unaccounted).collect()

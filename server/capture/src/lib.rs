@@ -16,7 +16,9 @@ mod chunk;
 mod code;
 mod codec;
 mod columns;
+mod cron;
 mod cut;
+mod firing;
 mod host;
 mod id;
 mod id_map;
@@ -44,7 +46,9 @@ pub use chunk::{ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, d
 pub use code::{CodeLine, CodeLines, CodeMissing, FunctionCode, MAX_CODE_BYTES, MAX_CODES, Machine};
 pub use codec::MAX_CHUNK_ROWS;
 pub use columns::{Batch, ColumnData};
+pub use cron::{CronError, CronTime};
 pub use cut::{CUT_MARK, cut_text};
+pub use firing::{Firing, FiringKind, MAX_FIRING_TEXT_BYTES};
 pub use host::HostFacts;
 pub use id::{CaptureId, ParseIdError};
 pub use id_map::IdMap;
@@ -55,7 +59,8 @@ pub use index::{
 pub use layout::{ColumnEncoding, ColumnLayout};
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
 pub use note::{
-    MAX_NOTE_BYTES, MAX_NOTE_TRACK_BYTES, NOTE_COLOURS, NoteAnchor, NoteContent, NoteError, NoteId, ParseNoteIdError,
+    MAX_NOTE_BYTES, MAX_NOTE_NAME_BYTES, MAX_NOTE_TRACK_BYTES, MAX_NOTE_VIEW_BYTES, NOTE_COLOURS, NoteAnchor,
+    NoteContent, NoteError, NoteId, ParseNoteIdError, hidden_character,
 };
 pub use packed::Packed;
 pub use predicate::text as predicate_text;

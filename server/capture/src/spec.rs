@@ -4,6 +4,7 @@
 mod branches;
 mod budgets;
 mod dynamic;
+mod flight;
 mod method;
 mod source;
 mod target;
@@ -15,11 +16,14 @@ use serde::{Deserialize, Serialize};
 pub use branches::{BranchFilter, BranchFilterError};
 pub use budgets::{Budgets, USUAL_BUDGET_BYTES_PER_S};
 pub use dynamic::{DynamicProbe, MAX_DYNAMIC_BYTES};
+pub use flight::{
+    FlightSpec, FlightTrigger, MAX_FLIGHT_MIB, MAX_FLIGHT_PER_DAY, MAX_FLIGHT_S, MAX_TRIGGERS, PressureOf,
+};
 pub use method::*;
 pub use source::{MAX_SOURCES, SourceSpec};
 pub use target::{MAX_TARGET_PROCESSES, Target};
 
-use crate::{Predicate, PredicateError};
+use crate::{CronError, Predicate, PredicateError};
 
 /// The most probes in one capture.
 pub const MAX_PROBES: usize = 64;
@@ -162,6 +166,10 @@ pub struct Limits {
     /// How urgently its records are read.
     #[serde(skip_serializing_if = "ReadingPriority::is_usual")]
     pub reading: ReadingPriority,
+    /// Whether rows stay in memory until something happens; none to store all of them. The numbers of rows and bytes above are then
+    /// those of each capture that is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flight: Option<Box<FlightSpec>>,
 }
 
 /// How urgently the threads of the console run that read, decode and gather the records of a capture. On a machine that is busy
@@ -203,6 +211,7 @@ impl Default for Limits {
             budgets: Budgets::default(),
             over_budget: None,
             reading: ReadingPriority::Usual,
+            flight: None,
         }
     }
 }
@@ -286,6 +295,14 @@ pub enum SpecError {
         field: String,
         /// The probe that lists it.
         tracepoint: TracepointName,
+    },
+    /// A time that comes again cannot be read.
+    #[error("the schedule `{text}` cannot be used: {error}")]
+    Schedule {
+        /// What was given, cut to 80 characters.
+        text: String,
+        /// What is wrong.
+        error: CronError,
     },
     /// The predicate cannot be used.
     #[error("the predicate of {tracepoint} cannot be used")]
@@ -424,7 +441,8 @@ impl Limits {
         }
         let most = u64::from(MAX_BUDGET_CPU_PERMILLE);
         in_range("the budget in thousandths of a CPU", u64::from(self.budget_cpu_permille), 1, most)?;
-        self.budgets.validate()
+        self.budgets.validate()?;
+        self.flight.as_ref().map_or(Ok(()), |flight| flight.validate())
     }
 }
 

@@ -21,6 +21,7 @@ mod format;
 mod functions;
 pub mod groups;
 pub mod kernel_names;
+pub mod lists;
 pub mod names;
 pub mod pasted;
 pub mod perf_branches;

@@ -29,6 +29,8 @@ pub(crate) struct Call<'a> {
     pub(crate) probes: &'a [DefinedProbe],
     /// Files that lines before it in the text have written.
     pub(crate) files: &'a [WrittenFile],
+    /// Variables by which bpftrace is set.
+    pub(crate) settings: &'a [Word],
 }
 
 /// A probe that a command defines.

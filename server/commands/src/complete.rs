@@ -125,7 +125,17 @@ pub fn complete(text: &str, at: usize, host: &dyn Host) -> Option<WordCompletion
     if behind.is_empty() && !commands.is_empty() {
         return offered(typed, at, commands.iter().map(|name| (*name, "a command of it")));
     }
-    let mut call = Call { name, tool, words: behind, redirects: &[], host, marks: &mut marks, probes: &[], files: &[] };
+    let mut call = Call {
+        name,
+        tool,
+        words: behind,
+        redirects: &[],
+        host,
+        marks: &mut marks,
+        probes: &[],
+        files: &[],
+        settings: &[],
+    };
     // What is not whole yet is refused; by which table it was read is known all the same.
     let _read_or_not = tools::read(&mut call);
     let table = marks.table()?;

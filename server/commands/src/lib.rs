@@ -24,6 +24,7 @@ mod same_as;
 mod sentence;
 mod shell;
 mod tools;
+mod verbs;
 
 pub use answer::{Answer, Explanation, Note, Page, Planned, Refusal, Span, SpanKind, StoredView, ViewName};
 pub use complete::{OfferedWord, WantedName, WordCompletion, complete};
@@ -33,6 +34,7 @@ pub use paste::{MAX_COMMAND_BYTES, explain};
 
 pub use same_as::{SameCommand, same_as};
 pub use sentence::cost_of;
+pub use verbs::{VerbAnswer, verb_answers};
 
 /// What strace's options ask for, as the command line of Bathyscope takes them too.
 pub mod strace {

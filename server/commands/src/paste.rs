@@ -167,6 +167,17 @@ fn read(text: &str, host: &dyn Host, marks: &mut Marks) -> Result<Answer> {
     paste.answer(host, marks)
 }
 
+/// Commands that start a tool elsewhere or again and again: why they are refused, and what is nearest.
+const ELSEWHERE: [(&[&str], &str, &str); 3] = [
+    (
+        &["docker", "podman", "nerdctl", "crictl", "kubectl", "nsenter", "chroot", "unshare"],
+        "processes of containers are seen from the host",
+        "Write the command behind it alone, and choose the container as target; ids of processes are those of the host.",
+    ),
+    (&["ssh", "mosh"], "commands are about this host", "Open Bathyscope on the other host."),
+    (&["watch"], "values are shown while they change", "Write the command behind it alone."),
+];
+
 impl Paste {
     fn pipeline(&mut self, pipeline: &Pipeline, host: &dyn Host, marks: &mut Marks) -> Result<()> {
         let passed_on = shell::passed_on(pipeline);
@@ -180,16 +191,28 @@ impl Paste {
             self.files.push(file);
             return Ok(());
         }
-        let Before { start, timeout_ms } = tools::before(&first.words, marks)?;
+        let Before { start, timeout_ms, settings } = tools::before(&first.words, marks)?;
         let words = first.words.get(start..).unwrap_or_default();
         let Some((name, words)) = words.split_first() else { return Ok(()) };
         let tool = tools::bare_name(&name.text);
+        for word in settings.iter().filter(|_| tool != "bpftrace") {
+            marks.ignore(&word.source, format!("{} has no meaning here: it is about bpftrace", word.text));
+        }
         // It comes back at once, as what is in the background.
         let starts = tool == "trace-cmd" && words.first().is_some_and(|word| word.text == "start");
         let kept = host.kept_probes().iter().filter_map(DefinedProbe::kept);
         let probes: Vec<DefinedProbe> = self.probes.iter().cloned().chain(self.tracefs.defined()).chain(kept).collect();
-        let mut call =
-            Call { name, tool, words, redirects: &first.redirects, host, marks, probes: &probes, files: &self.files };
+        let mut call = Call {
+            name,
+            tool,
+            words,
+            redirects: &first.redirects,
+            host,
+            marks,
+            probes: &probes,
+            files: &self.files,
+            settings: &settings,
+        };
         match tools::read(&mut call)? {
             Some(step) => {
                 marks_of_behind(behind, marks);
@@ -276,6 +299,9 @@ impl Paste {
             let why = format!("`{}` is no file of tracefs", one.word.text);
             let remedy = near.unwrap_or_else(|| "Write its whole path, below /sys/kernel/tracing.".to_owned());
             return Err(Refusal::new(one.word.source.clone(), why, remedy));
+        }
+        if let Some((_, why, remedy)) = ELSEWHERE.iter().find(|(names, ..)| names.contains(&name.text.as_str())) {
+            return Err(Refusal::new(name.source.clone(), format!("`{}` is not started: {why}", name.text), *remedy));
         }
         let known = closest(&name.text, tools::names());
         let remedy = match known {

@@ -33,15 +33,18 @@ pub(crate) struct Rule {
     pub(crate) takes: Takes,
     /// What it means here.
     pub(crate) meaning: Meaning,
+    /// What a verb of Bathyscope that takes the tool's letters, but not this one, says instead of that: whole sentences. None if
+    /// it says the same.
+    pub(crate) at_verb: Option<&'static str>,
 }
 
 impl Rule {
     pub(crate) const fn taken(names: &'static [&'static str], takes: Takes) -> Self {
-        Self { names, takes, meaning: Meaning::Taken }
+        Self { names, takes, meaning: Meaning::Taken, at_verb: None }
     }
 
     pub(crate) const fn ignored(names: &'static [&'static str], takes: Takes, why: &'static str) -> Self {
-        Self { names, takes, meaning: Meaning::Ignored(why) }
+        Self { names, takes, meaning: Meaning::Ignored(why), at_verb: None }
     }
 
     pub(crate) const fn refused(
@@ -50,7 +53,12 @@ impl Rule {
         why: &'static str,
         nearest: &'static str,
     ) -> Self {
-        Self { names, takes, meaning: Meaning::Refused(why, nearest) }
+        Self { names, takes, meaning: Meaning::Refused(why, nearest), at_verb: None }
+    }
+
+    /// The same, which a verb that does not have it refuses with these sentences.
+    pub(crate) const fn refused_at_verb(self, says: &'static str) -> Self {
+        Self { at_verb: Some(says), ..self }
     }
 }
 

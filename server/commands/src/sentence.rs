@@ -1,6 +1,8 @@
 //! What is understood, in words.
 
-use bathyscope_capture::{CallGraph, CaptureSpec, CountPer, Method, ProfileSpec, SyscallOutcome, Target, TraceSpec};
+use bathyscope_capture::{
+    CallGraph, CaptureSpec, CountPer, Method, ProfileSpec, ScriptSpec, SyscallOutcome, Target, TraceSpec,
+};
 
 use crate::answer::{Planned, ViewName};
 
@@ -130,7 +132,7 @@ fn of_method(method: &Method) -> String {
     }
     if let Some(script) = method.script() {
         let with = if script.params.is_empty() { String::new() } else { format!(" with {}", script.params.join(" ")) };
-        let title = script.title();
+        let title = without_settings(script).title();
         return match title.strip_prefix("Translated from ") {
             Some(language) => format!("runs a script translated from {}{with}", language.trim_end_matches(':')),
             None => format!("runs the script `{title}`{with}"),
@@ -236,6 +238,15 @@ fn nanoseconds(ns: u64) -> String {
         ns if ns.is_multiple_of(1000) => format!("{} µs", ns / 1000),
         ns => format!("{ns} ns"),
     }
+}
+
+/// A script without the settings that variables of the environment have put before it, which do not name it.
+fn without_settings(script: &ScriptSpec) -> ScriptSpec {
+    let text = match script.text.split_once('\n') {
+        Some((first, rest)) if first.starts_with("config = {") => rest.to_owned(),
+        _ => script.text.clone(),
+    };
+    ScriptSpec { text, ..script.clone() }
 }
 
 /// The first names of a list, and how many more there are.

@@ -33,13 +33,17 @@ use crate::{
     Failure,
     http::{AccessList, AskedShare, Sessions, ShareId, ShareItem},
     import::{self, Imported, Importer},
+    investigations::{InvestigationError, TerminalPage, page_at_terminal},
     library::{LibraryError, LibraryUser, TERMINAL, TerminalChange, change_at_terminal},
+    notes::{NoteError, TerminalNote, note_at_terminal},
     recipes::{self, RecipeError},
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
 
+mod flight;
 mod shares;
 
+pub use flight::{KnownFlight, fire, fire_token, flights};
 pub use shares::{KnownShares, Sharing, allow_shares, make_share, revoke_share, shares};
 
 /// The socket's name in the data directory.
@@ -87,6 +91,12 @@ enum Request {
     ChangeLibrary {
         change: Box<TerminalChange>,
     },
+    ChangeNotes {
+        change: Box<TerminalNote>,
+    },
+    ChangeInvestigations {
+        change: Box<TerminalPage>,
+    },
     Shares,
     MakeShare {
         asked: Box<AskedShare>,
@@ -96,6 +106,14 @@ enum Request {
     },
     AllowShares {
         allowed: bool,
+    },
+    Flights,
+    Fire {
+        id: CaptureId,
+    },
+    FireToken {
+        id: CaptureId,
+        revoke: bool,
     },
 }
 
@@ -127,6 +145,9 @@ enum ControlAnswer {
     Imported { id: CaptureId, read_cpu_ns: Option<u64> },
     Shares { shares: KnownShares },
     Share { share: Box<ShareItem>, url: String },
+    Flights { flights: Vec<KnownFlight> },
+    Fired { stored: CaptureId },
+    FireToken { token: String },
     Failed { why: String },
 }
 
@@ -271,10 +292,21 @@ impl Tracing {
                 Ok(lines) => ControlAnswer::Told { lines },
                 Err(error) => ControlAnswer::Failed { why: words(&error) },
             },
+            Request::ChangeNotes { change } => match self.change_notes(*change).await {
+                Ok(told) => ControlAnswer::Told { lines: vec![told] },
+                Err(error) => ControlAnswer::Failed { why: words(&error) },
+            },
+            Request::ChangeInvestigations { change } => match self.change_investigations(*change).await {
+                Ok(told) => ControlAnswer::Told { lines: vec![told] },
+                Err(error) => ControlAnswer::Failed { why: words(&error) },
+            },
             Request::Shares => self.shares().await,
             Request::MakeShare { asked } => self.make_share(*asked).await,
             Request::RevokeShare { id } => self.revoke_share(id).await,
             Request::AllowShares { allowed } => self.allow_shares(allowed).await,
+            Request::Flights => self.flights(),
+            Request::Fire { id } => self.fire(id).await,
+            Request::FireToken { id, revoke } => self.fire_token(id, revoke).await,
             Request::OptimizeKprobes { on } => {
                 if let Err(error) = self.link.call(move |client| client.optimize_kprobes(on)).await {
                     return ControlAnswer::Failed { why: words(&error) };
@@ -316,6 +348,18 @@ impl Tracing {
             self.note("library.change", TERMINAL, &lines.join(" ")).await;
         }
         Ok(lines)
+    }
+
+    async fn change_notes(&self, change: TerminalNote) -> Result<String, NoteError> {
+        let done = note_at_terminal(&self.store, change).await?;
+        self.note(done.action, &done.capture.to_string(), &format!("note {}", done.note)).await;
+        Ok(done.told)
+    }
+
+    async fn change_investigations(&self, change: TerminalPage) -> Result<String, InvestigationError> {
+        let done = page_at_terminal(&self.store, &self.sharing.captures, change).await?;
+        self.note(done.action, &done.id.to_string(), &done.detail).await;
+        Ok(done.told)
     }
 
     /// Imports the file that comes, and answers. Who goes away before the answer imports nothing.
@@ -474,6 +518,9 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
             | ControlAnswer::Told { .. }
             | ControlAnswer::Shares { .. }
             | ControlAnswer::Share { .. }
+            | ControlAnswer::Flights { .. }
+            | ControlAnswer::Fired { .. }
+            | ControlAnswer::FireToken { .. }
             | ControlAnswer::Imported { .. },
         ) => Err(Failure::new(format!("{doing}: it answered something else"))),
         Err(error) => Err(Failure::because(doing, error)),
@@ -546,10 +593,29 @@ impl ControlConnection {
     ///
     /// # Errors
     /// Why it was not changed.
-    pub fn change_library(mut self, change: TerminalChange) -> Result<Vec<String>, Failure> {
-        let doing = "changing the library";
-        let request = Request::ChangeLibrary { change: Box::new(change) };
-        let answered = send(&mut self.stream, &request).and_then(|()| answer_of(self.stream));
+    pub fn change_library(self, change: TerminalChange) -> Result<Vec<String>, Failure> {
+        self.told("changing the library", &Request::ChangeLibrary { change: Box::new(change) })
+    }
+
+    /// Has it write, change, resolve or remove a note; gives what is to be told, in lines.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    pub fn change_notes(self, change: TerminalNote) -> Result<Vec<String>, Failure> {
+        self.told("changing notes", &Request::ChangeNotes { change: Box::new(change) })
+    }
+
+    /// Has it begin, write or delete an investigation; gives what is to be told, in lines.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    pub fn change_investigations(self, change: TerminalPage) -> Result<Vec<String>, Failure> {
+        self.told("changing investigations", &Request::ChangeInvestigations { change: Box::new(change) })
+    }
+
+    /// Has it do something of which it tells in lines.
+    fn told(mut self, doing: &str, request: &Request) -> Result<Vec<String>, Failure> {
+        let answered = send(&mut self.stream, request).and_then(|()| answer_of(self.stream));
         let line = answered.map_err(|error| Failure::because(doing, error))?;
         match serde_json::from_str(&line) {
             Ok(ControlAnswer::Told { lines }) => Ok(lines),

@@ -144,7 +144,7 @@ async fn start(
         behind_proxy,
         scripts,
         commands: CommandPolicy { rights: config.commands.clone() },
-        retention: config.retention,
+        retention: config.retention.clone(),
         private_dir,
         importer,
         stop: stop.clone(),

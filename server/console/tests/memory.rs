@@ -57,6 +57,7 @@ async fn make(store: &Store) {
         started_unix_ns: 1,
         start_ns: START_NS,
         simulated: true,
+        firing: None,
     };
     store.create(new).await.unwrap();
     let mapping = Mapping { kind: MappingKind::File, build_id: Vec::new(), name: b"/usr/bin/many".to_vec(), pid: 0 };

@@ -11,6 +11,10 @@ use serde::Serialize;
 
 use crate::{replay::Replay, view_source::CaptureView};
 
+mod bytes;
+
+pub use bytes::{BytesRow, PrintedBytes};
+
 /// The most lines of output in one answer.
 pub const MAX_LINES: usize = 5000;
 /// The most rows of one map that are shown as text: the last, which are the greatest.

@@ -229,6 +229,8 @@ fn record_of(whole: &CaptureRecord, narrowed: &Narrowed) -> CaptureRecord {
         derivation.counts = String::new();
     }
     (record.output_bytes, record.chunk_bytes, record.size_bytes) = (0, 0, 0);
+    // It has text of a row that may not be left.
+    record.firing = None;
     record
 }
 

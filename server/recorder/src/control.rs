@@ -5,11 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, SourceSpec, Target};
+use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, Target};
 use bathyscope_protocol::{
     CaptureHandle, GuardStage, ProcessUse, Readings, SourceReadings, TargetState, counters::CounterView,
 };
-use bathyscope_store::{CaptureState, End, ScriptEnd, SourceEnd, SourceState, StoreError};
+use bathyscope_store::{CaptureState, End, StoreError};
 
 use super::{
     Inner, LinkError,
@@ -158,7 +158,8 @@ impl Controller {
             *seen = Instant::now();
         }
         let limits = &self.spec.limits;
-        let endless = limits.duration_ms.is_none() && self.spec.target.command().is_none();
+        // A flight recorder is there for when nobody looks.
+        let endless = limits.duration_ms.is_none() && limits.flight.is_none() && self.spec.target.command().is_none();
         if let Some(idle) = self.inner.options.idle_stop.filter(|idle| endless && seen.elapsed() >= *idle) {
             self.running.progress.stop(format!("nobody has looked at it for {}", duration(idle)));
         }
@@ -212,6 +213,7 @@ impl Controller {
             agent_peak_bytes: agent.peak_bytes,
             bytes: self.running.progress.bytes(),
             guard: self.guards_in_words(&last.guards, guard_words),
+            flight: self.running.flight.as_ref().map(|flight| Box::new(flight.status())),
         }));
         last.peak_permille = last.peak_permille.max(cpu_permille);
         (last.at, last.rows, last.console, last.agent) = (now, rows, console, agent);
@@ -224,6 +226,7 @@ impl Controller {
         for (number, source) in sources.iter().enumerate() {
             let Some(before) = last.guards.get_mut(number).filter(|before| **before != source.guard) else { continue };
             *before = source.guard.clone();
+            lock(&self.running.guards).clone_from(&last.guards);
             self.note_guard(number, &source.guard, all_detached);
         }
     }
@@ -288,10 +291,11 @@ impl Controller {
             (accounting.close(known_ns, known), accounting.readings().to_vec())
         };
         self.log_end(&ledger, state, &reason);
-        let script = self.script_end();
-        let sources = self.source_ends(&last.guards);
+        let script = self.running.script_end();
+        let sources = self.running.source_ends(&self.spec);
         self.store_end(End { state, reason: reason.clone(), end_ns, ledger, readings, script, sources }).await;
         if let Some(derivations) = self.inner.derivations.get()
+            && self.running.flight.is_none()
             && let Err(error) = derivations.compute_built_in(self.running.id)
         {
             tracing::warn!(capture = %self.running.id, error = words(&error), "streams are not computed");
@@ -361,28 +365,6 @@ impl Controller {
         readings
     }
 
-    /// What became of each source, in the order of the spec.
-    fn source_ends(&self, guards: &[GuardStage]) -> Vec<SourceEnd> {
-        let end = |(number, source): (usize, &SourceSpec)| {
-            let guard = guards.get(number).unwrap_or(&GuardStage::Watching);
-            let (state, reason) = match (self.running.progress.why_failed(&source.id), guard) {
-                (Some(why), _) => (SourceState::Failed, why),
-                (None, GuardStage::Detached { .. }) => (SourceState::Detached, guard_words(guard)),
-                (None, GuardStage::Thinned { .. }) => (SourceState::Thinned, guard_words(guard)),
-                (None, GuardStage::Watching | GuardStage::Warned { .. }) => (SourceState::Ended, String::new()),
-            };
-            SourceEnd { state, reason }
-        };
-        self.spec.sources.iter().enumerate().map(end).collect()
-    }
-
-    /// What became of a capture's script, as of now.
-    fn script_end(&self) -> Option<ScriptEnd> {
-        let script = self.running.script.as_ref()?;
-        let probes = lock(&self.running.accounting).programs().cloned().collect();
-        Some(ScriptEnd { probes, exit_code: lock(&script.state).exit_code })
-    }
-
     /// Lets everything that was read reach the store. An error says which part broke.
     async fn join(&mut self) -> Result<(), &'static str> {
         self.threads.ending.send_replace(true);
@@ -424,6 +406,14 @@ impl Controller {
                 _ => (CaptureState::Finished, reason),
             },
         };
+        if let Some(flight) = &self.running.flight {
+            let status = flight.status();
+            reason.push_str(&match status.captures {
+                0 => "; nothing fired, so nothing was stored".to_owned(),
+                1 => "; it has fired once, and what was stored is a capture of its own".to_owned(),
+                captures => format!("; it has fired {captures} times, and what was stored are captures of their own"),
+            });
+        }
         for words in progress.missing() {
             reason.push_str("; ");
             reason.push_str(&words);

@@ -1,6 +1,6 @@
 //! The ledger of a running capture (P28, P29): what the kernel counted, what was stored, what was lost, where and when.
 
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 
 use bathyscope_capture::{Ledger, Loss, LossStage, Reading, ScriptProbe, StreamTotals};
 use bathyscope_protocol::{ProcessUse, Readings, SourceReadings};
@@ -11,6 +11,8 @@ use super::counters::{Costs, CounterLoss, EventCost, KernelCounters, KernelCount
 const MAX_LOSSES: usize = 512;
 /// The most losses told by a ring that wait for the next reading.
 const MAX_TOLD: usize = 64;
+/// The most losses of the last moments that a flight recorder knows one by one.
+const MAX_RECENT: usize = 4096;
 
 /// How much of what was lost is known when the ledger is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ struct StreamAccounting {
     /// Rows among which the cost of all streams was shared.
     shared: u64,
     lost: u64,
+    /// Rows that left the memory of a flight recorder: how many, from when to when.
+    not_kept: (u64, u64, u64),
     /// Records that were read and left out by a filter that the kernel cannot decide.
     left_out: u64,
     /// Losses that a perf ring told of: how many, from when to when. Records other than samples are among them, so they
@@ -70,6 +74,8 @@ impl SourceCounters {
 pub(crate) struct LossAccounting {
     streams: Vec<StreamAccounting>,
     losses: Vec<Loss>,
+    /// The last losses of a flight recorder one by one, and for how long they are kept; none for others.
+    recent: Option<(VecDeque<Loss>, u64)>,
     /// Losses of one stream and stage that are no further apart than this are joined.
     join_within_ns: u64,
     start_ns: u64,
@@ -93,6 +99,7 @@ impl LossAccounting {
         Self {
             streams: vec![StreamAccounting::default(); streams],
             losses: Vec::new(),
+            recent: None,
             join_within_ns: 0,
             start_ns,
             read_ns: start_ns,
@@ -193,7 +200,7 @@ impl LossAccounting {
     /// Shares the cost of events among streams by the rows that came, as what costs is the event: a call is two of them.
     fn share_cost(&mut self, streams: Range<usize>, cost: EventCost, seconds: f64, now_ns: u64) {
         let came = |accounting: &mut StreamAccounting| {
-            let rows = accounting.stored + accounting.pending;
+            let rows = accounting.stored + accounting.pending + accounting.not_kept.0;
             rows.saturating_sub(std::mem::replace(&mut accounting.shared, rows))
         };
         let shared = self.streams.get_mut(streams.clone()).unwrap_or_default();
@@ -259,6 +266,7 @@ impl LossAccounting {
             return;
         }
         let loss = Loss { stream, stage, count, start_ns, end_ns: end_ns.max(start_ns) };
+        self.remember(&loss);
         if !self.join(&loss) {
             self.losses.push(loss);
         }
@@ -270,6 +278,60 @@ impl LossAccounting {
                 }
             }
         }
+    }
+
+    /// From now on the losses of the last `ns` nanoseconds are known one by one, however many there have been.
+    pub(crate) fn remember_for(&mut self, ns: u64) {
+        self.recent = Some((VecDeque::new(), ns));
+    }
+
+    fn remember(&mut self, loss: &Loss) {
+        let Some((recent, for_ns)) = &mut self.recent else { return };
+        let since_ns = loss.end_ns.saturating_sub(*for_ns);
+        while recent.front().is_some_and(|first| first.end_ns < since_ns) {
+            recent.pop_front();
+        }
+        if recent.len() >= MAX_RECENT {
+            let same = |known: &&mut Loss| known.stream == loss.stream && known.stage == loss.stage;
+            if let Some(last) = recent.iter_mut().rev().find(same) {
+                last.count = last.count.saturating_add(loss.count);
+                (last.start_ns, last.end_ns) = (last.start_ns.min(loss.start_ns), last.end_ns.max(loss.end_ns));
+                return;
+            }
+        }
+        recent.push_back(loss.clone());
+    }
+
+    /// The ledger of a part of a flight recorder that has so many rows of each stream: `filtered` are the hits that had been filtered
+    /// when it began. What was lost between its start and its end, or may have been, is lost in it. It balances: what the kernel
+    /// counts is not told by moment.
+    pub(crate) fn part(&self, [start_ns, end_ns]: [u64; 2], rows: &[u64], filtered: &[u64]) -> Ledger {
+        let recent = self.recent.iter().flat_map(|(recent, _)| recent);
+        let in_part = |loss: &&Loss| loss.end_ns >= start_ns && loss.start_ns <= end_ns;
+        let mut ledger = Ledger { streams: Vec::new(), losses: recent.filter(in_part).cloned().collect() };
+        for (index, stored) in rows.iter().enumerate() {
+            let lost = u16::try_from(index).map_or(0, |stream| ledger.lost(stream));
+            let before = filtered.get(index).copied().unwrap_or(0);
+            let filtered = self.totals(index, 0).filtered.saturating_sub(before);
+            let emitted = stored.saturating_add(lost);
+            let hits = emitted.saturating_add(filtered);
+            ledger.streams.push(StreamTotals { hits, filtered, emitted, stored: *stored });
+        }
+        ledger
+    }
+
+    /// Until when the kernel's counters were read.
+    pub(crate) fn read_ns(&self) -> u64 {
+        self.read_ns
+    }
+
+    /// Rows that were on their way left the memory of a flight recorder.
+    pub(crate) fn not_kept(&mut self, stream: u16, rows: u64, start_ns: u64, end_ns: u64) {
+        let Some(accounting) = self.streams.get_mut(usize::from(stream)).filter(|_| rows > 0) else { return };
+        accounting.pending = accounting.pending.saturating_sub(rows);
+        let (count, first_ns, last_ns) = accounting.not_kept;
+        let first_ns = if count == 0 { start_ns } else { first_ns.min(start_ns) };
+        accounting.not_kept = (count.saturating_add(rows), first_ns, last_ns.max(end_ns));
     }
 
     /// Joins a loss with the last of its stream and stage if that is near enough.
@@ -315,7 +377,7 @@ impl LossAccounting {
         let kernel = self.kernel_counts(index);
         let hits = kernel.hits.saturating_add(kernel.missed);
         let stored = accounting.stored + arriving;
-        let accounted = stored.saturating_add(accounting.lost);
+        let accounted = stored.saturating_add(accounting.lost).saturating_add(accounting.not_kept.0);
         let filtered = kernel.filtered.min(hits).saturating_add(accounting.left_out);
         let emitted = hits.saturating_sub(filtered).max(accounted);
         StreamTotals { hits: hits.max(emitted + filtered), filtered, emitted, stored }
@@ -327,7 +389,13 @@ impl LossAccounting {
             arriving.iter().filter(|(stream, _)| usize::from(*stream) == index).map(|(_, rows)| rows).sum()
         };
         let streams = (0..self.streams.len()).map(|index| self.totals(index, rows(index))).collect();
-        Ledger { streams, losses: self.losses.clone() }
+        let not_kept = |(stream, accounting): (u16, &StreamAccounting)| {
+            let (count, start_ns, end_ns) = accounting.not_kept;
+            let stage = LossStage::NotKept;
+            (count > 0).then_some(Loss { stream: Some(stream), stage, count, start_ns, end_ns })
+        };
+        let not_kept = (0_u16..).zip(&self.streams).filter_map(not_kept);
+        Ledger { streams, losses: self.losses.iter().cloned().chain(not_kept).collect() }
     }
 
     /// Closes the ledger when all rows are stored or refused. What the kernel counted and nobody has seen is a loss of
@@ -396,7 +464,7 @@ impl LossAccounting {
 
     /// Events lost over all streams.
     pub(crate) fn lost_total(&self) -> u64 {
-        let somewhere = |loss: &&Loss| loss.stream.is_none() && loss.stage != LossStage::HelperFailed;
+        let somewhere = |loss: &&Loss| loss.stream.is_none() && loss.stage.is_lost();
         let elsewhere: u64 = self.losses.iter().filter(somewhere).map(|loss| loss.count).sum();
         elsewhere + self.streams.iter().map(|accounting| accounting.lost).sum::<u64>()
     }

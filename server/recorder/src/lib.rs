@@ -22,6 +22,8 @@ mod data_areas;
 mod decoder;
 mod derivation;
 mod engine;
+mod flight;
+mod flight_state;
 mod frames;
 mod go_returns;
 mod guard_words;
@@ -60,6 +62,7 @@ pub use engine::{
     script::{map_kind, probes_of, shows_user_addresses},
     syscalls::{columns as syscall_columns, kinds as syscall_kinds},
 };
+pub use flight_state::{FireCause, FireError, FlightStatus};
 pub use guard_words::guard_words;
 pub use live::{
     LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, MapTick, ProbeTick, StreamTick, Subscription, Tick,
@@ -131,6 +134,12 @@ pub enum StartError {
     /// The script is wrong, or does not run here.
     #[error(transparent)]
     Script(#[from] ScriptFailure),
+    /// What a flight recorder is to fire at cannot be told from its rows.
+    #[error("{why}")]
+    Flight {
+        /// Why, in words.
+        why: String,
+    },
     /// The filter of calls cannot be read or decided.
     #[error("the filter of calls cannot be read, at character {}: {}", .0.offset + 1, .0)]
     Filter(bathyscope_formats::SysdigError),
@@ -249,6 +258,9 @@ pub struct RunningCapture {
     pub lost: u64,
     /// Share of one CPU that its probes use, in thousandths, where that can be measured.
     pub cpu_permille: Option<f64>,
+    /// What it has in memory, if it is a flight recorder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flight: Option<FlightStatus>,
 }
 
 /// Why captures end with the console.
@@ -503,7 +515,9 @@ impl Recorder {
 
     /// The captures that the recorder still works on, or did a moment ago.
     pub fn worked_on(&self) -> HashSet<CaptureId> {
-        self.inner.all().iter().map(|running| running.id).collect()
+        let all = self.inner.all();
+        let stored = |running: &Arc<Running>| running.flight.as_ref().and_then(|flight| flight.storing());
+        all.iter().flat_map(|running| [Some(running.id), stored(running)]).flatten().collect()
     }
 
     /// Waits until the recorder has left a capture, if it did not since the last call.

@@ -10,6 +10,8 @@ use bathyscope_store::CaptureState;
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use super::flight_state::FlightStatus;
+
 /// The most messages that wait for one viewer.
 pub const MAX_QUEUED_MESSAGES: usize = 4096;
 /// About how many bytes of messages wait for one viewer at most.
@@ -88,6 +90,9 @@ pub struct Tick {
     /// What the guard has done and why, in words; empty if nothing.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub guard: String,
+    /// What it has in memory, if it is a flight recorder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flight: Option<Box<FlightStatus>>,
 }
 
 /// Counters of one program of a running script, totals since it began.

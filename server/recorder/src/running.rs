@@ -6,13 +6,15 @@ use std::sync::{
     mpsc::{SyncSender, sync_channel},
 };
 
-use bathyscope_capture::{CaptureId, FrameId, FunctionCode, StringId, Symbol};
-use bathyscope_protocol::{CaptureHandle, CpuTime, Started, TargetState, TraceFormat};
-use bathyscope_store::Store;
+use bathyscope_capture::{CaptureId, CaptureSpec, FrameId, FunctionCode, SourceSpec, StringId, Symbol};
+use bathyscope_protocol::{CaptureHandle, CpuTime, GuardStage, Started, TargetState, TraceFormat};
+use bathyscope_store::{ScriptEnd, SourceEnd, SourceState, Store};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{
     RunningCapture,
+    flight_state::Flight,
+    guard_words::guard_words,
     ledger::LossAccounting,
     link::words,
     live::LiveHub,
@@ -113,6 +115,10 @@ pub(crate) struct Running {
     pub(crate) command_time: Mutex<Option<CpuTime>>,
     /// Why the guard has detached its probes, if it has.
     pub(crate) detached: std::sync::OnceLock<String>,
+    /// How far the guard has gone with each source, in the order of the spec, as of the last reading.
+    pub(crate) guards: Mutex<Vec<GuardStage>>,
+    /// What it has in memory, if it is a flight recorder.
+    pub(crate) flight: Option<Arc<Flight>>,
     /// What the capture's script says of itself, if a script makes it.
     pub(crate) script: Option<RunningScript>,
     pub(crate) made: Made,
@@ -131,6 +137,7 @@ impl Running {
         (progress, accounting): (Arc<Progress>, Arc<Mutex<LossAccounting>>),
         slot: OwnedSemaphorePermit,
         (script, made): (Option<RunningScript>, Made),
+        flight: Option<Arc<Flight>>,
     ) -> Self {
         Self {
             id,
@@ -146,6 +153,8 @@ impl Running {
             target: Mutex::default(),
             command_time: Mutex::default(),
             detached: std::sync::OnceLock::new(),
+            guards: Mutex::default(),
+            flight,
             script,
             made,
             texts: std::sync::OnceLock::new(),
@@ -209,7 +218,31 @@ impl Running {
             rows_per_s: *lock(&self.rows_per_s),
             lost: accounting.lost_total(),
             cpu_permille: accounting.cpu_permille(),
+            flight: self.flight.as_ref().map(|flight| flight.status()),
         }
+    }
+
+    /// What became of each source so far, in the order of the spec.
+    pub(crate) fn source_ends(&self, spec: &CaptureSpec) -> Vec<SourceEnd> {
+        let guards = lock(&self.guards).clone();
+        let end = |(number, source): (usize, &SourceSpec)| {
+            let guard = guards.get(number).unwrap_or(&GuardStage::Watching);
+            let (state, reason) = match (self.progress.why_failed(&source.id), guard) {
+                (Some(why), _) => (SourceState::Failed, why),
+                (None, GuardStage::Detached { .. }) => (SourceState::Detached, guard_words(guard)),
+                (None, GuardStage::Thinned { .. }) => (SourceState::Thinned, guard_words(guard)),
+                (None, GuardStage::Watching | GuardStage::Warned { .. }) => (SourceState::Ended, String::new()),
+            };
+            SourceEnd { state, reason }
+        };
+        spec.sources.iter().enumerate().map(end).collect()
+    }
+
+    /// What became of the script so far.
+    pub(crate) fn script_end(&self) -> Option<ScriptEnd> {
+        let script = self.script.as_ref()?;
+        let probes = lock(&self.accounting).programs().cloned().collect();
+        Some(ScriptEnd { probes, exit_code: lock(&script.state).exit_code })
     }
 
     /// Names what has no name yet and stores the names; one at a time.
@@ -227,6 +260,10 @@ impl Running {
             progress
         });
         while let Some((symbols, code, progress)) = batches.recv().await {
+            if let Some(flight) = &self.flight {
+                flight.learn_names(symbols, code);
+                continue;
+            }
             if !symbols.is_empty()
                 && let Err(error) = store.put_symbols(self.id, symbols).await
             {
@@ -242,6 +279,9 @@ impl Running {
             progress.into_iter().for_each(&told);
         }
         drop(batches);
+        if let Some(flight) = &self.flight {
+            flight.name_captures(store).await;
+        }
         match naming.await {
             Ok(NamingProgress { named, unnamed, .. }) => {
                 tracing::debug!(capture = %self.id, named, unnamed, "functions were named");

@@ -16,6 +16,11 @@ use super::{
     clock::{monotonic_ns, wall_unix_ns},
     control::Controller,
     engine::{Source, note_failures, source_of},
+    flight::{
+        Keeper, KeeperSetup, RowWatch,
+        timer::{self, Schedule},
+    },
+    flight_state::Flight,
     frames::Frames,
     kernel_formats,
     ledger::{LossAccounting, LossKnowledge},
@@ -88,19 +93,35 @@ async fn begin(
     let kernel = name_addresses(inner, &mut prepared).await;
     let kernel_build_id = from_hex(&host.kernel_build_id);
     let new = new_capture(inner, spec, owner, host, &mut prepared)?;
+    let flight = flight_of(&new)?;
+    let own = flight.is_some().then(|| new.clone());
     let (id, title, owner, start_ns) = (new.id, new.title.clone(), new.owner.clone(), new.start_ns);
     for source in &started.sources {
         tracing::debug!(capture = %id, source.compile_ns, source.load_ns, source.attach_ns, "probes are attached");
     }
     inner.store.create(new).await?;
     let (script, record) = prepared.script.take().unzip();
-    if let Some(record) = record {
+    if let Some(record) = record.clone() {
         inner.store.put_script(id, record).await?;
     }
-    let progress = Progress::new(prepared.streams(), spec.limits.max_events, spec.limits.max_bytes);
-    let accounting = Arc::new(Mutex::new(LossAccounting::new(start_ns, prepared.accounted)));
+    // The limits of a flight recorder are those of each capture that it stores.
+    let (max_events, max_bytes) =
+        if flight.is_some() { (None, None) } else { (spec.limits.max_events, spec.limits.max_bytes) };
+    let progress = Progress::new(prepared.streams(), max_events, max_bytes);
+    let mut accounting = LossAccounting::new(start_ns, prepared.accounted);
+    if let Some((flight, _)) = &flight {
+        accounting.remember_for(flight.remembered_ns());
+    }
+    let accounting = Arc::new(Mutex::new(accounting));
     let made = Made::of(handle, connection, &started);
-    let running = Arc::new(Running::new((id, title, owner), (Arc::new(progress), accounting), slot, (script, made)));
+    let (flight, watch) = flight.unzip();
+    let shared = (Arc::new(progress), accounting);
+    let running = Arc::new(Running::new((id, title, owner), shared, slot, (script, made), flight.clone()));
+    let keeper = flight.zip(watch).zip(own).map(|((flight, (watch, schedules)), own)| {
+        timer::start(&running, &flight, &inner.link, schedules);
+        let (inner, running) = (Arc::clone(inner), Arc::clone(&running));
+        Keeper::new(KeeperSetup { inner, running, flight, own, script: record, watch })
+    });
     note_cut_rings(&running, &started);
     running.progress.without_sources(&prepared.failed);
     let parts = |readers| Parts {
@@ -114,6 +135,7 @@ async fn begin(
         tap,
         start_ns,
         reading: spec.limits.reading,
+        keeper,
     };
     let system = |doing| move |error: &dyn std::error::Error| StartError::System { doing, why: error.to_string() };
     let mapped = mapping.await.map_err(|error| system("mapping the rings")(&error));
@@ -169,7 +191,20 @@ fn new_capture(
         started_unix_ns: wall_unix_ns(),
         start_ns: monotonic_ns(),
         simulated: inner.link.status().simulated,
+        firing: None,
     })
+}
+
+/// A flight recorder, what looks at its rows, and when it fires.
+type PreparedFlight = (Arc<Flight>, (RowWatch, Vec<Schedule>));
+
+/// What a flight recorder keeps, and what looks at its rows; none for a capture that is none.
+fn flight_of(new: &NewCapture) -> Result<Option<PreparedFlight>, StartError> {
+    let Some(spec) = new.spec.limits.flight.as_deref().cloned() else { return Ok(None) };
+    let watch = RowWatch::new(new.streams.clone(), &spec.triggers, new.start_ns);
+    let watch = watch.map_err(|why| StartError::Flight { why })?;
+    let schedules = timer::schedules(&spec.triggers).map_err(|why| StartError::Flight { why })?;
+    Ok(Some((Arc::new(Flight::new(spec)), (watch, schedules))))
 }
 
 /// Ends a capture that exists already and could not be started.
@@ -209,7 +244,7 @@ async fn enable(
     running.progress.without_sources(&failures(&spec, enabled.failed));
     let enabled = Instant::now();
     inner.add(Arc::clone(running));
-    if let Some(derivations) = inner.derivations.get() {
+    if let Some(derivations) = inner.derivations.get().filter(|_| running.flight.is_none()) {
         derivations.follow(running);
     }
     let controller = Controller {

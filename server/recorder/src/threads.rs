@@ -18,6 +18,7 @@ use super::{
     appender::{Appender, QUEUED_APPENDS},
     decoder::{self, DecoderChannels, DecoderSetup, SeatSetup},
     engine::{EngineSetup, MakeEngine},
+    flight::Keeper,
     frames::Frames,
     output,
     process_metadata::{FirstLook, MetadataThread, QUEUED_REQUESTS, QUEUED_RESPONSES},
@@ -51,6 +52,8 @@ pub(super) struct Parts {
     pub(super) tap: Option<SyncSender<ScriptEvent>>,
     pub(super) start_ns: u64,
     pub(super) reading: ReadingPriority,
+    /// What keeps the rows in memory, if it is a flight recorder.
+    pub(super) keeper: Option<Keeper>,
 }
 
 /// The threads and tasks of a capture.
@@ -67,7 +70,8 @@ pub(super) struct Threads {
 
 /// Starts everything that a capture consists of.
 pub(super) fn run(inner: &Inner, running: &Arc<Running>, parts: Parts) -> std::io::Result<Threads> {
-    let Parts { sources, target_pid, readers, output, frames, kernel, follows_maps, tap, start_ns, reading } = parts;
+    let Parts { sources, target_pid, readers, output, frames, kernel, follows_maps, tap, start_ns, reading, keeper } =
+        parts;
     let (to_decoder, records) = sync_channel(QUEUED_BATCHES);
     let (requests_in, requests) = sync_channel(QUEUED_REQUESTS);
     let (responses_in, responses) = sync_channel(QUEUED_RESPONSES);
@@ -110,7 +114,10 @@ pub(super) fn run(inner: &Inner, running: &Arc<Running>, parts: Parts) -> std::i
         private_dir: inner.options.private_dir.clone(),
         channels: DecoderChannels { records, responses, requests: requests_in, texts, to_store, ready: tell_ready },
     })?;
-    let appender = tokio::spawn(appender.run(appends));
+    let appender = match keeper {
+        Some(keeper) => tokio::task::spawn_blocking(move || keeper.run(appends)),
+        None => tokio::spawn(appender.run(appends)),
+    };
     metadata.spawn()?;
     let reader = reader::spawn(readers, to_decoder, reading)?;
     Ok(Threads { reader, decoder: Some(decoder), ready: Some(ready), appender: Some(appender), output, ending, names })

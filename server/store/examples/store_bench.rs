@@ -76,6 +76,7 @@ fn new_capture(id: CaptureId) -> NewCapture {
         started_unix_ns: 0,
         start_ns: 1,
         simulated: true,
+        firing: None,
     }
 }
 

@@ -9,12 +9,13 @@ use sqlx::SqliteConnection;
 use crate::{
     CaptureState, NewCapture, Origin, StoreError,
     error::failed,
+    firings,
     insert::{insert_all, insert_append, insert_code, insert_symbols},
     limits::{at_most, cut, limit},
     read::state_of,
     retention::{self, AddedBytes},
     rows::{sql, to_json},
-    sums,
+    sums, texts,
     writer::{Durability, Writer},
 };
 
@@ -25,7 +26,11 @@ pub(crate) const START_BYTES: u64 = 1 << 20;
 pub(crate) async fn create(writer: &mut Writer, new: &NewCapture) -> Result<(), StoreError> {
     writer.has_room_for(START_BYTES).await?;
     writer.begin(Durability::Full).await?;
-    let made = insert_capture(&mut writer.conn, new, Phase::Ready, Origin::Recorded).await;
+    let made = async {
+        insert_capture(&mut writer.conn, new, Phase::Ready, Origin::Recorded).await?;
+        texts::renew(&mut writer.conn, new.id).await
+    };
+    let made = made.await;
     writer.end(made).await
 }
 
@@ -77,11 +82,6 @@ fn target_of(spec: &CaptureSpec, host: &HostFacts) -> String {
     cut(&named, 256).to_owned()
 }
 
-/// What the search of the list looks into.
-pub(crate) fn search_text(title: &str, owner: &str, rest: [&str; 3]) -> String {
-    [title, owner].into_iter().chain(rest).collect::<Vec<_>>().join("\n").to_lowercase()
-}
-
 /// Adds the rows of a capture that has no events yet, in the transaction that is open.
 pub(crate) async fn insert_capture(
     conn: &mut SqliteConnection,
@@ -95,13 +95,12 @@ pub(crate) async fn insert_capture(
     let (spec, host) = (to_json(&new.spec, "the spec")?, to_json(&new.host, "the facts of the host")?);
     let (method, target, host_name) =
         (new.spec.kind_names(), target_of(&new.spec, &new.host), cut(&new.host.hostname, 256));
-    let search = search_text(&new.title, &new.owner, [host_name, &method, &target]);
     let spec_sum = sums::spec(&spec, &host);
     at_most("the spec", spec.len().max(host.len()), limit::JSON_BYTES)?;
     let inserted = sqlx::query(
         "INSERT INTO captures (id, phase, state, reason, origin, title, owner, spec, host, method, target, host_name, \
          search, started_unix_ns, start_ns, end_ns, row_count, chunk_bytes, output_bytes, lost, simulated) \
-         VALUES (?, ?, 'recording', '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, ?)",
+         VALUES (?, ?, 'recording', '', ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, 0, 0, 0, 0, ?)",
     )
     .bind(sql(new.id.bits()))
     .bind(phase.as_str())
@@ -113,7 +112,6 @@ pub(crate) async fn insert_capture(
     .bind(method)
     .bind(&target)
     .bind(host_name)
-    .bind(search)
     .bind(new.started_unix_ns)
     .bind(sql(new.start_ns))
     .bind(sql(new.start_ns))
@@ -131,6 +129,9 @@ pub(crate) async fn insert_capture(
     added.page(sums::ChecksummedPart::Spec, 0, spec_sum);
     for stream in (0_u32..).zip(&new.streams) {
         insert_stream(conn, new.id, stream, &mut added).await?;
+    }
+    if let Some(firing) = &new.firing {
+        firings::insert(conn, new.id, firing).await?;
     }
     added.store(conn, new.id).await
 }
@@ -331,14 +332,8 @@ pub(crate) async fn rename(writer: &mut Writer, id: CaptureId, title: String) ->
 }
 
 async fn rename_in(conn: &mut SqliteConnection, id: CaptureId, title: &str) -> Result<(), StoreError> {
-    const DOING: &str = "renaming a capture";
-    let select = "SELECT owner, host_name, method, target FROM captures WHERE id = ? AND phase = 'ready'";
-    let query = sqlx::query_as(select).bind(sql(id.bits()));
-    let row: Option<(String, String, String, String)> =
-        query.fetch_optional(&mut *conn).await.map_err(failed(DOING))?;
-    let (owner, host, method, target) = row.ok_or(StoreError::NoCapture { id })?;
-    let search = search_text(title, &owner, [&host, &method, &target]);
-    let update = sqlx::query("UPDATE captures SET title = ?, search = ? WHERE id = ?").bind(title).bind(search);
-    update.bind(sql(id.bits())).execute(conn).await.map_err(failed(DOING))?;
-    Ok(())
+    state_of(conn, id).await?;
+    let update = sqlx::query("UPDATE captures SET title = ? WHERE id = ?").bind(title).bind(sql(id.bits()));
+    update.execute(&mut *conn).await.map_err(failed("renaming a capture"))?;
+    texts::renew(conn, id).await
 }

@@ -3,9 +3,10 @@
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use bathyscope_capture::CaptureId;
@@ -15,7 +16,7 @@ use sqlx::{
     pool::PoolConnection, sqlite::SqlitePoolOptions,
 };
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{Notify, mpsc, oneshot},
     task::JoinHandle,
 };
 
@@ -24,9 +25,12 @@ use crate::{
     disk::{DirectoryLock, Place, touch_database},
     ends::Ends,
     error::failed,
-    finish, read, remove, retention, schema, sources, sums, task,
+    finish, firings, listed, read, remove, retention, schema, sources, sums, task, texts,
     writer::{Durability, Job, Writer},
 };
+
+/// After how long it is looked again for texts to index when nobody told of some: what had no room has some meanwhile.
+const INDEX_AGAIN: Duration = Duration::from_secs(60);
 
 /// A database that is open. Cheap to clone; it closes when the last clone is gone.
 #[derive(Clone, Debug)]
@@ -48,6 +52,10 @@ struct Inner {
     temporaries: AtomicU64,
     /// Held by the import that runs: of two of the same file, the second then finds the first's capture.
     importing: tokio::sync::Mutex<()>,
+    /// Held while texts of captures are put into what searches look into.
+    indexing: tokio::sync::Mutex<()>,
+    /// Told when there may be captures whose texts are to be.
+    to_index: Arc<Notify>,
 }
 
 /// What a change runs as: the writer is lent to it.
@@ -68,9 +76,11 @@ impl Database {
         });
         let (task, temporaries) = (Mutex::new(Some(task)), AtomicU64::new(0));
         let importing = tokio::sync::Mutex::new(());
-        let inner = Inner { place, ends, options, jobs, readers, task, temporaries, importing };
+        let (indexing, to_index) = (tokio::sync::Mutex::new(()), Arc::new(Notify::new()));
+        let inner = Inner { place, ends, options, jobs, readers, task, temporaries, importing, indexing, to_index };
         let database = Self { inner: Arc::new(inner) };
         database.resume_removals().await?;
+        tokio::spawn(keep_indexing(Arc::downgrade(&database.inner), Arc::clone(&database.inner.to_index)));
         Ok(database)
     }
 
@@ -84,7 +94,9 @@ impl Database {
         let (task, temporaries) = (Mutex::new(None), AtomicU64::new(0));
         let importing = tokio::sync::Mutex::new(());
         let ends = Arc::new(Ends::read(&place.database));
-        Ok(Self { inner: Arc::new(Inner { place, ends, options, jobs, readers, task, temporaries, importing }) })
+        let (indexing, to_index) = (tokio::sync::Mutex::new(()), Arc::new(Notify::new()));
+        let inner = Inner { place, ends, options, jobs, readers, task, temporaries, importing, indexing, to_index };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Ends the writer after the changes that wait; see [`crate::Store::close`].
@@ -131,6 +143,7 @@ impl Database {
             sums::check_head(&mut view, id).await?;
             let record = retention::complete(&mut view, record).await?;
             let record = sources::complete(&mut view, record).await?;
+            let record = firings::complete(&mut view, record).await?;
             derivations::complete(&mut view, record).await
         };
         let record = self.done(read.await)?;
@@ -190,6 +203,37 @@ impl Database {
     /// Waits until no other import runs.
     pub(crate) async fn importing(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.inner.importing.lock().await
+    }
+
+    /// Tells the task that indexes texts that there may be some.
+    pub(crate) fn wake_indexing(&self) {
+        self.inner.to_index.notify_one();
+    }
+
+    /// Puts what events brought into the words of all captures that lack it, one after the other.
+    pub(crate) async fn index_texts(&self) -> Result<(), StoreError> {
+        let _one_at_a_time = self.inner.indexing.lock().await;
+        loop {
+            let mut reader = self.reader().await?;
+            let (mut batch, mut bytes) = (Vec::new(), 0);
+            for id in texts::pending(&mut reader).await? {
+                // One that cannot be read is found by what people say of it; `captures check` tells what is damaged.
+                let brought = texts::brought(&mut reader, id).await.unwrap_or_else(|error| {
+                    tracing::warn!(capture = %id, %error, "its texts cannot be read: searches do not look into them");
+                    texts::Brought::default()
+                });
+                bytes += brought.bytes();
+                batch.push((id, brought));
+                if bytes >= texts::ENOUGH_BYTES {
+                    break;
+                }
+            }
+            drop(reader);
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.write(move |writer| Box::pin(async move { texts::put_brought(writer, &batch).await })).await?;
+        }
     }
 
     /// The name of a temporary file in the data directory that no other has.
@@ -266,6 +310,22 @@ impl Database {
     }
 }
 
+/// Indexes texts whenever there are some, until the database is closed.
+async fn keep_indexing(inner: Weak<Inner>, to_index: Arc<Notify>) {
+    loop {
+        let Some(inner) = inner.upgrade() else { return };
+        match (Database { inner }).index_texts().await {
+            Ok(()) => {}
+            Err(StoreError::Closed) => return,
+            Err(error) => tracing::warn!(%error, "texts of captures are not searched yet; it is tried again"),
+        }
+        tokio::select! {
+            () = to_index.notified() => {}
+            () = tokio::time::sleep(INDEX_AGAIN) => {}
+        }
+    }
+}
+
 /// The writer and the readers of a database that is in order.
 async fn open_database(
     (place, ends): (&Arc<Place>, &Arc<Ends>),
@@ -279,6 +339,7 @@ async fn open_database(
     let mut writer =
         Writer::new(conn, Arc::clone(place), Arc::clone(ends), |writer| Box::pin(deleted::give_way(writer)));
     place.note_opened();
+    listed::keep(&mut writer.conn).await?;
     finish::interrupt_all(&mut writer, options.now.as_ref()).await?;
     derivations::stop_following(&mut writer.conn).await?;
     place.take_ballast();

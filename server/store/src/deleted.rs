@@ -11,6 +11,7 @@ use crate::{
     read::state_of,
     remove::{self, Progress},
     rows::{row_struct, sql, unsigned},
+    texts,
     writer::{Durability, Writer},
 };
 
@@ -71,6 +72,7 @@ async fn hide_in(conn: &mut SqliteConnection, id: CaptureId, (unix_ns, user): (i
         return Err(StoreError::Recording { id });
     }
     set_phase(conn, id, Phase::Deleting, DELETING).await?;
+    texts::remove(conn, id).await?;
     let insert = sqlx::query("INSERT INTO deleted VALUES (?, ?, ?)").bind(sql(id.bits())).bind(unix_ns).bind(user);
     insert.execute(conn).await.map_err(failed(DELETING))?;
     Ok(())
@@ -81,6 +83,7 @@ pub(crate) async fn restore(conn: &mut SqliteConnection, id: CaptureId) -> Resul
     let is_there = forget(conn, id).await?;
     if is_there {
         set_phase(conn, id, Phase::Ready, RESTORING).await?;
+        texts::renew(conn, id).await?;
     }
     Ok(is_there)
 }

@@ -7,7 +7,7 @@ use std::{
 
 use bathyscope_capture::{CaptureId, NoteId};
 
-use crate::{CaptureState, LibraryKind};
+use crate::{CaptureState, InvestigationId, LibraryKind};
 
 /// The store could not do what was asked. What had been stored before stays as it was.
 #[derive(Debug, thiserror::Error)]
@@ -150,6 +150,18 @@ pub enum StoreError {
     NoteChanged {
         /// Which.
         note: NoteId,
+    },
+    /// There is no such investigation, or no such block of it.
+    #[error("there is no investigation {id}, or no such block of it; it may have been deleted meanwhile")]
+    NoInvestigation {
+        /// The investigation.
+        id: InvestigationId,
+    },
+    /// An investigation or a block is not as it was when whoever changes it read it.
+    #[error("{what} was changed meanwhile; look at it as it is now, and change that")]
+    InvestigationChanged {
+        /// What.
+        what: &'static str,
     },
     /// The description of a capture is not as it was when whoever changes it read it.
     #[error("the description of {id} was changed meanwhile; look at it as it is now, and change that")]

@@ -69,7 +69,8 @@ async fn write(database: &Database, record: &CaptureRecord, path: &Path) -> Resu
     let mut conn = options.connect().await.map_err(failed(DOING))?;
     schema::run(&MIGRATIONS, &mut conn).await.map_err(failed(DOING))?;
     // The same capture gives the same bytes: when the tables were made does not belong to it, and `user_version` says which.
-    for statement in ["DROP TABLE _sqlx_migrations", "BEGIN"] {
+    // Whoever imports the file makes the words anew: a virtual table of somebody else's is code that runs.
+    for statement in ["DROP TABLE _sqlx_migrations", "DROP TABLE search", "BEGIN"] {
         sqlx::query(statement).execute(&mut conn).await.map_err(failed(DOING))?;
     }
     copy(database, record, &mut conn).await?;
@@ -89,7 +90,7 @@ async fn copy(database: &Database, record: &CaptureRecord, conn: &mut SqliteConn
         let Some(page) = page else { break };
         insert_append(conn, record.id, &page).await?;
     }
-    let noted = notes::list(&mut *database.reader().await?, record.id).await?;
+    let noted = notes::with_versions(&mut *database.reader().await?, record.id).await?;
     notes::insert(conn, record.id, &noted).await?;
     put_ledger(conn, record.id, &record.ledger, &[]).await?;
     put_end(conn, record.id, &record.to_end()).await

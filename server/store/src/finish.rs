@@ -151,7 +151,7 @@ async fn interrupt(conn: &mut SqliteConnection, id: CaptureId, now: Option<BootT
     let query = sqlx::query_as(select).bind(sql(start_ns)).bind(sql(id.bits()));
     let stored: Vec<(i64, i64)> = query.fetch_all(&mut *conn).await.map_err(failed("reading a ledger"))?;
     for (stream, (rows, last_ns)) in (0_u16..).zip(stored) {
-        let lost = ledger.lost(stream);
+        let lost = ledger.lost(stream).saturating_add(ledger.not_kept(stream));
         let Some(totals) = ledger.streams.get_mut(usize::from(stream)) else { continue };
         balance(totals, unsigned(rows), lost);
         let count = totals.emitted - totals.stored - lost;

@@ -32,12 +32,14 @@ use crate::{
     disk::Unfinished,
     error::failed,
     finish,
+    firings::FIRINGS_SINCE,
     limits::{cut, limit},
-    notes::{self, NOTES_SINCE, NoteRecord},
+    notes::{self, NOTES_SINCE, NoteRecord, THREADS_SINCE},
     pages::{self, Content, Cursor},
     read, retention,
     rows::{sql, unsigned},
     schema::{self, MIGRATIONS},
+    texts,
     writer::{Durability, Writer},
 };
 
@@ -172,8 +174,7 @@ const LIMITS: [(&str, &str); 12] = [
     (
         "a capture whose texts are too long",
         "SELECT count(*) FROM captures WHERE octet_length(spec) > 4194304 OR \
-      octet_length(host) > 4194304 OR octet_length(title) > 256 OR octet_length(owner) > 64 OR octet_length(reason) > 1024 \
-      OR octet_length(search) > 65536",
+      octet_length(host) > 4194304 OR octet_length(title) > 256 OR octet_length(owner) > 64 OR octet_length(reason) > 1024",
     ),
     (
         "streams that are too many, too large or not numbered",
@@ -238,8 +239,12 @@ const LABELS_SINCE: i64 = 13;
 const SHARES_SINCE: i64 = 14;
 /// The schema version from which on deleted captures can be restored.
 const DELETED_SINCE: i64 = 15;
+/// The schema version from which on lists of captures have a table of their own.
+const LISTED_SINCE: i64 = 16;
 /// The schema version from which on there is the track index.
 const TRACKS_SINCE: i64 = 10;
+/// From which on there are investigations.
+const INVESTIGATIONS_SINCE: i64 = 19;
 /// Rows of scripts that must not be there.
 const SCRIPT_LIMITS: [(&str, &str); 1] = [(
     "a script that is too long",
@@ -273,15 +278,46 @@ const LIBRARY_LIMITS: [(&str, &str); 1] =
 const LABEL_LIMITS: [(&str, &str); 1] = [("labels of captures", "SELECT count(*) FROM labels")];
 /// Links for people without a login, which are in no file of a capture.
 const SHARE_LIMITS: [(&str, &str); 1] = [("shares", "SELECT count(*) FROM shares")];
+/// What fired, which is of the one capture at most.
+const FIRING_LIMITS: [(&str, &str); 2] = [
+    ("tokens of flight recorders", "SELECT count(*) FROM fire_tokens"),
+    (
+        "firings that are too many or too long",
+        "SELECT count(*) > 1 OR coalesce(max(max(octet_length(condition), octet_length(value))), 0) > 1024 FROM firings",
+    ),
+];
 /// Deleted captures, which are not either.
 const DELETED_LIMITS: [(&str, &str); 1] = [("deleted captures", "SELECT count(*) FROM deleted")];
 
-/// Notes that must not be there.
-const NOTE_LIMITS: [(&str, &str); 1] = [(
+/// Rows of the list of captures, which follow from others.
+const LISTED_LIMITS: [(&str, &str); 1] = [("lines of the list of captures", "SELECT count(*) FROM listed")];
+
+/// Investigations, which are not either.
+const INVESTIGATION_LIMITS: [(&str, &str); 1] =
+    [("investigations", "SELECT (SELECT count(*) FROM investigations) + (SELECT count(*) FROM blocks)")];
+
+/// Notes of before threads that must not be there.
+const PLAIN_NOTE_LIMITS: [(&str, &str); 1] = [(
     "notes that are too many or too long",
     "SELECT count(*) > 1000 OR coalesce(max(octet_length(text)), 0) > 2048 OR coalesce(max(octet_length(track)), 0) > 256 OR \
       coalesce(max(max(octet_length(author), octet_length(owner), coalesce(octet_length(changed_by), 0))), 0) > 64 FROM notes",
 )];
+
+/// Notes, and what they said before, that must not be there.
+const NOTE_LIMITS: [(&str, &str); 2] = [
+    (
+        "notes that are too many or too long",
+        "SELECT count(*) > 1000 OR coalesce(max(octet_length(text)), 0) > 8192 OR coalesce(max(octet_length(track)), 0) > 256 OR \
+          coalesce(max(octet_length(view)), 0) > 8192 OR coalesce(max(octet_length(place)), 0) > 4200 OR \
+          coalesce(max(max(octet_length(author), octet_length(owner), coalesce(octet_length(changed_by), 0), \
+          coalesce(octet_length(resolved_by), 0))), 0) > 64 FROM notes",
+    ),
+    (
+        "versions of notes that are too many or too long",
+        "SELECT count(*) > 100000 OR coalesce(max(octet_length(content)), 0) > 131072 OR \
+          coalesce(sum(octet_length(content)), 0) > 67108864 OR coalesce(max(octet_length(saved_by)), 0) > 64 FROM note_versions",
+    ),
+];
 
 /// Rows of the track index, which follows from the chunks and is made anew.
 const TRACK_LIMITS: [(&str, &str); 1] = [(
@@ -293,7 +329,7 @@ const TRACK_LIMITS: [(&str, &str); 1] = [(
 ///
 /// A file of an older version is read as it is: version 1 has no scripts, and its losses are of fewer
 /// stages; those before version 5 have no instructions; those before version 9 do not say what became of sources; those
-/// before version 11 have no notes.
+/// before version 11 have no notes; those before version 17 do not say what fired.
 async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let known = schema::newest(&MIGRATIONS);
     let version = match schema::file_version(file).await? {
@@ -304,7 +340,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
         None => return Err(refuse("it is a database of another program")),
     };
     let found = schema::objects(file).await.map_err(failed(DOING))?;
-    let expected = schema::expected_objects(&schema::up_to(&MIGRATIONS, version)).await?;
+    let mut expected = schema::expected_objects(&schema::up_to(&MIGRATIONS, version)).await?;
+    expected.retain(|(_, name, _)| name != schema::SEARCH);
     let (others,): (i64,) = sqlx::query_as("SELECT count(*) FROM sqlite_schema WHERE tbl_name = '_sqlx_migrations'")
         .fetch_one(&mut *file)
         .await
@@ -325,14 +362,18 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_code = CODE_LIMITS.into_iter().filter(|_| version >= pages::CODE_SINCE);
     let of_sources = DERIVATION_LIMITS.into_iter().filter(|_| version >= SOURCES_SINCE);
     let of_tracks = TRACK_LIMITS.into_iter().filter(|_| version >= TRACKS_SINCE);
-    let of_notes = NOTE_LIMITS.into_iter().filter(|_| version >= NOTES_SINCE);
+    let of_plain = PLAIN_NOTE_LIMITS.into_iter().filter(|_| (NOTES_SINCE..THREADS_SINCE).contains(&version));
+    let of_notes = NOTE_LIMITS.into_iter().filter(|_| version >= THREADS_SINCE);
     let of_recipes = RECIPE_LIMITS.into_iter().filter(|_| (SOURCES_SINCE..LIBRARY_SINCE).contains(&version));
     let of_library = LIBRARY_LIMITS.into_iter().filter(|_| version >= LIBRARY_SINCE);
     let of_labels = LABEL_LIMITS.into_iter().filter(|_| version >= LABELS_SINCE);
     let of_shares = SHARE_LIMITS.into_iter().filter(|_| version >= SHARES_SINCE);
     let of_deleted = DELETED_LIMITS.into_iter().filter(|_| version >= DELETED_SINCE);
-    let of_people = of_sources.chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
-    let of_people = of_people.chain(of_shares).chain(of_deleted);
+    let of_firings = FIRING_LIMITS.into_iter().filter(|_| version >= FIRINGS_SINCE);
+    let of_listed = LISTED_LIMITS.into_iter().filter(|_| version >= LISTED_SINCE);
+    let of_pages = INVESTIGATION_LIMITS.into_iter().filter(|_| version >= INVESTIGATIONS_SINCE);
+    let of_people = of_sources.chain(of_plain).chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
+    let of_people = of_people.chain(of_shares).chain(of_deleted).chain(of_firings).chain(of_listed).chain(of_pages);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
@@ -542,7 +583,8 @@ async fn add_script(writer: &mut Writer, id: CaptureId, script: &ScriptRecord) -
 async fn show(conn: &mut SqliteConnection, id: CaptureId, end: &crate::End) -> Result<(), StoreError> {
     append::put_ledger(conn, id, &end.ledger, &[]).await?;
     finish::put_end(conn, id, end).await?;
-    append::set_phase(conn, id, Phase::Ready, "importing a capture").await
+    append::set_phase(conn, id, Phase::Ready, "importing a capture").await?;
+    texts::renew(conn, id).await
 }
 
 /// How many entries the dictionaries have, to check what refers to them.

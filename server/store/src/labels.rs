@@ -1,5 +1,5 @@
-//! What people say of captures to find them by: tags and a description. Beside both stands what searches look into, which has
-//! the texts of the notes too, in lower case; whatever changes one of them makes it anew.
+//! What people say of captures to find them by: tags and a description. Whatever changes one of them, or a note, changes what
+//! searches look into too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,7 @@ use crate::{
     read::state_of,
     rows::tags_from,
     select::{all, of},
+    texts,
     writer::{Durability, Writer},
 };
 
@@ -106,28 +107,22 @@ async fn change_in(
     Ok(labels)
 }
 
-/// Puts what is said of a capture into its row, with what searches look into; removes a row that would say nothing.
+/// Puts what is said of a capture into its row, and its words into what searches look into; removes a row that would say nothing.
 async fn write(conn: &mut SqliteConnection, id: CaptureId, labels: &CaptureLabels) -> Result<(), StoreError> {
-    let select = of("SELECT text FROM notes WHERE capture_id = ? ORDER BY start_ns, end_ns, id", id);
-    let notes: Vec<(String,)> = all(conn, select, SAVING).await?;
-    let texts = labels.tags.iter().map(String::as_str).chain([labels.description.as_str()]);
-    let texts = texts.chain(notes.iter().map(|(text,)| text.as_str())).filter(|text| !text.is_empty());
-    let search = texts.collect::<Vec<_>>().join("\n").to_lowercase();
-    let query = if search.is_empty() {
+    let query = if *labels == CaptureLabels::default() {
         of("DELETE FROM labels WHERE capture_id = ?", id)
     } else {
-        let upsert = "INSERT INTO labels VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE \
-                      SET description = excluded.description, tags = excluded.tags, search = excluded.search";
-        of(upsert, id).bind(&labels.description).bind(as_stored(&labels.tags)).bind(search)
+        let upsert = "INSERT INTO labels VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE \
+                      SET description = excluded.description, tags = excluded.tags";
+        of(upsert, id).bind(&labels.description).bind(as_stored(&labels.tags))
     };
-    query.execute(conn).await.map_err(failed(SAVING))?;
-    Ok(())
+    query.execute(&mut *conn).await.map_err(failed(SAVING))?;
+    texts::renew(conn, id).await
 }
 
 /// Makes what searches look into anew, once notes have changed.
 pub(crate) async fn renew(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), StoreError> {
-    let labels = one(conn, id).await?;
-    write(conn, id, &labels).await
+    texts::renew(conn, id).await
 }
 
 fn as_stored(tags: &BTreeSet<String>) -> String {
@@ -155,7 +150,7 @@ pub(crate) async fn of_shown(conn: &mut SqliteConnection, id: CaptureId) -> Resu
 /// How many captures that are shown have each tag.
 pub(crate) async fn tags(conn: &mut SqliteConnection) -> Result<BTreeMap<String, u64>, StoreError> {
     const DOING: &str = "reading tags";
-    let select = "SELECT tags FROM labels JOIN captures ON id = capture_id WHERE phase = 'ready' AND tags <> ''";
+    let select = "SELECT tags FROM listed WHERE shown = 1 AND tags <> ''";
     let rows: Vec<(String,)> = all(conn, sqlx::query(select), DOING).await?;
     let mut counts = BTreeMap::new();
     for tag in rows.iter().flat_map(|(tags,)| tags.split_whitespace()) {

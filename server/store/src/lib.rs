@@ -23,16 +23,21 @@ mod export;
 #[cfg(feature = "testing")]
 mod fingerprint;
 mod finish;
+mod firings;
 mod import;
 mod index;
 mod insert;
+mod investigations;
 mod labels;
 mod library;
 mod limits;
+mod listed;
+mod listing;
 mod model;
 mod notes;
 mod packed;
 mod pages;
+mod places;
 mod read;
 mod remove;
 mod retention;
@@ -45,24 +50,31 @@ mod sources;
 mod store;
 mod sums;
 mod task;
+mod texts;
 mod tracks;
 mod writer;
 
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
 pub use deleted::DeletedCapture;
 pub use error::StoreError;
+pub use firings::FireToken;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
+pub use investigations::{
+    BlockRecord, HeadChange, InvestigationRecord, InvestigationState, PageChange, UnknownInvestigationStateError,
+};
 pub use labels::{CaptureLabels, LabelChange};
 pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
-    DictionaryEnds, End, LibraryKind, NewCapture, Options, Origin, ParseLibraryKindError, ParseStateError, Reserve,
-    RetainedCapture, Room, ScriptEnd, SourceEnd, SourceState, StreamRecord, SummaryPage,
+    DictionaryEnds, End, FoundText, InvestigationId, LibraryKind, NewCapture, Options, Origin,
+    ParseInvestigationIdError, ParseLibraryKindError, ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd,
+    SearchField, SourceEnd, SourceState, StreamRecord, SummaryPage, Unsearched,
 };
-pub use notes::{NoteChange, NoteRecord};
+pub use notes::{NoteChange, NoteRecord, NoteVersion};
 pub use search::{
-    ParseSearchError, SummaryCondition, SummaryProperty, SummaryQuery, SummarySort, SummaryTest, UnknownSortError,
+    ParseSearchError, SummaryCondition, SummaryNumber, SummaryProperty, SummaryQuery, SummarySort, SummaryTest,
+    UnknownSortError,
 };
 pub use shares::{NewShare, ShareRecord, ShareUse};
-pub use store::{BlockingStore, Store, StoreFuture};
+pub use store::{BlockingStore, Store, StoreChange, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};

@@ -27,11 +27,26 @@ pub(crate) mod limit {
     pub(crate) const LIBRARY_TEXT_BYTES: usize = 64 << 10;
     /// Notes of one capture: every view that shows time has all of them.
     pub(crate) const NOTES: usize = 1000;
+    /// Texts that one note had: its history has all of them.
+    pub(crate) const NOTE_VERSIONS: usize = 100;
+    /// Investigations: the list has all of them.
+    pub(crate) const INVESTIGATIONS: i64 = 2000;
+    /// Blocks of one investigation: its page has all of them.
+    pub(crate) const BLOCKS: i64 = 500;
+    pub(crate) const BLOCK_BYTES: usize = 96 << 10;
+    pub(crate) const CONCLUSION_BYTES: usize = 64 << 10;
     /// What all people together keep of a kind: every list has all of it.
     pub(crate) const LIBRARY_OF_KIND: i64 = 500;
     pub(crate) const LIBRARY_OF_OWNER: i64 = 100;
     /// What can be brought back.
     pub(crate) const LIBRARY_DELETED: i64 = 500;
+    /// What searches look into of one capture: all of it is read again when it is changed.
+    pub(crate) const SEARCHED_SPEC_BYTES: usize = 16 << 10;
+    /// As large as a script can be.
+    pub(crate) const SEARCHED_SCRIPT_BYTES: usize = 64 << 10;
+    pub(crate) const SEARCHED_PROCESSES_BYTES: usize = 16 << 10;
+    pub(crate) const SEARCHED_TEXTS_BYTES: usize = 64 << 10;
+    pub(crate) const SEARCHED_OUTPUT_BYTES: usize = 16 << 10;
     pub(crate) const SHARE_SCOPE_BYTES: usize = 64 << 10;
     /// Links of one person: a list has all of them.
     pub(crate) const SHARES_OF_OWNER: i64 = 200;

@@ -1,9 +1,9 @@
 //! What the store takes and gives.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, ColumnStats, FrameId, HostFacts, Ledger, MappingId, Reading, ScriptProbe, StackId,
+    CaptureId, CaptureSpec, ColumnStats, Firing, FrameId, HostFacts, Ledger, MappingId, Reading, ScriptProbe, StackId,
     StreamSchema, StringId,
 };
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,9 @@ pub enum CaptureState {
 }
 
 impl CaptureState {
+    /// All.
+    pub const ALL: [Self; 5] = [Self::Recording, Self::Finished, Self::Interrupted, Self::Failed, Self::AgentLost];
+
     /// The name that is kept: `recording`, `finished`, `interrupted`, `failed` or `agent_lost`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -101,8 +104,7 @@ impl FromStr for CaptureState {
     type Err = ParseStateError;
 
     fn from_str(text: &str) -> Result<Self, ParseStateError> {
-        let all = [Self::Recording, Self::Finished, Self::Interrupted, Self::Failed, Self::AgentLost];
-        all.into_iter().find(|state| state.as_str() == text).ok_or(ParseStateError)
+        Self::ALL.into_iter().find(|state| state.as_str() == text).ok_or(ParseStateError)
     }
 }
 
@@ -137,6 +139,8 @@ pub struct NewCapture {
     pub start_ns: u64,
     /// Whether the events were made up by the simulated agent.
     pub simulated: bool,
+    /// What made a flight recorder store it; none if it is recorded as such.
+    pub firing: Option<Firing>,
 }
 
 /// How a capture ended.
@@ -327,6 +331,9 @@ pub struct CaptureRecord {
     /// The rules that were applied to it, in order of their numbers.
     #[serde(default)]
     pub derivations: Vec<DerivationRecord>,
+    /// What made a flight recorder store it; none if it was recorded as such.
+    #[serde(default)]
+    pub firing: Option<Firing>,
 }
 
 impl CaptureRecord {
@@ -362,6 +369,7 @@ impl CaptureRecord {
             started_unix_ns: self.started_unix_ns,
             start_ns: self.start_ns,
             simulated: self.simulated,
+            firing: self.firing.clone(),
         }
     }
 
@@ -422,6 +430,82 @@ pub struct SummaryPage {
     pub total: u64,
     /// Those of this page.
     pub items: Vec<CaptureSummary>,
+    /// What was not looked into, of all captures that are shown; none if no words were asked for.
+    pub unsearched: Option<Unsearched>,
+}
+
+/// What a search for words did not look into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsearched {
+    /// Captures whose words are not indexed at all yet: none of them is found.
+    pub captures: u64,
+    /// Captures that have ended and whose texts of events are not indexed yet.
+    pub texts: u64,
+    /// Captures whose events brought more text than is indexed of one.
+    pub cut: u64,
+}
+
+/// What a search looks into, by itself with its name and a colon before the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SearchField {
+    /// The title.
+    Title,
+    /// Tags.
+    Tags,
+    /// What people say it is about.
+    Description,
+    /// Notes on it.
+    Notes,
+    /// Who started or imported it.
+    Owner,
+    /// The host's name.
+    Host,
+    /// Whose events are recorded: the words of a command, too.
+    Command,
+    /// Texts of the spec: names of events, predicates, options.
+    Spec,
+    /// The script.
+    Script,
+    /// Names of processes and threads.
+    Processes,
+    /// Texts that events brought: paths, arguments, addresses.
+    Texts,
+    /// What the command printed.
+    Output,
+}
+
+impl SearchField {
+    /// All, in the order of the columns of the table, each with its name in answers and the one before a word.
+    pub const ALL: [(Self, &'static str, &'static str); 12] = [
+        (Self::Title, "title", "title"),
+        (Self::Tags, "tags", "tagged"),
+        (Self::Description, "description", "description"),
+        (Self::Notes, "notes", "note"),
+        (Self::Owner, "owner", "user"),
+        (Self::Host, "host", "hostname"),
+        (Self::Command, "command", "command"),
+        (Self::Spec, "spec", "spec"),
+        (Self::Script, "script", "script"),
+        (Self::Processes, "processes", "process"),
+        (Self::Texts, "texts", "text"),
+        (Self::Output, "output", "output"),
+    ];
+
+    /// Its name in answers, which is that of its column.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(field, ..)| *field == self).map_or("", |(_, name, _)| name)
+    }
+}
+
+/// Where a capture has the words of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundText {
+    /// In what.
+    pub field: SearchField,
+    /// A part of it around the words; `…` at an end where it goes on.
+    pub text: String,
+    /// Ranges of bytes of `text` that match, in order.
+    pub marks: Vec<(usize, usize)>,
 }
 
 /// A line of the list of captures.
@@ -463,13 +547,23 @@ pub struct CaptureSummary {
     pub simulated: bool,
     /// Its tags, in order.
     pub tags: Vec<String>,
+    /// Where it has the words of the search, in the order of [`SearchField::ALL`].
+    pub found: Vec<FoundText>,
+    /// Bytes of texts that its events brought and that searches do not look into.
+    pub left_out_bytes: u64,
 }
 
 /// What a decision on which captures are kept needs to know of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetainedCapture {
     /// Its id.
     pub id: CaptureId,
+    /// What it is called.
+    pub title: String,
+    /// Who started or imported it.
+    pub owner: String,
+    /// Its tags.
+    pub tags: BTreeSet<String>,
     /// Whether rows are still added to it.
     pub recording: bool,
     /// Whether somebody pinned it.
@@ -497,11 +591,14 @@ pub enum LibraryKind {
     Query,
     /// What a view of a capture shows: its tab, range, filter and more.
     Selection,
+    /// Words and conditions that captures are searched by.
+    Search,
 }
 
 impl LibraryKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Probe, Self::Script, Self::Recipe, Self::Filter, Self::Query, Self::Selection];
+    pub const ALL: [Self; 7] =
+        [Self::Probe, Self::Script, Self::Recipe, Self::Filter, Self::Query, Self::Selection, Self::Search];
 
     /// Its name, as addresses and files have it.
     pub const fn as_str(self) -> &'static str {
@@ -512,13 +609,14 @@ impl LibraryKind {
             Self::Filter => "filter",
             Self::Query => "query",
             Self::Selection => "selection",
+            Self::Search => "search",
         }
     }
 }
 
 /// A word that names no kind of the library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no kind of the library; write probe, script, recipe, filter, query or selection")]
+#[error("`{0}` is no kind of the library; write probe, script, recipe, filter, query, selection or search")]
 pub struct ParseLibraryKindError(String);
 
 impl FromStr for LibraryKind {
@@ -569,4 +667,56 @@ pub struct ChunkInfo {
     pub bytes: u32,
     /// Extremes of each column.
     pub stats: Vec<ColumnStats>,
+}
+
+/// Names an investigation or one of its blocks for ever: 64 random bits, written as 16 lower-case hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct InvestigationId(u64);
+
+/// The text was not 16 lower-case hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an investigation and a block of it are named by 16 lower-case hexadecimal digits")]
+pub struct ParseInvestigationIdError;
+
+impl InvestigationId {
+    /// An id from random bits that the caller drew.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The bits.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for InvestigationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for InvestigationId {
+    type Err = ParseInvestigationIdError;
+
+    fn from_str(text: &str) -> Result<Self, ParseInvestigationIdError> {
+        let is_name = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let bits = is_name.then(|| u64::from_str_radix(text, 16).ok()).flatten();
+        bits.map(Self).ok_or(ParseInvestigationIdError)
+    }
+}
+
+impl From<InvestigationId> for String {
+    fn from(id: InvestigationId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for InvestigationId {
+    type Error = ParseInvestigationIdError;
+
+    fn try_from(text: String) -> Result<Self, ParseInvestigationIdError> {
+        text.parse()
+    }
 }

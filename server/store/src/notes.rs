@@ -1,7 +1,12 @@
 //! Notes of people on captures.
 //!
 //! Who may write, change and remove one is decided where people are known. A note belongs to no recording: it can be written on
-//! any capture that is shown, and two captures with other notes are the same recording.
+//! any capture that is shown, and two captures with other notes are the same recording. Answers are notes that are tied to another
+//! one and go with it. What a note said before a change is kept with it; files carry that too.
+
+mod rows;
+
+use std::collections::HashMap;
 
 use bathyscope_capture::{CaptureId, NoteAnchor, NoteContent, NoteId};
 use serde::{Deserialize, Serialize};
@@ -13,10 +18,13 @@ use crate::{
     labels,
     limits::{at_most, limit},
     read::state_of,
-    rows::{narrow, sql, unreadable, unsigned},
+    rows::sql,
     select::{all, of},
     writer::{Durability, Writer},
 };
+
+use self::rows::{delete, insert_version, list, versions};
+pub(crate) use self::rows::{insert, of_file, with_versions};
 
 const SAVING: &str = "saving a note";
 const WHAT: &str = "a note";
@@ -24,6 +32,8 @@ const WHAT: &str = "a note";
 const NOTE_OVERHEAD_BYTES: usize = 128;
 /// The schema version from which on there are notes.
 pub(crate) const NOTES_SINCE: i64 = 11;
+/// The schema version from which on notes have answers and versions, and are tied to more than times.
+pub(crate) const THREADS_SINCE: i64 = 18;
 
 /// A note of somebody.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,11 +52,28 @@ pub struct NoteRecord {
     pub created_unix_ns: i64,
     /// When it was changed last, likewise, and by whom; none if it never was.
     pub changed: Option<NoteChange>,
+    /// When it was resolved, likewise, and by whom; none if it is open.
+    #[serde(default)]
+    pub resolved: Option<NoteChange>,
     /// 1, and one more for each change.
     pub version: u32,
+    /// What it said before, the first version first; empty where only the present one was asked for.
+    #[serde(default)]
+    pub earlier: Vec<NoteVersion>,
 }
 
-/// The last change of a note.
+/// What a note was tied to and said once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteVersion {
+    /// 1, and one more for each change.
+    pub version: u32,
+    /// What it was tied to, and what it said.
+    pub content: NoteContent,
+    /// When it was saved, and by whom.
+    pub saved: NoteChange,
+}
+
+/// A change of a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoteChange {
     /// When, nanoseconds since 1970 by the wall clock.
@@ -57,22 +84,57 @@ pub struct NoteChange {
 
 impl NoteRecord {
     /// The bytes that a capture grows by.
-    fn size(&self) -> i64 {
-        let track = self.content.track.as_ref().map_or(0, String::len);
-        sql((NOTE_OVERHEAD_BYTES + self.content.text.len() + track) as u64)
+    pub(crate) fn size(&self) -> i64 {
+        size_of(&self.content)
     }
 
-    fn check(&self) -> Result<(), StoreError> {
-        let changer = self.changed.as_ref().map_or(0, |change| change.user.len());
-        at_most("the user's name", self.author.len().max(self.owner.len()).max(changer), limit::USER_BYTES)?;
-        self.content.check().map_err(|error| StoreError::Refused { what: WHAT, why: error.to_string() })
+    /// The version that it has now, to be kept beside the next one.
+    pub fn present(&self) -> NoteVersion {
+        let written = || NoteChange { unix_ns: self.created_unix_ns, user: self.author.clone() };
+        let saved = self.changed.clone().unwrap_or_else(written);
+        NoteVersion { version: self.version, content: self.content.clone(), saved }
     }
+
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let changes = [&self.changed, &self.resolved].into_iter().flatten();
+        let changes = changes.chain(self.earlier.iter().map(|earlier| &earlier.saved));
+        let changer = changes.map(|change| change.user.len()).max().unwrap_or(0);
+        at_most("the user's name", self.author.len().max(self.owner.len()).max(changer), limit::USER_BYTES)?;
+        at_most("the versions of a note", self.earlier.len() + 1, limit::NOTE_VERSIONS)?;
+        let contents = self.earlier.iter().map(|earlier| &earlier.content).chain([&self.content]);
+        for content in contents {
+            content.check().map_err(|error| StoreError::Refused { what: WHAT, why: error.to_string() })?;
+        }
+        Ok(())
+    }
+}
+
+/// The bytes that a capture grows by for a text of a note.
+pub(crate) fn size_of(content: &NoteContent) -> i64 {
+    let track = content.track.as_ref().map_or(0, String::len);
+    let name = match &content.anchor {
+        NoteAnchor::Frame { name, .. } | NoteAnchor::Function { name } => name.len(),
+        _ => 0,
+    };
+    sql((NOTE_OVERHEAD_BYTES + content.text.len() + track + name + content.view.len()) as u64)
 }
 
 /// Whether notes of a file can be taken.
 pub(crate) fn check(notes: &[NoteRecord]) -> Result<(), StoreError> {
     at_most("the notes of a capture", notes.len(), limit::NOTES)?;
-    notes.iter().try_for_each(NoteRecord::check)
+    let answers: HashMap<NoteId, bool> = notes.iter().map(|note| (note.id, is_answer(&note.content))).collect();
+    for note in notes {
+        note.check()?;
+        let NoteAnchor::Answer { to } = note.content.anchor else { continue };
+        if answers.get(&to) != Some(&false) {
+            return Err(StoreError::Refused { what: WHAT, why: "it answers no note of the capture".to_owned() });
+        }
+    }
+    Ok(())
+}
+
+const fn is_answer(content: &NoteContent) -> bool {
+    matches!(content.anchor, NoteAnchor::Answer { .. })
 }
 
 /// Writes a note that is new.
@@ -85,6 +147,13 @@ pub(crate) async fn add(writer: &mut Writer, id: CaptureId, note: &NoteRecord) -
 
 async fn add_in(conn: &mut SqliteConnection, id: CaptureId, note: &NoteRecord) -> Result<(), StoreError> {
     state_of(conn, id).await?;
+    if let NoteAnchor::Answer { to } = note.content.anchor {
+        let answered = one(conn, id, to).await?.ok_or(StoreError::NoNote { id, note: to })?;
+        if is_answer(&answered.content) {
+            let why = "it answers an answer; answer the note that begins the thread".to_owned();
+            return Err(StoreError::Refused { what: WHAT, why });
+        }
+    }
     insert(conn, id, std::slice::from_ref(note)).await?;
     labels::renew(conn, id).await?;
     has_few(conn, id).await
@@ -107,44 +176,21 @@ pub(crate) async fn add_imported(
 
 /// The bytes of some notes.
 pub(crate) fn size(notes: &[NoteRecord]) -> u64 {
-    notes.iter().map(|note| note.size().unsigned_abs()).sum()
+    let earlier = |note: &NoteRecord| note.earlier.iter().map(|it| size_of(&it.content)).sum::<i64>();
+    notes.iter().map(|note| (note.size() + earlier(note)).unsigned_abs()).sum()
 }
 
 async fn has_few(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), StoreError> {
     let rows: Vec<(i64,)> = all(conn, of("SELECT count(*) FROM notes WHERE capture_id = ?", id), SAVING).await?;
     if rows.first().is_some_and(|row| row.0.unsigned_abs() > limit::NOTES as u64) {
-        let why = format!("a capture has at most {} notes; remove some first", limit::NOTES);
+        let why = format!("a capture has at most {} notes and answers; remove some first", limit::NOTES);
         return Err(StoreError::Refused { what: "another note", why });
     }
     Ok(())
 }
 
-/// Puts notes into tables as they are, in the transaction that is open. What is there already stays.
-pub(crate) async fn insert(conn: &mut SqliteConnection, id: CaptureId, notes: &[NoteRecord]) -> Result<(), StoreError> {
-    let mut grown = 0;
-    for note in notes {
-        note.check()?;
-        let NoteContent { anchor, track, text, colour } = &note.content;
-        let (start_ns, end_ns) = anchor.times();
-        let kind = match anchor {
-            NoteAnchor::Moment { .. } => "moment",
-            NoteAnchor::Range { .. } => "range",
-        };
-        let insert = "INSERT INTO notes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING";
-        let insert = of(insert, id).bind(sql(note.id.bits())).bind(kind).bind(sql(start_ns)).bind(sql(end_ns));
-        let insert = insert.bind(track).bind(text).bind(*colour).bind(&note.author).bind(&note.owner);
-        let insert = insert.bind(note.imported).bind(note.created_unix_ns);
-        let insert = insert.bind(note.changed.as_ref().map(|it| it.unix_ns));
-        let insert = insert.bind(note.changed.as_ref().map(|it| &it.user)).bind(note.version.max(1));
-        if insert.execute(&mut *conn).await.map_err(failed(SAVING))?.rows_affected() > 0 {
-            grown += note.size();
-        }
-    }
-    grow(conn, id, grown).await
-}
-
 /// Counts bytes of notes with those of the capture's texts.
-async fn grow(conn: &mut SqliteConnection, id: CaptureId, bytes: i64) -> Result<(), StoreError> {
+pub(crate) async fn grow(conn: &mut SqliteConnection, id: CaptureId, bytes: i64) -> Result<(), StoreError> {
     let update = "UPDATE retention SET dictionary_bytes = max(0, dictionary_bytes + ?2) WHERE capture_id = ?1";
     of(update, id).bind(bytes).execute(conn).await.map_err(failed(SAVING))?;
     Ok(())
@@ -162,7 +208,8 @@ pub(crate) struct ChangedNote {
 
 /// Changes what a note says, if it is still as it was seen; the note as it is now.
 pub(crate) async fn change(writer: &mut Writer, id: CaptureId, changed: ChangedNote) -> Result<NoteRecord, StoreError> {
-    writer.has_room_for(changed.content.text.len() as u64).await?;
+    // What it said is kept too.
+    writer.has_room_for(2 * size_of(&changed.content).unsigned_abs()).await?;
     writer.begin(Durability::Full).await?;
     let done = change_in(&mut writer.conn, id, changed).await;
     writer.end(done).await
@@ -174,26 +221,79 @@ async fn change_in(conn: &mut SqliteConnection, id: CaptureId, changed: ChangedN
         return Err(StoreError::NoteChanged { note: changed.id });
     }
     let ChangedNote { content, change, .. } = changed;
+    let (is, was) = (&content.anchor, &before.content.anchor);
+    if is != was && (is_answer(&content) || is_answer(&before.content)) {
+        let why = "an answer stays with the note that it answers".to_owned();
+        return Err(StoreError::Refused { what: WHAT, why });
+    }
+    let kept = versions(conn, id, before.id).await?.len();
+    if kept + 1 >= limit::NOTE_VERSIONS {
+        let why =
+            format!("it was changed {kept} times already, and each version is kept; write an answer, or another note");
+        return Err(StoreError::Refused { what: "the change of a note", why });
+    }
+    insert_version(conn, id, (before.id, &before.present())).await?;
     let version = before.version.saturating_add(1);
     let after = NoteRecord { content, changed: Some(change), version, ..before.clone() };
-    remove_row(conn, id, &before).await?;
+    delete(conn, id, &before).await?;
     insert(conn, id, std::slice::from_ref(&after)).await?;
     labels::renew(conn, id).await?;
     Ok(after)
 }
 
-async fn remove_row(conn: &mut SqliteConnection, id: CaptureId, note: &NoteRecord) -> Result<(), StoreError> {
-    let delete = of("DELETE FROM notes WHERE capture_id = ? AND id = ?", id).bind(sql(note.id.bits()));
-    delete.execute(&mut *conn).await.map_err(failed("removing a note"))?;
-    grow(conn, id, -note.size()).await
+/// Resolves a note, or opens it again; the note as it is now. One that is so already stays as it is.
+pub(crate) async fn resolve(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    (note, resolved): (NoteId, Option<NoteChange>),
+) -> Result<NoteRecord, StoreError> {
+    let mut found = one(conn, id, note).await?.ok_or(StoreError::NoNote { id, note })?;
+    if is_answer(&found.content) {
+        let why = "it is an answer; the note that begins the thread is resolved".to_owned();
+        return Err(StoreError::Refused { what: "resolving a note", why });
+    }
+    if found.resolved.is_some() == resolved.is_some() {
+        return Ok(found);
+    }
+    let update = "UPDATE notes SET resolved_unix_ns = ?3, resolved_by = ?4 WHERE capture_id = ?1 AND id = ?2";
+    let (unix_ns, user) = resolved.clone().map(|it| (it.unix_ns, it.user)).unzip();
+    let update = of(update, id).bind(sql(note.bits())).bind(unix_ns).bind(user);
+    update.execute(conn).await.map_err(failed(SAVING))?;
+    found.resolved = resolved;
+    Ok(found)
 }
 
-/// Removes a note; says whether there was one.
+/// Removes a note with its answers; says whether there was one.
 pub(crate) async fn remove(conn: &mut SqliteConnection, id: CaptureId, note: NoteId) -> Result<bool, StoreError> {
-    let Some(found) = one(conn, id, note).await? else { return Ok(false) };
-    remove_row(conn, id, &found).await?;
+    let all = of_shown(conn, id).await?;
+    if !all.iter().any(|it| it.id == note) {
+        return Ok(false);
+    }
+    let goes = |it: &&NoteRecord| it.id == note || it.content.anchor == (NoteAnchor::Answer { to: note });
+    for going in all.iter().filter(goes) {
+        delete(conn, id, going).await?;
+        remove_versions(conn, id, going.id).await?;
+    }
     labels::renew(conn, id).await?;
     Ok(true)
+}
+
+async fn remove_versions(conn: &mut SqliteConnection, id: CaptureId, note: NoteId) -> Result<(), StoreError> {
+    let bytes: i64 = versions(conn, id, note).await?.iter().map(|it| size_of(&it.content)).sum();
+    let delete = of("DELETE FROM note_versions WHERE capture_id = ? AND note_id = ?", id).bind(sql(note.bits()));
+    delete.execute(&mut *conn).await.map_err(failed("removing a note"))?;
+    grow(conn, id, -bytes).await
+}
+
+/// The note of this id with all that it said before; none if there is none, or its capture is not shown.
+pub(crate) async fn whole(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    note: NoteId,
+) -> Result<Option<NoteRecord>, StoreError> {
+    let Some(mut found) = one(conn, id, note).await? else { return Ok(None) };
+    found.earlier = versions(conn, id, note).await?;
+    Ok(Some(found))
 }
 
 /// The note of this id; none if there is none, or its capture is not shown.
@@ -209,53 +309,4 @@ pub(crate) async fn one(
 pub(crate) async fn of_shown(conn: &mut SqliteConnection, id: CaptureId) -> Result<Vec<NoteRecord>, StoreError> {
     state_of(conn, id).await?;
     list(conn, id).await
-}
-
-/// A row of the table, but for its capture: id, kind, start, end, track, text, colour, author, owner, imported, created, changed,
-/// by whom, version.
-type NoteRow = (
-    i64,
-    String,
-    i64,
-    i64,
-    Option<String>,
-    String,
-    Option<i64>,
-    String,
-    String,
-    bool,
-    i64,
-    Option<i64>,
-    Option<String>,
-    i64,
-);
-
-/// The notes of a capture, in order of their times.
-pub(crate) async fn list(conn: &mut SqliteConnection, id: CaptureId) -> Result<Vec<NoteRecord>, StoreError> {
-    let select = "SELECT id, kind, start_ns, end_ns, track, text, colour, author, owner, imported, created_unix_ns, \
-                  changed_unix_ns, changed_by, version FROM notes WHERE capture_id = ? ORDER BY start_ns, end_ns, id";
-    let rows: Vec<NoteRow> = all(conn, of(select, id), "reading notes").await?;
-    rows.into_iter().map(record).collect()
-}
-
-fn record(row: NoteRow) -> Result<NoteRecord, StoreError> {
-    let (id, kind, start, end, track, text, colour, author, owner, imported, created_unix_ns, changed, by, version) =
-        row;
-    let (start_ns, end_ns) = (unsigned(start), unsigned(end));
-    let anchor = match kind.as_str() {
-        "moment" if start == end => NoteAnchor::Moment { start_ns },
-        "range" => NoteAnchor::Range { start_ns, end_ns },
-        _ => return Err(unreadable("what a note is tied to")),
-    };
-    let colour = colour.map(|colour| narrow(colour, "the colour of a note")).transpose()?;
-    Ok(NoteRecord {
-        id: NoteId::from_bits(unsigned(id)),
-        content: NoteContent { anchor, track, text, colour },
-        author,
-        owner,
-        imported,
-        created_unix_ns,
-        changed: changed.zip(by).map(|(unix_ns, user)| NoteChange { unix_ns, user }),
-        version: narrow(version, "the version of a note")?,
-    })
 }

@@ -4,109 +4,19 @@ use bathyscope_capture::{
     CaptureId, Frame, FrameId, FunctionCode, HostFacts, Ledger, Loss, Mapping, MappingId, OutputLine, ProcessChange,
     ScriptRecord, Stack, StackId, StreamTotals, StringId, Symbol,
 };
-use sqlx::{QueryBuilder, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use crate::{
-    CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, Origin, StoreError, StreamRecord, SummaryPage,
-    SummaryQuery,
-    ends::Ends,
+    CaptureRecord, CaptureState, ChunkInfo, Origin, StoreError, StreamRecord,
     error::failed,
     rows::{
         code_missing_from, descriptor_from, from_json, loss_stage_from, machine_from, mapping_kind_from, narrow,
-        process_change_from, row_struct, sql, stack_from_bytes, stats_from_bytes, tags_from, unreadable, unsigned,
+        process_change_from, row_struct, sql, stack_from_bytes, stats_from_bytes, unreadable, unsigned,
     },
     select::{all, of},
 };
 
-/// The most lines of one page of a list.
-const MAX_PAGE: u32 = 10_000;
-
-pub(crate) async fn summaries(
-    conn: &mut SqliteConnection,
-    query: &SummaryQuery,
-    ends: &Ends,
-) -> Result<SummaryPage, StoreError> {
-    const DOING: &str = "listing captures";
-    const FROM: &str = " FROM captures JOIN retention ON retention.capture_id = captures.id \
-                        LEFT JOIN labels ON labels.capture_id = captures.id WHERE phase = 'ready'";
-    // All of them are counted without a look at what is asked of none.
-    let mut count = QueryBuilder::new("SELECT count(*)");
-    count.push(if query.conditions.is_empty() { " FROM captures WHERE phase = 'ready'" } else { FROM });
-    query.push_conditions(&mut count);
-    let (total,): (i64,) = count.build_query_as().fetch_one(&mut *conn).await.map_err(failed(DOING))?;
-    let mut page = QueryBuilder::new(
-        "SELECT id, title, state, method, target, host_name, owner, origin, started_unix_ns, start_ns, end_ns, \
-         row_count, chunk_bytes + output_bytes + index_bytes + dictionary_bytes AS size_bytes, lost, \
-         EXISTS (SELECT 1 FROM losses l WHERE l.capture_id = captures.id AND l.stage = 'interrupted') AS lost_at_least, \
-         pinned, since_unix_ns, simulated, coalesce(labels.tags, '') AS tags",
-    );
-    page.push(FROM);
-    query.push_conditions(&mut page);
-    query.push_order(&mut page);
-    page.push(" LIMIT ").push_bind(query.limit.min(MAX_PAGE));
-    page.push(" OFFSET ").push_bind(query.offset);
-    let rows: Vec<SummaryRow> = page.build_query_as().fetch_all(conn).await.map_err(failed(DOING))?;
-    let items = rows.into_iter().map(|row| row.into_summary(ends)).collect::<Result<_, _>>()?;
-    Ok(SummaryPage { total: unsigned(total), items })
-}
-
-row_struct! {
-    struct SummaryRow {
-        id: i64,
-        title: String,
-        state: String,
-        method: String,
-        target: String,
-        host_name: String,
-        owner: String,
-        origin: String,
-        started_unix_ns: i64,
-        start_ns: i64,
-        end_ns: i64,
-        row_count: i64,
-        size_bytes: i64,
-        lost: i64,
-        lost_at_least: bool,
-        pinned: bool,
-        since_unix_ns: i64,
-        simulated: bool,
-        tags: String,
-    }
-}
-
-impl SummaryRow {
-    fn into_summary(mut self, ends: &Ends) -> Result<CaptureSummary, StoreError> {
-        let id = CaptureId::from_bits(unsigned(self.id));
-        let mut state = self.state.parse().map_err(|_unknown| unreadable("the state of a capture"))?;
-        if let Some(end) = ends.get(id).filter(|_| state == CaptureState::Recording) {
-            state = end.state;
-            (self.end_ns, self.lost) = (self.end_ns.max(sql(end.end_ns)), sql(end.ledger.lost_total()));
-            self.lost_at_least = end.ledger.is_lower_bound();
-        }
-        Ok(CaptureSummary {
-            id,
-            title: self.title,
-            state,
-            method: self.method,
-            target: self.target,
-            host: self.host_name,
-            owner: self.owner,
-            origin: origin_from(&self.origin)?,
-            started_unix_ns: self.started_unix_ns,
-            duration_ns: unsigned(self.end_ns).saturating_sub(unsigned(self.start_ns)),
-            rows: unsigned(self.row_count),
-            size_bytes: unsigned(self.size_bytes),
-            lost: unsigned(self.lost),
-            lost_at_least: self.lost_at_least,
-            pinned: self.pinned,
-            since_unix_ns: self.since_unix_ns,
-            simulated: self.simulated,
-            tags: tags_from(&self.tags).into_iter().collect(),
-        })
-    }
-}
-
-fn origin_from(text: &str) -> Result<Origin, StoreError> {
+pub(crate) fn origin_from(text: &str) -> Result<Origin, StoreError> {
     match text {
         "recorded" => Ok(Origin::Recorded),
         "imported" => Ok(Origin::Imported),
@@ -168,6 +78,7 @@ pub(crate) async fn shown_or_hidden(conn: &mut SqliteConnection, id: CaptureId) 
         simulated: row.simulated,
         sources: Vec::new(),
         derivations: Vec::new(),
+        firing: None,
     })
 }
 

@@ -19,6 +19,7 @@ use crate::{
     read::state_of,
     retention,
     rows::{sql, unsigned},
+    texts,
     writer::{Durability, Writer},
 };
 
@@ -28,7 +29,7 @@ const STEP: Duration = Duration::from_millis(20);
 const MAX_PAGES: u32 = 1024;
 
 /// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
-const STATEMENTS: [&str; 25] = [
+const STATEMENTS: [&str; 28] = [
     "DELETE FROM track_pages WHERE rowid IN (SELECT rowid FROM track_pages WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM track_directories WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM index_data WHERE rowid IN (SELECT rowid FROM index_data WHERE capture_id = ?1 LIMIT ?2)",
@@ -49,11 +50,15 @@ const STATEMENTS: [&str; 25] = [
     "DELETE FROM losses WHERE capture_id = ?1 AND seq IN (SELECT seq FROM losses WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM checksums WHERE (capture_id, part, page) IN \
      (SELECT capture_id, part, page FROM checksums WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM note_versions WHERE (capture_id, note_id, version) IN \
+     (SELECT capture_id, note_id, version FROM note_versions WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM notes WHERE capture_id = ?1 AND id IN (SELECT id FROM notes WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM labels WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM shares WHERE kind = 'capture' AND object = printf('%016x', ?1) AND ?2 > 0",
     "DELETE FROM derivations WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM sources WHERE capture_id = ?1 AND ?2 > 0",
+    "DELETE FROM firings WHERE capture_id = ?1 AND ?2 > 0",
+    "DELETE FROM fire_tokens WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM streams WHERE capture_id = ?1 AND stream IN (SELECT stream FROM streams WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM scripts WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM retention WHERE capture_id = ?1 AND ?2 > 0",
@@ -142,6 +147,7 @@ async fn mark_in(writer: &mut Writer, id: CaptureId, why: &Why) -> Result<bool, 
         entry::add_audit(&mut writer.conn, entry).await?;
     }
     set_phase(&mut writer.conn, id, Phase::Deleting, "deleting a capture").await?;
+    texts::remove(&mut writer.conn, id).await?;
     Ok(true)
 }
 

@@ -9,7 +9,7 @@ use crate::{
     CaptureRecord, CaptureState, RetainedCapture, StoreError,
     error::failed,
     read::state_of,
-    rows::{sql, unsigned},
+    rows::{sql, tags_from, unsigned},
 };
 
 const ADDING: &str = "adding to a capture";
@@ -91,8 +91,8 @@ pub(crate) async fn complete(
 /// Bytes of all captures that are shown, and of those of them that are pinned.
 pub(crate) async fn sizes(conn: &mut SqliteConnection) -> Result<(u64, u64), StoreError> {
     // A sum of REAL cannot overflow; what is rounded is less than what is shown.
-    let select = "SELECT total(size), total(size * pinned) FROM (SELECT chunk_bytes + output_bytes + index_bytes + \
-                  dictionary_bytes AS size, pinned FROM captures JOIN retention ON capture_id = id WHERE phase = 'ready')";
+    let select =
+        "SELECT total(size_bytes), total(size_bytes * pinned) FROM listed INDEXED BY listed_by_size WHERE shown = 1";
     let row = sqlx::query_as(select).fetch_one(conn).await.map_err(failed("listing captures"))?;
     let (all, pinned): (f64, f64) = row;
     Ok((all as u64, pinned as u64))
@@ -100,12 +100,15 @@ pub(crate) async fn sizes(conn: &mut SqliteConnection) -> Result<(u64, u64), Sto
 
 /// Every capture that is shown.
 pub(crate) async fn all(conn: &mut SqliteConnection) -> Result<Vec<RetainedCapture>, StoreError> {
-    type Row = (i64, String, bool, i64, i64);
-    let select = "SELECT id, state, pinned, since_unix_ns, chunk_bytes + output_bytes + index_bytes + dictionary_bytes \
-                  FROM captures JOIN retention ON capture_id = id WHERE phase = 'ready'";
+    type Row = (i64, String, String, String, String, bool, i64, i64);
+    let select = "SELECT l.capture_id, title, owner, tags, state, l.pinned, since_unix_ns, size_bytes \
+                  FROM listed l JOIN retention r ON r.capture_id = l.capture_id WHERE shown = 1";
     let rows: Vec<Row> = sqlx::query_as(select).fetch_all(conn).await.map_err(failed("listing captures"))?;
-    let capture = |(id, state, pinned, since_unix_ns, size_bytes): Row| RetainedCapture {
+    let capture = |(id, title, owner, tags, state, pinned, since_unix_ns, size_bytes): Row| RetainedCapture {
         id: CaptureId::from_bits(unsigned(id)),
+        title,
+        owner,
+        tags: tags_from(&tags),
         recording: state == CaptureState::Recording.as_str(),
         pinned,
         since_unix_ns,

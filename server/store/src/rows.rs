@@ -162,6 +162,7 @@ pub(crate) fn loss_stage_from(text: &str) -> Result<LossStage, StoreError> {
         LossStage::Decode,
         LossStage::Store,
         LossStage::Interrupted,
+        LossStage::NotKept,
     ];
     all.into_iter().find(|stage| stage.as_str() == text).ok_or_else(|| unreadable("a stage of a loss"))
 }

@@ -34,7 +34,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// The files of `migrations/`, built in: version, description, text. Written out because the macro of sqlx that would read
 /// the folder builds sqlx and SQLite a second time, for the compiler. A test compares the list with the folder.
-const FILES: [(i64, &str, &str); 15] = [
+const FILES: [(i64, &str, &str); 19] = [
     (1, "first", include_str!("../../../migrations/0001_first.sql")),
     (2, "scripts", include_str!("../../../migrations/0002_scripts.sql")),
     (3, "limited", include_str!("../../../migrations/0003_limited.sql")),
@@ -50,6 +50,10 @@ const FILES: [(i64, &str, &str); 15] = [
     (13, "labels", include_str!("../../../migrations/0013_labels.sql")),
     (14, "shares", include_str!("../../../migrations/0014_shares.sql")),
     (15, "deleted", include_str!("../../../migrations/0015_deleted.sql")),
+    (16, "search", include_str!("../../../migrations/0016_search.sql")),
+    (17, "firings", include_str!("../../../migrations/0017_firings.sql")),
+    (18, "note threads", include_str!("../../../migrations/0018_note_threads.sql")),
+    (19, "investigations", include_str!("../../../migrations/0019_investigations.sql")),
 ];
 
 /// All migrations.
@@ -59,6 +63,9 @@ pub(crate) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     };
     Migrator::with_migrations(FILES.into_iter().map(migration).collect())
 });
+
+/// The virtual table of words, which no file of a capture has.
+pub(crate) const SEARCH: &str = "search";
 
 /// A table, index or trigger: type, name, and the text that made it.
 pub(crate) type Object = (String, String, String);
@@ -103,11 +110,12 @@ pub(crate) fn reading(path: &Path) -> SqliteConnectOptions {
         .row_buffer_size(ROWS_IN_ADVANCE)
 }
 
-/// The tables, indexes and triggers of a database, without those that SQLite makes itself and without the history of
-/// migrations, whose text is sqlx's and may change with it.
+/// The tables, indexes and triggers of a database, without those that SQLite makes itself, which are those of [`SEARCH`] too, and
+/// without the history of migrations, whose text is sqlx's and may change with it.
 pub(crate) async fn objects(conn: &mut SqliteConnection) -> Result<BTreeSet<Object>, sqlx::Error> {
     let select = "SELECT type, name, sql FROM sqlite_schema WHERE tbl_name <> '_sqlx_migrations' AND \
-                  (sql IS NOT NULL OR name NOT LIKE 'sqlite_autoindex_%')";
+                  (sql IS NOT NULL OR name NOT LIKE 'sqlite_autoindex_%') AND \
+                  name NOT IN ('search_data', 'search_idx', 'search_content', 'search_docsize', 'search_config')";
     let rows: Vec<(String, String, Option<String>)> = sqlx::query_as(select).fetch_all(conn).await?;
     Ok(rows.into_iter().map(|(kind, name, sql)| (kind, name, sql.unwrap_or_default())).collect())
 }

@@ -8,14 +8,15 @@ use bathyscope_capture::{
 };
 use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
+use tokio::sync::broadcast;
 
 use crate::{
-    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, LoginToken, NewCapture, NewSession, Options,
-    RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
+    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, FireToken, InvestigationId, LoginToken, NewCapture,
+    NewSession, Options, RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
     database::Database,
-    entry, export, finish,
+    entry, export, finish, firings,
     import::{self, NextMessage, Receiver},
-    index, read,
+    index, listing, read,
     remove::{self, Why},
     retention,
     rows::{stack_to_bytes, unsigned},
@@ -27,6 +28,7 @@ mod blocking;
 mod deleted;
 mod derivations;
 mod dictionaries;
+mod investigations;
 mod labels;
 mod library;
 mod notes;
@@ -42,6 +44,23 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 #[derive(Clone, Debug)]
 pub struct Store {
     database: Database,
+    changes: broadcast::Sender<StoreChange>,
+}
+
+/// What people write that changed, for those who look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreChange {
+    /// The notes of a capture.
+    Notes(CaptureId),
+    /// An investigation, or that it is there.
+    Investigation(InvestigationId),
+}
+
+/// How many changes wait for a listener; one that takes them more slowly is told how many it missed.
+const CHANGES_WAITING: usize = 256;
+
+fn no_listeners() -> broadcast::Sender<StoreChange> {
+    broadcast::channel(CHANGES_WAITING).0
 }
 
 impl Store {
@@ -60,7 +79,25 @@ impl Store {
 
     /// As [`Store::open`], with these migrations.
     pub(crate) async fn open_with(dir: &Path, options: Options, migrations: &Migrator) -> Result<Self, StoreError> {
-        Ok(Self { database: Database::open(dir, options, migrations).await? })
+        Ok(Self { database: Database::open(dir, options, migrations).await?, changes: no_listeners() })
+    }
+
+    /// What people write in this process and that changes from now on.
+    pub fn changes(&self) -> broadcast::Receiver<StoreChange> {
+        self.changes.subscribe()
+    }
+
+    fn tell(&self, change: StoreChange) {
+        // Nobody may look at it.
+        let _unheard = self.changes.send(change);
+    }
+
+    /// A capture that was imported, which may bring notes to one that is here.
+    fn imported(&self, id: Result<CaptureId, StoreError>) -> Result<CaptureId, StoreError> {
+        self.database.wake_indexing();
+        let id = self.database.done(id)?;
+        self.tell(StoreChange::Notes(id));
+        Ok(id)
     }
 
     /// For whom a file is read.
@@ -76,7 +113,7 @@ impl Store {
     pub fn open_read_only(dir: &Path) -> StoreFuture<'_, Self> {
         Box::pin(async move {
             let database = Database::open_read_only(dir, &schema::MIGRATIONS).await?;
-            Ok(Self { database })
+            Ok(Self { database, changes: no_listeners() })
         })
     }
 
@@ -132,7 +169,19 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotRecording`] if it has ended already, [`StoreError::NoCapture`], or the database's.
     pub fn finish(&self, id: CaptureId, end: End) -> StoreFuture<'_, ()> {
-        Box::pin(async move { self.database.write(move |writer| Box::pin(finish::finish(writer, id, end))).await })
+        Box::pin(async move {
+            self.database.write(move |writer| Box::pin(finish::finish(writer, id, end))).await?;
+            self.database.wake_indexing();
+            Ok(())
+        })
+    }
+
+    /// Puts what events brought into what searches look into, of all captures that lack it: what happens in the background anyway.
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`], or the database's.
+    pub fn index_texts(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.database.done(self.database.index_texts().await) })
     }
 
     /// Lists captures, newest first.
@@ -141,7 +190,8 @@ impl Store {
     /// The database's.
     pub fn summaries<'a>(&'a self, query: &'a SummaryQuery) -> StoreFuture<'a, SummaryPage> {
         Box::pin(async move {
-            self.database.done(read::summaries(&mut *self.database.reader().await?, query, self.database.ends()).await)
+            let mut reader = self.database.reader().await?;
+            self.database.done(listing::summaries(&mut reader, query, self.database.ends()).await)
         })
     }
 
@@ -345,6 +395,46 @@ impl Store {
         })
     }
 
+    /// The captures that a flight recorder has stored, by its own capture: those that are shown, newest first, at most `most`.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn stored_by(&self, recorder: CaptureId, most: u32) -> StoreFuture<'_, Vec<CaptureId>> {
+        Box::pin(async move {
+            self.database.done(firings::of_recorder(&mut *self.database.reader().await?, recorder, most).await)
+        })
+    }
+
+    /// Keeps the hash of a token that fires a flight recorder, in place of the one before.
+    ///
+    /// # Errors
+    /// [`StoreError::NoCapture`], [`StoreError::Refused`], or the database's.
+    pub fn put_fire_token(&self, id: CaptureId, hash: TokenHash, token: FireToken) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let put = self.database.control(move |conn| {
+                let token = token.clone();
+                Box::pin(async move { firings::put_token(conn, id, hash, &token).await })
+            });
+            put.await
+        })
+    }
+
+    /// Forgets such a token; says whether there was one.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn remove_fire_token(&self, id: CaptureId) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.database.control(move |conn| Box::pin(firings::remove_token(conn, id))).await })
+    }
+
+    /// The token that fires a flight recorder, if it has one; with a hash only if it is this one.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn fire_token(&self, id: CaptureId, hash: Option<TokenHash>) -> StoreFuture<'_, Option<FireToken>> {
+        Box::pin(async move { self.database.done(firings::token(&mut *self.database.reader().await?, id, hash).await) })
+    }
+
     /// What was compiled for a capture; none if it was not made by a script.
     ///
     /// # Errors
@@ -480,7 +570,8 @@ impl Store {
     /// [`StoreError::DiskFull`]; or the database's.
     pub fn import_file<'a>(&'a self, path: &'a Path, owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
         Box::pin(async move {
-            self.database.done(import::import(&self.database, path, self.receiver(owner, now_unix_ns)).await)
+            let id = import::import(&self.database, path, self.receiver(owner, now_unix_ns)).await;
+            self.imported(id)
         })
     }
 
@@ -490,7 +581,8 @@ impl Store {
     /// As [`Store::import_file`].
     pub fn import_bytes<'a>(&'a self, bytes: &'a [u8], owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
         Box::pin(async move {
-            self.database.done(import::import_bytes(&self.database, bytes, self.receiver(owner, now_unix_ns)).await)
+            let id = import::import_bytes(&self.database, bytes, self.receiver(owner, now_unix_ns)).await;
+            self.imported(id)
         })
     }
 
@@ -506,7 +598,8 @@ impl Store {
         now_unix_ns: i64,
     ) -> StoreFuture<'a, CaptureId> {
         Box::pin(async move {
-            self.database.done(import::import_messages(&self.database, next, self.receiver(owner, now_unix_ns)).await)
+            let id = import::import_messages(&self.database, next, self.receiver(owner, now_unix_ns)).await;
+            self.imported(id)
         })
     }
 

@@ -1,6 +1,6 @@
 //! How many rows per bin of time, for each stream, and where events were lost.
 
-use bathyscope_capture::{Grouping, Loss, StreamSchema};
+use bathyscope_capture::{Grouping, Loss, LossStage, StreamSchema};
 
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
@@ -46,7 +46,10 @@ pub fn rate(source: &dyn Source, query: &RateQuery, cancel: &Cancel) -> Result<R
     let origin = source.origin_ns();
     let span = window.span();
     let (start, end) = (relative(origin, span.start_ns), relative(origin, span.end_ns));
-    let overlaps = |loss: &&Loss| loss.start_ns < query.range.end_ns && loss.end_ns >= query.range.start_ns;
+    let overlaps = |loss: &&Loss| {
+        let is_loss = loss.stage != LossStage::NotKept;
+        is_loss && loss.start_ns < query.range.end_ns && loss.end_ns >= query.range.start_ns
+    };
     let losses = source.losses().iter().filter(overlaps).map(|loss| RateLoss {
         stream: loss.stream,
         stage: loss.stage,

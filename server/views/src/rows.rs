@@ -15,7 +15,7 @@ pub use when::{MAX_TIME_MARKS, row_times};
 
 use self::pairs::FoundPairs;
 use crate::{
-    Cancel, Dictionaries, EventText, Filter, RecordedCell, Source, TimeRange, ViewError,
+    Cancel, ChunkMeta, Dictionaries, EventText, Filter, RecordedCell, Source, TimeRange, ViewError,
     answers::RowsPage,
     cell::{self, cells, heads},
     scan::{Hit, Scan, load, schema_of},
@@ -80,11 +80,25 @@ pub fn page(source: &dyn Source, query: &RowsQuery, cancel: &Cancel) -> Result<R
     let (places, matched) = places(source, &mut scan, query, pairs.as_ref())?;
     let total = scan.total();
     let (rows, texts) = fetch(source, query.stream, schema, &places)?;
-    let mut page = RowsPage { columns: heads(schema), rows, texts, total, matched, offset: query.offset };
+    let numbers = numbers(&scan, &places, query.offset);
+    let mut page = RowsPage { columns: heads(schema), rows, numbers, texts, total, matched, offset: query.offset };
     if let Some(pairs) = pairs {
         pairs.append(source, &mut scan, &places, &mut page)?;
     }
     Ok(page)
+}
+
+/// Which row of the stream each place is; nothing where they are `offset` and those after it.
+fn numbers(scan: &Scan<'_>, places: &[RowPlace], offset: u64) -> Vec<u64> {
+    let sum = |before: &mut u64, chunk: &ChunkMeta| {
+        let first = *before;
+        *before += u64::from(chunk.rows);
+        Some(first)
+    };
+    let firsts: Vec<u64> = scan.chunks().iter().scan(0, sum).collect();
+    let number = |(chunk, row): &RowPlace| firsts.get(*chunk).map_or(0, |first| first + *row as u64);
+    let numbers: Vec<u64> = places.iter().map(number).collect();
+    if numbers.iter().copied().eq((offset..).take(numbers.len())) { Vec::new() } else { numbers }
 }
 
 /// The rows of a query with what its order and its pairs read.

@@ -73,6 +73,29 @@ fn assert_locals_are_read(program: &Path) {
     assert_eq!(lines(&traced), ["> -40 294 middle", "> 600 414 last of all"], "{traced:?}");
 }
 
+/// Expressions as the probe builder writes them: a process without a child, its only thread, and the end of the list of those.
+#[test]
+fn entries_of_lists_of_the_kernel_are_read_and_their_ends_are_nothing() {
+    if !is_root() {
+        return skip("lists of the kernel", "root");
+    }
+    let Some(program) = described("list", "-O0") else { return skip("lists of the kernel", "gcc") };
+    let entry = |pointer: &str, end: &str, link: &str| {
+        format!("({pointer} != &{end} ? container_of({pointer}, struct task_struct, {link}) : (struct task_struct *)0)")
+    };
+    let child = entry("curtask->children.next", "curtask->children", "sibling");
+    let thread = entry("curtask->signal->thread_head.next", "curtask->signal->thread_head", "thread_node");
+    let next = entry("curtask->thread_node.next", "curtask->signal->thread_head", "thread_node");
+    let script = format!(
+        "uprobe:{}:walk {{ printf(\"> %d %d %s %d\\n\", {child}->pid, {thread}->tgid == pid, {thread}->comm, {next}->pid); }}",
+        program.display()
+    );
+    let traced = traced(&program, &script);
+    let name = program.file_name().and_then(|name| name.to_str()).expect("a name of text");
+    let comm: String = name.chars().take(15).collect();
+    assert_eq!(lines(&traced), [format!("> 0 1 {comm} 0")], "{traced:?}");
+}
+
 /// Where there is no `.eh_frame`, `.debug_frame` tells where the frame is; it is compressed as all debug information.
 #[test]
 fn locals_are_read_by_a_compressed_table_of_frames() {

@@ -1,16 +1,19 @@
-//! `args.NAME` at places in programs: variables and parameters by their debug information, which the console has read.
+//! `args.NAME` at places in programs and in the kernel: variables and parameters by their debug information, which the console has read.
+
+use std::fmt::Write as _;
 
 use bathyscope_capture::{ProgramVariable, VariablePiece, VariablePlace};
 use bathyscope_catalog::types::TypeId;
-use bathyscope_plan::{Space, Span, Type};
+use bathyscope_plan::{Span, Type};
 
 use super::{
     Checked,
     body::BodyChecker,
     checker::ScriptChecker,
-    context::debug_register,
+    context::{Args, Shape, debug_register},
     describe::describe,
     values::{CheckedOperand, MemoryPlace},
+    visit::Uses,
 };
 use crate::lang::hir::{TypedExpr, TypedExprKind};
 
@@ -23,6 +26,20 @@ pub(super) struct ProgramVariables {
 }
 
 impl ProgramVariables {
+    /// Variables with their types, which have the ids `ids`.
+    pub(super) fn new(variables: &[ProgramVariable], ids: &[TypeId], missing: &str) -> Self {
+        let id = |variable: &ProgramVariable| ids.get(variable.ty as usize).copied().unwrap_or(TypeId::VOID);
+        let variables = variables.iter().map(|variable| (variable.clone(), id(variable))).collect();
+        Self { variables, missing: missing.to_owned() }
+    }
+
+    /// Makes them the arguments of a place. Where those are that are used is part of the program.
+    pub(super) fn add_to(self, shape: &mut Shape, layout: &mut String, uses: &Uses) {
+        let used = self.variables.iter().filter(|(it, _)| uses.whole || uses.fields.contains(&it.name));
+        used.for_each(|(it, id)| _ = write!(layout, "{} {:?} {id:?} ", it.name, it.place));
+        shape.args = Args::Program(self);
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<&(ProgramVariable, TypeId)> {
         self.variables.iter().find(|(variable, _)| variable.name == name)
     }
@@ -36,7 +53,7 @@ impl BodyChecker<'_, '_> {
     /// A variable, read where it is at the place.
     pub(super) fn program_variable(&mut self, of: &(ProgramVariable, TypeId), span: Span) -> Checked<CheckedOperand> {
         let (variable, id) = of;
-        let ty = self.cx.c_type(*id, Space::User);
+        let ty = self.cx.c_type(*id, self.shape.space);
         if ty == Type::None {
             let message = format!("what `{}` is cannot be told from debug information", variable.name);
             return self.fail(span, message, "read the register or the memory that it is in: `reg(\"ax\")`");
@@ -60,8 +77,8 @@ impl BodyChecker<'_, '_> {
             VariablePlace::Sum { register, offset } => self.in_register(name, (*register, *offset), ty, span),
             VariablePlace::Memory { register, offset } => {
                 let to = Box::new(ScriptChecker::pointee(ty.clone()));
-                let address = self.saved(*register, Type::Pointer { to, space: Space::User }, span)?;
-                let (ty, space) = (ty.clone(), Space::User);
+                let address = self.saved(*register, Type::Pointer { to, space: self.shape.space }, span)?;
+                let (ty, space) = (ty.clone(), self.shape.space);
                 Ok(CheckedOperand::Place(MemoryPlace { address, offset: *offset, space, bits: None, ty, span }))
             }
             VariablePlace::Pieces(pieces) => self.in_pieces(name, pieces, id, ty, span),
@@ -122,7 +139,7 @@ impl BodyChecker<'_, '_> {
             if matches!(piece.place, VariablePlace::Unreadable(_)) {
                 continue;
             }
-            let member_type = self.cx.c_type(*of, Space::User);
+            let member_type = self.cx.c_type(*of, self.shape.space);
             let operand = self.variable_at(member, &piece.place, *of, &member_type, span)?;
             parts.push(self.load(operand)?);
             types.push((member.clone(), member_type));
@@ -137,7 +154,7 @@ impl BodyChecker<'_, '_> {
     pub(super) fn all_variables(&mut self, all: &ProgramVariables, span: Span) -> Vec<(String, TypedExpr)> {
         let mut read = Vec::new();
         for (variable, id) in &all.variables {
-            let ty = self.cx.c_type(*id, Space::User);
+            let ty = self.cx.c_type(*id, self.shape.space);
             let is_readable = ty.is_scalar()
                 && matches!(
                     variable.place,
@@ -161,6 +178,6 @@ impl BodyChecker<'_, '_> {
     pub(super) fn variable_types(&mut self, all: &ProgramVariables) -> Vec<(String, Type)> {
         let named = |(variable, id): &(ProgramVariable, TypeId)| (variable.name.clone(), *id);
         let named: Vec<(String, TypeId)> = all.variables.iter().map(named).collect();
-        named.into_iter().map(|(name, id)| (name, self.cx.c_type(id, Space::User))).collect()
+        named.into_iter().map(|(name, id)| (name, self.cx.c_type(id, self.shape.space))).collect()
     }
 }

@@ -129,7 +129,9 @@ impl<'a> Lexer<'a> {
             }
             Err((place, message, end)) => {
                 self.at = end;
-                let width = if place == start { end - start } else { 2 };
+                // The backslash and the character behind it, which may have several bytes.
+                let behind = self.text.get(place + 1..).and_then(|rest| rest.chars().next());
+                let width = if place == start { end - start } else { 1 + behind.map_or(0, char::len_utf8) };
                 bad(place, place + width, message, "")
             }
         }

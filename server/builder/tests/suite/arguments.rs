@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 
 use bathyscope_bpf::lang::{host::Host as _, recorded::RecordedHost};
 use bathyscope_builder::{
-    ArgumentKind, ArgumentList, ArgumentNode, ProbeForm, RecordedValue, UserPlace, ValueFormat, arguments,
+    ArgumentKind, ArgumentList, ArgumentNode, ProbeForm, RecordedValue, UserPlace, ValueFormat, arguments, read,
     tracepoint_of, write,
 };
-use bathyscope_capture::{
-    DataMember, DataType, IntegerMeaning, ProgramData, ProgramVariable, VariablePiece, VariablePlace,
-};
+use bathyscope_capture::{DataType, ProgramData, ProgramVariable, VariablePiece, VariablePlace};
+use bathyscope_catalog::recorded::list_types;
 
 use crate::tables::{compiles_on, compiles_with};
 
@@ -138,27 +137,6 @@ fn arguments_of_system_calls_have_the_names_of_their_bits() {
 
 /// A program with a list, a text of Rust, and a variable that is nowhere.
 fn program() -> ProgramData {
-    let member = |name: &str, ty, bit_offset, bits| DataMember { name: name.to_owned(), ty, bit_offset, bits };
-    let record = |name: &str, bytes, members| DataType::Record { name: name.to_owned(), union: false, bytes, members };
-    let number = |bytes, signed, meaning| DataType::Integer { bytes, signed, meaning };
-    let node = vec![
-        member("next", 2, 0, None),
-        member("len", 0, 64, None),
-        member("low", 0, 96, Some(3)),
-        member("text", 6, 128, None),
-        member("kind", 5, 192, None),
-    ];
-    let types = vec![
-        number(4, true, IntegerMeaning::Number),
-        record("node", 32, node),
-        DataType::Pointer { to: 1 },
-        DataType::Pointer { to: 4 },
-        number(1, true, IntegerMeaning::Character),
-        DataType::Enumeration { name: "colour".into(), bytes: 4, signed: false, constants: vec![("RED".into(), 0)] },
-        DataType::Array { element: 4, count: 8 },
-        record("&str", 16, vec![member("data_ptr", 3, 0, None), member("length", 8, 64, None)]),
-        number(8, false, IntegerMeaning::Number),
-    ];
     let variable = |name: &str, ty, place| ProgramVariable { name: name.to_owned(), ty, parameter: true, place };
     let half = |register| VariablePiece { place: VariablePlace::Register(register), bytes: 8 };
     let variables = vec![
@@ -169,7 +147,7 @@ fn program() -> ProgramData {
         variable("name", 7, VariablePlace::Pieces(vec![half(4), half(1)])),
         variable("gone", 0, VariablePlace::Unreadable("the compiler keeps it nowhere".to_owned())),
     ];
-    ProgramData { types, places: vec![variables] }
+    ProgramData { types: list_types(), places: vec![variables] }
 }
 
 #[test]
@@ -219,4 +197,154 @@ fn variables_of_programs_are_unfolded_and_compile() {
     assert!(why.contains("the compiler keeps it nowhere"), "{why}");
     let misspelt = format!("{site} {{ print(args.first->lenn); }}");
     assert!(compiles_with(&host, &misspelt, &program()).unwrap_err().contains("did you mean `len`?"));
+}
+
+/// The form with one value at a site, as a script that compiles and reads back as the same form.
+fn held(host: &RecordedHost, site: &str, expr: &str, format: ValueFormat, data: Option<&ProgramData>) -> String {
+    let value = RecordedValue { expr: expr.to_owned(), format, ..RecordedValue::default() };
+    let form = ProbeForm { sites: vec![site.to_owned()], values: vec![value], ..ProbeForm::default() };
+    let script = write(std::slice::from_ref(&form)).unwrap();
+    let compiled = match data {
+        Some(data) => compiles_with(host, &script, data),
+        None => compiles_on(host, &script),
+    };
+    if let Err(why) = compiled {
+        panic!("{why}\n{script}");
+    }
+    assert_eq!(read(&script).unwrap().forms, [form.normal()], "{script}");
+    script
+}
+
+#[test]
+fn lists_of_the_kernel_are_unfolded_as_what_hangs_on_them() {
+    for series in ["6.1", "6.12", "6.18"] {
+        let host = RecordedHost::new(series).unwrap();
+        let site = "interval:s:1";
+        let children = find(&list(&host, site, &["curtask"]), "children");
+        assert_eq!(children.note, "list of struct task_struct by sibling", "{series}");
+        let within = list(&host, site, &["curtask", "children"]);
+        let names: Vec<&str> = within.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["first entry", "last entry", "next", "prev"], "{series}");
+        let first = &within.nodes[0];
+        assert_eq!((first.ty.as_str(), first.opens), ("struct task_struct *", true));
+        assert_eq!(
+            first.expr,
+            "(curtask->children.next != &curtask->children ? container_of(curtask->children.next, struct task_struct, sibling) : \
+             (struct task_struct *)0)"
+        );
+        assert!(first.note.contains("an empty list has none: it is 0"), "{}", first.note);
+        let child = ["curtask", "children", "first entry"];
+        let comm = find(&list(&host, site, &child), "comm");
+        held(&host, site, &comm.expr, comm.formats[0], None);
+        held(&host, site, &first.expr, first.formats[0], None);
+        let sibling = list(&host, site, &["curtask", "children", "first entry", "sibling"]);
+        let next = find(&sibling, "next entry");
+        assert!(next.expr.contains("->real_parent->children ? "), "{}", next.expr);
+        let further = ["curtask", "children", "first entry", "sibling", "next entry"];
+        let pid = find(&list(&host, site, &further), "pid");
+        held(&host, site, &pid.expr, pid.formats[0], None);
+        // Each step makes the expression longer, until the form cannot hold it.
+        let mut path: Vec<&str> = child.to_vec();
+        let last = loop {
+            path.extend(["sibling", "next entry"]);
+            let (name, before) = path.split_last().unwrap();
+            let node = find(&list(&host, site, before), name);
+            if !node.opens {
+                break node;
+            }
+        };
+        assert_eq!(
+            (last.note.as_str(), last.formats.len()),
+            ("further than a form can say: write a loop in the script", 0)
+        );
+    }
+}
+
+#[test]
+fn children_of_a_directory_follow_the_kernel() {
+    for (series, head, how) in [("6.1", "d_subdirs", "d_child"), ("6.12", "d_children", "d_sib")] {
+        let host = RecordedHost::new(series).unwrap();
+        let path = ["file", "f_path", "dentry"];
+        let of = |more: &[&'static str]| -> Vec<&'static str> { path.iter().chain(more).copied().collect() };
+        let node = find(&list(&host, "fentry:vfs_read", &path), head);
+        assert!(node.note.ends_with(&format!("by {how}")), "{series} {}", node.note);
+        let name = find(&list(&host, "fentry:vfs_read", &of(&[head, "first entry", "d_name"])), "name");
+        held(&host, "fentry:vfs_read", &name.expr, ValueFormat::Text, None);
+    }
+}
+
+#[test]
+fn memory_that_nothing_describes_is_offered_word_by_word() {
+    let host = RecordedHost::new("6.12").unwrap();
+    let list = |site: &str, path: &[&str]| list(&host, site, path);
+    for (site, first, register) in [
+        ("uprobe:/bin/stripped:0x1234", "arg0", "arg0"),
+        ("kprobe:vfs_read+12", "di", "reg(\"di\")"),
+        ("uprobe:/bin/stripped:main+12", "di", "reg(\"di\")"),
+        ("uretprobe:/bin/stripped:main", "retval", "retval"),
+    ] {
+        let top = list(site, &[]);
+        let node = find(&top, first);
+        assert!(node.memory && node.opens && node.expr == register, "{site} {node:?}");
+        let within = list(site, &[first]);
+        let names: Vec<&str> = within.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names[..3], ["bytes", "+0", "+8"], "{site}");
+        assert_eq!(within.nodes[0].formats, [ValueFormat::Bytes(64)]);
+        let further = list(site, &[first, "+8"]);
+        for node in within.nodes.iter().chain(&further.nodes) {
+            for format in &node.formats {
+                held(&host, site, &node.expr, *format, None);
+            }
+        }
+    }
+    let kernel = list("kprobe:vfs_read+12", &["di"]);
+    assert!(find(&kernel, "+0").formats.contains(&ValueFormat::KernelSymbol), "functions of the kernel");
+    // A pointer to nothing that is known leads to memory too.
+    let data = list("rawtracepoint:kfree_skb", &[]);
+    let location = find(&data, "location");
+    assert!(location.memory, "{location:?}");
+    held(
+        &host,
+        "rawtracepoint:kfree_skb",
+        &list("rawtracepoint:kfree_skb", &["location"]).nodes[2].expr,
+        ValueFormat::Hex,
+        None,
+    );
+}
+
+#[test]
+fn variables_of_the_kernel_have_its_types() {
+    let host = RecordedHost::new("6.12").unwrap();
+    let site = "kprobe:vfs_read+45";
+    // The kernel's own struct file, of which debug information says the size and one member.
+    let file = host.types().spelled("struct file").unwrap();
+    let bytes = u32::try_from(host.types().size(file).unwrap()).unwrap();
+    let record = DataType::Record { name: "file".to_owned(), union: false, bytes, members: Vec::new() };
+    let types = vec![DataType::Pointer { to: 1 }, record, list_types()[8].clone()];
+    let variable = |name: &str, ty, place| ProgramVariable { name: name.to_owned(), ty, parameter: false, place };
+    let variables = vec![
+        variable("file", 0, VariablePlace::Register(5)),
+        variable("count", 2, VariablePlace::Memory { register: 7, offset: 8 }),
+        variable("gone", 2, VariablePlace::Unreadable("the compiler keeps it nowhere".to_owned())),
+    ];
+    let data = ProgramData { types, places: vec![variables] };
+    let user = UserPlace { data: data.clone(), ..UserPlace::default() };
+    let list = |path: &[&str]| {
+        let path: Vec<String> = path.iter().map(|step| (*step).to_owned()).collect();
+        arguments(site, &path, host.types(), None, &user).unwrap()
+    };
+    let top = list(&[]);
+    assert_eq!((find(&top, "file").ty.as_str(), find(&top, "gone").formats.len()), ("struct file *", 0));
+    let name = find(&list(&["file", "f_path", "dentry", "d_name"]), "name");
+    assert_eq!(name.expr, "args.file->f_path.dentry->d_name.name");
+    held(&host, site, &name.expr, ValueFormat::Text, Some(&data));
+    held(&host, site, "args.count", ValueFormat::Decimal, Some(&data));
+    let refused = compiles_with(&host, &format!("{site} {{ print(args.gone); }}"), &data).unwrap_err();
+    assert!(refused.contains("the compiler keeps it nowhere"), "{refused}");
+    let none = UserPlace { data_missing: "install linux-image-dbg".to_owned(), ..UserPlace::default() };
+    let told = arguments(site, &[], host.types(), None, &none).unwrap();
+    assert!(told.note.ends_with("For its variables: install linux-image-dbg"), "{}", told.note);
+    // At its begin the kernel's type information is enough.
+    let begin = arguments("kprobe:vfs_read", &[], host.types(), None, &user).unwrap();
+    assert_eq!(find(&begin, "file").expr, "((struct file *)arg0)");
 }

@@ -4,7 +4,7 @@
 use std::{env, fmt::Write as _, fs, path::PathBuf, sync::LazyLock};
 
 use bathyscope_bpf::lang::{
-    CompileOptions, ExpandOptions, compile, expand, parse, recorded::RecordedHost, render, user_points,
+    CompileOptions, ExpandOptions, compile, expand, parse, points, recorded::RecordedHost, render, user_points,
 };
 use bathyscope_builder::{ProbeForm, Reading, read, write};
 use bathyscope_capture::ProgramData;
@@ -23,7 +23,7 @@ pub(crate) fn compiles_on(host: &RecordedHost, script: &str) -> Result<(), Strin
     compiles_with(host, script, &ProgramData::default())
 }
 
-/// The same where debug information says something of the places in programs.
+/// The same where debug information says something of the places in programs and of kprobes.
 pub(crate) fn compiles_with(host: &RecordedHost, script: &str, data: &ProgramData) -> Result<(), String> {
     let told = |said: Vec<bathyscope_plan::Diagnostic>| {
         said.iter().map(|it| render(script, "script", it)).collect::<Vec<_>>().join("\n")
@@ -42,6 +42,11 @@ pub(crate) fn compiles_with(host: &RecordedHost, script: &str, data: &ProgramDat
         };
         let data = data.clone();
         let places = UserPlaces { point: point.text.clone(), places: vec![place], data, ..UserPlaces::default() };
+        made.get_or_insert_with(|| host.clone()).places.insert(point.text.clone(), places);
+    }
+    let in_kernel = points(&expanded.script).filter(|point| point.parts.first().is_some_and(|it| it.text == "kprobe"));
+    for point in in_kernel.filter(|_| !data.types.is_empty()) {
+        let places = UserPlaces { point: point.text.clone(), data: data.clone(), ..UserPlaces::default() };
         made.get_or_insert_with(|| host.clone()).places.insert(point.text.clone(), places);
     }
     let host = made.as_ref().unwrap_or(host);

@@ -1,6 +1,6 @@
 //! Headers, segments, sections and notes of an ELF file.
 
-use gimli::{DwarfSections, SectionId};
+use gimli::{DebugAranges, DwarfSections, LittleEndian, SectionId};
 
 use super::{Decompress, MAX_LINE_BYTES};
 use crate::constants::Arch;
@@ -12,6 +12,8 @@ const MAX_SEGMENTS: u64 = 1024;
 const MAX_SECTIONS: u64 = 1 << 16;
 /// The most bytes of notes that are read of one segment.
 const MAX_NOTE_BYTES: u64 = 4 << 20;
+/// The largest section of units of which one is read.
+const MAX_UNITS_BYTES: u64 = 2 << 30;
 /// The longest build id.
 const MAX_BUILD_ID_BYTES: usize = 256;
 
@@ -212,6 +214,28 @@ impl<'a> ElfFile<'a> {
         if section.compressed { decompress(&content).ok_or(ElfError::Damaged { what: WHAT }) } else { Ok(content) }
     }
 
+    /// The section of units with only the one that has an address, and where that is; the rest is zeros, for which no memory is
+    /// taken. None where the file does not tell which unit it is, or that cannot be read alone.
+    pub(super) fn unit_at(&self, address: u64, decompress: Decompress<'_>) -> Option<(Vec<u8>, usize)> {
+        let section = self.section(b".debug_info").filter(|it| !it.compressed && it.kind != SHT_NOBITS)?;
+        let ranges = self.debug_section(b".debug_aranges", MAX_LINE_BYTES, decompress).ok()?;
+        let at = unit_offset(&ranges, address).filter(|at| *at < section.bytes)?;
+        let size = usize::try_from(section.bytes).ok().filter(|_| section.bytes <= MAX_UNITS_BYTES)?;
+        let mut head = [0; 12];
+        let begin = section.offset.checked_add(at).filter(|begin| self.source.read_at(*begin, &mut head))?;
+        let bytes = match number(&head, 0, 4)? {
+            // A unit of the 64-bit form.
+            0xffff_ffff => number(&head, 4, 8)?.checked_add(12)?,
+            bytes => bytes + 4,
+        };
+        let end = at.checked_add(bytes).filter(|end| *end <= section.bytes && bytes <= MAX_LINE_BYTES as u64)?;
+        // The file ends behind the section, so this is no more than it has.
+        section.offset.checked_add(section.bytes).filter(|end| *end <= self.source.length())?;
+        let (at, end) = (usize::try_from(at).ok()?, usize::try_from(end).ok()?);
+        let mut content = vec![0; size];
+        self.source.read_at(begin, content.get_mut(at..end)?).then_some((content, at))
+    }
+
     /// Those of the sections of debug information that are wanted; the others are empty.
     pub(super) fn dwarf_sections(
         &self,
@@ -303,6 +327,21 @@ impl<'a> ElfFile<'a> {
         let name = content.get(..end).filter(|name| !name.is_empty() && !name.contains(&b'/'))?;
         Some((name.to_vec(), u32::try_from(crc).ok()?))
     }
+}
+
+/// Where the unit with an address is among the units, as the table of addresses says.
+fn unit_offset(ranges: &[u8], address: u64) -> Option<u64> {
+    let ranges = DebugAranges::new(ranges, LittleEndian);
+    let mut headers = ranges.headers();
+    while let Ok(Some(header)) = headers.next() {
+        let mut entries = header.entries();
+        while let Ok(Some(entry)) = entries.next() {
+            if holds(entry.address(), entry.length(), address) {
+                return u64::try_from(header.debug_info_offset().0).ok();
+            }
+        }
+    }
+    None
 }
 
 /// The notes in a section or segment: name without its zeros, type, content.

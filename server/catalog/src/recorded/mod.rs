@@ -3,10 +3,12 @@
 //!
 //! They are embedded, so that a test needs no path: this is not for shipped programs.
 
+mod program;
 mod reduce;
 
 use std::{collections::BTreeMap, fmt::Write as _, io, sync::Arc};
 
+pub use program::list_types;
 pub use reduce::{Reduced, Roots, reduce};
 
 use crate::types::{Btf, Types};

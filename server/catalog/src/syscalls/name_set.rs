@@ -1,5 +1,7 @@
 //! Sets of named bits and numbers, such as the flags that a file is opened with, for whoever has the number alone.
 
+use std::{collections::HashMap, sync::LazyLock};
+
 use serde::{Deserialize, Serialize};
 
 use super::table::{ArgumentKind, CallArgument, Set, set, sets};
@@ -46,9 +48,11 @@ impl NameSet {
         (0..u16::try_from(count).unwrap_or(u16::MAX)).map(|place| Self { place })
     }
 
-    /// The set of that name.
+    /// The set of that name. It is asked for with each value that a script shows so.
     pub fn find(name: &str) -> Option<Self> {
-        Self::all().find(|set| set.name() == name)
+        static BY_NAME: LazyLock<HashMap<&'static str, NameSet>> =
+            LazyLock::new(|| NameSet::all().map(|set| (set.name(), set)).collect());
+        BY_NAME.get(name).copied()
     }
 
     /// That of an argument of a system call, if it has names.
@@ -70,19 +74,26 @@ impl NameSet {
 
     /// The numbers that have names, if the set is of numbers and not of bits.
     pub fn numbers(self) -> &'static [(u64, &'static str)] {
-        let found = set(self.name());
-        if found.is_of_numbers { &found.names } else { &[] }
+        match self.set() {
+            Some(found) if found.is_of_numbers => &found.names,
+            _ => &[],
+        }
     }
 
     /// The names of a number's bits, or of the number, as strace writes them.
     pub fn text(self, number: u64) -> String {
         let mut out = String::new();
-        match self.name() {
-            MMAP => map_flags(&mut out, number),
-            SOCKET => socket_type(&mut out, number),
-            name => write(&mut out, set(name), number),
+        match self.set() {
+            Some(set) => write(&mut out, set, number),
+            None if self.name() == MMAP => map_flags(&mut out, number),
+            None => socket_type(&mut out, number),
         }
         out
+    }
+
+    /// The set in the tables; none of one that consists of two.
+    fn set(self) -> Option<&'static Set> {
+        sets().get(usize::from(self.place))
     }
 }
 

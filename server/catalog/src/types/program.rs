@@ -1,5 +1,6 @@
-//! Types of programs, as their debug information describes them, among the types of a script. They have no names to be found by:
-//! a program's `struct file` is not the kernel's.
+//! Types of programs and of variables of the kernel, as debug information describes them, among the types of a script. They have
+//! no names to be found by: a program's `struct file` is not the kernel's. What the kernel's own debug information calls so is
+//! the one that its type information (BTF) has, where that is as large.
 
 use bathyscope_capture::{DataType, IntegerMeaning, ProgramData};
 
@@ -11,15 +12,39 @@ use super::{
 impl Types {
     /// Adds types of a program; their ids in order, or none at all if they are not sound.
     pub fn add_program(&mut self, data: &ProgramData) -> Vec<TypeId> {
+        self.add_data(data, |_types, _ty| None)
+    }
+
+    /// Adds types of variables of the kernel, as [`Types::add_program`].
+    pub fn add_kernel_data(&mut self, data: &ProgramData) -> Vec<TypeId> {
+        self.add_data(data, Self::same_in_kernel)
+    }
+
+    /// The type of BTF that a type of the kernel's debug information is.
+    fn same_in_kernel(&self, ty: &DataType) -> Option<TypeId> {
+        let (kind, name, bytes) = match ty {
+            DataType::Record { name, union: false, bytes, .. } => (TypeKind::Struct, name, Some(*bytes)),
+            DataType::Record { name, union: true, bytes, .. } => (TypeKind::Union, name, Some(*bytes)),
+            DataType::Enumeration { name, bytes, .. } => (TypeKind::Enum, name, Some(u32::from(*bytes))),
+            DataType::Declared { name } => (TypeKind::Struct, name, None),
+            _ => return None,
+        };
+        let found = self.find(kind, name).filter(|id| self.btf_id(*id).is_some())?;
+        (bytes.is_none() || self.size(found) == bytes.map(u64::from)).then_some(found)
+    }
+
+    fn add_data(&mut self, data: &ProgramData, known: impl Fn(&Self, &DataType) -> Option<TypeId>) -> Vec<TypeId> {
         if !data.is_sound() {
             return Vec::new();
         }
-        let ids: Vec<TypeId> = data.types.iter().map(|_| self.locals.push(nothing())).collect();
+        let known: Vec<Option<TypeId>> = data.types.iter().map(|ty| known(self, ty)).collect();
+        let ids: Vec<TypeId> = known.iter().map(|known| known.unwrap_or_else(|| self.locals.push(nothing()))).collect();
         let refer = |number: u32| match data.types.get(number as usize) {
             None | Some(DataType::Void) => TypeId::VOID,
             Some(_) => ids.get(number as usize).copied().unwrap_or(TypeId::VOID),
         };
-        for (id, ty) in ids.iter().zip(&data.types) {
+        let own = ids.iter().zip(&data.types).zip(&known).filter(|(_, known)| known.is_none());
+        for ((id, ty), _) in own {
             self.locals.replace(*id, local(ty, &refer));
         }
         ids

@@ -7,6 +7,7 @@ mod dynamic;
 mod elf;
 mod formats;
 mod layouts;
+mod lists;
 mod names;
 mod parameters;
 mod perf_events;

@@ -326,24 +326,9 @@ $ sudo sh -c \"echo 'p:x vfs_write' >> /sys/kernel/tracing/kprobe_events\"
 
 #[test]
 fn variables_of_programs_become_places_with_types() {
-    use bathyscope_capture::{DataMember, DataType, IntegerMeaning, ProgramData, ProgramVariable, VariablePlace};
+    use bathyscope_capture::{ProgramData, ProgramVariable, VariablePlace};
+    use bathyscope_catalog::recorded::list_types;
 
-    let member = |name: &str, ty, bit_offset, bits| DataMember { name: name.to_owned(), ty, bit_offset, bits };
-    let record = |name: &str, bytes, members| DataType::Record { name: name.to_owned(), union: false, bytes, members };
-    let number = |bytes, signed, meaning| DataType::Integer { bytes, signed, meaning };
-    let node = vec![
-        member("next", 2, 0, None),
-        member("len", 0, 64, None),
-        member("low", 0, 96, Some(3)),
-        member("name", 3, 128, None),
-    ];
-    let types = vec![
-        number(4, true, IntegerMeaning::Number),
-        record("node", 24, node),
-        DataType::Pointer { to: 1 },
-        DataType::Pointer { to: 4 },
-        number(1, true, IntegerMeaning::Character),
-    ];
     let variable = |name: &str, ty, place| ProgramVariable { name: name.to_owned(), ty, parameter: true, place };
     let variables = vec![
         variable("first", 2, VariablePlace::Register(5)),
@@ -352,7 +337,7 @@ fn variables_of_programs_become_places_with_types() {
         variable("own", 1, VariablePlace::Memory { register: 7, offset: -24 }),
         variable("gone", 0, VariablePlace::Unreadable("the compiler keeps it nowhere".to_owned())),
     ];
-    let data = ProgramData { types, places: vec![variables] };
+    let data = ProgramData { types: list_types(), places: vec![variables] };
     let told = |text: &str| {
         let text = format!("walk+8 {text}");
         let definition = parse_perf_probe(&text, Some("/bin/made")).unwrap();

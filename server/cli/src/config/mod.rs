@@ -8,7 +8,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use bathyscope_agent::{CommandRights, Simulation};
 use bathyscope_console::{
     config::{ListenConfig, PublicUrl, ScriptUsers, ServerTls, Transport},
-    retention::RetentionRule,
+    retention::{LabelRule, RetentionRule},
 };
 use clap::{Args, ValueEnum};
 
@@ -240,7 +240,7 @@ impl ShareArgs {
 }
 
 /// How long captures are kept. Without a rule they stay until somebody deletes them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct KeepArgs {
     /// Delete captures that ended, or were imported, more than so many days ago, unless they are pinned
     #[arg(long, value_name = "DAYS", env = "BATHYSCOPE_KEEP_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
@@ -248,6 +248,10 @@ pub struct KeepArgs {
     /// Delete the oldest captures that are not pinned while all together have more bytes than this, such as 20G
     #[arg(long, value_name = "SIZE", env = "BATHYSCOPE_KEEP_SIZE", value_parser = bytes)]
     pub keep_size: Option<u64>,
+    /// Keep captures of a tag or owner so long instead, such as tag:slow=90d, by:ci=3d or tag:release=forever; repeatable. Of
+    /// several that are for one capture the longest holds; forever is whatever the size
+    #[arg(long, value_name = "RULE", env = "BATHYSCOPE_KEEP_FOR", value_delimiter = ',')]
+    pub keep_for: Vec<LabelRule>,
 }
 
 impl KeepArgs {
@@ -259,11 +263,14 @@ impl KeepArgs {
         if let Some(bytes) = self.keep_size {
             command.args(["--keep-size", &bytes.to_string()]);
         }
+        for rule in &self.keep_for {
+            command.args(["--keep-for", &rule.to_string()]);
+        }
     }
 
     /// The rule that they make.
     pub fn rule(&self) -> RetentionRule {
-        RetentionRule { max_days: self.keep_days, max_bytes: self.keep_size }
+        RetentionRule { max_days: self.keep_days, max_bytes: self.keep_size, labels: self.keep_for.clone() }
     }
 }
 

@@ -2,24 +2,32 @@
 
 mod compute;
 mod deleted;
+mod expiring;
 mod import;
 mod labels;
+mod list;
 
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
 
-use bathyscope_capture::{CaptureId, Severity, visible};
+use bathyscope_capture::{CaptureId, LossStage, Severity, visible};
 use bathyscope_console::wire;
 use bathyscope_link::words;
-use bathyscope_store::{CaptureRecord, CaptureSummary, Store, StoreError, SummaryQuery, SummarySort};
+use bathyscope_store::{CaptureRecord, Store, StoreError, SummarySort};
 use clap::{Args, Subcommand};
 
-use self::labels::{describe, labelled, searched, sort_of, tag, tags};
+use self::{
+    labels::{describe, labelled, tag, tags},
+    list::{ListRequest, sort_of},
+};
 use super::{
     chosen::{ChosenCapture, no_captures},
     explain::same_lines,
     open, text,
 };
-use crate::{Failure, Outcome, config::DataArgs};
+use crate::{
+    Failure, Outcome,
+    config::{DataArgs, KeepArgs},
+};
 
 /// What `captures` takes.
 #[derive(Clone, Debug, Args)]
@@ -37,20 +45,30 @@ pub struct CapturesArgs {
 pub enum CapturesVerb {
     /// List them, newest first
     #[command(after_help = "\
-Words are looked for in titles, owners, hosts, methods, targets, tags, descriptions and notes. Conditions: tag:TAG, host:NAME, \
-by:USER, method:KIND, is:pinned, recording, imported, simulated, lossy, tagged or noted, older:7d, newer:2h, longer:10s, \
-shorter:1m, larger:20M, smaller:1G. With - before it, a word or condition shall not be: give -- first, as in \
+Words are looked for in titles, tags, descriptions, notes, owners, hosts, targets, specs, scripts, names of processes, texts of \
+events and output of commands; a word finds all that begin with it, words in one argument follow each other and are whole. \
+title:, note:, script:, process:, text:, output: and others before a word look into that alone. Conditions: tag:TAG, host:NAME, by:USER, source:KIND, \
+state:failed, is:pinned, recording, imported, simulated, lossy, tagged, noted or cut (more text than is searched), older:7d, \
+newer:2h, after:2026-11-01, before:2026-11-20T14:30+01:00, longer:10s, shorter:1m, larger:20M, smaller:1G, lost:>0, \
+rows:>=1M, size:<1G, duration:>10s. With - before it, a word or condition shall not be: give -- first, as in \
 `captures list -- -is:pinned older:30d`.")]
     List {
         /// Only those that have all of these words and conditions
         #[arg(value_name = "WORDS")]
         words: Vec<String>,
-        /// Sort them by started, duration, rows, bytes, lost, title, host or owner; with - before it the other way round
-        #[arg(long, value_name = "WHAT", default_value = "started", allow_hyphen_values = true, value_parser = sort_of)]
-        sort: (SummarySort, bool),
+        /// Sort them by started, duration, rows, bytes, lost, title, host, owner, target, method or state; with - before it the
+        /// other way round [default: started, or what the search says by sort:]
+        #[arg(long, value_name = "WHAT", allow_hyphen_values = true, value_parser = sort_of)]
+        sort: Option<(SummarySort, bool)>,
+        /// A search that is kept in the library under this name; WORDS narrow it further
+        #[arg(long, value_name = "NAME")]
+        saved: Option<String>,
         /// How many at most
         #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 100)]
         limit: u32,
+        /// How many of the first to leave out
+        #[arg(long, value_name = "COUNT", default_value_t = 0)]
+        offset: u32,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -163,6 +181,18 @@ shorter:1m, larger:20M, smaller:1G. With - before it, a word or condition shall 
         #[command(flatten)]
         data: DataArgs,
     },
+    /// List those that go by rules of retention, the next first, with when: give the rules that `serve` has, or others to try them
+    Expiring {
+        /// The rules.
+        #[command(flatten)]
+        keep: KeepArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
     /// Add a capture from a .bathy file and print its id, and on standard error what reading it cost
     Import {
         /// The file
@@ -182,9 +212,9 @@ shorter:1m, larger:20M, smaller:1G. With - before it, a word or condition shall 
 /// If the store cannot be opened, or the capture is not there.
 pub fn run(args: CapturesArgs) -> Outcome {
     let printed = match args.verb {
-        CapturesVerb::List { words, sort: (sort, reversed), limit, json, data } => {
-            let query = SummaryQuery { sort, reversed, limit, ..searched(&words)? };
-            open::reading(&data, async |store| list(&store, &query, json).await)?
+        CapturesVerb::List { words, sort, saved, limit, offset, json, data } => {
+            let listed = ListRequest { words, sort, saved, limit, offset };
+            open::reading(&data, async |store| list::list(&store, listed, json).await)??
         }
         CapturesVerb::Show { id, json, data } => {
             open::reading(&data, async |store| show(&store, id, json).await)?.ok_or_else(no_captures)?
@@ -217,6 +247,9 @@ pub fn run(args: CapturesArgs) -> Outcome {
         }
         CapturesVerb::Restore { ids, data, .. } => {
             open::writing(&data, async |store| deleted::restore(&store, &ids).await)?
+        }
+        CapturesVerb::Expiring { keep, json, data } => {
+            open::reading(&data, async |store| expiring::expiring(&store, &keep, json).await)?
         }
         CapturesVerb::Import { file, json, data } => import::run(&file, json, &data)?,
     };
@@ -273,54 +306,6 @@ async fn check(store: &Store, mut ids: Vec<CaptureId>) -> Result<Checked, StoreE
     Ok(Checked(checked))
 }
 
-async fn list(store: &Store, query: &SummaryQuery, json: bool) -> Result<String, StoreError> {
-    let page = store.summaries(query).await?;
-    let (captures_bytes, _pinned) = store.sizes().await?;
-    let database_bytes = store.room().database_bytes;
-    if json {
-        let items: Vec<_> = page.items.into_iter().map(wire::CaptureItem::from).collect();
-        return Ok(json_line(&serde_json::json!({
-            "total": page.total, "items": items, "captures_bytes": captures_bytes, "database_bytes": database_bytes,
-        })));
-    }
-    let mut out = String::new();
-    for capture in &page.items {
-        line(&mut out, format_args!("{}", summary(capture)));
-    }
-    let left_out = page.total.saturating_sub(page.items.len() as u64);
-    if left_out > 0 {
-        line(&mut out, format_args!("and {left_out} more; -n COUNT lists them"));
-    }
-    if page.total == 0 {
-        line(&mut out, format_args!("No captures. Make one with `bathyscope trace`, or in the browser."));
-    } else {
-        let (captures, database) = (text::bytes(captures_bytes), text::bytes(database_bytes));
-        line(&mut out, format_args!("all captures together have {captures}, the database {database}"));
-    }
-    Ok(out)
-}
-
-fn summary(capture: &CaptureSummary) -> String {
-    let lost = match (capture.lost, capture.lost_at_least) {
-        (0, false) => String::new(),
-        (0, true) => ", lost unknown".to_owned(),
-        (lost, false) => format!(", {} lost", text::count(lost)),
-        (lost, true) => format!(", at least {} lost", text::count(lost)),
-    };
-    let pinned = if capture.pinned { "  pinned" } else { "" };
-    let tags: String = capture.tags.iter().map(|tag| format!("  #{tag}")).collect();
-    format!(
-        "{}  {}  {:>9}  {:>8} rows{lost}  {:>9}  {}{pinned}  {}{tags}",
-        capture.id,
-        text::wall_time(capture.started_unix_ns),
-        text::duration(capture.duration_ns),
-        text::count(capture.rows),
-        text::bytes(capture.size_bytes),
-        capture.state,
-        bathyscope_capture::shown(&capture.title),
-    )
-}
-
 async fn show(store: &Store, chosen: ChosenCapture, json: bool) -> Result<Option<String>, StoreError> {
     let Some(id) = chosen.id(store).await? else { return Ok(None) };
     let (record, labels) = (store.capture(id).await?, store.labels(id).await?);
@@ -350,6 +335,12 @@ fn described(record: &CaptureRecord) -> String {
     line(&mut out, format_args!("owner    {}", shown(&record.owner)));
     let pinned = if record.pinned { ", pinned" } else { "" };
     line(&mut out, format_args!("size     {}{pinned}", text::bytes(record.size_bytes)));
+    if let Some(firing) = &record.firing {
+        let at = text::duration(firing.fired_ns.saturating_sub(record.start_ns));
+        let value = if firing.value.is_empty() { String::new() } else { format!(": {}", shown(&firing.value)) };
+        line(&mut out, format_args!("fired    {}{value}, at {at}", shown(&firing.trigger)));
+        line(&mut out, format_args!("recorder {}", firing.recorder));
+    }
     for (index, stream) in record.streams.iter().enumerate().filter(|(_, stream)| !stream.schema.is_absent()) {
         if let Some(derived) = &stream.schema.derived {
             let (name, from) = (shown(&stream.schema.name), shown(&derived.from.join(", ")));
@@ -376,7 +367,8 @@ fn described(record: &CaptureRecord) -> String {
         let (from, until) = (text::duration(from), text::duration(until));
         let at_least = if loss.severity() == Severity::Error { "at least " } else { "" };
         let (count, stage) = (loss.count, loss.stage.as_str());
-        line(&mut out, format_args!("lost     {at_least}{count} ({stage}) from {from} to {until}"));
+        let word = if loss.stage == LossStage::NotKept { "not kept" } else { "lost" };
+        line(&mut out, format_args!("{word:8} {at_least}{count} ({stage}) from {from} to {until}"));
     }
     if record.ledger.is_lower_bound() {
         line(&mut out, format_args!("lost     {}", record.ledger.lost_words()));

@@ -6,26 +6,26 @@
 //! begins, so that nothing of it can be taken for the verb's, and nothing of the verb's for the command's.
 //!
 //! Verbs that start no command take options among their other words; theirs are checked in the same way. Options that the
-//! tool has and the verb has not are in a table of each verb ([`Foreign`]): they are refused with what there is instead, or,
-//! where they ask for what is so in any case, left out with a note.
+//! tool has and the verb has not are in the tool's table, by which its pasted commands are read too ([`VerbAnswer`]): they are
+//! refused with what there is instead, or, where they ask for what is so in any case, left out with a note.
 
 use std::ffi::OsString;
 
 use bathyscope_catalog::closest;
+use bathyscope_commands::{VerbAnswer, verb_answers};
 use clap::Args as _;
 
 use super::{
-    foreign::{Foreign, OptionAnswer},
-    list::{self, ListArgs},
+    list::ListArgs,
     options::{Long, Options},
-    probe::{self, ProbeArgs},
-    profile::{self, ProfileArgs},
-    record::{self, RecordArgs},
-    report::{self, ReportArgs},
-    stat::{self, StatArgs},
-    strace::{self, StraceArgs},
+    probe::ProbeArgs,
+    profile::ProfileArgs,
+    record::RecordArgs,
+    report::ReportArgs,
+    stat::StatArgs,
+    strace::StraceArgs,
     top::TopArgs,
-    trace::{self, TraceArgs},
+    trace::TraceArgs,
 };
 
 /// An option that a verb does not have.
@@ -64,7 +64,7 @@ pub(crate) struct Letters {
     verb: &'static str,
     behind: Behind,
     options: Options,
-    foreign: &'static [Foreign],
+    foreign: Vec<VerbAnswer>,
 }
 
 /// A word that begins with `-`, read.
@@ -80,22 +80,23 @@ struct Word {
 impl Letters {
     /// Those of a verb whose options are those of a tool; none of another.
     fn of_verb(verb: &str) -> Option<Self> {
-        let of = |verb, behind, command: clap::Command, foreign| {
-            Some(Self { verb, behind, options: Options::of(&command), foreign })
+        let of = |verb, behind, command: clap::Command| {
+            let options = Options::of(&command);
+            let mut foreign = verb_answers(verb);
+            foreign.retain(|answer| !options.has(answer.option));
+            Some(Self { verb, behind, options, foreign })
         };
         let command = clap::Command::new;
         match verb {
-            "strace" => of("strace", Behind::Command, StraceArgs::augment_args(command("strace")), strace::FOREIGN),
-            "record" => of("record", Behind::Command, RecordArgs::augment_args(command("record")), record::FOREIGN),
-            "profile" => {
-                of("profile", Behind::Command, ProfileArgs::augment_args(command("profile")), profile::FOREIGN)
-            }
-            "top" => of("top", Behind::Command, TopArgs::augment_args(command("top")), profile::FOREIGN),
-            "stat" => of("stat", Behind::Command, StatArgs::augment_args(command("stat")), stat::FOREIGN),
-            "trace" => of("trace", Behind::Script, TraceArgs::augment_args(command("trace")), trace::FOREIGN),
-            "report" => of("report", Behind::Options, ReportArgs::augment_args(command("report")), report::FOREIGN),
-            "list" => of("list", Behind::Options, ListArgs::augment_args(command("list")), list::FOREIGN),
-            "probe" => of("probe", Behind::Options, ProbeArgs::augment_args(command("probe")), probe::FOREIGN),
+            "strace" => of("strace", Behind::Command, StraceArgs::augment_args(command("strace"))),
+            "record" => of("record", Behind::Command, RecordArgs::augment_args(command("record"))),
+            "profile" => of("profile", Behind::Command, ProfileArgs::augment_args(command("profile"))),
+            "top" => of("top", Behind::Command, TopArgs::augment_args(command("top"))),
+            "stat" => of("stat", Behind::Command, StatArgs::augment_args(command("stat"))),
+            "trace" => of("trace", Behind::Script, TraceArgs::augment_args(command("trace"))),
+            "report" => of("report", Behind::Options, ReportArgs::augment_args(command("report"))),
+            "list" => of("list", Behind::Options, ListArgs::augment_args(command("list"))),
+            "probe" => of("probe", Behind::Options, ProbeArgs::augment_args(command("probe"))),
             _ => None,
         }
     }
@@ -176,7 +177,7 @@ impl Letters {
             self.options.long.iter().filter(|known| known.is_shown && known.name.starts_with(name)).collect();
         let (known, takes) = match (self.options.long(name), foreign, begin_so.as_slice()) {
             (Some(takes), ..) => (name, takes),
-            (None, Some(Foreign { answer: OptionAnswer::Meaningless, takes_value, why, .. }), _) => {
+            (None, Some(VerbAnswer { is_refused: false, takes_value, why, .. }), _) => {
                 notes.push(format!("--{name} has no meaning here: {why}"));
                 return Ok(Word { own: None, takes_next: false, leaves_next_out: *takes_value && value.is_none() });
             }
@@ -204,7 +205,7 @@ impl Letters {
                 continue;
             }
             match self.foreign(&format!("-{letter}")) {
-                Some(Foreign { answer: OptionAnswer::Meaningless, takes_value, why, .. }) => {
+                Some(VerbAnswer { is_refused: false, takes_value, why, .. }) => {
                     notes.push(format!("-{letter} has no meaning here: {why}"));
                     if *takes_value {
                         let own = (!own.is_empty()).then(|| format!("-{own}").into());
@@ -218,7 +219,7 @@ impl Letters {
         Ok(Word { own, takes_next, leaves_next_out: false })
     }
 
-    fn foreign(&self, option: &str) -> Option<&'static Foreign> {
+    fn foreign(&self, option: &str) -> Option<&VerbAnswer> {
         self.foreign.iter().find(|foreign| foreign.option == option)
     }
 
@@ -235,7 +236,7 @@ impl Letters {
             };
             (!names.is_empty()).then(|| format!("Did you mean {}?", names.join(" or ")))
         };
-        let why = self.foreign(&option).map(|foreign| foreign.why.to_owned());
+        let why = self.foreign(&option).map(|foreign| foreign.why.clone());
         let is_foreign = why.is_some();
         let remedy = why.or_else(near).unwrap_or_else(|| self.look_up());
         LettersError { option, verb: self.verb, remedy, is_foreign }
@@ -249,7 +250,7 @@ impl Letters {
         let other = if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
         let foreign = self.foreign(&option);
         let remedy = match (foreign, long) {
-            (Some(foreign), _) => foreign.why.to_owned(),
+            (Some(foreign), _) => foreign.why.clone(),
             (None, Some(known)) => format!("Did you mean `--{}`?", known.name),
             (None, None) if self.options.short(other).is_some() => {
                 format!("`-{other}` is one. {}", self.look_up())
@@ -298,39 +299,24 @@ pub(crate) fn unknown(verb: &str, word: &str) -> Option<LettersError> {
 mod tests {
     use super::*;
 
-    /// What a verb knows of a tool's options, a paste into the box on top knows too.
-    #[test]
-    fn options_that_are_answered_here_are_options_of_the_tool() {
-        let tools = [
-            ("strace", &["strace"][..]),
-            ("record", &["trace-cmd record"]),
-            ("profile", &["perf record"]),
-            ("stat", &["perf stat"]),
-            ("trace", &["bpftrace"]),
-            ("report", &["trace-cmd report", "perf report"]),
-            ("list", &["trace-cmd list"]),
-            ("probe", &["perf probe"]),
+    /// Answers to options: whether each is refused, and whether it has a value.
+    fn others() -> Vec<VerbAnswer> {
+        let cases = [
+            ("-b", true, false, "It needs ptrace."),
+            ("--seccomp-bpf", true, false, "It needs ptrace too."),
+            ("-R", false, false, "it is so"),
+            ("-m", false, true, "it is so"),
+            ("--pages", false, true, "it is so"),
         ];
-        for (verb, tools) in tools {
-            let letters = Letters::of_verb(verb).expect("a verb with the options of a tool");
-            for option in letters.foreign.iter().map(|foreign| foreign.option) {
-                let is_known = |tool: &&str| {
-                    let line = format!("{tool} {option} 1 ls");
-                    let explained = bathyscope_commands::explain(&line, &bathyscope_commands::UnknownHost);
-                    !format!("{explained:?}").contains("is no option of")
-                };
-                assert!(tools.iter().any(is_known), "{verb} {option}");
-            }
-        }
+        let answer = |(option, is_refused, takes_value, why): (&'static str, bool, bool, &str)| VerbAnswer {
+            option,
+            is_refused,
+            takes_value,
+            for_verb: false,
+            why: why.to_owned(),
+        };
+        cases.into_iter().map(answer).collect()
     }
-
-    const OTHERS: &[Foreign] = &[
-        Foreign::refused("-b", "It needs ptrace."),
-        Foreign::refused("--seccomp-bpf", "It needs ptrace too."),
-        Foreign::meaningless("-R", "it is so"),
-        Foreign::meaningless("-m", "it is so").with_value(),
-        Foreign::meaningless("--pages", "it is so").with_value(),
-    ];
 
     fn of(behind: Behind, line: &str) -> Result<(String, Vec<String>), String> {
         let flag = |name: &'static str, letter| clap::Arg::new(name).long(name).short(letter);
@@ -344,7 +330,7 @@ mod tests {
             .arg(flag("names", 'n').num_args(0..=1))
             .arg(long("hidden").hide(true))
             .arg(long("simulate").num_args(0..=1).require_equals(true));
-        let letters = Letters { verb: "strace", behind, options: Options::of(&command), foreign: OTHERS };
+        let letters = Letters { verb: "strace", behind, options: Options::of(&command), foreign: others() };
         let words = line.split(' ').filter(|word| !word.is_empty()).map(OsString::from).collect();
         let arranged = letters.arranged(words).map_err(|error| error.to_string())?;
         let words = arranged.words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>();
@@ -449,7 +435,7 @@ mod tests {
     /// The words of a command line behind the program's name, arranged.
     fn whole(line: &[&str]) -> Result<Vec<String>, String> {
         let words = ["bathyscope"].iter().chain(line).map(OsString::from).collect();
-        let words = trace::order::arranged(words);
+        let words = crate::verbs::trace::order::arranged(words);
         let arranged = arranged(words).map_err(|error| error.to_string())?;
         Ok(arranged.words.into_iter().skip(1).map(|word| word.into_string().unwrap()).collect())
     }
@@ -491,7 +477,8 @@ mod tests {
     fn options_of_the_tools_are_not_ours_and_told_in_sentences() {
         for verb in ["strace", "record", "profile", "stat", "trace", "report", "list", "probe"] {
             let letters = Letters::of_verb(verb).unwrap();
-            for (at, Foreign { option, answer, why, .. }) in letters.foreign.iter().enumerate() {
+            assert!(letters.foreign.len() > 3, "{verb}");
+            for (at, VerbAnswer { option, is_refused, why, .. }) in letters.foreign.iter().enumerate() {
                 let known = option.strip_prefix("--").map_or_else(
                     || option.chars().nth(1).and_then(|letter| letters.options.short(letter)),
                     |name| letters.options.long(name),
@@ -500,7 +487,7 @@ mod tests {
                 assert!(letters.foreign[..at].iter().all(|earlier| earlier.option != *option), "{verb} {option} twice");
                 let is_sentence =
                     why.starts_with(|c: char| !c.is_lowercase()) && why.ends_with(['.', '?', ')', '"', '`']);
-                assert_eq!(is_sentence, *answer == OptionAnswer::Refused, "{verb} {option}: {why}");
+                assert_eq!(is_sentence, *is_refused, "{verb} {option}: {why}");
             }
         }
     }

@@ -1,6 +1,5 @@
 //! `list`: tracepoints of the running kernel, and by a word before the pattern everything else that can be traced.
 
-mod foreign;
 mod kinds;
 mod settings;
 
@@ -18,7 +17,6 @@ use crate::{
     Failure, Outcome,
     launch::{OwnAgent, agent_failure},
 };
-pub(super) use foreign::FOREIGN;
 
 /// The longest list of events that is read.
 const MAX_BYTES: u64 = 16 << 20;

@@ -23,13 +23,15 @@ pub mod explain;
 pub mod export;
 mod facts;
 pub mod file_maker;
-mod foreign;
+pub mod flight;
+pub mod investigations;
 mod kept;
 mod letters;
 mod letters_of_perf;
 pub mod library;
 pub mod list;
 pub mod login_link;
+pub mod notes;
 mod open;
 mod options;
 pub mod probe;
@@ -142,6 +144,10 @@ pub enum Verb {
     Compile(compile::CompileArgs),
     /// List, show, rename, pin, delete and import stored captures
     Captures(captures::CapturesArgs),
+    /// What people noted on a capture: list it, write, answer and resolve notes
+    Notes(notes::NotesArgs),
+    /// Pages that people write on what they look for: list, show, begin, write and delete them
+    Investigations(investigations::InvestigationsArgs),
     /// Write a stored capture or a view of it in another format
     Export(export::ExportArgs),
     /// Remove what a killed agent left in the kernel's tracing, and nothing else
@@ -152,6 +158,8 @@ pub enum Verb {
     Sessions(sessions::SessionsArgs),
     /// Links of the running console for people without a login: make, list and revoke them
     Shares(shares::SharesArgs),
+    /// Flight recorders of the running console: list them, keep what just happened
+    Flight(flight::FlightVerbArgs),
     /// Run only the privileged side
     #[command(hide = true)]
     Agent(agent::AgentArgs),
@@ -249,11 +257,14 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Explain(args) => explain::run(args),
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
+        Verb::Notes(args) => notes::run(args),
+        Verb::Investigations(args) => investigations::run(args),
         Verb::Export(args) => export::run(args),
         Verb::Cleanup(args) => cleanup::run(args),
         Verb::LoginLink(args) => login_link::run(args),
         Verb::Sessions(args) => sessions::run(args),
         Verb::Shares(args) => shares::run(args),
+        Verb::Flight(args) => flight::run(args),
         Verb::Agent(args) => agent::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Console(args) => console::run(args),
@@ -325,8 +336,8 @@ mod tests {
     /// Options of other programs that messages name.
     const OF_OTHERS: [&str; 3] = ["--cgroupns", "--selftest", "--pid"];
 
-    /// Sources of a test, and of options of other programs that are told apart.
-    const NOT_SAID: [&str; 2] = ["every_spec.rs", "foreign.rs"];
+    /// A source of a test.
+    const NOT_SAID: [&str; 1] = ["every_spec.rs"];
 
     /// The sources of what can say something, without their tests.
     fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {

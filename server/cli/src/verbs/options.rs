@@ -73,6 +73,16 @@ impl Options {
         Self { long, short }
     }
 
+    /// Whether it has an option, as it is typed: `-b`, `--seccomp-bpf`.
+    pub(super) fn has(&self, option: &str) -> bool {
+        let mut letters = option.strip_prefix('-').unwrap_or_default().chars();
+        match (option.strip_prefix("--"), letters.next(), letters.next()) {
+            (Some(name), ..) => self.long(name).is_some(),
+            (None, Some(letter), None) => self.short(letter).is_some(),
+            _ => false,
+        }
+    }
+
     /// What the option of this name takes.
     pub(super) fn long(&self, name: &str) -> Option<Takes> {
         self.long.iter().find(|known| known.name == name).map(|known| known.takes)

@@ -4,8 +4,6 @@
 //! Nothing is put into the kernel here: what is added is kept by name in the library, and lives in the kernel with the capture that
 //! records or counts it.
 
-mod foreign;
-
 use std::{fmt::Write as _, process::ExitCode};
 
 use bathyscope_agent::Simulation;
@@ -30,7 +28,6 @@ use crate::{
     launch::{OwnAgent, agent_failure, this_binary},
 };
 use bathyscope_recorder::CaptureProbe;
-pub(super) use foreign::FOREIGN;
 
 const ABOUT: &str = "\
 A dynamic event is a probe at a function of the kernel or of a program, with arguments of one's choice. It is written as

@@ -1,7 +1,5 @@
 //! `profile`: sampled stacks by any event, with the letters of `perf record`.
 
-mod foreign;
-
 use std::{path::PathBuf, time::Duration};
 
 use bathyscope_agent::Simulation;
@@ -24,7 +22,6 @@ use super::{
     trace::{Recording, Shows, missing_option, record},
 };
 use crate::{Failure, Outcome, config::DataArgs};
-pub(super) use foreign::FOREIGN;
 
 const EXAMPLES: &str = "\
 Examples:

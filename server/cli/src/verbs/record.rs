@@ -3,7 +3,6 @@
 //!
 //! An agent as a process of its own keeps the rights; this process gives them up before it reads an event.
 
-mod foreign;
 mod observes;
 mod save;
 mod sources;
@@ -47,7 +46,6 @@ use crate::{
     launch::{OwnAgent, Workplace, agent_failure},
     signals::EndSignals,
 };
-pub(super) use foreign::FOREIGN;
 pub(super) use observes::{OBSERVES, observe};
 use save::{RecipeToSave, SaveArgs};
 use sources::SourceArgs;
@@ -73,6 +71,8 @@ Examples:
   bathyscope record --profile --states --optional states -P 4711 --duration 10s
   bathyscope record --recipe disk --optional requests --profile --duration 5s --save my-disk
   bathyscope record --recipe my-disk
+  bathyscope record --syscalls=%file --flight 30s --when 'duration_ns > 100000000'
+  bathyscope record --states --flight 1m --when 'on run-queue latency if duration_ns > 20000000' --per-day 5
   bathyscope report | less
 
 Everything is traced for as long as COMMAND runs; with -F only the command itself, with -F -c also what it starts, with -P \
@@ -168,6 +168,9 @@ pub struct RecordArgs {
     /// What is saved for the next time.
     #[command(flatten)]
     pub saving: SaveArgs,
+    /// What is stored only when something happens.
+    #[command(flatten)]
+    pub flight: crate::verbs::flight::FlightArgs,
     /// What it may cost.
     #[command(flatten)]
     pub budgets: crate::verbs::budgets::BudgetArgs,
@@ -284,6 +287,7 @@ fn spec(args: &RecordArgs, available: &[TracepointName], from: Option<&FoundReci
     let target = target(args, from.map(FoundRecipe::recipe))?;
     // A command ends the capture.
     let limits = limits_of_target(limits(args, from, args.command.is_empty()), &target);
+    let limits = args.flight.apply(limits)?;
     let spec = CaptureSpec { name: name(args, from), sources, target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)
@@ -535,11 +539,13 @@ async fn record(
     }
     let mut signals = EndSignals::watch()?;
     let ended = recorder.ended(id);
-    tokio::pin!(ended);
+    let firing = super::flight::fire_by_signal(&recorder, id);
+    tokio::pin!(ended, firing);
     loop {
         tokio::select! {
             () = &mut ended => break,
             signal = signals.next() => { recorder.stop(id, signal); }
+            failed = &mut firing => failed?,
         }
     }
     let code = exit_status(&recorder, id);
@@ -547,6 +553,7 @@ async fn record(
         file.write(&store, id, directory).await?;
     }
     print_summary(&store, id, recorder.detached(id).is_some()).await?;
+    super::print_all(&super::flight::stored_lines(&store, id).await?)?;
     store.close().await;
     Ok(code)
 }

@@ -3,7 +3,6 @@
 mod annotate;
 mod calls;
 mod filters;
-mod foreign;
 mod functions;
 pub(super) mod samples;
 
@@ -24,7 +23,6 @@ use super::{
     range::RangeArgs,
 };
 use crate::{Failure, Outcome, config::DataArgs};
-pub(super) use foreign::FOREIGN;
 
 /// What `report` takes.
 #[derive(Clone, Debug, Args)]

@@ -4,7 +4,6 @@
 //! goes to standard error, as there: standard output is the command's.
 
 mod arguments;
-mod foreign;
 mod report;
 mod sums;
 
@@ -30,7 +29,6 @@ use crate::{
     launch::{OwnAgent, Workplace, agent_failure},
     signals::EndSignals,
 };
-pub(super) use foreign::FOREIGN;
 use report::Report;
 use sums::{Reader, Sums};
 

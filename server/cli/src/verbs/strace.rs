@@ -4,7 +4,6 @@
 //! was stored. So a line comes a moment after its call, and what the command prints beside it comes when it was read.
 
 mod dump;
-mod foreign;
 mod lines;
 mod output;
 mod qualifiers;
@@ -34,7 +33,6 @@ use crate::{
     config::{DataArgs, LogArgs, LogFormat, Scripts},
     launch::{OwnAgent, Workplace},
 };
-pub(super) use foreign::FOREIGN;
 use lines::{Clock, LineStyle, Writer};
 use output::LineOutput;
 use qualifiers::{Columns, QualifierArgs};

@@ -4,7 +4,6 @@
 //! up before it reads an event.
 
 pub(super) mod arguments;
-mod foreign;
 pub(in crate::verbs) mod names;
 pub(super) mod order;
 mod records;
@@ -31,7 +30,6 @@ use crate::{
     signals::EndSignals,
 };
 pub(super) use arguments::{missing_option, read_script, unknown_option};
-pub(super) use foreign::FOREIGN;
 use rows::RowPrinter;
 
 /// Prints the summary of a capture that was kept, on standard error.

@@ -13,7 +13,7 @@ use crate::{
 const PRINTS: &str = "what a script prints is shown and kept with the capture";
 const HEADERS: &str = "C headers are not read: types come from the kernel and from the script";
 
-const BPFTRACE: Table = Table {
+pub(crate) const BPFTRACE: Table = Table {
     tool: "bpftrace",
     order: Order::OptionsFirst,
     rules: &[
@@ -31,18 +31,25 @@ const BPFTRACE: Table = Table {
         Rule::ignored(&["--no-feature"], Takes::Value, "the kernel's features are tested"),
         Rule::ignored(&["--usdt-file-activation"], Takes::Nothing, "semaphores of USDT probes are raised in any case"),
         Rule::refused(
-            &["-d", "-dd", "--dry-run", "--debug"],
+            &["-dd", "--dry-run", "--debug"],
             Takes::Attached,
             "A capture attaches what it compiles.",
             "The editor of scripts checks a script and shows what it becomes.",
         ),
         Rule::refused(
-            &["--emit-elf", "--emit-llvm", "--aot"],
-            Takes::Value,
-            "Programs are not written to files.",
-            "Remove it.",
-        ),
-        Rule::refused(&["--fmt"], Takes::Nothing, "Scripts are kept as they are written.", "Remove it."),
+            &["-d"],
+            Takes::Attached,
+            "A capture attaches what it compiles.",
+            "The editor of scripts checks a script and shows what it becomes.",
+        )
+        .refused_at_verb("Stages are shown by `bathyscope compile --emit`; a time is given with --duration."),
+        Rule::refused(&["--aot"], Takes::Value, "Programs are not written to files.", "Remove it."),
+        Rule::refused(&["--emit-elf"], Takes::Value, "Programs are not written to files.", "Remove it.")
+            .refused_at_verb("Write `bathyscope compile --emit elf -o FILE`."),
+        Rule::refused(&["--emit-llvm"], Takes::Value, "Programs are not written to files.", "Remove it.")
+            .refused_at_verb("There is no LLVM here; `bathyscope compile --emit bpf` shows the instructions."),
+        Rule::refused(&["--fmt"], Takes::Nothing, "Scripts are kept as they are written.", "Remove it.")
+            .refused_at_verb("`bathyscope compile --emit ast` shows a script as it was understood."),
         Rule::refused(
             &["--info", "-V", "--version", "-h", "--help"],
             Takes::Nothing,
@@ -102,7 +109,31 @@ pub(crate) fn read(call: &mut Call<'_>) -> Result<Step> {
     if let Some(given) = arguments.last("--unsafe") {
         call.marks.note(&given.at, "the script may change what it observes; only an admin can start it");
     }
+    let text = with_settings(text, call)?;
     capture(ScriptSpec { text, file, params, allow_unsafe }, &arguments, call)
+}
+
+/// The script with what variables of the environment set, as settings of its own.
+fn with_settings(text: String, call: &mut Call<'_>) -> Result<String> {
+    let Some(first) = call.settings.first() else { return Ok(text) };
+    let is_plain = |word: &&Word| {
+        let value = word.text.split_once('=').map_or("", |(_, value)| value);
+        !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if let Some(odd) = call.settings.iter().find(|word| !is_plain(word)) {
+        return Err(Refusal::new(odd.source.clone(), "that is no value of a setting", "Write a number or a word."));
+    }
+    let written: Vec<String> = call.settings.iter().map(|word| word.text.replacen('=', " = ", 1)).collect();
+    let block = format!("config = {{ {} }}\n", written.join("; "));
+    // A script of a file is not in sight, and one has one block.
+    if text.is_empty() || lang::parse(&format!("{block}{text}")).is_err() {
+        let remedy = format!("Write `{}` into the script.", block.trim());
+        return Err(Refusal::new(first.source.clone(), "the script has settings of its own", remedy));
+    }
+    for word in call.settings {
+        call.marks.note(&word.source, "it is written into the script, as a setting");
+    }
+    Ok(block + &text)
 }
 
 /// A capture of a script, of `-p` or `-c`.
@@ -176,9 +207,19 @@ fn script(word: &Word, call: &mut Call<'_>) -> Result<String> {
     let Some(fault) = faults.into_iter().next() else { return Ok(text) };
     let place = word.place((fault.start as usize).min(text.len())..(fault.end as usize).min(text.len()));
     let at = if place.start < place.end { place } else { word.source.clone() };
-    let remedy =
-        if fault.hint.is_empty() { "The language reference shows what can stand here.".to_owned() } else { fault.hint };
+    let remedy = match fault.hint.as_str() {
+        "" => "The language reference shows what can stand here.".to_owned(),
+        hint => sentence(hint),
+    };
     Err(Refusal::new(at, fault.message, remedy))
+}
+
+/// A hint of the compiler as a sentence.
+fn sentence(hint: &str) -> String {
+    let mut letters = hint.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    let end = if hint.ends_with(['.', '?', ')']) { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
 }
 
 /// The capture of a script that stands alone: it begins with a probe, and is one without a fault.
@@ -232,6 +273,12 @@ fn of_file(word: &Word, call: &mut Call<'_>) -> Result<(String, String)> {
 fn in_probe_language(word: &Word) -> Word {
     const PROVIDER: &str = "tracepoint:";
     let mut word = word.replaced("data->", "args.");
+    // The name of before.
+    let is_own =
+        |(at, _): (usize, &str)| !word.text.get(..at).is_some_and(|before| before.ends_with(char::is_alphanumeric));
+    if word.text.match_indices("trace:").all(is_own) {
+        word = word.replaced("trace:", PROVIDER);
+    }
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let slashes: Vec<usize> = word
         .text

@@ -323,6 +323,7 @@ fn as_record(words: Vec<Word>, call: &mut Call<'_>, table: &Table) -> Result<Ste
         marks: &mut *call.marks,
         probes: call.probes,
         files: call.files,
+        settings: call.settings,
     };
     let step = trace_cmd::record(&mut other);
     // What is completed are the options of the tool that was written.

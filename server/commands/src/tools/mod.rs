@@ -18,6 +18,11 @@ use crate::{
     shell::{Simple, Word},
 };
 
+pub(crate) use bpftrace::BPFTRACE;
+pub(crate) use perf::{PERF_PROBE, PERF_RECORD, PERF_REPORT, PERF_STAT};
+pub(crate) use strace::TABLE as STRACE;
+pub(crate) use trace_cmd::{LIST as TRACE_CMD_LIST, RECORD as TRACE_CMD_RECORD, REPORT as TRACE_CMD_REPORT};
+
 type Read = fn(&mut Call<'_>) -> Result<Step>;
 
 /// Names of tools, and what reads their words.
@@ -112,6 +117,8 @@ pub(crate) struct Before {
     pub(crate) start: usize,
     /// When `timeout` ends the tool.
     pub(crate) timeout_ms: Option<u64>,
+    /// Variables by which bpftrace is set: `BPFTRACE_MAX_STRLEN=200`.
+    pub(crate) settings: Vec<Word>,
 }
 
 /// Reads what stands before a tool's name: `sudo`, `time`, `nice`, `timeout`, variables of the environment.
@@ -119,10 +126,14 @@ pub(crate) struct Before {
 /// # Errors
 /// An option of theirs that is not known.
 pub(crate) fn before(words: &[Word], marks: &mut Marks) -> Result<Before> {
-    let mut before = Before { start: 0, timeout_ms: None };
+    let mut before = Before { start: 0, timeout_ms: None, settings: Vec::new() };
     while let Some(word) = words.get(before.start) {
         let rest = words.get(before.start + 1..).unwrap_or_default();
         let taken = match bare_name(&word.text).as_str() {
+            _ if is_assignment(word) && word.text.starts_with("BPFTRACE_") => {
+                before.settings.push(word.clone());
+                0
+            }
             _ if is_assignment(word) => {
                 let name = word.text.split('=').next().unwrap_or_default();
                 marks.ignore(
@@ -132,11 +143,23 @@ pub(crate) fn before(words: &[Word], marks: &mut Marks) -> Result<Before> {
                 0
             }
             "sudo" | "doas" => {
-                after_options(rest, &["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "--user", "--group"])
+                const VALUED: [&str; 10] = ["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "--user", "--group"];
+                let taken = after_options(rest, &VALUED);
+                if let Some(user) =
+                    rest.iter().take(taken).find(|it| it.text.starts_with("-u") || it.text.starts_with("--user"))
+                {
+                    let why = "whose rights a capture has is said by the login, and the user of a command by the form";
+                    marks.ignore(&user.source, format!("{} has no meaning here: {why}", user.text));
+                }
+                taken
             }
             "time" | "nohup" | "setsid" => after_options(rest, &["-f", "-o"]),
             "env" => after_options(rest, &["-u", "-C", "-S"]),
-            "nice" | "ionice" | "chrt" | "stdbuf" => after_options(rest, &["-n", "-c", "-i", "-o", "-e", "-p"]),
+            name @ ("nice" | "ionice" | "chrt" | "stdbuf") => {
+                let why = "a command is started by Bathyscope, with its priority and its streams";
+                marks.ignore(&word.source, format!("{name} has no meaning here: {why}"));
+                after_options(rest, &["-n", "-c", "-i", "-o", "-e", "-p"])
+            }
             "timeout" => timeout(rest, &mut before)?,
             _ => break,
         };
@@ -196,7 +219,8 @@ pub(crate) fn view_behind(command: &Simple, host: &dyn Host, marks: &mut Marks) 
         );
         return Ok(None);
     }
-    let mut call = Call { name, tool, words, redirects: &command.redirects, host, marks, probes: &[], files: &[] };
+    let mut call =
+        Call { name, tool, words, redirects: &command.redirects, host, marks, probes: &[], files: &[], settings: &[] };
     match read(&mut call)? {
         Some(Step::View(view)) => Ok(Some(view)),
         Some(_) => Err(Refusal::new(

@@ -13,13 +13,44 @@ use crate::{
     options::{Arguments, Given, Order, Rule, Table, Takes},
 };
 
+const LOOK: &str = "it is about how trace-cmd prints";
+const LEFT_OUT: &str = "Name only the events that are recorded; `bathyscope report -v -F EVENT` leaves rows out when they are \
+    printed.";
+const PRIORITY: &str = "Write `--high-priority`: what is recorded is then read with a niceness of -10. With a real-time priority: \
+    `chrt -f 10 bathyscope record …`.";
+const INSTANCE: &str =
+    "Each capture has one tracing instance of its own. Run `bathyscope record` once more for a second one.";
+const ALL_CPUS: &str =
+    "Functions and events are recorded on all CPUs; `bathyscope report -F '.*: CPU == 1'` prints those of one.";
+const FORMATS: &str = "The kernel's formats of print are kept with each event: `bathyscope list SYSTEM:EVENT` shows the fields of \
+    one.";
 const KEPT: &str = "rows are kept in the capture";
 const BUFFERS: &str = "buffers are read as they fill";
 const ONE_MACHINE: &str = "Captures are kept on this machine.";
 const PROFILES: &str = "Its sums are not computed while it records.";
 const RANKED: &str = "Calls are ranked by function where they are shown.";
+const AT_VERB_QUIET: &str =
+    "The summary is written to standard error, which can be redirected; the command's output is left alone.";
+const AT_VERB_FUNCTIONS_OFF: &str = "A time is given with --duration TIME. In trace-cmd it leaves functions out, which are only traced \
+    with -p here.";
+const AT_VERB_ONE_MACHINE: &str = "Captures are kept on this machine: `bathyscope export --format bathy` makes a file of one that another \
+    machine imports.";
+const AT_VERB_PROFILES: &str =
+    "What calls took is ranked by `bathyscope report --calls`; where threads wait is told by the tool offcputime.";
+const AT_VERB_FILE: &str = "Name the capture by its id: `bathyscope report ID`; `bathyscope captures list` lists them, and `bathyscope captures \
+    import FILE` stores the one of a file.";
+const AT_VERB_CPUS: &str = "Write -F '.*: CPU == 1', or conditions joined by ||.";
+const AT_VERB_LATENCY: &str =
+    "What calls took is ranked by --calls; rows have the form that trace-cmd prints without -l.";
+const AT_VERB_RAW: &str =
+    "Rows with their fields as numbers: `bathyscope export --format ndjson`, or `bathyscope query`.";
+const AT_VERB_PLUGINS: &str = "there are no plugins: events print by the formats that the kernel gave";
+const AT_VERB_INTERRUPTS: &str = "Write a condition on the flags of a row: `bathyscope query` has them as columns.";
+const AT_VERB_HEAD: &str = "`bathyscope captures show ID` tells what is known of a capture.";
+const AT_VERB_TIMES: &str =
+    "Times are of the capture's clock; differences are computed by `bathyscope query`, such as with lag().";
 
-const RECORD: Table = Table {
+pub(crate) const RECORD: Table = Table {
     tool: "trace-cmd record",
     order: Order::OptionsFirst,
     rules: &[
@@ -35,30 +66,43 @@ const RECORD: Table = Table {
         Rule::taken(&["-c"], Takes::Nothing),
         Rule::taken(&["-C"], Takes::Value),
         Rule::taken(&["-b"], Takes::Value),
-        Rule::taken(&["-T"], Takes::Nothing),
-        Rule::taken(&["--func-stack"], Takes::Nothing),
+        Rule::taken(&["-T"], Takes::Nothing).refused_at_verb("Write -O stacktrace."),
+        Rule::taken(&["--func-stack"], Takes::Nothing).refused_at_verb("Write -O func_stack_trace."),
         Rule::taken(&["--max-graph-depth"], Takes::Value),
-        Rule::taken(&["--module"], Takes::Value),
+        Rule::taken(&["--module"], Takes::Value).refused_at_verb("Write -l '*:mod:MODULE'."),
         Rule::taken(&["--user"], Takes::Value),
-        Rule::taken(&["-v"], Takes::Nothing),
+        Rule::taken(&["-v"], Takes::Nothing).refused_at_verb(LEFT_OUT),
         Rule::ignored(&["-a"], Takes::Nothing, "the machine is traced where -F and -P are not given"),
-        Rule::ignored(&["-o", "--file-version"], Takes::Value, KEPT),
+        Rule::ignored(&["-o"], Takes::Value, KEPT),
+        Rule::ignored(&["--file-version"], Takes::Value, KEPT)
+            .refused_at_verb("`bathyscope export` lists the formats that can be written."),
         Rule::ignored(&["-s"], Takes::Value, BUFFERS),
-        Rule::ignored(&["-k", "--temp"], Takes::Nothing, "each capture has buffers of its own"),
-        Rule::ignored(&["-q", "--quiet"], Takes::Nothing, "nothing is printed"),
-        Rule::ignored(&["-r"], Takes::Value, BUFFERS),
-        Rule::ignored(&["-m"], Takes::Value, "the capture has limits of its own, in the form"),
         Rule::ignored(
-            &["--compression", "--cmdlines-size"],
-            Takes::Value,
-            "captures are always compressed, and know the names of all processes",
-        ),
-        Rule::ignored(
-            &["--no-filter", "--proc-map", "--poll", "--date", "--raw-ts", "--tsc2nsec"],
+            &["-k"],
             Takes::Nothing,
-            KEPT,
+            "each capture has buffers of its own, and those of the machine are left alone",
         ),
-        Rule::ignored(&["-B"], Takes::Value, "each capture has a tracing instance of its own"),
+        Rule::ignored(&["--temp"], Takes::Value, "each capture has buffers of its own"),
+        Rule::ignored(&["-q", "--quiet"], Takes::Nothing, "nothing is printed").refused_at_verb(AT_VERB_QUIET),
+        Rule::ignored(&["-r"], Takes::Value, BUFFERS).refused_at_verb(PRIORITY),
+        Rule::ignored(&["-m"], Takes::Value, "the capture has limits of its own, in the form")
+            .refused_at_verb("What a capture may store is limited by --bytes-per-second and by --duration."),
+        Rule::ignored(&["--compression"], Takes::Value, "captures are always compressed"),
+        Rule::ignored(
+            &["--cmdlines-size"],
+            Takes::Value,
+            "the names of all processes come from the capture's own history",
+        ),
+        Rule::ignored(&["--raw-ts"], Takes::Nothing, KEPT),
+        Rule::ignored(&["--no-filter"], Takes::Nothing, "processes of Bathyscope are recorded like others"),
+        Rule::ignored(&["--proc-map"], Takes::Nothing, "the mappings of processes are recorded in any case"),
+        Rule::ignored(&["--poll"], Takes::Nothing, "buffers are read without waiting in any case"),
+        Rule::ignored(&["--date"], Takes::Nothing, KEPT)
+            .refused_at_verb("Each capture knows its wall time; rows have the monotonic clock."),
+        Rule::ignored(&["--tsc2nsec"], Takes::Nothing, KEPT)
+            .refused_at_verb("Times are nanoseconds of the clock of -C: mono, mono_raw or boot."),
+        Rule::ignored(&["-B"], Takes::Value, "each capture has a tracing instance of its own")
+            .refused_at_verb(INSTANCE),
         Rule::refused(
             &["-i"],
             Takes::Nothing,
@@ -70,91 +114,94 @@ const RECORD: Table = Table {
             Takes::Nothing,
             "Which functions are traced is said by the tracer.",
             "Remove it; without -p no functions are traced.",
-        ),
+        )
+        .refused_at_verb(AT_VERB_FUNCTIONS_OFF),
         Rule::refused(
             &["-R"],
             Takes::Value,
             "Triggers of events are not set.",
             "Write -f FILTER, or a script of the probe language.",
         ),
-        Rule::refused(&["-M"], Takes::Value, "Events are recorded on all CPUs.", "Filter the rows: cpu == 1."),
-        Rule::refused(&["-N", "-V", "-A"], Takes::Value, ONE_MACHINE, "Export the capture and import it elsewhere."),
+        Rule::refused(&["-M"], Takes::Value, "Events are recorded on all CPUs.", "Filter the rows: cpu == 1.")
+            .refused_at_verb(ALL_CPUS),
+        Rule::refused(&["-N", "-V", "-A"], Takes::Value, ONE_MACHINE, "Export the capture and import it elsewhere.")
+            .refused_at_verb(AT_VERB_ONE_MACHINE),
         Rule::refused(
             &["-t", "--proxy", "--host", "--tsync-interval"],
             Takes::Nothing,
             ONE_MACHINE,
             "Export the capture and import it elsewhere.",
-        ),
-        Rule::refused(&["-S", "-G", "--profile", "--by-comm"], Takes::Nothing, PROFILES, RANKED),
-        Rule::refused(&["-H"], Takes::Value, PROFILES, RANKED),
+        )
+        .refused_at_verb(AT_VERB_ONE_MACHINE),
+        Rule::refused(&["-S", "-G", "--profile", "--by-comm"], Takes::Nothing, PROFILES, RANKED)
+            .refused_at_verb(AT_VERB_PROFILES),
+        Rule::refused(&["-H"], Takes::Value, PROFILES, RANKED).refused_at_verb(AT_VERB_PROFILES),
         Rule::refused(&["-h", "--help"], Takes::Nothing, "It is about trace-cmd itself.", "Remove it."),
     ],
 };
 
-const REPORT: Table = Table {
+pub(crate) const REPORT: Table = Table {
     tool: "trace-cmd report",
     order: Order::Anywhere,
     rules: &[
-        Rule::taken(&["-i", "--input"], Takes::Value),
+        Rule::taken(&["-i", "--input"], Takes::Value).refused_at_verb(AT_VERB_FILE),
         Rule::taken(&["-F"], Takes::Value),
-        Rule::taken(&["-v", "-V"], Takes::Nothing),
-        Rule::ignored(&["--cpu", "-C"], Takes::Value, "rows are filtered where they are shown: cpu == 1"),
+        Rule::taken(&["-v", "-V"], Takes::Nothing).refused_at_verb("`bathyscope --version` tells the version."),
+        Rule::ignored(&["--cpu", "-C"], Takes::Value, "rows are filtered where they are shown: cpu == 1")
+            .refused_at_verb(AT_VERB_CPUS),
+        Rule::ignored(&["-q", "--events", "--event"], Takes::Nothing, LOOK),
+        Rule::ignored(&["-t"], Takes::Nothing, LOOK)
+            .refused_at_verb("Times are printed with six digits; `bathyscope export --format csv` has nanoseconds."),
+        Rule::ignored(&["-l", "-w"], Takes::Nothing, LOOK).refused_at_verb(AT_VERB_LATENCY),
+        Rule::ignored(&["-R", "-r", "--raw-ts"], Takes::Nothing, LOOK).refused_at_verb(AT_VERB_RAW),
+        Rule::ignored(&["-N", "-L"], Takes::Nothing, AT_VERB_PLUGINS),
+        Rule::ignored(&["-I", "-S"], Takes::Nothing, LOOK).refused_at_verb(AT_VERB_INTERRUPTS),
+        Rule::ignored(&["-G", "--profile", "--by-comm"], Takes::Nothing, LOOK).refused_at_verb(AT_VERB_PROFILES),
+        Rule::ignored(&["-T"], Takes::Nothing, LOOK)
+            .refused_at_verb("A filter that is not understood is refused with its place."),
+        Rule::ignored(&["-f"], Takes::Nothing, LOOK)
+            .refused_at_verb("`bathyscope list functions` lists those of this kernel."),
         Rule::ignored(
-            &[
-                "-t",
-                "-l",
-                "-w",
-                "-R",
-                "-r",
-                "-N",
-                "-L",
-                "-q",
-                "-I",
-                "-S",
-                "-G",
-                "-T",
-                "-f",
-                "-e",
-                "-E",
-                "-P",
-                "--events",
-                "--event",
-                "--check-events",
-                "--nodate",
-                "--raw-ts",
-                "--stat",
-                "--uname",
-                "--ts-check",
-                "--ts-diff",
-                "--ts2secs",
-                "--version",
-                "--profile",
-                "--by-comm",
-                "--cpus",
-                "--first-event",
-                "--last-event",
-                "--verbose",
-            ],
+            &["-e", "-E", "--stat", "--uname", "--cpus", "--first-event", "--last-event"],
             Takes::Nothing,
-            "it is about how trace-cmd prints",
-        ),
-        Rule::ignored(
-            &["-O", "-H", "-n", "--ts-offset", "--align-ts"],
-            Takes::Value,
-            "it is about how trace-cmd prints",
-        ),
+            LOOK,
+        )
+        .refused_at_verb(AT_VERB_HEAD),
+        Rule::ignored(&["-P"], Takes::Nothing, LOOK).refused_at_verb(FORMATS),
+        Rule::ignored(&["--check-events", "--ts-check"], Takes::Nothing, LOOK)
+            .refused_at_verb("`bathyscope captures check ID` checks a capture."),
+        Rule::ignored(&["--nodate"], Takes::Nothing, "rows have the capture's clock in any case"),
+        Rule::ignored(&["--ts-diff", "--ts2secs"], Takes::Nothing, LOOK).refused_at_verb(AT_VERB_TIMES),
+        Rule::ignored(&["--version"], Takes::Nothing, LOOK)
+            .refused_at_verb("`bathyscope --version` tells the version."),
+        Rule::ignored(&["--verbose"], Takes::Nothing, LOOK).refused_at_verb("There is no log of reading a capture."),
+        Rule::ignored(&["-n"], Takes::Value, LOOK),
+        Rule::ignored(&["-O"], Takes::Value, AT_VERB_PLUGINS),
+        Rule::ignored(&["-H"], Takes::Value, LOOK).refused_at_verb(AT_VERB_PROFILES),
+        Rule::ignored(&["--ts-offset", "--align-ts"], Takes::Value, LOOK).refused_at_verb(AT_VERB_TIMES),
     ],
 };
 
-const LIST: Table = Table {
+pub(crate) const LIST: Table = Table {
     tool: "trace-cmd list",
     order: Order::Anywhere,
     rules: &[
         Rule::taken(&["-e"], Takes::Maybe),
         Rule::taken(&["-f"], Takes::Maybe),
         Rule::taken(&["-t", "-p"], Takes::Nothing),
-        Rule::taken(&["-o", "-C", "-B", "-O", "-P", "-c"], Takes::Nothing),
-        Rule::ignored(&["-F", "--full", "-R", "-l"], Takes::Nothing, "an event's page shows its fields"),
+        Rule::taken(&["-o", "-C"], Takes::Nothing),
+        Rule::taken(&["-B"], Takes::Nothing).refused_at_verb(
+            "Each capture has a tracing instance of its own; `bathyscope cleanup --dry-run` lists those left behind.",
+        ),
+        Rule::taken(&["-O", "-P"], Takes::Nothing)
+            .refused_at_verb("There are no plugins: events print by the formats that the kernel gave."),
+        Rule::taken(&["-c"], Takes::Nothing).refused_at_verb("Captures are compressed in one way."),
+        Rule::ignored(&["-F", "--full"], Takes::Nothing, "an event's page shows its fields")
+            .refused_at_verb("The fields of events: `bathyscope list 'sched:*' --fields`."),
+        Rule::ignored(&["-R"], Takes::Nothing, "an event's page shows its fields")
+            .refused_at_verb("Triggers of events are not set by Bathyscope, nor listed."),
+        Rule::ignored(&["-l"], Takes::Nothing, "an event's page shows its fields")
+            .refused_at_verb("Filters belong to a capture: `bathyscope captures show ID` tells those of one."),
     ],
 };
 

@@ -26,11 +26,12 @@ use super::{
 };
 use crate::{
     import::ImportError,
+    investigations::InvestigationError,
     library::LibraryError,
     recipes::RecipeError,
     wire::{self, SpecRefusal},
 };
-use bathyscope_recorder::{DetachError, StartError};
+use bathyscope_recorder::{DetachError, FireError, StartError};
 
 /// What kind of trouble; each has one status and a stable name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,6 +261,10 @@ impl From<StoreError> for ApiError {
             StoreError::DescriptionChanged { .. } => {
                 Self::new(ErrorKind::Conflict, "changing the description", words(&error))
             }
+            StoreError::NoInvestigation { .. } => Self::not_found(),
+            StoreError::InvestigationChanged { .. } => {
+                Self::new(ErrorKind::Conflict, "changing the investigation", words(&error))
+            }
             StoreError::LibraryNameTaken { .. } => Self::new(ErrorKind::Conflict, doing, words(&error)),
             StoreError::LibraryChanged { .. } => Self::new(ErrorKind::Conflict, "changing it", words(&error)),
             StoreError::NoLibraryItem { .. } => Self::not_found(),
@@ -390,6 +395,7 @@ impl From<StartError> for ApiError {
             }
             StartError::Dynamic { text, diagnostics } => Self::probes(&text, &diagnostics),
             StartError::Store(error) => error.into(),
+            StartError::Flight { .. } => Self::invalid("reading what a flight recorder fires at", words(&error)),
             StartError::Priority => Self::invalid(doing, words(&error)),
             StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),
             StartError::ShuttingDown => Self::new(ErrorKind::Busy, doing, words(&error)),
@@ -406,6 +412,17 @@ impl From<DetachError> for ApiError {
             DetachError::NoMatch { .. } => Self::new(ErrorKind::NotFound, doing, words(&error)),
             DetachError::Agent(error) => error.into(),
         }
+    }
+}
+
+impl From<FireError> for ApiError {
+    fn from(error: FireError) -> Self {
+        let kind = match error {
+            FireError::NotRunning | FireError::NotFlight | FireError::Storing { .. } => ErrorKind::Conflict,
+            FireError::Pause { .. } | FireError::Day { .. } | FireError::Busy => ErrorKind::TooMany,
+            FireError::Store { .. } => ErrorKind::Busy,
+        };
+        Self::new(kind, "firing the flight recorder", words(&error))
     }
 }
 
@@ -439,6 +456,17 @@ impl From<LibraryError> for ApiError {
             LibraryError::Spec(error) => error.into(),
             LibraryError::Store(error) => error.into(),
             _ => Self::invalid(doing, why),
+        }
+    }
+}
+
+impl From<InvestigationError> for ApiError {
+    fn from(error: InvestigationError) -> Self {
+        match error {
+            InvestigationError::Refused(why) => Self::invalid("writing the investigation", why),
+            InvestigationError::Random(error) => Self::internal("drawing a random id", error),
+            InvestigationError::Query(error) => error.into(),
+            InvestigationError::Store(error) => error.into(),
         }
     }
 }

@@ -21,6 +21,9 @@ use super::{
     state::AppState,
 };
 
+/// Programs that are no browsers post here with a token of their own, which no browser sends by itself.
+const FIRE_PREFIX: &str = "/api/fire/";
+
 /// The guard around the router.
 pub(super) async fn guard(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer(Ipv4Addr::UNSPECIFIED.into()));
@@ -57,7 +60,11 @@ fn without_context(status: StatusCode) -> Response {
 /// Whether the request may go on to the router.
 fn admit(state: &AppState, context: &Context, request: &Request) -> Result<(), ApiError> {
     let headers = request.headers();
-    if site::is_unsafe(request.method()) && !site::is_same_origin(headers, state.hosts().scheme(), context.host()) {
+    let by_program = request.uri().path().starts_with(FIRE_PREFIX) && site::is_no_browser(headers);
+    if site::is_unsafe(request.method())
+        && !by_program
+        && !site::is_same_origin(headers, state.hosts().scheme(), context.host())
+    {
         return Err(ApiError::new(
             ErrorKind::CrossSite,
             "changing something",

@@ -42,6 +42,7 @@ pub use error::{ApiError, ErrorKind};
 pub use hosts::HostPolicy;
 pub use listener::ListenLimits;
 pub use routes::{Route, table};
+pub(crate) use session::new_secret;
 pub use session::{
     AccessList, LOGIN_LINK_S, LinkItem, SESSION_S, Secret, Session, SessionClock, SessionError, SessionItem, Sessions,
 };

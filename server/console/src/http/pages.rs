@@ -8,7 +8,7 @@ use bathyscope_web::{Template, pages};
 
 use super::{
     access::{Operator, Viewer},
-    api::captures::CapturePath,
+    api::{captures::CapturePath, investigations::InvestigationPath},
     context::Context,
     error::ApiError,
     extract::Path,
@@ -65,6 +65,25 @@ pub(super) async fn capture(
     let record = state.store().capture(id).await?;
     let (id, title) = (id.to_string(), bathyscope_capture::shown(&record.title));
     render(&pages::Capture { nonce: context.nonce(), frame: who.frame(pages::Nav::None), id: &id, title: &title })
+}
+
+/// The investigations.
+pub(super) async fn investigations(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Investigations { nonce: context.nonce(), frame: who.frame(pages::Nav::Investigations) })
+}
+
+/// One investigation.
+pub(super) async fn investigation(
+    Viewer(who): Viewer,
+    context: Context,
+    State(state): State<AppState>,
+    Path(InvestigationPath { id }): Path<InvestigationPath>,
+) -> Result<Response, ApiError> {
+    let found = state.store().investigation(id).await?.filter(|(record, _)| record.deleted_unix_ns.is_none());
+    let (record, _blocks) = found.ok_or_else(ApiError::not_found)?;
+    let (id, title) = (id.to_string(), bathyscope_capture::shown(&record.title));
+    let frame = who.frame(pages::Nav::Investigations);
+    render(&pages::Investigation { nonce: context.nonce(), frame, id: &id, title: &title })
 }
 
 fn render(page: &impl Template) -> Result<Response, ApiError> {

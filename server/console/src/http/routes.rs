@@ -73,8 +73,14 @@ where
 /// The table.
 pub fn table() -> Vec<Route> {
     let views = track_routes().into_iter().chain(stack_routes()).chain(distribution_routes());
-    let own: Vec<Route> =
-        console_routes().into_iter().chain(views).chain(library_routes()).chain(builder_routes()).collect();
+    let own: Vec<Route> = console_routes()
+        .into_iter()
+        .chain(views)
+        .chain(library_routes())
+        .chain(builder_routes())
+        .chain(note_routes())
+        .chain(investigation_routes())
+        .collect();
     let below_shares: Vec<Route> = own.iter().filter_map(below_share).collect();
     own.into_iter().chain(share_routes()).chain(below_shares).collect()
 }
@@ -105,6 +111,46 @@ fn share_routes() -> Vec<Route> {
         route::<Anonymous, _, _>(Page, GET, "/s/{share}", share_pages::door),
         route::<Anonymous, _, _>(Api, POST, "/s/{share}/open", share_pages::open),
         route::<ShareHolder, _, _>(Page, GET, "/s/{share}/captures/{id}", share_pages::capture),
+    ]
+}
+
+/// Notes on captures.
+#[rustfmt::skip]
+fn note_routes() -> Vec<Route> {
+    use RouteKind::Api;
+    const GET: &Method = &Method::GET;
+    const POST: &Method = &Method::POST;
+    vec![
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/notes", api::notes::list),
+        route::<Operator, _, _>(Api, POST, "/api/captures/{id}/notes", api::notes::write),
+        route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}/notes/{note}", api::notes::change),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}/notes/{note}", api::notes::remove),
+        route::<Operator, _, _>(Api, POST, "/api/captures/{id}/notes/{note}/resolved", api::notes::resolve),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/notes/{note}/versions", api::notes::versions),
+    ]
+}
+
+/// Investigations.
+#[rustfmt::skip]
+fn investigation_routes() -> Vec<Route> {
+    use RouteKind::{Api, Download, Page};
+    const GET: &Method = &Method::GET;
+    const POST: &Method = &Method::POST;
+    vec![
+        route::<Viewer, _, _>(Page, GET, "/investigations", pages::investigations),
+        route::<Viewer, _, _>(Page, GET, "/investigations/{id}", pages::investigation),
+        route::<Viewer, _, _>(Api, GET, "/api/investigations", api::investigations::list),
+        route::<Operator, _, _>(Api, POST, "/api/investigations", api::investigations::begin),
+        route::<Viewer, _, _>(Api, GET, "/api/investigations/{id}", api::investigations::one),
+        route::<Operator, _, _>(Api, &Method::PATCH, "/api/investigations/{id}", api::investigations::change),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/investigations/{id}", api::investigations::delete),
+        route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/restore", api::investigations::restore),
+        route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks", api::investigations::add),
+        route::<Operator, _, _>(Api, &Method::PATCH, "/api/investigations/{id}/blocks/{block}", api::investigations::change_block),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/investigations/{id}/blocks/{block}", api::investigations::remove_block),
+        route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/move", api::investigations::move_block),
+        route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/restore", api::investigations::restore_block),
+        route::<Viewer, _, _>(Download, GET, "/api/investigations/{id}/blocks/{block}/picture", api::investigations::block_picture),
     ]
 }
 
@@ -252,17 +298,18 @@ fn console_routes() -> Vec<Route> {
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}", api::captures::one),
         route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}", api::captures::change),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}", api::captures::delete),
+        route::<Viewer, _, _>(Api, GET, "/api/retention", api::retention::forecast),
         route::<Operator, _, _>(Api, GET, "/api/deleted", api::deleted::list),
         route::<Operator, _, _>(Api, POST, "/api/deleted/{id}/restore", api::deleted::restore),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/deleted/{id}", api::deleted::discard),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/stop", api::captures::stop),
+        route::<Operator, _, _>(Api, POST, "/api/captures/{id}/fire", api::flight::fire),
+        route::<Operator, _, _>(Api, POST, "/api/captures/{id}/fire-token", api::flight::make_token),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}/fire-token", api::flight::revoke_token),
+        route::<Anonymous, _, _>(Api, POST, "/api/fire/{id}", api::flight::fire_by_token),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/probes/detach", api::dynamic::detach),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/computed", api::derivations::compute),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}/computed/{number}", api::derivations::remove),
-        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/notes", api::notes::list),
-        route::<Operator, _, _>(Api, POST, "/api/captures/{id}/notes", api::notes::write),
-        route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}/notes/{note}", api::notes::change),
-        route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}/notes/{note}", api::notes::remove),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/output", api::captures::output),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/rows", api::views::rows),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/rows/times", api::views::row_times),

@@ -471,7 +471,7 @@ impl Sessions {
 ///
 /// # Errors
 /// If there is no randomness.
-pub(super) fn new_secret() -> Result<(Secret, TokenHash), SessionError> {
+pub(crate) fn new_secret() -> Result<(Secret, TokenHash), SessionError> {
     let mut random = [0_u8; TOKEN_BYTES];
     getrandom::fill(&mut random).map_err(SessionError::Random)?;
     let text = hex(&random);

@@ -33,6 +33,11 @@ pub(super) fn is_same_origin(headers: &HeaderMap, scheme: &str, host: &AllowedHo
     }
 }
 
+/// Whether a request says nothing of what page it comes from, as those of browsers do.
+pub(super) fn is_no_browser(headers: &HeaderMap) -> bool {
+    !headers.contains_key(SEC_FETCH_SITE) && !headers.contains_key(ORIGIN)
+}
+
 /// Whether a browser says that another site led here. With such a request it sends no cookie that is strict.
 pub(super) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     headers.get(SEC_FETCH_SITE).is_some_and(|site| matches!(site.as_bytes(), b"cross-site" | b"same-site"))

@@ -179,8 +179,8 @@ impl AppState {
     }
 
     /// How long captures are kept.
-    pub fn retention(&self) -> RetentionRule {
-        self.inner.setup.retention
+    pub fn retention(&self) -> &RetentionRule {
+        &self.inner.setup.retention
     }
 
     /// What is known about this host.
@@ -286,7 +286,7 @@ impl AppState {
     /// What deletes captures by the rule of this console.
     pub fn retention_task(&self) -> RetentionTask {
         RetentionTask {
-            rule: self.retention(),
+            rule: self.retention().clone(),
             store: self.store().clone(),
             recorder: self.recorder().clone(),
             captures: self.captures().clone(),

@@ -53,7 +53,11 @@ const fn comment(kind: LibraryKind) -> &'static str {
     match kind {
         LibraryKind::Script => "//",
         LibraryKind::Query => "--",
-        LibraryKind::Probe | LibraryKind::Recipe | LibraryKind::Filter | LibraryKind::Selection => "#",
+        LibraryKind::Probe
+        | LibraryKind::Recipe
+        | LibraryKind::Filter
+        | LibraryKind::Selection
+        | LibraryKind::Search => "#",
     }
 }
 
@@ -66,6 +70,7 @@ pub fn file_name(kind: LibraryKind, name: &str) -> String {
         LibraryKind::Probe => "probe",
         LibraryKind::Filter => "filter",
         LibraryKind::Selection => "selection",
+        LibraryKind::Search => "search",
     };
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '.' };
     format!("{}.{end}", name.chars().map(plain).collect::<String>())

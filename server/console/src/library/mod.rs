@@ -61,7 +61,7 @@ impl<'a> LibraryUser<'a> {
     }
 
     /// Of things with one name the one that the name means: one's own, then the one that is shared.
-    pub(crate) fn meant<'i>(self, name: &str, items: &'i [LibraryItem]) -> Option<&'i LibraryItem> {
+    pub fn meant<'i>(self, name: &str, items: &'i [LibraryItem]) -> Option<&'i LibraryItem> {
         let named = || items.iter().filter(|item| item.entry.name == name);
         let own = named().find(|item| item.entry.owner == self.user);
         own.or_else(|| named().find(|item| item.entry.shared)).or_else(|| named().next())

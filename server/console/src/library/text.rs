@@ -6,7 +6,7 @@ use bathyscope_catalog::{
     recipes::{Recipe, check_own_name},
 };
 use bathyscope_link::dynamic::{USUAL_GROUPS, event_name};
-use bathyscope_store::LibraryKind;
+use bathyscope_store::{LibraryKind, SummaryQuery};
 
 use super::LibraryError;
 use crate::wire::check_spec;
@@ -29,7 +29,7 @@ pub(super) fn checked_text(kind: LibraryKind, text: &str) -> Result<String, Libr
     let most = match kind {
         LibraryKind::Probe => MAX_DYNAMIC_BYTES,
         LibraryKind::Script | LibraryKind::Recipe => MAX_SCRIPT_BYTES,
-        LibraryKind::Filter | LibraryKind::Query | LibraryKind::Selection => MAX_SMALL_BYTES,
+        LibraryKind::Filter | LibraryKind::Query | LibraryKind::Selection | LibraryKind::Search => MAX_SMALL_BYTES,
     };
     let text = text.replace("\r\n", "\n");
     let text = text.trim_end().trim_start_matches('\n');
@@ -49,6 +49,11 @@ pub(super) fn checked_text(kind: LibraryKind, text: &str) -> Result<String, Libr
         }
         LibraryKind::Query => Ok(text.to_owned()),
         LibraryKind::Selection => selection(text),
+        LibraryKind::Search => {
+            // Ages are counted from when it is used.
+            SummaryQuery::parse(text, 0).map_err(|error| LibraryError::text(kind, error))?;
+            Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
     }
 }
 
@@ -204,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_of_its_kind() {
-        use LibraryKind::{Filter, Probe, Query, Script, Selection};
+        use LibraryKind::{Filter, Probe, Query, Script, Search, Selection};
         let cases = [
             (Probe, "", "vfs_read count", Ok(("probe:vfs_read", "vfs_read count"))),
             (Probe, "slow", " slow=vfs_read ", Ok(("probe:slow", "slow=vfs_read"))),
@@ -246,6 +251,8 @@ mod tests {
             (Query, "q", " \n", Err("it is empty")),
             (Selection, "v", "tab=flame\n\n filter=pid == 1 ", Ok(("v", "tab=flame\nfilter=pid == 1"))),
             (Selection, "v", "javascript:x", Err("is not NAME=VALUE")),
+            (Search, "s", " tag:slow\n  newer:7d ", Ok(("s", "tag:slow newer:7d"))),
+            (Search, "s", "older:soon", Err("write a time such as 30s")),
         ];
         for (kind, name, text, expected) in cases {
             match (kept(kind, name, text), expected) {

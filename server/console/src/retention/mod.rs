@@ -6,6 +6,7 @@
 //! there is no room for it.
 
 mod clock;
+mod labels;
 mod rule;
 
 use std::time::Duration;
@@ -17,7 +18,8 @@ use bathyscope_store::{AuditEntry, RetainedCapture, Role, Store, StoreError};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-pub use rule::{Due, Reason, RetentionRule, restorable_until};
+pub use labels::{LabelRule, ParseLabelRuleError, RuleSubject};
+pub use rule::{Due, Forecast, Reason, RetentionRule, restorable_until};
 
 use bathyscope_recorder::Recorder;
 use clock::AgeClock;
@@ -56,11 +58,10 @@ impl RetentionTask {
                 }
                 let wall_ns = wall_unix_ns();
                 let believed = ages.now(wall_ns, monotonic_ns(), newest);
-                let ageless = RetentionRule { max_days: None, ..self.rule };
-                let rule = if believed.is_some() { self.rule } else { ageless };
+                let rule = if believed.is_some() { self.rule.clone() } else { self.rule.without_ages() };
                 // While it is not known what time it is, nobody's day is over.
                 let discarded = self.discard(believed.unwrap_or(i64::MIN)).await;
-                let applied = self.apply(rule, believed.unwrap_or(wall_ns)).await;
+                let applied = self.apply(&rule, believed.unwrap_or(wall_ns)).await;
                 if let Err(error) = discarded.and(applied) {
                     tracing::warn!(%error, "old captures could not be deleted; it is tried again");
                 }
@@ -79,7 +80,7 @@ impl RetentionTask {
     /// The database's; what was deleted before stays deleted.
     pub async fn follow(&self, now_unix_ns: i64) -> Result<Vec<CaptureId>, StoreError> {
         self.discard(now_unix_ns).await?;
-        self.apply(self.rule, now_unix_ns).await
+        self.apply(&self.rule, now_unix_ns).await
     }
 
     /// When the last capture that is stored ended or was imported, nanoseconds since 1970; none if there are none.
@@ -105,7 +106,7 @@ impl RetentionTask {
         Ok(())
     }
 
-    async fn apply(&self, rule: RetentionRule, now_unix_ns: i64) -> Result<Vec<CaptureId>, StoreError> {
+    async fn apply(&self, rule: &RetentionRule, now_unix_ns: i64) -> Result<Vec<CaptureId>, StoreError> {
         if rule.is_off() {
             return Ok(Vec::new());
         }

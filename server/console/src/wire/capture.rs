@@ -1,10 +1,10 @@
 //! A capture, and a line of the list of captures.
 
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, HostFacts, Ledger, Reading, RowKind, StreamKind, StreamSchema, shown,
+    CaptureId, CaptureSpec, Firing, FiringKind, HostFacts, Ledger, Reading, RowKind, StreamKind, StreamSchema, shown,
 };
 use bathyscope_recorder::DerivationProgress;
-use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room, SourceEnd};
+use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, FoundText, Origin, Room, SourceEnd};
 use bathyscope_views::{ColumnHead, OfferedWeight, heads, offered_weights};
 use serde::Serialize;
 
@@ -39,12 +39,56 @@ pub struct CaptureItem {
     simulated: bool,
     /// Its tags, in order.
     tags: Vec<String>,
+    /// Where it has the words that were searched for; none if no words were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    found: Vec<FoundPlace>,
+    /// Bytes of texts that its events brought and that searches do not look into; none if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out_bytes: Option<u64>,
+}
+
+/// A place where a capture has words that were searched for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FoundPlace {
+    /// In what: `title`, `notes`, `texts` …
+    field: &'static str,
+    /// The text around the words; `…` at an end where it goes on.
+    text: String,
+    /// Where in it the words are, as scripts count: from and up to which UTF-16 unit.
+    marks: Vec<[usize; 2]>,
+}
+
+impl From<FoundText> for FoundPlace {
+    fn from(found: FoundText) -> Self {
+        let FoundText { field, text, marks } = found;
+        let units = |bytes: usize| text.get(..bytes).map_or(0, |before| before.encode_utf16().count());
+        let marks = marks.into_iter().map(|(begin, end)| [units(begin), units(end)]).collect();
+        Self { field: field.name(), text, marks }
+    }
+}
+
+/// What a search for words did not look into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Unsearched {
+    /// Captures whose words are not indexed at all yet: none of them is found.
+    captures: u64,
+    /// Captures that have ended and whose texts of events are not indexed yet.
+    texts: u64,
+    /// Captures whose events brought more text than is indexed of one.
+    cut: u64,
+}
+
+impl From<bathyscope_store::Unsearched> for Unsearched {
+    fn from(bathyscope_store::Unsearched { captures, texts, cut }: bathyscope_store::Unsearched) -> Self {
+        Self { captures, texts, cut }
+    }
 }
 
 impl CaptureItem {
     /// With when it goes by a rule, and whether whoever asks may pin it.
-    pub(crate) fn kept_by(summary: CaptureSummary, rule: RetentionRule, can_pin: bool) -> Self {
-        let kept = rule.kept_until(summary.since_unix_ns, summary.pinned);
+    pub(crate) fn kept_by(summary: CaptureSummary, rule: &RetentionRule, can_pin: bool) -> Self {
+        let tags = summary.tags.iter().cloned().collect();
+        let kept = rule.kept_until(summary.since_unix_ns, summary.pinned, (&summary.owner, &tags));
         let kept_until_unix_ns = kept.filter(|_| summary.state != CaptureState::Recording);
         Self { kept_until_unix_ns, can_pin: Some(can_pin), ..Self::from(summary) }
     }
@@ -58,6 +102,8 @@ pub struct Retention {
     keep_days: Option<u32>,
     /// The most bytes of all captures together; none for any size.
     keep_bytes: Option<u64>,
+    /// Rules of tags and owners, as they were given: `tag:slow=90d`, `by:ci=3d`, `tag:release=forever`.
+    keep_for: Vec<String>,
     /// Bytes of all captures.
     captures_bytes: u64,
     /// Bytes of those that are pinned.
@@ -72,10 +118,11 @@ pub struct Retention {
 
 impl Retention {
     /// `sizes` are those of all captures and of the pinned ones.
-    pub(crate) fn new(rule: RetentionRule, (captures_bytes, pinned_bytes): (u64, u64), room: Room) -> Self {
+    pub(crate) fn new(rule: &RetentionRule, (captures_bytes, pinned_bytes): (u64, u64), room: Room) -> Self {
         Self {
             keep_days: rule.max_days,
             keep_bytes: rule.max_bytes,
+            keep_for: rule.labels.iter().map(|rule| shown(&rule.to_string())).collect(),
             captures_bytes,
             pinned_bytes,
             database_bytes: room.database_bytes,
@@ -107,6 +154,8 @@ impl From<CaptureSummary> for CaptureItem {
             imported: summary.origin == Origin::Imported,
             simulated: summary.simulated,
             tags: summary.tags,
+            found: summary.found.into_iter().map(FoundPlace::from).collect(),
+            left_out_bytes: Some(summary.left_out_bytes).filter(|bytes| *bytes > 0),
         }
     }
 }
@@ -144,6 +193,27 @@ pub struct Capture {
     sources: Vec<SourceEnd>,
     /// Streams that are computed from others.
     computed: ComputedStreams,
+    /// What made a flight recorder store it; none if it was recorded as such.
+    firing: Option<FiringItem>,
+}
+
+/// What made a flight recorder store a capture. Times are nanoseconds since the capture's start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FiringItem {
+    /// The flight recorder's own capture, which may be gone, or of another console.
+    recorder: CaptureId,
+    /// What sort of thing fired.
+    kind: FiringKind,
+    /// What fired, in words.
+    trigger: String,
+    /// With which value; empty where there is none.
+    value: String,
+    /// When.
+    fired: i64,
+    /// The same by the wall clock, nanoseconds since 1970.
+    fired_unix_ns: i64,
+    /// From when on every row is in the capture; of before there is only what ended later.
+    complete_from: i64,
 }
 
 /// One stream of a capture.
@@ -223,6 +293,23 @@ impl From<CaptureRecord> for Capture {
             imported: record.origin == Origin::Imported,
             simulated: record.simulated,
             owner: shown(&record.owner),
+            firing: record.firing.map(|firing| FiringItem::new(firing, record.start_ns)),
+        }
+    }
+}
+
+impl FiringItem {
+    /// With text of events made visible.
+    fn new(firing: Firing, start_ns: u64) -> Self {
+        let since = |at_ns: u64| at_ns.cast_signed().wrapping_sub_unsigned(start_ns);
+        Self {
+            recorder: firing.recorder,
+            kind: firing.kind,
+            trigger: shown(&firing.trigger),
+            value: shown(&firing.value),
+            fired: since(firing.fired_ns),
+            fired_unix_ns: firing.fired_unix_ns,
+            complete_from: since(firing.complete_from_ns),
         }
     }
 }

@@ -5,8 +5,9 @@
 
 use bathyscope_capture::{
     Below, BranchFilter, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, Descriptors, DynamicProbe, EventProbe,
-    HexTexts, Limits, Method, OverBudget, Predicate, ProfileSpec, ReadingPriority, SampledEvent, ScriptSpec,
-    SourceSpec, StatesSpec, SyscallData, SyscallLook, SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
+    FlightSpec, FlightTrigger, HexTexts, Limits, Method, OverBudget, Predicate, PressureOf, ProfileSpec,
+    ReadingPriority, SampledEvent, ScriptSpec, SourceSpec, StatesSpec, SyscallData, SyscallLook, SyscallOutcome,
+    SyscallSpec, Target, TraceEvent, TraceSpec,
 };
 
 use super::check_spec;
@@ -168,6 +169,20 @@ fn limits() -> Limits {
         },
         over_budget: Some(OverBudget::Detach),
         reading: ReadingPriority::High,
+        flight: Some(Box::new(FlightSpec {
+            before_s: 31,
+            after_s: 11,
+            memory_mib: 65,
+            pause_s: 61,
+            per_day: 25,
+            triggers: vec![
+                FlightTrigger::Rows { condition: text("duration_ns > 5"), stream: text("openat") },
+                FlightTrigger::Rows { condition: text("comm == \"a b\""), stream: String::new() },
+                FlightTrigger::Pressure { resource: PressureOf::Io, full: true, above_percent: 7, for_s: 3 },
+                FlightTrigger::Exit { comm: text("a b") },
+                FlightTrigger::Schedule { cron: text("*/5 1-3 * * mon"), zone: text("Europe/Berlin") },
+            ],
+        })),
     }
 }
 

@@ -97,6 +97,10 @@ async fn p02_changes_and_streams_need_an_own_page_and_a_session() {
                     match (from_own, cookie) {
                         // Below a share a session opens nothing, and without its token there is nothing.
                         (false, _) if is_stream && route.path.starts_with("/s/") => assert_eq!(status, 404, "{what}"),
+                        // Who is no browser comes with a token here.
+                        (false, _) if route.path == "/api/fire/{id}" && (site, origin) == (None, None) => {
+                            assert!(matches!(status, 404 | 429), "{what}");
+                        }
                         (false, None) if is_stream => assert_eq!(status, 401, "{what}"),
                         (false, _) => assert_eq!(status, 403, "{what}"),
                         (true, None) if route.least.is_some() => assert_eq!(status, 401, "{what}"),

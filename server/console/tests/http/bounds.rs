@@ -30,6 +30,7 @@ async fn create(store: &Store, id: CaptureId) {
         started_unix_ns: 1,
         start_ns: START_NS,
         simulated: true,
+        firing: None,
     };
     store.create(new).await.unwrap();
 }

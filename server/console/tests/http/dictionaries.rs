@@ -23,6 +23,7 @@ async fn begin(store: &Store) {
         started_unix_ns: 1,
         start_ns: 1,
         simulated: true,
+        firing: None,
     };
     store.create(new).await.unwrap();
     let mapping = Mapping { kind: MappingKind::Kernel, build_id: Vec::new(), name: b"[kernel]".to_vec(), pid: 0 };

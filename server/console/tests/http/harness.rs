@@ -265,6 +265,7 @@ async fn store_capture(store: &Store, id: CaptureId, title: &str, owner: &str, r
         started_unix_ns: 1_700_000_000_000_000_000,
         start_ns: START_NS,
         simulated: true,
+        firing: None,
     };
     store.create(new).await.unwrap();
     let column = |value: &dyn Fn(u64) -> u64| ColumnData::U64((0..rows).map(value).collect());

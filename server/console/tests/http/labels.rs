@@ -68,3 +68,67 @@ async fn what_cannot_be_a_tag_or_a_search_is_refused_in_words() {
         assert_eq!(console.get(&format!("/api/captures?sort={sort}"), &alice).await.json()["total"], 1, "{sort}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_are_found_with_their_places_as_scripts_count_them() {
+    let console = Console::new().await;
+    let (viewer, alice) = (console.cookie("vera", Role::Viewer).await, console.cookie("alice", Role::Operator).await);
+    let id = console.capture("<script>alert(1)</script> of checkout", "alice", 10).await;
+    console.capture("another", "alice", 11).await;
+    let text = "😀 größe <img src=x onerror=alert(1)> \u{202e}of it";
+    let description = json!({ "description": { "seen": "", "text": text } });
+    let path = format!("/api/captures/{id}");
+    assert_eq!(console.ask("PATCH", &path, Some(&alice), Some(&description.to_string())).await.status, 204);
+    console.store.index_texts().await.unwrap();
+    let list = console.get("/api/captures?q=description:gr%C3%B6%C3%9Fe+onerror+checkout", &viewer).await.json();
+    assert_eq!((&list["total"], &list["items"][0]["id"]), (&json!(1), &json!(id.to_string())));
+    assert_eq!(list["unsearched"], json!({ "captures": 0, "texts": 0, "cut": 0 }));
+    let found = list["items"][0]["found"].as_array().unwrap();
+    let fields: Vec<_> = found.iter().map(|place| place["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["title", "description"]);
+    let units: Vec<u16> = found[1]["text"].as_str().unwrap().encode_utf16().collect();
+    let marks = found[1]["marks"].as_array().unwrap().iter().map(|mark| {
+        let at = |end: usize| usize::try_from(mark[end].as_u64().unwrap()).unwrap();
+        String::from_utf16(&units[at(0)..at(1)]).unwrap()
+    });
+    assert_eq!(marks.collect::<Vec<_>>(), ["größe", "onerror"]);
+    assert!(found[1]["text"].as_str().unwrap().contains("\\u{202e}"), "what turns text around is shown");
+    // Without words nothing is said of places, and the order is told.
+    let list = console.get("/api/captures?q=by:alice+sort:-title", &viewer).await.json();
+    assert_eq!((&list["unsearched"], &list["sort"], &list["total"]), (&json!(null), &json!("-title"), &json!(2)));
+    assert_eq!(list["items"][0].get("found"), None);
+    let list = console.get("/api/captures?q=sort:-title&sort=rows", &viewer).await.json();
+    assert_eq!(list["sort"], "rows");
+    for (query, words) in
+        [("q=%22", ""), ("q=lost:few", "such as 0, 500"), ("q=--", "a letter or digit"), ("q=sort:x", "one of started")]
+    {
+        let answer = console.get(&format!("/api/captures?{query}"), &viewer).await;
+        assert_eq!(answer.status.as_u16(), if words.is_empty() { 200 } else { 400 }, "{query}: {}", answer.text());
+        assert!(answer.text().contains(words), "{query}: {}", answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_are_kept_in_the_library_own_and_shared() {
+    let console = Console::new().await;
+    let (alice, bob) = (console.cookie("alice", Role::Operator).await, console.cookie("bob", Role::Operator).await);
+    let viewer = console.cookie("vera", Role::Viewer).await;
+    let search = |name: &str, text: &str, shared: bool| {
+        json!({ "kind": "search", "name": name, "text": text, "description": "", "shared": shared }).to_string()
+    };
+    let kept = async |cookie: &str, body: String| console.ask("POST", "/api/library", Some(cookie), Some(&body)).await;
+    assert!(kept(&alice, search("slow-ones", "tag:slow sort:-bytes", true)).await.status.is_success());
+    assert!(kept(&alice, search("mine", "by:alice", false)).await.status.is_success());
+    let refused = kept(&alice, search("wrong", "older:soon", true)).await;
+    assert!(refused.status.is_client_error() && refused.text().contains("such as 30s"), "{}", refused.text());
+    assert!(kept(&viewer, search("hers", "tag:slow", false)).await.status.is_client_error());
+    let names = async |cookie: &str| {
+        let items = console.get("/api/library?kind=search", cookie).await.json()["items"].as_array().unwrap().clone();
+        items.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names(&alice).await, names(&bob).await),
+        (vec!["mine".into(), "slow-ones".into()], vec!["slow-ones".to_owned()])
+    );
+    assert_eq!(names(&viewer).await, ["slow-ones"]);
+}

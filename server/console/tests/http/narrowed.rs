@@ -54,6 +54,7 @@ async fn begin(store: &Store) {
         started_unix_ns: 1,
         start_ns: 0,
         simulated: true,
+        firing: None,
     };
     store.create(new).await.unwrap();
     let chunk = |from| (0, encode_chunk(&schema(), &rows(from, 10)).unwrap());

@@ -14,7 +14,8 @@ const STARTED: i64 = 1_700_000_000_000_000_000;
 const DAY_NS: i64 = 86_400_000_000_000;
 
 async fn with_rule(max_days: Option<u32>, max_bytes: Option<u64>) -> Console {
-    Console::with_rule(RetentionRule { max_days, max_bytes }, AgentLink::new(no_agent).unwrap()).await
+    Console::with_rule(RetentionRule { max_days, max_bytes, labels: Vec::new() }, AgentLink::new(no_agent).unwrap())
+        .await
 }
 
 async fn pin(console: &Console, id: CaptureId, cookie: &str, pinned: bool) -> u16 {
@@ -94,7 +95,8 @@ async fn p39_what_is_too_old_goes_and_what_is_pinned_stays() {
 async fn p39_what_has_no_room_goes_but_never_what_is_recorded() {
     let link = simulated("rate=2000");
     assert!(link.clone().connected(Duration::from_secs(10)).await);
-    let console = Console::with_rule(RetentionRule { max_days: Some(1), max_bytes: Some(1) }, link).await;
+    let console =
+        Console::with_rule(RetentionRule { max_days: Some(1), max_bytes: Some(1), labels: Vec::new() }, link).await;
     let admin = console.cookie("root", Role::Admin).await;
     let (first, second) = (console.capture("first", "alice", 10).await, console.capture("second", "alice", 11).await);
     let spec = r#"{"method":{"events":{"probes":[{"tracepoint":"sched:sched_switch","fields":[],"predicate":""}]}},
@@ -178,4 +180,37 @@ async fn what_is_deleted_for_good_is_not_kept() {
     assert_eq!(deleted(format!("/api/captures/{}", ids[1])).await.status, 200);
     assert_eq!(deleted(format!("/api/deleted/{}", ids[1])).await.status, 204);
     assert_eq!(console.get("/api/deleted", &alice).await.json()["items"].as_array().unwrap().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p39_what_goes_by_tags_and_owners_is_seen_before() {
+    let labels = ["tag:slow=forever", "by:ci=3d"].iter().map(|text| text.parse().unwrap()).collect();
+    let rule = RetentionRule { max_days: Some(30), max_bytes: None, labels };
+    let console = Console::with_rule(rule, AgentLink::new(no_agent).unwrap()).await;
+    let (viewer, admin) = (console.cookie("vera", Role::Viewer).await, console.cookie("root", Role::Admin).await);
+    let (ada, ci) = (console.capture("hers", "ada", 10).await, console.capture("nightly", "ci", 11).await);
+    let tagged = console.capture("tagged", "ci", 12).await;
+    let body = r#"{"add_tags":["slow"]}"#;
+    let change = console.ask("PATCH", &format!("/api/captures/{tagged}"), Some(&admin), Some(body)).await;
+    assert_eq!(change.status, 204);
+    let told = console.get("/api/retention", &viewer).await.json();
+    assert_eq!(told["retention"]["keep_for"], serde_json::json!(["tag:slow=forever", "by:ci=3d"]));
+    let items: Vec<_> = told["items"].as_array().unwrap().iter().map(|one| (&one["id"], &one["rule"])).collect();
+    let (by_ci, by_age) = (serde_json::json!("by:ci"), serde_json::json!(null));
+    assert_eq!(items, [(&ci.to_string().into(), &by_ci), (&ada.to_string().into(), &by_age)]);
+    let second = console.get("/api/retention?limit=1&offset=1", &viewer).await.json();
+    assert_eq!((&second["total"], &second["items"][0]["id"]), (&2.into(), &ada.to_string().into()));
+    // The list and the page say when as well.
+    let list = console.get("/api/captures?sort=title", &viewer).await.json();
+    let until: Vec<_> =
+        list["items"].as_array().unwrap().iter().map(|one| one["kept_until_unix_ns"].as_i64()).collect();
+    assert_eq!(until.iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false]);
+    let page = console.get(&format!("/api/captures/{ci}"), &viewer).await.json();
+    assert_eq!(page["kept_until_unix_ns"], told["items"][0]["goes_unix_ns"]);
+    let task = console.state.retention_task();
+    let gone = task.follow(until[1].unwrap() + 1).await.unwrap();
+    assert_eq!(gone, [ci]);
+    let audit = console.get("/api/audit", &admin).await.json();
+    let detail = audit["items"].as_array().unwrap().iter().find(|one| one["action"] == "capture.expire").unwrap();
+    assert_eq!(detail["detail"], "it is older than 3 days, which captures by:ci are kept");
 }

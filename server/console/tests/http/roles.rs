@@ -63,10 +63,18 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("PATCH", "/api/captures/{id}", [401, 404, 400, 400]),
     // It is somebody else's capture.
     ("DELETE", "/api/captures/{id}", [401, 404, 404, 200]),
+    ("GET", "/api/retention", [401, 200, 200, 200]),
     ("GET", "/api/deleted", [401, 404, 200, 200]),
     ("POST", "/api/deleted/{id}/restore", [401, 404, 404, 404]),
     ("DELETE", "/api/deleted/{id}", [401, 404, 404, 404]),
     ("POST", "/api/captures/{id}/stop", [401, 404, 404, 200]),
+    // It does not run.
+    ("POST", "/api/captures/{id}/fire", [401, 404, 404, 409]),
+    ("POST", "/api/captures/{id}/fire-token", [401, 404, 404, 409]),
+    // It has none.
+    ("DELETE", "/api/captures/{id}/fire-token", [401, 404, 404, 404]),
+    // Without the token.
+    ("POST", "/api/fire/{id}", [404; 4]),
     ("POST", "/api/captures/{id}/probes/detach", [401, 404, 400, 400]),
     // There is no rule in an empty body, and the capture has no computed streams.
     ("POST", "/api/captures/{id}/computed", [401, 404, 400, 400]),
@@ -76,6 +84,8 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     // There is no such note, or none in an empty body.
     ("PATCH", "/api/captures/{id}/notes/{note}", [401, 404, 400, 400]),
     ("DELETE", "/api/captures/{id}/notes/{note}", [401, 404, 404, 404]),
+    ("POST", "/api/captures/{id}/notes/{note}/resolved", [401, 404, 400, 400]),
+    ("GET", "/api/captures/{id}/notes/{note}/versions", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/output", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rows", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rows/times", [401, 200, 200, 200]),
@@ -165,6 +175,22 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/samples", [401, 200, 200, 200]),
     // There is no such sample.
     ("POST", "/api/samples/{name}", [401, 404, 404, 404]),
+    ("GET", "/investigations", [303, 200, 200, 200]),
+    // There is none of this id.
+    ("GET", "/investigations/{id}", [303, 404, 404, 404]),
+    ("GET", "/api/investigations", [401, 200, 200, 200]),
+    // An empty body.
+    ("POST", "/api/investigations", [401, 404, 400, 400]),
+    ("GET", "/api/investigations/{id}", [401, 404, 404, 404]),
+    ("PATCH", "/api/investigations/{id}", [401, 404, 400, 400]),
+    ("DELETE", "/api/investigations/{id}", [401, 404, 404, 404]),
+    ("POST", "/api/investigations/{id}/restore", [401, 404, 404, 404]),
+    ("POST", "/api/investigations/{id}/blocks", [401, 404, 400, 400]),
+    ("PATCH", "/api/investigations/{id}/blocks/{block}", [401, 404, 400, 400]),
+    ("DELETE", "/api/investigations/{id}/blocks/{block}", [401, 404, 404, 404]),
+    ("POST", "/api/investigations/{id}/blocks/{block}/move", [401, 404, 400, 400]),
+    ("POST", "/api/investigations/{id}/blocks/{block}/restore", [401, 404, 404, 404]),
+    ("GET", "/api/investigations/{id}/blocks/{block}/picture", [401, 404, 404, 404]),
     ("GET", "/shares", [303, 403, 200, 200]),
     ("GET", "/api/shares", [401, 404, 200, 200]),
     // An empty body.
@@ -191,6 +217,7 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{stack}", "1")
         .replace("{pid}", "1")
         .replace("{n}", "0")
+        .replace("{block}", "00000000000000ff")
         .replace("{note}", "00000000000000ff")
         .replace("{number}", "0")
         .replace("{system}", "sched")

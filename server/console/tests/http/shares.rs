@@ -295,6 +295,50 @@ async fn notes_are_shown_that_are_in_the_part() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn p07_a_part_shows_no_notes_on_what_may_lie_outside_of_it() {
+    let console = Console::new().await;
+    let id = console.capture("shared", "ada", 40).await;
+    let ada = console.cookie("ada", Role::Operator).await;
+    let path = format!("/api/captures/{id}/notes");
+    let write = async |body: serde_json::Value| {
+        let written = console.ask("POST", &path, Some(&ada), Some(&body.to_string())).await;
+        assert_eq!(written.status, 201, "{}", written.text());
+        written.json()["id"].clone()
+    };
+    let inside = write(serde_json::json!({ "start": 5000, "text": "inside", "view": "v=3&filter=cpu+%3D%3D+1" })).await;
+    let outside = write(serde_json::json!({ "start": 30000, "text": "outside" })).await;
+    for (to, text) in [(&inside, "answer inside"), (&outside, "answer outside")] {
+        write(serde_json::json!({ "on": { "kind": "answer", "to": to }, "text": text })).await;
+    }
+    write(serde_json::json!({ "start": 5000, "track": "tid:7", "text": "on a track" })).await;
+    write(serde_json::json!({ "on": { "kind": "row", "stream": 0, "row": 5 }, "start": 5000, "text": "row" })).await;
+    write(serde_json::json!({ "on": { "kind": "capture" }, "text": "capture" })).await;
+    write(serde_json::json!({ "on": { "kind": "function", "name": "secret" }, "text": "function" })).await;
+    let frame = serde_json::json!({ "kind": "frame", "node": "00ff00ff00ff00ff", "name": "secret" });
+    write(serde_json::json!({ "on": frame, "text": "frame" })).await;
+    write(serde_json::json!({ "on": { "kind": "track" }, "track": "tid:7", "text": "track" })).await;
+    let shown = async |part: serde_json::Value| {
+        let link = share(&console, &ada, serde_json::json!({ "capture": id, "part": part })).await;
+        let list = link.get(&console, &path).await;
+        let items = list.json()["items"].as_array().unwrap().clone();
+        let mut texts: Vec<_> = items.iter().map(|note| note["text"].as_str().unwrap().to_owned()).collect();
+        texts.sort();
+        (texts, list.text().contains("filter="))
+    };
+    let (texts, tells_filter) = shown(serde_json::json!({ "start": 4000, "end": 20000 })).await;
+    assert_eq!(texts, ["answer inside", "inside", "on a track"]);
+    assert!(!tells_filter, "the view in which a note was written tells of more than the part");
+    // Whether the filter leaves the track is not known.
+    let (texts, _) = shown(serde_json::json!({ "start": 4000, "end": 20000, "filter": "cpu == 0" })).await;
+    assert_eq!(texts, ["answer inside", "inside"]);
+    assert_eq!(shown(serde_json::Value::Null).await.0.len(), 10, "all of a capture has all of its notes");
+    // What a note said once is for nobody with a share.
+    let link = share(&console, &ada, serde_json::json!({ "capture": id })).await;
+    let versions = link.get(&console, &format!("{path}/{}/versions", inside.as_str().unwrap())).await;
+    assert_eq!(versions.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn shares_are_made_listed_and_revoked_by_those_who_may() {
     let console = Console::new().await;
     let id = console.capture("shared", "ada", 10).await;

@@ -126,6 +126,13 @@ fn host_pressure([cpu, memory, io]: &[Vec<u8>; 3]) -> Option<HostPressure> {
     known.then(|| HostPressure { cpu: pressure(cpu), memory: pressure(memory), io: pressure(io) })
 }
 
+/// The total of a line of a pressure file, microseconds.
+pub(super) fn pressure_total_us(text: &[u8], full: bool) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(if full { "full " } else { "some " }))?;
+    line.split_whitespace().find_map(|word| word.strip_prefix("total=")?.parse().ok())
+}
+
 fn pressure(text: &[u8]) -> Pressure {
     let permille = |name: &[u8]| {
         let line = lines(text).find_map(|line| line.strip_prefix(name)).unwrap_or_default();
@@ -210,6 +217,13 @@ mod tests {
         assert_eq!((read.swap_bytes, read.swap_free_bytes), (4 << 10, 1 << 10));
         assert_eq!((read.faults, read.major_faults, read.pressure), (7, 3, None));
         assert_eq!(counters(&KernelTexts::default()), KernelCounters::default());
+    }
+
+    #[test]
+    fn the_total_of_a_pressure_is_that_of_its_line() {
+        let text = b"some avg10=0.00 avg60=0.00 avg300=0.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=3\n";
+        assert_eq!((pressure_total_us(text, false), pressure_total_us(text, true)), (Some(12), Some(3)));
+        assert_eq!((pressure_total_us(b"some avg10=1", false), pressure_total_us(b"\xff", true)), (None, None));
     }
 
     #[test]

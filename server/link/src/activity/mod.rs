@@ -11,4 +11,4 @@ pub use message::{
     Activity, ActivityMessage, ContainerActivity, DiskActivity, HostActivity, HostPressure, NetworkActivity, Pressure,
     ProcessActivity, Usage, UserActivity,
 };
-pub use sampler::ActivitySampler;
+pub use sampler::{ActivitySampler, pressure_waited_us};

@@ -149,6 +149,24 @@ fn open_all(client: &mut AgentClient) -> Result<Opened, ClientError> {
     Ok(opened)
 }
 
+/// For how long threads have waited since the host was started, microseconds: some, or all at a time. None where the kernel does not
+/// tell.
+///
+/// # Errors
+/// If the agent is not there.
+pub async fn pressure_waited_us(
+    link: &AgentLink,
+    resource: PressureResource,
+    full: bool,
+) -> Result<Option<u64>, LinkError> {
+    let opened = link.call(move |client| match client.open_kernel_file(KernelFile::Pressure { resource }) {
+        Ok(file) => Ok(Some(file)),
+        Err(ClientError::Refused(_missing)) => Ok(None),
+        Err(broken) => Err(broken),
+    });
+    Ok(kernel::pressure_total_us(&text(opened.await?), full))
+}
+
 fn text(file: Option<OwnedFd>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(file) = file

@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bathyscope_catalog::elf::{ElfFile, LineInFunction, MAX_LINE_BYTES, SourceLines, demangle};
-use bathyscope_symbols::decompressed;
+use bathyscope_catalog::elf::{ElfFile, LineInFunction, SourceLines, demangle};
 
 use super::InventoryError;
 use crate::{
     AgentLink,
-    script::{FileVersion, ProgramFile, ReadProgram, open_program},
+    script::{FileVersion, ProgramFile, ReadProgram, decompressed_debug, open_program},
 };
 
 /// A line of a source file, where a probe can be.
@@ -78,14 +77,13 @@ impl LineCache {
 /// The lines of a program, or of the file with its debug information.
 fn read(program: &ProgramFile) -> Result<SourceLines, String> {
     let path = &program.path;
-    let decompress = |section: &[u8]| decompressed(section, MAX_LINE_BYTES);
     let told = |error: bathyscope_catalog::elf::ElfError| format!("{path}: {error}");
-    let own = SourceLines::read(&ElfFile::parse(&program.file).map_err(told)?, &decompress).map_err(told)?;
+    let own = SourceLines::read(&ElfFile::parse(&program.file).map_err(told)?, &decompressed_debug).map_err(told)?;
     if !own.is_empty() {
         return Ok(own);
     }
     let debug = program.debug_file.as_ref().map(|(_, file)| ElfFile::parse(file)).transpose().map_err(told)?;
-    let lines = debug.map(|debug| SourceLines::read(&debug, &decompress)).transpose().map_err(told)?;
+    let lines = debug.map(|debug| SourceLines::read(&debug, &decompressed_debug)).transpose().map_err(told)?;
     lines.filter(|lines| !lines.is_empty()).ok_or_else(|| {
         format!("{path} has no line tables; compile it with -g, or install its debug information below /usr/lib/debug")
     })

@@ -507,13 +507,24 @@ impl Inventory {
         from: u32,
         most: usize,
     ) -> Result<Vec<KernelLineSite>, InventoryError> {
-        let facts = crate::host::host_facts(&self.inner.link).await;
         let (source, this) = (source.to_owned(), self.clone());
-        let find = move |link: &AgentLink| {
-            let kernel = (facts.kernel_release.as_str(), facts.kernel_build_id.as_str());
-            kernel_lines::find(&this.inner.lines, link, kernel, (&source, from), most)
+        self.blocking(move |link| kernel_lines::find(&this.inner.lines, link, (&source, from), most)).await
+    }
+
+    /// What debug information says of the variables at a place in the kernel (`vfs_read`, `vfs_read+12`), and in words why it says
+    /// nothing; that may be empty.
+    ///
+    /// # Errors
+    /// If it cannot be asked for.
+    pub async fn kernel_place_variables(&self, parts: Vec<String>) -> Result<(ProgramData, String), InventoryError> {
+        let read = move |link: &AgentLink| {
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            Ok(match crate::script::kernel_variables(&mut link.clone(), &parts, None) {
+                Ok(data) => (data, String::new()),
+                Err(why) => (ProgramData::default(), why),
+            })
         };
-        self.blocking(find).await
+        self.blocking(read).await
     }
 
     /// The parameters of a function of a program, as its debug information describes them; none if it does not.

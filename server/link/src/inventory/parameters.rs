@@ -1,12 +1,11 @@
 //! Parameters of functions of programs, read when one is asked for.
 
-use bathyscope_catalog::elf::{FunctionParameters, MAX_LINE_BYTES};
-use bathyscope_symbols::decompressed;
+use bathyscope_catalog::elf::FunctionParameters;
 
 use super::InventoryError;
 use crate::{
     AgentLink,
-    script::{ReadProgram, open_program},
+    script::{ReadProgram, decompressed_debug, open_program},
 };
 
 /// What debug information says of a function, by its name as the linker knows it; none if it says nothing.
@@ -18,14 +17,13 @@ pub(super) fn parameters_of(
     let unreadable = |why: String| InventoryError::File { doing: "reading the parameters of a function", why };
     let program = open_program(&mut link.clone(), path, in_process).map_err(unreadable)?;
     let told = |error: bathyscope_catalog::elf::ElfError| unreadable(format!("{path}: {error}"));
-    let decompress = |section: &[u8]| decompressed(section, MAX_LINE_BYTES);
     let ReadProgram { elf, debug, functions } = program.read().map_err(unreadable)?;
     let Some(address) = functions.iter().find(|symbol| symbol.name == function).map(|symbol| symbol.address) else {
         return Ok(None);
     };
-    let own = FunctionParameters::read(&elf, address, &decompress).map_err(told)?;
+    let own = FunctionParameters::read(&elf, address, &decompressed_debug).map_err(told)?;
     match (own, debug) {
-        (None, Some(debug)) => FunctionParameters::read(&debug, address, &decompress).map_err(told),
+        (None, Some(debug)) => FunctionParameters::read(&debug, address, &decompressed_debug).map_err(told),
         (own, _) => Ok(own),
     }
 }

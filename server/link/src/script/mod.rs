@@ -13,7 +13,8 @@ use bathyscope_protocol::{AgentError, ScriptFacts};
 pub use make::{PreparedScript, WrittenScript, make, written};
 pub use places::{FileVersion, OpenFile, ProgramFile, check_script, matches, open_program, resolve as places_of};
 pub(crate) use places::{
-    OffsetPlace, ReadProgram, file_functions, function_place, offset_place, place_variables, user_path,
+    OffsetPlace, ReadProgram, decompressed_debug, file_functions, function_place, kernel_variables, offset_place,
+    open_kernel_debug, place_variables, user_path,
 };
 
 use crate::{LinkError, ScriptAgent, groups::TargetError, words};

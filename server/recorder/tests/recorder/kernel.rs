@@ -8,8 +8,8 @@ use std::{
 
 use bathyscope_agent::{CommandRights, KernelBackend, ScriptRights, serve};
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, EventProbe, FrameId, Limits, MappingKind, Method, Predicate, ProfileSpec, ScriptSpec,
-    SourceSpec, StreamSchema, Symbol, Target, decode_chunk,
+    CaptureId, CaptureSpec, EventProbe, FlightSpec, FrameId, Limits, MappingKind, Method, Predicate, ProfileSpec,
+    ScriptSpec, SourceSpec, StreamSchema, Symbol, SyscallSpec, Target, decode_chunk,
 };
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, CapabilityState, Connection};
@@ -292,6 +292,48 @@ async fn processes_that_have_ended_still_have_names() {
     let own = counts.iter().filter(|(name, _)| name.ends_with("a_busy_function_of_the_test"));
     let own: u64 = own.map(|(_, count)| count).sum();
     assert!(own > 50, "{own} of {} samples: {counts:?}", record.streams[0].rows);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_call_fires_a_flight_recorder_and_is_found_in_what_it_stores() {
+    let Some(bench) = bench("btf_tracepoint").await else { return };
+    let condition = "call == \"clock_nanosleep\" && comm == \"sleep\" && duration_ns > 250000000";
+    let flight = FlightSpec { after_s: 0, triggers: vec![condition.parse().unwrap()], ..FlightSpec::default() };
+    let method = Method::Syscalls(SyscallSpec { calls: vec!["clock_nanosleep".to_owned()], ..SyscallSpec::default() });
+    let limits = Limits { duration_ms: Some(120_000), flight: Some(Box::new(flight)), ..Limits::default() };
+    let sources = vec![SourceSpec::of(method)];
+    let spec = CaptureSpec { name: String::new(), sources, target: Target::System, limits };
+    let id = bench.recorder.start(spec, "test").await.unwrap();
+    let sleep = |time: &str| Command::new("sleep").arg(time).spawn().unwrap();
+    sleep("0.01").wait().unwrap();
+    let mut slow = sleep("0.4");
+    slow.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    let stored = loop {
+        let status = bench.recorder.flight(id).unwrap();
+        match status.last.filter(|_| !status.is_storing) {
+            Some(stored) => break stored,
+            None => assert!(Instant::now() < until, "{status:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert!(bench.recorder.stop(id, "test"));
+    let (_, own) = bench.ended(id).await;
+    assert_eq!((own.streams[0].rows, own.state), (0, CaptureState::Finished), "{}", own.reason);
+    assert!(own.ledger.not_kept(0) >= 2 && own.ledger.in_flight().iter().all(|left| *left == 0), "{:?}", own.ledger);
+    let record = bench.store.capture(stored).await.unwrap();
+    let firing = record.firing.as_ref().unwrap();
+    assert!(firing.value.contains(&format!("pid {}", slow.id())), "{}", firing.value);
+    assert!(record.ledger.in_flight().iter().all(|left| *left == 0), "{:?}", record.ledger);
+    let schema = &record.streams[0].schema;
+    let wanted = [StreamSchema::PID, schema.duration_column().unwrap()];
+    let mut longest = 0;
+    for info in bench.store.chunk_index(stored, 0, 0).await.unwrap() {
+        let batch = decode_chunk(schema, &bench.store.chunk(stored, 0, info.seq).await.unwrap(), &wanted).unwrap();
+        let rows = batch.columns[wanted[0]].as_u64().iter().zip(batch.columns[wanted[1]].as_u64());
+        longest = rows.filter(|(pid, _)| **pid == u64::from(slow.id())).map(|(_, ns)| *ns).fold(longest, u64::max);
+    }
+    assert!(longest > 250_000_000, "{longest}");
 }
 
 /// Runs code that was made a moment ago: a loop that counts down.

@@ -12,6 +12,7 @@ mod derived;
 #[path = "../../../store/tests/common/faults.rs"]
 mod disk;
 mod faults;
+mod flight;
 mod kernel;
 mod made_agent;
 mod states;

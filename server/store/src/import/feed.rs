@@ -7,7 +7,8 @@ use sqlx::SqliteConnection;
 use super::{SCRIPTS_SINCE, SOURCES_SINCE, check_file, check_record, messages::Messages, of_file, read_record};
 use crate::{
     CaptureRecord, StoreError,
-    notes::{self, NOTES_SINCE, NoteRecord},
+    firings::{self, FIRINGS_SINCE},
+    notes::{self, NoteRecord},
     pages::{self, Cursor},
     read, sources, sums,
 };
@@ -91,11 +92,13 @@ impl FileFeed {
         if version >= SOURCES_SINCE {
             record.sources = sources::list(conn, record.id).await.map_err(of_file)?;
         }
+        if version >= FIRINGS_SINCE {
+            record.firing = firings::one(conn, record.id).await.map_err(of_file)?;
+        }
         check_record(&record)?;
         let script =
             if version >= SCRIPTS_SINCE { read::script(conn, record.id).await.map_err(of_file)? } else { None };
-        let notes =
-            if version >= NOTES_SINCE { notes::list(conn, record.id).await.map_err(of_file)? } else { Vec::new() };
+        let notes = notes::of_file(conn, record.id, version).await.map_err(of_file)?;
         notes::check(&notes).map_err(of_file)?;
         let cursor = Cursor::of_version(version);
         let digest = pages::digest(conn, &record, script.as_ref(), cursor).await.map_err(of_file)?;

@@ -54,6 +54,7 @@ async fn filled() -> tempfile::TempDir {
         started_unix_ns: 1,
         start_ns: 1,
         simulated: true,
+        firing: None,
     };
     store.create(new).await.unwrap();
     let numbers = || ColumnData::U64(vec![5; 10]);
@@ -88,18 +89,18 @@ async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
     whole(&store).await;
     assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v15.bak")).unwrap() == before, "the backup is the old file");
-    let expected = ["bathyscope.db", "bathyscope.db.v15.bak", "bathyscope.ends", "bathyscope.lock"];
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v19.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v19.bak", "bathyscope.ends", "bathyscope.lock"];
     assert_eq!(names(dir.path()), expected);
     let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
-    assert!(matches!(error, StoreError::Newer { found: 16, known: 15, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 20, known: 19, .. }), "{error:?}");
     // Put back, the backup works, and can be migrated again beside its own backup.
-    std::fs::copy(dir.path().join("bathyscope.db.v15.bak"), dir.path().join("bathyscope.db")).unwrap();
+    std::fs::copy(dir.path().join("bathyscope.db.v19.bak"), dir.path().join("bathyscope.db")).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     whole(&store).await;
     store.close().await;
     Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
-    assert!(dir.path().join("bathyscope.db.v15.2.bak").exists());
+    assert!(dir.path().join("bathyscope.db.v19.2.bak").exists());
 }
 
 #[tokio::test]
@@ -112,7 +113,7 @@ async fn p38_a_failed_migration_leaves_the_old_file_usable() {
         let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
             panic!("{failure}: it was opened")
         };
-        assert!(matches!(error, StoreError::Migration { from: 15, to: 16, .. }), "{failure}: {error:?}");
+        assert!(matches!(error, StoreError::Migration { from: 19, to: 20, .. }), "{failure}: {error:?}");
         assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
         assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.ends", "bathyscope.lock"]);
         whole(&Store::open(dir.path(), options()).await.unwrap()).await;
@@ -269,7 +270,8 @@ async fn every_table_and_column_has_a_comment() {
             let column = line.starts_with(|c: char| c.is_ascii_lowercase());
             assert!(!column || before.starts_with("--"), "{name}: {line}");
         }
-        assert!(text.ends_with("STRICT") || text.ends_with("WITHOUT ROWID"), "{name}");
+        let is_virtual = text.starts_with("CREATE VIRTUAL TABLE");
+        assert!(is_virtual || text.ends_with("STRICT") || text.ends_with("WITHOUT ROWID"), "{name}");
         let migration = MIGRATIONS.iter().find(|m| m.sql.as_str().contains(&text)).unwrap();
         let before = migration.sql.as_str().split(&text).next().unwrap();
         assert!(before.trim_end().lines().last().unwrap().starts_with("--"), "{name} has no comment");
@@ -287,6 +289,7 @@ async fn p38_a_database_of_version_12_is_renewed() {
     let id = CaptureId::from_bits(0xfedc_ba98_7654_3210);
     let note = store.notes(id).await.unwrap().remove(0);
     let word = note.content.text.split_whitespace().next().unwrap().to_owned();
+    store.index_texts().await.unwrap();
     let found = store.summaries(&crate::SummaryQuery::parse(&word, 0).unwrap()).await.unwrap();
     assert_eq!(found.items.iter().map(|item| item.id).collect::<Vec<_>>(), [id], "{word}");
 }
@@ -299,4 +302,37 @@ async fn p38_a_database_of_version_13_is_renewed() {
 #[tokio::test]
 async fn p38_a_database_of_version_14_is_renewed() {
     is_renewed(14, include_bytes!("../../tests/fixtures/v14.db")).await;
+}
+
+#[tokio::test]
+async fn p38_a_database_of_version_15_is_renewed() {
+    let fixture = include_bytes!("../../tests/fixtures/v15.db");
+    is_renewed(15, fixture).await;
+    // Its captures are found by what events brought, its tags and description are as they were, and what was deleted is not found.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("bathyscope.db"), fixture).unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    store.index_texts().await.unwrap();
+    let id = CaptureId::from_bits(0xfedc_ba98_7654_3210);
+    assert_eq!(store.deleted().await.unwrap().len(), 1);
+    let labels = store.labels(id).await.unwrap();
+    assert!(!labels.tags.is_empty() && !labels.description.is_empty(), "{labels:?}");
+    let texts = store.strings(id, 0).await.unwrap();
+    let text = texts.iter().find_map(|(_, text)| std::str::from_utf8(text).ok()).unwrap();
+    let found = store.summaries(&crate::SummaryQuery::parse(&format!("\"{text}\""), 0).unwrap()).await.unwrap();
+    assert_eq!(found.items.iter().map(|item| item.id).collect::<Vec<_>>(), [id], "{text}");
+    assert_eq!(found.unsearched, Some(crate::Unsearched::default()));
+    // Its note stays as it was written, and is changed to one of Markdown.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("bathyscope.db"), fixture).unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    let id = CaptureId::from_bits(0xfedc_ba98_7654_3210);
+    let note = store.notes(id).await.unwrap().remove(0);
+    assert!(note.content.plain && note.resolved.is_none());
+    assert_eq!((note.content.text.as_str(), note.content.anchor.times()), ("seen", Some((100, 100))));
+    let change = crate::NoteChange { unix_ns: 5, user: "ada".to_owned() };
+    let content = bathyscope_capture::NoteContent { plain: false, text: "**seen**".to_owned(), ..note.content.clone() };
+    store.change_note(id, (note.id, 1), content, change).await.unwrap();
+    let changed = store.note(id, note.id).await.unwrap().unwrap();
+    assert_eq!((changed.earlier[0].content.text.as_str(), changed.earlier[0].saved.user.as_str()), ("seen", "ada"));
 }

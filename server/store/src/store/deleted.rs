@@ -41,7 +41,10 @@ impl Store {
     /// The database's.
     pub fn restore(&self, id: CaptureId) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            self.database.control(move |conn| Box::pin(async move { deleted::restore(conn, id).await })).await
+            let restore = self.database.control(move |conn| Box::pin(async move { deleted::restore(conn, id).await }));
+            let restored = restore.await?;
+            self.database.wake_indexing();
+            Ok(restored)
         })
     }
 

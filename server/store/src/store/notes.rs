@@ -2,7 +2,7 @@
 
 use bathyscope_capture::{CaptureId, NoteContent, NoteId};
 
-use super::{Store, StoreFuture};
+use super::{Store, StoreChange, StoreFuture};
 use crate::{
     NoteChange, NoteRecord,
     notes::{self, ChangedNote},
@@ -12,11 +12,14 @@ impl Store {
     /// Writes a note on a capture.
     ///
     /// # Errors
-    /// [`crate::StoreError::NoCapture`], [`crate::StoreError::Refused`] for what cannot be kept or where there are too many,
-    /// [`crate::StoreError::DiskFull`], or the database's.
+    /// [`crate::StoreError::NoCapture`], [`crate::StoreError::NoNote`] if it answers none that there is,
+    /// [`crate::StoreError::Refused`] for what cannot be kept or where there are too many, [`crate::StoreError::DiskFull`], or the
+    /// database's.
     pub fn add_note(&self, id: CaptureId, note: NoteRecord) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.database.write(move |writer| Box::pin(async move { notes::add(writer, id, &note).await })).await
+            self.database.write(move |writer| Box::pin(async move { notes::add(writer, id, &note).await })).await?;
+            self.tell(StoreChange::Notes(id));
+            Ok(())
         })
     }
 
@@ -32,18 +35,44 @@ impl Store {
         change: NoteChange,
     ) -> StoreFuture<'_, NoteRecord> {
         let changed = ChangedNote { id: note, version, content, change };
-        Box::pin(async move { self.database.write(move |writer| Box::pin(notes::change(writer, id, changed))).await })
+        Box::pin(async move {
+            let changed = self.database.write(move |writer| Box::pin(notes::change(writer, id, changed))).await?;
+            self.tell(StoreChange::Notes(id));
+            Ok(changed)
+        })
     }
 
-    /// Removes a note; says whether there was one. Works on a full disk.
+    /// Resolves a note, or opens it again where `resolved` is none; gives it as it is now.
+    ///
+    /// # Errors
+    /// [`crate::StoreError::NoNote`], [`crate::StoreError::Refused`] for an answer, or the database's.
+    pub fn resolve_note(
+        &self,
+        id: CaptureId,
+        note: NoteId,
+        resolved: Option<NoteChange>,
+    ) -> StoreFuture<'_, NoteRecord> {
+        Box::pin(async move {
+            let resolve = self.database.control(move |conn| Box::pin(notes::resolve(conn, id, (note, resolved))));
+            let found = resolve.await?;
+            self.tell(StoreChange::Notes(id));
+            Ok(found)
+        })
+    }
+
+    /// Removes a note with its answers; says whether there was one. Works on a full disk.
     ///
     /// # Errors
     /// [`crate::StoreError::NoCapture`], or the database's.
     pub fn remove_note(&self, id: CaptureId, note: NoteId) -> StoreFuture<'_, bool> {
-        Box::pin(async move { self.database.control(move |conn| Box::pin(notes::remove(conn, id, note))).await })
+        Box::pin(async move {
+            let removed = self.database.control(move |conn| Box::pin(notes::remove(conn, id, note))).await?;
+            self.tell(StoreChange::Notes(id));
+            Ok(removed)
+        })
     }
 
-    /// The notes of a capture, in order of their times.
+    /// The notes and answers of a capture as they are now, in order of their times; those without one first.
     ///
     /// # Errors
     /// [`crate::StoreError::NoCapture`], or the database's.
@@ -51,11 +80,11 @@ impl Store {
         Box::pin(async move { self.database.done(notes::of_shown(&mut *self.database.reader().await?, id).await) })
     }
 
-    /// The note of this id; none if there is none.
+    /// The note of this id with all that it said before; none if there is none.
     ///
     /// # Errors
     /// [`crate::StoreError::NoCapture`], or the database's.
     pub fn note(&self, id: CaptureId, note: NoteId) -> StoreFuture<'_, Option<NoteRecord>> {
-        Box::pin(async move { self.database.done(notes::one(&mut *self.database.reader().await?, id, note).await) })
+        Box::pin(async move { self.database.done(notes::whole(&mut *self.database.reader().await?, id, note).await) })
     }
 }

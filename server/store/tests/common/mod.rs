@@ -67,6 +67,7 @@ pub fn new_capture(id: CaptureId, title: &str) -> NewCapture {
         started_unix_ns: 1_700_000_000_000_000_000 + i64::try_from(id.bits() % 1000).unwrap(),
         start_ns: START_NS,
         simulated: false,
+        firing: None,
     }
 }
 
@@ -169,7 +170,9 @@ pub fn note(number: u64) -> NoteRecord {
         content: NoteContent {
             anchor: NoteAnchor::Moment { start_ns: START_NS + number },
             track: Some("tid:7".to_owned()),
+            view: String::new(),
             text: format!("note {number}"),
+            plain: false,
             colour: Some(3),
         },
         author: "ada".to_owned(),
@@ -177,7 +180,9 @@ pub fn note(number: u64) -> NoteRecord {
         imported: false,
         created_unix_ns: NOW,
         changed: None,
+        resolved: None,
         version: 1,
+        earlier: Vec::new(),
     }
 }
 

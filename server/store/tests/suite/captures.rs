@@ -116,8 +116,7 @@ async fn the_list_is_searched_and_paged() {
         (find("GRÖßE 3", 9, 0), 1, vec![3]),
         (find("leviathan ada profile 4711", 9, 0), 5, vec![5, 4, 3, 2, 1]),
         (find("100%", 1, 0), 5, vec![5]),
-        (find("_", 1, 0), 0, vec![]),
-        (find("' OR 1=1 --", 1, 0), 0, vec![]),
+        (find("\"' OR 1=1 --\"", 1, 0), 0, vec![]),
     ];
     for (query, total, expected) in cases {
         let page = store.summaries(&query).await.unwrap();

@@ -69,7 +69,7 @@ async fn a_capture_survives_the_way_out_and_in() {
     store.export_file(ID, &again).await.unwrap();
     assert!(fs::read(&again).unwrap() == fs::read(&file).unwrap());
     let size = fs::metadata(&file).unwrap().len();
-    assert!(size < 200_000, "{size}");
+    assert!(size < 330_000, "{size}");
     assert!(!dir.path().join("again.bathy.partial").exists());
 }
 
@@ -125,7 +125,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 71] = [
+const HOSTILE: [(&str, &str); 87] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -135,31 +135,56 @@ const HOSTILE: [(&str, &str); 71] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 16", "schema version 16"),
-    ("PRAGMA user_version = 14", "its table deleted"),
-    ("PRAGMA user_version = 13", "its table "),
-    ("PRAGMA user_version = 12", "its table "),
-    ("PRAGMA user_version = 11", "its table "),
-    ("PRAGMA user_version = 10", "its table "),
-    ("UPDATE notes SET text = printf('%.2049c', 'x')", "notes that are too many or too long"),
+    ("PRAGMA user_version = 20", "schema version 20"),
+    ("PRAGMA user_version = 18", "its table blocks"),
+    ("PRAGMA user_version = 17", "its table "),
+    ("PRAGMA user_version = 16", "its table "),
+    ("PRAGMA user_version = 15", "its index "),
+    ("PRAGMA user_version = 14", "its "),
+    ("PRAGMA user_version = 13", "its "),
+    ("PRAGMA user_version = 12", "its "),
+    ("PRAGMA user_version = 11", "its "),
+    ("PRAGMA user_version = 10", "its "),
+    ("UPDATE notes SET text = printf('%.8193c', 'x')", "notes that are too many or too long"),
     ("UPDATE notes SET author = printf('%.65c', 'x')", "notes that are too many or too long"),
     (
         "WITH n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 1100) INSERT INTO notes SELECT capture_id, i, \
-         'moment', 1, 1, NULL, '', NULL, 'ada', 'ada', 0, 0, NULL, NULL, 1 FROM notes, n WHERE id = 1",
+         'moment', 1, 1, NULL, NULL, '', '', 0, NULL, 'ada', 'ada', 0, 0, NULL, NULL, NULL, NULL, 1 FROM notes, n WHERE id = 1",
         "notes that are too many or too long",
     ),
     ("UPDATE notes SET text = 'a' || char(8238)", "U+202E, which hides or moves text"),
     ("UPDATE notes SET kind = 'row'", "what a note is tied to"),
+    ("UPDATE notes SET kind = 'row', place = '1.x'", "what a note is tied to"),
+    ("UPDATE notes SET kind = 'wish'", "what a note is tied to"),
+    ("UPDATE notes SET kind = 'frame', place = 'main main'", "names no frame"),
+    ("UPDATE notes SET kind = 'answer', place = '00000000000000aa'", "it answers no note"),
+    ("UPDATE notes SET place = printf('%.4201c', 'x')", "notes that are too many or too long"),
+    ("UPDATE notes SET view = 'a b'", "no query of an address"),
+    (
+        "UPDATE notes SET resolved_unix_ns = 1, resolved_by = printf('%.65c', 'x')",
+        "notes that are too many or too long",
+    ),
+    ("INSERT INTO note_versions SELECT capture_id, id, 1, '{}', 1, 'ada' FROM notes WHERE id = 1", "what a note said"),
+    (
+        "INSERT INTO note_versions SELECT capture_id, id, 1, printf('%.131073c', 'x'), 1, 'ada' FROM notes WHERE id = 1",
+        "versions of notes that are too many or too long",
+    ),
+    ("INSERT INTO investigations VALUES (1, 'x', 'open', '', 'eve', 0, 0, 'eve', 1, NULL)", "investigations"),
     ("UPDATE notes SET end_ns = -1", "what a note is tied to"),
     ("UPDATE notes SET kind = 'range', end_ns = -1", "no range of time"),
-    ("PRAGMA user_version = 9", "its table "),
-    ("PRAGMA user_version = 8", "its table "),
+    ("PRAGMA user_version = 9", "its "),
+    ("PRAGMA user_version = 8", "its "),
     ("INSERT INTO track_directories SELECT id, 0, x'00' FROM captures", "pages of the track index"),
     ("INSERT INTO track_pages SELECT id, 0, 0, 0, 0, x'00' FROM captures", "pages of the track index"),
     ("INSERT INTO library VALUES (1, 'recipe', 'mine', 'eve', '', '', 1, 1, 0, 0, NULL)", "entries of a library"),
-    ("INSERT INTO labels SELECT id, 'x', ' t ', 'x' FROM captures", "labels of captures"),
+    ("INSERT INTO labels SELECT id, 'x', ' t ' FROM captures", "labels of captures"),
     ("INSERT INTO shares VALUES (1, zeroblob(32), 'capture', '', '{}', '', 'eve', 0, 1, NULL, 0)", "it holds shares"),
     ("INSERT INTO deleted SELECT id, 0, 'eve' FROM captures", "it holds deleted captures"),
+    ("INSERT INTO fire_tokens SELECT id, zeroblob(32), 'eve', 0 FROM captures", "tokens of flight recorders"),
+    (
+        "INSERT INTO firings SELECT id, 1, 'row', printf('%.2000c', 'x'), '', 0, 0, 0 FROM captures",
+        "firings that are too many or too long",
+    ),
     ("PRAGMA foreign_keys = OFF; INSERT INTO library_versions VALUES (1, 1, 'x', 'eve', 0)", "entries of a library"),
     ("INSERT INTO derivations SELECT id, 0, '{}', 'complete', '', 1, 1, 0, '[]' FROM captures", "computed streams"),
     (
@@ -170,10 +195,10 @@ const HOSTILE: [(&str, &str); 71] = [
     ("UPDATE sources SET reason = printf('%.2000c', 'x')", "too long a reason"),
     ("UPDATE sources SET state = 'gone'", "the state of a source"),
     ("INSERT INTO sources SELECT id, 1, 'ended', '' FROM captures", "more of sources than there are"),
-    ("PRAGMA user_version = 1", "its table "),
-    ("PRAGMA user_version = 7", "its table checksums"),
+    ("PRAGMA user_version = 1", "its "),
+    ("PRAGMA user_version = 7", "its "),
     ("UPDATE checksums SET sum = sum + 1 WHERE part = 0", "its strings 1 to 2048 are damaged"),
-    ("PRAGMA user_version = 3", "its table "),
+    ("PRAGMA user_version = 3", "its "),
     ("UPDATE scripts SET probes = 'x'", "the probes of a script"),
     ("UPDATE scripts SET plan = printf('%.5000000c', 'x')", "too long"),
     ("DELETE FROM captures", "more or less than one capture"),
@@ -404,7 +429,12 @@ async fn an_import_that_was_cut_off_is_removed_at_the_next_start() {
     second.close().await;
     let options = SqliteConnectOptions::new().filename(database(other_dir.path()));
     let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
-    sqlx::raw_sql("UPDATE captures SET phase = 'importing'").execute(&mut conn).await.unwrap();
+    sqlx::raw_sql(
+        "UPDATE captures SET phase = 'importing'; UPDATE listed SET shown = 0, indexed = 0; DELETE FROM search",
+    )
+    .execute(&mut conn)
+    .await
+    .unwrap();
     conn.close().await.unwrap();
     let second = open(other_dir.path()).await;
     assert!(titles(&second).await.is_empty());

@@ -27,7 +27,7 @@ async fn fresh() -> (tempfile::TempDir, SqliteConnection) {
 
 async fn tables(conn: &mut SqliteConnection) -> Tables {
     let select = "SELECT m.name, c.name, c.type FROM sqlite_master m JOIN pragma_table_info(m.name) c \
-                  WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid";
+                  WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE 'search\\_%' ESCAPE '\\' ORDER BY m.name, c.cid";
     let rows: Vec<(String, String, String)> = sqlx::query_as(select).fetch_all(conn).await.unwrap();
     let mut found = Tables::new();
     for (table, column, ty) in rows {

@@ -10,6 +10,10 @@ pub struct RowsPage {
     pub columns: Vec<ColumnHead>,
     /// The rows.
     pub rows: Vec<Vec<ShownCell>>,
+    /// Which row of the stream each is in the order of time, from 0; empty where they are `offset` and those after it, as in a table
+    /// of all rows by time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<u64>,
     /// Each row as the kernel prints it; empty if the stream has no format for that, and none for a row that it does not fit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<Option<String>>,

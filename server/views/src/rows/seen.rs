@@ -81,7 +81,15 @@ impl<'a> SeenRows<'a> {
         self.at = end;
         let schema = self.scan.schema();
         let (rows, _texts) = fetch(self.source, self.query.stream, schema, batch)?;
-        let mut page = RowsPage { columns: Vec::new(), rows, texts: Vec::new(), total: 0, matched: 0, offset: 0 };
+        let mut page = RowsPage {
+            columns: Vec::new(),
+            rows,
+            numbers: Vec::new(),
+            texts: Vec::new(),
+            total: 0,
+            matched: 0,
+            offset: 0,
+        };
         if let Some(pairs) = &self.pairs {
             let batch = batch.to_vec();
             pairs.append(self.source, &mut self.scan, &batch, &mut page)?;

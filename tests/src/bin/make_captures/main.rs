@@ -182,6 +182,7 @@ async fn make(store: &Store, id: CaptureId, what: &str, events: u64) -> Result<(
             started_unix_ns: STARTED_UNIX_NS,
             start_ns: START_NS,
             simulated: true,
+            firing: None,
         })
         .await?;
     store.append(id, maker.dictionaries()).await?;

@@ -44,8 +44,8 @@ export const KEYS = {
   go: {
     context: "everywhere",
     press: ["code:KeyG"],
-    shown: "G then S N P C H T B L O",
-    what: "Go to start, new capture, probe builder, catalogue, history, tools, library, language reference, host",
+    shown: "G then S N P C H T B L I O",
+    what: "Go to start, new capture, probe builder, catalogue, history, tools, library, language reference, investigations, host",
   },
   leave: { context: "everywhere", press: ["Escape"], own: true, what: "Clear the search, close what is open" },
 
@@ -83,7 +83,9 @@ export const KEYS = {
   tab: { context: "capture", press: ["1", "2", "3", "4", "5", "6", "7", "8", "9"], what: "Views" },
   filter: { context: "capture", press: ["e"], what: "Filter rows" },
   link: { context: "capture", press: ["y"], what: "Copy a link to this view" },
+  investigate: { context: "capture", press: ["Shift+I"], what: "Add what is shown to an investigation" },
   stop: { context: "capture", press: ["x"], what: "Stop the capture" },
+  fire: { context: "capture", press: ["Shift+K"], what: "Of a flight recorder: keep what just happened" },
   again: { context: "capture", press: ["r"], what: "Run again" },
   pin: { context: "capture", press: ["k"], what: "Pin the capture, or unpin it" },
   range: {
@@ -330,6 +332,13 @@ export const KEYS = {
     shown: "h H",
     own: true,
     what: "Hide the kernel, hide run-time libraries",
+  },
+  "frame.note": {
+    context: "frame",
+    press: ["n"],
+    shown: "n N",
+    own: true,
+    what: "Write a note on the frame, on its function",
   },
   "frame.undo": { context: "frame", press: ["z"], own: true, what: "Take the last of these back" },
 

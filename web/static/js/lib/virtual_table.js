@@ -19,7 +19,7 @@ import { VirtualScroll } from "./virtual_scroll.js";
  */
 /** @typedef {{name: string, descending: boolean}} TableOrder */
 /** @typedef {number|string|null|{id?: number, top: string, depth?: number}} TableCell */
-/** @typedef {TableCell[] & {text?: string|null}} TableRow `text`: the line that the kernel would print */
+/** @typedef {TableCell[] & {text?: string|null, number?: number}} TableRow `text`: the line that the kernel would print; `number`: of the row in its stream */
 /** @typedef {{element: HTMLElement, cells: HTMLElement[]}} TableLine what shows a row */
 /**
  * @typedef {object} TableSource

@@ -3,6 +3,8 @@
 import { get, problemOf } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { exact } from "../lib/format.js";
+import { valueKey } from "./builder_model.js";
+import { MOST_BYTES, addressAt } from "./memory_model.js";
 
 /** @import { ArgumentNode, ValueFormat } from "../../../api.js" */
 /** @typedef {{expr: string, format: ValueFormat, late: boolean}} Ticked */
@@ -20,9 +22,26 @@ export function typeWords({ type, bytes, bits, bit_offset: at, note }) {
   return [type, size, place, note].filter(Boolean).join(" · ");
 }
 
+/**
+ * An expression without parentheses around the whole of it, which a script leaves out.
+ * @param {string} expr
+ */
+export function bareText(expr) {
+  if (!expr.startsWith("(") || !expr.endsWith(")")) return expr;
+  let depth = 0;
+  for (const [at, letter] of [...expr].entries()) {
+    depth += letter === "(" ? 1 : letter === ")" ? -1 : 0;
+    if (depth === 0 && at < expr.length - 1) return expr;
+  }
+  return bareText(expr.slice(1, -1).trim());
+}
+
+/** @param {{expr: string, format: ValueFormat}} value */
+const keyOf = ({ expr, format }) => valueKey({ expr: bareText(expr), format });
+
 /** The tree of one place. */
 export class ArgumentTree {
-  /** @type {Map<string, HTMLInputElement>} ticks by their expression */
+  /** @type {Map<string, HTMLInputElement>} ticks by their values */
   #boxes = new Map();
   /** @type {Set<string>} */
   #chosen = new Set();
@@ -33,6 +52,7 @@ export class ArgumentTree {
    * @param {string} parts.site
    * @param {(value: Ticked, on: boolean) => void} parts.tick
    * @param {(nodes: ArgumentNode[]) => void} parts.known the arguments themselves
+   * @param {(nodes: ArgumentNode[]) => void} parts.seen whatever is unfolded
    */
   constructor(parts) {
     this.parts = parts;
@@ -53,6 +73,7 @@ export class ArgumentTree {
   async #load() {
     try {
       const { nodes, note } = await get("/api/builder/arguments", { site: this.site });
+      this.parts.seen(nodes);
       this.parts.known(nodes);
       put(
         this.body,
@@ -86,7 +107,7 @@ export class ArgumentTree {
           "aria-expanded": "false",
           "aria-label": `Members of ${path.join(" ")}`,
           text: "▸",
-          on: { click: () => this.#unfold(open, within, path) },
+          on: { click: () => this.#unfold(open, within, node, path) },
         })
       : h("span", { class: "unfold", "aria-hidden": "true" });
     const name = h("span", { class: "mono", text: node.name });
@@ -98,27 +119,33 @@ export class ArgumentTree {
       "aria-label": `Record ${path.join(" ")}`,
       on: { change: () => this.parts.tick({ expr: node.expr, format, late: node.late }, box.checked) },
     });
-    box.checked = this.#chosen.has(node.expr);
-    this.#boxes.set(node.expr, box);
+    const key = keyOf({ expr: node.expr, format });
+    box.checked = this.#chosen.has(key);
+    this.#boxes.set(key, box);
     return h("li", {}, h("div", { class: "argument" }, open, h("label", { class: "check" }, box, name), about), within);
   }
 
   /**
    * @param {HTMLElement} open
    * @param {HTMLElement} within
+   * @param {ArgumentNode} of
    * @param {string[]} path
    */
-  async #unfold(open, within, path) {
+  async #unfold(open, within, of, path) {
     const shows = open.getAttribute("aria-expanded") === "false";
     open.setAttribute("aria-expanded", String(shows));
     open.textContent = shows ? "▾" : "▸";
     within.hidden = !shows;
     if (!shows || within.childElementCount > 0) return;
     try {
-      const { nodes, left_out: left } = await get("/api/builder/arguments", { site: this.site, path: path.join("/") });
+      const found = await get("/api/builder/arguments", { site: this.site, path: path.join("/") });
+      const { nodes, left_out: left, note } = found;
+      this.parts.seen(nodes);
       const list = this.#list(nodes, path);
       put(
         within,
+        note && h("p", { class: "quiet small", text: `${note[0].toUpperCase()}${note.slice(1)}.` }),
+        of.memory && this.#bytesOf(of, path),
         nodes.length >= MANY && this.#filter(list),
         list,
         left > 0 && h("p", { class: "quiet small", text: `${exact(left)} more are not shown` }),
@@ -126,6 +153,51 @@ export class ArgumentTree {
     } catch (error) {
       put(within, h("p", { class: "quiet small", text: problemOf(error).why }));
     }
+  }
+
+  /**
+   * Fields for bytes of memory that nothing describes: from where, how many.
+   * @param {ArgumentNode} of
+   * @param {string[]} path
+   */
+  #bytesOf(of, path) {
+    /** @param {string} label @param {string} value */
+    const number = (label, value) =>
+      h("input", {
+        type: "text",
+        inputmode: "numeric",
+        class: "num small",
+        size: "5",
+        value,
+        "aria-label": `${label} of bytes at ${path.join(" ")}`,
+      });
+    const [offset, count] = [number("Offset", "0"), number("Count", "64")];
+    const said = h("span", { class: "small stop", role: "status" });
+    const add = () => {
+      const [at, bytes] = [Number(offset.value), Number(count.value)];
+      const isRight = Number.isInteger(at) && Number.isInteger(bytes) && bytes > 0 && bytes <= MOST_BYTES;
+      said.textContent = isRight ? "" : `Write whole numbers, and at most ${exact(MOST_BYTES)} bytes.`;
+      if (isRight) this.parts.tick({ expr: addressAt(of.expr, at), format: { bytes }, late: of.late }, true);
+    };
+    for (const field of [offset, count])
+      field.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" && !event.ctrlKey) add();
+      });
+    return h(
+      "div",
+      { class: "row memory-range" },
+      count,
+      h("span", { class: "small", text: "bytes from offset" }),
+      offset,
+      h("button", {
+        type: "button",
+        class: "small",
+        text: "Record bytes",
+        "aria-label": `Record bytes at ${path.join(" ")}`,
+        on: { click: add },
+      }),
+      said,
+    );
   }
 
   /** @param {HTMLElement} list */
@@ -176,11 +248,11 @@ export class ArgumentTree {
   }
 
   /**
-   * Shows which expressions are recorded.
-   * @param {Set<string>} exprs
+   * Shows which values are recorded.
+   * @param {readonly {expr: string, format: ValueFormat}[]} values
    */
-  choose(exprs) {
-    this.#chosen = exprs;
-    for (const [expr, box] of this.#boxes) box.checked = exprs.has(expr);
+  choose(values) {
+    this.#chosen = new Set(values.map(keyOf));
+    for (const [key, box] of this.#boxes) box.checked = this.#chosen.has(key);
   }
 }

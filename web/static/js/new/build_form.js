@@ -21,6 +21,7 @@ import {
   movedTo,
   ofNumber,
   paired,
+  printedValue,
   ticked,
   valuesAt,
   withValues,
@@ -35,7 +36,7 @@ import { SiteItem } from "./site_list.js";
 import { showTrial } from "./trial_view.js";
 import { ValueList } from "./value_list.js";
 
-/** @import { ArgumentNode, Partner, ProbeForm, ReadForms } from "../../../api.js" */
+/** @import { ArgumentNode, Partner, ProbeForm, ReadForms, TrialBytes } from "../../../api.js" */
 /** @import { FormPage } from "./form_part.js" */
 /** @import { Form } from "./spec_form.js" */
 /** @import { Ticked } from "./argument_tree.js" */
@@ -412,8 +413,12 @@ export class BuildForm {
         title,
         site,
         tick: (value, on) => this.#tick(place, value, on),
+        seen: (nodes) => {
+          // The bytes at an address have its expression.
+          for (const { expr, formats } of nodes)
+            this.values.fits.set(expr, [...new Set([...(this.values.fits.get(expr) ?? []), ...formats])]);
+        },
         known: (nodes) => {
-          for (const node of nodes) this.values.fits.set(node.expr, node.formats);
           const shown = this.#trees[place];
           if (shown?.tree !== tree) return;
           shown.nodes = nodes;
@@ -425,7 +430,7 @@ export class BuildForm {
       });
       this.#trees[place] = { site, tree, nodes: [] };
     } else now.tree.title = title;
-    this.#trees[place]?.tree.choose(new Set(valuesAt(this.#form, place).map(({ expr }) => expr)));
+    this.#trees[place]?.tree.choose(valuesAt(this.#form, place));
   }
 
   /** Who, where and when: values that are there at each place. */
@@ -503,13 +508,34 @@ export class BuildForm {
     put(place, h("p", { class: "quiet small", text: "Recording for 2 seconds" }));
     try {
       const [target, left] = [this.page.watched(), this.page.startsNone()];
-      showTrial(place, await send("POST", "/api/builder/try", {}, { text, target }), left);
+      // Where form and script say the same, a value of the script is one of the form.
+      const forms = this.script.isApart ? [] : this.#forms;
+      const trial = await send("POST", "/api/builder/try", {}, { text, target });
+      showTrial(place, trial, {
+        left,
+        baseOf: (bytes) => printedValue(forms, bytes)?.value.expr ?? "",
+        record: (bytes, value) => this.#record(forms, bytes, value),
+      });
     } catch (error) {
       const [said] = problemOf(error).body.error?.diagnostics ?? [];
       put(place, said ? h("p", { class: "small stop", text: sentence(said.message) }) : errorNotice(error));
     } finally {
       button.disabled = false;
     }
+  }
+
+  /**
+   * Records what bytes of memory are, where the memory itself is recorded.
+   * @param {ProbeForm[]} forms those that were tried
+   * @param {Pick<TrialBytes, "statement"|"value">} bytes
+   * @param {Ticked} value
+   */
+  #record(forms, bytes, value) {
+    const printed = printedValue(forms, bytes);
+    if (!printed) return;
+    const { number, place } = printed;
+    if (number !== this.#at && number < this.#forms.length) this.#choose(number);
+    this.#tick(place === "end" && !this.#form.until ? "begin" : place, value, true);
   }
 
   /** The tab was chosen. */

@@ -138,6 +138,13 @@ export function withValues(form, place, values) {
 }
 
 /**
+ * What tells a value from others: the bytes at an address have its expression, and are another value than the address.
+ * @param {{expr: string, format: ValueFormat}} value
+ */
+export const valueKey = ({ expr, format }) =>
+  typeof format !== "string" && format.bytes !== undefined ? `bytes at ${expr}` : expr;
+
+/**
  * Adds a value, or takes it out.
  * @param {ProbeForm} form
  * @param {Place} place
@@ -145,8 +152,25 @@ export function withValues(form, place, values) {
  * @param {boolean} on
  */
 export function ticked(form, place, { expr, format, late }, on) {
-  const others = valuesAt(form, place).filter((one) => one.expr !== expr);
+  const others = valuesAt(form, place).filter((one) => valueKey(one) !== valueKey({ expr, format }));
   return withValues(form, place, on ? [...others, { expr, name: "", format, late }] : others);
+}
+
+/**
+ * The value of a form that a value of a script's `printf` is: the number of the form, the place and the value; null if it is none.
+ * @param {readonly ProbeForm[]} forms those that the script says
+ * @param {{statement: number, value: number}} printed which `printf`, and which of its values
+ * @returns {{number: number, place: Place, value: RecordedValue}|null}
+ */
+export function printedValue(forms, printed) {
+  const numbers = [...forms.keys()].filter((number) => !("map" in (forms[number]?.action ?? {})));
+  const number = numbers[printed.statement] ?? -1;
+  const form = forms[number];
+  if (!form) return null;
+  const first = form.values[printed.value];
+  if (first) return { number, place: "begin", value: first };
+  const last = form.until?.values[printed.value - form.values.length];
+  return last ? { number, place: "end", value: last } : null;
 }
 
 /** @returns {Pairing} */

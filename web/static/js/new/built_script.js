@@ -18,6 +18,8 @@ export class BuiltScript {
   /** @type {Promise<void>|null} */
   #loading = null;
   #text = "";
+  /** Whether the form does not say what the script does. */
+  isApart = false;
 
   /**
    * @param {object} parts
@@ -87,6 +89,7 @@ export class BuiltScript {
     const form = byId("build-form");
     form.classList.toggle("is-apart", apart);
     form.inert = apart;
+    this.isApart = apart;
     put(
       byId("build-held"),
       apart &&

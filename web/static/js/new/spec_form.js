@@ -1,6 +1,7 @@
 // The form that makes a capture spec. Pure.
 
 import { KINDS, kindNamed, kindOf } from "../kind/table.js";
+import { emptyFlight, flightForm, flightOf } from "./flight_form.js";
 import { number } from "../lib/form_values.js";
 import { sourcesOf } from "../lib/spec.js";
 
@@ -55,6 +56,7 @@ export function emptyForm() {
     budgetBytes: "",
     budgetAgent: "",
     budgetMemory: "",
+    ...emptyFlight(),
   };
 }
 
@@ -222,6 +224,8 @@ function limitsOf(form, problems) {
   if (form.highPriority) limits.reading = "high";
   const budgets = budgetsOf(form, problems);
   if (Object.keys(budgets).length > 0) limits.budgets = budgets;
+  const flight = flightOf(form, problems);
+  if (flight) limits.flight = flight;
   return limits;
 }
 
@@ -334,6 +338,7 @@ function limitsForm(limits) {
     overBudget: limits.over_budget ?? "",
     highPriority: limits.reading === "high",
     ...budgetsForm(limits.budgets ?? {}),
+    ...flightForm(limits.flight),
   };
 }
 

@@ -2,8 +2,10 @@
 
 import { h, put } from "../lib/dom.js";
 import { duration, exact, plural } from "../lib/format.js";
+import { MemoryView } from "./memory_view.js";
 
-/** @import { Trial } from "../../../api.js" */
+/** @import { Trial, TrialBytes } from "../../../api.js" */
+/** @import { Ticked } from "./memory_model.js" */
 
 /**
  * What a trial counted and cost, in sentences.
@@ -36,15 +38,21 @@ export function trialWords({ probes, duration_ns: ns, lost, reason }) {
  * Shows what came of a trial.
  * @param {HTMLElement} place
  * @param {Trial} trial
- * @param {string} left what it did not do that the capture will
+ * @param {object} parts
+ * @param {string} parts.left what it did not do that the capture will
+ * @param {(bytes: TrialBytes) => string} parts.baseOf where memory that it read begins, as an expression; empty if unknown
+ * @param {(bytes: TrialBytes, value: Ticked) => void} parts.record
  */
-export function showTrial(place, trial, left) {
+export function showTrial(place, trial, { left, baseOf, record }) {
   const { output } = trial;
   const text = output.lines.map((line) => line.text).join("");
   put(
     place,
     left && h("p", { class: "small", text: left }),
     ...trialWords(trial).map((words) => h("p", { class: "small", text: words })),
+    ...trial.bytes.map(
+      (bytes) => new MemoryView(bytes, { base: baseOf(bytes), record: (value) => record(bytes, value) }).element,
+    ),
     text
       ? h("pre", { class: "script", tabindex: "0", "aria-label": "First rows of the trial", text })
       : h("p", { class: "quiet small", text: "Nothing was recorded in this time." }),

@@ -6,9 +6,12 @@ import { firstStream, isMap, isRecorded, isStack } from "../view/first_view.js";
 import { Emitter } from "../lib/emitter.js";
 import { scriptOf } from "../kind/table.js";
 import { Finder } from "../view/timeline/find/find_model.js";
-import { Notes } from "../view/timeline/notes/notes_model.js";
+import { viewOf } from "../view/notes/note_words.js";
+import { Notes } from "../view/notes/notes_model.js";
 import { decodeTimeline } from "../view/timeline/timeline_decode.js";
 import { namesByRows } from "../view/timeline/timeline_legend.js";
+
+import { parseView } from "./url_state.js";
 
 /** @import { CapturePage } from "../../../api.js" */
 
@@ -18,8 +21,9 @@ const RANKED_TRACKS = 256;
 
 /**
  * Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `filter`
- * when it is known whether the filter is right, with what is wrong, `again` when the view in sight is to ask for all it shows.
- * @extends {Emitter<{info: null, gone: null, colors: null, filter: unknown, again: null}>}
+ * when it is known whether the filter is right, with what is wrong, `again` when the view in sight is to ask for all it shows,
+ * `flight` when it is known what a flight recorder holds now.
+ * @extends {Emitter<{info: null, gone: null, colors: null, filter: unknown, again: null, flight: null}>}
  */
 export class CaptureContext extends Emitter {
   /**
@@ -137,7 +141,8 @@ export class CaptureContext extends Emitter {
 
   /** Everything that was lost. */
   get lost() {
-    return this.info.ledger.losses.reduce((sum, loss) => sum + loss.count, 0);
+    const lost = this.info.ledger.losses.filter(({ stage }) => stage !== "not_kept");
+    return lost.reduce((sum, loss) => sum + loss.count, 0);
   }
 
   /**
@@ -186,6 +191,15 @@ export class CaptureContext extends Emitter {
    */
   filterIs(problem) {
     this.emit("filter", problem);
+  }
+
+  /**
+   * The parts of the view that show what a note is tied to.
+   * @param {import("../../../api.js").NoteItem} note
+   */
+  notedView(note) {
+    const parts = viewOf(note, (query) => parseView(query).view);
+    return /** @type {Partial<import("./url_state.js").ViewParts>} */ (parts);
   }
 
   /** Asks the server for the capture's facts again. */

@@ -6,6 +6,7 @@ import { addCommands, mayRecord } from "../lib/commands.js";
 import { byId, copyText, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
+import { flightLine, flightOfCapture } from "./flight_words.js";
 import { keptViews } from "./kept_views.js";
 import { linkTo } from "./link_address.js";
 import { Menu } from "../lib/menu.js";
@@ -46,6 +47,7 @@ export class CaptureHeader {
     this.context = context;
     this.details = details;
     this.stopping = false;
+    this.firing = false;
     // Of one piece: a header that is drawn again must not close it.
     this.views = keptViews(context);
     this.editing = false;
@@ -53,6 +55,7 @@ export class CaptureHeader {
     this.recordingAgain = undefined;
     context.on("info", () => this.draw());
     context.on("gone", () => this.draw());
+    context.on("flight", () => this.#drawFlight(this.context.info));
     this.#startKeys();
     this.draw();
   }
@@ -63,6 +66,9 @@ export class CaptureHeader {
     if (!SHARE)
       addCommands({ name: "Share this view", detail: "with people without a login", run: () => this.#share() });
     if (!mayRecord()) return;
+    bind("fire", () => this.#fire(), { when: () => this.context.info.flight !== null && this.context.info.can_change });
+    bind("investigate", () => this.#investigate(), { when: () => !this.context.gone });
+    addCommands({ name: "Add to an investigation", detail: "Shift+I", run: () => this.#investigate() });
     bind("stop", () => this.#stop(), { when: () => this.context.info.running && this.context.info.can_change });
     bind("again", () => this.#runAgain(), { when: () => !this.context.info.running && !this.context.gone });
     bind("pin", () => this.#pin(), { when: () => this.context.info.can_pin && !this.context.gone });
@@ -71,6 +77,7 @@ export class CaptureHeader {
     addCommands(
       { name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() },
       { name: "Stop this capture", detail: "X", run: () => this.#stop() },
+      { name: "Keep what just happened", detail: "Shift+K", run: () => this.#fire() },
       { name: "Rename this capture", run: () => this.#rename() },
     );
   }
@@ -109,6 +116,7 @@ export class CaptureHeader {
     this.#drawChips(info);
     this.#drawActions(info);
     this.#drawProblem(info);
+    this.#drawFlight(info);
   }
 
   /** @param {CapturePage} info */
@@ -139,7 +147,9 @@ export class CaptureHeader {
             ? UNKNOWN_LOSS
             : lost
               ? `${plural(lost, "event")} lost`
-              : "Everything that was emitted is stored",
+              : flightOfCapture(info)
+                ? "Nothing was lost; what left the memory is counted as not kept"
+                : "Everything that was emitted is stored",
         ),
       !info.running &&
         measured &&
@@ -160,11 +170,33 @@ export class CaptureHeader {
     }
     /** @type {HTMLElement[]} */
     const actions = [];
+    if (info.flight && info.can_change) {
+      actions.push(
+        h(
+          "button",
+          {
+            type: "button",
+            class: "primary",
+            id: "fire",
+            disabled: this.firing || info.flight.is_storing,
+            on: { click: () => this.#fire() },
+          },
+          info.flight.is_storing ? "Storing" : "Keep what just happened ",
+          !info.flight.is_storing && h("kbd", { text: "Shift+K" }),
+        ),
+      );
+    }
     if (info.running && info.can_change) {
       actions.push(
         h(
           "button",
-          { type: "button", class: "primary", id: "stop", disabled: this.stopping, on: { click: () => this.#stop() } },
+          {
+            type: "button",
+            class: info.flight ? "" : "primary",
+            id: "stop",
+            disabled: this.stopping,
+            on: { click: () => this.#stop() },
+          },
           this.stopping ? "Stopping" : "Stop ",
           !this.stopping && h("kbd", { text: "X" }),
         ),
@@ -183,6 +215,7 @@ export class CaptureHeader {
         this.views,
         this.#exportMenu(),
         h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }),
+        ...(mayRecord() ? [this.#investigateButton()] : []),
         this.#shareButton(info),
       );
     }
@@ -201,7 +234,40 @@ export class CaptureHeader {
       );
     const held = document.activeElement?.id;
     put(byId("cap-actions"), ...actions);
-    if (held === "stop" || held === "pin" || held === "share") document.getElementById(held)?.focus();
+    if (held === "fire" || held === "stop" || held === "pin" || held === "share")
+      document.getElementById(held)?.focus();
+  }
+
+  /** @param {CapturePage} info */
+  #drawFlight(info) {
+    const show = () => {
+      const { fired } = info.firing ?? { fired: 0 };
+      const margin = Math.max(1e6, this.context.duration / 50);
+      this.context.state.set({ tab: "timeline", from: Math.max(0, fired - margin), to: fired + margin });
+    };
+    // It is drawn at every tick: what has the focus stays.
+    if (byId("cap-flight").contains(document.activeElement)) return;
+    put(byId("cap-flight"), flightLine(info, { show, details: () => this.details("info-flight") }));
+  }
+
+  /** Stores what a flight recorder has in memory. */
+  async #fire() {
+    const { info, id } = this.context;
+    if (this.firing || !info.flight || info.flight.is_storing) return;
+    this.firing = true;
+    this.draw();
+    try {
+      const { url } = await send("POST", "/api/captures/{id}/fire", { id });
+      const { after_s: after } = info.flight;
+      note(`What just happened is being stored, with the next ${after} s.`, {
+        label: "Open it",
+        run: () => location.assign(url),
+      });
+    } catch (error) {
+      noteError(error);
+    }
+    this.firing = false;
+    this.draw();
   }
 
   /** @param {CapturePage} info */
@@ -359,6 +425,26 @@ export class CaptureHeader {
     try {
       const { shareDialog } = await import("./share_dialog.js");
       shareDialog(this.context);
+    } catch (error) {
+      noteError(error);
+    }
+  }
+
+  #investigateButton() {
+    return h("button", {
+      type: "button",
+      text: "Add to investigation",
+      title: "Adds what is shown to an investigation (Shift+I)",
+      on: { click: () => void this.#investigate() },
+    });
+  }
+
+  async #investigate() {
+    if (this.#isGone()) return;
+    try {
+      const { addToInvestigation } = await import("./investigate_dialog.js");
+      const tab = document.querySelector(".cap-bar .tabs [aria-selected='true']")?.id.replace(/^tab-/, "");
+      await addToInvestigation(this.context, tab ?? this.context.view.tab);
     } catch (error) {
       noteError(error);
     }

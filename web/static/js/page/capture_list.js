@@ -3,6 +3,7 @@
 import { closest, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, ago, bytes, count, duration, exact, lostNumber, wall } from "../lib/format.js";
 import { captureState } from "./capture_state.js";
+import { foundIn, markedParts } from "./history_words.js";
 import { PINS, keptFor } from "./retention.js";
 import { tagChip } from "./tag_chip.js";
 
@@ -34,6 +35,7 @@ const COLUMNS = {
             one.pinned && h("span", { class: "chip-pin", title: PINS, text: "Pinned" }),
             ...one.tags.map(tagChip),
           ),
+        ...(one.found ?? []).map(foundLine),
       ),
   ],
   state: ["State", false, (one) => h("td", {}, captureState(one.state))],
@@ -70,10 +72,26 @@ const COLUMNS = {
   ],
 };
 
+/**
+ * Where the words that were searched for are: not in the title, which is there to be seen.
+ * @param {NonNullable<CaptureItem["found"]>[number]} place
+ */
+function foundLine({ field, text, marks }) {
+  if (field === "title" || field === "tags") return null;
+  return h(
+    "div",
+    { class: "found-line small", title: text },
+    h("span", { class: "quiet", text: `${foundIn(field)}: ` }),
+    ...markedParts(text, marks).map(({ text, isFound }) => (isFound ? h("mark", { text }) : text)),
+  );
+}
+
 /** Columns that the server sorts by, and whether their first order goes up. */
 const SORTED = new Map(
   Object.entries({
     title: true,
+    state: true,
+    target: true,
     host: true,
     owner: true,
     started: false,

@@ -21,6 +21,7 @@ export function commonCommands() {
     { name: "Go to start", run: go("/") },
     { name: "Go to history", run: go("/captures") },
     { name: "Go to tools", run: go("/tools") },
+    { name: "Go to investigations", detail: "pages that a team writes", run: go("/investigations") },
     { name: "Go to the library", detail: "probes, scripts and more, kept by name", run: go("/library") },
     { name: "Go to the language reference", run: go("/language") },
     { name: "Go to host", run: go("/host") },

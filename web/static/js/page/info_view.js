@@ -7,11 +7,14 @@ import { UNKNOWN_LOSS, bytes, count, duration, exact, moment, permille, plural, 
 import { CaptureLabels } from "./capture_labels.js";
 import { ComputedView } from "./computed_view.js";
 import { factEntries } from "./host_view.js";
+import { NoteThreads } from "../view/notes/note_threads.js";
 import { isRecorded } from "../view/first_view.js";
 import { showError } from "../lib/notice.js";
 import { PanelView } from "../view/panel_view.js";
 import { showProbes } from "./probes_view.js";
 import { listTable } from "./list_table.js";
+import { FlightToken } from "./flight_token.js";
+import { firingEntries, flightEntries, flightOfCapture } from "./flight_words.js";
 import { keptText } from "./retention.js";
 import { SameCommands } from "./same_commands.js";
 import { costIsEstimated, hasOwnProbes, kindOf } from "../kind/table.js";
@@ -42,6 +45,18 @@ export function stageText(stage) {
   return STAGES[stage] ?? stage;
 }
 
+/**
+ * What of a stream was lost, and what left the memory of a flight recorder.
+ * @param {CapturePage} info
+ * @param {number} stream
+ */
+function ofStream(info, stream) {
+  const sum = { lost: 0, notKept: 0 };
+  for (const loss of info.ledger.losses)
+    if (loss.stream === stream) sum[loss.stage === "not_kept" ? "notKept" : "lost"] += loss.count;
+  return sum;
+}
+
 /** How often the probes of a running capture are asked for. */
 const PROBES_EVERY_MS = 1500;
 /** What the server gives at one time. */
@@ -59,7 +74,7 @@ export function sourceSum(info, id) {
     const cost = info.readings[i]?.cpu_permille ?? null;
     sum.streams += 1;
     sum.rows += stream.rows;
-    sum.lost += info.ledger.losses.filter((loss) => loss.stream === i).reduce((all, loss) => all + loss.count, 0);
+    sum.lost += ofStream(info, i).lost;
     if (cost !== null) sum.permille = (sum.permille ?? 0) + cost;
   });
   return sum;
@@ -117,6 +132,26 @@ function budgetsText(limits) {
   return `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
 }
 
+/** @type {[string, boolean]} */
+const notKeptHead = ["Not kept", true];
+
+/**
+ * What a flight recorder does, or what fired for a capture that came of one.
+ * @param {import("./capture_context.js").CaptureContext} context
+ * @param {HTMLElement|null} token what there is to say of its token
+ */
+function flightSection({ info }, token) {
+  const fired = info.firing !== null;
+  const entries = fired ? firingEntries(info) : flightEntries(info);
+  if (entries.length === 0) return null;
+  return section(
+    "info-flight",
+    fired ? "What fired" : "Flight recorder",
+    h("dl", { class: "facts" }, ...entries),
+    token,
+  );
+}
+
 /** The tab. */
 export class InfoView extends PanelView {
   /**
@@ -131,8 +166,19 @@ export class InfoView extends PanelView {
     this.probesAsked = -Infinity;
     this.computed = new ComputedView(context);
     this.labels = new CaptureLabels(context);
+    this.noted = new NoteThreads(context, {
+      shows: ({ on }) => on.kind === "capture" || on.kind === "track",
+      named: true,
+      fresh: () => ({ on: { kind: "capture" } }),
+      empty: "No note on the capture as a whole.",
+      address: (note) => context.state.addressWith(context.notedView(note)),
+      go: (note) => context.state.set(context.notedView(note)),
+    });
+    this.noted.draw();
     this.same = new SameCommands(() => ({ spec: context.info.spec }));
+    this.token = new FlightToken(context);
     context.on("info", () => this.visible && this.#draw());
+    context.notes.on("change", () => this.visible && !this.noted.isWriting && this.#draw());
   }
 
   /** The tab is in sight. */
@@ -169,7 +215,9 @@ export class InfoView extends PanelView {
           "div",
           {},
           !info.share && section("info-labels", "Tags and description", this.labels.draw()),
+          !info.share?.part && section("info-notes", "Notes", this.noted.element, this.#otherNotes()),
           this.#spec(info),
+          flightSection(this.context, this.token.draw()),
           section("info-host", "Host", h("dl", { class: "facts" }, ...factEntries(info.host))),
         ),
         h(
@@ -188,6 +236,26 @@ export class InfoView extends PanelView {
     // What is kept has lost the focus by being put anew, which happens several times a second while it records.
     if (held instanceof HTMLElement && held !== document.activeElement && this.panel.contains(held)) held.focus();
     if (info.output_bytes > 0 && this.outputAsked !== info.output_bytes) this.#loadOutput();
+  }
+
+  /** Leads to the list of all notes. */
+  #otherNotes() {
+    const { notes, state } = this.context;
+    if (notes.items.length === 0) return null;
+    return h(
+      "p",
+      {},
+      h("a", {
+        href: state.addressWith({ tab: "timeline", notes: true }),
+        text: `All ${plural(notes.items.length, "note")} on this capture`,
+        on: {
+          click: (event) => {
+            event.preventDefault();
+            state.set({ tab: "timeline", notes: true });
+          },
+        },
+      }),
+    );
   }
 
   /** @param {CapturePage} info */
@@ -277,9 +345,7 @@ export class InfoView extends PanelView {
 
   /** @param {CapturePage} info */
   #ledger(info) {
-    /** @param {number} stream */
-    const lost = (stream) =>
-      info.ledger.losses.filter((loss) => loss.stream === stream).reduce((sum, loss) => sum + loss.count, 0);
+    const isRecorder = flightOfCapture(info) !== null;
     /** @param {number} stream */
     const open = (stream) =>
       info.ledger.losses.some(
@@ -288,8 +354,8 @@ export class InfoView extends PanelView {
     const rows = info.ledger.streams.flatMap((totals, i) => {
       const stream = info.streams[i];
       if (stream && !isRecorded(stream)) return [];
-      const gone = lost(i);
-      const flight = totals.emitted - totals.stored - gone;
+      const { lost: gone, notKept } = ofStream(info, i);
+      const flight = totals.emitted - totals.stored - gone - notKept;
       return h(
         "tr",
         {},
@@ -298,6 +364,7 @@ export class InfoView extends PanelView {
         number(totals.filtered),
         number(totals.emitted),
         number(totals.stored),
+        isRecorder && number(notKept),
         h("td", {
           class: gone || open(i) ? "num loss" : "num",
           title: open(i) ? UNKNOWN_LOSS : "",
@@ -311,7 +378,9 @@ export class InfoView extends PanelView {
       "Ledger",
       h("p", {
         class: "quiet prose",
-        text: "Every hit that the filter let through was emitted; what was emitted is stored or counted as lost. Once the capture has ended, nothing is in flight.",
+        text: isRecorder
+          ? "Every hit that the filter let through was emitted. What left the memory is counted as not kept: nothing of it was lost, and what something fired for is in captures with ledgers of their own. What is in memory now is in flight."
+          : "Every hit that the filter let through was emitted; what was emitted is stored or counted as lost. Once the capture has ended, nothing is in flight.",
       }),
       listTable(
         [
@@ -320,8 +389,9 @@ export class InfoView extends PanelView {
           ["Filtered", true],
           ["Emitted", true],
           ["Stored", true],
+          ...(isRecorder ? [notKeptHead] : []),
           ["Lost", true],
-          ["In flight", true],
+          [isRecorder ? "In memory" : "In flight", true],
         ],
         rows,
       ),
@@ -330,7 +400,7 @@ export class InfoView extends PanelView {
 
   /** @param {CapturePage} info */
   #losses(info) {
-    const { losses } = info.ledger;
+    const losses = info.ledger.losses.filter(({ stage }) => stage !== "not_kept");
     /** @param {Loss} loss */
     const show = (loss) =>
       h("button", {

@@ -53,6 +53,13 @@ export const LIBRARY_KINDS = [
     about: "The settings of a capture's view, one NAME=VALUE per line, as in the address of the page.",
     example: "tab=timeline\nfilter=pid == 1",
   },
+  {
+    kind: "search",
+    one: "Search",
+    many: "Searches",
+    about: "Words and conditions, as in the search of the history.",
+    example: "tag:slow -is:pinned newer:7d sort:-bytes",
+  },
 ];
 
 /**
@@ -68,6 +75,7 @@ export const kindAbout = (kind) => LIBRARY_KINDS.find((one) => one.kind === kind
  * @returns {{label: string, path: string}|null}
  */
 export function useOf({ id, kind, name }, records) {
+  if (kind === "search") return { label: "Show the captures", path: `/captures?saved=${id}` };
   if (!records) return null;
   const form = (/** @type {Record<string, string>} */ params) => `/new?${new URLSearchParams(params)}`;
   /** @type {Partial<Record<Kind, {label: string, path: string}>>} */
@@ -125,6 +133,7 @@ const ENDINGS = {
   filter: "filter",
   query: "sql",
   selection: "selection",
+  search: "search",
 };
 
 /**

@@ -3,6 +3,7 @@
 
 import { h, put } from "../lib/dom.js";
 import { bytes, count, duration, exact, permille } from "../lib/format.js";
+import { holdsText } from "./flight_words.js";
 import { ESTIMATED } from "../lib/spec.js";
 
 /** @import { StreamTick, Tick } from "../../../api.js" */
@@ -127,6 +128,7 @@ export class LiveHeader {
     put(
       this.line,
       h("span", { class: "reading" }, h("b", { text: duration(tick.elapsed) })),
+      ...(tick.flight ? [this.#reading(duration(tick.flight.held_ns), "in memory", holdsText(tick.flight))] : []),
       ...this.#readings(sumOf(tick, this.#before)),
     );
     /**

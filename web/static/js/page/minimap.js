@@ -201,7 +201,7 @@ export class Minimap {
     }
     const { notes, finder, view } = this.context;
     if (finder.found && view.find) drawFound(ctx, colors, finder.found, place, { left: 0, right: width }, chart - 4);
-    drawSmallNotes(ctx, colors, notes.items, place, chart, view.note);
+    drawSmallNotes(ctx, colors, notes.timed, place, chart, view.note);
     this.#drawAxis(ctx, chart, place, most);
     const selection = this.preview ?? this.#selection();
     if (selection) drawSelection(ctx, colors, place(selection.start), place(selection.end), chart);

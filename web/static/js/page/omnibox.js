@@ -33,6 +33,7 @@ const PAGES = [
   { label: "Catalogue", path: "/catalog", records: true },
   { label: "Tools", path: "/tools" },
   { label: "Library", path: "/library" },
+  { label: "Investigations", path: "/investigations" },
   { label: "Language reference", path: "/language" },
   { label: "Host", path: "/host" },
 ];

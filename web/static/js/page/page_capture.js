@@ -23,6 +23,7 @@ import { ViewState } from "./url_state.js";
 import { VIEWS } from "./views.js";
 import { WithheldView } from "./withheld_view.js";
 
+/** @import { Tick } from "../../../api.js" */
 /** @import { CaptureContext as Context } from "./capture_context.js" */
 /** @typedef {Map<string, import("../view/panel_view.js").PanelView>} Views by name */
 
@@ -30,6 +31,8 @@ import { WithheldView } from "./withheld_view.js";
 const NOT_SAVED = "This tab was not saved in this file.";
 /** How often it is asked how far computed streams are. */
 const COMPUTED_MS = 1000;
+/** How often it is asked for a capture that a flight recorder is storing. */
+const STORED_MS = 1000;
 /** How often stored views of a running capture are asked for again. */
 const GROW_MS = 2000;
 
@@ -298,6 +301,7 @@ function startLive(context, views, minimap, readout) {
             .catch(noteError);
         if (tick.guard) header.say(tick.guard);
         header.tick(tick);
+        followFlight(context, tick);
         minimap.tick(tick);
         context.info.end_ns = Math.max(context.info.end_ns, context.info.start_ns + tick.elapsed);
         readout.grown();
@@ -308,6 +312,41 @@ function startLive(context, views, minimap, readout) {
       ended,
     },
   );
+}
+
+/**
+ * What a flight recorder holds, as of a tick; what it has stored is asked for when that is more.
+ * @param {Context} context
+ * @param {Tick} tick
+ */
+function followFlight(context, { flight }) {
+  const { info } = context;
+  if (!flight || !info.flight) return;
+  const isOther = flight.captures !== info.flight.captures || flight.is_storing !== info.flight.is_storing;
+  info.flight = flight;
+  if (isOther) context.refresh().catch(noteError);
+  else context.emit("flight", null);
+}
+
+/**
+ * While a flight recorder stores a capture, asks how far it is.
+ * @param {Context} context
+ * @param {Views} views
+ */
+function followStored(context, views) {
+  const isStored = () => !context.info.running && context.info.firing !== null && context.info.state === "recording";
+  if (!isStored()) return;
+  const look = async () => {
+    if (context.gone) return;
+    try {
+      await context.refresh();
+      for (const view of views.values()) view.grown();
+    } catch (error) {
+      noteError(error);
+    }
+    if (isStored()) setTimeout(look, STORED_MS);
+  };
+  setTimeout(look, STORED_MS);
 }
 
 /**
@@ -376,6 +415,10 @@ async function start() {
   document.addEventListener("missing", (event) => {
     if (event instanceof CustomEvent && String(event.detail).startsWith(context.path)) context.check();
   });
+  document.addEventListener("written", (event) => {
+    const { notes = [], missed = false } = event instanceof CustomEvent ? event.detail : {};
+    if (missed || notes.includes(id)) void context.notes.load();
+  });
   // Who comes back to the page finds out before something is tried, and sees notes that others have written meanwhile.
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState !== "visible") return;
@@ -385,6 +428,7 @@ async function start() {
   // Names keep the usual colours where this cannot be told.
   context.rankColors().catch(() => {});
   followComputed(context, views);
+  followStored(context, views);
   if (info.running) startLive(context, views, minimap, readout);
 }
 

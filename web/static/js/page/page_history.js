@@ -6,12 +6,16 @@ import { mayRecord } from "../lib/commands.js";
 import { DeletedList } from "./deleted_list.js";
 import { byId, h, inputOf, put, settled } from "../lib/dom.js";
 import { exact, plural } from "../lib/format.js";
+import { HistoryFilters } from "./history_filters.js";
 import { HistorySelection } from "./history_selection.js";
+import { unsearchedText } from "./history_words.js";
 import { importButton } from "./import_files.js";
 import { bind } from "../lib/keys.js";
 import { note, noteError, showError, waitFor } from "../lib/notice.js";
+import { NextList } from "./next_list.js";
 import { PINS, ruleText } from "./retention.js";
 import { listSamples } from "./samples.js";
+import { savedSearches } from "./saved_searches.js";
 import { keepInAddress, paramOf, writeAddress, writeParam } from "../lib/search_address.js";
 import { startShell } from "./shell.js";
 
@@ -37,13 +41,18 @@ const latest = new Latest();
 const leaving = new Set();
 /** What was deleted, for those who may delete. */
 const deleted = mayRecord() ? new DeletedList(byId("history-deleted"), () => load()) : null;
+const next = new NextList(byId("history-next"));
+next.details.hidden = true;
 /** @type {CaptureItem[]} */
 let items = [];
 let total = 0;
 /** @type {CaptureTable|null} */
 let table = null;
 let columns = COLUMNS;
-let sort = paramOf("sort") || NEWEST;
+/** How they are sorted: as a heading was pressed, else as the search says. */
+let chosenSort = paramOf("sort");
+let sort = chosenSort || NEWEST;
+const unsearched = h("p", { class: "quiet small", role: "status" });
 
 const selection = new HistorySelection({
   shown: () => items.filter((one) => !leaving.has(one.id)),
@@ -54,9 +63,9 @@ const selection = new HistorySelection({
 
 /** @param {string} wanted */
 function setSort(wanted) {
-  sort = wanted;
-  writeParam("sort", sort === NEWEST ? "" : sort);
-  table = null;
+  const saysOne = /(^|\s)sort:/.test(search.value);
+  chosenSort = wanted === NEWEST && !saysOne ? "" : wanted;
+  writeParam("sort", chosenSort);
   load();
 }
 
@@ -99,7 +108,9 @@ function nothingFound() {
     h(
       "div",
       { class: "empty" },
-      h("p", { text: "No match in titles, targets, hosts, owners, tags, descriptions and notes." }),
+      h("p", {
+        text: "No match in titles, tags, descriptions, notes, owners, hosts, targets, specs, scripts, names of processes, texts of events and output.",
+      }),
     ),
   );
 }
@@ -221,14 +232,21 @@ async function load(offset = 0) {
     const page = await latest.run((signal) =>
       waitFor(
         "Reading the list of captures",
-        get("/api/captures", { q: search.value.trim(), sort, limit: PAGE, offset }, signal),
+        get("/api/captures", { q: search.value.trim(), sort: chosenSort, limit: PAGE, offset }, signal),
       ),
     );
     if (page === undefined) return;
     items = offset ? [...items, ...page.items] : page.items;
     total = page.total;
     rule.textContent = ruleText(page.retention);
-    const wanted = page.retention.keep_days === null ? COLUMNS : WITH_KEPT;
+    unsearched.textContent = unsearchedText(page.unsearched, plural);
+    unsearched.hidden = unsearched.textContent === "";
+    filters.offer(items);
+    if (page.sort !== sort) table = null;
+    sort = page.sort;
+    const hasRules = page.retention.keep_days !== null || page.retention.keep_for.length > 0;
+    const wanted = hasRules ? WITH_KEPT : COLUMNS;
+    next.details.hidden = !hasRules && page.retention.keep_bytes === null;
     if (wanted !== columns) {
       columns = wanted;
       table = null;
@@ -240,10 +258,47 @@ async function load(offset = 0) {
   }
 }
 
+/**
+ * Shows what another search finds.
+ * @param {string} text
+ */
+function use(text) {
+  search.value = text;
+  chosenSort = "";
+  writeParam("sort", "");
+  search.dispatchEvent(new Event("input"));
+}
+
+/**
+ * Shows what a search of the library finds; the address is that of the search from then on.
+ * @param {string} id
+ */
+async function showSaved(id) {
+  try {
+    const { text } = await waitFor("Reading the saved search", get("/api/library/{id}", { id: Number(id) }));
+    writeParam("saved", "");
+    use(text);
+  } catch (error) {
+    showError(place, error, () => showSaved(id));
+  }
+}
+
+/** The search that is shown, with its order. */
+function shownSearch() {
+  const words = search.value.trim();
+  if (!chosenSort) return words;
+  const others = words.split(/\s+/).filter((word) => !word.startsWith("sort:"));
+  return [...others, `sort:${chosenSort}`].join(" ").trim();
+}
+
 startShell();
 if (mayRecord()) counted.after(importButton());
+counted.after(savedSearches(shownSearch, use));
+rule.before(unsearched);
 keepInAddress(search);
-load();
+const filters = new HistoryFilters(byId("history-filters", HTMLDetailsElement), search);
+if (paramOf("saved")) showSaved(paramOf("saved"));
+else load();
 search.addEventListener(
   "input",
   settled(150, () => load()),

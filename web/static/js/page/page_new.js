@@ -15,8 +15,10 @@ import { chooseProcess, processDetail, processList } from "../new/process_choice
 import { RecipeForm, usualTarget, withoutTarget } from "../new/recipe_form.js";
 import { SourceList } from "../new/source_list.js";
 import { SameCommands, recipeCommand } from "./same_commands.js";
+import { leaveView } from "./investigation_step.js";
 import { startShell } from "./shell.js";
 import { sourcesOf } from "../lib/spec.js";
+import { flightWords } from "../new/flight_form.js";
 import { emptyForm, formOf, specOf, startsCommand } from "../new/spec_form.js";
 import { startTabs } from "../lib/tabs.js";
 import { joinWords, splitWords } from "../lib/words.js";
@@ -51,6 +53,13 @@ const INPUTS = {
   "budget-bytes": "budgetBytes",
   "budget-agent": "budgetAgent",
   "budget-memory": "budgetMemory",
+  flight: "flight",
+  "flight-before": "flightBefore",
+  "flight-after": "flightAfter",
+  "flight-memory": "flightMemory",
+  "flight-pause": "flightPause",
+  "flight-day": "flightDay",
+  "flight-triggers": "flightTriggers",
   ...Object.fromEntries(
     KINDS.flatMap(({ name, fields }) => Object.entries(fields).map(([id, key]) => [id, `${name}.${key}`])),
   ),
@@ -58,7 +67,7 @@ const INPUTS = {
 
 /** Fields that are not of one source: whose events, when it ends, what it may cost. */
 const SHARED = /** @type {(keyof Form)[]} */ (
-  "name target pid tids argv runAs during children groupKind group ofUser comm duration durationUnit maxEvents maxSize maxSizeUnit budget overBudget highPriority budgetRows budgetBytes budgetAgent budgetMemory".split(
+  "name target pid tids argv runAs during children groupKind group ofUser comm duration durationUnit maxEvents maxSize maxSizeUnit budget overBudget highPriority budgetRows budgetBytes budgetAgent budgetMemory flight flightBefore flightAfter flightMemory flightPause flightDay flightTriggers".split(
     " ",
   )
 );
@@ -71,6 +80,8 @@ let { name: method } =
   KINDS.find(({ meantBy = [] }) => meantBy.some((name) => params.has(name))) ??
   KINDS[0];
 let starting = false;
+/** Whether a flight recorder was asked for when that was last looked at. */
+let wasFlight = false;
 /** What the edited source is called, where not as its kind is. */
 let sourceId = "";
 /**
@@ -149,6 +160,32 @@ function showTarget() {
   if (starts) commandForm.show();
 }
 
+/** What belongs to a flight recorder is in sight where one is asked for. */
+function showFlight() {
+  const form = formNow();
+  byId("flight-fields").hidden = !form.flight;
+  byId("flight-help").textContent = form.flight ? flightWords(form) : "";
+  byId("duration-help").hidden = form.flight;
+  // Its own time limit would end it before anything happens.
+  if (form.flight !== wasFlight) {
+    const input = inputOf("duration");
+    if (form.flight && input.value === emptyForm().duration) input.value = "";
+    if (!form.flight && input.value === "") input.value = emptyForm().duration;
+    wasFlight = form.flight;
+  }
+}
+
+/**
+ * Adds a line to what fires.
+ * @param {string} text
+ */
+function addTrigger(text) {
+  const field = fieldOf("flight-triggers");
+  field.value = [field.value.trimEnd(), text].filter(Boolean).join("\n");
+  field.focus();
+  same.changed();
+}
+
 function showWords() {
   const { words, problem, notes } = splitWords(fieldOf("argv").value);
   put(
@@ -216,6 +253,8 @@ function fill(form) {
   forms.get(method)?.shown?.();
   showTarget();
   showWords();
+  wasFlight = form.flight;
+  showFlight();
   same.changed();
 }
 
@@ -357,8 +396,9 @@ async function start() {
     h("p", { class: "quiet", role: "status", text: "Attaching the probes. The capture opens when they are." }),
   );
   try {
-    const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, spec));
+    const { id, url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, spec));
     const view = opens ?? forms.get(method)?.opens?.() ?? null;
+    await leaveView(new URLSearchParams(location.search), id, view ?? "");
     location.assign(view ? `${url}?v=2&tab=${view}` : url);
   } catch (error) {
     const told = forms.get(method)?.refused?.(error) ?? false;
@@ -429,6 +469,10 @@ function startFields() {
   });
   for (const radio of document.querySelectorAll("input[name=target]")) radio.addEventListener("change", showTarget);
   byId("during").addEventListener("change", showTarget);
+  byId("flight-part").addEventListener("input", showFlight);
+  for (const example of document.querySelectorAll("[data-trigger]"))
+    if (example instanceof HTMLElement)
+      example.addEventListener("click", () => addTrigger(example.dataset.trigger ?? ""));
   byId("argv").addEventListener("input", showWords);
   byId("argv").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.ctrlKey) event.preventDefault();

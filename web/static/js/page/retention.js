@@ -7,12 +7,12 @@ export const PINS = "A pinned capture is kept until somebody deletes it";
 
 /**
  * The rule of this console and what room captures take.
- * @param {{keep_days: number|null, keep_bytes: number|null, captures_bytes: number, pinned_bytes: number, database_bytes: number, free_bytes: number, reserve_bytes: number}} rule
+ * @param {{keep_days: number|null, keep_bytes: number|null, keep_for: string[], captures_bytes: number, pinned_bytes: number, database_bytes: number, free_bytes: number, reserve_bytes: number}} rule
  */
 export function ruleText(rule) {
   const taken = `Captures take ${bytes(rule.captures_bytes)}`;
   const free = Math.max(0, rule.free_bytes - rule.reserve_bytes);
-  if (rule.keep_days === null && rule.keep_bytes === null)
+  if (rule.keep_days === null && rule.keep_bytes === null && rule.keep_for.length === 0)
     return `${taken}, ${bytes(free)} are free. They stay until they are deleted.`;
   const room =
     rule.keep_bytes === null
@@ -20,11 +20,12 @@ export function ruleText(rule) {
       : `${taken} of ${bytes(rule.keep_bytes)}; when they take more, the oldest are deleted.`;
   const age =
     rule.keep_days === null ? "" : ` Each is deleted ${plural(rule.keep_days, "day")} after it ended or was imported.`;
+  const own = rule.keep_for.length === 0 ? "" : ` Kept otherwise: ${rule.keep_for.join(", ")}.`;
   const pinned =
     rule.keep_bytes !== null && rule.pinned_bytes > rule.keep_bytes
       ? " Pinned ones alone take more than that, so of the others only the newest stays."
       : " Pinned ones stay.";
-  return room + age + pinned;
+  return room + age + own + pinned;
 }
 
 /**
@@ -46,4 +47,17 @@ export function keptFor(one, nowMs) {
 export function keptText(one) {
   if (one.pinned) return "pinned";
   return one.kept_until_unix_ns ? `until ${wall(one.kept_until_unix_ns).slice(0, 10)}` : "";
+}
+
+/**
+ * When a capture goes by the rules, from now on.
+ * @param {{goes_unix_ns: number|null, after_bytes: number|null}} one
+ * @param {number} nowMs milliseconds since 1970
+ */
+export function goesText({ goes_unix_ns: at, after_bytes: after }, nowMs) {
+  const hours = at === null ? null : (Number(at) / 1e6 - nowMs) / 3.6e6;
+  if (after === 0 || (hours !== null && hours <= 0)) return "at the next look";
+  const age = hours !== null && (hours < 48 ? `in ${Math.ceil(hours)} h` : `in ${Math.floor(hours / 24)} d`);
+  const size = after !== null && `when captures have ${bytes(after)} more`;
+  return [age, size].filter(Boolean).join(" or ");
 }

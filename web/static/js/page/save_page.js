@@ -2,7 +2,7 @@
 // file becomes, and saves it.
 
 import { get, isAborted, traffic } from "../lib/api.js";
-import { h, put, within } from "../lib/dom.js";
+import { h, put } from "../lib/dom.js";
 import { bytes, exact, plural } from "../lib/format.js";
 import { errorNotice } from "../lib/notice.js";
 import { saveBlob } from "../lib/save_text.js";
@@ -357,11 +357,17 @@ async function scriptOf(page, signal) {
   return classicScript([...all.filter(isCore), ...others, ...all.filter(isEntry)]);
 }
 
+/** Where the parts of a page that a file has begin, and what stands behind them. */
+const PARTS = [
+  ['<div id="capture"', "</main>"],
+  ['<dialog id="help"', "</body>"],
+];
+
 /**
  * The parts of this page that a file has, as the server sends them.
  * @param {AbortSignal} signal
  */
 async function partsOf(signal) {
-  const page = new DOMParser().parseFromString(await textOf(location.pathname, signal), "text/html");
-  return [within(page, "#capture"), within(page, "#help")].map((part) => part.outerHTML);
+  const text = await textOf(location.pathname, signal);
+  return PARTS.map(([first, last]) => text.slice(text.indexOf(first), text.indexOf(last, text.indexOf(first))));
 }

@@ -14,7 +14,7 @@ export function classicScript(files) {
   const joined = files.map(({ text }) =>
     text
       .split("\n")
-      .filter((line) => !/^import .* from "\.\/[^"]+";$/.test(line) && !/^export (\{|const \{)/.test(line))
+      .filter((line) => !/^import .* from ["]\.\/[^"]+";$/.test(line) && !/^export (\{|const \{)/.test(line))
       .join("\n")
       .replaceAll(/await import\("\.\/([\w.]+)\.js"\)/g, (_all, name) =>
         names.has(`${name}.js`)
@@ -31,7 +31,7 @@ export function classicScript(files) {
  */
 export function filesOf(text) {
   const all = (/** @type {RegExp} */ pattern) => [...text.matchAll(pattern)].map(([, name]) => name);
-  return { now: all(/^import .* from "\.\/([^"]+)";$/gm), later: all(/await import\("\.\/([\w.]+)"\)/g) };
+  return { now: all(/^import .* from ["]\.\/([^"]+)";$/gm), later: all(/await import\("\.\/([\w.]+)"\)/g) };
 }
 
 /**

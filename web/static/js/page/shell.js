@@ -4,6 +4,7 @@ import { build } from "../kind/build.js";
 import { newAddress } from "../kind/table.js";
 import { commonCommands } from "./common_commands.js";
 import { byId, h, put, within } from "../lib/dom.js";
+import { holdsShort, holdsText } from "./flight_words.js";
 import { count, permille, rate } from "../lib/format.js";
 import { startDrop } from "./import_files.js";
 import { bind, listed } from "../lib/keys.js";
@@ -21,6 +22,7 @@ const GO = {
   KeyT: "/tools",
   KeyB: "/library",
   KeyL: "/language",
+  KeyI: "/investigations",
   KeyO: "/host",
   KeyC: "/catalog",
   KeyP: newAddress(build),
@@ -43,6 +45,8 @@ function runningItem(item) {
       h(
         "span",
         { class: "rail-facts" },
+        item.flight &&
+          h("span", { title: "Flight recorder: " + holdsText(item.flight), text: holdsShort(item.flight) }),
         h("span", { text: rate(item.rows_per_s) }),
         h("span", {
           title: "Share of one CPU that the probes use",
@@ -66,6 +70,8 @@ function startRail() {
         place.hidden = items.length === 0;
         put(list, ...items.map(runningItem));
       },
+      // Whoever shows what others write hears of it on the page: one connection serves all.
+      written: (detail) => document.dispatchEvent(new CustomEvent("written", { detail })),
     },
   );
   const button = byId("theme-switch");

@@ -12,6 +12,8 @@ use crate::lang::{
     check::{
         checker::ScriptChecker,
         context::{Args, Returned, Word},
+        variables::ProgramVariables,
+        visit::Uses,
     },
     host::KernelFunction,
 };
@@ -24,7 +26,12 @@ struct Target<'t> {
 }
 
 impl ScriptChecker<'_> {
-    pub(super) fn kprobe(&mut self, kind: PointKind, text: &AttachText) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
+    pub(super) fn kprobe(
+        &mut self,
+        kind: PointKind,
+        text: &AttachText,
+        uses: &Uses,
+    ) -> Result<Vec<ResolvedPoint>, UnresolvedPoint> {
         let exit = kind == PointKind::Kretprobe;
         let target = target(kind, text)?;
         if !self.host.features().kprobe {
@@ -45,7 +52,30 @@ impl ScriptChecker<'_> {
         let found = self.known_function(&target).ok_or_else(|| self.no_function(kind, &target))?;
         self.refuse_dangerous(&found)?;
         let module = if target.module.is_empty() { String::new() } else { found.module };
-        Ok(vec![self.kprobe_point(kind, text, &module, &found.name, target.offset)])
+        let mut point = self.kprobe_point(kind, text, &module, &found.name, target.offset);
+        if kind == PointKind::Kprobe && uses.args() {
+            self.add_kernel_variables(text, uses, &mut point);
+        }
+        Ok(vec![point])
+    }
+
+    /// Gives a place in the kernel the variables that debug information tells of it, or the reason why there are none.
+    fn add_kernel_variables(&mut self, text: &AttachText, uses: &Uses, point: &mut ResolvedPoint) {
+        let Some(places) = self.host.user_places(&text.text) else { return };
+        let ids = self.types.add_kernel_data(&places.data);
+        match places.data.places.first() {
+            Some(variables) if !ids.is_empty() => {
+                let variables = ProgramVariables::new(variables, &ids, &places.data_missing);
+                variables.add_to(&mut point.shape, &mut point.layout, uses);
+            }
+            _ => {
+                let hint = match &point.shape.args {
+                    Args::None(hint) if !hint.is_empty() => hint.as_str(),
+                    _ => "use `arg0`, `arg1`, …",
+                };
+                point.shape.args = Args::None([hint, &places.data_missing].join("; "));
+            }
+        }
     }
 
     fn kprobes(

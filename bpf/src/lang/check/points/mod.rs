@@ -164,7 +164,7 @@ impl<'a> ScriptChecker<'a> {
             PointKind::Iter => self.iterator(text),
             PointKind::Tracepoint => self.tracepoint(text, uses),
             PointKind::RawTracepoint => self.raw_tracepoint(text),
-            PointKind::Kprobe | PointKind::Kretprobe => self.kprobe(kind, text),
+            PointKind::Kprobe | PointKind::Kretprobe => self.kprobe(kind, text, uses),
             PointKind::Fentry | PointKind::Fexit => self.fentry(kind, text),
             PointKind::Uprobe | PointKind::Uretprobe | PointKind::Usdt => self.user(kind, text, uses),
         }

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use bathyscope_capture::ProgramVariable;
-use bathyscope_catalog::types::TypeId;
 use bathyscope_plan::{AttachPoint, Diagnostic, UserPlace, UserPlaces};
 
 use super::{PointKind, ResolvedPoint, Shape, UnresolvedPoint, limit_matches, parts};
@@ -61,19 +60,14 @@ impl ScriptChecker<'_> {
     /// The variables at each of the places; none at all where they were not read.
     fn variables_of(&mut self, places: &UserPlaces) -> Vec<ProgramVariables> {
         let ids = self.types.add_program(&places.data);
-        let id = |variable: &ProgramVariable| ids.get(variable.ty as usize).copied().unwrap_or(TypeId::VOID);
         let missing = if ids.is_empty() && !places.data.types.is_empty() {
             "its debug information is damaged; use `arg0`, `arg1`, …"
         } else {
             &places.data_missing
         };
-        let described = |variables: &Vec<ProgramVariable>| ProgramVariables {
-            variables: variables.iter().map(|variable| (variable.clone(), id(variable))).collect(),
-            missing: missing.to_owned(),
-        };
+        let described = |variables: &Vec<ProgramVariable>| ProgramVariables::new(variables, &ids, missing);
         let mut all: Vec<ProgramVariables> = places.data.places.iter().map(described).collect();
-        let none = ProgramVariables { variables: Vec::new(), missing: missing.to_owned() };
-        all.resize(places.places.len(), none);
+        all.resize(places.places.len(), ProgramVariables::new(&[], &ids, missing));
         all
     }
 
@@ -119,10 +113,7 @@ impl ScriptChecker<'_> {
             };
         }
         if let Some(variables) = variables {
-            // Where they are is part of the program.
-            let used = variables.variables.iter().filter(|(it, _)| uses.whole || uses.fields.contains(&it.name));
-            used.for_each(|(it, id)| _ = write!(layout, "{} {:?} {id:?} ", it.name, it.place));
-            shape.args = Args::Program(variables);
+            variables.add_to(&mut shape, &mut layout, uses);
         }
         let exit = kind == PointKind::Uretprobe;
         let point = AttachPoint::Uprobe { file, offset, exit, pid, symbol: place.symbol.clone() };

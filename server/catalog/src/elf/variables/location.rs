@@ -13,6 +13,10 @@ const GONE: &str = "the compiler keeps it nowhere at this place; try a line befo
 const COMPLICATED: &str = "the compiler keeps it in a way that a probe cannot follow";
 const NOT_YET: &str = "it has no value yet at this place; probe a source line further down in the function";
 const GLOBAL: &str = "it is a global or static variable, whose address differs from process to process";
+const KERNEL_GLOBAL: &str =
+    "it is a global or static variable of the kernel: read it by its name, such as `*(uint64 *)kaddr(\"jiffies\")`";
+/// From here on addresses are the kernel's.
+const KERNEL: u64 = 1 << 63;
 
 /// Reads where variables are at one instruction.
 pub(super) struct PlaceReading<'r, 'u, 'b> {
@@ -161,7 +165,7 @@ impl<'r, 'u, 'b> PlaceReading<'r, 'u, 'b> {
             (_, Operation::EntryValue { .. } | Operation::ParameterRef { .. }) => {
                 Err("only its value where the function begins is known: record it there")
             }
-            (_, Operation::Address { .. } | Operation::AddressIndex { .. } | Operation::TLS) => Err(GLOBAL),
+            (_, Operation::Address { .. } | Operation::AddressIndex { .. } | Operation::TLS) => Err(self.global()),
             _ => Err(COMPLICATED),
         }
     }
@@ -182,9 +186,13 @@ impl<'r, 'u, 'b> PlaceReading<'r, 'u, 'b> {
                 VariablePlace::Sum { register, offset }
             }
             Computed::Value { register: None, offset } => VariablePlace::Constant(offset),
-            Computed::Address { register: None, .. } => unreadable(GLOBAL),
+            Computed::Address { register: None, .. } => unreadable(self.global()),
             Computed::Address { .. } | Computed::Value { .. } => unreadable(COMPLICATED),
         }
+    }
+
+    fn global(&self) -> &'static str {
+        if self.address >= KERNEL { KERNEL_GLOBAL } else { GLOBAL }
     }
 
     /// Whether a probe gets a register, by its number in DWARF.

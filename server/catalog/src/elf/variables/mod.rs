@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use bathyscope_capture::{DataType, ProgramVariable, VariablePlace};
 use gimli::{
-    AttributeValue, DebuggingInformationEntry, DwarfSections, EndianSlice, EntriesTreeNode, LittleEndian, SectionId,
-    UnitOffset, UnitRef, constants as dw,
+    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwarfSections, EndianSlice, EntriesTreeNode,
+    LittleEndian, SectionId, UnitOffset, UnitRef, constants as dw,
 };
 
 use self::{
@@ -35,6 +35,8 @@ pub struct ProgramDebug {
     /// `.debug_frame`, which tells of frames where there is no `.eh_frame`.
     frames: Vec<u8>,
     is_empty: bool,
+    /// Where the only unit is that was read; none if all were.
+    unit: Option<usize>,
 }
 
 /// A place in a program's code.
@@ -61,10 +63,23 @@ impl ProgramDebug {
     /// # Errors
     /// If one is damaged or too large.
     pub fn open(elf: &ElfFile<'_>, decompress: Decompress<'_>) -> Result<Self, ElfError> {
+        Self::read(elf, None, decompress)
+    }
+
+    /// The same for one address only: of the kernel's some hundred megabytes the unit that has it is read, where the file tells
+    /// which that is.
+    ///
+    /// # Errors
+    /// If a section is damaged or too large.
+    pub fn open_at(elf: &ElfFile<'_>, address: u64, decompress: Decompress<'_>) -> Result<Self, ElfError> {
+        Self::read(elf, elf.unit_at(address, decompress), decompress)
+    }
+
+    fn read(elf: &ElfFile<'_>, one: Option<(Vec<u8>, usize)>, decompress: Decompress<'_>) -> Result<Self, ElfError> {
         const SECTIONS: [SectionId; 11] = [
+            SectionId::DebugInfo,
             SectionId::DebugAbbrev,
             SectionId::DebugAddr,
-            SectionId::DebugInfo,
             SectionId::DebugLine,
             SectionId::DebugLineStr,
             SectionId::DebugLoc,
@@ -74,9 +89,16 @@ impl ProgramDebug {
             SectionId::DebugStr,
             SectionId::DebugStrOffsets,
         ];
-        let sections = elf.dwarf_sections(&SECTIONS, decompress)?;
+        let wanted = if one.is_some() { SECTIONS.get(1..).unwrap_or_default() } else { &SECTIONS };
+        let mut sections = elf.dwarf_sections(wanted, decompress)?;
         let frames = elf.debug_section(b".debug_frame", MAX_FRAME_BYTES, decompress)?;
-        Ok(Self { sections, frames, is_empty: elf.section(b".debug_info").is_none_or(|section| section.bytes == 0) })
+        let is_empty = elf.section(b".debug_info").is_none_or(|section| section.bytes == 0);
+        let mut unit = None;
+        if let Some((units, at)) = one {
+            sections.debug_info = units.into();
+            unit = Some(at);
+        }
+        Ok(Self { sections, frames, is_empty, unit })
     }
 
     /// Whether there is none.
@@ -94,7 +116,12 @@ impl ProgramDebug {
     ) -> Option<PlaceVariables> {
         let dwarf = self.sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
         let mut units = dwarf.units();
-        while let Ok(Some(header)) = units.next() {
+        let mut only = self.unit.map(|at| dwarf.debug_info.header_from_offset(DebugInfoOffset(at)).ok());
+        let mut next = || match &mut only {
+            Some(only) => only.take(),
+            None => units.next().ok().flatten(),
+        };
+        while let Some(header) = next() {
             let Ok(unit) = dwarf.unit(header) else { continue };
             let unit = unit.unit_ref(&dwarf);
             if may_hold(&unit, place.address)

@@ -1,25 +1,9 @@
-//! Captures found, and what people say of them to find them by: tags and descriptions.
+//! What people say of captures to find them by: tags and descriptions.
 
 use bathyscope_capture::{CaptureId, visible};
-use bathyscope_link::clock::wall_unix_ns;
-use bathyscope_store::{CaptureLabels, LabelChange, Store, StoreError, SummaryQuery, SummarySort};
+use bathyscope_store::{CaptureLabels, LabelChange, Store, StoreError};
 
 use super::{json_line, line};
-use crate::Failure;
-
-/// The search that words of the command line say. One that has blanks was in quotes.
-pub(super) fn searched(words: &[String]) -> Result<SummaryQuery, Failure> {
-    let quoted = |word: &String| if word.contains(char::is_whitespace) { format!("\"{word}\"") } else { word.clone() };
-    let text = words.iter().map(quoted).collect::<Vec<_>>().join(" ");
-    let asked = SummaryQuery::parse(&text, wall_unix_ns());
-    asked.map_err(|error| Failure::because("searching captures", error))
-}
-
-/// The sort of this name, and whether it is the other way round.
-pub(super) fn sort_of(text: &str) -> Result<(SummarySort, bool), String> {
-    SummarySort::parse(text).map_err(|error| format!("it is {error}"))
-}
-
 /// All tags, each with how many captures have it.
 pub(super) async fn tags(store: &Store, json: bool) -> Result<String, StoreError> {
     let tags = store.tags().await?;

@@ -6,15 +6,17 @@
 
 use std::ffi::OsString;
 
+use bathyscope_commands::verb_answers;
 use clap::Args as _;
 
-use super::{FOREIGN, TraceArgs};
+use super::TraceArgs;
 use crate::verbs::options::Options;
 
 /// How many words an option that begins with this one takes, itself among them; none if it is no option of `trace`, nor one
 /// that is refused in words.
 fn words_of(options: &Options, word: &str, next: Option<&str>) -> Option<usize> {
-    if FOREIGN.iter().any(|foreign| foreign.option == word.split('=').next().unwrap_or(word)) {
+    let name = word.split('=').next().unwrap_or(word);
+    if verb_answers("trace").iter().any(|answer| answer.for_verb && answer.option == name) {
         return Some(1);
     }
     let takes_next = if let Some(name) = word.strip_prefix("--") {

@@ -93,6 +93,7 @@ fn stage_words(stage: LossStage) -> &'static str {
         LossStage::StackLost => "a stack could not be kept",
         LossStage::HelperFailed => "a value could not be read",
         LossStage::Interrupted => "they did not arrive",
+        LossStage::NotKept => "they left the memory of the flight recorder",
     }
 }
 

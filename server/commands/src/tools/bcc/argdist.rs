@@ -96,10 +96,11 @@ fn clause(spec: &Specifier, is_histogram: bool, map: &str, word: &Word) -> Resul
         Some(entry) => {
             let begun = format!("@begun{map}");
             let inner = condition.trim().trim_matches('/');
-            let condition = if inner.is_empty() { String::new() } else { format!(" && ({inner})") };
+            // How long it took is known only in the body.
+            let value = if inner.is_empty() { value } else { format!("if ({inner}) {{ {value} }}") };
             format!(
-                "{entry} {{ {begun}[tid] = nsecs; }}\n{point} /{begun}[tid]{condition}/ {{ $latency = nsecs - {begun}[tid]; \
-                 {value} delete({begun}, tid); }}\nend {{ clear({begun}); }}"
+                "{entry} {{ {begun}[tid] = nsecs; }}\n{point} /{begun}[tid]/ {{ $latency = nsecs - {begun}[tid]; {value} \
+                 delete({begun}, tid); }}\nend {{ clear({begun}); }}"
             )
         }
     })

@@ -17,6 +17,11 @@ use crate::{
     call::{Call, Step},
 };
 
+pub(crate) use probe::TABLE as PERF_PROBE;
+pub(crate) use record::TABLE as PERF_RECORD;
+pub(crate) use report::REPORT as PERF_REPORT;
+pub(crate) use stat::TABLE as PERF_STAT;
+
 /// A command of perf, and what reads its words.
 type Command = (&'static str, fn(&mut Call<'_>) -> Result<Step>);
 

@@ -13,60 +13,74 @@ use crate::{
 const SOURCE: &str = "Source is not shown, and its lines are found in the probe builder.";
 const PARAMETERS: &str = "Open the probe builder and type a line, such as `work.c:12`; `perf probe -V FUNCTION` shows the parameters of a function.";
 const TYPES: &str = "types come from the kernel's own type information (BTF)";
+const MODULE: &str = "Write the module before the function: -V MODULE:FUNCTION.";
+const CACHE: &str = "Nothing is cached: functions and types are read from the running kernel and from the file.";
+const DEBUG: &str = "Source lines are found in the probe builder in the browser, as `work.c:12`. `bathyscope probe -V FUNCTION` shows the \
+    parameters of a function; places within it are written FUNCTION+OFFSET.";
 
-const TABLE: Table = Table {
+pub(crate) const TABLE: Table = Table {
     tool: "perf probe",
     order: Order::Anywhere,
     rules: &[
         Rule::taken(&["-a", "--add"], Takes::Value),
         Rule::taken(&["-d", "--del"], Takes::Value),
         Rule::taken(&["-x", "--exec"], Takes::Value),
-        Rule::taken(&["-m", "--module"], Takes::Value),
+        Rule::taken(&["-m", "--module"], Takes::Value).refused_at_verb(MODULE),
         Rule::taken(&["-V", "--vars"], Takes::Value),
         Rule::taken(&["-F", "--funcs"], Takes::Maybe),
         Rule::taken(&["-l", "--list"], Takes::Maybe),
-        Rule::taken(&["--filter"], Takes::Value),
+        Rule::taken(&["--filter"], Takes::Value).refused_at_verb("Write the pattern behind --funcs: --funcs 'vfs_*'."),
         Rule::taken(&["-n", "--dry-run"], Takes::Nothing),
         Rule::taken(&["-f", "--force"], Takes::Nothing),
-        Rule::ignored(&["-v", "--verbose", "-q", "--quiet"], Takes::Nothing, "nothing is printed"),
+        Rule::ignored(&["-v", "--verbose"], Takes::Nothing, "nothing is printed")
+            .refused_at_verb("What a definition becomes is printed by -n."),
+        Rule::ignored(&["-q", "--quiet"], Takes::Nothing, "nothing is printed")
+            .refused_at_verb("Notes are written to standard error, which can be redirected."),
         Rule::ignored(&["-k", "--vmlinux"], Takes::Value, TYPES),
         Rule::ignored(
             &["--demangle", "--no-demangle", "--demangle-kernel"],
             Takes::Nothing,
-            "names are understood in both forms",
+            "names are shown as the file has them, and understood in both forms",
         ),
         Rule::ignored(
             &["--cache"],
             Takes::Nothing,
             "functions and types are read from the running kernel and the file",
-        ),
+        )
+        .refused_at_verb(CACHE),
         Rule::ignored(
             &["--externs", "--no-inlines", "--range"],
             Takes::Nothing,
             "it is about source lines, which are found in the probe builder",
-        ),
+        )
+        .refused_at_verb(DEBUG),
         Rule::ignored(&["--max-probes"], Takes::Value, "a definition names one place"),
-        Rule::refused(&["-L", "--line"], Takes::Value, SOURCE, PARAMETERS),
-        Rule::refused(&["-s", "--source"], Takes::Value, SOURCE, "Remove it."),
+        Rule::refused(&["-L", "--line"], Takes::Value, SOURCE, PARAMETERS).refused_at_verb(DEBUG),
+        Rule::refused(&["-s", "--source"], Takes::Value, SOURCE, "Remove it.").refused_at_verb(DEBUG),
         Rule::refused(
             &["-D", "--definition"],
             Takes::Value,
             "What the kernel is told is shown where probes are checked.",
             "Write -a instead.",
-        ),
+        )
+        .refused_at_verb("Write -n: it prints the lines for the kernel."),
         Rule::refused(
             &["--bootconfig"],
             Takes::Nothing,
             "Probes live with a capture, not from the kernel's start.",
             "Remove it.",
         ),
-        Rule::refused(&["--symfs"], Takes::Value, "Files are those of this host.", "Write the path behind -x."),
+        Rule::refused(&["--symfs"], Takes::Value, "Files are those of this host.", "Write the path behind -x.")
+            .refused_at_verb(
+                "Write the path of the file: -x FILE, and with -p PID through the root directory of a process.",
+            ),
         Rule::refused(
             &["--target-ns"],
             Takes::Value,
             "Files are looked up in the host's own file system.",
             "Write the path through /proc/PID/root.",
-        ),
+        )
+        .refused_at_verb("Write -p PID: files are looked up through the root directory of that process."),
         Rule::refused(&["-h", "--help"], Takes::Nothing, "It is about perf itself.", "Remove it."),
     ],
 };
@@ -129,7 +143,9 @@ fn question(arguments: &Arguments, file: Option<&str>, call: &mut Call<'_>) -> R
         let page = Page::new("/catalog", &[("q", &function), ("kind", kind), ("in", within)]);
         let locals = match file {
             Some(_) => "Local variables are shown in the probe builder at a source line, such as `work.c:12`.",
-            None => "Local variables of the kernel are not read.",
+            None => {
+                "Local variables are shown in the probe builder at a source line, such as `read_write.c:480`, where the kernel's debug information is installed."
+            }
         };
         return Ok(Some(Step::Page(
             page,

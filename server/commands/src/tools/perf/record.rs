@@ -20,9 +20,15 @@ const BUILD_IDS: &str = "build ids come with the mappings";
 const BUFFERS: &str = "buffers are set up by Bathyscope";
 const KEPT: &str = "samples are kept in the capture, which can be exported";
 const ONE_CAPTURE: &str = "A run makes one capture, of which any range of time can be looked at by itself.";
+const PRIORITY: &str = "samples are read by threads of the console; `record --high-priority`, or the form, has them run before other \
+    programs";
+const QUIET: &str =
+    "The summary is written to standard error, which can be redirected; the command's output is left alone.";
+const OFF_CPU: &str =
+    "Time off the CPU is told by the tool offcputime, and by `bathyscope profile -e sched:sched_switch`.";
 const LATER: &str = "Remove it.";
 
-const TABLE: Table = Table {
+pub(crate) const TABLE: Table = Table {
     tool: "perf record",
     order: Order::OptionsFirst,
     rules: &[
@@ -71,19 +77,24 @@ const TABLE: Table = Table {
         Rule::ignored(&["--num-thread-synthesize"], Takes::Value, BUFFERS),
         Rule::ignored(&["--synth"], Takes::Value, "processes that run already are in the capture"),
         Rule::ignored(&["--tail-synthesize"], Takes::Nothing, "processes that run already are in the capture"),
-        Rule::ignored(&["--proc-map-timeout"], Takes::Value, "mappings are read without a limit of time"),
-        Rule::ignored(&["--no-bpf-event"], Takes::Nothing, "BPF programs are no part of samples"),
-        Rule::ignored(&["-q", "--quiet"], Takes::Nothing, "nothing is printed"),
-        Rule::ignored(&["-v", "--verbose"], Takes::Nothing, "nothing is printed"),
         Rule::ignored(
-            &["-r", "--realtime"],
+            &["--proc-map-timeout"],
             Takes::Value,
-            "samples are read by threads of the console; `record --high-priority`, or the form, has them run before other programs",
+            "the mappings of processes are read without a limit of time",
         ),
-        Rule::ignored(&["--switch-events"], Takes::Nothing, "switches are a source of their own: thread states"),
-        Rule::ignored(&["--max-size"], Takes::Value, "the capture has limits of its own, in the form"),
-        Rule::ignored(&["--strict-freq"], Takes::Nothing, "a frequency that the kernel refuses is told"),
-        Rule::ignored(&["--kcore", "--vmlinux"], Takes::Attached, "names of the kernel come from its own list"),
+        Rule::ignored(&["--no-bpf-event"], Takes::Nothing, "BPF programs are no part of samples"),
+        Rule::ignored(&["-q", "--quiet"], Takes::Nothing, "nothing is printed").refused_at_verb(QUIET),
+        Rule::ignored(&["-v", "--verbose"], Takes::Nothing, "nothing is printed").refused_at_verb("Write --log debug."),
+        Rule::ignored(&["-r", "--realtime"], Takes::Value, PRIORITY)
+            .refused_at_verb("The reader has the priority of this process: `chrt -f 10 bathyscope profile …`."),
+        Rule::ignored(&["--switch-events"], Takes::Nothing, "switches are a source of their own: thread states")
+            .refused_at_verb("Switches are recorded by `bathyscope trace -e sched:sched_switch`."),
+        Rule::ignored(&["--max-size"], Takes::Value, "the capture has limits of its own, in the form")
+            .refused_at_verb("What a capture may store is limited by --bytes-per-second and by --duration."),
+        Rule::ignored(&["--strict-freq"], Takes::Nothing, "a frequency that the kernel refuses is told")
+            .refused_at_verb("The kernel's own limit is told where it refuses a frequency; -F max takes it."),
+        Rule::ignored(&["--kcore"], Takes::Attached, "names of the kernel come from its own list"),
+        Rule::ignored(&["--vmlinux"], Takes::Attached, "names of the kernel come from its own list"),
         Rule::ignored(&["--debuginfod"], Takes::Attached, "debug information is read from this host"),
         Rule::ignored(&["-A", "--append", "-f", "--force"], Takes::Nothing, "each capture is kept by itself"),
         Rule::refused(
@@ -98,17 +109,19 @@ const TABLE: Table = Table {
             Takes::Nothing,
             "Counts are made by another command.",
             "Write `perf stat`.",
-        ),
+        )
+        .refused_at_verb("Counts without samples: `bathyscope stat`."),
         Rule::refused(
             &["-s", "--stat"],
             Takes::Nothing,
             "Counts are made by another command.",
             "Write `perf stat --per-thread`.",
-        ),
+        )
+        .refused_at_verb("Counts by thread: `bathyscope stat --per-thread`. Each sample says its thread."),
         Rule::refused(
             &["-S", "--snapshot", "--aux-sample"],
             Takes::Attached,
-            "Traces of a CPU's auxiliary buffer are not read.",
+            "Traces of a CPU's auxiliary buffer (Intel PT, CoreSight) are not read.",
             LATER,
         ),
         Rule::refused(
@@ -128,20 +141,25 @@ const TABLE: Table = Table {
             Takes::Value,
             "Sampling begins with the capture.",
             "Remove it; the capture is stopped from its page.",
+        )
+        .refused_at_verb("Sampling begins with the capture, and Ctrl-C or --duration ends it."),
+        Rule::refused(&["--dry-run"], Takes::Nothing, "Nothing is checked without a capture.", LATER).refused_at_verb(
+            "Without a capture nothing is checked; `bathyscope doctor` says what can be sampled here.",
         ),
-        Rule::refused(&["--dry-run"], Takes::Nothing, "Nothing is checked without a capture.", LATER),
         Rule::refused(
             &["--exclude-perf"],
             Takes::Nothing,
             "It would leave out other events too.",
             "Filter the rows: comm != \"perf\".",
-        ),
+        )
+        .refused_at_verb("Threads are left out when a view is filtered: comm != \"bathyscope-agent\"."),
         Rule::refused(
             &["--off-cpu"],
             Takes::Attached,
             "It is not part of a profile here.",
             "The tool offcputime shows where threads wait.",
-        ),
+        )
+        .refused_at_verb(OFF_CPU),
         Rule::refused(
             &["--overwrite"],
             Takes::Nothing,
@@ -161,7 +179,13 @@ const TABLE: Table = Table {
             "`-j in_tx` records the branches in them.",
         ),
         Rule::refused(
-            &["--namespaces", "--all-cgroups"],
+            &["--namespaces"],
+            Takes::Nothing,
+            "The group of a sample is not recorded.",
+            "`-G GROUP` samples one.",
+        ),
+        Rule::refused(
+            &["--all-cgroups"],
             Takes::Nothing,
             "The group of a sample is not recorded.",
             "`-G GROUP` samples one.",
@@ -179,7 +203,8 @@ const TABLE: Table = Table {
             Takes::Nothing,
             "Counters that take turns are told by counts.",
             "Write `perf stat`.",
-        ),
+        )
+        .refused_at_verb("Counters that take turns: `bathyscope stat` tells how long each ran."),
         Rule::refused(
             &["--group"],
             Takes::Nothing,
@@ -289,7 +314,7 @@ pub(super) fn read_memory(call: &mut Call<'_>) -> Result<Step> {
     };
     call.marks.mark(&command.source, SpanKind::Tool);
     if command.text == "report" {
-        return super::views::memory();
+        return super::views::memory(words, call.marks);
     }
     if command.text != "record" {
         let why = format!("`perf mem {}` is not supported", command.text);

@@ -12,8 +12,9 @@ const SHOWN: &str = "rows are filtered and searched where they are shown";
 
 /// Keys that samples are sorted by.
 const KEYS: [&str; 9] = ["comm", "dso", "symbol", "sym", "srcline", "cpu", "pid", "tid", "cgroup"];
+const AT_VERB_SAMPLES: &str = "Write a condition on samples, such as -F 'comm == \"nginx\"' or -F 'pid == 7'.";
 
-const REPORT: Table = Table {
+pub(crate) const REPORT: Table = Table {
     tool: "perf report",
     order: Order::Anywhere,
     rules: &[
@@ -21,27 +22,34 @@ const REPORT: Table = Table {
         Rule::taken(&["--symbol-filter"], Takes::Value),
         Rule::taken(&["-s", "--sort"], Takes::Value),
         Rule::taken(&["-g", "--call-graph"], Takes::Maybe),
-        Rule::taken(&["-G", "--inverted"], Takes::Nothing),
+        Rule::taken(&["-G", "--inverted"], Takes::Nothing).refused_at_verb("Write -g caller or -g callee."),
         Rule::taken(&["-n", "--show-nr-samples"], Takes::Nothing),
         Rule::taken(&["--children"], Takes::Nothing),
         Rule::taken(&["--no-children"], Takes::Nothing),
         Rule::taken(&["--percent-limit"], Takes::Value),
-        Rule::taken(&["--comms", "--comm", "-c"], Takes::Value),
-        Rule::taken(&["--pid"], Takes::Value),
-        Rule::taken(&["--tid"], Takes::Value),
+        Rule::taken(&["--comms", "--comm", "-c"], Takes::Value).refused_at_verb(AT_VERB_SAMPLES),
+        Rule::taken(&["--pid"], Takes::Value).refused_at_verb(AT_VERB_SAMPLES),
+        Rule::taken(&["--tid"], Takes::Value).refused_at_verb(AT_VERB_SAMPLES),
         Rule::taken(&["-C", "--cpu"], Takes::Value),
         Rule::ignored(
-            &["--stdio", "--tui", "--gtk", "--stdio2", "--header", "--header-only", "-v", "-q", "--verbose", "--quiet"],
+            &["--stdio", "--gtk", "--stdio2", "--header", "--header-only", "-v", "-q", "--verbose", "--quiet"],
             Takes::Nothing,
             PRINTS,
         ),
-        Rule::ignored(&["-F", "--fields", "-w", "--column-widths", "-t", "--field-separator"], Takes::Value, PRINTS),
-        Rule::ignored(&["-d", "--dsos", "--dso", "-S", "--symbols", "-p", "--parent"], Takes::Value, SHOWN),
+        Rule::ignored(&["--tui"], Takes::Nothing, PRINTS)
+            .refused_at_verb("`bathyscope top` shows live samples with keys; stored ones are shown in the browser."),
+        Rule::ignored(&["-F", "-w", "--column-widths", "-t", "--field-separator"], Takes::Value, PRINTS),
+        Rule::ignored(&["--fields"], Takes::Value, PRINTS).refused_at_verb(
+            "Columns follow from --sort; -n adds the number of samples, --no-children leaves what was called out.",
+        ),
+        Rule::ignored(&["-d", "--dsos", "--dso", "-S", "--symbols", "-p", "--parent"], Takes::Value, SHOWN)
+            .refused_at_verb(AT_VERB_SAMPLES),
         Rule::ignored(
             &["--time"],
             Takes::Value,
             "ranges of time are chosen where samples are shown, or by --from and --to",
-        ),
+        )
+        .refused_at_verb("Write --from TIME and --to TIME, such as --from 1.5s."),
         Rule::ignored(
             &["-U", "--hide-unresolved", "-T", "--threads", "--hierarchy", "-x", "--exclude-other", "-f", "--force"],
             Takes::Nothing,

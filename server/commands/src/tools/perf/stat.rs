@@ -17,8 +17,14 @@ const USUAL_INTERVAL_MS: u32 = 1000;
 const LOOK: &str = "it is about how perf prints its lines";
 const METRICS: &str = "Metrics of the CPU's maker are not computed.";
 const NO_METRICS: &str = "Remove it; ratios of the default events are shown.";
+const AT_VERB_RUNS: &str = "-r prints mean and deviation; --save keeps the capture of each run.";
+const AT_VERB_METRICS: &str = "Ratios are printed beside the counts they are made of; other metrics are not computed.";
+const AT_VERB_ORDER: &str = "Lines are made by event, by CPU (-A), by core (--per-core) or by thread (--per-thread).";
+const AT_VERB_FILTER: &str = "Count hits that satisfy a condition with `bathyscope trace -e 'tracepoint:SYSTEM:EVENT /CONDITION/ \
+    { @ = count(); }'`, or sample them with `bathyscope profile --filter`.";
+const AT_VERB_COMMANDS: &str = "Start such commands from the shell, before and after `bathyscope stat`.";
 
-const TABLE: Table = Table {
+pub(crate) const TABLE: Table = Table {
     tool: "perf stat",
     order: Order::OptionsFirst,
     rules: &[
@@ -30,7 +36,7 @@ const TABLE: Table = Table {
         Rule::taken(&["-G", "--cgroup"], Takes::Value),
         Rule::taken(&["-D", "--delay"], Takes::Value),
         Rule::taken(&["-I", "--interval-print"], Takes::Value),
-        Rule::taken(&["--interval-count"], Takes::Value),
+        Rule::taken(&["--interval-count"], Takes::Value).refused_at_verb("--duration TIME ends the intervals."),
         Rule::taken(&["--timeout"], Takes::Value),
         Rule::taken(&["-d", "--detailed"], Takes::Nothing),
         Rule::taken(&["-A", "--no-aggr", "--per-cpu"], Takes::Nothing),
@@ -40,13 +46,20 @@ const TABLE: Table = Table {
         Rule::taken(&["-r", "--repeat"], Takes::Value),
         Rule::ignored(&["-x", "--field-separator"], Takes::Value, LOOK),
         Rule::ignored(&["-j", "--json", "--json-output"], Takes::Nothing, LOOK),
-        Rule::ignored(&["-B", "--big-num", "--no-big-num"], Takes::Nothing, LOOK),
-        Rule::ignored(&["-v", "--verbose", "-q", "--quiet"], Takes::Nothing, LOOK),
-        Rule::ignored(
-            &["--table", "--no-merge", "--metric-no-group", "--metric-no-merge", "--summary", "--no-csv-summary"],
-            Takes::Nothing,
-            LOOK,
+        Rule::ignored(&["--no-big-num"], Takes::Nothing, LOOK),
+        Rule::ignored(&["-B", "--big-num"], Takes::Nothing, "large numbers have thousands' separators in any case"),
+        Rule::ignored(&["-v", "--verbose"], Takes::Nothing, LOOK).refused_at_verb("Write --log debug."),
+        Rule::ignored(&["-q", "--quiet"], Takes::Nothing, LOOK).refused_at_verb(
+            "Counts are written to standard error, which can be redirected; -o FILE writes them to a file.",
         ),
+        Rule::ignored(&["--table"], Takes::Nothing, LOOK).refused_at_verb(AT_VERB_RUNS),
+        Rule::ignored(&["--no-merge"], Takes::Nothing, "each event has its own line in any case"),
+        Rule::ignored(&["--metric-no-group", "--metric-no-merge"], Takes::Nothing, LOOK)
+            .refused_at_verb(AT_VERB_METRICS),
+        Rule::ignored(&["--summary"], Takes::Nothing, LOOK)
+            .refused_at_verb("Without -I the sums are printed; --save keeps the intervals with them."),
+        Rule::ignored(&["--no-csv-summary"], Takes::Nothing, LOOK)
+            .refused_at_verb("With -I and -x only intervals are printed."),
         Rule::refused(
             &["-g", "--group"],
             Takes::Nothing,
@@ -58,48 +71,67 @@ const TABLE: Table = Table {
             Takes::Attached,
             "Counters of PCI ports are not read.",
             "The tools biolatency and biosnoop show requests to disks.",
-        ),
-        Rule::ignored(&["--interval-clear", "--percore-show-thread"], Takes::Nothing, LOOK),
+        )
+        .refused_at_verb(AT_VERB_METRICS),
+        Rule::ignored(&["--interval-clear"], Takes::Nothing, LOOK)
+            .refused_at_verb("Intervals are printed one after the other."),
+        Rule::ignored(&["--percore-show-thread"], Takes::Nothing, LOOK).refused_at_verb(AT_VERB_ORDER),
         Rule::ignored(&["-o", "--output"], Takes::Value, "counts are kept in the capture, which can be exported"),
-        Rule::ignored(&["--append"], Takes::Nothing, "each capture is kept by itself"),
-        Rule::ignored(&["--log-fd"], Takes::Value, "counts are kept in the capture"),
-        Rule::ignored(
-            &["-c", "--scale", "--no-scale"],
-            Takes::Nothing,
-            "counts of events that take turns are scaled, and told",
+        Rule::ignored(&["--append"], Takes::Nothing, "each capture is kept by itself").refused_at_verb(
+            "-o FILE writes a new file; -o - writes to standard output, which `>>` appends to a file.",
         ),
-        Rule::ignored(&["--null", "-n"], Takes::Nothing, "how long the command ran is in every capture"),
-        Rule::ignored(&["-S", "--sync"], Takes::Nothing, "nothing is written to disks before"),
-        Rule::refused(&["-M", "--metrics"], Takes::Value, METRICS, NO_METRICS),
+        Rule::ignored(&["--log-fd"], Takes::Value, "counts are kept in the capture").refused_at_verb(
+            "Counts are written to standard error; -o FILE writes them to a file, -o - to standard output.",
+        ),
+        Rule::ignored(&["-c", "--no-scale"], Takes::Nothing, "counts of events that take turns are scaled, and told"),
+        Rule::ignored(
+            &["--scale"],
+            Takes::Nothing,
+            "counts of counters that took turns are scaled, and their share of the time is printed",
+        ),
+        Rule::ignored(&["--null", "-n"], Takes::Nothing, "how long the command ran is in every capture")
+            .refused_at_verb("Without counters, `time COMMAND` tells how long a command takes."),
+        Rule::ignored(&["-S", "--sync"], Takes::Nothing, "nothing is written to disks before")
+            .refused_at_verb("Write `sync` before `bathyscope stat`."),
+        Rule::refused(&["-M", "--metrics"], Takes::Value, METRICS, NO_METRICS).refused_at_verb(AT_VERB_METRICS),
         Rule::refused(
             &["--topdown", "--metric-only", "--transaction", "-T", "--smi-cost"],
             Takes::Nothing,
             METRICS,
             NO_METRICS,
-        ),
-        Rule::refused(&["--td-level"], Takes::Value, METRICS, NO_METRICS),
+        )
+        .refused_at_verb(AT_VERB_METRICS),
+        Rule::refused(&["--td-level"], Takes::Value, METRICS, NO_METRICS).refused_at_verb(AT_VERB_METRICS),
         Rule::refused(
             &["--per-socket", "--per-die", "--per-node", "--per-cache"],
             Takes::Nothing,
             "Counts are by CPU, core or thread.",
             "Write --per-core or -A.",
-        ),
-        Rule::refused(&["--for-each-cgroup"], Takes::Value, "A capture is of one control group.", "Write -G GROUP -a."),
+        )
+        .refused_at_verb(AT_VERB_ORDER),
+        Rule::refused(&["--for-each-cgroup"], Takes::Value, "A capture is of one control group.", "Write -G GROUP -a.")
+            .refused_at_verb("-G counts in one control group; make a run for each."),
         Rule::refused(
             &["--filter"],
             Takes::Value,
             "Counts have no filter.",
             "Count with a script: `bpftrace -e 'tracepoint:SYSTEM:EVENT /CONDITION/ { @ = count(); }'`.",
-        ),
-        Rule::refused(&["--pre", "--post"], Takes::Value, "Only the command itself is started.", "Remove it."),
-        Rule::refused(&["--control"], Takes::Value, "Counting begins with the capture.", "Remove it."),
+        )
+        .refused_at_verb(AT_VERB_FILTER),
+        Rule::refused(&["--pre", "--post"], Takes::Value, "Only the command itself is started.", "Remove it.")
+            .refused_at_verb(AT_VERB_COMMANDS),
+        Rule::refused(&["--control"], Takes::Value, "Counting begins with the capture.", "Remove it.")
+            .refused_at_verb("Counting begins with the capture, and Ctrl-C or --duration ends it."),
         Rule::refused(
-            &["-b", "--bpf-prog", "--bpf-map", "--bpf-attr-map", "--cputype"],
+            &["-b", "--bpf-prog", "--bpf-map", "--bpf-attr-map"],
             Takes::Value,
             "It is not supported.",
             "Remove it.",
         ),
-        Rule::refused(&["--bpf-counters", "--hybrid-merge"], Takes::Nothing, "It is not supported.", "Remove it."),
+        Rule::refused(&["--cputype"], Takes::Value, "It is not supported.", "Remove it.")
+            .refused_at_verb("Write the unit before the event: -e cpu_core/cycles/."),
+        Rule::refused(&["--bpf-counters"], Takes::Nothing, "It is not supported.", "Remove it."),
+        Rule::ignored(&["--hybrid-merge"], Takes::Nothing, "each event has its own line in any case"),
         Rule::refused(
             &["--all-kernel"],
             Takes::Nothing,

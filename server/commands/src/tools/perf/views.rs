@@ -1,9 +1,10 @@
 //! `perf script`, `perf annotate`: views of a capture; `perf list`: the catalogue.
 
 use crate::{
-    answer::{Page, Result, StoredView, ViewName},
+    answer::{Marks, Page, Result, StoredView, ViewName},
     call::{Call, Step},
     options::{Arguments, Order, Rule, Table, Takes},
+    shell::Word,
 };
 
 const SHOWN: &str = "rows are sorted, filtered and searched where they are shown";
@@ -203,8 +204,22 @@ pub(super) fn read_script(call: &mut Call<'_>) -> Result<Step> {
 }
 
 /// What `perf mem report` shows.
-pub(super) fn memory() -> Result<Step> {
-    Ok(stored(None, ViewName::Functions, None))
+pub(super) fn memory(words: &[Word], marks: &mut Marks) -> Result<Step> {
+    const SORTED: &str =
+        "functions are sorted where they are shown; accesses have their addresses in the table of rows";
+    const TABLE: Table = Table {
+        tool: "perf mem report",
+        order: Order::Anywhere,
+        rules: &[
+            Rule::taken(&["-i", "--input"], Takes::Value),
+            Rule::ignored(&["-s", "--sort"], Takes::Value, SORTED),
+            Rule::ignored(&["-F", "--fields", "-x", "--field-separator", "--percent-limit"], Takes::Value, PRINTS),
+            Rule::ignored(&["--stdio", "--tui", "-D", "-v", "--verbose", "-q", "--quiet"], Takes::Nothing, PRINTS),
+            Rule::ignored(&["-p", "--phys-data", "-U", "--hide-unresolved", "-f", "--force"], Takes::Nothing, PRINTS),
+        ],
+    };
+    let arguments = TABLE.read(words, marks)?;
+    Ok(stored(file(&arguments)?, ViewName::Functions, None))
 }
 
 /// Reads `perf list`.

@@ -19,8 +19,10 @@ const LOOK: &str = "it is about how strace writes its lines";
 const NO_PTRACE: &str = "Remove it.";
 const TABLE_OF_CALLS: &str =
     "the tab System calls has the table of calls; at a terminal `bathyscope strace -c` prints it";
+const AT_VERB_NAMES: &str =
+    "Processes are told by their ids; --json has the name of the thread that calls in each row.";
 
-const TABLE: Table = Table {
+pub(crate) const TABLE: Table = Table {
     tool: "strace",
     order: Order::OptionsFirst,
     rules: &[
@@ -65,7 +67,8 @@ const TABLE: Table = Table {
         Rule::ignored(&["-a", "--columns"], Takes::Value, LOOK),
         Rule::ignored(&["-q"], Takes::Nothing, LOOK),
         Rule::ignored(&["--quiet", "--silent", "--silence"], Takes::Attached, LOOK),
-        Rule::ignored(&["-Y", "--decode-pids"], Takes::Nothing, "each row has the name of the thread"),
+        Rule::ignored(&["-Y", "--decode-pids", "--decode-pid"], Takes::Nothing, "each row has the name of the thread")
+            .refused_at_verb(AT_VERB_NAMES),
         Rule::taken(&["-X", "--const-print-style"], Takes::Value),
         Rule::refused(&["-b", "--detach-on"], Takes::Value, NEEDS_PTRACE, NO_PTRACE),
         Rule::refused(&["-D", "--daemonize", "--daemonized", "--daemonised"], Takes::Nothing, NEEDS_PTRACE, NO_PTRACE),
@@ -80,7 +83,7 @@ const TABLE: Table = Table {
         Rule::refused(
             &["-O", "--summary-syscall-overhead"],
             Takes::Value,
-            "What tracing costs is measured.",
+            "What tracing costs is measured while it runs.",
             "Remove it.",
         ),
         Rule::refused(
@@ -89,7 +92,8 @@ const TABLE: Table = Table {
             "A capture does not keep variables of a command.",
             "At a terminal, `bathyscope strace` takes it.",
         ),
-        Rule::refused(&["-d", "--debug"], Takes::Nothing, "It is about strace itself.", "Remove it."),
+        Rule::refused(&["-d", "--debug"], Takes::Nothing, "It is about strace itself.", "Remove it.")
+            .refused_at_verb("What is logged is said by --log, such as --log debug."),
         Rule::refused(&["--secontext"], Takes::Attached, "Security contexts are not read.", "Remove it."),
         Rule::refused(
             &["--pidns-translation"],
@@ -97,8 +101,11 @@ const TABLE: Table = Table {
             "Ids are those of the first pid namespace.",
             "Remove it.",
         ),
-        Rule::refused(&["--tips"], Takes::Attached, "It is about strace itself.", "Remove it."),
-        Rule::refused(&["-h", "--help", "-V", "--version"], Takes::Nothing, "It is about strace itself.", "Remove it."),
+        Rule::refused(&["--tips"], Takes::Attached, "It is about strace itself.", "Remove it.")
+            .refused_at_verb("There are examples in `bathyscope strace --help`."),
+        Rule::refused(&["-h", "--help", "--version"], Takes::Nothing, "It is about strace itself.", "Remove it."),
+        Rule::refused(&["-V"], Takes::Nothing, "It is about strace itself.", "Remove it.")
+            .refused_at_verb("`bathyscope --version` tells the version."),
     ],
 };
 

@@ -10,8 +10,8 @@
 //! * `GET /api/builder/site?site=` (operator) → what is to be known of one: `{partners, count, left_out, why_not, nearest, prototype}`.
 //! * `GET /api/builder/arguments?site=&path=` (operator) → `{nodes, left_out, note}`: what can be recorded there; `path` has
 //!   the names of the nodes that are unfolded, one behind the other with `/` between them.
-//! * `POST /api/builder/try` (operator) `{text, target?, duration_ms?}` → `{output, tables, probes, duration_ns, lost, reason}`:
-//!   runs the script for a moment and keeps nothing. See `trial`.
+//! * `POST /api/builder/try` (operator) `{text, target?, duration_ms?}` → `{output, tables, bytes, probes, duration_ns, lost,
+//!   reason}`: runs the script for a moment and keeps nothing. See `trial`.
 
 use axum::{Json, extract::State};
 use bathyscope_bpf::lang::{attach_text, denied_function};
@@ -392,10 +392,21 @@ pub(in crate::http) struct ArgumentsQuery {
     path: String,
 }
 
-/// What the file of a place in user space tells of it; nothing of others, and where the file cannot be read.
-async fn user_place(state: &AppState, site: &str) -> UserPlace {
+/// What the file of a place in user space tells of it, or the kernel's debug information of one of its functions; nothing of
+/// others, and where the file cannot be read.
+async fn user_place(state: &AppState, site: &str, types: &KernelTypes) -> UserPlace {
     let Ok(read) = attach_text(site) else { return UserPlace::default() };
     let parts: Vec<&str> = read.parts.iter().map(|part| part.text.as_str()).collect();
+    if let ["kprobe", rest @ .., name] = parts.as_slice() {
+        // What type information tells is not asked for again.
+        if !types.types().functions(name).is_empty() {
+            return UserPlace::default();
+        }
+        let rest = rest.iter().chain([name]);
+        let place = rest.map(|part| (*part).to_owned()).collect();
+        let (data, data_missing) = state.inventory().kernel_place_variables(place).await.unwrap_or_default();
+        return UserPlace { data, data_missing, ..UserPlace::default() };
+    }
     let [provider @ ("uprobe" | "uretprobe" | "usdt"), path, name @ ..] = parts.as_slice() else {
         return UserPlace::default();
     };
@@ -426,8 +437,8 @@ pub(in crate::http) async fn argument_list(
         Some(Ok(name)) => Some(state.host().event_format(&name).await?),
         _ => None,
     };
-    let user = user_place(&state, &site).await;
     let types = state.inventory().kernel_types().await?;
+    let user = user_place(&state, &site, &types).await;
     let path: Vec<String> = path.split('/').filter(|step| !step.is_empty()).map(str::to_owned).collect();
     let list = tokio::task::spawn_blocking(move || arguments(&site, &path, types.types(), format.as_ref(), &user));
     let list = list.await.map_err(|error| ApiError::internal("reading the arguments", error))?;

@@ -7,7 +7,7 @@ use axum::{
 };
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, shown, visible};
 use bathyscope_link::{clock::wall_unix_ns, script::ScriptFailure};
-use bathyscope_store::{CaptureLabels, CaptureSummary, LabelChange, Role, SummaryQuery, SummarySort};
+use bathyscope_store::{CaptureLabels, CaptureSummary, FireToken, LabelChange, Role, SummaryQuery, SummarySort};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -22,10 +22,12 @@ use super::super::{
 };
 use super::{CaptureAddress, commands, library::with_kept, scripts};
 use crate::{retention::restorable_until, wire};
-use bathyscope_recorder::StartError;
+use bathyscope_recorder::{FlightStatus, StartError};
 
 /// The most captures on a page of the list.
 const MOST_LISTED: u32 = 500;
+/// The most captures of a flight recorder in one answer.
+const MOST_STORED: u32 = 1000;
 /// The most pieces of a command's output in one answer.
 const MOST_OUTPUT: u32 = 1000;
 
@@ -40,7 +42,7 @@ pub(in crate::http) struct CapturePath {
 pub(in crate::http) struct ListQuery {
     #[serde(default)]
     q: String,
-    /// By what they are sorted, with `-` before it for the other way round; newest first if it is not said.
+    /// By what they are sorted, with `-` before it for the other way round; as the search says if it is not said, else newest first.
     sort: Option<String>,
     limit: Option<u32>,
     #[serde(default)]
@@ -52,9 +54,11 @@ impl ListQuery {
     fn summaries(&self) -> Result<SummaryQuery, ApiError> {
         let asked = SummaryQuery::parse(&self.q, wall_unix_ns());
         let asked = asked.map_err(|error| ApiError::invalid("searching captures", error.to_string()))?;
-        let sort = SummarySort::parse(self.sort.as_deref().unwrap_or("started"));
-        let (sort, reversed) =
-            sort.map_err(|error| ApiError::invalid("sorting captures", format!("they are sorted by {error}")))?;
+        let (sort, reversed) = match &self.sort {
+            None => (asked.sort, asked.reversed),
+            Some(sort) => SummarySort::parse(sort)
+                .map_err(|error| ApiError::invalid("sorting captures", format!("they are sorted by {error}")))?,
+        };
         let limit = self.limit.unwrap_or(100).min(MOST_LISTED);
         Ok(SummaryQuery { sort, reversed, limit, offset: self.offset, ..asked })
     }
@@ -65,6 +69,10 @@ pub(in crate::http) struct CaptureList {
     total: u64,
     items: Vec<wire::CaptureItem>,
     retention: wire::Retention,
+    /// What a search for words did not look into; none if no words were searched for.
+    unsearched: Option<wire::Unsearched>,
+    /// How they are sorted, with `-` before it for the other way round.
+    sort: String,
 }
 
 /// A page of the list.
@@ -73,7 +81,8 @@ pub(in crate::http) async fn list(
     State(state): State<AppState>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<CaptureList>, ApiError> {
-    let page = state.store().summaries(&query.summaries()?).await?;
+    let query = query.summaries()?;
+    let page = state.store().summaries(&query).await?;
     let rule = state.retention();
     let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
     let item = |item: CaptureSummary| {
@@ -81,7 +90,9 @@ pub(in crate::http) async fn list(
         wire::CaptureItem::kept_by(item, rule, can_pin)
     };
     let items = page.items.into_iter().map(item).collect();
-    Ok(Json(CaptureList { total: page.total, items, retention }))
+    let unsearched = page.unsearched.map(wire::Unsearched::from);
+    let sort = format!("{}{}", if query.reversed { "-" } else { "" }, query.sort.name());
+    Ok(Json(CaptureList { total: page.total, items, retention, unsearched, sort }))
 }
 
 /// How many captures have each tag, in order of the tags.
@@ -161,6 +172,12 @@ pub(in crate::http) struct CapturePage {
     capture: wire::Capture,
     /// Whether the recorder works on it.
     running: bool,
+    /// What it has in memory, if it is a flight recorder that runs.
+    flight: Option<FlightStatus>,
+    /// The captures that it has stored, if it is a flight recorder, newest first.
+    stored: Vec<CaptureId>,
+    /// Whether others can fire it with a token, if it is a flight recorder that runs; none if they cannot.
+    fire_token: Option<FireToken>,
     /// Whether whoever asks may rename it, stop it, and detach its probes.
     can_change: bool,
     /// Whether whoever asks may delete it now.
@@ -229,6 +246,9 @@ pub(in crate::http) async fn one(
         return Ok(Json(CapturePage {
             capture: wire::Capture::from(record).computing(work),
             running,
+            flight: None,
+            stored: Vec::new(),
+            fire_token: None,
             can_change: false,
             can_delete: false,
             can_pin: false,
@@ -242,16 +262,24 @@ pub(in crate::http) async fn one(
     };
     let record = state.store().capture(id).await?;
     let can_change = may_change(who, &record.owner);
-    let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
     let (can_delete, can_pin) = (can_change && !running, can_change);
-    let capture = wire::Capture::from(record).computing(work);
+    let is_recorder = record.spec.limits.flight.is_some() && record.firing.is_none();
+    let stored = if is_recorder { state.store().stored_by(id, MOST_STORED).await? } else { Vec::new() };
+    let flight = state.recorder().flight(id).filter(|_| running);
+    let fire_token = if flight.is_some() { state.store().fire_token(id, None).await? } else { None };
     let public_url = state.hosts().public_url().map(ToString::to_string);
     let CaptureLabels { tags, description } = state.store().labels(id).await?;
+    let kept_until = state.retention().kept_until(record.since_unix_ns, record.pinned, (&record.owner, &tags));
+    let kept_until_unix_ns = kept_until.filter(|_| !running);
+    let capture = wire::Capture::from(record).computing(work);
     let tags = tags.into_iter().collect();
     let share = None;
     Ok(Json(CapturePage {
         capture,
         running,
+        flight,
+        stored,
+        fire_token,
         can_change,
         can_delete,
         can_pin,

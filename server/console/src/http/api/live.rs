@@ -1,9 +1,9 @@
-//! Event streams: a running capture, all running captures for the rail, and who uses this host.
+//! Event streams: a running capture, all running captures for the rail with what people write, and who uses this host.
 //!
 //! A stream ends with the session, with the console, or when the capture has ended. Queues are bounded by the recorder;
 //! a viewer who takes nothing is cut by the listener.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     extract::State,
@@ -12,11 +12,16 @@ use axum::{
         sse::{Event, KeepAlive},
     },
 };
-use bathyscope_store::CaptureState;
+use bathyscope_capture::CaptureId;
+use bathyscope_store::{CaptureState, InvestigationId, StoreChange};
 use futures_util::{Stream, StreamExt as _, stream};
 use serde::Serialize;
 use tokio::{
-    sync::watch,
+    sync::{
+        broadcast,
+        broadcast::error::{RecvError, TryRecvError},
+        watch,
+    },
     time::{Interval, MissedTickBehavior},
 };
 
@@ -72,29 +77,91 @@ fn event(message: &impl Serialize) -> Option<Event> {
     Event::default().event(name).json_data(data).ok()
 }
 
+/// What pages behind the login hear.
 #[derive(Serialize)]
-struct Running {
-    items: Vec<RunningCapture>,
+#[serde(rename_all = "snake_case")]
+enum Heard {
+    /// All running captures.
+    Running { items: Vec<RunningCapture> },
+    /// What people have written since the last such message.
+    Written(WrittenNow),
 }
 
-/// All running captures, whenever something about them is new.
+/// What people have written.
+#[derive(Default, Serialize)]
+struct WrittenNow {
+    /// Captures whose notes are others now.
+    notes: BTreeSet<CaptureId>,
+    /// Investigations that are others now.
+    investigations: BTreeSet<InvestigationId>,
+    /// Whether there was more than is told: anything may be other than it was.
+    missed: bool,
+}
+
+impl WrittenNow {
+    fn add(&mut self, change: StoreChange) {
+        match change {
+            StoreChange::Notes(id) => {
+                self.notes.insert(id);
+            }
+            StoreChange::Investigation(id) => {
+                self.investigations.insert(id);
+            }
+        }
+    }
+}
+
+/// All running captures, whenever something about them is new, and what people have written, at once.
 pub(in crate::http) async fn running(Viewer(who): Viewer, State(state): State<AppState>) -> Response {
     let mut clock = tokio::time::interval(RUNNING_EVERY);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    respond(&who, stream::unfold((state, clock, None), next_running))
+    let changes = state.store().changes();
+    respond(&who, stream::unfold(Watch { state, clock, told: None, changes }, next_heard))
 }
 
-type Watch = (AppState, Interval, Option<Vec<RunningCapture>>);
+struct Watch {
+    state: AppState,
+    clock: Interval,
+    told: Option<Vec<RunningCapture>>,
+    changes: broadcast::Receiver<StoreChange>,
+}
 
-async fn next_running((state, mut clock, told): Watch) -> Option<(Event, Watch)> {
+async fn next_heard(mut watch: Watch) -> Option<(Event, Watch)> {
     loop {
-        clock.tick().await;
-        let items = state.recorder().running();
-        if told.as_ref() == Some(&items) {
-            continue;
+        let heard = tokio::select! {
+            change = watch.changes.recv() => Heard::Written(written_now(change, &mut watch.changes)?),
+            _ = watch.clock.tick() => {
+                let items = watch.state.recorder().running();
+                if watch.told.as_ref() == Some(&items) {
+                    continue;
+                }
+                watch.told = Some(items.clone());
+                Heard::Running { items }
+            }
+        };
+        if let Some(event) = event(&heard) {
+            return Some((event, watch));
         }
-        let event = Event::default().event("running").json_data(Running { items: items.clone() }).ok()?;
-        return Some((event, (state, clock, Some(items))));
+    }
+}
+
+/// A change with those that wait behind it; none when the store is gone.
+fn written_now(
+    first: Result<StoreChange, RecvError>,
+    changes: &mut broadcast::Receiver<StoreChange>,
+) -> Option<WrittenNow> {
+    let mut now = WrittenNow::default();
+    match first {
+        Ok(change) => now.add(change),
+        Err(RecvError::Lagged(_)) => now.missed = true,
+        Err(RecvError::Closed) => return None,
+    }
+    loop {
+        match changes.try_recv() {
+            Ok(change) => now.add(change),
+            Err(TryRecvError::Lagged(_)) => now.missed = true,
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(now),
+        }
     }
 }
 

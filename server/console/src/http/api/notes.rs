@@ -1,31 +1,43 @@
 //! Notes of people on a capture, for everybody who may see it.
 //!
-//! A *note* is tied to a moment or a range of time, which may be on one track. Whoever may record may write notes on every capture;
-//! a note is changed and removed by who wrote (or imported) it, and by admins.
+//! A *note* is tied to a moment, a range of time, a row, a track, a frame of a flame graph, a function, or the capture as a whole; an
+//! *answer* to a note. Both are Markdown, told as it was written and as a tree (`body`). Whoever may record may write, answer and
+//! resolve notes on every capture; a note is changed and removed by who wrote (or imported) it, and by admins.
 //!
-//! * `GET /api/captures/{id}/notes` (viewer) → `{items:[note], can_write}`, in order of their times.
-//! * `POST /api/captures/{id}/notes` (operator) `{start, end?, track?, text?, colour?}` → 201 and the note; a moment without `end`.
+//! * `GET /api/captures/{id}/notes` (viewer) → `{items:[note], can_write}`, in order of their times, those without one first. A share
+//!   of a part shows those on moments and ranges in the part, with their answers.
+//! * `POST /api/captures/{id}/notes` (operator) `{on?, start?, end?, track?, view?, text?, colour?}` → 201 and the note. `on` is
+//!   `{kind}` of `moment`, `range`, `row` (`stream`, `row`), `track`, `frame` (`node`, `name`), `function` (`name`), `capture` or
+//!   `answer` (`to`); without it, it is a range if there is an `end`, else a moment.
 //! * `PATCH /api/captures/{id}/notes/{note}` (operator: own ones, admin: all): the same with `version`, the one that was seen → the
 //!   note; 409 if somebody has changed it meanwhile, 404 if it is gone or of another.
-//! * `DELETE /api/captures/{id}/notes/{note}` (likewise) → 204, or 404.
+//! * `DELETE /api/captures/{id}/notes/{note}` (likewise) → 204, or 404. Its answers go with it.
+//! * `POST /api/captures/{id}/notes/{note}/resolved` (operator) `{resolved}` → the note.
+//! * `GET /api/captures/{id}/notes/{note}/versions` (viewer) → `{items:[version]}`: what it said, when and by whom, the present one
+//!   first.
+//!
+//! Pages hear of each change by `GET /api/live`.
+
+use std::collections::HashSet;
 
 use axum::{Json, extract::State};
-use bathyscope_capture::{CaptureId, NoteAnchor, NoteContent, NoteId, shown};
+use bathyscope_capture::{CaptureId, NoteId};
 use bathyscope_link::clock::wall_unix_ns;
-use bathyscope_store::{NoteChange, NoteRecord, Role};
+use bathyscope_store::{CaptureRecord, NoteChange, NoteRecord, Role};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
-        access::{Operator, Reader, Who},
+        access::{Operator, Reader, Viewer, Who},
         error::ApiError,
         extract::{self, Path},
-        share::Share,
+        share::{Share, SharedPart},
         state::{AppState, to_its_end},
     },
     captures::{CapturePath, may_change},
 };
+use crate::notes::{NoteItem, NotePlace, NoteVersionItem, WrittenNote, new_note};
 
 const WRITING: &str = "writing a note";
 
@@ -37,64 +49,27 @@ pub(in crate::http) struct NoteList {
     can_write: bool,
 }
 
-/// A note. Times are nanoseconds from the capture's start.
-#[derive(Serialize)]
-pub(in crate::http) struct NoteItem {
-    /// Names it in addresses.
-    id: NoteId,
-    /// From when.
-    start: i64,
-    /// Until before when; none for a moment.
-    end: Option<i64>,
-    /// The track that it is on, by the key that addresses of pages have.
-    track: Option<String>,
-    /// Plain text.
-    text: String,
-    /// Which of the colours of categories it has.
-    colour: Option<u8>,
-    /// Who wrote it first.
-    author: String,
-    /// Who imported it, if it came with a file: then the file says who wrote it.
-    imported_by: Option<String>,
-    /// When it was written, nanoseconds since 1970 by the wall clock.
-    created_unix_ns: i64,
-    /// When it was changed last.
-    changed_unix_ns: Option<i64>,
-    /// Who changed it last.
-    changed_by: Option<String>,
-    /// What a change has to name.
-    version: u32,
-    /// Whether whoever asks may change and remove it.
-    can_change: bool,
+/// As `who` sees it, if they are logged in.
+fn item(note: NoteRecord, origin_ns: u64, who: Option<&Who>) -> NoteItem {
+    let can_change = who.is_some_and(|who| may_change(who, &note.owner));
+    NoteItem::new(note, origin_ns, can_change)
 }
 
-impl NoteItem {
-    /// As `who` sees it, if they are logged in.
-    fn new(note: NoteRecord, start_ns: u64, who: Option<&Who>) -> Self {
-        let can_change = who.is_some_and(|who| may_change(who, &note.owner));
-        let relative = |time_ns: u64| time_ns.cast_signed().wrapping_sub_unsigned(start_ns);
-        let NoteContent { anchor, track, text, colour } = note.content;
-        let end = match anchor {
-            NoteAnchor::Moment { .. } => None,
-            NoteAnchor::Range { end_ns, .. } => Some(relative(end_ns)),
-        };
-        let (changed_unix_ns, changed_by) = note.changed.map(|it| (it.unix_ns, shown(&it.user))).unzip();
-        Self {
-            id: note.id,
-            start: relative(anchor.times().0),
-            end,
-            track,
-            text,
-            colour,
-            author: shown(&note.author),
-            imported_by: note.imported.then(|| shown(&note.owner)),
-            created_unix_ns: note.created_unix_ns,
-            changed_unix_ns,
-            changed_by,
-            version: note.version,
-            can_change,
-        }
-    }
+/// What of notes a share of a part shows: those on moments and ranges of it, and what was answered to them. What others are tied to
+/// may lie outside of it, and so may a track where there is a filter.
+fn in_part(part: &SharedPart, items: Vec<NoteItem>) -> Vec<NoteItem> {
+    let is_in = |note: &&NoteItem| {
+        matches!(note.on, NotePlace::Moment | NotePlace::Range)
+            && (note.track.is_none() || part.filter.is_empty())
+            && note.start.is_some_and(|start| part.has_note(start, note.end))
+    };
+    let shown: HashSet<NoteId> = items.iter().filter(is_in).map(|note| note.id).collect();
+    let is_shown = |note: &NoteItem| match &note.on {
+        NotePlace::Answer { to } => shown.contains(to),
+        _ => shown.contains(&note.id),
+    };
+    // The view in which one was written may tell of more.
+    items.into_iter().filter(is_shown).map(|note| NoteItem { view: String::new(), ..note }).collect()
 }
 
 /// All notes of a capture.
@@ -103,49 +78,19 @@ pub(in crate::http) async fn list(
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<NoteList>, ApiError> {
-    let start_ns = state.store().capture(id).await?.start_ns;
+    let origin_ns = state.store().capture(id).await?.start_ns;
     let who = reader.who();
-    let item = |note| NoteItem::new(note, start_ns, who);
-    let items = state.store().notes(id).await?.into_iter().map(item);
-    let part = reader.share().and_then(Share::part);
-    let items = items.filter(|note| part.is_none_or(|part| part.has_note(note.start, note.end))).collect();
+    let items = state.store().notes(id).await?.into_iter().map(|note| item(note, origin_ns, who)).collect();
+    let items = match reader.share().and_then(Share::part) {
+        Some(part) => in_part(part, items),
+        None => items,
+    };
     Ok(Json(NoteList { items, can_write: who.is_some_and(|who| who.role() >= Role::Operator) }))
 }
 
-/// What is written of a note.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::http) struct WrittenNote {
-    start: i64,
-    #[serde(default)]
-    end: Option<i64>,
-    #[serde(default)]
-    track: Option<String>,
-    #[serde(default)]
-    text: String,
-    #[serde(default)]
-    colour: Option<u8>,
-    /// Which version of it was seen, to change it.
-    #[serde(default)]
-    version: Option<u32>,
-}
-
-impl WrittenNote {
-    /// As it is kept, on a capture that began then.
-    fn content(self, start_ns: u64) -> Result<NoteContent, ApiError> {
-        let absolute = |relative: i64| {
-            let why = || format!("{relative} ns from the capture's start is no time of its clock");
-            start_ns.checked_add_signed(relative).ok_or_else(|| ApiError::invalid(WRITING, why()))
-        };
-        let anchor = match self.end {
-            None => NoteAnchor::Moment { start_ns: absolute(self.start)? },
-            Some(end) => NoteAnchor::Range { start_ns: absolute(self.start)?, end_ns: absolute(end)? },
-        };
-        let text = self.text.trim().replace("\r\n", "\n");
-        let content = NoteContent { anchor, track: self.track, text, colour: self.colour };
-        content.check().map_err(|error| ApiError::invalid(WRITING, error.to_string()))?;
-        Ok(content)
-    }
+/// As it is kept, on this capture.
+fn content(written: WrittenNote, capture: &CaptureRecord) -> Result<bathyscope_capture::NoteContent, ApiError> {
+    written.content(capture).map_err(|why| ApiError::invalid(WRITING, why))
 }
 
 /// Writes a note.
@@ -155,23 +100,14 @@ pub(in crate::http) async fn write(
     Path(CapturePath { id }): Path<CapturePath>,
     extract::Json(written): extract::Json<WrittenNote>,
 ) -> Result<(StatusCode, Json<NoteItem>), ApiError> {
-    let start_ns = state.store().capture(id).await?.start_ns;
-    let content = written.content(start_ns)?;
+    let capture = state.store().capture(id).await?;
+    let content = content(written, &capture)?;
     let bits = getrandom::u64().map_err(|error| ApiError::internal("drawing a random id", error))?;
-    let note = NoteRecord {
-        id: NoteId::from_bits(bits),
-        content,
-        author: who.user().to_owned(),
-        owner: who.user().to_owned(),
-        imported: false,
-        created_unix_ns: wall_unix_ns(),
-        changed: None,
-        version: 1,
-    };
+    let note = new_note(bits, content, who.user());
     let writing = async move {
         state.store().add_note(id, note.clone()).await?;
         state.audit(&who.session, "note.write", &id.to_string(), &format!("note {}", note.id)).await;
-        Ok::<_, ApiError>(NoteItem::new(note, start_ns, Some(&who)))
+        Ok::<_, ApiError>(item(note, capture.start_ns, Some(&who)))
     };
     let item = to_its_end(writing).await??;
     Ok((StatusCode::CREATED, Json(item)))
@@ -201,18 +137,60 @@ pub(in crate::http) async fn change(
     let why = "`version` is missing: it says which version of the note was seen";
     let version = written.version.ok_or_else(|| ApiError::invalid("changing a note", why))?;
     let NotePath { id, note } = path;
-    let start_ns = state.store().capture(id).await?.start_ns;
-    let content = written.content(start_ns)?;
+    let capture = state.store().capture(id).await?;
+    let content = content(written, &capture)?;
     let changing = async move {
         let change = NoteChange { unix_ns: wall_unix_ns(), user: who.user().to_owned() };
         let changed = state.store().change_note(id, (note, version), content, change).await?;
         state.audit(&who.session, "note.change", &id.to_string(), &format!("note {note} of {owner}")).await;
-        Ok::<_, ApiError>(NoteItem::new(changed, start_ns, Some(&who)))
+        Ok::<_, ApiError>(item(changed, capture.start_ns, Some(&who)))
     };
     Ok(Json(to_its_end(changing).await??))
 }
 
-/// Removes a note for good.
+/// Whether a note is to be resolved.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct Resolved {
+    resolved: bool,
+}
+
+/// Resolves a note, or opens it again.
+pub(in crate::http) async fn resolve(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(NotePath { id, note }): Path<NotePath>,
+    extract::Json(Resolved { resolved }): extract::Json<Resolved>,
+) -> Result<Json<NoteItem>, ApiError> {
+    let origin_ns = state.store().capture(id).await?.start_ns;
+    let resolving = async move {
+        let change = resolved.then(|| NoteChange { unix_ns: wall_unix_ns(), user: who.user().to_owned() });
+        let found = state.store().resolve_note(id, note, change).await?;
+        let action = if resolved { "note.resolve" } else { "note.reopen" };
+        state.audit(&who.session, action, &id.to_string(), &format!("note {note}")).await;
+        Ok::<_, ApiError>(item(found, origin_ns, Some(&who)))
+    };
+    Ok(Json(to_its_end(resolving).await??))
+}
+
+/// What a note said.
+#[derive(Serialize)]
+pub(in crate::http) struct NoteVersionList {
+    items: Vec<NoteVersionItem>,
+}
+
+/// All versions of a note. Not for shares: what was taken out of a note is not shown to others.
+pub(in crate::http) async fn versions(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(NotePath { id, note }): Path<NotePath>,
+) -> Result<Json<NoteVersionList>, ApiError> {
+    let origin_ns = state.store().capture(id).await?.start_ns;
+    let found = state.store().note(id, note).await?.ok_or_else(ApiError::not_found)?;
+    Ok(Json(NoteVersionList { items: NoteVersionItem::all(&found, origin_ns) }))
+}
+
+/// Removes a note for good, with its answers.
 pub(in crate::http) async fn remove(
     Operator(who): Operator,
     State(state): State<AppState>,

@@ -89,7 +89,7 @@ pub(in crate::http) async fn query(
 }
 
 /// The capture as it is now, with names of functions.
-async fn capture(state: &AppState, id: CaptureId) -> Result<Capture, ApiError> {
+pub(super) async fn capture(state: &AppState, id: CaptureId) -> Result<Capture, ApiError> {
     if state.is_running(id) {
         state.recorder().name_functions(id).await;
     }

@@ -9,7 +9,7 @@ use axum::{Json, extract::State};
 use bathyscope_capture::{CaptureId, CaptureSpec, Limits, Method, ScriptSpec, Target, visible};
 use bathyscope_reader::{
     CaptureView,
-    script_view::{Cursor, PrintedText},
+    script_view::{BytesRow, Cursor, PrintedBytes, PrintedText},
 };
 use bathyscope_views::{Cancel, MapTable, Period, TableQuery, map_table};
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     super::{
         access::{Operator, Who},
+        context::hex,
         error::ApiError,
         extract,
         state::{AppState, to_its_end},
@@ -39,6 +40,8 @@ const MOST_LINES: usize = 200;
 /// The maps that are shown, and the elements of each.
 const MOST_MAPS: usize = 4;
 const MOST_ELEMENTS: u32 = 50;
+/// Hits whose memory is shown.
+const MOST_DUMPS: usize = 8;
 /// The longest that somebody waits for the names of functions in its stacks.
 const NAMING: Duration = Duration::from_secs(5);
 
@@ -59,6 +62,8 @@ pub(in crate::http) struct Trial {
     output: PrintedText,
     /// Its maps as they were at the end, the greatest elements first.
     tables: Vec<MapTable>,
+    /// Memory that it printed, as it was at the first hits.
+    bytes: Vec<TrialBytes>,
     /// What each of its programs counted.
     probes: Vec<wire::Probe>,
     /// How long it recorded.
@@ -67,6 +72,36 @@ pub(in crate::http) struct Trial {
     lost: u64,
     /// Why it ended, where that was not its time; empty if it was.
     reason: String,
+}
+
+/// Memory that one value of a `printf` is.
+#[derive(Serialize)]
+pub(in crate::http) struct TrialBytes {
+    /// Which `printf` of the script, from 0.
+    statement: usize,
+    /// Which of its values, from 0.
+    value: usize,
+    /// Its column.
+    name: String,
+    /// The first hits.
+    rows: Vec<TrialBytesRow>,
+}
+
+#[derive(Serialize)]
+struct TrialBytesRow {
+    /// Nanoseconds since the trial's start.
+    time: u64,
+    pid: u64,
+    /// The bytes, two digits each.
+    hex: String,
+}
+
+impl From<PrintedBytes> for TrialBytes {
+    fn from(PrintedBytes { statement, value, name, rows }: PrintedBytes) -> Self {
+        let row = |BytesRow { time, pid, bytes }: &BytesRow| TrialBytesRow { time: *time, pid: *pid, hex: hex(bytes) };
+        let name = visible(name.as_bytes());
+        Self { statement, value, name, rows: rows.iter().map(row).collect() }
+    }
 }
 
 /// Runs a script for a moment.
@@ -129,14 +164,16 @@ async fn outcome(state: &AppState, id: CaptureId) -> Result<Trial, ApiError> {
             let query = TableQuery { period: Period::Last, offset: 0, limit: MOST_ELEMENTS, ascending: false };
             map_table(view, &shape, &query, cancel)
         };
-        Ok((output, shapes.map(table).collect::<Result<Vec<_>, _>>()?))
+        let tables = shapes.map(table).collect::<Result<Vec<_>, _>>()?;
+        Ok((output, tables, script.printed_bytes(view, MOST_DUMPS, cancel)?))
     };
-    let (output, tables) = state.workers().view(view, read).await?;
+    let (output, tables, bytes) = state.workers().view(view, read).await?;
     let duration_ns = record.end_ns.saturating_sub(record.start_ns);
     let in_time = record.spec.limits.duration_ms.is_some_and(|asked| duration_ns / 1_000_000 >= asked);
     Ok(Trial {
         output,
         tables,
+        bytes: bytes.into_iter().map(TrialBytes::from).collect(),
         probes: kept.iter().flat_map(|kept| &kept.probes).map(wire::Probe::from).collect(),
         duration_ns,
         lost: record.ledger.lost_total(),

@@ -47,8 +47,10 @@ impl RouteAnswer {
 }
 
 /// The answers of handlers that write their response themselves: types of the handler's file or, with `::`, of another crate.
-const WRITTEN: [(&str, &str, &[&str]); 3] = [
+const WRITTEN: [(&str, &str, &[&str]); 5] = [
     ("POST", "/api/shares", &["MadeShare"]),
+    ("POST", "/api/captures/{id}/fire", &["super::CaptureAddress"]),
+    ("POST", "/api/fire/{id}", &["super::CaptureAddress"]),
     ("POST", "/api/captures", &["super::CaptureAddress"]),
     (
         "GET",
@@ -63,22 +65,23 @@ const WRITTEN: [(&str, &str, &[&str]); 3] = [
     ),
 ];
 /// Handlers that write no JSON.
-const BYTES: [&str; 5] = [
+const BYTES: [&str; 6] = [
     "/api/captures/{id}/timeline",
     "/api/captures/{id}/tracks/window",
     "/api/captures/{id}/calls/text",
     "/api/captures/{id}/export",
     "/api/library/{id}/file",
+    "/api/investigations/{id}/blocks/{block}/picture",
 ];
 /// Streams of events: their one event, or none where each variant of the type is an event.
 const STREAMS: [(&str, &str, Option<&str>); 3] = [
     ("/api/captures/{id}/live", "bathyscope_recorder::LiveMessage", None),
-    ("/api/live", "Running", Some("running")),
+    ("/api/live", "Heard", None),
     ("/api/busy", "bathyscope_link::activity::ActivityMessage", None),
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 9] = [
     "console_routes",
     "stack_routes",
     "track_routes",
@@ -86,6 +89,8 @@ const TABLES: [&str; 7] = [
     "library_routes",
     "builder_routes",
     "share_routes",
+    "note_routes",
+    "investigation_routes",
 ];
 
 fn lines_of(sources: &Sources, file: usize, name: &str) -> Vec<ExprCall> {

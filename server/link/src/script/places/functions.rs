@@ -6,6 +6,7 @@ use bathyscope_plan::{UserPlace, UserPlaces};
 use super::{
     file::{Files, OpenFile, Suggestions},
     is_pattern, pattern,
+    program::{ProgramFile, ReadProgram},
 };
 use crate::ScriptAgent;
 
@@ -39,27 +40,25 @@ pub(super) fn search<A: ScriptAgent>(
         (named, _) => named?,
     };
     for file in named {
-        let elf = ElfFile::parse(&file).map_err(|error| format!("{}: {error}", file.about.path))?;
+        let program = ProgramFile::of(files, file)?;
+        let ReadProgram { elf, debug, functions } = program.read()?;
         if at_return && elf.is_go() {
             return Err(format!(
                 "{} was made by the Go compiler: a return probe would break it, because its stacks move; use uprobe",
-                file.about.path
+                program.path
             ));
         }
-        let debug_file = files.debug_file(&file, &elf);
-        // What it is was looked at when it was found.
-        let debug = debug_file.as_ref().and_then(|file| ElfFile::parse(file).ok());
-        let functions = || elf.functions_with(debug.as_ref()).map_err(|error| format!("{}: {error}", file.about.path));
         let stripped = debug.is_none() && elf.is_stripped();
         let (suggestions, unsafe_allowed) = (&files.suggestions, files.unsafe_allowed);
         let before = found.places.len();
-        let search = Searched { elf: &elf, file: &file, stripped, unsafe_allowed, suggestions };
-        match search.add(&wanted, &functions, found) {
+        let search =
+            Searched { elf: &elf, file: &program.file, functions: &functions, stripped, unsafe_allowed, suggestions };
+        match search.add(&wanted, found) {
             Ok(()) => {
                 if let Some(asked) = files.asked.as_ref().filter(|_| !at_return) {
                     super::variables::add(asked, &elf, debug.as_ref(), before, found);
                 }
-                files.add_symbols(&elf, &file, found)?;
+                files.add_symbols(&elf, &program.file, found)?;
             }
             Err(trouble) if is_one_of_many => missing = Some(trouble),
             Err(trouble) => return Err(trouble),
@@ -106,7 +105,8 @@ fn wanted<'a>(rest: &[&'a str], joined: &'a str) -> Result<FunctionName<'a>, Str
     }
 }
 
-fn number(text: &str) -> Option<u64> {
+/// A number of bytes or an address, in decimal or hexadecimal digits.
+pub(super) fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
@@ -117,6 +117,7 @@ fn number(text: &str) -> Option<u64> {
 struct Searched<'a> {
     elf: &'a ElfFile<'a>,
     file: &'a OpenFile,
+    functions: &'a Functions,
     /// Whether its symbols are nowhere.
     stripped: bool,
     /// Whether functions may be probed of which nobody knows where they end.
@@ -125,18 +126,12 @@ struct Searched<'a> {
 }
 
 impl Searched<'_> {
-    fn add(
-        &self,
-        wanted: &FunctionName<'_>,
-        functions: &dyn Fn() -> Result<Functions, String>,
-        found: &mut UserPlaces,
-    ) -> Result<(), String> {
-        let (elf, file, path) = (self.elf, self.file, &self.file.about.path);
+    fn add(&self, wanted: &FunctionName<'_>, found: &mut UserPlaces) -> Result<(), String> {
+        let (elf, file, functions, path) = (self.elf, self.file, self.functions, &self.file.about.path);
         match wanted {
             FunctionName::Address(address) => {
                 let offset = elf.offset_of(*address).filter(|offset| elf.is_code(*offset));
                 let offset = offset.ok_or_else(|| format!("the address {address:#x} is in no code of {path}"))?;
-                let functions = functions()?;
                 let symbol = functions.at(offset).map_or_else(
                     || format!("{address:#x}"),
                     |symbol| format!("{}+{}", symbol.name, offset.saturating_sub(symbol.offset)),
@@ -144,9 +139,8 @@ impl Searched<'_> {
                 found.places.push(place(elf, file, offset, symbol));
             }
             FunctionName::Name { name, offset } if *offset > 0 => {
-                let functions = functions()?;
                 let symbol = functions.named(name).into_iter().next();
-                let symbol = symbol.ok_or_else(|| self.no_function(name, &functions))?;
+                let symbol = symbol.ok_or_else(|| self.no_function(name))?;
                 if symbol.bytes == 0 && !self.unsafe_allowed {
                     return Err(self.without_size(name));
                 }
@@ -156,16 +150,14 @@ impl Searched<'_> {
                 found.places.push(place(elf, file, symbol.offset.saturating_add(*offset), format!("{name}+{offset}")));
             }
             FunctionName::Name { name, .. } => {
-                let functions = functions()?;
-                let chosen = by_name(&functions, name);
+                let chosen = by_name(functions, name);
                 if chosen.is_empty() {
-                    return Err(self.no_function(name, &functions));
+                    return Err(self.no_function(name));
                 }
                 entries(elf, file, &self.with_size(chosen, found)?, found);
             }
             FunctionName::Demangled(name) => {
-                let functions = functions()?;
-                let chosen = demangled(&functions, name);
+                let chosen = demangled(functions, name);
                 if chosen.is_empty() {
                     return Err(format!("there is no function `{name}` in the source of {path}"));
                 }
@@ -205,16 +197,16 @@ impl Searched<'_> {
         )
     }
 
-    fn no_function(&self, name: &str, functions: &Functions) -> String {
+    fn no_function(&self, name: &str) -> String {
         let path = &self.file.about.path;
-        if functions.is_empty() {
+        if self.functions.is_empty() {
             return format!(
                 "{path} has no table of functions (it was stripped), and there is no debug file for it; install its \
                  debug symbols, or name an address"
             );
         }
         let is = if is_pattern(name) { "no function matches" } else { "no function" };
-        match self.suggestions.near(name, || functions.iter().map(|symbol| symbol.name)) {
+        match self.suggestions.near(name, || self.functions.iter().map(|symbol| symbol.name)) {
             Some(near) => format!("{is} `{name}` in {path}; did you mean `{near}`?"),
             None if self.stripped => {
                 format!("{is} `{name}` in {path}, which was stripped and has no debug file; install its debug symbols")

@@ -8,6 +8,7 @@ use bathyscope_plan::UserPlaces;
 use super::{
     file::{Files, OpenFile},
     functions, is_pattern,
+    program::{ProgramFile, ReadProgram},
 };
 use crate::ScriptAgent;
 
@@ -118,13 +119,10 @@ pub(crate) fn file_functions(
 ) -> Result<(String, Vec<String>), String> {
     let mut files = Files::new(agent, pid, Vec::new());
     let file = open(&mut files, name)?;
-    let path = file.about.path.clone();
-    let elf = ElfFile::parse(&file).map_err(|error| format!("{path}: {error}"))?;
-    let debug_file = files.debug_file(&file, &elf);
-    let debug = debug_file.as_ref().and_then(|file| ElfFile::parse(file).ok());
-    let functions = elf.functions_with(debug.as_ref()).map_err(|error| format!("{path}: {error}"))?;
+    let program = ProgramFile::of(&mut files, file)?;
+    let ReadProgram { functions, .. } = program.read()?;
     let mut names: Vec<String> = functions.iter().map(|symbol| symbol.name.to_owned()).collect();
     names.sort_unstable();
     names.dedup();
-    Ok((path, names))
+    Ok((program.path, names))
 }

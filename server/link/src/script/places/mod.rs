@@ -6,15 +6,19 @@
 mod debug;
 mod file;
 mod functions;
+mod kernel;
 mod lookup;
 mod markers;
 mod program;
 mod unwind;
 mod variables;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bathyscope_bpf::lang::{self, AskedArguments, ExpandOptions, ast::AttachText};
+use bathyscope_bpf::lang::{
+    self, AskedArguments, ExpandOptions,
+    ast::{AttachText, Script},
+};
 use bathyscope_capture::Target;
 use bathyscope_catalog::Wildcards;
 use bathyscope_plan::UserPlaces;
@@ -23,9 +27,10 @@ use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
 use file::Files;
 pub use file::{FileVersion, OpenFile};
+pub(crate) use kernel::{kernel_variables, open_kernel_debug};
 pub(crate) use lookup::{OffsetPlace, file_functions, function_place, offset_place, place_variables, user_path};
-pub(crate) use program::ReadProgram;
 pub use program::{ProgramFile, open_program};
+pub(crate) use program::{ReadProgram, decompressed_debug};
 pub(super) use unwind::tables_of;
 
 /// The most places of one attach point.
@@ -67,30 +72,48 @@ fn target_pid(target: &Target) -> Option<u32> {
     }
 }
 
-/// The places of every attach point of a script in user space, each text once.
+/// The places of every attach point of a script in user space, each text once, and what is to be known of those in the kernel
+/// whose variables it asks for.
 ///
 /// # Errors
 /// If the script cannot be read.
 pub fn resolve(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<Vec<UserPlaces>, ScriptFailure> {
     let script = lang::parse(&request.text).map_err(|diagnostics| ScriptFailure::Script { diagnostics })?;
     let mut points = lang::user_points(&script);
-    if points.is_empty() {
+    if points.is_empty() && in_kernel(&script, &lang::asked_arguments(&script)).next().is_none() {
         return Ok(Vec::new());
     }
     // Parameters may stand in attach points. What is wrong with them is told by the agent, which does the same again.
     let options = ExpandOptions { params: request.params.clone(), ..ExpandOptions::default() };
     let mut symbols = lang::user_symbols(&script);
     let mut asked = lang::asked_arguments(&script);
+    points.extend(in_kernel(&script, &asked).cloned());
     if let Ok(expanded) = lang::expand(&script, &options) {
         points.extend(lang::user_points(&expanded.script));
         symbols = lang::user_symbols(&expanded.script);
-        asked.extend(lang::asked_arguments(&expanded.script));
+        let of_expanded = lang::asked_arguments(&expanded.script);
+        points.extend(in_kernel(&expanded.script, &of_expanded).cloned());
+        asked.extend(of_expanded);
     }
     let mut seen = BTreeSet::new();
     points.retain(|point| seen.insert(point.text.clone()));
+    let (kernel, points): (Vec<AttachText>, Vec<AttachText>) = points.into_iter().partition(is_kprobe);
+    let about =
+        |point: &AttachText| kernel::kernel_places(agent, point, &asked.get(&point.text).cloned().unwrap_or_default());
+    let of_kernel: Vec<UserPlaces> = kernel.iter().map(about).collect();
     let mut files = Files::new(agent, target_pid(&request.target), symbols).in_folder(request.folder.clone());
     files = files.with_unsafe(request.options.unsafe_allowed);
-    Ok(points.iter().map(|point| one(&mut files, point, asked.remove(&point.text))).collect())
+    let in_programs = points.iter().map(|point| one(&mut files, point, asked.remove(&point.text)));
+    Ok(in_programs.chain(of_kernel).collect())
+}
+
+/// The attach points of a script at functions of the kernel whose variables it asks for.
+fn in_kernel<'s>(script: &'s Script, asked: &BTreeMap<String, AskedArguments>) -> impl Iterator<Item = &'s AttachText> {
+    lang::points(script).filter(|point| is_kprobe(point) && asked.contains_key(&point.text))
+}
+
+fn is_kprobe(point: &AttachText) -> bool {
+    point.parts.first().is_some_and(|part| part.text == "kprobe")
 }
 
 /// The places of one attach point.

@@ -1,6 +1,7 @@
 //! One program or library, opened with the file that has the symbols it was stripped of.
 
-use bathyscope_catalog::elf::{ElfError, ElfFile, Functions};
+use bathyscope_catalog::elf::{ElfError, ElfFile, Functions, MAX_LINE_BYTES};
+use bathyscope_symbols::decompressed;
 
 use super::file::{Files, OpenFile};
 use crate::ScriptAgent;
@@ -22,10 +23,12 @@ pub struct ProgramFile {
 pub fn open_program(agent: &mut impl ScriptAgent, name: &str, in_process: Option<u32>) -> Result<ProgramFile, String> {
     let mut files = Files::new(agent, in_process, Vec::new());
     let file = if name.starts_with('/') { files.open(name)? } else { files.by_short_name(name)? };
-    let path = file.about.path.clone();
-    let elf = ElfFile::parse(&file).map_err(|error| format!("{path}: {error}"))?;
-    let debug_file = files.debug_file(&file, &elf).map(|found| (found.about.path.clone(), found));
-    Ok(ProgramFile { path, file, debug_file })
+    ProgramFile::of(&mut files, file)
+}
+
+/// The content of a compressed section of debug information; none if it is damaged or too large.
+pub(crate) fn decompressed_debug(section: &[u8]) -> Option<Vec<u8>> {
+    decompressed(section, MAX_LINE_BYTES)
 }
 
 /// What was read of a program.
@@ -39,6 +42,17 @@ pub(crate) struct ReadProgram<'a> {
 }
 
 impl ProgramFile {
+    /// A file that was found, with the one that has its symbols.
+    ///
+    /// # Errors
+    /// In words, if it is no program.
+    pub(super) fn of<A: ScriptAgent>(files: &mut Files<'_, A>, file: OpenFile) -> Result<Self, String> {
+        let path = file.about.path.clone();
+        let elf = ElfFile::parse(&file).map_err(|error| format!("{path}: {error}"))?;
+        let debug_file = files.debug_file(&file, &elf).map(|found| (found.about.path.clone(), found));
+        Ok(Self { path, file, debug_file })
+    }
+
     /// Reads it with its functions.
     ///
     /// # Errors

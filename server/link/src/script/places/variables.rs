@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use bathyscope_bpf::lang::AskedArguments;
 use bathyscope_capture::{MAX_DATA_TYPES, ProgramData};
-use bathyscope_catalog::elf::{CodePlace, ElfFile, MAX_LINE_BYTES, ProgramDebug};
+use bathyscope_catalog::elf::{CodePlace, ElfFile, ProgramDebug};
 use bathyscope_plan::{UserPlace, UserPlaces};
-use bathyscope_symbols::decompressed;
+
+use super::program::decompressed_debug;
 
 /// The most places of one attach point whose variables are read.
 const MAX_DESCRIBED: usize = 64;
@@ -56,12 +57,11 @@ fn open(
     elf: &ElfFile<'_>,
     debug: Option<&ElfFile<'_>>,
 ) -> Result<Option<ProgramDebug>, bathyscope_catalog::elf::ElfError> {
-    let decompress = |section: &[u8]| decompressed(section, MAX_LINE_BYTES);
-    let own = ProgramDebug::open(elf, &decompress)?;
+    let own = ProgramDebug::open(elf, &decompressed_debug)?;
     if !own.is_empty() {
         return Ok(Some(own));
     }
-    let other = debug.map(|debug| ProgramDebug::open(debug, &decompress)).transpose()?;
+    let other = debug.map(|debug| ProgramDebug::open(debug, &decompressed_debug)).transpose()?;
     Ok(other.filter(|other| !other.is_empty()))
 }
 

@@ -11,6 +11,7 @@ import { FRAME, frameTop, swatch } from "./flame_draw.js";
 import { functionTable } from "./flame_functions.js";
 import { FlameMenu } from "./flame_menu.js";
 import { FlameModel, KINDS, LEVELS, leftOutWords, weightsOf, whyEmpty } from "./flame_model.js";
+import { FlameNotes } from "./flame_notes.js";
 import { FlamePicture } from "./flame_picture.js";
 import { drawTransforms } from "./transform_list.js";
 import { percent, plural } from "../../lib/format.js";
@@ -149,7 +150,9 @@ export class FlameView extends PanelView {
       title: "With another range, another filter, another capture, or the runs before",
       on: { click: () => void this.#choose() },
     });
+    this.notes = new FlameNotes(context, () => this.#noted());
     this.menu = new FlameMenu(context, {
+      note: (frame, kind) => this.notes.write(frame, kind),
       find: (name) => state.set({ flame: "graph", search: name, focus: "" }),
       between: (name) => state.set({ flame: "between", between: name, focus: "" }),
       code: (name) => state.set({ flame: "functions", code: name, at: "", focus: "" }),
@@ -195,6 +198,7 @@ export class FlameView extends PanelView {
       ),
       this.changes,
       this.lines,
+      this.notes.element,
       this.problem,
       this.scroller,
       this.table,
@@ -339,6 +343,9 @@ export class FlameView extends PanelView {
   load() {
     if (!this.context.hasStacks && !this.context.hasCalls) return this.#noStacks();
     const form = this.#form;
+    const { between, code } = this.context.view;
+    const named = form === "between" ? between : this.#coded ? code : "";
+    if (form !== "graph") this.notes.show(named ? { node: "", name: named } : null);
     this.table.hidden = !this.#listed || this.#coded;
     this.code.hidden = !this.#coded;
     this.scroller.hidden = form !== "graph";
@@ -355,6 +362,11 @@ export class FlameView extends PanelView {
         (signal) => this.fold(Math.min(8192, this.askedWidth), this.context.view.focus, signal),
         (answer) => this.#show(answer),
       );
+  }
+
+  /** There are other notes. */
+  #noted() {
+    if (this.visible && this.model?.total && !this.stale && this.#form === "graph") this.#draw(this.model);
   }
 
   /** @param {"tree"|"between"|"compare"|"time"} name */
@@ -443,6 +455,8 @@ export class FlameView extends PanelView {
             find: (name) => this.context.state.set({ flame: "graph", search: name, focus: "" }),
             between: (name) => this.context.state.set({ flame: "between", between: name, focus: "" }),
             open: (name) => this.context.state.set({ code: name, at: "" }),
+            noted: (name) => this.notes.words({ node: "", name }),
+            notes: (name) => this.notes.show({ node: "", name }),
           }),
         );
         const more = answer.total - answer.functions.length;
@@ -507,6 +521,7 @@ export class FlameView extends PanelView {
     this.drawLegend(model);
     this.#drawCrumbs(model);
     this.#tell(this.current);
+    this.#showNotes();
     this.say(model);
   }
 
@@ -554,7 +569,9 @@ export class FlameView extends PanelView {
     const atRoot = down ? scrollTop < FRAME : scrollTop + clientHeight > this.picture.height - FRAME;
     this.drawnWidth = this.scroller.clientWidth;
     const color = (/** @type {number} */ i) => colorClass(model, i, colors);
-    this.picture.draw(model, this.drawnWidth, { down, searching: search !== "", color });
+    const isNoted = this.notes.lookup();
+    const noted = (/** @type {number} */ i) => isNoted({ node: model.nodes.id[i], name: model.name(i) });
+    this.picture.draw(model, this.drawnWidth, { down, searching: search !== "", color, noted });
     this.picture.mark(this.current);
     if (first || atRoot) this.scroller.scrollTop = down ? 0 : this.picture.height;
   }
@@ -620,17 +637,27 @@ export class FlameView extends PanelView {
     const { value, own, kind } = model.nodes;
     const zoomed =
       model.focus > 0 && !model.isAncestor(i) ? `, ${percent(value[i], model.focusTotal)} of the zoom` : "";
+    const noted = this.notes.words({ node: model.nodes.id[i], name: model.name(i) });
     put(
       this.readout,
       h("b", { text: model.name(i) }),
       `  ${KINDS[kind[i]] ?? ""}  ${amount(value[i], model.unit)}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${amount(own[i], model.unit)} its own` : ""}`,
+      noted && h("span", { class: "quiet", text: `  Note of ${noted}` }),
     );
+  }
+
+  /** Shows the notes of the frame that the keyboard is at. */
+  #showNotes() {
+    const { model, current } = this;
+    const is = model !== null && current > 0 && current < model.count;
+    this.notes.show(is ? { node: model.nodes.id[current], name: model.name(current) } : null);
   }
 
   /** @param {number} i */
   #pick(i) {
     if (!this.model) return;
     this.current = i;
+    this.#showNotes();
     this.picture.mark(i);
     this.#zoom(this.model, i);
   }
@@ -652,6 +679,7 @@ export class FlameView extends PanelView {
     this.current = i;
     this.picture.mark(i);
     this.#tell(i);
+    this.#showNotes();
     const top = frameTop(model, i, this.#down);
     const { scrollTop, clientHeight } = this.scroller;
     if (top < scrollTop) this.scroller.scrollTop = top;

@@ -5,7 +5,7 @@
 import { CATEGORIES, FAMILIES, SHADES } from "../../lib/color.js";
 import { Canvas } from "../../lib/canvas.js";
 import { h, put } from "../../lib/dom.js";
-import { FRAME, TEXT_PAD, characterWidth, frameFont, frameTop, frameWidth } from "./flame_draw.js";
+import { FRAME, NOTE_MARK, TEXT_PAD, characterWidth, frameFont, frameTop, frameWidth } from "./flame_draw.js";
 import { STEPS } from "./flame_colors.js";
 import { fitting } from "./flame_model.js";
 import { MATCH_BELOW, MATCH_SELF } from "./flame_nodes.js";
@@ -50,6 +50,8 @@ export class FlameCanvas {
   #labels = [];
   /** @type {number[]} */
   #found = [];
+  /** Those with notes. @type {number[]} */
+  #noted = [];
   #left = new Float64Array(0);
   #wide = new Float64Array(0);
   #top = new Float64Array(0);
@@ -101,6 +103,7 @@ export class FlameCanvas {
     this.#paints = [];
     this.#labels = [];
     this.#found = [];
+    this.#noted = [];
     this.#rows = [];
   }
 
@@ -140,7 +143,7 @@ export class FlameCanvas {
    * @param {number} width
    * @param {FlameLook} look
    */
-  #arrange(model, width, { down, searching, color }) {
+  #arrange(model, width, { down, searching, color, noted }) {
     const { count, nodes } = model;
     this.#left = new Float64Array(count);
     this.#wide = new Float64Array(count);
@@ -148,6 +151,7 @@ export class FlameCanvas {
     this.#rows = Array.from({ length: model.maxDepth + 1 }, () => []);
     this.#labels = [];
     this.#found = [];
+    this.#noted = [];
     /** @type {Map<string, Paint>} */
     const paints = new Map();
     for (let i = 0; i < count; i += 1) {
@@ -165,6 +169,7 @@ export class FlameCanvas {
       paint.frames.push(i);
       paints.set(key, paint);
       if (found) this.#found.push(i);
+      if (noted?.(i)) this.#noted.push(i);
       const text = fitting(model.name(i), wide - TEXT_PAD * 2, characterWidth());
       const bold = searching && (nodes.match[i] & MATCH_SELF) !== 0;
       if (text) this.#labels.push({ i, text, ink: name.startsWith("cat-") ? "--on-cat" : "--on-frame", bold, alpha });
@@ -187,6 +192,7 @@ export class FlameCanvas {
     }
     ctx.globalAlpha = 1;
     this.#paintFound(isSeen);
+    this.#paintNoted(isSeen);
     ctx.textBaseline = "alphabetic";
     let [ink, bold] = ["", false];
     ctx.font = frameFont();
@@ -216,6 +222,21 @@ export class FlameCanvas {
       ctx.stroke();
     }
     ctx.setLineDash([]);
+  }
+
+  /** @param {(i: number) => boolean} isSeen */
+  #paintNoted(isSeen) {
+    const { context: ctx, colors } = this.base;
+    ctx.fillStyle = colors["--text"];
+    for (const i of this.#noted) {
+      if (!isSeen(i)) continue;
+      const [right, top] = [this.#left[i] + this.#wide[i], this.#top[i] - this.#offset];
+      ctx.beginPath();
+      ctx.moveTo(right - Math.min(NOTE_MARK, this.#wide[i]), top);
+      ctx.lineTo(right, top);
+      ctx.lineTo(right, top + NOTE_MARK);
+      ctx.fill();
+    }
   }
 
   #paintMarks() {

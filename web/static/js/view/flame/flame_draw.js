@@ -37,7 +37,11 @@ export function characterWidth() {
  * @property {boolean} down whether the root is on top
  * @property {boolean} searching whether frames that do not match are dimmed
  * @property {(i: number) => string} color the class of a node
+ * @property {(i: number) => boolean} [noted] whether there is a note on a node
  */
+
+/** Pixels of the mark of a note, at the upper right corner of its frame. */
+export const NOTE_MARK = 7;
 
 /**
  * The graph's frames, to be put into an SVG element. Each group carries its node's index in `data-i`.
@@ -86,7 +90,7 @@ export function frameTop(model, i, down) {
  * @param {number} width pixels
  * @param {FlameLook} look
  */
-function frame(model, i, width, { down, searching, color }) {
+function frame(model, i, width, { down, searching, color, noted }) {
   const [left, share] = model.place(i);
   const x = left * width;
   const wide = frameWidth(share * width);
@@ -104,5 +108,11 @@ function frame(model, i, width, { down, searching, color }) {
   );
   const text = fitting(model.name(i), wide - TEXT_PAD * 2, characterWidth());
   if (text) group.append(s("text", { x: (x + TEXT_PAD).toFixed(2), y: y + FRAME - 5.5, text }));
+  if (noted?.(i)) {
+    const mark = Math.min(NOTE_MARK, wide);
+    group.append(
+      s("path", { class: "flame-noted", d: `M${(x + wide - mark).toFixed(2)} ${y}h${mark.toFixed(2)}v${NOTE_MARK}z` }),
+    );
+  }
   return group;
 }

@@ -12,11 +12,14 @@ import { exact, percent } from "../../lib/format.js";
  * The table.
  * @param {import("../../../../api.js").SampledFunctions} answer
  * @param {{top: Order, hasStacks: boolean, sort: (to: Order) => void, find: (name: string) => void, between: (name: string) => void,
- *   open: (name: string) => void}} with `hasStacks`: of samples, not calls; `sort` orders by a column; `find` looks for a function in the graph; `between` shows its
- *   callers and callees; `open` its instructions
+ *   open: (name: string) => void, noted?: (name: string) => string, notes?: (name: string) => void}} with `hasStacks`: of samples, not calls; `sort` orders by a column; `find` looks for a function in the graph; `between` shows its
+ *   callers and callees; `open` its instructions; `noted` tells the notes on it in words, `notes` shows them
  * @returns {HTMLElement}
  */
-export function functionTable({ unit, samples, functions }, { top, hasStacks, sort, find, between, open }) {
+export function functionTable(
+  { unit, samples, functions },
+  { top, hasStacks, sort, find, between, open, noted, notes },
+) {
   if (functions.length === 0) return h("p", { class: "empty", text: "No function in this range, filter and search." });
   /**
    * @param {Order} name
@@ -99,6 +102,16 @@ export function functionTable({ unit, samples, functions }, { top, hasStacks, so
             title: `Callers and callees of ${row.name}`,
             text: "callers",
             on: { click: () => between(row.name) },
+          }),
+        " ",
+        noted?.(row.name) &&
+          h("button", {
+            type: "button",
+            class: "plain",
+            "aria-label": `Notes on ${row.name}`,
+            title: noted?.(row.name),
+            text: "notes",
+            on: { click: () => notes?.(row.name) },
           }),
       ),
     );

@@ -18,7 +18,8 @@ const quoted = (text) => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 export class FlameMenu {
   /**
    * @param {import("../../page/capture_context.js").CaptureContext} context
-   * @param {{find: (name: string) => void, between: (name: string) => void, code: (name: string) => void}} ways to other forms
+   * @param {{find: (name: string) => void, between: (name: string) => void, code: (name: string) => void,
+   *   note: (frame: MenuFrame, kind: "frame"|"function") => void}} ways to other forms
    */
   constructor(context, ways) {
     this.context = context;
@@ -63,6 +64,12 @@ export class FlameMenu {
         ...(sampled ? [{ key: "s", label: "Callers and callees", run: () => this.ways.between(frame.name) }] : []),
         ...(sampled && frame.own > 0 ? [{ label: "Instructions", run: () => this.ways.code(frame.name) }] : []),
         { label: "Find in the graph", run: () => this.ways.find(frame.name) },
+        ...(frame.isGroup
+          ? []
+          : [
+              { key: "n", label: "Write a note on this frame", run: () => this.ways.note(frame, "frame") },
+              { key: "N", label: "Write a note on this function", run: () => this.ways.note(frame, "function") },
+            ]),
         { label: "Copy the name", run: () => void copyText(frame.name) },
       ],
       at,
@@ -113,6 +120,8 @@ export class FlameMenu {
     if (!frame) return null;
     const sampled = this.context.hasStacks && !this.context.foldsMaps;
     if (key === "s" && sampled && !frame.isGroup) return () => this.ways.between(frame.name);
+    if (key.toLowerCase() === "n" && !frame.isGroup)
+      return () => this.ways.note(frame, key === "n" ? "frame" : "function");
     const found = transformsOf(frame).find((one) => one.key === key);
     return found ? () => this.add(found.transform) : null;
   }

@@ -103,6 +103,14 @@ export class EventsView extends PanelView {
       title: (value, column) => this.#title(value, column),
     });
     this.details = new RowDetails(context, () => this.#closeDetails());
+    /** The note whose row was opened, so that one that was closed stays closed. */
+    this.openedNote = "";
+    context.notes.on("change", () => this.visible && this.#openNoted());
+    context.state.on("change", ({ parts }) => {
+      if (!parts.has("note")) return;
+      this.openedNote = "";
+      if (this.visible && !this.stale) this.#openNoted();
+    });
     /** The time at the scroll bar's place, while it is moved. */
     this.when = h("div", { class: "events-when mono", "aria-hidden": "true", hidden: true });
     this.hideWhen = settled(1000, () => (this.when.hidden = true));
@@ -136,6 +144,7 @@ export class EventsView extends PanelView {
     this.table.redraw();
     void this.#drawFacets();
     void this.#drawGroups();
+    if (!this.stale) this.#openNoted();
   }
 
   /** The tab is not in sight. */
@@ -438,7 +447,19 @@ export class EventsView extends PanelView {
       source.count === source.total
         ? plural(source.total, "row")
         : `${exact(source.count)} of ${plural(source.total, "row")}`;
+    this.#openNoted();
     if (this.details.open) this.#moved(table.row);
+  }
+
+  /** Opens the row that the selected note is tied to. */
+  #openNoted() {
+    const on = this.context.notes.one(this.context.view.note)?.on;
+    const { row } = this.context.view;
+    if (on?.kind !== "row" || row === null || this.openedNote === this.context.view.note) return;
+    if (this.source.row(row)?.number !== on.row) return;
+    this.openedNote = this.context.view.note;
+    this.table.go(row, "middle");
+    this.#open(row);
   }
 
   /** @param {number|null} row */

@@ -5,6 +5,7 @@ import { FAMILIES } from "../../lib/color.js";
 import { copyText, h, put } from "../../lib/dom.js";
 import { exact, wall, cell as cellText } from "../../lib/format.js";
 import { note, noteError, showError } from "../../lib/notice.js";
+import { NoteThreads } from "../notes/note_threads.js";
 
 /** @import { TableCell, TableColumn, TableRow } from "../../lib/virtual_table.js" */
 /** @import { Stack } from "../../../../api.js" */
@@ -30,6 +31,10 @@ export class RowDetails {
     this.columns = [];
     this.body = h("div", { class: "drawer-body" });
     this.title = h("h2");
+    this.noted = new NoteThreads(context, {
+      shows: ({ on }) => on.kind === "row" && on.stream === this.#stream && on.row === this.row?.number,
+      fresh: () => this.#fresh(),
+    });
     this.element = h(
       "aside",
       { class: "drawer", "aria-label": "Row", hidden: true },
@@ -73,6 +78,18 @@ export class RowDetails {
     } catch (error) {
       noteError(error);
     }
+  }
+
+  get #stream() {
+    return this.context.info.streams.indexOf(this.context.stream);
+  }
+
+  /** What a note on the row is tied to; nothing while rows come one by one. */
+  #fresh() {
+    const { row } = this;
+    if (row?.number === undefined) return null;
+    const on = { kind: /** @type {const} */ ("row"), stream: this.#stream, row: row.number };
+    return { on, start: Number(row[0]) };
   }
 
   /** @param {number} id */
@@ -124,8 +141,10 @@ export class RowDetails {
         ...printed,
         ...entries,
       ),
+      this.noted.element,
       stackAt >= 0 && frames,
     );
+    this.noted.draw();
     if (stackAt >= 0) this.#stack(row[stackAt], frames);
   }
 

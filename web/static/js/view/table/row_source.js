@@ -103,10 +103,12 @@ export class RowSource extends Emitter {
       );
       if (query !== this.query) return;
       if (first) this.#pages.clear();
-      // Beside its cells a row has the line that the kernel would print, where that is known.
+      // Beside its cells a row has its number in the stream, and the line that the kernel would print, where that is known.
       this.#keep(
         page,
-        answer.rows.map((row, i) => Object.assign(row, { text: answer.texts?.[i] })),
+        answer.rows.map((row, i) =>
+          Object.assign(row, { text: answer.texts?.[i], number: answer.numbers?.[i] ?? answer.offset + i }),
+        ),
       );
       this.count = answer.matched;
       this.total = answer.total;

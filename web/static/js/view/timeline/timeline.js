@@ -11,6 +11,7 @@ import { TimeNavigator } from "../../lib/time_navigator.js";
 import { TimeDivision } from "./time_division.js";
 import { TimelineCursor } from "./timeline_cursor.js";
 import { FindBar } from "./find/find_bar.js";
+import { drawFiring } from "./firing_mark.js";
 import { NOTE_COLORS } from "./notes/notes_draw.js";
 import { NotesLayer } from "./notes/notes_layer.js";
 import { TimelineData } from "./timeline_data.js";
@@ -445,12 +446,15 @@ export class TimelineView extends PanelView {
   }
 
   get #losses() {
-    return this.context.info.ledger.losses.map((loss) => this.context.lossRange(loss));
+    // What a flight recorder did not keep is no loss.
+    const lost = this.context.info.ledger.losses.filter(({ stage }) => stage !== "not_kept");
+    return lost.map((loss) => this.context.lossRange(loss));
   }
 
   #draw() {
     this.#drawTracks();
     this.finding.draw(this.canvas, this.scroller.scrollTop);
+    drawFiring(this.canvas, this.nav.placing, this.context.info.firing);
     this.notes.draw(this.canvas);
   }
 

@@ -72,7 +72,7 @@ export const TRACK_COLORS = [
  * @property {{from: number, to: number}|null} dragged the row that is dragged, and the one whose place it would take
  * @property {{lane: string, number: number, start: number, end: number}|null} picked `number`: which row of the lane
  * @property {import("./rows/rows_lanes.js").RowsLanes} own results of SQL and readings of maps
- * @property {{items: import("../../../../api.js").NoteItem[], selected: string}} notes
+ * @property {{items: import("../notes/note_words.js").TimedNote[], selected: string}} notes
  */
 /** @typedef {TracksModel & PaneData & {shown: Pane}} PaneModel what is drawn in a pane */
 

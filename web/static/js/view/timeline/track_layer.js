@@ -136,7 +136,7 @@ export class TrackLayer extends Emitter {
   #rebuild() {
     const { list, context, own } = this;
     if (!list) return;
-    const hasNotes = context.notes.items.length > 0;
+    const hasNotes = context.notes.timed.length > 0;
     const { outputs } = context;
     this.tree = treeOf(list, { hasNotes, queries: own.queries, maps: own.maps, outputs });
     this.arrange();
@@ -250,7 +250,7 @@ export class TrackLayer extends Emitter {
       whole: this.context.duration,
       picked: this.picked && at ? { lane: this.picked.lane.id, number: at.number, start: at.start, end: at.end } : null,
       own: this.own,
-      notes: { items: this.context.notes.items, selected: this.context.view.note },
+      notes: { items: this.context.notes.timed, selected: this.context.view.note },
     });
     this.#drawPath(canvas, model);
     this.arrows.draw(canvas, model);
@@ -317,7 +317,7 @@ export class TrackLayer extends Emitter {
     const lanes = lane ? [lane] : row.lanes;
     const parts = lanes.flatMap((one) => {
       if (one.row === "rows") return this.own.words(one.id, time, near);
-      if (one.row === "note") return notesWords(this.context.notes.items, time, near);
+      if (one.row === "note") return notesWords(this.context.notes.timed, time, near);
       const binned = this.binned.window(pane).known.get(one.id);
       if (binned) return binnedWords(binned, time, near);
       const pieces = this.window(pane).known.get(one.id);

@@ -2,9 +2,10 @@
 
 import { cutText } from "../../../lib/canvas.js";
 import { duration } from "../../../lib/format.js";
-import { FLAG, firstLine } from "./notes_place.js";
+import { firstLine } from "../../notes/note_words.js";
+import { FLAG } from "./notes_place.js";
 
-/** @import { NoteItem } from "../../../../../api.js" */
+/** @import { TimedNote } from "../../notes/note_words.js" */
 /** @import { PlacedNote } from "./notes_place.js" */
 /** @typedef {Record<string, string>} Colors */
 
@@ -108,7 +109,7 @@ export function drawSpan(ctx, colors, span, { left, right }, { top, bottom, low,
  * Notes in the minimap.
  * @param {CanvasRenderingContext2D} ctx
  * @param {Colors} colors
- * @param {NoteItem[]} notes
+ * @param {TimedNote[]} notes
  * @param {(time: number) => number} place
  * @param {number} height
  * @param {string} selected

@@ -7,22 +7,13 @@ import { bind } from "../../../lib/keys.js";
 import { note as say, noteError } from "../../../lib/notice.js";
 import { AXIS, gutter, RULER } from "../timeline_axis.js";
 import { drawNotes, drawSpan } from "./notes_draw.js";
-import { READ_ONLY, UNDO_MS } from "./notes_model.js";
+import { firstLine, isTimed } from "../../notes/note_words.js";
+import { READ_ONLY } from "../../notes/notes_model.js";
 import { NotesPanel } from "./notes_panel.js";
 import { paneAt } from "../../../lib/time_fold.js";
 import { noteLines, placedNotes } from "./notes_row.js";
 import { NOTE_LINE } from "../track_arrange.js";
-import {
-  anchorOf,
-  firstLine,
-  measured,
-  noteAt,
-  noteNear,
-  placeNotes,
-  spanOf,
-  spanText,
-  windowOf,
-} from "./notes_place.js";
+import { anchorOf, measured, noteAt, noteNear, placeNotes, spanOf, spanText, windowOf } from "./notes_place.js";
 
 /** @import { NoteItem } from "../../../../../api.js" */
 /** @import { Canvas } from "../../../lib/canvas.js" */
@@ -62,7 +53,6 @@ export class NotesLayer {
     this.panel = new NotesPanel(context, {
       go: (note) => this.go(note),
       write: () => this.#begin(),
-      remove: (note) => this.#remove(note),
       back: () => timeline.canvas.element.focus(),
     });
     this.input = h("input", {
@@ -111,7 +101,7 @@ export class NotesLayer {
     const place = nav.placing;
     const sight = { left: gutter.width, right: width };
     const strip = { top: RULER, bottom: AXIS - 1, low: height };
-    this.#placed = placeNotes(this.notes.items, place, sight);
+    this.#placed = placeNotes(this.notes.timed, place, sight);
     ctx.save();
     ctx.font = font;
     ctx.beginPath();
@@ -142,6 +132,10 @@ export class NotesLayer {
    */
   go(note) {
     const { nav } = this.timeline;
+    if (!isTimed(note) || note.on.kind === "row") {
+      this.context.state.set(this.context.notedView(note));
+      return;
+    }
     const { start, end } = windowOf(note, nav.shown);
     this.context.state.set({ note: note.id });
     if (start !== nav.shown.start || end !== nav.shown.end) nav.view(start, end);
@@ -183,7 +177,7 @@ export class NotesLayer {
     const { canvas, nav, scroll } = this.timeline;
     const { context: ctx, font } = canvas;
     ctx.font = font;
-    const model = { shown: paneAt(nav.panes, x), notes: { items: this.notes.items } };
+    const model = { shown: paneAt(nav.panes, x), notes: { items: this.notes.timed } };
     const { lines } = placedNotes(ctx, model, noteLines(place));
     const line = lines[Math.floor((y - AXIS - top - place.top + scroll()) / NOTE_LINE)] ?? [];
     const note = noteAt(line, x, (text) => ctx.measureText(text).width);
@@ -195,7 +189,7 @@ export class NotesLayer {
    * @param {number} time
    */
   pickNear(time) {
-    const note = noteNear(this.notes.items, time);
+    const note = noteNear(this.notes.timed, time);
     if (note) this.#pick(note);
   }
 
@@ -204,7 +198,7 @@ export class NotesLayer {
    * @param {"before"|"after"} way
    */
   step(way) {
-    const { items } = this.notes;
+    const items = this.notes.timed;
     const at = items.findIndex(({ id }) => id === this.context.view.note);
     const note = at < 0 ? items[0] : items[at + (way === "after" ? 1 : -1)];
     if (note) this.go(note);
@@ -220,7 +214,7 @@ export class NotesLayer {
       "timeline.unnote",
       () => {
         const note = selected();
-        if (note) this.#remove(note);
+        if (note) this.panel.remove(note);
       },
       { when: () => visible() && selected() !== null },
     );
@@ -294,24 +288,6 @@ export class NotesLayer {
       // What was typed stays in the field.
       noteError(error);
     }
-  }
-
-  /** @param {NoteItem} note */
-  #remove(note) {
-    if (!note.can_change) {
-      say(`Only ${note.imported_by ?? note.author} and admins remove this note.`);
-      return;
-    }
-    const { state, view } = this.context;
-    const wasSelected = view.note === note.id;
-    const keep = this.notes.remove(note, noteError);
-    if (wasSelected) state.set({ note: "" });
-    const undo = () => {
-      keep();
-      if (wasSelected) state.set({ note: note.id });
-    };
-    const what = firstLine(note) ? `The note “${firstLine(note).slice(0, 60)}”` : "A note";
-    say(`${what} will be removed.`, { label: "Undo", run: undo, ms: UNDO_MS });
   }
 
   #turnPanel() {

@@ -1,8 +1,8 @@
 // What notes, spans and times of notes are in words and numbers, and where notes are on a ruler. Pure.
 
-import { duration, moment } from "../../../lib/format.js";
+import { firstLine } from "../../notes/note_words.js";
 
-/** @import { NoteItem } from "../../../../../api.js" */
+/** @import { TimedNote } from "../../notes/note_words.js" */
 /** @typedef {{start: number, end: number}} Span */
 
 /** Pixels of a flag. */
@@ -14,7 +14,7 @@ const LEAST_TEXT = 16;
 /**
  * A note on the ruler.
  * @typedef {object} PlacedNote
- * @property {NoteItem} note
+ * @property {TimedNote} note
  * @property {number} left pixels
  * @property {number} right where the range ends; for a moment the same
  * @property {number} textLeft
@@ -23,7 +23,7 @@ const LEAST_TEXT = 16;
 
 /**
  * Where notes are: each has room for its text until the next one begins.
- * @param {NoteItem[]} notes in order of time
+ * @param {TimedNote[]} notes in order of time
  * @param {(time: number) => number} place
  * @param {{left: number, right: number}} sight pixels
  * @returns {PlacedNote[]}
@@ -45,7 +45,7 @@ const MOST_TEXT = 260;
 
 /**
  * Where notes are in lines below each other: each in the first line that has room for it and its text.
- * @param {NoteItem[]} notes in order of time
+ * @param {TimedNote[]} notes in order of time
  * @param {(time: number) => number} place
  * @param {{left: number, right: number}} sight pixels
  * @param {number} most lines
@@ -75,7 +75,7 @@ export function packNotes(notes, place, sight, most, measure) {
 
 /**
  * The notes at a moment, in words.
- * @param {NoteItem[]} notes
+ * @param {TimedNote[]} notes
  * @param {number} time
  * @param {number} near nanoseconds
  * @returns {string[]}
@@ -88,16 +88,16 @@ export function notesWords(notes, time, near) {
 
 /**
  * The note at a moment, else the one that begins nearest to it; null where there are none.
- * @param {NoteItem[]} notes
+ * @param {TimedNote[]} notes
  * @param {number} time
- * @returns {NoteItem|null}
+ * @returns {TimedNote|null}
  */
 export function noteNear(notes, time) {
   const inside = notes.findLast(({ start, end }) => time >= start && time <= (end ?? start));
-  const far = (/** @type {NoteItem} */ { start }) => Math.abs(start - time);
+  const far = (/** @type {TimedNote} */ { start }) => Math.abs(start - time);
   return (
     inside ??
-    notes.reduce((/** @type {NoteItem|null} */ best, one) => (best && far(best) <= far(one) ? best : one), null)
+    notes.reduce((/** @type {TimedNote|null} */ best, one) => (best && far(best) <= far(one) ? best : one), null)
   );
 }
 
@@ -111,22 +111,6 @@ export function noteAt(placed, x, measure) {
   const reach = (/** @type {PlacedNote} */ { note, left, right, textLeft, textWide }) =>
     x >= left - 3 && x <= Math.max(right, left + FLAG, textLeft + Math.min(textWide, measure(firstLine(note)))) + 2;
   return placed.findLast(reach)?.note ?? null;
-}
-
-/**
- * What a note says on one line.
- * @param {{text: string}} note
- */
-export function firstLine({ text }) {
-  return text.split("\n")[0];
-}
-
-/**
- * When a note is, in words.
- * @param {{start: number, end: number|null}} note
- */
-export function whenOf({ start, end }) {
-  return end === null ? `${moment(start)} s` : `${moment(start)} to ${moment(end)} s, ${duration(end - start)}`;
 }
 
 /**

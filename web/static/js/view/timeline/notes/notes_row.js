@@ -5,7 +5,7 @@ import { NOTE_LINE } from "../track_arrange.js";
 import { drawNotes } from "./notes_draw.js";
 import { packNotes } from "./notes_place.js";
 
-/** @import { NoteItem } from "../../../../../api.js" */
+/** @import { TimedNote } from "../../notes/note_words.js" */
 /** @import { Canvas } from "../../../lib/canvas.js" */
 /** @import { Pane } from "../../../lib/time_fold.js" */
 /** @import { LanePlace } from "../track_arrange.js" */
@@ -44,7 +44,7 @@ export function drawNoteLines(canvas, model, place, top) {
 /**
  * Where notes are in a row of the tree.
  * @param {CanvasRenderingContext2D} ctx
- * @param {{shown: Pane, notes: {items: NoteItem[]}}} model
+ * @param {{shown: Pane, notes: {items: TimedNote[]}}} model
  * @param {number} lines
  */
 export function placedNotes(ctx, { shown, notes }, lines) {

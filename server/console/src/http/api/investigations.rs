@@ -1,0 +1,419 @@
+//! Investigations: pages that people write on what they look for. Everybody who is logged in reads them; whoever may record writes on all
+//! of them, and deletes own ones; admins delete all.
+//!
+//! * `GET /api/investigations?q=&deleted=` (viewer) → `{items:[head], templates:[{name, title}], can_write}`: those that have all words of
+//!   `q` in title, owner or state, the one that was changed last first.
+//! * `POST /api/investigations` (operator) `{title?, template?}` → 201 and `{id}`.
+//! * `GET /api/investigations/{id}` (viewer) → `{head, conclusion, conclusion_body, blocks:[block], can_write}`. A block's `content` has a
+//!   `kind`: `text`, `task`, `view`, `comparison`, `note`, `query`, `step`.
+//! * `PATCH /api/investigations/{id}` (operator) `{version, title?, state?, conclusion?}` → the same; 409 if it was changed meanwhile.
+//! * `DELETE /api/investigations/{id}` (operator: own ones, admin: all) → 204; `POST …/restore` (likewise) → 204, for 30 days.
+//! * `POST /api/investigations/{id}/blocks` (operator) `{content, before?}` → 201 and `{id}`. A `query` is asked now, and its result stays.
+//! * `PATCH /api/investigations/{id}/blocks/{block}` (operator) `{version, content}` → the page; 409 if the block was changed meanwhile.
+//! * `POST …/blocks/{block}/move` (operator) `{before?}` → 204; at the end without `before`.
+//! * `DELETE …/blocks/{block}` (operator) → 204; `POST …/blocks/{block}/restore` → 204.
+//! * `GET …/blocks/{block}/picture` (viewer): SVG of the view that a block shows, as it is now.
+//!
+//! Pages hear of each change by `GET /api/live`.
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use bathyscope_reader::{CaptureView, ViewQuery};
+use bathyscope_store::{BlockRecord, HeadChange, InvestigationId, InvestigationRecord, InvestigationState, Role};
+use http::{
+    StatusCode, Uri,
+    header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{
+        access::{Operator, Viewer, Who},
+        error::ApiError,
+        extract::{self, Path, Query},
+        state::{AppState, to_its_end},
+    },
+    captures::may_change,
+};
+use crate::investigations::{
+    BlockContent, InvestigationHead, InvestigationItem, InvestigationTemplate, PictureOf, QueryResult, WrittenBlock,
+    change_by, checked_conclusion, checked_title, json_of, new_block, new_investigation, picture, query_result,
+    templates, told_page,
+};
+
+/// The investigation in a path.
+#[derive(Clone, Copy, Deserialize)]
+pub(in crate::http) struct InvestigationPath {
+    pub(in crate::http) id: InvestigationId,
+}
+
+/// A block in a path.
+#[derive(Clone, Copy, Deserialize)]
+pub(in crate::http) struct BlockPath {
+    id: InvestigationId,
+    block: InvestigationId,
+}
+
+/// Which are listed.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct InvestigationQuery {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    deleted: bool,
+}
+
+/// The investigations.
+#[derive(Serialize)]
+pub(in crate::http) struct InvestigationList {
+    items: Vec<InvestigationHead>,
+    templates: Vec<InvestigationTemplate>,
+    /// Whether whoever asks may begin one.
+    can_write: bool,
+}
+
+/// Lists them.
+pub(in crate::http) async fn list(
+    Viewer(who): Viewer,
+    State(state): State<AppState>,
+    Query(InvestigationQuery { q, deleted }): Query<InvestigationQuery>,
+) -> Result<Json<InvestigationList>, ApiError> {
+    let words: Vec<String> = q.split_whitespace().map(str::to_lowercase).collect();
+    let has_words = |(record, _): &(InvestigationRecord, u64)| {
+        let text = format!("{} {} {}", record.title, record.owner, record.state.as_str()).to_lowercase();
+        words.iter().all(|word| text.contains(word.as_str()))
+    };
+    let found = state.store().investigations(deleted).await?.into_iter().filter(has_words);
+    let head = |(record, blocks): (InvestigationRecord, u64)| {
+        let can_delete = may_change(&who, &record.owner);
+        InvestigationHead::new(record, blocks, can_delete)
+    };
+    let items = found.map(head).collect();
+    Ok(Json(InvestigationList { items, templates: templates(), can_write: who.role() >= Role::Operator }))
+}
+
+/// A new investigation.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct NewInvestigation {
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    template: Option<String>,
+}
+
+/// What was made.
+#[derive(Serialize)]
+pub(in crate::http) struct MadeId {
+    id: InvestigationId,
+}
+
+/// Begins one.
+pub(in crate::http) async fn begin(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    extract::Json(NewInvestigation { title, template }): extract::Json<NewInvestigation>,
+) -> Result<(StatusCode, Json<MadeId>), ApiError> {
+    let (record, blocks) = new_investigation(&title, template.as_deref(), who.user())?;
+    let id = record.id;
+    let beginning = async move {
+        state.store().add_investigation(record, blocks).await?;
+        note(&state, &who, "investigation.create", id, "").await;
+        Ok::<_, ApiError>(())
+    };
+    to_its_end(beginning).await??;
+    Ok((StatusCode::CREATED, Json(MadeId { id })))
+}
+
+async fn note(state: &AppState, who: &Who, action: &str, id: InvestigationId, detail: &str) {
+    state.audit(&who.session, action, &id.to_string(), detail).await;
+}
+
+/// An investigation with its blocks; one that was deleted is not there.
+async fn found(state: &AppState, id: InvestigationId) -> Result<(InvestigationRecord, Vec<BlockRecord>), ApiError> {
+    let found = state.store().investigation(id).await?;
+    found.filter(|(record, _)| record.deleted_unix_ns.is_none()).ok_or_else(ApiError::not_found)
+}
+
+async fn told(state: &AppState, who: &Who, id: InvestigationId) -> Result<Json<InvestigationItem>, ApiError> {
+    let page = found(state, id).await?;
+    let rights = (who.role() >= Role::Operator, may_change(who, &page.0.owner));
+    Ok(Json(told_page(state.store(), page, rights).await?))
+}
+
+/// One with its blocks.
+pub(in crate::http) async fn one(
+    Viewer(who): Viewer,
+    State(state): State<AppState>,
+    Path(InvestigationPath { id }): Path<InvestigationPath>,
+) -> Result<Json<InvestigationItem>, ApiError> {
+    told(&state, &who, id).await
+}
+
+/// What becomes of a head.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct ChangedHead {
+    version: u32,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    state: Option<InvestigationState>,
+    #[serde(default)]
+    conclusion: Option<String>,
+}
+
+/// Changes title, state or conclusion.
+pub(in crate::http) async fn change(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(InvestigationPath { id }): Path<InvestigationPath>,
+    extract::Json(asked): extract::Json<ChangedHead>,
+) -> Result<Json<InvestigationItem>, ApiError> {
+    let change = HeadChange {
+        title: asked.title.map(|title| checked_title(&title)).transpose()?,
+        state: asked.state,
+        conclusion: asked.conclusion.map(|text| checked_conclusion(&text)).transpose()?,
+    };
+    let changing = async move {
+        let by = change_by(who.user());
+        let changed = state.store().change_investigation(id, asked.version, (change, by)).await?;
+        note(&state, &who, "investigation.change", id, changed.state.as_str()).await;
+        told(&state, &who, id).await
+    };
+    to_its_end(changing).await?
+}
+
+/// Goes on only for somebody who may delete it; to others it is not there.
+async fn admit_delete(state: &AppState, who: &Who, id: InvestigationId) -> Result<(), ApiError> {
+    let found = state.store().investigation(id).await?.filter(|(record, _)| may_change(who, &record.owner));
+    found.map(drop).ok_or_else(ApiError::not_found)
+}
+
+async fn set_deleted(state: AppState, who: Who, id: InvestigationId, deleted: bool) -> Result<StatusCode, ApiError> {
+    admit_delete(&state, &who, id).await?;
+    let deleting = async move {
+        let now = change_by(who.user()).unix_ns;
+        if !state.store().delete_investigation(id, deleted.then_some(now)).await? {
+            return Err(ApiError::not_found());
+        }
+        let action = if deleted { "investigation.delete" } else { "investigation.restore" };
+        note(&state, &who, action, id, "").await;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    to_its_end(deleting).await?
+}
+
+/// Deletes one, so that it can be restored.
+pub(in crate::http) async fn delete(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(InvestigationPath { id }): Path<InvestigationPath>,
+) -> Result<StatusCode, ApiError> {
+    set_deleted(state, who, id, true).await
+}
+
+/// Restores one.
+pub(in crate::http) async fn restore(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(InvestigationPath { id }): Path<InvestigationPath>,
+) -> Result<StatusCode, ApiError> {
+    set_deleted(state, who, id, false).await
+}
+
+/// A new block.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct NewBlock {
+    content: WrittenBlock,
+    #[serde(default)]
+    before: Option<InvestigationId>,
+}
+
+/// What a block's query is answered now, if it has one; and that captures and notes that it is about are there.
+async fn asked_now(state: &AppState, who: &Who, block: &WrittenBlock) -> Result<Option<QueryResult>, ApiError> {
+    match block {
+        WrittenBlock::View { capture, .. } | WrittenBlock::Comparison { capture, .. } => {
+            state.store().capture(*capture).await?;
+        }
+        WrittenBlock::Note { capture, note } => {
+            state.store().note(*capture, *note).await?.ok_or_else(ApiError::not_found)?;
+        }
+        _ => {}
+    }
+    let Some((capture, sql)) = block.query() else { return Ok(None) };
+    let sql = sql.to_owned();
+    let capture = super::query::capture(state, capture).await?;
+    let run = move |cancel: &_| query_result(&capture, &sql, cancel);
+    Ok(Some(state.workers().query(who.user(), run).await?))
+}
+
+/// Adds a block.
+pub(in crate::http) async fn add(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(InvestigationPath { id }): Path<InvestigationPath>,
+    extract::Json(NewBlock { content, before }): extract::Json<NewBlock>,
+) -> Result<(StatusCode, Json<MadeId>), ApiError> {
+    let result = asked_now(&state, &who, &content).await?;
+    let block = new_block(&content.content(result)?, who.user())?;
+    let made = MadeId { id: block.id };
+    let adding = async move {
+        let detail = format!("block {}", block.id);
+        state.store().add_block(id, block, before).await?;
+        note(&state, &who, "investigation.write", id, &detail).await;
+        Ok::<_, ApiError>(())
+    };
+    to_its_end(adding).await??;
+    Ok((StatusCode::CREATED, Json(made)))
+}
+
+/// What becomes of a block.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct ChangedBlock {
+    version: u32,
+    content: WrittenBlock,
+}
+
+/// Changes a block.
+pub(in crate::http) async fn change_block(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(BlockPath { id, block }): Path<BlockPath>,
+    extract::Json(ChangedBlock { version, content }): extract::Json<ChangedBlock>,
+) -> Result<Json<InvestigationItem>, ApiError> {
+    let result = asked_now(&state, &who, &content).await?;
+    let content = json_of(&content.content(result)?)?;
+    let changing = async move {
+        let by = change_by(who.user());
+        state.store().change_block(id, (block, version), (content, by)).await?;
+        note(&state, &who, "investigation.write", id, &format!("block {block}")).await;
+        told(&state, &who, id).await
+    };
+    to_its_end(changing).await?
+}
+
+/// Where a block goes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct MovedBlock {
+    #[serde(default)]
+    before: Option<InvestigationId>,
+}
+
+/// Moves a block.
+pub(in crate::http) async fn move_block(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(BlockPath { id, block }): Path<BlockPath>,
+    extract::Json(MovedBlock { before }): extract::Json<MovedBlock>,
+) -> Result<StatusCode, ApiError> {
+    let moving = async move {
+        state.store().move_block(id, (block, before), change_by(who.user())).await?;
+        note(&state, &who, "investigation.move", id, &format!("block {block}")).await;
+        Ok::<_, ApiError>(StatusCode::NO_CONTENT)
+    };
+    to_its_end(moving).await?
+}
+
+async fn set_block_deleted(
+    state: AppState,
+    who: Who,
+    BlockPath { id, block }: BlockPath,
+    deleted: bool,
+) -> Result<StatusCode, ApiError> {
+    let deleting = async move {
+        if !state.store().delete_block(id, (block, deleted), change_by(who.user())).await? {
+            return Err(ApiError::not_found());
+        }
+        let action = if deleted { "investigation.remove" } else { "investigation.write" };
+        note(&state, &who, action, id, &format!("block {block}")).await;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    to_its_end(deleting).await?
+}
+
+/// Deletes a block, so that it can be restored.
+pub(in crate::http) async fn remove_block(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(path): Path<BlockPath>,
+) -> Result<StatusCode, ApiError> {
+    set_block_deleted(state, who, path, true).await
+}
+
+/// Restores a block at its place.
+pub(in crate::http) async fn restore_block(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(path): Path<BlockPath>,
+) -> Result<StatusCode, ApiError> {
+    set_block_deleted(state, who, path, false).await
+}
+
+/// What of a view's address a picture shows.
+#[derive(Deserialize)]
+struct SeenParts {
+    #[serde(default)]
+    tab: String,
+    from: Option<i64>,
+    to: Option<i64>,
+}
+
+/// The picture of the view that a block shows.
+pub(in crate::http) async fn block_picture(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(BlockPath { id, block }): Path<BlockPath>,
+) -> Result<Response, ApiError> {
+    let (_, blocks) = found(&state, id).await?;
+    picture_of(&state, &blocks, block).await
+}
+
+/// The picture of the view that one of these blocks shows.
+pub(in crate::http) async fn picture_of(
+    state: &AppState,
+    blocks: &[BlockRecord],
+    block: InvestigationId,
+) -> Result<Response, ApiError> {
+    let found = blocks.iter().find(|one| one.id == block).ok_or_else(ApiError::not_found)?;
+    let content: Option<BlockContent> = serde_json::from_str(&found.content).ok();
+    let shown = content.as_ref().and_then(|content| content.capture().zip(content.view()));
+    let (capture, view) = shown.ok_or_else(ApiError::not_found)?;
+    let of = seen(view).ok_or_else(|| ApiError::invalid("drawing the view", "its address cannot be read"))?;
+    let capture = state.view(capture).await?;
+    let svg = state.workers().view(capture, move |view: &CaptureView, cancel: &_| picture(view, &of, cancel)).await?;
+    let head = [(CONTENT_TYPE, "image/svg+xml"), (CONTENT_SECURITY_POLICY, "sandbox")];
+    Ok((head, svg).into_response())
+}
+
+/// What is drawn of the query of a page's address; none if it is none.
+fn seen(view: &str) -> Option<PictureOf> {
+    let uri: Uri = format!("/?{view}").parse().ok()?;
+    let axum::extract::Query(query) = axum::extract::Query::<ViewQuery>::try_from_uri(&uri).ok()?;
+    let axum::extract::Query(parts) = axum::extract::Query::<SeenParts>::try_from_uri(&uri).ok()?;
+    Some(PictureOf { query, is_flame: parts.tab == "flame", window: parts.from.zip(parts.to) })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_view_says_what_is_drawn() {
+        let flame = seen("v=3&tab=flame&start=5&end=9&filter=cpu+%3D%3D+1&by=thread&invert=1").unwrap();
+        assert!(flame.is_flame);
+        assert_eq!((flame.query.start, flame.query.end, flame.query.filter.as_str()), (Some(5), Some(9), "cpu == 1"));
+        let timeline = seen("v=3&tab=timeline&from=1&to=7").unwrap();
+        assert_eq!((timeline.is_flame, timeline.window), (false, Some((1, 7))));
+        assert!(seen("v=3&start=soon").is_none());
+    }
+}

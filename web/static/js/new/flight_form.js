@@ -1,0 +1,82 @@
+// What a flight recorder keeps and when it fires, as a part of the form for a new capture. Pure.
+
+import { bytes } from "../lib/format.js";
+import { number } from "../lib/form_values.js";
+
+/** @import { FlightSpec } from "../../../api.js" */
+/** @typedef {ReturnType<typeof emptyFlight>} FlightForm */
+
+/** Its fields as they are before anything is filled in. */
+export function emptyFlight() {
+  return {
+    flight: false,
+    flightBefore: "30",
+    flightAfter: "10",
+    flightMemory: "64",
+    flightPause: "60",
+    flightDay: "24",
+    // One trigger on each line.
+    flightTriggers: "",
+  };
+}
+
+/**
+ * What is asked for; null where all rows are to be stored.
+ * @param {FlightForm} form
+ * @param {string[]} problems
+ * @returns {FlightSpec|null}
+ */
+export function flightOf(form, problems) {
+  if (!form.flight) return null;
+  /**
+   * @param {string} text
+   * @param {string} what
+   * @param {number} least
+   * @param {number} most
+   */
+  const whole = (text, what, least, most) => number(text, what, problems, { least, most });
+  const triggers = form.flightTriggers
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+  if (triggers.length > 16) problems.push("A flight recorder has at most 16 triggers.");
+  return {
+    before_s: whole(form.flightBefore, "The seconds before what happens", 1, 3600),
+    after_s: whole(form.flightAfter, "The seconds after what happens", 0, 3600),
+    memory_mib: whole(form.flightMemory, "The memory", 1, 1024),
+    pause_s: whole(form.flightPause, "The pause", 0, 86400),
+    per_day: whole(form.flightDay, "The largest number a day", 1, 1000),
+    ...(triggers.length > 0 ? { triggers } : {}),
+  };
+}
+
+/**
+ * The fields that ask for it.
+ * @param {FlightSpec|null|undefined} flight
+ * @returns {FlightForm}
+ */
+export function flightForm(flight) {
+  if (!flight) return emptyFlight();
+  return {
+    flight: true,
+    flightBefore: String(flight.before_s),
+    flightAfter: String(flight.after_s),
+    flightMemory: String(flight.memory_mib),
+    flightPause: String(flight.pause_s),
+    flightDay: String(flight.per_day),
+    flightTriggers: (flight.triggers ?? []).join("\n"),
+  };
+}
+
+/**
+ * What it costs, and what becomes of it, in words.
+ * @param {FlightForm} form
+ */
+export function flightWords(form) {
+  const memory = Number(form.flightMemory);
+  const most =
+    Number.isFinite(memory) && memory > 0
+      ? `up to ${bytes(memory * 2 ** 20)} of the console's memory`
+      : "memory of the console";
+  return `The probes cost what they cost in any capture, all the time, and the guard holds. Rows take ${most} instead of disk; if the console ends, they are gone. Each time that it fires, a capture of its own is stored; “Ends” below is of the recorder, rows and size are of each capture.`;
+}

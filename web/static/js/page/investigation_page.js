@@ -1,0 +1,464 @@
+// The page of an investigation. Each block has a version of its own: who saves second is shown both texts. What is being written stays
+// when others change the page.
+
+import { ApiError, get, send } from "../lib/api.js";
+import { byId, copyText, h, put } from "../lib/dom.js";
+import { wall } from "../lib/format.js";
+import { drawMarkdown } from "../lib/markdown.js";
+import { note, noteError, showError } from "../lib/notice.js";
+import { TextForm } from "../lib/text_form.js";
+import { blockContent } from "./investigation_block.js";
+import { INVESTIGATION_STATES, movedBefore, stateWords } from "./investigation_words.js";
+
+/** @import { BlockItem, InvestigationItem, MarkdownNode } from "../../../api.js" */
+
+const BLOCKS = "/api/investigations/{id}/blocks/{block}";
+/** What a text of a block is called where it is written. @type {Record<string, string>} */
+const TEXTS = { text: "Text", task: "Task", step: "Question", view: "Caption", comparison: "Caption" };
+
+/**
+ * The text of a block that people write; none where it has none of its own.
+ * @param {BlockItem["content"]} content
+ * @returns {{text: string, body: MarkdownNode[]}|null}
+ */
+function ownText(content) {
+  if (content.kind === "text" || content.kind === "task" || content.kind === "step") return content;
+  if (content.kind === "view" || content.kind === "comparison")
+    return { text: content.caption, body: [{ tag: "text", text: content.caption }] };
+  return null;
+}
+
+/**
+ * A block as it is written, with another text.
+ * @param {BlockItem["content"]} content
+ * @param {string} text
+ */
+function withText(content, text) {
+  switch (content.kind) {
+    case "task":
+      return { kind: "task", text, done: content.done };
+    case "step":
+      return { kind: "step", text, recipe: content.recipe, capture: content.capture, view: content.view };
+    case "view":
+    case "comparison":
+      return { kind: content.kind, capture: content.capture, view: content.view, caption: text };
+    default:
+      return { kind: "text", text };
+  }
+}
+
+/** The page. */
+class InvestigationPage {
+  /** Forms that are open, by what they write: a block's id, `title`, `conclusion`, or `new`. @type {Map<string, TextForm>} */
+  #forms = new Map();
+  /** @type {InvestigationItem|null} */
+  #page = null;
+  #dragged = "";
+
+  /** @param {string} id */
+  constructor(id) {
+    this.id = id;
+    // What is dropped below all blocks goes to the end.
+    const end = byId("investigation-add");
+    end.addEventListener("dragover", (event) => this.#dragged && event.preventDefault());
+    end.addEventListener("drop", (event) => {
+      event.preventDefault();
+      if (this.#dragged) void this.#move(this.#dragged, null);
+    });
+  }
+
+  /** Reads the page, and draws it. */
+  async load() {
+    try {
+      this.#page = await get("/api/investigations/{id}", { id: this.id });
+      put(byId("investigation-problem"));
+      this.#draw(this.#page);
+    } catch (error) {
+      const gone = error instanceof ApiError && error.status === 404;
+      if (gone && this.#page) put(byId("investigation-problem"), this.#gone());
+      else showError(byId("investigation-problem"), error, () => void this.load());
+    }
+  }
+
+  #gone() {
+    return h("p", {
+      class: "notice",
+      role: "alert",
+      text: "This investigation was deleted while it was open. What you see is what it was.",
+    });
+  }
+
+  /** @param {InvestigationItem} page */
+  #draw(page) {
+    const held = document.activeElement;
+    const key = held instanceof HTMLElement ? held.closest("[data-block]") : null;
+    const block = key instanceof HTMLElement ? key.dataset.block : undefined;
+    const isGrip = held?.classList.contains("block-grip") ?? false;
+    this.#drawHead(page);
+    put(byId("investigation-blocks"), ...page.blocks.map((one) => this.#block(one, page)));
+    if (page.blocks.length === 0) put(byId("investigation-blocks"), this.#empty(page));
+    this.#drawAdd(page);
+    this.#drawEnd(page);
+    if (held instanceof HTMLElement && held !== document.activeElement) {
+      if (document.body.contains(held)) held.focus();
+      else if (block && isGrip) this.#focusGrip(block);
+    }
+  }
+
+  /** @param {InvestigationItem} page */
+  #empty({ can_write: canWrite }) {
+    const how = canWrite ? " Write a text or a task here, or press Shift+I on a capture to add what it shows." : "";
+    return h("li", {}, h("p", { class: "empty", text: `This investigation has no blocks yet.${how}` }));
+  }
+
+  /** @param {InvestigationItem} page */
+  #drawHead({ head, can_write: canWrite }) {
+    const { title, state, owner, created_unix_ns: created, changed_by: changer, changed_unix_ns: changed } = head;
+    document.title = `${title} · Bathyscope`;
+    const states = h(
+      "select",
+      { "aria-label": "State", on: { change: () => void this.#change({ state: states.value }) } },
+      ...INVESTIGATION_STATES.map((one) => h("option", { value: one, selected: one === state, text: stateWords(one) })),
+    );
+    const form = this.#forms.get("title");
+    put(
+      byId("investigation-head"),
+      form
+        ? form.element
+        : h(
+            "div",
+            { class: "title-row" },
+            h("h1", { text: title }),
+            canWrite ? states : h("span", { class: "investigation-state", data: { state }, text: stateWords(state) }),
+            h("span", { class: "grow" }),
+            canWrite && this.#button("Rename", () => this.#writeHead("title", "Title", title, [])),
+            this.#button("Copy link", () => void this.#copyLink()),
+          ),
+      h("p", {
+        class: "quiet",
+        text: `Begun by ${owner}, ${wall(created)} · last changed by ${changer}, ${wall(changed)}`,
+      }),
+    );
+  }
+
+  async #copyLink() {
+    const url = location.origin + location.pathname;
+    note((await copyText(url)) ? "Link copied." : `This browser did not allow copying. The link: ${url}`);
+  }
+
+  /**
+   * @param {BlockItem} block
+   * @param {InvestigationItem} page
+   */
+  #block(block, { can_write: canWrite, blocks }) {
+    const { id, content, changed_by: changer, changed_unix_ns: changed } = block;
+    const place = {
+      investigation: this.id,
+      canWrite,
+      shared: false,
+      check: (/** @type {boolean} */ done) => void this.#check(block, done),
+    };
+    const form = this.#forms.get(id);
+    const own = ownText(content);
+    const ids = blocks.map((one) => one.id);
+    const grip =
+      canWrite &&
+      h("button", {
+        type: "button",
+        class: "block-grip",
+        draggable: "true",
+        title: "Drag, or press Alt+↑ and Alt+↓, to move this block",
+        "aria-label": `Move block ${ids.indexOf(id) + 1} of ${ids.length}: Alt and arrow keys`,
+        text: "⠿",
+        on: {
+          keydown: (event) => this.#gripKey(event, ids, id),
+          dragstart: (event) => {
+            this.#dragged = id;
+            event.dataTransfer?.setData("text/plain", id);
+          },
+          dragend: () => (this.#dragged = ""),
+        },
+      });
+    const line = h(
+      "li",
+      {
+        class: "block",
+        data: { block: id },
+        on: {
+          dragover: (event) => {
+            if (!this.#dragged) return;
+            event.preventDefault();
+            line.classList.add("is-over");
+          },
+          dragleave: () => line.classList.remove("is-over"),
+          drop: (event) => {
+            event.preventDefault();
+            line.classList.remove("is-over");
+            if (this.#dragged && this.#dragged !== id) void this.#move(this.#dragged, id);
+          },
+        },
+      },
+      h("div", {}, grip),
+      h(
+        "div",
+        { class: "block-body" },
+        ...(form ? [form.element] : blockContent(block, place)),
+        h(
+          "div",
+          { class: "block-foot" },
+          h("span", { class: "quiet small", text: `${changer}, ${wall(changed)}` }),
+          canWrite && own && !form && this.#button("Edit", () => this.#edit(block)),
+          canWrite && this.#button("Delete", () => void this.#remove(block)),
+        ),
+      ),
+    );
+    return line;
+  }
+
+  /**
+   * @param {KeyboardEvent} event
+   * @param {string[]} ids
+   * @param {string} id
+   */
+  #gripKey(event, ids, id) {
+    if (!event.altKey || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const before = movedBefore(ids, id, event.key === "ArrowUp" ? "up" : "down");
+    if (before !== undefined) void this.#move(id, before);
+  }
+
+  /** @param {string} id */
+  #focusGrip(id) {
+    const line = [...byId("investigation-blocks").children].find(
+      (one) => one instanceof HTMLElement && one.dataset.block === id,
+    );
+    const grip = line?.querySelector(".block-grip");
+    if (grip instanceof HTMLElement) grip.focus();
+  }
+
+  /** @param {InvestigationItem} page */
+  #drawAdd({ can_write: canWrite }) {
+    const form = this.#forms.get("new");
+    const place = byId("investigation-add");
+    if (!canWrite) return put(place);
+    put(
+      place,
+      form
+        ? form.element
+        : h(
+            "div",
+            { class: "block-adds" },
+            this.#button("Add a text", () => this.#write("text")),
+            this.#button("Add a task", () => this.#write("task")),
+            h(
+              "span",
+              { class: "quiet" },
+              "Views, notes and queries: ",
+              h("kbd", { text: "Shift+I" }),
+              " on a capture.",
+            ),
+          ),
+    );
+  }
+
+  /** @param {InvestigationItem} page */
+  #drawEnd({ conclusion, conclusion_body: body, can_write: canWrite }) {
+    const form = this.#forms.get("conclusion");
+    put(
+      byId("investigation-end"),
+      h("h2", { text: "Conclusion" }),
+      form
+        ? form.element
+        : body.length > 0
+          ? drawMarkdown(body)
+          : h("p", { class: "quiet", text: "Nobody has written a conclusion yet." }),
+      !form &&
+        canWrite &&
+        this.#button(conclusion ? "Edit the conclusion" : "Write the conclusion", () =>
+          this.#writeHead("conclusion", "Conclusion", conclusion, body),
+        ),
+    );
+  }
+
+  /**
+   * @param {string} key
+   * @param {TextForm} form
+   */
+  #open(key, form) {
+    this.#forms.set(key, form);
+    if (this.#page) this.#draw(this.#page);
+    form.field.focus();
+  }
+
+  /** @param {string} key */
+  #close(key) {
+    this.#forms.delete(key);
+    if (this.#page) this.#draw(this.#page);
+  }
+
+  /** @param {"text"|"task"} kind */
+  #write(kind) {
+    const form = new TextForm(
+      { label: TEXTS[kind], text: "" },
+      {
+        save: async ({ text }) => {
+          await send("POST", "/api/investigations/{id}/blocks", { id: this.id }, { content: { kind, text } });
+          this.#forms.delete("new");
+          await this.load();
+        },
+        leave: () => this.#close("new"),
+      },
+    );
+    this.#open("new", form);
+  }
+
+  /** @param {BlockItem} block */
+  #edit(block) {
+    const own = ownText(block.content);
+    if (!own) return;
+    const { id } = block;
+    let seen = block;
+    const form = new TextForm(
+      { label: TEXTS[block.content.kind] ?? "Text", text: own.text },
+      {
+        save: async ({ text }) => {
+          const body = { version: seen.version, content: withText(seen.content, text) };
+          try {
+            this.#page = await send("PATCH", BLOCKS, { id: this.id, block: id }, body);
+          } catch (error) {
+            if (error instanceof ApiError && error.status === 409) await this.load();
+            throw error;
+          }
+          this.#close(id);
+        },
+        leave: () => this.#close(id),
+        now: () => {
+          seen = this.#page?.blocks.find((one) => one.id === id) ?? seen;
+          return { by: seen.changed_by, body: ownText(seen.content)?.body ?? [] };
+        },
+      },
+    );
+    this.#open(id, form);
+  }
+
+  /**
+   * @param {"title"|"conclusion"} key
+   * @param {string} label
+   * @param {string} text
+   * @param {MarkdownNode[]} body
+   */
+  #writeHead(key, label, text, body) {
+    let version = this.#page?.head.version ?? 1;
+    const form = new TextForm(
+      { label, text },
+      {
+        save: async (written) => {
+          const asked = key === "title" ? { title: written.text } : { conclusion: written.text };
+          try {
+            this.#page = await send("PATCH", "/api/investigations/{id}", { id: this.id }, { version, ...asked });
+          } catch (error) {
+            if (error instanceof ApiError && error.status === 409) await this.load();
+            throw error;
+          }
+          this.#close(key);
+        },
+        leave: () => this.#close(key),
+        now: () => {
+          const page = this.#page;
+          version = page?.head.version ?? version;
+          const by = page?.head.changed_by ?? "Somebody";
+          return {
+            by,
+            body: key === "title" ? [{ tag: "text", text: page?.head.title ?? text }] : (page?.conclusion_body ?? body),
+          };
+        },
+      },
+    );
+    this.#open(key, form);
+  }
+
+  /** @param {{state: string}} change */
+  async #change(change) {
+    const version = this.#page?.head.version ?? 1;
+    try {
+      this.#page = await send("PATCH", "/api/investigations/{id}", { id: this.id }, { version, ...change });
+      this.#draw(this.#page);
+    } catch (error) {
+      noteError(error);
+      await this.load();
+    }
+  }
+
+  /**
+   * @param {BlockItem} block
+   * @param {boolean} done
+   */
+  async #check({ id, version, content }, done) {
+    if (content.kind !== "task") return;
+    const body = { version, content: { kind: "task", text: content.text, done } };
+    try {
+      this.#page = await send("PATCH", BLOCKS, { id: this.id, block: id }, body);
+      this.#draw(this.#page);
+    } catch (error) {
+      noteError(error);
+      await this.load();
+    }
+  }
+
+  /**
+   * @param {string} id
+   * @param {string|null} before
+   */
+  async #move(id, before) {
+    try {
+      await send("POST", "/api/investigations/{id}/blocks/{block}/move", { id: this.id, block: id }, { before });
+      await this.load();
+      this.#focusGrip(id);
+    } catch (error) {
+      noteError(error);
+      await this.load();
+    }
+  }
+
+  /** @param {BlockItem} block */
+  async #remove({ id }) {
+    const path = { id: this.id, block: id };
+    try {
+      await send("DELETE", BLOCKS, path);
+      this.#forms.delete(id);
+      await this.load();
+      const undo = async () => {
+        try {
+          await send("POST", "/api/investigations/{id}/blocks/{block}/restore", path);
+          await this.load();
+        } catch (error) {
+          noteError(error);
+        }
+      };
+      note("The block is deleted.", { label: "Undo", run: () => void undo(), ms: 10_000 });
+    } catch (error) {
+      noteError(error);
+    }
+  }
+
+  /**
+   * @param {string} text
+   * @param {() => void} click
+   */
+  #button(text, click) {
+    return h("button", { type: "button", text, on: { click } });
+  }
+}
+
+/** Shows the investigation that the page is about, and follows what others change. */
+export function startInvestigation() {
+  const { id = "" } = byId("investigation").dataset;
+  const page = new InvestigationPage(id);
+  document.addEventListener("written", (event) => {
+    const { investigations = [], notes = [], missed = false } = event instanceof CustomEvent ? event.detail : {};
+    if (missed || investigations.includes(id) || notes.length > 0) void page.load();
+  });
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && void page.load());
+  void page.load();
+}

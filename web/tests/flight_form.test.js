@@ -1,0 +1,47 @@
+// What a flight recorder keeps and when it fires, in the form for a new capture.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { emptyFlight, flightForm, flightOf, flightWords } from "../static/js/new/flight_form.js";
+
+test("a flight recorder is asked for only where it is switched on", () => {
+  const problems = [];
+  assert.equal(flightOf(emptyFlight(), problems), null);
+  assert.deepEqual(flightOf({ ...emptyFlight(), flight: true }, problems), {
+    before_s: 30,
+    after_s: 10,
+    memory_mib: 64,
+    pause_s: 60,
+    per_day: 24,
+  });
+  assert.deepEqual(problems, []);
+  assert.deepEqual(flightForm(null), emptyFlight());
+});
+
+test("triggers are lines, and come back as they were", () => {
+  const form = { ...emptyFlight(), flight: true, flightTriggers: " exit nginx \n\n on openat if result < 0" };
+  const asked = flightOf(form, []);
+  assert.deepEqual(asked.triggers, ["exit nginx", "on openat if result < 0"]);
+  assert.deepEqual(flightOf(flightForm(asked), []), asked);
+});
+
+test("what is out of its range is told", () => {
+  for (const wrong of [
+    { flightBefore: "0" },
+    { flightBefore: "3601" },
+    { flightAfter: "x" },
+    { flightMemory: "1025" },
+    { flightPause: "-1" },
+    { flightDay: "0" },
+    { flightTriggers: "exit a\n".repeat(17) },
+  ]) {
+    const problems = [];
+    flightOf({ ...emptyFlight(), flight: true, ...wrong }, problems);
+    assert.equal(problems.length, 1, JSON.stringify(wrong));
+  }
+});
+
+test("the cost is in words, with the memory", () => {
+  assert.match(flightWords({ ...emptyFlight(), flightMemory: "16" }), /up to 16 MiB of the console/);
+  assert.match(flightWords({ ...emptyFlight(), flightMemory: "" }), /Rows take memory of the console/);
+});

@@ -17,7 +17,7 @@ use bathyscope_protocol::{
     AgentClient, Connection, RingContent, Started, StreamLayout, TakenRings, WireMethod, rings::RingReader,
 };
 
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// A raw connection to an agent, and how its session ended.
 pub(crate) fn raw_agent(

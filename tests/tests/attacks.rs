@@ -33,7 +33,8 @@ fn spec() -> Value {
     json!({
         "method": {"events": {"probes": [{"tracepoint": "sched:sched_switch", "fields": ["prev_comm", "next_pid"]}]}},
         "target": "system",
-        "limits": {"duration_ms": 600_000, "budget_cpu_permille": 1000}
+        // What the simulated agent needs to make the events is no part of what is tried here.
+        "limits": {"duration_ms": 600_000, "budget_cpu_permille": 1000, "budgets": {"agent_cpu_permille": 4000}}
     })
 }
 

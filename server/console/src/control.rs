@@ -14,8 +14,8 @@ use std::{
 
 use bathyscope_capture::{CaptureId, visible};
 use bathyscope_catalog::recipes::{MAX_RECIPE_BYTES, Recipe};
-use bathyscope_link::{AgentLink, clock::wall_unix_ns, words};
-use bathyscope_store::{AuditEntry, Role, Store};
+use bathyscope_link::{AgentLink, words};
+use bathyscope_store::{Role, Store};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Failure,
+    audit::audit,
     http::{AccessList, AskedShare, Sessions, ShareId, ShareItem},
     import::{self, Imported, Importer},
     investigations::{InvestigationError, TerminalPage, page_at_terminal},
@@ -388,17 +389,7 @@ impl Tracing {
 
     /// The audit log has it as done by whoever may use this socket.
     async fn note(&self, action: &str, object: &str, detail: &str) {
-        let entry = AuditEntry {
-            time_unix_ns: wall_unix_ns(),
-            user: TERMINAL.to_owned(),
-            role: Role::Admin,
-            action: action.to_owned(),
-            object: object.to_owned(),
-            detail: detail.to_owned(),
-        };
-        if let Err(error) = self.store.add_audit(entry).await {
-            tracing::error!(%error, action, "an entry of the audit log could not be written");
-        }
+        audit(&self.store, (TERMINAL, Role::Admin), action, (object, detail)).await;
     }
 }
 

@@ -5,6 +5,7 @@
 //! a process; no text from a client reaches a path.
 #![forbid(unsafe_code)]
 
+mod audit;
 pub mod config;
 pub mod control;
 pub mod failure;

@@ -19,12 +19,13 @@ use std::{
 use bathyscope_capture::CaptureId;
 use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_reader::ViewQuery;
-use bathyscope_store::{AuditEntry, NewShare, Role, ShareRecord, ShareUse, Store, StoreError, TokenHash};
+use bathyscope_store::{NewShare, Role, ShareRecord, ShareUse, Store, StoreError, TokenHash};
 use bathyscope_views::{Scope, Source, ViewError};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::session::{Secret, SessionError, TOKEN_BYTES, new_secret};
+use crate::audit::audit;
 
 /// How long a link lives if nothing is said.
 pub const SHARE_DAYS: u32 = 7;
@@ -449,18 +450,8 @@ impl Shares {
     }
 
     /// Notes for ever who did what with a link to a capture.
-    async fn note(&self, (user, role): (&str, Role), action: &str, (capture, detail): (CaptureId, String)) {
-        let entry = AuditEntry {
-            time_unix_ns: wall_unix_ns(),
-            user: user.to_owned(),
-            role,
-            action: action.to_owned(),
-            object: capture.to_string(),
-            detail,
-        };
-        if let Err(error) = self.store.add_audit(entry).await {
-            tracing::error!(%error, action, "an entry of the audit log could not be written");
-        }
+    async fn note(&self, who: (&str, Role), action: &str, (capture, detail): (CaptureId, String)) {
+        audit(&self.store, who, action, (&capture.to_string(), &detail)).await;
     }
 
     /// Writes uses and removes expired links, once a minute, until the console stops.

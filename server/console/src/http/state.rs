@@ -12,9 +12,9 @@ use std::{
 
 use bathyscope_agent::CommandRights;
 use bathyscope_capture::CaptureId;
-use bathyscope_link::{AgentLink, activity::ActivitySampler, clock::wall_unix_ns, host::Host, inventory::Inventory};
+use bathyscope_link::{AgentLink, activity::ActivitySampler, host::Host, inventory::Inventory};
 use bathyscope_reader::{CaptureCache, CaptureView};
-use bathyscope_store::{AuditEntry, Role, Store};
+use bathyscope_store::{Role, Store};
 use http::HeaderMap;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +28,7 @@ use super::{
     workers::Workers,
 };
 use crate::{
+    audit::audit,
     config::ScriptUsers,
     import::Importer,
     retention::{RetentionRule, RetentionTask},
@@ -268,19 +269,9 @@ impl AppState {
         said.and_then(|value| value.rsplit(',').next()?.trim().parse().ok()).unwrap_or(peer)
     }
 
-    /// Notes for ever who did what. Where that fails the deed is done already: it is logged.
+    /// Notes for ever who did what.
     pub(super) async fn audit(&self, who: &Session, action: &str, object: &str, detail: &str) {
-        let entry = AuditEntry {
-            time_unix_ns: wall_unix_ns(),
-            user: who.user().to_owned(),
-            role: who.role(),
-            action: action.to_owned(),
-            object: object.to_owned(),
-            detail: detail.to_owned(),
-        };
-        if let Err(error) = self.store().add_audit(entry).await {
-            tracing::error!(%error, action, "an entry of the audit log could not be written");
-        }
+        audit(self.store(), (who.user(), who.role()), action, (object, detail)).await;
     }
 
     /// What deletes captures by the rule of this console.

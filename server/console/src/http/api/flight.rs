@@ -10,7 +10,7 @@ use axum::{
 use bathyscope_capture::{CaptureId, FiringKind};
 use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_recorder::{FireCause, FireError};
-use bathyscope_store::{AuditEntry, FireToken, Role, TokenHash};
+use bathyscope_store::{FireToken, Role, TokenHash};
 use http::{
     HeaderMap, StatusCode,
     header::{AUTHORIZATION, LOCATION},
@@ -29,6 +29,7 @@ use super::{
     CaptureAddress,
     captures::{CapturePath, admit_change},
 };
+use crate::audit::audit;
 
 /// Stores what a flight recorder has in memory, and what comes in the seconds after; answers with the capture that comes of it.
 pub(in crate::http) async fn fire(
@@ -128,17 +129,9 @@ pub(in crate::http) async fn fire_by_token(
     let firing = async move {
         let cause = FireCause::now(FiringKind::Token, "a request with the token", format!("from {source}"));
         let stored = state.recorder().fire(id, cause).await?;
-        let entry = AuditEntry {
-            time_unix_ns: wall_unix_ns(),
-            user: format!("token of {}", token.made_by),
-            role: Role::Operator,
-            action: "capture.fire".to_owned(),
-            object: id.to_string(),
-            detail: format!("stored as {stored}, from {source}"),
-        };
-        if let Err(error) = state.store().add_audit(entry).await {
-            tracing::error!(%error, "an entry of the audit log could not be written");
-        }
+        let user = format!("token of {}", token.made_by);
+        let detail = format!("stored as {stored}, from {source}");
+        audit(state.store(), (&user, Role::Operator), "capture.fire", (&id.to_string(), &detail)).await;
         Ok::<_, ApiError>(stored)
     };
     let address = CaptureAddress::of(to_its_end(firing).await??);

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Account, console_account, prepare_data};
+use super::{Account, console_account, give_up_rights, prepare_data};
 use crate::Failure;
 
 /// How names of own directories begin.
@@ -64,6 +64,15 @@ impl Workplace {
     /// The user who owns it, if that is another one than who started the verb.
     pub(crate) fn account(&self) -> Option<&Account> {
         self.account.as_ref()
+    }
+
+    /// Gives up the rights of this process, as [`give_up_rights`], and becomes the user who owns it.
+    ///
+    /// # Errors
+    /// As [`give_up_rights`].
+    pub(crate) fn give_up_rights(&self) -> Result<(), Failure> {
+        let account = self.account();
+        give_up_rights(account.map(|account| account.uid), account.map(|account| account.gid))
     }
 
     /// Whether it is removed in the end.

@@ -11,16 +11,12 @@ use bathyscope_console::{
     },
 };
 use bathyscope_reader::CaptureCache;
-use bathyscope_store::{InvestigationId, InvestigationState, Options, Store, StoreError};
+use bathyscope_store::{InvestigationId, InvestigationState, StoreError};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::{open, print_all};
-use crate::{
-    Failure, Outcome,
-    config::DataArgs,
-    launch::{Workplace, give_up_rights},
-};
+use crate::{Failure, Outcome, config::DataArgs, launch::Workplace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -346,15 +342,8 @@ fn done(change: TerminalPage, dir: &Path) -> Result<String, Failure> {
     if let Some(console) = ControlConnection::open(dir)? {
         return Ok(console.change_investigations(change)?.join("\n"));
     }
-    let place = Workplace::make(Some(dir))?;
-    let account = place.account();
-    give_up_rights(account.map(|account| account.uid), account.map(|account| account.gid))?;
-    super::runtime()?.block_on(async {
-        let options = Options { now: bathyscope_recorder::boot_time(), ..Options::default() };
-        let store = Store::open(place.directory(), options).await;
-        let store = store.map_err(|error| Failure::because("opening the database", error))?;
-        let done = page_at_terminal(&store, &CaptureCache::new(store.clone()), change).await;
-        store.close().await;
+    open::changing(&Workplace::make(Some(dir))?, async |store| {
+        let done = page_at_terminal(store, &CaptureCache::new(store.clone()), change).await;
         Ok(done.map_err(|error| Failure::because("changing investigations", error))?.told)
     })
 }

@@ -7,7 +7,7 @@ use bathyscope_console::{
     control::ControlConnection,
     library::{LibraryFile, LibraryUser, TerminalChange, change_at_terminal, file_name, file_text},
 };
-use bathyscope_store::{LibraryEntry, LibraryItem, LibraryKind, Options, Store};
+use bathyscope_store::{LibraryEntry, LibraryItem, LibraryKind};
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use super::{open, print_all};
 use crate::{
     Failure, Outcome,
     config::DataArgs,
-    launch::{Workplace, give_up_rights, this_binary},
+    launch::{Workplace, this_binary},
 };
 
 /// The longest file that is read.
@@ -267,25 +267,12 @@ pub(super) fn changed(changes: Vec<TerminalChange>, dir: &Path) -> Result<String
     if left.peek().is_none() {
         return Ok(told);
     }
-    let place = Workplace::make(Some(dir))?;
-    let account = place.account();
-    give_up_rights(account.map(|account| account.uid), account.map(|account| account.gid))?;
-    super::runtime()?.block_on(async {
-        let options = Options { now: bathyscope_recorder::boot_time(), ..Options::default() };
-        let store = Store::open(place.directory(), options).await;
-        let store = store.map_err(|error| Failure::because("opening the database", error))?;
-        let mut done = Ok(());
+    open::changing(&Workplace::make(Some(dir))?, async |store| {
         for change in left {
-            match change_at_terminal(&store, change).await {
-                Ok(lines) => told.extend(lines.into_iter().map(|line| line + "\n")),
-                Err(error) => {
-                    done = Err(Failure::because("changing the library", error));
-                    break;
-                }
-            }
+            let lines = change_at_terminal(store, change).await;
+            let lines = lines.map_err(|error| Failure::because("changing the library", error))?;
+            told.extend(lines.into_iter().map(|line| line + "\n"));
         }
-        store.close().await;
-        done
-    })?;
-    Ok(told)
+        Ok(told)
+    })
 }

@@ -7,7 +7,7 @@ use bathyscope_console::{
     control::ControlConnection,
     notes::{NoteItem, NotePlace, NoteVersionItem, TerminalNote, WrittenNote, note_at_terminal},
 };
-use bathyscope_store::{Options, Store, StoreError};
+use bathyscope_store::{Store, StoreError};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
@@ -17,11 +17,7 @@ use super::{
     range::moment,
     text,
 };
-use crate::{
-    Failure, Outcome,
-    config::DataArgs,
-    launch::{Workplace, give_up_rights},
-};
+use crate::{Failure, Outcome, config::DataArgs, launch::Workplace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -298,15 +294,8 @@ fn done(change: TerminalNote, dir: &Path) -> Result<String, Failure> {
     if let Some(console) = ControlConnection::open(dir)? {
         return Ok(console.change_notes(change)?.join("\n"));
     }
-    let place = Workplace::make(Some(dir))?;
-    let account = place.account();
-    give_up_rights(account.map(|account| account.uid), account.map(|account| account.gid))?;
-    super::runtime()?.block_on(async {
-        let options = Options { now: bathyscope_recorder::boot_time(), ..Options::default() };
-        let store = Store::open(place.directory(), options).await;
-        let store = store.map_err(|error| Failure::because("opening the database", error))?;
-        let done = note_at_terminal(&store, change).await;
-        store.close().await;
+    open::changing(&Workplace::make(Some(dir))?, async |store| {
+        let done = note_at_terminal(store, change).await;
         Ok(done.map_err(|error| Failure::because("changing notes", error))?.told)
     })
 }

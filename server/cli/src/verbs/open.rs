@@ -5,7 +5,7 @@ use std::path::Path;
 use bathyscope_store::{Options, Store, StoreError};
 use rustix::process::{Gid, Uid};
 
-use crate::{Failure, config::DataArgs};
+use crate::{Failure, config::DataArgs, launch::Workplace};
 
 /// Runs `work` with the database, for reading. A console may run on it meanwhile.
 ///
@@ -56,6 +56,25 @@ pub(crate) fn writing_as<T>(
     super::runtime()?.block_on(async {
         finish(Store::open(dir, Options { now: bathyscope_recorder::boot_time(), ..Options::default() }).await, work)
             .await
+    })
+}
+
+/// Runs `work` with the database of `place` for itself, without the rights of this process, as the user who owns the place.
+///
+/// # Errors
+/// If a right remains, the database cannot be opened, or `work` fails.
+pub(crate) fn changing<T>(
+    place: &Workplace,
+    work: impl AsyncFnOnce(&Store) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    place.give_up_rights()?;
+    super::runtime()?.block_on(async {
+        let options = Options { now: bathyscope_recorder::boot_time(), ..Options::default() };
+        let store = Store::open(place.directory(), options).await;
+        let store = store.map_err(|error| Failure::because("opening the database", error))?;
+        let done = work(&store).await;
+        store.close().await;
+        done
     })
 }
 

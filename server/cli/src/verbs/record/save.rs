@@ -18,7 +18,7 @@ use super::{RecordArgs, available, limits, name, sources};
 use crate::{
     Failure, Outcome,
     config::LogArgs,
-    launch::{OwnAgent, Workplace, give_up_rights},
+    launch::{OwnAgent, Workplace},
     verbs::recipes::FoundRecipe,
 };
 
@@ -146,8 +146,7 @@ pub(super) fn run(args: &RecordArgs, log: &LogArgs) -> Outcome {
     let console = ControlConnection::open(&directory)?;
     let place = Workplace::make(Some(&directory))?;
     let available = if args.events.events.is_empty() {
-        let account = place.account();
-        give_up_rights(account.map(|account| account.uid), account.map(|account| account.gid))?;
+        place.give_up_rights()?;
         Vec::new()
     } else {
         available_events(&place, log)?

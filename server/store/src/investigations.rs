@@ -376,8 +376,11 @@ async fn one_block(
     wanted: InvestigationId,
 ) -> Result<BlockRecord, StoreError> {
     open(conn, id).await?;
-    let found = blocks(conn, id).await?.into_iter().find(|block| block.id == wanted);
-    found.ok_or(StoreError::NoInvestigation { id })
+    let select = "SELECT id, content, author, created_unix_ns, changed_unix_ns, changed_by, version FROM blocks \
+                  WHERE investigation_id = ? AND id = ? AND deleted_unix_ns IS NULL";
+    let select = sqlx::query_as(select).bind(sql(id.bits())).bind(sql(wanted.bits()));
+    let row: Option<BlockRow> = select.fetch_optional(conn).await.map_err(failed(READING))?;
+    row.map_or(Err(StoreError::NoInvestigation { id }), block)
 }
 
 /// Changes a block that has the version that was seen; gives it as it is now.

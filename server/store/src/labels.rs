@@ -120,11 +120,6 @@ async fn write(conn: &mut SqliteConnection, id: CaptureId, labels: &CaptureLabel
     texts::renew(conn, id).await
 }
 
-/// Makes what searches look into anew, once notes have changed.
-pub(crate) async fn renew(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), StoreError> {
-    texts::renew(conn, id).await
-}
-
 fn as_stored(tags: &BTreeSet<String>) -> String {
     if tags.is_empty() {
         String::new()

@@ -15,11 +15,11 @@ use sqlx::SqliteConnection;
 use crate::{
     StoreError,
     error::failed,
-    labels,
     limits::{at_most, limit},
     read::state_of,
     rows::sql,
     select::{all, of},
+    texts,
     writer::{Durability, Writer},
 };
 
@@ -155,7 +155,7 @@ async fn add_in(conn: &mut SqliteConnection, id: CaptureId, note: &NoteRecord) -
         }
     }
     insert(conn, id, std::slice::from_ref(note)).await?;
-    labels::renew(conn, id).await?;
+    texts::renew(conn, id).await?;
     has_few(conn, id).await
 }
 
@@ -170,7 +170,7 @@ pub(crate) async fn add_imported(
     let taken = |note: NoteRecord| NoteRecord { owner: owner.to_owned(), imported: true, ..note };
     let notes: Vec<NoteRecord> = notes.into_iter().map(taken).collect();
     insert(conn, id, &notes).await?;
-    labels::renew(conn, id).await?;
+    texts::renew(conn, id).await?;
     has_few(conn, id).await
 }
 
@@ -237,7 +237,7 @@ async fn change_in(conn: &mut SqliteConnection, id: CaptureId, changed: ChangedN
     let after = NoteRecord { content, changed: Some(change), version, ..before.clone() };
     delete(conn, id, &before).await?;
     insert(conn, id, std::slice::from_ref(&after)).await?;
-    labels::renew(conn, id).await?;
+    texts::renew(conn, id).await?;
     Ok(after)
 }
 
@@ -274,7 +274,7 @@ pub(crate) async fn remove(conn: &mut SqliteConnection, id: CaptureId, note: Not
         delete(conn, id, going).await?;
         remove_versions(conn, id, going.id).await?;
     }
-    labels::renew(conn, id).await?;
+    texts::renew(conn, id).await?;
     Ok(true)
 }
 

@@ -159,18 +159,18 @@ impl SummaryQuery {
     }
 
     fn has_words(&self) -> bool {
-        self.conditions.iter().any(|condition| condition.test.words().is_some())
+        self.conditions.iter().any(|condition| condition.test.is_words())
     }
 
     /// Whether anything is asked for but words.
     pub(crate) fn has_others(&self) -> bool {
-        self.conditions.iter().any(|condition| condition.test.words().is_none())
+        self.conditions.iter().any(|condition| !condition.test.is_words())
     }
 
     /// Adds what is asked for but words to a statement that has `listed`.
     pub(crate) fn push_conditions(&self, builder: &mut QueryBuilder<Sqlite>) {
         for SummaryCondition { negated, test } in &self.conditions {
-            if test.words().is_none() {
+            if !test.is_words() {
                 builder.push(if *negated { " AND NOT (" } else { " AND (" });
                 test.push(builder);
                 builder.push(")");
@@ -180,6 +180,11 @@ impl SummaryQuery {
 }
 
 impl SummaryTest {
+    /// Whether the index of words is asked for it.
+    const fn is_words(&self) -> bool {
+        matches!(self, Self::Words { .. })
+    }
+
     /// In the language of the index of words, if that is what it asks for.
     fn words(&self) -> Option<String> {
         let Self::Words { field, text, begins } = self else { return None };

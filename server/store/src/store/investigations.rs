@@ -37,10 +37,9 @@ impl Store {
         id: InvestigationId,
     ) -> StoreFuture<'_, Option<(InvestigationRecord, Vec<BlockRecord>)>> {
         Box::pin(async move {
-            let Some(head) = self.database.done(pages::one(&mut *self.database.reader().await?, id).await)? else {
-                return Ok(None);
-            };
-            let blocks = self.database.done(pages::blocks(&mut *self.database.reader().await?, id).await)?;
+            let mut reader = self.database.reader().await?;
+            let Some(head) = self.database.done(pages::one(&mut reader, id).await)? else { return Ok(None) };
+            let blocks = self.database.done(pages::blocks(&mut reader, id).await)?;
             Ok(Some((head, blocks)))
         })
     }

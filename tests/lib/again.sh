@@ -6,11 +6,14 @@
 # More failed tests than this are no matter of time.
 MOST_AGAIN=5
 
-# The failed tests of log `$1`, a line each: `FOLDER KIND NAME`, a tab, and the name of the test.
+# The failed tests of log `$1`, a line each: `FOLDER KIND NAME` (empty in a lab), a tab, and the name of the test. Each program of
+# tests lists them at its end: what a test prints may stand between its name and what became of it.
 failed_built_tests() {
     awk '
         /^== [^ ]+: [^ ]+ [^ ]+$/ { target = $2 " " $3 " " $4; sub(":", "", target) }
-        /^test [^ ]+ \.\.\. FAILED$/ { print target "\t" $2 }' "$1"
+        /^failures:$/ { n = 0; listed = 1; next }
+        listed && /^    [^ ]+$/ { names[n++] = target "\t" $1 }
+        /^test result: / { if (/FAILED/) for (i = 0; i < n; i++) print names[i]; n = listed = 0 }' "$1"
 }
 
 # Runs once more what failed of step `$1`, which needs nothing else of that step. Status 2: it cannot be told what failed.
@@ -26,8 +29,9 @@ run_again() {
             return "$status"
             ;;
         lab-*)
-            mapfile -t names < <(awk '/^test [^ ]+ \.\.\. FAILED$/ { print $2 }' "$logs/$name.log")
-            [ "${#names[@]}" = "$failed" ] || return 2
+            mapfile -t names < <(failed_built_tests "$logs/$name.log" | cut -f 2)
+            # None: the emulated machine itself has ended. All of it is run again.
+            [ "${#names[@]}" = "$failed" ] || [ "${#names[@]}" = 0 ] || return 2
             watched tests/lab/run "${name#lab-}" "${names[@]}"
             ;;
         *) return 2 ;;
@@ -42,13 +46,17 @@ try_again() {
     run_again "$name" "$bad" >"$logs/$name.again.log" 2>&1 </dev/null || status=$?
     case $status in
         0)
-            failed_tests "$logs/$name.log" | sed "s/^ */AGAIN: $name: /; s/\$/ — failed beside other work, passed by itself/" >"$logs/$name.again"
+            {
+                failed_tests "$logs/$name.log"
+                [ -n "$(failed_tests "$logs/$name.log")" ] || echo 'the whole step, which ended before its tests did'
+            } | sed "s/^ */AGAIN: $name: /; s/\$/ — failed beside other work, passed by itself/" >"$logs/$name.again"
             echo "ok $((good + bad)) 0 $skips $name" >"$logs/$name.result"
             cat "$logs/$name.again"
             ;;
-        1)
+        2) echo "$name: what failed of it cannot be told, so it is not run again" ;;
+        *)
             echo "$name: it fails by itself, too"
-            failures "$logs/$name.again.log" | head -n 100 | sed 's/^/    /'
+            show_failure "$logs/$name.again.log" | sed 's/^/    /'
             ;;
     esac
 }

@@ -282,8 +282,8 @@ failures() {
 
 # The failed tests of log `$1`, a line each: name, and what a test of node's says first of it.
 failed_tests() {
+    failed_built_tests "$1" | cut -f 2 | sed 's/^/  /'
     awk '
-        /^test .* \.\.\. FAILED$/ { print "  " $2 }
         /^not ok / { sub("^not ok [0-9]+ - ", ""); name = $0 }
         name != "" && /^  error: / { sub("^  error: ", ""); text = $0; if (text ~ /^\|-?$/) { getline; text = $0 } print "  " name ": " text; name = "" }
         /^  \.\.\.$/ { if (name != "") print "  " name; name = "" }' "$1" | cut -c 1-300
@@ -293,7 +293,7 @@ failed_tests() {
 show_failure() {
     failures "$1" | head -n 200
     echo ...
-    tail -n 60 "$1"
+    tail -n 30 "$1"
 }
 
 # Seconds of CPU time of a shell's children, of what `times` wrote into file `$1`.

@@ -153,15 +153,22 @@ fn writing(folder: &TempDir, file: &str, id: &str) -> Option<(Child, u32)> {
     child.map(|child| (import, child))
 }
 
-/// Ends an import that writes by a signal; its child may be stopped before. Neither is left.
+/// Ends an import that writes by a signal; its child may be stopped before. Neither is left. One that had all rows already, and ends
+/// well in spite of the signal, is tried again.
 fn end_an_import(folder: &TempDir, file: &str, id: &str, how: Signal, stops: bool) -> Output {
-    let (import, child) = until("an import that still writes", || writing(folder, file, id));
-    signal(import.id(), how);
-    if !stops {
-        signal(child, Signal::CONT);
-    }
-    let output = import.wait_with_output().unwrap();
-    until("the end of its process", || (!proc::is_alive(child)).then_some(()));
+    let output = until("an import that still writes", || {
+        let (import, child) = writing(folder, file, id)?;
+        signal(import.id(), how);
+        if !stops {
+            signal(child, Signal::CONT);
+        }
+        let output = import.wait_with_output().unwrap();
+        until("the end of its process", || (!proc::is_alive(child)).then_some(()));
+        if output.status.success() {
+            stdout_of(["captures", "delete", "--for-good", id, "--data", path(folder)]);
+        }
+        (!output.status.success()).then_some(output)
+    });
     assert_eq!(captures(folder), 0, "{how:?}: nothing of it is kept");
     output
 }

@@ -92,10 +92,12 @@ fn event_and_text(line: &str) -> Option<(&str, &str)> {
 }
 
 /// What of a text does not depend on who prints it: addresses without `0x` and leading zeros, functions without their
-/// sizes, one space where there are several.
+/// sizes, one space where there are several. Whether a process that ended is still there (`Z`) or not (`X`) is read by each tracer for
+/// itself, and the parent may have asked for it in between.
 fn plain(text: &str) -> String {
+    let text = &text.replace("prev_state=Z ", "prev_state=X ");
     let mut out = String::new();
-    let mut rest = text;
+    let mut rest = text.as_str();
     while let Some(at) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
         let (before, word) = rest.split_at(at);
         let end = word.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(word.len());

@@ -139,7 +139,7 @@ pub(crate) fn bundle(sources: &BTreeMap<String, String>) -> Result<BTreeMap<Stri
     for (entry, order) in of_pages.iter().chain(&of_later) {
         let own: Vec<&str> = order.iter().copied().filter(|name| !in_core(name)).collect();
         let shared: Vec<&str> = order.iter().copied().filter(|name| in_core(name)).collect();
-        let exports = if later.contains(entry) { Exports::Last } else { Exports::Nothing };
+        let exports = if later.contains(entry) { Exports::Of(entry) } else { Exports::Nothing };
         files.insert((*entry).to_owned(), file(&modules, &own, &shared, exports));
     }
     Ok(files)
@@ -195,7 +195,7 @@ fn visit<'a>(
 }
 
 /// One file: `own` modules, with what they need of those in `core.js`.
-fn file(modules: &BTreeMap<&str, Module<'_>>, own: &[&str], core: &[&str], exports: Exports) -> String {
+fn file(modules: &BTreeMap<&str, Module<'_>>, own: &[&str], core: &[&str], exports: Exports<'_>) -> String {
     let mut out = String::new();
     let own: Vec<(&str, &Module<'_>)> = own.iter().filter_map(|name| Some((*name, modules.get(name)?))).collect();
     for (_name, module) in &own {
@@ -205,9 +205,11 @@ fn file(modules: &BTreeMap<&str, Module<'_>>, own: &[&str], core: &[&str], expor
             }
         }
     }
+    let entry = if let Exports::Of(entry) = exports { Some(entry) } else { None };
     let needed: BTreeSet<&str> = own
         .iter()
         .flat_map(|(_name, module)| module.imports.iter().map(|import| import.from))
+        .chain(entry)
         .filter(|from| core.contains(from))
         .collect();
     if !needed.is_empty() {
@@ -217,26 +219,27 @@ fn file(modules: &BTreeMap<&str, Module<'_>>, own: &[&str], core: &[&str], expor
     for (name, module) in &own {
         scope(&mut out, name, module);
     }
-    match (exports, own.last()) {
-        (Exports::Last, Some((name, module))) => {
-            out.push_str(&format!("export const {{ {} }} = {};\n", module.exports.join(", "), variable(name)));
+    match exports {
+        Exports::Of(entry) => {
+            let names = modules.get(entry).map_or_else(String::new, |module| module.exports.join(", "));
+            out.push_str(&format!("export const {{ {names} }} = {};\n", variable(entry)));
         }
-        (Exports::Modules, Some(_)) => {
+        Exports::Modules if !own.is_empty() => {
             let names: Vec<String> = own.iter().map(|(name, _module)| variable(name)).collect();
             out.push_str(&format!("export {{ {} }};\n", names.join(", ")));
         }
-        _ => {}
+        Exports::Modules | Exports::Nothing => {}
     }
     out
 }
 
 /// What a file exports.
 #[derive(Clone, Copy)]
-enum Exports {
+enum Exports<'a> {
     /// Nothing: a page.
     Nothing,
-    /// What its last module exports: it is loaded later.
-    Last,
+    /// What this module exports, which is loaded later: the last one of the file, or one that a page has too and so is in `core.js`.
+    Of(&'a str),
     /// All its modules.
     Modules,
 }
@@ -394,6 +397,15 @@ mod tests {
         let late = &files["late.js"];
         assert!(late.starts_with("import * as lib from \"./vendor/lib.js\";\nimport { $state } from \"./core.js\";\n"));
         assert!(late.ends_with("export const { Late } = $late;\n") && !late.contains("new Map"), "{late}");
+        // What one page loads later and another one at once is evaluated in one place.
+        let files = bundle(&sources(&[
+            ("line.js", "export const line = new Map();\n"),
+            ("page_x.js", "async function f() {\n  const { line } = await import(\"./line.js\");\n}\n"),
+            ("page_y.js", "import { line } from \"./line.js\";\nline.clear();\n"),
+        ]))
+        .unwrap();
+        assert_eq!(files["line.js"], "import { $line } from \"./core.js\";\nexport const { line } = $line;\n");
+        assert!(files["page_y.js"].starts_with("import { $line } from \"./core.js\";\n"), "{}", files["page_y.js"]);
     }
 
     #[test]

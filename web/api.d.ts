@@ -1078,6 +1078,17 @@ export interface ImportAnswer {
   read_cpu_ns: number | null;
 }
 
+export interface InvestigationAnswer {
+  head: InvestigationHead;
+  conclusion: string;
+  conclusion_body: MarkdownNode[];
+  blocks: BlockItem[];
+  can_write: boolean;
+  public_url: string | null;
+  share: ReadShare | null;
+  no_shares: string | null;
+}
+
 export interface InvestigationHead {
   id: InvestigationId;
   title: string;
@@ -1093,14 +1104,6 @@ export interface InvestigationHead {
 }
 
 export type InvestigationId = string;
-
-export interface InvestigationItem {
-  head: InvestigationHead;
-  conclusion: string;
-  conclusion_body: MarkdownNode[];
-  blocks: BlockItem[];
-  can_write: boolean;
-}
 
 export interface InvestigationList {
   items: InvestigationHead[];
@@ -2303,7 +2306,8 @@ export type ShareId = string;
 
 export interface ShareItem {
   id: ShareId;
-  capture: CaptureId;
+  capture: CaptureId | null;
+  investigation: InvestigationId | null;
   title: string;
   owner: string;
   created_unix_ns: number;
@@ -3337,14 +3341,14 @@ export interface Answers {
     "/api/captures/{id}/notes": NoteList;
     "/api/captures/{id}/notes/{note}/versions": NoteVersionList;
     "/api/investigations": InvestigationList;
-    "/api/investigations/{id}": InvestigationItem;
+    "/api/investigations/{id}": InvestigationAnswer;
   };
   PATCH: {
     "/api/captures/{id}": null;
     "/api/library/{id}": LibraryThing;
     "/api/captures/{id}/notes/{note}": NoteItem;
-    "/api/investigations/{id}": InvestigationItem;
-    "/api/investigations/{id}/blocks/{block}": InvestigationItem;
+    "/api/investigations/{id}": InvestigationAnswer;
+    "/api/investigations/{id}/blocks/{block}": InvestigationAnswer;
   };
   POST: {
     "/api/host/check": DescribedHost;

@@ -30,11 +30,11 @@ export async function noteTogether(operator, viewer, origin, id) {
   }
   await own.getByRole('button', { name: 'Answer' }).click();
   await own.getByRole('textbox', { name: 'Text of the answer' }).fill('since `14:00`');
-  await own.getByRole('button', { name: 'Save' }).click();
+  await own.getByRole('button', { name: 'Save', exact: true }).click();
   await seen.locator('.note-answer code').filter({ hasText: '14:00' }).waitFor();
   await own.locator('.note-thread > .note-actions').getByRole('button', { name: 'Change' }).click();
   await own.getByRole('textbox', { name: 'Text of the note' }).fill('it was the disk');
-  await own.getByRole('button', { name: 'Save' }).click();
+  await own.getByRole('button', { name: 'Save', exact: true }).click();
   await seen.getByText('it was the disk').waitFor();
   await seen.locator('.note-thread > .note-actions').getByRole('button', { name: 'History' }).click();
   await until('both versions', async () =>
@@ -55,7 +55,7 @@ export async function noteFrame(operator, viewer) {
   for (const key of ['Home', 'ArrowUp', 'ArrowUp', 'n']) await operator.keyboard.press(key);
   const place = operator.getByRole('region', { name: 'Notes on it' });
   await place.getByRole('textbox', { name: 'Text of the new note' }).fill('too wide');
-  await place.getByRole('button', { name: 'Save' }).click();
+  await place.getByRole('button', { name: 'Save', exact: true }).click();
   await place.getByText('too wide').waitFor();
   await until('its mark', async () => await graph.locator('.flame-noted').count() === 1);
   const href = await place.getByRole('link').first().getAttribute('href');
@@ -113,7 +113,7 @@ export async function investigateTogether(operator, viewer) {
   await until('two blocks', async () => await blocks(viewer).count() === 2);
   await operator.getByRole('button', { name: 'Add a task' }).click();
   await operator.getByRole('textbox', { name: 'Task' }).fill('compare with yesterday');
-  await operator.getByRole('button', { name: 'Save' }).click();
+  await operator.getByRole('button', { name: 'Save', exact: true }).click();
   await until('three blocks', async () => await blocks(viewer).count() === 3);
   const box = blocks(operator).nth(2).getByRole('checkbox');
   await box.check();

@@ -30,7 +30,7 @@ async function saveView(page, folder, tabs) {
 }
 
 /** Opens a file where there is no network. */
-async function openFile(browser, path) {
+export async function openFile(browser, path) {
   const opened = await openPage(browser);
   const asked = [];
   opened.page.on('request', (request) => { if (!/^(file|data|blob):/.test(request.url())) asked.push(request.url()); });
@@ -41,7 +41,7 @@ async function openFile(browser, path) {
 }
 
 /** Closes it: nothing was asked of a server, nothing failed. */
-async function closeFile({ context, complaints, asked }) {
+export async function closeFile({ context, complaints, asked }) {
   assert.deepEqual(complaints, []);
   assert.deepEqual(asked, []);
   await context.close();

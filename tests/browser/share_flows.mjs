@@ -1,8 +1,12 @@
 // A capture is shared with people without a login: a part of it, at the same view, until the link is revoked while it is open.
 
 import assert from 'node:assert/strict';
-import { until } from '../lib/server.mjs';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { removeFolder, until } from '../lib/server.mjs';
 import { openPage } from './lib.mjs';
+import { closeFile, openFile } from './saved_flows.mjs';
 
 /** Allows shares, where nobody had. */
 async function allow(page, server, id) {
@@ -40,6 +44,57 @@ async function revoke(page, server) {
   await page.getByText(/ago, opened 1 time/).first().waitFor();
   await page.getByRole('button', { name: 'Revoke Look at this <b>' }).click();
   await page.getByText('There is no share.').waitFor();
+}
+
+/** An investigation is saved as a file, which opens with the network off and has no script; gives its text. */
+async function saveInvestigation(browser, page) {
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Save as file' }).click();
+  const saved = await download;
+  const folder = mkdtempSync(join(tmpdir(), 'bathyscope-file-'));
+  assert.match(saved.suggestedFilename(), /^Why_b_is_b_it_slow_-[0-9a-f]{16}\.html$/);
+  const path = join(folder, 'page.html');
+  await saved.saveAs(path);
+  const file = await openFile(browser, path);
+  const { page: reader } = file;
+  await until('the picture', async () =>
+    await reader.locator('.block-view img').first().evaluate((image) => image.naturalWidth > 100));
+  assert.equal(await reader.locator('script, button, form').count(), 0);
+  assert.equal(await reader.evaluate(() => window.hacked), undefined);
+  await closeFile(file);
+  const text = readFileSync(path, 'utf8');
+  removeFolder(folder);
+  return text;
+}
+
+/** An investigation is sent: as a file, and as a link that others follow without a login while it is written, until it is revoked. */
+export async function shareInvestigation(browser, page, server, address) {
+  await page.goto(address);
+  const file = await saveInvestigation(browser, page);
+  assert.ok(file.includes("default-src 'none'; style-src") && !file.includes('<script'), 'a file without scripts');
+  const url = await makeLink(page, { only: false });
+  const { page: visitor, context, complaints } = await openPage(browser);
+  const asked = [];
+  visitor.on('request', (request) => asked.push(request.url()));
+  await visitor.goto(url);
+  await visitor.waitForURL((at) => /^\/s\/[0-9a-f]{16}\/investigations\/[0-9a-f]{16}$/.test(at.pathname));
+  await visitor.getByText(/Look at this <b> · shared by admin until .* · read only · shows an investigation/).waitFor();
+  const blocks = visitor.getByRole('list', { name: 'Blocks' }).locator('> li');
+  await until('the picture', async () => await blocks.locator('img').first().evaluate((image) => image.naturalWidth > 100));
+  assert.equal(await blocks.locator('a[href^="/captures"]').count(), 0, 'nothing leads to captures');
+  assert.equal(await visitor.getByRole('button', { name: /Add a|Rename|Edit|Delete|Copy link/ }).count(), 0);
+  // What is written meanwhile is seen.
+  await page.getByRole('button', { name: 'Add a text' }).click();
+  await page.getByRole('textbox', { name: 'Text' }).fill('written later');
+  await page.keyboard.press('Control+Enter');
+  await visitor.getByText('written later').waitFor();
+  const left = asked.map((one) => new URL(one).pathname).filter((path) => !/^\/(s\/[0-9a-f]{16}|assets)(\/|$)/.test(path));
+  assert.deepEqual(left, [], 'nothing else is asked');
+  assert.deepEqual(complaints, []);
+  await revoke(page, server);
+  await visitor.getByText('This link has expired or was revoked.').waitFor();
+  assert.equal(await visitor.getByText('written later').count(), 1, 'what was read stays');
+  await context.close();
 }
 
 /** Shares a part, opens it without a login, and revokes it while it is open. */

@@ -17,7 +17,7 @@ import { tagAndFind } from './label_flows.mjs';
 import { findByNote } from './search_flows.mjs';
 import { fireAndRead } from './flight_flows.mjs';
 import { collide, investigateTogether, noteFrame, noteRow, noteTogether } from './investigation_flows.mjs';
-import { shareAndRevoke } from './share_flows.mjs';
+import { shareAndRevoke, shareInvestigation } from './share_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
@@ -532,6 +532,7 @@ test('two people: notes that are answered and tied to a frame and a row, and an 
   await second.close();
   await context.close();
   assert.deepEqual(others, []);
+  await shareInvestigation(browser, page, server, address);
   await page.goto(server.origin);
 });
 

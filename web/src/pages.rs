@@ -210,6 +210,18 @@ pub struct SharedCapture<'a> {
     pub title: &'a str,
 }
 
+/// One investigation, as somebody sees it who has a link to it and no login.
+#[derive(Debug, Template)]
+#[template(path = "shared_investigation.html")]
+pub struct SharedInvestigation<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// The investigation's id.
+    pub id: &'a str,
+    /// What the link is called, already made visible.
+    pub title: &'a str,
+}
+
 /// Links for people without a login, for those who make some.
 #[derive(Debug, Template)]
 #[template(path = "shares.html")]
@@ -263,6 +275,10 @@ mod tests {
             ("host", Host { nonce, frame }.render().unwrap()),
             ("share", ShareDoor { nonce }.render().unwrap()),
             ("shared capture", SharedCapture { nonce, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
+            (
+                "shared investigation",
+                SharedInvestigation { nonce, id: "00000000000000ff", title: HOSTILE }.render().unwrap(),
+            ),
             ("investigations", Investigations { nonce, frame }.render().unwrap()),
             ("investigation", Investigation { nonce, frame, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
             ("shares", Shares { nonce, frame }.render().unwrap()),

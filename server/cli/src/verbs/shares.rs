@@ -8,6 +8,7 @@ use bathyscope_console::{
     http::{AskedShare, MOST_SHARE_DAYS, SHARE_DAYS, ShareId, ShareItem, SharedPart},
 };
 use bathyscope_link::clock::wall_unix_ns;
+use bathyscope_store::InvestigationId;
 use clap::{Args, Subcommand};
 
 use super::{print_all, range::duration, text};
@@ -16,7 +17,7 @@ use crate::{Failure, Outcome, config::DataArgs};
 /// What `shares` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-A share is a link that shows one capture, or a part of it, to people without a login, read only and until it expires. A console \
+A share is a link that shows one capture, or a part of it, or an investigation, to people without a login, read only and until it expires. A console \
 must run on the data directory, and only its user and root may ask. `shares allow` or `serve --allow-shares` comes first.")]
 pub struct SharesArgs {
     /// What to do.
@@ -65,9 +66,12 @@ pub enum SharesVerb {
 #[derive(Clone, Debug, Args)]
 pub struct CreateArgs {
     /// The capture that it shows, as `captures list` names it
-    #[arg(value_name = "CAPTURE")]
-    pub capture: CaptureId,
-    /// What it is called [default: the capture's title]
+    #[arg(value_name = "CAPTURE", required_unless_present = "investigation")]
+    pub capture: Option<CaptureId>,
+    /// Show this investigation instead, as `investigations list` names it
+    #[arg(long, value_name = "ID", conflicts_with_all = ["capture", "from", "to", "filter", "view"])]
+    pub investigation: Option<InvestigationId>,
+    /// What it is called [default: the title of what it shows]
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub title: String,
     /// Days until it expires
@@ -97,10 +101,10 @@ fn nanoseconds(text: &str) -> Result<i64, String> {
 
 impl CreateArgs {
     fn asked(self) -> AskedShare {
-        let Self { capture, title, days, from, to, filter, view, .. } = self;
+        let Self { capture, investigation, title, days, from, to, filter, view, .. } = self;
         let is_part = from.is_some() || to.is_some() || !filter.is_empty();
         let part = is_part.then_some(SharedPart { start: from, end: to, filter });
-        AskedShare { capture, title, days: Some(days), view, part }
+        AskedShare { capture, investigation, title, days: Some(days), view, part }
     }
 }
 
@@ -168,11 +172,15 @@ fn line(share: &ShareItem, now_unix_ns: i64) -> String {
         || "never used".to_owned(),
         |used| format!("opened {} times, last used {} ago", share.opened, seconds(now_unix_ns.saturating_sub(used))),
     );
-    let shows = if share.part.is_some() { "a part of" } else { "all of" };
+    let shows = match (share.capture, share.investigation) {
+        (Some(capture), _) if share.part.is_some() => format!("a part of {capture}"),
+        (Some(capture), _) => format!("all of {capture}"),
+        (None, Some(investigation)) => format!("investigation {investigation}"),
+        (None, None) => "nothing".to_owned(),
+    };
     format!(
-        "{}  {shows} {}  by {}  expires in {}  {used}  {}\n",
+        "{}  {shows}  by {}  expires in {}  {used}  {}\n",
         share.id,
-        share.capture,
         visible(share.owner.as_bytes()),
         seconds(share.expires_unix_ns.saturating_sub(now_unix_ns)),
         visible(share.title.as_bytes())

@@ -79,9 +79,9 @@ impl Tracing {
     /// Makes a link. What is wrong with its part is found out now, if that does not take long.
     async fn made_share(&self, asked: AskedShare) -> Result<(Secret, ShareItem), ShareError> {
         let id = draw_share_id().map_err(SessionError::Random)?;
-        if let Some(part) = asked.part.clone() {
-            let is_busy = self.recorder.running().iter().any(|running| running.id == asked.capture);
-            let view = self.sharing.captures.view(asked.capture, is_busy).await?;
+        if let (Some(part), Some(capture)) = (asked.part.clone(), asked.object()?.capture()) {
+            let is_busy = self.recorder.running().iter().any(|running| running.id == capture);
+            let view = self.sharing.captures.view(capture, is_busy).await?;
             let narrow = move || {
                 let scope = part.scope(&view)?;
                 view.narrowed(id.bits(), &scope, &Cancel::new(false)).map(|_part| ())

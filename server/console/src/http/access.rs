@@ -6,7 +6,7 @@
 use axum::extract::{FromRequestParts, RawPathParams};
 use bathyscope_capture::CaptureId;
 use bathyscope_reader::CaptureView;
-use bathyscope_store::{Role, StoreError};
+use bathyscope_store::{InvestigationId, Role};
 use bathyscope_web::pages;
 use http::{HeaderMap, header::COOKIE, request::Parts};
 
@@ -14,7 +14,7 @@ use super::{
     context::{Context, RouteKind},
     error::{ApiError, ErrorKind},
     session::Session,
-    share::Share,
+    share::{Share, SharedObject},
     site,
     slots::Slot,
     state::AppState,
@@ -58,7 +58,7 @@ impl Who {
 pub trait Access {
     /// The least role; none where nobody needs to be logged in.
     const LEAST: Option<Role>;
-    /// Whether a share of the capture does too, below the share's own address.
+    /// Whether a share of what is asked for does too, below the share's own address.
     const BY_SHARE: bool = false;
 }
 
@@ -81,36 +81,77 @@ pub struct Reader {
     by: ReadBy,
 }
 
+/// Whoever may read an investigation: somebody who is logged in, or who has a share of it.
+#[derive(Clone, Debug)]
+pub struct InvestigationReader {
+    by: ReadBy,
+}
+
 #[derive(Clone, Debug)]
 enum ReadBy {
     Login(Who),
     Share(Share),
 }
 
-/// Somebody who has a share, logged in or not.
-#[derive(Clone, Debug)]
-pub struct ShareHolder(pub Share);
+impl ReadBy {
+    fn who(&self) -> Option<&Who> {
+        match self {
+            Self::Login(who) => Some(who),
+            Self::Share(_) => None,
+        }
+    }
 
-impl Reader {
+    fn share(&self) -> Option<&Share> {
+        match self {
+            Self::Login(_) => None,
+            Self::Share(share) => Some(share),
+        }
+    }
+
+    /// Goes on only for what may be read.
+    fn admit(&self, object: SharedObject) -> Result<(), ApiError> {
+        if self.share().is_none_or(|share| share.object() == object) { Ok(()) } else { Err(ApiError::no_share()) }
+    }
+}
+
+/// Somebody who has a share of a capture, logged in or not.
+#[derive(Clone, Debug)]
+pub struct CaptureShareHolder(pub Share);
+/// Somebody who has a share of an investigation, logged in or not.
+#[derive(Clone, Debug)]
+pub struct InvestigationShareHolder(pub Share);
+
+impl InvestigationReader {
     /// Who is logged in; none by a share.
     pub fn who(&self) -> Option<&Who> {
-        match &self.by {
-            ReadBy::Login(who) => Some(who),
-            ReadBy::Share(_) => None,
-        }
+        self.by.who()
     }
 
     /// The share; none if somebody is logged in.
     pub fn share(&self) -> Option<&Share> {
-        match &self.by {
-            ReadBy::Login(_) => None,
-            ReadBy::Share(share) => Some(share),
-        }
+        self.by.share()
+    }
+
+    /// Goes on only for an investigation that may be read.
+    pub(super) fn admit(&self, id: InvestigationId) -> Result<(), ApiError> {
+        self.by.admit(SharedObject::Investigation(id))
+    }
+}
+
+impl Reader {
+    /// Who is logged in; none by a share.
+    pub fn who(&self) -> Option<&Who> {
+        self.by.who()
+    }
+
+    /// The share; none if somebody is logged in.
+    pub fn share(&self) -> Option<&Share> {
+        self.by.share()
     }
 
     /// Goes on only for a capture that may be read.
     fn admit(&self, id: CaptureId) -> Result<(), ApiError> {
-        if self.share().is_none_or(|share| share.capture() == id) { Ok(()) } else { Err(ApiError::no_share()) }
+        self.by.admit(SharedObject::Capture(id))
     }
 
     /// Goes on only if all of a capture may be read; `what` is told to be not in the share else.
@@ -147,7 +188,16 @@ impl Access for Reader {
     const BY_SHARE: bool = true;
 }
 
-impl Access for ShareHolder {
+impl Access for InvestigationReader {
+    const LEAST: Option<Role> = Some(Role::Viewer);
+    const BY_SHARE: bool = true;
+}
+
+impl Access for CaptureShareHolder {
+    const LEAST: Option<Role> = None;
+}
+
+impl Access for InvestigationShareHolder {
     const LEAST: Option<Role> = None;
 }
 
@@ -202,26 +252,55 @@ impl FromRequestParts<AppState> for Admin {
 impl FromRequestParts<AppState> for Reader {
     type Rejection = ApiError;
 
-    /// By which way is decided by the route, never by what the request has in it.
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        let context = Context::from_request_parts(parts, state).await?;
-        let by = if context.route().is_some_and(|path| path.starts_with(SHARE_PREFIX)) {
-            let share = share_of(parts, state).await?;
-            admit_stream(parts, state, &context)?;
-            ReadBy::Share(share)
-        } else {
-            ReadBy::Login(admit(parts, state, Role::Viewer).await?)
-        };
-        Ok(Self { by })
+        read_by(parts, state, capture_named).await.map(|by| Self { by })
     }
 }
 
-impl FromRequestParts<AppState> for ShareHolder {
+impl FromRequestParts<AppState> for InvestigationReader {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        share_of(parts, state).await.map(Self)
+        read_by(parts, state, investigation_named).await.map(|by| Self { by })
     }
+}
+
+impl FromRequestParts<AppState> for CaptureShareHolder {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        share_of(parts, state, capture_named).await.map(Self)
+    }
+}
+
+impl FromRequestParts<AppState> for InvestigationShareHolder {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        share_of(parts, state, investigation_named).await.map(Self)
+    }
+}
+
+/// What a path names, as the extractor reads it.
+type Named = fn(&str) -> Option<SharedObject>;
+
+fn capture_named(id: &str) -> Option<SharedObject> {
+    id.parse().ok().map(SharedObject::Capture)
+}
+
+fn investigation_named(id: &str) -> Option<SharedObject> {
+    id.parse().ok().map(SharedObject::Investigation)
+}
+
+/// By which way somebody reads is decided by the route, never by what the request has in it.
+async fn read_by(parts: &mut Parts, state: &AppState, named: Named) -> Result<ReadBy, ApiError> {
+    let context = Context::from_request_parts(parts, state).await?;
+    if context.route().is_some_and(|path| path.starts_with(SHARE_PREFIX)) {
+        let share = share_of(parts, state, named).await?;
+        admit_stream(parts, state, &context)?;
+        return Ok(ReadBy::Share(share));
+    }
+    admit(parts, state, Role::Viewer).await.map(ReadBy::Login)
 }
 
 impl<S: Sync> FromRequestParts<S> for Context {
@@ -264,22 +343,19 @@ fn admit_stream(parts: &Parts, state: &AppState, context: &Context) -> Result<()
     Ok(())
 }
 
-/// The share that a request's address names, if its cookie has the token and the capture in the address is the share's (P07).
-async fn share_of(parts: &mut Parts, state: &AppState) -> Result<Share, ApiError> {
-    let Ok(named) = RawPathParams::from_request_parts(parts, state).await else { return Err(ApiError::no_share()) };
-    let value = |name: &str| named.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+/// The share that a request's address names, if its cookie has the token and what the address names is what the share shows (P07).
+async fn share_of(parts: &mut Parts, state: &AppState, named: Named) -> Result<Share, ApiError> {
+    let Ok(path) = RawPathParams::from_request_parts(parts, state).await else { return Err(ApiError::no_share()) };
+    let value = |name: &str| path.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
     let Some(id) = value("share").and_then(|id| id.parse().ok()) else { return Err(ApiError::no_share()) };
+    let Some(object) = value("id").and_then(|id| named(&id)) else { return Err(ApiError::no_share()) };
     for token in cookies(&parts.headers, SHARE_COOKIE_NAME) {
         let Some(share) = state.shares().find(id, &token, false).await? else { continue };
-        if value("id").is_some_and(|capture| capture != share.capture().to_string()) {
-            break;
+        // What was deleted takes its links with it.
+        if share.object() == object && object.title(state.store()).await?.is_some() {
+            return Ok(share);
         }
-        // A capture that was deleted takes its links with it.
-        match state.store().capture(share.capture()).await {
-            Ok(_) => return Ok(share),
-            Err(StoreError::NoCapture { .. }) => break,
-            Err(error) => return Err(error.into()),
-        }
+        break;
     }
     Err(ApiError::no_share())
 }

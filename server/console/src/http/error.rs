@@ -301,6 +301,7 @@ impl From<ShareError> for ApiError {
         match error {
             ShareError::NotAllowed => Self::new(ErrorKind::Conflict, doing, words(&error)),
             ShareError::Refused(why) => Self::invalid(doing, why),
+            ShareError::NoObject => Self::not_found(),
             ShareError::Secret(error) => Self::internal(doing, error),
             ShareError::Store(error) => error.into(),
         }

@@ -21,7 +21,10 @@ use bathyscope_store::Role;
 use http::Method;
 
 use super::{
-    access::{Access, Admin, Anonymous, Operator, Reader, SHARE_PREFIX, ShareHolder, Viewer},
+    access::{
+        Access, Admin, Anonymous, CaptureShareHolder, InvestigationReader, InvestigationShareHolder, Operator, Reader,
+        SHARE_PREFIX, Viewer,
+    },
     api, assets,
     context::{Context, RouteKind},
     error::ApiError,
@@ -40,7 +43,7 @@ pub struct Route {
     pub kind: RouteKind,
     /// The least role; none where nobody needs to be logged in.
     pub least: Option<Role>,
-    /// Whether a share of the capture in the path does too, below the share's own address.
+    /// Whether a share of what is in the path does too, below the share's own address.
     by_share: bool,
     handler: MethodRouter<AppState>,
 }
@@ -110,7 +113,8 @@ fn share_routes() -> Vec<Route> {
         route::<Admin, _, _>(Api, POST, "/api/shares/allowed", api::shares::allow),
         route::<Anonymous, _, _>(Page, GET, "/s/{share}", share_pages::door),
         route::<Anonymous, _, _>(Api, POST, "/s/{share}/open", share_pages::open),
-        route::<ShareHolder, _, _>(Page, GET, "/s/{share}/captures/{id}", share_pages::capture),
+        route::<CaptureShareHolder, _, _>(Page, GET, "/s/{share}/captures/{id}", share_pages::capture),
+        route::<InvestigationShareHolder, _, _>(Page, GET, "/s/{share}/investigations/{id}", share_pages::investigation),
     ]
 }
 
@@ -141,7 +145,7 @@ fn investigation_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Page, GET, "/investigations/{id}", pages::investigation),
         route::<Viewer, _, _>(Api, GET, "/api/investigations", api::investigations::list),
         route::<Operator, _, _>(Api, POST, "/api/investigations", api::investigations::begin),
-        route::<Viewer, _, _>(Api, GET, "/api/investigations/{id}", api::investigations::one),
+        route::<InvestigationReader, _, _>(Api, GET, "/api/investigations/{id}", api::investigations::one),
         route::<Operator, _, _>(Api, &Method::PATCH, "/api/investigations/{id}", api::investigations::change),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/investigations/{id}", api::investigations::delete),
         route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/restore", api::investigations::restore),
@@ -150,7 +154,7 @@ fn investigation_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/investigations/{id}/blocks/{block}", api::investigations::remove_block),
         route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/move", api::investigations::move_block),
         route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/restore", api::investigations::restore_block),
-        route::<Viewer, _, _>(Download, GET, "/api/investigations/{id}/blocks/{block}/picture", api::investigations::block_picture),
+        route::<InvestigationReader, _, _>(Download, GET, "/api/investigations/{id}/blocks/{block}/picture", api::investigations::block_picture),
     ]
 }
 

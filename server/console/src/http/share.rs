@@ -1,8 +1,8 @@
-//! Links for people without a login: *shares*. One shows a capture, or a part of it, and nothing else.
+//! Links for people without a login: *shares*. One shows a capture, or a part of it, or an investigation, and nothing else.
 //!
 //! A link is `/s/ID#TOKEN`. The token has 256 random bits and is kept only as SHA-256; it stands in the fragment, which no browser
 //! sends. The page at `/s/ID` posts it to `/s/ID/open` and gets it back as a cookie for `/s/ID` alone; below that are the routes that
-//! read a capture ([`super::access::Reader`]). Each request looks the link up and checks what it asks for. A link that does not
+//! read a capture ([`super::access::Reader`]) or an investigation ([`super::access::InvestigationReader`]). Each request looks the link up and checks what it asks for. A link that does not
 //! exist, has expired or was revoked, and one that nobody may use as shares are not allowed here, all give one answer.
 //!
 //! When a link was last used is kept in memory and written once a minute by [`Shares::keep`], because a GET must not change the
@@ -19,7 +19,7 @@ use std::{
 use bathyscope_capture::CaptureId;
 use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_reader::ViewQuery;
-use bathyscope_store::{NewShare, Role, ShareRecord, ShareUse, Store, StoreError, TokenHash};
+use bathyscope_store::{InvestigationId, NewShare, Role, ShareRecord, ShareUse, Store, StoreError, TokenHash};
 use bathyscope_views::{Scope, Source, ViewError};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -37,8 +37,9 @@ const VIEW_BYTES: usize = 16 << 10;
 const FILTER_BYTES: usize = 16 << 10;
 /// How often uses are written and expired links removed.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
-/// What kind of thing links show so far.
+/// What the store calls the kinds of things that links show.
 const CAPTURE: &str = "capture";
+const INVESTIGATION: &str = "investigation";
 const DAY_NS: i64 = 24 * 3600 * 1_000_000_000;
 
 /// Names a link in addresses and lists; whoever knows it sees nothing yet.
@@ -82,6 +83,76 @@ impl Serialize for ShareId {
 impl<'de> Deserialize<'de> for ShareId {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What a link shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedObject {
+    /// A capture.
+    Capture(CaptureId),
+    /// An investigation, with pictures of the views on it, and without the captures themselves.
+    Investigation(InvestigationId),
+}
+
+impl SharedObject {
+    /// What the store calls its kind, and which one it is.
+    fn stored(self) -> (&'static str, String) {
+        match self {
+            Self::Capture(id) => (CAPTURE, id.to_string()),
+            Self::Investigation(id) => (INVESTIGATION, id.to_string()),
+        }
+    }
+
+    /// None if it is of a kind that this program does not know.
+    fn of(record: &ShareRecord) -> Option<Self> {
+        match record.kind.as_str() {
+            CAPTURE => record.object.parse().ok().map(Self::Capture),
+            INVESTIGATION => record.object.parse().ok().map(Self::Investigation),
+            _ => None,
+        }
+    }
+
+    /// The path of its page.
+    pub fn path(self) -> String {
+        match self {
+            Self::Capture(id) => format!("/captures/{id}"),
+            Self::Investigation(id) => format!("/investigations/{id}"),
+        }
+    }
+
+    /// The capture, if it is one.
+    pub fn capture(self) -> Option<CaptureId> {
+        match self {
+            Self::Capture(id) => Some(id),
+            Self::Investigation(_) => None,
+        }
+    }
+
+    /// The investigation, if it is one.
+    pub fn investigation(self) -> Option<InvestigationId> {
+        match self {
+            Self::Capture(_) => None,
+            Self::Investigation(id) => Some(id),
+        }
+    }
+
+    /// Its title; none if it is gone.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn title(self, store: &Store) -> Result<Option<String>, StoreError> {
+        match self {
+            Self::Capture(id) => match store.capture(id).await {
+                Ok(capture) => Ok(Some(capture.title)),
+                Err(StoreError::NoCapture { .. }) => Ok(None),
+                Err(error) => Err(error),
+            },
+            Self::Investigation(id) => {
+                let found = store.investigation(id).await?.map(|(record, _blocks)| record);
+                Ok(found.filter(|record| record.deleted_unix_ns.is_none()).map(|record| record.title))
+            }
+        }
     }
 }
 
@@ -131,9 +202,13 @@ struct ShareScope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskedShare {
-    /// Which capture.
-    pub capture: CaptureId,
-    /// What the link is called; the capture's title if it is empty.
+    /// Which capture, if it is one.
+    #[serde(default)]
+    pub capture: Option<CaptureId>,
+    /// Which investigation, if it is one.
+    #[serde(default)]
+    pub investigation: Option<InvestigationId>,
+    /// What the link is called; the title of what it shows if it is empty.
     #[serde(default)]
     pub title: String,
     /// How many days it lives; a week if nothing is said.
@@ -142,9 +217,23 @@ pub struct AskedShare {
     /// The view that it opens, as the query of the capture's page; its usual one if it is empty.
     #[serde(default)]
     pub view: String,
-    /// The only part that it shows; none for all.
+    /// The only part of the capture that it shows; none for all.
     #[serde(default)]
     pub part: Option<SharedPart>,
+}
+
+impl AskedShare {
+    /// What is to be shown.
+    ///
+    /// # Errors
+    /// If that is not one thing.
+    pub fn object(&self) -> Result<SharedObject, ShareError> {
+        match (self.capture, self.investigation) {
+            (Some(id), None) => Ok(SharedObject::Capture(id)),
+            (None, Some(id)) => Ok(SharedObject::Investigation(id)),
+            _ => Err(ShareError::Refused("a share is of one `capture`, or of one `investigation`".to_owned())),
+        }
+    }
 }
 
 /// A link in a list.
@@ -152,8 +241,10 @@ pub struct AskedShare {
 pub struct ShareItem {
     /// By which it is revoked; it opens nothing.
     pub id: ShareId,
-    /// The capture that it shows.
-    pub capture: CaptureId,
+    /// The capture that it shows; none if it shows an investigation.
+    pub capture: Option<CaptureId>,
+    /// The investigation that it shows; none if it shows a capture.
+    pub investigation: Option<InvestigationId>,
     /// What it is called.
     pub title: String,
     /// Who made it.
@@ -175,7 +266,8 @@ impl ShareItem {
         let share = Share::new(record.clone(), CancellationToken::new())?;
         Some(Self {
             id: share.id(),
-            capture: share.capture(),
+            capture: share.object().capture(),
+            investigation: share.object().investigation(),
             title: bathyscope_capture::shown(&record.title),
             owner: bathyscope_capture::shown(&record.owner),
             created_unix_ns: record.created_unix_ns,
@@ -186,7 +278,7 @@ impl ShareItem {
         })
     }
 
-    /// What of the capture it shows, for the audit log.
+    /// What of its object it shows, for the audit log.
     fn words(&self) -> String {
         let part = self.part.as_ref().and_then(|part| serde_json::to_string(part).ok());
         format!("share {}: {}", self.id, part.as_deref().unwrap_or("all of it"))
@@ -202,7 +294,7 @@ pub struct Share {
 #[derive(Debug)]
 struct FoundShare {
     record: ShareRecord,
-    capture: CaptureId,
+    object: SharedObject,
     scope: ShareScope,
     ended: CancellationToken,
 }
@@ -210,9 +302,9 @@ struct FoundShare {
 impl Share {
     /// None if it is of a kind that this program does not know.
     fn new(record: ShareRecord, ended: CancellationToken) -> Option<Self> {
-        let capture = (record.kind == CAPTURE).then(|| record.object.parse().ok()).flatten()?;
+        let object = SharedObject::of(&record)?;
         let scope = serde_json::from_str(&record.scope).ok()?;
-        Some(Self { inner: Arc::new(FoundShare { record, capture, scope, ended }) })
+        Some(Self { inner: Arc::new(FoundShare { record, object, scope, ended }) })
     }
 
     /// Its name.
@@ -220,9 +312,9 @@ impl Share {
         ShareId(self.inner.record.id)
     }
 
-    /// The capture that it shows.
-    pub fn capture(&self) -> CaptureId {
-        self.inner.capture
+    /// What it shows.
+    pub fn object(&self) -> SharedObject {
+        self.inner.object
     }
 
     /// The only part of the capture that it shows; none for all.
@@ -244,7 +336,7 @@ impl Share {
             _ => self.inner.scope.view.clone(),
         };
         let mark = if view.is_empty() { "" } else { "?" };
-        format!("/s/{}/captures/{}{mark}{view}", self.id(), self.capture())
+        format!("/s/{}{}{mark}{view}", self.id(), self.object().path())
     }
 
     /// Seconds that it lives still.
@@ -273,6 +365,9 @@ pub enum ShareError {
     /// It is not as it must be.
     #[error("{0}")]
     Refused(String),
+    /// There is nothing to show.
+    #[error("there is no such capture or investigation")]
+    NoObject,
     /// The kernel gave no randomness.
     #[error(transparent)]
     Secret(#[from] SessionError),
@@ -357,17 +452,19 @@ impl Shares {
         }
         let days = asked.days.unwrap_or(SHARE_DAYS);
         check(&asked, days)?;
-        let capture = self.store.capture(asked.capture).await?;
-        let title = if asked.title.trim().is_empty() { capture.title } else { asked.title.trim().to_owned() };
+        let object = asked.object()?;
+        let usual_title = object.title(&self.store).await?.ok_or(ShareError::NoObject)?;
+        let title = if asked.title.trim().is_empty() { usual_title } else { asked.title.trim().to_owned() };
         let scope = ShareScope { view: asked.view, part: asked.part };
         let scope = serde_json::to_string(&scope).map_err(|error| ShareError::Refused(error.to_string()))?;
         let (secret, token) = new_secret()?;
         let created_unix_ns = wall_unix_ns();
+        let (kind, object) = object.stored();
         let new = NewShare {
             id: id.0,
             token,
-            kind: CAPTURE.to_owned(),
-            object: asked.capture.to_string(),
+            kind: kind.to_owned(),
+            object,
             scope,
             title,
             owner: owner.to_owned(),
@@ -375,9 +472,10 @@ impl Shares {
             expires_unix_ns: created_unix_ns.saturating_add(i64::from(days).saturating_mul(DAY_NS)),
         };
         self.store.add_share(new).await?;
-        let made = self.store.share(id.0, token, created_unix_ns).await?.as_ref().and_then(ShareItem::new);
-        let made = made.ok_or_else(|| ShareError::Refused("it was revoked at once".to_owned()))?;
-        self.note((owner, role), "share.create", (made.capture, made.words())).await;
+        let gone = || ShareError::Refused("it was revoked at once".to_owned());
+        let record = self.store.share(id.0, token, created_unix_ns).await?.ok_or_else(gone)?;
+        let made = ShareItem::new(&record).ok_or_else(gone)?;
+        self.note((owner, role), "share.create", &record, made.words()).await;
         Ok((secret, made))
     }
 
@@ -444,14 +542,14 @@ impl Shares {
         });
         let item = ShareItem::new(&record);
         if let Some(item) = &item {
-            self.note(who, "share.revoke", (item.capture, format!("{}, made by {}", item.words(), item.owner))).await;
+            self.note(who, "share.revoke", &record, format!("{}, made by {}", item.words(), item.owner)).await;
         }
         Ok(item)
     }
 
-    /// Notes for ever who did what with a link to a capture.
-    async fn note(&self, who: (&str, Role), action: &str, (capture, detail): (CaptureId, String)) {
-        audit(&self.store, who, action, (&capture.to_string(), &detail)).await;
+    /// Notes for ever who did what with a link.
+    async fn note(&self, who: (&str, Role), action: &str, link: &ShareRecord, detail: String) {
+        audit(&self.store, who, action, (&link.object, &detail)).await;
     }
 
     /// Writes uses and removes expired links, once a minute, until the console stops.
@@ -516,6 +614,9 @@ fn check(asked: &AskedShare, days: u32) -> Result<(), ShareError> {
     if asked.part.as_ref().is_some_and(|part| part.filter.len() > FILTER_BYTES) {
         return refused(format!("the filter of the part is longer than {FILTER_BYTES} bytes"));
     }
+    if asked.object()?.investigation().is_some() && (asked.part.is_some() || !asked.view.is_empty()) {
+        return refused("an investigation is shared as a whole: it has no `view` and no `part`".to_owned());
+    }
     Ok(())
 }
 
@@ -543,7 +644,8 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_bounded() {
         let asked = || AskedShare {
-            capture: CaptureId::from_bits(1),
+            capture: Some(CaptureId::from_bits(1)),
+            investigation: None,
             title: String::new(),
             days: None,
             view: "v=3&tab=flame&filter=a%20b".to_owned(),
@@ -556,5 +658,13 @@ mod tests {
         }
         let part = SharedPart { filter: "x".repeat(FILTER_BYTES + 1), ..SharedPart::default() };
         assert!(check(&AskedShare { part: Some(part), ..asked() }, 7).is_err());
+        let investigation = "00000000000000ff".parse().ok();
+        assert!(check(&AskedShare { investigation, ..asked() }, 7).is_err(), "two things");
+        assert!(check(&AskedShare { capture: None, ..asked() }, 7).is_err(), "nothing");
+        let page = || AskedShare { capture: None, investigation, ..asked() };
+        assert!(check(&page(), 7).is_err(), "a view of an investigation");
+        let page = || AskedShare { view: String::new(), ..page() };
+        assert!(check(&page(), 7).is_ok());
+        assert!(check(&AskedShare { part: Some(SharedPart::default()), ..page() }, 7).is_err(), "a part of one");
     }
 }

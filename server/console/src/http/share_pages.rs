@@ -1,5 +1,5 @@
-//! Pages of links for people without a login: the one that a link leads to, the capture that it shows, and the list for those who
-//! make some.
+//! Pages of links for people without a login: the one that a link leads to, the capture or investigation that it shows, and the list for
+//! those who make some.
 
 use axum::{
     Json,
@@ -11,7 +11,7 @@ use http::{HeaderValue, header::SET_COOKIE};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    access::{Anonymous, Operator, ShareHolder, share_cookie},
+    access::{Anonymous, CaptureShareHolder, InvestigationShareHolder, Operator, share_cookie},
     context::Context,
     error::ApiError,
     extract::{self, Path},
@@ -28,6 +28,12 @@ pub(super) async fn door(_: Anonymous, context: Context) -> Result<Response, Api
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct DoorPath {
     share: String,
+}
+
+/// What a link shows, in a path: whoever holds the link was let in for this and nothing else.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct ObjectPath {
+    id: String,
 }
 
 /// What opens a link.
@@ -62,9 +68,23 @@ pub(super) async fn open(
 }
 
 /// The capture that a link shows.
-pub(super) async fn capture(ShareHolder(share): ShareHolder, context: Context) -> Result<Response, ApiError> {
-    let (id, title) = (share.capture().to_string(), bathyscope_capture::shown(&share.record().title));
+pub(super) async fn capture(
+    CaptureShareHolder(share): CaptureShareHolder,
+    context: Context,
+    Path(ObjectPath { id }): Path<ObjectPath>,
+) -> Result<Response, ApiError> {
+    let title = bathyscope_capture::shown(&share.record().title);
     render(&pages::SharedCapture { nonce: context.nonce(), id: &id, title: &title })
+}
+
+/// The investigation that a link shows.
+pub(super) async fn investigation(
+    InvestigationShareHolder(share): InvestigationShareHolder,
+    context: Context,
+    Path(ObjectPath { id }): Path<ObjectPath>,
+) -> Result<Response, ApiError> {
+    let title = bathyscope_capture::shown(&share.record().title);
+    render(&pages::SharedInvestigation { nonce: context.nonce(), id: &id, title: &title })
 }
 
 /// The links that somebody has made; an admin sees all.

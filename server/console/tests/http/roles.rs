@@ -201,6 +201,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/s/{share}", [200; 4]),
     ("POST", "/s/{share}/open", [404; 4]),
     ("GET", "/s/{share}/captures/{id}", [404; 4]),
+    ("GET", "/s/{share}/investigations/{id}", [404; 4]),
     ("GET", "/api/access", [401, 404, 404, 200]),
     // There are none with this id.
     ("DELETE", "/api/access/sessions/{id}", [401, 404, 404, 404]),

@@ -79,6 +79,12 @@ fn below_shares() -> BTreeSet<&'static str> {
     table().iter().map(|route| route.path).filter_map(|path| path.strip_prefix("/s/{share}/")).collect()
 }
 
+/// Those of them that are about captures, or about investigations.
+fn below_shares_of(what: &str) -> BTreeSet<&'static str> {
+    let named = format!("{what}/{{id}}");
+    below_shares().into_iter().filter(|path| path.contains(&named)).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn p07_every_route_below_a_share_answers_only_with_its_own_token() {
     let console = Console::new().await;
@@ -91,10 +97,7 @@ async fn p07_every_route_below_a_share_answers_only_with_its_own_token() {
     assert_eq!(revoked.revoke(&console, &ada).await, 204);
     let expired = expired(&console, id).await;
     let mut refusals = BTreeSet::new();
-    for path in below_shares() {
-        if path == "open" {
-            continue;
-        }
+    for path in below_shares_of("captures") {
         let ask = async |link: &Link, cookie: Option<String>, capture: CaptureId| {
             let path = link.below(&address(&format!("/{path}"), capture));
             let answer = Answer::of(console.send(own_page("GET", &path, cookie.as_deref(), None)).await).await;
@@ -132,6 +135,109 @@ async fn p07_every_route_below_a_share_answers_only_with_its_own_token() {
         }
     }
     assert_eq!(refusals.len(), 1, "one and the same answer: {refusals:?}");
+}
+
+/// An investigation with a view of a capture and a note on it.
+async fn investigation(console: &Console, cookie: &str, capture: CaptureId) -> (String, String) {
+    let post = async |path: &str, body: serde_json::Value| {
+        let made = console.ask("POST", path, Some(cookie), Some(&body.to_string())).await;
+        assert_eq!(made.status, 201, "{path}: {}", made.text());
+        made.json()["id"].as_str().unwrap().to_owned()
+    };
+    let id = post("/api/investigations", serde_json::json!({ "title": "Why <b>?" })).await;
+    let blocks = format!("/api/investigations/{id}/blocks");
+    let on = serde_json::json!({ "on": { "kind": "capture" }, "text": "a note" });
+    let note = post(&format!("/api/captures/{capture}/notes"), on).await;
+    let view = serde_json::json!({ "kind": "view", "capture": capture, "view": "v=3&tab=events" });
+    let view = post(&blocks, serde_json::json!({ "content": view })).await;
+    let note = serde_json::json!({ "kind": "note", "capture": capture, "note": note });
+    post(&blocks, serde_json::json!({ "content": note })).await;
+    (id, view)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p07_a_share_of_an_investigation_shows_its_page_and_no_capture() {
+    let console = Console::new().await;
+    let capture = console.capture("shared", "ada", 10).await;
+    let (ada, root) = (console.cookie("ada", Role::Operator).await, console.cookie("root", Role::Admin).await);
+    let (id, view) = investigation(&console, &ada, capture).await;
+    let (other, other_view) = investigation(&console, &ada, capture).await;
+    let link = share(&console, &ada, serde_json::json!({ "investigation": id })).await;
+    let of_capture = share(&console, &ada, serde_json::json!({ "capture": capture })).await;
+    let opened = open(&console, &link.id, &link.token).await;
+    assert_eq!(opened.json()["url"], format!("/s/{}/investigations/{id}", link.id));
+    let page = link.get(&console, &format!("/investigations/{id}")).await;
+    assert!(
+        page.status == 200 && page.text().contains("data-shared") && !page.text().contains("<b>"),
+        "{}",
+        page.text()
+    );
+    let read = link.get(&console, &format!("/api/investigations/{id}")).await.json();
+    assert_eq!((&read["share"]["owner"], &read["can_write"]), (&"ada".into(), &false.into()));
+    assert_eq!((&read["head"]["can_delete"], &read["public_url"]), (&false.into(), &serde_json::Value::Null));
+    assert!(read["no_shares"].as_str().unwrap().contains("read only"));
+    assert_eq!(read["blocks"][1]["content"]["note"]["text"], "a note");
+    let picture = link.get(&console, &format!("/api/investigations/{id}/blocks/{view}/picture")).await;
+    assert_eq!((picture.status.as_u16(), picture.header("content-type")), (200, "image/svg+xml"));
+    // Whoever is logged in is told that they may share it.
+    assert!(console.get(&format!("/api/investigations/{id}"), &ada).await.json()["no_shares"].is_null());
+    // Of everything that is below shares only this is below this one.
+    let refused = async |link: &Link, cookie: Option<String>, path: &str| {
+        let answer = Answer::of(console.send(own_page("GET", &link.below(path), cookie.as_deref(), None)).await).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
+        assert!(answer.text().contains("opening this link"), "{path}: {}", answer.text());
+    };
+    for path in below_shares_of("captures") {
+        for id in [capture.to_string(), id.clone()] {
+            refused(&link, Some(link.cookie()), &address(&format!("/{path}"), id)).await;
+        }
+    }
+    let session = console.cookie("root", Role::Admin).await;
+    for path in below_shares_of("investigations") {
+        let path = format!("/{path}");
+        let at = |id: &str, block: &str| address(&path.replace("{block}", block), id);
+        for cookie in [None, Some(session.clone()), Some(of_capture.cookie()), Some("bathyscope_share=".to_owned())] {
+            refused(&link, cookie, &at(&id, &view)).await;
+        }
+        refused(&link, Some(link.cookie()), &at(&other, &other_view)).await;
+        refused(&link, Some(link.cookie()), &at(&capture.to_string(), &view)).await;
+        refused(&of_capture, Some(of_capture.cookie()), &at(&id, &view)).await;
+        refused(&of_capture, Some(of_capture.cookie()), &at(&capture.to_string(), &view)).await;
+    }
+    // A block of another page is none of this one.
+    let foreign = link.get(&console, &format!("/api/investigations/{id}/blocks/{other_view}/picture")).await;
+    assert_eq!(foreign.status, 404);
+    let listed = console.get("/api/shares", &ada).await.json();
+    let items = listed["items"].as_array().unwrap();
+    let item = items.iter().find(|item| item["investigation"] == id.as_str()).unwrap();
+    assert_eq!((&item["capture"], &item["title"]), (&serde_json::Value::Null, &"Why <b>?".into()));
+    for (body, status) in [
+        (serde_json::json!({ "investigation": id, "capture": capture }), 400),
+        (serde_json::json!({ "investigation": id, "part": { "filter": "" } }), 400),
+        (serde_json::json!({ "investigation": id, "view": "v=3" }), 400),
+        (serde_json::json!({}), 400),
+        (serde_json::json!({ "investigation": "0000000000000001" }), 404),
+        (serde_json::json!({ "investigation": "x" }), 400),
+    ] {
+        let made = console.ask("POST", "/api/shares", Some(&ada), Some(&body.to_string())).await;
+        assert_eq!(made.status, status, "{body}: {}", made.text());
+    }
+    // Deleted, it is nowhere; restored, it is there again; revoked, it is gone.
+    let path = format!("/investigations/{id}");
+    assert!(console.ask("DELETE", &format!("/api{path}"), Some(&root), None).await.status.is_success());
+    refused(&link, Some(link.cookie()), &path).await;
+    let made = console.ask("POST", "/api/shares", Some(&ada), Some(&format!(r#"{{"investigation":"{id}"}}"#))).await;
+    assert_eq!(made.status, 404);
+    assert!(console.ask("POST", &format!("/api{path}/restore"), Some(&root), None).await.status.is_success());
+    assert_eq!(link.get(&console, &path).await.status, 200);
+    assert_eq!(link.revoke(&console, &ada).await, 204);
+    refused(&link, Some(link.cookie()), &format!("/api{path}")).await;
+    let audit = console.get("/api/audit", &root).await.json();
+    let of = |action: &str| {
+        let mut entries = audit["items"].as_array().unwrap().iter();
+        entries.any(|entry| entry["action"] == action && entry["object"] == id.as_str())
+    };
+    assert!(of("share.create") && of("share.revoke"), "{audit}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,7 +42,7 @@ export const IS_SAVED = Boolean(globalThis.document?.getElementById?.(SAVED_DATA
 /** The address below which this page reads, if somebody sees it who has a link and no login; else empty. */
 export const SHARE = IS_SAVED
   ? "/s/0000000000000000"
-  : ((globalThis.location?.pathname ?? "").match(/^\/s\/[0-9a-f]{16}(?=\/captures\/)/)?.[0] ?? "");
+  : ((globalThis.location?.pathname ?? "").match(/^\/s\/[0-9a-f]{16}(?=\/(captures|investigations)\/)/)?.[0] ?? "");
 
 /** So many addresses are remembered that were asked for. */
 const MOST_REMEMBERED = 2000;
@@ -122,6 +122,9 @@ async function request(path, options) {
   throw new ApiError({ status: response.status, why, ...(typeof body?.error === "object" ? body.error : {}), body });
 }
 
+/** Where a share reads, as its own routes are below its own address. */
+const SHARED = /^\/api\/(captures|investigations)\/\{id\}/;
+
 /**
  * The address of a route. What `{…}` in its path stands for is among the parameters; the others go into the query.
  * @param {string} path as in the server's table of routes
@@ -134,7 +137,7 @@ export function addressOf(path, params) {
     delete rest[name];
     return value;
   });
-  return withParams(path.startsWith("/api/captures/{id}") ? SHARE + filled : filled, rest);
+  return withParams(SHARED.test(path) ? SHARE + filled : filled, rest);
 }
 
 /**

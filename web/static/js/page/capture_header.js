@@ -12,6 +12,7 @@ import { linkTo } from "./link_address.js";
 import { Menu } from "../lib/menu.js";
 import { note, noteError, sentence } from "../lib/notice.js";
 import { PINS } from "./retention.js";
+import { NO_LINK, SHARE_OVER } from "./share_words.js";
 import { costIsEstimated } from "../kind/table.js";
 import { ESTIMATED, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
@@ -31,11 +32,6 @@ const EXPORTS = [
 
 /** What is said of a capture that was deleted while its page was open. */
 const GONE = "This capture was deleted. The page still shows what it had read; no more of it can be read.";
-/** The same of a share. */
-const OVER =
-  "This link has expired or was revoked. The page still shows what it had read; no more of it can be read. Ask whoever sent it for another.";
-/** Why the address of a share's page is not copied. */
-const NO_LINK = "The address of this page opens nothing elsewhere: pass on the link that you were sent.";
 
 /** The header. */
 export class CaptureHeader {
@@ -276,7 +272,7 @@ export class CaptureHeader {
       put(
         byId("cap-problem"),
         SHARE
-          ? h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Over. " }), OVER)
+          ? h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Over. " }), SHARE_OVER)
           : h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Deleted. " }), GONE),
       );
       return;
@@ -396,7 +392,7 @@ export class CaptureHeader {
 
   /** Whether it was deleted meanwhile; says so, as commands can still be asked for. */
   #isGone() {
-    if (this.context.gone) note(SHARE ? OVER : GONE);
+    if (this.context.gone) note(SHARE ? SHARE_OVER : GONE);
     return this.context.gone;
   }
 
@@ -423,8 +419,8 @@ export class CaptureHeader {
       return;
     }
     try {
-      const { shareDialog } = await import("./share_dialog.js");
-      shareDialog(this.context);
+      const { shareCapture } = await import("./share_dialog.js");
+      shareCapture(this.context);
     } catch (error) {
       noteError(error);
     }

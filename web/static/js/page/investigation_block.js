@@ -20,6 +20,7 @@ const GONE = "The capture is gone: it was deleted, or retention removed it.";
  * @property {boolean} canWrite
  * @property {boolean} shared whether somebody sees it without a login: nothing leads to captures
  * @property {(done: boolean) => void} check turns its task
+ * @property {Map<string, string>} [pictures] what marks the places of pictures that are put in later, by their addresses: none is asked for
  */
 
 /**
@@ -60,28 +61,39 @@ function task({ body, done, text }, { canWrite, check }) {
 }
 
 /**
+ * The address of the picture of a block's view.
+ * @param {string} investigation
+ * @param {Pick<BlockItem, "id"|"version">} block
+ */
+export function pictureAddress(investigation, { id, version }) {
+  return addressOf("/api/investigations/{id}/blocks/{block}/picture", { id: investigation, block: id, v: version });
+}
+
+/**
  * @param {BlockItem} block
  * @param {{capture: string|null, title: string|null, view: string, caption: string}} content
  * @param {BlockPlace} place
  */
-function viewCard({ id, version }, { capture, title, view, caption }, { investigation, shared }) {
+function viewCard({ id, version }, { capture, title, view, caption }, { investigation, shared, pictures }) {
   if (capture === null || title === null)
     return h("p", { class: "notice", text: `${caption ? `${caption}. ` : ""}${GONE}` });
   const isFlame = new URLSearchParams(view).get("tab") === "flame";
-  const path = "/api/investigations/{id}/blocks/{block}/picture";
-  const image = h("img", {
-    class: isFlame ? "" : "is-rate",
-    loading: "lazy",
-    alt: isFlame ? "The flame graph of this view" : "Rows over time, with the range of this view",
-    src: addressOf(path, { id: investigation, block: id, v: version }),
+  const address = pictureAddress(investigation, { id, version });
+  const none = h("p", {
+    class: "quiet",
+    text: "The picture of this view could not be made; the view itself says why.",
   });
-  const picture = h("div", {}, image);
-  image.addEventListener("error", () =>
-    put(
-      picture,
-      h("p", { class: "quiet", text: "The picture of this view could not be made; the view itself says why." }),
-    ),
-  );
+  const picture = h("div", {}, none);
+  const mark = pictures?.get(address);
+  if (mark || !pictures) {
+    const image = h("img", {
+      class: isFlame ? "" : "is-rate",
+      alt: isFlame ? "The flame graph of this view" : "Rows over time, with the range of this view",
+      ...(mark ? { data: { picture: mark } } : { loading: "lazy", src: address }),
+    });
+    image.addEventListener("error", () => put(picture, none));
+    put(picture, image);
+  }
   const words = [
     caption && h("p", { text: caption }),
     picture,

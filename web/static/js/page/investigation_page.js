@@ -1,16 +1,19 @@
 // The page of an investigation. Each block has a version of its own: who saves second is shown both texts. What is being written stays
 // when others change the page.
 
-import { ApiError, get, send } from "../lib/api.js";
+import { ApiError, SHARE, get, send } from "../lib/api.js";
 import { byId, copyText, h, put } from "../lib/dom.js";
 import { wall } from "../lib/format.js";
 import { drawMarkdown } from "../lib/markdown.js";
-import { note, noteError, showError } from "../lib/notice.js";
+import { note, noteError, sentence, showError } from "../lib/notice.js";
 import { TextForm } from "../lib/text_form.js";
 import { blockContent } from "./investigation_block.js";
-import { INVESTIGATION_STATES, movedBefore, stateWords } from "./investigation_words.js";
+import { INVESTIGATION_STATES, headWords, movedBefore, stateWords } from "./investigation_words.js";
+import { linkTo } from "./link_address.js";
+import { startShareLine } from "./share_line.js";
+import { SHARE_OVER, shownWords } from "./share_words.js";
 
-/** @import { BlockItem, InvestigationItem, MarkdownNode } from "../../../api.js" */
+/** @import { BlockItem, InvestigationAnswer, MarkdownNode } from "../../../api.js" */
 
 const BLOCKS = "/api/investigations/{id}/blocks/{block}";
 /** What a text of a block is called where it is written. @type {Record<string, string>} */
@@ -47,13 +50,18 @@ function withText(content, text) {
   }
 }
 
+/** What a share of one shows. */
+const SHARED = { investigation: "", part: null };
+
 /** The page. */
 class InvestigationPage {
   /** Forms that are open, by what they write: a block's id, `title`, `conclusion`, or `new`. @type {Map<string, TextForm>} */
   #forms = new Map();
-  /** @type {InvestigationItem|null} */
+  /** @type {InvestigationAnswer|null} */
   #page = null;
   #dragged = "";
+  /** Says that the share shows nothing any more; none where somebody is logged in. @type {(() => void)|null} */
+  #over = null;
 
   /** @param {string} id */
   constructor(id) {
@@ -73,9 +81,13 @@ class InvestigationPage {
       this.#page = await get("/api/investigations/{id}", { id: this.id });
       put(byId("investigation-problem"));
       this.#draw(this.#page);
+      if (this.#page.share && !this.#over)
+        this.#over = startShareLine(this.#page.share, shownWords(SHARED), () => void this.load());
     } catch (error) {
       const gone = error instanceof ApiError && error.status === 404;
       if (gone && this.#page) put(byId("investigation-problem"), this.#gone());
+      if (gone && this.#over) this.#over();
+      else if (gone && this.#page) return;
       else showError(byId("investigation-problem"), error, () => void this.load());
     }
   }
@@ -84,11 +96,11 @@ class InvestigationPage {
     return h("p", {
       class: "notice",
       role: "alert",
-      text: "This investigation was deleted while it was open. What you see is what it was.",
+      text: SHARE ? SHARE_OVER : "This investigation was deleted while it was open. What you see is what it was.",
     });
   }
 
-  /** @param {InvestigationItem} page */
+  /** @param {InvestigationAnswer} page */
   #draw(page) {
     const held = document.activeElement;
     const key = held instanceof HTMLElement ? held.closest("[data-block]") : null;
@@ -105,15 +117,15 @@ class InvestigationPage {
     }
   }
 
-  /** @param {InvestigationItem} page */
+  /** @param {InvestigationAnswer} page */
   #empty({ can_write: canWrite }) {
     const how = canWrite ? " Write a text or a task here, or press Shift+I on a capture to add what it shows." : "";
     return h("li", {}, h("p", { class: "empty", text: `This investigation has no blocks yet.${how}` }));
   }
 
-  /** @param {InvestigationItem} page */
-  #drawHead({ head, can_write: canWrite }) {
-    const { title, state, owner, created_unix_ns: created, changed_by: changer, changed_unix_ns: changed } = head;
+  /** @param {InvestigationAnswer} page */
+  #drawHead({ head, can_write: canWrite, no_shares: noShares }) {
+    const { title, state } = head;
     document.title = `${title} · Bathyscope`;
     const states = h(
       "select",
@@ -132,30 +144,71 @@ class InvestigationPage {
             canWrite ? states : h("span", { class: "investigation-state", data: { state }, text: stateWords(state) }),
             h("span", { class: "grow" }),
             canWrite && this.#button("Rename", () => this.#writeHead("title", "Title", title, [])),
-            this.#button("Copy link", () => void this.#copyLink()),
+            this.#button("Save as file", () => void this.#saveFile()),
+            !SHARE &&
+              h("button", {
+                type: "button",
+                id: "share",
+                text: "Share",
+                title: noShares,
+                "aria-disabled": noShares ? "true" : null,
+                on: { click: () => void this.#share() },
+              }),
+            !SHARE && this.#button("Copy link", () => void this.#copyLink()),
           ),
-      h("p", {
-        class: "quiet",
-        text: `Begun by ${owner}, ${wall(created)} · last changed by ${changer}, ${wall(changed)}`,
-      }),
+      h("p", { class: "quiet", text: headWords(head) }),
     );
   }
 
   async #copyLink() {
-    const url = location.origin + location.pathname;
-    note((await copyText(url)) ? "Link copied." : `This browser did not allow copying. The link: ${url}`);
+    const { url, words } = linkTo(this.#page?.public_url ?? null, location.origin, location.pathname, "this page");
+    note((await copyText(url)) ? words : `This browser did not allow copying. The link: ${url}`);
+  }
+
+  async #share() {
+    const page = this.#page;
+    if (!page) return;
+    if (page.no_shares) {
+      note(sentence(page.no_shares));
+      return;
+    }
+    try {
+      const { shareDialog } = await import("./share_dialog.js");
+      shareDialog({
+        object: { investigation: this.id },
+        title: page.head.title,
+        publicUrl: page.public_url,
+        opens: "this investigation",
+        tells:
+          "It shows all that stands on the page, also what is written later: texts, tasks, notes with their answers, results of queries, titles of captures, and pictures of views. The captures themselves cannot be opened with it.",
+        only: null,
+      });
+    } catch (error) {
+      noteError(error);
+    }
+  }
+
+  async #saveFile() {
+    const page = this.#page;
+    if (!page) return;
+    try {
+      const { saveInvestigation } = await import("./investigation_file.js");
+      await saveInvestigation(page);
+    } catch (error) {
+      noteError(error);
+    }
   }
 
   /**
    * @param {BlockItem} block
-   * @param {InvestigationItem} page
+   * @param {InvestigationAnswer} page
    */
   #block(block, { can_write: canWrite, blocks }) {
     const { id, content, changed_by: changer, changed_unix_ns: changed } = block;
     const place = {
       investigation: this.id,
       canWrite,
-      shared: false,
+      shared: Boolean(SHARE),
       check: (/** @type {boolean} */ done) => void this.#check(block, done),
     };
     const form = this.#forms.get(id);
@@ -237,7 +290,7 @@ class InvestigationPage {
     if (grip instanceof HTMLElement) grip.focus();
   }
 
-  /** @param {InvestigationItem} page */
+  /** @param {InvestigationAnswer} page */
   #drawAdd({ can_write: canWrite }) {
     const form = this.#forms.get("new");
     const place = byId("investigation-add");
@@ -262,7 +315,7 @@ class InvestigationPage {
     );
   }
 
-  /** @param {InvestigationItem} page */
+  /** @param {InvestigationAnswer} page */
   #drawEnd({ conclusion, conclusion_body: body, can_write: canWrite }) {
     const form = this.#forms.get("conclusion");
     put(

@@ -1,10 +1,10 @@
 // Words and addresses of investigations. Pure.
 
-import { duration, moment } from "../lib/format.js";
+import { duration, moment, wall } from "../lib/format.js";
 import { viewOf } from "../view/notes/note_words.js";
 import { emptyView, formatView, parseView } from "./url_state.js";
 
-/** @import { NoteItem } from "../../../api.js" */
+/** @import { InvestigationHead, NoteItem } from "../../../api.js" */
 
 /** @type {Record<string, string>} */
 const STATES = { open: "Open", found: "Found", closed: "Closed" };
@@ -13,6 +13,14 @@ export const INVESTIGATION_STATES = Object.keys(STATES);
 
 /** @param {string} state */
 export const stateWords = (state) => STATES[state] ?? state;
+
+/**
+ * Who began an investigation, and who changed it last.
+ * @param {InvestigationHead} head
+ */
+export function headWords({ owner, created_unix_ns: created, changed_by: changer, changed_unix_ns: changed }) {
+  return `Begun by ${owner}, ${wall(created)} · last changed by ${changer}, ${wall(changed)}`;
+}
 
 /** @param {string} id */
 export const investigationAddress = (id) => `/investigations/${encodeURIComponent(id)}`;

@@ -14,11 +14,12 @@ export function isLoopback(origin) {
  * @param {string|null} publicUrl the address by which others reach the console, if somebody said it
  * @param {string} origin of the page
  * @param {string} address path and query
+ * @param {string} [what] it opens
  */
-export function linkTo(publicUrl, origin, address) {
+export function linkTo(publicUrl, origin, address, what = "this view") {
   const begin = publicUrl ?? origin;
   const words = isLoopback(begin)
     ? `Link copied. Only this machine opens it, as it begins with ${new URL(begin).host}. For others, Export saves a file, or start Bathyscope with --public-url.`
-    : "Link copied. It opens this view for everybody who may log in here.";
+    : `Link copied. It opens ${what} for everybody who may log in here.`;
   return { url: begin + address, words };
 }

@@ -19,6 +19,7 @@ import { note, noteError, sentence, showError, waitFor } from "../lib/notice.js"
 import { startSharedShell, startShell } from "./shell.js";
 import { costIsEstimated } from "../kind/table.js";
 import { startTabs } from "../lib/tabs.js";
+import { partWords } from "./share_words.js";
 import { ViewState } from "./url_state.js";
 import { VIEWS } from "./views.js";
 import { WithheldView } from "./withheld_view.js";
@@ -402,9 +403,12 @@ async function start() {
     const view = views.get("info");
     if (view instanceof LateInfo) view.reveal(section);
   });
-  if (SHARE) {
+  if (info.share && !IS_SAVED) {
     const { startShareLine } = await import("./share_line.js");
-    startShareLine(context);
+    context.on(
+      "gone",
+      startShareLine(info.share, partWords(info.share.part), () => context.check()),
+    );
   }
   new LinkSpans(context, byId("cap-spans"));
   void context.notes.load();

@@ -1,7 +1,9 @@
 // One investigation: its blocks in order, written, moved and deleted by several people at once.
 
+import { SHARE } from "../lib/api.js";
 import { startInvestigation } from "./investigation_page.js";
-import { startShell } from "./shell.js";
+import { startSharedShell, startShell } from "./shell.js";
 
-startShell();
+if (SHARE) startSharedShell();
+else startShell();
 startInvestigation();

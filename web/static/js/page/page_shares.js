@@ -1,11 +1,11 @@
-// Shares: links that show captures to people without a login. An operator sees their own, an admin all, and allows them.
+// Shares: links that show captures and investigations to people without a login. An operator sees their own, an admin all, and allows them.
 
 import { get, send } from "../lib/api.js";
 import { byId, h, put } from "../lib/dom.js";
 import { duration, plural, wall } from "../lib/format.js";
 import { listTable } from "./list_table.js";
 import { note, showError, waitFor } from "../lib/notice.js";
-import { partWords } from "./share_words.js";
+import { shownWords } from "./share_words.js";
 import { startShell } from "./shell.js";
 
 /** @type {import("./list_table.js").Head[]} */
@@ -53,6 +53,7 @@ function row(one) {
       showError(byId("shares-problem"), error);
     }
   };
+  const href = one.investigation === null ? `/captures/${one.capture}` : `/investigations/${one.investigation}`;
   const used =
     one.last_used_unix_ns === null
       ? "never"
@@ -60,8 +61,8 @@ function row(one) {
   return h(
     "tr",
     {},
-    h("td", { class: "name" }, h("a", { href: `/captures/${one.capture}`, text: one.title })),
-    h("td", { text: partWords(one.part) }),
+    h("td", { class: "name" }, h("a", { href, text: one.title })),
+    h("td", { text: shownWords(one) }),
     h("td", {}, one.owner, h("div", { class: "quiet", text: wall(one.created_unix_ns) })),
     h("td", { text: wall(one.expires_unix_ns) }),
     h("td", { text: used }),

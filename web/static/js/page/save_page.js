@@ -7,6 +7,7 @@ import { bytes, exact, plural } from "../lib/format.js";
 import { errorNotice } from "../lib/notice.js";
 import { saveBlob } from "../lib/save_text.js";
 import { formatView } from "./url_state.js";
+import { checkedFile, drawNonce, fileName, stylesOf, textOf } from "./file_parts.js";
 import { SAVED_VERSION } from "./saved_answers.js";
 import { classicScript, filesOf, savedHtml } from "./saved_html.js";
 import { addressesOf, newestWindow, rowPagesOf, trackZoomsOf, wholeFlamesOf, zoomsOf } from "./save_plan.js";
@@ -14,8 +15,7 @@ import { addressesOf, newestWindow, rowPagesOf, trackZoomsOf, wholeFlamesOf, zoo
 /** @import { CaptureContext } from "./capture_context.js" */
 /** @import { SavedAnswer } from "./saved_answers.js" */
 
-/** The most bytes of a file, and of the windows of its timeline. */
-const MOST_BYTES = 20e6;
+/** The most bytes of the windows of a file's timeline. */
 const MOST_WINDOW_BYTES = 10e6;
 /** A view has what it needs when nothing was asked for so long. */
 const QUIET_MS = 400;
@@ -142,19 +142,14 @@ async function makeFile(context, tabs, signal, tell) {
   };
   const text = savedHtml({
     title: context.info.title,
-    nonce: crypto.getRandomValues(new Uint32Array(4)).join("-"),
+    nonce: drawNonce(),
     styles: await stylesOf(document, signal),
     script: await scriptOf(document, signal),
     body: await partsOf(signal),
     page,
   });
-  const html = new Blob([text], { type: "text/html" });
-  if (html.size > MOST_BYTES)
-    throw new Error(
-      `the file would have ${bytes(html.size)}, and a file has at most ${bytes(MOST_BYTES)}: select a shorter range, or leave out a tab`,
-    );
-  const name = `${context.info.title}-${context.id}`.replace(/[^\w.-]+/g, "_").slice(0, 80);
-  return { name: `${name}.html`, html, leftOut };
+  const html = checkedFile(text, "select a shorter range, or leave out a tab");
+  return { name: fileName(context.info.title, context.id), html, leftOut };
 }
 
 /**
@@ -306,26 +301,6 @@ async function packed(body) {
     reader.onerror = () => reject(reader.error);
     reader.readAsDataURL(blob);
   });
-}
-
-/**
- * @param {string} address
- * @param {AbortSignal} signal
- */
-async function textOf(address, signal) {
-  const response = await fetch(address, { signal });
-  if (!response.ok) throw new Error(`${address}: the server answered ${response.status}`);
-  return response.text();
-}
-
-/**
- * @param {Document} page
- * @param {AbortSignal} signal
- */
-async function stylesOf(page, signal) {
-  const links = [...page.querySelectorAll('link[rel="stylesheet"]')];
-  const texts = await Promise.all(links.map((link) => textOf(link.getAttribute("href") ?? "", signal)));
-  return texts.join("\n");
 }
 
 /**

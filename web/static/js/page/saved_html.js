@@ -48,7 +48,58 @@ function escaped(text) {
 }
 
 /**
- * The file.
+ * The head of a file, which loads and sends nothing.
+ * @param {object} parts
+ * @param {string} parts.title
+ * @param {string} parts.nonce what only this file's own script and styles have
+ * @param {string} parts.styles
+ * @param {boolean} parts.hasScript
+ */
+function fileHead({ title, nonce, styles, hasScript }) {
+  const policy = [
+    "default-src 'none'",
+    hasScript && `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    hasScript ? "img-src data: blob:" : "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ];
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy.filter(Boolean).join("; ")}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>${escaped(title)} · Bathyscope</title>
+<style nonce="${nonce}">
+${styles}
+</style>
+</head>`;
+}
+
+/**
+ * A file that only shows what is in it.
+ * @param {object} parts
+ * @param {string} parts.title
+ * @param {string} parts.nonce
+ * @param {string} parts.styles
+ * @param {string} parts.body markup that a browser wrote of elements
+ */
+export function stillHtml({ title, nonce, styles, body }) {
+  return `${fileHead({ title, nonce, styles, hasScript: false })}
+<body class="shared saved" data-shared data-record="false" data-role="">
+<main id="main" tabindex="-1">
+${body}
+</main>
+</body>
+</html>
+`;
+}
+
+/**
+ * The file of a capture's page.
  * @param {object} parts
  * @param {string} parts.title
  * @param {string} parts.nonce what only this file's own script and styles have
@@ -58,28 +109,8 @@ function escaped(text) {
  * @param {SavedPage} parts.page
  */
 export function savedHtml({ title, nonce, styles, script, body, page }) {
-  const policy = [
-    "default-src 'none'",
-    `script-src 'nonce-${nonce}'`,
-    `style-src 'nonce-${nonce}'`,
-    "img-src data: blob:",
-    "base-uri 'none'",
-    "form-action 'none'",
-  ].join("; ");
   const data = JSON.stringify(page).replaceAll("<", "\\u003c");
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>${escaped(title)} · Bathyscope</title>
-<style nonce="${nonce}">
-${styles}
-</style>
-</head>
+  return `${fileHead({ title, nonce, styles, hasScript: true })}
 <body class="shared saved" data-shared data-record="false" data-role="">
 <main id="main" tabindex="-1">
 <noscript><p class="notice notice-stop">This file needs JavaScript in the browser.</p></noscript>

@@ -1,11 +1,11 @@
-// Makes a share of a capture: asks how long and what of it, and shows the link, once.
+// Makes a share of a capture or an investigation: asks how long and what of it, and shows the link, once.
 
 import { send } from "../lib/api.js";
 import { copyText, h, put } from "../lib/dom.js";
 import { duration } from "../lib/format.js";
 import { isLoopback } from "./link_address.js";
 import { errorNotice, note, waitFor } from "../lib/notice.js";
-import { partWords, untilWords } from "./share_words.js";
+import { partWords, shownWords, untilWords } from "./share_words.js";
 
 /** @import { MadeShare, SharedPart } from "../../../api.js" */
 
@@ -18,26 +18,46 @@ const DAYS = [
   [366, "a year"],
 ];
 
+/**
+ * @typedef {object} Shareable what is shared
+ * @property {{capture: string, view: string}|{investigation: string}} object what the server is asked for
+ * @property {string} title
+ * @property {string|null} publicUrl the address by which others reach the console, if somebody said it
+ * @property {string} opens what the link opens
+ * @property {string} tells what every link tells
+ * @property {{part: SharedPart, whyNot: string}|null} only the part that can be shared alone, or why not; null if there are no parts
+ */
+
 /** @param {import("./capture_context.js").CaptureContext} context */
-export function shareDialog(context) {
+export function shareCapture(context) {
   const { info, view } = context;
   const { start, end, filter } = view;
-  /** @type {SharedPart} */
-  const part = { start, end, filter };
   const isPart = start !== null || end !== null || filter !== "";
   const whyNot = info.running
     ? "The capture is still recorded: a part of it can be shared when it has ended."
     : isPart
       ? ""
       : "This view shows all of the capture: select a range or write a filter first.";
+  shareDialog({
+    object: { capture: context.id, view: context.state.address().split("?")[1] ?? "" },
+    title: info.title,
+    publicUrl: info.public_url,
+    opens: "this view",
+    tells: `Every share tells what was recorded (command, filter, script), on which host, when, and how long: ${duration(context.duration)}.`,
+    only: { part: { start, end, filter }, whyNot },
+  });
+}
+
+/** @param {Shareable} shareable */
+export function shareDialog({ object, title: usualTitle, publicUrl, opens, tells, only: part }) {
   const title = h("input", { type: "text", maxlength: "200", id: "share-title" });
-  title.value = info.title;
+  title.value = usualTitle;
   const days = h(
     "select",
     { id: "share-days" },
     ...DAYS.map(([count, text]) => h("option", { value: String(count), selected: count === 7, text })),
   );
-  const only = h("input", { type: "checkbox", id: "share-only", disabled: Boolean(whyNot) });
+  const only = h("input", { type: "checkbox", id: "share-only", disabled: Boolean(part?.whyNot) });
   const problem = h("div", { role: "alert" });
   const before = document.activeElement;
   const close = () => {
@@ -47,7 +67,7 @@ export function shareDialog(context) {
   };
   /** @param {MadeShare} made */
   const show = ({ share, path }) => {
-    const origin = info.public_url ?? location.origin;
+    const origin = publicUrl ?? location.origin;
     const url = origin + path;
     const link = h("input", {
       type: "text",
@@ -68,7 +88,7 @@ export function shareDialog(context) {
       heading,
       link,
       h("p", {
-        text: `Whoever has it sees ${partWords(share.part)}, read only, ${untilWords(share.expires_unix_ns)}. It cannot be shown again.`,
+        text: `Whoever has it sees ${shownWords(share)}, read only, ${untilWords(share.expires_unix_ns)}. It cannot be shown again.`,
       }),
       isLoopback(origin) &&
         h("p", {
@@ -87,11 +107,10 @@ export function shareDialog(context) {
   };
   const make = async () => {
     const asked = {
-      capture: context.id,
+      ...object,
       title: title.value.trim(),
       days: Number(days.value),
-      view: context.state.address().split("?")[1] ?? "",
-      part: only.checked ? part : null,
+      part: only.checked && part ? part.part : null,
     };
     try {
       show(await waitFor("Making the link", send("POST", "/api/shares", {}, asked)));
@@ -112,16 +131,17 @@ export function shareDialog(context) {
     },
     h("h2", { id: "share-head", text: "Share" }),
     h("p", {
-      text: "A link for people without a login. It opens this view, read only, until it expires or is revoked.",
+      text: `A link for people without a login. It opens ${opens}, read only, until it expires or is revoked.`,
     }),
     h("div", { class: "field" }, h("label", { for: "share-title", text: "Title" }), title),
     h("div", { class: "field" }, h("label", { for: "share-days", text: "Expires after" }), days),
-    h("label", { class: "check" }, only, " only what this view shows"),
-    h("p", { class: "quiet small", text: whyNot || `Then it shows ${partWords(part)}. Nothing else can be asked.` }),
-    h("p", {
-      class: "quiet small",
-      text: `Every share tells what was recorded (command, filter, script), on which host, when, and how long: ${duration(context.duration)}.`,
-    }),
+    part && h("label", { class: "check" }, only, " only what this view shows"),
+    part &&
+      h("p", {
+        class: "quiet small",
+        text: part.whyNot || `Then it shows ${partWords(part.part)}. Nothing else can be asked.`,
+      }),
+    h("p", { class: "quiet small", text: tells }),
     problem,
     h(
       "div",

@@ -2,7 +2,13 @@
 
 import { duration, wall } from "../lib/format.js";
 
-/** @import { SharedPart } from "../../../api.js" */
+/** @import { ShareItem, SharedPart } from "../../../api.js" */
+
+/** What the page of a share says when its link shows nothing any more. */
+export const SHARE_OVER =
+  "This link has expired or was revoked. The page still shows what it had read; no more of it can be read. Ask whoever sent it for another.";
+/** Why the address of a share's page is not copied. */
+export const NO_LINK = "The address of this page opens nothing elsewhere: pass on the link that you were sent.";
 
 /**
  * The part of a capture that a share shows.
@@ -15,6 +21,14 @@ export function partWords(part) {
   const to = end === null ? "" : `to ${duration(end)}`;
   const rows = filter ? `rows with ${filter}` : "";
   return `only ${[rows, [from, to].filter(Boolean).join(" ")].filter(Boolean).join(", ")}`;
+}
+
+/**
+ * What a share shows.
+ * @param {Pick<ShareItem, "investigation"|"part">} share
+ */
+export function shownWords({ investigation, part }) {
+  return investigation === null ? partWords(part) : "an investigation, with pictures of its views";
 }
 
 /**

@@ -200,7 +200,7 @@ pub(in crate::http) struct CapturePage {
 
 /// A share, to whom it is shown to.
 #[derive(Serialize)]
-struct ReadShare {
+pub(super) struct ReadShare {
     title: String,
     /// Who made it.
     owner: String,
@@ -219,7 +219,7 @@ impl From<&Share> for ReadShare {
 }
 
 /// Why somebody may make no shares; none if they may.
-fn no_shares(state: &AppState, who: Option<&Who>) -> Option<&'static str> {
+pub(super) fn no_shares(state: &AppState, who: Option<&Who>) -> Option<&'static str> {
     match who {
         None => Some("a share is read only"),
         Some(who) if who.role() < Role::Operator => Some("who may only look makes no shares; operators and admins may"),

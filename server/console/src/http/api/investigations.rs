@@ -1,18 +1,19 @@
 //! Investigations: pages that people write on what they look for. Everybody who is logged in reads them; whoever may record writes on all
-//! of them, and deletes own ones; admins delete all.
+//! of them, and deletes own ones; admins delete all. Whoever has a share of one reads that one.
 //!
 //! * `GET /api/investigations?q=&deleted=` (viewer) → `{items:[head], templates:[{name, title}], can_write}`: those that have all words of
 //!   `q` in title, owner or state, the one that was changed last first.
 //! * `POST /api/investigations` (operator) `{title?, template?}` → 201 and `{id}`.
-//! * `GET /api/investigations/{id}` (viewer) → `{head, conclusion, conclusion_body, blocks:[block], can_write}`. A block's `content` has a
-//!   `kind`: `text`, `task`, `view`, `comparison`, `note`, `query`, `step`.
+//! * `GET /api/investigations/{id}` (viewer, or a share) → `{head, conclusion, conclusion_body, blocks:[block], can_write, public_url, share,
+//!   no_shares}`. A block's `content` has a `kind`: `text`, `task`, `view`, `comparison`, `note`, `query`, `step`. `share` is what is told of
+//!   the link to whoever reads by one, `no_shares` why whoever asks may make none.
 //! * `PATCH /api/investigations/{id}` (operator) `{version, title?, state?, conclusion?}` → the same; 409 if it was changed meanwhile.
 //! * `DELETE /api/investigations/{id}` (operator: own ones, admin: all) → 204; `POST …/restore` (likewise) → 204, for 30 days.
 //! * `POST /api/investigations/{id}/blocks` (operator) `{content, before?}` → 201 and `{id}`. A `query` is asked now, and its result stays.
 //! * `PATCH /api/investigations/{id}/blocks/{block}` (operator) `{version, content}` → the page; 409 if the block was changed meanwhile.
 //! * `POST …/blocks/{block}/move` (operator) `{before?}` → 204; at the end without `before`.
 //! * `DELETE …/blocks/{block}` (operator) → 204; `POST …/blocks/{block}/restore` → 204.
-//! * `GET …/blocks/{block}/picture` (viewer): SVG of the view that a block shows, as it is now.
+//! * `GET …/blocks/{block}/picture` (viewer, or a share): SVG of the view that a block shows, as it is now.
 //!
 //! Pages hear of each change by `GET /api/live`.
 
@@ -31,12 +32,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
-        access::{Operator, Viewer, Who},
+        access::{InvestigationReader, Operator, Viewer, Who},
         error::ApiError,
         extract::{self, Path, Query},
         state::{AppState, to_its_end},
     },
-    captures::may_change,
+    captures::{ReadShare, may_change, no_shares},
 };
 use crate::investigations::{
     BlockContent, InvestigationHead, InvestigationItem, InvestigationTemplate, PictureOf, QueryResult, WrittenBlock,
@@ -139,19 +140,40 @@ async fn found(state: &AppState, id: InvestigationId) -> Result<(InvestigationRe
     found.filter(|(record, _)| record.deleted_unix_ns.is_none()).ok_or_else(ApiError::not_found)
 }
 
-async fn told(state: &AppState, who: &Who, id: InvestigationId) -> Result<Json<InvestigationItem>, ApiError> {
+/// An investigation as whoever reads it is told of it.
+#[derive(Serialize)]
+pub(in crate::http) struct InvestigationAnswer {
+    #[serde(flatten)]
+    page: InvestigationItem,
+    /// The address by which others reach the console; none if it was not said, or by a share.
+    public_url: Option<String>,
+    /// The link by which it is read; none if whoever asks is logged in.
+    share: Option<ReadShare>,
+    /// Why whoever asks may not share it; none if they may.
+    no_shares: Option<&'static str>,
+}
+
+async fn told(state: &AppState, who: &Who, id: InvestigationId) -> Result<Json<InvestigationAnswer>, ApiError> {
     let page = found(state, id).await?;
     let rights = (who.role() >= Role::Operator, may_change(who, &page.0.owner));
-    Ok(Json(told_page(state.store(), page, rights).await?))
+    let page = told_page(state.store(), page, rights).await?;
+    let public_url = state.hosts().public_url().map(ToString::to_string);
+    Ok(Json(InvestigationAnswer { page, public_url, share: None, no_shares: no_shares(state, Some(who)) }))
 }
 
 /// One with its blocks.
 pub(in crate::http) async fn one(
-    Viewer(who): Viewer,
+    reader: InvestigationReader,
     State(state): State<AppState>,
     Path(InvestigationPath { id }): Path<InvestigationPath>,
-) -> Result<Json<InvestigationItem>, ApiError> {
-    told(&state, &who, id).await
+) -> Result<Json<InvestigationAnswer>, ApiError> {
+    reader.admit(id)?;
+    if let Some(who) = reader.who() {
+        return told(&state, who, id).await;
+    }
+    let page = told_page(state.store(), found(&state, id).await?, (false, false)).await?;
+    let share = reader.share().map(ReadShare::from);
+    Ok(Json(InvestigationAnswer { page, public_url: None, share, no_shares: no_shares(&state, None) }))
 }
 
 /// What becomes of a head.
@@ -173,7 +195,7 @@ pub(in crate::http) async fn change(
     State(state): State<AppState>,
     Path(InvestigationPath { id }): Path<InvestigationPath>,
     extract::Json(asked): extract::Json<ChangedHead>,
-) -> Result<Json<InvestigationItem>, ApiError> {
+) -> Result<Json<InvestigationAnswer>, ApiError> {
     let change = HeadChange {
         title: asked.title.map(|title| checked_title(&title)).transpose()?,
         state: asked.state,
@@ -287,7 +309,7 @@ pub(in crate::http) async fn change_block(
     State(state): State<AppState>,
     Path(BlockPath { id, block }): Path<BlockPath>,
     extract::Json(ChangedBlock { version, content }): extract::Json<ChangedBlock>,
-) -> Result<Json<InvestigationItem>, ApiError> {
+) -> Result<Json<InvestigationAnswer>, ApiError> {
     let result = asked_now(&state, &who, &content).await?;
     let content = json_of(&content.content(result)?)?;
     let changing = async move {
@@ -368,10 +390,11 @@ struct SeenParts {
 
 /// The picture of the view that a block shows.
 pub(in crate::http) async fn block_picture(
-    _: Viewer,
+    reader: InvestigationReader,
     State(state): State<AppState>,
     Path(BlockPath { id, block }): Path<BlockPath>,
 ) -> Result<Response, ApiError> {
+    reader.admit(id)?;
     let (_, blocks) = found(&state, id).await?;
     picture_of(&state, &blocks, block).await
 }

@@ -1,11 +1,12 @@
 //! Links for people without a login, made, listed and revoked by those who have one.
 //!
-//! A *share* is `{id, capture, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, opened, part}`; `part` is `{start?, end?,
-//! filter}` or null for all of the capture.
+//! A *share* is `{id, capture, investigation, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, opened, part}`; one of
+//! `capture` and `investigation` is null, `part` is `{start?, end?, filter}` or null for all of it.
 //!
 //! * `GET /api/shares` (operator: own ones, admin: all) → `{allowed, can_allow, items:[share]}`, the one that was made last first.
-//! * `POST /api/shares` (operator) `{capture, title?, days?, view?, part?}` → 201 and `{share, path}`: the link's path with its token,
-//!   which nobody can be told again; 409 while shares are not allowed, 400 if a part is wanted of a capture that still changes.
+//! * `POST /api/shares` (operator) `{capture, title?, days?, view?, part?}` or `{investigation, title?, days?}` → 201 and `{share, path}`: the
+//!   link's path with its token, which nobody can be told again; 409 while shares are not allowed, 400 if a part is wanted of a capture
+//!   that still changes.
 //! * `DELETE /api/shares/{share}` (operator: own ones, admin: all) → 204, or 404. What is open ends.
 //! * `POST /api/shares/allowed` (admin) `{allowed}` → 204.
 
@@ -69,8 +70,8 @@ pub(in crate::http) async fn make(
         return Err(ShareError::NotAllowed.into());
     }
     let id = draw_share_id().map_err(|error| ApiError::internal("drawing a random id", error))?;
-    let view = state.view(asked.capture).await?;
-    if let Some(part) = asked.part.clone() {
+    if let (Some(part), Some(capture)) = (asked.part.clone(), asked.object()?.capture()) {
+        let view = state.view(capture).await?;
         // That it has such a part is found out now; whoever opens the link does not wait for it.
         let narrow =
             move |view: &CaptureView, cancel: &_| view.narrowed(id.bits(), &part.scope(view)?, cancel).map(|_part| ());

@@ -53,6 +53,17 @@ export interface Answered {
   lines: string[];
 }
 
+export interface ApiTokenItem {
+  id: string;
+  owner: string;
+  name: string;
+  role: Role;
+  enabled: boolean;
+  created_unix_ns: number;
+  expires_unix_ns: number;
+  last_used_unix_ns: number | null;
+}
+
 export interface AppliedTransform {
   text: string;
   words: string;
@@ -341,6 +352,10 @@ export interface CheckedScript {
   maps: CheckedMap[];
   compile_ms: number;
   pasted?: Pasted;
+}
+
+export interface ChosenFor {
+  name: string;
 }
 
 export type CodePlace = string;
@@ -1275,8 +1290,18 @@ export interface Loss {
 
 export type LossStage = "kernel_missed" | "limited" | "ring_full" | "map_full" | "stack_lost" | "helper_failed" | "decode" | "store" | "interrupted" | "not_kept";
 
+export interface MadeApiToken {
+  token: string;
+  item: ApiTokenItem;
+}
+
 export interface MadeId {
   id: InvestigationId;
+}
+
+export interface MadeInvitation {
+  path: string;
+  expires_unix_ns: number;
 }
 
 export interface MadeShare {
@@ -1557,6 +1582,29 @@ export interface OutputItem {
 
 export type OverBudget = "warn" | "detach";
 
+export interface OwnAccess {
+  user: string;
+  role: Role;
+  by: string;
+  account: PersonItem | null;
+  sessions: OwnSession[];
+  tokens: ApiTokenItem[];
+  least_chars: number;
+  most_chars: number;
+  days: number;
+  most_days: number;
+}
+
+export interface OwnSession {
+  id: string;
+  user: string;
+  role: Role;
+  age_s: number;
+  unused_s: number;
+  ends_in_s: number;
+  current: boolean;
+}
+
 export interface Page {
   path: string;
   parameters: { [key: string]: string };
@@ -1679,6 +1727,22 @@ export interface PerfEventInfo {
 
 export interface PerfEvents {
   items: PerfEventInfo[];
+}
+
+export interface PersonItem {
+  name: string;
+  role: Role;
+  disabled_unix_ns: number | null;
+  has_password: boolean;
+  link_expires_unix_ns: number | null;
+  created_unix_ns: number;
+  last_login_unix_ns: number | null;
+  sessions: number;
+  tokens: number;
+}
+
+export interface PersonList {
+  items: PersonItem[];
 }
 
 export interface Pivot {
@@ -2830,6 +2894,10 @@ export interface Timeline {
 
 export type TimelineGroup = "cpu" | "thread" | "counter" | "stream";
 
+export interface TokenList {
+  items: ApiTokenItem[];
+}
+
 export type ToldBlock = {
   kind: "text";
   text: string;
@@ -3255,6 +3323,10 @@ export interface Answers {
     "/api/captures/{id}/notes/{note}": null;
     "/api/investigations/{id}": null;
     "/api/investigations/{id}/blocks/{block}": null;
+    "/api/people/{name}": null;
+    "/api/tokens/{token}": null;
+    "/api/own/sessions/{id}": null;
+    "/api/own/tokens/{token}": null;
   };
   GET: {
     "/api/host": DescribedHost;
@@ -3338,6 +3410,9 @@ export interface Answers {
     "/api/captures/{id}/notes/{note}/versions": NoteVersionList;
     "/api/investigations": InvestigationList;
     "/api/investigations/{id}": InvestigationItem;
+    "/api/people": PersonList;
+    "/api/tokens": TokenList;
+    "/api/own": OwnAccess;
   };
   PATCH: {
     "/api/captures/{id}": null;
@@ -3345,6 +3420,7 @@ export interface Answers {
     "/api/captures/{id}/notes/{note}": NoteItem;
     "/api/investigations/{id}": InvestigationItem;
     "/api/investigations/{id}/blocks/{block}": InvestigationItem;
+    "/api/people/{name}": PersonItem;
   };
   POST: {
     "/api/host/check": DescribedHost;
@@ -3386,6 +3462,11 @@ export interface Answers {
     "/api/investigations/{id}/blocks": MadeId;
     "/api/investigations/{id}/blocks/{block}/move": null;
     "/api/investigations/{id}/blocks/{block}/restore": null;
+    "/api/people": MadeInvitation;
+    "/api/people/{name}/reset": MadeInvitation;
+    "/api/own/password": null;
+    "/api/own/tokens": MadeApiToken;
+    "/api/password": ChosenFor;
   };
 }
 

@@ -89,10 +89,11 @@ function sessionTable(sessions) {
       }
     };
     const seconds = (/** @type {number} */ count) => duration(count * 1e9);
+    const began = one.age_s < 1 ? "just now" : `${seconds(one.age_s)} ago`;
     return h(
       "tr",
       {},
-      h("td", { class: "name" }, `began ${seconds(one.age_s)} ago`),
+      h("td", { class: "name" }, `began ${began}`),
       h("td", { text: one.current ? "now, here" : `${seconds(one.unused_s)} ago` }),
       h("td", { text: seconds(one.ends_in_s) }),
       h(
@@ -102,7 +103,7 @@ function sessionTable(sessions) {
           h("button", {
             type: "button",
             class: "plain",
-            "aria-label": `End the session that began ${seconds(one.age_s)} ago`,
+            "aria-label": `End the session that began ${began}`,
             text: "End",
             on: { click: end },
           }),

@@ -4,8 +4,10 @@
 mod serving;
 
 use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use serving::{Serving, done, refused};
@@ -86,4 +88,81 @@ fn accounts_are_managed_by_the_console_that_runs() {
     let data = tempfile::tempdir().unwrap();
     let _serving = Serving::start(data.path());
     manage(data.path(), true);
+}
+
+const PROXY: [&str; 5] = ["--behind-proxy", "--allow-host", "trace.example", "--proxy-user-header", "X-Forwarded-User"];
+
+/// A console that a test ends.
+struct Console(Child);
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ended = self.0.wait();
+    }
+}
+
+/// The first line that a program is answered which asks with these headers.
+fn asked(port: u16, headers: &[(&str, &str)]) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    write!(stream, "GET /api/own HTTP/1.1\r\nhost: trace.example\r\nconnection: close\r\n{headers}\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_proxy_on_this_host_is_believed_with_its_secret_and_the_account_decides() {
+    let data = tempfile::tempdir().unwrap();
+    let secrets = tempfile::tempdir().unwrap();
+    let secret = secrets.path().join("secret");
+    std::fs::write(&secret, "0123456789abcdef0123456789abcdef\n").unwrap();
+    let short = secrets.path().join("short");
+    std::fs::write(&short, "0123456789abcdef0123456789abcde").unwrap();
+    let serve = |words: &[&str]| {
+        bathyscope(data.path(), &[&["serve", "--simulate", "--listen", "127.0.0.1:0"], words].concat())
+    };
+    let from = ["--proxy-from", "127.0.0.1"];
+    for (words, says) in [
+        ([&PROXY[..], &from].concat(), "every user of this host can send the header x-forwarded-user"),
+        ([&PROXY[1..], &from].concat(), "--behind-proxy"),
+        (PROXY.to_vec(), "--proxy-from"),
+        ([&PROXY[..], &from, &["--proxy-secret", short.to_str().unwrap()]].concat(), "32 random letters and digits"),
+        ([&PROXY[..], &from, &["--proxy-group-role", "ops=operator"]].concat(), "--proxy-group-header"),
+        ([&PROXY[..], &["--proxy-from", "proxy.example"]].concat(), "it is an address such as 10.0.0.2"),
+    ] {
+        let error = refused(&serve(&words));
+        assert!(error.contains(says), "{words:?}: {error}");
+    }
+    done(&bathyscope(data.path(), &["people", "add", "alice", "--role", "admin"]));
+    // Free a moment ago: behind a proxy the line that is printed does not tell the port.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
+    command
+        .args(["serve", "--simulate", "--log", "error", "--listen", &format!("127.0.0.1:{port}")])
+        .args(PROXY)
+        .args(from);
+    command.arg("--proxy-secret").arg(&secret).args([
+        "--proxy-group-header",
+        "X-Groups",
+        "--proxy-group-role",
+        "ops=operator",
+    ]);
+    let mut console =
+        Console(command.arg("--data").arg(data.path()).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(console.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("Bathyscope is ready: https://trace.example/login#token="), "{line}");
+    let own = ("bathyscope-proxy-secret", "0123456789abcdef0123456789abcdef");
+    for (headers, expected) in [
+        (vec![("x-forwarded-user", "alice"), own], "HTTP/1.1 200 OK"),
+        (vec![("x-forwarded-user", "bob"), ("x-groups", "dev,ops"), own], "HTTP/1.1 200 OK"),
+        (vec![("x-forwarded-user", "bob"), own], "HTTP/1.1 403 Forbidden"),
+        (vec![("x-forwarded-user", "alice")], "HTTP/1.1 403 Forbidden"),
+        (vec![own], "HTTP/1.1 401 Unauthorized"),
+    ] {
+        assert_eq!(asked(port, &headers), expected, "{headers:?}");
+    }
 }

@@ -53,6 +53,17 @@ export interface Answered {
   lines: string[];
 }
 
+export interface ApiTokenItem {
+  id: string;
+  owner: string;
+  name: string;
+  role: Role;
+  enabled: boolean;
+  created_unix_ns: number;
+  expires_unix_ns: number;
+  last_used_unix_ns: number | null;
+}
+
 export interface AppliedTransform {
   text: string;
   words: string;
@@ -341,6 +352,10 @@ export interface CheckedScript {
   maps: CheckedMap[];
   compile_ms: number;
   pasted?: Pasted;
+}
+
+export interface ChosenFor {
+  name: string;
 }
 
 export type CodePlace = string;
@@ -1278,8 +1293,18 @@ export interface Loss {
 
 export type LossStage = "kernel_missed" | "limited" | "ring_full" | "map_full" | "stack_lost" | "helper_failed" | "decode" | "store" | "interrupted" | "not_kept";
 
+export interface MadeApiToken {
+  token: string;
+  item: ApiTokenItem;
+}
+
 export interface MadeId {
   id: InvestigationId;
+}
+
+export interface MadeInvitation {
+  path: string;
+  expires_unix_ns: number;
 }
 
 export interface MadeShare {
@@ -1560,6 +1585,29 @@ export interface OutputItem {
 
 export type OverBudget = "warn" | "detach";
 
+export interface OwnAccess {
+  user: string;
+  role: Role;
+  by: string;
+  account: PersonItem | null;
+  sessions: OwnSession[];
+  tokens: ApiTokenItem[];
+  least_chars: number;
+  most_chars: number;
+  days: number;
+  most_days: number;
+}
+
+export interface OwnSession {
+  id: string;
+  user: string;
+  role: Role;
+  age_s: number;
+  unused_s: number;
+  ends_in_s: number;
+  current: boolean;
+}
+
 export interface Page {
   path: string;
   parameters: { [key: string]: string };
@@ -1682,6 +1730,22 @@ export interface PerfEventInfo {
 
 export interface PerfEvents {
   items: PerfEventInfo[];
+}
+
+export interface PersonItem {
+  name: string;
+  role: Role;
+  disabled_unix_ns: number | null;
+  has_password: boolean;
+  link_expires_unix_ns: number | null;
+  created_unix_ns: number;
+  last_login_unix_ns: number | null;
+  sessions: number;
+  tokens: number;
+}
+
+export interface PersonList {
+  items: PersonItem[];
 }
 
 export interface Pivot {
@@ -2834,6 +2898,10 @@ export interface Timeline {
 
 export type TimelineGroup = "cpu" | "thread" | "counter" | "stream";
 
+export interface TokenList {
+  items: ApiTokenItem[];
+}
+
 export type ToldBlock = {
   kind: "text";
   text: string;
@@ -3259,6 +3327,10 @@ export interface Answers {
     "/api/captures/{id}/notes/{note}": null;
     "/api/investigations/{id}": null;
     "/api/investigations/{id}/blocks/{block}": null;
+    "/api/people/{name}": null;
+    "/api/tokens/{token}": null;
+    "/api/own/sessions/{id}": null;
+    "/api/own/tokens/{token}": null;
   };
   GET: {
     "/api/host": DescribedHost;
@@ -3342,6 +3414,9 @@ export interface Answers {
     "/api/captures/{id}/notes/{note}/versions": NoteVersionList;
     "/api/investigations": InvestigationList;
     "/api/investigations/{id}": InvestigationAnswer;
+    "/api/people": PersonList;
+    "/api/tokens": TokenList;
+    "/api/own": OwnAccess;
   };
   PATCH: {
     "/api/captures/{id}": null;
@@ -3349,6 +3424,7 @@ export interface Answers {
     "/api/captures/{id}/notes/{note}": NoteItem;
     "/api/investigations/{id}": InvestigationAnswer;
     "/api/investigations/{id}/blocks/{block}": InvestigationAnswer;
+    "/api/people/{name}": PersonItem;
   };
   POST: {
     "/api/host/check": DescribedHost;
@@ -3390,6 +3466,11 @@ export interface Answers {
     "/api/investigations/{id}/blocks": MadeId;
     "/api/investigations/{id}/blocks/{block}/move": null;
     "/api/investigations/{id}/blocks/{block}/restore": null;
+    "/api/people": MadeInvitation;
+    "/api/people/{name}/reset": MadeInvitation;
+    "/api/own/password": null;
+    "/api/own/tokens": MadeApiToken;
+    "/api/password": ChosenFor;
   };
 }
 

@@ -80,6 +80,8 @@ const STATES = [
   ['the catalogue', opened('/catalog?kind=tracepoint&q=sched', '#catalog-list .vt-row')],
   ['an entry of the catalogue', opened('/catalog?of=tracepoint&name=sched:sched_switch', '#catalog-entry h2')],
   ['the list of captures', opened('/captures', '#main')],
+  ['people', opened('/people', '#access table')],
+  ['the own account', opened('/account', '#own-sessions table')],
   ['the tools', opened('/tools', 'a[href*=opensnoop]')],
   ['the form of a tool', async (page, origin) => {
     await page.goto(`${origin}/new?tool=opensnoop`);

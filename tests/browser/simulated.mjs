@@ -18,6 +18,7 @@ import { findByNote } from './search_flows.mjs';
 import { fireAndRead } from './flight_flows.mjs';
 import { collide, investigateTogether, noteFrame, noteRow, noteTogether } from './investigation_flows.mjs';
 import { shareAndRevoke, shareInvestigation } from './share_flows.mjs';
+import { addPerson } from './people_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
@@ -503,6 +504,11 @@ test('a share: a part is opened without a login at the same view, and revoked wh
   await page.goto(server.origin);
   const id = await page.evaluate(async () => (await (await fetch('/api/samples/scheduler', { method: 'POST' })).json()).id);
   await shareAndRevoke(browser, page, server, id);
+  await page.goto(server.origin);
+});
+
+test('people: one is added, chooses a password, logs in and makes a token; disabled, their open page says so', async () => {
+  await addPerson(browser, page, server);
   await page.goto(server.origin);
 });
 

@@ -28,6 +28,8 @@ pub enum Nav {
     Investigations,
     /// What this host can do.
     Host,
+    /// Who has an account.
+    People,
     /// None of them: a capture, an error.
     None,
 }
@@ -70,6 +72,40 @@ pub struct Login<'a> {
     pub next: &'a str,
     /// Whether the page is to be asked for again at once, now from this console, so that the browser sends its cookie.
     pub ask_again: bool,
+    /// Whether there is any account to log in by.
+    pub has_accounts: bool,
+}
+
+/// The page that a link to choose a password leads to. It tells nothing: its module posts the token in the address.
+#[derive(Debug, Template)]
+#[template(path = "password.html")]
+pub struct Password<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// The least number of characters of a password.
+    pub least_chars: usize,
+    /// The largest.
+    pub most_chars: usize,
+}
+
+/// Who has an account, for admins.
+#[derive(Debug, Template)]
+#[template(path = "people.html")]
+pub struct People<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
+/// What somebody has of their own: password, sessions, tokens.
+#[derive(Debug, Template)]
+#[template(path = "account.html")]
+pub struct Account<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
 }
 
 /// The start page: who is busy on this host, what it can do, recent captures, ways to begin.
@@ -263,7 +299,19 @@ mod tests {
         let nonce = "bm9uY2U";
         let error = |frame| Error { nonce, frame, title: HOSTILE, why: HOSTILE, remedy: HOSTILE, request_id: HOSTILE };
         vec![
-            ("login", Login { nonce, problem: HOSTILE, next: "/captures?q=\"'", ask_again: true }.render().unwrap()),
+            (
+                "login",
+                Login { nonce, problem: HOSTILE, next: "/captures?q=\"'", ask_again: true, has_accounts: true }
+                    .render()
+                    .unwrap(),
+            ),
+            (
+                "first login",
+                Login { nonce, problem: "", next: "", ask_again: false, has_accounts: false }.render().unwrap(),
+            ),
+            ("password", Password { nonce, least_chars: 12, most_chars: 256 }.render().unwrap()),
+            ("people", People { nonce, frame }.render().unwrap()),
+            ("account", Account { nonce, frame }.render().unwrap()),
             ("start", Start { nonce, frame }.render().unwrap()),
             ("new", New { nonce, frame }.render().unwrap()),
             ("history", History { nonce, frame }.render().unwrap()),

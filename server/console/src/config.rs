@@ -7,6 +7,10 @@ use bathyscope_agent::CommandRights;
 use crate::retention::RetentionRule;
 
 pub use crate::{
+    proxy_users::{
+        AddressRange, GroupRole, PROXY_SECRET_HEADER, ParseAddressRangeError, ParseGroupRoleError,
+        ParseProxyHeaderError, ProxyHeader, ProxySecret, ProxyUsers,
+    },
     public_url::{ParsePublicUrlError, PublicUrl},
     tls::{ServerTls, ServerTlsError},
 };
@@ -16,6 +20,8 @@ pub use crate::{
 pub struct ConsoleConfig {
     /// Where and for whom it listens.
     pub listen: ListenConfig,
+    /// What a proxy in front is believed when it says who asks; none if nothing.
+    pub proxy_users: Option<ProxyUsers>,
     /// The directory of the database.
     pub data: PathBuf,
     /// Who may run scripts.

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Failure,
     audit::audit,
-    http::{AccessList, AskedShare, Sessions, ShareId, ShareItem},
+    http::{AccessList, AskedShare, People, Sessions, ShareId, ShareItem},
     import::{self, Imported, Importer},
     investigations::{InvestigationError, TerminalPage, page_at_terminal},
     library::{LibraryError, LibraryUser, TERMINAL, TerminalChange, change_at_terminal},
@@ -42,9 +42,13 @@ use crate::{
 use bathyscope_recorder::{CaptureProbe, Recorder};
 
 mod flight;
+mod people;
 mod shares;
 
 pub use flight::{KnownFlight, fire, fire_token, flights};
+pub use people::{
+    KnownLink, TerminalPeople, TerminalPeopleAnswer, change_people, people_at_terminal, people_without_console,
+};
 pub use shares::{KnownShares, Sharing, allow_shares, make_share, revoke_share, shares};
 
 /// The socket's name in the data directory.
@@ -108,6 +112,9 @@ enum Request {
     AllowShares {
         allowed: bool,
     },
+    People {
+        change: Box<TerminalPeople>,
+    },
     Flights,
     Fire {
         id: CaptureId,
@@ -131,13 +138,16 @@ pub struct Tracing {
     pub importer: Importer,
     /// Links for people without a login.
     pub sharing: Sharing,
+    /// People who have an account.
+    pub people: People,
 }
 
 /// What is answered.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ControlAnswer {
-    LoginLink { url: String },
+    LoginLink { url: String, role: Role },
+    People { answer: Box<TerminalPeopleAnswer> },
     Access { access: AccessList },
     Ended { user: String },
     Probes { probes: Vec<CaptureProbe> },
@@ -224,7 +234,9 @@ impl Control {
         let answer = match serde_json::from_slice(line.as_bytes()) {
             Ok(Request::LoginLink { user, role, lasts_s }) => {
                 match self.sessions.login_token_for(&user, role, lasts_s).await {
-                    Ok(secret) => ControlAnswer::LoginLink { url: login_url(&self.origin, secret.reveal()) },
+                    Ok((secret, role)) => {
+                        ControlAnswer::LoginLink { url: login_url(&self.origin, secret.reveal()), role }
+                    }
                     Err(error) => ControlAnswer::Failed { why: words(&error) },
                 }
             }
@@ -305,6 +317,7 @@ impl Tracing {
             Request::MakeShare { asked } => self.make_share(*asked).await,
             Request::RevokeShare { id } => self.revoke_share(id).await,
             Request::AllowShares { allowed } => self.allow_shares(allowed).await,
+            Request::People { change } => self.change_people(*change).await,
             Request::Flights => self.flights(),
             Request::Fire { id } => self.fire(id).await,
             Request::FireToken { id, revoke } => self.fire_token(id, revoke).await,
@@ -412,13 +425,14 @@ pub fn login_url(origin: &str, token: &str) -> String {
     format!("{origin}/login#token={token}")
 }
 
-/// Asks the console that runs on `dir` for a link that logs `user` in once with `role`, for `lasts_s` seconds.
+/// Asks the console that runs on `dir` for a link that logs `user` in once with `role`, for `lasts_s` seconds; gives it with the role
+/// that it has: for the name of an account no higher one than the account's.
 ///
 /// # Errors
 /// If no console runs there, or it refuses.
-pub fn login_link(dir: &Path, user: &str, role: Role, lasts_s: u64) -> Result<String, Failure> {
+pub fn login_link(dir: &Path, user: &str, role: Role, lasts_s: u64) -> Result<(String, Role), Failure> {
     match answered(dir, &Request::LoginLink { user: user.to_owned(), role, lasts_s })? {
-        ControlAnswer::LoginLink { url } => Ok(url),
+        ControlAnswer::LoginLink { url, role } => Ok((url, role)),
         _other => Err(other_answer(dir)),
     }
 }
@@ -505,6 +519,7 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
         Ok(
             ControlAnswer::LoginLink { .. }
             | ControlAnswer::Access { .. }
+            | ControlAnswer::People { .. }
             | ControlAnswer::Ended { .. }
             | ControlAnswer::Told { .. }
             | ControlAnswer::Shares { .. }
@@ -696,7 +711,8 @@ mod tests {
         let captures = bathyscope_reader::CaptureCache::new(store.clone());
         let sharing = Sharing { shares, captures, origin: "http://127.0.0.1:1".to_owned() };
         let importer = Importer::none("no files here");
-        let tracing = Tracing { recorder, link, store: store.clone(), importer, sharing };
+        let people = People::new(store.clone(), sessions.clone(), &stop);
+        let tracing = Tracing { recorder, link, store: store.clone(), importer, sharing, people };
         let starter = Some(rustix::process::geteuid().as_raw());
         let control = Control::bind(dir.path(), sessions, "http://127.0.0.1:1".to_owned(), starter).unwrap();
         let serving = tokio::spawn(control.with_tracing(tracing).serve(stop.clone()));
@@ -751,8 +767,9 @@ mod tests {
         let control = Control::bind(&deep, sessions.clone(), "http://127.0.0.1:1".to_owned(), starter).unwrap();
         let serving = tokio::spawn(control.serve(stop.clone()));
         let asked = deep.clone();
-        let url =
-            tokio::task::spawn_blocking(move || login_link(&asked, "alice", Role::Viewer, 60)).await.unwrap().unwrap();
+        let link = tokio::task::spawn_blocking(move || login_link(&asked, "alice", Role::Viewer, 60)).await.unwrap();
+        let (url, role) = link.unwrap();
+        assert_eq!(role, Role::Viewer);
         let token = url.strip_prefix("http://127.0.0.1:1/login#token=").unwrap();
         let (_secret, session) = sessions.login(token, None).await.unwrap().unwrap();
         assert_eq!((session.user(), session.role()), ("alice", Role::Viewer));

@@ -15,6 +15,8 @@ pub mod investigations;
 pub mod library;
 pub mod markdown;
 pub mod notes;
+pub mod passwords;
+mod proxy_users;
 mod public_url;
 pub mod recipes;
 pub mod retention;

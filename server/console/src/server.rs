@@ -23,7 +23,8 @@ use crate::{
     config::{ConsoleConfig, ListenConfig},
     control::{Control, Sharing, Tracing, login_url},
     http::{
-        self, AppState, CommandPolicy, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup, Shares,
+        self, AppState, CommandPolicy, HostPolicy, ListenLimits, People, ScriptPolicy, SessionClock, Sessions, Setup,
+        Shares,
     },
     import::NewReader,
 };
@@ -61,6 +62,7 @@ pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcom
     tasks.spawn(http::serve((listener, tls), state.clone(), limits, stop.clone()));
     tasks.spawn(state.sessions().clone().keep());
     tasks.spawn(state.shares().clone().keep());
+    tasks.spawn(state.people().clone().keep());
     tasks.spawn(state.retention_task().keep());
     if let Some(control) = control {
         tasks.spawn(control.serve(stop.clone()));
@@ -83,6 +85,9 @@ pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcom
         }
         if let Err(error) = state.shares().sweep().await {
             tracing::warn!(%error, "uses of shares could not be written");
+        }
+        if let Err(error) = state.people().tokens().sweep().await {
+            tracing::warn!(%error, "uses of tokens could not be written");
         }
         store.close().await;
     };
@@ -112,6 +117,7 @@ async fn start(
     let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(private_dir.clone()));
     let sessions = Sessions::open(store.clone(), SessionClock::Boot, &stop).await;
     let sessions = sessions.map_err(|error| Failure::because("opening the sessions", error))?;
+    let people = People::new(store.clone(), sessions.clone(), &stop);
     let shares = Shares::open(store.clone(), config.allow_shares, &stop).await;
     let shares = shares.map_err(|error| Failure::because("opening the shares", error))?;
     let (listener, bound) = bind(config.listen.listen).await?;
@@ -123,6 +129,7 @@ async fn start(
         link: link.clone(),
         store: store.clone(),
         importer: importing,
+        people: people.clone(),
         sharing: Sharing { shares: shares.clone(), captures: CaptureCache::new(store.clone()), origin: origin.clone() },
     };
     let control = Control::bind(&config.data, sessions.clone(), origin.clone(), config.starter_uid)
@@ -139,6 +146,8 @@ async fn start(
         link,
         recorder,
         sessions,
+        people,
+        proxy_users: config.proxy_users.clone(),
         shares,
         hosts,
         behind_proxy,

@@ -16,7 +16,7 @@ const WORD_BYTES: usize = 256;
 /// The most entries of the audit log in one answer.
 const MAX_AUDIT: u32 = 10_000;
 
-fn role(text: &str) -> Result<Role, StoreError> {
+pub(crate) fn role(text: &str) -> Result<Role, StoreError> {
     text.parse().map_err(|_unknown| unreadable("a role"))
 }
 
@@ -80,7 +80,8 @@ pub(crate) async fn redeem_login_token(
     now_s: u64,
 ) -> Result<Option<LoginToken>, StoreError> {
     let used: Option<TokenRow> = sqlx::query_as(
-        "UPDATE login_tokens SET used_s = ?1 WHERE hash = ?2 AND used_s IS NULL AND expires_s > ?1 \
+        "UPDATE login_tokens SET used_s = ?1 WHERE hash = ?2 AND used_s IS NULL AND expires_s > ?1 AND NOT EXISTS \
+         (SELECT 1 FROM accounts WHERE name = user AND disabled_unix_ns IS NOT NULL) \
          RETURNING hash, user, role, expires_s, session_expires_s",
     )
     .bind(sql(now_s))
@@ -97,7 +98,8 @@ pub(crate) async fn has_login_token(
     now_s: u64,
 ) -> Result<bool, StoreError> {
     sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM login_tokens WHERE hash = ?2 AND used_s IS NULL AND expires_s > ?1)",
+        "SELECT EXISTS (SELECT 1 FROM login_tokens WHERE hash = ?2 AND used_s IS NULL AND expires_s > ?1 AND NOT EXISTS \
+         (SELECT 1 FROM accounts WHERE name = user AND disabled_unix_ns IS NOT NULL))",
     )
     .bind(sql(now_s))
     .bind(hash.bytes().as_slice())
@@ -106,7 +108,8 @@ pub(crate) async fn has_login_token(
     .map_err(failed("looking up a login token"))
 }
 
-pub(crate) async fn add_session(conn: &mut SqliteConnection, session: &NewSession) -> Result<(), StoreError> {
+/// Keeps a session as it is. Whether it may begin is decided before.
+pub(crate) async fn insert_session(conn: &mut SqliteConnection, session: &NewSession) -> Result<(), StoreError> {
     at_most("the user's name", session.user.len(), limit::USER_BYTES)?;
     sqlx::query("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)")
         .bind(session.hash.bytes().as_slice())

@@ -185,6 +185,20 @@ pub enum StoreError {
         /// The id.
         id: CaptureId,
     },
+    /// An account has the name already.
+    #[error("there is an account `{name}` already; names that differ in capitals only are the same")]
+    AccountExists {
+        /// The name.
+        name: String,
+    },
+    /// Without it no enabled account would be an admin's.
+    #[error(
+        "{name} is the only admin who can log in by password; make another admin first, or do it at a terminal of this host"
+    )]
+    LastAdmin {
+        /// The name.
+        name: String,
+    },
     /// The library has one of the name already, of the same owner or shared.
     #[error("there is a {} `{name}` in the library already", kind.as_str())]
     LibraryNameTaken {

@@ -1,4 +1,4 @@
-//! Keeps captures, sessions, shares, what people keep by name and the audit log in one SQLite file, and is the only room that contains SQL.
+//! Keeps captures, accounts, sessions, shares, what people keep by name and the audit log in one SQLite file, and is the only room that contains SQL.
 //!
 //! [`Store::open`] takes the directory, holds a lock on it, and starts one writer task that owns the only writing
 //! connection; readers have a pool of their own. A call that changes something is handed to the writer and runs to its
@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod api_tokens;
 mod append;
 mod database;
 mod deleted;
@@ -37,6 +38,7 @@ mod model;
 mod notes;
 mod packed;
 mod pages;
+mod people;
 mod places;
 mod read;
 mod remove;
@@ -55,6 +57,7 @@ mod tracks;
 mod writer;
 
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
+pub use api_tokens::{ApiTokenRecord, ApiTokenUse, NewApiToken};
 pub use deleted::DeletedCapture;
 pub use error::StoreError;
 pub use firings::FireToken;
@@ -71,6 +74,10 @@ pub use model::{
     SearchField, SourceEnd, SourceState, StreamRecord, SummaryPage, Unsearched,
 };
 pub use notes::{NoteChange, NoteRecord, NoteVersion};
+pub use people::{
+    AccountChange, AccountChanged, AccountRecord, AccountSummary, BegunSession, EndedSession, KeptPassword, NewAccount,
+    PasswordLink,
+};
 pub use search::{
     ParseSearchError, SummaryCondition, SummaryNumber, SummaryProperty, SummaryQuery, SummarySort, SummaryTest,
     UnknownSortError,

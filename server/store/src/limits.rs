@@ -50,6 +50,12 @@ pub(crate) mod limit {
     pub(crate) const SHARE_SCOPE_BYTES: usize = 64 << 10;
     /// Links of one person: a list has all of them.
     pub(crate) const SHARES_OF_OWNER: i64 = 200;
+    /// Accounts: the list has all of them.
+    pub(crate) const ACCOUNTS: i64 = 1000;
+    /// Tokens of one person, likewise.
+    pub(crate) const TOKENS_OF_OWNER: i64 = 50;
+    /// What is kept of a password.
+    pub(crate) const PASSWORD_BYTES: usize = 256;
     /// Texts that one thing had.
     pub(crate) const LIBRARY_VERSIONS: i64 = 100;
 }

@@ -12,7 +12,7 @@ use tokio::sync::broadcast;
 
 use crate::{
     AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, FireToken, InvestigationId, LoginToken, NewCapture,
-    NewSession, Options, RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
+    Options, RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
     database::Database,
     entry, export, finish, firings,
     import::{self, NextMessage, Receiver},
@@ -32,6 +32,7 @@ mod investigations;
 mod labels;
 mod library;
 mod notes;
+mod people;
 mod shares;
 
 pub use blocking::BlockingStore;
@@ -671,16 +672,6 @@ impl Store {
     pub fn has_login_token(&self, hash: TokenHash, now_s: u64) -> StoreFuture<'_, bool> {
         Box::pin(async move {
             self.database.done(entry::has_login_token(&mut *self.database.reader().await?, hash, now_s).await)
-        })
-    }
-
-    /// Keeps a session.
-    ///
-    /// # Errors
-    /// [`StoreError::Refused`] for a name that is too long, or the database's.
-    pub fn add_session(&self, session: NewSession) -> StoreFuture<'_, ()> {
-        Box::pin(async move {
-            self.database.control(move |conn| Box::pin(async move { entry::add_session(conn, &session).await })).await
         })
     }
 

@@ -9,7 +9,9 @@ use axum::body::Body;
 use bathyscope_agent::CommandRights;
 use bathyscope_console::{
     config::{ListenConfig, ScriptUsers, Transport},
-    http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, Shares, service},
+    http::{
+        AppState, CommandPolicy, HostPolicy, Peer, People, ScriptPolicy, SessionClock, Sessions, Setup, Shares, service,
+    },
     import::Importer,
     retention::RetentionRule,
 };
@@ -48,6 +50,7 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
     let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(1000)));
     let clock = SessionClock::Manual { seconds, epoch: "a boot".to_owned() };
     let sessions = Sessions::open(store.clone(), clock, &stop).await.expect("sessions");
+    let people = People::new(store.clone(), sessions.clone(), &stop);
     let shares = Shares::open(store.clone(), true, &stop).await.expect("shares");
     let listen = ListenConfig {
         listen: HOST.parse().unwrap(),
@@ -61,6 +64,8 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
         link,
         recorder,
         sessions,
+        people,
+        proxy_users: None,
         shares,
         hosts,
         behind_proxy: false,

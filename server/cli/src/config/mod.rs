@@ -7,7 +7,10 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use bathyscope_agent::{CommandRights, Simulation};
 use bathyscope_console::{
-    config::{ListenConfig, PublicUrl, ScriptUsers, ServerTls, Transport},
+    config::{
+        AddressRange, GroupRole, ListenConfig, ProxyHeader, ProxySecret, ProxyUsers, PublicUrl, ScriptUsers, ServerTls,
+        Transport,
+    },
     retention::{LabelRule, RetentionRule},
 };
 use clap::{Args, ValueEnum};
@@ -125,6 +128,78 @@ impl ListenArgs {
     pub fn exposed(&self) -> bool {
         let is_public = self.public_url.as_ref().is_some_and(|url| !url.is_loopback());
         self.behind_proxy || is_public || !self.listen.ip().is_loopback()
+    }
+}
+
+/// What a proxy in front is believed when it says who asks.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ProxyUserArgs {
+    /// Header in which the proxy in front says who asks, such as X-Forwarded-User; the account of that name decides what they may do
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "BATHYSCOPE_PROXY_USER_HEADER",
+        requires = "behind_proxy",
+        requires = "proxy_from"
+    )]
+    pub proxy_user_header: Option<ProxyHeader>,
+    /// Address or network of the proxy, such as 10.0.0.2 or 10.0.0.0/24: from elsewhere the header is refused; repeatable
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "BATHYSCOPE_PROXY_FROM",
+        value_delimiter = ',',
+        requires = "proxy_user_header"
+    )]
+    pub proxy_from: Vec<AddressRange>,
+    /// File with a secret that the proxy sends in the header Bathyscope-Proxy-Secret; needed where the proxy is on this host, as every user of the host can connect from its addresses
+    #[arg(long, value_name = "FILE", env = "BATHYSCOPE_PROXY_SECRET", requires = "proxy_user_header")]
+    pub proxy_secret: Option<PathBuf>,
+    /// Header in which the proxy says of which groups they are, separated by commas
+    #[arg(long, value_name = "NAME", env = "BATHYSCOPE_PROXY_GROUP_HEADER", requires = "proxy_group_role")]
+    pub proxy_group_header: Option<ProxyHeader>,
+    /// What members of a group may do who have no account, such as ops=operator; repeatable
+    #[arg(
+        long,
+        value_name = "GROUP=ROLE",
+        env = "BATHYSCOPE_PROXY_GROUP_ROLE",
+        value_delimiter = ',',
+        requires = "proxy_group_header",
+        requires = "proxy_user_header"
+    )]
+    pub proxy_group_role: Vec<GroupRole>,
+}
+
+impl ProxyUserArgs {
+    /// What the proxy is believed. Reads its secret, if there is one: to be called while that is allowed.
+    ///
+    /// # Errors
+    /// If the secret cannot be read, or what was given is not enough.
+    pub fn proxy_users(&self) -> Result<Option<ProxyUsers>, crate::Failure> {
+        let Some(user_header) = self.proxy_user_header.clone() else { return Ok(None) };
+        let secret = self.proxy_secret.as_deref().map(ProxySecret::read).transpose()?;
+        let groups = (self.proxy_group_header.clone(), self.proxy_group_role.clone());
+        ProxyUsers::new(user_header, (self.proxy_from.clone(), secret), groups).map(Some)
+    }
+
+    /// Gives the same options to another process of this binary.
+    pub fn pass_on(&self, command: &mut std::process::Command) {
+        let headers =
+            [("--proxy-user-header", &self.proxy_user_header), ("--proxy-group-header", &self.proxy_group_header)];
+        for (option, header) in headers {
+            if let Some(header) = header {
+                command.args([option, &header.to_string()]);
+            }
+        }
+        for range in &self.proxy_from {
+            command.args(["--proxy-from", &range.to_string()]);
+        }
+        for role in &self.proxy_group_role {
+            command.args(["--proxy-group-role", &role.to_string()]);
+        }
+        if let Some(file) = &self.proxy_secret {
+            command.arg("--proxy-secret").arg(file);
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! What each of the processes is started with.
 
 use bathyscope_agent::ScriptRights;
-use bathyscope_console::config::{ConsoleConfig, ScriptUsers, Transport};
+use bathyscope_console::config::{ConsoleConfig, ProxyUsers, ScriptUsers, Transport};
 use clap::{Args, ValueEnum};
 
-use super::{AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptRightsArgs, ShareArgs};
+use super::{
+    AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ProxyUserArgs, ScriptRightsArgs, ShareArgs,
+};
 use crate::Failure;
 
 /// What `serve` takes.
@@ -13,6 +15,9 @@ pub struct ServeArgs {
     /// Where and for whom to listen.
     #[command(flatten)]
     pub listen: ListenArgs,
+    /// What a proxy in front is believed when it says who asks.
+    #[command(flatten)]
+    pub proxy_users: ProxyUserArgs,
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
@@ -42,6 +47,9 @@ pub struct ConsoleArgs {
     /// Where and for whom to listen.
     #[command(flatten)]
     pub listen: ListenArgs,
+    /// What a proxy in front is believed when it says who asks.
+    #[command(flatten)]
+    pub proxy_users: ProxyUserArgs,
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
@@ -72,13 +80,15 @@ pub struct ConsoleArgs {
 }
 
 impl ConsoleArgs {
-    /// What the console is told, with what its connections are. To be called after rights were given up.
+    /// What the console is told, with what its connections are and what a proxy is believed. To be called after rights were given
+    /// up.
     ///
     /// # Errors
     /// If there is no directory for captures.
-    pub fn config(&self, transport: Transport) -> Result<ConsoleConfig, Failure> {
+    pub fn config(&self, transport: Transport, proxy_users: Option<ProxyUsers>) -> Result<ConsoleConfig, Failure> {
         Ok(ConsoleConfig {
             listen: self.listen.config(transport),
+            proxy_users,
             data: self.data.directory()?,
             scripts: self.scripts.scripts.map_or_else(ScriptUsers::default, ScriptUsers::from),
             allow_unsafe_scripts: self.scripts.allow_unsafe_scripts,

@@ -141,6 +141,7 @@ impl Plan<'_> {
         }
         command.arg("--data").arg::<&Path>(&self.data);
         self.args.listen.pass_on(&mut command);
+        self.args.proxy_users.pass_on(&mut command);
         self.args.scripts.pass_on(&mut command, &self.args.listen);
         command.args(["--commands", &self.commands().to_string()]);
         self.args.shares.pass_on(&mut command);

@@ -13,15 +13,16 @@ use crate::{Outcome, config::ConsoleArgs, launch::start_reader};
 pub fn run(args: ConsoleArgs) -> Outcome {
     // Before anything is given up: afterwards this process may start no other.
     let reader = NewReader::start(|socket| start_reader(Path::new("/proc/self/exe"), args.uid, args.gid, socket));
-    // Nobody but who starts this reads the key.
+    // Nobody but who starts this reads the key and the proxy's secret.
     let transport = args.listen.transport()?;
+    let proxy_users = args.proxy_users.proxy_users()?;
     crate::launch::confine(args.uid, args.gid, args.supervisor)?;
     crate::logging::start(&args.log)?;
     let door = super::agent::door_on_stdin()?;
     // Before there is a thread: Landlock holds for the thread that asks for it, and for those that it starts.
     crate::launch::restrict_files(&args.data.directory()?, args.listen.listen.port())?;
     crate::launch::filter_system_calls()?;
-    to_the_end(super::runtime()?, bathyscope_console::server::run(args.config(transport)?, door, reader))
+    to_the_end(super::runtime()?, bathyscope_console::server::run(args.config(transport, proxy_users)?, door, reader))
 }
 
 /// Runs `serving`. What then still works on a thread that cannot be interrupted, such as reading a large file of symbols, ends

@@ -15,7 +15,8 @@ use crate::{Failure, Outcome, config::DataArgs};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 The link works once, within an hour. The session that it begins ends after 12 hours without use, and in any case when the \
-time of --for is over, counted from now. Captures belong to the name that it carries. `bathyscope sessions list` shows \
+time of --for is over, counted from now. Captures belong to the name that it carries. For the name of an account it logs in as \
+that account, with no higher role than the account has, and not at all while that is disabled. `bathyscope sessions list` shows \
 links and sessions, `bathyscope sessions end` ends them.")]
 pub struct LoginLinkArgs {
     /// What the link's user may do
@@ -78,12 +79,17 @@ fn lasting(text: &str) -> Result<Duration, String> {
 /// Prints the link.
 ///
 /// # Errors
-/// If no console runs on that directory.
+/// If no console runs on that directory, or the account of the name is disabled.
+#[expect(clippy::print_stderr, reason = "a note beside the link, which scripts read from standard output")]
 pub fn run(args: LoginLinkArgs) -> Outcome {
     let role = Role::from(args.role);
     let user = args.user.unwrap_or_else(|| role.as_str().to_owned());
     let lasts_s = args.lasts.map_or(SESSION_S, |time| time.as_secs());
-    let url = control::login_link(&args.data.directory()?, &user, role, lasts_s)?;
+    let (url, given) = control::login_link(&args.data.directory()?, &user, role, lasts_s)?;
+    if given != role {
+        eprintln!("{user} has an account as {given}: the link logs in as that.");
+    }
+    let role = given;
     let line = if args.json {
         let expires_in_s = LOGIN_LINK_S.min(lasts_s);
         let link = serde_json::json!({

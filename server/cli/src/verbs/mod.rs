@@ -34,6 +34,7 @@ pub mod login_link;
 pub mod notes;
 mod open;
 mod options;
+pub mod people;
 pub mod probe;
 mod probes;
 pub mod profile;
@@ -51,6 +52,7 @@ pub mod shares;
 pub mod stat;
 pub mod strace;
 mod text;
+pub mod tokens;
 pub mod top;
 pub mod trace;
 mod words;
@@ -156,6 +158,10 @@ pub enum Verb {
     LoginLink(login_link::LoginLinkArgs),
     /// Who is logged in to the running console: list and end sessions and unused links
     Sessions(sessions::SessionsArgs),
+    /// Accounts: who logs in by name and password, with which role; add, change and remove them
+    People(people::PeopleArgs),
+    /// Tokens with which programs ask for somebody who has an account: make, list and revoke them
+    Tokens(tokens::TokensArgs),
     /// Links of the running console for people without a login: make, list and revoke them
     Shares(shares::SharesArgs),
     /// Flight recorders of the running console: list them, keep what just happened
@@ -263,6 +269,8 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Cleanup(args) => cleanup::run(args),
         Verb::LoginLink(args) => login_link::run(args),
         Verb::Sessions(args) => sessions::run(args),
+        Verb::People(args) => people::run(args),
+        Verb::Tokens(args) => tokens::run(args),
         Verb::Shares(args) => shares::run(args),
         Verb::Flight(args) => flight::run(args),
         Verb::Agent(args) => agent::run(args),

@@ -12,7 +12,7 @@ use crate::{Failure, Outcome, config::DataArgs};
 /// What `sessions` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-A console must run on the data directory, and only its user and root may ask. Admins see the same on the host page.")]
+A console must run on the data directory, and only its user and root may ask. Admins see the same on the page People.")]
 pub struct SessionsArgs {
     /// What to do.
     #[command(subcommand)]

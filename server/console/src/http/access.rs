@@ -8,16 +8,21 @@ use bathyscope_capture::CaptureId;
 use bathyscope_reader::CaptureView;
 use bathyscope_store::{InvestigationId, Role};
 use bathyscope_web::pages;
-use http::{HeaderMap, header::COOKIE, request::Parts};
+use http::{
+    HeaderMap,
+    header::{AUTHORIZATION, COOKIE},
+    request::Parts,
+};
 
 use super::{
     context::{Context, RouteKind},
     error::{ApiError, ErrorKind},
-    session::Session,
+    session::{CameBy, Session, SessionEnd},
     share::{Share, SharedObject},
     site,
     slots::Slot,
     state::AppState,
+    tokens::TOKEN_PREFIX,
 };
 
 /// The name of the session cookie.
@@ -60,6 +65,18 @@ pub trait Access {
     const LEAST: Option<Role>;
     /// Whether a share of what is asked for does too, below the share's own address.
     const BY_SHARE: bool = false;
+    /// Whether a token does not: what manages access.
+    const IN_PERSON: bool = false;
+}
+
+/// Somebody who asks themselves, and no program of theirs by a token: whatever manages who may come in, and as what.
+#[derive(Clone, Copy, Debug)]
+pub struct InPerson<A>(pub A);
+
+/// What knows who is logged in.
+pub trait LoggedIn {
+    /// Who it is.
+    fn who(&self) -> &Who;
 }
 
 /// Anybody, logged in or not.
@@ -188,6 +205,49 @@ impl Access for Reader {
     const BY_SHARE: bool = true;
 }
 
+impl LoggedIn for Viewer {
+    fn who(&self) -> &Who {
+        &self.0
+    }
+}
+
+impl LoggedIn for Operator {
+    fn who(&self) -> &Who {
+        &self.0
+    }
+}
+
+impl LoggedIn for Admin {
+    fn who(&self) -> &Who {
+        &self.0
+    }
+}
+
+impl<A: Access> Access for InPerson<A> {
+    const LEAST: Option<Role> = A::LEAST;
+    const IN_PERSON: bool = true;
+}
+
+impl<A> FromRequestParts<AppState> for InPerson<A>
+where
+    A: LoggedIn + FromRequestParts<AppState, Rejection = ApiError> + Send,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        let found = A::from_request_parts(parts, state).await?;
+        if found.who().session.by() == CameBy::Token {
+            return Err(ApiError::new(
+                ErrorKind::InPerson,
+                "managing access",
+                "no token may do this, whatever its role",
+            )
+            .remedy("Do it in a browser, or at a terminal with `bathyscope people` and `bathyscope tokens`."));
+        }
+        Ok(Self(found))
+    }
+}
+
 impl Access for InvestigationReader {
     const LEAST: Option<Role> = Some(Role::Viewer);
     const BY_SHARE: bool = true;
@@ -314,8 +374,8 @@ impl<S: Sync> FromRequestParts<S> for Context {
 
 async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, ApiError> {
     let context = Context::from_request_parts(parts, state).await?;
-    let Some(session) = session_of(&parts.headers, state).await? else {
-        return Err(ApiError::unauthenticated());
+    let Some(session) = identity_of(&context, &parts.headers, state).await? else {
+        return Err(ApiError::unauthenticated(why_ended(&parts.headers, state)));
     };
     if let Some(slot) = parts.extensions.get::<Slot>() {
         slot.used_by(&session);
@@ -324,7 +384,7 @@ async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, 
     context.set_who(who.clone());
     if who.role() < least {
         let is_page = context.kind() == Some(RouteKind::Page);
-        return Err(if is_page { ApiError::read_only(who.user(), who.role()) } else { ApiError::not_found() });
+        return Err(if is_page { ApiError::read_only(who.user(), who.role(), least) } else { ApiError::not_found() });
     }
     admit_stream(parts, state, &context)?;
     Ok(who)
@@ -332,7 +392,9 @@ async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, 
 
 /// Refuses a stream that another site's page opens.
 fn admit_stream(parts: &Parts, state: &AppState, context: &Context) -> Result<(), ApiError> {
-    let from_own_page = || site::is_same_origin(&parts.headers, state.hosts().scheme(), context.host());
+    // A program says by a token who it is, which no browser sends by itself.
+    let by_program = token_in(&parts.headers).is_some() && site::is_no_browser(&parts.headers);
+    let from_own_page = || by_program || site::is_same_origin(&parts.headers, state.hosts().scheme(), context.host());
     if context.kind() == Some(RouteKind::Stream) && !from_own_page() {
         return Err(ApiError::new(
             ErrorKind::CrossSite,
@@ -365,6 +427,79 @@ fn cookies(headers: &HeaderMap, name: &str) -> Vec<String> {
     let values = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
     let cookies = values.flat_map(cookie::Cookie::split_parse).filter_map(Result::ok);
     cookies.filter(|cookie| cookie.name() == name).take(COOKIES_TRIED).map(|cookie| cookie.value().to_owned()).collect()
+}
+
+/// The token for programs in a request's head, whatever it is worth.
+pub(super) fn token_in(headers: &HeaderMap) -> Option<&str> {
+    let values = headers.get_all(AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
+    let mut tokens = values.filter_map(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    // Others may have a header of their own: a proxy in front, or a flight recorder's token.
+    tokens.find(|token| token.starts_with(TOKEN_PREFIX))
+}
+
+/// Refuses a request that says in more than one way who asks: nobody is to be taken for somebody else by what a proxy or a browser
+/// adds.
+pub(super) fn admit_identity(context: &Context, headers: &HeaderMap) -> Result<(), ApiError> {
+    if token_in(headers).is_none() {
+        return Ok(());
+    }
+    let refused = |with: &str, remedy: &str| {
+        let why = format!("it has a token and {with}, and only one of them can say who asks");
+        Err(ApiError::invalid("reading who asks", why).remedy(remedy))
+    };
+    if headers.get_all(AUTHORIZATION).iter().count() > 1 {
+        return refused("another header `Authorization`", "Send one of them.");
+    }
+    if !cookies(headers, COOKIE_NAME).is_empty() {
+        return refused("the cookie of a session", "Send the token without cookies.");
+    }
+    if context.proxied().is_some() {
+        return refused(
+            "the header of the proxy in front",
+            "Let the proxy pass requests with a token on without its own header.",
+        );
+    }
+    Ok(())
+}
+
+/// Who asks, if anybody does: by the proxy in front, a token, or the cookie of a session.
+///
+/// # Errors
+/// If the proxy names somebody who may not come in, the token is of no use, or the store fails.
+pub(super) async fn identity_of(
+    context: &Context,
+    headers: &HeaderMap,
+    state: &AppState,
+) -> Result<Option<Session>, ApiError> {
+    if let Some(proxied) = context.proxied() {
+        let session = state.people().proxied().find(proxied).await?;
+        let by_cookie = session_of(headers, state).await?;
+        if let Some(other) = by_cookie.filter(|other| !other.user().eq_ignore_ascii_case(session.user())) {
+            let ended = state.sessions().end_of(&other, Some(SessionEnd::OtherPerson)).await;
+            ended.map_err(|error| ApiError::internal("ending the session of somebody else", error))?;
+            state.audit(&session, "session.end", other.user(), "the proxy in front names somebody else").await;
+        }
+        return Ok(Some(session));
+    }
+    let Some(token) = token_in(headers) else { return session_of(headers, state).await };
+    if let Some(session) = state.people().tokens().find(token).await? {
+        return Ok(Some(session));
+    }
+    // Attempts that fail are limited as those of logins are.
+    if !state.login_limit().attempt(state.source_of(context, headers), std::time::Instant::now()) {
+        return Err(ApiError::new(ErrorKind::TooMany, "reading who asks", "too many attempts failed"));
+    }
+    let why = "the token is of no use: it is not complete, has expired, was revoked, or its account is disabled";
+    Err(ApiError::new(ErrorKind::Unauthenticated, "reading who asks", why)
+        .remedy("Make another on the page of your account, or with `bathyscope tokens make`."))
+}
+
+/// Why the session ended that a request's cookie names; none if it has not, or nobody knows.
+pub(super) fn why_ended(headers: &HeaderMap, state: &AppState) -> Option<SessionEnd> {
+    cookies(headers, COOKIE_NAME).iter().find_map(|cookie| state.sessions().why_ended(cookie))
 }
 
 /// The session that a request's cookie names, if there is one.

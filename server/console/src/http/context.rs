@@ -8,7 +8,7 @@ use std::{
 
 use http::Uri;
 
-use super::{access::Who, hosts::AllowedHost};
+use super::{access::Who, hosts::AllowedHost, proxied::Proxied};
 
 /// The address that a request comes from, for limits; never shown and never trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +42,7 @@ struct SharedContext {
     route: OnceLock<(RouteKind, &'static str)>,
     who: OnceLock<Who>,
     asked: OnceLock<String>,
+    proxied: OnceLock<Proxied>,
 }
 
 impl Context {
@@ -53,8 +54,8 @@ impl Context {
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random)?;
         let (request_id, nonce) = (request_id.to_owned(), hex(&random));
-        let (route, who, asked) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Self { inner: Arc::new(SharedContext { request_id, nonce, peer, host, route, who, asked }) })
+        let (route, who, asked, proxied) = (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self { inner: Arc::new(SharedContext { request_id, nonce, peer, host, route, who, asked, proxied }) })
     }
 
     /// By which the log and the client know this request.
@@ -95,6 +96,16 @@ impl Context {
     /// The page that was asked for, as path and query; none where the request is for something else.
     pub(super) fn asked(&self) -> Option<&str> {
         self.inner.asked.get().map(String::as_str)
+    }
+
+    /// Whom the proxy in front names, which is one that is believed; none if it names nobody.
+    pub(super) fn proxied(&self) -> Option<&Proxied> {
+        self.inner.proxied.get()
+    }
+
+    pub(super) fn set_proxied(&self, proxied: Proxied) {
+        // The guard looks once.
+        let _same = self.inner.proxied.set(proxied);
     }
 
     pub(super) fn set_asked(&self, uri: &Uri) {

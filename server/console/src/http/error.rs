@@ -22,12 +22,16 @@ use serde::Serialize;
 use super::{
     context::{Context, RouteKind},
     layers, next,
+    people::PeopleError,
+    session::SessionEnd,
     share::ShareError,
+    tokens::TokenError,
 };
 use crate::{
     import::ImportError,
     investigations::InvestigationError,
     library::LibraryError,
+    passwords::PasswordError,
     recipes::RecipeError,
     wire::{self, SpecRefusal},
 };
@@ -46,6 +50,10 @@ pub enum ErrorKind {
     NotFound,
     /// A page for people who may do more.
     ReadOnly,
+    /// Only people themselves may do it, and none of their programs.
+    InPerson,
+    /// A proxy names somebody and is not believed, or whom it names may not come in.
+    Proxy,
     /// The path exists with other methods.
     Method,
     /// It cannot be done in the state that things are in.
@@ -82,7 +90,7 @@ impl ErrorKind {
         match self {
             Self::Invalid => StatusCode::BAD_REQUEST,
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::CrossSite | Self::ReadOnly => StatusCode::FORBIDDEN,
+            Self::CrossSite | Self::ReadOnly | Self::InPerson | Self::Proxy => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict => StatusCode::CONFLICT,
@@ -105,6 +113,8 @@ impl ErrorKind {
             Self::CrossSite => "cross_site",
             Self::NotFound => "not_found",
             Self::ReadOnly => "read_only",
+            Self::InPerson => "in_person",
+            Self::Proxy => "proxy",
             Self::Method => "method",
             Self::Conflict => "conflict",
             Self::TooLarge => "too_large",
@@ -189,10 +199,17 @@ impl ApiError {
     }
 
     /// A page that somebody's role does not open. That it exists is no secret.
-    pub fn read_only(user: &str, role: Role) -> Self {
-        let why = format!("{user} is logged in as {role}, who may look at captures and not make any");
-        Self::new(ErrorKind::ReadOnly, "opening this page", why)
-            .remedy("For a login that may record, ask for a link of `bathyscope login-link --role operator`.")
+    pub fn read_only(user: &str, role: Role, least: Role) -> Self {
+        let (may, remedy) = if least == Role::Admin {
+            ("may not manage people", "Ask an admin of this console.")
+        } else {
+            (
+                "may look at captures and not make any",
+                "For a login that may record, ask for a link of `bathyscope login-link --role operator`.",
+            )
+        };
+        let why = format!("{user} is logged in as {role}, who {may}");
+        Self::new(ErrorKind::ReadOnly, "opening this page", why).remedy(remedy)
     }
 
     /// What is stored is not what was written: in which part, never its bytes.
@@ -241,10 +258,13 @@ impl ApiError {
         error
     }
 
-    /// Nobody is logged in.
-    pub fn unauthenticated() -> Self {
-        Self::new(ErrorKind::Unauthenticated, "asking for this address", "nobody is logged in")
-            .remedy("Open the link that the console printed, or print another with `bathyscope login-link`.")
+    /// Nobody is logged in, or not any more.
+    pub fn unauthenticated(why: Option<SessionEnd>) -> Self {
+        let error = Self::new(ErrorKind::Unauthenticated, "asking for this address", "nobody is logged in");
+        error.remedy(why.map_or(
+            "Log in, open the link that the console printed, or print another with `bathyscope login-link`.",
+            SessionEnd::words,
+        ))
     }
 }
 
@@ -265,6 +285,8 @@ impl From<StoreError> for ApiError {
             StoreError::InvestigationChanged { .. } => {
                 Self::new(ErrorKind::Conflict, "changing the investigation", words(&error))
             }
+            StoreError::AccountExists { .. } => Self::new(ErrorKind::Conflict, "adding an account", words(&error)),
+            StoreError::LastAdmin { .. } => Self::new(ErrorKind::Conflict, "changing the account", words(&error)),
             StoreError::LibraryNameTaken { .. } => Self::new(ErrorKind::Conflict, doing, words(&error)),
             StoreError::LibraryChanged { .. } => Self::new(ErrorKind::Conflict, "changing it", words(&error)),
             StoreError::NoLibraryItem { .. } => Self::not_found(),
@@ -304,6 +326,26 @@ impl From<ShareError> for ApiError {
             ShareError::NoObject => Self::not_found(),
             ShareError::Secret(error) => Self::internal(doing, error),
             ShareError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<PeopleError> for ApiError {
+    fn from(error: PeopleError) -> Self {
+        let doing = "managing accounts";
+        match error {
+            PeopleError::NoAccount(_) => Self::new(ErrorKind::NotFound, doing, "there is no such account"),
+            PeopleError::Refused(why) | PeopleError::Token(TokenError::Refused(why)) => Self::invalid(doing, why),
+            PeopleError::Conflict(why) => Self::new(ErrorKind::Conflict, doing, why),
+            PeopleError::WrongPassword => Self::invalid("changing the password", words(&error)),
+            PeopleError::NoLink => Self::new(ErrorKind::NotFound, "choosing a password", words(&error))
+                .remedy("Ask an admin for another link."),
+            PeopleError::Password(PasswordError::Busy) => {
+                Self::new(ErrorKind::Busy, "checking the password", words(&error)).remedy("Try again in a moment.")
+            }
+            PeopleError::Password(error) => Self::internal("checking the password", error),
+            PeopleError::Secret(error) | PeopleError::Token(TokenError::Secret(error)) => Self::internal(doing, error),
+            PeopleError::Store(error) | PeopleError::Token(TokenError::Store(error)) => error.into(),
         }
     }
 }
@@ -581,6 +623,8 @@ fn page(context: &Context, error: &ApiError) -> Option<(HeaderValue, String)> {
     let title = match error.kind {
         ErrorKind::NotFound => "Page not found",
         ErrorKind::ReadOnly => "You may read only",
+        ErrorKind::InPerson => "Not by a token",
+        ErrorKind::Proxy => "The proxy’s header is refused",
         ErrorKind::CrossSite => "Cross-site request refused",
         ErrorKind::Internal => "Internal error",
         ErrorKind::Busy | ErrorKind::TooMany => "Too many requests",

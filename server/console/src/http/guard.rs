@@ -1,7 +1,7 @@
 //! What every request passes before and after the router.
 //!
-//! In this order: the host is one of ours, else 421 with an empty body; an unsafe method comes from an own page; the
-//! handler runs; a panic is counted; errors are written; every response gets its content security policy.
+//! In this order: the host is one of ours, else 421 with an empty body; who asks is said in one way, and by a proxy only where
+//! that is believed; an unsafe method comes from an own page, or with a token; the handler runs; a panic is counted; errors are written; every response gets its content security policy.
 
 use std::net::Ipv4Addr;
 
@@ -13,6 +13,7 @@ use axum::{
 use http::{HeaderMap, StatusCode, header::ACCEPT};
 
 use super::{
+    access::{admit_identity, token_in},
     context::{Context, Peer},
     error::{self, ApiError, ErrorKind},
     headers,
@@ -60,7 +61,12 @@ fn without_context(status: StatusCode) -> Response {
 /// Whether the request may go on to the router.
 fn admit(state: &AppState, context: &Context, request: &Request) -> Result<(), ApiError> {
     let headers = request.headers();
-    let by_program = request.uri().path().starts_with(FIRE_PREFIX) && site::is_no_browser(headers);
+    if let Some(proxied) = state.proxy_users().map_or(Ok(None), |proxy| proxy.named(context.peer().0, headers))? {
+        context.set_proxied(proxied);
+    }
+    admit_identity(context, headers)?;
+    let has_own_token = request.uri().path().starts_with(FIRE_PREFIX) || token_in(headers).is_some();
+    let by_program = has_own_token && site::is_no_browser(headers);
     if site::is_unsafe(request.method())
         && !by_program
         && !site::is_same_origin(headers, state.hosts().scheme(), context.host())

@@ -34,7 +34,10 @@ use super::{
     context::{RouteKind, hex},
     error::{ApiError, ErrorKind},
 };
-use crate::import::{ImportError, MAX_IMPORT_BYTES};
+use crate::{
+    import::{ImportError, MAX_IMPORT_BYTES},
+    proxy_users::PROXY_SECRET_HEADER,
+};
 
 /// The request's id on its way in and out.
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -56,7 +59,7 @@ const COMPRESS_BYTES: u64 = 1024;
 
 /// Marks headers that hold secrets, in both directions.
 pub(super) fn secrets() -> SetSensitiveHeadersLayer {
-    SetSensitiveHeadersLayer::new([COOKIE, AUTHORIZATION, SET_COOKIE])
+    SetSensitiveHeadersLayer::new([COOKIE, AUTHORIZATION, SET_COOKIE, HeaderName::from_static(PROXY_SECRET_HEADER)])
 }
 
 /// Forgets the id that a client chose: a log line must not be somebody else's.

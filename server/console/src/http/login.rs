@@ -14,12 +14,14 @@ use http::{
 use serde::Deserialize;
 
 use super::{
-    access::{Anonymous, Viewer, removal_cookie, session_cookie, session_of},
+    access::{Anonymous, InPerson, Viewer, identity_of, removal_cookie, session_cookie, session_of, why_ended},
     context::Context,
-    error::ApiError,
+    error::{ApiError, ErrorKind},
     extract::{Form, Query},
-    next, site,
-    state::AppState,
+    next,
+    session::{Secret, Session, SessionEnd, SessionError},
+    site,
+    state::{AppState, to_its_end},
 };
 
 /// One answer for a token that is wrong, used or too old, so that nobody learns which.
@@ -28,13 +30,27 @@ const WRONG: &str = "This token is not valid: it was used, has expired, or was m
 const TOO_MANY: &str = "This token is not valid, and too many attempts have failed. A valid one, printed by \
                         `bathyscope login-link`, logs in all the same.";
 
+/// One answer for a name that nobody has, a wrong password, and an account that is disabled or has no password yet.
+const WRONG_PASSWORD: &str = "The name or the password is wrong, or nobody may log in by this account now.";
+const TOO_MANY_PASSWORDS: &str = "Too many attempts to log in have failed, from your address, for this name, or in all. Try \
+                                  again in some minutes, or log in with a link that `bathyscope login-link` prints.";
+
+/// What is said to somebody who comes through a proxy that says who they are.
+const BY_PROXY: &str =
+    "The proxy in front of this console says who you are: open the start page. To log out, log out there.";
+
 /// What the login page says of an address that it does not lead back to.
 const ELSEWHERE: &str = "After the login the start page opens: the link to this page leads back to an address that is no \
                          page of this console.";
 
 #[derive(Deserialize)]
 struct LoginForm {
-    token: String,
+    /// Of a login link; none or empty where somebody has a password.
+    token: Option<String>,
+    /// Of an account; none where somebody has a link.
+    name: Option<String>,
+    #[serde(default)]
+    password: String,
     /// The page that follows; empty for the start page.
     #[serde(default)]
     next: String,
@@ -48,7 +64,7 @@ pub(super) struct LoginQuery {
     next: String,
 }
 
-/// The page that asks for a token. The token of a login link is in the fragment, which is never sent.
+/// The page that asks for name and password, or a token. The token of a login link is in the fragment, which is never sent.
 pub(super) async fn page(
     _: Anonymous,
     context: Context,
@@ -56,70 +72,127 @@ pub(super) async fn page(
     Query(LoginQuery { next }): Query<LoginQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
+    let why = why_ended(&headers, &state).map_or("", SessionEnd::words);
+    let problem = if context.proxied().is_some() { BY_PROXY } else { why };
     if next.is_empty() {
-        return login_page(&context, StatusCode::OK, &LoginWords::default());
+        return login_page(&context, &state, StatusCode::OK, &LoginWords { problem, ..LoginWords::default() }).await;
     }
     if !next::is_own(&next) {
-        return login_page(&context, StatusCode::OK, &LoginWords { problem: ELSEWHERE, ..LoginWords::default() });
+        let words = LoginWords { problem: ELSEWHERE, ..LoginWords::default() };
+        return login_page(&context, &state, StatusCode::OK, &words).await;
     }
     // Who is logged in has followed a link from another site, with which the browser sends no cookie.
-    if session_of(&headers, &state).await?.is_some() {
+    if identity_of(&context, &headers, &state).await?.is_some() {
         return Ok(redirect(&next, None));
     }
     let ask_again = site::is_from_elsewhere(&headers);
-    login_page(&context, StatusCode::OK, &LoginWords { next: &next, ask_again, ..LoginWords::default() })
+    login_page(&context, &state, StatusCode::OK, &LoginWords { problem, next: &next, ask_again }).await
 }
 
-/// Exchanges a token for a session.
+/// Exchanges a token, or name and password, for a session.
 pub(super) async fn login(
     _: Anonymous,
     context: Context,
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, ApiError> {
+    if context.proxied().is_some() {
+        return Err(ApiError::new(ErrorKind::Conflict, "logging in", BY_PROXY));
+    }
     let source = state.source_of(&context, request.headers());
     let replaces = session_of(request.headers(), &state).await?;
-    let Form(LoginForm { token, next }) = Form::from_request(request, &state).await?;
+    let Form(form) = Form::from_request(request, &state).await?;
+    let LoginForm { token, name, password, next } = form;
+    if token.is_none() && name.is_none() {
+        return Err(ApiError::invalid("reading the form", "it is not the expected form"));
+    }
     if !next.is_empty() && !next::is_own(&next) {
         // Before the token is used up. The address is not repeated: it may be anything.
         return Err(ApiError::invalid("logging in", "the address that should follow is no page of this console"));
     }
-    // A person may paste the whole link.
-    let token = token.rsplit("token=").next().unwrap_or_default().trim().to_owned();
-    let failed = |error| ApiError::internal("logging in", error);
-    // A token has 256 random bits, so nobody guesses one: what others tried, from the same address too, refuses no token
-    // that is valid. The limit is for attempts that fail, which fill the log.
-    if !state.sessions().is_login_token(&token).await.map_err(failed)? {
-        return refuse(&context, &state, source, &next);
-    }
-    // Runs to its end even if the browser goes away: a used token without a session would be lost.
-    let sessions = state.sessions().clone();
-    let login = tokio::spawn(async move { sessions.login(&token, replaces.as_ref()).await });
-    let found = login.await.map_err(|error| ApiError::internal("logging in", error))?;
-    let Some((secret, session)) = found.map_err(|error| ApiError::internal("logging in", error))? else {
-        return refuse(&context, &state, source, &next);
+    let begun = match (token.unwrap_or_default(), name) {
+        (token, Some(name)) if token.is_empty() => by_password(&state, source, (&name, password), replaces).await?,
+        (token, _) => by_token(&state, source, &token, replaces).await?,
+    };
+    let (secret, session) = match begun {
+        Ok(begun) => begun,
+        Err(Refused { status, problem }) => {
+            let words = LoginWords { problem, next: &next, ask_again: false };
+            return login_page(&context, &state, status, &words).await;
+        }
     };
     state.audit(&session, "login", "", "").await;
     let cookie = session_cookie(secret.reveal(), state.hosts().is_secure());
     Ok(redirect(if next.is_empty() { "/" } else { &next }, Some(&cookie)))
 }
 
-/// The answer to a token that is not valid; another one to a source that has tried too often.
-fn refuse(context: &Context, state: &AppState, source: IpAddr, next: &str) -> Result<Response, ApiError> {
-    let words = |problem| LoginWords { problem, next, ask_again: false };
-    if !state.login_limit().attempt(source, Instant::now()) {
-        return login_page(context, StatusCode::TOO_MANY_REQUESTS, &words(TOO_MANY));
+/// Why there is no session: what the login page answers.
+struct Refused {
+    status: StatusCode,
+    problem: &'static str,
+}
+
+type Begun = Result<(Secret, Session), Refused>;
+
+fn failed(error: SessionError) -> ApiError {
+    ApiError::internal("logging in", error)
+}
+
+/// Begins a session by a login link.
+async fn by_token(state: &AppState, source: IpAddr, token: &str, replaces: Option<Session>) -> Result<Begun, ApiError> {
+    // A person may paste the whole link.
+    let token = token.rsplit("token=").next().unwrap_or_default().trim().to_owned();
+    // A token has 256 random bits, so nobody guesses one: what others tried, from the same address too, refuses no token
+    // that is valid. The limit is for attempts that fail, which fill the log.
+    let refused = || {
+        if !state.login_limit().attempt(source, Instant::now()) {
+            return Err(Refused { status: StatusCode::TOO_MANY_REQUESTS, problem: TOO_MANY });
+        }
+        tracing::warn!("a login was refused");
+        Err(Refused { status: StatusCode::UNAUTHORIZED, problem: WRONG })
+    };
+    if !state.sessions().is_login_token(&token).await.map_err(failed)? {
+        return Ok(refused());
     }
-    tracing::warn!("a login was refused");
-    login_page(context, StatusCode::UNAUTHORIZED, &words(WRONG))
+    // Runs to its end even if the browser goes away: a used token without a session would be lost.
+    let sessions = state.sessions().clone();
+    let begun = to_its_end(async move { sessions.login(&token, replaces.as_ref()).await }).await?;
+    Ok(begun.map_err(failed)?.map_or_else(refused, Ok))
+}
+
+/// Begins a session by name and password. Passwords can be guessed, so attempts are counted before anything is computed, and whoever
+/// is over a limit is refused whatever they say.
+async fn by_password(
+    state: &AppState,
+    source: IpAddr,
+    (name, password): (&str, String),
+    replaces: Option<Session>,
+) -> Result<Begun, ApiError> {
+    if !state.attempt_password(source, name) {
+        return Ok(Err(Refused { status: StatusCode::TOO_MANY_REQUESTS, problem: TOO_MANY_PASSWORDS }));
+    }
+    let refused = || {
+        tracing::warn!("a login by password was refused");
+        Err(Refused { status: StatusCode::UNAUTHORIZED, problem: WRONG_PASSWORD })
+    };
+    let Some((account, kept)) = state.people().verified(name, password).await? else { return Ok(refused()) };
+    let sessions = state.sessions().clone();
+    let begun = to_its_end(async move { sessions.login_by_password(&account, kept, replaces.as_ref()).await }).await?;
+    let begun = begun.map_err(failed)?;
+    if begun.is_some() {
+        state.password_was_right(source, name);
+    }
+    Ok(begun.map_or_else(refused, Ok))
 }
 
 /// Ends the session.
-pub(super) async fn logout(Viewer(who): Viewer, State(state): State<AppState>) -> Result<Response, ApiError> {
+pub(super) async fn logout(
+    InPerson(Viewer(who)): InPerson<Viewer>,
+    State(state): State<AppState>,
+) -> Result<Response, ApiError> {
     let sessions = state.sessions().clone();
     let session = who.session.clone();
-    let logout = tokio::spawn(async move { sessions.logout(&session).await });
-    let ended = logout.await.map_err(|error| ApiError::internal("logging out", error))?;
+    let ended = to_its_end(async move { sessions.logout(&session).await }).await?;
     ended.map_err(|error| ApiError::internal("logging out", error))?;
     state.audit(&who.session, "logout", "", "").await;
     Ok(redirect("/login", Some(&removal_cookie(state.hosts().is_secure()))))
@@ -136,9 +209,15 @@ struct LoginWords<'a> {
     ask_again: bool,
 }
 
-fn login_page(context: &Context, status: StatusCode, words: &LoginWords<'_>) -> Result<Response, ApiError> {
+async fn login_page(
+    context: &Context,
+    state: &AppState,
+    status: StatusCode,
+    words: &LoginWords<'_>,
+) -> Result<Response, ApiError> {
     let LoginWords { problem, next, ask_again } = *words;
-    let html = pages::Login { nonce: context.nonce(), problem, next, ask_again }.render();
+    let has_accounts = state.people().are_there().await?;
+    let html = pages::Login { nonce: context.nonce(), problem, next, ask_again, has_accounts }.render();
     let html = html.map_err(|error| ApiError::internal("making the login page", error))?;
     // Written here although it is an error, so that the outer guard leaves it as it is.
     let mut response = (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();

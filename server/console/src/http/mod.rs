@@ -26,6 +26,8 @@ mod listener;
 mod login;
 mod next;
 mod pages;
+mod people;
+mod proxied;
 mod rate;
 mod routes;
 mod session;
@@ -34,6 +36,7 @@ mod share_pages;
 mod site;
 mod slots;
 mod state;
+mod tokens;
 mod turns;
 mod workers;
 
@@ -41,16 +44,21 @@ pub use context::{Peer, RouteKind};
 pub use error::{ApiError, ErrorKind};
 pub use hosts::HostPolicy;
 pub use listener::ListenLimits;
+pub use people::{
+    Doer, PASSWORD_LINK_DAYS, PasswordInvitation, People, PeopleError, PersonChange, PersonItem, name_refusal,
+};
 pub use routes::{Route, table};
 pub(crate) use session::new_secret;
 pub use session::{
-    AccessList, LOGIN_LINK_S, LinkItem, SESSION_S, Secret, Session, SessionClock, SessionError, SessionItem, Sessions,
+    AccessList, CameBy, LOGIN_LINK_S, LinkItem, SESSION_S, Secret, Session, SessionClock, SessionEnd, SessionError,
+    SessionItem, Sessions,
 };
 pub use share::{
     AskedShare, MOST_SHARE_DAYS, ParseShareIdError, SHARE_DAYS, Share, ShareError, ShareId, ShareItem, SharedPart,
     Shares, draw_share_id,
 };
 pub use state::{AppState, CommandPolicy, ScriptPolicy, Setup};
+pub use tokens::{ApiTokenItem, ApiTokens, AskedToken, MOST_TOKEN_DAYS, TOKEN_DAYS, TokenError};
 
 /// The whole console as a service: what the listener drives, and tests.
 pub fn service(

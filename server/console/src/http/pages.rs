@@ -7,13 +7,14 @@ use axum::{
 use bathyscope_web::{Template, pages};
 
 use super::{
-    access::{Operator, Viewer},
+    access::{Admin, Anonymous, Operator, Viewer},
     api::{captures::CapturePath, investigations::InvestigationPath},
     context::Context,
     error::ApiError,
     extract::Path,
     state::AppState,
 };
+use crate::passwords::{LEAST_CHARS, MOST_CHARS};
 
 /// The start page.
 pub(super) async fn start(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
@@ -53,6 +54,21 @@ pub(super) async fn language(Viewer(who): Viewer, context: Context) -> Result<Re
 /// What this host can do.
 pub(super) async fn host(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
     render(&pages::Host { nonce: context.nonce(), frame: who.frame(pages::Nav::Host) })
+}
+
+/// Who has an account, for admins.
+pub(super) async fn people(Admin(who): Admin, context: Context) -> Result<Response, ApiError> {
+    render(&pages::People { nonce: context.nonce(), frame: who.frame(pages::Nav::People) })
+}
+
+/// What somebody has of their own.
+pub(super) async fn account(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Account { nonce: context.nonce(), frame: who.frame(pages::Nav::None) })
+}
+
+/// The page that a link to choose a password leads to. It is the same whatever there is: nobody has shown a token yet.
+pub(super) async fn password(_: Anonymous, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Password { nonce: context.nonce(), least_chars: LEAST_CHARS, most_chars: MOST_CHARS })
 }
 
 /// One capture.

@@ -1,7 +1,8 @@
-//! How often something may be tried: a bucket for each source and one for all together.
+//! How often something may be tried: a bucket for each source, or whatever else tells who tries what, and one for all together.
 
 use std::{
     collections::HashMap,
+    hash::Hash,
     net::IpAddr,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -21,18 +22,18 @@ pub(super) struct Rate {
     pub every: Duration,
 }
 
-/// Counts attempts.
+/// Counts attempts by source.
 #[derive(Debug)]
-pub(super) struct RateLimit {
+pub(super) struct RateLimit<K = IpAddr> {
     per_source: Rate,
     global: Rate,
-    buckets: Mutex<Buckets>,
+    buckets: Mutex<Buckets<K>>,
 }
 
 #[derive(Debug)]
-struct Buckets {
+struct Buckets<K> {
     all: Bucket,
-    by_source: HashMap<IpAddr, Bucket>,
+    by_source: HashMap<K, Bucket>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,16 +55,27 @@ impl Bucket {
 }
 
 impl RateLimit {
+    /// Takes one attempt of `source` if there is one left, and says so. A source that is over its own limit takes
+    /// nothing from the others.
+    pub(super) fn attempt(&self, source: IpAddr, now: Instant) -> bool {
+        self.take(source_of(source), now)
+    }
+
+    /// Gives an attempt back, as it did not fail.
+    pub(super) fn take_back(&self, source: IpAddr) {
+        self.give_back(&source_of(source));
+    }
+}
+
+impl<K: Eq + Hash> RateLimit<K> {
     /// A limit with full buckets.
     pub(super) fn new(per_source: Rate, global: Rate, now: Instant) -> Self {
         let all = Bucket::full(global, now);
         Self { per_source, global, buckets: Mutex::new(Buckets { all, by_source: HashMap::new() }) }
     }
 
-    /// Takes one attempt of `source` if there is one left, and says so. A source that is over its own limit takes
-    /// nothing from the others.
-    pub(super) fn attempt(&self, source: IpAddr, now: Instant) -> bool {
-        let source = source_of(source);
+    /// As [`RateLimit::attempt`], of whatever tells sources apart.
+    pub(super) fn take(&self, source: K, now: Instant) -> bool {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let Buckets { all, by_source } = &mut *buckets;
         if by_source.len() >= MOST_SOURCES && !by_source.contains_key(&source) {
@@ -83,6 +95,15 @@ impl RateLimit {
         own.left -= 1.0;
         all.left -= 1.0;
         true
+    }
+
+    /// Gives an attempt back, as it did not fail.
+    pub(super) fn give_back(&self, source: &K) {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        buckets.all.left = (buckets.all.left + 1.0).min(self.global.burst);
+        if let Some(own) = buckets.by_source.get_mut(source) {
+            own.left = (own.left + 1.0).min(self.per_source.burst);
+        }
     }
 }
 
@@ -106,6 +127,19 @@ mod tests {
         assert_eq!([a, a].map(|source| limit.attempt(source, later)), [true, false]);
         let much_later = now + Duration::from_secs(100);
         assert_eq!([a, a, a].map(|source| limit.attempt(source, much_later)), [true, true, false]);
+    }
+
+    #[test]
+    fn p06_what_did_not_fail_takes_nothing() {
+        let now = Instant::now();
+        let limit = limit(now);
+        let a: IpAddr = "10.0.0.1".parse().unwrap();
+        for _ in 0..9 {
+            assert!(limit.attempt(a, now));
+            limit.take_back(a);
+        }
+        limit.take_back(a);
+        assert_eq!([a, a, a].map(|source| limit.attempt(source, now)), [true, true, false], "never more than at first");
     }
 
     #[test]

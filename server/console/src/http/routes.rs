@@ -22,7 +22,7 @@ use http::Method;
 
 use super::{
     access::{
-        Access, Admin, Anonymous, CaptureShareHolder, InvestigationReader, InvestigationShareHolder, Operator, Reader,
+        Access, Admin, Anonymous, CaptureShareHolder, InPerson, InvestigationReader, InvestigationShareHolder, Operator, Reader,
         SHARE_PREFIX, Viewer,
     },
     api, assets,
@@ -43,6 +43,8 @@ pub struct Route {
     pub kind: RouteKind,
     /// The least role; none where nobody needs to be logged in.
     pub least: Option<Role>,
+    /// Whether people have to ask themselves, and tokens of theirs do not.
+    pub in_person: bool,
     /// Whether a share of what is in the path does too, below the share's own address.
     by_share: bool,
     handler: MethodRouter<AppState>,
@@ -70,7 +72,8 @@ where
     T: FirstIs<A> + 'static,
 {
     let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
-    Route { method: method.clone(), path, kind, least: A::LEAST, by_share: A::BY_SHARE, handler: on(filter, handler) }
+    let (least, in_person, by_share) = (A::LEAST, A::IN_PERSON, A::BY_SHARE);
+    Route { method: method.clone(), path, kind, least, in_person, by_share, handler: on(filter, handler) }
 }
 
 /// The table.
@@ -83,6 +86,7 @@ pub fn table() -> Vec<Route> {
         .chain(builder_routes())
         .chain(note_routes())
         .chain(investigation_routes())
+        .chain(people_routes())
         .collect();
     let below_shares: Vec<Route> = own.iter().filter_map(below_share).collect();
     own.into_iter().chain(share_routes()).chain(below_shares).collect()
@@ -110,11 +114,37 @@ fn share_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, GET, "/api/shares", api::shares::list),
         route::<Operator, _, _>(Api, POST, "/api/shares", api::shares::make),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/shares/{share}", api::shares::revoke),
-        route::<Admin, _, _>(Api, POST, "/api/shares/allowed", api::shares::allow),
+        route::<InPerson<Admin>, _, _>(Api, POST, "/api/shares/allowed", api::shares::allow),
         route::<Anonymous, _, _>(Page, GET, "/s/{share}", share_pages::door),
         route::<Anonymous, _, _>(Api, POST, "/s/{share}/open", share_pages::open),
         route::<CaptureShareHolder, _, _>(Page, GET, "/s/{share}/captures/{id}", share_pages::capture),
         route::<InvestigationShareHolder, _, _>(Page, GET, "/s/{share}/investigations/{id}", share_pages::investigation),
+    ]
+}
+
+/// Accounts, tokens, and what somebody has of their own.
+#[rustfmt::skip]
+fn people_routes() -> Vec<Route> {
+    use RouteKind::{Api, Page};
+    const GET: &Method = &Method::GET;
+    const POST: &Method = &Method::POST;
+    vec![
+        route::<Admin, _, _>(Page, GET, "/people", pages::people),
+        route::<Viewer, _, _>(Page, GET, "/account", pages::account),
+        route::<Anonymous, _, _>(Page, GET, "/password", pages::password),
+        route::<InPerson<Admin>, _, _>(Api, GET, "/api/people", api::people::list),
+        route::<InPerson<Admin>, _, _>(Api, POST, "/api/people", api::people::add),
+        route::<InPerson<Admin>, _, _>(Api, &Method::PATCH, "/api/people/{name}", api::people::change),
+        route::<InPerson<Admin>, _, _>(Api, &Method::DELETE, "/api/people/{name}", api::people::remove),
+        route::<InPerson<Admin>, _, _>(Api, POST, "/api/people/{name}/reset", api::people::reset),
+        route::<InPerson<Admin>, _, _>(Api, GET, "/api/tokens", api::people::tokens),
+        route::<InPerson<Admin>, _, _>(Api, &Method::DELETE, "/api/tokens/{token}", api::people::revoke),
+        route::<InPerson<Viewer>, _, _>(Api, GET, "/api/own", api::own::show),
+        route::<InPerson<Viewer>, _, _>(Api, POST, "/api/own/password", api::own::change_password),
+        route::<InPerson<Viewer>, _, _>(Api, &Method::DELETE, "/api/own/sessions/{id}", api::own::end_session),
+        route::<InPerson<Viewer>, _, _>(Api, POST, "/api/own/tokens", api::own::make_token),
+        route::<InPerson<Viewer>, _, _>(Api, &Method::DELETE, "/api/own/tokens/{token}", api::own::revoke_token),
+        route::<Anonymous, _, _>(Api, POST, "/api/password", api::own::choose_password),
     ]
 }
 
@@ -259,7 +289,7 @@ fn console_routes() -> Vec<Route> {
         route::<Anonymous, _, _>(Api, GET, "/assets/{*path}", assets::asset),
         route::<Anonymous, _, _>(Page, GET, "/login", login::page),
         route::<Anonymous, _, _>(Page, POST, "/login", login::login),
-        route::<Viewer, _, _>(Page, POST, "/logout", login::logout),
+        route::<InPerson<Viewer>, _, _>(Page, POST, "/logout", login::logout),
 
         route::<Viewer, _, _>(Page, GET, "/", pages::start),
         route::<Viewer, _, _>(Page, GET, "/captures", pages::history),
@@ -308,8 +338,8 @@ fn console_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/deleted/{id}", api::deleted::discard),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/stop", api::captures::stop),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/fire", api::flight::fire),
-        route::<Operator, _, _>(Api, POST, "/api/captures/{id}/fire-token", api::flight::make_token),
-        route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}/fire-token", api::flight::revoke_token),
+        route::<InPerson<Operator>, _, _>(Api, POST, "/api/captures/{id}/fire-token", api::flight::make_token),
+        route::<InPerson<Operator>, _, _>(Api, &Method::DELETE, "/api/captures/{id}/fire-token", api::flight::revoke_token),
         route::<Anonymous, _, _>(Api, POST, "/api/fire/{id}", api::flight::fire_by_token),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/probes/detach", api::dynamic::detach),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/computed", api::derivations::compute),
@@ -353,9 +383,9 @@ fn console_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/samples", api::samples::list),
         route::<Viewer, _, _>(Api, POST, "/api/samples/{name}", api::samples::open),
 
-        route::<Admin, _, _>(Api, GET, "/api/access", api::access::list),
-        route::<Admin, _, _>(Api, &Method::DELETE, "/api/access/sessions/{id}", api::access::end_session),
-        route::<Admin, _, _>(Api, &Method::DELETE, "/api/access/links/{id}", api::access::end_link),
+        route::<InPerson<Admin>, _, _>(Api, GET, "/api/access", api::access::list),
+        route::<InPerson<Admin>, _, _>(Api, &Method::DELETE, "/api/access/sessions/{id}", api::access::end_session),
+        route::<InPerson<Admin>, _, _>(Api, &Method::DELETE, "/api/access/links/{id}", api::access::end_link),
         route::<Admin, _, _>(Api, GET, "/api/audit", api::audit::list),
     ]
 }

@@ -16,7 +16,10 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_store::{LoginToken, NewSession, Role, Store, StoreError, TokenHash};
+use bathyscope_link::clock::wall_unix_ns;
+use bathyscope_store::{
+    BegunSession, EndedSession, KeptPassword, LoginToken, NewSession, Role, Store, StoreError, TokenHash,
+};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +73,51 @@ impl SessionClock {
     }
 }
 
+/// By what somebody asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CameBy {
+    /// The cookie of a session that a login has begun.
+    Cookie,
+    /// A token for programs. It manages nobody's access.
+    Token,
+    /// The header of a proxy in front, which knows who it is.
+    Proxy,
+}
+
+/// Why a session ended before its time, other than by its owner's logout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The account was disabled.
+    Disabled,
+    /// The account was removed.
+    Removed,
+    /// The account's role is another one now.
+    Role,
+    /// The account's password is another one now, or has to be chosen again.
+    Password,
+    /// An account was made for the name.
+    Account,
+    /// Somebody ended it in a list of sessions.
+    ByHand,
+    /// The proxy in front says that it is somebody else.
+    OtherPerson,
+}
+
+impl SessionEnd {
+    /// What its owner is told, as a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Disabled => "Your account was disabled. Ask an admin of this console.",
+            Self::Removed => "Your account was removed. Ask an admin of this console.",
+            Self::Role => "The role of your account was changed. Log in again.",
+            Self::Password => "The password of your account was changed. Log in with the new one.",
+            Self::Account => "There is an account of your name now. Log in with its password.",
+            Self::ByHand => "Your session was ended in the list of sessions. Log in again.",
+            Self::OtherPerson => "The proxy in front of this console has logged somebody else in.",
+        }
+    }
+}
+
 /// A session as handlers see it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -79,6 +127,7 @@ pub struct Session {
 #[derive(Debug)]
 struct SharedSession {
     hash: TokenHash,
+    by: CameBy,
     user: String,
     role: Role,
     expires_s: u64,
@@ -103,6 +152,16 @@ impl Session {
     /// What its owner may do.
     pub fn role(&self) -> Role {
         self.inner.role
+    }
+
+    /// By what its owner asks.
+    pub fn by(&self) -> CameBy {
+        self.inner.by
+    }
+
+    /// By which the store knows it.
+    pub(super) fn hash(&self) -> TokenHash {
+        self.inner.hash
     }
 
     /// Cancelled when the session ends: by logout, by time, or with the console.
@@ -203,6 +262,12 @@ pub enum SessionError {
     /// The store failed.
     #[error("keeping sessions failed")]
     Store(#[from] StoreError),
+    /// Nobody comes in by the account of this name.
+    #[error("the account {name} is disabled: enable it first, or make a link for another name")]
+    Disabled {
+        /// The name.
+        name: String,
+    },
 }
 
 /// All sessions. Cheap to clone.
@@ -218,8 +283,14 @@ pub struct Sessions {
 struct Live {
     sessions: HashMap<TokenHash, Session>,
     /// Sessions that were ended here, until they would have expired: one that is being looked up meanwhile must not
-    /// come back.
-    ended: HashMap<TokenHash, u64>,
+    /// come back, and whoever had it is told why.
+    ended: HashMap<TokenHash, EndedHere>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct EndedHere {
+    expires_s: u64,
+    why: Option<SessionEnd>,
 }
 
 impl Sessions {
@@ -236,23 +307,29 @@ impl Sessions {
     /// Makes a token that logs in once, as `user` with `role`.
     ///
     /// # Errors
-    /// The store's, or if there is no randomness.
+    /// The store's, if there is no randomness, or if the name is that of an account that is disabled.
     pub async fn login_token(&self, user: &str, role: Role) -> Result<Secret, SessionError> {
-        self.login_token_for(user, role, SESSION_S).await
+        Ok(self.login_token_for(user, role, SESSION_S).await?.0)
     }
 
     /// As [`Sessions::login_token`]; what the token lets in ends `lasts_s` from now, at most [`SESSION_S`], however it is
-    /// used. The token itself can be used for [`LOGIN_LINK_S`] at most.
+    /// used. The token itself can be used for [`LOGIN_LINK_S`] at most. For the name of an account it logs in as that, with no
+    /// higher role: tells which one.
     ///
     /// # Errors
     /// As [`Sessions::login_token`].
-    pub async fn login_token_for(&self, user: &str, role: Role, lasts_s: u64) -> Result<Secret, SessionError> {
+    pub async fn login_token_for(&self, user: &str, role: Role, lasts_s: u64) -> Result<(Secret, Role), SessionError> {
+        let (user, role) = match self.store.account(user).await? {
+            Some(account) if !account.is_enabled() => return Err(SessionError::Disabled { name: account.name }),
+            Some(account) => (account.name, role.min(account.role)),
+            None => (user.to_owned(), role),
+        };
         let (secret, hash) = new_secret()?;
-        let (now_s, user) = (self.clock.now_s(), user.to_owned());
+        let now_s = self.clock.now_s();
         let session_expires_s = now_s.saturating_add(lasts_s.min(SESSION_S));
         let expires_s = now_s.saturating_add(LOGIN_LINK_S).min(session_expires_s);
         self.store.add_login_token(LoginToken { hash, user, role, expires_s, session_expires_s }).await?;
-        Ok(secret)
+        Ok((secret, role))
     }
 
     /// The sessions that have not ended, the one that was used last first, and the links that were not used yet.
@@ -300,7 +377,8 @@ impl Sessions {
     pub async fn end(&self, id: &str) -> Result<Option<String>, SessionError> {
         let all = self.store.sessions(self.clock.now_s()).await?;
         let Some(stored) = all.into_iter().find(|session| session.hash.short() == id) else { return Ok(None) };
-        self.logout(&self.adopt(&stored)).await?;
+        self.forget(&self.adopt(&stored), Some(SessionEnd::ByHand));
+        self.store.delete_session(stored.hash).await?;
         Ok(Some(stored.user))
     }
 
@@ -326,8 +404,8 @@ impl Sessions {
         Ok(self.store.has_login_token(TokenHash::of(token.as_bytes()), self.clock.now_s()).await?)
     }
 
-    /// Uses up a login token and begins a session; none if the token is unknown, used or too old: which of them is not
-    /// told. `replaces` is the session that the browser had, which ends.
+    /// Uses up a login token and begins a session; none if the token is unknown, used or too old, or the account of its name is
+    /// disabled: which of them is not told. `replaces` is the session that the browser had, which ends.
     ///
     /// # Errors
     /// The store's, or if there is no randomness.
@@ -336,21 +414,93 @@ impl Sessions {
         token: &str,
         replaces: Option<&Session>,
     ) -> Result<Option<(Secret, Session)>, SessionError> {
-        let now_s = self.clock.now_s();
         let hash = TokenHash::of(token.as_bytes());
-        let Some(token) = self.store.redeem_login_token(hash, now_s).await? else {
+        let Some(token) = self.store.redeem_login_token(hash, self.clock.now_s()).await? else {
             return Ok(None);
         };
+        self.begin((&token.user, token.role), token.session_expires_s, (None, replaces)).await
+    }
+
+    /// Begins a session of an account whose password was told, if `password` is still what is kept of it and the account is
+    /// enabled. `replaces` is the session that the browser had, which ends.
+    ///
+    /// # Errors
+    /// As [`Sessions::login`].
+    pub async fn login_by_password(
+        &self,
+        name: &str,
+        password: KeptPassword,
+        replaces: Option<&Session>,
+    ) -> Result<Option<(Secret, Session)>, SessionError> {
+        let expires_s = self.clock.now_s().saturating_add(SESSION_S);
+        self.begin((name, Role::Admin), expires_s, (Some(password), replaces)).await
+    }
+
+    /// Begins a session, with no higher role than that of the account of this name.
+    async fn begin(
+        &self,
+        (user, role): (&str, Role),
+        expires_s: u64,
+        (password, replaces): (Option<KeptPassword>, Option<&Session>),
+    ) -> Result<Option<(Secret, Session)>, SessionError> {
+        let now_s = self.clock.now_s();
         let (secret, hash) = new_secret()?;
-        let LoginToken { user, role, session_expires_s: expires_s, .. } = token;
-        let new = NewSession { hash, role, user, created_s: now_s, expires_s, idle_limit_s: IDLE_S };
-        self.store.add_session(new.clone()).await?;
-        let session = self.live_session(hash, new.user, role, expires_s, IDLE_S, now_s);
-        self.locked(|live| live.sessions.insert(hash, session.clone()));
+        let (user, idle_limit_s) = (user.to_owned(), IDLE_S);
+        let new = NewSession { hash, role, user, created_s: now_s, expires_s, idle_limit_s };
+        let begun = self.store.begin_session(new, password, wall_unix_ns()).await?;
+        let Some(BegunSession { user, role }) = begun else { return Ok(None) };
+        let session =
+            self.live_session((hash, CameBy::Cookie), (user, role), (expires_s, IDLE_S, now_s), &self.all_ended);
+        let ended = self.locked(|live| {
+            // A change of the account may have been faster.
+            let ended = live.ended.contains_key(&hash);
+            if !ended {
+                live.sessions.insert(hash, session.clone());
+            }
+            ended
+        });
+        if ended {
+            return Ok(None);
+        }
         if let Some(old) = replaces {
             self.logout(old).await?;
         }
         Ok(Some((secret, session)))
+    }
+
+    /// Somebody who asks without a session of this console, as `user` with `role` for `lasts_s` more seconds, until `ended`.
+    pub(super) fn without_cookie(
+        &self,
+        (hash, by): (TokenHash, CameBy),
+        (user, role): (String, Role),
+        (lasts_s, ended): (u64, &CancellationToken),
+    ) -> Session {
+        let now_s = self.clock.now_s();
+        self.live_session((hash, by), (user, role), (now_s.saturating_add(lasts_s), u64::MAX, now_s), ended)
+    }
+
+    /// Ends sessions that the store has forgotten: their cookies are worth nothing any more and their streams end.
+    pub(crate) fn end_all(&self, sessions: &[EndedSession], why: SessionEnd) {
+        for EndedSession { hash, expires_s } in sessions {
+            let session = self.locked(|live| {
+                live.ended.insert(*hash, EndedHere { expires_s: *expires_s, why: Some(why) });
+                live.sessions.remove(hash)
+            });
+            if let Some(session) = session {
+                session.inner.ended.cancel();
+            }
+        }
+    }
+
+    /// Why the session of this cookie ended; none if it has not, or its owner knows.
+    pub(super) fn why_ended(&self, cookie: &str) -> Option<SessionEnd> {
+        let hash = TokenHash::of(cookie.as_bytes());
+        self.locked(|live| live.ended.get(&hash).and_then(|ended| ended.why))
+    }
+
+    /// Now, by the clock of sessions.
+    pub(crate) fn now_s(&self) -> u64 {
+        self.clock.now_s()
     }
 
     /// The session with this cookie, if it has not ended; notes that it was used.
@@ -383,7 +533,15 @@ impl Sessions {
     /// # Errors
     /// The store's; the session has ended in this process all the same.
     pub async fn logout(&self, session: &Session) -> Result<(), SessionError> {
-        self.forget(session);
+        self.end_of(session, None).await
+    }
+
+    /// As [`Sessions::logout`], for a reason that its owner is told.
+    ///
+    /// # Errors
+    /// As [`Sessions::logout`].
+    pub(super) async fn end_of(&self, session: &Session, why: Option<SessionEnd>) -> Result<(), SessionError> {
+        self.forget(session, why);
         self.store.delete_session(session.inner.hash).await?;
         Ok(())
     }
@@ -408,12 +566,12 @@ impl Sessions {
     pub async fn sweep(&self) -> Result<(), SessionError> {
         let now_s = self.clock.now_s();
         let all: Vec<Session> = self.locked(|live| {
-            live.ended.retain(|_hash, expires_s| *expires_s > now_s);
+            live.ended.retain(|_hash, ended| ended.expires_s > now_s);
             live.sessions.values().cloned().collect()
         });
         for session in all {
             if session.is_over(now_s) {
-                self.forget(&session);
+                self.forget(&session, None);
                 continue;
             }
             let used_s = session.inner.last_used_s.load(Ordering::Relaxed);
@@ -426,18 +584,19 @@ impl Sessions {
         Ok(())
     }
 
-    fn forget(&self, session: &Session) {
+    fn forget(&self, session: &Session, why: Option<SessionEnd>) {
         self.locked(|live| {
             live.sessions.remove(&session.inner.hash);
-            live.ended.insert(session.inner.hash, session.inner.expires_s);
+            live.ended.insert(session.inner.hash, EndedHere { expires_s: session.inner.expires_s, why });
         });
         session.inner.ended.cancel();
     }
 
     /// Puts a session from the store beside the live ones, unless it has ended or another request was faster.
     fn adopt(&self, stored: &bathyscope_store::Session) -> Session {
-        let (user, used_s) = (stored.user.clone(), stored.last_used_s);
-        let session = self.live_session(stored.hash, user, stored.role, stored.expires_s, stored.idle_limit_s, used_s);
+        let times = (stored.expires_s, stored.idle_limit_s, stored.last_used_s);
+        let who = (stored.user.clone(), stored.role);
+        let session = self.live_session((stored.hash, CameBy::Cookie), who, times, &self.all_ended);
         self.locked(|live| {
             if live.ended.contains_key(&stored.hash) {
                 session.inner.ended.cancel();
@@ -449,16 +608,15 @@ impl Sessions {
 
     fn live_session(
         &self,
-        hash: TokenHash,
-        user: String,
-        role: Role,
-        expires_s: u64,
-        idle_limit_s: u64,
-        used_s: u64,
+        (hash, by): (TokenHash, CameBy),
+        (user, role): (String, Role),
+        (expires_s, idle_limit_s, used_s): (u64, u64, u64),
+        until: &CancellationToken,
     ) -> Session {
         let (last_used_s, written_s) = (AtomicU64::new(used_s), AtomicU64::new(used_s));
-        let (ended, clock) = (self.all_ended.child_token(), self.clock.clone());
-        let inner = SharedSession { hash, user, role, expires_s, idle_limit_s, last_used_s, written_s, ended, clock };
+        let (ended, clock) = (until.child_token(), self.clock.clone());
+        let inner =
+            SharedSession { hash, by, user, role, expires_s, idle_limit_s, last_used_s, written_s, ended, clock };
         Session { inner: Arc::new(inner) }
     }
 
@@ -472,9 +630,17 @@ impl Sessions {
 /// # Errors
 /// If there is no randomness.
 pub(crate) fn new_secret() -> Result<(Secret, TokenHash), SessionError> {
+    secret_after("")
+}
+
+/// A new token that begins with `prefix`, and what is kept of it.
+///
+/// # Errors
+/// If there is no randomness.
+pub(super) fn secret_after(prefix: &str) -> Result<(Secret, TokenHash), SessionError> {
     let mut random = [0_u8; TOKEN_BYTES];
     getrandom::fill(&mut random).map_err(SessionError::Random)?;
-    let text = hex(&random);
+    let text = format!("{prefix}{}", hex(&random));
     let hash = TokenHash::of(text.as_bytes());
     Ok((Secret(text), hash))
 }

@@ -22,6 +22,7 @@ use super::{
     context::Context,
     error::ApiError,
     hosts::HostPolicy,
+    people::People,
     rate::{Rate, RateLimit},
     session::{Session, Sessions},
     share::Shares,
@@ -31,6 +32,7 @@ use crate::{
     audit::audit,
     config::ScriptUsers,
     import::Importer,
+    proxy_users::ProxyUsers,
     retention::{RetentionRule, RetentionTask},
 };
 use bathyscope_recorder::{Derivations, Recorder};
@@ -39,6 +41,9 @@ use bathyscope_recorder::{Derivations, Recorder};
 /// from being flooded.
 const LOGIN_PER_SOURCE: Rate = Rate { burst: 10.0, every: Duration::from_secs(6) };
 const LOGIN_GLOBAL: Rate = Rate { burst: 60.0, every: Duration::from_secs(1) };
+
+/// Attempts to log in by a password that fail, for one name, from wherever they come.
+const LOGIN_PER_NAME: Rate = Rate { burst: 10.0, every: Duration::from_secs(30) };
 
 /// Who may run scripts, and which.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +95,10 @@ pub struct Setup {
     pub recorder: Recorder,
     /// Who is logged in.
     pub sessions: Sessions,
+    /// People who have an account.
+    pub people: People,
+    /// What a proxy in front is believed when it says who asks; none if nothing.
+    pub proxy_users: Option<ProxyUsers>,
     /// Links for people without a login.
     pub shares: Shares,
     /// By which names this console goes.
@@ -125,6 +134,7 @@ struct SharedState {
     captures: CaptureCache,
     derivations: Derivations,
     login_limit: RateLimit,
+    name_limit: RateLimit<String>,
     workers: Workers,
     panics: AtomicU64,
 }
@@ -138,6 +148,7 @@ impl AppState {
         let captures = CaptureCache::new(setup.store.clone());
         let derivations = derivations(&setup, &captures);
         let login_limit = RateLimit::new(LOGIN_PER_SOURCE, LOGIN_GLOBAL, Instant::now());
+        let name_limit = RateLimit::new(LOGIN_PER_NAME, LOGIN_GLOBAL, Instant::now());
         let (workers, panics) = (Workers::default(), AtomicU64::new(0));
         Self {
             inner: Arc::new(SharedState {
@@ -148,6 +159,7 @@ impl AppState {
                 captures,
                 derivations,
                 login_limit,
+                name_limit,
                 workers,
                 panics,
             }),
@@ -209,6 +221,16 @@ impl AppState {
         &self.inner.setup.sessions
     }
 
+    /// People who have an account.
+    pub fn people(&self) -> &People {
+        &self.inner.setup.people
+    }
+
+    /// What a proxy in front is believed when it says who asks.
+    pub(super) fn proxy_users(&self) -> Option<&ProxyUsers> {
+        self.inner.setup.proxy_users.as_ref()
+    }
+
     /// Links for people without a login.
     pub fn shares(&self) -> &Shares {
         &self.inner.setup.shares
@@ -246,6 +268,19 @@ impl AppState {
 
     pub(super) fn login_limit(&self) -> &RateLimit {
         &self.inner.login_limit
+    }
+
+    /// Takes an attempt to tell the password of `name`, if there is one left for its source, the name, and all together. Whether
+    /// there is an account of the name makes no difference.
+    pub(super) fn attempt_password(&self, source: IpAddr, name: &str) -> bool {
+        let now = Instant::now();
+        self.login_limit().attempt(source, now) && self.inner.name_limit.take(limited_name(name), now)
+    }
+
+    /// Gives such an attempt back, as the password was right.
+    pub(super) fn password_was_right(&self, source: IpAddr, name: &str) {
+        self.login_limit().take_back(source);
+        self.inner.name_limit.give_back(&limited_name(name));
     }
 
     /// A snapshot of a capture.
@@ -293,6 +328,11 @@ impl AppState {
     pub fn panics(&self) -> u64 {
         self.inner.panics.load(Ordering::Relaxed)
     }
+}
+
+/// By which attempts for a name are counted: of a text that is no name as much as a name has.
+fn limited_name(name: &str) -> String {
+    name.chars().take(64).collect::<String>().to_ascii_lowercase()
 }
 
 /// The queue of what is computed of captures. A capture that is recorded here gets its streams when it has ended; one that comes

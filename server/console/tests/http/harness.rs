@@ -15,8 +15,10 @@ use bathyscope_capture::{
     Limits, Method, SourceSpec, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
 };
 use bathyscope_console::{
-    config::{ListenConfig, ScriptUsers, Transport},
-    http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, Shares, service},
+    config::{ListenConfig, ProxyUsers, ScriptUsers, Transport},
+    http::{
+        AppState, CommandPolicy, HostPolicy, Peer, People, ScriptPolicy, SessionClock, Sessions, Setup, Shares, service,
+    },
     import::{Importer, NewReader},
     retention::RetentionRule,
 };
@@ -111,7 +113,14 @@ impl Console {
 
     /// With a rule of retention, which nobody follows unless the test does.
     pub async fn with_rule(retention: RetentionRule, link: AgentLink) -> Self {
-        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, (retention, no_importer())).await
+        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, (retention, no_importer(), None)).await
+    }
+
+    /// With a proxy in front, which is believed this.
+    pub async fn behind(proxy: ProxyUsers) -> Self {
+        let (link, rule) = (AgentLink::new(no_agent).unwrap(), RetentionRule::default());
+        let more = (rule, no_importer(), Some(proxy));
+        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, more).await
     }
 
     /// With a process that reads files.
@@ -119,11 +128,11 @@ impl Console {
         let importer = NewReader::start(super::import::start_reader).ready();
         let link = AgentLink::new(no_agent).unwrap();
         let rule = RetentionRule::default();
-        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, (rule, importer)).await
+        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, (rule, importer, None)).await
     }
 
     pub async fn open(dir: TempDir, link: AgentLink, boot: &str, now_s: u64) -> Self {
-        Self::open_with(dir, link, boot, now_s, (RetentionRule::default(), no_importer())).await
+        Self::open_with(dir, link, boot, now_s, (RetentionRule::default(), no_importer(), None)).await
     }
 
     async fn open_with(
@@ -131,7 +140,7 @@ impl Console {
         link: AgentLink,
         boot: &str,
         now_s: u64,
-        (retention, importer): (RetentionRule, Importer),
+        (retention, importer, proxy_users): (RetentionRule, Importer, Option<ProxyUsers>),
     ) -> Self {
         let store = Store::open(dir.path(), Options { ballast_bytes: 0, ..Options::default() }).await.unwrap();
         let private_dir = dir.path().join("short-lived");
@@ -140,6 +149,7 @@ impl Console {
         let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(now_s)));
         let clock = SessionClock::Manual { seconds: Arc::clone(&seconds), epoch: boot.to_owned() };
         let sessions = Sessions::open(store.clone(), clock, &stop).await.unwrap();
+        let people = People::new(store.clone(), sessions.clone(), &stop);
         let shares = Shares::open(store.clone(), true, &stop).await.unwrap();
         let listen = ListenConfig {
             listen: HOST.parse().unwrap(),
@@ -153,9 +163,11 @@ impl Console {
             link,
             recorder,
             sessions,
+            people,
+            behind_proxy: proxy_users.is_some(),
+            proxy_users,
             shares,
             hosts,
-            behind_proxy: false,
             scripts: ScriptPolicy { for_whom: ScriptUsers::Admins, allow_unsafe: false },
             commands: CommandPolicy { rights: CommandRights::AsRoot },
             retention,

@@ -207,6 +207,28 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("DELETE", "/api/access/sessions/{id}", [401, 404, 404, 404]),
     ("DELETE", "/api/access/links/{id}", [401, 404, 404, 404]),
     ("GET", "/api/audit", [401, 404, 404, 200]),
+    ("GET", "/people", [303, 403, 403, 200]),
+    ("GET", "/account", [303, 200, 200, 200]),
+    ("GET", "/password", [200; 4]),
+    ("GET", "/api/people", [401, 404, 404, 200]),
+    // An empty body.
+    ("POST", "/api/people", [401, 404, 404, 400]),
+    ("PATCH", "/api/people/{name}", [401, 404, 404, 400]),
+    // There is nobody of this name.
+    ("DELETE", "/api/people/{name}", [401, 404, 404, 404]),
+    ("POST", "/api/people/{name}/reset", [401, 404, 404, 404]),
+    ("GET", "/api/tokens", [401, 404, 404, 200]),
+    // There is no such token.
+    ("DELETE", "/api/tokens/{token}", [401, 404, 404, 404]),
+    ("GET", "/api/own", [401, 200, 200, 200]),
+    // An empty body.
+    ("POST", "/api/own/password", [401, 400, 400, 400]),
+    // There is no such session, and no such token.
+    ("DELETE", "/api/own/sessions/{id}", [401, 404, 404, 404]),
+    ("POST", "/api/own/tokens", [401, 400, 400, 400]),
+    ("DELETE", "/api/own/tokens/{token}", [401, 404, 404, 404]),
+    // An empty body.
+    ("POST", "/api/password", [400; 4]),
 ];
 
 /// An address that the route answers.
@@ -222,6 +244,7 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{note}", "00000000000000ff")
         .replace("{number}", "0")
         .replace("{system}", "sched")
+        .replace("{token}", "00000000000000ee")
         .replace("{name}", "sched_switch");
     match path.trim_start_matches("/s/{share}") {
         "/api/captures/{id}/export" => format!("{filled}?format=csv"),
@@ -257,6 +280,41 @@ async fn p03_every_route_answers_every_role_as_the_table_says() {
         let console = Console::new().await;
         let id = console.capture("a capture", "somebody", 10).await;
         check(&console, id, (method, path), who, status).await;
+    });
+    futures_util::stream::iter(checks).buffer_unordered(8).collect::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p03_a_token_may_what_its_role_may_and_manages_no_access() {
+    let in_person: BTreeSet<_> = table()
+        .into_iter()
+        .filter(|route| route.in_person)
+        .map(|route| (route.method.to_string(), route.path))
+        .collect();
+    let of = |method: &str, path: &str| in_person.iter().any(|(one, at)| one == method && *at == path);
+    for path in ["/api/people", "/api/own/tokens", "/api/shares/allowed", "/api/captures/{id}/fire-token", "/logout"] {
+        assert!(of("POST", path), "{path}");
+    }
+    assert!(of("GET", "/api/access") && !of("GET", "/api/audit") && !of("POST", "/api/captures"));
+    let roles = [(1, Role::Viewer), (2, Role::Operator), (3, Role::Admin)];
+    let checks = EXPECTED.iter().flat_map(|line| roles.map(|(column, role)| (line, column, role)));
+    let checks = checks.filter(|((method, ..), _, role)| *method == "GET" || *role != Role::Operator);
+    let checks = checks.map(|(&(method, path, statuses), column, role)| {
+        let status = match statuses[column] {
+            refused @ (401 | 404) if !path.contains('{') => refused,
+            // Whoever may not know of it hears no more by a token.
+            usual => {
+                let least = table().iter().find(|it| it.method == method && it.path == path).unwrap().least;
+                if of(method, path) && least.is_some_and(|least| role >= least) { 403 } else { usual }
+            }
+        };
+        async move {
+            let console = Console::new().await;
+            let id = console.capture("a capture", "somebody", 10).await;
+            let token = super::tokens::token_of(&console, "robot", role).await;
+            let answer = console.send(super::tokens::by_token(method, &address(path, id), &token)).await;
+            assert_eq!(answer.status().as_u16(), status, "{method} {path} by a token as {role}");
+        }
     });
     futures_util::stream::iter(checks).buffer_unordered(8).collect::<()>().await;
 }

@@ -243,7 +243,7 @@ async fn p74_sessions_and_links_are_listed_and_ended_by_admins() {
 async fn p74_a_link_lives_as_long_as_it_says() {
     let console = Console::new().await;
     let cookie = async |lasts_s: u64| {
-        let token = console.state.sessions().login_token_for("contractor", Role::Viewer, lasts_s).await.unwrap();
+        let token = console.state.sessions().login_token_for("contractor", Role::Viewer, lasts_s).await.unwrap().0;
         let answer = console.ask("POST", "/login", None, Some(&format!("token={}", token.reveal()))).await;
         cookie_of(&answer)
     };
@@ -254,13 +254,13 @@ async fn p74_a_link_lives_as_long_as_it_says() {
     assert!(!is_in(&console, &short).await, "its time is over however much it was used");
     assert!(is_in(&console, &long).await);
     // The time counts from when the link was made, not from its use.
-    let token = console.state.sessions().login_token_for("contractor", Role::Viewer, 600).await.unwrap();
+    let token = console.state.sessions().login_token_for("contractor", Role::Viewer, 600).await.unwrap().0;
     console.later(500);
     let form = format!("token={}", token.reveal());
     let late = cookie_of(&console.ask("POST", "/login", None, Some(&form)).await);
     console.later(100);
     assert!(!is_in(&console, &late).await);
-    let token = console.state.sessions().login_token_for("contractor", Role::Viewer, 600).await.unwrap();
+    let token = console.state.sessions().login_token_for("contractor", Role::Viewer, 600).await.unwrap().0;
     console.later(600);
     let form = format!("token={}", token.reveal());
     assert_eq!(console.ask("POST", "/login", None, Some(&form)).await.status, 401, "the link itself ends with it");

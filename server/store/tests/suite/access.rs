@@ -47,7 +47,7 @@ async fn p05_a_login_token_works_once() {
 async fn p05_sessions_end_by_time_by_idleness_and_by_hand() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
-    store.add_session(session("a")).await.unwrap();
+    store.begin_session(session("a"), None, NOW).await.unwrap();
     let found = async |now_s| store.session(hash("a"), now_s).await.unwrap();
     assert_eq!(found(100).await.unwrap().role, Role::Operator);
     assert!(found(399).await.is_some() && found(400).await.is_none(), "idle");
@@ -60,15 +60,15 @@ async fn p05_sessions_end_by_time_by_idleness_and_by_hand() {
     assert!(store.delete_session(hash("a")).await.unwrap() && !store.delete_session(hash("a")).await.unwrap());
     assert!(found(999).await.is_none());
     let long = NewSession { user: "x".repeat(65), ..session("c") };
-    assert!(matches!(store.add_session(long).await, Err(StoreError::Refused { .. })));
+    assert!(matches!(store.begin_session(long, None, NOW).await, Err(StoreError::Refused { .. })));
 }
 
 #[tokio::test]
 async fn ended_sessions_and_used_tokens_are_purged() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
-    store.add_session(session("idle")).await.unwrap();
-    store.add_session(NewSession { idle_limit_s: 5000, ..session("good") }).await.unwrap();
+    store.begin_session(session("idle"), None, NOW).await.unwrap();
+    store.begin_session(NewSession { idle_limit_s: 5000, ..session("good") }, None, NOW).await.unwrap();
     store.add_login_token(login_token(hash("used"), Role::Viewer, 5000)).await.unwrap();
     store.add_login_token(login_token(hash("unused"), Role::Viewer, 5000)).await.unwrap();
     store.redeem_login_token(hash("used"), 1).await.unwrap();
@@ -89,7 +89,7 @@ async fn another_epoch_forgets_everybody() {
         let found = store.session(hash("a"), 100).await.unwrap().is_some();
         assert_eq!(found, stays, "{epoch}");
         if !found {
-            store.add_session(session("a")).await.unwrap();
+            store.begin_session(session("a"), None, NOW).await.unwrap();
         }
     }
 }
@@ -100,7 +100,7 @@ async fn no_token_is_in_any_file() {
     let store = open(dir.path()).await;
     let token = "a-token-that-nobody-may-find-0123456789";
     store.add_login_token(login_token(hash(token), Role::Admin, 50)).await.unwrap();
-    store.add_session(session(token)).await.unwrap();
+    store.begin_session(session(token), None, NOW).await.unwrap();
     for file in std::fs::read_dir(dir.path()).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         assert!(!bytes.windows(token.len()).any(|window| window == token.as_bytes()));
@@ -153,7 +153,7 @@ async fn p04_the_fingerprint_sees_changes_and_not_reads() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
     record(&store, ID, "t").await;
-    store.add_session(session("a")).await.unwrap();
+    store.begin_session(session("a"), None, NOW).await.unwrap();
     let before = store.fingerprint().await.unwrap();
     store.capture(ID).await.unwrap();
     store.touch_session(hash("a"), 200).await.unwrap();

@@ -125,7 +125,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 87] = [
+const HOSTILE: [(&str, &str); 90] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -135,10 +135,11 @@ const HOSTILE: [(&str, &str); 87] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 20", "schema version 20"),
-    ("PRAGMA user_version = 18", "its table blocks"),
-    ("PRAGMA user_version = 17", "its table "),
-    ("PRAGMA user_version = 16", "its table "),
+    ("PRAGMA user_version = 21", "schema version 21"),
+    ("PRAGMA user_version = 19", "its index api_tokens_by_owner"),
+    ("PRAGMA user_version = 18", "its index "),
+    ("PRAGMA user_version = 17", "its index "),
+    ("PRAGMA user_version = 16", "its index "),
     ("PRAGMA user_version = 15", "its index "),
     ("PRAGMA user_version = 14", "its "),
     ("PRAGMA user_version = 13", "its "),
@@ -179,6 +180,12 @@ const HOSTILE: [(&str, &str); 87] = [
     ("INSERT INTO library VALUES (1, 'recipe', 'mine', 'eve', '', '', 1, 1, 0, 0, NULL)", "entries of a library"),
     ("INSERT INTO labels SELECT id, 'x', ' t ' FROM captures", "labels of captures"),
     ("INSERT INTO shares VALUES (1, zeroblob(32), 'capture', '', '{}', '', 'eve', 0, 1, NULL, 0)", "it holds shares"),
+    ("INSERT INTO accounts (name, role, created_unix_ns) VALUES ('eve', 'admin', 0)", "it holds accounts"),
+    (
+        "INSERT INTO api_tokens (hash, owner, name, role, created_unix_ns, expires_unix_ns) VALUES (zeroblob(32), 'eve', '', \
+         'admin', 0, 9)",
+        "it holds accounts",
+    ),
     ("INSERT INTO deleted SELECT id, 0, 'eve' FROM captures", "it holds deleted captures"),
     ("INSERT INTO fire_tokens SELECT id, zeroblob(32), 'eve', 0 FROM captures", "tokens of flight recorders"),
     (

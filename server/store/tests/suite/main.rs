@@ -17,6 +17,7 @@ mod notes;
 mod p36_disk_full;
 mod p37_open;
 mod pages;
+mod people;
 mod retention;
 mod schema_page;
 mod search;

@@ -44,8 +44,8 @@ export const KEYS = {
   go: {
     context: "everywhere",
     press: ["code:KeyG"],
-    shown: "G then S N P C H T B L I O",
-    what: "Go to start, new capture, probe builder, catalogue, history, tools, library, language reference, investigations, host",
+    shown: "G then S N P C H T B L I O A",
+    what: "Go to start, new capture, probe builder, catalogue, history, tools, library, language reference, investigations, host, your account",
   },
   leave: { context: "everywhere", press: ["Escape"], own: true, what: "Clear the search, close what is open" },
 

@@ -17,6 +17,8 @@ export function commonCommands() {
       run: go("/catalog"),
     });
   }
+  if (document.body.dataset.role === "admin")
+    addCommands({ name: "Go to people", detail: "accounts, tokens, who is logged in", run: go("/people") });
   addCommands(
     { name: "Go to start", run: go("/") },
     { name: "Go to history", run: go("/captures") },
@@ -25,6 +27,7 @@ export function commonCommands() {
     { name: "Go to the library", detail: "probes, scripts and more, kept by name", run: go("/library") },
     { name: "Go to the language reference", run: go("/language") },
     { name: "Go to host", run: go("/host") },
+    { name: "Go to your account", detail: "password, sessions, tokens", run: go("/account") },
     { name: "Theme: next", detail: "system, light, dark", run: nextTheme },
     { name: "Theme: light", run: () => setTheme("light") },
     { name: "Theme: dark", run: () => setTheme("dark") },

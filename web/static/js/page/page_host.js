@@ -1,7 +1,6 @@
 // The host page.
 
 import { get, send } from "../lib/api.js";
-import { showAccess } from "./access_view.js";
 import { addCommands } from "../lib/commands.js";
 import { byId, h, put } from "../lib/dom.js";
 import { agentNotice, factEntries, fullCapabilities, troubleNotice } from "./host_view.js";
@@ -53,8 +52,6 @@ if (probes) {
   const wanted = new URLSearchParams(location.search).get("kprobes") ?? "";
   showProbes(probes, { admin: probes.dataset.role === "admin", wanted });
 }
-const access = document.getElementById("host-access");
-if (access) showAccess(access);
 if (document.getElementById("check")) {
   byId("check").addEventListener("click", check);
   addCommands({ name: "Check again what this host can do", run: check });

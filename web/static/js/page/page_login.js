@@ -1,4 +1,4 @@
-// The login: takes the token out of the address, where the server never sees it, and posts it.
+// The login: takes the token of a link out of the address, where the server never sees it, and posts it; or name and password.
 
 import { byId, inputOf } from "../lib/dom.js";
 
@@ -9,6 +9,7 @@ const WANTED_MS = 15 * 60 * 1000;
 const form = byId("login", HTMLFormElement);
 const field = inputOf("token");
 const next = inputOf("next");
+const byPassword = document.getElementById("by-password");
 
 /**
  * The token in a pasted link, or what was pasted.
@@ -43,11 +44,20 @@ function remembered() {
   }
 }
 
+/** Both forms lead to the page that somebody wanted. */
+function lead() {
+  if (!next.value) next.value = remembered();
+  for (const other of document.querySelectorAll("input.next")) {
+    if (other instanceof HTMLInputElement) other.value = next.value;
+  }
+  remember("");
+}
+
 form.addEventListener("submit", () => {
   field.value = tokenIn(field.value);
-  if (!next.value) next.value = remembered();
-  remember("");
+  lead();
 });
+byPassword?.addEventListener("submit", lead);
 
 function logIn() {
   if (!hasToken()) return;

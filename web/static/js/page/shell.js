@@ -1,5 +1,6 @@
 // What every page behind the login does: the rail, the omnibox, the theme, the help.
 
+import { get } from "../lib/api.js";
 import { build } from "../kind/build.js";
 import { newAddress } from "../kind/table.js";
 import { commonCommands } from "./common_commands.js";
@@ -25,6 +26,7 @@ const GO = {
   KeyI: "/investigations",
   KeyO: "/host",
   KeyC: "/catalog",
+  KeyA: "/account",
   KeyP: newAddress(build),
 };
 
@@ -73,6 +75,8 @@ function startRail() {
       // Whoever shows what others write hears of it on the page: one connection serves all.
       written: (detail) => document.dispatchEvent(new CustomEvent("written", { detail })),
     },
+    // Where the session has ended, the login follows, which says why.
+    (there) => !there && get("/api/own").catch(() => {}),
   );
   const button = byId("theme-switch");
   const label = within(button, "span");

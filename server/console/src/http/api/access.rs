@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    access::Admin,
+    access::{Admin, InPerson},
     error::ApiError,
     extract::Path,
     session::{AccessList, LinkItem, SessionError, SessionItem},
@@ -41,7 +41,10 @@ fn failed(error: SessionError) -> ApiError {
 }
 
 /// All of them.
-pub(in crate::http) async fn list(Admin(who): Admin, State(state): State<AppState>) -> Result<Json<Listed>, ApiError> {
+pub(in crate::http) async fn list(
+    InPerson(Admin(who)): InPerson<Admin>,
+    State(state): State<AppState>,
+) -> Result<Json<Listed>, ApiError> {
     let AccessList { sessions, links } = state.sessions().list().await.map_err(failed)?;
     let own = who.session.id();
     let shown = |session: SessionItem| Shown { current: session.id == own, session };
@@ -50,7 +53,7 @@ pub(in crate::http) async fn list(Admin(who): Admin, State(state): State<AppStat
 
 /// Ends a session, with its streams.
 pub(in crate::http) async fn end_session(
-    Admin(who): Admin,
+    InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,
     Path(AccessPath { id }): Path<AccessPath>,
 ) -> Result<StatusCode, ApiError> {
@@ -65,7 +68,7 @@ pub(in crate::http) async fn end_session(
 
 /// Makes an unused link worthless.
 pub(in crate::http) async fn end_link(
-    Admin(who): Admin,
+    InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,
     Path(AccessPath { id }): Path<AccessPath>,
 ) -> Result<StatusCode, ApiError> {

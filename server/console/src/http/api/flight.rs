@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
-        access::{Anonymous, Operator},
+        access::{Anonymous, InPerson, Operator},
         context::Context,
         error::{ApiError, ErrorKind},
         extract::Path,
@@ -59,7 +59,7 @@ pub(in crate::http) struct MadeToken {
 
 /// Makes a token with which others fire the flight recorder, in place of the one before.
 pub(in crate::http) async fn make_token(
-    Operator(who): Operator,
+    InPerson(Operator(who)): InPerson<Operator>,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<MadeToken>, ApiError> {
@@ -82,7 +82,7 @@ pub(in crate::http) async fn make_token(
 
 /// Revokes the token.
 pub(in crate::http) async fn revoke_token(
-    Operator(who): Operator,
+    InPerson(Operator(who)): InPerson<Operator>,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<StatusCode, ApiError> {

@@ -27,6 +27,8 @@ pub(super) mod library;
 pub(super) mod live;
 pub(super) mod maps;
 pub(super) mod notes;
+pub(super) mod own;
+pub(super) mod people;
 pub(super) mod process_tree;
 pub(super) mod query;
 pub(super) mod ranges;

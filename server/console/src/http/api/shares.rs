@@ -21,7 +21,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
-    access::{Admin, Operator, Who},
+    access::{Admin, InPerson, Operator, Who},
     error::ApiError,
     extract::{self, Path},
     share::{AskedShare, ShareError, ShareId, ShareItem, draw_share_id},
@@ -111,7 +111,7 @@ pub(in crate::http) struct Allowed {
 
 /// Allows shares in this console, or takes that back.
 pub(in crate::http) async fn allow(
-    Admin(who): Admin,
+    InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,
     extract::Json(Allowed { allowed }): extract::Json<Allowed>,
 ) -> Result<StatusCode, ApiError> {

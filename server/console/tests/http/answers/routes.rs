@@ -47,7 +47,9 @@ impl RouteAnswer {
 }
 
 /// The answers of handlers that write their response themselves: types of the handler's file or, with `::`, of another crate.
-const WRITTEN: [(&str, &str, &[&str]); 5] = [
+const WRITTEN: [(&str, &str, &[&str]); 7] = [
+    ("POST", "/api/people", &["MadeInvitation"]),
+    ("POST", "/api/own/tokens", &["MadeApiToken"]),
     ("POST", "/api/shares", &["MadeShare"]),
     ("POST", "/api/captures/{id}/fire", &["super::CaptureAddress"]),
     ("POST", "/api/fire/{id}", &["super::CaptureAddress"]),
@@ -81,7 +83,7 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "console_routes",
     "stack_routes",
     "track_routes",
@@ -91,6 +93,7 @@ const TABLES: [&str; 9] = [
     "share_routes",
     "note_routes",
     "investigation_routes",
+    "people_routes",
 ];
 
 fn lines_of(sources: &Sources, file: usize, name: &str) -> Vec<ExprCall> {

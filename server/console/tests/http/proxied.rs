@@ -1,0 +1,156 @@
+//! A proxy in front that says who asks: believed from named addresses with its secret, and refused in words from anybody else.
+
+use std::{net::IpAddr, time::Duration};
+
+use axum::body::Body;
+use bathyscope_console::{
+    config::{ProxySecret, ProxyUsers},
+    http::{Doer, PersonChange},
+};
+use bathyscope_store::Role;
+use http::{Request, Response, header};
+use http_body_util::BodyExt as _;
+
+use super::{
+    harness::{Answer, Console, HOST},
+    tokens::token_of,
+};
+
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+async fn console() -> Console {
+    let from = vec!["10.0.0.0/24".parse().unwrap(), "127.0.0.1".parse().unwrap()];
+    let groups = vec!["ops=operator".parse().unwrap(), "root=admin".parse().unwrap(), "all=viewer".parse().unwrap()];
+    let header = || "X-Forwarded-User".parse().unwrap();
+    let groups = (Some("X-Forwarded-Groups".parse().unwrap()), groups);
+    Console::behind(ProxyUsers::new(header(), (from, Some(ProxySecret::of(SECRET))), groups).unwrap()).await
+}
+
+type Sent<'a> = (&'a str, &'a [u8]);
+
+async fn send(console: &Console, from: &str, (method, path): (&str, &str), headers: &[Sent<'_>]) -> Response<Body> {
+    let from: IpAddr = from.parse().unwrap();
+    let mut request = Request::builder().method(method).uri(path).header(header::HOST, HOST);
+    request = request.header("sec-fetch-site", "same-origin");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    console.send_from(from, request.body(Body::empty()).unwrap()).await
+}
+
+const USER: &str = "x-forwarded-user";
+const GROUPS: &str = "x-forwarded-groups";
+const OWN: Sent<'static> = ("bathyscope-proxy-secret", SECRET.as_bytes());
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_proxy_says_who_asks() {
+    let console = console().await;
+    console.state.people().add("alice", Role::Operator, Doer::TERMINAL).await.unwrap();
+    let long = vec![b'x'; 4096];
+    let cases: &[(&str, &[Sent<'_>], u16)] = &[
+        ("10.0.0.7", &[(USER, b"alice"), OWN], 200),
+        ("10.0.0.7", &[(USER, b"ALICE"), OWN], 200),
+        ("127.0.0.1", &[(USER, b"alice"), OWN], 200),
+        // Nobody else says it, with the secret or without, and nothing of it is ignored.
+        ("10.0.1.7", &[(USER, b"alice"), OWN], 403),
+        ("10.0.0.7", &[(USER, b"alice")], 403),
+        ("10.0.0.7", &[(USER, b"alice"), ("bathyscope-proxy-secret", b"wrong")], 403),
+        ("10.0.0.7", &[(USER, b"alice"), OWN, OWN], 403),
+        ("127.0.0.1", &[(USER, b"alice")], 403),
+        ("192.0.2.1", &[(USER, b"")], 403),
+        ("192.0.2.1", &[(GROUPS, b"root")], 403),
+        // What the proxy sends is a name.
+        ("10.0.0.7", &[(USER, b""), OWN], 400),
+        ("10.0.0.7", &[(USER, b"alice"), (USER, b"alice"), OWN], 400),
+        ("10.0.0.7", &[(USER, b"alice, bob"), OWN], 400),
+        ("10.0.0.7", &[(USER, b"../"), OWN], 400),
+        ("10.0.0.7", &[(USER, b"<b>alice</b>"), OWN], 400),
+        ("10.0.0.7", &[(USER, b"ali\tce"), OWN], 400),
+        ("10.0.0.7", &[(USER, b"\xe2\x80\xaealice"), OWN], 400),
+        ("10.0.0.7", &[(USER, b"\xff\xfe"), OWN], 400),
+        ("10.0.0.7", &[(USER, &long), OWN], 400),
+        ("10.0.0.7", &[(USER, b"admin"), OWN], 400),
+        ("10.0.0.7", &[(GROUPS, b"root"), OWN], 400),
+        // Somebody whom nobody has given a role.
+        ("10.0.0.7", &[(USER, b"bob"), OWN], 403),
+        ("10.0.0.7", &[(USER, b"bob"), (GROUPS, b"others, op"), OWN], 403),
+        ("10.0.0.7", &[(USER, b"bob"), (GROUPS, b"others, ops"), OWN], 200),
+        // Nothing of it: as without a proxy.
+        ("10.0.0.7", &[OWN], 401),
+        ("192.0.2.1", &[], 401),
+    ];
+    for (from, headers, expected) in cases {
+        let answer = Answer::of(send(&console, from, ("GET", "/api/captures"), headers).await).await;
+        assert_eq!(answer.status.as_u16(), *expected, "{from} {headers:?}: {}", answer.text());
+        if *expected == 403 || *expected == 400 {
+            assert!(!answer.json()["error"]["why"].as_str().unwrap().is_empty());
+        }
+    }
+    // Not even where nobody needs to be logged in.
+    for path in ["/login", "/healthz", "/s/00000000000000aa"] {
+        assert_eq!(send(&console, "192.0.2.1", ("GET", path), &[(USER, b"alice")]).await.status(), 403, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_account_decides_and_else_the_groups() {
+    let console = console().await;
+    let people = console.state.people();
+    people.add("alice", Role::Viewer, Doer::TERMINAL).await.unwrap();
+    let role = async |user: &'static str, groups: &'static str| {
+        let headers = [(USER, user.as_bytes()), (GROUPS, groups.as_bytes()), OWN];
+        let answer = Answer::of(send(&console, "10.0.0.2", ("GET", "/api/own"), &headers).await).await;
+        answer.json()["role"].as_str().map(str::to_owned).unwrap_or_default()
+    };
+    assert_eq!(role("alice", "root").await, "viewer", "the account");
+    assert_eq!(role("bob", "all, ops").await, "operator", "the highest of the groups");
+    assert_eq!(role("bob", "root").await, "admin");
+    let change = |role, disabled| PersonChange { role, disabled };
+    people.change("alice", change(Some(Role::Admin), None), Doer::TERMINAL).await.unwrap();
+    assert_eq!(role("alice", "").await, "admin", "at once");
+    let headers = [(USER, b"alice".as_slice()), OWN];
+    let mut stream = send(&console, "10.0.0.2", ("GET", "/api/live"), &headers).await.into_body();
+    assert!(stream.frame().await.is_some());
+    people.change("alice", change(None, Some(true)), Doer::TERMINAL).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(1), stream.collect()).await;
+    assert!(ended.is_ok(), "the stream goes on");
+    let answer = Answer::of(send(&console, "10.0.0.2", ("GET", "/api/own"), &headers).await).await;
+    assert_eq!(answer.status, 403, "disabled, whatever the groups");
+    assert!(answer.text().contains("the account alice is disabled"), "{}", answer.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p02_what_the_proxy_says_is_no_login_by_another_page_and_ends_other_sessions() {
+    let console = console().await;
+    console.state.people().add("alice", Role::Admin, Doer::TERMINAL).await.unwrap();
+    let own = console.cookie("bob", Role::Operator).await;
+    let same = console.cookie("alice", Role::Viewer).await;
+    let user = (USER, b"alice".as_slice());
+    // The identity is added to whatever comes through the proxy, so pages of others change nothing.
+    let request = Request::post("/api/people").header(header::HOST, HOST).header("sec-fetch-site", "cross-site");
+    let request = request.header(USER, "alice").header(OWN.0, OWN.1).body(Body::empty()).unwrap();
+    assert_eq!(console.send_from("10.0.0.2".parse().unwrap(), request).await.status(), 403);
+    let answer = send(&console, "10.0.0.2", ("GET", "/api/own"), &[user, OWN, ("cookie", same.as_bytes())]).await;
+    let answer = Answer::of(answer).await.json();
+    assert_eq!((&answer["user"], &answer["role"], &answer["by"]), (&"alice".into(), &"admin".into(), &"proxy".into()));
+    assert_eq!(console.get("/api/captures", &same).await.status, 200, "her own session stays");
+    let answer = send(&console, "10.0.0.2", ("GET", "/api/own"), &[user, OWN, ("cookie", own.as_bytes())]).await;
+    assert_eq!(Answer::of(answer).await.json()["user"], "alice");
+    assert_eq!(console.get("/api/captures", &own).await.status, 401, "that of somebody else has ended");
+    let token = format!("Bearer {}", token_of(&console, "alice", Role::Viewer).await);
+    let both =
+        send(&console, "10.0.0.2", ("GET", "/api/captures"), &[user, OWN, ("authorization", token.as_bytes())]).await;
+    assert_eq!(both.status(), 400);
+    let alone = send(&console, "10.0.0.2", ("GET", "/api/captures"), &[("authorization", token.as_bytes())]).await;
+    assert_eq!(alone.status(), 200);
+    let login = send(&console, "10.0.0.2", ("POST", "/login"), &[user, OWN]).await;
+    assert_eq!(login.status(), 409, "who it is is said already");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_option_the_header_means_nothing() {
+    let console = Console::new().await;
+    let answer =
+        send(&console, "127.0.0.1", ("GET", "/api/captures"), &[(USER, b"root"), (GROUPS, b"admin"), OWN]).await;
+    assert_eq!(answer.status(), 401);
+}

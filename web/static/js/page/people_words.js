@@ -1,0 +1,57 @@
+// What is said of accounts and tokens. Pure.
+
+import { duration, plural } from "../lib/format.js";
+
+/** @import { ApiTokenItem, PersonItem, Role } from "../../../api.js" */
+
+/** @type {[Role, string][]} */
+export const ROLES = [
+  ["viewer", "reads captures"],
+  ["operator", "also makes captures, and changes their own"],
+  ["admin", "everything"],
+];
+
+/**
+ * The roles that somebody can give who has one.
+ * @param {Role} most
+ */
+export function rolesUpTo(most) {
+  return ROLES.slice(0, ROLES.findIndex(([role]) => role === most) + 1);
+}
+
+/**
+ * How long something is ago.
+ * @param {number} unixNs
+ * @param {number} nowNs
+ */
+export const ago = (unixNs, nowNs) => `${duration(Math.max(0, nowNs - unixNs))} ago`;
+
+/**
+ * Whether somebody can log in by an account, and since when not.
+ * @param {PersonItem} person
+ * @param {number} nowNs
+ */
+export function stateWords(person, nowNs) {
+  if (person.disabled_unix_ns !== null) return `disabled ${ago(person.disabled_unix_ns, nowNs)}`;
+  if (person.has_password) return "enabled";
+  const link = person.link_expires_unix_ns;
+  return link !== null && link > nowNs
+    ? `no password yet, the link ends in ${duration(link - nowNs)}`
+    : "no password, and no link to choose one";
+}
+
+/**
+ * What ends when something is done to an account.
+ * @param {PersonItem} person
+ */
+export function endsWords({ sessions, tokens }) {
+  const ends = [sessions > 0 && plural(sessions, "session"), tokens > 0 && plural(tokens, "token")].filter(Boolean);
+  return ends.length === 0 ? "They have no session and no token." : `They have ${ends.join(" and ")}.`;
+}
+
+/**
+ * When a token was last used.
+ * @param {ApiTokenItem} token
+ * @param {number} nowNs
+ */
+export const usedWords = ({ last_used_unix_ns: used }, nowNs) => (used === null ? "never" : ago(used, nowNs));

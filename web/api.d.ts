@@ -228,6 +228,16 @@ export interface CaptureAddress {
   url: string;
 }
 
+export interface CaptureComparison {
+  streams: ComparedStream[];
+  only_a: string[];
+  only_b: string[];
+  left_out: number;
+  names: ComparedName[];
+  names_compared: number;
+  names_changed: number;
+}
+
 export interface CaptureDeleted {
   restorable_until_unix_ns: number | null;
 }
@@ -383,6 +393,50 @@ export interface Commands {
   any_user: boolean;
 }
 
+export interface ComparedCapture {
+  id: CaptureId;
+  title: string;
+  state: CaptureState;
+  reason: string;
+  started_unix_ns: number;
+  duration_ns: number;
+  rows: number;
+  bytes: number;
+  lost: number;
+  lost_at_least: boolean;
+  losses: ComparedLoss[];
+  cpu_permille: number | null;
+  simulated: boolean;
+  imported: boolean;
+}
+
+export interface ComparedCaptures {
+  a: ComparedCapture;
+  b: ComparedCapture;
+  cautions: string[];
+  spec: SpecLine[];
+  host: ComparedFact[];
+  rows: CaptureComparison;
+  functions: ComparedFunctions;
+}
+
+export interface ComparedColumn {
+  column: string;
+  display: Display;
+  unit: Unit;
+  numbers: ComparedNumber[];
+  buckets: [ShownCell, ShownCell][];
+  a: number[];
+  b: number[];
+}
+
+export interface ComparedFact {
+  what: string;
+  a: string;
+  b: string;
+  same: boolean;
+}
+
 export interface ComparedFunction {
   name: string;
   kind: NodeKind;
@@ -393,6 +447,59 @@ export interface ComparedFunction {
   difference: number;
   error: number;
   is_significant: boolean;
+}
+
+export interface ComparedFunctions {
+  items: ComparedFunction[];
+  compared: number;
+  changed: number;
+  a_total: number;
+  b_total: number;
+  unit: string;
+  why_not: string | null;
+}
+
+export interface ComparedLoss {
+  stage: string;
+  stream: string;
+  count: number;
+}
+
+export interface ComparedName {
+  kind: string;
+  stream: number;
+  name: string;
+  filter: string;
+  a: MeasuredNumber;
+  b: MeasuredNumber;
+  difference: number;
+  verdict: DifferenceVerdict;
+}
+
+export interface ComparedNumber {
+  what: string;
+  a: MeasuredNumber;
+  b: MeasuredNumber;
+  difference: number;
+  error: number | null;
+  verdict: DifferenceVerdict;
+}
+
+export interface ComparedStream {
+  name: string;
+  source: string;
+  computed: boolean;
+  a: ComparedStreamSide;
+  b: ComparedStreamSide;
+  numbers: ComparedNumber[];
+  columns: ComparedColumn[];
+  left_out: number;
+}
+
+export interface ComparedStreamSide {
+  stream: number;
+  rows: number;
+  lost: number;
 }
 
 export interface CompletedCommand {
@@ -585,6 +692,8 @@ export type Descriptors = "none" | "all" | {
 export interface Detached {
   detached: string[];
 }
+
+export type DifferenceVerdict = "beyond_chance" | "within_chance" | "too_few" | "lost_rows" | "untested";
 
 export interface DiskActivity {
   name: string;
@@ -1338,6 +1447,13 @@ export interface MarkdownNode {
 }
 
 export type MarkdownTag = "text" | "code" | "break" | "strong" | "emphasis" | "struck" | "link" | "paragraph" | "heading" | "pre" | "quote" | "list" | "numbered" | "item" | "done" | "todo" | "table" | "head" | "row" | "cell" | "rule";
+
+export interface MeasuredNumber {
+  value: number;
+  error: number | null;
+  least: number | null;
+  most: number | null;
+}
 
 export type Method = {
   events: {
@@ -2407,6 +2523,14 @@ export interface Span {
 
 export type SpanKind = "tool" | "option" | "value" | "event" | "target" | "script" | "ignored" | "refused" | "shell" | "comment";
 
+export interface SpecLine {
+  part: string;
+  what: string;
+  a: string | null;
+  b: string | null;
+  same: boolean;
+}
+
 export interface Stack {
   frames: StackFrame[];
 }
@@ -3338,6 +3462,7 @@ export interface Answers {
     "/api/captures/{id}/notes/{note}/versions": NoteVersionList;
     "/api/investigations": InvestigationList;
     "/api/investigations/{id}": InvestigationItem;
+    "/api/compare": ComparedCaptures;
   };
   PATCH: {
     "/api/captures/{id}": null;

@@ -146,6 +146,16 @@ pub struct Library<'a> {
     pub frame: Frame<'a>,
 }
 
+/// Two captures beside each other.
+#[derive(Debug, Template)]
+#[template(path = "compare.html")]
+pub struct Compare<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
 /// The investigations.
 #[derive(Debug, Template)]
 #[template(path = "investigations.html")]
@@ -263,6 +273,7 @@ mod tests {
             ("host", Host { nonce, frame }.render().unwrap()),
             ("share", ShareDoor { nonce }.render().unwrap()),
             ("shared capture", SharedCapture { nonce, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
+            ("compare", Compare { nonce, frame }.render().unwrap()),
             ("investigations", Investigations { nonce, frame }.render().unwrap()),
             ("investigation", Investigation { nonce, frame, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
             ("shares", Shares { nonce, frame }.render().unwrap()),

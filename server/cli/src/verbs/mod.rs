@@ -14,6 +14,7 @@ mod capture_file;
 pub mod captures;
 mod chosen;
 pub mod cleanup;
+pub mod compare;
 pub mod compile;
 pub mod completions;
 pub mod console;
@@ -76,6 +77,7 @@ Examples:
   bathyscope stat -e page-faults,context-switches make -j8
   bathyscope report newest --sort dso,symbol -g caller
   bathyscope diff 00f1e2d3c4b5a697 newest
+  bathyscope compare previous newest
   bathyscope captures list --json
   bathyscope query newest 'select comm, count(*) from sched_switch group by comm'
   bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
@@ -124,6 +126,8 @@ pub enum Verb {
     Library(library::LibraryArgs),
     /// Print a stored trace as trace-cmd does, or samples as perf report does
     Report(Box<report::ReportArgs>),
+    /// Two captures beside each other: what was asked, hosts, losses, numbers, and what changed most
+    Compare(compare::CompareArgs),
     /// Compare the functions of profiles, and say which differences are more than chance
     Diff(Box<diff::DiffArgs>),
     /// Ask a stored capture by SQL
@@ -247,6 +251,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Recipes(args) => recipes::run(args),
         Verb::Library(args) => library::run(args),
         Verb::Report(args) => report::run(&args),
+        Verb::Compare(args) => compare::run(&args),
         Verb::Diff(args) => diff::run(*args),
         Verb::Query(args) => query::run(args),
         Verb::Strace(args) => strace::run(*args),

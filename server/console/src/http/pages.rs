@@ -67,6 +67,11 @@ pub(super) async fn capture(
     render(&pages::Capture { nonce: context.nonce(), frame: who.frame(pages::Nav::None), id: &id, title: &title })
 }
 
+/// Two captures beside each other.
+pub(super) async fn compare(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Compare { nonce: context.nonce(), frame: who.frame(pages::Nav::History) })
+}
+
 /// The investigations.
 pub(super) async fn investigations(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
     render(&pages::Investigations { nonce: context.nonce(), frame: who.frame(pages::Nav::Investigations) })

@@ -80,6 +80,7 @@ pub fn table() -> Vec<Route> {
         .chain(builder_routes())
         .chain(note_routes())
         .chain(investigation_routes())
+        .chain(comparison_routes())
         .collect();
     let below_shares: Vec<Route> = own.iter().filter_map(below_share).collect();
     own.into_iter().chain(share_routes()).chain(below_shares).collect()
@@ -151,6 +152,17 @@ fn investigation_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/move", api::investigations::move_block),
         route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/restore", api::investigations::restore_block),
         route::<Viewer, _, _>(Download, GET, "/api/investigations/{id}/blocks/{block}/picture", api::investigations::block_picture),
+    ]
+}
+
+/// Captures beside each other.
+#[rustfmt::skip]
+fn comparison_routes() -> Vec<Route> {
+    use RouteKind::{Api, Page};
+    const GET: &Method = &Method::GET;
+    vec![
+        route::<Viewer, _, _>(Page, GET, "/compare", pages::compare),
+        route::<Viewer, _, _>(Api, GET, "/api/compare", api::compare::captures),
     ]
 }
 

@@ -18,6 +18,7 @@ mod builder;
 mod calls;
 mod catalog;
 mod commands;
+mod compare;
 mod computed;
 mod dictionaries;
 mod dynamic;

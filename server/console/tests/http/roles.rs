@@ -175,6 +175,9 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/samples", [401, 200, 200, 200]),
     // There is no such sample.
     ("POST", "/api/samples/{name}", [401, 404, 404, 404]),
+    ("GET", "/compare", [303, 200, 200, 200]),
+    // Without captures.
+    ("GET", "/api/compare", [401, 400, 400, 400]),
     ("GET", "/investigations", [303, 200, 200, 200]),
     // There is none of this id.
     ("GET", "/investigations/{id}", [303, 404, 404, 404]),

@@ -6,6 +6,7 @@ import { addCommands, mayRecord } from "../lib/commands.js";
 import { byId, copyText, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
+import { compareAddress } from "./compare_address.js";
 import { flightLine, flightOfCapture } from "./flight_words.js";
 import { keptViews } from "./kept_views.js";
 import { linkTo } from "./link_address.js";
@@ -64,7 +65,10 @@ export class CaptureHeader {
     bind("link", () => this.#copyLink(), { when: () => !this.context.gone });
     addCommands({ name: "Copy a link to this view", detail: "Y", run: () => this.#copyLink() });
     if (!SHARE)
-      addCommands({ name: "Share this view", detail: "with people without a login", run: () => this.#share() });
+      addCommands(
+        { name: "Share this view", detail: "with people without a login", run: () => this.#share() },
+        { name: "Compare this capture with another", run: () => this.#compare() },
+      );
     if (!mayRecord()) return;
     bind("fire", () => this.#fire(), { when: () => this.context.info.flight !== null && this.context.info.can_change });
     bind("investigate", () => this.#investigate(), { when: () => !this.context.gone });
@@ -89,6 +93,18 @@ export class CaptureHeader {
   #runAgain() {
     if (this.#isGone()) return;
     location.assign(this.#again);
+  }
+
+  /** Asks for another capture, and opens the page of both beside each other. */
+  async #compare() {
+    if (this.#isGone()) return;
+    try {
+      const { chooseOther } = await import("./compare_choice.js");
+      const other = await chooseOther(this.context.id);
+      if (other) location.assign(compareAddress(other, this.context.id));
+    } catch (error) {
+      noteError(error);
+    }
   }
 
   /** Writes everything again. */
@@ -214,6 +230,7 @@ export class CaptureHeader {
       actions.push(
         this.views,
         this.#exportMenu(),
+        h("button", { type: "button", text: "Compare with…", on: { click: () => this.#compare() } }),
         h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }),
         ...(mayRecord() ? [this.#investigateButton()] : []),
         this.#shareButton(info),

@@ -8,6 +8,7 @@ pub(super) mod calls;
 pub(super) mod captures;
 pub(super) mod catalog;
 pub(super) mod commands;
+pub(super) mod compare;
 pub(super) mod complete;
 pub(super) mod critical_path;
 pub(super) mod deleted;

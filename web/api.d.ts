@@ -105,6 +105,8 @@ export interface AuditLine {
   detail: string;
 }
 
+export type BaselineVerdict = "better" | "worse" | "higher" | "lower" | "no_difference" | "too_few" | "lost_rows";
+
 export interface Below {
   pid: number;
   direct: boolean;
@@ -264,6 +266,7 @@ export interface CaptureItem {
   imported: boolean;
   simulated: boolean;
   tags: string[];
+  series?: ItemSeries;
   found?: FoundPlace[];
   left_out_bytes?: number;
 }
@@ -315,6 +318,14 @@ export interface CapturePage {
   description: string;
   share: ReadShare | null;
   no_shares: string | null;
+  run: CaptureRun | null;
+}
+
+export interface CaptureRun {
+  series: SeriesId;
+  runs: number;
+  again_of: CaptureId | null;
+  baseline: CaptureId | null;
 }
 
 export interface CaptureSpec {
@@ -1067,6 +1078,8 @@ export interface FunctionsPage {
   irqs: boolean;
 }
 
+export type GoodWay = "less" | "more";
+
 export interface Groups {
   total: number;
   items: GroupsGroup[];
@@ -1236,6 +1249,11 @@ export interface Item {
   id: CaptureId | null;
 }
 
+export interface ItemSeries {
+  id: SeriesId;
+  runs: number;
+}
+
 export type KeyId = string;
 
 export interface KeyTotal {
@@ -1243,6 +1261,8 @@ export interface KeyTotal {
   key: ShownCell[];
   total: number;
 }
+
+export type KeyWhat = "count" | "rate" | "p50" | "p99" | "hottest_function" | "hottest_process" | "function_share" | "process_share";
 
 export interface KindCount {
   kind: string;
@@ -1436,6 +1456,19 @@ export interface MapTick {
 
 export interface Maps {
   maps: MapInfo[];
+}
+
+export interface MarkItem {
+  id: number;
+  time_unix_ns: number;
+  host: string;
+  text: string;
+  link: string;
+  author: string;
+}
+
+export interface MarkList {
+  items: MarkItem[];
 }
 
 export interface MarkdownNode {
@@ -2204,9 +2237,15 @@ export interface RecipeItem {
   opens: RecipeView | null;
   limits: Limits;
   sources: SourceSpec[];
+  key_numbers?: RecipeKey[];
   owner: string | null;
   created_unix_ns: number | null;
   can_delete: boolean;
+}
+
+export interface RecipeKey {
+  key: string;
+  good?: GoodWay;
 }
 
 export type RecipeTarget = "process" | "command" | "system";
@@ -2290,6 +2329,31 @@ export interface RowsPage {
   total: number;
   matched: number;
   offset: number;
+}
+
+export interface RunItem {
+  id: CaptureId;
+  title: string;
+  state: CaptureState;
+  owner: string;
+  started_unix_ns: number;
+  duration_ns: number;
+  rows: number;
+  lost: number;
+  lost_at_least: boolean;
+  again_of: CaptureId | null;
+  computed: boolean;
+  problem: string;
+  numbers: (RunNumber | null)[];
+}
+
+export interface RunNumber {
+  value: number;
+  error: number | null;
+  least: number | null;
+  most: number | null;
+  name: string;
+  verdict: BaselineVerdict | null;
 }
 
 export interface RunningCapture {
@@ -2402,10 +2466,51 @@ export interface Scripts {
   why: string;
 }
 
+export type SeriesId = string;
+
+export interface SeriesItem {
+  id: SeriesId;
+  title: string;
+  host: string;
+  runs: number;
+  first_unix_ns: number;
+  last_unix_ns: number;
+  last: CaptureId;
+  baseline: CaptureId | null;
+}
+
+export interface SeriesKey {
+  key: string;
+  what: KeyWhat;
+  stream: string;
+  column: string;
+  name: string;
+  display: Display;
+  unit: Unit;
+  good: GoodWay | null;
+  chosen: boolean;
+}
+
 export interface SeriesLine {
   id: KeyId;
   key: ShownCell[];
   values: ShownCell[];
+}
+
+export interface SeriesList {
+  items: SeriesItem[];
+}
+
+export interface SeriesPage {
+  id: SeriesId;
+  title: string;
+  host: string;
+  baseline: CaptureId | null;
+  keys: SeriesKey[];
+  left_out: number;
+  runs: RunItem[];
+  marks: MarkItem[];
+  can_change: boolean;
 }
 
 export interface SeriesView {
@@ -3379,6 +3484,7 @@ export interface Answers {
     "/api/captures/{id}/notes/{note}": null;
     "/api/investigations/{id}": null;
     "/api/investigations/{id}/blocks/{block}": null;
+    "/api/marks/{mark}": null;
   };
   GET: {
     "/api/host": DescribedHost;
@@ -3463,6 +3569,9 @@ export interface Answers {
     "/api/investigations": InvestigationList;
     "/api/investigations/{id}": InvestigationItem;
     "/api/compare": ComparedCaptures;
+    "/api/series": SeriesList;
+    "/api/series/{series}": SeriesPage;
+    "/api/marks": MarkList;
   };
   PATCH: {
     "/api/captures/{id}": null;
@@ -3470,6 +3579,7 @@ export interface Answers {
     "/api/captures/{id}/notes/{note}": NoteItem;
     "/api/investigations/{id}": InvestigationItem;
     "/api/investigations/{id}/blocks/{block}": InvestigationItem;
+    "/api/series/{series}": SeriesPage;
   };
   POST: {
     "/api/host/check": DescribedHost;
@@ -3511,6 +3621,7 @@ export interface Answers {
     "/api/investigations/{id}/blocks": MadeId;
     "/api/investigations/{id}/blocks/{block}/move": null;
     "/api/investigations/{id}/blocks/{block}/restore": null;
+    "/api/marks": MarkItem;
   };
 }
 

@@ -18,6 +18,7 @@ pub mod notes;
 mod public_url;
 pub mod recipes;
 pub mod retention;
+pub mod series;
 pub mod server;
 mod tls;
 pub mod wire;

@@ -245,6 +245,8 @@ const LISTED_SINCE: i64 = 16;
 const TRACKS_SINCE: i64 = 10;
 /// From which on there are investigations.
 const INVESTIGATIONS_SINCE: i64 = 19;
+/// From which on captures are runs of series.
+const RUNS_SINCE: i64 = 20;
 /// Rows of scripts that must not be there.
 const SCRIPT_LIMITS: [(&str, &str); 1] = [(
     "a script that is too long",
@@ -295,6 +297,10 @@ const LISTED_LIMITS: [(&str, &str); 1] = [("lines of the list of captures", "SEL
 /// Investigations, which are not either.
 const INVESTIGATION_LIMITS: [(&str, &str); 1] =
     [("investigations", "SELECT (SELECT count(*) FROM investigations) + (SELECT count(*) FROM blocks)")];
+
+/// What captures are runs of, which follows from them, and marks.
+const RUN_LIMITS: [(&str, &str); 1] =
+    [("runs of series and marks", "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM marks)")];
 
 /// Notes of before threads that must not be there.
 const PLAIN_NOTE_LIMITS: [(&str, &str); 1] = [(
@@ -372,8 +378,10 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_firings = FIRING_LIMITS.into_iter().filter(|_| version >= FIRINGS_SINCE);
     let of_listed = LISTED_LIMITS.into_iter().filter(|_| version >= LISTED_SINCE);
     let of_pages = INVESTIGATION_LIMITS.into_iter().filter(|_| version >= INVESTIGATIONS_SINCE);
+    let of_runs = RUN_LIMITS.into_iter().filter(|_| version >= RUNS_SINCE);
     let of_people = of_sources.chain(of_plain).chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
     let of_people = of_people.chain(of_shares).chain(of_deleted).chain(of_firings).chain(of_listed).chain(of_pages);
+    let of_people = of_people.chain(of_runs);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));

@@ -33,6 +33,7 @@ mod library;
 mod limits;
 mod listed;
 mod listing;
+mod marks;
 mod model;
 mod notes;
 mod packed;
@@ -42,6 +43,7 @@ mod read;
 mod remove;
 mod retention;
 mod rows;
+mod runs;
 mod schema;
 mod search;
 mod select;
@@ -64,6 +66,7 @@ pub use investigations::{
 };
 pub use labels::{CaptureLabels, LabelChange};
 pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};
+pub use marks::{MarkRecord, NewMark};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
     DictionaryEnds, End, FoundText, InvestigationId, LibraryKind, NewCapture, Options, Origin,
@@ -71,6 +74,7 @@ pub use model::{
     SearchField, SourceEnd, SourceState, StreamRecord, SummaryPage, Unsearched,
 };
 pub use notes::{NoteChange, NoteRecord, NoteVersion};
+pub use runs::{PendingRun, RunNumbers, RunPlace, SeriesRun, SeriesSummary};
 pub use search::{
     ParseSearchError, SummaryCondition, SummaryNumber, SummaryProperty, SummaryQuery, SummarySort, SummaryTest,
     UnknownSortError,

@@ -46,6 +46,7 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod script;
+pub mod series;
 pub mod serve;
 pub mod sessions;
 pub mod shares;
@@ -128,6 +129,10 @@ pub enum Verb {
     Report(Box<report::ReportArgs>),
     /// Two captures beside each other: what was asked, hosts, losses, numbers, and what changed most
     Compare(compare::CompareArgs),
+    /// Captures of the same as runs with their key numbers over time, and the baseline of later ones
+    Series(series::SeriesArgs),
+    /// Mark a moment, such as a deployment, that charts of series show
+    Mark(series::MarkArgs),
     /// Compare the functions of profiles, and say which differences are more than chance
     Diff(Box<diff::DiffArgs>),
     /// Ask a stored capture by SQL
@@ -252,6 +257,8 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Library(args) => library::run(args),
         Verb::Report(args) => report::run(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Series(args) => series::run(args),
+        Verb::Mark(args) => series::mark(args),
         Verb::Diff(args) => diff::run(*args),
         Verb::Query(args) => query::run(args),
         Verb::Strace(args) => strace::run(*args),

@@ -8,7 +8,7 @@ use bathyscope_web::{Template, pages};
 
 use super::{
     access::{Operator, Viewer},
-    api::{captures::CapturePath, investigations::InvestigationPath},
+    api::{captures::CapturePath, investigations::InvestigationPath, series::SeriesPath},
     context::Context,
     error::ApiError,
     extract::Path,
@@ -70,6 +70,19 @@ pub(super) async fn capture(
 /// Two captures beside each other.
 pub(super) async fn compare(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
     render(&pages::Compare { nonce: context.nonce(), frame: who.frame(pages::Nav::History) })
+}
+
+/// The runs of a series.
+pub(super) async fn series(
+    Viewer(who): Viewer,
+    context: Context,
+    State(state): State<AppState>,
+    Path(SeriesPath { series }): Path<SeriesPath>,
+) -> Result<Response, ApiError> {
+    if state.store().series_runs(series).await?.is_empty() {
+        return Err(ApiError::not_found());
+    }
+    render(&pages::Series { nonce: context.nonce(), frame: who.frame(pages::Nav::History), id: &series.to_string() })
 }
 
 /// The investigations.

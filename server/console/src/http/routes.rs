@@ -163,6 +163,13 @@ fn comparison_routes() -> Vec<Route> {
     vec![
         route::<Viewer, _, _>(Page, GET, "/compare", pages::compare),
         route::<Viewer, _, _>(Api, GET, "/api/compare", api::compare::captures),
+        route::<Viewer, _, _>(Page, GET, "/series/{series}", pages::series),
+        route::<Viewer, _, _>(Api, GET, "/api/series", api::series::list),
+        route::<Viewer, _, _>(Api, GET, "/api/series/{series}", api::series::one),
+        route::<Operator, _, _>(Api, &Method::PATCH, "/api/series/{series}", api::series::set_baseline),
+        route::<Viewer, _, _>(Api, GET, "/api/marks", api::series::marks),
+        route::<Operator, _, _>(Api, &Method::POST, "/api/marks", api::series::mark),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/marks/{mark}", api::series::unmark),
     ]
 }
 

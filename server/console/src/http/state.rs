@@ -32,6 +32,7 @@ use crate::{
     config::ScriptUsers,
     import::Importer,
     retention::{RetentionRule, RetentionTask},
+    series::SeriesTask,
 };
 use bathyscope_recorder::{Derivations, Recorder};
 
@@ -281,6 +282,16 @@ impl AppState {
             store: self.store().clone(),
             recorder: self.recorder().clone(),
             captures: self.captures().clone(),
+            stop: self.stop().clone(),
+        }
+    }
+
+    /// What computes key numbers of captures that have ended.
+    pub fn series_task(&self) -> SeriesTask {
+        SeriesTask {
+            store: self.store().clone(),
+            recorder: self.recorder().clone(),
+            derivations: self.derivations().clone(),
             stop: self.stop().clone(),
         }
     }

@@ -40,6 +40,7 @@ mod retention;
 mod roles;
 mod sample_records;
 mod scripts;
+mod series;
 mod sessions;
 mod shares;
 mod tls;

@@ -18,6 +18,7 @@ mod p36_disk_full;
 mod p37_open;
 mod pages;
 mod retention;
+mod runs;
 mod schema_page;
 mod search;
 mod shares;

@@ -13,6 +13,8 @@ import { linkTo } from "./link_address.js";
 import { Menu } from "../lib/menu.js";
 import { note, noteError, sentence } from "../lib/notice.js";
 import { PINS } from "./retention.js";
+import { runVerdict } from "../lib/series_words.js";
+import { seriesAddress } from "./series_address.js";
 import { costIsEstimated } from "../kind/table.js";
 import { ESTIMATED, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
@@ -54,6 +56,8 @@ export class CaptureHeader {
     this.editing = false;
     /** @type {string|undefined} Whether recording works again after the agent has ended; undefined before it was asked. */
     this.recordingAgain = undefined;
+    /** @type {string|undefined} What it is worth beside the baseline; undefined before it was asked. */
+    this.worth = undefined;
     context.on("info", () => this.draw());
     context.on("gone", () => this.draw());
     context.on("flight", () => this.#drawFlight(this.context.info));
@@ -99,8 +103,10 @@ export class CaptureHeader {
   async #compare() {
     if (this.#isGone()) return;
     try {
-      const { chooseOther } = await import("./compare_choice.js");
-      const other = await chooseOther(this.context.id);
+      const { chooseOther, runsBefore } = await import("./compare_choice.js");
+      const { run, started_unix_ns: began } = this.context.info;
+      const before = () => (run ? runsBefore(run.series, { id: this.context.id, began }) : Promise.resolve([]));
+      const other = await chooseOther(this.context.id, before);
       if (other) location.assign(compareAddress(other, this.context.id));
     } catch (error) {
       noteError(error);
@@ -154,6 +160,7 @@ export class CaptureHeader {
     put(
       byId("cap-chips"),
       info.pinned && chip("Pinned", "info-spec", "", PINS),
+      info.run && info.run.runs > 1 && this.#runsChip(info.run),
       !info.running &&
         chip(
           lostText(info),
@@ -176,6 +183,38 @@ export class CaptureHeader {
           `Share of one CPU that the probes used, on average${estimated ? `. ${ESTIMATED}` : ""}`,
         ),
     );
+  }
+
+  /**
+   * A link to the runs of the same, which says what this one is worth beside the baseline once that is known.
+   * @param {NonNullable<CapturePage["run"]>} run
+   */
+  #runsChip({ series, runs, baseline }) {
+    const { id } = this.context;
+    const text = runs >= 1000 ? "1,000 runs or more" : plural(runs, "run");
+    const link = h("a", {
+      class: "button chip",
+      href: seriesAddress(series),
+      title: "Runs of the same, with their key numbers over time",
+      text: [text, baseline === id ? "baseline" : this.worth].filter(Boolean).join(": "),
+    });
+    if (baseline !== null && baseline !== id && this.worth === undefined) {
+      this.worth = "";
+      void this.#readWorth(series);
+    }
+    return link;
+  }
+
+  /** @param {string} series */
+  async #readWorth(series) {
+    try {
+      const { runs, keys } = await get("/api/series/{series}", { series });
+      const own = runs.find((run) => run.id === this.context.id);
+      this.worth = own ? runVerdict(own, keys) : "";
+      if (this.worth) this.#drawChips(this.context.info);
+    } catch {
+      // The page of the series says what is wrong; here it is only not said what this run is worth.
+    }
   }
 
   /** @param {CapturePage} info */

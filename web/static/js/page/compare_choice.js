@@ -9,9 +9,28 @@ import { showError } from "../lib/notice.js";
 /** @import { CaptureItem } from "../../../api.js" */
 
 const MOST = 30;
+/** Runs of the same that are offered. */
+const MOST_RUNS = 10;
 
 /** @param {CaptureItem} one */
 const wordsOf = (one) => `${one.title}, ${wall(one.started_unix_ns)}, ${duration(one.duration_ns)}, ${one.host}`;
+
+/**
+ * Runs of a series as they are offered: those that began before a capture first, the last of them first.
+ * @param {string} series
+ * @param {{id: string, began: number}} of
+ * @returns {Promise<{id: string, text: string}[]>}
+ */
+export async function runsBefore(series, { id, began }) {
+  const { runs, baseline } = await get("/api/series/{series}", { series });
+  const others = runs.filter((run) => run.id !== id);
+  const isBefore = (/** @type {{started_unix_ns: number}} */ run) => Number(run.started_unix_ns) <= Number(began);
+  const sorted = [...others.filter(isBefore), ...others.filter((run) => !isBefore(run))].slice(0, MOST_RUNS);
+  return sorted.map((run) => ({
+    id: run.id,
+    text: `${wall(run.started_unix_ns)}, ${duration(run.duration_ns)}, ${run.title}${run.id === baseline ? ", baseline" : ""}`,
+  }));
+}
 
 /**
  * Asks which; null if nothing was chosen.

@@ -35,6 +35,7 @@ pub(super) mod recipes;
 pub(super) mod retention;
 pub(super) mod samples;
 pub(super) mod scripts;
+pub(super) mod series;
 pub(super) mod shares;
 pub(super) mod stacks;
 pub(super) mod syscall_table;

@@ -116,6 +116,8 @@ export interface AuditLine {
   detail: string;
 }
 
+export type BaselineVerdict = "better" | "worse" | "higher" | "lower" | "no_difference" | "too_few" | "lost_rows";
+
 export interface Below {
   pid: number;
   direct: boolean;
@@ -239,6 +241,16 @@ export interface CaptureAddress {
   url: string;
 }
 
+export interface CaptureComparison {
+  streams: ComparedStream[];
+  only_a: string[];
+  only_b: string[];
+  left_out: number;
+  names: ComparedName[];
+  names_compared: number;
+  names_changed: number;
+}
+
 export interface CaptureDeleted {
   restorable_until_unix_ns: number | null;
 }
@@ -265,6 +277,7 @@ export interface CaptureItem {
   imported: boolean;
   simulated: boolean;
   tags: string[];
+  series?: ItemSeries;
   found?: FoundPlace[];
   left_out_bytes?: number;
 }
@@ -316,6 +329,14 @@ export interface CapturePage {
   description: string;
   share: ReadShare | null;
   no_shares: string | null;
+  run: CaptureRun | null;
+}
+
+export interface CaptureRun {
+  series: SeriesId;
+  runs: number;
+  again_of: CaptureId | null;
+  baseline: CaptureId | null;
 }
 
 export interface CaptureSpec {
@@ -398,6 +419,50 @@ export interface Commands {
   any_user: boolean;
 }
 
+export interface ComparedCapture {
+  id: CaptureId;
+  title: string;
+  state: CaptureState;
+  reason: string;
+  started_unix_ns: number;
+  duration_ns: number;
+  rows: number;
+  bytes: number;
+  lost: number;
+  lost_at_least: boolean;
+  losses: ComparedLoss[];
+  cpu_permille: number | null;
+  simulated: boolean;
+  imported: boolean;
+}
+
+export interface ComparedCaptures {
+  a: ComparedCapture;
+  b: ComparedCapture;
+  cautions: string[];
+  spec: SpecLine[];
+  host: ComparedFact[];
+  rows: CaptureComparison;
+  functions: ComparedFunctions;
+}
+
+export interface ComparedColumn {
+  column: string;
+  display: Display;
+  unit: Unit;
+  numbers: ComparedNumber[];
+  buckets: [ShownCell, ShownCell][];
+  a: number[];
+  b: number[];
+}
+
+export interface ComparedFact {
+  what: string;
+  a: string;
+  b: string;
+  same: boolean;
+}
+
 export interface ComparedFunction {
   name: string;
   kind: NodeKind;
@@ -408,6 +473,59 @@ export interface ComparedFunction {
   difference: number;
   error: number;
   is_significant: boolean;
+}
+
+export interface ComparedFunctions {
+  items: ComparedFunction[];
+  compared: number;
+  changed: number;
+  a_total: number;
+  b_total: number;
+  unit: string;
+  why_not: string | null;
+}
+
+export interface ComparedLoss {
+  stage: string;
+  stream: string;
+  count: number;
+}
+
+export interface ComparedName {
+  kind: string;
+  stream: number;
+  name: string;
+  filter: string;
+  a: MeasuredNumber;
+  b: MeasuredNumber;
+  difference: number;
+  verdict: DifferenceVerdict;
+}
+
+export interface ComparedNumber {
+  what: string;
+  a: MeasuredNumber;
+  b: MeasuredNumber;
+  difference: number;
+  error: number | null;
+  verdict: DifferenceVerdict;
+}
+
+export interface ComparedStream {
+  name: string;
+  source: string;
+  computed: boolean;
+  a: ComparedStreamSide;
+  b: ComparedStreamSide;
+  numbers: ComparedNumber[];
+  columns: ComparedColumn[];
+  left_out: number;
+}
+
+export interface ComparedStreamSide {
+  stream: number;
+  rows: number;
+  lost: number;
 }
 
 export interface CompletedCommand {
@@ -600,6 +718,8 @@ export type Descriptors = "none" | "all" | {
 export interface Detached {
   detached: string[];
 }
+
+export type DifferenceVerdict = "beyond_chance" | "within_chance" | "too_few" | "lost_rows" | "untested";
 
 export interface DiskActivity {
   name: string;
@@ -973,6 +1093,8 @@ export interface FunctionsPage {
   irqs: boolean;
 }
 
+export type GoodWay = "less" | "more";
+
 export interface Groups {
   total: number;
   items: GroupsGroup[];
@@ -1145,6 +1267,11 @@ export interface Item {
   id: CaptureId | null;
 }
 
+export interface ItemSeries {
+  id: SeriesId;
+  runs: number;
+}
+
 export type KeyId = string;
 
 export interface KeyTotal {
@@ -1152,6 +1279,8 @@ export interface KeyTotal {
   key: ShownCell[];
   total: number;
 }
+
+export type KeyWhat = "count" | "rate" | "p50" | "p99" | "hottest_function" | "hottest_process" | "function_share" | "process_share";
 
 export interface KindCount {
   kind: string;
@@ -1357,6 +1486,19 @@ export interface Maps {
   maps: MapInfo[];
 }
 
+export interface MarkItem {
+  id: number;
+  time_unix_ns: number;
+  host: string;
+  text: string;
+  link: string;
+  author: string;
+}
+
+export interface MarkList {
+  items: MarkItem[];
+}
+
 export interface MarkdownNode {
   tag: MarkdownTag;
   text?: string;
@@ -1366,6 +1508,13 @@ export interface MarkdownNode {
 }
 
 export type MarkdownTag = "text" | "code" | "break" | "strong" | "emphasis" | "struck" | "link" | "paragraph" | "heading" | "pre" | "quote" | "list" | "numbered" | "item" | "done" | "todo" | "table" | "head" | "row" | "cell" | "rule";
+
+export interface MeasuredNumber {
+  value: number;
+  error: number | null;
+  least: number | null;
+  most: number | null;
+}
 
 export type Method = {
   events: {
@@ -2155,9 +2304,15 @@ export interface RecipeItem {
   opens: RecipeView | null;
   limits: Limits;
   sources: SourceSpec[];
+  key_numbers?: RecipeKey[];
   owner: string | null;
   created_unix_ns: number | null;
   can_delete: boolean;
+}
+
+export interface RecipeKey {
+  key: string;
+  good?: GoodWay;
 }
 
 export type RecipeTarget = "process" | "command" | "system";
@@ -2241,6 +2396,31 @@ export interface RowsPage {
   total: number;
   matched: number;
   offset: number;
+}
+
+export interface RunItem {
+  id: CaptureId;
+  title: string;
+  state: CaptureState;
+  owner: string;
+  started_unix_ns: number;
+  duration_ns: number;
+  rows: number;
+  lost: number;
+  lost_at_least: boolean;
+  again_of: CaptureId | null;
+  computed: boolean;
+  problem: string;
+  numbers: (RunNumber | null)[];
+}
+
+export interface RunNumber {
+  value: number;
+  error: number | null;
+  least: number | null;
+  most: number | null;
+  name: string;
+  verdict: BaselineVerdict | null;
 }
 
 export interface RunningCapture {
@@ -2353,10 +2533,51 @@ export interface Scripts {
   why: string;
 }
 
+export type SeriesId = string;
+
+export interface SeriesItem {
+  id: SeriesId;
+  title: string;
+  host: string;
+  runs: number;
+  first_unix_ns: number;
+  last_unix_ns: number;
+  last: CaptureId;
+  baseline: CaptureId | null;
+}
+
+export interface SeriesKey {
+  key: string;
+  what: KeyWhat;
+  stream: string;
+  column: string;
+  name: string;
+  display: Display;
+  unit: Unit;
+  good: GoodWay | null;
+  chosen: boolean;
+}
+
 export interface SeriesLine {
   id: KeyId;
   key: ShownCell[];
   values: ShownCell[];
+}
+
+export interface SeriesList {
+  items: SeriesItem[];
+}
+
+export interface SeriesPage {
+  id: SeriesId;
+  title: string;
+  host: string;
+  baseline: CaptureId | null;
+  keys: SeriesKey[];
+  left_out: number;
+  runs: RunItem[];
+  marks: MarkItem[];
+  can_change: boolean;
 }
 
 export interface SeriesView {
@@ -2474,6 +2695,14 @@ export interface Span {
 }
 
 export type SpanKind = "tool" | "option" | "value" | "event" | "target" | "script" | "ignored" | "refused" | "shell" | "comment";
+
+export interface SpecLine {
+  part: string;
+  what: string;
+  a: string | null;
+  b: string | null;
+  same: boolean;
+}
 
 export interface Stack {
   frames: StackFrame[];
@@ -3331,6 +3560,7 @@ export interface Answers {
     "/api/tokens/{token}": null;
     "/api/own/sessions/{id}": null;
     "/api/own/tokens/{token}": null;
+    "/api/marks/{mark}": null;
   };
   GET: {
     "/api/host": DescribedHost;
@@ -3417,6 +3647,10 @@ export interface Answers {
     "/api/people": PersonList;
     "/api/tokens": TokenList;
     "/api/own": OwnAccess;
+    "/api/compare": ComparedCaptures;
+    "/api/series": SeriesList;
+    "/api/series/{series}": SeriesPage;
+    "/api/marks": MarkList;
   };
   PATCH: {
     "/api/captures/{id}": null;
@@ -3425,6 +3659,7 @@ export interface Answers {
     "/api/investigations/{id}": InvestigationAnswer;
     "/api/investigations/{id}/blocks/{block}": InvestigationAnswer;
     "/api/people/{name}": PersonItem;
+    "/api/series/{series}": SeriesPage;
   };
   POST: {
     "/api/host/check": DescribedHost;
@@ -3471,6 +3706,7 @@ export interface Answers {
     "/api/own/password": null;
     "/api/own/tokens": MadeApiToken;
     "/api/password": ChosenFor;
+    "/api/marks": MarkItem;
   };
 }
 

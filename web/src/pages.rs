@@ -182,6 +182,28 @@ pub struct Library<'a> {
     pub frame: Frame<'a>,
 }
 
+/// Two captures beside each other.
+#[derive(Debug, Template)]
+#[template(path = "compare.html")]
+pub struct Compare<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
+/// The runs of a series.
+#[derive(Debug, Template)]
+#[template(path = "series.html")]
+pub struct Series<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+    /// Its id.
+    pub id: &'a str,
+}
+
 /// The investigations.
 #[derive(Debug, Template)]
 #[template(path = "investigations.html")]
@@ -327,6 +349,8 @@ mod tests {
                 "shared investigation",
                 SharedInvestigation { nonce, id: "00000000000000ff", title: HOSTILE }.render().unwrap(),
             ),
+            ("compare", Compare { nonce, frame }.render().unwrap()),
+            ("series", Series { nonce, frame, id: "00000000000000ff" }.render().unwrap()),
             ("investigations", Investigations { nonce, frame }.render().unwrap()),
             ("investigation", Investigation { nonce, frame, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
             ("shares", Shares { nonce, frame }.render().unwrap()),

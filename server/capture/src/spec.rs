@@ -6,6 +6,7 @@ mod budgets;
 mod dynamic;
 mod flight;
 mod method;
+mod series;
 mod source;
 mod target;
 
@@ -20,6 +21,7 @@ pub use flight::{
     FlightSpec, FlightTrigger, MAX_FLIGHT_MIB, MAX_FLIGHT_PER_DAY, MAX_FLIGHT_S, MAX_TRIGGERS, PressureOf,
 };
 pub use method::*;
+pub use series::{ParseSeriesIdError, SeriesId, SpecLine, spec_lines};
 pub use source::{MAX_SOURCES, SourceSpec};
 pub use target::{MAX_TARGET_PROCESSES, Target};
 

@@ -87,6 +87,30 @@ pub struct Recipe {
     pub limits: Limits,
     /// What is recorded.
     pub sources: Vec<SourceSpec>,
+    /// Which numbers of it are followed over its runs before others, the most telling first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_numbers: Vec<RecipeKey>,
+}
+
+/// A number that is followed over runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecipeKey {
+    /// Which: `rate@STREAM`, `p99:COLUMN@STREAM` …, as `docs/compare.md` has them.
+    pub key: String,
+    /// Which way is better; none where neither is, or what is usual for such a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good: Option<GoodWay>,
+}
+
+/// Which way a number gets better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoodWay {
+    /// The less, the better.
+    Less,
+    /// The more, the better.
+    More,
 }
 
 impl Recipe {

@@ -38,6 +38,7 @@ use crate::{
     library::{LibraryError, LibraryUser, TERMINAL, TerminalChange, change_at_terminal},
     notes::{NoteError, TerminalNote, note_at_terminal},
     recipes::{self, RecipeError},
+    series::{SeriesError, TerminalSeries, series_at_terminal},
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
 
@@ -101,6 +102,9 @@ enum Request {
     },
     ChangeInvestigations {
         change: Box<TerminalPage>,
+    },
+    ChangeSeries {
+        change: Box<TerminalSeries>,
     },
     Shares,
     MakeShare {
@@ -313,6 +317,10 @@ impl Tracing {
                 Ok(told) => ControlAnswer::Told { lines: vec![told] },
                 Err(error) => ControlAnswer::Failed { why: words(&error) },
             },
+            Request::ChangeSeries { change } => match self.change_series(*change).await {
+                Ok(told) => ControlAnswer::Told { lines: vec![told] },
+                Err(error) => ControlAnswer::Failed { why: words(&error) },
+            },
             Request::Shares => self.shares().await,
             Request::MakeShare { asked } => self.make_share(*asked).await,
             Request::RevokeShare { id } => self.revoke_share(id).await,
@@ -373,6 +381,12 @@ impl Tracing {
     async fn change_investigations(&self, change: TerminalPage) -> Result<String, InvestigationError> {
         let done = page_at_terminal(&self.store, &self.sharing.captures, change).await?;
         self.note(done.action, &done.id.to_string(), &done.detail).await;
+        Ok(done.told)
+    }
+
+    async fn change_series(&self, change: TerminalSeries) -> Result<String, SeriesError> {
+        let done = series_at_terminal(&self.store, change).await?;
+        self.note(done.action, &done.object, &done.detail).await;
         Ok(done.told)
     }
 
@@ -617,6 +631,14 @@ impl ControlConnection {
     /// Why it was not done.
     pub fn change_investigations(self, change: TerminalPage) -> Result<Vec<String>, Failure> {
         self.told("changing investigations", &Request::ChangeInvestigations { change: Box::new(change) })
+    }
+
+    /// Has it mark a moment, or name a baseline; gives what is to be told, in lines.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    pub fn change_series(self, change: TerminalSeries) -> Result<Vec<String>, Failure> {
+        self.told("changing series", &Request::ChangeSeries { change: Box::new(change) })
     }
 
     /// Has it do something of which it tells in lines.

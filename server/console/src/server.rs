@@ -64,6 +64,7 @@ pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcom
     tasks.spawn(state.shares().clone().keep());
     tasks.spawn(state.people().clone().keep());
     tasks.spawn(state.retention_task().keep());
+    tasks.spawn(state.series_task().keep());
     if let Some(control) = control {
         tasks.spawn(control.serve(stop.clone()));
     }

@@ -11,6 +11,7 @@
 mod call_forests;
 mod calls_query;
 mod compare_query;
+mod comparison;
 mod critical_path_query;
 mod decoded;
 mod dictionaries;
@@ -30,6 +31,10 @@ mod view_source;
 
 pub use calls_query::{CallsQuery, WirePart, WireRank};
 pub use compare_query::CompareParams;
+pub use comparison::{
+    ComparedCapture, ComparedCaptures, ComparedFact, ComparedFunctions, ComparedLoss, capture_key_numbers,
+    compared_captures,
+};
 pub use critical_path_query::PathQuery;
 pub use distribution_query::{DistributionParams, ScaleName};
 pub use facets_query::FacetsParams;

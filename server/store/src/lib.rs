@@ -34,6 +34,7 @@ mod library;
 mod limits;
 mod listed;
 mod listing;
+mod marks;
 mod model;
 mod notes;
 mod packed;
@@ -44,6 +45,7 @@ mod read;
 mod remove;
 mod retention;
 mod rows;
+mod runs;
 mod schema;
 mod search;
 mod select;
@@ -67,6 +69,7 @@ pub use investigations::{
 };
 pub use labels::{CaptureLabels, LabelChange};
 pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};
+pub use marks::{MarkRecord, NewMark};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,
     DictionaryEnds, End, FoundText, InvestigationId, LibraryKind, NewCapture, Options, Origin,
@@ -78,6 +81,7 @@ pub use people::{
     AccountChange, AccountChanged, AccountRecord, AccountSummary, BegunSession, EndedSession, KeptPassword, NewAccount,
     PasswordLink,
 };
+pub use runs::{PendingRun, RunNumbers, RunPlace, SeriesRun, SeriesSummary};
 pub use search::{
     ParseSearchError, SummaryCondition, SummaryNumber, SummaryProperty, SummaryQuery, SummarySort, SummaryTest,
     UnknownSortError,

@@ -33,6 +33,13 @@ pub(crate) mod limit {
     pub(crate) const INVESTIGATIONS: i64 = 2000;
     /// Blocks of one investigation: its page has all of them.
     pub(crate) const BLOCKS: i64 = 500;
+    /// Key numbers of one run, as JSON.
+    pub(crate) const KEY_NUMBERS_BYTES: usize = 256 << 10;
+    /// Marked moments: a chart has all of its time.
+    pub(crate) const MARKS: i64 = 10_000;
+    pub(crate) const MARK_TEXT_BYTES: usize = 256;
+    pub(crate) const MARK_HOST_BYTES: usize = 256;
+    pub(crate) const MARK_LINK_BYTES: usize = 1 << 10;
     pub(crate) const BLOCK_BYTES: usize = 96 << 10;
     pub(crate) const CONCLUSION_BYTES: usize = 64 << 10;
     /// What all people together keep of a kind: every list has all of it.

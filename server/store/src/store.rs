@@ -8,7 +8,7 @@ use bathyscope_capture::{
 };
 use futures_util::future::BoxFuture;
 use sqlx::migrate::Migrator;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 
 use crate::{
     AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, FireToken, InvestigationId, LoginToken, NewCapture,
@@ -33,6 +33,7 @@ mod labels;
 mod library;
 mod notes;
 mod people;
+mod runs;
 mod shares;
 
 pub use blocking::BlockingStore;
@@ -46,6 +47,8 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 pub struct Store {
     database: Database,
     changes: broadcast::Sender<StoreChange>,
+    /// That captures have ended or were imported.
+    came: Arc<Notify>,
 }
 
 /// What people write that changed, for those who look at it.
@@ -80,12 +83,18 @@ impl Store {
 
     /// As [`Store::open`], with these migrations.
     pub(crate) async fn open_with(dir: &Path, options: Options, migrations: &Migrator) -> Result<Self, StoreError> {
-        Ok(Self { database: Database::open(dir, options, migrations).await?, changes: no_listeners() })
+        let database = Database::open(dir, options, migrations).await?;
+        Ok(Self { database, changes: no_listeners(), came: Arc::default() })
     }
 
     /// What people write in this process and that changes from now on.
     pub fn changes(&self) -> broadcast::Receiver<StoreChange> {
         self.changes.subscribe()
+    }
+
+    /// Waits until a capture has ended or was imported since this was asked before. For one listener: two would hear of half each.
+    pub async fn one_came(&self) {
+        self.came.notified().await;
     }
 
     fn tell(&self, change: StoreChange) {
@@ -97,6 +106,7 @@ impl Store {
     fn imported(&self, id: Result<CaptureId, StoreError>) -> Result<CaptureId, StoreError> {
         self.database.wake_indexing();
         let id = self.database.done(id)?;
+        self.came.notify_one();
         self.tell(StoreChange::Notes(id));
         Ok(id)
     }
@@ -114,7 +124,7 @@ impl Store {
     pub fn open_read_only(dir: &Path) -> StoreFuture<'_, Self> {
         Box::pin(async move {
             let database = Database::open_read_only(dir, &schema::MIGRATIONS).await?;
-            Ok(Self { database, changes: no_listeners() })
+            Ok(Self { database, changes: no_listeners(), came: Arc::default() })
         })
     }
 
@@ -173,6 +183,7 @@ impl Store {
         Box::pin(async move {
             self.database.write(move |writer| Box::pin(finish::finish(writer, id, end))).await?;
             self.database.wake_indexing();
+            self.came.notify_one();
             Ok(())
         })
     }

@@ -15,6 +15,7 @@
 mod answers;
 mod calls;
 mod cell;
+mod chance;
 mod colour;
 mod counts;
 mod dictionaries;
@@ -30,6 +31,7 @@ mod hash;
 mod kept;
 mod log_buckets;
 mod maps;
+mod measured;
 mod memory;
 mod narrow;
 mod needle;
@@ -47,22 +49,23 @@ mod window;
 
 pub use answers::{
     Annotation, AppliedTransform, At, BinnedList, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace,
-    CallState, CallStep, CallThread, CodePlace, CodeRow, ColumnHead, ComparedFunction, CountLine, CountView, Counted,
-    CounterTrack, CounterValues, CriticalPath, Cut, Derived, Distribution, DistributionGroup, Facet, FacetBar,
-    FacetValue, Facets, FlameDifference, FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit, FoundInStream,
-    FoundOnCpu, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy, HeatCells, HeatColumn,
-    HeatMap, HeatView, HistogramView, IrqShare, KeyId, KeyTotal, Lane, Lanes, LeftOutRows, MapKind, MapTable, NameTime,
-    NodeId, NodeKind, Nodes, Normalised, OfferedWeight, ParseKeyIdError, ParseNodeIdError, ParsePlaceError,
-    ParseTrackIdError, PathGap, PathKind, PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait,
-    PathWaited, Pivot, PivotColumn, PivotLine, PivotSeries, PlaceLine, ProcessLife, ProcessTree, RangeAmount,
-    RangeAmounts, RangeCounter, RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState,
-    RangeThread, RangeThreads, RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack,
-    RowTimes, RowsPage, SampleUnit, SampledFunction, SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView,
-    ShownCode, ShownPiece, ShownTrack, ShownValues, SlicedStream, SourceLine, StackBoxes, StackChart, StackLane,
-    StreamRate, SyscallError, SyscallLine, SyscallObject, SyscallTable, SyscallTimes, TIMELINE_MAGIC,
-    TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine,
-    TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, Utilisation,
-    UtilisedKey, ValueRange, WakeThread,
+    CallState, CallStep, CallThread, CaptureComparison, CodePlace, CodeRow, ColumnHead, ComparedColumn,
+    ComparedFunction, ComparedName, ComparedNumber, ComparedStream, ComparedStreamSide, CountLine, CountView, Counted,
+    CounterTrack, CounterValues, CriticalPath, Cut, Derived, DifferenceVerdict, Distribution, DistributionGroup, Facet,
+    FacetBar, FacetValue, Facets, FlameDifference, FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit,
+    FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy,
+    HeatCells, HeatColumn, HeatMap, HeatView, HistogramView, IrqShare, KeyId, KeyNumber, KeyTotal, KeyWhat, Lane,
+    Lanes, LeftOutRows, MapKind, MapTable, MeasuredNumber, NameTime, NodeId, NodeKind, Nodes, Normalised,
+    OfferedWeight, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap, PathKind, PathPart,
+    PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait, PathWaited, Pivot, PivotColumn, PivotLine,
+    PivotSeries, PlaceLine, ProcessLife, ProcessTree, RangeAmount, RangeAmounts, RangeCounter, RangeCounters,
+    RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits,
+    RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowTimes, RowsPage, SampleUnit, SampledFunction,
+    SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, ShownValues,
+    SlicedStream, SourceLine, StackBoxes, StackChart, StackLane, StreamRate, SyscallError, SyscallLine, SyscallObject,
+    SyscallTable, SyscallTimes, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow,
+    TrackFlows, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream,
+    TrackWindow, TrackedRow, Unit, Utilisation, UtilisedKey, ValueRange, WakeThread,
 };
 pub use calls::{
     CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
@@ -102,6 +105,9 @@ pub use kept::KeptViews;
 pub use maps::{
     MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapShape, Period, SnapshotInfo, TableQuery, heat,
     histogram, map_flame, map_table, series, snapshots,
+};
+pub use measured::{
+    KeyWish, MAX_COMPARED_STREAMS, MAX_KEY_STREAMS, MeasuredSide, compare_captures, judge, key_numbers,
 };
 pub use memory::MemorySource;
 pub use narrow::{Narrowed, Scope};

@@ -14,6 +14,7 @@ mod capture_file;
 pub mod captures;
 mod chosen;
 pub mod cleanup;
+pub mod compare;
 pub mod compile;
 pub mod completions;
 pub mod console;
@@ -46,6 +47,7 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod script;
+pub mod series;
 pub mod serve;
 pub mod sessions;
 pub mod shares;
@@ -78,6 +80,7 @@ Examples:
   bathyscope stat -e page-faults,context-switches make -j8
   bathyscope report newest --sort dso,symbol -g caller
   bathyscope diff 00f1e2d3c4b5a697 newest
+  bathyscope compare previous newest
   bathyscope captures list --json
   bathyscope query newest 'select comm, count(*) from sched_switch group by comm'
   bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
@@ -126,6 +129,12 @@ pub enum Verb {
     Library(library::LibraryArgs),
     /// Print a stored trace as trace-cmd does, or samples as perf report does
     Report(Box<report::ReportArgs>),
+    /// Two captures beside each other: what was asked, hosts, losses, numbers, and what changed most
+    Compare(compare::CompareArgs),
+    /// Captures of the same as runs with their key numbers over time, and the baseline of later ones
+    Series(series::SeriesArgs),
+    /// Mark a moment, such as a deployment, that charts of series show
+    Mark(series::MarkArgs),
     /// Compare the functions of profiles, and say which differences are more than chance
     Diff(Box<diff::DiffArgs>),
     /// Ask a stored capture by SQL
@@ -253,6 +262,9 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Recipes(args) => recipes::run(args),
         Verb::Library(args) => library::run(args),
         Verb::Report(args) => report::run(&args),
+        Verb::Compare(args) => compare::run(&args),
+        Verb::Series(args) => series::run(args),
+        Verb::Mark(args) => series::mark(args),
         Verb::Diff(args) => diff::run(*args),
         Verb::Query(args) => query::run(args),
         Verb::Strace(args) => strace::run(*args),

@@ -8,7 +8,7 @@ use bathyscope_web::{Template, pages};
 
 use super::{
     access::{Admin, Anonymous, Operator, Viewer},
-    api::{captures::CapturePath, investigations::InvestigationPath},
+    api::{captures::CapturePath, investigations::InvestigationPath, series::SeriesPath},
     context::Context,
     error::ApiError,
     extract::Path,
@@ -81,6 +81,24 @@ pub(super) async fn capture(
     let record = state.store().capture(id).await?;
     let (id, title) = (id.to_string(), bathyscope_capture::shown(&record.title));
     render(&pages::Capture { nonce: context.nonce(), frame: who.frame(pages::Nav::None), id: &id, title: &title })
+}
+
+/// Two captures beside each other.
+pub(super) async fn compare(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Compare { nonce: context.nonce(), frame: who.frame(pages::Nav::History) })
+}
+
+/// The runs of a series.
+pub(super) async fn series(
+    Viewer(who): Viewer,
+    context: Context,
+    State(state): State<AppState>,
+    Path(SeriesPath { series }): Path<SeriesPath>,
+) -> Result<Response, ApiError> {
+    if state.store().series_runs(series).await?.is_empty() {
+        return Err(ApiError::not_found());
+    }
+    render(&pages::Series { nonce: context.nonce(), frame: who.frame(pages::Nav::History), id: &series.to_string() })
 }
 
 /// The investigations.

@@ -87,6 +87,7 @@ pub fn table() -> Vec<Route> {
         .chain(note_routes())
         .chain(investigation_routes())
         .chain(people_routes())
+        .chain(comparison_routes())
         .collect();
     let below_shares: Vec<Route> = own.iter().filter_map(below_share).collect();
     own.into_iter().chain(share_routes()).chain(below_shares).collect()
@@ -185,6 +186,24 @@ fn investigation_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/move", api::investigations::move_block),
         route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/restore", api::investigations::restore_block),
         route::<InvestigationReader, _, _>(Download, GET, "/api/investigations/{id}/blocks/{block}/picture", api::investigations::block_picture),
+    ]
+}
+
+/// Captures beside each other.
+#[rustfmt::skip]
+fn comparison_routes() -> Vec<Route> {
+    use RouteKind::{Api, Page};
+    const GET: &Method = &Method::GET;
+    vec![
+        route::<Viewer, _, _>(Page, GET, "/compare", pages::compare),
+        route::<Viewer, _, _>(Api, GET, "/api/compare", api::compare::captures),
+        route::<Viewer, _, _>(Page, GET, "/series/{series}", pages::series),
+        route::<Viewer, _, _>(Api, GET, "/api/series", api::series::list),
+        route::<Viewer, _, _>(Api, GET, "/api/series/{series}", api::series::one),
+        route::<Operator, _, _>(Api, &Method::PATCH, "/api/series/{series}", api::series::set_baseline),
+        route::<Viewer, _, _>(Api, GET, "/api/marks", api::series::marks),
+        route::<Operator, _, _>(Api, &Method::POST, "/api/marks", api::series::mark),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/marks/{mark}", api::series::unmark),
     ]
 }
 

@@ -34,6 +34,7 @@ use crate::{
     import::Importer,
     proxy_users::ProxyUsers,
     retention::{RetentionRule, RetentionTask},
+    series::SeriesTask,
 };
 use bathyscope_recorder::{Derivations, Recorder};
 
@@ -316,6 +317,16 @@ impl AppState {
             store: self.store().clone(),
             recorder: self.recorder().clone(),
             captures: self.captures().clone(),
+            stop: self.stop().clone(),
+        }
+    }
+
+    /// What computes key numbers of captures that have ended.
+    pub fn series_task(&self) -> SeriesTask {
+        SeriesTask {
+            store: self.store().clone(),
+            recorder: self.recorder().clone(),
+            derivations: self.derivations().clone(),
             stop: self.stop().clone(),
         }
     }

@@ -1,10 +1,11 @@
 //! A capture, and a line of the list of captures.
 
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, Firing, FiringKind, HostFacts, Ledger, Reading, RowKind, StreamKind, StreamSchema, shown,
+    CaptureId, CaptureSpec, Firing, FiringKind, HostFacts, Ledger, Reading, RowKind, SeriesId, StreamKind,
+    StreamSchema, shown,
 };
 use bathyscope_recorder::DerivationProgress;
-use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, FoundText, Origin, Room, SourceEnd};
+use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, FoundText, Origin, Room, RunPlace, SourceEnd};
 use bathyscope_views::{ColumnHead, OfferedWeight, heads, offered_weights};
 use serde::Serialize;
 
@@ -39,12 +40,24 @@ pub struct CaptureItem {
     simulated: bool,
     /// Its tags, in order.
     tags: Vec<String>,
+    /// The series that it is a run of, and how many runs it has, at most 1000; none where it is the only one, or nobody knows here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<ItemSeries>,
     /// Where it has the words that were searched for; none if no words were.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     found: Vec<FoundPlace>,
     /// Bytes of texts that its events brought and that searches do not look into; none if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out_bytes: Option<u64>,
+}
+
+/// The series of a line of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ItemSeries {
+    /// The series.
+    id: SeriesId,
+    /// How many runs it has.
+    runs: u64,
 }
 
 /// A place where a capture has words that were searched for.
@@ -91,6 +104,12 @@ impl CaptureItem {
         let kept = rule.kept_until(summary.since_unix_ns, summary.pinned, (&summary.owner, &tags));
         let kept_until_unix_ns = kept.filter(|_| summary.state != CaptureState::Recording);
         Self { kept_until_unix_ns, can_pin: Some(can_pin), ..Self::from(summary) }
+    }
+
+    /// With the series that it is a run of, if it has others.
+    pub(crate) fn of_series(self, run: Option<RunPlace>) -> Self {
+        let series = run.filter(|run| run.runs > 1).map(|run| ItemSeries { id: run.series, runs: run.runs });
+        Self { series, ..self }
     }
 }
 
@@ -154,6 +173,7 @@ impl From<CaptureSummary> for CaptureItem {
             imported: summary.origin == Origin::Imported,
             simulated: summary.simulated,
             tags: summary.tags,
+            series: None,
             found: summary.found.into_iter().map(FoundPlace::from).collect(),
             left_out_bytes: Some(summary.left_out_bytes).filter(|bytes| *bytes > 0),
         }

@@ -175,6 +175,18 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/samples", [401, 200, 200, 200]),
     // There is no such sample.
     ("POST", "/api/samples/{name}", [401, 404, 404, 404]),
+    ("GET", "/compare", [303, 200, 200, 200]),
+    // Without captures.
+    ("GET", "/api/compare", [401, 400, 400, 400]),
+    // There is none of this id.
+    ("GET", "/series/{series}", [303, 404, 404, 404]),
+    ("GET", "/api/series", [401, 200, 200, 200]),
+    ("GET", "/api/series/{series}", [401, 404, 404, 404]),
+    // An empty body.
+    ("PATCH", "/api/series/{series}", [401, 404, 400, 400]),
+    ("GET", "/api/marks", [401, 200, 200, 200]),
+    ("POST", "/api/marks", [401, 404, 400, 400]),
+    ("DELETE", "/api/marks/{mark}", [401, 404, 404, 404]),
     ("GET", "/investigations", [303, 200, 200, 200]),
     // There is none of this id.
     ("GET", "/investigations/{id}", [303, 404, 404, 404]),
@@ -237,6 +249,8 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{*path}", "tokens.css")
         .replace("{id}", &id.to_string())
         .replace("{share}", "00000000000000aa")
+        .replace("{series}", "00000000000000ee")
+        .replace("{mark}", "1")
         .replace("{stack}", "1")
         .replace("{pid}", "1")
         .replace("{n}", "0")

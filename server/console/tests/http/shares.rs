@@ -14,7 +14,7 @@ use super::{
 };
 
 /// A link that was made, and who opens it.
-struct Link {
+pub struct Link {
     id: String,
     token: String,
 }
@@ -29,7 +29,7 @@ impl Link {
         format!("/s/{}{path}", self.id)
     }
 
-    async fn get(&self, console: &Console, path: &str) -> Answer {
+    pub async fn get(&self, console: &Console, path: &str) -> Answer {
         console.ask("GET", &self.below(path), Some(&self.cookie()), None).await
     }
 
@@ -40,7 +40,7 @@ impl Link {
 }
 
 /// Makes a link as somebody.
-async fn share(console: &Console, cookie: &str, body: serde_json::Value) -> Link {
+pub async fn share(console: &Console, cookie: &str, body: serde_json::Value) -> Link {
     let made = console.ask("POST", "/api/shares", Some(cookie), Some(&body.to_string())).await;
     assert_eq!(made.status, 201, "{}", made.text());
     let made = made.json();

@@ -125,7 +125,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 90] = [
+const HOSTILE: [(&str, &str); 91] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -135,12 +135,13 @@ const HOSTILE: [(&str, &str); 90] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 21", "schema version 21"),
-    ("PRAGMA user_version = 19", "its index api_tokens_by_owner"),
-    ("PRAGMA user_version = 18", "its index "),
-    ("PRAGMA user_version = 17", "its index "),
-    ("PRAGMA user_version = 16", "its index "),
-    ("PRAGMA user_version = 15", "its index "),
+    ("PRAGMA user_version = 22", "schema version 22"),
+    ("PRAGMA user_version = 20", "its "),
+    ("PRAGMA user_version = 19", "its "),
+    ("PRAGMA user_version = 18", "its "),
+    ("PRAGMA user_version = 17", "its "),
+    ("PRAGMA user_version = 16", "its "),
+    ("PRAGMA user_version = 15", "its "),
     ("PRAGMA user_version = 14", "its "),
     ("PRAGMA user_version = 13", "its "),
     ("PRAGMA user_version = 12", "its "),
@@ -170,6 +171,8 @@ const HOSTILE: [(&str, &str); 90] = [
         "INSERT INTO note_versions SELECT capture_id, id, 1, printf('%.131073c', 'x'), 1, 'ada' FROM notes WHERE id = 1",
         "versions of notes that are too many or too long",
     ),
+    ("INSERT INTO runs SELECT id, 1, NULL, 1, 1, '[]', '' FROM captures", "runs of series and marks"),
+    ("INSERT INTO marks VALUES (1, 0, '', 'x', 'https://x', 'eve', 0)", "runs of series and marks"),
     ("INSERT INTO investigations VALUES (1, 'x', 'open', '', 'eve', 0, 0, 'eve', 1, NULL)", "investigations"),
     ("UPDATE notes SET end_ns = -1", "what a note is tied to"),
     ("UPDATE notes SET kind = 'range', end_ns = -1", "no range of time"),

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use bathyscope_capture::ShownCell;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::ColumnHead;
 
@@ -159,7 +159,7 @@ pub enum MapKind {
 }
 
 /// What a number counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// How often something was hit.

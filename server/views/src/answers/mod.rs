@@ -5,6 +5,7 @@
 //! kept away. What is not known is `null` or left out.
 
 mod calls;
+mod comparison;
 mod counts;
 mod critical_path;
 mod distribution;
@@ -26,6 +27,10 @@ mod tracks;
 pub use calls::{
     CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread, FoundCall, FunctionRow,
     FunctionsPage, IrqShare, Lane, Lanes,
+};
+pub use comparison::{
+    CaptureComparison, ComparedColumn, ComparedName, ComparedNumber, ComparedStream, ComparedStreamSide,
+    DifferenceVerdict, KeyNumber, KeyWhat, MeasuredNumber,
 };
 pub use counts::{CountLine, CountView, Counted, Derived, ValueRange};
 pub use critical_path::{

@@ -92,7 +92,7 @@ pub(super) fn group_column(schema: &StreamSchema, name: &str) -> Result<usize, V
 }
 
 /// A value of a column by its word, as people read it, and the condition that rows with it satisfy; empty where none does.
-pub(super) fn group_value(
+pub(crate) fn group_value(
     source: &dyn Source,
     schema: &StreamSchema,
     (column, word): (usize, u64),

@@ -15,12 +15,13 @@ mod scatter;
 mod utilisation;
 mod values;
 
+pub(crate) use groups::group_value;
 pub use heat::{HEAT_ROWS, HeatAxis, HeatQuery, MAX_HEAT_COLUMNS, heat_map};
 pub use histogram::{DistributionQuery, MAX_GROUPS, distribution};
 pub use scale::{MAX_LINEAR_BUCKETS, MAX_LOG_BITS, ValueScale};
 pub use scatter::{MAX_SCATTERED, ScatterQuery, scatter};
 pub use utilisation::{MAX_UTILISED, UtilisationQuery, utilisation};
-pub(crate) use values::{ChunkValues, ValueColumn};
+pub(crate) use values::{ChunkValues, ValueColumn, main_column};
 
 use bathyscope_capture::ShownCell;
 

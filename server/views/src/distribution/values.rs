@@ -27,7 +27,7 @@ enum KeyOf {
 pub(crate) struct ValueColumn {
     pub(super) index: usize,
     /// What answers say of it.
-    pub(super) of: ShownValues,
+    pub(crate) of: ShownValues,
     key: KeyOf,
     /// Whether rows with 0 have no value ([`StreamSchema::zero_is_none`]).
     pub(super) zero_is_none: bool,
@@ -58,12 +58,12 @@ impl ValueColumn {
         self.index
     }
 
-    pub(super) const fn is_signed(&self) -> bool {
+    pub(crate) const fn is_signed(&self) -> bool {
         !matches!(self.key, KeyOf::Unsigned)
     }
 
     /// The number with a key, as people read it.
-    pub(super) fn value(&self, key: u64) -> i128 {
+    pub(crate) fn value(&self, key: u64) -> i128 {
         match self.key {
             KeyOf::Unsigned => i128::from(key),
             KeyOf::Signed | KeyOf::Moment(_) => i128::from((key ^ SIGN).cast_signed()),
@@ -102,7 +102,7 @@ impl ValueColumn {
     }
 
     /// Calls `each` for every picked row that has a value, with its key; gives how many have none.
-    pub(super) fn for_each(&self, hit: &Hit, mut each: impl FnMut(usize, u64)) -> u64 {
+    pub(crate) fn for_each(&self, hit: &Hit, mut each: impl FnMut(usize, u64)) -> u64 {
         let data = hit.batch.columns.get(self.index);
         if !self.zero_is_none {
             self.keys(data, &hit.picked, each);
@@ -213,7 +213,7 @@ fn moment_key(time_ns: u64, origin_ns: u64) -> u64 {
 }
 
 /// The column that rows are about: how long they took, the value, the weight; else the first number of their own, or the CPU.
-fn main_column(schema: &StreamSchema) -> usize {
+pub(crate) fn main_column(schema: &StreamSchema) -> usize {
     let named = match schema.meaning().kind {
         RowKind::Slice { duration, .. } => Some(duration),
         RowKind::State { duration, .. } => duration,

@@ -1,11 +1,8 @@
 //! Two sets of stacks compared: a flame graph of one with what the other has in each node, and a table of functions that says
 //! which differences are larger than chance.
 //!
-//! Chance is what sampling again would give. The time of each side is cut into [`BLOCKS`] parts, and parts are drawn again
-//! with replacement (a block bootstrap: samples that follow each other are not independent), [`DRAWS`] times. The spread of
-//! the difference over these draws, and at least that of independent samples, is its standard error. A difference counts as
-//! more than chance if it is so many standard errors that, over all functions of the table together, one false one is
-//! expected in a hundred tables (Bonferroni).
+//! Chance is what sampling again would give: see [`crate::chance`]. The spread of the difference over draws of parts of time, and
+//! at least that of independent samples, is its standard error.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,19 +10,14 @@ use super::{FlameQuery, FoldedStacks, fold, fold::Path, fold_blocks, layout::id_
 use crate::{
     Cancel, Source, TimeRange, ViewError,
     answers::{ComparedFunction, FlameDifference, LeftOutRows, NodeKind, Normalised, SampleUnit},
+    chance::{BLOCKS, Draw, TABLE_CHANCE, deviations, draws, median, parts_of, spread, sum_of},
     hash::FNV1A_64,
 };
 
-/// Parts of the time of each side.
-pub(super) const BLOCKS: u32 = 32;
-/// How often parts are drawn.
-const DRAWS: usize = 400;
 /// The most functions of an answer.
 const MAX_COMPARED: usize = 500;
 /// The most captures that one is compared with.
 pub const MAX_COMPARED_CAPTURES: usize = 15;
-/// The chance that a table has a difference that is none, in its two tails.
-const TABLE_CHANCE: f64 = 0.01;
 
 /// One side of a comparison.
 #[derive(Clone, Debug)]
@@ -119,6 +111,23 @@ impl ComparedSide {
         let share = (own / (self.total() as f64 + 1.0)).min(1.0);
         let varies = if normalised == Normalised::Total { 1.0 - share } else { 1.0 };
         (own * varies).sqrt() / self.measure(normalised)
+    }
+}
+
+impl ComparedSide {
+    /// The functions with the most samples of their own, the most first: the share of all that each has, and its standard error.
+    pub(crate) fn hottest(&self, most: usize) -> Vec<(String, f64, f64)> {
+        let mut owns: Vec<(u64, &String)> = self.functions.keys().map(|name| (self.own(name), name)).collect();
+        owns.retain(|(own, _)| *own > 0);
+        owns.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+        let draws = draws();
+        let measures = self.drawn_measures(&draws, Normalised::Total);
+        let whole = self.measure(Normalised::Total);
+        let share = |(own, name): &(u64, &String)| {
+            let error = self.error(name, (&draws, &measures), Normalised::Total);
+            ((*name).clone(), *own as f64 / whole, error)
+        };
+        owns.iter().take(most).map(share).collect()
     }
 }
 
@@ -271,66 +280,6 @@ fn functions(
     (all, compared, significant)
 }
 
-/// How often each part of time is drawn.
-type Draw = [f64; BLOCKS as usize];
-
-/// Samples of parts of time as numbers to add up.
-fn parts_of(parts: &[u64]) -> Draw {
-    let mut out = [0.0; BLOCKS as usize];
-    out.iter_mut().zip(parts).for_each(|(out, part)| *out = *part as f64);
-    out
-}
-
-/// What the parts of a draw have together.
-fn sum_of(draw: &Draw, parts: &Draw) -> f64 {
-    draw.iter().zip(parts).map(|(times, part)| times * part).sum()
-}
-
-/// Which parts are drawn, the same ones each time.
-fn draws() -> Vec<Draw> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = move || {
-        // The generator of Steele, Lea and Flood (splitmix64).
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % u64::from(BLOCKS)) as usize
-    };
-    let mut draw = || {
-        let mut times = [0.0; BLOCKS as usize];
-        for _ in 0..BLOCKS {
-            if let Some(times) = times.get_mut(next()) {
-                *times += 1.0;
-            }
-        }
-        times
-    };
-    (0..DRAWS).map(|_| draw()).collect()
-}
-
-fn spread(values: &[f64]) -> f64 {
-    let count = values.len() as f64;
-    if count < 2.0 {
-        return 0.0;
-    }
-    let mean = values.iter().sum::<f64>() / count;
-    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let (middle, count) = (values.len() / 2, values.len());
-    let at = |place: usize| values.get(place).copied().unwrap_or(0.0);
-    if count.is_multiple_of(2) && count > 0 { f64::midpoint(at(middle - 1), at(middle)) } else { at(middle) }
-}
-
-/// How many standard errors are exceeded with this chance, in both tails together: the approximation 26.2.23 of Abramowitz and
-/// Stegun, off by less than 0.00045.
-fn deviations(chance: f64) -> f64 {
-    let t = (-2.0 * (chance / 2.0).clamp(1e-300, 0.5).ln()).sqrt();
-    t - (2.515_517 + t * (0.802_853 + t * 0.010_328)) / (1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308)))
-}
-
 impl FoldedStacks {
     /// Samples of nodes, by the places that `wanted` gives their ids.
     fn values_of(&self, wanted: &HashMap<u64, usize>) -> Vec<u64> {
@@ -354,18 +303,5 @@ impl FoldedStacks {
             before = Some(path);
         }
         values
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_and_medians_are_those_of_tables() {
-        for (chance, expected) in [(0.05, 1.960), (0.01, 2.576), (0.001, 3.291), (1e-6, 4.892)] {
-            assert!((deviations(chance) - expected).abs() < 0.001, "{chance}");
-        }
-        assert_eq!([vec![], vec![3.0], vec![4.0, 1.0], vec![9.0, 1.0, 2.0]].map(median), [0.0, 3.0, 2.5, 2.0]);
     }
 }

@@ -13,7 +13,6 @@ use bathyscope_capture::{FrameId, StackId};
 use super::{
     FlameQuery,
     calls::fold_calls,
-    compare::BLOCKS,
     count::{Counts, count},
     groups::SampleGroups,
     names::{FrameName, Names, sorted_names},
@@ -24,6 +23,7 @@ use crate::{
     Cancel, Source, ViewError,
     answers::{AppliedTransform, LeftOutRows, NodeKind},
     calls::calls_stream,
+    chance::BLOCKS,
     hash::IdMap,
 };
 
@@ -334,7 +334,7 @@ pub(super) fn fold_counted(
     fold_counts(source, query, counted, MAX_NAMES, cancel)
 }
 
-/// Folds samples, not inverted, below the part of the range in which they are, one of [`super::compare::BLOCKS`].
+/// Folds samples, not inverted, below the part of the range in which they are, one of [`BLOCKS`].
 pub(super) fn fold_blocks(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
     query.arranged(cancel, |query| {
         let mut groups = SampleGroups::of_time(source, query.range, BLOCKS);

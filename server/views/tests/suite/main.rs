@@ -16,6 +16,7 @@ mod flows;
 mod golden;
 mod hostile;
 mod lengths;
+mod measured;
 mod narrow;
 mod pivot;
 mod processes;

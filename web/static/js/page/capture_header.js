@@ -6,6 +6,7 @@ import { addCommands, mayRecord } from "../lib/commands.js";
 import { byId, copyText, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
+import { compareAddress } from "./compare_address.js";
 import { flightLine, flightOfCapture } from "./flight_words.js";
 import { keptViews } from "./kept_views.js";
 import { linkTo } from "./link_address.js";
@@ -13,6 +14,8 @@ import { Menu } from "../lib/menu.js";
 import { note, noteError, sentence } from "../lib/notice.js";
 import { PINS } from "./retention.js";
 import { NO_LINK, SHARE_OVER } from "./share_words.js";
+import { runVerdict } from "../lib/series_words.js";
+import { seriesAddress } from "./series_address.js";
 import { costIsEstimated } from "../kind/table.js";
 import { ESTIMATED, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
@@ -49,6 +52,8 @@ export class CaptureHeader {
     this.editing = false;
     /** @type {string|undefined} Whether recording works again after the agent has ended; undefined before it was asked. */
     this.recordingAgain = undefined;
+    /** @type {string|undefined} What it is worth beside the baseline; undefined before it was asked. */
+    this.worth = undefined;
     context.on("info", () => this.draw());
     context.on("gone", () => this.draw());
     context.on("flight", () => this.#drawFlight(this.context.info));
@@ -60,7 +65,10 @@ export class CaptureHeader {
     bind("link", () => this.#copyLink(), { when: () => !this.context.gone });
     addCommands({ name: "Copy a link to this view", detail: "Y", run: () => this.#copyLink() });
     if (!SHARE)
-      addCommands({ name: "Share this view", detail: "with people without a login", run: () => this.#share() });
+      addCommands(
+        { name: "Share this view", detail: "with people without a login", run: () => this.#share() },
+        { name: "Compare this capture with another", run: () => this.#compare() },
+      );
     if (!mayRecord()) return;
     bind("fire", () => this.#fire(), { when: () => this.context.info.flight !== null && this.context.info.can_change });
     bind("investigate", () => this.#investigate(), { when: () => !this.context.gone });
@@ -85,6 +93,20 @@ export class CaptureHeader {
   #runAgain() {
     if (this.#isGone()) return;
     location.assign(this.#again);
+  }
+
+  /** Asks for another capture, and opens the page of both beside each other. */
+  async #compare() {
+    if (this.#isGone()) return;
+    try {
+      const { chooseOther, runsBefore } = await import("./compare_choice.js");
+      const { run, started_unix_ns: began } = this.context.info;
+      const before = () => (run ? runsBefore(run.series, { id: this.context.id, began }) : Promise.resolve([]));
+      const other = await chooseOther(this.context.id, before);
+      if (other) location.assign(compareAddress(other, this.context.id));
+    } catch (error) {
+      noteError(error);
+    }
   }
 
   /** Writes everything again. */
@@ -134,6 +156,7 @@ export class CaptureHeader {
     put(
       byId("cap-chips"),
       info.pinned && chip("Pinned", "info-spec", "", PINS),
+      info.run && info.run.runs > 1 && this.#runsChip(info.run),
       !info.running &&
         chip(
           lostText(info),
@@ -156,6 +179,38 @@ export class CaptureHeader {
           `Share of one CPU that the probes used, on average${estimated ? `. ${ESTIMATED}` : ""}`,
         ),
     );
+  }
+
+  /**
+   * A link to the runs of the same, which says what this one is worth beside the baseline once that is known.
+   * @param {NonNullable<CapturePage["run"]>} run
+   */
+  #runsChip({ series, runs, baseline }) {
+    const { id } = this.context;
+    const text = runs >= 1000 ? "1,000 runs or more" : plural(runs, "run");
+    const link = h("a", {
+      class: "button chip",
+      href: seriesAddress(series),
+      title: "Runs of the same, with their key numbers over time",
+      text: [text, baseline === id ? "baseline" : this.worth].filter(Boolean).join(": "),
+    });
+    if (baseline !== null && baseline !== id && this.worth === undefined) {
+      this.worth = "";
+      void this.#readWorth(series);
+    }
+    return link;
+  }
+
+  /** @param {string} series */
+  async #readWorth(series) {
+    try {
+      const { runs, keys } = await get("/api/series/{series}", { series });
+      const own = runs.find((run) => run.id === this.context.id);
+      this.worth = own ? runVerdict(own, keys) : "";
+      if (this.worth) this.#drawChips(this.context.info);
+    } catch {
+      // The page of the series says what is wrong; here it is only not said what this run is worth.
+    }
   }
 
   /** @param {CapturePage} info */
@@ -210,6 +265,7 @@ export class CaptureHeader {
       actions.push(
         this.views,
         this.#exportMenu(),
+        h("button", { type: "button", text: "Compare with…", on: { click: () => this.#compare() } }),
         h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }),
         ...(mayRecord() ? [this.#investigateButton()] : []),
         this.#shareButton(info),

@@ -1,10 +1,11 @@
 // Captures as a table, for the start page and the history.
 
 import { closest, h, put } from "../lib/dom.js";
-import { UNKNOWN_LOSS, ago, bytes, count, duration, exact, lostNumber, wall } from "../lib/format.js";
+import { UNKNOWN_LOSS, ago, bytes, count, duration, exact, lostNumber, plural, wall } from "../lib/format.js";
 import { captureState } from "./capture_state.js";
 import { foundIn, markedParts } from "./history_words.js";
 import { PINS, keptFor } from "./retention.js";
+import { seriesAddress } from "./series_address.js";
 import { tagChip } from "./tag_chip.js";
 
 /** @import { CaptureItem } from "../../../api.js" */
@@ -28,10 +29,11 @@ const COLUMNS = {
         "td",
         { class: "wide", title: one.title },
         h("a", { href: `/captures/${encodeURIComponent(one.id)}`, tabindex: "-1", text: one.title }),
-        (one.pinned || one.tags.length > 0) &&
+        (one.pinned || one.tags.length > 0 || one.series) &&
           h(
             "div",
             { class: "tags-line" },
+            one.series && runsLink(one.series),
             one.pinned && h("span", { class: "chip-pin", title: PINS, text: "Pinned" }),
             ...one.tags.map(tagChip),
           ),
@@ -71,6 +73,16 @@ const COLUMNS = {
       }),
   ],
 };
+
+/** @param {{id: string, runs: number}} series */
+const runsLink = ({ id, runs }) =>
+  h("a", {
+    class: "runs-link small",
+    href: seriesAddress(id),
+    tabindex: "-1",
+    title: "Runs of the same, with their key numbers over time",
+    text: runs >= 1000 ? "1,000 runs or more" : plural(runs, "run"),
+  });
 
 /**
  * Where the words that were searched for are: not in the title, which is there to be seen.

@@ -5,6 +5,7 @@ import { askInDialog } from "../lib/ask_dialog.js";
 import { h, put } from "../lib/dom.js";
 import { wordsOf } from "../lib/form_values.js";
 import { plural } from "../lib/format.js";
+import { compareAddress, inOrder } from "./compare_address.js";
 import { note, sentence } from "../lib/notice.js";
 
 /** @import { CaptureItem } from "../../../api.js" */
@@ -117,6 +118,7 @@ export class HistorySelection {
             button("Unpin", () => this.#change("unpinned", () => ({ pinned: false }))),
           ]
         : []),
+      chosen.length === 2 && button("Compare", () => this.#compare()),
       button("Export", () => this.#export()),
       changeable > 0 && button("Delete", () => this.#remove(), "danger"),
       button("Clear", () => this.clear(), "plain"),
@@ -170,6 +172,12 @@ export class HistorySelection {
     this.busy = false;
     note(actText(did, done, refused, chosen.length - done - refused.length), refused.length ? {} : { ms: 4000 });
     this.page.reload();
+  }
+
+  /** Opens the page of both beside each other, the one that began first as what it was before. */
+  #compare() {
+    const [a, b] = inOrder(this.chosen[0], this.chosen[1]);
+    location.assign(compareAddress(a.id, b.id));
   }
 
   #export() {

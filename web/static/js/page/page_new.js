@@ -124,6 +124,8 @@ const list = new SourceList({
   refuse,
 });
 const recipes = new RecipeForm({ read: readRecipe });
+/** The capture that is run again; empty if none is. */
+let runAgain = "";
 /** The recipe that the form was filled from, and what it asked for, as JSON. */
 let openedRecipe = { name: "", asked: "" };
 const same = new SameCommands(wantedCommands);
@@ -396,7 +398,7 @@ async function start() {
     h("p", { class: "quiet", role: "status", text: "Attaching the probes. The capture opens when they are." }),
   );
   try {
-    const { id, url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, spec));
+    const { id, url } = await waitFor("Attaching the probes", send("POST", "/api/captures", { again: runAgain }, spec));
     const view = opens ?? forms.get(method)?.opens?.() ?? null;
     await leaveView(new URLSearchParams(location.search), id, view ?? "");
     location.assign(view ? `${url}?v=2&tab=${view}` : url);
@@ -612,6 +614,7 @@ async function first() {
   if (from && /^[0-9a-f]{16}$/.test(from)) {
     try {
       const { spec } = await waitFor("Reading the capture to run again", get("/api/captures/{id}", { id: from }));
+      runAgain = from;
       list.begin([...sourcesOf(spec), ...added()]);
       const form = formOf(spec, joinWords);
       for (const part of forms.values()) await part.takes?.(form);

@@ -78,6 +78,7 @@ pub(super) fn to_save(
         opens: from.and_then(|found| found.recipe().opens),
         limits: limits(args, from, true),
         sources,
+        key_numbers: from.map_or_else(Vec::new, |found| found.recipe().key_numbers.clone()),
     };
     // Said before something is started, and before a console is asked.
     recipe.to_own_text().map_err(|error| Failure::because(format!("saving the recipe `{saved}`"), error))?;

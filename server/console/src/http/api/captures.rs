@@ -5,9 +5,11 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, shown, visible};
+use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, SeriesId, shown, visible};
 use bathyscope_link::{clock::wall_unix_ns, script::ScriptFailure};
-use bathyscope_store::{CaptureLabels, CaptureSummary, FireToken, LabelChange, Role, SummaryQuery, SummarySort};
+use bathyscope_store::{
+    CaptureLabels, CaptureSummary, FireToken, LabelChange, Role, RunPlace, SummaryQuery, SummarySort,
+};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -85,9 +87,10 @@ pub(in crate::http) async fn list(
     let page = state.store().summaries(&query).await?;
     let rule = state.retention();
     let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
+    let runs = state.store().run_places(page.items.iter().map(|item| item.id).collect()).await?;
     let item = |item: CaptureSummary| {
-        let can_pin = may_change(&who, &item.owner);
-        wire::CaptureItem::kept_by(item, rule, can_pin)
+        let (can_pin, run) = (may_change(&who, &item.owner), runs.get(&item.id).copied());
+        wire::CaptureItem::kept_by(item, rule, can_pin).of_series(run)
     };
     let items = page.items.into_iter().map(item).collect();
     let unsearched = page.unsearched.map(wire::Unsearched::from);
@@ -112,10 +115,19 @@ struct TagItem {
     captures: u64,
 }
 
+/// How a capture is started.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct StartQuery {
+    /// The capture that is run again.
+    again: Option<CaptureId>,
+}
+
 /// Starts a capture.
 pub(in crate::http) async fn start(
     Operator(who): Operator,
     State(state): State<AppState>,
+    Query(StartQuery { again }): Query<StartQuery>,
     extract::Json(spec): extract::Json<CaptureSpec>,
 ) -> Result<Response, ApiError> {
     let spec = with_kept(&state, &who, spec).await?;
@@ -125,6 +137,7 @@ pub(in crate::http) async fn start(
     let starting = async move {
         let started = state.recorder().start(spec.clone(), who.user()).await;
         let id = started.map_err(|error| refused(error, script.as_deref()))?;
+        begin_run(&state, id, again).await;
         let detail = audit_words(&spec, script.as_deref(), state.recorder().command_user(id).as_deref());
         state.audit(&who.session, "capture.start", &id.to_string(), &detail).await;
         Ok::<_, ApiError>(id)
@@ -132,6 +145,18 @@ pub(in crate::http) async fn start(
     let id = to_its_end(starting).await??;
     let address = CaptureAddress::of(id);
     Ok((StatusCode::CREATED, [(LOCATION, address.url.clone())], Json(address)).into_response())
+}
+
+/// Keeps of which series a capture is that has just begun. It is recorded all the same where that fails: it is kept later.
+pub(super) async fn begin_run(state: &AppState, id: CaptureId, again: Option<CaptureId>) {
+    let begun = async {
+        let record = state.store().capture(id).await?;
+        let series = SeriesId::of(&record.spec, &record.host, record.simulated);
+        state.store().begin_run(id, series, again).await
+    };
+    if let Err(error) = begun.await {
+        tracing::warn!(capture = %id, %error, "of which series it is was not kept");
+    }
 }
 
 /// Whether somebody may start all that a capture has: its command, its script, its dynamic events.
@@ -196,6 +221,27 @@ pub(in crate::http) struct CapturePage {
     share: Option<ReadShare>,
     /// Whether whoever asks may make shares, and why not: none if they may.
     no_shares: Option<&'static str>,
+    /// Of which series it is a run; none where that is not known yet, and in a share.
+    run: Option<CaptureRun>,
+}
+
+/// A capture as a run of its series.
+#[derive(Serialize)]
+struct CaptureRun {
+    /// The series.
+    series: SeriesId,
+    /// How many runs it has, at most 1000.
+    runs: u64,
+    /// The capture that was run again; none if it was not begun so.
+    again_of: Option<CaptureId>,
+    /// The run that later ones are compared with; none if none is named.
+    baseline: Option<CaptureId>,
+}
+
+impl From<RunPlace> for CaptureRun {
+    fn from(RunPlace { series, runs, again_of, baseline }: RunPlace) -> Self {
+        Self { series, runs, again_of, baseline }
+    }
 }
 
 /// A share, to whom it is shown to.
@@ -258,6 +304,7 @@ pub(in crate::http) async fn one(
             description: String::new(),
             share: reader.share().map(ReadShare::from),
             no_shares,
+            run: None,
         }));
     };
     let record = state.store().capture(id).await?;
@@ -274,6 +321,7 @@ pub(in crate::http) async fn one(
     let capture = wire::Capture::from(record).computing(work);
     let tags = tags.into_iter().collect();
     let share = None;
+    let run = state.store().run_places(vec![id]).await?.remove(&id).map(CaptureRun::from);
     Ok(Json(CapturePage {
         capture,
         running,
@@ -289,6 +337,7 @@ pub(in crate::http) async fn one(
         description,
         share,
         no_shares,
+        run,
     }))
 }
 

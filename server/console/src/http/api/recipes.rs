@@ -97,7 +97,8 @@ pub(in crate::http) async fn save(
     let NewRecipe { name, question, of, opens, limits, sources, replace } = new;
     let question = question.trim().to_owned();
     let (about, needs, cost) = (String::new(), String::new(), String::new());
-    let recipe = Recipe { name, order: 0, question, about, needs, cost, of, opens, limits, sources };
+    let recipe =
+        Recipe { name, order: 0, question, about, needs, cost, of, opens, limits, sources, key_numbers: Vec::new() };
     // Nobody leaves to others what they may not start themselves. There is no command in it.
     captures::admit(&state, &who, &recipe.spec(Target::System))?;
     let saving = async move {

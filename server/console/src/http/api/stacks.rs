@@ -69,8 +69,14 @@ pub(in crate::http) async fn difference(
 
 /// The view of a capture; while it records, its functions get their names first.
 pub(super) async fn named_view(reader: &Reader, state: &AppState, id: CaptureId) -> Result<CaptureView, ApiError> {
+    name_functions(state, id).await?;
+    reader.view(state, id).await
+}
+
+/// Gives the functions of a capture that records their names.
+pub(super) async fn name_functions(state: &AppState, id: CaptureId) -> Result<(), ApiError> {
     if state.store().capture(id).await?.state == CaptureState::Recording {
         state.recorder().name_functions(id).await;
     }
-    reader.view(state, id).await
+    Ok(())
 }

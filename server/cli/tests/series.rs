@@ -1,0 +1,91 @@
+//! `bathyscope compare`, `series` and `mark` as a person runs them, on made-up samples.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn bathyscope(words: &[&str], data: &TempDir) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
+    let (verb, rest) = words.split_first().unwrap();
+    command.arg(verb).args(rest).arg("--data").arg(data.path()).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+#[track_caller]
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[track_caller]
+fn refused(output: &Output) -> String {
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// A folder with profiles of these lengths, which are runs of one series.
+fn profiles(lengths: &[&str]) -> TempDir {
+    let data = tempfile::tempdir().unwrap();
+    for length in lengths {
+        let words = ["profile", "--simulate=rate=3000", "--duration", length, "--save", "run \u{1b}[2K <b>"];
+        text(&bathyscope(&words, &data));
+    }
+    data
+}
+
+#[test]
+fn two_captures_are_compared_in_words_and_as_json() {
+    let data = profiles(&["300ms", "600ms"]);
+    let told = text(&bathyscope(&["compare"], &data));
+    for words in ["A ", "B ", "Beware", "One lasted longer", "Functions that changed", "rate", "chance"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(told.contains("run \\x1b[2K <b>") && !told.contains('\u{1b}'), "{told}");
+    let found = json(&text(&bathyscope(&["compare", "previous", "newest", "--json"], &data)));
+    assert!(found["rows"]["streams"][0]["numbers"].is_array() && found["functions"]["compared"].as_u64().unwrap() > 0);
+    assert_eq!(found["functions"]["why_not"], Value::Null);
+    let missing = refused(&bathyscope(&["compare", "00000000000000ee", "newest"], &data));
+    assert!(missing.contains("00000000000000ee"), "{missing}");
+    let one = profiles(&["200ms"]);
+    assert!(refused(&bathyscope(&["compare"], &one)).contains("no two captures"));
+}
+
+#[test]
+fn a_series_has_its_runs_marks_and_a_baseline() {
+    let data = profiles(&["200ms", "250ms"]);
+    let mark = text(&bathyscope(&["mark", "shop <b> 2.1", "--link", "https://ci.example/7"], &data));
+    assert_eq!(mark.trim(), "1");
+    text(&bathyscope(&["profile", "--simulate=rate=3000", "--duration", "200ms", "--save", "third"], &data));
+    let all = json(&text(&bathyscope(&["series", "list", "--json"], &data)));
+    let (id, last) = (all["items"][0]["id"].as_str().unwrap(), all["items"][0]["last"].as_str().unwrap().to_owned());
+    assert_eq!(all["items"][0]["runs"], 3, "{all}");
+    assert!(text(&bathyscope(&["series", "list"], &data)).contains("3 runs"));
+    let page = json(&text(&bathyscope(&["series", "show", id, "--json"], &data)));
+    assert_eq!(page["runs"][0]["id"], last.as_str());
+    let first = page["runs"][2]["id"].as_str().unwrap();
+    assert!(text(&bathyscope(&["series", "baseline", first], &data)).contains(first));
+    // By a capture of it, too.
+    let shown = text(&bathyscope(&["series", "show", &last, "--number", "rate@cpu-clock"], &data));
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].contains("3 runs of third"), "{shown}");
+    let at =
+        |words: &str| lines.iter().position(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}: {shown}"));
+    assert!(at(&last) < at("shop <b> 2.1") && at("shop <b> 2.1") < at(first), "{shown}");
+    assert!(lines[at(first)].ends_with("baseline") && lines[at(&last)].contains('('), "{shown}");
+    let unknown = refused(&bathyscope(&["series", "show", "newest", "--number", "rate@nothing"], &data));
+    assert!(unknown.contains("rate@cpu-clock"), "{unknown}");
+    assert!(refused(&bathyscope(&["series", "show", "00000000000000ee"], &data)).contains("of no series"));
+    let marks = json(&text(&bathyscope(&["mark", "--list", "--json"], &data)));
+    assert_eq!(marks["items"][0]["link"], "https://ci.example/7");
+    assert!(refused(&bathyscope(&["mark", "x", "--link", "javascript:alert(1)"], &data)).contains("https://"));
+    assert!(refused(&bathyscope(&["mark", "x", "--at", "yesterday"], &data)).contains("2026"));
+    text(&bathyscope(&["mark", "--remove", "1"], &data));
+    assert!(refused(&bathyscope(&["mark", "--remove", "1"], &data)).contains("no mark 1"));
+    assert_eq!(text(&bathyscope(&["mark", "--list"], &data)), "There is no mark.\n");
+}

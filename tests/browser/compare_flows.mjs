@@ -84,7 +84,7 @@ export async function followSeries(page, server) {
   // Numbers are chosen, and in the link.
   await page.locator('#series-numbers summary').press('Enter');
   const count = await charts.count();
-  await page.getByLabel('rows of cpu-clock').check();
+  await page.getByRole('checkbox', { name: 'rows of cpu-clock' }).check();
   await until('one more chart', async () => (await charts.count()) === count + 1);
   assert.ok(new URL(page.url()).searchParams.getAll('number').includes('count@cpu-clock'));
   await page.reload();

@@ -288,7 +288,8 @@ fn told(found: FlameDifference) -> ComparedFunctions {
         a_total: found.other_totals.first().copied().unwrap_or(0),
         b_total: found.graph.total,
         unit: found.graph.unit,
-        items: found.functions.into_iter().take(MAX_FUNCTIONS).collect(),
+        // Those that only call others have no samples of their own in either.
+        items: found.functions.into_iter().filter(|it| it.own > 0 || it.other_own > 0.0).take(MAX_FUNCTIONS).collect(),
         why_not: None,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bathyscope_capture::{Display, RowKind, StreamKind, StreamSchema, shown};
 
-use super::stream::{NameKind, StreamMeasures, columns_of, is_duration};
+use super::stream::{NameKind, StreamMeasures, columns_of, is_duration, numbers_of};
 use crate::{
     Cancel, FlameQuery, ViewError,
     answers::{GroupBy, KeyNumber, KeyWhat, MeasuredNumber, ShownValues, Unit},
@@ -92,7 +92,8 @@ fn wanted_columns(schema: &StreamSchema, name: &str, wishes: &[KeyWish]) -> Vec<
     let main = Some(main_column(schema)).filter(|_| is_about);
     let usual = |at: &usize| is_duration(schema, *at) || main == Some(*at);
     let mut chosen: Vec<usize> = all.iter().copied().filter(usual).take(MAX_COLUMNS).collect();
-    chosen.extend(all.iter().copied().filter(is_wished).filter(|at| !chosen.contains(at)).collect::<Vec<_>>());
+    chosen
+        .extend(numbers_of(schema).into_iter().filter(is_wished).filter(|at| !chosen.contains(at)).collect::<Vec<_>>());
     chosen
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bathyscope_capture::{ColumnType, Display, StreamSchema};
+use bathyscope_capture::{Column, ColumnType, Display, StreamSchema};
 
 use super::spread::{ColumnSpread, Parts};
 use crate::{
@@ -59,14 +59,24 @@ struct NameColumn {
     found: IdMap<u32, Box<IdMeasures>>,
 }
 
+/// Columns of numbers of the rows' own.
+pub(super) fn numbers_of(schema: &StreamSchema) -> Vec<usize> {
+    let is_number =
+        |at: &usize| schema.columns.get(*at).is_some_and(|it| matches!(it.ty, ColumnType::U64 | ColumnType::I64));
+    (StreamSchema::COMMON.len()..schema.columns.len()).filter(is_number).collect()
+}
+
 /// Columns of numbers that are worth comparing: the one that rows are about, lengths of time, then others. Addresses, masks and
-/// moments are not, and what all streams have is not about their rows.
+/// moments are not, and neither are results of system calls, which are something else for each call.
 pub(super) fn columns_of(schema: &StreamSchema) -> Vec<usize> {
     let main = main_column(schema);
     let of = |at: &usize| schema.columns.get(*at);
-    let is_number = |at: &usize| of(at).is_some_and(|it| matches!(it.ty, ColumnType::U64 | ColumnType::I64));
-    let mut found: Vec<usize> = (StreamSchema::COMMON.len()..schema.columns.len()).filter(is_number).collect();
-    found.retain(|at| of(at).is_some_and(|it| !matches!(it.display, Display::Hex | Display::TimeNs)));
+    let is_of_calls = schema.column("call").is_some();
+    let mut found = numbers_of(schema);
+    found.retain(|at| {
+        let is_amount = |it: &Column| !matches!(it.display, Display::Hex | Display::TimeNs);
+        of(at).is_some_and(|it| is_amount(it) && !(is_of_calls && it.name == "result"))
+    });
     found.sort_by_key(|at| (*at != main, of(at).is_none_or(|it| it.display != Display::DurationNs), *at));
     found
 }

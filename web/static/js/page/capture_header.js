@@ -7,6 +7,7 @@ import { byId, copyText, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
 import { compareAddress } from "./compare_address.js";
+import { chooseOther, runsBefore } from "./compare_choice.js";
 import { flightLine, flightOfCapture } from "./flight_words.js";
 import { keptViews } from "./kept_views.js";
 import { linkTo } from "./link_address.js";
@@ -99,7 +100,6 @@ export class CaptureHeader {
   async #compare() {
     if (this.#isGone()) return;
     try {
-      const { chooseOther, runsBefore } = await import("./compare_choice.js");
       const { run, started_unix_ns: began } = this.context.info;
       const before = () => (run ? runsBefore(run.series, { id: this.context.id, began }) : Promise.resolve([]));
       const other = await chooseOther(this.context.id, before);

@@ -133,7 +133,7 @@ export function specSection(lines) {
         h(
           "td",
           { class: "compare-text" },
-          text === null ? h("span", { class: "quiet", text: "nothing said" }) : h("code", { text }),
+          text ? h("code", { text }) : h("span", { class: "quiet", text: text === null ? "nothing said" : "empty" }),
         ),
       ),
     );
@@ -301,7 +301,7 @@ export function namesSection({ rows }, ids) {
       "tr",
       { data: { way: wayOf(one) } },
       h("th", { scope: "row", class: "compare-text", text: one.name }),
-      h("td", { text: KINDS[one.kind] ?? one.kind }),
+      h("td", { class: "compare-text", text: `${KINDS[one.kind] ?? one.kind}, ${streams[one.stream].name}` }),
       cell("a"),
       cell("b"),
       h("td", { class: "num", text: changeText(one.a.value, one.b.value) }),

@@ -152,6 +152,12 @@ function flightSection({ info }, token) {
   );
 }
 
+/**
+ * The capture that was run again, which may be gone.
+ * @param {string} id
+ */
+const againLink = (id) => h("a", { href: `/captures/${encodeURIComponent(id)}`, class: "mono", text: id });
+
 /** The tab. */
 export class InfoView extends PanelView {
   /**
@@ -286,6 +292,7 @@ export class InfoView extends PanelView {
         ...entry("Cost limits", budgetsText(limits)),
         ...(limits.reading === "high" ? entry("Records are read", "before other programs run (niceness −10)") : []),
         ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`),
+        ...(info.run?.again_of ? entry("Run again of", againLink(info.run.again_of)) : []),
         ...entry(
           "Ended",
           info.running

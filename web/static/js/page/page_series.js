@@ -242,7 +242,8 @@ function markForm() {
   });
   const at = h("input", { type: "datetime-local", step: "1", "aria-label": "When; now if it is empty" });
   const link = h("input", {
-    type: "url",
+    type: "text",
+    inputmode: "url",
     maxlength: "1024",
     size: "30",
     "aria-label": "Link, if there is one",

@@ -15,6 +15,16 @@ const BOTTOM = 22;
 const DAY = 86_400e9;
 
 /**
+ * A moment as the axis has it: as fine as the span needs.
+ * @param {number} time
+ * @param {number} span
+ */
+function timeLabel(time, span) {
+  if (span > 2 * DAY) return wall(time).slice(0, 10);
+  return span > DAY / 12 ? wall(time).slice(5, 16) : wall(time).slice(11, 19);
+}
+
+/**
  * @typedef {object} SeriesChartOf
  * @property {SeriesKey} key
  * @property {number} at its place among the numbers of a run
@@ -166,8 +176,7 @@ export class SeriesChart {
         }),
       ),
     );
-    const text = (/** @type {number} */ time) =>
-      last - first > 2 * DAY ? wall(time).slice(0, 10) : wall(time).slice(5, 16);
+    const text = (/** @type {number} */ time) => timeLabel(time, last - first);
     const many = Math.max(2, Math.min(6, Math.floor((this.width - LEFT) / 120)));
     const times = Array.from({ length: many }, (_, i) => first + ((last - first) * i) / (many - 1));
     const below = times.map((time, i) =>

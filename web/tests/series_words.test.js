@@ -55,7 +55,7 @@ test("numbers are named and written as what they are", () => {
   assert.equal(keyText(SHARE), "share of the hottest function, cpu-clock");
   assert.equal(keyValue(0.25, SHARE), "25 %");
   assert.equal(keyText({ what: "process_share", stream: "s", column: "", name: "<b>" }), "share of process <b>, s");
-  assert.equal(keyValue(12_040, { what: "rate", display: "decimal", unit: "hits" }), "12k/s");
+  assert.equal(keyValue(12_040, { what: "rate", column: "", display: "decimal", unit: "hits" }), "12k/s");
 });
 
 test("points go from the first run on, with gaps", () => {

@@ -22,30 +22,25 @@ export const baselineText = (verdict) => VERDICTS[verdict]?.[1] ?? verdict;
 /** @param {BaselineVerdict} verdict */
 export const baselineSign = (verdict) => VERDICTS[verdict]?.[0] ?? "";
 
+/** @typedef {Pick<SeriesKey, "what"|"stream"|"column"|"name">} Named */
+
+/** @type {Record<SeriesKey["what"], (key: Named) => string>} */
+const TEXTS = {
+  count: ({ stream }) => `rows of ${stream}`,
+  rate: ({ stream }) => `rows a second of ${stream}`,
+  p50: ({ column, stream }) => `median of ${column}, ${stream}`,
+  p99: ({ column, stream }) => `p99 of ${column}, ${stream}`,
+  hottest_function: ({ stream }) => `share of the hottest function, ${stream}`,
+  hottest_process: ({ stream }) => `share of the hottest process, ${stream}`,
+  function_share: ({ name, stream }) => `share of ${name}, ${stream}`,
+  process_share: ({ name, stream }) => `share of process ${name}, ${stream}`,
+};
+
 /**
  * What a key number says: `p99 of duration_ns, read`.
- * @param {Pick<SeriesKey, "what"|"stream"|"column"|"name">} key
+ * @param {Named} key
  */
-export function keyText({ what, stream, column, name }) {
-  switch (what) {
-    case "count":
-      return `rows of ${stream}`;
-    case "rate":
-      return `rows a second of ${stream}`;
-    case "p50":
-      return `median of ${column}, ${stream}`;
-    case "p99":
-      return `p99 of ${column}, ${stream}`;
-    case "hottest_function":
-      return `share of the hottest function, ${stream}`;
-    case "hottest_process":
-      return `share of the hottest process, ${stream}`;
-    case "function_share":
-      return `share of ${name}, ${stream}`;
-    case "process_share":
-      return `share of process ${name}, ${stream}`;
-  }
-}
+export const keyText = (key) => TEXTS[key.what](key);
 
 /** @param {Pick<SeriesKey, "what">} key */
 export const isShare = ({ what }) =>
@@ -54,12 +49,13 @@ export const isShare = ({ what }) =>
 /**
  * A value of a key number.
  * @param {number} value
- * @param {Pick<SeriesKey, "what"|"display"|"unit">} key
+ * @param {Pick<SeriesKey, "what"|"column"|"display"|"unit">} key
  */
 export function keyValue(value, key) {
   if (isShare(key)) return percent(value, 1);
   if (key.what === "rate") return rate(value);
-  return valueText(value, key.what === "count" ? null : key);
+  // Of a column, or a number of rows.
+  return valueText(value, key.column ? key : null);
 }
 
 /**

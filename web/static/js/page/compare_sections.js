@@ -10,7 +10,7 @@ import { emptyView, formatView } from "./url_state.js";
 
 /**
  * @import { ComparedCapture, ComparedCaptures, ComparedColumn, ComparedFunction, ComparedName, ComparedNumber, ComparedStream,
- *   SpecLine } from "../../../api.js"
+ *   ShownCell, SpecLine } from "../../../api.js"
  */
 
 const WIDTH = 320;
@@ -149,12 +149,17 @@ export function specSection(lines) {
 /** @type {import("./list_table.js").Head[]} */
 const NUMBERS = [["Number"], ["Before", true], ["Now", true], ["Change", true], ["What it is worth"]];
 
+/** Numbers of rows, and not of values. */
+const COUNTS = ["count", "rate"];
+/** @type {Record<string, string>} */
+const ROWS = { count: "Rows", rate: "Rows a second" };
+
 /**
  * @param {ComparedNumber} number
  * @param {{name: string, column: ComparedColumn|null, a: string, b: string}} of with links to where each can be seen
  */
 function numberRow(number, { name, column, a, b }) {
-  const isValue = number.what !== "count";
+  const isValue = column !== null && !COUNTS.includes(number.what);
   const cell = (/** @type {ComparedNumber["a"]} */ of, /** @type {string} */ href) =>
     h(
       "td",
@@ -190,7 +195,7 @@ export function streamSection(stream, ids) {
       NUMBERS,
       stream.numbers.map((number) =>
         numberRow(number, {
-          name: number.what === "count" ? "Rows" : "Rows a second",
+          name: ROWS[number.what] ?? number.what,
           column: null,
           a: rows("a"),
           b: rows("b"),
@@ -249,10 +254,10 @@ function histogram(column) {
     shares
       .map((share, i) => `${i === 0 ? "M" : "L"}${(i * step).toFixed(1)} ${y(share)}H${((i + 1) * step).toFixed(1)}`)
       .join("");
-  const text = (/** @type {number|string|null} */ value) => valueText(Number(value), column);
+  const text = (/** @type {ShownCell} */ value) => valueText(Number(value), column);
   const [first, last] = [column.buckets[0]?.[0], column.buckets.at(-1)?.[1]];
   if (first === undefined || last === undefined) return h("p", { class: "quiet", text: "Neither has a value." });
-  const name = `Values of ${column.column} from ${text(/** @type {any} */ (first))} to ${text(/** @type {any} */ (last))} on a scale of powers of two: filled before, as a line now, each as shares of its own rows`;
+  const name = `Values of ${column.column} from ${text(first)} to ${text(last)} on a scale of powers of two: filled before, as a line now, each as shares of its own rows`;
   return h(
     "figure",
     { class: "compare-histogram" },
@@ -265,9 +270,9 @@ function histogram(column) {
     h(
       "figcaption",
       { class: "quiet small" },
-      h("span", { text: text(/** @type {any} */ (first)) }),
+      h("span", { text: text(first) }),
       h("span", { text: "filled: before · line: now" }),
-      h("span", { text: text(/** @type {any} */ (last)) }),
+      h("span", { text: text(last) }),
     ),
   );
 }

@@ -238,6 +238,16 @@ pub struct Language<'a> {
     pub frame: Frame<'a>,
 }
 
+/// The reference of the API.
+#[derive(Debug, Template)]
+#[template(path = "api.html")]
+pub struct ApiReference<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
 /// What can be observed on this host, in full.
 #[derive(Debug, Template)]
 #[template(path = "host.html")]
@@ -342,6 +352,7 @@ mod tests {
             ("tools", Tools { nonce, frame }.render().unwrap()),
             ("library", Library { nonce, frame }.render().unwrap()),
             ("language", Language { nonce, frame }.render().unwrap()),
+            ("api", ApiReference { nonce, frame }.render().unwrap()),
             ("host", Host { nonce, frame }.render().unwrap()),
             ("share", ShareDoor { nonce }.render().unwrap()),
             ("shared capture", SharedCapture { nonce, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),

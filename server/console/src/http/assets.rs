@@ -1,4 +1,6 @@
-//! Embedded files, with entity tags and gzip.
+//! Embedded files, with entity tags and gzip; and of them the document that tells other programs of the API.
+//!
+//! * `GET /api/openapi.json` (viewer): OpenAPI. It is made from the sources of the routes, by a test that compares it with them.
 
 use axum::{
     body::Body,
@@ -12,7 +14,11 @@ use http::{
 };
 use serde::Deserialize;
 
-use super::{access::Anonymous, error::ApiError, extract::Path};
+use super::{
+    access::{Anonymous, Viewer},
+    error::ApiError,
+    extract::Path,
+};
 
 /// The path below `/assets/`.
 #[derive(Deserialize)]
@@ -26,8 +32,17 @@ pub(super) async fn asset(
     Path(AssetPath { path }): Path<AssetPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let asset = assets::get(&path).ok_or_else(ApiError::not_found)?;
-    let gzip = asset.gzip.filter(|_smaller| accepts_gzip(&headers));
+    file(&path, &headers)
+}
+
+/// What the API is, for other programs.
+pub(super) async fn openapi(_: Viewer, headers: HeaderMap) -> Result<Response, ApiError> {
+    file("openapi.json", &headers)
+}
+
+fn file(path: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
+    let asset = assets::get(path).ok_or_else(ApiError::not_found)?;
+    let gzip = asset.gzip.filter(|_smaller| accepts_gzip(headers));
     let (bytes, etag) = gzip.map_or((asset.bytes, asset.etag), |gzip| (gzip, asset.gzip_etag));
     let kept = if asset.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     let head = [(ETAG, etag), (CACHE_CONTROL, kept), (VARY, "accept-encoding"), (CONTENT_TYPE, asset.mime)];

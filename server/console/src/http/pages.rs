@@ -51,6 +51,11 @@ pub(super) async fn language(Viewer(who): Viewer, context: Context) -> Result<Re
     render(&pages::Language { nonce: context.nonce(), frame: who.frame(pages::Nav::Tools) })
 }
 
+/// The reference of the API.
+pub(super) async fn api_reference(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::ApiReference { nonce: context.nonce(), frame: who.frame(pages::Nav::None) })
+}
+
 /// What this host can do.
 pub(super) async fn host(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
     render(&pages::Host { nonce: context.nonce(), frame: who.frame(pages::Nav::Host) })

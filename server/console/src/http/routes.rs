@@ -22,8 +22,8 @@ use http::Method;
 
 use super::{
     access::{
-        Access, Admin, Anonymous, CaptureShareHolder, InPerson, InvestigationReader, InvestigationShareHolder, Operator, Reader,
-        SHARE_PREFIX, Viewer,
+        Access, Admin, Anonymous, CaptureShareHolder, InPerson, InvestigationReader, InvestigationShareHolder,
+        Operator, Reader, SHARE_PREFIX, Viewer,
     },
     api, assets,
     context::{Context, RouteKind},
@@ -81,6 +81,7 @@ pub fn table() -> Vec<Route> {
     let views = track_routes().into_iter().chain(stack_routes()).chain(distribution_routes());
     let own: Vec<Route> = console_routes()
         .into_iter()
+        .chain(page_routes())
         .chain(views)
         .chain(library_routes())
         .chain(builder_routes())
@@ -297,6 +298,25 @@ fn stack_routes() -> Vec<Route> {
     ]
 }
 
+/// Pages of those who are logged in.
+#[rustfmt::skip]
+fn page_routes() -> Vec<Route> {
+    use RouteKind::Page;
+    const GET: &Method = &Method::GET;
+    vec![
+        route::<Viewer, _, _>(Page, GET, "/", pages::start),
+        route::<Viewer, _, _>(Page, GET, "/captures", pages::history),
+        route::<Viewer, _, _>(Page, GET, "/captures/{id}", pages::capture),
+        route::<Viewer, _, _>(Page, GET, "/host", pages::host),
+        route::<Operator, _, _>(Page, GET, "/catalog", pages::catalog),
+        route::<Viewer, _, _>(Page, GET, "/tools", pages::tools),
+        route::<Viewer, _, _>(Page, GET, "/library", pages::library),
+        route::<Viewer, _, _>(Page, GET, "/language", pages::language),
+        route::<Viewer, _, _>(Page, GET, "/api-reference", pages::api_reference),
+        route::<Operator, _, _>(Page, GET, "/new", pages::new),
+    ]
+}
+
 /// Everything else.
 #[rustfmt::skip]
 fn console_routes() -> Vec<Route> {
@@ -310,16 +330,7 @@ fn console_routes() -> Vec<Route> {
         route::<Anonymous, _, _>(Page, POST, "/login", login::login),
         route::<InPerson<Viewer>, _, _>(Page, POST, "/logout", login::logout),
 
-        route::<Viewer, _, _>(Page, GET, "/", pages::start),
-        route::<Viewer, _, _>(Page, GET, "/captures", pages::history),
-        route::<Viewer, _, _>(Page, GET, "/captures/{id}", pages::capture),
-        route::<Viewer, _, _>(Page, GET, "/host", pages::host),
-        route::<Operator, _, _>(Page, GET, "/catalog", pages::catalog),
-        route::<Viewer, _, _>(Page, GET, "/tools", pages::tools),
-        route::<Viewer, _, _>(Page, GET, "/library", pages::library),
-        route::<Viewer, _, _>(Page, GET, "/language", pages::language),
-        route::<Operator, _, _>(Page, GET, "/new", pages::new),
-
+        route::<Viewer, _, _>(Api, GET, "/api/openapi.json", assets::openapi),
         route::<Viewer, _, _>(Api, GET, "/api/host", api::host::host),
         route::<Operator, _, _>(Api, POST, "/api/host/check", api::host::check),
         route::<Operator, _, _>(Api, GET, "/api/tracepoints", api::tracepoints::search),

@@ -159,6 +159,8 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("POST", "/api/scripts/complete", [401, 404, 400, 400]),
     ("POST", "/api/scripts/hover", [401, 404, 400, 400]),
     ("GET", "/api/language", [401, 200, 200, 200]),
+    ("GET", "/api/openapi.json", [401, 200, 200, 200]),
+    ("GET", "/api-reference", [303, 200, 200, 200]),
     ("GET", "/api/recipes", [401, 200, 200, 200]),
     ("POST", "/api/recipes", [401, 404, 400, 400]),
     // Nobody has saved one.

@@ -26,6 +26,7 @@ export function commonCommands() {
     { name: "Go to investigations", detail: "pages that a team writes", run: go("/investigations") },
     { name: "Go to the library", detail: "probes, scripts and more, kept by name", run: go("/library") },
     { name: "Go to the language reference", run: go("/language") },
+    { name: "Go to the reference of the API", run: go("/api-reference") },
     { name: "Go to host", run: go("/host") },
     { name: "Go to your account", detail: "password, sessions, tokens", run: go("/account") },
     { name: "Theme: next", detail: "system, light, dark", run: nextTheme },

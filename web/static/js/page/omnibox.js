@@ -35,6 +35,7 @@ const PAGES = [
   { label: "Library", path: "/library" },
   { label: "Investigations", path: "/investigations" },
   { label: "Language reference", path: "/language" },
+  { label: "API reference", path: "/api-reference" },
   { label: "Host", path: "/host" },
 ];
 

@@ -13,7 +13,7 @@ fn at(place: &str, value: &Value, shape: &Shape, shapes: &Shapes) -> Result<(), 
     let fits = match (shape, value) {
         (Shape::Null, Value::Null)
         | (Shape::Bool, Value::Bool(_))
-        | (Shape::Number, Value::Number(_))
+        | (Shape::Integer | Shape::Number, Value::Number(_))
         | (Shape::Text, Value::String(_)) => true,
         (Shape::Word(word), Value::String(text)) => word == text,
         (Shape::Array(of), Value::Array(items)) => {

@@ -1,17 +1,22 @@
-//! What the pages know of the server's answers: `web/api.d.ts`, which `tsc` checks the front end against.
+//! What the pages know of the server's answers: `web/api.d.ts`, which `tsc` checks the front end against; and what other programs know of
+//! the API: `web/static/openapi.json`, which the console serves.
 //!
-//! The file is made from the sources of the types that handlers return (`source`, `shape`), as serde writes them, so that it
-//! has every variant and every field that may be missing, recorded or not. That serde writes them as the sources are read here
+//! Both files are made from the sources of the types that handlers take and return (`source`, `shape`), as serde reads and writes them, so
+//! that they have every variant and every field that may be missing, recorded or not. That serde writes them as the sources are read here
 //! is held by all tests of this binary: each JSON answer that one of them gets is compared with its route's shape (`check`).
-//! `BLESS=1` writes the file anew.
+//! `BLESS=1` writes the files anew.
 
 use std::sync::LazyLock;
 
-use bathyscope_console::http::{RouteKind, table};
+use bathyscope_console::http::{Route, RouteKind, table};
+use bathyscope_store::Role;
 use http::StatusCode;
 use serde_json::Value;
 
+use super::harness::{Answer, Console, own_page};
+
 mod check;
+mod openapi;
 mod routes;
 mod shape;
 mod source;
@@ -19,14 +24,16 @@ mod typescript;
 
 use routes::{Body, RouteAnswer};
 use shape::{Shape, Shapes};
-use source::Sources;
+use source::{Side, Sources};
 
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/api.d.ts");
+const TYPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/api.d.ts");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/static/openapi.json");
 
-/// The answers of all routes, and the named shapes that they are made of.
+/// The answers of all routes, and the named shapes that they are made of; and those of what is asked.
 struct Answers {
     routes: Vec<RouteAnswer>,
     shapes: Shapes,
+    asked: Shapes,
     /// What is answered instead where a request failed.
     failure: Shape,
     /// The head of the binary timeline.
@@ -37,14 +44,15 @@ struct Answers {
 
 static ANSWERS: LazyLock<Answers> = LazyLock::new(|| {
     let sources = Sources::read();
-    let mut shapes = Shapes::default();
-    let routes = routes::answers(&sources, &mut shapes);
+    let (mut shapes, mut asked) = (Shapes::new(Side::Written), Shapes::new(Side::Read));
+    let routes = routes::answers(&sources, &mut shapes, &mut asked);
     let failure = shapes.named(&sources, "bathyscope_console", &["http", "error"], "Wire");
     let timeline = shapes.named(&sources, "bathyscope_views", &["answers", "timeline"], "Timeline");
     let window = shapes.named(&sources, "bathyscope_views", &["answers", "tracks"], "TrackWindow");
     let of_routes = routes.iter().flat_map(RouteAnswer::shapes);
     shapes.finish(&sources, &of_routes.chain([&failure, &timeline, &window]).collect::<Vec<_>>());
-    Answers { routes, shapes, failure, timeline, window }
+    asked.finish(&sources, &routes.iter().flat_map(RouteAnswer::asked_shapes).collect::<Vec<_>>());
+    Answers { routes, shapes, asked, failure, timeline, window }
 });
 
 /// Compares a JSON answer with what the pages are told of it.
@@ -81,18 +89,53 @@ fn the_pages_know_every_route_and_what_it_answers() {
             route.path
         );
     }
-    let made = typescript::written(&ANSWERS);
+    is_golden(TYPES, &typescript::written(&ANSWERS));
+    is_golden(DOCUMENT, &openapi::written(&ANSWERS, &table()));
+}
+
+/// Compares what was made with a file, or writes that anew.
+fn is_golden(path: &str, made: &str) {
     if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(GOLDEN, made).unwrap();
+        std::fs::write(path, made).unwrap();
         return;
     }
-    let golden = std::fs::read_to_string(GOLDEN).unwrap_or_default();
+    let golden = std::fs::read_to_string(path).unwrap_or_default();
     let differs = made.lines().zip(golden.lines()).find(|(new, old)| new != old);
     assert!(
         made == golden,
-        "what the server answers has changed, first at {differs:?}: run again with BLESS=1, then mend the pages until \
-         `tests/run --only web` passes"
+        "what the server is asked or answers has changed, first at {differs:?}: run again with BLESS=1, then mend the pages \
+         until `tests/run --only web` passes"
     );
+}
+
+/// What is served is the document, to everybody who is logged in, and has every route of the table.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_of_the_api_has_every_route() {
+    let console = Console::new().await;
+    let vera = console.cookie("vera", Role::Viewer).await;
+    let asked = own_page("GET", "/api/openapi.json", Some(&vera), None);
+    let answer = Answer::of(console.send(asked).await).await;
+    assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, "application/json"));
+    let document: utoipa::openapi::OpenApi = serde_json::from_slice(&answer.body).expect("a document of OpenAPI");
+    let missing = |route: &&Route| {
+        let item = document.paths.get_path_item(route.path);
+        let has = item.is_some_and(|item| match route.method.as_str() {
+            "GET" => item.get.is_some(),
+            "POST" => item.post.is_some(),
+            "PATCH" => item.patch.is_some(),
+            _ => item.delete.is_some(),
+        });
+        route.path.starts_with("/api/") && !has
+    };
+    let table = table();
+    let missing: Vec<_> = table.iter().filter(missing).map(|route| (&route.method, route.path)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    // Every name leads to something.
+    let text = String::from_utf8_lossy(&answer.body);
+    let known = &document.components.as_ref().unwrap().schemas;
+    for name in text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(known.contains_key(name), "{name}");
+    }
 }
 
 #[test]

@@ -1,13 +1,13 @@
-//! Which route answers what: the table of routes as it is written, and what its handlers return.
+//! Which route answers what, and is asked with what: the table of routes as it is written, and what its handlers take and return.
 
 use syn::{
-    Expr, ExprCall, GenericArgument, Item, Lit, PathArguments, ReturnType, Stmt, Token, Type, parse::Parser as _,
-    punctuated::Punctuated,
+    Expr, ExprCall, FnArg, GenericArgument, Item, Lit, PathArguments, ReturnType, Stmt, Token, Type,
+    parse::Parser as _, punctuated::Punctuated,
 };
 
 use super::{
-    shape::{Shape, Shapes},
-    source::Sources,
+    shape::{Field, Shape, Shapes},
+    source::{Sources, doc_of},
 };
 
 /// What a response has in its body.
@@ -21,10 +21,27 @@ pub enum Body {
     Bytes,
 }
 
+/// What a request has.
+#[derive(Default)]
+pub struct Asked {
+    /// Parameters of the query.
+    pub query: Vec<Field>,
+    /// The JSON of its body.
+    pub json: Option<Shape>,
+    /// Whether its body is the bytes of a file.
+    pub is_file: bool,
+}
+
 /// A route of the API.
 pub struct RouteAnswer {
     pub method: String,
     pub path: String,
+    /// The module of its handler, below `api`.
+    pub room: String,
+    /// What is said of it: a line, and what the module says.
+    pub summary: String,
+    pub description: String,
+    pub asked: Asked,
     pub body: Body,
 }
 
@@ -36,6 +53,11 @@ impl RouteAnswer {
             Body::Events(events) => events.iter().map(|(_, shape)| shape).collect(),
             Body::Nothing | Body::Bytes => Vec::new(),
         }
+    }
+
+    /// The shapes of what it is asked with.
+    pub fn asked_shapes(&self) -> Vec<&Shape> {
+        self.asked.query.iter().map(|field| &field.shape).chain(&self.asked.json).collect()
     }
 
     /// Whether `path` is one of this route's.
@@ -67,7 +89,8 @@ const WRITTEN: [(&str, &str, &[&str]); 7] = [
     ),
 ];
 /// Handlers that write no JSON.
-const BYTES: [&str; 6] = [
+const BYTES: [&str; 7] = [
+    "/api/openapi.json",
     "/api/captures/{id}/timeline",
     "/api/captures/{id}/tracks/window",
     "/api/captures/{id}/calls/text",
@@ -83,7 +106,8 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
+    "page_routes",
     "console_routes",
     "stack_routes",
     "track_routes",
@@ -106,8 +130,8 @@ fn lines_of(sources: &Sources, file: usize, name: &str) -> Vec<ExprCall> {
     lines.into_iter().collect()
 }
 
-/// The routes of the API with what each answers.
-pub fn answers(sources: &Sources, shapes: &mut Shapes) -> Vec<RouteAnswer> {
+/// The routes of the API with what each is asked with and answers.
+pub fn answers(sources: &Sources, shapes: &mut Shapes, asked: &mut Shapes) -> Vec<RouteAnswer> {
     let routes = sources.file("bathyscope_console", &["http", "routes"]);
     let lines: Vec<ExprCall> = TABLES.iter().flat_map(|name| lines_of(sources, routes, name)).collect();
     let made = lines.iter().map(|line| {
@@ -117,16 +141,68 @@ pub fn answers(sources: &Sources, shapes: &mut Shapes) -> Vec<RouteAnswer> {
         let (method, path, handler) = (last_name(method), path_of(sources, path), names_of(handler));
         (path.starts_with("/api/")).then(|| {
             let body = body_of(sources, shapes, &method, &path, &handler);
-            RouteAnswer { method, path, body }
+            let (file, function) = handler_of(sources, &handler);
+            let item = sources.function(file, function);
+            let summary = doc_of(&item.attrs).replace('\n', " ");
+            let description = said_of(&sources.files[file].doc, &method, &path);
+            let asked = asked_of(sources, asked, file, item);
+            let room = sources.files[file].module.last().cloned().unwrap_or_default();
+            RouteAnswer { method, path, room, summary, description, asked, body }
         })
     });
     made.flatten().collect()
 }
 
-fn body_of(sources: &Sources, shapes: &mut Shapes, method: &str, path: &str, handler: &[String]) -> Body {
+/// The file of a handler, and its name there.
+fn handler_of<'a>(sources: &Sources, handler: &'a [String]) -> (usize, &'a str) {
     let (function, module) = handler.split_last().unwrap();
     let module: Vec<&str> = std::iter::once("http").chain(module.iter().map(String::as_str)).collect();
-    let file = sources.file("bathyscope_console", &module);
+    (sources.file("bathyscope_console", &module), function)
+}
+
+/// What the comment of a module says of a route: the item of its list that begins with the route.
+fn said_of(doc: &str, method: &str, path: &str) -> String {
+    let named = format!("`{method} {path}");
+    // An item may name several routes of one path's end.
+    let items = doc.split("\n* ").skip(1).map(|item| item.split("\n\n").next().unwrap_or_default());
+    let begins = |item: &&str| {
+        let rest = item.match_indices(&named).map(|(at, _)| &item[at + named.len()..]).next();
+        rest.is_some_and(|rest| rest.starts_with(['`', '?']))
+    };
+    items.clone().find(begins).map(|item| item.replace("\n  ", " ").replace('\n', " ")).unwrap_or_default()
+}
+
+/// What a handler takes of a request.
+fn asked_of(sources: &Sources, shapes: &mut Shapes, file: usize, function: &syn::ItemFn) -> Asked {
+    let mut asked = Asked::default();
+    for input in &function.sig.inputs {
+        let FnArg::Typed(argument) = input else { continue };
+        let ty = unwrapped(&argument.ty);
+        let inner = arguments(ty).first().copied();
+        match (last_type_name(ty).as_str(), inner) {
+            ("Query", Some(inner)) => {
+                let shape = shapes.of_type(sources, file, inner);
+                asked.query.extend(fields_of(sources, shapes, shape));
+            }
+            ("Json", Some(inner)) => asked.json = Some(shapes.of_type(sources, file, inner)),
+            ("Request", _) => asked.is_file = true,
+            _ => {}
+        }
+    }
+    asked
+}
+
+/// The fields of a struct.
+fn fields_of(sources: &Sources, shapes: &mut Shapes, shape: Shape) -> Vec<Field> {
+    let Shape::Named(id) = shape else { panic!("a query has a type of its own") };
+    match shapes.of_item(sources, id) {
+        Shape::Object(fields) => fields,
+        _ => panic!("a query has parameters with names"),
+    }
+}
+
+fn body_of(sources: &Sources, shapes: &mut Shapes, method: &str, path: &str, handler: &[String]) -> Body {
+    let (file, function) = handler_of(sources, handler);
     let mut of_words = |words: &str| {
         let names: Vec<String> = words.split("::").map(str::to_owned).collect();
         shapes.of_path(sources, file, &names)

@@ -1,10 +1,10 @@
-//! Shapes of JSON, as serde's derive makes them of a type.
+//! Shapes of JSON, as serde's derive makes them of a type or reads them into it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use syn::{Fields, GenericArgument, Item, PathArguments, Type};
 
-use super::source::{Sources, TypeId};
+use super::source::{Side, Sources, TypeId, doc_of};
 
 /// What a JSON value looks like.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,7 @@ pub enum Shape {
     Absent,
     Null,
     Bool,
+    Integer,
     Number,
     Text,
     /// Exactly this text.
@@ -33,15 +34,17 @@ pub struct Field {
     pub shape: Shape,
     /// Whether it can be missing.
     pub optional: bool,
+    /// What is said of it.
+    pub doc: String,
 }
 
 /// Shapes that have names.
-#[derive(Default)]
 pub struct Shapes {
+    pub side: Side,
     pub by_id: BTreeMap<TypeId, Option<Shape>>,
 }
 
-/// What types write that implement `Serialize` by hand, by name: in whichever room they are.
+/// What types write or read that implement serde's traits by hand, by name: in whichever room they are.
 const BY_HAND: [(&str, &str); 6] = [
     ("ShownCell", "cell"),
     ("KeyId", "text"),
@@ -52,7 +55,8 @@ const BY_HAND: [(&str, &str); 6] = [
 ];
 
 /// Fields that a module of ours writes: `#[serde(with = "…")]`.
-const WITH: [(&str, Shape); 1] = [("crate::predicate::text", Shape::Text)];
+const WITH: [(&str, Shape); 2] =
+    [("crate::predicate::text", Shape::Text), ("bathyscope_capture::predicate_text", Shape::Text)];
 
 /// Serde's attributes of a type, a variant or a field.
 #[derive(Default)]
@@ -61,14 +65,22 @@ struct Attributes {
     snake_case: bool,
     flatten: bool,
     skip: bool,
+    skip_written: bool,
     optional: Option<String>,
     untagged: bool,
     tag: Option<String>,
     into: Option<String>,
+    from: Option<String>,
+    has_default: bool,
+    skip_read: bool,
     with: Option<String>,
 }
 
 impl Shapes {
+    pub fn new(side: Side) -> Self {
+        Self { side, by_id: BTreeMap::new() }
+    }
+
     /// The type of a module, by its name.
     pub fn named(&mut self, sources: &Sources, crate_name: &str, module: &[&str], name: &str) -> Shape {
         let file = sources.file(crate_name, module);
@@ -90,7 +102,13 @@ impl Shapes {
 
     fn note_used(&self, shape: &Shape, used: &mut BTreeSet<TypeId>) {
         match shape {
-            Shape::Absent | Shape::Null | Shape::Bool | Shape::Number | Shape::Text | Shape::Word(_) => {}
+            Shape::Absent
+            | Shape::Null
+            | Shape::Bool
+            | Shape::Integer
+            | Shape::Number
+            | Shape::Text
+            | Shape::Word(_) => {}
             Shape::Array(of) | Shape::Map(of) => self.note_used(of, used),
             Shape::Tuple(parts) | Shape::Union(parts) => parts.iter().for_each(|part| self.note_used(part, used)),
             Shape::Object(fields) => fields.iter().for_each(|field| self.note_used(&field.shape, used)),
@@ -100,7 +118,7 @@ impl Shapes {
     }
 
     pub fn of_path(&mut self, sources: &Sources, file: usize, path: &[String]) -> Shape {
-        let id = sources.resolve(file, path);
+        let id = sources.resolve(self.side, file, path);
         if let Item::Type(alias) = sources.item(id) {
             return self.of_type(sources, id.file, &alias.ty);
         }
@@ -132,7 +150,8 @@ impl Shapes {
         match names.last().unwrap().as_str() {
             "bool" => Shape::Bool,
             "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "i8" | "i16" | "i32" | "i64" | "i128" | "isize"
-            | "f32" | "f64" | "NonZeroU32" | "NonZeroU64" => Shape::Number,
+            | "NonZeroU32" | "NonZeroU64" => Shape::Integer,
+            "f32" | "f64" => Shape::Number,
             "str" | "String" | "char" | "PathBuf" | "Path" => Shape::Text,
             "Option" => Shape::Union(vec![*last(), Shape::Null]),
             "Vec" | "VecDeque" | "BTreeSet" => Shape::Array(last()),
@@ -146,17 +165,18 @@ impl Shapes {
         match sources.item(id) {
             Item::Struct(item) => {
                 let attributes = Attributes::read(&item.attrs);
-                if let Some(into) = attributes.into {
-                    return self.of_type(sources, id.file, &syn::parse_str(&into).unwrap());
+                if let Some(other) = attributes.instead(self.side) {
+                    return self.of_type(sources, id.file, &syn::parse_str(other).unwrap());
                 }
-                self.of_fields(sources, id.file, &item.fields)
+                self.of_fields(sources, id.file, (&item.fields, attributes.has_default))
             }
             Item::Enum(item) => {
                 let attributes = Attributes::read(&item.attrs);
-                if let Some(into) = attributes.into {
-                    return self.of_type(sources, id.file, &syn::parse_str(&into).unwrap());
+                if let Some(other) = attributes.instead(self.side) {
+                    return self.of_type(sources, id.file, &syn::parse_str(other).unwrap());
                 }
-                let kept = item.variants.iter().filter(|variant| !Attributes::read(&variant.attrs).skip);
+                let side = self.side;
+                let kept = item.variants.iter().filter(|variant| !Attributes::read(&variant.attrs).skips(side));
                 Shape::Union(kept.map(|variant| self.of_variant(sources, id.file, &attributes, variant)).collect())
             }
             Item::Impl(item) => {
@@ -172,8 +192,8 @@ impl Shapes {
         let name = variant.ident.to_string();
         let name = own.unwrap_or_else(|| if of.snake_case { snake_case(&name) } else { name });
         if let Some(tag) = &of.tag {
-            let mut fields = vec![Field { name: tag.clone(), shape: Shape::Word(name), optional: false }];
-            match self.of_fields(sources, file, &variant.fields) {
+            let mut fields = vec![Field::new(tag, Shape::Word(name))];
+            match self.of_fields(sources, file, (&variant.fields, false)) {
                 Shape::Null => {}
                 Shape::Object(own) => fields.extend(own),
                 _ => panic!("only fields with names stand beside a tag here"),
@@ -184,13 +204,14 @@ impl Shapes {
             Fields::Unit if of.untagged => Shape::Null,
             Fields::Unit => Shape::Word(name),
             fields => {
-                let shape = self.of_fields(sources, file, fields);
-                if of.untagged { shape } else { Shape::Object(vec![Field { name, shape, optional: false }]) }
+                let shape = self.of_fields(sources, file, (fields, false));
+                if of.untagged { shape } else { Shape::Object(vec![Field::new(&name, shape)]) }
             }
         }
     }
 
-    fn of_fields(&mut self, sources: &Sources, file: usize, fields: &Fields) -> Shape {
+    /// `has_default`: whether what is missing has the type's usual value.
+    fn of_fields(&mut self, sources: &Sources, file: usize, (fields, has_default): (&Fields, bool)) -> Shape {
         match fields {
             Fields::Unit => Shape::Null,
             Fields::Unnamed(fields) if fields.unnamed.len() == 1 => self.of_type(sources, file, &fields.unnamed[0].ty),
@@ -202,6 +223,7 @@ impl Shapes {
                 for field in &fields.named {
                     self.add_field(sources, file, field, &mut made);
                 }
+                made.iter_mut().for_each(|field| field.optional |= has_default && self.side == Side::Read);
                 Shape::Object(made)
             }
         }
@@ -209,17 +231,30 @@ impl Shapes {
 
     fn add_field(&mut self, sources: &Sources, file: usize, field: &syn::Field, made: &mut Vec<Field>) {
         let attributes = Attributes::read(&field.attrs);
-        if attributes.skip {
+        if attributes.skips(self.side) {
             return;
         }
         let shape = match &attributes.with {
-            Some(with) => WITH.iter().find(|(known, _)| known == with).map(|(_, shape)| shape.clone()).unwrap(),
+            Some(with) => {
+                let known = WITH.iter().find(|(known, _)| known == with).map(|(_, shape)| shape.clone());
+                known.unwrap_or_else(|| panic!("{with} is not known here: say in WITH what it looks like"))
+            }
             None => self.of_type(sources, file, &field.ty),
         };
         if attributes.flatten {
             let Shape::Named(id) = shape else { panic!("only named types are flattened here") };
-            let Shape::Object(fields) = self.of_item(sources, id) else { panic!("only structs are flattened here") };
-            made.extend(fields);
+            match self.of_item(sources, id) {
+                Shape::Object(fields) => made.extend(fields),
+                // One of several: of which none is certain.
+                Shape::Union(parts) if self.side == Side::Read => {
+                    let fields = parts.into_iter().flat_map(|part| match part {
+                        Shape::Object(fields) => fields,
+                        _ => panic!("only variants with names are flattened here"),
+                    });
+                    made.extend(fields.map(|field| Field { optional: true, ..field }));
+                }
+                _ => panic!("only structs are flattened here"),
+            }
             return;
         }
         // What is left out where it is none is never null.
@@ -230,12 +265,33 @@ impl Shapes {
             }
             (_, shape) => shape,
         };
+        let is_option = matches!(&shape, Shape::Union(parts) if parts.last() == Some(&Shape::Null));
+        let optional = match self.side {
+            Side::Written => attributes.optional.is_some(),
+            Side::Read => attributes.has_default || is_option,
+        };
         let name = attributes.rename.unwrap_or_else(|| field.ident.as_ref().unwrap().to_string());
-        made.push(Field { name, shape, optional: attributes.optional.is_some() });
+        made.push(Field { name, shape, optional, doc: doc_of(&field.attrs) });
+    }
+}
+
+impl Field {
+    /// One that is always there, and of which nothing is said.
+    pub fn new(name: &str, shape: Shape) -> Self {
+        Self { name: name.to_owned(), shape, optional: false, doc: String::new() }
     }
 }
 
 impl Attributes {
+    /// The type that is written or read in the place of this one.
+    fn instead(&self, side: Side) -> Option<&str> {
+        if side == Side::Written { self.into.as_deref() } else { self.from.as_deref() }
+    }
+
+    fn skips(&self, side: Side) -> bool {
+        self.skip || (side == Side::Written && self.skip_written) || (side == Side::Read && self.skip_read)
+    }
+
     fn read(attributes: &[syn::Attribute]) -> Self {
         let mut read = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
@@ -256,14 +312,17 @@ impl Attributes {
             ("rename", value) => self.rename = value,
             ("rename_all", Some(case)) if case == "snake_case" => self.snake_case = true,
             ("flatten", None) => self.flatten = true,
-            ("skip" | "skip_serializing", None) => self.skip = true,
+            ("skip", None) => self.skip = true,
+            ("skip_serializing", None) => self.skip_written = true,
+            ("skip_deserializing", None) => self.skip_read = true,
             ("skip_serializing_if", value) => self.optional = value,
             ("untagged", None) => self.untagged = true,
             ("tag", value) => self.tag = value,
             ("into", value) => self.into = value,
             ("with", value) => self.with = value,
-            // What is only read.
-            ("default" | "deny_unknown_fields" | "from" | "try_from" | "alias", _) => {}
+            ("from" | "try_from", value) => self.from = value,
+            ("default", _) => self.has_default = true,
+            ("deny_unknown_fields" | "alias", _) => {}
             (name, value) => panic!("#[serde({name} = {value:?})] is not known here"),
         }
     }
@@ -272,13 +331,13 @@ impl Attributes {
 fn by_hand(name: &str) -> Shape {
     match BY_HAND.iter().find(|(known, _)| *known == name).map(|(_, form)| *form) {
         Some("text") => Shape::Text,
-        Some("number") => Shape::Number,
+        Some("number") => Shape::Integer,
         Some("cell") => {
-            let field = |name: &str, shape| Field { name: name.to_owned(), shape, optional: false };
-            let stack = [field("id", Shape::Number), field("top", Shape::Text), field("depth", Shape::Number)];
+            let stack = [("id", Shape::Integer), ("top", Shape::Text), ("depth", Shape::Integer)];
+            let stack = stack.map(|(name, shape)| Field::new(name, shape));
             Shape::Union(vec![Shape::Null, Shape::Number, Shape::Text, Shape::Object(stack.to_vec())])
         }
-        _ => panic!("{name} is serialised by hand: say in BY_HAND what it writes"),
+        _ => panic!("{name} is written or read by hand: say in BY_HAND what it looks like"),
     }
 }
 

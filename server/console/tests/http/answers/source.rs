@@ -1,4 +1,4 @@
-//! Types that are serialised, and handlers, as they are written in the sources of the workspace.
+//! Types that serde writes or reads, and handlers, as they are written in the sources of the workspace.
 
 use std::{
     collections::BTreeMap,
@@ -8,10 +8,31 @@ use std::{
 
 use syn::{Item, ItemFn, UseTree};
 
+/// What serde does with a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Writes it.
+    Written,
+    /// Reads it.
+    Read,
+}
+
+impl Side {
+    /// The trait that says so.
+    fn serde_trait(self) -> &'static str {
+        match self {
+            Self::Written => "Serialize",
+            Self::Read => "Deserialize",
+        }
+    }
+}
+
 /// A file: where it is, and what its names mean.
 pub struct SourceFile {
     pub crate_name: String,
     pub module: Vec<String>,
+    /// What is said of it: its first comment.
+    pub doc: String,
     /// Paths of imported names, beginning with the crate.
     uses: BTreeMap<String, Vec<String>>,
     pub items: Vec<Item>,
@@ -24,11 +45,12 @@ pub struct TypeId {
     item: usize,
 }
 
-/// All files of the workspace that serialise something or handle requests.
+/// All files of the workspace that write or read something by serde, or handle requests.
 pub struct Sources {
     pub files: Vec<SourceFile>,
-    /// Types that are serialised or aliases, by name.
-    types: BTreeMap<String, Vec<TypeId>>,
+    /// Types that are written or aliases, by name; and those that are read.
+    written: BTreeMap<String, Vec<TypeId>>,
+    read: BTreeMap<String, Vec<TypeId>>,
 }
 
 impl Sources {
@@ -44,15 +66,8 @@ impl Sources {
             let crate_name = if name == "cli" { "bathyscope".to_owned() } else { format!("bathyscope_{name}") };
             read_folder(&folder.join("src"), &crate_name, &mut Vec::new(), &mut files);
         }
-        let mut types: BTreeMap<String, Vec<TypeId>> = BTreeMap::new();
-        for (file, source) in files.iter().enumerate() {
-            for (item, found) in source.items.iter().enumerate() {
-                if let Some(name) = serialised_name(found) {
-                    types.entry(name).or_default().push(TypeId { file, item });
-                }
-            }
-        }
-        Self { files, types }
+        let (written, read) = (types_of(&files, Side::Written), types_of(&files, Side::Read));
+        Self { files, written, read }
     }
 
     pub fn item(&self, id: TypeId) -> &Item {
@@ -60,7 +75,17 @@ impl Sources {
     }
 
     pub fn name(&self, id: TypeId) -> String {
-        serialised_name(self.item(id)).unwrap()
+        let named = |side| serde_name(self.item(id), side);
+        named(Side::Written).or_else(|| named(Side::Read)).unwrap()
+    }
+
+    /// What is said of a type.
+    pub fn doc(&self, id: TypeId) -> String {
+        match self.item(id) {
+            Item::Struct(item) => doc_of(&item.attrs),
+            Item::Enum(item) => doc_of(&item.attrs),
+            _ => String::new(),
+        }
     }
 
     /// The place of a module's file.
@@ -78,11 +103,12 @@ impl Sources {
     }
 
     /// The type that `path` means in a file.
-    pub fn resolve(&self, file: usize, path: &[String]) -> TypeId {
+    pub fn resolve(&self, side: Side, file: usize, path: &[String]) -> TypeId {
         let source = &self.files[file];
         let full = source.full_path(path);
         let (name, place) = full.split_last().unwrap();
-        let all = self.types.get(name).map(Vec::as_slice).unwrap_or_default();
+        let types = if side == Side::Written { &self.written } else { &self.read };
+        let all = types.get(name).map(Vec::as_slice).unwrap_or_default();
         let of_crate: Vec<TypeId> =
             all.iter().copied().filter(|id| place.first() == Some(&self.files[id.file].crate_name)).collect();
         let within = |exact: bool| {
@@ -100,7 +126,12 @@ impl Sources {
                 _ => panic!("{}: {} could be several types", source.module.join("::"), path.join("::")),
             }
         }
-        panic!("{}::{}: no serialised type is called {}", source.crate_name, source.module.join("::"), path.join("::"))
+        panic!(
+            "{}::{}: no type that serde knows is called {}",
+            source.crate_name,
+            source.module.join("::"),
+            path.join("::")
+        )
     }
 }
 
@@ -142,11 +173,13 @@ fn read_folder(folder: &Path, crate_name: &str, module: &mut Vec<String>, files:
 fn read_file(path: &Path, crate_name: &str, module: Vec<String>) -> Option<SourceFile> {
     let text = fs::read_to_string(path).unwrap();
     let is_http = crate_name == "bathyscope_console" && module.first().is_some_and(|room| room == "http");
-    if !is_http && !text.contains("Serialize") {
+    if !is_http && !text.contains("erialize") {
         return None;
     }
     let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut file = SourceFile { crate_name: crate_name.to_owned(), module, uses: BTreeMap::new(), items: parsed.items };
+    let doc = doc_of(&parsed.attrs);
+    let mut file =
+        SourceFile { crate_name: crate_name.to_owned(), module, doc, uses: BTreeMap::new(), items: parsed.items };
     let mut uses = BTreeMap::new();
     for item in &file.items {
         if let Item::Use(used) = item {
@@ -189,14 +222,40 @@ fn note_uses(file: &SourceFile, before: &mut Vec<String>, tree: &UseTree, uses: 
     }
 }
 
-/// The name of a type that serde writes, derived or by hand, or of an alias.
-fn serialised_name(item: &Item) -> Option<String> {
+/// All types that serde writes or reads, by name.
+fn types_of(files: &[SourceFile], side: Side) -> BTreeMap<String, Vec<TypeId>> {
+    let mut types: BTreeMap<String, Vec<TypeId>> = BTreeMap::new();
+    for (file, source) in files.iter().enumerate() {
+        for (item, found) in source.items.iter().enumerate() {
+            if let Some(name) = serde_name(found, side) {
+                types.entry(name).or_default().push(TypeId { file, item });
+            }
+        }
+    }
+    types
+}
+
+/// The text of comments that document something, with its line breaks.
+pub fn doc_of(attributes: &[syn::Attribute]) -> String {
+    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
+        syn::Meta::NameValue(named) if named.path.is_ident("doc") => match &named.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let lines: Vec<String> = lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned()).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// The name of a type that serde writes or reads, derived or by hand, or of an alias.
+fn serde_name(item: &Item, side: Side) -> Option<String> {
     let derives = |attributes: &[syn::Attribute]| {
         let has = |attribute: &syn::Attribute| {
             let mut found = false;
             if attribute.path().is_ident("derive") {
                 let read = attribute.parse_nested_meta(|meta| {
-                    found |= meta.path.segments.last().is_some_and(|last| last.ident == "Serialize");
+                    found |= meta.path.segments.last().is_some_and(|last| last.ident == side.serde_trait());
                     Ok(())
                 });
                 read.unwrap();
@@ -212,8 +271,8 @@ fn serialised_name(item: &Item) -> Option<String> {
         Item::Impl(found) => {
             let (_, path, _) = found.trait_.as_ref()?;
             let syn::Type::Path(of) = &*found.self_ty else { return None };
-            let is_serialize = path.segments.last()?.ident == "Serialize";
-            is_serialize.then(|| of.path.segments.last().unwrap().ident.to_string())
+            let is_serde = path.segments.last()?.ident == side.serde_trait();
+            is_serde.then(|| of.path.segments.last().unwrap().ident.to_string())
         }
         _ => None,
     }

@@ -59,9 +59,7 @@ pub fn written(answers: &Answers) -> String {
     out.push_str("\n/** Streams: what comes with each event. */\nexport interface Streams {\n");
     for route in &answers.routes {
         if let Body::Events(events) = &route.body {
-            let field =
-                |(name, shape): &(String, Shape)| Field { name: name.clone(), shape: shape.clone(), optional: false };
-            let fields: Vec<Field> = events.iter().map(field).collect();
+            let fields: Vec<Field> = events.iter().map(|(name, shape)| Field::new(name, shape.clone())).collect();
             writeln!(out, "  \"{}\": {};", route.path, object(&fields, &names, "  ")).unwrap();
         }
     }
@@ -70,7 +68,7 @@ pub fn written(answers: &Answers) -> String {
 }
 
 /// Names of types that are unique: with as many words of their module before them as tell those of one name apart.
-fn names(sources: &Sources, ids: impl Iterator<Item = TypeId>) -> BTreeMap<TypeId, String> {
+pub fn names(sources: &Sources, ids: impl Iterator<Item = TypeId>) -> BTreeMap<TypeId, String> {
     let mut by_name: BTreeMap<String, Vec<TypeId>> = BTreeMap::new();
     for id in ids {
         by_name.entry(sources.name(id)).or_default().push(id);
@@ -109,7 +107,7 @@ fn text(shape: &Shape, names: &BTreeMap<TypeId, String>, indent: &str) -> String
         Shape::Absent => "undefined".to_owned(),
         Shape::Null => "null".to_owned(),
         Shape::Bool => "boolean".to_owned(),
-        Shape::Number => "number".to_owned(),
+        Shape::Integer | Shape::Number => "number".to_owned(),
         Shape::Text => "string".to_owned(),
         Shape::Word(word) => format!("{word:?}"),
         Shape::Array(of) if matches!(**of, Shape::Union(_)) => format!("({})[]", inner(of)),
@@ -132,7 +130,7 @@ fn exclusive(parts: &[Shape]) -> Vec<Shape> {
     let with_others = |part: &Shape| match of_one(part) {
         Some(own) => {
             let others = all.iter().filter(|field| field.name != own.name);
-            let without = |field: &Field| Field { name: field.name.clone(), shape: Shape::Absent, optional: true };
+            let without = |field: &Field| Field { optional: true, ..Field::new(&field.name, Shape::Absent) };
             Shape::Object(std::iter::once(own.clone()).chain(others.map(without)).collect())
         }
         None => part.clone(),

@@ -42,10 +42,12 @@ use crate::{
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
 
+mod connection;
 mod flight;
 mod people;
 mod shares;
 
+pub use connection::ControlConnection;
 pub use flight::{KnownFlight, fire, fire_token, flights};
 pub use people::{
     KnownLink, TerminalPeople, TerminalPeopleAnswer, change_people, people_at_terminal, people_without_console,
@@ -570,98 +572,6 @@ pub fn import(dir: &Path, name: &str, file: &mut std::fs::File) -> Result<Option
         }
         Ok(_other) => Err(other_answer(dir)),
         Err(error) => Err(Failure::because(doing(), error)),
-    }
-}
-
-/// A connection to a console, made while this process has the rights to ask: the console answers who connected.
-#[derive(Debug)]
-pub struct ControlConnection {
-    stream: std::os::unix::net::UnixStream,
-}
-
-impl ControlConnection {
-    /// To the console that runs on `dir`; none if none runs there.
-    ///
-    /// # Errors
-    /// If it cannot be reached.
-    pub fn open(dir: &Path) -> Result<Option<Self>, Failure> {
-        match connect(dir) {
-            Ok(stream) => Ok(Some(Self { stream })),
-            Err(error) if is_absent(&error) => Ok(None),
-            Err(error) => Err(Failure::because(asking(dir), error)),
-        }
-    }
-
-    /// Has it save a recipe, in place of one of the same name if `replace` says so.
-    ///
-    /// # Errors
-    /// Why it was not saved.
-    pub fn save_recipe(self, recipe: Recipe, replace: bool) -> Result<(), Failure> {
-        let doing = format!("saving the recipe `{}`", recipe.name);
-        self.have_done(&doing, &Request::SaveRecipe { recipe: Box::new(recipe), replace })
-    }
-
-    /// Has it delete a recipe that somebody has saved.
-    ///
-    /// # Errors
-    /// Why it was not deleted.
-    pub fn delete_recipe(self, name: &str) -> Result<(), Failure> {
-        self.have_done("deleting the recipe", &Request::DeleteRecipe { name: name.to_owned() })
-    }
-
-    /// Has it change the library; gives what is to be told, in lines.
-    ///
-    /// # Errors
-    /// Why it was not changed.
-    pub fn change_library(self, change: TerminalChange) -> Result<Vec<String>, Failure> {
-        self.told("changing the library", &Request::ChangeLibrary { change: Box::new(change) })
-    }
-
-    /// Has it write, change, resolve or remove a note; gives what is to be told, in lines.
-    ///
-    /// # Errors
-    /// Why it was not done.
-    pub fn change_notes(self, change: TerminalNote) -> Result<Vec<String>, Failure> {
-        self.told("changing notes", &Request::ChangeNotes { change: Box::new(change) })
-    }
-
-    /// Has it begin, write or delete an investigation; gives what is to be told, in lines.
-    ///
-    /// # Errors
-    /// Why it was not done.
-    pub fn change_investigations(self, change: TerminalPage) -> Result<Vec<String>, Failure> {
-        self.told("changing investigations", &Request::ChangeInvestigations { change: Box::new(change) })
-    }
-
-    /// Has it mark a moment, or name a baseline; gives what is to be told, in lines.
-    ///
-    /// # Errors
-    /// Why it was not done.
-    pub fn change_series(self, change: TerminalSeries) -> Result<Vec<String>, Failure> {
-        self.told("changing series", &Request::ChangeSeries { change: Box::new(change) })
-    }
-
-    /// Has it do something of which it tells in lines.
-    fn told(mut self, doing: &str, request: &Request) -> Result<Vec<String>, Failure> {
-        let answered = send(&mut self.stream, request).and_then(|()| answer_of(self.stream));
-        let line = answered.map_err(|error| Failure::because(doing, error))?;
-        match serde_json::from_str(&line) {
-            Ok(ControlAnswer::Told { lines }) => Ok(lines),
-            Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
-            Ok(_other) => Err(Failure::new(format!("{doing}: the console answered something else"))),
-            Err(error) => Err(Failure::because(doing, error)),
-        }
-    }
-
-    fn have_done(mut self, doing: &str, request: &Request) -> Result<(), Failure> {
-        let answered = send(&mut self.stream, request).and_then(|()| answer_of(self.stream));
-        let line = answered.map_err(|error| Failure::because(doing, error))?;
-        match serde_json::from_str(&line) {
-            Ok(ControlAnswer::Done) => Ok(()),
-            Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
-            Ok(_other) => Err(Failure::new(format!("{doing}: the console answered something else"))),
-            Err(error) => Err(Failure::because(doing, error)),
-        }
     }
 }
 

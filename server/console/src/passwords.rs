@@ -5,7 +5,13 @@
 //! console runs on has other work. Where there is nothing to compare with, a hash is computed all the same, so that how long it takes
 //! tells nothing (P06).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use argon2::{
     Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version, password_hash::phc::PasswordHash,
@@ -58,11 +64,12 @@ pub fn refusal(password: &str, name: &str) -> Option<String> {
 pub(crate) struct Passwords {
     turns: Arc<Semaphore>,
     patience: Duration,
+    computed: Arc<AtomicU64>,
 }
 
 impl Default for Passwords {
     fn default() -> Self {
-        Self { turns: Arc::new(Semaphore::new(AT_ONCE)), patience: PATIENCE }
+        Self { turns: Arc::new(Semaphore::new(AT_ONCE)), patience: PATIENCE, computed: Arc::default() }
     }
 }
 
@@ -99,6 +106,11 @@ impl Passwords {
         .await
     }
 
+    /// How many hashes were computed.
+    pub(crate) fn computed(&self) -> u64 {
+        self.computed.load(Ordering::Relaxed)
+    }
+
     /// Runs `work` when it is its turn, on a thread of its own.
     async fn compute<T: Send + 'static>(
         &self,
@@ -106,6 +118,7 @@ impl Passwords {
     ) -> Result<T, PasswordError> {
         let waiting = tokio::time::timeout(self.patience, Arc::clone(&self.turns).acquire_owned());
         let Ok(Ok(turn)) = waiting.await else { return Err(PasswordError::Busy) };
+        self.computed.fetch_add(1, Ordering::Relaxed);
         let computed = tokio::task::spawn_blocking(move || {
             // Until it is done, also where nobody waits for it any more.
             let _turn = turn;

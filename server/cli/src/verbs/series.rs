@@ -194,7 +194,7 @@ fn no_series(what: &str) -> Failure {
 
 /// Computes what is missing where no console does.
 async fn up_to_date(store: &Store) -> Result<(), StoreError> {
-    match compute_pending(store, |_| false).await {
+    match compute_pending(store, 0, |_| false).await {
         // Another process has it open, and computes.
         Ok(_) | Err(StoreError::Closed) => Ok(()),
         Err(error) => Err(error),

@@ -191,6 +191,12 @@ impl People {
         &self.proxied
     }
 
+    /// How many hashes of passwords were computed since the console was started: one for each password that somebody sends, whether
+    /// there is something to compare it with or not.
+    pub fn hashes_computed(&self) -> u64 {
+        self.passwords.computed()
+    }
+
     /// Tokens of theirs for programs.
     pub fn tokens(&self) -> &ApiTokens {
         &self.tokens

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bathyscope_capture::{CaptureId, SeriesId};
@@ -20,6 +20,8 @@ pub const RULE: u32 = 1;
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// How soon again where a capture had ended, but work on it had not.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// How many times as long as one took is waited before the next where many are computed, as after an update: the host has other work.
+const REST: u32 = 3;
 
 /// What computes them in one console.
 #[derive(Clone, Debug)]
@@ -73,7 +75,7 @@ impl SeriesTask {
     /// # Errors
     /// The database's.
     pub async fn compute(&self) -> Result<bool, StoreError> {
-        compute_pending(&self.store, |id| self.is_busy(id)).await
+        compute_pending(&self.store, REST, |id| self.is_busy(id)).await
     }
 
     fn is_busy(&self, id: CaptureId) -> bool {
@@ -82,11 +84,15 @@ impl SeriesTask {
 }
 
 /// Computes the key numbers of all captures that lack them, but for those that are still worked on, as `is_busy` says; whether there
-/// are none of these.
+/// are none of these. After each it rests `rest` times as long as that took.
 ///
 /// # Errors
 /// The database's: [`StoreError::Closed`] where it is open for reading only.
-pub async fn compute_pending(store: &Store, is_busy: impl Fn(CaptureId) -> bool) -> Result<bool, StoreError> {
+pub async fn compute_pending(
+    store: &Store,
+    rest: u32,
+    is_busy: impl Fn(CaptureId) -> bool,
+) -> Result<bool, StoreError> {
     loop {
         let pending = store.pending_runs(RULE).await?;
         let (mut is_done, mut has_done) = (true, false);
@@ -95,7 +101,9 @@ pub async fn compute_pending(store: &Store, is_busy: impl Fn(CaptureId) -> bool)
                 is_done = false;
                 continue;
             }
+            let began = Instant::now();
             has_done |= compute_one(store, run).await?;
+            tokio::time::sleep(began.elapsed().saturating_mul(rest)).await;
         }
         if !has_done {
             return Ok(is_done);

@@ -96,7 +96,11 @@ async fn states_of_all_threads_are_computed_once_and_can_be_removed() {
         let before = at.insert(row.number("cpu"), row.number("time") + row.number("duration_ns"));
         assert!(before.is_none_or(|end| end == row.number("time")), "{row:?} after {before:?}");
     }
-    let until_ns = recorded_until_ns(&whole, 0);
+    // What came while the source was detached counts too.
+    let mut until_ns = recorded_until_ns(&whole, 0);
+    for stream in [0, 1] {
+        until_ns = bench.rows(id, &whole, stream).await.iter().map(|row| row.number("time")).fold(until_ns, u64::max);
+    }
     assert!(!at.is_empty() && at.values().all(|end| *end == until_ns), "{at:?}, {until_ns}");
     // Of each wake-up that led to a run it is known how long that took.
     let wakeups = bench.rows(id, &whole, 1).await.len();

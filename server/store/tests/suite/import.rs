@@ -69,7 +69,8 @@ async fn a_capture_survives_the_way_out_and_in() {
     store.export_file(ID, &again).await.unwrap();
     assert!(fs::read(&again).unwrap() == fs::read(&file).unwrap());
     let size = fs::metadata(&file).unwrap().len();
-    assert!(size < 330_000, "{size}");
+    // Tables and indexes that the file has no rows of take a page of 4 KiB each.
+    assert!(size < 360_000, "{size}");
     assert!(!dir.path().join("again.bathy.partial").exists());
 }
 

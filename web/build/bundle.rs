@@ -7,8 +7,8 @@
 //! const $format = (() => { const { h } = $dom; …; return { duration, exact }; })();
 //! ```
 //!
-//! What many pages need, and what a module that is loaded later (`await import("./x.js")`) has in common with a page, is in
-//! `core.js`; so nothing is evaluated twice on a page. Everything else is in the file of its page. Forms of import and export
+//! What many pages need, and what a module that is loaded later (`await import("./x.js")`) has in common with a page that can load it, or
+//! with another that the same page can load, is in `core.js`; so nothing is evaluated twice on a page. Everything else is in the file of its page. Forms of import and export
 //! that are not known here fail the build.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,10 +123,10 @@ pub(crate) fn bundle(sources: &BTreeMap<String, String>) -> Result<BTreeMap<Stri
     let of_pages = orders(&modules, pages)?;
     let of_later = orders(&modules, later.iter().copied())?;
     let uses = |name: &str| of_pages.values().filter(|order| order.contains(&name)).count();
-    let loaded_later = |name: &str| of_later.values().filter(|order| order.contains(&name)).count();
+    let reach: Vec<Vec<&[&str]>> = of_pages.values().map(|order| reachable(&modules, order, &of_later)).collect();
     let in_core = |name: &str| {
-        let shared = loaded_later(name) > 0 && uses(name) + loaded_later(name) > 1;
-        uses(name) >= MANY || shared
+        let is_twice = |files: &Vec<&[&str]>| files.iter().filter(|order| order.contains(&name)).count() > 1;
+        uses(name) >= MANY || reach.iter().any(is_twice)
     };
     let mut core: Vec<&str> = Vec::new();
     for name in of_pages.values().chain(of_later.values()).flatten() {
@@ -143,6 +143,25 @@ pub(crate) fn bundle(sources: &BTreeMap<String, String>) -> Result<BTreeMap<Stri
         files.insert((*entry).to_owned(), file(&modules, &own, &shared, exports));
     }
     Ok(files)
+}
+
+/// What a page can have: its own modules, and those of each entry that it, or what it loads, can load later.
+fn reachable<'a>(
+    modules: &BTreeMap<&'a str, Module<'a>>,
+    page: &'a [&'a str],
+    of_later: &'a BTreeMap<&'a str, Vec<&'a str>>,
+) -> Vec<&'a [&'a str]> {
+    let (mut files, mut found, mut next) = (vec![page], BTreeSet::new(), 0);
+    while let Some(order) = files.get(next).copied() {
+        next += 1;
+        let later = order.iter().filter_map(|name| modules.get(name)).flat_map(|module| &module.later);
+        for entry in later {
+            if let Some(order) = of_later.get(entry).filter(|_| found.insert(*entry)) {
+                files.push(order);
+            }
+        }
+    }
+    files
 }
 
 /// [`order`] of each entry.
@@ -397,13 +416,20 @@ mod tests {
         let late = &files["late.js"];
         assert!(late.starts_with("import * as lib from \"./vendor/lib.js\";\nimport { $state } from \"./core.js\";\n"));
         assert!(late.ends_with("export const { Late } = $late;\n") && !late.contains("new Map"), "{late}");
-        // What one page loads later and another one at once is evaluated in one place.
-        let files = bundle(&sources(&[
-            ("line.js", "export const line = new Map();\n"),
-            ("page_x.js", "async function f() {\n  const { line } = await import(\"./line.js\");\n}\n"),
-            ("page_y.js", "import { line } from \"./line.js\";\nline.clear();\n"),
-        ]))
-        .unwrap();
+        // What one page loads later and another one at once is of both: no page has both.
+        let page_x = "async function f() {\n  const { line } = await import(\"./line.js\");\n}\n";
+        let page_y = "import { line } from \"./line.js\";\nline.clear();\n";
+        let line = ("line.js", "export const line = new Map();\n");
+        let files = bundle(&sources(&[line, ("page_x.js", page_x), ("page_y.js", page_y)])).unwrap();
+        assert!(files["line.js"].ends_with("export const { line } = $line;\n") && files["line.js"].contains("new Map"));
+        assert!(files["page_y.js"].contains("new Map") && !files[CORE].contains("new Map"), "{}", files[CORE]);
+        // What a page has at once and can load later is evaluated in one place, also where another module loads it.
+        let both = format!("{page_y}async function g() {{\n  const {{ more }} = await import(\"./more.js\");\n}}\n");
+        let more = (
+            "more.js",
+            "export const more = 1;\nasync function f() {\n  const { line } = await import(\"./line.js\");\n}\n",
+        );
+        let files = bundle(&sources(&[line, more, ("page_y.js", &both)])).unwrap();
         assert_eq!(files["line.js"], "import { $line } from \"./core.js\";\nexport const { line } = $line;\n");
         assert!(files["page_y.js"].starts_with("import { $line } from \"./core.js\";\n"), "{}", files["page_y.js"]);
     }

@@ -8,19 +8,27 @@ import { drawMarkdown } from "../lib/markdown.js";
 import { note, waitFor } from "../lib/notice.js";
 import { saveBlob } from "../lib/save_text.js";
 import { checkedFile, drawNonce, fileName, stylesOf, textOf } from "./file_parts.js";
-import { blockContent, pictureAddress } from "./investigation_block.js";
-import { headWords, stateWords } from "./investigation_words.js";
 import { stillHtml } from "./saved_html.js";
 
 /** @import { InvestigationAnswer } from "../../../api.js" */
 
 /**
+ * What the page draws its parts with. It has them already, and what is loaded later brings them to no other page.
+ * @typedef {object} Drawing
+ * @property {typeof import("./investigation_block.js").blockContent} blockContent
+ * @property {typeof import("./investigation_block.js").pictureAddress} pictureAddress
+ * @property {typeof import("./investigation_words.js").headWords} headWords
+ * @property {typeof import("./investigation_words.js").stateWords} stateWords
+ */
+
+/**
  * Makes the file and saves it.
  * @param {InvestigationAnswer} page
+ * @param {Drawing} drawing
  */
-export async function saveInvestigation(page) {
+export async function saveInvestigation(page, drawing) {
   const giveUp = new AbortController();
-  const making = fileOf(page, giveUp.signal);
+  const making = fileOf(page, drawing, giveUp.signal);
   const file = await waitFor("Reading the pictures of views", making, () => giveUp.abort());
   saveBlob(fileName(page.head.title, page.head.id), file);
   note(`Saved: ${bytes(file.size)}, to be opened without Bathyscope.`);
@@ -28,14 +36,15 @@ export async function saveInvestigation(page) {
 
 /**
  * @param {InvestigationAnswer} page
+ * @param {Drawing} drawing
  * @param {AbortSignal} signal
  */
-async function fileOf(page, signal) {
+async function fileOf(page, drawing, signal) {
   const nonce = drawNonce();
-  const pictures = await picturesOf(page, signal);
+  const pictures = await picturesOf(page, drawing, signal);
   // The page may load no picture from within itself, so what stands for one is replaced in the text. No text of people has the nonce.
   const marks = new Map([...pictures.keys()].map((address, at) => [address, `${nonce}-${at}`]));
-  let body = new XMLSerializer().serializeToString(bodyOf(page, marks));
+  let body = new XMLSerializer().serializeToString(bodyOf(page, drawing, marks));
   for (const [address, mark] of marks)
     body = body.replace(`data-picture="${mark}"`, () => `src="${pictures.get(address)}"`);
   const html = stillHtml({ title: page.head.title, nonce, styles: await stylesOf(document, signal), body });
@@ -45,9 +54,10 @@ async function fileOf(page, signal) {
 /**
  * The page without anything that needs a server.
  * @param {InvestigationAnswer} page
+ * @param {Drawing} drawing
  * @param {Map<string, string>} pictures what marks their places, by their addresses
  */
-function bodyOf({ head, blocks, conclusion_body: conclusion, public_url: publicUrl }, pictures) {
+function bodyOf({ head, blocks, conclusion_body: conclusion, public_url: publicUrl }, drawing, pictures) {
   const place = { investigation: head.id, canWrite: false, shared: true, check: () => {}, pictures };
   // A share's own address opens nothing elsewhere.
   const from = SHARE ? null : (publicUrl ?? location.origin) + location.pathname;
@@ -70,9 +80,9 @@ function bodyOf({ head, blocks, conclusion_body: conclusion, public_url: publicU
         "div",
         { class: "title-row" },
         h("h1", { text: head.title }),
-        h("span", { class: "investigation-state", data: { state: head.state }, text: stateWords(head.state) }),
+        h("span", { class: "investigation-state", data: { state: head.state }, text: drawing.stateWords(head.state) }),
       ),
-      h("p", { class: "quiet", text: headWords(head) }),
+      h("p", { class: "quiet", text: drawing.headWords(head) }),
     ),
     h(
       "ol",
@@ -85,7 +95,7 @@ function bodyOf({ head, blocks, conclusion_body: conclusion, public_url: publicU
           h(
             "div",
             { class: "block-body" },
-            ...blockContent(block, place),
+            ...drawing.blockContent(block, place),
             h("p", { class: "quiet small", text: `${block.changed_by}, ${wall(block.changed_unix_ns)}` }),
           ),
         ),
@@ -110,9 +120,10 @@ function bodyOf({ head, blocks, conclusion_body: conclusion, public_url: publicU
 /**
  * The pictures of all views, as addresses that hold them; those that cannot be made are left out.
  * @param {InvestigationAnswer} page
+ * @param {Drawing} drawing
  * @param {AbortSignal} signal
  */
-async function picturesOf({ head, blocks }, signal) {
+async function picturesOf({ head, blocks }, { pictureAddress }, signal) {
   /** @type {Map<string, string>} */
   const pictures = new Map();
   for (const block of blocks) {

@@ -7,10 +7,9 @@ import { wall } from "../lib/format.js";
 import { drawMarkdown } from "../lib/markdown.js";
 import { note, noteError, sentence, showError } from "../lib/notice.js";
 import { TextForm } from "../lib/text_form.js";
-import { blockContent } from "./investigation_block.js";
+import { blockContent, pictureAddress } from "./investigation_block.js";
 import { INVESTIGATION_STATES, headWords, movedBefore, stateWords } from "./investigation_words.js";
 import { linkTo } from "./link_address.js";
-import { startShareLine } from "./share_line.js";
 import { SHARE_OVER, shownWords } from "./share_words.js";
 
 /** @import { BlockItem, InvestigationAnswer, MarkdownNode } from "../../../api.js" */
@@ -81,8 +80,10 @@ class InvestigationPage {
       this.#page = await get("/api/investigations/{id}", { id: this.id });
       put(byId("investigation-problem"));
       this.#draw(this.#page);
-      if (this.#page.share && !this.#over)
+      if (this.#page.share && !this.#over) {
+        const { startShareLine } = await import("./share_line.js");
         this.#over = startShareLine(this.#page.share, shownWords(SHARED), () => void this.load());
+      }
     } catch (error) {
       const gone = error instanceof ApiError && error.status === 404;
       if (gone && this.#page) put(byId("investigation-problem"), this.#gone());
@@ -192,8 +193,8 @@ class InvestigationPage {
     const page = this.#page;
     if (!page) return;
     try {
-      const { saveInvestigation } = await import("./investigation_file.js");
-      await saveInvestigation(page);
+      const { saveWritten } = await import("./saved_file.js");
+      await saveWritten(page, { blockContent, headWords, pictureAddress, stateWords });
     } catch (error) {
       noteError(error);
     }

@@ -64,6 +64,10 @@ function runningItem(item) {
 function startRail() {
   const place = byId("running");
   const list = within(place, "ul");
+  let leaves = false;
+  // Whoever logs out leaves the page, which ends its stream.
+  addEventListener("beforeunload", () => (leaves = true));
+  addEventListener("pageshow", () => (leaves = false));
   listen(
     "/api/live",
     {},
@@ -76,7 +80,7 @@ function startRail() {
       written: (detail) => document.dispatchEvent(new CustomEvent("written", { detail })),
     },
     // Where the session has ended, the login follows, which says why.
-    (there) => !there && get("/api/own").catch(() => {}),
+    (there) => !there && !leaves && get("/api/own").catch(() => {}),
   );
   const button = byId("theme-switch");
   const label = within(button, "span");

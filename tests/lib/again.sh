@@ -40,16 +40,14 @@ run_again() {
 
 # Tries step `$1` again if few of its tests failed, and says what came of it.
 try_again() {
-    local name=$1 verdict good bad skips _name status=0
+    local name=$1 verdict good bad skips _name status=0 failed
     read -r verdict good bad skips _name <"$logs/$name.result" || return 0
     [ "$verdict" = FAILED ] && [ "$bad" -le "$MOST_AGAIN" ] || return 0
     run_again "$name" "$bad" >"$logs/$name.again.log" 2>&1 </dev/null || status=$?
     case $status in
         0)
-            {
-                failed_tests "$logs/$name.log"
-                [ -n "$(failed_tests "$logs/$name.log")" ] || echo 'the whole step, which ended before its tests did'
-            } | sed "s/^ */AGAIN: $name: /; s/\$/ — failed beside other work, passed by itself/" >"$logs/$name.again"
+            failed=$(failed_tests "$logs/$name.log")
+            echo "${failed:-the whole step, which ended before its tests did}" | sed "s/^ */AGAIN: $name: /; s/\$/ — failed beside other work, passed by itself/" >"$logs/$name.again"
             echo "ok $((good + bad)) 0 $skips $name" >"$logs/$name.result"
             cat "$logs/$name.again"
             ;;

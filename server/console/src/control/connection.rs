@@ -12,7 +12,7 @@ use crate::{
 /// A connection to a console, made while this process has the rights to ask: the console answers who connected.
 #[derive(Debug)]
 pub struct ControlConnection {
-    pub(super) stream: std::os::unix::net::UnixStream,
+    stream: std::os::unix::net::UnixStream,
 }
 
 impl ControlConnection {
@@ -78,25 +78,36 @@ impl ControlConnection {
     }
 
     /// Has it do something of which it tells in lines.
-    fn told(mut self, doing: &str, request: &Request) -> Result<Vec<String>, Failure> {
-        let answered = send(&mut self.stream, request).and_then(|()| answer_of(self.stream));
-        let line = answered.map_err(|error| Failure::because(doing, error))?;
-        match serde_json::from_str(&line) {
-            Ok(ControlAnswer::Told { lines }) => Ok(lines),
-            Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
-            Ok(_other) => Err(Failure::new(format!("{doing}: the console answered something else"))),
-            Err(error) => Err(Failure::because(doing, error)),
+    fn told(self, doing: &str, request: &Request) -> Result<Vec<String>, Failure> {
+        match self.answered(doing, request)? {
+            ControlAnswer::Told { lines } => Ok(lines),
+            _other => Err(another_answer(doing)),
         }
     }
 
-    fn have_done(mut self, doing: &str, request: &Request) -> Result<(), Failure> {
+    fn have_done(self, doing: &str, request: &Request) -> Result<(), Failure> {
+        match self.answered(doing, request)? {
+            ControlAnswer::Done => Ok(()),
+            _other => Err(another_answer(doing)),
+        }
+    }
+
+    /// What it answers, if it did what was asked.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    pub(super) fn answered(mut self, doing: &str, request: &Request) -> Result<ControlAnswer, Failure> {
         let answered = send(&mut self.stream, request).and_then(|()| answer_of(self.stream));
         let line = answered.map_err(|error| Failure::because(doing, error))?;
         match serde_json::from_str(&line) {
-            Ok(ControlAnswer::Done) => Ok(()),
             Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
-            Ok(_other) => Err(Failure::new(format!("{doing}: the console answered something else"))),
+            Ok(answer) => Ok(answer),
             Err(error) => Err(Failure::because(doing, error)),
         }
     }
+}
+
+/// What is said of an answer to something else.
+pub(super) fn another_answer(doing: &str) -> Failure {
+    Failure::new(format!("{doing}: the console answered something else"))
 }

@@ -7,7 +7,7 @@ use bathyscope_store::{Role, Store};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::{ControlAnswer, ControlConnection, Request, Tracing, answer_of, send};
+use super::{ControlAnswer, ControlConnection, Request, Tracing, connection::another_answer};
 use crate::{
     Failure,
     http::{
@@ -170,13 +170,9 @@ impl Tracing {
 /// Why it was not done.
 pub fn change_people(dir: &Path, change: TerminalPeople) -> Result<Option<TerminalPeopleAnswer>, Failure> {
     const DOING: &str = "managing accounts";
-    let Some(ControlConnection { mut stream }) = ControlConnection::open(dir)? else { return Ok(None) };
-    let answered = send(&mut stream, &Request::People { change: Box::new(change) }).and_then(|()| answer_of(stream));
-    let line = answered.map_err(|error| Failure::because(DOING, error))?;
-    match serde_json::from_str(&line) {
-        Ok(ControlAnswer::People { answer }) => Ok(Some(*answer)),
-        Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{DOING}: {why}"))),
-        Ok(_other) => Err(Failure::new(format!("{DOING}: the console answered something else"))),
-        Err(error) => Err(Failure::because(DOING, error)),
+    let Some(connection) = ControlConnection::open(dir)? else { return Ok(None) };
+    match connection.answered(DOING, &Request::People { change: Box::new(change) })? {
+        ControlAnswer::People { answer } => Ok(Some(*answer)),
+        _other => Err(another_answer(DOING)),
     }
 }

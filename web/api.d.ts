@@ -290,6 +290,12 @@ export interface CaptureList {
   sort: string;
 }
 
+export interface CaptureMark {
+  time: number;
+  text: string;
+  author: string;
+}
+
 export interface CapturePage {
   id: CaptureId;
   title: string;
@@ -323,6 +329,8 @@ export interface CapturePage {
   can_change: boolean;
   can_delete: boolean;
   can_pin: boolean;
+  can_give: boolean;
+  is_limited: boolean;
   kept_until_unix_ns: number | null;
   public_url: string | null;
   tags: string[];
@@ -330,6 +338,18 @@ export interface CapturePage {
   share: ReadShare | null;
   no_shares: string | null;
   run: CaptureRun | null;
+  marks: CaptureMark[];
+}
+
+export type CaptureRight = "read" | "change";
+
+export interface CaptureRights {
+  owner: string;
+  list: GivenRight[] | null;
+  tags: TagRights[];
+  links: number;
+  people: string[];
+  groups: string[];
 }
 
 export interface CaptureRun {
@@ -1093,7 +1113,17 @@ export interface FunctionsPage {
   irqs: boolean;
 }
 
+export interface GivenRight {
+  to: RightHolder;
+  may: CaptureRight;
+}
+
 export type GoodWay = "less" | "more";
+
+export interface GroupItem {
+  name: string;
+  people: string[];
+}
 
 export interface Groups {
   total: number;
@@ -2371,6 +2401,20 @@ export interface RetentionForecast {
   items: ForecastItem[];
 }
 
+export type RightHolder = "everybody" | {
+  person: string;
+  group?: undefined;
+} | {
+  group: string;
+  person?: undefined;
+};
+
+export interface RightsPage {
+  tags: TagRights[];
+  groups: GroupItem[];
+  people: string[];
+}
+
 export type Role = "viewer" | "operator" | "admin";
 
 export interface RowFields {
@@ -2951,6 +2995,11 @@ export interface TagItem {
 
 export interface TagList {
   items: TagItem[];
+}
+
+export interface TagRights {
+  tag: string;
+  list: GivenRight[];
 }
 
 export type Target = "system" | {
@@ -3560,6 +3609,7 @@ export interface Answers {
     "/api/tokens/{token}": null;
     "/api/own/sessions/{id}": null;
     "/api/own/tokens/{token}": null;
+    "/api/rights/groups/{name}": null;
     "/api/marks/{mark}": null;
   };
   GET: {
@@ -3647,6 +3697,8 @@ export interface Answers {
     "/api/people": PersonList;
     "/api/tokens": TokenList;
     "/api/own": OwnAccess;
+    "/api/captures/{id}/rights": CaptureRights;
+    "/api/rights": RightsPage;
     "/api/compare": ComparedCaptures;
     "/api/series": SeriesList;
     "/api/series/{series}": SeriesPage;
@@ -3707,6 +3759,11 @@ export interface Answers {
     "/api/own/tokens": MadeApiToken;
     "/api/password": ChosenFor;
     "/api/marks": MarkItem;
+  };
+  PUT: {
+    "/api/captures/{id}/rights": CaptureRights;
+    "/api/rights/tags/{tag}": RightsPage;
+    "/api/rights/groups/{name}": RightsPage;
   };
 }
 

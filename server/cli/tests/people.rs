@@ -90,6 +90,58 @@ fn accounts_are_managed_by_the_console_that_runs() {
     manage(data.path(), true);
 }
 
+fn give(data: &Path) {
+    let rights = |words: &[&str]| bathyscope(data, &[&["rights"], words].concat());
+    let id = json(data, &["captures", "list"])["items"][0]["id"].as_str().unwrap().to_owned();
+    for (words, says) in [
+        (vec!["show", "newest"], "everybody reads, as roles say"),
+        (vec!["groups"], "There is no group. `bathyscope rights group NAME --add PERSON` makes one."),
+        (vec!["tags"], "No tag says who may read what has it."),
+        (vec!["group", "ops", "--add", "ada", "--add", "bob"], "Group ops: ada, bob."),
+        (vec!["group", "OPS", "--add", "Ada", "--remove", "BOB"], "Group OPS: ada."),
+        (vec!["groups"], "ops  ada"),
+        (
+            vec!["set", "newest", "--read", "bob", "--read", "eve", "--change", "group:ops", "--change", "eve"],
+            "read: bob; change: ",
+        ),
+        (vec!["show", &id], "read: bob; change: eve, group:ops"),
+        (vec!["set-tag", "payroll"], "Captures with the tag payroll: only the owner and admins."),
+        (vec!["tags"], "payroll  only the owner and admins"),
+        (vec!["clear-tag", "payroll"], "everybody reads, as roles say"),
+        (vec!["remove-group", "ops"], "Removed group ops, and what was given to it."),
+        (vec!["show", &id], "read: bob; change: eve\n"),
+        (vec!["clear", "newest"], "everybody reads, as roles say"),
+    ] {
+        let told = done(&rights(&words));
+        assert!(told.contains(says), "{words:?}: {told}");
+    }
+    for (words, says) in [
+        (vec!["remove-group", "ops"], "there is no group `ops`; `bathyscope rights groups` lists them"),
+        (vec!["group", "ops", "--remove", "ada"], "there is no group `ops`"),
+        (vec!["set", "newest", "--read", "group:ops"], "there is no group `ops`"),
+        (vec!["set", "newest", "--read", ""], "is no name of a person or group"),
+        (vec!["show", "00000000000000ee"], "00000000000000ee"),
+    ] {
+        let error = refused(&rights(&words));
+        assert!(error.contains(says), "{words:?}: {error}");
+    }
+    let list = json(data, &["rights", "set", &id, "--read", "everybody"]);
+    assert!(list["done"].as_str().unwrap().ends_with(": read: everybody."), "{list}");
+    let list = json(data, &["rights", "show", &id]);
+    assert_eq!(list, serde_json::json!({ "list": [{ "to": "everybody", "may": "read" }] }));
+}
+
+#[test]
+fn rights_are_given_at_a_terminal_with_a_console_and_without() {
+    let data = tempfile::tempdir().unwrap();
+    let words = ["profile", "--simulate=rate=3000", "--duration", "300ms", "--save", "one"];
+    done(&bathyscope(data.path(), &words));
+    give(data.path());
+    let _serving = Serving::start(data.path());
+    done(&bathyscope(data.path(), &["rights", "clear", "newest"]));
+    give(data.path());
+}
+
 const PROXY: [&str; 5] = ["--behind-proxy", "--allow-host", "trace.example", "--proxy-user-header", "X-Forwarded-User"];
 
 /// A console that a test ends.

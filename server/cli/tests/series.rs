@@ -1,28 +1,20 @@
 //! `bathyscope compare`, `series` and `mark` as a person runs them, on made-up samples.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod serving;
+
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use serving::{Serving, done as text, refused};
 
 fn bathyscope(words: &[&str], data: &TempDir) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
     let (verb, rest) = words.split_first().unwrap();
     command.arg(verb).args(rest).arg("--data").arg(data.path()).stdin(Stdio::null());
     command.output().unwrap()
-}
-
-#[track_caller]
-fn text(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-#[track_caller]
-fn refused(output: &Output) -> String {
-    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 fn json(text: &str) -> Value {
@@ -88,4 +80,15 @@ fn a_series_has_its_runs_marks_and_a_baseline() {
     text(&bathyscope(&["mark", "--remove", "1"], &data));
     assert!(refused(&bathyscope(&["mark", "--remove", "1"], &data)).contains("no mark 1"));
     assert_eq!(text(&bathyscope(&["mark", "--list"], &data)), "There is no mark.\n");
+}
+
+#[test]
+fn a_baseline_is_named_by_the_console_that_runs() {
+    let data = profiles(&["300ms", "300ms"]);
+    text(&bathyscope(&["series", "list"], &data));
+    let _serving = Serving::start(data.path());
+    let told = text(&bathyscope(&["series", "baseline", "previous"], &data));
+    assert!(told.starts_with("The baseline of series "), "{told}");
+    let shown = json(&text(&bathyscope(&["series", "show", "newest", "--json"], &data)));
+    assert_eq!(shown["baseline"], shown["runs"][1]["id"]);
 }

@@ -38,6 +38,7 @@ use crate::{
     library::{LibraryError, LibraryUser, TERMINAL, TerminalChange, change_at_terminal},
     notes::{NoteError, TerminalNote, note_at_terminal},
     recipes::{self, RecipeError},
+    rights::{RightsError, TerminalRights, TerminalRightsAnswer, rights_at_terminal},
     series::{SeriesError, TerminalSeries, series_at_terminal},
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
@@ -108,6 +109,9 @@ enum Request {
     ChangeSeries {
         change: Box<TerminalSeries>,
     },
+    Rights {
+        change: Box<TerminalRights>,
+    },
     Shares,
     MakeShare {
         asked: Box<AskedShare>,
@@ -154,6 +158,7 @@ pub struct Tracing {
 enum ControlAnswer {
     LoginLink { url: String, role: Role },
     People { answer: Box<TerminalPeopleAnswer> },
+    Rights { answer: TerminalRightsAnswer },
     Access { access: AccessList },
     Ended { user: String },
     Probes { probes: Vec<CaptureProbe> },
@@ -323,6 +328,10 @@ impl Tracing {
                 Ok(told) => ControlAnswer::Told { lines: vec![told] },
                 Err(error) => ControlAnswer::Failed { why: words(&error) },
             },
+            Request::Rights { change } => match self.change_rights(*change).await {
+                Ok(answer) => ControlAnswer::Rights { answer },
+                Err(error) => ControlAnswer::Failed { why: words(&error) },
+            },
             Request::Shares => self.shares().await,
             Request::MakeShare { asked } => self.make_share(*asked).await,
             Request::RevokeShare { id } => self.revoke_share(id).await,
@@ -390,6 +399,14 @@ impl Tracing {
         let done = series_at_terminal(&self.store, change).await?;
         self.note(done.action, &done.object, &done.detail).await;
         Ok(done.told)
+    }
+
+    async fn change_rights(&self, change: TerminalRights) -> Result<TerminalRightsAnswer, RightsError> {
+        let done = rights_at_terminal(&self.store, change).await?;
+        if let Some((action, object, detail)) = &done.note {
+            self.note(action, object, detail).await;
+        }
+        Ok(done.answer)
     }
 
     /// Imports the file that comes, and answers. Who goes away before the answer imports nothing.
@@ -536,6 +553,7 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
             ControlAnswer::LoginLink { .. }
             | ControlAnswer::Access { .. }
             | ControlAnswer::People { .. }
+            | ControlAnswer::Rights { .. }
             | ControlAnswer::Ended { .. }
             | ControlAnswer::Told { .. }
             | ControlAnswer::Shares { .. }

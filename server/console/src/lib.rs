@@ -20,6 +20,7 @@ mod proxy_users;
 mod public_url;
 pub mod recipes;
 pub mod retention;
+pub mod rights;
 pub mod series;
 pub mod server;
 mod tls;

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bathyscope_capture::CaptureId;
-use sqlx::SqliteConnection;
+use sqlx::{QueryBuilder, SqliteConnection};
 
 use crate::{
-    StoreError,
+    Sight, StoreError,
     error::failed,
     limits::{at_most, limit},
     read::state_of,
@@ -142,11 +142,12 @@ pub(crate) async fn of_shown(conn: &mut SqliteConnection, id: CaptureId) -> Resu
     one(conn, id).await
 }
 
-/// How many captures that are shown have each tag.
-pub(crate) async fn tags(conn: &mut SqliteConnection) -> Result<BTreeMap<String, u64>, StoreError> {
+/// How many captures that are shown and seen have each tag.
+pub(crate) async fn tags(conn: &mut SqliteConnection, sight: &Sight) -> Result<BTreeMap<String, u64>, StoreError> {
     const DOING: &str = "reading tags";
-    let select = "SELECT tags FROM listed WHERE shown = 1 AND tags <> ''";
-    let rows: Vec<(String,)> = all(conn, sqlx::query(select), DOING).await?;
+    let mut select = QueryBuilder::new("SELECT tags FROM listed WHERE shown = 1 AND tags <> ''");
+    sight.push_condition(&mut select);
+    let rows: Vec<(String,)> = all(conn, select.build(), DOING).await?;
     let mut counts = BTreeMap::new();
     for tag in rows.iter().flat_map(|(tags,)| tags.split_whitespace()) {
         *counts.entry(tag.to_owned()).or_default() += 1;

@@ -44,6 +44,7 @@ mod places;
 mod read;
 mod remove;
 mod retention;
+mod rights;
 mod rows;
 mod runs;
 mod schema;
@@ -81,11 +82,12 @@ pub use people::{
     AccountChange, AccountChanged, AccountRecord, AccountSummary, BegunSession, EndedSession, KeptPassword, NewAccount,
     PasswordLink,
 };
+pub use rights::{CaptureRight, GivenRight, RightHolder, RightsObject, Sight};
 pub use runs::{PendingRun, RunNumbers, RunPlace, SeriesRun, SeriesSummary};
 pub use search::{
     ParseSearchError, SummaryCondition, SummaryNumber, SummaryProperty, SummaryQuery, SummarySort, SummaryTest,
     UnknownSortError,
 };
 pub use shares::{NewShare, ShareRecord, ShareUse};
-pub use store::{BlockingStore, Store, StoreChange, StoreFuture};
+pub use store::{BlockingStore, SeenStore, Store, StoreChange, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};

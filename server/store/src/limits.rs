@@ -57,6 +57,12 @@ pub(crate) mod limit {
     pub(crate) const SHARE_SCOPE_BYTES: usize = 64 << 10;
     /// Links of one person: a list has all of them.
     pub(crate) const SHARES_OF_OWNER: i64 = 200;
+    /// Lines of one list of who may read.
+    pub(crate) const RIGHTS: usize = 64;
+    /// Tags with such a list: every statement about captures that somebody sees has those that they do not.
+    pub(crate) const TAG_LISTS: i64 = 100;
+    pub(crate) const GROUPS: usize = 200;
+    pub(crate) const GROUP_MEMBERS: usize = 500;
     /// Accounts: the list has all of them.
     pub(crate) const ACCOUNTS: i64 = 1000;
     /// Tokens of one person, likewise.

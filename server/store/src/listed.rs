@@ -26,7 +26,7 @@ const CHANGES: [(&str, &str); 5] = [
     ("DELETE ON main.labels", "old.capture_id"),
 ];
 /// Changes that are counted, and what they do.
-const COUNTS: [(&str, &str); 6] = [
+const COUNTS: [(&str, &str); 8] = [
     ("INSERT ON main.notes", "UPDATE listed SET notes = notes + 1 WHERE capture_id = new.capture_id"),
     ("DELETE ON main.notes", "UPDATE listed SET notes = max(0, notes - 1) WHERE capture_id = old.capture_id"),
     (
@@ -39,6 +39,12 @@ const COUNTS: [(&str, &str); 6] = [
          l.stage = 'interrupted') WHERE capture_id = old.capture_id",
     ),
     ("DELETE ON main.captures", "DELETE FROM listed WHERE capture_id = old.id"),
+    ("INSERT ON main.capture_rights", "UPDATE listed SET has_rights = 1 WHERE capture_id = new.capture_id"),
+    (
+        "DELETE ON main.capture_rights",
+        "UPDATE listed SET has_rights = EXISTS (SELECT 1 FROM capture_rights r WHERE r.capture_id = old.capture_id) \
+         WHERE capture_id = old.capture_id",
+    ),
     // What events brought is all there once it has ended.
     (
         "UPDATE ON main.captures WHEN old.state = 'recording' AND new.state <> 'recording'",

@@ -10,7 +10,7 @@ use bathyscope_capture::CaptureId;
 use sqlx::{AssertSqlSafe, Connection as _, QueryBuilder, Row as _, SqliteConnection};
 
 use crate::{
-    CaptureState, CaptureSummary, FoundText, StoreError, SummaryPage, SummaryQuery, Unsearched,
+    CaptureState, CaptureSummary, FoundText, Sight, StoreError, SummaryPage, SummaryQuery, Unsearched,
     ends::Ends,
     error::failed,
     model::SearchField,
@@ -29,21 +29,22 @@ const FEW: i64 = 500;
 
 pub(crate) async fn summaries(
     conn: &mut SqliteConnection,
-    query: &SummaryQuery,
+    (query, sight): (&SummaryQuery, &Sight),
     ends: &Ends,
 ) -> Result<SummaryPage, StoreError> {
     // All of one moment: a number may be that of another capture afterwards.
     let mut view = conn.begin().await.map_err(failed(DOING))?;
     let words = query.words();
-    let found = count(&mut view, query, words.as_deref()).await?;
+    let asked = (query, sight);
+    let found = count(&mut view, asked, words.as_deref()).await?;
     let most = query.limit.min(if words.is_some() { MAX_FOUND } else { MAX_PAGE });
     let numbers = if i64::from(query.offset) >= found.total || most == 0 {
         Vec::new()
     } else {
-        page(&mut view, (query, most), words.as_deref(), &found).await?
+        page(&mut view, (asked, most), words.as_deref(), &found).await?
     };
     let mut places = found_places(&mut view, query, &numbers).await?;
-    let mut lines = lines(&mut view, &numbers).await?;
+    let mut lines = lines(&mut view, &numbers, sight).await?;
     let summary = |number: &i64| {
         let line = lines.remove(number)?;
         Some(line.into_summary(ends, places.remove(number).unwrap_or_default()))
@@ -53,6 +54,9 @@ pub(crate) async fn summaries(
     Ok(SummaryPage { total: unsigned(found.total), items, unsearched })
 }
 
+/// What is looked for, and who looks.
+type Asked<'a> = (&'a SummaryQuery, &'a Sight);
+
 /// What a count found.
 struct Found {
     total: i64,
@@ -61,7 +65,7 @@ struct Found {
 }
 
 /// The rest of a statement that begins with what it selects: where it looks, and for what.
-fn from(select: &str, query: &SummaryQuery, words: Option<&str>) -> QueryBuilder<sqlx::Sqlite> {
+fn from(select: &str, (query, sight): Asked<'_>, words: Option<&str>) -> QueryBuilder<sqlx::Sqlite> {
     let mut builder = QueryBuilder::new(select);
     match words {
         Some(words) => {
@@ -73,13 +77,14 @@ fn from(select: &str, query: &SummaryQuery, words: Option<&str>) -> QueryBuilder
         }
     }
     query.push_conditions(&mut builder);
+    sight.push_condition(&mut builder);
     builder
 }
 
-async fn count(conn: &mut SqliteConnection, query: &SummaryQuery, words: Option<&str>) -> Result<Found, StoreError> {
-    if query.has_others() {
+async fn count(conn: &mut SqliteConnection, asked: Asked<'_>, words: Option<&str>) -> Result<Found, StoreError> {
+    if asked.0.has_others() || asked.1.is_narrow() {
         // The numbers come at once: reading all rows again would take as long again.
-        let mut told = from("SELECT count(*), group_concat(number)", query, words);
+        let mut told = from("SELECT count(*), group_concat(number)", asked, words);
         let (total, numbers): (i64, Option<String>) =
             told.build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
         return Ok(Found { total, few: numbers.filter(|_| total <= FEW) });
@@ -100,14 +105,14 @@ async fn count(conn: &mut SqliteConnection, query: &SummaryQuery, words: Option<
 /// The numbers of the captures of a page, in order.
 async fn page(
     conn: &mut SqliteConnection,
-    (query, most): (&SummaryQuery, u32),
+    ((query, sight), most): (Asked<'_>, u32),
     words: Option<&str>,
     found: &Found,
 ) -> Result<Vec<i64>, StoreError> {
     let mut builder = match (&found.few, words) {
         // Digits and commas.
         (Some(numbers), _) => QueryBuilder::new(format!("SELECT number FROM listed WHERE number IN ({numbers})")),
-        (None, Some(words)) if found.total <= FEW => from("SELECT number", query, Some(words)),
+        (None, Some(words)) if found.total <= FEW => from("SELECT number", (query, sight), Some(words)),
         (None, words) => {
             let mut builder = QueryBuilder::new("SELECT number FROM listed INDEXED BY ");
             builder.push(query.sort.index()).push(" WHERE shown = 1");
@@ -117,6 +122,7 @@ async fn page(
                 builder.push_bind(words.to_owned()).push(")");
             }
             query.push_conditions(&mut builder);
+            sight.push_condition(&mut builder);
             builder
         }
     };
@@ -131,14 +137,16 @@ fn list_of(numbers: &[i64]) -> String {
     numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
 }
 
-async fn lines(conn: &mut SqliteConnection, numbers: &[i64]) -> Result<HashMap<i64, Line>, StoreError> {
+async fn lines(conn: &mut SqliteConnection, numbers: &[i64], sight: &Sight) -> Result<HashMap<i64, Line>, StoreError> {
+    let mut builder = QueryBuilder::new("SELECT listed.*, end_ns, since_unix_ns, ");
+    sight.push_may_change(&mut builder);
+    builder.push(
+        " AS can_change FROM listed JOIN captures c ON c.id = listed.capture_id \
+         JOIN retention ON retention.capture_id = listed.capture_id WHERE number IN (",
+    );
     // Digits and commas.
-    let select = AssertSqlSafe(format!(
-        "SELECT l.*, end_ns, since_unix_ns FROM listed l JOIN captures c ON c.id = l.capture_id \
-         JOIN retention r ON r.capture_id = l.capture_id WHERE number IN ({})",
-        list_of(numbers)
-    ));
-    let query = sqlx::query_as(select).persistent(false);
+    builder.push(list_of(numbers)).push(")");
+    let query = builder.build_query_as().persistent(false);
     let rows: Vec<Line> = query.fetch_all(conn).await.map_err(failed(DOING))?;
     Ok(rows.into_iter().map(|line| (line.number, line)).collect())
 }
@@ -166,6 +174,7 @@ row_struct! {
         simulated: bool,
         tags: String,
         left_out_bytes: i64,
+        can_change: bool,
     }
 }
 
@@ -200,6 +209,7 @@ impl Line {
             tags: tags_from(&self.tags).into_iter().collect(),
             found,
             left_out_bytes: unsigned(self.left_out_bytes),
+            can_change: self.can_change,
         })
     }
 }

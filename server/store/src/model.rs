@@ -551,6 +551,8 @@ pub struct CaptureSummary {
     pub found: Vec<FoundText>,
     /// Bytes of texts that its events brought and that searches do not look into.
     pub left_out_bytes: u64,
+    /// Whether whoever sees the list may change it, if an operator.
+    pub can_change: bool,
 }
 
 /// What a decision on which captures are kept needs to know of one.

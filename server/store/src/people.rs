@@ -12,6 +12,7 @@ use crate::{
     entry::{insert_session, role},
     error::failed,
     limits::{at_most, limit},
+    rights,
     rows::{row_struct, sql, unreadable, unsigned},
 };
 
@@ -384,6 +385,7 @@ async fn end_sessions(
 
 async fn remove(conn: &mut SqliteConnection, account: AccountRecord) -> Result<AccountChanged, StoreError> {
     let ended = end_sessions(conn, &account.name, None).await?;
+    rights::forget_person(conn, &account.name).await?;
     for delete in [
         "DELETE FROM login_tokens WHERE user = ? COLLATE NOCASE",
         "DELETE FROM api_tokens WHERE owner = ?",

@@ -29,7 +29,7 @@ const STEP: Duration = Duration::from_millis(20);
 const MAX_PAGES: u32 = 1024;
 
 /// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
-const STATEMENTS: [&str; 29] = [
+const STATEMENTS: [&str; 30] = [
     "DELETE FROM track_pages WHERE rowid IN (SELECT rowid FROM track_pages WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM track_directories WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM index_data WHERE rowid IN (SELECT rowid FROM index_data WHERE capture_id = ?1 LIMIT ?2)",
@@ -54,6 +54,7 @@ const STATEMENTS: [&str; 29] = [
      (SELECT capture_id, note_id, version FROM note_versions WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM notes WHERE capture_id = ?1 AND id IN (SELECT id FROM notes WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM labels WHERE capture_id = ?1 AND ?2 > 0",
+    "DELETE FROM capture_rights WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM runs WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM shares WHERE kind = 'capture' AND object = printf('%016x', ?1) AND ?2 > 0",
     "DELETE FROM derivations WHERE capture_id = ?1 AND ?2 > 0",

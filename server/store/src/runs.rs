@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use bathyscope_capture::{CaptureId, SeriesId};
-use sqlx::SqliteConnection;
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::{
-    CaptureState, StoreError,
+    CaptureState, Sight, StoreError,
     error::failed,
     limits::{at_most, cut, limit},
     rows::{narrow, row_struct, sql, unreadable, unsigned},
@@ -219,20 +219,33 @@ pub(crate) async fn set_baseline(
     Ok(())
 }
 
-/// The runs of a series that are shown, the last first; as many as are told at most.
-pub(crate) async fn of_series(conn: &mut SqliteConnection, series: SeriesId) -> Result<Vec<SeriesRun>, StoreError> {
-    let select = "SELECT l.*, again_of, is_baseline, rule, numbers, problem FROM runs r \
-                  JOIN listed l ON l.capture_id = r.capture_id WHERE r.series = ?1 AND l.shown = 1 \
-                  ORDER BY l.started_unix_ns DESC, l.number DESC LIMIT ?2";
-    let query = sqlx::query_as(select).bind(sql(series.bits())).bind(MAX_RUNS);
-    let rows: Vec<RunRow> = query.fetch_all(conn).await.map_err(failed(READING))?;
+/// The runs of a series that are shown and seen, the last first; as many as are told at most.
+pub(crate) async fn of_series(
+    conn: &mut SqliteConnection,
+    series: SeriesId,
+    sight: &Sight,
+) -> Result<Vec<SeriesRun>, StoreError> {
+    let mut builder = QueryBuilder::new("SELECT listed.*, again_of, is_baseline, rule, numbers, problem");
+    push_runs_of(&mut builder, sql(series.bits()), sight);
+    builder.push(" ORDER BY listed.started_unix_ns DESC, listed.number DESC LIMIT ").push_bind(MAX_RUNS);
+    let rows: Vec<RunRow> = builder.build_query_as().fetch_all(conn).await.map_err(failed(READING))?;
     rows.into_iter().map(RunRow::into_run).collect()
+}
+
+/// The rest of a statement about the runs of a series that are shown and seen.
+fn push_runs_of(builder: &mut QueryBuilder<Sqlite>, series: i64, sight: &Sight) {
+    builder.push(
+        " FROM runs JOIN listed ON listed.capture_id = runs.capture_id WHERE listed.shown = 1 AND runs.series = ",
+    );
+    builder.push_bind(series);
+    sight.push_condition(builder);
 }
 
 /// Of which series captures are; those of which it is not known are left out.
 pub(crate) async fn places(
     conn: &mut SqliteConnection,
     ids: &[CaptureId],
+    sight: &Sight,
 ) -> Result<HashMap<CaptureId, RunPlace>, StoreError> {
     let mut counts: HashMap<i64, (i64, Option<i64>)> = HashMap::new();
     let mut found = HashMap::new();
@@ -243,7 +256,7 @@ pub(crate) async fn places(
         let (runs, baseline) = match counts.get(&series) {
             Some(known) => *known,
             None => {
-                let told = counted(conn, series).await?;
+                let told = counted(conn, series, sight).await?;
                 counts.insert(series, told);
                 told
             }
@@ -260,11 +273,13 @@ pub(crate) async fn places(
 }
 
 /// How many runs of a series are shown, and its baseline.
-async fn counted(conn: &mut SqliteConnection, series: i64) -> Result<(i64, Option<i64>), StoreError> {
-    let select = "SELECT count(*), max(CASE WHEN is_baseline THEN capture_id END) FROM (SELECT r.capture_id, is_baseline \
-                  FROM runs r JOIN listed l ON l.capture_id = r.capture_id WHERE r.series = ?1 AND l.shown = 1 LIMIT ?2)";
-    let query = sqlx::query_as(select).bind(series).bind(MAX_RUNS);
-    query.fetch_one(conn).await.map_err(failed(READING))
+async fn counted(conn: &mut SqliteConnection, series: i64, sight: &Sight) -> Result<(i64, Option<i64>), StoreError> {
+    let mut builder = QueryBuilder::new(
+        "SELECT count(*), max(CASE WHEN is_baseline THEN capture_id END) FROM (SELECT runs.capture_id, is_baseline",
+    );
+    push_runs_of(&mut builder, series, sight);
+    builder.push(" LIMIT ").push_bind(MAX_RUNS).push(")");
+    builder.build_query_as().fetch_one(conn).await.map_err(failed(READING))
 }
 
 row_struct! {
@@ -280,16 +295,21 @@ row_struct! {
     }
 }
 
-/// Series with more than one run, the one with the last run first.
-pub(crate) async fn summaries(conn: &mut SqliteConnection) -> Result<Vec<SeriesSummary>, StoreError> {
-    // Of the columns without a function SQLite takes those of the row with the greatest.
-    let select = "SELECT r.series, count(*) AS runs, min(l.started_unix_ns) AS first_unix_ns, \
-                  max(l.started_unix_ns) AS last_unix_ns, l.capture_id, l.title, l.host_name, \
-                  (SELECT b.capture_id FROM runs b WHERE b.series = r.series AND b.is_baseline = 1) AS baseline \
-                  FROM runs r JOIN listed l ON l.capture_id = r.capture_id WHERE l.shown = 1 \
-                  GROUP BY r.series HAVING count(*) > 1 ORDER BY last_unix_ns DESC LIMIT ?";
-    let rows: Vec<SummaryRow> =
-        sqlx::query_as(select).bind(MAX_SERIES).fetch_all(conn).await.map_err(failed(READING))?;
+/// Series with more than one run that is seen, the one with the last run first.
+pub(crate) async fn summaries(conn: &mut SqliteConnection, sight: &Sight) -> Result<Vec<SeriesSummary>, StoreError> {
+    let mut builder = QueryBuilder::new(
+        "SELECT * FROM (SELECT runs.series, count(*) OVER w AS runs, min(started_unix_ns) OVER w AS first_unix_ns, \
+         started_unix_ns AS last_unix_ns, listed.capture_id, title, host_name, \
+         max(CASE WHEN is_baseline THEN listed.capture_id END) OVER w AS baseline, \
+         row_number() OVER (PARTITION BY runs.series ORDER BY started_unix_ns DESC, number DESC) AS place \
+         FROM runs JOIN listed ON listed.capture_id = runs.capture_id WHERE listed.shown = 1",
+    );
+    sight.push_condition(&mut builder);
+    builder.push(
+        " WINDOW w AS (PARTITION BY runs.series)) WHERE place = 1 AND runs > 1 ORDER BY last_unix_ns DESC LIMIT ",
+    );
+    builder.push_bind(MAX_SERIES);
+    let rows: Vec<SummaryRow> = builder.build_query_as().fetch_all(conn).await.map_err(failed(READING))?;
     let summary = |row: SummaryRow| SeriesSummary {
         id: SeriesId::from_bits(unsigned(row.series)),
         title: row.title,

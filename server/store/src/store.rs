@@ -12,7 +12,7 @@ use tokio::sync::{Notify, broadcast};
 
 use crate::{
     AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, FireToken, InvestigationId, LoginToken, NewCapture,
-    Options, RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
+    Options, RetainedCapture, Room, Session, Sight, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
     database::Database,
     entry, export, finish, firings,
     import::{self, NextMessage, Receiver},
@@ -33,10 +33,12 @@ mod labels;
 mod library;
 mod notes;
 mod people;
+mod rights;
 mod runs;
 mod shares;
 
 pub use blocking::BlockingStore;
+pub use rights::SeenStore;
 
 /// What a call on [`Store`] answers. Boxed, so that the call is compiled here, once: the body of an `async fn` is compiled
 /// again in each crate that waits for it.
@@ -58,6 +60,8 @@ pub enum StoreChange {
     Notes(CaptureId),
     /// An investigation, or that it is there.
     Investigation(InvestigationId),
+    /// Who may read which captures.
+    Rights,
 }
 
 /// How many changes wait for a listener; one that takes them more slowly is told how many it missed.
@@ -203,7 +207,8 @@ impl Store {
     pub fn summaries<'a>(&'a self, query: &'a SummaryQuery) -> StoreFuture<'a, SummaryPage> {
         Box::pin(async move {
             let mut reader = self.database.reader().await?;
-            self.database.done(listing::summaries(&mut reader, query, self.database.ends()).await)
+            let asked = (query, &Sight::ALL);
+            self.database.done(listing::summaries(&mut reader, asked, self.database.ends()).await)
         })
     }
 

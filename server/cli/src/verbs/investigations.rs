@@ -277,7 +277,7 @@ fn list(deleted: bool, json: bool, data: &DataArgs) -> Outcome {
 fn show(id: InvestigationId, json: bool, data: &DataArgs) -> Outcome {
     let page = open::reading(data, async |store| {
         let found = store.investigation(id).await?.ok_or(StoreError::NoInvestigation { id })?;
-        told_page(&store, found, (true, true)).await
+        told_page((&store, &bathyscope_store::Sight::ALL), found, (true, true)).await
     })?;
     print_all(&if json { json_of(&page)? } else { lines(&page) })
 }

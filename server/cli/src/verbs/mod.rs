@@ -45,6 +45,7 @@ pub mod reader;
 pub mod recipes;
 pub mod record;
 pub mod report;
+pub mod rights;
 pub mod run;
 pub mod script;
 pub mod series;
@@ -169,6 +170,8 @@ pub enum Verb {
     Sessions(sessions::SessionsArgs),
     /// Accounts: who logs in by name and password, with which role; add, change and remove them
     People(people::PeopleArgs),
+    /// Who may read and change captures: lists of captures and of tags, and groups of people
+    Rights(rights::RightsArgs),
     /// Tokens with which programs ask for somebody who has an account: make, list and revoke them
     Tokens(tokens::TokensArgs),
     /// Links of the running console for people without a login: make, list and revoke them
@@ -282,6 +285,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::LoginLink(args) => login_link::run(args),
         Verb::Sessions(args) => sessions::run(args),
         Verb::People(args) => people::run(args),
+        Verb::Rights(args) => rights::run(args),
         Verb::Tokens(args) => tokens::run(args),
         Verb::Shares(args) => shares::run(args),
         Verb::Flight(args) => flight::run(args),

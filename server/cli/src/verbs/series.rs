@@ -134,13 +134,17 @@ pub fn run(args: SeriesArgs) -> Outcome {
         SeriesVerb::List { json, data } => list(json, &data),
         SeriesVerb::Show { series, numbers, json, data } => show(&series, &numbers, (json, &data)),
         SeriesVerb::Baseline { capture, none, data } => {
+            let dir = data.directory()?;
+            // Before this process becomes the console's user, who reads the database and whom the console does not answer.
+            let console = ControlConnection::open(&dir)?;
             let found = open::reading(&data, async |store| {
                 up_to_date(&store).await?;
                 let Some(id) = capture.id(&store).await? else { return Ok(None) };
                 Ok(series_of(&store, id).await?.map(|series| (series, id)))
             })?;
             let (series, id) = found.ok_or_else(|| no_series("the capture"))?;
-            changed(TerminalSeries::Baseline { series, baseline: (!none).then_some(id) }, &data)
+            let change = TerminalSeries::Baseline { series, baseline: (!none).then_some(id) };
+            print_all(&format!("{}\n", done(change, console, &dir)?))
         }
     }
 }
@@ -315,13 +319,14 @@ const fn verdict_words(verdict: BaselineVerdict) -> &'static str {
 
 /// Has it done: by the console that runs there, or here.
 fn changed(change: TerminalSeries, data: &DataArgs) -> Outcome {
-    let told = done(change, &data.directory()?)?;
+    let dir = data.directory()?;
+    // While this process has its rights: the console answers who connected, and not its own user.
+    let told = done(change, ControlConnection::open(&dir)?, &dir)?;
     print_all(&format!("{told}\n"))
 }
 
-fn done(change: TerminalSeries, dir: &Path) -> Result<String, Failure> {
-    // While this process has its rights: the console answers who connected, and not its own user.
-    if let Some(console) = ControlConnection::open(dir)? {
+fn done(change: TerminalSeries, console: Option<ControlConnection>, dir: &Path) -> Result<String, Failure> {
+    if let Some(console) = console {
         return Ok(console.change_series(change)?.join("\n"));
     }
     open::changing(&Workplace::make(Some(dir))?, async |store| {

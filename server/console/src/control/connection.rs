@@ -6,7 +6,12 @@ use bathyscope_catalog::recipes::Recipe;
 
 use super::{ControlAnswer, Request, answer_of, asking, connect, is_absent, send};
 use crate::{
-    Failure, investigations::TerminalPage, library::TerminalChange, notes::TerminalNote, series::TerminalSeries,
+    Failure,
+    investigations::TerminalPage,
+    library::TerminalChange,
+    notes::TerminalNote,
+    rights::{TerminalRights, TerminalRightsAnswer},
+    series::TerminalSeries,
 };
 
 /// A connection to a console, made while this process has the rights to ask: the console answers who connected.
@@ -75,6 +80,18 @@ impl ControlConnection {
     /// Why it was not done.
     pub fn change_series(self, change: TerminalSeries) -> Result<Vec<String>, Failure> {
         self.told("changing series", &Request::ChangeSeries { change: Box::new(change) })
+    }
+
+    /// Has it tell or change who may read captures.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    pub fn change_rights(self, change: TerminalRights) -> Result<TerminalRightsAnswer, Failure> {
+        const DOING: &str = "changing rights";
+        match self.answered(DOING, &Request::Rights { change: Box::new(change) })? {
+            ControlAnswer::Rights { answer } => Ok(answer),
+            _other => Err(another_answer(DOING)),
+        }
     }
 
     /// Has it do something of which it tells in lines.

@@ -6,13 +6,14 @@
 use axum::extract::{FromRequestParts, RawPathParams};
 use bathyscope_capture::CaptureId;
 use bathyscope_reader::CaptureView;
-use bathyscope_store::{InvestigationId, Role};
+use bathyscope_store::{InvestigationId, Role, Sight, StoreChange, StoreError};
 use bathyscope_web::pages;
 use http::{
     HeaderMap,
     header::{AUTHORIZATION, COOKIE},
     request::Parts,
 };
+use tokio::sync::broadcast::error::RecvError;
 
 use super::{
     context::{Context, RouteKind},
@@ -39,6 +40,8 @@ const COOKIES_TRIED: usize = 4;
 pub struct Who {
     /// Their session.
     pub session: Session,
+    /// Which captures they see.
+    pub(super) sight: Sight,
 }
 
 impl Who {
@@ -50,6 +53,11 @@ impl Who {
     /// What they may do.
     pub fn role(&self) -> Role {
         self.session.role()
+    }
+
+    /// Which captures they see.
+    pub fn sight(&self) -> &Sight {
+        &self.sight
     }
 
     /// What pages show of them.
@@ -191,10 +199,16 @@ impl Reader {
         state.workers().view(view, narrow).await
     }
 
-    /// Waits until they may not read any more.
-    pub(super) async fn over(self) {
+    /// Waits until they may not read this capture any more.
+    pub(super) async fn over(self, state: AppState, id: CaptureId) {
         match self.by {
-            ReadBy::Login(who) => who.session.over().await,
+            ReadBy::Login(who) => {
+                let unseen = unseen(&state, &who, id);
+                tokio::select! {
+                    () = who.session.over() => {}
+                    () = unseen => {}
+                }
+            }
             ReadBy::Share(share) => share.over().await,
         }
     }
@@ -341,6 +355,46 @@ impl FromRequestParts<AppState> for InvestigationShareHolder {
     }
 }
 
+/// Waits until somebody who is logged in does not see a capture any more.
+async fn unseen(state: &AppState, who: &Who, id: CaptureId) {
+    let mut changes = state.store().changes();
+    loop {
+        match changes.recv().await {
+            Ok(StoreChange::Rights) | Err(RecvError::Lagged(_)) => {}
+            Ok(_) => continue,
+            Err(RecvError::Closed) => return,
+        }
+        let Ok(sight) = sight_of(state, &who.session).await else { return };
+        if state.store().seen_by(&sight).right(id).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Which captures somebody sees: an admin all.
+///
+/// # Errors
+/// The store's.
+pub(super) async fn sight_of(state: &AppState, session: &Session) -> Result<Sight, StoreError> {
+    if session.role() >= Role::Admin { Ok(Sight::ALL) } else { state.store().sight(session.user()).await }
+}
+
+/// Routes below these are of one capture. The router's own words are compared, not an address.
+const OF_CAPTURES: [&str; 2] = ["/api/captures/{id}", "/captures/{id}"];
+
+/// Goes on only if somebody sees the capture that the route names, if it names one: what they do not see is not there (P08).
+async fn admit_capture(parts: &mut Parts, state: &AppState, (context, who): (&Context, &Who)) -> Result<(), ApiError> {
+    let is_below = |base: &str, path: &str| path.strip_prefix(base).is_some_and(|r| r.is_empty() || r.starts_with('/'));
+    let of_capture = context.route().is_some_and(|path| OF_CAPTURES.iter().any(|base| is_below(base, path)));
+    if !of_capture || !who.sight.is_narrow() {
+        return Ok(());
+    }
+    let Ok(path) = RawPathParams::from_request_parts(parts, state).await else { return Err(ApiError::not_found()) };
+    let id = path.iter().find(|(key, _)| *key == "id").and_then(|(_, id)| id.parse().ok());
+    state.seen(who).right(id.ok_or_else(ApiError::not_found)?).await?;
+    Ok(())
+}
+
 /// What a path names, as the extractor reads it.
 type Named = fn(&str) -> Option<SharedObject>;
 
@@ -380,13 +434,15 @@ async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, 
     if let Some(slot) = parts.extensions.get::<Slot>() {
         slot.used_by(&session);
     }
-    let who = Who { session };
+    let sight = sight_of(state, &session).await?;
+    let who = Who { session, sight };
     context.set_who(who.clone());
     if who.role() < least {
         let is_page = context.kind() == Some(RouteKind::Page);
         return Err(if is_page { ApiError::read_only(who.user(), who.role(), least) } else { ApiError::not_found() });
     }
     admit_stream(parts, state, &context)?;
+    admit_capture(parts, state, (&context, &who)).await?;
     Ok(who)
 }
 

@@ -100,7 +100,7 @@ pub(super) async fn series(
     State(state): State<AppState>,
     Path(SeriesPath { series }): Path<SeriesPath>,
 ) -> Result<Response, ApiError> {
-    if state.store().series_runs(series).await?.is_empty() {
+    if state.seen(&who).series_runs(series).await?.is_empty() {
         return Err(ApiError::not_found());
     }
     render(&pages::Series { nonce: context.nonce(), frame: who.frame(pages::Nav::History), id: &series.to_string() })

@@ -88,6 +88,7 @@ pub fn table() -> Vec<Route> {
         .chain(note_routes())
         .chain(investigation_routes())
         .chain(people_routes())
+        .chain(rights_routes())
         .chain(comparison_routes())
         .collect();
     let below_shares: Vec<Route> = own.iter().filter_map(below_share).collect();
@@ -121,6 +122,22 @@ fn share_routes() -> Vec<Route> {
         route::<Anonymous, _, _>(Api, POST, "/s/{share}/open", share_pages::open),
         route::<CaptureShareHolder, _, _>(Page, GET, "/s/{share}/captures/{id}", share_pages::capture),
         route::<InvestigationShareHolder, _, _>(Page, GET, "/s/{share}/investigations/{id}", share_pages::investigation),
+    ]
+}
+
+/// Who may read and change captures.
+#[rustfmt::skip]
+fn rights_routes() -> Vec<Route> {
+    use RouteKind::Api;
+    const GET: &Method = &Method::GET;
+    const PUT: &Method = &Method::PUT;
+    vec![
+        route::<Operator, _, _>(Api, GET, "/api/captures/{id}/rights", api::rights::capture),
+        route::<InPerson<Operator>, _, _>(Api, PUT, "/api/captures/{id}/rights", api::rights::set_capture),
+        route::<InPerson<Admin>, _, _>(Api, GET, "/api/rights", api::rights::page),
+        route::<InPerson<Admin>, _, _>(Api, PUT, "/api/rights/tags/{tag}", api::rights::set_tag),
+        route::<InPerson<Admin>, _, _>(Api, PUT, "/api/rights/groups/{name}", api::rights::set_group),
+        route::<InPerson<Admin>, _, _>(Api, &Method::DELETE, "/api/rights/groups/{name}", api::rights::remove_group),
     ]
 }
 

@@ -322,6 +322,11 @@ impl Share {
         self.inner.scope.part.as_ref()
     }
 
+    /// Who made it.
+    pub fn owner(&self) -> &str {
+        &self.inner.record.owner
+    }
+
     /// What the store keeps of it.
     pub fn record(&self) -> &ShareRecord {
         &self.inner.record

@@ -14,11 +14,12 @@ use bathyscope_agent::CommandRights;
 use bathyscope_capture::CaptureId;
 use bathyscope_link::{AgentLink, activity::ActivitySampler, host::Host, inventory::Inventory};
 use bathyscope_reader::{CaptureCache, CaptureView};
-use bathyscope_store::{Role, Store};
+use bathyscope_store::{Role, SeenStore, Store};
 use http::HeaderMap;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    access::Who,
     context::Context,
     error::ApiError,
     hosts::HostPolicy,
@@ -284,7 +285,12 @@ impl AppState {
         self.inner.name_limit.give_back(&limited_name(name));
     }
 
-    /// A snapshot of a capture.
+    /// The captures as somebody sees them.
+    pub(super) fn seen<'a>(&'a self, who: &'a Who) -> SeenStore<'a> {
+        self.store().seen_by(who.sight())
+    }
+
+    /// A snapshot of a capture, which whoever asks sees.
     pub(super) async fn view(&self, id: CaptureId) -> Result<CaptureView, ApiError> {
         let is_busy = self.is_running(id);
         Ok(self.captures().view(id, is_busy).await?)

@@ -4,7 +4,8 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use bathyscope_capture::{CaptureId, NoteId, shown};
 use bathyscope_store::{
-    BlockRecord, CaptureRecord, InvestigationId, InvestigationRecord, InvestigationState, NoteRecord, Store, StoreError,
+    BlockRecord, CaptureRecord, InvestigationId, InvestigationRecord, InvestigationState, NoteRecord, Sight, Store,
+    StoreError,
 };
 use serde::Serialize;
 
@@ -179,6 +180,9 @@ pub enum ToldBlock {
     Unknown,
 }
 
+/// Where captures are, and whose sight of them counts: of one that is not seen nothing is told but its id.
+type ToldTo<'a> = (&'a Store, &'a Sight);
+
 /// The captures and notes that blocks are about.
 #[derive(Default)]
 struct Known {
@@ -187,9 +191,13 @@ struct Known {
 }
 
 impl Known {
-    async fn capture(&mut self, store: &Store, id: CaptureId) -> Result<Option<&CaptureRecord>, StoreError> {
+    async fn capture(
+        &mut self,
+        (store, sight): ToldTo<'_>,
+        id: CaptureId,
+    ) -> Result<Option<&CaptureRecord>, StoreError> {
         if let Entry::Vacant(slot) = self.captures.entry(id) {
-            slot.insert(match store.capture(id).await {
+            slot.insert(match store.seen_by(sight).capture(id).await {
                 Ok(record) => Some(record),
                 Err(StoreError::NoCapture { .. }) => None,
                 Err(error) => return Err(error),
@@ -198,21 +206,21 @@ impl Known {
         Ok(self.captures.get(&id).and_then(Option::as_ref))
     }
 
-    async fn title(&mut self, store: &Store, id: CaptureId) -> Result<Option<String>, StoreError> {
-        Ok(self.capture(store, id).await?.map(|record| shown(&record.title)))
+    async fn title(&mut self, told: ToldTo<'_>, id: CaptureId) -> Result<Option<String>, StoreError> {
+        Ok(self.capture(told, id).await?.map(|record| shown(&record.title)))
     }
 
     /// A note and its answers.
     async fn thread(
         &mut self,
-        store: &Store,
+        told: ToldTo<'_>,
         (id, note): (CaptureId, NoteId),
     ) -> Result<(Option<Box<NoteItem>>, Vec<NoteItem>), StoreError> {
-        let Some(origin_ns) = self.capture(store, id).await?.map(|record| record.start_ns) else {
+        let Some(origin_ns) = self.capture(told, id).await?.map(|record| record.start_ns) else {
             return Ok((None, Vec::new()));
         };
         if let Entry::Vacant(slot) = self.notes.entry(id) {
-            slot.insert(store.notes(id).await?);
+            slot.insert(told.0.notes(id).await?);
         }
         let all = self.notes.get(&id).map_or(&[] as &[NoteRecord], Vec::as_slice);
         let items = all.iter().map(|record| NoteItem::new(record.clone(), origin_ns, false));
@@ -234,7 +242,7 @@ impl Known {
 /// # Errors
 /// The store's.
 pub async fn told_page(
-    store: &Store,
+    store: ToldTo<'_>,
     (record, blocks): (InvestigationRecord, Vec<BlockRecord>),
     (can_write, can_delete): (bool, bool),
 ) -> Result<InvestigationItem, StoreError> {
@@ -261,7 +269,7 @@ pub async fn told_page(
     })
 }
 
-async fn told_block(store: &Store, known: &mut Known, content: &str) -> Result<ToldBlock, StoreError> {
+async fn told_block(store: ToldTo<'_>, known: &mut Known, content: &str) -> Result<ToldBlock, StoreError> {
     let Ok(content) = serde_json::from_str::<BlockContent>(content) else { return Ok(ToldBlock::Unknown) };
     Ok(match content {
         BlockContent::Text { text } => ToldBlock::Text { body: markdown(&text), text },
@@ -277,7 +285,9 @@ async fn told_block(store: &Store, known: &mut Known, content: &str) -> Result<T
             ToldBlock::Note { capture, title: known.title(store, capture).await?, id, note, answers }
         }
         BlockContent::Query { capture, sql, caption, result } => {
-            ToldBlock::Query { capture, title: known.title(store, capture).await?, sql, caption, result }
+            let title = known.title(store, capture).await?;
+            let result = if title.is_some() || !store.1.is_narrow() { result } else { QueryResult::default() };
+            ToldBlock::Query { capture, title, sql, caption, result }
         }
         BlockContent::Step { text, recipe, capture, view } => {
             let title = match capture {

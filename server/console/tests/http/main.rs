@@ -39,6 +39,7 @@ mod query;
 mod recipes;
 mod recording;
 mod retention;
+mod rights;
 mod roles;
 mod sample_records;
 mod scripts;

@@ -224,6 +224,15 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/people", [303, 403, 403, 200]),
     ("GET", "/account", [303, 200, 200, 200]),
     ("GET", "/password", [200; 4]),
+    // An operator asks for a capture of somebody else.
+    ("GET", "/api/captures/{id}/rights", [401, 404, 404, 200]),
+    // An empty body.
+    ("PUT", "/api/captures/{id}/rights", [401, 404, 400, 400]),
+    ("GET", "/api/rights", [401, 404, 404, 200]),
+    ("PUT", "/api/rights/tags/{tag}", [401, 404, 404, 400]),
+    ("PUT", "/api/rights/groups/{name}", [401, 404, 404, 400]),
+    // There is no such group.
+    ("DELETE", "/api/rights/groups/{name}", [401, 404, 404, 404]),
     ("GET", "/api/people", [401, 404, 404, 200]),
     // An empty body.
     ("POST", "/api/people", [401, 404, 404, 400]),
@@ -260,6 +269,7 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{note}", "00000000000000ff")
         .replace("{number}", "0")
         .replace("{system}", "sched")
+        .replace("{tag}", "slow")
         .replace("{token}", "00000000000000ee")
         .replace("{name}", "sched_switch");
     match path.trim_start_matches("/s/{share}") {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bathyscope_capture::CaptureId;
 
 use super::{Store, StoreFuture};
-use crate::{CaptureLabels, LabelChange, labels};
+use crate::{CaptureLabels, LabelChange, Sight, labels};
 
 impl Store {
     /// Adds and removes tags of a capture, or gives it another description; what is said of it now.
@@ -31,6 +31,8 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn tags(&self) -> StoreFuture<'_, BTreeMap<String, u64>> {
-        Box::pin(async move { self.database.done(labels::tags(&mut *self.database.reader().await?).await) })
+        Box::pin(
+            async move { self.database.done(labels::tags(&mut *self.database.reader().await?, &Sight::ALL).await) },
+        )
     }
 }

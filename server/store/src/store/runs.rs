@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bathyscope_capture::{CaptureId, SeriesId};
 
 use super::{Store, StoreFuture};
-use crate::{MarkRecord, NewMark, PendingRun, RunNumbers, RunPlace, SeriesRun, SeriesSummary, marks, runs};
+use crate::{MarkRecord, NewMark, PendingRun, RunNumbers, RunPlace, SeriesRun, SeriesSummary, Sight, marks, runs};
 
 impl Store {
     /// Some captures that lack key numbers by this version of the rule, or of which it is not kept of which series they are; the
@@ -54,7 +54,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn series_runs(&self, series: SeriesId) -> StoreFuture<'_, Vec<SeriesRun>> {
-        Box::pin(async move { self.database.done(runs::of_series(&mut *self.database.reader().await?, series).await) })
+        Box::pin(async move {
+            self.database.done(runs::of_series(&mut *self.database.reader().await?, series, &Sight::ALL).await)
+        })
     }
 
     /// Of which series captures are; those of which that is not known yet are left out.
@@ -62,7 +64,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn run_places(&self, ids: Vec<CaptureId>) -> StoreFuture<'_, HashMap<CaptureId, RunPlace>> {
-        Box::pin(async move { self.database.done(runs::places(&mut *self.database.reader().await?, &ids).await) })
+        Box::pin(async move {
+            self.database.done(runs::places(&mut *self.database.reader().await?, &ids, &Sight::ALL).await)
+        })
     }
 
     /// Series with more than one run, the one with the last run first, at most 1000.
@@ -70,7 +74,9 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn series(&self) -> StoreFuture<'_, Vec<SeriesSummary>> {
-        Box::pin(async move { self.database.done(runs::summaries(&mut *self.database.reader().await?).await) })
+        Box::pin(
+            async move { self.database.done(runs::summaries(&mut *self.database.reader().await?, &Sight::ALL).await) },
+        )
     }
 
     /// Keeps a marked moment; gives its number.

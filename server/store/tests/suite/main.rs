@@ -19,6 +19,7 @@ mod p37_open;
 mod pages;
 mod people;
 mod retention;
+mod rights;
 mod runs;
 mod schema_page;
 mod search;

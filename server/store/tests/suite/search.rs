@@ -333,7 +333,7 @@ async fn one_among_ten_thousand_is_found_by_a_word_in_a_note() {
          start_ns, end_ns, 0, 0, 0, 0, 0 FROM captures, n",
         "INSERT INTO retention SELECT id, 0, started_unix_ns, 0, 0 FROM captures WHERE id BETWEEN 1 AND 9999",
         "INSERT INTO listed SELECT 1000000 - id, id, 1, state, origin, 0, title, owner, method, target, host_name, started_unix_ns, 0, 0, 0, \
-         0, 0, '', 0, 0, 0, 0 FROM captures WHERE id BETWEEN 1 AND 9999",
+         0, 0, '', 0, 0, 0, 0, 0 FROM captures WHERE id BETWEEN 1 AND 9999",
     ] {
         sqlx::query(statement).execute(&mut conn).await.unwrap();
     }

@@ -163,7 +163,7 @@ export async function getBytes(path, params = {}, signal = undefined) {
 }
 
 /**
- * POST, PATCH or DELETE with a JSON body; the answer's JSON, or null where it has none.
+ * POST, PUT, PATCH or DELETE with a JSON body; the answer's JSON, or null where it has none.
  * @template {Exclude<keyof Answers, "GET">} Method
  * @template {keyof Answers[Method] & string} Path
  * @param {Method} method

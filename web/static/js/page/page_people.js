@@ -10,6 +10,7 @@ import { showAccess } from "./access_view.js";
 import { isLoopback } from "./link_address.js";
 import { listTable } from "./list_table.js";
 import { showOnce } from "./once_dialog.js";
+import { showRights } from "./rights_section.js";
 import { ROLES, ago, endsWords, stateWords } from "./people_words.js";
 import { startShell } from "./shell.js";
 import { tokenTable } from "./token_table.js";
@@ -220,6 +221,7 @@ async function load() {
     showError(byId("people-problem"), error, load);
   }
   void showAccess(byId("access"));
+  void showRights();
 }
 
 startShell();

@@ -1,5 +1,7 @@
 //! Captures: listed, made, shown, renamed, tagged, deleted.
 
+use std::collections::BTreeSet;
+
 use axum::{
     Json,
     extract::State,
@@ -8,7 +10,8 @@ use axum::{
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, SeriesId, shown, visible};
 use bathyscope_link::{clock::wall_unix_ns, script::ScriptFailure};
 use bathyscope_store::{
-    CaptureLabels, CaptureSummary, FireToken, LabelChange, Role, RunPlace, SummaryQuery, SummarySort,
+    CaptureLabels, CaptureRecord, CaptureRight, CaptureSummary, FireToken, LabelChange, MarkRecord, Role, RunPlace,
+    SummaryQuery, SummarySort,
 };
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
@@ -17,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use super::super::{
     access::{Operator, Reader, Viewer, Who},
     context::hex,
-    error::ApiError,
+    error::{ApiError, ErrorKind},
     extract::{self, Path, Query},
     share::{Share, SharedPart},
     state::{AppState, to_its_end},
@@ -84,12 +87,12 @@ pub(in crate::http) async fn list(
     Query(query): Query<ListQuery>,
 ) -> Result<Json<CaptureList>, ApiError> {
     let query = query.summaries()?;
-    let page = state.store().summaries(&query).await?;
+    let page = state.seen(&who).summaries(&query).await?;
     let rule = state.retention();
     let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
-    let runs = state.store().run_places(page.items.iter().map(|item| item.id).collect()).await?;
+    let runs = state.seen(&who).run_places(page.items.iter().map(|item| item.id).collect()).await?;
     let item = |item: CaptureSummary| {
-        let (can_pin, run) = (may_change(&who, &item.owner), runs.get(&item.id).copied());
+        let (can_pin, run) = (who.role() >= Role::Operator && item.can_change, runs.get(&item.id).copied());
         wire::CaptureItem::kept_by(item, rule, can_pin).of_series(run)
     };
     let items = page.items.into_iter().map(item).collect();
@@ -99,8 +102,11 @@ pub(in crate::http) async fn list(
 }
 
 /// How many captures have each tag, in order of the tags.
-pub(in crate::http) async fn tags(_: Viewer, State(state): State<AppState>) -> Result<Json<TagList>, ApiError> {
-    let items = state.store().tags().await?.into_iter().map(|(tag, captures)| TagItem { tag, captures }).collect();
+pub(in crate::http) async fn tags(
+    Viewer(who): Viewer,
+    State(state): State<AppState>,
+) -> Result<Json<TagList>, ApiError> {
+    let items = state.seen(&who).tags().await?.into_iter().map(|(tag, captures)| TagItem { tag, captures }).collect();
     Ok(Json(TagList { items }))
 }
 
@@ -209,6 +215,10 @@ pub(in crate::http) struct CapturePage {
     can_delete: bool,
     /// Whether whoever asks may pin it, and take that back.
     can_pin: bool,
+    /// Whether whoever asks may say who may read it.
+    can_give: bool,
+    /// Whether a list of it or of one of its tags says who may read it; not told in a share.
+    is_limited: bool,
     /// When retention deletes it by its age, nanoseconds since 1970; none if it does not.
     kept_until_unix_ns: Option<i64>,
     /// What links to it for others begin with; none if nobody said by which address they reach the console.
@@ -223,6 +233,34 @@ pub(in crate::http) struct CapturePage {
     no_shares: Option<&'static str>,
     /// Of which series it is a run; none where that is not known yet, and in a share.
     run: Option<CaptureRun>,
+    /// Moments that were marked while it was recorded, of its host or of all; none in a share.
+    marks: Vec<CaptureMark>,
+}
+
+/// A marked moment in a capture.
+#[derive(Serialize)]
+struct CaptureMark {
+    /// Nanoseconds from the capture's start.
+    time: i64,
+    /// What happened.
+    text: String,
+    /// Who marked it.
+    author: String,
+}
+
+/// The marks while a capture was recorded, by the wall clock that it began by.
+async fn marks_of(state: &AppState, record: &CaptureRecord) -> Result<Vec<CaptureMark>, ApiError> {
+    let lasts_ns = i64::try_from(record.end_ns.saturating_sub(record.start_ns)).unwrap_or(i64::MAX);
+    let began = record.started_unix_ns;
+    let marks = state.store().marks(began, began.saturating_add(lasts_ns)).await?.into_iter();
+    let host = &record.host.hostname;
+    let of_host = marks.filter(|found| found.mark.host.is_empty() || found.mark.host == *host);
+    let mark = |MarkRecord { mark, .. }| CaptureMark {
+        time: mark.time_unix_ns.saturating_sub(began),
+        text: shown(&mark.text),
+        author: shown(&mark.author),
+    };
+    Ok(of_host.map(mark).collect())
 }
 
 /// A capture as a run of its series.
@@ -298,6 +336,8 @@ pub(in crate::http) async fn one(
             can_change: false,
             can_delete: false,
             can_pin: false,
+            can_give: false,
+            is_limited: false,
             kept_until_unix_ns: None,
             public_url: None,
             tags: Vec::new(),
@@ -305,23 +345,29 @@ pub(in crate::http) async fn one(
             share: reader.share().map(ReadShare::from),
             no_shares,
             run: None,
+            marks: Vec::new(),
         }));
     };
     let record = state.store().capture(id).await?;
-    let can_change = may_change(who, &record.owner);
+    let can_change = may_change_capture(&state, who, id).await?;
     let (can_delete, can_pin) = (can_change && !running, can_change);
     let is_recorder = record.spec.limits.flight.is_some() && record.firing.is_none();
-    let stored = if is_recorder { state.store().stored_by(id, MOST_STORED).await? } else { Vec::new() };
+    let mut stored = if is_recorder { state.store().stored_by(id, MOST_STORED).await? } else { Vec::new() };
+    let unseen = if stored.is_empty() { BTreeSet::new() } else { state.seen(who).unseen().await? };
+    stored.retain(|stored| !unseen.contains(stored));
     let flight = state.recorder().flight(id).filter(|_| running);
     let fire_token = if flight.is_some() { state.store().fire_token(id, None).await? } else { None };
     let public_url = state.hosts().public_url().map(ToString::to_string);
     let CaptureLabels { tags, description } = state.store().labels(id).await?;
+    let can_give = may_change(who, &record.owner);
+    let is_limited = is_limited(&state, id, &tags).await?;
     let kept_until = state.retention().kept_until(record.since_unix_ns, record.pinned, (&record.owner, &tags));
     let kept_until_unix_ns = kept_until.filter(|_| !running);
+    let marks = marks_of(&state, &record).await?;
     let capture = wire::Capture::from(record).computing(work);
     let tags = tags.into_iter().collect();
     let share = None;
-    let run = state.store().run_places(vec![id]).await?.remove(&id).map(CaptureRun::from);
+    let run = state.seen(who).run_places(vec![id]).await?.remove(&id).map(CaptureRun::from);
     Ok(Json(CapturePage {
         capture,
         running,
@@ -331,6 +377,8 @@ pub(in crate::http) async fn one(
         can_change,
         can_delete,
         can_pin,
+        can_give,
+        is_limited,
         kept_until_unix_ns,
         public_url,
         tags,
@@ -338,7 +386,16 @@ pub(in crate::http) async fn one(
         share,
         no_shares,
         run,
+        marks,
     }))
+}
+
+/// Whether a list of a capture or of one of its tags says who may read it.
+async fn is_limited(state: &AppState, id: CaptureId, tags: &BTreeSet<String>) -> Result<bool, ApiError> {
+    if state.store().capture_rights(id).await?.is_some() {
+        return Ok(true);
+    }
+    Ok(!tags.is_empty() && state.store().tag_rights().await?.keys().any(|tag| tags.contains(tag)))
 }
 
 /// What can be changed of a capture.
@@ -385,6 +442,7 @@ pub(in crate::http) async fn change(
         return Err(ApiError::invalid("changing the capture", why));
     }
     admit_change(&state, &who, id).await?;
+    admit_tags(&state, &who, id, &labels).await?;
     let changing = async move {
         if is_labelled {
             let (added, removed) = (labels.add.join(" "), labels.remove.join(" "));
@@ -408,14 +466,37 @@ pub(in crate::http) async fn change(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whether somebody may rename, pin, stop or delete a capture: an operator the own ones, an admin all.
+/// Refuses tags that say who may read, from everybody but the owner and admins: with one more or less the capture would be others' too.
+async fn admit_tags(state: &AppState, who: &Who, id: CaptureId, labels: &LabelChange) -> Result<(), ApiError> {
+    if !who.sight().is_narrow() || may_change(who, &state.store().capture(id).await?.owner) {
+        return Ok(());
+    }
+    let lists = state.store().tag_rights().await?;
+    let mut named = labels.add.iter().chain(&labels.remove).map(|tag| tag.trim().to_lowercase());
+    match named.find(|tag| lists.contains_key(tag)) {
+        None => Ok(()),
+        Some(tag) => {
+            let why = format!("the tag `{tag}` says who may read the capture, and it is not yours");
+            let refused = ApiError::new(ErrorKind::ReadOnly, "changing the capture", why);
+            Err(refused.remedy("Its owner or an admin can do it."))
+        }
+    }
+}
+
+/// Whether somebody may change what this person owns: an operator own things, an admin all.
 pub(super) fn may_change(who: &Who, owner: &str) -> bool {
     who.role() >= Role::Admin || (who.role() >= Role::Operator && owner == who.user())
 }
 
 /// Goes on only for somebody who may change the capture (P08); others get the answer of an address that does not exist.
 pub(super) async fn admit_change(state: &AppState, who: &Who, id: CaptureId) -> Result<(), ApiError> {
-    if may_change(who, &state.store().capture(id).await?.owner) { Ok(()) } else { Err(ApiError::not_found()) }
+    if may_change_capture(state, who, id).await? { Ok(()) } else { Err(ApiError::not_found()) }
+}
+
+/// Whether somebody may change a capture: as its owner, as an admin, or by a right that was given.
+pub(super) async fn may_change_capture(state: &AppState, who: &Who, id: CaptureId) -> Result<bool, ApiError> {
+    let right = state.seen(who).right(id).await?;
+    Ok(who.role() >= Role::Operator && right == CaptureRight::Change)
 }
 
 /// How a capture is deleted.

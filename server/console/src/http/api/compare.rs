@@ -22,7 +22,7 @@ pub(in crate::http) struct CompareQuery {
 
 /// Compares them.
 pub(in crate::http) async fn captures(
-    _: Viewer,
+    Viewer(who): Viewer,
     State(state): State<AppState>,
     Query(CompareQuery { a, b }): Query<CompareQuery>,
 ) -> Result<Json<ComparedCaptures>, ApiError> {
@@ -31,6 +31,7 @@ pub(in crate::http) async fn captures(
         return Err(ApiError::invalid("comparing captures", why));
     }
     for id in [a, b] {
+        state.seen(&who).right(id).await?;
         name_functions(&state, id).await?;
     }
     let (first, second) = (state.view(a).await?, state.view(b).await?);

@@ -23,7 +23,9 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bathyscope_reader::{CaptureView, ViewQuery};
-use bathyscope_store::{BlockRecord, HeadChange, InvestigationId, InvestigationRecord, InvestigationState, Role};
+use bathyscope_store::{
+    BlockRecord, HeadChange, InvestigationId, InvestigationRecord, InvestigationState, Role, Sight,
+};
 use http::{
     StatusCode, Uri,
     header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE},
@@ -35,6 +37,7 @@ use super::{
         access::{InvestigationReader, Operator, Viewer, Who},
         error::ApiError,
         extract::{self, Path, Query},
+        share::Share,
         state::{AppState, to_its_end},
     },
     captures::{ReadShare, may_change, no_shares},
@@ -156,7 +159,7 @@ pub(in crate::http) struct InvestigationAnswer {
 async fn told(state: &AppState, who: &Who, id: InvestigationId) -> Result<Json<InvestigationAnswer>, ApiError> {
     let page = found(state, id).await?;
     let rights = (who.role() >= Role::Operator, may_change(who, &page.0.owner));
-    let page = told_page(state.store(), page, rights).await?;
+    let page = told_page((state.store(), who.sight()), page, rights).await?;
     let public_url = state.hosts().public_url().map(ToString::to_string);
     Ok(Json(InvestigationAnswer { page, public_url, share: None, no_shares: no_shares(state, Some(who)) }))
 }
@@ -171,7 +174,8 @@ pub(in crate::http) async fn one(
     if let Some(who) = reader.who() {
         return told(&state, who, id).await;
     }
-    let page = told_page(state.store(), found(&state, id).await?, (false, false)).await?;
+    let sight = sight_of_page(&state, &reader).await?;
+    let page = told_page((state.store(), &sight), found(&state, id).await?, (false, false)).await?;
     let share = reader.share().map(ReadShare::from);
     Ok(Json(InvestigationAnswer { page, public_url: None, share, no_shares: no_shares(&state, None) }))
 }
@@ -261,15 +265,17 @@ pub(in crate::http) struct NewBlock {
 async fn asked_now(state: &AppState, who: &Who, block: &WrittenBlock) -> Result<Option<QueryResult>, ApiError> {
     match block {
         WrittenBlock::View { capture, .. } | WrittenBlock::Comparison { capture, .. } => {
-            state.store().capture(*capture).await?;
+            state.seen(who).right(*capture).await?;
         }
         WrittenBlock::Note { capture, note } => {
+            state.seen(who).right(*capture).await?;
             state.store().note(*capture, *note).await?.ok_or_else(ApiError::not_found)?;
         }
         _ => {}
     }
     let Some((capture, sql)) = block.query() else { return Ok(None) };
     let sql = sql.to_owned();
+    state.seen(who).right(capture).await?;
     let capture = super::query::capture(state, capture).await?;
     let run = move |cancel: &_| query_result(&capture, &sql, cancel);
     Ok(Some(state.workers().query(who.user(), run).await?))
@@ -396,12 +402,30 @@ pub(in crate::http) async fn block_picture(
 ) -> Result<Response, ApiError> {
     reader.admit(id)?;
     let (_, blocks) = found(&state, id).await?;
-    picture_of(&state, &blocks, block).await
+    let sight = sight_of_page(&state, &reader).await?;
+    picture_of((&state, &sight), &blocks, block).await
+}
+
+/// Whose sight of captures a page is told by: that of whoever reads it, and by a link that of whoever made the link, as it is now. Roles of
+/// people without an account are not kept, so what not everybody may read is on no page that such a person shared.
+async fn sight_of_page(state: &AppState, reader: &InvestigationReader) -> Result<Sight, ApiError> {
+    if let Some(who) = reader.who() {
+        return Ok(who.sight().clone());
+    }
+    let Some(share) = reader.share() else { return Err(ApiError::no_share()) };
+    sight_of_maker(state, share).await
+}
+
+/// What whoever made a link sees now.
+pub(in crate::http) async fn sight_of_maker(state: &AppState, share: &Share) -> Result<Sight, ApiError> {
+    let account = state.store().account(share.owner()).await?;
+    let is_admin = account.is_some_and(|account| account.role >= Role::Admin && account.disabled_unix_ns.is_none());
+    Ok(if is_admin { Sight::ALL } else { state.store().sight(share.owner()).await? })
 }
 
 /// The picture of the view that one of these blocks shows.
 pub(in crate::http) async fn picture_of(
-    state: &AppState,
+    (state, sight): (&AppState, &Sight),
     blocks: &[BlockRecord],
     block: InvestigationId,
 ) -> Result<Response, ApiError> {
@@ -410,6 +434,7 @@ pub(in crate::http) async fn picture_of(
     let shown = content.as_ref().and_then(|content| content.capture().zip(content.view()));
     let (capture, view) = shown.ok_or_else(ApiError::not_found)?;
     let of = seen(view).ok_or_else(|| ApiError::invalid("drawing the view", "its address cannot be read"))?;
+    state.store().seen_by(sight).right(capture).await?;
     let capture = state.view(capture).await?;
     let svg = state.workers().view(capture, move |view: &CaptureView, cancel: &_| picture(view, &of, cancel)).await?;
     let head = [(CONTENT_TYPE, "image/svg+xml"), (CONTENT_SECURITY_POLICY, "sandbox")];

@@ -27,9 +27,10 @@ use tokio::{
 
 use super::{
     super::{
-        access::{Operator, Reader, Viewer, Who},
+        access::{Operator, Reader, Viewer, Who, sight_of},
         error::{ApiError, ErrorKind},
         extract::Path,
+        session::Session,
         state::AppState,
     },
     captures::CapturePath,
@@ -50,7 +51,7 @@ pub(in crate::http) async fn capture(
 ) -> Result<Response, ApiError> {
     reader.admit_whole(id, "what it does now")?;
     if let Some(subscription) = state.recorder().live(id) {
-        return Ok(respond_until(reader.over(), stream::unfold(subscription, next)));
+        return Ok(respond_until(reader.over(state, id), stream::unfold(subscription, next)));
     }
     let record = state.store().capture(id).await?;
     if record.state == CaptureState::Recording {
@@ -58,7 +59,7 @@ pub(in crate::http) async fn capture(
             .remedy("Its stored rows can be looked at all the same."));
     }
     let ended = LiveMessage::Ended { state: record.state, reason: record.reason };
-    Ok(respond_until(reader.over(), stream::iter(event(&ended))))
+    Ok(respond_until(reader.over(state, id), stream::iter(event(&ended))))
 }
 
 async fn next(mut subscription: Subscription) -> Option<(Event, Subscription)> {
@@ -107,6 +108,8 @@ impl WrittenNow {
             StoreChange::Investigation(id) => {
                 self.investigations.insert(id);
             }
+            // What somebody sees is looked at each time that something is told.
+            StoreChange::Rights => {}
         }
     }
 }
@@ -116,11 +119,13 @@ pub(in crate::http) async fn running(Viewer(who): Viewer, State(state): State<Ap
     let mut clock = tokio::time::interval(RUNNING_EVERY);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let changes = state.store().changes();
-    respond(&who, stream::unfold(Watch { state, clock, told: None, changes }, next_heard))
+    let watch = Watch { state, session: who.session.clone(), clock, told: None, changes };
+    respond(&who, stream::unfold(watch, next_heard))
 }
 
 struct Watch {
     state: AppState,
+    session: Session,
     clock: Interval,
     told: Option<Vec<RunningCapture>>,
     changes: broadcast::Receiver<StoreChange>,
@@ -131,7 +136,7 @@ async fn next_heard(mut watch: Watch) -> Option<(Event, Watch)> {
         let heard = tokio::select! {
             change = watch.changes.recv() => Heard::Written(written_now(change, &mut watch.changes)?),
             _ = watch.clock.tick() => {
-                let items = watch.state.recorder().running();
+                let items = seen_of(&watch, watch.state.recorder().running()).await?;
                 if watch.told.as_ref() == Some(&items) {
                     continue;
                 }
@@ -143,6 +148,22 @@ async fn next_heard(mut watch: Watch) -> Option<(Event, Watch)> {
             return Some((event, watch));
         }
     }
+}
+
+/// Those of the running captures that somebody sees; none when the store is gone.
+async fn seen_of(watch: &Watch, items: Vec<RunningCapture>) -> Option<Vec<RunningCapture>> {
+    let sight = sight_of(&watch.state, &watch.session).await.ok()?;
+    if !sight.is_narrow() {
+        return Some(items);
+    }
+    let store = watch.state.store().seen_by(&sight);
+    let mut seen = Vec::new();
+    for item in items {
+        if store.right(item.id).await.is_ok() {
+            seen.push(item);
+        }
+    }
+    Some(seen)
 }
 
 /// A change with those that wait behind it; none when the store is gone.

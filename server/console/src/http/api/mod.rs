@@ -35,6 +35,7 @@ pub(super) mod query;
 pub(super) mod ranges;
 pub(super) mod recipes;
 pub(super) mod retention;
+pub(super) mod rights;
 pub(super) mod samples;
 pub(super) mod scripts;
 pub(super) mod series;

@@ -70,16 +70,19 @@ impl From<Forecast> for ForecastItem {
 
 /// Which captures go next.
 pub(in crate::http) async fn forecast(
-    _: Viewer,
+    Viewer(who): Viewer,
     State(state): State<AppState>,
     Query(query): Query<ForecastQuery>,
 ) -> Result<Json<RetentionForecast>, ApiError> {
     let busy = state.recorder().worked_on();
+    let unseen = state.seen(&who).unseen().await?;
     let captures = state.store().retained().await?;
     let rule = state.retention();
     let all = rule.forecast(wall_unix_ns(), captures, |id| busy.contains(&id));
-    let total = all.len() as u64;
-    let page = all.into_iter().skip(query.offset).take(query.limit.unwrap_or(100).min(MOST_LISTED));
+    // What goes frees room for what is seen: it counts, and is not told.
+    let seen = all.into_iter().filter(|one| !unseen.contains(&one.capture.id)).collect::<Vec<_>>();
+    let total = seen.len() as u64;
+    let page = seen.into_iter().skip(query.offset).take(query.limit.unwrap_or(100).min(MOST_LISTED));
     let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
     Ok(Json(RetentionForecast { retention, total, items: page.map(ForecastItem::from).collect() }))
 }

@@ -49,8 +49,11 @@ pub(in crate::http) struct BaselineChange {
 }
 
 /// Series with more than one run.
-pub(in crate::http) async fn list(_: Viewer, State(state): State<AppState>) -> Result<Json<SeriesList>, ApiError> {
-    let items = state.store().series().await?.into_iter().map(SeriesItem::from).collect();
+pub(in crate::http) async fn list(
+    Viewer(who): Viewer,
+    State(state): State<AppState>,
+) -> Result<Json<SeriesList>, ApiError> {
+    let items = state.seen(&who).series().await?.into_iter().map(SeriesItem::from).collect();
     Ok(Json(SeriesList { items }))
 }
 
@@ -60,15 +63,15 @@ pub(in crate::http) async fn one(
     State(state): State<AppState>,
     Path(SeriesPath { series }): Path<SeriesPath>,
 ) -> Result<Json<SeriesPage>, ApiError> {
-    Ok(Json(page(&state, series, who.role() >= Role::Operator).await?))
+    Ok(Json(page(&state, series, &who).await?))
 }
 
 /// The page of a series.
 ///
 /// # Errors
 /// If it has no run that is shown.
-async fn page(state: &AppState, series: SeriesId, can_change: bool) -> Result<SeriesPage, ApiError> {
-    let runs = state.store().series_runs(series).await?;
+async fn page(state: &AppState, series: SeriesId, who: &Who) -> Result<SeriesPage, ApiError> {
+    let runs = state.seen(who).series_runs(series).await?;
     let (Some(last), Some(first)) = (runs.first(), runs.last()) else { return Err(ApiError::not_found()) };
     let wished = match state.store().capture(last.id).await {
         Ok(record) => recipe_keys(&record.spec),
@@ -77,7 +80,7 @@ async fn page(state: &AppState, series: SeriesId, can_change: bool) -> Result<Se
         Err(_) => &[],
     };
     let marks = state.store().marks(first.started_unix_ns, i64::MAX).await?;
-    Ok(series_page(series, runs, (wished, marks, can_change)))
+    Ok(series_page(series, runs, (wished, marks, who.role() >= Role::Operator)))
 }
 
 /// Names the baseline, or takes it back.
@@ -88,12 +91,15 @@ pub(in crate::http) async fn set_baseline(
     extract::Json(BaselineChange { baseline }): extract::Json<BaselineChange>,
 ) -> Result<Json<SeriesPage>, ApiError> {
     // What is not there is not there, whatever shall be done with it.
-    page(&state, series, true).await?;
+    page(&state, series, &who).await?;
+    if let Some(id) = baseline {
+        state.seen(&who).right(id).await?;
+    }
     let changing = async move {
         state.store().set_baseline(series, baseline).await?;
         let detail = baseline.map_or_else(|| "none".to_owned(), |id| id.to_string());
         state.audit(&who.session, "series.baseline", &series.to_string(), &detail).await;
-        page(&state, series, true).await
+        page(&state, series, &who).await
     };
     Ok(Json(to_its_end(changing).await??))
 }

@@ -69,6 +69,9 @@ pub(in crate::http) async fn make(
     if !state.shares().are_allowed() {
         return Err(ShareError::NotAllowed.into());
     }
+    if let Some(capture) = asked.object()?.capture() {
+        state.seen(&who).right(capture).await?;
+    }
     let id = draw_share_id().map_err(|error| ApiError::internal("drawing a random id", error))?;
     if let (Some(part), Some(capture)) = (asked.part.clone(), asked.object()?.capture()) {
         let view = state.view(capture).await?;

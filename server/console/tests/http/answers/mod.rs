@@ -123,6 +123,7 @@ async fn the_document_of_the_api_has_every_route() {
             "GET" => item.get.is_some(),
             "POST" => item.post.is_some(),
             "PATCH" => item.patch.is_some(),
+            "PUT" => item.put.is_some(),
             _ => item.delete.is_some(),
         });
         route.path.starts_with("/api/") && !has

@@ -93,6 +93,7 @@ pub fn written(answers: &Answers, table: &[Route]) -> String {
             "GET" => HttpMethod::Get,
             "POST" => HttpMethod::Post,
             "PATCH" => HttpMethod::Patch,
+            "PUT" => HttpMethod::Put,
             "DELETE" => HttpMethod::Delete,
             other => panic!("{other} is not known here"),
         };

@@ -11,7 +11,7 @@ import { TimeNavigator } from "../../lib/time_navigator.js";
 import { TimeDivision } from "./time_division.js";
 import { TimelineCursor } from "./timeline_cursor.js";
 import { FindBar } from "./find/find_bar.js";
-import { drawFiring } from "./firing_mark.js";
+import { drawMoments, momentWords, momentsOf } from "./moments.js";
 import { NOTE_COLORS } from "./notes/notes_draw.js";
 import { NotesLayer } from "./notes/notes_layer.js";
 import { TimelineData } from "./timeline_data.js";
@@ -454,7 +454,7 @@ export class TimelineView extends PanelView {
   #draw() {
     this.#drawTracks();
     this.finding.draw(this.canvas, this.scroller.scrollTop);
-    drawFiring(this.canvas, this.nav.placing, this.context.info.firing);
+    drawMoments(this.canvas, this.nav.placing, momentsOf(this.context.info));
     this.notes.draw(this.canvas);
   }
 
@@ -555,7 +555,8 @@ export class TimelineView extends PanelView {
 
   /** Writes the readout. */
   #tell() {
-    const { nav, told, notes, cursor } = this;
+    const { nav, notes, cursor } = this;
+    const told = this.told || momentWords(nav.pointer, nav.placing, momentsOf(this.context.info));
     this.readout.textContent = readoutWords({ nav, told, notes, cursor, what: (at) => this.#what(at) });
   }
 

@@ -78,8 +78,7 @@ export class CaptureHeader {
     bind("again", () => this.#runAgain(), { when: () => !this.context.info.running && !this.context.gone });
     bind("pin", () => this.#pin(), { when: () => this.context.info.can_pin && !this.context.gone });
     addCommands({ name: "Run this capture again", detail: "R", run: () => this.#runAgain() });
-    if (this.context.info.can_give)
-      addCommands({ name: "Say who may read this capture", run: () => this.#rights() });
+    if (this.context.info.can_give) addCommands({ name: "Say who may read this capture", run: () => this.#rights() });
     if (!this.context.info.can_change) return;
     addCommands(
       { name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() },

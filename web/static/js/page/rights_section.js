@@ -79,9 +79,15 @@ async function editGroup(changed) {
 
 /** @param {GroupItem} group */
 async function removeGroup({ name }) {
-  const what = h("p", { text: "What was given to it goes with it. Captures and tags that only it could read stay closed." });
+  const what = h("p", {
+    text: "What was given to it goes with it. Captures and tags that only it could read stay closed.",
+  });
   if (!(await askInDialog(`Remove the group ${name}`, "Remove", what))) return;
-  await doing("Removing the group", () => send("DELETE", "/api/rights/groups/{name}", { name }), `Group ${name} is removed.`);
+  await doing(
+    "Removing the group",
+    () => send("DELETE", "/api/rights/groups/{name}", { name }),
+    `Group ${name} is removed.`,
+  );
 }
 
 /**
@@ -102,7 +108,11 @@ export async function showRights() {
         {},
         h("td", { class: "name", text: one.tag }),
         h("td", { text: rightsWords(one.list) }),
-        h("td", {}, button("Change", `Change who may read ${one.tag}`, () => editTag(page, one))),
+        h(
+          "td",
+          {},
+          button("Change", `Change who may read ${one.tag}`, () => editTag(page, one)),
+        ),
       );
     const groupRow = (/** @type {GroupItem} */ one) =>
       h(

@@ -24,6 +24,7 @@ import { standBetween, transformStacks, walkCallTree } from './stack_flows.mjs';
 import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, runScript, runScriptAgain, stopAfterMoments, walkMaps, walkStacks,
 } from './script_flows.mjs';
+import { workTogether } from './team_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 
 const TRACEPOINT = 'raw_syscalls:sys_enter';
@@ -284,3 +285,6 @@ test('7. history lists the captures; after a restart the address restores the vi
 test('the browser never complained and no hostile text ran', () => {
   assert.deepEqual(complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|401|net::ERR_/.test(text)), []);
 });
+
+test('a team: capture, note, share, revoke, answer, file, find among ten thousand, compare, and a recorder that a slow call fires', () =>
+  workTogether(browser));

@@ -11,7 +11,7 @@ import { openPage } from './lib.mjs';
 const MOST_BYTES = 20e6;
 
 /** Saves what a page of a capture shows, with further tabs; gives the file's path. */
-async function saveView(page, folder, tabs) {
+export async function saveView(page, folder, tabs) {
   await page.getByRole('button', { name: 'Export', exact: true }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('menuitem', { name: /^This view/ }).press('Enter');

@@ -8,7 +8,7 @@
 //! `samples` stacks sampled in turn on all CPUs; only if asked for, `states` switches and wake-ups that fit together, as
 //! the source of thread states records them, `graph` nested calls of functions of the kernel, and `stacks` samples of
 //! which no two have the same stack, `hostile` samples whose names try to be something else than text, and `wide` samples of as
-//! many frames as a flame graph has at most, all of them wider than a pixel. What makes them like those of a busy host of 16 CPUs: few threads and
+//! many frames as a flame graph has at most, all of them wider than a pixel. With `library` it is so many captures without events. What makes them like those of a busy host of 16 CPUs: few threads and
 //! functions have most of the events, most are short and some very long, and a call's text is often one seen before. The
 //! same captures are made on every run. `tests/bench/captures.mjs` measures reading them.
 //!
@@ -245,6 +245,31 @@ async fn tell(
     Ok(())
 }
 
+/// Makes captures without events, an hour apart.
+async fn make_library(store: &Store, captures: u64) -> Result<(), Box<dyn Error>> {
+    for number in 1..=captures {
+        let id = CaptureId::from_bits(number << 20 | 1);
+        let new = NewCapture {
+            id,
+            title: format!("capture {number}"),
+            owner: "bench".to_owned(),
+            spec: CaptureSpec::of(switches::Switches::new().method(), Target::System),
+            host: HostFacts::default(),
+            streams: Vec::new(),
+            started_unix_ns: STARTED_UNIX_NS + number.cast_signed() * 3_600_000_000_000,
+            start_ns: START_NS,
+            simulated: true,
+            firing: None,
+        };
+        store.create(new).await?;
+        finish(store, id, &[], START_NS + 1).await?;
+    }
+    store.index_texts().await?;
+    store.close().await;
+    println!("{{\"captures\":{captures}}}");
+    Ok(())
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
@@ -257,6 +282,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     std::fs::create_dir_all(&directory)?;
     let store = Store::open(Path::new(&directory), Options::default()).await?;
+    if wanted == ["library"] {
+        return make_library(&store, events).await;
+    }
     for (number, what) in (1..).zip(&wanted) {
         make(&store, CaptureId::from_bits(events << 8 | number), what, events).await?;
     }

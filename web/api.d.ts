@@ -1439,6 +1439,7 @@ export interface MadeInvitation {
 export interface MadeShare {
   share: ShareItem;
   path: string;
+  left_out: string[];
 }
 
 export interface MadeToken {
@@ -2280,6 +2281,9 @@ export interface ReadShare {
   owner: string;
   expires_unix_ns: number;
   part: SharedPart | null;
+  removes: RemovedKind[];
+  notes: boolean;
+  results: boolean;
 }
 
 export interface Reading {
@@ -2336,6 +2340,8 @@ export interface RefusedText {
   why: string;
   remedy: string;
 }
+
+export type RemovedKind = "arguments" | "paths" | "names" | "addresses";
 
 export interface ResolvedProbe {
   typed: string;
@@ -2600,6 +2606,10 @@ export interface ShareItem {
   last_used_unix_ns: number | null;
   opened: number;
   part: SharedPart | null;
+  removes: RemovedKind[];
+  notes: boolean;
+  results: boolean;
+  preview: boolean;
 }
 
 export interface ShareList {
@@ -3174,6 +3184,9 @@ export type ToldBlock = {
   capture: CaptureId | null;
   title: string | null;
   view: string;
+} | {
+  kind: "left_out";
+  what: string;
 } | {
   kind: "unknown";
 };

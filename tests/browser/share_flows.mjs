@@ -23,10 +23,13 @@ async function allow(page, server, id) {
 }
 
 /** Makes a link to what the page shows, by keys; gives its address. */
-async function makeLink(page, { only }) {
+async function makeLink(page, { only, choose = [] }) {
   await page.getByRole('button', { name: 'Share', exact: true }).focus();
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog', { name: 'Share' });
+  assert.ok(await dialog.getByLabel('show notes all the same').isDisabled(), 'nothing is removed yet');
+  for (const label of choose) await dialog.getByLabel(label).check();
+  if (choose.length > 0) assert.equal(await dialog.getByLabel('Title').inputValue(), '', 'the title is not that of the capture');
   await dialog.getByLabel('Title').fill('Look at this <b>');
   if (only) await dialog.getByLabel('only what this view shows').check();
   await dialog.getByRole('button', { name: 'Make link' }).click();
@@ -97,9 +100,35 @@ export async function shareInvestigation(browser, page, server, address) {
   await context.close();
 }
 
+/** A link that removes names and has a preview: neither the rows nor the head has any, and the address alone tells its title. */
+async function shareWithoutNames(browser, page, server, id) {
+  await page.goto(`${server.origin}/captures/${id}?v=3&tab=events`);
+  const url = await makeLink(page, { only: false, choose: [/^names: /, 'preview in chats'] });
+  const { page: visitor, context, complaints } = await openPage(browser);
+  const told = await (await context.request.get(url.split('#')[0])).text();
+  assert.ok(told.includes('<meta property="og:title" content="Look at this &#60;b&#62;">'), told);
+  const picture = await context.request.get(`${url.split('#')[0]}/preview.png`);
+  assert.equal(picture.headers()['content-type'], 'image/png');
+  await visitor.goto(url);
+  await visitor.getByText('Names are removed from this view. Notes are left out.').waitFor();
+  await visitor.getByText(/^name-[a-z2-9]{8}$/).first().waitFor();
+  await visitor.getByRole('tab', { name: 'Processes' }).click();
+  await visitor.getByText('cannot be shown without what this share removes').waitFor();
+  await visitor.getByRole('tab', { name: 'Timeline' }).click();
+  await visitor.locator('#panel-timeline canvas').first().waitFor();
+  await visitor.getByRole('tab', { name: 'Info' }).click();
+  await visitor.locator('#panel-info dl').first().waitFor();
+  assert.deepEqual(complaints, []);
+  await context.close();
+  await page.goto(`${server.origin}/shares`);
+  await page.getByText('Names are removed from this view.').waitFor();
+  await revoke(page, server);
+}
+
 /** Shares a part, opens it without a login, and revokes it while it is open. */
 export async function shareAndRevoke(browser, page, server, id) {
   await allow(page, server, id);
+  await shareWithoutNames(browser, page, server, id);
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=events&filter=cpu%20%3D%3D%201`);
   const url = await makeLink(page, { only: true });
   const { page: visitor, context, complaints } = await openPage(browser);

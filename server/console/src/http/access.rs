@@ -3,9 +3,11 @@
 //! The role is decided here, in the handler's own extractor, never by looking at the path. A role that does not suffice
 //! gets the same answer as an address that does not exist; only pages, which everybody knows of, say that they are for others.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, RawPathParams};
 use bathyscope_capture::CaptureId;
-use bathyscope_reader::CaptureView;
+use bathyscope_reader::{CaptureView, Removal};
 use bathyscope_store::{InvestigationId, Role};
 use bathyscope_web::pages;
 use http::{
@@ -167,28 +169,55 @@ impl Reader {
     }
 
     /// Goes on only for a capture that may be read.
-    fn admit(&self, id: CaptureId) -> Result<(), ApiError> {
+    pub(super) fn admit(&self, id: CaptureId) -> Result<(), ApiError> {
         self.by.admit(SharedObject::Capture(id))
     }
 
     /// Goes on only if all of a capture may be read; `what` is told to be not in the share else.
     pub(super) fn admit_whole(&self, id: CaptureId, what: &str) -> Result<(), ApiError> {
-        self.admit(id)?;
+        self.admit_unchanged(id, what)?;
         if self.share().is_some_and(|share| share.part().is_some()) {
             return Err(ApiError::not_shared(what));
         }
         Ok(())
     }
 
-    /// A snapshot of what may be read of a capture: all of it, or the only part that the share shows.
+    /// Goes on only if nothing is removed from what may be read of a capture; `what` is told to be not in the share else. It is for
+    /// what is read beside the rows, from which nothing can be removed.
+    pub(super) fn admit_unchanged(&self, id: CaptureId, what: &str) -> Result<(), ApiError> {
+        self.admit(id)?;
+        if self.removal().is_some() {
+            return Err(ApiError::not_shared(what));
+        }
+        Ok(())
+    }
+
+    /// What is removed from what may be read; none if nothing is.
+    pub(super) fn removal(&self) -> Option<&Arc<Removal>> {
+        self.share().and_then(|share| share.choices().removal())
+    }
+
+    /// A snapshot of what may be read of a capture: all of it, or the only part that the share shows, without what it removes.
     pub(super) async fn view(&self, state: &AppState, id: CaptureId) -> Result<CaptureView, ApiError> {
         self.admit(id)?;
         let view = state.view(id).await?;
-        let Some((share, part)) = self.share().and_then(|share| Some((share.id(), share.part()?.clone()))) else {
+        let Some(share) = self.share() else { return Ok(view) };
+        let (name, part, removal) = (share.id().bits(), share.part().cloned(), self.removal().cloned());
+        if part.is_none() && removal.is_none() {
             return Ok(view);
+        }
+        let leave = move |whole: &CaptureView, cancel: &_| {
+            // The part is found by what was recorded.
+            let part = match part {
+                Some(part) => whole.narrowed(name, &part.scope(whole)?, cancel)?,
+                None => whole.clone(),
+            };
+            match removal {
+                Some(removal) => part.without(&removal, Some(name), cancel),
+                None => Ok(part),
+            }
         };
-        let narrow = move |view: &CaptureView, cancel: &_| view.narrowed(share.bits(), &part.scope(view)?, cancel);
-        state.workers().view(view, narrow).await
+        state.workers().view(view, leave).await
     }
 
     /// Waits until they may not read any more.

@@ -108,7 +108,7 @@ fn below_share(route: &Route) -> Option<Route> {
 /// Links for people without a login, and those who have one.
 #[rustfmt::skip]
 fn share_routes() -> Vec<Route> {
-    use RouteKind::{Api, Page};
+    use RouteKind::{Api, Download, Page};
     const GET: &Method = &Method::GET;
     const POST: &Method = &Method::POST;
     vec![
@@ -118,6 +118,7 @@ fn share_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/shares/{share}", api::shares::revoke),
         route::<InPerson<Admin>, _, _>(Api, POST, "/api/shares/allowed", api::shares::allow),
         route::<Anonymous, _, _>(Page, GET, "/s/{share}", share_pages::door),
+        route::<Anonymous, _, _>(Download, GET, "/s/{share}/preview.png", share_pages::preview_picture),
         route::<Anonymous, _, _>(Api, POST, "/s/{share}/open", share_pages::open),
         route::<CaptureShareHolder, _, _>(Page, GET, "/s/{share}/captures/{id}", share_pages::capture),
         route::<InvestigationShareHolder, _, _>(Page, GET, "/s/{share}/investigations/{id}", share_pages::investigation),

@@ -213,6 +213,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("DELETE", "/api/shares/{share}", [401, 404, 404, 404]),
     ("POST", "/api/shares/allowed", [401, 404, 404, 400]),
     ("GET", "/s/{share}", [200; 4]),
+    ("GET", "/s/{share}/preview.png", [404; 4]),
     ("POST", "/s/{share}/open", [404; 4]),
     ("GET", "/s/{share}/captures/{id}", [404; 4]),
     ("GET", "/s/{share}/investigations/{id}", [404; 4]),

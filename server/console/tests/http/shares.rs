@@ -55,6 +55,12 @@ async fn open(console: &Console, id: &str, token: &str) -> Answer {
     console.ask("POST", &format!("/s/{id}/open"), None, Some(&body)).await
 }
 
+/// Where a link leads.
+pub async fn opened(console: &Console, link: &Link) -> String {
+    let opened = open(console, &link.id, &link.token).await;
+    opened.json()["url"].as_str().unwrap().to_owned()
+}
+
 /// A link whose time is over, which no route makes.
 async fn expired(console: &Console, capture: CaptureId) -> Link {
     let (id, token) = (0xe0_u64, "e".repeat(64));
@@ -69,6 +75,8 @@ async fn expired(console: &Console, capture: CaptureId) -> Link {
         owner: "ada".to_owned(),
         created_unix_ns,
         expires_unix_ns: created_unix_ns + 60_000_000_000,
+        removes: String::new(),
+        preview: None,
     };
     console.store.add_share(new).await.unwrap();
     Link { id: format!("{id:016x}"), token }
@@ -484,7 +492,8 @@ async fn shares_are_made_listed_and_revoked_by_those_who_may() {
         (serde_json::json!({ "capture": id, "part": { "filter": "cpu ==" } }), 400),
         (serde_json::json!({ "capture": id, "part": { "filter": "nothing == 1" } }), 400),
         (serde_json::json!({ "capture": id, "title": "x".repeat(300) }), 400),
-        (serde_json::json!({ "capture": id, "remove": ["names"] }), 400),
+        (serde_json::json!({ "capture": id, "remove": ["wishes"] }), 400),
+        (serde_json::json!({ "capture": id, "wishes": true }), 400),
         (serde_json::json!({ "capture": "0000000000000001" }), 404),
     ] {
         let made = console.ask("POST", "/api/shares", Some(&ada), Some(&body.to_string())).await;

@@ -44,6 +44,8 @@ export function blockContent(block, place) {
       return queryResult(content, place);
     case "step":
       return [drawMarkdown(content.body), step(block, content, place)];
+    case "left_out":
+      return [h("p", { class: "quiet", text: `${content.what} stands here, which this share does not show.` })];
     default:
       return [h("p", { class: "quiet", text: "A later release wrote this block; this one cannot show it." })];
   }

@@ -32,6 +32,18 @@ export function shownWords({ investigation, part }) {
 }
 
 /**
+ * What is removed from what a share shows, as a sentence; empty if nothing is.
+ * @param {Pick<ShareItem, "removes"|"notes">} share
+ */
+export function removedWords({ removes, notes }) {
+  const last = removes.at(-1);
+  if (last === undefined) return "";
+  const all = removes.length > 1 ? `${removes.slice(0, -1).join(", ")} and ${last}` : last;
+  const sentence = `${all.charAt(0).toUpperCase()}${all.slice(1)} are removed from this view.`;
+  return notes ? sentence : `${sentence} Notes are left out.`;
+}
+
+/**
  * When it ends.
  * @param {number} unixNs
  */

@@ -2284,6 +2284,7 @@ export interface ReadShare {
   removes: RemovedKind[];
   notes: boolean;
   results: boolean;
+  views: boolean;
 }
 
 export interface Reading {
@@ -2610,6 +2611,7 @@ export interface ShareItem {
   notes: boolean;
   results: boolean;
   preview: boolean;
+  views: boolean;
 }
 
 export interface ShareList {

@@ -102,6 +102,9 @@ pub struct CreateArgs {
     /// Show its title and a picture to whoever knows the link's id, without the token: what chats fetch
     #[arg(long)]
     pub preview: bool,
+    /// Let views on the investigation be opened, each at its range and filter
+    #[arg(long, requires = "investigation")]
+    pub open_views: bool,
     /// Where the running console keeps its captures.
     #[command(flatten)]
     pub data: DataArgs,
@@ -115,11 +118,11 @@ fn nanoseconds(text: &str) -> Result<i64, String> {
 impl CreateArgs {
     fn asked(self) -> AskedShare {
         let Self { capture, investigation, title, days, from, to, filter, view, remove, .. } = self;
-        let (notes, results, preview) = (self.keep_notes, self.keep_results, self.preview);
+        let (notes, results, preview, views) = (self.keep_notes, self.keep_results, self.preview, self.open_views);
         let is_part = from.is_some() || to.is_some() || !filter.is_empty();
         let part = is_part.then_some(SharedPart { start: from, end: to, filter });
         let days = Some(days);
-        AskedShare { capture, investigation, title, days, view, part, remove, notes, results, preview }
+        AskedShare { capture, investigation, title, days, view, part, remove, notes, results, preview, views }
     }
 }
 

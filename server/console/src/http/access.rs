@@ -33,6 +33,8 @@ pub const COOKIE_NAME: &str = "bathyscope_session";
 pub const SHARE_COOKIE_NAME: &str = "bathyscope_share";
 /// Below which everything is read by a share.
 pub const SHARE_PREFIX: &str = "/s/{share}";
+/// Below which the views that stand on a shared investigation are read, each by the block that has it.
+pub const SHARED_BLOCK_PREFIX: &str = "/s/{share}/blocks/{block}";
 /// The most cookies of that name that are tried: other programs of this host can set some too.
 const COOKIES_TRIED: usize = 4;
 
@@ -202,7 +204,7 @@ impl Reader {
         self.admit(id)?;
         let view = state.view(id).await?;
         let Some(share) = self.share() else { return Ok(view) };
-        let (name, part, removal) = (share.id().bits(), share.part().cloned(), self.removal().cloned());
+        let (name, part, removal) = (share.part_name(), share.part().cloned(), self.removal().cloned());
         if part.is_none() && removal.is_none() {
             return Ok(view);
         }
@@ -440,8 +442,15 @@ async fn share_of(parts: &mut Parts, state: &AppState, named: Named) -> Result<S
     let value = |name: &str| path.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
     let Some(id) = value("share").and_then(|id| id.parse().ok()) else { return Err(ApiError::no_share()) };
     let Some(object) = value("id").and_then(|id| named(&id)) else { return Err(ApiError::no_share()) };
+    let context = Context::from_request_parts(parts, state).await?;
+    let is_of_block = context.route().is_some_and(|route| route.starts_with(SHARED_BLOCK_PREFIX));
+    let block = value("block").filter(|_| is_of_block);
     for token in cookies(&parts.headers, SHARE_COOKIE_NAME) {
         let Some(share) = state.shares().find(id, &token, false).await? else { continue };
+        let share = match &block {
+            Some(block) => share.of_block(state.store(), block).await?.ok_or_else(ApiError::no_share)?,
+            None => share,
+        };
         // What was deleted takes its links with it.
         if share.object() == object && object.title(state.store()).await?.is_some() {
             return Ok(share);

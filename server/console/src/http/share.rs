@@ -30,6 +30,7 @@ use self::choices::KeptChoices;
 use super::session::{Secret, SessionError, TOKEN_BYTES, new_secret};
 use crate::{audit::audit, investigations::plain_view};
 
+mod block;
 mod choices;
 
 pub use choices::{DrawnShare, ShareChoices, draw_share};
@@ -241,6 +242,9 @@ pub struct AskedShare {
     /// Whether whoever knows the link's id is shown its title and a picture, without the token: what chats fetch.
     #[serde(default)]
     pub preview: bool,
+    /// Whether views that stand on the investigation can be opened: each at its range and filter, and nothing else of its capture.
+    #[serde(default)]
+    pub views: bool,
 }
 
 impl AskedShare {
@@ -288,6 +292,8 @@ pub struct ShareItem {
     pub results: bool,
     /// Whether whoever knows its id is shown its title and a picture.
     pub preview: bool,
+    /// Whether views that stand on its investigation can be opened.
+    pub views: bool,
 }
 
 impl ShareItem {
@@ -308,6 +314,7 @@ impl ShareItem {
             notes: share.choices().has_notes(),
             results: share.choices().has_results(),
             preview: record.has_preview,
+            views: share.choices().opens_views(),
         })
     }
 
@@ -321,6 +328,7 @@ impl ShareItem {
             words += if self.notes { ", with notes" } else { "" };
             words += if self.results { ", with results of queries" } else { "" };
         }
+        words += if self.views { ", whose views are opened" } else { "" };
         words + if self.preview { ", with a preview" } else { "" }
     }
 }
@@ -338,6 +346,8 @@ struct FoundShare {
     scope: ShareScope,
     choices: ShareChoices,
     ended: CancellationToken,
+    /// By which the rows are kept that it shows.
+    part_name: u64,
 }
 
 impl Share {
@@ -346,7 +356,8 @@ impl Share {
         let object = SharedObject::of(&record)?;
         let scope: ShareScope = serde_json::from_str(&record.scope).ok()?;
         let choices = ShareChoices::of(&record, &scope.choices)?;
-        Some(Self { inner: Arc::new(FoundShare { record, object, scope, choices, ended }) })
+        let part_name = record.id;
+        Some(Self { inner: Arc::new(FoundShare { record, object, scope, choices, ended, part_name }) })
     }
 
     /// Its name.
@@ -362,6 +373,11 @@ impl Share {
     /// The only part of the capture that it shows; none for all.
     pub fn part(&self) -> Option<&SharedPart> {
         self.inner.scope.part.as_ref()
+    }
+
+    /// By which the rows are kept that it shows: another name for each part of a capture.
+    pub fn part_name(&self) -> u64 {
+        self.inner.part_name
     }
 
     /// What it does not tell.
@@ -713,6 +729,7 @@ mod tests {
             notes: false,
             results: false,
             preview: false,
+            views: false,
         };
         assert!(check(&asked(), 1).is_ok() && check(&asked(), 366).is_ok());
         assert!(check(&asked(), 0).is_err() && check(&asked(), 367).is_err());
@@ -728,6 +745,7 @@ mod tests {
         assert!(check(&remove(), 7).is_ok() && check(&AskedShare { notes: true, ..remove() }, 7).is_ok());
         assert!(check(&AskedShare { notes: true, ..asked() }, 7).is_err(), "of what nothing is removed from");
         assert!(check(&AskedShare { results: true, ..remove() }, 7).is_err(), "of a capture");
+        assert!(check(&AskedShare { views: true, ..asked() }, 7).is_err(), "of a capture");
         let page = || AskedShare { capture: None, investigation, ..asked() };
         assert!(check(&page(), 7).is_err(), "a view of an investigation");
         let page = || AskedShare { view: String::new(), ..page() };

@@ -418,7 +418,8 @@ async fn p07_what_is_removed_cannot_be_guessed_by_filters_and_searches() {
         let path = format!("/api/captures/{ID}{path}");
         let count = |answer: &Answer| {
             let found = answer.json();
-            let streams = found["streams"].as_array().map(|all| all.iter().filter_map(|one| one["rows"].as_u64()).sum());
+            let streams =
+                found["streams"].as_array().map(|all| all.iter().filter_map(|one| one["rows"].as_u64()).sum());
             found["matched"].as_u64().or(streams)
         };
         let (all, left) = (whole.get(&console, &path).await, none.get(&console, &path).await);
@@ -590,4 +591,71 @@ async fn p07_an_investigation_is_shown_without_what_is_removed() {
     assert!(told(&kept, "planted-note") == ["page"] && told(&kept, "planted-title").is_empty());
     let page = left["page"].json();
     assert_eq!((&page["head"]["title"], &page["share"]["notes"]), (&"An investigation".into(), &false.into()));
+}
+
+/// Views on a shared investigation are opened where its maker chose so: only what stands there now, and nothing else of a capture.
+#[tokio::test(flavor = "multi_thread")]
+async fn p07_a_view_on_a_shared_investigation_is_all_that_is_opened_of_its_capture() {
+    let console = Console::new().await;
+    let (id, other) = (console.capture("shared", "ada", 40).await, console.capture("other", "ada", 20).await);
+    let ada = console.cookie("ada", Role::Operator).await;
+    let ask = async |method: &str, path: &str, body: serde_json::Value| {
+        let answer = console.ask(method, path, Some(&ada), Some(&body.to_string())).await;
+        assert!(answer.status.is_success(), "{path}: {}", answer.text());
+        answer
+    };
+    let page = ask("POST", "/api/investigations", json!({ "title": "Why?" })).await.json()["id"].clone();
+    let blocks = format!("/api/investigations/{}/blocks", page.as_str().unwrap());
+    let view = "v=3&tab=events&start=4000&end=20000&filter=cpu%20%3D%3D%201";
+    let of = |capture: CaptureId| json!({ "kind": "view", "capture": capture, "view": view });
+    let block = ask("POST", &blocks, json!({ "content": of(id) })).await.json()["id"].as_str().unwrap().to_owned();
+    let text = ask("POST", &blocks, json!({ "content": { "kind": "text", "text": "x" } })).await.json()["id"].clone();
+    let open = share(&console, &ada, json!({ "investigation": page, "views": true })).await;
+    let closed = share(&console, &ada, json!({ "investigation": page })).await;
+    let of_capture = share(&console, &ada, json!({ "capture": id })).await;
+    let read = async |link: &Link, block: &str, capture: CaptureId, rest: &str| {
+        link.get(&console, &format!("/blocks/{block}/api/captures/{capture}{rest}")).await
+    };
+    let rows = async |query: &str| read(&open, &block, id, &format!("/rows{query}")).await.json()["total"].clone();
+    // Rows are a microsecond apart, CPUs in turns.
+    for query in ["", "?start=0&end=100000", "?filter=cpu%20%3E=%200"] {
+        assert_eq!(rows(query).await, 4, "{query}");
+    }
+    let shown = open.get(&console, &format!("/blocks/{block}/captures/{id}")).await;
+    assert!(shown.status == 200 && shown.text().contains("data-shared"), "{}", shown.text());
+    let head = read(&open, &block, id, "").await.json();
+    assert_eq!((&head["streams"][0]["rows"], &head["share"]["part"]["start"]), (&4.into(), &4000.into()), "{head}");
+    for rest in ["/processes", "/output", "/live", "/script", "/export?format=bathy", "/flame/compare?other=1"] {
+        assert!(read(&open, &block, id, rest).await.status.is_client_error(), "{rest}");
+    }
+    let note = json!({ "on": { "kind": "moment" }, "start": 5000, "text": "not on the page" });
+    ask("POST", &format!("/api/captures/{id}/notes"), note).await;
+    assert_eq!(read(&open, &block, id, "/notes").await.json()["items"], json!([]));
+    let refused = async |link: &Link, block: &str, capture: CaptureId| {
+        for (path, _) in QUERIES {
+            let filled = address(&format!("/api/captures/{{id}}{path}"), capture);
+            let answer = link.get(&console, &format!("/blocks/{block}{filled}")).await;
+            assert_eq!(answer.status, 404, "{filled}: {}", answer.text());
+            assert!(answer.text().contains("opening this link"), "{filled}: {}", answer.text());
+        }
+        assert_eq!(link.get(&console, &format!("/blocks/{block}/captures/{capture}")).await.status, 404);
+    };
+    for (link, block, capture) in [
+        (&open, block.as_str(), other),
+        (&open, text.as_str().unwrap(), id),
+        (&open, "00000000000000aa", id),
+        (&open, "nothing", id),
+        (&closed, block.as_str(), id),
+        (&of_capture, block.as_str(), id),
+    ] {
+        refused(link, block, capture).await;
+    }
+    assert_eq!(open.get(&console, &format!("/api/captures/{id}/rows")).await.status, 404, "without its block");
+    // It is what stands there now.
+    let change = json!({ "version": 1, "content": of(other) });
+    ask("PATCH", &format!("{blocks}/{block}"), change).await;
+    refused(&open, &block, id).await;
+    assert_eq!(read(&open, &block, other, "/rows").await.json()["total"], 4);
+    ask("DELETE", &format!("{blocks}/{block}"), json!({})).await;
+    refused(&open, &block, other).await;
 }

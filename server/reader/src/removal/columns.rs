@@ -4,7 +4,7 @@
 //! is a quantity, or of no kind that was chosen. Columns that events of the kernel, probes and scripts bring are judged by their names; a
 //! text whose column says nothing may be anything, and is an argument whatever was chosen.
 
-use bathyscope_capture::{Column, ColumnType, Display, MethodKind, RowKind, StreamKind, StreamSchema};
+use bathyscope_capture::{Column, ColumnNames, ColumnType, Display, RowKind, StreamKind, StreamSchema};
 
 use super::{Removal, RemovedKind};
 
@@ -80,8 +80,8 @@ const ADDRESS_WORDS: [&str; 26] = [
     "sk", "sock", "skb", "dst", "src", "peer", "remote", "local", "vaddr", "paddr", "pfn", "sockaddr",
 ];
 
-/// What a stream is of: the kind of its source, as far as that is known.
-pub(super) fn rules(removal: &Removal, schema: &StreamSchema, of: Option<MethodKind>) -> Vec<ColumnRule> {
+/// The rule of each column; `of` says who named them, as far as that is known.
+pub(super) fn rules(removal: &Removal, schema: &StreamSchema, of: Option<ColumnNames>) -> Vec<ColumnRule> {
     let rule = |(index, column): (usize, &Column)| rule(removal, schema, (index, column), of);
     schema.columns.iter().enumerate().map(rule).collect()
 }
@@ -90,7 +90,7 @@ fn rule(
     removal: &Removal,
     schema: &StreamSchema,
     (index, column): (usize, &Column),
-    of: Option<MethodKind>,
+    of: Option<ColumnNames>,
 ) -> ColumnRule {
     match column.ty {
         ColumnType::Stack => ColumnRule::Keep,
@@ -105,13 +105,13 @@ fn chosen(removal: &Removal, kind: RemovedKind) -> ColumnRule {
     if removal.removes(kind) { ColumnRule::Text(kind) } else { ColumnRule::Keep }
 }
 
-fn text(removal: &Removal, schema: &StreamSchema, column: &Column, of: Option<MethodKind>) -> ColumnRule {
+fn text(removal: &Removal, schema: &StreamSchema, column: &Column, of: Option<ColumnNames>) -> ColumnRule {
     let name = column.name.as_str();
     if is_own_word(schema, name, of) {
         return ColumnRule::Keep;
     }
     // A script's columns are called by whoever wrote it.
-    let is_script = of == Some(MethodKind::Script) || schema.kind == StreamKind::Map;
+    let is_script = of == Some(ColumnNames::Script) || schema.kind == StreamKind::Map;
     match meaning(name).filter(|_| !is_script) {
         Some(kind) => chosen(removal, kind),
         None => ColumnRule::Text(RemovedKind::Arguments),
@@ -119,8 +119,8 @@ fn text(removal: &Removal, schema: &StreamSchema, column: &Column, of: Option<Me
 }
 
 /// Whether a column has words of this program.
-fn is_own_word(schema: &StreamSchema, name: &str, of: Option<MethodKind>) -> bool {
-    if of == Some(MethodKind::Script) {
+fn is_own_word(schema: &StreamSchema, name: &str, of: Option<ColumnNames>) -> bool {
+    if of == Some(ColumnNames::Script) {
         return false;
     }
     let own = OWN_WORDS.iter().find(|(stream, _)| *stream == schema.name);
@@ -134,7 +134,7 @@ fn is_counter(schema: &StreamSchema) -> bool {
     schema.kind == StreamKind::Events && matches!(schema.meaning().kind, RowKind::Counter { .. })
 }
 
-fn number(removal: &Removal, schema: &StreamSchema, column: &Column, of: Option<MethodKind>) -> ColumnRule {
+fn number(removal: &Removal, schema: &StreamSchema, column: &Column, of: Option<ColumnNames>) -> ColumnRule {
     if matches!(column.display, Display::TimeNs | Display::DurationNs) {
         return ColumnRule::Keep;
     }
@@ -151,7 +151,7 @@ fn number(removal: &Removal, schema: &StreamSchema, column: &Column, of: Option<
 }
 
 /// Whether a number is what a program or a script has, and none that the kernel or this program tells about it.
-fn is_data(schema: &StreamSchema, name: &str, of: Option<MethodKind>) -> bool {
+fn is_data(schema: &StreamSchema, name: &str, of: Option<ColumnNames>) -> bool {
     if schema.kind == StreamKind::Map {
         return !SUMS.contains(&name);
     }
@@ -162,11 +162,11 @@ fn is_data(schema: &StreamSchema, name: &str, of: Option<MethodKind>) -> bool {
     let is_own = OWN_WORDS.iter().any(|(stream, _)| *stream == schema.name)
         || schema.kind == StreamKind::Samples
         || is_counter(schema)
-        || of == Some(MethodKind::States);
+        || of == Some(ColumnNames::Own);
     match of {
-        Some(MethodKind::Script) => true,
+        Some(ColumnNames::Script) => true,
         _ if is_own => false,
-        Some(MethodKind::Events | MethodKind::Trace) if schema.derived.is_none() => is_of_calls_or_dynamic(schema),
+        Some(ColumnNames::Kernel) if schema.derived.is_none() => is_of_calls_or_dynamic(schema),
         // Of what was computed it is not known of what.
         _ => !QUANTITIES.contains(&name) && !is_of_threads(name),
     }
@@ -226,10 +226,10 @@ mod tests {
         const LONG: (ColumnType, Display) = (ColumnType::U64, Display::DurationNs);
         let events = StreamKind::Events;
         let (of_events, of_calls, of_script) =
-            (Some(MethodKind::Events), Some(MethodKind::Syscalls), Some(MethodKind::Script));
+            (Some(ColumnNames::Kernel), Some(ColumnNames::Own), Some(ColumnNames::Script));
         // With which of them each is replaced; `all` where it is with any.
         let all: &[RemovedKind] = &RemovedKind::ALL;
-        type Case<'a> = (&'a str, StreamKind, Option<MethodKind>, &'a str, (ColumnType, Display), &'a [RemovedKind]);
+        type Case<'a> = (&'a str, StreamKind, Option<ColumnNames>, &'a str, (ColumnType, Display), &'a [RemovedKind]);
         let cases: &[Case<'_>] = &[
             ("sched:sched_switch", events, of_events, "next_comm", TEXT, &[Names]),
             ("sched:sched_switch", events, of_events, "next_pid", NUMBER, &[]),
@@ -251,9 +251,9 @@ mod tests {
             ("@", StreamKind::Map, of_script, "key", TEXT, all),
             ("@", StreamKind::Map, of_script, "key", NUMBER, &[Arguments]),
             ("@", StreamKind::Map, of_script, "count", NUMBER, &[]),
-            ("cycles", StreamKind::Samples, Some(MethodKind::Profile), "mapping", TEXT, &[Paths]),
-            ("cycles", StreamKind::Samples, Some(MethodKind::Profile), "addr", HEX, &[Addresses]),
-            ("cycles", StreamKind::Samples, Some(MethodKind::Profile), "level", TEXT, &[]),
+            ("cycles", StreamKind::Samples, Some(ColumnNames::Own), "mapping", TEXT, &[Paths]),
+            ("cycles", StreamKind::Samples, Some(ColumnNames::Own), "addr", HEX, &[Addresses]),
+            ("cycles", StreamKind::Samples, Some(ColumnNames::Own), "level", TEXT, &[]),
             ("of/another", events, None, "call", TEXT, all),
             ("of/another", events, None, "number", NUMBER, &[Arguments]),
         ];

@@ -5,16 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use bathyscope_capture::{
-    CaptureSpec, CodeLine, CountSpec, EventProbe, FunctionCode, HostFacts, Limits, Method, ProfileSpec, SampledEvent,
-    ScriptSpec, SourceSpec, StreamSchema, SyscallSpec, Target, TraceEvent, TraceSpec,
-};
+use bathyscope_capture::{CaptureSpec, CodeLine, FunctionCode, HostFacts, Limits, SourceSpec, StreamSchema, Target};
 use bathyscope_store::{CaptureRecord, SourceEnd};
 
 use super::{Removal, RemovedKind};
-
-/// Stands for a script's text.
-const NO_SCRIPT: &str = "// The script is not shown.";
 
 /// The source whose rows a stream has, where that is known.
 pub(crate) fn source_of<'a>(record: &'a CaptureRecord, schema: &StreamSchema) -> Option<&'a SourceSpec> {
@@ -87,7 +81,7 @@ impl Removal {
     fn spec(&self, spec: &CaptureSpec) -> CaptureSpec {
         let source = |source: &SourceSpec| SourceSpec {
             id: source.id.clone(),
-            method: self.method(&source.method),
+            method: source.method.without_texts(&|name| self.name(name)),
             required: source.required,
         };
         let Limits {
@@ -114,67 +108,6 @@ impl Removal {
                 reading,
                 flight: None,
             },
-        }
-    }
-
-    fn method(&self, method: &Method) -> Method {
-        let names = |names: &[String]| -> Vec<String> { names.iter().map(|name| self.name(name)).collect() };
-        match method {
-            Method::Events { probes } => {
-                let probe = |probe: &EventProbe| EventProbe { predicate: None, ..probe.clone() };
-                Method::Events { probes: probes.iter().map(probe).collect() }
-            }
-            Method::Profile(profile) => Method::Profile(self.profile(profile)),
-            Method::Count(count) => Method::Count(CountSpec {
-                groups: count.groups.iter().map(|group| names(group)).collect(),
-                interval_ms: count.interval_ms,
-                per: count.per,
-                cpus: count.cpus.clone(),
-                everywhere: count.everywhere,
-                detail: count.detail,
-                delay_ms: count.delay_ms,
-                cgroup: None,
-                dynamic: Vec::new(),
-            }),
-            Method::Script(_) => Method::Script(ScriptSpec { text: NO_SCRIPT.to_owned(), ..ScriptSpec::default() }),
-            Method::Trace(trace) => Method::Trace(TraceSpec {
-                tracer: trace.tracer.clone(),
-                functions: names(&trace.functions),
-                not_functions: names(&trace.not_functions),
-                graph_roots: names(&trace.graph_roots),
-                graph_not: names(&trace.graph_not),
-                max_depth: trace.max_depth,
-                events: trace.events.iter().map(|event| TraceEvent { filter: None, ..event.clone() }).collect(),
-                options: trace.options.clone(),
-                clock: trace.clock.clone(),
-                buffer_kib: trace.buffer_kib,
-                overwrite: trace.overwrite,
-                dynamic: Vec::new(),
-            }),
-            Method::Syscalls(calls) => Method::Syscalls(SyscallSpec {
-                calls: names(&calls.calls),
-                outcome: calls.outcome,
-                min_duration_ns: calls.min_duration_ns,
-                string_bytes: calls.string_bytes,
-                fd_paths: calls.fd_paths,
-                signals: calls.signals,
-                cpu_time: calls.cpu_time,
-                addresses: calls.addresses,
-                stacks: calls.stacks,
-                numbers: calls.numbers,
-                ..SyscallSpec::default()
-            }),
-            Method::States(states) => Method::States(*states),
-        }
-    }
-
-    fn profile(&self, profile: &ProfileSpec) -> ProfileSpec {
-        let event = |one: &SampledEvent| SampledEvent { event: self.name(&one.event), period: one.period };
-        ProfileSpec {
-            event: profile.event.as_deref().map(|event| self.name(event)),
-            more: profile.more.iter().map(event).collect(),
-            filter: None,
-            ..profile.clone()
         }
     }
 

@@ -37,8 +37,9 @@ impl RemovedView {
         span: TextSpan,
         chunks: impl Fn(u16) -> &'a [ChunkMeta],
     ) -> Self {
-        let kind = |schema: &StreamSchema| super::head::source_of(record, schema).map(|source| source.method.kind());
-        let rules: Vec<_> = schemas.iter().map(|schema| rules(removal, schema, kind(schema))).collect();
+        let named_by =
+            |schema: &StreamSchema| super::head::source_of(record, schema).map(|source| source.method.columns_are_of());
+        let rules: Vec<_> = schemas.iter().map(|schema| rules(removal, schema, named_by(schema))).collect();
         // The extremes of a chunk tell what was removed, and a filter that asks for a placeholder would pass the chunk over.
         let without = |meta: &ChunkMeta| ChunkMeta { stats: Vec::new(), ..meta.clone() };
         let left = |(stream, rules): (u16, &Vec<ColumnRule>)| {

@@ -413,7 +413,16 @@ export class CaptureHeader {
     }
     try {
       const { saveFile } = await import("./saved_file.js");
-      const whole = { title: "", owner: "", expires_unix_ns: 0, part: null, removes: [], notes: true, results: true };
+      const whole = {
+        title: "",
+        owner: "",
+        expires_unix_ns: 0,
+        part: null,
+        removes: [],
+        notes: true,
+        results: true,
+        views: false,
+      };
       const shown = { ...whole, ...info.share };
       const tabs = VIEWS.filter(({ shows, withheld }) => shows(this.context) && !withheld?.(shown));
       saveFile(this.context, tabs);

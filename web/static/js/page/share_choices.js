@@ -15,7 +15,7 @@ const KINDS = [
 
 /**
  * @param {{isInvestigation: boolean, changed: () => void}} about `changed` is called when something was chosen
- * @returns {{element: HTMLElement, chosen: () => {remove: RemovedKind[], notes: boolean, results: boolean, preview: boolean}}}
+ * @returns {{element: HTMLElement, chosen: () => {remove: RemovedKind[], notes: boolean, results: boolean, preview: boolean, views: boolean}}}
  */
 export function shareChoices({ isInvestigation, changed }) {
   const remove = KINDS.map(([kind, words]) => {
@@ -25,6 +25,7 @@ export function shareChoices({ isInvestigation, changed }) {
   const notes = h("input", { type: "checkbox", id: "share-notes", disabled: true });
   const results = h("input", { type: "checkbox", id: "share-results", disabled: true });
   const preview = h("input", { type: "checkbox", id: "share-preview" });
+  const views = h("input", { type: "checkbox", id: "share-views" });
   const kinds = () => remove.filter(({ box }) => box.checked).map(({ kind }) => kind);
   const update = () => {
     const isWhole = kinds().length === 0;
@@ -52,6 +53,7 @@ export function shareChoices({ isInvestigation, changed }) {
       h("label", { class: "check" }, notes, " show notes all the same, as they were written"),
       isInvestigation && h("label", { class: "check" }, results, " show results of queries all the same"),
     ),
+    isInvestigation && h("label", { class: "check" }, views, " views can be opened, each at its range and filter"),
     h("label", { class: "check" }, preview, " preview in chats"),
     h("p", {
       class: "quiet small",
@@ -60,6 +62,12 @@ export function shareChoices({ isInvestigation, changed }) {
   );
   return {
     element,
-    chosen: () => ({ remove: kinds(), notes: notes.checked, results: results.checked, preview: preview.checked }),
+    chosen: () => ({
+      remove: kinds(),
+      notes: notes.checked,
+      results: results.checked,
+      preview: preview.checked,
+      views: views.checked,
+    }),
   };
 }

@@ -20,15 +20,17 @@ export function partWords(part) {
   const from = start === null ? "" : `from ${duration(start)}`;
   const to = end === null ? "" : `to ${duration(end)}`;
   const rows = filter ? `rows with ${filter}` : "";
-  return `only ${[rows, [from, to].filter(Boolean).join(" ")].filter(Boolean).join(", ")}`;
+  const said = [rows, [from, to].filter(Boolean).join(" ")].filter(Boolean).join(", ");
+  return `only ${said || "what this view shows"}`;
 }
 
 /**
  * What a share shows.
- * @param {Pick<ShareItem, "investigation"|"part">} share
+ * @param {Pick<ShareItem, "investigation"|"part"|"views">} share
  */
-export function shownWords({ investigation, part }) {
-  return investigation === null ? partWords(part) : "an investigation, with pictures of its views";
+export function shownWords({ investigation, part, views }) {
+  if (investigation === null) return partWords(part);
+  return views ? "an investigation, whose views can be opened" : "an investigation, with pictures of its views";
 }
 
 /**

@@ -261,6 +261,8 @@ pub(super) struct ReadShare {
     notes: bool,
     /// Whether results of queries are shown.
     results: bool,
+    /// Whether views that stand on the investigation can be opened.
+    views: bool,
 }
 
 impl From<&Share> for ReadShare {
@@ -274,6 +276,7 @@ impl From<&Share> for ReadShare {
             removes: choices.removes().to_vec(),
             notes: choices.has_notes(),
             results: choices.has_results(),
+            views: choices.opens_views(),
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Links for people without a login, made, listed and revoked by those who have one.
 //!
 //! A *share* is `{id, capture, investigation, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, opened, part, removes,
-//! notes, results, preview}`; one of `capture` and `investigation` is null, `part` is `{start?, end?, filter}` or null for all of it,
+//! notes, results, preview, views}`; one of `capture` and `investigation` is null, `part` is `{start?, end?, filter}` or null for all of it,
 //! `removes` is a list of `arguments`, `paths`, `names`, `addresses`.
 //!
 //! * `GET /api/shares` (operator: own ones, admin: all) → `{allowed, can_allow, items:[share]}`, the one that was made last first.
 //! * `POST /api/shares` (operator) `{capture, title?, days?, view?, part?, remove?, notes?, preview?}` or `{investigation, title?, days?,
-//!   remove?, notes?, results?, preview?}` → 201 and `{share, path, left_out}`: the link's path with its token, which nobody can be told
+//!   remove?, notes?, results?, preview?, views?}` → 201 and `{share, path, left_out}`: the link's path with its token, which nobody can be told
 //!   again, and the parameters of the view that it does not have as they may have text that is removed; 409 while shares are not allowed,
 //!   400 if a part is wanted of a capture that still changes, or something is to be removed from it. With `preview` whoever knows the id is
-//!   shown the title and a picture.
+//!   shown the title and a picture. With `views` views on the investigation are read below `/s/ID/blocks/BLOCK`, as captures are.
 //! * `DELETE /api/shares/{share}` (operator: own ones, admin: all) → 204, or 404. What is open ends.
 //! * `POST /api/shares/allowed` (admin) `{allowed}` → 204.
 

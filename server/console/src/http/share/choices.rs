@@ -23,6 +23,9 @@ pub(super) struct KeptChoices {
     /// Results of queries are shown though something is removed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     results: bool,
+    /// Views on the investigation can be opened.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    views: bool,
     /// The key by which placeholders are made, in base sixteen; empty where nothing is removed.
     #[serde(skip_serializing_if = "String::is_empty")]
     key: String,
@@ -58,6 +61,7 @@ pub struct ShareChoices {
     removes: Vec<RemovedKind>,
     notes: bool,
     results: bool,
+    views: bool,
 }
 
 impl ShareChoices {
@@ -66,10 +70,10 @@ impl ShareChoices {
         let words = record.removes.split(' ').filter(|word| !word.is_empty());
         let removes: Vec<RemovedKind> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
         if removes.is_empty() {
-            return Some(Self { removal: None, removes, notes: true, results: true });
+            return Some(Self { removal: None, removes, notes: true, results: true, views: kept.views });
         }
         let removal = Removal::new(&removes, key_of(&kept.key)?, record.title.clone()).map(Arc::new);
-        Some(Self { removal, removes, notes: kept.notes, results: kept.results })
+        Some(Self { removal, removes, notes: kept.notes, results: kept.results, views: kept.views })
     }
 
     /// What is removed from captures; none if nothing is.
@@ -90,6 +94,16 @@ impl ShareChoices {
     /// Whether results of queries are shown.
     pub fn has_results(&self) -> bool {
         self.results
+    }
+
+    /// Whether views that stand on the investigation can be opened.
+    pub fn opens_views(&self) -> bool {
+        self.views
+    }
+
+    /// What such a view shows: the notes on its capture do not stand on the investigation.
+    pub(super) fn for_view(&self) -> Self {
+        Self { notes: false, results: false, views: false, ..self.clone() }
     }
 
     /// The part that a share shows, as it is told to whoever sees it: a filter has values that are removed.
@@ -147,7 +161,7 @@ impl AskedShare {
                 let _infallible = write!(key, "{byte:02x}");
             }
         }
-        KeptChoices { notes: self.notes, results: self.results, key }
+        KeptChoices { notes: self.notes, results: self.results, views: self.views, key }
     }
 
     /// What is wrong with its choices.
@@ -160,6 +174,9 @@ impl AskedShare {
         }
         if self.results && self.investigation.is_none() {
             return refused("a share of a capture has no results of queries: `results` belongs to an `investigation`");
+        }
+        if self.views && self.investigation.is_none() {
+            return refused("a share of a capture is its view: `views` belongs to an `investigation`");
         }
         Ok(())
     }

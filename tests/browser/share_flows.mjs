@@ -8,7 +8,7 @@ import { removeFolder, until } from '../lib/server.mjs';
 import { openPage } from './lib.mjs';
 import { closeFile, openFile } from './saved_flows.mjs';
 
-const OPENS = /^views can be opened/;
+const OPENS = /views can be opened/;
 
 /** Allows shares, where nobody had. */
 async function allow(page, server, id) {
@@ -128,7 +128,7 @@ async function openSharedView(browser, page, server, address) {
 /** A link that removes names and has a preview: neither the rows nor the head has any, and the address alone tells its title. */
 async function shareWithoutNames(browser, page, server, id) {
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=events`);
-  const url = await makeLink(page, { only: false, choose: [/^names: /, 'preview in chats'] });
+  const url = await makeLink(page, { only: false, choose: [/names: of processes/, 'preview in chats'] });
   const { page: visitor, context, complaints } = await openPage(browser);
   const told = await (await context.request.get(url.split('#')[0])).text();
   assert.ok(told.includes('<meta property="og:title" content="Look at this &#60;b&#62;">'), told);

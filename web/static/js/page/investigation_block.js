@@ -74,7 +74,7 @@ export function pictureAddress(investigation, { id, version }) {
 
 /**
  * @param {BlockItem} block
- * @param {{kind: string, capture: string|null, title: string|null, view: string, caption: string}} content
+ * @param {{kind?: string, capture: string|null, title: string|null, view: string, caption: string}} content
  * @param {BlockPlace} place
  */
 function viewCard(

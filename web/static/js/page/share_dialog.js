@@ -44,7 +44,7 @@ export function shareCapture(context) {
     title: info.title,
     publicUrl: info.public_url,
     opens: "this view",
-    tells: `Every share tells what was recorded (command, filter, script), on which host, when, and how long: ${duration(context.duration)}.`,
+    tells: `Every share tells what was recorded (command, filter, script), on which host, when, and how long: ${duration(context.duration)}; but for what you remove.`,
     only: { part: { start, end, filter }, whyNot },
   });
 }

@@ -1,5 +1,5 @@
-//! Captures as other tools' files, and pictures without text as PNG: folded stacks, CSV, lines of JSON, and the texts of `perf script`
-//! and `trace-cmd report`, and of ftrace's calls.
+//! Captures as other tools' files: folded stacks, CSV, lines of JSON, and the texts of `perf script`
+//! and `trace-cmd report`, and of ftrace's calls; and pictures of few colours as PNG.
 //!
 //! Writers stream: they hold one chunk of rows at a time and a bounded cache of stacks' names. Hostile names cannot break
 //! out of a field: text goes through [`bathyscope_capture::visible`] first, so no control character is left, and each

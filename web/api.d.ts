@@ -1469,6 +1469,7 @@ export interface MadeInvitation {
 export interface MadeShare {
   share: ShareItem;
   path: string;
+  left_out: string[];
 }
 
 export interface MadeToken {
@@ -2310,6 +2311,10 @@ export interface ReadShare {
   owner: string;
   expires_unix_ns: number;
   part: SharedPart | null;
+  removes: RemovedKind[];
+  notes: boolean;
+  results: boolean;
+  views: boolean;
 }
 
 export interface Reading {
@@ -2366,6 +2371,8 @@ export interface RefusedText {
   why: string;
   remedy: string;
 }
+
+export type RemovedKind = "arguments" | "paths" | "names" | "addresses";
 
 export interface ResolvedProbe {
   typed: string;
@@ -2644,6 +2651,11 @@ export interface ShareItem {
   last_used_unix_ns: number | null;
   opened: number;
   part: SharedPart | null;
+  removes: RemovedKind[];
+  notes: boolean;
+  results: boolean;
+  preview: boolean;
+  views: boolean;
 }
 
 export interface ShareList {
@@ -3223,6 +3235,9 @@ export type ToldBlock = {
   capture: CaptureId | null;
   title: string | null;
   view: string;
+} | {
+  kind: "left_out";
+  what: string;
 } | {
   kind: "unknown";
 };

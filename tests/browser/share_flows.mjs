@@ -8,6 +8,8 @@ import { removeFolder, until } from '../lib/server.mjs';
 import { openPage } from './lib.mjs';
 import { closeFile, openFile } from './saved_flows.mjs';
 
+const OPENS = /views can be opened/;
+
 /** Allows shares, where nobody had. */
 async function allow(page, server, id) {
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=events`);
@@ -23,10 +25,13 @@ async function allow(page, server, id) {
 }
 
 /** Makes a link to what the page shows, by keys; gives its address. */
-async function makeLink(page, { only }) {
+async function makeLink(page, { only, choose = [] }) {
   await page.getByRole('button', { name: 'Share', exact: true }).focus();
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog', { name: 'Share' });
+  assert.ok(await dialog.getByLabel('show notes all the same').isDisabled(), 'nothing is removed yet');
+  for (const label of choose) await dialog.getByLabel(label).check();
+  if (choose.some((label) => label !== OPENS)) assert.equal(await dialog.getByLabel('Title').inputValue(), '', 'the title is not that of the capture');
   await dialog.getByLabel('Title').fill('Look at this <b>');
   if (only) await dialog.getByLabel('only what this view shows').check();
   await dialog.getByRole('button', { name: 'Make link' }).click();
@@ -95,11 +100,60 @@ export async function shareInvestigation(browser, page, server, address) {
   await visitor.getByText('This link has expired or was revoked.').waitFor();
   assert.equal(await visitor.getByText('written later').count(), 1, 'what was read stays');
   await context.close();
+  await openSharedView(browser, page, server, address);
+}
+
+/** A view on a shared investigation is opened where the link's maker chose so. */
+async function openSharedView(browser, page, server, address) {
+  await page.goto(address);
+  const url = await makeLink(page, { only: false, choose: [OPENS] });
+  const { page: visitor, context, complaints } = await openPage(browser);
+  const asked = [];
+  visitor.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  await visitor.goto(url);
+  await visitor.getByText(/shows an investigation, whose views can be opened/).waitFor();
+  await visitor.locator('a.block-view').first().click();
+  await visitor.waitForURL((at) => /^\/s\/[0-9a-f]{16}\/blocks\/[0-9a-f]{16}\/captures\/[0-9a-f]{16}$/.test(at.pathname));
+  await visitor.getByText(/read only · shows only/).waitFor();
+  await visitor.locator('[role=tabpanel]:visible').first().waitFor();
+  await visitor.getByRole('tab', { name: 'Events' }).click();
+  await until('rows', async () => (await visitor.locator('#panel-events [role=row], #panel-events tr').count()) > 1);
+  const left = asked.filter((path) => !/^\/(s\/[0-9a-f]{16}|assets)(\/|$)/.test(path));
+  assert.deepEqual(left, [], 'nothing else is asked');
+  assert.deepEqual(complaints, []);
+  await context.close();
+  await revoke(page, server);
+}
+
+/** A link that removes names and has a preview: neither the rows nor the head has any, and the address alone tells its title. */
+async function shareWithoutNames(browser, page, server, id) {
+  await page.goto(`${server.origin}/captures/${id}?v=3&tab=events`);
+  const url = await makeLink(page, { only: false, choose: [/names: of processes/, 'preview in chats'] });
+  const { page: visitor, context, complaints } = await openPage(browser);
+  const told = await (await context.request.get(url.split('#')[0])).text();
+  assert.ok(told.includes('<meta property="og:title" content="Look at this &#60;b&#62;">'), told);
+  const picture = await context.request.get(`${url.split('#')[0]}/preview.png`);
+  assert.equal(picture.headers()['content-type'], 'image/png');
+  await visitor.goto(url);
+  await visitor.getByText('Names are removed from this view. Notes are left out.').waitFor();
+  await visitor.getByText(/^name-[a-z2-9]{8}$/).first().waitFor();
+  await visitor.getByRole('tab', { name: 'Processes' }).click();
+  await visitor.getByText('cannot be shown without what this share removes').waitFor();
+  await visitor.getByRole('tab', { name: 'Timeline' }).click();
+  await visitor.locator('#panel-timeline canvas').first().waitFor();
+  await visitor.getByRole('tab', { name: 'Info' }).click();
+  await visitor.locator('#panel-info dl').first().waitFor();
+  assert.deepEqual(complaints, []);
+  await context.close();
+  await page.goto(`${server.origin}/shares`);
+  await page.getByText('Names are removed from this view.').waitFor();
+  await revoke(page, server);
 }
 
 /** Shares a part, opens it without a login, and revokes it while it is open. */
 export async function shareAndRevoke(browser, page, server, id) {
   await allow(page, server, id);
+  await shareWithoutNames(browser, page, server, id);
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=events&filter=cpu%20%3D%3D%201`);
   const url = await makeLink(page, { only: true });
   const { page: visitor, context, complaints } = await openPage(browser);

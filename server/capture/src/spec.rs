@@ -74,6 +74,11 @@ pub struct ScriptSpec {
     pub allow_unsafe: bool,
 }
 
+impl ScriptSpec {
+    /// Stands for the text of a script for somebody who is not to see it.
+    pub const NOT_TOLD: &'static str = "// The script is not shown.";
+}
+
 /// A tracepoint with the fields to record and the condition under which it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -16,6 +16,7 @@ pub mod library;
 pub mod markdown;
 pub mod notes;
 pub mod passwords;
+mod previews;
 mod proxy_users;
 mod public_url;
 pub mod recipes;

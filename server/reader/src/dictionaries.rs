@@ -89,7 +89,7 @@ impl DictionaryPages {
     }
 
     /// Counts what was read; forgets what is kept where there is no room for it otherwise.
-    fn page(&self, content: PageContent) -> Result<Arc<Page>, LoadError> {
+    pub(crate) fn page(&self, content: PageContent) -> Result<Arc<Page>, LoadError> {
         let bytes = content.bytes();
         let room = Room::take(bytes, &self.all_bytes, self.most).or_else(|| {
             self.lock().shrink(0);

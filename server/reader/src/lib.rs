@@ -1,6 +1,6 @@
 //! Stored captures as people read them: snapshots of a capture for views ([`CaptureView`]), the parameters of views as
 //! addresses and options have them ([`ViewQuery`], [`CallsQuery`], [`TracksQuery`], [`FindParams`], [`DistributionParams`]), exports ([`export`]), and what scripts have printed
-//! ([`script_view`]).
+//! ([`script_view`]). What a share does not tell is removed here ([`Removal`]).
 //!
 //! Constraints: what is computed is in `views`, what is stored in `store`; here it is loaded, kept for a while within limits, and
 //! put together. A snapshot is of the last stored chunk, whether the capture still runs or not. Work on a snapshot waits for the
@@ -22,6 +22,7 @@ mod find_query;
 mod kept_parts;
 mod names;
 mod pivot_query;
+mod removal;
 mod replay;
 pub mod script_view;
 mod syscalls_query;
@@ -40,6 +41,7 @@ pub use distribution_query::{DistributionParams, ScaleName};
 pub use facets_query::FacetsParams;
 pub use find_query::FindParams;
 pub use pivot_query::PivotParams;
+pub use removal::{ParseRemovedKindError, REMOVAL_KEY_BYTES, Removal, RemovedKind};
 pub use syscalls_query::SyscallParams;
 pub use tracks_query::{InstantQuery, TracksQuery};
 pub use view_query::{FirstLevel, SortOrder, TrackGroup, ViewQuery, WireLanes};

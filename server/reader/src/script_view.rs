@@ -60,7 +60,7 @@ impl ScriptView {
     pub fn new(view: &CaptureView, record: Option<&ScriptRecord>) -> Option<Self> {
         let plan: Plan = serde_json::from_slice(record?.plan.as_bytes()).ok()?;
         let about = view.record();
-        let spec = about.spec.script()?;
+        let spec = view.script()?;
         let name = if spec.file.is_empty() { "script" } else { &spec.file };
         let replay = Replay::new(&plan, (name, &spec.text), about.started_unix_ns, about.start_ns);
         Some(Self { plan, text: spec.text.clone(), replay })

@@ -13,16 +13,16 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Batch, CaptureId, ColumnGrid, DRAWN_LEVEL, DrawnDecoder, Grouping, IndexBlock, IndexDirectory, Loss, StackId,
-    StreamSchema, StreamTotals, TrackDirectory, TrackPageDecoder, decode_chunk, drawn_number,
+    Batch, CaptureId, ColumnGrid, DRAWN_LEVEL, DrawnDecoder, Grouping, IndexBlock, IndexDirectory, Loss, ScriptSpec,
+    StackId, StreamSchema, StreamTotals, TrackDirectory, TrackPageDecoder, decode_chunk, drawn_number,
 };
 use bathyscope_query::Capture;
 use bathyscope_store::{
     BlockingStore, CaptureRecord, CaptureState, ChunkInfo, DictionaryEnds, Store, StoreError, TrackPlace,
 };
 use bathyscope_views::{
-    CallForest, Cancel, ChunkMeta, Dictionaries, DrawnPageMap, KeptViews, LastIds, Narrowed, Scope, Source, TimeRange,
-    TrackPageMap, ViewError,
+    CallForest, Cancel, ChunkMeta, Dictionaries, DrawnPageMap, KeptViews, LastIds, LoadPages, Narrowed, Scope, Source,
+    TimeRange, TrackPageMap, ViewError,
 };
 
 use crate::{
@@ -30,7 +30,10 @@ use crate::{
     decoded::{Decoded, DecodedKey, PagePlace, Part},
     dictionaries::{DictionaryPages, Loader},
     kept_parts::KeptParts,
+    removal::RemovedView,
 };
+
+mod removed;
 
 /// Captures whose chunk lists are kept.
 const MAX_CAPTURES: usize = 6;
@@ -44,6 +47,8 @@ pub struct CaptureCache {
     forests: CallForests,
     kept_views: Arc<KeptViews>,
     parts: KeptParts,
+    /// Tracks of captures of which something was removed.
+    removals: KeptParts,
     captures: Arc<Mutex<HashMap<CaptureId, Known>>>,
     clock: Arc<AtomicU64>,
 }
@@ -87,6 +92,8 @@ impl Loaded {
 #[derive(Clone, Debug)]
 pub struct CaptureView {
     record: Arc<CaptureRecord>,
+    /// What made it, if that was a script, whatever is told of it.
+    script: Option<Arc<ScriptSpec>>,
     schemas: Vec<StreamSchema>,
     chunks: Arc<Vec<Vec<ChunkMeta>>>,
     index: Directories,
@@ -94,12 +101,16 @@ pub struct CaptureView {
     /// Whether pages of tracks are as they will be.
     settled: bool,
     dictionaries: Arc<Dictionaries>,
+    loader: Arc<Loader>,
     decoded: Arc<Decoded>,
     forests: CallForests,
     kept_views: Arc<KeptViews>,
     parts: KeptParts,
+    removals: KeptParts,
     /// The part that it is narrowed to, if it is.
     narrowed: Option<Arc<Narrowed>>,
+    /// What is left of that, if something was removed.
+    removed: Option<Arc<RemovedView>>,
     store: Store,
     reads: BlockingStore,
 }
@@ -114,6 +125,7 @@ impl CaptureCache {
             forests: CallForests::default(),
             kept_views: Arc::default(),
             parts: KeptParts::default(),
+            removals: KeptParts::default(),
             captures: Arc::default(),
             clock: Arc::default(),
         }
@@ -145,8 +157,10 @@ impl CaptureCache {
         }
         *slot = Some(loaded.clone());
         drop(slot);
-        let dictionaries = Arc::new(self.dictionaries(id, &loaded));
+        let loader = Arc::new(self.loader(id, &loaded));
+        let dictionaries = Arc::new(Dictionaries::paged(Arc::clone(&loader) as Arc<dyn LoadPages>, loader.last));
         Ok(CaptureView {
+            script: record.spec.script().cloned().map(Arc::new),
             schemas: record.streams.iter().map(|stream| stream.schema.clone()).collect(),
             record: Arc::new(record),
             chunks: loaded.chunks,
@@ -154,23 +168,26 @@ impl CaptureCache {
             tracks: loaded.tracks,
             settled: loaded.settled,
             dictionaries,
+            loader,
             decoded: Arc::clone(&self.decoded),
             forests: self.forests.clone(),
             kept_views: Arc::clone(&self.kept_views),
             parts: self.parts.clone(),
+            removals: self.removals.clone(),
             narrowed: None,
+            removed: None,
             store: self.store.clone(),
             reads: self.store.blocking(),
         })
     }
 
-    /// The dictionaries of a snapshot. Names of functions may become better until the recorder has ended, so they are kept
+    /// What loads the dictionaries of a snapshot. Names of functions may become better until the recorder has ended, so they are kept
     /// for other views only then.
-    fn dictionaries(&self, capture: CaptureId, loaded: &Loaded) -> Dictionaries {
+    fn loader(&self, capture: CaptureId, loaded: &Loaded) -> Loader {
         let DictionaryEnds { strings, mappings, frames, stacks } = loaded.ends;
         let last = LastIds { string: strings, mapping: mappings, frame: frames, stack: stacks };
         let (pages, store, settled) = (Arc::clone(&self.pages), self.store.blocking(), loaded.settled);
-        Dictionaries::paged(Arc::new(Loader { pages, store, capture, last, settled }), last)
+        Loader { pages, store, capture, last, settled }
     }
 
     /// Forgets what is known of a capture, when it was deleted.
@@ -312,6 +329,14 @@ impl CaptureView {
         Ok(Capture { source: Arc::new(self), processes: Arc::new(processes), totals })
     }
 
+    /// A chunk of what it is narrowed to, whatever is removed.
+    fn told_batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
+        match &self.narrowed {
+            Some(narrowed) => narrowed.batch(stream, chunk, |whole| self.whole_batch(stream, whole, wanted)),
+            None => self.whole_batch(stream, chunk, wanted),
+        }
+    }
+
     /// A chunk as it is stored, whatever the view is narrowed to.
     fn whole_batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
         let key = DecodedKey { capture: self.record.id, part: Part::Chunk(stream, chunk) };
@@ -349,6 +374,9 @@ impl Source for CaptureView {
     }
 
     fn chunks(&self, stream: u16) -> &[ChunkMeta] {
+        if let Some(removed) = &self.removed {
+            return removed.chunks(stream);
+        }
         if let Some(narrowed) = &self.narrowed {
             return narrowed.chunks(stream);
         }
@@ -357,10 +385,8 @@ impl Source for CaptureView {
 
     fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
         self.dictionaries.check()?;
-        match &self.narrowed {
-            Some(narrowed) => narrowed.batch(stream, chunk, |whole| self.whole_batch(stream, whole, wanted)),
-            None => self.whole_batch(stream, chunk, wanted),
-        }
+        let told = self.told_batch(stream, chunk, wanted)?;
+        Ok(self.removed.as_ref().map_or_else(|| Arc::clone(&told), |removed| removed.batch(stream, &told)))
     }
 
     fn index(&self, stream: u16, grouping: Grouping) -> Option<&IndexDirectory> {
@@ -389,16 +415,20 @@ impl Source for CaptureView {
     }
 
     fn kept(&self) -> Option<(&KeptViews, u64)> {
-        (self.settled && self.narrowed.is_none()).then(|| (&*self.kept_views, self.record.id.bits()))
+        (self.settled && self.narrowed.is_none() && self.removed.is_none())
+            .then(|| (&*self.kept_views, self.record.id.bits()))
     }
 
     fn tracks(&self) -> &[(u16, TrackDirectory)] {
-        self.narrowed.as_ref().map_or(&self.tracks, |narrowed| narrowed.tracks())
+        self.part_with_tracks().map_or(&self.tracks, |part| part.tracks())
     }
 
     fn drawn_pages(&self, stream: u16, grid: ColumnGrid, places: &[(u32, u64)]) -> Result<DrawnPageMap, ViewError> {
-        if let Some(narrowed) = &self.narrowed {
-            return narrowed.drawn_pages(stream, grid, places);
+        if let Some(part) = self.part_with_tracks() {
+            return part.drawn_pages(stream, grid, places);
+        }
+        if self.removed.is_some() {
+            return Ok(DrawnPageMap::new());
         }
         let capture = self.record.id;
         let mut pages = DrawnPageMap::new();
@@ -433,8 +463,11 @@ impl Source for CaptureView {
     }
 
     fn track_pages(&self, stream: u16, places: &[PagePlace]) -> Result<TrackPageMap, ViewError> {
-        if let Some(narrowed) = &self.narrowed {
-            return narrowed.track_pages(stream, places);
+        if let Some(part) = self.part_with_tracks() {
+            return part.track_pages(stream, places);
+        }
+        if self.removed.is_some() {
+            return Ok(TrackPageMap::default());
         }
         let capture = self.record.id;
         let mut pages = TrackPageMap::default();

@@ -88,6 +88,6 @@ pub use search::{
     ParseSearchError, SummaryCondition, SummaryNumber, SummaryProperty, SummaryQuery, SummarySort, SummaryTest,
     UnknownSortError,
 };
-pub use shares::{NewShare, ShareRecord, ShareUse};
+pub use shares::{NewShare, SharePreview, ShareRecord, ShareUse};
 pub use store::{BlockingStore, SeenStore, Store, StoreChange, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};

@@ -55,6 +55,7 @@ pub(crate) mod limit {
     pub(crate) const SEARCHED_TEXTS_BYTES: usize = 64 << 10;
     pub(crate) const SEARCHED_OUTPUT_BYTES: usize = 16 << 10;
     pub(crate) const SHARE_SCOPE_BYTES: usize = 64 << 10;
+    pub(crate) const SHARE_PREVIEW_BYTES: usize = 64 << 10;
     /// Links of one person: a list has all of them.
     pub(crate) const SHARES_OF_OWNER: i64 = 200;
     /// Lines of one list of who may read.

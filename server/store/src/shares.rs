@@ -38,6 +38,19 @@ pub struct NewShare {
     pub created_unix_ns: i64,
     /// From when on it shows nothing, likewise: a minute to a year from now.
     pub expires_unix_ns: i64,
+    /// What of it is not told: words with a space between, at most 256 bytes; empty if all is.
+    pub removes: String,
+    /// The picture that is shown to whoever knows its id, a PNG of at most 64 KiB; none for no preview.
+    pub preview: Option<Vec<u8>>,
+}
+
+/// What is shown of a link to whoever knows its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharePreview {
+    /// The link, without its picture.
+    pub share: ShareRecord,
+    /// The picture, a PNG.
+    pub picture: Vec<u8>,
 }
 
 /// That a link was used.
@@ -74,6 +87,10 @@ pub struct ShareRecord {
     pub last_used_unix_ns: Option<i64>,
     /// How often it was opened.
     pub uses: u64,
+    /// What of it is not told: words with a space between; empty if all is.
+    pub removes: String,
+    /// Whether it has a preview.
+    pub has_preview: bool,
 }
 
 row_struct! {
@@ -88,15 +105,38 @@ row_struct! {
         expires_unix_ns: i64,
         last_used_unix_ns: Option<i64>,
         uses: i64,
+        removes: String,
+        has_preview: bool,
     }
+}
+
+/// Columns of a [`ShareRow`].
+macro_rules! share_columns {
+    () => {
+        "id, kind, object, scope, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, uses, removes, \
+         preview IS NOT NULL AS has_preview"
+    };
 }
 
 impl From<ShareRow> for ShareRecord {
     fn from(row: ShareRow) -> Self {
         let ShareRow { id, kind, object, scope, title, owner, created_unix_ns, expires_unix_ns, .. } = row;
         let (last_used_unix_ns, uses) = (row.last_used_unix_ns, unsigned(row.uses));
-        let id = unsigned(id);
-        Self { id, kind, object, scope, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, uses }
+        let (id, removes, has_preview) = (unsigned(id), row.removes, row.has_preview);
+        Self {
+            id,
+            kind,
+            object,
+            scope,
+            title,
+            owner,
+            created_unix_ns,
+            expires_unix_ns,
+            last_used_unix_ns,
+            uses,
+            removes,
+            has_preview,
+        }
     }
 }
 
@@ -106,6 +146,8 @@ fn check(new: &NewShare) -> Result<(), StoreError> {
     at_most("what a share shows of it", new.scope.len(), limit::SHARE_SCOPE_BYTES)?;
     at_most("the title of a share", new.title.len(), limit::TITLE_BYTES)?;
     at_most("the user's name", new.owner.len(), limit::USER_BYTES)?;
+    at_most("what a share does not tell", new.removes.len(), limit::TITLE_BYTES)?;
+    at_most("the picture of a share's preview", new.preview.as_ref().map_or(0, Vec::len), limit::SHARE_PREVIEW_BYTES)?;
     if (LEAST_NS..=MOST_NS).contains(&new.expires_unix_ns.saturating_sub(new.created_unix_ns)) {
         return Ok(());
     }
@@ -126,11 +168,12 @@ pub(crate) async fn add(conn: &mut SqliteConnection, new: &NewShare) -> Result<(
         let why = format!("{} has {count} shares already; revoke some first", new.owner);
         return Err(StoreError::Refused { what: "another share", why });
     }
-    let insert = "INSERT INTO shares (id, token, kind, object, scope, title, owner, created_unix_ns, expires_unix_ns) \
-                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    let insert = "INSERT INTO shares \
+                  (id, token, kind, object, scope, title, owner, created_unix_ns, expires_unix_ns, removes, preview) \
+                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     let insert = sqlx::query(insert).bind(sql(new.id)).bind(new.token.bytes().as_slice()).bind(&new.kind);
     let insert = insert.bind(&new.object).bind(&new.scope).bind(&new.title).bind(&new.owner);
-    let insert = insert.bind(new.created_unix_ns).bind(new.expires_unix_ns);
+    let insert = insert.bind(new.created_unix_ns).bind(new.expires_unix_ns).bind(&new.removes).bind(&new.preview);
     insert.execute(conn).await.map_err(failed(DOING))?;
     Ok(())
 }
@@ -141,9 +184,11 @@ pub(crate) async fn list(
     owner: Option<&str>,
     now_unix_ns: i64,
 ) -> Result<Vec<ShareRecord>, StoreError> {
-    let select = "SELECT id, kind, object, scope, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, uses \
-                  FROM shares WHERE expires_unix_ns > ?1 AND (?2 IS NULL OR owner = ?2) \
-                  ORDER BY created_unix_ns DESC, id";
+    let select = concat!(
+        "SELECT ",
+        share_columns!(),
+        " FROM shares WHERE expires_unix_ns > ?1 AND (?2 IS NULL OR owner = ?2) ORDER BY created_unix_ns DESC, id"
+    );
     let rows: Result<Vec<ShareRow>, _> = sqlx::query_as(select).bind(now_unix_ns).bind(owner).fetch_all(conn).await;
     Ok(rows.map_err(failed(READING))?.into_iter().map(ShareRecord::from).collect())
 }
@@ -155,11 +200,31 @@ pub(crate) async fn find(
     now_unix_ns: i64,
 ) -> Result<Option<ShareRecord>, StoreError> {
     // The hash of a token is compared, which nobody who guesses can steer: how long it takes tells nothing of the token.
-    let select = "SELECT id, kind, object, scope, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, uses \
-                  FROM shares WHERE id = ?1 AND token = ?2 AND expires_unix_ns > ?3";
+    let select =
+        concat!("SELECT ", share_columns!(), " FROM shares WHERE id = ?1 AND token = ?2 AND expires_unix_ns > ?3");
     let select = sqlx::query_as(select).bind(sql(id)).bind(token.bytes().as_slice()).bind(now_unix_ns);
     let row: Option<ShareRow> = select.fetch_optional(conn).await.map_err(failed("opening a share"))?;
     Ok(row.map(ShareRecord::from))
+}
+
+/// The preview of the link of this id, if it has one and has not expired. No token is asked for.
+pub(crate) async fn preview(
+    conn: &mut SqliteConnection,
+    id: u64,
+    now_unix_ns: i64,
+) -> Result<Option<SharePreview>, StoreError> {
+    const DOING: &str = "reading the preview of a share";
+    let select = concat!(
+        "SELECT ",
+        share_columns!(),
+        " FROM shares WHERE id = ?1 AND expires_unix_ns > ?2 AND preview IS NOT NULL"
+    );
+    let select = sqlx::query_as(select).bind(sql(id)).bind(now_unix_ns);
+    let row: Option<ShareRow> = select.fetch_optional(&mut *conn).await.map_err(failed(DOING))?;
+    let Some(share) = row.map(ShareRecord::from) else { return Ok(None) };
+    let select = sqlx::query_as("SELECT preview FROM shares WHERE id = ?1 AND preview IS NOT NULL").bind(sql(id));
+    let row: Option<(Vec<u8>,)> = select.fetch_optional(conn).await.map_err(failed(DOING))?;
+    Ok(row.map(|(picture,)| SharePreview { share, picture }))
 }
 
 /// Writes that links were used; those that are gone meanwhile are none.
@@ -179,8 +244,8 @@ pub(crate) async fn revoke(
     id: u64,
     owner: Option<&str>,
 ) -> Result<Option<ShareRecord>, StoreError> {
-    let delete = "DELETE FROM shares WHERE id = ?1 AND (?2 IS NULL OR owner = ?2) \
-                  RETURNING id, kind, object, scope, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, uses";
+    let delete =
+        concat!("DELETE FROM shares WHERE id = ?1 AND (?2 IS NULL OR owner = ?2) RETURNING ", share_columns!());
     let delete = sqlx::query_as(delete).bind(sql(id)).bind(owner);
     let row: Option<ShareRow> = delete.fetch_optional(conn).await.map_err(failed("revoking a share"))?;
     Ok(row.map(ShareRecord::from))
@@ -188,8 +253,7 @@ pub(crate) async fn revoke(
 
 /// Removes those that have expired; says which they were.
 pub(crate) async fn purge(conn: &mut SqliteConnection, now_unix_ns: i64) -> Result<Vec<ShareRecord>, StoreError> {
-    let delete = "DELETE FROM shares WHERE expires_unix_ns <= ?1 \
-                  RETURNING id, kind, object, scope, title, owner, created_unix_ns, expires_unix_ns, last_used_unix_ns, uses";
+    let delete = concat!("DELETE FROM shares WHERE expires_unix_ns <= ?1 RETURNING ", share_columns!());
     let rows: Result<Vec<ShareRow>, _> = sqlx::query_as(delete).bind(now_unix_ns).fetch_all(conn).await;
     Ok(rows.map_err(failed("removing shares"))?.into_iter().map(ShareRecord::from).collect())
 }

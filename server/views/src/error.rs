@@ -253,8 +253,10 @@ pub enum ViewError {
         /// The limit.
         limit_bytes: usize,
     },
-    /// A part of a capture was asked for that others are to see, and the capture still changes.
-    #[error("the capture is still being recorded: a part of it can be shown when it has ended")]
+    /// A part of a capture was asked for that others are to see, or what is left when something is removed, and the capture still changes.
+    #[error(
+        "the capture is still being recorded: a part of it, or all of it but what is removed, can be shown when it has ended"
+    )]
     NarrowedWhileRunning,
     /// A chunk has not the rows or columns that its metadata and schema promise.
     #[error("chunk {chunk} of stream {stream} does not fit its schema: {what}")]

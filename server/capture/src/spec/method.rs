@@ -46,6 +46,17 @@ pub enum Method {
     States(StatesSpec),
 }
 
+/// By whom the columns of rows are named, which tells what they can be trusted to mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnNames {
+    /// This program: each is known.
+    Own,
+    /// The kernel, for its events, and whoever made a probe.
+    Kernel,
+    /// Whoever wrote a script.
+    Script,
+}
+
 /// A kind of what a capture records, without what exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MethodKind {
@@ -167,6 +178,35 @@ impl Method {
             Self::Syscalls(calls) => calls.validate(),
             // Each of its values is a valid one.
             Self::States(_) => Ok(()),
+        }
+    }
+
+    /// By whom the columns of its rows are named.
+    pub const fn columns_are_of(&self) -> ColumnNames {
+        match self {
+            Self::Events { .. } | Self::Trace(_) => ColumnNames::Kernel,
+            Self::Script(_) => ColumnNames::Script,
+            Self::Profile(_) | Self::Count(_) | Self::Syscalls(_) | Self::States(_) => ColumnNames::Own,
+        }
+    }
+
+    /// The same as it is told to somebody who is not to see all of it: without conditions, paths, scripts and probes that somebody
+    /// wrote. `name` writes the names of events and functions.
+    #[must_use]
+    pub fn without_texts(&self, name: &dyn Fn(&str) -> String) -> Self {
+        match self {
+            Self::Events { probes } => {
+                let probe = |probe: &EventProbe| EventProbe { predicate: None, ..probe.clone() };
+                Self::Events { probes: probes.iter().map(probe).collect() }
+            }
+            Self::Profile(profile) => Self::Profile(profile.without_texts(name)),
+            Self::Count(count) => Self::Count(count.without_texts(name)),
+            Self::Script(_) => {
+                Self::Script(ScriptSpec { text: ScriptSpec::NOT_TOLD.to_owned(), ..ScriptSpec::default() })
+            }
+            Self::Trace(trace) => Self::Trace(trace.without_texts(name)),
+            Self::Syscalls(calls) => Self::Syscalls(calls.without_texts(name)),
+            Self::States(states) => Self::States(*states),
         }
     }
 

@@ -322,6 +322,8 @@ fn told(content: &ToldBlock) -> (String, String) {
             let made = capture.map_or_else(|| "not recorded yet".to_owned(), |capture| format!("capture {capture}"));
             (format!("step, recipe {recipe}, {made}"), text.clone())
         }
+        // Only shares leave something out.
+        ToldBlock::LeftOut { what } => (format!("{what}, left out"), String::new()),
         ToldBlock::Unknown => ("written by a later release".to_owned(), String::new()),
     }
 }

@@ -8,6 +8,7 @@ use bathyscope_console::{
     http::{AskedShare, MOST_SHARE_DAYS, SHARE_DAYS, ShareId, ShareItem, SharedPart},
 };
 use bathyscope_link::clock::wall_unix_ns;
+use bathyscope_reader::RemovedKind;
 use bathyscope_store::InvestigationId;
 use clap::{Args, Subcommand};
 
@@ -89,6 +90,21 @@ pub struct CreateArgs {
     /// Open this view: what stands after the ? in the address of the capture's page
     #[arg(long, value_name = "QUERY", default_value = "", hide_default_value = true)]
     pub view: String,
+    /// Remove these from what it shows, each replaced by a placeholder
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub remove: Vec<RemovedKind>,
+    /// Show notes as they were written, though something is removed
+    #[arg(long, requires = "remove")]
+    pub keep_notes: bool,
+    /// Show results of queries on the investigation, though something is removed
+    #[arg(long, requires = "remove", requires = "investigation")]
+    pub keep_results: bool,
+    /// Show its title and a picture to whoever knows the link's id, without the token: what chats fetch
+    #[arg(long)]
+    pub preview: bool,
+    /// Let views on the investigation be opened, each at its range and filter
+    #[arg(long, requires = "investigation")]
+    pub open_views: bool,
     /// Where the running console keeps its captures.
     #[command(flatten)]
     pub data: DataArgs,
@@ -101,10 +117,12 @@ fn nanoseconds(text: &str) -> Result<i64, String> {
 
 impl CreateArgs {
     fn asked(self) -> AskedShare {
-        let Self { capture, investigation, title, days, from, to, filter, view, .. } = self;
+        let Self { capture, investigation, title, days, from, to, filter, view, remove, .. } = self;
+        let (notes, results, preview, views) = (self.keep_notes, self.keep_results, self.preview, self.open_views);
         let is_part = from.is_some() || to.is_some() || !filter.is_empty();
         let part = is_part.then_some(SharedPart { start: from, end: to, filter });
-        AskedShare { capture, investigation, title, days: Some(days), view, part }
+        let days = Some(days);
+        AskedShare { capture, investigation, title, days, view, part, remove, notes, results, preview, views }
     }
 }
 
@@ -178,8 +196,11 @@ fn line(share: &ShareItem, now_unix_ns: i64) -> String {
         (None, Some(investigation)) => format!("investigation {investigation}"),
         (None, None) => "nothing".to_owned(),
     };
+    let kinds: Vec<&str> = share.removes.iter().map(|kind| kind.word()).collect();
+    let without = if kinds.is_empty() { String::new() } else { format!(" without {}", kinds.join(", ")) };
+    let preview = if share.preview { ", with a preview" } else { "" };
     format!(
-        "{}  {shows}  by {}  expires in {}  {used}  {}\n",
+        "{}  {shows}{without}{preview}  by {}  expires in {}  {used}  {}\n",
         share.id,
         visible(share.owner.as_bytes()),
         seconds(share.expires_unix_ns.saturating_sub(now_unix_ns)),

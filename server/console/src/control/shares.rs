@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{ControlAnswer, Request, Tracing, answered, other_answer};
 use crate::{
     Failure,
-    http::{AskedShare, Secret, SessionError, ShareError, ShareId, ShareItem, Shares, draw_share_id},
+    http::{AskedShare, Secret, SessionError, ShareError, ShareId, ShareItem, Shares, draw_share},
     library::TERMINAL,
 };
 
@@ -78,20 +78,20 @@ impl Tracing {
 
     /// Makes a link. What is wrong with its part is found out now, if that does not take long.
     async fn made_share(&self, asked: AskedShare) -> Result<(Secret, ShareItem), ShareError> {
-        let id = draw_share_id().map_err(SessionError::Random)?;
-        if let (Some(part), Some(capture)) = (asked.part.clone(), asked.object()?.capture()) {
+        let drawn = draw_share().map_err(SessionError::Random)?;
+        let mut picture = asked.usual_picture();
+        if let Some(capture) = asked.object()?.capture().filter(|_| asked.needs_look()) {
             let is_busy = self.recorder.running().iter().any(|running| running.id == capture);
-            let view = self.sharing.captures.view(capture, is_busy).await?;
-            let narrow = move || {
-                let scope = part.scope(&view)?;
-                view.narrowed(id.bits(), &scope, &Cancel::new(false)).map(|_part| ())
-            };
-            let narrowed = tokio::time::timeout(PART_PATIENCE, tokio::task::spawn_blocking(narrow)).await;
-            if let Ok(Ok(Err(error))) = narrowed {
-                return Err(ShareError::Refused(words(&error)));
+            let (view, asked) = (self.sharing.captures.view(capture, is_busy).await?, asked.clone());
+            let look = move || asked.look(&drawn, &view, &Cancel::new(false));
+            match tokio::time::timeout(PART_PATIENCE, tokio::task::spawn_blocking(look)).await {
+                Ok(Ok(Err(error))) => return Err(ShareError::Refused(words(&error))),
+                Ok(Ok(Ok(drawn))) => picture = drawn,
+                // It takes long, which is no reason against the link: its preview has no bars then.
+                Ok(Err(_)) | Err(_) => {}
             }
         }
-        self.sharing.shares.create(id, asked, (TERMINAL, Role::Admin)).await
+        self.sharing.shares.create(drawn, (asked, picture), (TERMINAL, Role::Admin)).await
     }
 }
 

@@ -3,9 +3,11 @@
 //! The role is decided here, in the handler's own extractor, never by looking at the path. A role that does not suffice
 //! gets the same answer as an address that does not exist; only pages, which everybody knows of, say that they are for others.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, RawPathParams};
 use bathyscope_capture::CaptureId;
-use bathyscope_reader::CaptureView;
+use bathyscope_reader::{CaptureView, Removal};
 use bathyscope_store::{InvestigationId, Role, Sight, StoreChange, StoreError};
 use bathyscope_web::pages;
 use http::{
@@ -32,6 +34,8 @@ pub const COOKIE_NAME: &str = "bathyscope_session";
 pub const SHARE_COOKIE_NAME: &str = "bathyscope_share";
 /// Below which everything is read by a share.
 pub const SHARE_PREFIX: &str = "/s/{share}";
+/// Below which the views that stand on a shared investigation are read, each by the block that has it.
+pub const SHARED_BLOCK_PREFIX: &str = "/s/{share}/blocks/{block}";
 /// The most cookies of that name that are tried: other programs of this host can set some too.
 const COOKIES_TRIED: usize = 4;
 
@@ -175,28 +179,55 @@ impl Reader {
     }
 
     /// Goes on only for a capture that may be read.
-    fn admit(&self, id: CaptureId) -> Result<(), ApiError> {
+    pub(super) fn admit(&self, id: CaptureId) -> Result<(), ApiError> {
         self.by.admit(SharedObject::Capture(id))
     }
 
     /// Goes on only if all of a capture may be read; `what` is told to be not in the share else.
     pub(super) fn admit_whole(&self, id: CaptureId, what: &str) -> Result<(), ApiError> {
-        self.admit(id)?;
+        self.admit_unchanged(id, what)?;
         if self.share().is_some_and(|share| share.part().is_some()) {
             return Err(ApiError::not_shared(what));
         }
         Ok(())
     }
 
-    /// A snapshot of what may be read of a capture: all of it, or the only part that the share shows.
+    /// Goes on only if nothing is removed from what may be read of a capture; `what` is told to be not in the share else. It is for
+    /// what is read beside the rows, from which nothing can be removed.
+    pub(super) fn admit_unchanged(&self, id: CaptureId, what: &str) -> Result<(), ApiError> {
+        self.admit(id)?;
+        if self.removal().is_some() {
+            return Err(ApiError::not_shared(what));
+        }
+        Ok(())
+    }
+
+    /// What is removed from what may be read; none if nothing is.
+    pub(super) fn removal(&self) -> Option<&Arc<Removal>> {
+        self.share().and_then(|share| share.choices().removal())
+    }
+
+    /// A snapshot of what may be read of a capture: all of it, or the only part that the share shows, without what it removes.
     pub(super) async fn view(&self, state: &AppState, id: CaptureId) -> Result<CaptureView, ApiError> {
         self.admit(id)?;
         let view = state.view(id).await?;
-        let Some((share, part)) = self.share().and_then(|share| Some((share.id(), share.part()?.clone()))) else {
+        let Some(share) = self.share() else { return Ok(view) };
+        let (name, part, removal) = (share.part_name(), share.part().cloned(), self.removal().cloned());
+        if part.is_none() && removal.is_none() {
             return Ok(view);
+        }
+        let leave = move |whole: &CaptureView, cancel: &_| {
+            // The part is found by what was recorded.
+            let part = match part {
+                Some(part) => whole.narrowed(name, &part.scope(whole)?, cancel)?,
+                None => whole.clone(),
+            };
+            match removal {
+                Some(removal) => part.without(&removal, Some(name), cancel),
+                None => Ok(part),
+            }
         };
-        let narrow = move |view: &CaptureView, cancel: &_| view.narrowed(share.bits(), &part.scope(view)?, cancel);
-        state.workers().view(view, narrow).await
+        state.workers().view(view, leave).await
     }
 
     /// Waits until they may not read this capture any more.
@@ -379,6 +410,13 @@ pub(super) async fn sight_of(state: &AppState, session: &Session) -> Result<Sigh
     if session.role() >= Role::Admin { Ok(Sight::ALL) } else { state.store().sight(session.user()).await }
 }
 
+/// What whoever made a link sees now.
+pub(super) async fn sight_of_maker(state: &AppState, share: &Share) -> Result<Sight, ApiError> {
+    let account = state.store().account(share.owner()).await?;
+    let is_admin = account.is_some_and(|account| account.role >= Role::Admin && account.disabled_unix_ns.is_none());
+    Ok(if is_admin { Sight::ALL } else { state.store().sight(share.owner()).await? })
+}
+
 /// Routes below these are of one capture. The router's own words are compared, not an address.
 const OF_CAPTURES: [&str; 2] = ["/api/captures/{id}", "/captures/{id}"];
 
@@ -467,8 +505,24 @@ async fn share_of(parts: &mut Parts, state: &AppState, named: Named) -> Result<S
     let value = |name: &str| path.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
     let Some(id) = value("share").and_then(|id| id.parse().ok()) else { return Err(ApiError::no_share()) };
     let Some(object) = value("id").and_then(|id| named(&id)) else { return Err(ApiError::no_share()) };
+    let context = Context::from_request_parts(parts, state).await?;
+    let is_of_block = context.route().is_some_and(|route| route.starts_with(SHARED_BLOCK_PREFIX));
+    let block = value("block").filter(|_| is_of_block);
     for token in cookies(&parts.headers, SHARE_COOKIE_NAME) {
         let Some(share) = state.shares().find(id, &token, false).await? else { continue };
+        let share = match &block {
+            Some(block) => {
+                let found = share.of_block(state.store(), block).await?.ok_or_else(ApiError::no_share)?;
+                // What its maker does not see is on no page that they share.
+                let Some(capture) = found.object().capture() else { break };
+                let sight = sight_of_maker(state, &share).await?;
+                if state.store().seen_by(&sight).right(capture).await.is_err() {
+                    break;
+                }
+                found
+            }
+            None => share,
+        };
         // What was deleted takes its links with it.
         if share.object() == object && object.title(state.store()).await?.is_some() {
             return Ok(share);

@@ -232,7 +232,7 @@ impl ApiError {
 
     /// A part of a capture that a link does not show.
     pub fn not_shared(what: &str) -> Self {
-        let why = format!("this link shows a part of the capture, without {what}");
+        let why = format!("this link shows what its maker chose of the capture, without {what}");
         Self::new(ErrorKind::NotFound, "reading the capture", why).remedy("Ask whoever sent it.")
     }
 

@@ -54,8 +54,8 @@ pub use session::{
     SessionItem, Sessions,
 };
 pub use share::{
-    AskedShare, MOST_SHARE_DAYS, ParseShareIdError, SHARE_DAYS, Share, ShareError, ShareId, ShareItem, SharedPart,
-    Shares, draw_share_id,
+    AskedShare, DrawnShare, MOST_SHARE_DAYS, ParseShareIdError, SHARE_DAYS, Share, ShareChoices, ShareError, ShareId,
+    ShareItem, SharedPart, Shares, draw_share,
 };
 pub use state::{AppState, CommandPolicy, ScriptPolicy, Setup};
 pub use tokens::{ApiTokenItem, ApiTokens, AskedToken, MOST_TOKEN_DAYS, TOKEN_DAYS, TokenError};

@@ -23,7 +23,7 @@ use http::Method;
 use super::{
     access::{
         Access, Admin, Anonymous, CaptureShareHolder, InPerson, InvestigationReader, InvestigationShareHolder,
-        Operator, Reader, SHARE_PREFIX, Viewer,
+        Operator, Reader, SHARE_PREFIX, SHARED_BLOCK_PREFIX, Viewer,
     },
     api, assets,
     context::{Context, RouteKind},
@@ -91,25 +91,29 @@ pub fn table() -> Vec<Route> {
         .chain(rights_routes())
         .chain(comparison_routes())
         .collect();
-    let below_shares: Vec<Route> = own.iter().filter_map(below_share).collect();
+    let of_capture = |route: &&Route| route.path.starts_with("/api/captures/{id}");
+    let below_blocks = own.iter().filter(of_capture).filter_map(|route| below_share(SHARED_BLOCK_PREFIX, route));
+    let below_shares: Vec<Route> =
+        own.iter().filter_map(|route| below_share(SHARE_PREFIX, route)).chain(below_blocks).collect();
     own.into_iter().chain(share_routes()).chain(below_shares).collect()
 }
 
 /// The paths of routes below a share's address. The router wants them for as long as the program runs.
-static BELOW_SHARES: LazyLock<Mutex<HashMap<&'static str, &'static str>>> = LazyLock::new(Mutex::default);
+static BELOW_SHARES: LazyLock<Mutex<HashMap<(&'static str, &'static str), &'static str>>> =
+    LazyLock::new(Mutex::default);
 
-/// The same route as a share reads it.
-fn below_share(route: &Route) -> Option<Route> {
+/// The same route as a share reads it, below `prefix`.
+fn below_share(prefix: &'static str, route: &Route) -> Option<Route> {
     let mut paths = BELOW_SHARES.lock().unwrap_or_else(PoisonError::into_inner);
-    let below = |path: &&'static str| -> &'static str { format!("{SHARE_PREFIX}{path}").leak() };
-    let path = *paths.entry(route.path).or_insert_with_key(below);
+    let below = |_: &_| -> &'static str { format!("{prefix}{}", route.path).leak() };
+    let path = *paths.entry((prefix, route.path)).or_insert_with_key(below);
     route.by_share.then(|| Route { path, least: None, ..route.clone() })
 }
 
 /// Links for people without a login, and those who have one.
 #[rustfmt::skip]
 fn share_routes() -> Vec<Route> {
-    use RouteKind::{Api, Page};
+    use RouteKind::{Api, Download, Page};
     const GET: &Method = &Method::GET;
     const POST: &Method = &Method::POST;
     vec![
@@ -119,8 +123,10 @@ fn share_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/shares/{share}", api::shares::revoke),
         route::<InPerson<Admin>, _, _>(Api, POST, "/api/shares/allowed", api::shares::allow),
         route::<Anonymous, _, _>(Page, GET, "/s/{share}", share_pages::door),
+        route::<Anonymous, _, _>(Download, GET, "/s/{share}/preview.png", share_pages::preview_picture),
         route::<Anonymous, _, _>(Api, POST, "/s/{share}/open", share_pages::open),
         route::<CaptureShareHolder, _, _>(Page, GET, "/s/{share}/captures/{id}", share_pages::capture),
+        route::<CaptureShareHolder, _, _>(Page, GET, "/s/{share}/blocks/{block}/captures/{id}", share_pages::capture),
         route::<InvestigationShareHolder, _, _>(Page, GET, "/s/{share}/investigations/{id}", share_pages::investigation),
     ]
 }

@@ -18,14 +18,22 @@ use std::{
 
 use bathyscope_capture::CaptureId;
 use bathyscope_link::clock::wall_unix_ns;
-use bathyscope_reader::ViewQuery;
-use bathyscope_store::{InvestigationId, NewShare, Role, ShareRecord, ShareUse, Store, StoreError, TokenHash};
+use bathyscope_reader::{RemovedKind, ViewQuery};
+use bathyscope_store::{
+    InvestigationId, NewShare, Role, SharePreview, ShareRecord, ShareUse, Store, StoreError, TokenHash,
+};
 use bathyscope_views::{Scope, Source, ViewError};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use self::choices::KeptChoices;
 use super::session::{Secret, SessionError, TOKEN_BYTES, new_secret};
-use crate::audit::audit;
+use crate::{audit::audit, investigations::plain_view};
+
+mod block;
+mod choices;
+
+pub use choices::{DrawnShare, ShareChoices, draw_share};
 
 /// How long a link lives if nothing is said.
 pub const SHARE_DAYS: u32 = 7;
@@ -196,6 +204,8 @@ struct ShareScope {
     /// The view that it opens: the query of its address.
     view: String,
     part: Option<SharedPart>,
+    #[serde(default)]
+    choices: KeptChoices,
 }
 
 /// What somebody wants to share.
@@ -220,6 +230,21 @@ pub struct AskedShare {
     /// The only part of the capture that it shows; none for all.
     #[serde(default)]
     pub part: Option<SharedPart>,
+    /// What is removed from it: `arguments`, `paths`, `names`, `addresses`.
+    #[serde(default)]
+    pub remove: Vec<RemovedKind>,
+    /// Whether notes are shown as they were written, though something is removed.
+    #[serde(default)]
+    pub notes: bool,
+    /// Whether results of queries on the investigation are shown as they were, though something is removed.
+    #[serde(default)]
+    pub results: bool,
+    /// Whether whoever knows the link's id is shown its title and a picture, without the token: what chats fetch.
+    #[serde(default)]
+    pub preview: bool,
+    /// Whether views that stand on the investigation can be opened: each at its range and filter, and nothing else of its capture.
+    #[serde(default)]
+    pub views: bool,
 }
 
 impl AskedShare {
@@ -259,6 +284,16 @@ pub struct ShareItem {
     pub opened: u64,
     /// The only part that it shows; none for all.
     pub part: Option<SharedPart>,
+    /// What is removed from it.
+    pub removes: Vec<RemovedKind>,
+    /// Whether notes are shown; they are not where something is removed, unless its maker chose so.
+    pub notes: bool,
+    /// Whether results of queries are shown, likewise.
+    pub results: bool,
+    /// Whether whoever knows its id is shown its title and a picture.
+    pub preview: bool,
+    /// Whether views that stand on its investigation can be opened.
+    pub views: bool,
 }
 
 impl ShareItem {
@@ -275,13 +310,26 @@ impl ShareItem {
             last_used_unix_ns: record.last_used_unix_ns,
             opened: record.uses,
             part: share.inner.scope.part.clone(),
+            removes: share.choices().removes().to_vec(),
+            notes: share.choices().has_notes(),
+            results: share.choices().has_results(),
+            preview: record.has_preview,
+            views: share.choices().opens_views(),
         })
     }
 
     /// What of its object it shows, for the audit log.
     fn words(&self) -> String {
         let part = self.part.as_ref().and_then(|part| serde_json::to_string(part).ok());
-        format!("share {}: {}", self.id, part.as_deref().unwrap_or("all of it"))
+        let mut words = format!("share {}: {}", self.id, part.as_deref().unwrap_or("all of it"));
+        if !self.removes.is_empty() {
+            let kinds: Vec<&str> = self.removes.iter().map(|kind| kind.word()).collect();
+            words += &format!(", without {}", kinds.join(", "));
+            words += if self.notes { ", with notes" } else { "" };
+            words += if self.results { ", with results of queries" } else { "" };
+        }
+        words += if self.views { ", whose views are opened" } else { "" };
+        words + if self.preview { ", with a preview" } else { "" }
     }
 }
 
@@ -296,15 +344,20 @@ struct FoundShare {
     record: ShareRecord,
     object: SharedObject,
     scope: ShareScope,
+    choices: ShareChoices,
     ended: CancellationToken,
+    /// By which the rows are kept that it shows.
+    part_name: u64,
 }
 
 impl Share {
     /// None if it is of a kind that this program does not know.
     fn new(record: ShareRecord, ended: CancellationToken) -> Option<Self> {
         let object = SharedObject::of(&record)?;
-        let scope = serde_json::from_str(&record.scope).ok()?;
-        Some(Self { inner: Arc::new(FoundShare { record, object, scope, ended }) })
+        let scope: ShareScope = serde_json::from_str(&record.scope).ok()?;
+        let choices = ShareChoices::of(&record, &scope.choices)?;
+        let part_name = record.id;
+        Some(Self { inner: Arc::new(FoundShare { record, object, scope, choices, ended, part_name }) })
     }
 
     /// Its name.
@@ -325,6 +378,16 @@ impl Share {
     /// Who made it.
     pub fn owner(&self) -> &str {
         &self.inner.record.owner
+    }
+
+    /// By which the rows are kept that it shows: another name for each part of a capture.
+    pub fn part_name(&self) -> u64 {
+        self.inner.part_name
+    }
+
+    /// What it does not tell.
+    pub fn choices(&self) -> &ShareChoices {
+        &self.inner.choices
     }
 
     /// What the store keeps of it.
@@ -442,14 +505,14 @@ impl Shares {
     }
 
     /// Makes a link; gives its token, for the one who made it, and what it is. That the capture has such a part was found out
-    /// before, by this id, which was drawn.
+    /// before, by this id, which was drawn, and `picture` was drawn of it if it has a preview.
     ///
     /// # Errors
     /// If shares are not allowed, or it is refused.
     pub async fn create(
         &self,
-        id: ShareId,
-        asked: AskedShare,
+        drawn: DrawnShare,
+        (asked, picture): (AskedShare, Option<Vec<u8>>),
         (owner, role): (&str, Role),
     ) -> Result<(Secret, ShareItem), ShareError> {
         if !self.are_allowed() {
@@ -459,8 +522,10 @@ impl Shares {
         check(&asked, days)?;
         let object = asked.object()?;
         let usual_title = object.title(&self.store).await?.ok_or(ShareError::NoObject)?;
-        let title = if asked.title.trim().is_empty() { usual_title } else { asked.title.trim().to_owned() };
-        let scope = ShareScope { view: asked.view, part: asked.part };
+        let (id, title, removes) = (drawn.id, asked.title_or(usual_title), asked.removed_words());
+        let choices = asked.kept_choices(&drawn);
+        let view = if removes.is_empty() { asked.view } else { plain_view(&asked.view).0 };
+        let scope = ShareScope { view, part: asked.part, choices };
         let scope = serde_json::to_string(&scope).map_err(|error| ShareError::Refused(error.to_string()))?;
         let (secret, token) = new_secret()?;
         let created_unix_ns = wall_unix_ns();
@@ -475,6 +540,8 @@ impl Shares {
             owner: owner.to_owned(),
             created_unix_ns,
             expires_unix_ns: created_unix_ns.saturating_add(i64::from(days).saturating_mul(DAY_NS)),
+            removes,
+            preview: picture.filter(|_| asked.preview),
         };
         self.store.add_share(new).await?;
         let gone = || ShareError::Refused("it was revoked at once".to_owned());
@@ -505,6 +572,22 @@ impl Shares {
             Some(live.ended.entry(id.0).or_insert_with(|| allowed.child_token()).clone())
         });
         Ok(ended.and_then(|ended| Share::new(record, ended)))
+    }
+
+    /// What is shown of a link to whoever knows its name, without its token; none if there is none, it has expired or was revoked, has
+    /// no preview, what it shows is gone, or shares are not allowed.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn preview(&self, id: ShareId) -> Result<Option<SharePreview>, StoreError> {
+        let is_over = || self.locked(|live| live.allowed.is_none() || live.revoked.contains_key(&id.0));
+        if is_over() {
+            return Ok(None);
+        }
+        let Some(found) = self.store.share_preview(id.0, wall_unix_ns()).await? else { return Ok(None) };
+        let Some(share) = Share::new(found.share.clone(), CancellationToken::new()) else { return Ok(None) };
+        let is_there = share.object().title(&self.store).await?.is_some();
+        Ok(Some(found).filter(|_| is_there && !is_over()))
     }
 
     /// The links of `owner`, or all, that have not expired; the one that was made last first.
@@ -599,14 +682,6 @@ impl Shares {
     }
 }
 
-/// A name for a link that is to be made.
-///
-/// # Errors
-/// If the kernel gives no randomness.
-pub fn draw_share_id() -> Result<ShareId, getrandom::Error> {
-    getrandom::u64().map(ShareId)
-}
-
 fn check(asked: &AskedShare, days: u32) -> Result<(), ShareError> {
     let refused = |why: String| Err(ShareError::Refused(why));
     if !(1..=MOST_SHARE_DAYS).contains(&days) {
@@ -622,7 +697,7 @@ fn check(asked: &AskedShare, days: u32) -> Result<(), ShareError> {
     if asked.object()?.investigation().is_some() && (asked.part.is_some() || !asked.view.is_empty()) {
         return refused("an investigation is shared as a whole: it has no `view` and no `part`".to_owned());
     }
-    Ok(())
+    asked.check_choices()
 }
 
 #[cfg(test)]
@@ -655,6 +730,11 @@ mod tests {
             days: None,
             view: "v=3&tab=flame&filter=a%20b".to_owned(),
             part: None,
+            remove: Vec::new(),
+            notes: false,
+            results: false,
+            preview: false,
+            views: false,
         };
         assert!(check(&asked(), 1).is_ok() && check(&asked(), 366).is_ok());
         assert!(check(&asked(), 0).is_err() && check(&asked(), 367).is_err());
@@ -666,6 +746,11 @@ mod tests {
         let investigation = "00000000000000ff".parse().ok();
         assert!(check(&AskedShare { investigation, ..asked() }, 7).is_err(), "two things");
         assert!(check(&AskedShare { capture: None, ..asked() }, 7).is_err(), "nothing");
+        let remove = || AskedShare { remove: vec![RemovedKind::Paths], ..asked() };
+        assert!(check(&remove(), 7).is_ok() && check(&AskedShare { notes: true, ..remove() }, 7).is_ok());
+        assert!(check(&AskedShare { notes: true, ..asked() }, 7).is_err(), "of what nothing is removed from");
+        assert!(check(&AskedShare { results: true, ..remove() }, 7).is_err(), "of a capture");
+        assert!(check(&AskedShare { views: true, ..asked() }, 7).is_err(), "of a capture");
         let page = || AskedShare { capture: None, investigation, ..asked() };
         assert!(check(&page(), 7).is_err(), "a view of an investigation");
         let page = || AskedShare { view: String::new(), ..page() };

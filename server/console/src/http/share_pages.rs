@@ -6,8 +6,12 @@ use axum::{
     extract::State,
     response::{Html, IntoResponse as _, Response},
 };
+use bathyscope_store::SharePreview;
 use bathyscope_web::{Template, pages};
-use http::{HeaderValue, header::SET_COOKIE};
+use http::{
+    HeaderValue,
+    header::{CONTENT_TYPE, SET_COOKIE},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -19,9 +23,48 @@ use super::{
     state::AppState,
 };
 
-/// The page that a link leads to. It is the same whatever there is: nobody has shown a token yet.
-pub(super) async fn door(_: Anonymous, context: Context) -> Result<Response, ApiError> {
-    render(&pages::ShareDoor { nonce: context.nonce() })
+/// The page that a link leads to. It is the same whatever there is, as nobody has shown a token yet; but where the maker of a share
+/// wanted a preview, it has that in its head.
+pub(super) async fn door(
+    _: Anonymous,
+    State(state): State<AppState>,
+    context: Context,
+    Path(DoorPath { share }): Path<DoorPath>,
+) -> Result<Response, ApiError> {
+    let preview = previewed(&state, &share).await?;
+    let origin = match state.hosts().public_url() {
+        Some(url) => url.to_string(),
+        None => format!("{}://{}", state.hosts().scheme(), context.host().0),
+    };
+    let preview = preview.map(|SharePreview { share: record, .. }| pages::SharePreview {
+        title: bathyscope_capture::shown(&record.title),
+        description: if record.kind == "investigation" { AN_INVESTIGATION } else { A_CAPTURE },
+        picture: format!("{origin}/s/{share}/preview.png"),
+    });
+    render(&pages::ShareDoor { nonce: context.nonce(), preview })
+}
+
+/// What a preview says of a share of a capture: nothing of its own.
+const A_CAPTURE: &str = "A recording of what a system did, to look at in the browser. Made with Bathyscope.";
+/// What it says of one of an investigation.
+const AN_INVESTIGATION: &str = "An investigation of what a system did, to read in the browser. Made with Bathyscope.";
+
+/// The preview of a share by its name; none if it has none, or is none.
+async fn previewed(state: &AppState, share: &str) -> Result<Option<SharePreview>, ApiError> {
+    match share.parse::<ShareId>() {
+        Ok(id) => Ok(state.shares().preview(id).await?),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The picture of a preview.
+pub(super) async fn preview_picture(
+    _: Anonymous,
+    State(state): State<AppState>,
+    Path(DoorPath { share }): Path<DoorPath>,
+) -> Result<Response, ApiError> {
+    let found = previewed(&state, &share).await?.ok_or_else(ApiError::no_share)?;
+    Ok(([(CONTENT_TYPE, "image/png")], found.picture).into_response())
 }
 
 /// The link in a path.

@@ -4,6 +4,7 @@
 //! Who may read and change a page is decided where people are known. A block refers to captures and notes and keeps nothing of them but
 //! the result of a query, which stays as it was.
 
+mod left;
 mod picture;
 mod query;
 mod templates;
@@ -15,6 +16,8 @@ use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{BlockRecord, InvestigationId, InvestigationRecord, InvestigationState, PageChange, StoreError};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use left::plain_view;
+pub use left::{ShownAnyway, left_for_picture, left_note, left_page};
 pub use picture::{PictureOf, picture};
 pub use query::{QueryResult, query_result};
 pub use templates::{InvestigationTemplate, templates};

@@ -176,6 +176,11 @@ pub enum ToldBlock {
         /// The view of it that answers.
         view: String,
     },
+    /// What is not shown by a share that removes something.
+    LeftOut {
+        /// What it is, in words: the beginning of a sentence.
+        what: &'static str,
+    },
     /// What a later release has written.
     Unknown,
 }

@@ -13,7 +13,7 @@ const STATES: &str = r#"{"sources":[{"id":"states","method":{"states":{}}}],"tar
     "limits":{"duration_ms":300,"budget_cpu_permille":50}}"#;
 
 /// The capture's page when nothing is being computed of it.
-async fn settled(console: &Console, cookie: &str, id: CaptureId) -> Value {
+pub async fn settled(console: &Console, cookie: &str, id: CaptureId) -> Value {
     console.state.recorder().ended(id).await;
     loop {
         let page = console.get(&format!("/api/captures/{id}"), cookie).await.json();

@@ -1,7 +1,7 @@
 //! Links for people without a login.
 
 use super::{Store, StoreFuture};
-use crate::{NewShare, ShareRecord, ShareUse, TokenHash, shares};
+use crate::{NewShare, SharePreview, ShareRecord, ShareUse, TokenHash, shares};
 
 impl Store {
     /// Makes a link. Who makes one looks first whether [`Store::shares_are_allowed`].
@@ -33,6 +33,17 @@ impl Store {
     pub fn share(&self, id: u64, token: TokenHash, now_unix_ns: i64) -> StoreFuture<'_, Option<ShareRecord>> {
         Box::pin(async move {
             let found = shares::find(&mut *self.database.reader().await?, (id, token), now_unix_ns).await;
+            self.database.done(found)
+        })
+    }
+
+    /// What is shown of the link of this id to whoever knows the id; none if there is none, it has expired, or has no preview.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn share_preview(&self, id: u64, now_unix_ns: i64) -> StoreFuture<'_, Option<SharePreview>> {
+        Box::pin(async move {
+            let found = shares::preview(&mut *self.database.reader().await?, id, now_unix_ns).await;
             self.database.done(found)
         })
     }

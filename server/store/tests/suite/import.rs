@@ -126,7 +126,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 97] = [
+const HOSTILE: [(&str, &str); 98] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -136,7 +136,8 @@ const HOSTILE: [(&str, &str); 97] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 23", "schema version 23"),
+    ("PRAGMA user_version = 24", "schema version 24"),
+    ("PRAGMA user_version = 22", "its "),
     ("PRAGMA user_version = 21", "its "),
     ("PRAGMA user_version = 20", "its "),
     ("PRAGMA user_version = 19", "its "),
@@ -187,7 +188,10 @@ const HOSTILE: [(&str, &str); 97] = [
     ("INSERT INTO track_pages SELECT id, 0, 0, 0, 0, x'00' FROM captures", "pages of the track index"),
     ("INSERT INTO library VALUES (1, 'recipe', 'mine', 'eve', '', '', 1, 1, 0, 0, NULL)", "entries of a library"),
     ("INSERT INTO labels SELECT id, 'x', ' t ' FROM captures", "labels of captures"),
-    ("INSERT INTO shares VALUES (1, zeroblob(32), 'capture', '', '{}', '', 'eve', 0, 1, NULL, 0)", "it holds shares"),
+    (
+        "INSERT INTO shares VALUES (1, zeroblob(32), 'capture', '', '{}', '', 'eve', 0, 1, NULL, 0, '', NULL)",
+        "it holds shares",
+    ),
     ("INSERT INTO accounts (name, role, created_unix_ns) VALUES ('eve', 'admin', 0)", "it holds accounts"),
     (
         "INSERT INTO api_tokens (hash, owner, name, role, created_unix_ns, expires_unix_ns) VALUES (zeroblob(32), 'eve', '', \

@@ -19,6 +19,8 @@ fn new(id: u64, owner: &str) -> NewShare {
         owner: owner.to_owned(),
         created_unix_ns: NOW,
         expires_unix_ns: NOW + 7 * DAY_NS,
+        removes: String::new(),
+        preview: None,
     }
 }
 
@@ -92,6 +94,8 @@ async fn a_share_is_bounded() {
         NewShare { title: "x".repeat(257), ..new(1, "ada") },
         NewShare { scope: "x".repeat((64 << 10) + 1), ..new(1, "ada") },
         NewShare { owner: "x".repeat(65), ..new(1, "ada") },
+        NewShare { removes: "x".repeat(257), ..new(1, "ada") },
+        NewShare { preview: Some(vec![0; (64 << 10) + 1]), ..new(1, "ada") },
     ];
     for share in refused {
         let made = store.add_share(share.clone()).await;
@@ -135,4 +139,26 @@ async fn shares_go_with_their_capture_and_no_token_is_kept() {
     store.close().await;
     let bytes = std::fs::read(database(dir.path())).unwrap();
     assert!(!bytes.windows(token.len()).any(|window| window == token));
+}
+
+#[tokio::test]
+async fn only_a_share_with_a_preview_is_shown_without_its_token_and_only_while_it_lives() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    store.add_share(new(1, "ada")).await.unwrap();
+    let most = vec![7; 64 << 10];
+    let with = NewShare { removes: "paths names".to_owned(), preview: Some(most.clone()), ..new(2, "ada") };
+    store.add_share(with).await.unwrap();
+    let end = NOW + 7 * DAY_NS;
+    for (id, now, shown) in [(2, NOW, true), (2, end - 1, true), (2, end, false), (1, NOW, false), (3, NOW, false)] {
+        let found = store.share_preview(id, now).await.unwrap();
+        assert_eq!(found.map(|found| found.picture), shown.then(|| most.clone()), "{id} at {now}");
+    }
+    let found = store.share_preview(2, NOW).await.unwrap().unwrap().share;
+    assert_eq!((found.removes.as_str(), found.has_preview), ("paths names", true));
+    let listed = store.shares(None, NOW).await.unwrap();
+    let told: Vec<_> = listed.iter().map(|share| (share.removes.as_str(), share.has_preview)).collect();
+    assert_eq!(told, [("", false), ("paths names", true)]);
+    store.revoke_share(2, None).await.unwrap();
+    assert_eq!(store.share_preview(2, NOW).await.unwrap(), None);
 }

@@ -35,6 +35,13 @@ impl ProcessNames {
         names.get(after.saturating_sub(1)).map(|(_, name)| *name)
     }
 
+    /// The same with other texts: `other` gives the one in the place of each.
+    #[must_use]
+    pub fn replaced(&self, other: impl Fn(StringId) -> StringId) -> Self {
+        let of = |names: &Vec<(u64, StringId)>| names.iter().map(|(since, name)| (*since, other(*name))).collect();
+        Self { names: self.names.iter().map(|(pid, names)| (*pid, of(names))).collect() }
+    }
+
     /// About the bytes that it takes in memory.
     pub fn bytes(&self) -> usize {
         let entry = size_of::<(u32, Vec<(u64, StringId)>)>() + size_of::<u64>();

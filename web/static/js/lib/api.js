@@ -42,7 +42,9 @@ export const IS_SAVED = Boolean(globalThis.document?.getElementById?.(SAVED_DATA
 /** The address below which this page reads, if somebody sees it who has a link and no login; else empty. */
 export const SHARE = IS_SAVED
   ? "/s/0000000000000000"
-  : ((globalThis.location?.pathname ?? "").match(/^\/s\/[0-9a-f]{16}(?=\/(captures|investigations)\/)/)?.[0] ?? "");
+  : ((globalThis.location?.pathname ?? "").match(
+      /^\/s\/[0-9a-f]{16}(\/blocks\/[0-9a-f]{16})?(?=\/(captures|investigations)\/)/,
+    )?.[0] ?? "");
 
 /** So many addresses are remembered that were asked for. */
 const MOST_REMEMBERED = 2000;

@@ -417,7 +417,8 @@ export class CaptureHeader {
   #exportMenu() {
     const button = h("button", { type: "button", "aria-haspopup": "true", "aria-expanded": "false", text: "Export" });
     const menu = new Menu((isOpen) => button.setAttribute("aria-expanded", String(isOpen)));
-    const isPart = Boolean(this.context.info.share?.part);
+    const { share } = this.context.info;
+    const isPart = Boolean(share && (share.part || share.removes.length > 0));
     const files = EXPORTS.filter(
       ([format, , , stacks]) => (!stacks || this.context.hasStacks) && (!isPart || format !== "bathy"),
     );
@@ -441,7 +442,17 @@ export class CaptureHeader {
     }
     try {
       const { saveFile } = await import("./saved_file.js");
-      const shown = { title: "", owner: "", expires_unix_ns: 0, part: null, ...info.share };
+      const whole = {
+        title: "",
+        owner: "",
+        expires_unix_ns: 0,
+        part: null,
+        removes: [],
+        notes: true,
+        results: true,
+        views: false,
+      };
+      const shown = { ...whole, ...info.share };
       const tabs = VIEWS.filter(({ shows, withheld }) => shows(this.context) && !withheld?.(shown));
       saveFile(this.context, tabs);
     } catch (error) {

@@ -1,6 +1,6 @@
 // What a block of an investigation shows: a text, a task, a view with its picture, a note, a result of a query, a step.
 
-import { addressOf } from "../lib/api.js";
+import { SHARE, addressOf } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { plural, wall } from "../lib/format.js";
 import { drawMarkdown } from "../lib/markdown.js";
@@ -19,6 +19,7 @@ const GONE = "The capture is gone: it was deleted, or retention removed it.";
  * @property {string} investigation its id
  * @property {boolean} canWrite
  * @property {boolean} shared whether somebody sees it without a login: nothing leads to captures
+ * @property {boolean} [opens] whether views can be opened by whoever sees it without a login
  * @property {(done: boolean) => void} check turns its task
  * @property {Map<string, string>} [pictures] what marks the places of pictures that are put in later, by their addresses: none is asked for
  */
@@ -44,6 +45,8 @@ export function blockContent(block, place) {
       return queryResult(content, place);
     case "step":
       return [drawMarkdown(content.body), step(block, content, place)];
+    case "left_out":
+      return [h("p", { class: "quiet", text: `${content.what} stands here, which this share does not show.` })];
     default:
       return [h("p", { class: "quiet", text: "A later release wrote this block; this one cannot show it." })];
   }
@@ -71,10 +74,14 @@ export function pictureAddress(investigation, { id, version }) {
 
 /**
  * @param {BlockItem} block
- * @param {{capture: string|null, title: string|null, view: string, caption: string}} content
+ * @param {{kind?: string, capture: string|null, title: string|null, view: string, caption: string}} content
  * @param {BlockPlace} place
  */
-function viewCard({ id, version }, { capture, title, view, caption }, { investigation, shared, pictures }) {
+function viewCard(
+  { id, version },
+  { kind, capture, title, view, caption },
+  { investigation, shared, opens, pictures },
+) {
   if (capture === null || title === null)
     return h("p", { class: "notice", text: `${caption ? `${caption}. ` : ""}${GONE}` });
   const isFlame = new URLSearchParams(view).get("tab") === "flame";
@@ -99,6 +106,8 @@ function viewCard({ id, version }, { capture, title, view, caption }, { investig
     picture,
     h("p", { class: "quiet", text: [title, viewWords(view)].filter(Boolean).join(" · ") }),
   ];
+  if (opens && kind === "view")
+    return h("a", { class: "block-view", href: `${SHARE}/blocks/${id}${captureAddress(capture, view)}` }, ...words);
   return shared
     ? h("div", { class: "block-view" }, ...words)
     : h("a", { class: "block-view", href: captureAddress(capture, view) }, ...words);

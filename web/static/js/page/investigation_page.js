@@ -50,7 +50,7 @@ function withText(content, text) {
 }
 
 /** What a share of one shows. */
-const SHARED = { investigation: "", part: null };
+const SHARED = { investigation: "", part: null, views: false };
 
 /** The page. */
 class InvestigationPage {
@@ -82,7 +82,11 @@ class InvestigationPage {
       this.#draw(this.#page);
       if (this.#page.share && !this.#over) {
         const { startShareLine } = await import("./share_line.js");
-        this.#over = startShareLine(this.#page.share, shownWords(SHARED), () => void this.load());
+        this.#over = startShareLine(
+          this.#page.share,
+          shownWords({ ...SHARED, views: this.#page.share.views }),
+          () => void this.load(),
+        );
       }
     } catch (error) {
       const gone = error instanceof ApiError && error.status === 404;
@@ -181,7 +185,7 @@ class InvestigationPage {
         publicUrl: page.public_url,
         opens: "this investigation",
         tells:
-          "It shows all that stands on the page, also what is written later: texts, tasks, notes with their answers, results of queries, titles of captures, and pictures of views. The captures themselves cannot be opened with it.",
+          "It shows all that stands on the page, also what is written later: texts, tasks, notes with their answers, results of queries, titles of captures, and pictures of views. The captures themselves cannot be opened with it, but for views where you choose so.",
         only: null,
       });
     } catch (error) {
@@ -210,6 +214,7 @@ class InvestigationPage {
       investigation: this.id,
       canWrite,
       shared: Boolean(SHARE),
+      opens: Boolean(SHARE && this.#page?.share?.views),
       check: (/** @type {boolean} */ done) => void this.#check(block, done),
     };
     const form = this.#forms.get(id);

@@ -5,7 +5,7 @@ import { byId, h, put } from "../lib/dom.js";
 import { duration, plural, wall } from "../lib/format.js";
 import { listTable } from "./list_table.js";
 import { note, showError, waitFor } from "../lib/notice.js";
-import { shownWords } from "./share_words.js";
+import { removedWords, shownWords } from "./share_words.js";
 import { startShell } from "./shell.js";
 
 /** @type {import("./list_table.js").Head[]} */
@@ -62,7 +62,13 @@ function row(one) {
     "tr",
     {},
     h("td", { class: "name" }, h("a", { href, text: one.title })),
-    h("td", { text: shownWords(one) }),
+    h(
+      "td",
+      {},
+      shownWords(one),
+      one.removes.length > 0 && h("div", { class: "quiet", text: removedWords(one) }),
+      one.preview && h("div", { class: "quiet", text: "Chats show a preview of it." }),
+    ),
     h("td", {}, one.owner, h("div", { class: "quiet", text: wall(one.created_unix_ns) })),
     h("td", { text: wall(one.expires_unix_ns) }),
     h("td", { text: used }),

@@ -5,7 +5,8 @@ import { copyText, h, put } from "../lib/dom.js";
 import { duration } from "../lib/format.js";
 import { isLoopback } from "./link_address.js";
 import { errorNotice, note, waitFor } from "../lib/notice.js";
-import { partWords, shownWords, untilWords } from "./share_words.js";
+import { shareChoices } from "./share_choices.js";
+import { partWords, removedWords, shownWords, untilWords } from "./share_words.js";
 
 /** @import { MadeShare, SharedPart } from "../../../api.js" */
 
@@ -43,7 +44,7 @@ export function shareCapture(context) {
     title: info.title,
     publicUrl: info.public_url,
     opens: "this view",
-    tells: `Every share tells what was recorded (command, filter, script), on which host, when, and how long: ${duration(context.duration)}.`,
+    tells: `Every share tells what was recorded (command, filter, script), on which host, when, and how long: ${duration(context.duration)}; but for what you remove.`,
     only: { part: { start, end, filter }, whyNot },
   });
 }
@@ -58,6 +59,18 @@ export function shareDialog({ object, title: usualTitle, publicUrl, opens, tells
     ...DAYS.map(([count, text]) => h("option", { value: String(count), selected: count === 7, text })),
   );
   const only = h("input", { type: "checkbox", id: "share-only", disabled: Boolean(part?.whyNot) });
+  const isInvestigation = "investigation" in object;
+  const choices = shareChoices({
+    isInvestigation,
+    // What people call it among themselves is not for those who are not to see all of it.
+    changed: () => {
+      const { remove, preview } = choices.chosen();
+      const isOthers = remove.length > 0 || preview;
+      title.placeholder = isOthers ? (isInvestigation ? "An investigation" : "A capture") : "";
+      if (isOthers && title.value === usualTitle) title.value = "";
+      else if (!isOthers && title.value === "") title.value = usualTitle;
+    },
+  });
   const problem = h("div", { role: "alert" });
   const before = document.activeElement;
   const close = () => {
@@ -66,7 +79,7 @@ export function shareDialog({ object, title: usualTitle, publicUrl, opens, tells
     if (before instanceof HTMLElement) before.focus();
   };
   /** @param {MadeShare} made */
-  const show = ({ share, path }) => {
+  const show = ({ share, path, left_out: leftOut }) => {
     const origin = publicUrl ?? location.origin;
     const url = origin + path;
     const link = h("input", {
@@ -88,8 +101,11 @@ export function shareDialog({ object, title: usualTitle, publicUrl, opens, tells
       heading,
       link,
       h("p", {
-        text: `Whoever has it sees ${shownWords(share)}, read only, ${untilWords(share.expires_unix_ns)}. It cannot be shown again.`,
+        text: `Whoever has it sees ${shownWords(share)}, read only, ${untilWords(share.expires_unix_ns)}. ${removedWords(share)} It cannot be shown again.`,
       }),
+      leftOut.length > 0 &&
+        h("p", { class: "quiet small", text: `It does not open the view with its ${leftOut.join(", ")}.` }),
+      share.preview && h("p", { class: "quiet small", text: "Chats show a preview of it: its title and a picture." }),
       isLoopback(origin) &&
         h("p", {
           class: "notice",
@@ -111,6 +127,7 @@ export function shareDialog({ object, title: usualTitle, publicUrl, opens, tells
       title: title.value.trim(),
       days: Number(days.value),
       part: only.checked && part ? part.part : null,
+      ...choices.chosen(),
     };
     try {
       show(await waitFor("Making the link", send("POST", "/api/shares", {}, asked)));
@@ -141,6 +158,7 @@ export function shareDialog({ object, title: usualTitle, publicUrl, opens, tells
         class: "quiet small",
         text: part.whyNot || `Then it shows ${partWords(part.part)}. Nothing else can be asked.`,
       }),
+    choices.element,
     h("p", { class: "quiet small", text: tells }),
     problem,
     h(

@@ -1,7 +1,7 @@
 // The line above what somebody sees by a share: who shared it, until when, and what of it.
 
 import { byId, h, put } from "../lib/dom.js";
-import { untilWords } from "./share_words.js";
+import { removedWords, untilWords } from "./share_words.js";
 
 /** @import { ReadShare } from "../../../api.js" */
 
@@ -14,9 +14,17 @@ const CHECK_MS = 5000;
  * @param {() => void} check asks whether it still does
  * @returns {() => void} says that it shows nothing any more
  */
-export function startShareLine({ title, owner, expires_unix_ns: expires }, shows, check) {
+export function startShareLine(share, shows, check) {
+  const { title, owner, expires_unix_ns: expires } = share;
   const line = byId("share-line");
-  put(line, h("strong", { text: title }), ` · shared by ${owner} ${untilWords(expires)} · read only · shows ${shows}`);
+  const by = owner === "" ? "shared" : `shared by ${owner}`;
+  const removed = removedWords(share);
+  put(
+    line,
+    h("strong", { text: title }),
+    ` · ${by} ${untilWords(expires)} · read only · shows ${shows}`,
+    removed && h("span", { class: "share-removed", text: ` · ${removed}` }),
+  );
   const timer = setInterval(() => {
     if (document.visibilityState === "visible") check();
   }, CHECK_MS);

@@ -20,15 +20,29 @@ export function partWords(part) {
   const from = start === null ? "" : `from ${duration(start)}`;
   const to = end === null ? "" : `to ${duration(end)}`;
   const rows = filter ? `rows with ${filter}` : "";
-  return `only ${[rows, [from, to].filter(Boolean).join(" ")].filter(Boolean).join(", ")}`;
+  const said = [rows, [from, to].filter(Boolean).join(" ")].filter(Boolean).join(", ");
+  return `only ${said || "what this view shows"}`;
 }
 
 /**
  * What a share shows.
- * @param {Pick<ShareItem, "investigation"|"part">} share
+ * @param {Pick<ShareItem, "investigation"|"part"|"views">} share
  */
-export function shownWords({ investigation, part }) {
-  return investigation === null ? partWords(part) : "an investigation, with pictures of its views";
+export function shownWords({ investigation, part, views }) {
+  if (investigation === null) return partWords(part);
+  return views ? "an investigation, whose views can be opened" : "an investigation, with pictures of its views";
+}
+
+/**
+ * What is removed from what a share shows, as a sentence; empty if nothing is.
+ * @param {Pick<ShareItem, "removes"|"notes">} share
+ */
+export function removedWords({ removes, notes }) {
+  const last = removes.at(-1);
+  if (last === undefined) return "";
+  const all = removes.length > 1 ? `${removes.slice(0, -1).join(", ")} and ${last}` : last;
+  const sentence = `${all.charAt(0).toUpperCase()}${all.slice(1)} are removed from this view.`;
+  return notes ? sentence : `${sentence} Notes are left out.`;
 }
 
 /**

@@ -9,6 +9,8 @@ import { LateView } from "../view/late_view.js";
 
 /** Why a link to a part of a capture does not show something. */
 const OF_ALL = "tells of all of the capture, and this share shows only a part of it.";
+/** Why a link that removes something does not. */
+const NOT_CLEANED = "cannot be shown without what this share removes.";
 
 /**
  * @typedef {object} View
@@ -61,6 +63,7 @@ export const VIEWS = [
   {
     name: "output",
     title: "Output",
+    withheld: ({ removes }) => (removes.length > 0 ? `What the script printed ${NOT_CLEANED}` : ""),
     shows: ({ isScript }) => isScript,
     make: (capture, panel) => new OutputView(capture, panel),
   },
@@ -88,7 +91,8 @@ export const VIEWS = [
   {
     name: "processes",
     title: "Processes",
-    withheld: ({ part }) => (part ? `The tree of processes ${OF_ALL}` : ""),
+    withheld: ({ part, removes }) =>
+      part ? `The tree of processes ${OF_ALL}` : removes.length > 0 ? `The tree of processes ${NOT_CLEANED}` : "",
     shows: ({ isCounts }) => !isCounts,
     make: (capture, panel) =>
       new LateView(capture, panel, async () => {

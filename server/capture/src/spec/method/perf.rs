@@ -207,6 +207,17 @@ fn check_delay(delay_ms: Option<u32>) -> Result<(), SpecError> {
 }
 
 impl ProfileSpec {
+    /// See [`crate::Method::without_texts`].
+    pub(super) fn without_texts(&self, name: &dyn Fn(&str) -> String) -> Self {
+        let more = |one: &SampledEvent| SampledEvent { event: name(&one.event), period: one.period };
+        Self {
+            event: self.event.as_deref().map(name),
+            more: self.more.iter().map(more).collect(),
+            filter: None,
+            ..self.clone()
+        }
+    }
+
     pub(super) fn validate(&self) -> Result<(), SpecError> {
         let most = u64::from(MAX_FREQUENCY_HZ);
         in_range("the sampling frequency in hertz", u64::from(self.frequency_hz), 1, most)?;
@@ -305,6 +316,21 @@ impl ProfileSpec {
 }
 
 impl CountSpec {
+    /// See [`crate::Method::without_texts`].
+    pub(super) fn without_texts(&self, name: &dyn Fn(&str) -> String) -> Self {
+        let group = |group: &Vec<String>| group.iter().map(|event| name(event)).collect();
+        Self {
+            groups: self.groups.iter().map(group).collect(),
+            interval_ms: self.interval_ms,
+            per: self.per,
+            cpus: self.cpus.clone(),
+            everywhere: self.everywhere,
+            detail: self.detail,
+            delay_ms: self.delay_ms,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn validate(&self, target: &Target) -> Result<(), SpecError> {
         let events = self.groups.iter().map(Vec::len).sum::<usize>();
         in_range("the number of counted events", events as u64, 0, MAX_COUNTED as u64)?;

@@ -186,6 +186,23 @@ impl Default for SyscallSpec {
 }
 
 impl SyscallSpec {
+    /// See [`crate::Method::without_texts`].
+    pub(super) fn without_texts(&self, name: &dyn Fn(&str) -> String) -> Self {
+        Self {
+            calls: self.calls.iter().map(|call| name(call)).collect(),
+            outcome: self.outcome,
+            min_duration_ns: self.min_duration_ns,
+            string_bytes: self.string_bytes,
+            fd_paths: self.fd_paths,
+            signals: self.signals,
+            cpu_time: self.cpu_time,
+            addresses: self.addresses,
+            stacks: self.stacks,
+            numbers: self.numbers,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn validate(&self) -> Result<(), SpecError> {
         in_range("the number of system calls and sets", self.calls.len() as u64, 0, MAX_CALL_WORDS)?;
         for word in &self.calls {

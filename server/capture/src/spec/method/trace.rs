@@ -104,6 +104,25 @@ pub fn refused_tracer(name: &str) -> Option<&'static str> {
 }
 
 impl TraceSpec {
+    /// See [`crate::Method::without_texts`].
+    pub(super) fn without_texts(&self, name: &dyn Fn(&str) -> String) -> Self {
+        let names = |names: &[String]| -> Vec<String> { names.iter().map(|one| name(one)).collect() };
+        Self {
+            tracer: self.tracer.clone(),
+            functions: names(&self.functions),
+            not_functions: names(&self.not_functions),
+            graph_roots: names(&self.graph_roots),
+            graph_not: names(&self.graph_not),
+            max_depth: self.max_depth,
+            events: self.events.iter().map(|event| TraceEvent { filter: None, ..event.clone() }).collect(),
+            options: self.options.clone(),
+            clock: self.clock.clone(),
+            buffer_kib: self.buffer_kib,
+            overwrite: self.overwrite,
+            dynamic: Vec::new(),
+        }
+    }
+
     /// The clock of its stamps.
     pub fn clock(&self) -> &str {
         self.clock.as_deref().unwrap_or("mono")

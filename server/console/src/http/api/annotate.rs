@@ -47,6 +47,7 @@ pub(in crate::http) async fn instructions(
         Some(known) => state.store().code_at(id, known.place.mapping, known.place.start).await?,
         None => None,
     };
+    let code = code.map(|code| reader.removal().map_or(code.clone(), |removal| removal.code(code)));
     let make = move |view: &CaptureView, _: &_| Ok(annotate(view.dictionaries(), &found, place, code.as_ref()));
     Ok(Json(state.workers().view(view, make).await?))
 }

@@ -9,6 +9,7 @@ use axum::{
 };
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, SeriesId, shown, visible};
 use bathyscope_link::{clock::wall_unix_ns, script::ScriptFailure};
+use bathyscope_reader::RemovedKind;
 use bathyscope_store::{
     CaptureLabels, CaptureRecord, CaptureRight, CaptureSummary, FireToken, LabelChange, MarkRecord, Role, RunPlace,
     SummaryQuery, SummarySort,
@@ -286,19 +287,35 @@ impl From<RunPlace> for CaptureRun {
 #[derive(Serialize)]
 pub(super) struct ReadShare {
     title: String,
-    /// Who made it.
+    /// Who made it; empty if names are removed.
     owner: String,
     /// From when on it shows nothing, nanoseconds since 1970 by the wall clock.
     expires_unix_ns: i64,
-    /// The only part that it shows; none for all.
+    /// The only part that it shows; none for all. Where something is removed it does not say by which filter.
     part: Option<SharedPart>,
+    /// What is removed from it.
+    removes: Vec<RemovedKind>,
+    /// Whether notes are shown.
+    notes: bool,
+    /// Whether results of queries are shown.
+    results: bool,
+    /// Whether views that stand on the investigation can be opened.
+    views: bool,
 }
 
 impl From<&Share> for ReadShare {
     fn from(share: &Share) -> Self {
-        let record = share.record();
-        let (title, owner) = (shown(&record.title), shown(&record.owner));
-        Self { title, owner, expires_unix_ns: record.expires_unix_ns, part: share.part().cloned() }
+        let (record, choices) = (share.record(), share.choices());
+        Self {
+            title: shown(&record.title),
+            owner: choices.told_owner(&record.owner),
+            expires_unix_ns: record.expires_unix_ns,
+            part: share.part().map(|part| choices.told_part(part.clone())),
+            removes: choices.removes().to_vec(),
+            notes: choices.has_notes(),
+            results: choices.has_results(),
+            views: choices.opens_views(),
+        }
     }
 }
 

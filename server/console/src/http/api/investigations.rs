@@ -5,7 +5,7 @@
 //!   `q` in title, owner or state, the one that was changed last first.
 //! * `POST /api/investigations` (operator) `{title?, template?}` → 201 and `{id}`.
 //! * `GET /api/investigations/{id}` (viewer, or a share) → `{head, conclusion, conclusion_body, blocks:[block], can_write, public_url, share,
-//!   no_shares}`. A block's `content` has a `kind`: `text`, `task`, `view`, `comparison`, `note`, `query`, `step`. `share` is what is told of
+//!   no_shares}`. A block's `content` has a `kind`: `text`, `task`, `view`, `comparison`, `note`, `query`, `step`; for a share that removes something also `left_out`, `{what}`. `share` is what is told of
 //!   the link to whoever reads by one, `no_shares` why whoever asks may make none.
 //! * `PATCH /api/investigations/{id}` (operator) `{version, title?, state?, conclusion?}` → the same; 409 if it was changed meanwhile.
 //! * `DELETE /api/investigations/{id}` (operator: own ones, admin: all) → 204; `POST …/restore` (likewise) → 204, for 30 days.
@@ -17,12 +17,14 @@
 //!
 //! Pages hear of each change by `GET /api/live`.
 
+use std::sync::Arc;
+
 use axum::{
     Json,
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_reader::{CaptureView, ViewQuery};
+use bathyscope_reader::{CaptureView, Removal, ViewQuery};
 use bathyscope_store::{
     BlockRecord, HeadChange, InvestigationId, InvestigationRecord, InvestigationState, Role, Sight,
 };
@@ -34,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
-        access::{InvestigationReader, Operator, Viewer, Who},
+        access::{InvestigationReader, Operator, Viewer, Who, sight_of_maker},
         error::ApiError,
         extract::{self, Path, Query},
         share::Share,
@@ -42,10 +44,13 @@ use super::{
     },
     captures::{ReadShare, may_change, no_shares},
 };
-use crate::investigations::{
-    BlockContent, InvestigationHead, InvestigationItem, InvestigationTemplate, PictureOf, QueryResult, WrittenBlock,
-    change_by, checked_conclusion, checked_title, json_of, new_block, new_investigation, picture, query_result,
-    templates, told_page,
+use crate::{
+    investigations::{
+        BlockContent, InvestigationHead, InvestigationItem, InvestigationTemplate, PictureOf, QueryResult, ShownAnyway,
+        WrittenBlock, change_by, checked_conclusion, checked_title, json_of, left_for_picture, left_page, new_block,
+        new_investigation, picture, query_result, templates, told_page,
+    },
+    previews::preview_picture,
 };
 
 /// The investigation in a path.
@@ -176,6 +181,14 @@ pub(in crate::http) async fn one(
     }
     let sight = sight_of_page(&state, &reader).await?;
     let page = told_page((state.store(), &sight), found(&state, id).await?, (false, false)).await?;
+    let choices = reader.share().map(Share::choices);
+    let page = match choices.and_then(|choices| Some((choices, choices.removal()?))) {
+        Some((choices, removal)) => {
+            let shown = ShownAnyway { notes: choices.has_notes(), results: choices.has_results() };
+            left_page(page, removal, shown)
+        }
+        None => page,
+    };
     let share = reader.share().map(ReadShare::from);
     Ok(Json(InvestigationAnswer { page, public_url: None, share, no_shares: no_shares(&state, None) }))
 }
@@ -403,7 +416,8 @@ pub(in crate::http) async fn block_picture(
     reader.admit(id)?;
     let (_, blocks) = found(&state, id).await?;
     let sight = sight_of_page(&state, &reader).await?;
-    picture_of((&state, &sight), &blocks, block).await
+    let removal = reader.share().and_then(|share| Some((share.id().bits(), Arc::clone(share.choices().removal()?))));
+    picture_of((&state, &sight), (&blocks, block), removal).await
 }
 
 /// Whose sight of captures a page is told by: that of whoever reads it, and by a link that of whoever made the link, as it is now. Roles of
@@ -416,18 +430,11 @@ async fn sight_of_page(state: &AppState, reader: &InvestigationReader) -> Result
     sight_of_maker(state, share).await
 }
 
-/// What whoever made a link sees now.
-pub(in crate::http) async fn sight_of_maker(state: &AppState, share: &Share) -> Result<Sight, ApiError> {
-    let account = state.store().account(share.owner()).await?;
-    let is_admin = account.is_some_and(|account| account.role >= Role::Admin && account.disabled_unix_ns.is_none());
-    Ok(if is_admin { Sight::ALL } else { state.store().sight(share.owner()).await? })
-}
-
-/// The picture of the view that one of these blocks shows.
-pub(in crate::http) async fn picture_of(
+/// The picture of the view that one of these blocks shows, without what the share removes that asks for it.
+async fn picture_of(
     (state, sight): (&AppState, &Sight),
-    blocks: &[BlockRecord],
-    block: InvestigationId,
+    (blocks, block): (&[BlockRecord], InvestigationId),
+    removal: Option<(u64, Arc<Removal>)>,
 ) -> Result<Response, ApiError> {
     let found = blocks.iter().find(|one| one.id == block).ok_or_else(ApiError::not_found)?;
     let content: Option<BlockContent> = serde_json::from_str(&found.content).ok();
@@ -436,9 +443,37 @@ pub(in crate::http) async fn picture_of(
     let of = seen(view).ok_or_else(|| ApiError::invalid("drawing the view", "its address cannot be read"))?;
     state.store().seen_by(sight).right(capture).await?;
     let capture = state.view(capture).await?;
-    let svg = state.workers().view(capture, move |view: &CaptureView, cancel: &_| picture(view, &of, cancel)).await?;
+    let draw = move |view: &CaptureView, cancel: &_| match removal {
+        Some((share, removal)) => {
+            let (left, of) = left_for_picture(view, (of, &removal), share, cancel)?;
+            left.checked(picture(&left, &of, cancel))
+        }
+        None => picture(view, &of, cancel),
+    };
+    let svg = state.workers().view(capture, draw).await?;
     let head = [(CONTENT_TYPE, "image/svg+xml"), (CONTENT_SECURITY_POLICY, "sandbox")];
     Ok((head, svg).into_response())
+}
+
+/// The picture of an investigation for those who are only told that there is one: of the first view on it that can be drawn, how many
+/// rows there were over time; none if there is no such view.
+pub(super) async fn first_rows(state: &AppState, who: &Who, id: InvestigationId) -> Result<Option<Vec<u8>>, ApiError> {
+    let (_, blocks) = found(state, id).await?;
+    for block in blocks {
+        let content: Option<BlockContent> = serde_json::from_str(&block.content).ok();
+        let shown = content.as_ref().and_then(|content| content.capture().zip(content.view()));
+        let Some((capture, of)) = shown.and_then(|(capture, view)| Some((capture, seen(view)?))) else { continue };
+        // Of what is gone or not seen, or of what the view does not fit, there is no picture.
+        if state.seen(who).right(capture).await.is_err() {
+            continue;
+        }
+        let Ok(view) = state.view(capture).await else { continue };
+        let draw = move |view: &CaptureView, cancel: &_| preview_picture(view, &of.query, cancel);
+        if let Ok(picture) = state.workers().view(view, draw).await {
+            return Ok(Some(picture));
+        }
+    }
+    Ok(None)
 }
 
 /// What is drawn of the query of a page's address; none if it is none.

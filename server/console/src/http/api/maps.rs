@@ -230,6 +230,8 @@ pub(in crate::http) async fn text(
     Path(CapturePath { id }): Path<CapturePath>,
     Query(query): Query<TextQuery>,
 ) -> Result<Json<PrintedText>, ApiError> {
+    // What it prints is text of its own around values of rows.
+    reader.admit_unchanged(id, "what its script printed")?;
     let (view, script) = open(&reader, &state, id).await?;
     let from = Cursor { time: query.time, skip: query.skip.min(MAX_LINES) };
     let limit = query.limit.unwrap_or(USUAL_LINES).clamp(1, MAX_LINES);

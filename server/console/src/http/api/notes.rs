@@ -37,6 +37,7 @@ use super::{
     },
     captures::{CapturePath, may_change},
 };
+use crate::investigations::left_note;
 use crate::notes::{NoteItem, NotePlace, NoteVersionItem, WrittenNote, new_note};
 
 const WRITING: &str = "writing a note";
@@ -78,11 +79,19 @@ pub(in crate::http) async fn list(
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<NoteList>, ApiError> {
-    let origin_ns = state.store().capture(id).await?.start_ns;
+    reader.admit(id)?;
     let who = reader.who();
+    if reader.share().is_some_and(|share| !share.choices().has_notes()) {
+        return Ok(Json(NoteList { items: Vec::new(), can_write: false }));
+    }
+    let origin_ns = state.store().capture(id).await?.start_ns;
     let items = state.store().notes(id).await?.into_iter().map(|note| item(note, origin_ns, who)).collect();
     let items = match reader.share().and_then(Share::part) {
         Some(part) => in_part(part, items),
+        None => items,
+    };
+    let items = match reader.removal() {
+        Some(removal) => items.into_iter().map(|note| left_note(note, removal)).collect(),
         None => items,
     };
     Ok(Json(NoteList { items, can_write: who.is_some_and(|who| who.role() >= Role::Operator) }))

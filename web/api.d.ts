@@ -678,6 +678,19 @@ export interface DeletedList {
   items: DeletedItem[];
 }
 
+export interface DeliveryItem {
+  webhook: string;
+  capture?: string;
+  title: string;
+  trigger: string;
+  fired_unix_ns: number;
+  state: string;
+  attempts: number;
+  status?: number;
+  error: string;
+  changed_unix_ns: number;
+}
+
 export type DerivationState = "following" | "computing" | "complete" | "failed" | "removed";
 
 export interface Derived {
@@ -910,6 +923,7 @@ export interface FlightSpec {
   pause_s: number;
   per_day: number;
   triggers?: FlightTrigger[];
+  announce?: string[];
 }
 
 export interface FlightStatus {
@@ -1446,6 +1460,11 @@ export interface MadeToken {
   url: string;
 }
 
+export interface MadeWebhook {
+  name: string;
+  secret: string;
+}
+
 export interface MapInfo {
   n: number;
   name: string;
@@ -1881,6 +1900,12 @@ export interface PerfEvents {
   items: PerfEventInfo[];
 }
 
+export interface PersonIdentity {
+  issuer: string;
+  is_bound: boolean;
+  made_at_login: boolean;
+}
+
 export interface PersonItem {
   name: string;
   role: Role;
@@ -1891,6 +1916,7 @@ export interface PersonItem {
   last_login_unix_ns: number | null;
   sessions: number;
   tokens: number;
+  identity?: PersonIdentity;
 }
 
 export interface PersonList {
@@ -3430,6 +3456,26 @@ export interface WakeThread {
   count: number;
 }
 
+export interface WebhookItem {
+  name: string;
+  url: string;
+  problem?: string;
+  made_by: string;
+  created_unix_ns: number;
+  delivered: number;
+  given_up: number;
+}
+
+export interface WebhookList {
+  problem?: string;
+  items: WebhookItem[];
+  deliveries: DeliveryItem[];
+}
+
+export interface WebhookNames {
+  names: string[];
+}
+
 export interface Wire {
   error: WireError;
 }
@@ -3560,6 +3606,7 @@ export interface Answers {
     "/api/tokens/{token}": null;
     "/api/own/sessions/{id}": null;
     "/api/own/tokens/{token}": null;
+    "/api/webhooks/{name}": null;
     "/api/marks/{mark}": null;
   };
   GET: {
@@ -3647,6 +3694,8 @@ export interface Answers {
     "/api/people": PersonList;
     "/api/tokens": TokenList;
     "/api/own": OwnAccess;
+    "/api/webhooks": WebhookList;
+    "/api/webhooks/names": WebhookNames;
     "/api/compare": ComparedCaptures;
     "/api/series": SeriesList;
     "/api/series/{series}": SeriesPage;
@@ -3706,6 +3755,8 @@ export interface Answers {
     "/api/own/password": null;
     "/api/own/tokens": MadeApiToken;
     "/api/password": ChosenFor;
+    "/api/webhooks": MadeWebhook;
+    "/api/webhooks/{name}/test": DeliveryItem;
     "/api/marks": MarkItem;
   };
 }

@@ -249,6 +249,8 @@ const INVESTIGATIONS_SINCE: i64 = 19;
 const PEOPLE_SINCE: i64 = 20;
 /// From which on captures are runs of series.
 const RUNS_SINCE: i64 = 21;
+/// From which on there are webhooks and identities.
+const OUTBOUND_SINCE: i64 = 22;
 /// Rows of scripts that must not be there.
 const SCRIPT_LIMITS: [(&str, &str); 1] = [(
     "a script that is too long",
@@ -306,6 +308,12 @@ const PEOPLE_LIMITS: [(&str, &str); 1] =
 /// What captures are runs of, which follows from them, and marks.
 const RUN_LIMITS: [(&str, &str); 1] =
     [("runs of series and marks", "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM marks)")];
+
+/// Webhooks, messages to them, and who people are elsewhere, which are not either.
+const OUTBOUND_LIMITS: [(&str, &str); 1] = [(
+    "webhooks and identities",
+    "SELECT (SELECT count(*) FROM webhooks) + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM identities)",
+)];
 
 /// Notes of before threads that must not be there.
 const PLAIN_NOTE_LIMITS: [(&str, &str); 1] = [(
@@ -387,7 +395,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_runs = RUN_LIMITS.into_iter().filter(|_| version >= RUNS_SINCE);
     let of_people = of_sources.chain(of_plain).chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
     let of_people = of_people.chain(of_shares).chain(of_deleted).chain(of_firings).chain(of_listed).chain(of_pages);
-    let of_people = of_people.chain(of_accounts).chain(of_runs);
+    let of_outbound = OUTBOUND_LIMITS.into_iter().filter(|_| version >= OUTBOUND_SINCE);
+    let of_people = of_people.chain(of_accounts).chain(of_runs).chain(of_outbound);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));

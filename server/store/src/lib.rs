@@ -25,6 +25,8 @@ mod export;
 mod fingerprint;
 mod finish;
 mod firings;
+mod identities;
+mod identity_rows;
 mod import;
 mod index;
 mod insert;
@@ -56,6 +58,7 @@ mod sums;
 mod task;
 mod texts;
 mod tracks;
+mod webhooks;
 mod writer;
 
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
@@ -63,6 +66,8 @@ pub use api_tokens::{ApiTokenRecord, ApiTokenUse, NewApiToken};
 pub use deleted::DeletedCapture;
 pub use error::StoreError;
 pub use firings::FireToken;
+pub use identities::{IdentityLogin, IdentityOutcome, IdentityRefusal};
+pub use identity_rows::IdentityRecord;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 pub use investigations::{
     BlockRecord, HeadChange, InvestigationRecord, InvestigationState, PageChange, UnknownInvestigationStateError,
@@ -89,3 +94,4 @@ pub use search::{
 pub use shares::{NewShare, ShareRecord, ShareUse};
 pub use store::{BlockingStore, Store, StoreChange, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};
+pub use webhooks::{DeliveryAttempt, DeliveryRecord, DeliveryState, NewWebhook, WebhookRecord, WebhookSecret};

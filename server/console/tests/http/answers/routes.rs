@@ -106,7 +106,7 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "page_routes",
     "console_routes",
     "stack_routes",
@@ -118,6 +118,7 @@ const TABLES: [&str; 12] = [
     "note_routes",
     "investigation_routes",
     "people_routes",
+    "webhook_routes",
     "comparison_routes",
 ];
 

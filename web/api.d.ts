@@ -1921,6 +1921,7 @@ export interface PersonItem {
 
 export interface PersonList {
   items: PersonItem[];
+  provider?: string;
 }
 
 export interface Pivot {

@@ -242,7 +242,7 @@ fn session(answer: &Answer) -> Option<String> {
 async fn who(console: &Console, answer: &Answer) -> String {
     assert_eq!(answer.status, 303, "{}", answer.text());
     let own = console.get("/api/own", &session(answer).unwrap()).await.json();
-    format!("{} {}", own["name"].as_str().unwrap_or_default(), own["role"].as_str().unwrap_or_default())
+    format!("{} {}", own["user"].as_str().unwrap_or_default(), own["role"].as_str().unwrap_or_default())
 }
 
 #[track_caller]

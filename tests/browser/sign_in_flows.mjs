@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
+import { writeFileSync } from 'node:fs';
 import { createServer as createPort } from 'node:net';
 
 import Provider from 'oidc-provider';
@@ -77,9 +78,8 @@ export async function signInElsewhere(browser) {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   const provider = await startProvider(origin);
-  const data = dataFolder();
-  const secret = `${data}/oidc.secret`;
-  const { writeFileSync } = await import('node:fs');
+  const [data, secrets] = [dataFolder(), dataFolder()];
+  const secret = `${secrets}/oidc.secret`;
   writeFileSync(secret, 'a secret of the client\n');
   const options = [
     '--public-url', origin, '--outbound-private', new URL(provider.issuer).host, '--oidc-issuer', provider.issuer,
@@ -133,5 +133,6 @@ export async function signInElsewhere(browser) {
     await server.stop();
     await provider.stop();
     removeFolder(data);
+    removeFolder(secrets);
   }
 }

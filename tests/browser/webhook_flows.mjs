@@ -50,7 +50,7 @@ async function announce(page, server) {
   await page.getByLabel('Announce to').fill('on call');
   await page.getByRole('button', { name: 'Start capture' }).click();
   await page.waitForURL(/\/captures\/[0-9a-f]{16}/);
-  await page.keyboard.press('Shift+K');
+  await page.getByRole('button', { name: 'Keep what just happened' }).first().click();
 }
 
 /** All of it, with a console of its own. */

@@ -698,6 +698,19 @@ export interface DeletedList {
   items: DeletedItem[];
 }
 
+export interface DeliveryItem {
+  webhook: string;
+  capture?: string;
+  title: string;
+  trigger: string;
+  fired_unix_ns: number;
+  state: string;
+  attempts: number;
+  status?: number;
+  error: string;
+  changed_unix_ns: number;
+}
+
 export type DerivationState = "following" | "computing" | "complete" | "failed" | "removed";
 
 export interface Derived {
@@ -930,6 +943,7 @@ export interface FlightSpec {
   pause_s: number;
   per_day: number;
   triggers?: FlightTrigger[];
+  announce?: string[];
 }
 
 export interface FlightStatus {
@@ -1477,6 +1491,11 @@ export interface MadeToken {
   url: string;
 }
 
+export interface MadeWebhook {
+  name: string;
+  secret: string;
+}
+
 export interface MapInfo {
   n: number;
   name: string;
@@ -1912,6 +1931,12 @@ export interface PerfEvents {
   items: PerfEventInfo[];
 }
 
+export interface PersonIdentity {
+  issuer: string;
+  is_bound: boolean;
+  made_at_login: boolean;
+}
+
 export interface PersonItem {
   name: string;
   role: Role;
@@ -1922,10 +1947,12 @@ export interface PersonItem {
   last_login_unix_ns: number | null;
   sessions: number;
   tokens: number;
+  identity?: PersonIdentity;
 }
 
 export interface PersonList {
   items: PersonItem[];
+  provider?: string;
 }
 
 export interface Pivot {
@@ -3494,6 +3521,26 @@ export interface WakeThread {
   count: number;
 }
 
+export interface WebhookItem {
+  name: string;
+  url: string;
+  problem?: string;
+  made_by: string;
+  created_unix_ns: number;
+  delivered: number;
+  given_up: number;
+}
+
+export interface WebhookList {
+  problem?: string;
+  items: WebhookItem[];
+  deliveries: DeliveryItem[];
+}
+
+export interface WebhookNames {
+  names: string[];
+}
+
 export interface Wire {
   error: WireError;
 }
@@ -3625,6 +3672,7 @@ export interface Answers {
     "/api/own/sessions/{id}": null;
     "/api/own/tokens/{token}": null;
     "/api/rights/groups/{name}": null;
+    "/api/webhooks/{name}": null;
     "/api/marks/{mark}": null;
   };
   GET: {
@@ -3714,6 +3762,8 @@ export interface Answers {
     "/api/own": OwnAccess;
     "/api/captures/{id}/rights": CaptureRights;
     "/api/rights": RightsPage;
+    "/api/webhooks": WebhookList;
+    "/api/webhooks/names": WebhookNames;
     "/api/compare": ComparedCaptures;
     "/api/series": SeriesList;
     "/api/series/{series}": SeriesPage;
@@ -3773,6 +3823,8 @@ export interface Answers {
     "/api/own/password": null;
     "/api/own/tokens": MadeApiToken;
     "/api/password": ChosenFor;
+    "/api/webhooks": MadeWebhook;
+    "/api/webhooks/{name}/test": DeliveryItem;
     "/api/marks": MarkItem;
   };
   PUT: {

@@ -20,6 +20,8 @@ import { fireAndRead } from './flight_flows.mjs';
 import { collide, investigateTogether, noteFrame, noteRow, noteTogether } from './investigation_flows.mjs';
 import { shareAndRevoke, shareInvestigation } from './share_flows.mjs';
 import { addPerson } from './people_flows.mjs';
+import { signInElsewhere } from './sign_in_flows.mjs';
+import { tellOthers } from './webhook_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
 import { asker, readSpan, readWhoRan, recordMoments } from './timeline_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
@@ -591,6 +593,10 @@ test('a sample opens with one click', async () => {
   await openTab(page, 'Events');
   await until('its rows', async () => await rowCount(page) > 0);
 });
+
+test('a webhook is told of what a flight recorder stores', () => tellOthers(browser));
+
+test('people log in at a provider', () => signInElsewhere(browser));
 
 test('pages work from the keyboard and in the dark', async () => {
   await page.goto(server.origin);

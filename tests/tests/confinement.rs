@@ -64,6 +64,10 @@ fn p90_every_thread_of_agent_and_console_has_a_filter() {
     all_threads_are_filtered(server.child("agent"), "the simulated agent");
     all_threads_are_filtered(server.child("console"), "the console");
     all_threads_are_filtered(reader_of(server.child("console")), "the reader of the console");
+    let connecting = data();
+    let other = Server::start(connecting.path(), &["--simulate", "--outbound-private", "127.0.0.1:1"]);
+    all_threads_are_filtered(other.child("outbound"), "the process that connects to others");
+    drop(other);
     assert!(of_threads(server.child("console"), "Threads").iter().all(|count| count != "1"), "threads were looked at");
     drop(server);
     let Some(_alone) = alone("the filter of the real agent") else { return };

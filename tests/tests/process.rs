@@ -466,3 +466,63 @@ fn the_binary_lies_anywhere_and_its_tables_are_read_only() {
     };
     assert!(entries.iter().any(|entry| now(&entry)), "all is bound at the start, so that no table is written later");
 }
+
+/// Somebody who takes messages at a port of this host, and answers each with 204.
+fn receiver() -> (std::net::SocketAddr, std::sync::mpsc::Receiver<String>) {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (told, messages) = std::sync::mpsc::sync_channel(64);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut bytes = [0; 8192];
+            let length = stream.read(&mut bytes).unwrap_or(0);
+            let _gone = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
+            if told.send(String::from_utf8_lossy(&bytes[..length]).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    (address, messages)
+}
+
+fn outbound_of(server: &Server) -> Option<u32> {
+    let mut children = proc::children(server.supervisor()).into_iter();
+    children.find(|&pid| proc::command_line(pid).get(1).is_some_and(|word| word == "outbound"))
+}
+
+#[test]
+fn h26_one_process_connects_to_listed_hosts_and_without_any_there_is_none() {
+    let folder = data();
+    let server = Server::simulated(folder.path());
+    assert_eq!(outbound_of(&server), None, "nobody is listed");
+    drop(server);
+    let (address, messages) = receiver();
+    let (folder, host) = (data(), address.to_string());
+    let server = Server::start(folder.path(), &["--simulate", "--outbound-private", &host]);
+    let outbound = server.child("outbound");
+    let status = proc::status(outbound);
+    proc::assert_no_rights(&status);
+    assert_eq!(status["Seccomp"], "2");
+    assert!(!listens(outbound));
+    let made =
+        server.send("POST", "/api/webhooks", Some(&json!({"name": "chat", "url": format!("http://{host}/hook")})));
+    assert_eq!(made.status, 201, "{}", made.text());
+    let test = || server.send("POST", "/api/webhooks/chat/test", None).json();
+    let sent = test();
+    assert_eq!(sent["state"], "delivered", "{sent}\n{}", server.log());
+    assert!(messages.recv().unwrap().starts_with("POST /hook HTTP/1.1\r\n"));
+    // At the terminal too.
+    let listed = json_of(["webhooks", "list", "--json", "--data", path(&folder)]);
+    assert_eq!((&listed["items"][0]["name"], &listed["items"][0]["delivered"]), (&json!("chat"), &json!(1)));
+    let text = stdout_of(["webhooks", "test", "chat", "--data", path(&folder)]);
+    assert!(text.contains("test  delivered  1 attempts  status 204"), "{text}");
+    // One that dies is started again, and the console goes on with it.
+    signal(outbound, Signal::KILL);
+    let next = until("another process that connects", || outbound_of(&server).filter(|pid| *pid != outbound));
+    assert_eq!(test()["state"], "delivered", "{}", server.log());
+    assert!(server.log().contains("the process that connects to others has ended; another one is started"));
+    drop(server);
+    until("its end", || (!proc::is_alive(next)).then_some(()));
+}

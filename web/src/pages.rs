@@ -74,6 +74,18 @@ pub struct Login<'a> {
     pub ask_again: bool,
     /// Whether there is any account to log in by.
     pub has_accounts: bool,
+    /// What people call the provider by which they log in; empty if there is none.
+    pub provider: &'a str,
+}
+
+/// Where a browser comes back from the provider: it posts what that gave it, from a page of this console, so that it sends its cookies.
+#[derive(Debug, Template)]
+#[template(path = "signed_in.html")]
+pub struct SignedIn<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// What people call the provider.
+    pub provider: &'a str,
 }
 
 /// The page that a link to choose a password leads to. It tells nothing: its module posts the token in the address.
@@ -92,6 +104,16 @@ pub struct Password<'a> {
 #[derive(Debug, Template)]
 #[template(path = "people.html")]
 pub struct People<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
+/// Who is told of captures of flight recorders, for admins.
+#[derive(Debug, Template)]
+#[template(path = "webhooks.html")]
+pub struct Webhooks<'a> {
     /// Of this response's policy.
     pub nonce: &'a str,
     /// Who sees it.
@@ -348,16 +370,27 @@ mod tests {
         vec![
             (
                 "login",
-                Login { nonce, problem: HOSTILE, next: "/captures?q=\"'", ask_again: true, has_accounts: true }
-                    .render()
-                    .unwrap(),
+                Login {
+                    nonce,
+                    problem: HOSTILE,
+                    next: "/captures?q=\"'",
+                    ask_again: true,
+                    has_accounts: true,
+                    provider: "",
+                }
+                .render()
+                .unwrap(),
             ),
             (
                 "first login",
-                Login { nonce, problem: "", next: "", ask_again: false, has_accounts: false }.render().unwrap(),
+                Login { nonce, problem: "", next: "", ask_again: false, has_accounts: false, provider: HOSTILE }
+                    .render()
+                    .unwrap(),
             ),
             ("password", Password { nonce, least_chars: 12, most_chars: 256 }.render().unwrap()),
+            ("signed in", SignedIn { nonce, provider: HOSTILE }.render().unwrap()),
             ("people", People { nonce, frame }.render().unwrap()),
+            ("webhooks", Webhooks { nonce, frame }.render().unwrap()),
             ("account", Account { nonce, frame }.render().unwrap()),
             ("start", Start { nonce, frame }.render().unwrap()),
             ("new", New { nonce, frame }.render().unwrap()),

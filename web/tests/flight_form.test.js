@@ -25,6 +25,13 @@ test("triggers are lines, and come back as they were", () => {
   assert.deepEqual(flightOf(flightForm(asked), []), asked);
 });
 
+test("webhooks are named with commas, and come back as they were", () => {
+  const form = { ...emptyFlight(), flight: true, flightAnnounce: " on call ,, chat" };
+  const asked = flightOf(form, []);
+  assert.deepEqual(asked.announce, ["on call", "chat"]);
+  assert.deepEqual(flightOf(flightForm(asked), []), asked);
+});
+
 test("what is out of its range is told", () => {
   for (const wrong of [
     { flightBefore: "0" },
@@ -34,6 +41,7 @@ test("what is out of its range is told", () => {
     { flightPause: "-1" },
     { flightDay: "0" },
     { flightTriggers: "exit a\n".repeat(17) },
+    { flightAnnounce: "a,".repeat(9) },
   ]) {
     const problems = [];
     flightOf({ ...emptyFlight(), flight: true, ...wrong }, problems);

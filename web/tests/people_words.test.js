@@ -23,6 +23,9 @@ test("an account says whether somebody can log in by it", () => {
     [{ has_password: false, link_expires_unix_ns: NOW + 5 * MINUTE }, "no password yet, the link ends in 5 min"],
     [{ has_password: false, link_expires_unix_ns: NOW - 1 }, "no password, and no link to choose one"],
     [{ has_password: false }, "no password, and no link to choose one"],
+    [{ has_password: false, identity: { issuer: "https://id", is_bound: true } }, "logs in at https://id"],
+    [{ identity: { issuer: "https://id", is_bound: false } }, "waits for a login at https://id"],
+    [{ identity: { issuer: "https://id", is_bound: true } }, "enabled"],
     // A clock that was turned back.
     [{ disabled_unix_ns: NOW + MINUTE }, "disabled 0 ns ago"],
   ])

@@ -18,7 +18,7 @@ pub use branches::{BranchFilter, BranchFilterError};
 pub use budgets::{Budgets, USUAL_BUDGET_BYTES_PER_S};
 pub use dynamic::{DynamicProbe, MAX_DYNAMIC_BYTES};
 pub use flight::{
-    FlightSpec, FlightTrigger, MAX_FLIGHT_MIB, MAX_FLIGHT_PER_DAY, MAX_FLIGHT_S, MAX_TRIGGERS, PressureOf,
+    FlightSpec, FlightTrigger, MAX_ANNOUNCE, MAX_FLIGHT_MIB, MAX_FLIGHT_PER_DAY, MAX_FLIGHT_S, MAX_TRIGGERS, PressureOf,
 };
 pub use method::*;
 pub use series::{ParseSeriesIdError, SeriesId, SpecLine, spec_lines};

@@ -7,6 +7,8 @@ use bathyscope_agent::CommandRights;
 use crate::retention::RetentionRule;
 
 pub use crate::{
+    oidc::{OidcConfig, OidcSecret, ParseUserClaimError, UserClaim},
+    outbound::{OutboundHost, OutboundTargets, ParseOutboundHostError},
     proxy_users::{
         AddressRange, GroupRole, PROXY_SECRET_HEADER, ParseAddressRangeError, ParseGroupRoleError,
         ParseProxyHeaderError, ProxyHeader, ProxySecret, ProxyUsers,
@@ -34,6 +36,10 @@ pub struct ConsoleConfig {
     pub allow_shares: bool,
     /// How long captures are kept.
     pub retention: RetentionRule,
+    /// To whom connections are made.
+    pub outbound: OutboundTargets,
+    /// By which provider people log in; none if by none.
+    pub oidc: Option<OidcConfig>,
     /// Who started it, if that was not root: the control socket answers that user too.
     pub starter_uid: Option<u32>,
 }

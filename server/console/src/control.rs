@@ -40,6 +40,7 @@ use crate::{
     recipes::{self, RecipeError},
     rights::{RightsError, TerminalRights, TerminalRightsAnswer, rights_at_terminal},
     series::{SeriesError, TerminalSeries, series_at_terminal},
+    webhooks::Webhooks,
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
 
@@ -47,6 +48,7 @@ mod connection;
 mod flight;
 mod people;
 mod shares;
+mod webhooks;
 
 pub use connection::ControlConnection;
 pub use flight::{KnownFlight, fire, fire_token, flights};
@@ -54,6 +56,7 @@ pub use people::{
     KnownLink, TerminalPeople, TerminalPeopleAnswer, change_people, people_at_terminal, people_without_console,
 };
 pub use shares::{KnownShares, Sharing, allow_shares, make_share, revoke_share, shares};
+pub use webhooks::{TerminalWebhooks, TerminalWebhooksAnswer, change_webhooks};
 
 /// The socket's name in the data directory.
 const NAME: &str = "control.sock";
@@ -125,6 +128,9 @@ enum Request {
     People {
         change: Box<TerminalPeople>,
     },
+    Webhooks {
+        change: Box<TerminalWebhooks>,
+    },
     Flights,
     Fire {
         id: CaptureId,
@@ -150,6 +156,8 @@ pub struct Tracing {
     pub sharing: Sharing,
     /// People who have an account.
     pub people: People,
+    /// Addresses that are told of captures of flight recorders.
+    pub webhooks: Webhooks,
 }
 
 /// What is answered.
@@ -159,6 +167,7 @@ enum ControlAnswer {
     LoginLink { url: String, role: Role },
     People { answer: Box<TerminalPeopleAnswer> },
     Rights { answer: TerminalRightsAnswer },
+    Webhooks { answer: Box<TerminalWebhooksAnswer> },
     Access { access: AccessList },
     Ended { user: String },
     Probes { probes: Vec<CaptureProbe> },
@@ -337,6 +346,7 @@ impl Tracing {
             Request::RevokeShare { id } => self.revoke_share(id).await,
             Request::AllowShares { allowed } => self.allow_shares(allowed).await,
             Request::People { change } => self.change_people(*change).await,
+            Request::Webhooks { change } => self.change_webhooks(*change).await,
             Request::Flights => self.flights(),
             Request::Fire { id } => self.fire(id).await,
             Request::FireToken { id, revoke } => self.fire_token(id, revoke).await,
@@ -554,6 +564,7 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
             | ControlAnswer::Access { .. }
             | ControlAnswer::People { .. }
             | ControlAnswer::Rights { .. }
+            | ControlAnswer::Webhooks { .. }
             | ControlAnswer::Ended { .. }
             | ControlAnswer::Told { .. }
             | ControlAnswer::Shares { .. }
@@ -662,7 +673,8 @@ mod tests {
         let sharing = Sharing { shares, captures, origin: "http://127.0.0.1:1".to_owned() };
         let importer = Importer::none("no files here");
         let people = People::new(store.clone(), sessions.clone(), &stop);
-        let tracing = Tracing { recorder, link, store: store.clone(), importer, sharing, people };
+        let webhooks = Webhooks::new(store.clone(), None, None, &stop);
+        let tracing = Tracing { recorder, link, store: store.clone(), importer, sharing, people, webhooks };
         let starter = Some(rustix::process::geteuid().as_raw());
         let control = Control::bind(dir.path(), sessions, "http://127.0.0.1:1".to_owned(), starter).unwrap();
         let serving = tokio::spawn(control.with_tracing(tracing).serve(stop.clone()));

@@ -142,6 +142,13 @@ impl FromStr for GroupRole {
     }
 }
 
+impl GroupRole {
+    /// What members of `group` may do, if it is this one.
+    pub(crate) fn role_of(&self, group: &str) -> Option<Role> {
+        (self.group == group).then_some(self.role)
+    }
+}
+
 impl fmt::Display for GroupRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.group, self.role)

@@ -23,10 +23,12 @@ use crate::{
     config::{ConsoleConfig, ListenConfig},
     control::{Control, Sharing, Tracing, login_url},
     http::{
-        self, AppState, CommandPolicy, HostPolicy, ListenLimits, People, ScriptPolicy, SessionClock, Sessions, Setup,
-        Shares,
+        self, AppState, CommandPolicy, HostPolicy, ListenLimits, Oidc, People, ScriptPolicy, SessionClock, Sessions,
+        Setup, Shares,
     },
     import::NewReader,
+    outbound::Outbound,
+    webhooks::Webhooks,
 };
 use bathyscope_reader::CaptureCache;
 use bathyscope_recorder::{Recorder, RecorderOptions};
@@ -42,13 +44,17 @@ const FIRST_USER: &str = "admin";
 ///
 /// # Errors
 /// If the store cannot be opened or the address cannot be bound.
-pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcome {
+pub async fn run(config: ConsoleConfig, (door, outbound): (Door, Option<Door>), reader: NewReader) -> Outcome {
     // What is wrong with the address is said before anything is opened.
     HostPolicy::new(&config.listen, config.listen.listen)?;
+    if let Some(oidc) = &config.oidc {
+        oidc.check(&config.outbound)?;
+    }
     let mut signals = Signals::new()?;
     let store = open_store(&config.data).await?;
     let abandoned = CancellationToken::new();
-    let running = start(&config, (door, reader, abandoned.clone()), store.clone()).await;
+    let outbound = outbound.map(|door| Outbound::new(door, config.outbound.clone()));
+    let running = start(&config, (door, reader, abandoned.clone()), (store.clone(), outbound)).await;
     let Console { state, listener, stop, control } = match running {
         Ok(console) => console,
         Err(failure) => {
@@ -65,6 +71,7 @@ pub async fn run(config: ConsoleConfig, door: Door, reader: NewReader) -> Outcom
     tasks.spawn(state.people().clone().keep());
     tasks.spawn(state.retention_task().keep());
     tasks.spawn(state.series_task().keep());
+    tasks.spawn(state.webhooks().clone().keep());
     if let Some(control) = control {
         tasks.spawn(control.serve(stop.clone()));
     }
@@ -108,7 +115,7 @@ struct Console {
 async fn start(
     config: &ConsoleConfig,
     (door, reader, abandoned): (Door, NewReader, CancellationToken),
-    store: Store,
+    (store, outbound): (Store, Option<Outbound>),
 ) -> Result<Console, Failure> {
     let importer = reader.ready();
     let stop = CancellationToken::new();
@@ -124,6 +131,10 @@ async fn start(
     let (listener, bound) = bind(config.listen.listen).await?;
     let hosts = HostPolicy::new(&config.listen, bound)?;
     let origin = origin(&config.listen, bound);
+    let public_url = config.listen.public_url.as_ref().map(ToString::to_string);
+    let webhooks = Webhooks::new(store.clone(), outbound.clone(), public_url, &stop);
+    let oidc = config.oidc.clone().zip(outbound).map(|(provider, outbound)| Oidc::new(provider, outbound));
+    let people = people.with_provider(oidc.as_ref().map(Oidc::issuer));
     let importing = importer.clone();
     let tracing = Tracing {
         recorder: recorder.clone(),
@@ -131,6 +142,7 @@ async fn start(
         store: store.clone(),
         importer: importing,
         people: people.clone(),
+        webhooks: webhooks.clone(),
         sharing: Sharing { shares: shares.clone(), captures: CaptureCache::new(store.clone()), origin: origin.clone() },
     };
     let control = Control::bind(&config.data, sessions.clone(), origin.clone(), config.starter_uid)
@@ -150,6 +162,8 @@ async fn start(
         people,
         proxy_users: config.proxy_users.clone(),
         shares,
+        webhooks,
+        oidc,
         hosts,
         behind_proxy,
         scripts,

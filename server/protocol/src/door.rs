@@ -18,6 +18,8 @@ use crate::{Connection, ProtocolError};
 
 /// What stands in a packet beside the descriptor.
 const KNOCK: &[u8] = b"connect";
+/// The same where the descriptor is a door.
+const HANDED_OVER: &[u8] = b"door";
 /// How long there may be no room for another connection that waits.
 const KNOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -45,6 +47,26 @@ impl Door {
         let (ours, theirs) = Connection::pair()?;
         self.socket.send_bytes(KNOCK, &[theirs.as_fd()], KNOCK_TIMEOUT)?;
         Ok(ours)
+    }
+
+    /// Gives another door to whoever holds the other end, who takes it with [`Door::take`] before anything else comes.
+    ///
+    /// # Errors
+    /// If nobody can take it.
+    pub fn hand_over(&self, other: &Self) -> Result<(), ProtocolError> {
+        self.socket.send_bytes(HANDED_OVER, &[other.as_fd()], KNOCK_TIMEOUT)
+    }
+
+    /// Takes a door that was handed over.
+    ///
+    /// # Errors
+    /// If none was.
+    pub fn take(&self) -> Result<Self, ProtocolError> {
+        let (bytes, mut descriptors) = self.socket.receive_bytes(Some(KNOCK_TIMEOUT))?;
+        match (bytes == HANDED_OVER, descriptors.pop(), descriptors.is_empty()) {
+            (true, Some(door), true) => Ok(Self::from(door)),
+            _ => Err(ProtocolError::Malformed { what: "no door", offset: 0 }),
+        }
     }
 
     /// Whether nobody holds the other end any more: the supervisor has ended, and the agent with it.
@@ -102,6 +124,24 @@ mod tests {
         assert!(!door.is_abandoned());
         drop(copy);
         assert!(door.is_abandoned());
+    }
+
+    #[test]
+    fn p53_a_door_is_handed_through_another_one() {
+        let (supervisors, consoles) = Door::pair().unwrap();
+        let (consoles_second, others) = Door::pair().unwrap();
+        supervisors.hand_over(&consoles_second).unwrap();
+        drop(consoles_second);
+        let second = consoles.take().unwrap();
+        let connection = second.connect().unwrap();
+        let served = others.accept().unwrap();
+        connection.send(&Request::Capabilities, &[], SOON).unwrap();
+        assert_eq!(served.receive::<Request>(Some(SOON)).unwrap().0, Request::Capabilities);
+        // The first is as it was; what is no door is refused.
+        consoles.connect().unwrap();
+        assert!(supervisors.accept().is_ok());
+        supervisors.connect().unwrap();
+        assert!(matches!(consoles.take(), Err(ProtocolError::Malformed { .. })));
     }
 
     #[test]

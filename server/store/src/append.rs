@@ -15,7 +15,7 @@ use crate::{
     read::state_of,
     retention::{self, AddedBytes},
     rows::{sql, to_json},
-    sums, texts,
+    sums, texts, webhooks,
     writer::{Durability, Writer},
 };
 
@@ -28,6 +28,10 @@ pub(crate) async fn create(writer: &mut Writer, new: &NewCapture) -> Result<(), 
     writer.begin(Durability::Full).await?;
     let made = async {
         insert_capture(&mut writer.conn, new, Phase::Ready, Origin::Recorded).await?;
+        // With the capture: what has fired is told once, whatever becomes of this process.
+        if let (Some(firing), Some(flight)) = (&new.firing, &new.spec.limits.flight) {
+            webhooks::announce(&mut writer.conn, (new.id, &new.title), firing, &flight.announce).await?;
+        }
         texts::renew(&mut writer.conn, new.id).await
     };
     let made = made.await;

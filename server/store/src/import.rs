@@ -251,6 +251,8 @@ const PEOPLE_SINCE: i64 = 20;
 const RUNS_SINCE: i64 = 21;
 /// From which on captures have lists of who may read them.
 const RIGHTS_SINCE: i64 = 22;
+/// From which on there are webhooks and identities.
+const OUTBOUND_SINCE: i64 = 24;
 /// Rows of scripts that must not be there.
 const SCRIPT_LIMITS: [(&str, &str); 1] = [(
     "a script that is too long",
@@ -314,6 +316,12 @@ const RIGHT_LIMITS: [(&str, &str); 1] = [(
     "rights and groups of people",
     "SELECT (SELECT count(*) FROM capture_rights) + (SELECT count(*) FROM tag_rights) + (SELECT count(*) FROM groups) + \
      (SELECT count(*) FROM group_members)",
+)];
+
+/// Webhooks, messages to them, and who people are elsewhere, which are not either.
+const OUTBOUND_LIMITS: [(&str, &str); 1] = [(
+    "webhooks and identities",
+    "SELECT (SELECT count(*) FROM webhooks) + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM identities)",
 )];
 
 /// Notes of before threads that must not be there.
@@ -398,6 +406,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_people = of_sources.chain(of_plain).chain(of_notes).chain(of_recipes).chain(of_library).chain(of_labels);
     let of_people = of_people.chain(of_shares).chain(of_deleted).chain(of_firings).chain(of_listed).chain(of_pages);
     let of_people = of_people.chain(of_accounts).chain(of_runs).chain(of_rights);
+    let of_outbound = OUTBOUND_LIMITS.into_iter().filter(|_| version >= OUTBOUND_SINCE);
+    let of_people = of_people.chain(of_outbound);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));

@@ -25,6 +25,8 @@ mod export;
 mod fingerprint;
 mod finish;
 mod firings;
+mod identities;
+mod identity_rows;
 mod import;
 mod index;
 mod insert;
@@ -57,6 +59,7 @@ mod sums;
 mod task;
 mod texts;
 mod tracks;
+mod webhooks;
 mod writer;
 
 pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
@@ -64,6 +67,8 @@ pub use api_tokens::{ApiTokenRecord, ApiTokenUse, NewApiToken};
 pub use deleted::DeletedCapture;
 pub use error::StoreError;
 pub use firings::FireToken;
+pub use identities::{IdentityLogin, IdentityOutcome, IdentityRefusal};
+pub use identity_rows::IdentityRecord;
 pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 pub use investigations::{
     BlockRecord, HeadChange, InvestigationRecord, InvestigationState, PageChange, UnknownInvestigationStateError,
@@ -91,3 +96,4 @@ pub use search::{
 pub use shares::{NewShare, SharePreview, ShareRecord, ShareUse};
 pub use store::{BlockingStore, SeenStore, Store, StoreChange, StoreFuture};
 pub use tracks::{TrackChanges, TrackPlace};
+pub use webhooks::{DeliveryAttempt, DeliveryRecord, DeliveryState, NewWebhook, WebhookRecord, WebhookSecret};

@@ -68,6 +68,15 @@ pub(crate) mod limit {
     pub(crate) const ACCOUNTS: i64 = 1000;
     /// Tokens of one person, likewise.
     pub(crate) const TOKENS_OF_OWNER: i64 = 50;
+    /// Webhooks: the list has all of them.
+    pub(crate) const WEBHOOKS: i64 = 50;
+    pub(crate) const WEBHOOK_URL_BYTES: usize = 1 << 10;
+    /// Messages to one webhook that wait, and those that do not wait any more and are shown.
+    pub(crate) const WAITING_DELIVERIES: i64 = 1000;
+    pub(crate) const KEPT_DELIVERIES: i64 = 50;
+    /// Who somebody is at a provider.
+    pub(crate) const ISSUER_BYTES: usize = 1 << 10;
+    pub(crate) const SUBJECT_BYTES: usize = 256;
     /// What is kept of a password.
     pub(crate) const PASSWORD_BYTES: usize = 256;
     /// Texts that one thing had.

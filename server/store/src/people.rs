@@ -8,9 +8,10 @@ use std::fmt;
 use sqlx::SqliteConnection;
 
 use crate::{
-    NewSession, Role, StoreError, TokenHash,
+    IdentityRecord, NewSession, Role, StoreError, TokenHash,
     entry::{insert_session, role},
     error::failed,
+    identity_rows,
     limits::{at_most, limit},
     rights,
     rows::{row_struct, sql, unreadable, unsigned},
@@ -87,6 +88,8 @@ pub struct AccountSummary {
     pub sessions: u64,
     /// Tokens of it that have not expired.
     pub tokens: u64,
+    /// Who it is at an OpenID Connect provider; none if nobody.
+    pub identity: Option<IdentityRecord>,
 }
 
 /// What becomes of an account.
@@ -188,12 +191,7 @@ pub(crate) async fn add(conn: &mut SqliteConnection, new: &NewAccount) -> Result
     if find(conn, &new.name).await?.is_some() {
         return Err(StoreError::AccountExists { name: new.name.clone() });
     }
-    let (count,): (i64,) =
-        sqlx::query_as("SELECT count(*) FROM accounts").fetch_one(&mut *conn).await.map_err(failed(DOING))?;
-    if count >= limit::ACCOUNTS {
-        let why = format!("there are {count} accounts already; remove some first");
-        return Err(StoreError::Refused { what: "another account", why });
-    }
+    has_room(conn).await?;
     let insert =
         "INSERT INTO accounts (name, role, created_unix_ns, link, link_expires_unix_ns) VALUES (?, ?, ?, ?, ?)";
     let insert = sqlx::query(insert).bind(&new.name).bind(new.role.as_str()).bind(new.created_unix_ns);
@@ -202,6 +200,17 @@ pub(crate) async fn add(conn: &mut SqliteConnection, new: &NewAccount) -> Result
     let ended = end_sessions(conn, &new.name, None).await?;
     let account = find(conn, &new.name).await?.ok_or_else(|| unreadable("an account"))?;
     Ok(AccountChanged { account, ended })
+}
+
+/// Whether there may be another account.
+pub(crate) async fn has_room(conn: &mut SqliteConnection) -> Result<(), StoreError> {
+    let select = sqlx::query_as("SELECT count(*) FROM accounts");
+    let (count,): (i64,) = select.fetch_one(conn).await.map_err(failed("counting accounts"))?;
+    if count >= limit::ACCOUNTS {
+        let why = format!("there are {count} accounts already; remove some first");
+        return Err(StoreError::Refused { what: "another account", why });
+    }
+    Ok(())
 }
 
 /// The account of a name.
@@ -251,7 +260,8 @@ pub(crate) async fn list(
                       (SELECT count(*) FROM api_tokens WHERE owner = ?1 AND expires_unix_ns > ?3)";
         let select = sqlx::query_as(select).bind(&account.name).bind(sql(now_s)).bind(now_unix_ns);
         let (sessions, tokens): (i64, i64) = select.fetch_one(&mut *conn).await.map_err(failed(DOING))?;
-        summaries.push(AccountSummary { account, sessions: unsigned(sessions), tokens: unsigned(tokens) });
+        let identity = identity_rows::of_account(conn, &account.name).await?;
+        summaries.push(AccountSummary { account, sessions: unsigned(sessions), tokens: unsigned(tokens), identity });
     }
     Ok(summaries)
 }
@@ -338,10 +348,15 @@ pub(crate) async fn begin_session(
     }
     let begun = BegunSession { user: account.name, role: account.role.min(new.role) };
     insert_session(conn, &NewSession { user: begun.user.clone(), role: begun.role, ..new.clone() }).await?;
-    let update = sqlx::query("UPDATE accounts SET last_login_unix_ns = ?2 WHERE name = ?1");
-    let update = update.bind(&begun.user).bind(now_unix_ns);
-    update.execute(conn).await.map_err(failed("noting a login"))?;
+    note_login(conn, &begun.user, now_unix_ns).await?;
     Ok(Some(begun))
+}
+
+/// Keeps when somebody last logged in by an account.
+pub(crate) async fn note_login(conn: &mut SqliteConnection, name: &str, now_unix_ns: i64) -> Result<(), StoreError> {
+    let update = sqlx::query("UPDATE accounts SET last_login_unix_ns = ?2 WHERE name = ?1");
+    update.bind(name).bind(now_unix_ns).execute(conn).await.map_err(failed("noting a login"))?;
+    Ok(())
 }
 
 async fn has_other_admin(conn: &mut SqliteConnection, name: &str) -> Result<bool, StoreError> {
@@ -367,7 +382,7 @@ async fn put_password(
 }
 
 /// Forgets the sessions of a name but for one; tells which they were.
-async fn end_sessions(
+pub(crate) async fn end_sessions(
     conn: &mut SqliteConnection,
     name: &str,
     keep: Option<TokenHash>,
@@ -389,6 +404,7 @@ async fn remove(conn: &mut SqliteConnection, account: AccountRecord) -> Result<A
     for delete in [
         "DELETE FROM login_tokens WHERE user = ? COLLATE NOCASE",
         "DELETE FROM api_tokens WHERE owner = ?",
+        "DELETE FROM identities WHERE account = ?",
         "DELETE FROM accounts WHERE name = ?",
     ] {
         let delete = sqlx::query(delete).bind(&account.name);

@@ -29,7 +29,7 @@ const STEP: Duration = Duration::from_millis(20);
 const MAX_PAGES: u32 = 1024;
 
 /// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
-const STATEMENTS: [&str; 30] = [
+const STATEMENTS: [&str; 31] = [
     "DELETE FROM track_pages WHERE rowid IN (SELECT rowid FROM track_pages WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM track_directories WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM index_data WHERE rowid IN (SELECT rowid FROM index_data WHERE capture_id = ?1 LIMIT ?2)",
@@ -61,6 +61,7 @@ const STATEMENTS: [&str; 30] = [
     "DELETE FROM sources WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM firings WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM fire_tokens WHERE capture_id = ?1 AND ?2 > 0",
+    "DELETE FROM deliveries WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM streams WHERE capture_id = ?1 AND stream IN (SELECT stream FROM streams WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM scripts WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM retention WHERE capture_id = ?1 AND ?2 > 0",

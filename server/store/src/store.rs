@@ -36,6 +36,7 @@ mod people;
 mod rights;
 mod runs;
 mod shares;
+mod webhooks;
 
 pub use blocking::BlockingStore;
 pub use rights::SeenStore;
@@ -51,6 +52,8 @@ pub struct Store {
     changes: broadcast::Sender<StoreChange>,
     /// That captures have ended or were imported.
     came: Arc<Notify>,
+    /// That there may be messages to webhooks.
+    announced: Arc<Notify>,
 }
 
 /// What people write that changed, for those who look at it.
@@ -88,7 +91,7 @@ impl Store {
     /// As [`Store::open`], with these migrations.
     pub(crate) async fn open_with(dir: &Path, options: Options, migrations: &Migrator) -> Result<Self, StoreError> {
         let database = Database::open(dir, options, migrations).await?;
-        Ok(Self { database, changes: no_listeners(), came: Arc::default() })
+        Ok(Self { database, changes: no_listeners(), came: Arc::default(), announced: Arc::default() })
     }
 
     /// What people write in this process and that changes from now on.
@@ -128,7 +131,7 @@ impl Store {
     pub fn open_read_only(dir: &Path) -> StoreFuture<'_, Self> {
         Box::pin(async move {
             let database = Database::open_read_only(dir, &schema::MIGRATIONS).await?;
-            Ok(Self { database, changes: no_listeners(), came: Arc::default() })
+            Ok(Self { database, changes: no_listeners(), came: Arc::default(), announced: Arc::default() })
         })
     }
 
@@ -145,7 +148,13 @@ impl Store {
     /// database's.
     pub fn create(&self, new: NewCapture) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.database.write(move |writer| Box::pin(async move { append::create(writer, &new).await })).await
+            let announces = new.firing.is_some();
+            let made =
+                self.database.write(move |writer| Box::pin(async move { append::create(writer, &new).await })).await;
+            if announces {
+                self.announced.notify_one();
+            }
+            made
         })
     }
 

@@ -14,6 +14,7 @@ use bathyscope_console::{
     },
     import::Importer,
     retention::RetentionRule,
+    webhooks::Webhooks,
 };
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{ClientError, ProtocolError};
@@ -52,6 +53,7 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
     let sessions = Sessions::open(store.clone(), clock, &stop).await.expect("sessions");
     let people = People::new(store.clone(), sessions.clone(), &stop);
     let shares = Shares::open(store.clone(), true, &stop).await.expect("shares");
+    let webhooks = Webhooks::new(store.clone(), None, None, &stop);
     let listen = ListenConfig {
         listen: HOST.parse().unwrap(),
         allow_host: Vec::new(),
@@ -67,6 +69,8 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
         people,
         proxy_users: None,
         shares,
+        webhooks,
+        oidc: None,
         hosts,
         behind_proxy: false,
         commands: CommandPolicy { rights: CommandRights::Off },

@@ -10,14 +10,12 @@ use crate::{before_tests, none, rust, shipped};
 /// Features that crates of the binary have only where the tests are built too. Of others, what they are for is in their
 /// manifest; what `tempfile` and `getrandom` have are sources of random numbers that the tests ask for, `indexmap` and `syn` have what
 /// the document of the API is made with, which the binary has ready.
-const BROUGHT: [&str; 9] = [
+const BROUGHT: [&str; 7] = [
     "bathyscope-bpf recorded",
     "bathyscope-catalog recorded",
     "bathyscope-store testing",
     "getrandom std",
-    "getrandom sys_rng",
     "indexmap serde",
-    "syn extra-traits",
     "tempfile default",
     "tempfile getrandom",
 ];

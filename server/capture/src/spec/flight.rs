@@ -17,6 +17,10 @@ const MAX_PAUSE_S: u32 = 24 * 3600;
 pub const MAX_FLIGHT_PER_DAY: u32 = 1000;
 /// The most triggers of one flight recorder.
 pub const MAX_TRIGGERS: usize = 16;
+/// The most webhooks that one flight recorder tells of its captures.
+pub const MAX_ANNOUNCE: usize = 8;
+/// The longest name of a webhook.
+const MAX_WEBHOOK_BYTES: u64 = 64;
 /// The longest time for which a pressure must last.
 const MAX_PRESSURE_S: u32 = 600;
 /// The longest name of a program, as the kernel keeps it.
@@ -42,11 +46,22 @@ pub struct FlightSpec {
     /// What fires it, beside a person and whoever has a token; at most [`MAX_TRIGGERS`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<FlightTrigger>,
+    /// The names of webhooks that are told of each capture, at most [`MAX_ANNOUNCE`]. What they are is not known here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub announce: Vec<String>,
 }
 
 impl Default for FlightSpec {
     fn default() -> Self {
-        Self { before_s: 30, after_s: 10, memory_mib: 64, pause_s: 60, per_day: 24, triggers: Vec::new() }
+        Self {
+            before_s: 30,
+            after_s: 10,
+            memory_mib: 64,
+            pause_s: 60,
+            per_day: 24,
+            triggers: Vec::new(),
+            announce: Vec::new(),
+        }
     }
 }
 
@@ -128,6 +143,11 @@ impl FlightSpec {
         let per_day = u64::from(self.per_day);
         in_range("the largest number of firings a day", per_day, 1, u64::from(MAX_FLIGHT_PER_DAY))?;
         in_range("the number of triggers", self.triggers.len() as u64, 0, MAX_TRIGGERS as u64)?;
+        in_range("the number of webhooks", self.announce.len() as u64, 0, MAX_ANNOUNCE as u64)?;
+        for name in &self.announce {
+            one_line("the name of a webhook", name)?;
+            in_range("the length of the name of a webhook", name.len() as u64, 1, MAX_WEBHOOK_BYTES)?;
+        }
         self.triggers.iter().try_for_each(FlightTrigger::validate)
     }
 }
@@ -266,6 +286,10 @@ mod tests {
             FlightSpec { memory_mib: MAX_FLIGHT_MIB + 1, ..usual() },
             FlightSpec { per_day: 0, ..usual() },
             FlightSpec { pause_s: MAX_PAUSE_S + 1, ..usual() },
+            FlightSpec { announce: vec!["a".to_owned(); MAX_ANNOUNCE + 1], ..usual() },
+            FlightSpec { announce: vec![String::new()], ..usual() },
+            FlightSpec { announce: vec!["a\nb".to_owned()], ..usual() },
+            FlightSpec { announce: vec!["x".repeat(65)], ..usual() },
             FlightSpec { triggers: vec![FlightTrigger::Exit { comm: "a".to_owned() }; MAX_TRIGGERS + 1], ..usual() },
         ] {
             assert!(wrong.validate().is_err(), "{wrong:?}");

@@ -1,6 +1,8 @@
 //! What the command line and the environment say, one struct for each topic. Read once at start, never after.
 
 mod amount;
+mod oidc;
+mod outbound;
 mod processes;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -16,6 +18,8 @@ use bathyscope_console::{
 use clap::{Args, ValueEnum};
 
 pub(crate) use amount::bytes;
+pub use oidc::OidcArgs;
+pub use outbound::OutboundArgs;
 pub use processes::{ConsoleArgs, Scripts, ServeArgs};
 
 /// Where captures are kept.

@@ -1,11 +1,12 @@
 //! What each of the processes is started with.
 
 use bathyscope_agent::ScriptRights;
-use bathyscope_console::config::{ConsoleConfig, ProxyUsers, ScriptUsers, Transport};
+use bathyscope_console::config::{ConsoleConfig, OidcConfig, ProxyUsers, ScriptUsers, Transport};
 use clap::{Args, ValueEnum};
 
 use super::{
-    AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ProxyUserArgs, ScriptRightsArgs, ShareArgs,
+    AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, OidcArgs, OutboundArgs, ProxyUserArgs,
+    ScriptRightsArgs, ShareArgs,
 };
 use crate::Failure;
 
@@ -36,6 +37,12 @@ pub struct ServeArgs {
     /// How long captures are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
+    /// To whom connections are made.
+    #[command(flatten)]
+    pub outbound: OutboundArgs,
+    /// By which provider people log in.
+    #[command(flatten)]
+    pub oidc: OidcArgs,
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,
@@ -65,6 +72,12 @@ pub struct ConsoleArgs {
     /// How long captures are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
+    /// To whom connections are made.
+    #[command(flatten)]
+    pub outbound: OutboundArgs,
+    /// By which provider people log in.
+    #[command(flatten)]
+    pub oidc: OidcArgs,
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,
@@ -85,7 +98,11 @@ impl ConsoleArgs {
     ///
     /// # Errors
     /// If there is no directory for captures.
-    pub fn config(&self, transport: Transport, proxy_users: Option<ProxyUsers>) -> Result<ConsoleConfig, Failure> {
+    pub fn config(
+        &self,
+        transport: Transport,
+        (proxy_users, oidc): (Option<ProxyUsers>, Option<OidcConfig>),
+    ) -> Result<ConsoleConfig, Failure> {
         Ok(ConsoleConfig {
             listen: self.listen.config(transport),
             proxy_users,
@@ -95,6 +112,8 @@ impl ConsoleArgs {
             commands: self.commands.commands.clone().unwrap_or_default(),
             allow_shares: self.shares.allow_shares,
             retention: self.keep.rule(),
+            outbound: self.outbound.targets(),
+            oidc,
             // Who was given a user to become was started by root.
             starter_uid: self.uid.is_none().then(|| rustix::process::geteuid().as_raw()),
         })

@@ -24,14 +24,14 @@ pub fn confine(uid: Option<u32>, gid: Option<u32>, supervisor: Option<u32>) -> R
     supervisor.map_or(Ok(()), |supervisor| follow(supervisor, Signal::TERM))
 }
 
-/// Makes this process the reader: gives up every right, and ends with the process `console`, also when it is stopped. To be
-/// called before any thread exists.
+/// Makes this process one that does one thing for the console: gives up every right, and ends with the process `parent` that started
+/// it, also when it is stopped. To be called before any thread exists.
 ///
 /// # Errors
-/// If a right remains, or the console is gone already.
-pub fn confine_reader(uid: Option<u32>, gid: Option<u32>, console: u32) -> Result<(), Failure> {
+/// If a right remains, or the parent is gone already.
+pub fn confine_helper(uid: Option<u32>, gid: Option<u32>, parent: u32) -> Result<(), Failure> {
     give_up_rights(uid, gid)?;
-    follow(console, Signal::KILL)
+    follow(parent, Signal::KILL)
 }
 
 /// Has the kernel send this process a signal when its parent ends. After the change of user, which clears it; the parent may

@@ -32,7 +32,7 @@ pub fn restrict_files(data: &Path, port: u16) -> Result<(), Failure> {
     let of_files = READ_FILES.iter().map(|path| (PathBuf::from(path), AccessFs::ReadFile.into()));
     let of_folders = READ.iter().map(|path| (PathBuf::from(path), reading()));
     let places = of_files.chain(of_folders).chain([(data.to_owned(), captures())]);
-    let status = rules(places, Some(port)).map_err(failed)?;
+    let status = rules(places, [(port, AccessNet::BindTcp)]).map_err(failed)?;
     match status {
         LandlockStatus::Available { effective_abi, .. } if effective_abi >= NEWEST => {}
         LandlockStatus::Available { effective_abi, .. } => {
@@ -56,7 +56,26 @@ pub fn restrict_files(data: &Path, port: u16) -> Result<(), Failure> {
 pub fn restrict_files_of_reader() -> Result<(), Failure> {
     let failed = |error: RulesetError| Failure::because("limiting which files the reader may open", error);
     // What this kernel does not know of it the console has told.
-    rules([(PathBuf::from("/proc"), reading())], None).map_err(failed).map(drop)
+    rules([(PathBuf::from("/proc"), reading())], []).map_err(failed).map(drop)
+}
+
+/// Where the C library reads how names become addresses. What is below `/run` is what `/etc/resolv.conf` may lead to.
+const RESOLVER: [&str; 5] = ["/etc", "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/connman"];
+/// The port of name servers.
+const DNS_PORT: u16 = 53;
+
+/// Lets this process connect to `ports`, and open nothing by its name but what names are resolved by.
+///
+/// # Errors
+/// If the rules cannot be made.
+pub fn restrict_outbound(ports: impl Iterator<Item = u16>) -> Result<(), Failure> {
+    let failed = |error: RulesetError| {
+        Failure::because("limiting which ports the process that connects to others may use", error)
+    };
+    let places = RESOLVER.map(|path| (PathBuf::from(path), AccessFs::ReadFile.into()));
+    let ports = ports.chain([DNS_PORT]).map(|port| (port, AccessNet::ConnectTcp));
+    // What this kernel does not know of it the console has told.
+    rules(places, ports).map_err(failed).map(drop)
 }
 
 /// Lets this process write and make files below a folder, and open nothing else by its name.
@@ -82,14 +101,14 @@ fn reading() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::ReadDir
 }
 
-/// Allows this process what is listed, and to listen at `port`, and nothing else.
+/// Allows this process what is listed, and what it may do with these ports, and nothing else.
 fn rules(
     places: impl IntoIterator<Item = (PathBuf, BitFlags<AccessFs>)>,
-    port: Option<u16>,
+    ports: impl IntoIterator<Item = (u16, AccessNet)>,
 ) -> Result<LandlockStatus, RulesetError> {
     let mut ruleset = ruleset()?;
-    if let Some(port) = port {
-        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::BindTcp))?;
+    for (port, access) in ports {
+        ruleset = ruleset.add_rule(NetPort::new(port, access))?;
     }
     for (path, access) in places {
         // What is missing here needs no rule. A directory of captures that is missing is told when it is opened.

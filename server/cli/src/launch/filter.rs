@@ -1,6 +1,7 @@
 //! The system calls that the console makes. What both processes make, and how filters are made, is the agent's
 //! and the protocol's.
 
+mod outbound;
 mod reader;
 
 use bathyscope_agent::seccomp::{
@@ -11,6 +12,7 @@ use bathyscope_agent::seccomp::{
     FilterError,
 };
 
+pub use outbound::filter_system_calls_of_outbound;
 pub use reader::filter_system_calls_of_reader;
 
 use crate::Failure;

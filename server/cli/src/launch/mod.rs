@@ -4,6 +4,7 @@
 //! the *agent*, which keeps whatever rights there are, and as the *console*, which gives up every right before it
 //! starts a thread or opens a listener. The supervisor itself parses nothing and serves nobody; it restarts an agent
 //! that has ended, ends the agent when the console ends, and passes the console's status on. Each child dies with it.
+//! Where hosts are listed it starts a third one, which alone connects to others, and asks them for the console.
 //!
 //! Verbs that need the agent only for a moment start one at the end of a socket pair ([`OwnAgent`]) and give up their
 //! own rights too before they read anything that it hands out.
@@ -19,10 +20,10 @@ mod reader;
 mod supervisor;
 
 pub use account::{Account, console_account, starter_uid};
-pub use confine::{confine, confine_reader, confine_to_folder, give_up_rights};
+pub use confine::{confine, confine_helper, confine_to_folder, give_up_rights};
 pub(crate) use directories::prepare_data;
-pub use files::{restrict_files, restrict_files_of_reader};
-pub use filter::{filter_system_calls, filter_system_calls_of_reader};
+pub use files::{restrict_files, restrict_files_of_reader, restrict_outbound};
+pub use filter::{filter_system_calls, filter_system_calls_of_outbound, filter_system_calls_of_reader};
 pub use own_agent::OwnAgent;
 pub(crate) use own_agent::agent_failure;
 pub(crate) use place::{LeftDirectory, Workplace, remove_left};

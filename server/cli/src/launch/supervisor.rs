@@ -1,4 +1,5 @@
-//! The process that a person starts: keeps an agent and a console running until the console ends.
+//! The process that a person starts: keeps an agent and a console running until the console ends, and what connects to others where
+//! that is asked for.
 
 use std::{
     os::fd::AsFd as _,
@@ -25,6 +26,8 @@ use crate::{Failure, Outcome, config::ServeArgs, signals::EndSignals};
 /// Asks for a process group of a child's own: Ctrl-C and `timeout` signal the whole group, but only the supervisor knows in
 /// which order the two others end so that captures are stored whole.
 const OWN_GROUP: i32 = 0;
+/// What the third process is called in the log.
+const OUTBOUND: &str = "the process that connects to others";
 
 /// Runs agent and console until the console ends, and gives back its exit status.
 ///
@@ -36,11 +39,22 @@ pub fn supervise(args: &ServeArgs) -> Outcome {
     let data = prepare_data(&data, account.as_ref())?;
     let (agents_end, consoles_end) =
         Door::pair().map_err(|error| Failure::because("making the socket between console and agent", error))?;
-    let plan = Plan { args, account, data, agents_end };
+    // Before there is an agent: it comes first through the door.
+    let connects = !args.outbound.targets().is_empty();
+    let outbounds_end = connects.then(|| hand_over_outbound(&agents_end)).transpose()?;
+    let plan = Plan { args, account, data, agents_end, outbounds_end };
     // A runtime of this thread alone: children are bound to the thread that started them.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::because("starting the supervisor", error))?;
     runtime.block_on(plan.run(consoles_end)).map(exit_code)
+}
+
+/// Makes the door between console and the process that connects to others, and hands the console's end over.
+fn hand_over_outbound(agents_end: &Door) -> Result<Door, Failure> {
+    let failed = |error| Failure::because("making the socket between console and the process that connects", error);
+    let (consoles_end, outbounds_end) = Door::pair().map_err(failed)?;
+    agents_end.hand_over(&consoles_end).map_err(failed)?;
+    Ok(outbounds_end)
 }
 
 fn exit_code(status: ExitStatus) -> ExitCode {
@@ -54,6 +68,8 @@ struct Plan<'a> {
     data: PathBuf,
     /// Given to each agent, so that what waits at the door outlives one that dies.
     agents_end: Door,
+    /// Given to each process that connects to others, likewise; none if nobody is listed.
+    outbounds_end: Option<Door>,
 }
 
 /// When the next agent may be started.
@@ -79,11 +95,12 @@ impl Plan<'_> {
         let watch = |kind| signal(kind).map_err(|error| Failure::because("watching for signals", error));
         let mut child_ended = watch(SignalKind::child())?;
         let mut end = EndSignals::watch()?;
-        let mut agent = Agent::new(self.start_agent());
+        let mut agent = Kept::new("the agent", self.start_agent());
+        let mut outbound = self.outbounds_end.as_ref().map(|door| Kept::new(OUTBOUND, self.start_outbound(door)));
         let mut console = match self.start_console(consoles_end) {
             Ok(console) => console,
             Err(failure) => {
-                agent.end(&mut child_ended).await;
+                end_all(&mut agent, outbound.as_mut(), &mut child_ended).await;
                 return Err(failure);
             }
         };
@@ -98,12 +115,18 @@ impl Plan<'_> {
                     kill_at = None;
                 }
                 () = until(agent.start_at) => agent.started(self.start_agent()),
+                () = until(outbound.as_ref().and_then(|outbound| outbound.start_at)) => {
+                    if let (Some(outbound), Some(door)) = (&mut outbound, &self.outbounds_end) {
+                        outbound.started(self.start_outbound(door));
+                    }
+                }
             }
             agent.look();
+            outbound.iter_mut().for_each(Kept::look);
             match console.try_wait() {
                 Ok(None) => {}
                 Ok(Some(status)) => {
-                    agent.end(&mut child_ended).await;
+                    end_all(&mut agent, outbound.as_mut(), &mut child_ended).await;
                     return Ok(status);
                 }
                 Err(error) => return Err(Failure::because("waiting for the console", error)),
@@ -132,13 +155,27 @@ impl Plan<'_> {
         command.process_group(OWN_GROUP).spawn()
     }
 
+    fn start_outbound(&self, door: &Door) -> std::io::Result<Child> {
+        let mut command = this_binary("outbound");
+        command.args(["--supervisor", &std::process::id().to_string()]);
+        self.become_console_user(&mut command);
+        self.args.outbound.pass_on(&mut command);
+        self.args.log.pass_on(&mut command);
+        command.stdin(door.as_fd().try_clone_to_owned()?).stdout(Stdio::null());
+        command.process_group(OWN_GROUP).spawn()
+    }
+
+    fn become_console_user(&self, command: &mut std::process::Command) {
+        if let Some(account) = &self.account {
+            command.args(["--uid", &account.uid.to_string(), "--gid", &account.gid.to_string()]);
+        }
+    }
+
     fn start_console(&self, door: Door) -> Result<Child, Failure> {
         let failed = |error| Failure::because("starting the console", error);
         let mut command = this_binary("console");
         command.args(["--supervisor", &std::process::id().to_string()]);
-        if let Some(account) = &self.account {
-            command.args(["--uid", &account.uid.to_string(), "--gid", &account.gid.to_string()]);
-        }
+        self.become_console_user(&mut command);
         command.arg("--data").arg::<&Path>(&self.data);
         self.args.listen.pass_on(&mut command);
         self.args.proxy_users.pass_on(&mut command);
@@ -146,6 +183,8 @@ impl Plan<'_> {
         command.args(["--commands", &self.commands().to_string()]);
         self.args.shares.pass_on(&mut command);
         self.args.keep.pass_on(&mut command);
+        self.args.outbound.pass_on(&mut command);
+        self.args.oidc.pass_on(&mut command);
         self.args.log.pass_on(&mut command);
         // No copy of this end stays here: the agent sees the console's end.
         command.stdin(door.as_fd().try_clone_to_owned().map_err(failed)?);
@@ -175,18 +214,27 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-/// The agent that runs, or when the next one is started.
-struct Agent {
+/// Ends those that the console has needed.
+async fn end_all(agent: &mut Kept, outbound: Option<&mut Kept>, child_ended: &mut tokio::signal::unix::Signal) {
+    if let Some(outbound) = outbound {
+        outbound.end(child_ended).await;
+    }
+    agent.end(child_ended).await;
+}
+
+/// A process that is started again when it has ended: the one that runs, or when the next one is started.
+struct Kept {
+    name: &'static str,
     child: Option<(Child, Instant)>,
     start_at: Option<Instant>,
     pause: Pause,
 }
 
-impl Agent {
-    fn new(first: std::io::Result<Child>) -> Self {
-        let mut agent = Self { child: None, start_at: None, pause: Pause { ms: FIRST_RESTART_MS } };
-        agent.started(first);
-        agent
+impl Kept {
+    fn new(name: &'static str, first: std::io::Result<Child>) -> Self {
+        let mut kept = Self { name, child: None, start_at: None, pause: Pause { ms: FIRST_RESTART_MS } };
+        kept.started(first);
+        kept
     }
 
     fn started(&mut self, child: std::io::Result<Child>) {
@@ -196,7 +244,7 @@ impl Agent {
                 self.child = Some((child, Instant::now()));
             }
             Err(error) => {
-                tracing::error!(%error, "the agent cannot be started");
+                tracing::error!(%error, "{} cannot be started", self.name);
                 self.start_at = Some(Instant::now() + self.pause.after(Duration::ZERO));
             }
         }
@@ -209,12 +257,13 @@ impl Agent {
             Ok(None) => return,
             Ok(Some(status)) => status,
             Err(error) => {
-                tracing::error!(%error, "the agent cannot be waited for");
+                tracing::error!(%error, "{} cannot be waited for", self.name);
                 return;
             }
         };
         let pause = self.pause.after(since.elapsed());
-        tracing::error!(%status, pause_ms = pause.as_millis() as u64, "the agent has ended; another one is started");
+        let pause_ms = pause.as_millis() as u64;
+        tracing::error!(%status, pause_ms, "{} has ended; another one is started", self.name);
         self.start_at = Some(Instant::now() + pause);
         self.child = None;
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bathyscope_console::import::NewReader;
 
-use crate::{Outcome, config::ConsoleArgs, launch::start_reader};
+use crate::{Failure, Outcome, config::ConsoleArgs, launch::start_reader};
 
 /// Gives up all rights, and every file and system call that is not needed; then serves HTTP until it is told to stop.
 ///
@@ -16,13 +16,21 @@ pub fn run(args: ConsoleArgs) -> Outcome {
     // Nobody but who starts this reads the key and the proxy's secret.
     let transport = args.listen.transport()?;
     let proxy_users = args.proxy_users.proxy_users()?;
+    let oidc = args.oidc.provider(&args.listen)?;
     crate::launch::confine(args.uid, args.gid, args.supervisor)?;
     crate::logging::start(&args.log)?;
     let door = super::agent::door_on_stdin()?;
+    let connects = !args.outbound.targets().is_empty();
+    let outbound = connects.then(|| door.take()).transpose();
+    let outbound =
+        outbound.map_err(|error| Failure::because("taking the socket of the process that connects", error))?;
     // Before there is a thread: Landlock holds for the thread that asks for it, and for those that it starts.
     crate::launch::restrict_files(&args.data.directory()?, args.listen.listen.port())?;
     crate::launch::filter_system_calls()?;
-    to_the_end(super::runtime()?, bathyscope_console::server::run(args.config(transport, proxy_users)?, door, reader))
+    to_the_end(
+        super::runtime()?,
+        bathyscope_console::server::run(args.config(transport, (proxy_users, oidc))?, (door, outbound), reader),
+    )
 }
 
 /// Runs `serving`. What then still works on a thread that cannot be interrupted, such as reading a large file of symbols, ends

@@ -58,6 +58,7 @@ impl FlightArgs {
             pause_s: or("--pause", self.pause, usual.pause_s)?,
             per_day: self.per_day.unwrap_or(usual.per_day),
             triggers: self.when.clone(),
+            announce: Vec::new(),
         };
         Ok(Limits { flight: Some(Box::new(flight)), ..limits })
     }

@@ -35,6 +35,7 @@ pub mod login_link;
 pub mod notes;
 mod open;
 mod options;
+pub mod outbound;
 pub mod people;
 pub mod probe;
 mod probes;
@@ -58,6 +59,7 @@ mod text;
 pub mod tokens;
 pub mod top;
 pub mod trace;
+pub mod webhooks;
 mod words;
 
 const LONG_ABOUT: &str = "\
@@ -176,6 +178,8 @@ pub enum Verb {
     Tokens(tokens::TokensArgs),
     /// Links of the running console for people without a login: make, list and revoke them
     Shares(shares::SharesArgs),
+    /// Webhooks of the running console, which tell others of captures of flight recorders: list, add, try and remove them
+    Webhooks(webhooks::WebhooksArgs),
     /// Flight recorders of the running console: list them, keep what just happened
     Flight(flight::FlightVerbArgs),
     /// Run only the privileged side
@@ -189,6 +193,9 @@ pub enum Verb {
     /// Reads files for the console, which starts it
     #[command(hide = true)]
     Reader(reader::ReaderArgs),
+    /// Connects to others for the console; started by `serve`
+    #[command(hide = true)]
+    Outbound(outbound::OutboundProcessArgs),
     /// Makes files for a strace that has given its rights up
     #[command(hide = true)]
     FileMaker(file_maker::FileMakerArgs),
@@ -200,6 +207,7 @@ impl Cli {
         match self.verb {
             Some(Verb::Agent(_)) => c"bathyscope-agent",
             Some(Verb::Console(_)) => c"bathyscope-console",
+            Some(Verb::Outbound(_)) => c"bathyscope-outbound",
             _ => c"bathyscope",
         }
     }
@@ -288,11 +296,13 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Rights(args) => rights::run(args),
         Verb::Tokens(args) => tokens::run(args),
         Verb::Shares(args) => shares::run(args),
+        Verb::Webhooks(args) => webhooks::run(args),
         Verb::Flight(args) => flight::run(args),
         Verb::Agent(args) => agent::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Console(args) => console::run(args),
         Verb::Reader(args) => reader::run(&args),
+        Verb::Outbound(args) => outbound::run(&args),
         Verb::FileMaker(args) => file_maker::run(&args),
     }
 }

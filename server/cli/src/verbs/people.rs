@@ -6,7 +6,7 @@ use bathyscope_console::{
     http::{PersonChange, PersonItem},
 };
 use bathyscope_link::clock::wall_unix_ns;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use super::{login_link::RoleArg, open, print_all, text};
@@ -92,6 +92,18 @@ pub enum PeopleVerb {
         #[command(flatten)]
         common: PeopleCommon,
     },
+    /// Let the next who has an account's name at the OpenID Connect provider be its owner, or forget who it is there
+    Provider {
+        /// Whose
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// What is meant
+        #[arg(value_name = "WHAT", value_enum)]
+        what: ProviderArg,
+        /// How it is printed, and where.
+        #[command(flatten)]
+        common: PeopleCommon,
+    },
     /// Remove an account with its sessions, links and tokens; what the person has made stays, by the name
     Remove {
         /// Whose
@@ -101,6 +113,15 @@ pub enum PeopleVerb {
         #[command(flatten)]
         common: PeopleCommon,
     },
+}
+
+/// What becomes of an account's login by the provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProviderArg {
+    /// The next who has the account's name there is its owner.
+    Allow,
+    /// It is nobody there any more; its sessions end.
+    Forget,
 }
 
 /// What all verbs of accounts and tokens take.
@@ -123,11 +144,18 @@ pub fn run(args: PeopleArgs) -> Outcome {
         PeopleVerb::List { common } => (TerminalPeople::List, common),
         PeopleVerb::Add { name, role, common } => (TerminalPeople::Add { name, role: role.into() }, common),
         PeopleVerb::Role { name, role, common } => {
-            let change = PersonChange { role: Some(role.into()), disabled: None };
+            let change = PersonChange { role: Some(role.into()), ..PersonChange::default() };
             (TerminalPeople::Change { name, change }, common)
         }
         PeopleVerb::Disable { name, common } => (disabled(name, true), common),
         PeopleVerb::Enable { name, common } => (disabled(name, false), common),
+        PeopleVerb::Provider { name, what, common } => {
+            let provider_login = Some(what == ProviderArg::Allow);
+            (
+                TerminalPeople::Change { name, change: PersonChange { provider_login, ..PersonChange::default() } },
+                common,
+            )
+        }
         PeopleVerb::Reset { name, common } => (TerminalPeople::Reset { name }, common),
         PeopleVerb::Remove { name, common } => (TerminalPeople::Remove { name }, common),
     };
@@ -146,7 +174,7 @@ pub fn run(args: PeopleArgs) -> Outcome {
 }
 
 fn disabled(name: String, disabled: bool) -> TerminalPeople {
-    TerminalPeople::Change { name, change: PersonChange { role: None, disabled: Some(disabled) } }
+    TerminalPeople::Change { name, change: PersonChange { disabled: Some(disabled), ..PersonChange::default() } }
 }
 
 /// Has it done: by the console that runs there, or here.
@@ -192,10 +220,15 @@ fn listed(items: &[PersonItem]) -> String {
 
 fn line(person: &PersonItem) -> String {
     let now = wall_unix_ns();
-    let state = match (person.disabled_unix_ns, person.has_password) {
-        (Some(since), _) => format!("disabled for {}", seconds(now.saturating_sub(since))),
-        (None, true) => "enabled".to_owned(),
-        (None, false) => "no password yet".to_owned(),
+    let provider = person.identity.as_ref();
+    let state = match (person.disabled_unix_ns, person.has_password, provider) {
+        (Some(since), ..) => format!("disabled for {}", seconds(now.saturating_sub(since))),
+        (None, false, Some(provider)) if provider.is_bound => format!("by {}", visible(provider.issuer.as_bytes())),
+        (None, _, Some(provider)) if !provider.is_bound => {
+            format!("waits for a login by {}", visible(provider.issuer.as_bytes()))
+        }
+        (None, true, _) => "enabled".to_owned(),
+        (None, false, _) => "no password yet".to_owned(),
     };
     let login = person.last_login_unix_ns.map_or_else(
         || "never logged in".to_owned(),

@@ -27,7 +27,7 @@ pub struct ReaderArgs {
 /// # Errors
 /// If rights remain, or the console says what is not agreed.
 pub fn run(args: &ReaderArgs) -> Outcome {
-    crate::launch::confine_reader(args.uid, args.gid, args.parent)?;
+    crate::launch::confine_helper(args.uid, args.gid, args.parent)?;
     let console = std::io::stdin().as_fd().try_clone_to_owned();
     let console = console.map_err(|error| Failure::because("taking the console's socket", error))?;
     crate::launch::restrict_files_of_reader()?;

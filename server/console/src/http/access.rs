@@ -32,6 +32,8 @@ use super::{
 pub const COOKIE_NAME: &str = "bathyscope_session";
 /// The name of the cookie that holds a share's token, for the addresses of that share alone.
 pub const SHARE_COOKIE_NAME: &str = "bathyscope_share";
+/// The name of the cookie of a login that was begun at a provider.
+pub(super) const SIGN_IN_COOKIE_NAME: &str = "bathyscope_sign_in";
 /// Below which everything is read by a share.
 pub const SHARE_PREFIX: &str = "/s/{share}";
 /// Below which the views that stand on a shared investigation are read, each by the block that has it.
@@ -533,7 +535,7 @@ async fn share_of(parts: &mut Parts, state: &AppState, named: Named) -> Result<S
 }
 
 /// The values of the cookies of a name, as many as are tried.
-fn cookies(headers: &HeaderMap, name: &str) -> Vec<String> {
+pub(super) fn cookies(headers: &HeaderMap, name: &str) -> Vec<String> {
     let values = headers.get_all(COOKIE).iter().filter_map(|header| header.to_str().ok());
     let cookies = values.flat_map(cookie::Cookie::split_parse).filter_map(Result::ok);
     cookies.filter(|cookie| cookie.name() == name).take(COOKIES_TRIED).map(|cookie| cookie.value().to_owned()).collect()
@@ -636,6 +638,13 @@ pub(super) fn share_cookie(share: &Share, token: &str, secure: bool) -> String {
     let path = format!("/s/{}", share.id());
     let cookie = cookie::Cookie::build((SHARE_COOKIE_NAME, token)).path(path).http_only(true);
     cookie.same_site(cookie::SameSite::Strict).secure(secure).build().to_string()
+}
+
+/// The cookie of a login that was begun at a provider, for the addresses of that alone; without a value the one that removes it.
+pub(super) fn sign_in_cookie(value: Option<&str>, secure: bool) -> String {
+    let cookie = cookie::Cookie::build((SIGN_IN_COOKIE_NAME, value.unwrap_or_default())).path("/oidc").http_only(true);
+    let age = if value.is_some() { cookie::time::Duration::minutes(10) } else { cookie::time::Duration::ZERO };
+    cookie.same_site(cookie::SameSite::Strict).secure(secure).max_age(age).build().to_string()
 }
 
 /// The cookie that removes the session's.

@@ -1,7 +1,6 @@
 //! What is known about one request while it is served: shared by the outer guard and the handler.
 
 use std::{
-    fmt::Write as _,
     net::IpAddr,
     sync::{Arc, OnceLock},
 };
@@ -9,6 +8,7 @@ use std::{
 use http::Uri;
 
 use super::{access::Who, hosts::AllowedHost, proxied::Proxied};
+pub(super) use crate::hex::hex;
 
 /// The address that a request comes from, for limits; never shown and never trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,13 +122,4 @@ impl Context {
         // Two extractors of one handler find the same session.
         let _same = self.inner.who.set(who);
     }
-}
-
-/// Bytes in hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
-        // Writing to a String cannot fail.
-        let _infallible = write!(out, "{byte:02x}");
-        out
-    })
 }

@@ -33,6 +33,7 @@ use crate::{
     library::LibraryError,
     passwords::PasswordError,
     recipes::RecipeError,
+    webhooks::WebhookError,
     wire::{self, SpecRefusal},
 };
 use bathyscope_recorder::{DetachError, FireError, StartError};
@@ -326,6 +327,19 @@ impl From<ShareError> for ApiError {
             ShareError::NoObject => Self::not_found(),
             ShareError::Secret(error) => Self::internal(doing, error),
             ShareError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<WebhookError> for ApiError {
+    fn from(error: WebhookError) -> Self {
+        let doing = "managing webhooks";
+        match error {
+            WebhookError::Refused(why) => Self::invalid(doing, why),
+            WebhookError::NoWebhook(_) => Self::new(ErrorKind::NotFound, doing, words(&error)),
+            WebhookError::NotConfigured => Self::new(ErrorKind::Conflict, doing, words(&error)),
+            WebhookError::Random(_) => Self::internal(doing, error),
+            WebhookError::Store(error) => error.into(),
         }
     }
 }

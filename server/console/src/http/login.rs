@@ -20,6 +20,7 @@ use super::{
     extract::{Form, Query},
     next,
     session::{Secret, Session, SessionEnd, SessionError},
+    sign_in::Oidc,
     site,
     state::{AppState, to_its_end},
 };
@@ -36,7 +37,7 @@ const TOO_MANY_PASSWORDS: &str = "Too many attempts to log in have failed, from 
                                   again in some minutes, or log in with a link that `bathyscope login-link` prints.";
 
 /// What is said to somebody who comes through a proxy that says who they are.
-const BY_PROXY: &str =
+pub(super) const BY_PROXY: &str =
     "The proxy in front of this console says who you are: open the start page. To log out, log out there.";
 
 /// What the login page says of an address that it does not lead back to.
@@ -200,16 +201,16 @@ pub(super) async fn logout(
 
 /// What a login page says.
 #[derive(Clone, Copy, Default)]
-struct LoginWords<'a> {
+pub(super) struct LoginWords<'a> {
     /// Why there is no login yet; may be empty.
-    problem: &'a str,
+    pub(super) problem: &'a str,
     /// The page that follows, which is one of this console; empty for the start page.
-    next: &'a str,
+    pub(super) next: &'a str,
     /// Whether the browser is to ask again by itself, so that it sends its cookie.
-    ask_again: bool,
+    pub(super) ask_again: bool,
 }
 
-async fn login_page(
+pub(super) async fn login_page(
     context: &Context,
     state: &AppState,
     status: StatusCode,
@@ -217,7 +218,8 @@ async fn login_page(
 ) -> Result<Response, ApiError> {
     let LoginWords { problem, next, ask_again } = *words;
     let has_accounts = state.people().are_there().await?;
-    let html = pages::Login { nonce: context.nonce(), problem, next, ask_again, has_accounts }.render();
+    let provider = state.oidc().map(Oidc::name).unwrap_or_default();
+    let html = pages::Login { nonce: context.nonce(), problem, next, ask_again, has_accounts, provider }.render();
     let html = html.map_err(|error| ApiError::internal("making the login page", error))?;
     // Written here although it is an error, so that the outer guard leaves it as it is.
     let mut response = (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();
@@ -225,7 +227,7 @@ async fn login_page(
     Ok(response)
 }
 
-fn redirect(to: &str, cookie: Option<&str>) -> Response {
+pub(super) fn redirect(to: &str, cookie: Option<&str>) -> Response {
     let mut response = (StatusCode::SEE_OTHER, [(LOCATION, to)]).into_response();
     if let Some(Ok(cookie)) = cookie.map(HeaderValue::from_str) {
         response.headers_mut().insert(SET_COOKIE, cookie);

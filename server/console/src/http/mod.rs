@@ -33,6 +33,7 @@ mod routes;
 mod session;
 mod share;
 mod share_pages;
+mod sign_in;
 mod site;
 mod slots;
 mod state;
@@ -45,7 +46,8 @@ pub use error::{ApiError, ErrorKind};
 pub use hosts::HostPolicy;
 pub use listener::ListenLimits;
 pub use people::{
-    Doer, PASSWORD_LINK_DAYS, PasswordInvitation, People, PeopleError, PersonChange, PersonItem, name_refusal,
+    Doer, PASSWORD_LINK_DAYS, PasswordInvitation, People, PeopleError, PersonChange, PersonIdentity, PersonItem,
+    name_refusal,
 };
 pub use routes::{Route, table};
 pub(crate) use session::new_secret;
@@ -57,6 +59,7 @@ pub use share::{
     AskedShare, DrawnShare, MOST_SHARE_DAYS, ParseShareIdError, SHARE_DAYS, Share, ShareChoices, ShareError, ShareId,
     ShareItem, SharedPart, Shares, draw_share,
 };
+pub use sign_in::Oidc;
 pub use state::{AppState, CommandPolicy, ScriptPolicy, Setup};
 pub use tokens::{ApiTokenItem, ApiTokens, AskedToken, MOST_TOKEN_DAYS, TOKEN_DAYS, TokenError};
 

@@ -66,6 +66,11 @@ pub(super) async fn people(Admin(who): Admin, context: Context) -> Result<Respon
     render(&pages::People { nonce: context.nonce(), frame: who.frame(pages::Nav::People) })
 }
 
+/// Who is told of captures of flight recorders, for admins.
+pub(super) async fn webhooks(Admin(who): Admin, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Webhooks { nonce: context.nonce(), frame: who.frame(pages::Nav::None) })
+}
+
 /// What somebody has of their own.
 pub(super) async fn account(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
     render(&pages::Account { nonce: context.nonce(), frame: who.frame(pages::Nav::None) })

@@ -4,12 +4,12 @@
 //! is spelt, and a login link for it logs in as the account. No admin knows a password: who has none chooses one by a link that works
 //! once. Whatever changes what an account may do ends its sessions and what is open by its tokens.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{
-    AccountChange, AccountChanged, AccountRecord, AccountSummary, KeptPassword, NewAccount, PasswordLink, Role, Store,
-    StoreError, TokenHash,
+    AccountChange, AccountChanged, AccountRecord, AccountSummary, IdentityRecord, KeptPassword, NewAccount,
+    PasswordLink, Role, Store, StoreError, TokenHash,
 };
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -56,10 +56,30 @@ pub struct PersonItem {
     pub sessions: u64,
     /// Tokens that have not expired.
     pub tokens: u64,
+    /// Who it is at an OpenID Connect provider; none if nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<PersonIdentity>,
+}
+
+/// Who an account is at a provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonIdentity {
+    /// The provider.
+    pub issuer: String,
+    /// Whether it is somebody there already; else the next who logs in there by the account's name will be.
+    pub is_bound: bool,
+    /// Whether the account was made at the first login, and its role is that of the groups at each one.
+    pub made_at_login: bool,
+}
+
+impl From<IdentityRecord> for PersonIdentity {
+    fn from(IdentityRecord { issuer, subject, made_at_login, .. }: IdentityRecord) -> Self {
+        Self { issuer, is_bound: subject.is_some(), made_at_login }
+    }
 }
 
 impl From<AccountSummary> for PersonItem {
-    fn from(AccountSummary { account, sessions, tokens }: AccountSummary) -> Self {
+    fn from(AccountSummary { account, sessions, tokens, identity }: AccountSummary) -> Self {
         let AccountRecord { name, role, disabled_unix_ns, created_unix_ns, last_login_unix_ns, .. } = account;
         Self {
             name,
@@ -71,6 +91,7 @@ impl From<AccountSummary> for PersonItem {
             last_login_unix_ns,
             sessions,
             tokens,
+            identity: identity.map(PersonIdentity::from),
         }
     }
 }
@@ -85,6 +106,10 @@ pub struct PersonChange {
     /// Whether nobody comes in by it from now on.
     #[serde(default)]
     pub disabled: Option<bool>,
+    /// Whether the next who has the account's name at the OpenID Connect provider is taken for its owner; `false` forgets who it is
+    /// there.
+    #[serde(default)]
+    pub provider_login: Option<bool>,
 }
 
 /// A link by which somebody chooses a password, once.
@@ -175,6 +200,8 @@ pub struct People {
     tokens: ApiTokens,
     proxied: ProxiedPeople,
     passwords: Passwords,
+    /// The issuer of the provider by which people log in; none if by none.
+    provider: Option<Arc<str>>,
     stop: CancellationToken,
 }
 
@@ -183,7 +210,13 @@ impl People {
     pub fn new(store: Store, sessions: Sessions, stop: &CancellationToken) -> Self {
         let tokens = ApiTokens::new(store.clone(), sessions.clone(), stop);
         let proxied = ProxiedPeople::new(store.clone(), sessions.clone(), stop);
-        Self { store, sessions, tokens, proxied, passwords: Passwords::default(), stop: stop.clone() }
+        Self { store, sessions, tokens, proxied, passwords: Passwords::default(), provider: None, stop: stop.clone() }
+    }
+
+    /// The same where people log in by the provider of this issuer.
+    #[must_use]
+    pub fn with_provider(self, issuer: Option<&str>) -> Self {
+        Self { provider: issuer.map(Arc::from), ..self }
     }
 
     /// Those whom a proxy in front has logged in.
@@ -265,7 +298,39 @@ impl People {
             }
             None => {}
         }
+        match change.provider_login {
+            Some(true) => self.allow_provider(name, by).await?,
+            Some(false) => self.forget_provider(name, by).await?,
+            None => {}
+        }
         self.one(name).await?.ok_or_else(|| PeopleError::NoAccount(name.to_owned()))
+    }
+
+    async fn allow_provider(&self, name: &str, by: Doer<'_>) -> Result<(), PeopleError> {
+        let no_account = || PeopleError::NoAccount(name.to_owned());
+        let Some(issuer) = &self.provider else {
+            let why = "people do not log in by a provider here: the console has to run with --oidc-issuer".to_owned();
+            return Err(PeopleError::Conflict(why));
+        };
+        let allowed = self.store.allow_identity(name, issuer, wall_unix_ns()).await?.ok_or_else(no_account)?;
+        self.note(by, "person.provider", (&allowed.account, &format!("may be bound to somebody at {issuer}"))).await;
+        Ok(())
+    }
+
+    async fn forget_provider(&self, name: &str, by: Doer<'_>) -> Result<(), PeopleError> {
+        let Some(changed) = self.store.forget_identity(name).await? else {
+            let why = format!("{} is nobody at a provider", bathyscope_capture::shown(name));
+            return Err(PeopleError::Conflict(why));
+        };
+        self.end(&changed, SessionEnd::Role);
+        self.note(by, "person.provider", (&changed.account.name, "is bound to nobody any more")).await;
+        Ok(())
+    }
+
+    /// Ends what is open by tokens of an account whose role is another one, as its owner has logged in.
+    pub(super) fn role_has_changed(&self, name: &str) {
+        self.tokens.end_of_owner(name);
+        self.proxied.end(name);
     }
 
     /// Takes an account's password, and gives a link by which its owner chooses another.

@@ -28,7 +28,7 @@ use super::{
     api, assets,
     context::{Context, RouteKind},
     error::ApiError,
-    layers, login, pages, share_pages,
+    layers, login, pages, share_pages, sign_in,
     state::AppState,
 };
 
@@ -89,6 +89,7 @@ pub fn table() -> Vec<Route> {
         .chain(investigation_routes())
         .chain(people_routes())
         .chain(rights_routes())
+        .chain(webhook_routes())
         .chain(comparison_routes())
         .collect();
     let of_capture = |route: &&Route| route.path.starts_with("/api/captures/{id}");
@@ -157,6 +158,9 @@ fn people_routes() -> Vec<Route> {
         route::<Admin, _, _>(Page, GET, "/people", pages::people),
         route::<Viewer, _, _>(Page, GET, "/account", pages::account),
         route::<Anonymous, _, _>(Page, GET, "/password", pages::password),
+        route::<Anonymous, _, _>(Page, GET, "/oidc/start", sign_in::start),
+        route::<Anonymous, _, _>(Page, GET, "/oidc/callback", sign_in::callback),
+        route::<Anonymous, _, _>(Page, POST, "/oidc/finish", sign_in::finish),
         route::<InPerson<Admin>, _, _>(Api, GET, "/api/people", api::people::list),
         route::<InPerson<Admin>, _, _>(Api, POST, "/api/people", api::people::add),
         route::<InPerson<Admin>, _, _>(Api, &Method::PATCH, "/api/people/{name}", api::people::change),
@@ -170,6 +174,22 @@ fn people_routes() -> Vec<Route> {
         route::<InPerson<Viewer>, _, _>(Api, POST, "/api/own/tokens", api::own::make_token),
         route::<InPerson<Viewer>, _, _>(Api, &Method::DELETE, "/api/own/tokens/{token}", api::own::revoke_token),
         route::<Anonymous, _, _>(Api, POST, "/api/password", api::own::choose_password),
+    ]
+}
+
+/// Addresses that are told of captures of flight recorders.
+#[rustfmt::skip]
+fn webhook_routes() -> Vec<Route> {
+    use RouteKind::{Api, Page};
+    const GET: &Method = &Method::GET;
+    const POST: &Method = &Method::POST;
+    vec![
+        route::<Admin, _, _>(Page, GET, "/webhooks", pages::webhooks),
+        route::<InPerson<Admin>, _, _>(Api, GET, "/api/webhooks", api::webhooks::list),
+        route::<Operator, _, _>(Api, GET, "/api/webhooks/names", api::webhooks::names),
+        route::<InPerson<Admin>, _, _>(Api, POST, "/api/webhooks", api::webhooks::add),
+        route::<InPerson<Admin>, _, _>(Api, POST, "/api/webhooks/{name}/test", api::webhooks::test),
+        route::<InPerson<Admin>, _, _>(Api, &Method::DELETE, "/api/webhooks/{name}", api::webhooks::remove),
     ]
 }
 

@@ -18,7 +18,8 @@ use std::{
 
 use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{
-    BegunSession, EndedSession, KeptPassword, LoginToken, NewSession, Role, Store, StoreError, TokenHash,
+    BegunSession, EndedSession, IdentityLogin, IdentityOutcome, IdentityRefusal, KeptPassword, LoginToken, NewSession,
+    Role, Store, StoreError, TokenHash,
 };
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -210,6 +211,26 @@ impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(…)")
     }
+}
+
+/// What came of a login at the provider.
+#[derive(Debug)]
+pub(super) enum IdentityEntry {
+    /// A session has begun.
+    Begun {
+        /// What its cookie holds.
+        secret: Secret,
+        /// The session.
+        session: Session,
+        /// Whether an account was made.
+        made: bool,
+        /// Whether an account of before was bound to this person.
+        linked: bool,
+        /// Whether other sessions of the name ended, as what it may do is another thing now.
+        changed: bool,
+    },
+    /// None has.
+    Refused(IdentityRefusal),
 }
 
 /// Who can come in.
@@ -448,7 +469,49 @@ impl Sessions {
         let (user, idle_limit_s) = (user.to_owned(), IDLE_S);
         let new = NewSession { hash, role, user, created_s: now_s, expires_s, idle_limit_s };
         let begun = self.store.begin_session(new, password, wall_unix_ns()).await?;
-        let Some(BegunSession { user, role }) = begun else { return Ok(None) };
+        let Some(begun) = begun else { return Ok(None) };
+        let opened = self.opened(hash, begun, (expires_s, now_s), replaces).await?;
+        Ok(opened.map(|session| (secret, session)))
+    }
+
+    /// Begins a session for somebody who has logged in at the provider, if the account that is theirs lets them in; tells why not.
+    ///
+    /// # Errors
+    /// As [`Sessions::login`].
+    pub(super) async fn login_by_identity(
+        &self,
+        issuer: &str,
+        (subject, name, role): (String, String, Option<Role>),
+        replaces: Option<&Session>,
+    ) -> Result<IdentityEntry, SessionError> {
+        let now_s = self.clock.now_s();
+        let expires_s = now_s.saturating_add(SESSION_S);
+        let (secret, hash) = new_secret()?;
+        let user = name.clone();
+        let new = NewSession { hash, role: Role::Viewer, user, created_s: now_s, expires_s, idle_limit_s: IDLE_S };
+        let (issuer, now_unix_ns) = (issuer.to_owned(), wall_unix_ns());
+        let login = IdentityLogin { issuer, subject, name, role, session: new, now_unix_ns };
+        match self.store.log_in_by_identity(login).await? {
+            IdentityOutcome::Refused(refusal) => Ok(IdentityEntry::Refused(refusal)),
+            IdentityOutcome::Begun { session, ended, made, linked } => {
+                self.end_all(&ended, if made { SessionEnd::Account } else { SessionEnd::Role });
+                let (name, changed) = (session.user.clone(), !ended.is_empty());
+                let opened = self.opened(hash, session, (expires_s, now_s), replaces).await?;
+                Ok(opened.map_or(IdentityEntry::Refused(IdentityRefusal::Disabled { name }), |session| {
+                    IdentityEntry::Begun { secret, session, made, linked, changed }
+                }))
+            }
+        }
+    }
+
+    /// A session that the store keeps now, in place of the one that the browser had; none if it has ended meanwhile.
+    async fn opened(
+        &self,
+        hash: TokenHash,
+        BegunSession { user, role }: BegunSession,
+        (expires_s, now_s): (u64, u64),
+        replaces: Option<&Session>,
+    ) -> Result<Option<Session>, SessionError> {
         let session =
             self.live_session((hash, CameBy::Cookie), (user, role), (expires_s, IDLE_S, now_s), &self.all_ended);
         let ended = self.locked(|live| {
@@ -465,7 +528,7 @@ impl Sessions {
         if let Some(old) = replaces {
             self.logout(old).await?;
         }
-        Ok(Some((secret, session)))
+        Ok(Some(session))
     }
 
     /// Somebody who asks without a session of this console, as `user` with `role` for `lasts_s` more seconds, until `ended`.

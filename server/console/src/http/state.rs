@@ -27,6 +27,7 @@ use super::{
     rate::{Rate, RateLimit},
     session::{Session, Sessions},
     share::Shares,
+    sign_in::Oidc,
     workers::Workers,
 };
 use crate::{
@@ -36,6 +37,7 @@ use crate::{
     proxy_users::ProxyUsers,
     retention::{RetentionRule, RetentionTask},
     series::SeriesTask,
+    webhooks::Webhooks,
 };
 use bathyscope_recorder::{Derivations, Recorder};
 
@@ -103,6 +105,10 @@ pub struct Setup {
     pub proxy_users: Option<ProxyUsers>,
     /// Links for people without a login.
     pub shares: Shares,
+    /// Addresses that are told of captures of flight recorders.
+    pub webhooks: Webhooks,
+    /// By which provider people log in; none if by none.
+    pub oidc: Option<Oidc>,
     /// By which names this console goes.
     pub hosts: HostPolicy,
     /// Whether a proxy stands in front, whose word on the source of a request is taken.
@@ -236,6 +242,16 @@ impl AppState {
     /// Links for people without a login.
     pub fn shares(&self) -> &Shares {
         &self.inner.setup.shares
+    }
+
+    /// Addresses that are told of captures of flight recorders.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.inner.setup.webhooks
+    }
+
+    /// By which provider people log in.
+    pub(super) fn oidc(&self) -> Option<&Oidc> {
+        self.inner.setup.oidc.as_ref()
     }
 
     /// Cancelled when the console stops.

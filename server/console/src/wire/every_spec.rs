@@ -182,6 +182,7 @@ fn limits() -> Limits {
                 FlightTrigger::Exit { comm: text("a b") },
                 FlightTrigger::Schedule { cron: text("*/5 1-3 * * mon"), zone: text("Europe/Berlin") },
             ],
+            announce: vec![text("on call"), text("chat")],
         })),
     }
 }

@@ -15,12 +15,15 @@ use bathyscope_capture::{
     Limits, Method, SourceSpec, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
 };
 use bathyscope_console::{
-    config::{ListenConfig, ProxyUsers, ScriptUsers, Transport},
+    config::{ListenConfig, OidcConfig, ProxyUsers, ScriptUsers, Transport},
     http::{
-        AppState, CommandPolicy, HostPolicy, Peer, People, ScriptPolicy, SessionClock, Sessions, Setup, Shares, service,
+        AppState, CommandPolicy, HostPolicy, Oidc, Peer, People, ScriptPolicy, SessionClock, Sessions, Setup, Shares,
+        service,
     },
     import::{Importer, NewReader},
+    outbound::Outbound,
     retention::RetentionRule,
+    webhooks::Webhooks,
 };
 use bathyscope_link::AgentLink;
 use bathyscope_protocol::{AgentClient, ClientError, Connection, ProtocolError};
@@ -140,7 +143,35 @@ impl Console {
         link: AgentLink,
         boot: &str,
         now_s: u64,
+        more: (RetentionRule, Importer, Option<ProxyUsers>),
+    ) -> Self {
+        Self::open_connecting(dir, link, (boot, now_s), more, (None, None, None)).await
+    }
+
+    /// With what connects to others, and the address that others know.
+    pub async fn connecting(outbound: Outbound, public_url: Option<&str>, link: AgentLink) -> Self {
+        let more = (RetentionRule::default(), no_importer(), None);
+        let connecting = (Some(outbound), public_url.map(str::to_owned), None);
+        let console =
+            Self::open_connecting(tempfile::tempdir().unwrap(), link, ("first boot", 1000), more, connecting).await;
+        tokio::spawn(console.state.webhooks().clone().keep());
+        console
+    }
+
+    /// With a provider by which people log in.
+    pub async fn with_provider(provider: OidcConfig, outbound: Outbound) -> Self {
+        let more = (RetentionRule::default(), no_importer(), None);
+        let link = AgentLink::new(no_agent).unwrap();
+        let connecting = (Some(outbound), None, Some(provider));
+        Self::open_connecting(tempfile::tempdir().unwrap(), link, ("first boot", 1000), more, connecting).await
+    }
+
+    async fn open_connecting(
+        dir: TempDir,
+        link: AgentLink,
+        (boot, now_s): (&str, u64),
         (retention, importer, proxy_users): (RetentionRule, Importer, Option<ProxyUsers>),
+        (outbound, public_url, provider): (Option<Outbound>, Option<String>, Option<OidcConfig>),
     ) -> Self {
         let store = Store::open(dir.path(), Options { ballast_bytes: 0, ..Options::default() }).await.unwrap();
         let private_dir = dir.path().join("short-lived");
@@ -151,6 +182,9 @@ impl Console {
         let sessions = Sessions::open(store.clone(), clock, &stop).await.unwrap();
         let people = People::new(store.clone(), sessions.clone(), &stop);
         let shares = Shares::open(store.clone(), true, &stop).await.unwrap();
+        let webhooks = Webhooks::new(store.clone(), outbound.clone(), public_url, &stop);
+        let oidc = provider.zip(outbound).map(|(provider, outbound)| Oidc::new(provider, outbound));
+        let people = people.with_provider(oidc.as_ref().map(Oidc::issuer));
         let listen = ListenConfig {
             listen: HOST.parse().unwrap(),
             allow_host: Vec::new(),
@@ -167,6 +201,8 @@ impl Console {
             behind_proxy: proxy_users.is_some(),
             proxy_users,
             shares,
+            webhooks,
+            oidc,
             hosts,
             scripts: ScriptPolicy { for_whom: ScriptUsers::Admins, allow_unsafe: false },
             commands: CommandPolicy { rights: CommandRights::AsRoot },

@@ -121,7 +121,10 @@ async fn p06_one_answer_for_a_name_that_is_wrong_and_for_a_password() {
     account(&console, "off", Role::Viewer, PASSWORD).await;
     let people = console.state.people();
     people.add("new", Role::Viewer, Doer::TERMINAL).await.unwrap();
-    people.change("off", PersonChange { role: None, disabled: Some(true) }, Doer::TERMINAL).await.unwrap();
+    people
+        .change("off", PersonChange { disabled: Some(true), ..PersonChange::default() }, Doer::TERMINAL)
+        .await
+        .unwrap();
     let long = "x".repeat(4096);
     let mut answers = Vec::new();
     for (number, (name, password)) in [
@@ -323,13 +326,13 @@ async fn a_login_link_for_the_name_of_an_account_logs_in_as_that() {
     let (_secret, session) = sessions.login(old_link.reveal(), None).await.unwrap().unwrap();
     assert_eq!((session.role(), session.user()), (Role::Operator, "alice"), "a link of before the account");
     let link = sessions.login_token("alice", Role::Viewer).await.unwrap();
-    let disabled = PersonChange { role: None, disabled: Some(true) };
+    let disabled = PersonChange { disabled: Some(true), ..PersonChange::default() };
     console.state.people().change("alice", disabled, Doer::TERMINAL).await.unwrap();
     assert!(session.ended().is_cancelled());
     let form = format!("token={}", link.reveal());
     assert_eq!(console.ask("POST", "/login", None, Some(&form)).await.status, 401);
     assert!(sessions.login_token("alice", Role::Viewer).await.is_err(), "no link is made for it");
-    let enabled = PersonChange { role: None, disabled: Some(false) };
+    let enabled = PersonChange { disabled: Some(false), ..PersonChange::default() };
     console.state.people().change("alice", enabled, Doer::TERMINAL).await.unwrap();
     assert_eq!(console.ask("POST", "/login", None, Some(&form)).await.status, 303, "the link was not used up");
     assert!(is_in(&console, &console.cookie("somebody else", Role::Admin).await).await, "other names are as before");
@@ -416,7 +419,7 @@ async fn p06_links_to_choose_a_password_are_limited_and_say_nothing() {
         statuses.push(choose(&console, "token=wrong", PASSWORD).await.status.as_u16());
     }
     assert!(statuses.contains(&429), "{statuses:?}");
-    let disabled = |disabled| PersonChange { role: None, disabled: Some(disabled) };
+    let disabled = |disabled| PersonChange { disabled: Some(disabled), ..PersonChange::default() };
     console.state.people().change("alice", disabled(true), Doer::TERMINAL).await.unwrap();
     assert_ne!(choose(&console, &invitation.path, PASSWORD).await.status, 200, "its account is disabled");
     console.state.people().change("alice", disabled(false), Doer::TERMINAL).await.unwrap();

@@ -105,7 +105,7 @@ async fn the_account_decides_and_else_the_groups() {
     assert_eq!(role("alice", "root").await, "viewer", "the account");
     assert_eq!(role("bob", "all, ops").await, "operator", "the highest of the groups");
     assert_eq!(role("bob", "root").await, "admin");
-    let change = |role, disabled| PersonChange { role, disabled };
+    let change = |role, disabled| PersonChange { role, disabled, provider_login: None };
     people.change("alice", change(Some(Role::Admin), None), Doer::TERMINAL).await.unwrap();
     assert_eq!(role("alice", "").await, "admin", "at once");
     let headers = [(USER, b"alice".as_slice()), OWN];

@@ -224,6 +224,18 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("DELETE", "/api/access/links/{id}", [401, 404, 404, 404]),
     ("GET", "/api/audit", [401, 404, 404, 200]),
     ("GET", "/people", [303, 403, 403, 200]),
+    // Nobody logs in by a provider here.
+    ("GET", "/oidc/start", [404; 4]),
+    ("GET", "/oidc/callback", [404; 4]),
+    ("POST", "/oidc/finish", [404; 4]),
+    ("GET", "/webhooks", [303, 403, 403, 200]),
+    ("GET", "/api/webhooks", [401, 404, 404, 200]),
+    ("GET", "/api/webhooks/names", [401, 404, 200, 200]),
+    // An empty body.
+    ("POST", "/api/webhooks", [401, 404, 404, 400]),
+    // This console connects to nobody, and there is no such webhook.
+    ("POST", "/api/webhooks/{name}/test", [401, 404, 404, 409]),
+    ("DELETE", "/api/webhooks/{name}", [401, 404, 404, 404]),
     ("GET", "/account", [303, 200, 200, 200]),
     ("GET", "/password", [200; 4]),
     // An operator asks for a capture of somebody else.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use bathyscope_console::http::{AskedToken, Doer};
+use bathyscope_console::http::{AskedToken, Doer, PersonChange};
 use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{NewApiToken, Role, TokenHash};
 use http::{Request, header};
@@ -44,7 +44,8 @@ async fn p05_a_token_is_of_no_use_once_it_is_revoked_expired_or_its_account_disa
     let token = token_of(&console, "alice", Role::Operator).await;
     assert_eq!(status(&console, "/api/captures", &token).await, 200);
     let set = async |disabled| {
-        let change = bathyscope_console::http::PersonChange { role: None, disabled: Some(disabled) };
+        let disabled = Some(disabled);
+        let change = PersonChange { disabled, ..PersonChange::default() };
         people.change("alice", change, Doer::TERMINAL).await.unwrap();
     };
     set(true).await;
@@ -87,7 +88,7 @@ async fn p05_streams_of_a_token_end_within_a_second() {
         let open = async |token: &str| console.send(by_token("GET", "/api/live", token)).await.into_body();
         let (mut mine, mut others) = (open(&token).await, open(&other).await);
         assert!(mine.frame().await.is_some() && others.frame().await.is_some(), "both begin");
-        let change = |role, disabled| bathyscope_console::http::PersonChange { role, disabled };
+        let change = |role, disabled| PersonChange { role, disabled, provider_login: None };
         match what {
             "revoked" => {
                 let items = people.tokens().list(Some("alice")).await.unwrap();

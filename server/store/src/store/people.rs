@@ -3,7 +3,8 @@
 use super::{Store, StoreFuture};
 use crate::{
     AccountChange, AccountChanged, AccountRecord, AccountSummary, ApiTokenRecord, ApiTokenUse, BegunSession,
-    KeptPassword, NewAccount, NewApiToken, NewSession, TokenHash, api_tokens, people,
+    IdentityLogin, IdentityOutcome, IdentityRecord, KeptPassword, NewAccount, NewApiToken, NewSession, TokenHash,
+    api_tokens, identities, identity_rows, people,
 };
 
 impl Store {
@@ -115,6 +116,59 @@ impl Store {
                     Box::pin(async move { people::begin_session(conn, (&new, password.as_ref()), now_unix_ns).await })
                 })
                 .await
+        })
+    }
+
+    /// Begins a session for somebody who has logged in at an OpenID Connect provider, in the account that is theirs; makes one if there
+    /// is none of the name and their groups say what they may do.
+    ///
+    /// # Errors
+    /// [`crate::StoreError::Refused`] for a name that is too long or too many accounts, or the database's.
+    pub fn log_in_by_identity(&self, login: IdentityLogin) -> StoreFuture<'_, IdentityOutcome> {
+        Box::pin(async move {
+            self.database.control(move |conn| Box::pin(async move { identities::log_in(conn, &login).await })).await
+        })
+    }
+
+    /// Allows that the next who has the name of an account at the provider `issuer` is taken for its owner. None if there is no
+    /// such account.
+    ///
+    /// # Errors
+    /// [`crate::StoreError::Refused`] if it is somebody there already, or the database's.
+    pub fn allow_identity(
+        &self,
+        account: &str,
+        issuer: &str,
+        now_unix_ns: i64,
+    ) -> StoreFuture<'_, Option<IdentityRecord>> {
+        let (account, issuer) = (account.to_owned(), issuer.to_owned());
+        Box::pin(async move {
+            self.database
+                .control(move |conn| {
+                    Box::pin(async move { identities::allow(conn, (&account, &issuer), now_unix_ns).await })
+                })
+                .await
+        })
+    }
+
+    /// Who an account is at a provider; none if nobody.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn identity<'a>(&'a self, account: &'a str) -> StoreFuture<'a, Option<IdentityRecord>> {
+        Box::pin(async move {
+            self.database.done(identity_rows::of_account(&mut *self.database.reader().await?, account).await)
+        })
+    }
+
+    /// Forgets who an account is at a provider, and ends its sessions; none if it is nobody there.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn forget_identity(&self, account: &str) -> StoreFuture<'_, Option<AccountChanged>> {
+        let account = account.to_owned();
+        Box::pin(async move {
+            self.database.control(move |conn| Box::pin(async move { identities::unlink(conn, &account).await })).await
         })
     }
 

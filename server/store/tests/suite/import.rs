@@ -70,7 +70,7 @@ async fn a_capture_survives_the_way_out_and_in() {
     assert!(fs::read(&again).unwrap() == fs::read(&file).unwrap());
     let size = fs::metadata(&file).unwrap().len();
     // Tables and indexes that the file has no rows of take a page of 4 KiB each.
-    assert!(size < 430_000, "{size}");
+    assert!(size < 450_000, "{size}");
     assert!(!dir.path().join("again.bathy.partial").exists());
 }
 
@@ -126,7 +126,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 98] = [
+const HOSTILE: [(&str, &str); 102] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -136,7 +136,8 @@ const HOSTILE: [(&str, &str); 98] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 24", "schema version 24"),
+    ("PRAGMA user_version = 25", "schema version 25"),
+    ("PRAGMA user_version = 23", "its "),
     ("PRAGMA user_version = 22", "its "),
     ("PRAGMA user_version = 21", "its "),
     ("PRAGMA user_version = 20", "its "),
@@ -180,6 +181,12 @@ const HOSTILE: [(&str, &str); 98] = [
     ("INSERT INTO tag_rights VALUES ('slow', 'person', 'eve', 'change')", "rights and groups of people"),
     ("INSERT INTO marks VALUES (1, 0, '', 'x', 'https://x', 'eve', 0)", "runs of series and marks"),
     ("INSERT INTO investigations VALUES (1, 'x', 'open', '', 'eve', 0, 0, 'eve', 1, NULL)", "investigations"),
+    ("INSERT INTO webhooks VALUES ('x', 'https://x', zeroblob(32), 'eve', 0, 0, 0)", "webhooks and identities"),
+    ("INSERT INTO deliveries VALUES (1, 'x', NULL, '', '', 0, 'waiting', 0, NULL, '', 0)", "webhooks and identities"),
+    (
+        "PRAGMA foreign_keys = OFF; INSERT INTO identities VALUES ('x', 'https://x', 'eve', 1, 0)",
+        "webhooks and identities",
+    ),
     ("UPDATE notes SET end_ns = -1", "what a note is tied to"),
     ("UPDATE notes SET kind = 'range', end_ns = -1", "no range of time"),
     ("PRAGMA user_version = 9", "its "),

@@ -17,6 +17,8 @@ export function emptyFlight() {
     flightDay: "24",
     // One trigger on each line.
     flightTriggers: "",
+    // The names of webhooks, separated by commas.
+    flightAnnounce: "",
   };
 }
 
@@ -40,6 +42,11 @@ export function flightOf(form, problems) {
     .map((line) => line.trim())
     .filter(Boolean);
   if (triggers.length > 16) problems.push("A flight recorder has at most 16 triggers.");
+  const announce = form.flightAnnounce
+    .split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
+  if (announce.length > 8) problems.push("A flight recorder announces its captures to at most 8 webhooks.");
   return {
     before_s: whole(form.flightBefore, "The seconds before what happens", 1, 3600),
     after_s: whole(form.flightAfter, "The seconds after what happens", 0, 3600),
@@ -47,6 +54,7 @@ export function flightOf(form, problems) {
     pause_s: whole(form.flightPause, "The pause", 0, 86400),
     per_day: whole(form.flightDay, "The largest number a day", 1, 1000),
     ...(triggers.length > 0 ? { triggers } : {}),
+    ...(announce.length > 0 ? { announce } : {}),
   };
 }
 
@@ -65,6 +73,7 @@ export function flightForm(flight) {
     flightPause: String(flight.pause_s),
     flightDay: String(flight.per_day),
     flightTriggers: (flight.triggers ?? []).join("\n"),
+    flightAnnounce: (flight.announce ?? []).join(", "),
   };
 }
 

@@ -67,6 +67,7 @@ export function flightEntries(info) {
         : h("ul", {}, ...triggers.map((text) => h("li", { class: "mono", text }))),
     ),
     ...entry("How often", often),
+    ...(flight.announce ? entry("Announces to", flight.announce.join(", ")) : []),
     ...(status ? entry("Holds", holdsText(status)) : []),
     ...(status?.is_short
       ? entry("Short of memory", "these seconds have more rows than the memory takes: fewer seconds are kept")

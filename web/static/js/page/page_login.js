@@ -10,6 +10,7 @@ const form = byId("login", HTMLFormElement);
 const field = inputOf("token");
 const next = inputOf("next");
 const byPassword = document.getElementById("by-password");
+const byProvider = document.getElementById("by-provider");
 
 /**
  * The token in a pasted link, or what was pasted.
@@ -58,6 +59,13 @@ form.addEventListener("submit", () => {
   lead();
 });
 byPassword?.addEventListener("submit", lead);
+// A link and not a form: what forms lead to may not be another site.
+if (byProvider instanceof HTMLAnchorElement) {
+  byProvider.addEventListener("click", () => {
+    lead();
+    byProvider.href = `/oidc/start?${new URLSearchParams({ next: next.value })}`;
+  });
+}
 
 function logIn() {
   if (!hasToken()) return;

@@ -60,6 +60,7 @@ const INPUTS = {
   "flight-pause": "flightPause",
   "flight-day": "flightDay",
   "flight-triggers": "flightTriggers",
+  "flight-announce": "flightAnnounce",
   ...Object.fromEntries(
     KINDS.flatMap(({ name, fields }) => Object.entries(fields).map(([id, key]) => [id, `${name}.${key}`])),
   ),
@@ -67,7 +68,7 @@ const INPUTS = {
 
 /** Fields that are not of one source: whose events, when it ends, what it may cost. */
 const SHARED = /** @type {(keyof Form)[]} */ (
-  "name target pid tids argv runAs during children groupKind group ofUser comm duration durationUnit maxEvents maxSize maxSizeUnit budget overBudget highPriority budgetRows budgetBytes budgetAgent budgetMemory flight flightBefore flightAfter flightMemory flightPause flightDay flightTriggers".split(
+  "name target pid tids argv runAs during children groupKind group ofUser comm duration durationUnit maxEvents maxSize maxSizeUnit budget overBudget highPriority budgetRows budgetBytes budgetAgent budgetMemory flight flightBefore flightAfter flightMemory flightPause flightDay flightTriggers flightAnnounce".split(
     " ",
   )
 );
@@ -162,6 +163,18 @@ function showTarget() {
   if (starts) commandForm.show();
 }
 
+/** Which webhooks there are to announce captures to. */
+async function showWebhooks() {
+  try {
+    const { names } = await get("/api/webhooks/names");
+    const known = names.length === 0 ? "There is none yet; an admin makes them." : `There are: ${names.join(", ")}.`;
+    byId("flight-webhooks").textContent =
+      `Names of webhooks, separated by commas: each is told of each capture, with the link to it. ${known}`;
+  } catch {
+    // The names can be typed all the same, and are checked at the start.
+  }
+}
+
 /** What belongs to a flight recorder is in sight where one is asked for. */
 function showFlight() {
   const form = formNow();
@@ -174,6 +187,7 @@ function showFlight() {
     if (form.flight && input.value === emptyForm().duration) input.value = "";
     if (!form.flight && input.value === "") input.value = emptyForm().duration;
     wasFlight = form.flight;
+    if (form.flight) void showWebhooks();
   }
 }
 

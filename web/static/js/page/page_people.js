@@ -17,6 +17,9 @@ import { tokenTable } from "./token_table.js";
 
 /** @import { MadeInvitation, PersonItem, Role } from "../../../api.js" */
 
+/** What the provider is called by which people log in; empty if there is none. */
+let provider = "";
+
 /** @type {import("./list_table.js").Head[]} */
 const HEADS = [["Person"], ["Role"], ["Last login"], ["Sessions", true], ["Tokens", true], ["Actions"]];
 
@@ -147,6 +150,26 @@ async function reset(person) {
 }
 
 /** @param {PersonItem} person */
+async function allowProvider(person) {
+  const next = h("p", {
+    text: `The next who logs in at the provider by the name ${person.name} is taken for the owner of this account, and has its role from then on. Do it where you know that the name is theirs there too.`,
+  });
+  if (!(await askInDialog(`Let ${person.name} log in at the provider`, "Allow", next))) return;
+  const allow = () => send("PATCH", "/api/people/{name}", { name: person.name }, { provider_login: true });
+  await doing("Allowing the login", allow, `${person.name} may log in at the provider.`);
+}
+
+/** @param {PersonItem} person */
+async function forgetProvider(person) {
+  const ends = h("p", {
+    text: `${endsWords(person)} Their sessions end, and nobody logs in to the account at the provider until it is allowed again.`,
+  });
+  if (!(await askInDialog(`Forget who ${person.name} is at the provider`, "Forget", ends))) return;
+  const forget = () => send("PATCH", "/api/people/{name}", { name: person.name }, { provider_login: false });
+  await doing("Forgetting the login", forget, `${person.name} is nobody at the provider any more.`);
+}
+
+/** @param {PersonItem} person */
 async function remove(person) {
   const ends = h("p", {
     text: `${endsWords(person)} They end at once and are gone, and so is the password. Captures, notes and all else of the name stay, and whoever gets an account of this name later has them. To keep the name from others, disable the account instead.`,
@@ -193,6 +216,9 @@ function row(person) {
         isDisabled
           ? button("Enable", `Enable ${person.name}`, enable)
           : button("Disable", `Disable ${person.name}`, disable),
+        person.identity
+          ? button("Forget provider", `Forget who ${person.name} is at the provider`, forgetProvider)
+          : provider && button(`Allow ${provider}`, `Let ${person.name} log in with ${provider}`, allowProvider),
         button("Remove", `Remove ${person.name}`, remove),
       ),
     ),
@@ -202,6 +228,7 @@ function row(person) {
 async function load() {
   try {
     const [people, tokens] = await Promise.all([get("/api/people"), get("/api/tokens")]);
+    provider = people.provider ?? "";
     put(
       byId("people"),
       people.items.length === 0

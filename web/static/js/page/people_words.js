@@ -33,6 +33,9 @@ export const ago = (unixNs, nowNs) => `${duration(Math.max(0, nowNs - unixNs))} 
  */
 export function stateWords(person, nowNs) {
   if (person.disabled_unix_ns !== null) return `disabled ${ago(person.disabled_unix_ns, nowNs)}`;
+  const { identity } = person;
+  if (identity && !identity.is_bound) return `waits for a login at ${identity.issuer}`;
+  if (identity && !person.has_password) return `logs in at ${identity.issuer}`;
   if (person.has_password) return "enabled";
   const link = person.link_expires_unix_ns;
   return link !== null && link > nowNs

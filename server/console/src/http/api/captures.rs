@@ -140,6 +140,7 @@ pub(in crate::http) async fn start(
     let spec = with_kept(&state, &who, spec).await?;
     wire::check_spec(&spec)?;
     admit(&state, &who, &spec)?;
+    state.webhooks().check(spec.limits.flight.as_deref()).await?;
     let script = spec.script().map(|script| script.text.clone());
     let starting = async move {
         let started = state.recorder().start(spec.clone(), who.user()).await;

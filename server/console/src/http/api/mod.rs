@@ -48,6 +48,7 @@ pub(super) mod tracepoints;
 pub(super) mod tracks;
 pub(super) mod trial;
 pub(super) mod views;
+pub(super) mod webhooks;
 
 use axum::{
     Json,

@@ -1,12 +1,12 @@
 //! Accounts, for admins, and everybody's tokens.
 //!
 //! A *person* is `{name, role, disabled_unix_ns, has_password, link_expires_unix_ns, created_unix_ns, last_login_unix_ns, sessions,
-//! tokens}`; an *invitation* `{path, expires_unix_ns}`: the page on which the person chooses a password, once. None of it is done by a
+//! tokens, identity?}`; an *invitation* `{path, expires_unix_ns}`: the page on which the person chooses a password, once. None of it is done by a
 //! token.
 //!
-//! * `GET /api/people` → `{items:[person]}`, by name.
+//! * `GET /api/people` → `{items:[person], provider?}`, by name.
 //! * `POST /api/people` `{name, role}` → 201 and an invitation; 409 if the name is taken.
-//! * `PATCH /api/people/{name}` `{role?, disabled?}` → the person; 409 if nobody would be an admin any more.
+//! * `PATCH /api/people/{name}` `{role?, disabled?, provider_login?}` → the person; 409 if nobody would be an admin any more.
 //! * `POST /api/people/{name}/reset` → an invitation; the password is gone. 409 if the account is disabled.
 //! * `DELETE /api/people/{name}` → 204; 409 if nobody would be an admin any more.
 //! * `GET /api/tokens` → `{items:[token]}`, as `own` has them, of all.
@@ -34,6 +34,9 @@ use super::super::{
 #[derive(Serialize)]
 pub(in crate::http) struct PersonList {
     items: Vec<PersonItem>,
+    /// What people call the OpenID Connect provider by which they log in; none if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
 }
 
 /// Where a person chooses a password, once.
@@ -80,7 +83,8 @@ pub(in crate::http) async fn list(
     _: InPerson<Admin>,
     State(state): State<AppState>,
 ) -> Result<Json<PersonList>, ApiError> {
-    Ok(Json(PersonList { items: state.people().list().await? }))
+    let provider = state.oidc().map(|oidc| oidc.name().to_owned());
+    Ok(Json(PersonList { items: state.people().list().await?, provider }))
 }
 
 /// Makes an account.

@@ -106,7 +106,7 @@ const STREAMS: [(&str, &str, Option<&str>); 3] = [
 ];
 
 /// The functions whose lines are the table together.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "page_routes",
     "console_routes",
     "stack_routes",
@@ -119,6 +119,7 @@ const TABLES: [&str; 13] = [
     "investigation_routes",
     "people_routes",
     "rights_routes",
+    "webhook_routes",
     "comparison_routes",
 ];
 

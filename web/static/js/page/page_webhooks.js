@@ -1,0 +1,160 @@
+// Webhooks: addresses that are told of captures of flight recorders, and what became of the last messages. For admins.
+
+import { get, send } from "../lib/api.js";
+import { askInDialog } from "../lib/ask_dialog.js";
+import { addCommands } from "../lib/commands.js";
+import { byId, h, put } from "../lib/dom.js";
+import { wall } from "../lib/format.js";
+import { note, showError, waitFor } from "../lib/notice.js";
+import { listTable } from "./list_table.js";
+import { showOnce } from "./once_dialog.js";
+import { startShell } from "./shell.js";
+import { countsText, stateText } from "./webhook_words.js";
+
+/** @import { DeliveryItem, WebhookItem } from "../../../api.js" */
+
+/** @type {import("./list_table.js").Head[]} */
+const HEADS = [["Webhook"], ["Address"], ["Messages"], ["Actions"]];
+/** @type {import("./list_table.js").Head[]} */
+const MESSAGE_HEADS = [["Webhook"], ["About"], ["What became of it"], ["When"]];
+
+/**
+ * @param {string} what
+ * @param {() => Promise<unknown>} act
+ */
+async function doing(what, act) {
+  try {
+    await waitFor(what, act());
+    put(byId("webhooks-problem"));
+  } catch (error) {
+    showError(byId("webhooks-problem"), error);
+  }
+  await load();
+}
+
+async function add() {
+  const name = h("input", { type: "text", id: "webhook-name", required: true, maxlength: "64", autocomplete: "off" });
+  const url = h("input", {
+    type: "url",
+    id: "webhook-url",
+    required: true,
+    maxlength: "1024",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  const fields = [
+    h("p", { text: "Its host is one that this console was started with: --outbound-allow or --outbound-private." }),
+    h("div", { class: "field" }, h("label", { for: "webhook-name", text: "Name" }), name),
+    h("div", { class: "field" }, h("label", { for: "webhook-url", text: "Address" }), url),
+  ];
+  if (!(await askInDialog("Add a webhook", "Add", ...fields))) return;
+  const asked = { name: name.value.trim(), url: url.value.trim() };
+  await doing("Adding a webhook", async () => {
+    const made = await send("POST", "/api/webhooks", {}, asked);
+    void load();
+    await showOnce({
+      title: `The secret of ${made.name}`,
+      label: "Secret",
+      text: made.secret,
+      words:
+        "Whoever takes the messages checks with it that they come from this console: the header Bathyscope-Signature is v1= and the HMAC-SHA256 of the header Bathyscope-Timestamp, a dot and the body. It cannot be shown again.",
+    });
+  });
+}
+
+/** @param {WebhookItem} webhook */
+async function remove(webhook) {
+  const ends = h("p", {
+    text: "Messages that wait are not sent. Flight recorders that name it go on, and what they would have told it is counted as given up.",
+  });
+  if (!(await askInDialog(`Remove ${webhook.name}`, "Remove", ends))) return;
+  await doing("Removing the webhook", async () => {
+    await send("DELETE", "/api/webhooks/{name}", { name: webhook.name });
+    note(`${webhook.name} is removed.`);
+  });
+}
+
+/** @param {WebhookItem} webhook */
+const test = (webhook) =>
+  doing("Sending a message", async () => {
+    const sent = await send("POST", "/api/webhooks/{name}/test", { name: webhook.name });
+    note(`The message to ${webhook.name}: ${stateText(sent)}${sent.error ? `. ${sent.error}` : ""}`);
+  });
+
+/** @param {WebhookItem} webhook */
+function row(webhook) {
+  /**
+   * @param {string} text
+   * @param {string} label
+   * @param {(webhook: WebhookItem) => Promise<void>} run
+   */
+  const button = (text, label, run) =>
+    h("button", { type: "button", class: "plain", "aria-label": label, text, on: { click: () => void run(webhook) } });
+  return h(
+    "tr",
+    {},
+    h(
+      "td",
+      { class: "name" },
+      webhook.name,
+      h("div", { class: "quiet", text: `by ${webhook.made_by}, ${wall(webhook.created_unix_ns)}` }),
+    ),
+    h("td", { class: "mono" }, webhook.url, webhook.problem && h("div", { class: "notice", text: webhook.problem })),
+    h("td", { text: countsText(webhook) }),
+    h(
+      "td",
+      {},
+      h(
+        "div",
+        { class: "row" },
+        button("Send a test", `Send a test to ${webhook.name}`, test),
+        button("Remove", `Remove ${webhook.name}`, remove),
+      ),
+    ),
+  );
+}
+
+/** @param {DeliveryItem} message */
+function messageRow(message) {
+  const about = message.capture
+    ? h("a", { href: `/captures/${encodeURIComponent(message.capture)}`, text: message.title })
+    : "a test";
+  return h(
+    "tr",
+    {},
+    h("td", { class: "name", text: message.webhook }),
+    h("td", {}, about, message.capture && h("div", { class: "quiet mono", text: message.trigger })),
+    h("td", {}, stateText(message), message.error && h("div", { class: "quiet", text: message.error })),
+    h("td", { text: wall(message.changed_unix_ns) }),
+  );
+}
+
+async function load() {
+  try {
+    const list = await get("/api/webhooks");
+    put(
+      byId("webhooks"),
+      list.problem && h("p", { class: "notice", text: list.problem }),
+      list.items.length === 0
+        ? h("p", { class: "empty", text: "There is no webhook." })
+        : listTable(HEADS, list.items.map(row)),
+    );
+    put(
+      byId("deliveries"),
+      list.deliveries.length === 0
+        ? h("p", { class: "empty", text: "No message was sent yet." })
+        : listTable(MESSAGE_HEADS, list.deliveries.map(messageRow)),
+    );
+  } catch (error) {
+    showError(byId("webhooks-problem"), error, load);
+  }
+}
+
+startShell();
+byId("add-webhook").addEventListener("click", () => void add());
+addCommands({
+  name: "Add a webhook",
+  detail: "an address that is told of captures of flight recorders",
+  run: () => void add(),
+});
+load();

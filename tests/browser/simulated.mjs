@@ -20,6 +20,7 @@ import { fireAndRead } from './flight_flows.mjs';
 import { collide, investigateTogether, noteFrame, noteRow, noteTogether } from './investigation_flows.mjs';
 import { shareAndRevoke, shareInvestigation } from './share_flows.mjs';
 import { addPerson } from './people_flows.mjs';
+import { limitReaders } from './rights_flows.mjs';
 import { signInElsewhere } from './sign_in_flows.mjs';
 import { tellOthers } from './webhook_flows.mjs';
 import { findWhyLate } from './path_flows.mjs';
@@ -519,6 +520,7 @@ test('a share: a part is opened without a login at the same view, and revoked wh
 
 test('people: one is added, chooses a password, logs in and makes a token; disabled, their open page says so', async () => {
   await addPerson(browser, page, server);
+  await limitReaders(browser, page, server);
   await page.goto(server.origin);
 });
 

@@ -214,6 +214,16 @@ pub struct Compare<'a> {
     pub frame: Frame<'a>,
 }
 
+/// What was recorded more than once.
+#[derive(Debug, Template)]
+#[template(path = "all_series.html")]
+pub struct AllSeries<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
 /// The runs of a series.
 #[derive(Debug, Template)]
 #[template(path = "series.html")]

@@ -12,8 +12,6 @@ use crate::{CaptureView, CompareParams, ViewQuery};
 
 /// The most functions in an answer.
 const MAX_FUNCTIONS: usize = 20;
-/// The most losses of a capture that are told by themselves.
-const MAX_LOSSES: usize = 100;
 /// How much the length of two captures may differ before it is said that counts are not of the same time.
 const LENGTH_RATIO: f64 = 1.1;
 
@@ -170,7 +168,6 @@ impl ComparedCapture {
             }
         }
         losses.sort_by_key(|loss| std::cmp::Reverse(loss.count));
-        losses.truncate(MAX_LOSSES);
         let readings = record.streams.iter().filter_map(|stream| stream.reading?.cpu_permille);
         let recorded = record.streams.iter().filter(|stream| stream.schema.is_recorded());
         Self {

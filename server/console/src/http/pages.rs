@@ -98,6 +98,11 @@ pub(super) async fn compare(Viewer(who): Viewer, context: Context) -> Result<Res
     render(&pages::Compare { nonce: context.nonce(), frame: who.frame(pages::Nav::History) })
 }
 
+/// What was recorded more than once.
+pub(super) async fn all_series(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::AllSeries { nonce: context.nonce(), frame: who.frame(pages::Nav::History) })
+}
+
 /// The runs of a series.
 pub(super) async fn series(
     Viewer(who): Viewer,

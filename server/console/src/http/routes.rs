@@ -241,6 +241,7 @@ fn comparison_routes() -> Vec<Route> {
     vec![
         route::<Viewer, _, _>(Page, GET, "/compare", pages::compare),
         route::<Viewer, _, _>(Api, GET, "/api/compare", api::compare::captures),
+        route::<Viewer, _, _>(Page, GET, "/series", pages::all_series),
         route::<Viewer, _, _>(Page, GET, "/series/{series}", pages::series),
         route::<Viewer, _, _>(Api, GET, "/api/series", api::series::list),
         route::<Viewer, _, _>(Api, GET, "/api/series/{series}", api::series::one),

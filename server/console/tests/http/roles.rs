@@ -181,6 +181,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     // Without captures.
     ("GET", "/api/compare", [401, 400, 400, 400]),
     // There is none of this id.
+    ("GET", "/series", [303, 200, 200, 200]),
     ("GET", "/series/{series}", [303, 404, 404, 404]),
     ("GET", "/api/series", [401, 200, 200, 200]),
     ("GET", "/api/series/{series}", [401, 404, 404, 404]),

@@ -336,3 +336,29 @@ async fn p38_a_database_of_version_15_is_renewed() {
     let changed = store.note(id, note.id).await.unwrap().unwrap();
     assert_eq!((changed.earlier[0].content.text.as_str(), changed.earlier[0].saved.user.as_str()), ("seen", "ada"));
 }
+
+#[tokio::test]
+async fn p38_a_database_of_version_21_is_renewed() {
+    let fixture = include_bytes!("../../tests/fixtures/v21.db");
+    is_renewed(21, fixture).await;
+    // People, pages, runs and links are as they were; nobody is kept from anything, and links tell all that they did.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("bathyscope.db"), fixture).unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    let id = CaptureId::from_bits(0xfedc_ba98_7654_3210);
+    let account = store.account("ADA").await.unwrap().unwrap();
+    assert_eq!((account.role, account.password.is_some()), (crate::Role::Operator, false));
+    assert_eq!(store.api_tokens(Some("ada"), 2).await.unwrap().len(), 1);
+    let (page, blocks) = store.investigation(crate::InvestigationId::from_bits(5)).await.unwrap().unwrap();
+    assert_eq!((page.conclusion.as_str(), page.version, blocks.len()), ("**the disk**", 2, 1));
+    assert_eq!(store.marks(0, i64::MAX).await.unwrap()[0].mark.text, "shop 2.1");
+    let place = store.run_places(vec![id]).await.unwrap()[&id];
+    assert_eq!((place.series.bits(), place.runs, place.baseline), (7, 1, Some(id)));
+    assert!(store.fire_token(id, None).await.unwrap().is_some());
+    assert_eq!(store.capture(id).await.unwrap().firing.unwrap().value, "duration_ns 7");
+    let shares = store.shares(None, 0).await.unwrap();
+    assert_eq!((shares.len(), shares[0].removes.as_str(), shares[0].has_preview), (1, "", false));
+    let sight = store.sight("eve").await.unwrap();
+    assert_eq!(store.seen_by(&sight).right(id).await.unwrap(), crate::CaptureRight::Read);
+    assert!(store.groups().await.unwrap().is_empty() && store.tag_rights().await.unwrap().is_empty());
+}

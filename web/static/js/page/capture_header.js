@@ -34,8 +34,9 @@ const EXPORTS = [
   ["bathy", "Whole capture", ".bathy", false],
 ];
 
-/** What is said of a capture that was deleted while its page was open. */
-const GONE = "This capture was deleted. The page still shows what it had read; no more of it can be read.";
+/** What is said of a capture that was deleted, or kept from whoever looks at it, while its page was open. */
+const GONE =
+  "This capture was deleted, or you may not read it any more. The page still shows what it had read; no more of it can be read.";
 
 /** The header. */
 export class CaptureHeader {

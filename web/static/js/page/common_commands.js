@@ -9,6 +9,7 @@ const go = (path) => () => location.assign(path);
 
 /** Adds them. */
 export function commonCommands() {
+  addCommands({ name: "Go to series", detail: "runs of the same over time", run: go("/series") });
   if (mayRecord()) {
     addCommands({ name: "Go to shares", detail: "links for people without a login", run: go("/shares") });
     addCommands(...KINDS.map((kind) => ({ name: `New capture: ${kind.command}`, run: go(newAddress(kind)) })), {

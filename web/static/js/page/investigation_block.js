@@ -12,7 +12,7 @@ import { listTable } from "./list_table.js";
 /** @typedef {import("../lib/dom.js").Child} Child */
 /** @template {ToldBlock["kind"]} K @typedef {Extract<ToldBlock, {kind: K}>} OfKind */
 
-const GONE = "The capture is gone: it was deleted, or retention removed it.";
+const GONE = "The capture is gone: it was deleted, or retention removed it, or you may not read it.";
 
 /**
  * @typedef {object} BlockPlace where a block is shown

@@ -26,7 +26,8 @@ async function found(page, server, word) {
 
 /** The dialog of who may read, opened by keys; its field for who comes next has the focus. */
 async function limit(page) {
-  await page.getByRole('button', { name: /^Read by/ }).press('Enter');
+  await page.getByRole('tab', { name: /^Info/ }).click();
+  await page.getByRole('button', { name: 'Say who may read it' }).press('Enter');
   const dialog = page.getByRole('dialog', { name: 'Who may read this capture' });
   await dialog.getByRole('radio', { name: /^Only the owner/ }).check();
   return dialog;
@@ -60,7 +61,9 @@ export async function limitReaders(browser, page, server) {
   const address = `${server.origin}/captures/${id}?v=3&tab=events`;
   await vera.page.goto(address);
   assert.equal(await found(vera.page, server, 'zebra'), 1);
-  assert.equal(await vera.page.getByRole('button', { name: /^Read by/ }).count(), 0, 'a reader gives no right');
+  await vera.page.getByRole('tab', { name: /^Info/ }).click();
+  await vera.page.getByText('Everybody who is logged in may read this capture.').waitFor();
+  assert.equal(await vera.page.getByRole('button', { name: 'Say who may read it' }).count(), 0, 'a reader gives no right');
   await ada.page.goto(address);
   await (await limit(ada.page)).getByRole('button', { name: 'Save' }).press('Enter');
   await ada.page.getByRole('button', { name: 'Read by some' }).waitFor();
@@ -82,6 +85,7 @@ export async function limitReaders(browser, page, server) {
   assert.equal(tagged.status(), 204);
   await ada.page.reload();
   await ada.page.getByRole('button', { name: 'Read by some' }).press('Enter');
+  await ada.page.getByRole('button', { name: 'Say who may read it' }).press('Enter');
   await ada.page.getByText(/^Whoever its tags let read it \(payroll: only the owner and admins\)/).click();
   await ada.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await until('nothing is found', async () => await found(vera.page, server, 'zebra') === 0);

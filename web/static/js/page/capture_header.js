@@ -14,6 +14,7 @@ import { linkTo } from "./link_address.js";
 import { Menu } from "../lib/menu.js";
 import { note, noteError, sentence } from "../lib/notice.js";
 import { PINS } from "./retention.js";
+import { askReaders } from "./rights_line.js";
 import { NO_LINK, SHARE_OVER } from "./share_words.js";
 import { runVerdict } from "../lib/series_words.js";
 import { seriesAddress } from "./series_address.js";
@@ -79,7 +80,8 @@ export class CaptureHeader {
     bind("again", () => this.#runAgain(), { when: () => !this.context.info.running && !this.context.gone });
     bind("pin", () => this.#pin(), { when: () => this.context.info.can_pin && !this.context.gone });
     addCommands({ name: "Run this capture again", detail: "R", run: () => this.#runAgain() });
-    if (this.context.info.can_give) addCommands({ name: "Say who may read this capture", run: () => this.#rights() });
+    if (this.context.info.can_give)
+      addCommands({ name: "Say who may read this capture", run: () => askReaders(this.context) });
     if (!this.context.info.can_change) return;
     addCommands(
       { name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() },
@@ -158,7 +160,7 @@ export class CaptureHeader {
     put(
       byId("cap-chips"),
       info.pinned && chip("Pinned", "info-spec", "", PINS),
-      !SHARE && this.#rightsChip(info),
+      info.is_limited && chip("Read by some", "info-rights", "", "A list says who may read this capture"),
       info.run && info.run.runs > 1 && this.#runsChip(info.run),
       !info.running &&
         chip(
@@ -182,33 +184,6 @@ export class CaptureHeader {
           `Share of one CPU that the probes used, on average${estimated ? `. ${ESTIMATED}` : ""}`,
         ),
     );
-  }
-
-  /**
-   * Whether all who are logged in may read it; who owns it says who may.
-   * @param {CapturePage} info
-   */
-  #rightsChip({ is_limited: isLimited, can_give: canGive }) {
-    const text = isLimited ? "Read by some" : "Read by all";
-    if (canGive)
-      return h("button", {
-        type: "button",
-        class: "chip",
-        title: "Says who may read this capture",
-        text,
-        on: { click: () => void this.#rights() },
-      });
-    return isLimited && h("span", { class: "chip", title: "A list says who may read this capture", text });
-  }
-
-  async #rights() {
-    if (this.#isGone()) return;
-    try {
-      const { captureRights } = await import("./rights_dialog.js");
-      await captureRights(this.context.id, () => this.context.refresh());
-    } catch (error) {
-      noteError(error);
-    }
   }
 
   /**

@@ -5,6 +5,7 @@ import { h, put } from "../lib/dom.js";
 import { entry } from "../lib/facts.js";
 import { UNKNOWN_LOSS, bytes, count, duration, exact, moment, permille, plural, wall } from "../lib/format.js";
 import { CaptureLabels } from "./capture_labels.js";
+import { rightsLine } from "./rights_line.js";
 import { ComputedView } from "./computed_view.js";
 import { factEntries } from "./host_view.js";
 import { NoteThreads } from "../view/notes/note_threads.js";
@@ -221,6 +222,7 @@ export class InfoView extends PanelView {
           "div",
           {},
           !info.share && section("info-labels", "Tags and description", this.labels.draw()),
+          !info.share && section("info-rights", "Who may read it", rightsLine(this.context)),
           !info.share?.part && section("info-notes", "Notes", this.noted.element, this.#otherNotes()),
           this.#spec(info),
           flightSection(this.context, this.token.draw()),

@@ -13,13 +13,12 @@ use crate::{
     read::state_of,
     rows::tags_from,
     select::{all, of},
+    tags::tag_of,
     texts,
     writer::{Durability, Writer},
 };
 
 const SAVING: &str = "saving what is said of a capture";
-/// Characters of tags that are neither letters nor digits.
-const PUNCTUATION: &str = "-_.:/+#@";
 
 /// What people say of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,33 +38,6 @@ pub struct LabelChange {
     pub remove: Vec<String>,
     /// The description as it was seen, and as it shall be; none leaves it.
     pub description: Option<(String, String)>,
-}
-
-/// The tag as it is stored: in lower case.
-///
-/// # Errors
-/// What makes it none, in words.
-pub(crate) fn tag_of(text: &str) -> Result<String, StoreError> {
-    let refused = |why: &str| {
-        let shown = bathyscope_capture::visible(crate::limits::cut(text, 80).as_bytes());
-        StoreError::Refused { what: "a tag", why: format!("`{shown}` {why}") }
-    };
-    let tag = text.trim().to_lowercase();
-    if tag.is_empty() {
-        return Err(refused("has no character"));
-    }
-    if tag.len() > limit::TAG_BYTES {
-        return Err(refused("is too long; at most 48 bytes are stored"));
-    }
-    if !tag.chars().all(|c| c.is_alphanumeric() || PUNCTUATION.contains(c)) {
-        return Err(refused(
-            "has a character that tags do not have; they have letters, digits and any of - _ . : / + # @",
-        ));
-    }
-    if tag.starts_with('-') {
-        return Err(refused("begins with `-`, with which a search leaves tags out"));
-    }
-    Ok(tag)
 }
 
 /// Changes what is said of a capture; gives it as it is now.

@@ -56,6 +56,7 @@ mod shares;
 mod sources;
 mod store;
 mod sums;
+mod tags;
 mod task;
 mod texts;
 mod tracks;

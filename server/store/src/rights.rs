@@ -17,11 +17,11 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use crate::{
     StoreError,
     error::failed,
-    labels::tag_of,
     limits::{at_most, limit},
     read::state_of,
     rows::{sql, unreadable},
     select::{all, of},
+    tags::tag_of,
 };
 
 const SAVING: &str = "saving who may read captures";

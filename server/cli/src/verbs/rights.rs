@@ -35,7 +35,7 @@ pub struct RightsArgs {
 
 /// Who is in a list.
 #[derive(Clone, Debug, Args)]
-pub struct ListArgs {
+pub struct ReadersArgs {
     /// May read: a name, `group:NAME` or `everybody`; can be given several times
     #[arg(long, value_name = "WHO")]
     pub read: Vec<String>,
@@ -74,7 +74,7 @@ pub enum RightsVerb {
         capture: ChosenCapture,
         /// Who.
         #[command(flatten)]
-        list: ListArgs,
+        list: ReadersArgs,
         /// How it is printed, and where.
         #[command(flatten)]
         common: RightsCommon,
@@ -101,7 +101,7 @@ pub enum RightsVerb {
         tag: String,
         /// Who.
         #[command(flatten)]
-        list: ListArgs,
+        list: ReadersArgs,
         /// How it is printed, and where.
         #[command(flatten)]
         common: RightsCommon,
@@ -147,7 +147,7 @@ pub enum RightsVerb {
     },
 }
 
-impl ListArgs {
+impl ReadersArgs {
     fn given(&self) -> Vec<GivenRight> {
         let of =
             |who: &[String], may| who.iter().map(|who| GivenRight { to: right_holder(who), may }).collect::<Vec<_>>();

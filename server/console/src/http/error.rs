@@ -221,8 +221,12 @@ impl ApiError {
 
     /// A capture that is not there.
     pub fn no_capture() -> Self {
-        Self::new(ErrorKind::NotFound, "opening this capture", "there is no such capture; it may have been deleted, or be kept from you")
-            .remedy("The history lists the captures that exist.")
+        Self::new(
+            ErrorKind::NotFound,
+            "opening this capture",
+            "there is no such capture; it may have been deleted, or be kept from you",
+        )
+        .remedy("The history lists the captures that exist.")
     }
 
     /// A link for people without a login that cannot be used, for whatever reason.

@@ -47,7 +47,7 @@ function answerFrom(page) {
     const found = await answers.find(path);
     if (found && CAPTURE.test(readAddress(path).path)) {
       const info = JSON.parse(new TextDecoder().decode(/** @type {ArrayBuffer} */ (found.body)));
-      return Response.json({ ...info, can_change: false, can_delete: false, can_pin: false });
+      return Response.json({ ...info, can_change: false, can_delete: false, can_pin: false, can_give: false });
     }
     if (found)
       return new Response(found.body, {

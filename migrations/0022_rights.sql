@@ -95,7 +95,7 @@ CREATE TABLE listed (
     -- Bytes of texts of events, of processes' names and of output that are more than `search` takes of one capture.
     left_out_bytes INTEGER NOT NULL,
     -- 1 if it has rows in `capture_rights`: lists of a hundred thousand captures do not look there for each.
-    has_rights INTEGER NOT NULL CHECK (has_rights IN (0, 1))
+    has_rights INTEGER NOT NULL DEFAULT 0 CHECK (has_rights IN (0, 1))
 ) STRICT;
 
 INSERT INTO listed SELECT *, 0 FROM old_listed;

@@ -86,7 +86,7 @@ export async function limitReaders(browser, page, server) {
   await ada.page.reload();
   await ada.page.getByRole('button', { name: 'Read by some' }).press('Enter');
   await ada.page.getByRole('button', { name: 'Say who may read it' }).press('Enter');
-  await ada.page.getByText(/^Whoever its tags let read it \(payroll: only the owner and admins\)/).click();
+  await ada.page.getByRole('radio', { name: /Whoever its tags let read it \(payroll: only the owner and admins\)/ }).check();
   await ada.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await until('nothing is found', async () => await found(vera.page, server, 'zebra') === 0);
   assert.equal(await vera.page.evaluate(() => window.hacked), undefined);

@@ -135,7 +135,10 @@ async function selectByKeys(page, table, said) {
   await page.keyboard.press('Shift+ArrowRight');
   await page.keyboard.press('o');
   await until('another end', () => Number(query(page).get('end')) > Number(query(page).get('start')));
+  const given = query(page).get('over');
   await page.keyboard.press('u');
+  // The address follows when the page has time for it.
+  await until('one choice', () => query(page).get('over') !== given);
   const one = query(page).get('over');
   await page.keyboard.press('u');
   await until('the other choice', () => query(page).get('over') !== one);

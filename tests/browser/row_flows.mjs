@@ -59,6 +59,7 @@ export async function chooseValues(page) {
   assert.equal(all.matched, answer.rows);
   const again = await nextJson(page, FACETS, () => page.reload());
   assert.deepEqual(again.facets.map(({ column }) => column.name), answer.facets.map(({ column }) => column.name));
+  await section(page, 'comm').locator('.facet-value').first().waitFor();
   await page.keyboard.press('f');
   await until('no values', async () => !query(page).has('facets') && !(await panel(page).isVisible()));
 }

@@ -46,7 +46,7 @@ async function makeGroup(page, server) {
   const tag = page.getByRole('dialog', { name: 'Limit captures of a tag' });
   await tag.getByLabel('Tag').fill('payroll');
   await tag.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('only the owner and admins').waitFor();
+  await page.getByRole('cell', { name: 'only the owner and admins' }).waitFor();
   assert.equal(await page.evaluate(() => window.hacked), undefined);
 }
 

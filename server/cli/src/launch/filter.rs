@@ -22,6 +22,23 @@ const STREAM: Condition = With(1, libc::SOCK_STREAM as u32);
 /// The other bits of a socket's type; above are flags.
 const ONLY_STREAM: Condition = Without(1, 0xf & !(libc::SOCK_STREAM as u32));
 
+const WAITING: CallGroup = CallGroup {
+    reason: "the runtime's waiting",
+    calls: &[
+        Any(libc::SYS_epoll_create1),
+        Any(libc::SYS_epoll_ctl),
+        Any(libc::SYS_epoll_pwait),
+        Any(libc::SYS_eventfd2),
+    ],
+};
+const MEMORY: CallGroup = CallGroup {
+    reason: "rings, files and memory; none of it becomes code",
+    calls: &[
+        If(libc::SYS_mmap, &[Without(2, libc::PROT_EXEC as u32)]),
+        If(libc::SYS_mprotect, &[Without(2, libc::PROT_EXEC as u32)]),
+    ],
+};
+
 /// What the console needs beside what both processes do.
 const CONSOLE: &[CallGroup] = &[
     CallGroup {
@@ -39,22 +56,8 @@ const CONSOLE: &[CallGroup] = &[
             If(libc::SYS_ioctl, &[Is(1, libc::FIONBIO as u32)]),
         ],
     },
-    CallGroup {
-        reason: "the runtime's waiting",
-        calls: &[
-            Any(libc::SYS_epoll_create1),
-            Any(libc::SYS_epoll_ctl),
-            Any(libc::SYS_epoll_pwait),
-            Any(libc::SYS_eventfd2),
-        ],
-    },
-    CallGroup {
-        reason: "rings, files and memory; none of it becomes code",
-        calls: &[
-            If(libc::SYS_mmap, &[Without(2, libc::PROT_EXEC as u32)]),
-            If(libc::SYS_mprotect, &[Without(2, libc::PROT_EXEC as u32)]),
-        ],
-    },
+    WAITING,
+    MEMORY,
     CallGroup {
         reason: "the database: what was written is on the disk, space is reserved, files have modes, and one of an older \
                  version is kept under another name",

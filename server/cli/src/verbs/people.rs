@@ -124,7 +124,7 @@ pub enum ProviderArg {
     Forget,
 }
 
-/// What all verbs of accounts and tokens take.
+/// What all verbs of accounts, tokens, rights and webhooks take.
 #[derive(Clone, Debug, Args)]
 pub struct PeopleCommon {
     /// Print JSON

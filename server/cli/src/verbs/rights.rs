@@ -10,7 +10,12 @@ use bathyscope_console::{
 use bathyscope_store::{CaptureRight, GivenRight, StoreError};
 use clap::{Args, Subcommand};
 
-use super::{chosen::ChosenCapture, open, people::json_line, print_all};
+use super::{
+    chosen::ChosenCapture,
+    open,
+    people::{PeopleCommon, json_line},
+    print_all,
+};
 use crate::{Failure, Outcome, config::DataArgs, launch::Workplace};
 
 /// What `rights` takes.
@@ -44,17 +49,6 @@ pub struct ReadersArgs {
     pub change: Vec<String>,
 }
 
-/// How it is printed, and where.
-#[derive(Clone, Debug, Args)]
-pub struct RightsCommon {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Where captures are kept.
-    #[command(flatten)]
-    pub data: DataArgs,
-}
-
 /// What can be done with rights.
 #[derive(Clone, Debug, Subcommand)]
 pub enum RightsVerb {
@@ -65,7 +59,7 @@ pub enum RightsVerb {
         capture: ChosenCapture,
         /// How it is printed, and where.
         #[command(flatten)]
-        common: RightsCommon,
+        common: PeopleCommon,
     },
     /// Say who may read and change a capture, beside its owner and admins
     Set {
@@ -77,7 +71,7 @@ pub enum RightsVerb {
         list: ReadersArgs,
         /// How it is printed, and where.
         #[command(flatten)]
-        common: RightsCommon,
+        common: PeopleCommon,
     },
     /// Let a capture be read as roles and its tags say
     Clear {
@@ -86,13 +80,13 @@ pub enum RightsVerb {
         capture: ChosenCapture,
         /// How it is printed, and where.
         #[command(flatten)]
-        common: RightsCommon,
+        common: PeopleCommon,
     },
     /// List the tags that say who may read what has them
     Tags {
         /// How it is printed, and where.
         #[command(flatten)]
-        common: RightsCommon,
+        common: PeopleCommon,
     },
     /// Say who may read and change captures that have a tag and no list of their own
     SetTag {
@@ -104,7 +98,7 @@ pub enum RightsVerb {
         list: ReadersArgs,
         /// How it is printed, and where.
         #[command(flatten)]
-        common: RightsCommon,
+        common: PeopleCommon,
     },
     /// Let a tag say nothing of who may read
     ClearTag {
@@ -113,13 +107,13 @@ pub enum RightsVerb {
         tag: String,
         /// How it is printed, and where.
         #[command(flatten)]
-        common: RightsCommon,
+        common: PeopleCommon,
     },
     /// List groups with their people
     Groups {
         /// How it is printed, and where.
         #[command(flatten)]
-        common: RightsCommon,
+        common: PeopleCommon,
     },
     /// Make a group, or add people to it and remove some
     Group {
@@ -134,7 +128,7 @@ pub enum RightsVerb {
         remove: Vec<String>,
         /// How it is printed, and where.
         #[command(flatten)]
-        common: RightsCommon,
+        common: PeopleCommon,
     },
     /// Remove a group, and what was given to it
     RemoveGroup {
@@ -143,7 +137,7 @@ pub enum RightsVerb {
         name: String,
         /// How it is printed, and where.
         #[command(flatten)]
-        common: RightsCommon,
+        common: PeopleCommon,
     },
 }
 
@@ -174,7 +168,7 @@ pub fn run(args: RightsArgs) -> Outcome {
 }
 
 impl RightsVerb {
-    const fn common(&self) -> &RightsCommon {
+    const fn common(&self) -> &PeopleCommon {
         match self {
             Self::Show { common, .. }
             | Self::Set { common, .. }

@@ -8,7 +8,7 @@ use std::{
 use http::Uri;
 
 use super::{access::Who, hosts::AllowedHost, proxied::Proxied};
-pub(super) use crate::hex::hex;
+use crate::hex::hex;
 
 /// The address that a request comes from, for limits; never shown and never trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

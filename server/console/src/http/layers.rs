@@ -31,10 +31,11 @@ use tower_http::{
 };
 
 use super::{
-    context::{RouteKind, hex},
+    context::RouteKind,
     error::{ApiError, ErrorKind},
 };
 use crate::{
+    hex::hex,
     import::{ImportError, MAX_IMPORT_BYTES},
     proxy_users::PROXY_SECRET_HEADER,
 };

@@ -37,7 +37,7 @@ const TOO_MANY_PASSWORDS: &str = "Too many attempts to log in have failed, from 
                                   again in some minutes, or log in with a link that `bathyscope login-link` prints.";
 
 /// What is said to somebody who comes through a proxy that says who they are.
-pub(super) const BY_PROXY: &str =
+const BY_PROXY: &str =
     "The proxy in front of this console says who you are: open the start page. To log out, log out there.";
 
 /// What the login page says of an address that it does not lead back to.
@@ -90,6 +90,20 @@ pub(super) async fn page(
     login_page(&context, &state, StatusCode::OK, &LoginWords { problem, next: &next, ask_again }).await
 }
 
+/// Refuses who logs in although the proxy in front says who asks.
+pub(super) fn refuse_by_proxy(context: &Context) -> Result<(), ApiError> {
+    let is_told = context.proxied().is_some();
+    if is_told { Err(ApiError::new(ErrorKind::Conflict, "logging in", BY_PROXY)) } else { Ok(()) }
+}
+
+/// Goes on only if what should follow a login is a page of this console, or nothing. The address is not repeated: it may be anything.
+pub(super) fn admit_next(next: &str) -> Result<(), ApiError> {
+    if next.is_empty() || next::is_own(next) {
+        return Ok(());
+    }
+    Err(ApiError::invalid("logging in", "the address that should follow is no page of this console"))
+}
+
 /// Exchanges a token, or name and password, for a session.
 pub(super) async fn login(
     _: Anonymous,
@@ -97,9 +111,7 @@ pub(super) async fn login(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    if context.proxied().is_some() {
-        return Err(ApiError::new(ErrorKind::Conflict, "logging in", BY_PROXY));
-    }
+    refuse_by_proxy(&context)?;
     let source = state.source_of(&context, request.headers());
     let replaces = session_of(request.headers(), &state).await?;
     let Form(form) = Form::from_request(request, &state).await?;
@@ -107,10 +119,8 @@ pub(super) async fn login(
     if token.is_none() && name.is_none() {
         return Err(ApiError::invalid("reading the form", "it is not the expected form"));
     }
-    if !next.is_empty() && !next::is_own(&next) {
-        // Before the token is used up. The address is not repeated: it may be anything.
-        return Err(ApiError::invalid("logging in", "the address that should follow is no page of this console"));
-    }
+    // Before the token is used up.
+    admit_next(&next)?;
     let begun = match (token.unwrap_or_default(), name) {
         (token, Some(name)) if token.is_empty() => by_password(&state, source, (&name, password), replaces).await?,
         (token, _) => by_token(&state, source, &token, replaces).await?,

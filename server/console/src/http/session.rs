@@ -24,7 +24,7 @@ use bathyscope_store::{
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::context::hex;
+use crate::hex::hex;
 
 /// How long a session lasts at most, however often it is used.
 pub const SESSION_S: u64 = 7 * 24 * 3600;

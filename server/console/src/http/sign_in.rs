@@ -21,10 +21,9 @@ use serde::Deserialize;
 use super::{
     access::{Anonymous, SIGN_IN_COOKIE_NAME, cookies, session_cookie, session_of, sign_in_cookie},
     context::Context,
-    error::{ApiError, ErrorKind},
+    error::ApiError,
     extract::{Form, Query},
-    login::{BY_PROXY, LoginWords, login_page, redirect},
-    next,
+    login::{LoginWords, admit_next, login_page, redirect, refuse_by_proxy},
     session::IdentityEntry,
     state::{AppState, to_its_end},
 };
@@ -73,12 +72,8 @@ pub(super) async fn start(
     Query(StartQuery { next }): Query<StartQuery>,
 ) -> Result<Response, ApiError> {
     let oidc = provider_of(&state)?;
-    if context.proxied().is_some() {
-        return Err(ApiError::new(ErrorKind::Conflict, "logging in", BY_PROXY));
-    }
-    if !next.is_empty() && !next::is_own(&next) {
-        return Err(ApiError::invalid("logging in", "the address that should follow is no page of this console"));
-    }
+    refuse_by_proxy(&context)?;
+    admit_next(&next)?;
     if next.len() > MAX_NEXT_BYTES {
         let words = LoginWords { problem: TOO_LONG, ..LoginWords::default() };
         return login_page(&context, &state, StatusCode::BAD_REQUEST, &words).await;
@@ -112,9 +107,7 @@ pub(super) async fn finish(
     request: Request,
 ) -> Result<Response, ApiError> {
     let oidc = provider_of(&state)?.clone();
-    if context.proxied().is_some() {
-        return Err(ApiError::new(ErrorKind::Conflict, "logging in", BY_PROXY));
-    }
+    refuse_by_proxy(&context)?;
     let source = state.source_of(&context, request.headers());
     let replaces = session_of(request.headers(), &state).await?;
     let begun_here = begun_logins(request.headers(), &state);

@@ -61,9 +61,6 @@ impl<'a> SeenStore<'a> {
     pub fn unseen(self) -> StoreFuture<'a, BTreeSet<CaptureId>> {
         let Self { store, sight } = self;
         Box::pin(async move {
-            if !sight.is_narrow() {
-                return Ok(BTreeSet::new());
-            }
             let unseen = rights::unseen(&mut *store.database.reader().await?, sight).await;
             store.database.done(unseen)
         })

@@ -5,9 +5,10 @@ import { askInDialog } from "../lib/ask_dialog.js";
 import { addCommands } from "../lib/commands.js";
 import { byId, h, put } from "../lib/dom.js";
 import { duration } from "../lib/format.js";
-import { note, showError, waitFor } from "../lib/notice.js";
+import { showError } from "../lib/notice.js";
 import { showAccess } from "./access_view.js";
 import { isLoopback } from "./link_address.js";
+import { acting } from "./list_act.js";
 import { listTable } from "./list_table.js";
 import { showOnce } from "./once_dialog.js";
 import { showRights } from "./rights_section.js";
@@ -23,21 +24,7 @@ let provider = "";
 /** @type {import("./list_table.js").Head[]} */
 const HEADS = [["Person"], ["Role"], ["Last login"], ["Sessions", true], ["Tokens", true], ["Actions"]];
 
-/**
- * @param {string} what
- * @param {() => Promise<unknown>} act
- * @param {string} done
- */
-async function doing(what, act, done) {
-  try {
-    await waitFor(what, act());
-    if (done) note(done);
-    put(byId("people-problem"));
-  } catch (error) {
-    showError(byId("people-problem"), error);
-  }
-  await load();
-}
+const doing = acting("people-problem", () => load());
 
 /**
  * Shows the link by which somebody chooses a password.

@@ -5,7 +5,8 @@ import { askInDialog } from "../lib/ask_dialog.js";
 import { addCommands } from "../lib/commands.js";
 import { byId, h, put } from "../lib/dom.js";
 import { wall } from "../lib/format.js";
-import { note, showError, waitFor } from "../lib/notice.js";
+import { note, showError } from "../lib/notice.js";
+import { acting } from "./list_act.js";
 import { listTable } from "./list_table.js";
 import { showOnce } from "./once_dialog.js";
 import { startShell } from "./shell.js";
@@ -18,19 +19,7 @@ const HEADS = [["Webhook"], ["Address"], ["Messages"], ["Actions"]];
 /** @type {import("./list_table.js").Head[]} */
 const MESSAGE_HEADS = [["Webhook"], ["About"], ["What became of it"], ["When"]];
 
-/**
- * @param {string} what
- * @param {() => Promise<unknown>} act
- */
-async function doing(what, act) {
-  try {
-    await waitFor(what, act());
-    put(byId("webhooks-problem"));
-  } catch (error) {
-    showError(byId("webhooks-problem"), error);
-  }
-  await load();
-}
+const doing = acting("webhooks-problem", () => load());
 
 async function add() {
   const name = h("input", { type: "text", id: "webhook-name", required: true, maxlength: "64", autocomplete: "off" });

@@ -3,27 +3,14 @@
 import { get, send } from "../lib/api.js";
 import { askInDialog } from "../lib/ask_dialog.js";
 import { byId, h, put } from "../lib/dom.js";
-import { note, showError, waitFor } from "../lib/notice.js";
+import { showError } from "../lib/notice.js";
+import { acting } from "./list_act.js";
 import { listTable } from "./list_table.js";
 import { RightsForm, rightsWords } from "./rights_form.js";
 
 /** @import { GroupItem, RightsPage, TagRights } from "../../../api.js" */
 
-/**
- * @param {string} what
- * @param {() => Promise<unknown>} act
- * @param {string} done
- */
-async function doing(what, act, done) {
-  try {
-    await waitFor(what, act());
-    note(done);
-    put(byId("rights-problem"));
-  } catch (error) {
-    showError(byId("rights-problem"), error);
-  }
-  await showRights();
-}
+const doing = acting("rights-problem", () => showRights());
 
 /** @param {RightsPage} page */
 const known = ({ people, groups }) => ({ people, groups: groups.map((group) => group.name) });

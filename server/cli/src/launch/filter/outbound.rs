@@ -8,7 +8,7 @@ use bathyscope_agent::seccomp::{
     Condition::{self, Is, With, Without},
 };
 
-use super::{NEVER, ONLY_STREAM, STREAM, installed};
+use super::{MEMORY, NEVER, ONLY_STREAM, STREAM, WAITING, installed};
 use crate::Failure;
 
 /// A socket of packets, for name servers.
@@ -36,22 +36,8 @@ const OUTBOUND: &[CallGroup] = &[
             If(libc::SYS_ioctl, &[Is(1, libc::FIONREAD as u32)]),
         ],
     },
-    CallGroup {
-        reason: "the runtime's waiting",
-        calls: &[
-            Any(libc::SYS_epoll_create1),
-            Any(libc::SYS_epoll_ctl),
-            Any(libc::SYS_epoll_pwait),
-            Any(libc::SYS_eventfd2),
-        ],
-    },
-    CallGroup {
-        reason: "memory; none of it becomes code",
-        calls: &[
-            If(libc::SYS_mmap, &[Without(2, libc::PROT_EXEC as u32)]),
-            If(libc::SYS_mprotect, &[Without(2, libc::PROT_EXEC as u32)]),
-        ],
-    },
+    WAITING,
+    MEMORY,
     CallGroup { reason: "older forms of the above, which the C library uses on x86_64", calls: OLDER },
 ];
 

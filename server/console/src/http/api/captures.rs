@@ -20,14 +20,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::{
     access::{Operator, Reader, Viewer, Who},
-    context::hex,
     error::{ApiError, ErrorKind},
     extract::{self, Path, Query},
     share::{Share, SharedPart},
     state::{AppState, to_its_end},
 };
 use super::{CaptureAddress, commands, library::with_kept, scripts};
-use crate::{retention::restorable_until, wire};
+use crate::{hex::hex, retention::restorable_until, wire};
 use bathyscope_recorder::{FlightStatus, StartError};
 
 /// The most captures on a page of the list.

@@ -152,6 +152,10 @@ async fn next_heard(mut watch: Watch) -> Option<(Event, Watch)> {
 
 /// Those of the running captures that somebody sees; none when the store is gone.
 async fn seen_of(watch: &Watch, items: Vec<RunningCapture>) -> Option<Vec<RunningCapture>> {
+    // At every tick, while most of the time nothing runs.
+    if items.is_empty() {
+        return Some(items);
+    }
     let sight = sight_of(&watch.state, &watch.session).await.ok()?;
     if !sight.is_narrow() {
         return Some(items);

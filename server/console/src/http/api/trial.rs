@@ -17,14 +17,13 @@ use serde::{Deserialize, Serialize};
 use super::{
     super::{
         access::{Operator, Who},
-        context::hex,
         error::ApiError,
         extract,
         state::{AppState, to_its_end},
     },
     captures, maps,
 };
-use crate::wire;
+use crate::{hex::hex, wire};
 
 /// What a trial is called while it is there.
 const TITLE: &str = "trial of the probe builder, which is deleted by itself";

@@ -8,10 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use openidconnect::url::form_urlencoded;
 
-use super::super::{
-    context::hex,
-    session::{SessionError, new_secret},
-};
+use super::super::session::{SessionError, new_secret};
+use crate::hex::hex;
 
 /// How long somebody may take at the provider.
 const LASTS_S: u64 = 600;

@@ -1,9 +1,10 @@
 //! A console for one test: its own database, a clock that the test sets, and no agent unless it brings one.
 
 use std::{
+    convert::Infallible,
     net::{IpAddr, Ipv4Addr},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -31,8 +32,9 @@ use bathyscope_recorder::{Recorder, RecorderOptions};
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
 use http::{HeaderMap, Request, StatusCode, header};
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt as _;
+use tower::{ServiceExt as _, util::BoxCloneService};
 
 use crate::answers;
 
@@ -55,6 +57,8 @@ pub struct Console {
     pub state: AppState,
     pub stop: CancellationToken,
     pub seconds: Arc<AtomicU64>,
+    /// Made once: a router of all routes takes longer than most of what is asked.
+    service: Mutex<BoxCloneService<Request<Body>, Response, Infallible>>,
 }
 
 /// What came back.
@@ -105,25 +109,39 @@ pub fn simulated(options: &str) -> AgentLink {
     AgentLink::new(connect).unwrap()
 }
 
+/// A directory with a database that is empty. It is migrated once for all tests of this process, and copied.
+async fn new_dir() -> TempDir {
+    static EMPTY: OnceCell<Vec<u8>> = OnceCell::const_new();
+    let migrated = || async {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), Options { ballast_bytes: 0, ..Options::default() }).await.unwrap();
+        store.close().await;
+        std::fs::read(dir.path().join("bathyscope.db")).unwrap()
+    };
+    let (dir, empty) = (tempfile::tempdir().unwrap(), EMPTY.get_or_init(migrated).await);
+    std::fs::write(dir.path().join("bathyscope.db"), empty).unwrap();
+    dir
+}
+
 impl Console {
     pub async fn new() -> Self {
         Self::with_link(AgentLink::new(no_agent).unwrap()).await
     }
 
     pub async fn with_link(link: AgentLink) -> Self {
-        Self::open(tempfile::tempdir().unwrap(), link, "first boot", 1000).await
+        Self::open(new_dir().await, link, "first boot", 1000).await
     }
 
     /// With a rule of retention, which nobody follows unless the test does.
     pub async fn with_rule(retention: RetentionRule, link: AgentLink) -> Self {
-        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, (retention, no_importer(), None)).await
+        Self::open_with(new_dir().await, link, "first boot", 1000, (retention, no_importer(), None)).await
     }
 
     /// With a proxy in front, which is believed this.
     pub async fn behind(proxy: ProxyUsers) -> Self {
         let (link, rule) = (AgentLink::new(no_agent).unwrap(), RetentionRule::default());
         let more = (rule, no_importer(), Some(proxy));
-        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, more).await
+        Self::open_with(new_dir().await, link, "first boot", 1000, more).await
     }
 
     /// With a process that reads files.
@@ -131,7 +149,7 @@ impl Console {
         let importer = NewReader::start(super::import::start_reader).ready();
         let link = AgentLink::new(no_agent).unwrap();
         let rule = RetentionRule::default();
-        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, (rule, importer, None)).await
+        Self::open_with(new_dir().await, link, "first boot", 1000, (rule, importer, None)).await
     }
 
     pub async fn open(dir: TempDir, link: AgentLink, boot: &str, now_s: u64) -> Self {
@@ -152,8 +170,7 @@ impl Console {
     pub async fn connecting(outbound: Outbound, public_url: Option<&str>, link: AgentLink) -> Self {
         let more = (RetentionRule::default(), no_importer(), None);
         let connecting = (Some(outbound), public_url.map(str::to_owned), None);
-        let console =
-            Self::open_connecting(tempfile::tempdir().unwrap(), link, ("first boot", 1000), more, connecting).await;
+        let console = Self::open_connecting(new_dir().await, link, ("first boot", 1000), more, connecting).await;
         tokio::spawn(console.state.webhooks().clone().keep());
         console
     }
@@ -163,7 +180,7 @@ impl Console {
         let more = (RetentionRule::default(), no_importer(), None);
         let link = AgentLink::new(no_agent).unwrap();
         let connecting = (Some(outbound), None, Some(provider));
-        Self::open_connecting(tempfile::tempdir().unwrap(), link, ("first boot", 1000), more, connecting).await
+        Self::open_connecting(new_dir().await, link, ("first boot", 1000), more, connecting).await
     }
 
     async fn open_connecting(
@@ -211,7 +228,9 @@ impl Console {
             importer,
             stop: stop.clone(),
         };
-        Self { dir, store, state: AppState::new(setup), stop, seconds }
+        let state = AppState::new(setup);
+        let service = Mutex::new(BoxCloneService::new(service(state.clone())));
+        Self { dir, store, state, stop, seconds, service }
     }
 
     /// Ends it and begins another one on the same database.
@@ -244,7 +263,8 @@ impl Console {
     /// Sends a request as it is, from a given address.
     pub async fn send_from(&self, source: IpAddr, mut request: Request<Body>) -> Response {
         request.extensions_mut().insert(Peer(source));
-        service(self.state.clone()).oneshot(request).await.unwrap()
+        let service = self.service.lock().unwrap().clone();
+        service.oneshot(request).await.unwrap()
     }
 
     pub async fn send(&self, request: Request<Body>) -> Response {

@@ -2,17 +2,17 @@
 //!
 //! A database with so many made-up captures (100,000 unless said) is filled, its words are indexed, and then typical searches and
 //! every order of the list are asked for again and again, as the page does: a page of 100, with the number of all. Said are the
-//! median and the 99th percentile of each.
+//! median and the 99th percentile of each: for an admin, and for somebody from whom lists of rights keep a part of them.
 #![expect(clippy::print_stdout, reason = "a measuring program")]
 
 use std::{
     error::Error,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, Method, ProfileSpec, Target};
-use bathyscope_store::{NewCapture, Options, Store, SummaryQuery, SummarySort};
+use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, Method, ProfileSpec, SeriesId, Target};
+use bathyscope_store::{NewCapture, Options, Sight, Store, SummaryQuery, SummarySort};
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
 /// A small generator (xorshift): the same captures on every run.
@@ -60,7 +60,13 @@ async fn first(dir: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Adds captures with 60 texts of 30 bytes each, names of 8 processes, and a note on every tenth.
+/// Whose list of captures is measured beside an admin's.
+const VIEWER: &str = "eve";
+/// So many captures are the runs of one series.
+const RUNS: u64 = 500;
+
+/// Adds captures with 60 texts of 30 bytes each, names of 8 processes, a note on every tenth, a list of rights on every twentieth,
+/// and all of them as runs.
 async fn fill(dir: &Path, captures: u64) -> Result<(), Box<dyn Error>> {
     let options = SqliteConnectOptions::new().filename(dir.join("bathyscope.db")).pragma("synchronous", "OFF");
     let mut conn = SqliteConnection::connect_with(&options).await?;
@@ -91,6 +97,13 @@ async fn fill(dir: &Path, captures: u64) -> Result<(), Box<dyn Error>> {
             let text = format!("the connection pool was exhausted after deploy {word}");
             sqlx::query(note).bind(id).bind(text).execute(&mut *change).await?;
         }
+        if number % 20 == 0 {
+            let reader = if number % 40 == 0 { VIEWER } else { "grace" };
+            let rights = "INSERT INTO capture_rights VALUES (?1, 'owner', '', 'change'), (?1, 'person', ?2, 'read')";
+            sqlx::query(rights).bind(id).bind(reader).execute(&mut *change).await?;
+        }
+        let run = "INSERT INTO runs VALUES (?1, ?2, NULL, 0, 1, '{}', '')";
+        sqlx::query(run).bind(id).bind((1 + number / RUNS).cast_signed()).execute(&mut *change).await?;
         let texts = (0..60).map(|_| format!("/usr/lib/x86_64-linux-gnu/lib{}.so", random.below(50_000)));
         let texts: Vec<String> = COMMANDS.iter().map(|&name| name.to_owned()).chain(texts).collect();
         let rows: Vec<String> =
@@ -103,26 +116,61 @@ async fn fill(dir: &Path, captures: u64) -> Result<(), Box<dyn Error>> {
         names.bind(id).execute(&mut *change).await?;
     }
     let listed = "INSERT INTO listed (capture_id, shown, state, origin, simulated, title, owner, method, target, host_name, \
-                  started_unix_ns, duration_ns, row_count, size_bytes, lost, pinned, tags, lost_at_least, notes, indexed, left_out_bytes) \
+                  started_unix_ns, duration_ns, row_count, size_bytes, lost, pinned, tags, lost_at_least, notes, indexed, left_out_bytes, has_rights) \
                   SELECT id, 1, state, origin, simulated, title, owner, method, target, host_name, started_unix_ns, end_ns - start_ns, \
                   row_count, chunk_bytes + index_bytes + dictionary_bytes, lost, pinned, coalesce(tags, ''), 0, \
-                  (SELECT count(*) FROM notes n WHERE n.capture_id = id), 0, 0 FROM captures JOIN retention ON retention.capture_id = id \
+                  (SELECT count(*) FROM notes n WHERE n.capture_id = id), 0, 0, EXISTS (SELECT 1 FROM capture_rights r WHERE r.capture_id = id) \
+                  FROM captures JOIN retention ON retention.capture_id = id \
                   LEFT JOIN labels ON labels.capture_id = id WHERE id <> 1";
     sqlx::query(listed).execute(&mut *change).await?;
+    // One of the two tags is kept from the viewer, the other is given to a group of theirs.
+    let tags = "INSERT INTO tag_rights VALUES ('prod', 'owner', '', 'change'), ('slow', 'owner', '', 'change'), ('slow', 'group', 'team', 'read')";
+    sqlx::query(tags).execute(&mut *change).await?;
+    sqlx::query("INSERT INTO groups VALUES ('team')").execute(&mut *change).await?;
+    sqlx::query("INSERT INTO group_members VALUES ('team', ?)").bind(VIEWER).execute(&mut *change).await?;
     change.commit().await?;
     Ok(conn.close().await?)
 }
 
-/// The median and the 99th percentile of what a search takes, and how many captures it finds.
-async fn ask(store: &Store, query: &SummaryQuery, rounds: usize) -> Result<(Duration, Duration, u64), Box<dyn Error>> {
-    let (mut took, mut total) = (Vec::with_capacity(rounds), 0);
+/// Asks so often. Gives the median and the 99th percentile of what it takes, in milliseconds, and the last answer.
+async fn timed<T>(
+    rounds: usize,
+    mut ask: impl AsyncFnMut() -> Result<T, Box<dyn Error>>,
+) -> Result<(String, T), Box<dyn Error>> {
+    let (mut took, mut last) = (Vec::with_capacity(rounds), None);
     for _ in 0..rounds {
         let start = Instant::now();
-        total = store.summaries(query).await?.total;
-        took.push(start.elapsed());
+        last = Some(ask().await?);
+        took.push(start.elapsed().as_secs_f64() * 1000.0);
     }
-    took.sort();
-    Ok((took[took.len() / 2], took[took.len() * 99 / 100], total))
+    took.sort_by(f64::total_cmp);
+    let text = format!("{:6.1} ms  {:6.1} ms", took[took.len() / 2], took[took.len() * 99 / 100]);
+    Ok((text, last.ok_or("asked at least once")?))
+}
+
+/// The sight of somebody as of each request, and a search by it.
+async fn search(store: &Store, who: Option<&str>, query: &SummaryQuery) -> Result<u64, Box<dyn Error>> {
+    let Some(who) = who else { return Ok(store.summaries(query).await?.total) };
+    let sight = store.sight(who).await?;
+    Ok(store.seen_by(&sight).summaries(query).await?.total)
+}
+
+/// What else is asked of all captures by somebody from whom some are kept.
+async fn others(store: &Store, rounds: usize) -> Result<(), Box<dyn Error>> {
+    let sight = store.sight(VIEWER).await?;
+    let seen = store.seen_by(&sight);
+    let (took, found) = timed(rounds, async || Ok(store.sight(VIEWER).await?)).await?;
+    drop::<Sight>(found);
+    println!("{took}          sight of a viewer");
+    let (took, found) = timed(rounds, async || Ok(seen.tags().await?.len())).await?;
+    println!("{took}  {found:7} tags of all");
+    let (took, found) = timed(rounds, async || Ok(seen.series().await?.len())).await?;
+    println!("{took}  {found:7} series of all");
+    let (took, found) = timed(rounds, async || Ok(seen.series_runs(SeriesId::from_bits(7)).await?.len())).await?;
+    println!("{took}  {found:7} runs of a series");
+    let (took, found) = timed(rounds, async || Ok(seen.unseen().await?.len())).await?;
+    println!("{took}  {found:7} captures that are kept from them");
+    Ok(())
 }
 
 const SEARCHES: [(&str, &str); 20] = [
@@ -168,10 +216,11 @@ async fn measure(dir: &Path, captures: u64, rounds: usize) -> Result<(), Box<dyn
     let offset = u32::try_from(captures / 2)?;
     searches.push(("all, from the middle on".to_owned(), SummaryQuery { offset, ..SummaryQuery::default() }));
     for (what, query) in &searches {
-        let (median, high, total) = ask(&store, query, rounds).await?;
-        let ms = |took: Duration| took.as_secs_f64() * 1000.0;
-        println!("{:6.1} ms  {:6.1} ms  {total:7} found  {what}", ms(median), ms(high));
+        let (all, total) = timed(rounds, async || search(&store, None, query).await).await?;
+        let (seen, of_these) = timed(rounds, async || search(&store, Some(VIEWER), query).await).await?;
+        println!("{all}  {total:7} found   {seen}  {of_these:7} of them  {what}");
     }
+    others(&store, rounds).await?;
     let start = Instant::now();
     store.sizes().await?;
     println!("sizes of all: {:.1?}", start.elapsed());

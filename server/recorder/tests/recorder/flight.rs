@@ -121,6 +121,7 @@ async fn a_person_fires_it_and_functions_have_names() {
     let running = bench.recorder.running();
     assert!(running[0].flight.as_ref().is_some_and(|flight| flight.held_bytes > 0), "{running:?}");
     let stored = bench.recorder.fire(id, FireCause::now(FiringKind::Hand, "by hand of ada", "")).await.unwrap();
+    assert!(bench.recorder.stop(id, "ada"));
     let own = bench.named(id).await;
     assert!(own.reason.contains("fired once"), "{}", own.reason);
     let record = bench.store.capture(stored).await.unwrap();

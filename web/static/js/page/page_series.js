@@ -138,7 +138,7 @@ function row(found, run, shown) {
     h("td", { text: runVerdict(run, found.keys) }),
     h(
       "td",
-      {},
+      { class: "acts" },
       other &&
         h("a", {
           href: compareAddress(other, run.id),

@@ -179,15 +179,20 @@ export class SeriesChart {
     const text = (/** @type {number} */ time) => timeLabel(time, last - first);
     const many = Math.max(2, Math.min(6, Math.floor((this.width - LEFT) / 120)));
     const times = Array.from({ length: many }, (_, i) => first + ((last - first) * i) / (many - 1));
-    const below = times.map((time, i) =>
-      s("text", {
-        class: "series-label",
-        x: x(time),
-        y: HEIGHT - 6,
-        "text-anchor": i === 0 ? "start" : i === many - 1 ? "end" : "middle",
-        text: text(time),
-      }),
-    );
+    // Of a short time several have the same words: the first and the last one stay.
+    const isNew = (/** @type {number} */ i) =>
+      i === many - 1 || (text(times[i]) !== text(times[i - 1]) && text(times[i]) !== text(last));
+    const below = times
+      .map((time, i) =>
+        s("text", {
+          class: "series-label",
+          x: x(time),
+          y: HEIGHT - 6,
+          "text-anchor": i === 0 ? "start" : i === many - 1 ? "end" : "middle",
+          text: text(time),
+        }),
+      )
+      .filter((_, i) => i === 0 || isNew(i));
     return [...across, ...below];
   }
 

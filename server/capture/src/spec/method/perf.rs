@@ -27,47 +27,46 @@ const MAX_CGROUP_BYTES: usize = 4096;
 
 /// What is sampled, how often, and how stacks are found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ProfileSpec {
     /// Samples per second and CPU; not used where there is a period.
-    #[serde(default = "usual_frequency")]
     pub frequency_hz: u32,
     /// Whether kernel frames are recorded.
     pub kernel_stacks: bool,
     /// Whether user frames are recorded.
     pub user_stacks: bool,
     /// The event, as `perf record -e` takes one; none means the CPU's cycles where they can be counted, else its clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
     /// One sample for so many of the event, instead of the frequency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<u64>,
     /// How the frames in user space are found.
-    #[serde(default, skip_serializing_if = "CallGraph::is_usual")]
+    #[serde(skip_serializing_if = "CallGraph::is_usual")]
     pub call_graph: CallGraph,
     /// Bytes of each thread's stack that are copied for [`CallGraph::Dwarf`]; none means [`USUAL_STACK_BYTES`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stack_bytes: Option<u32>,
     /// Whether samples tell of the memory that was accessed: address, data source, weight.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub memory: bool,
     /// Which of the CPU's last branches come with each sample; empty for none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<BranchFilter>,
     /// Only on these CPUs; empty for all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
     /// A condition on the fields of the event, in the kernel's own filter language; only tracepoints have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
     /// Milliseconds from the capture's start, and so from the command's, to the first sample.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u32>,
     /// Events that are sampled besides `event`, each by itself, at the same frequency. Each sample tells its event.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<SampledEvent>,
     /// Whether all these events are one group of the kernel, which counts them at the same times or not at all.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub group: bool,
 }
 

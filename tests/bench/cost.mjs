@@ -6,6 +6,7 @@
 //   calls    `dd bs=1` under tracers of all its system calls
 //   samples  share of a CPU that sampling takes at 99, 999 and 9999 Hz, for the sampled and for the sampler
 //   graph    calls of one busy function by function_graph, stored without loss; in the kernel lab, beside trace-cmd
+//   flight   what a flight recorder takes, fired and not, beside a capture of the same events
 //   guard    how soon a probe on the busiest function is off, and how the host answers meanwhile; in the kernel lab
 //
 // Tools take turns in each round. A tool that is not installed, or cannot run on this kernel, has a line that says so. The
@@ -256,7 +257,62 @@ function inLab(part) {
   console.log(status === 0 ? said.trim() : `${part}: the kernel lab failed (${status})\n${said.slice(-4000)}`);
 }
 
-const ALL = { calls, samples, graph: () => (IN_LAB ? graphHere() : inLab('graph')), guard: () => (IN_LAB ? guardHere() : inLab('guard')) };
+const FLOOD = ['dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1', 'count=500k'];
+
+/** A flood of system calls while it is recorded: `flight` as in a capture's limits, and whether it is fired at the end. */
+async function flown(server, { flight, fires }) {
+  const spec = {
+    method: { events: { probes: [{ tracepoint: 'raw_syscalls:sys_enter', fields: ['id'] }] } },
+    target: 'system',
+    limits: { duration_ms: 120_000, budget_cpu_permille: 1000, ...(flight && { flight }) },
+  };
+  const { id } = await server.api('POST', '/api/captures', spec);
+  const pids = [server.childPid('console'), server.childPid('agent')];
+  await until('the first rows', async () => (await server.api('GET', `/api/captures/${id}`)).ledger.streams[0].hits > 0);
+  const before = pids.map(threadsNs);
+  const time = seconds(run(FLOOD).said);
+  const stored = fires && (await server.api('POST', `/api/captures/${id}/fire`)).id;
+  await server.api('POST', `/api/captures/${id}/stop`);
+  const capture = await until('the end', async () => {
+    const now = await server.api('GET', `/api/captures/${id}`);
+    return now.running ? null : now;
+  });
+  const used = pids.map(threadsNs).reduce((sum, now, i) => sum + now - before[i], 0) / 1e9;
+  const kept = stored ? await server.api('GET', `/api/captures/${stored}`) : capture;
+  const { hits } = capture.ledger.streams[0];
+  const lost = capture.ledger.losses.filter(({ stage }) => stage !== 'not_kept').reduce((sum, loss) => sum + loss.count, 0);
+  return { time, used: used / (hits / 1e6), rows: kept.ledger.streams[0].stored, bytes: kept.chunk_bytes, lost };
+}
+
+async function flight() {
+  const data = dataFolder();
+  const server = await Server.start({ data, profile: process.env.BATHYSCOPE_BIN ? undefined : 'release' });
+  await server.logIn();
+  const kept = (memory_mib) => ({ before_s: 60, after_s: 0, memory_mib, triggers: [] });
+  const ways = {
+    'a capture': {},
+    'a flight recorder of 64 MiB that nothing fires': { flight: kept(64) },
+    'with a condition on each row that never holds': { flight: { ...kept(64), triggers: ['id == 999999'] } },
+    'the same of 4 MiB': { flight: { ...kept(4), triggers: ['id == 999999'] } },
+    'of 64 MiB, fired at the end': { flight: kept(64), fires: true },
+  };
+  const results = new Map(Object.keys(ways).map((name) => [name, []]));
+  const untraced = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    untraced.push(seconds(run(FLOOD).said));
+    for (const [name, way] of Object.entries(ways)) results.get(name).push(await flown(server, way));
+  }
+  await server.stop();
+  removeFolder(data);
+  console.log('\n`dd bs=1 count=500k` while each system call is recorded\n');
+  console.log('| way | times untraced | CPU of ours for a million rows | rows kept | bytes of them | lost |\n| --- | --- | --- | --- | --- | --- |');
+  for (const [name, runs] of results) {
+    const of = (key) => median(runs.map((one) => one[key]));
+    console.log(`| ${name} | ${(of('time') / median(untraced)).toFixed(2)} | ${of('used').toFixed(2)} s (${range(runs.map(({ used }) => used))}) | ${count(of('rows'))} | ${count(of('bytes'))} | ${count(of('lost'))} |`);
+  }
+}
+
+const ALL = { calls, samples, flight, graph: () => (IN_LAB ? graphHere() : inLab('graph')), guard: () => (IN_LAB ? guardHere() : inLab('guard')) };
 if (!IS_ROOT) {
   console.log('SKIPPED: the benchmark of costs — root');
   process.exit(0);

@@ -235,7 +235,8 @@ pub(crate) async fn of_series(
 /// The rest of a statement about the runs of a series that are shown and seen.
 fn push_runs_of(builder: &mut QueryBuilder<Sqlite>, series: i64, sight: &Sight) {
     builder.push(
-        " FROM runs JOIN listed ON listed.capture_id = runs.capture_id WHERE listed.shown = 1 AND runs.series = ",
+        " FROM runs INDEXED BY runs_by_series CROSS JOIN listed ON listed.capture_id = runs.capture_id \
+         WHERE listed.shown = 1 AND runs.series = ",
     );
     builder.push_bind(series);
     sight.push_condition(builder);
@@ -297,19 +298,23 @@ row_struct! {
 
 /// Series with more than one run that is seen, the one with the last run first.
 pub(crate) async fn summaries(conn: &mut SqliteConnection, sight: &Sight) -> Result<Vec<SeriesSummary>, StoreError> {
+    // Which one is the last is looked up by its time, for those that are told only: of several of that time it is the first row.
     let mut builder = QueryBuilder::new(
-        "SELECT * FROM (SELECT runs.series, count(*) OVER w AS runs, min(started_unix_ns) OVER w AS first_unix_ns, \
-         started_unix_ns AS last_unix_ns, listed.capture_id, title, host_name, \
-         max(CASE WHEN is_baseline THEN listed.capture_id END) OVER w AS baseline, \
-         row_number() OVER (PARTITION BY runs.series ORDER BY started_unix_ns DESC, number DESC) AS place \
-         FROM runs JOIN listed ON listed.capture_id = runs.capture_id WHERE listed.shown = 1",
+        "SELECT g.*, listed.capture_id, listed.title, listed.host_name FROM (SELECT runs.series, count(*) AS runs, \
+         min(started_unix_ns) AS first_unix_ns, max(started_unix_ns) AS last_unix_ns, \
+         max(CASE WHEN is_baseline THEN listed.capture_id END) AS baseline FROM runs INDEXED BY runs_by_series \
+         CROSS JOIN listed ON listed.capture_id = runs.capture_id WHERE listed.shown = 1",
     );
     sight.push_condition(&mut builder);
+    builder.push(" GROUP BY runs.series HAVING count(*) > 1 ORDER BY last_unix_ns DESC LIMIT ").push_bind(MAX_SERIES);
     builder.push(
-        " WINDOW w AS (PARTITION BY runs.series)) WHERE place = 1 AND runs > 1 ORDER BY last_unix_ns DESC LIMIT ",
+        ") g CROSS JOIN listed INDEXED BY listed_by_start ON listed.shown = 1 AND listed.started_unix_ns = g.last_unix_ns \
+         CROSS JOIN runs ON runs.capture_id = listed.capture_id AND runs.series = g.series WHERE 1",
     );
-    builder.push_bind(MAX_SERIES);
-    let rows: Vec<SummaryRow> = builder.build_query_as().fetch_all(conn).await.map_err(failed(READING))?;
+    sight.push_condition(&mut builder);
+    builder.push(" ORDER BY g.last_unix_ns DESC, g.series, listed.number DESC");
+    let mut rows: Vec<SummaryRow> = builder.build_query_as().fetch_all(conn).await.map_err(failed(READING))?;
+    rows.dedup_by_key(|row| row.series);
     let summary = |row: SummaryRow| SeriesSummary {
         id: SeriesId::from_bits(unsigned(row.series)),
         title: row.title,

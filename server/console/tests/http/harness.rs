@@ -180,6 +180,7 @@ impl Console {
         let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(now_s)));
         let clock = SessionClock::Manual { seconds: Arc::clone(&seconds), epoch: boot.to_owned() };
         let sessions = Sessions::open(store.clone(), clock, &stop).await.unwrap();
+        let sessions = sessions.with_issuer(provider.as_ref().map(|provider| provider.issuer.as_str()));
         let people = People::new(store.clone(), sessions.clone(), &stop);
         let shares = Shares::open(store.clone(), true, &stop).await.unwrap();
         let webhooks = Webhooks::new(store.clone(), outbound.clone(), public_url, &stop);

@@ -182,7 +182,8 @@ impl Console {
         let sessions = Sessions::open(store.clone(), clock, &stop).await.unwrap();
         let sessions = sessions.with_issuer(provider.as_ref().map(|provider| provider.issuer.as_str()));
         let people = People::new(store.clone(), sessions.clone(), &stop);
-        let shares = Shares::open(store.clone(), true, &stop).await.unwrap();
+        let shares = Shares::open(store.clone(), false, &stop).await.unwrap();
+        shares.allow(true).await.unwrap();
         let webhooks = Webhooks::new(store.clone(), outbound.clone(), public_url, &stop);
         let oidc = provider.zip(outbound).map(|(provider, outbound)| Oidc::new(provider, outbound));
         let people = people.with_provider(oidc.as_ref().map(Oidc::issuer));

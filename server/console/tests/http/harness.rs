@@ -269,8 +269,13 @@ impl Console {
     /// A stored capture of `rows` events at each of which a thread `comm` was switched to.
     pub async fn capture(&self, title: &str, owner: &str, rows: u64) -> CaptureId {
         let id = CaptureId::from_bits(0x00ff_0000 + rows);
-        store_capture(&self.store, id, title, owner, rows).await;
+        self.store_capture(id, title, owner, rows).await;
         id
+    }
+
+    /// The same by an id of the test's own.
+    pub async fn store_capture(&self, id: CaptureId, title: &str, owner: &str, rows: u64) {
+        store_capture(&self.store, id, title, owner, rows).await;
     }
 }
 

@@ -350,6 +350,7 @@ export interface CaptureRights {
   links: number;
   people: string[];
   groups: string[];
+  elsewhere: GroupsElsewhere;
 }
 
 export interface CaptureRun {
@@ -1144,6 +1145,12 @@ export interface Groups {
   items: GroupsGroup[];
 }
 
+export interface GroupsElsewhere {
+  proxy: string[] | null;
+  oidc: string[] | null;
+  provider: string | null;
+}
+
 export interface GroupsGroup {
   path: string;
   unit?: string;
@@ -1788,6 +1795,7 @@ export interface OwnAccess {
   user: string;
   role: Role;
   by: string;
+  groups: OwnGroups | null;
   account: PersonItem | null;
   sessions: OwnSession[];
   tokens: ApiTokenItem[];
@@ -1795,6 +1803,12 @@ export interface OwnAccess {
   most_chars: number;
   days: number;
   most_days: number;
+}
+
+export interface OwnGroups {
+  origin: string;
+  names: string[];
+  left_out: number;
 }
 
 export interface OwnSession {
@@ -2438,15 +2452,30 @@ export interface RetentionForecast {
 export type RightHolder = "everybody" | {
   person: string;
   group?: undefined;
+  proxy_group?: undefined;
+  oidc_group?: undefined;
 } | {
   group: string;
   person?: undefined;
+  proxy_group?: undefined;
+  oidc_group?: undefined;
+} | {
+  proxy_group: string;
+  person?: undefined;
+  group?: undefined;
+  oidc_group?: undefined;
+} | {
+  oidc_group: string;
+  person?: undefined;
+  group?: undefined;
+  proxy_group?: undefined;
 };
 
 export interface RightsPage {
   tags: TagRights[];
   groups: GroupItem[];
   people: string[];
+  elsewhere: GroupsElsewhere;
 }
 
 export type Role = "viewer" | "operator" | "admin";

@@ -14,15 +14,15 @@ async function begin(page, server) {
   await page.getByText(/If the console ends|if the console ends/).waitFor();
   assert.equal(await page.getByLabel('After', { exact: true }).inputValue(), '', 'it has no time limit of its own');
   await page.getByLabel('After it').fill('0');
-  await page.getByLabel('Pause').fill('3600');
+  await page.getByLabel('Pause').fill('1h');
   // What is misspelt is refused in words, at the form.
   await page.getByLabel('Fires when').fill('pressure disk > 5% for 1s');
   await page.keyboard.press('Control+Enter');
   await page.locator('#problems').getByText(/pressure cpu, memory or io/).waitFor();
   await page.getByLabel('Fires when').fill('');
-  await page.getByRole('button', { name: 'duration_ns > 100000000', exact: true }).click();
-  assert.equal(await page.getByLabel('Fires when').inputValue(), 'duration_ns > 100000000');
-  await page.getByLabel('Fires when').fill('duration_ns > 0');
+  await page.getByRole('button', { name: 'duration_ns > 100ms', exact: true }).click();
+  assert.equal(await page.getByLabel('Fires when').inputValue(), 'duration_ns > 100ms');
+  await page.getByLabel('Fires when').fill('duration_ns > 0us');
   await page.getByLabel('Fires when').press('Control+Enter');
   await page.waitForURL(/\/captures\/[0-9a-f]{16}/);
 }
@@ -41,7 +41,7 @@ export async function fireAndRead(page, server) {
   });
   await page.reload();
   const line = page.locator('#cap-flight');
-  await line.getByText('duration_ns > 0').waitFor();
+  await line.getByText('duration_ns > 0us').waitFor();
   await line.getByText(/duration_ns [\d.]+ (ns|µs|ms|s)/).waitFor();
   await page.getByRole('button', { name: 'Show the moment' }).click();
   await page.waitForURL(/tab=timeline/);

@@ -6,6 +6,8 @@ import { until } from '../lib/server.mjs';
 import { TIMELINE, openTab } from './flows.mjs';
 
 const part = (page, name) => new URL(page.url()).searchParams.get(name);
+/** Where the flag of a head is: at its right end, pixels from the left of a wide timeline. */
+const FLAG = 175;
 const panel = (page) => page.getByRole('tabpanel', { name: 'Timeline', exact: true });
 
 /** Finds a text in all of the capture and walks through what is found; the link keeps it. */
@@ -161,4 +163,73 @@ export async function noteOnTimeline(page, text) {
   await canvas.focus();
   await page.keyboard.press('Escape');
   await until('no note is selected', () => part(page, 'note') === null);
+}
+
+/** A note on a track as a whole: written from the menu of its head by the mouse, seen at the head, found from Info; also by keys. */
+export async function noteTrack(page, text) {
+  await openTab(page, 'Timeline');
+  await panel(page).getByRole('button', { name: 'States', exact: true }).click();
+  const canvas = page.locator(TIMELINE);
+  const readout = panel(page).locator('.readout');
+  const field = page.getByRole('textbox', { name: 'Text of the new note' });
+  // The head of the first CPU: below the ruler and the head of the group.
+  const { x, y } = await canvas.boundingBox();
+  const head = async () => {
+    for (let down = 60; down < 200; down += 8) {
+      await page.mouse.click(x + 40, y + down, { button: 'right' });
+      const menu = page.getByRole('menu', { name: /^CPU 0/ });
+      if (await menu.isVisible()) {
+        await page.keyboard.press('Escape');
+        await menu.waitFor({ state: 'hidden' });
+        return { x: x + 40, y: y + down };
+      }
+      await page.keyboard.press('Escape');
+    }
+    return assert.fail('no head of CPU 0');
+  };
+  const at = await head();
+  const menu = page.getByRole('menu', { name: /^CPU 0/ });
+  await page.mouse.click(at.x, at.y, { button: 'right' });
+  await menu.getByRole('menuitem', { name: 'Write a note on the track' }).click();
+  await until('the field', () => field.evaluate((element) => element === document.activeElement));
+  await field.fill(text);
+  await field.press('Enter');
+  await until('the note in the address', () => part(page, 'note') !== null);
+  const id = part(page, 'note');
+  // The head tells it, and its flag leads to it.
+  await page.mouse.move(at.x, at.y);
+  await until('words at the head', async () => (await readout.textContent()).includes(text));
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  await until('no note is selected', () => part(page, 'note') === null);
+  await page.mouse.click(x + FLAG, at.y);
+  await until('the note of the flag', () => part(page, 'note') === id);
+  const list = page.getByRole('region', { name: 'Notes' });
+  const line = list.locator(`[data-note="${id}"]`);
+  await line.getByText(text).waitFor();
+  assert.equal(await line.getByRole('link').textContent(), 'Track cpu:0');
+  // From Info it leads to the track, also where that was hidden, and after a reload.
+  await page.mouse.click(at.x, at.y, { button: 'right' });
+  await menu.getByRole('menuitem', { name: 'Hide' }).click();
+  await until('a hidden track', () => part(page, 'hidden') !== null);
+  await openTab(page, 'Info');
+  await page.locator('#panel-info').locator(`[data-note="${id}"]`).getByRole('link').click();
+  await until('it is shown again', () => part(page, 'hidden') === null && part(page, 'tab') !== 'info');
+  await until('the cursor on it', async () => /^CPU 0/.test(await readout.textContent()));
+  await page.reload();
+  await line.getByText(text).waitFor();
+  // By keys: the menu of the row at the cursor.
+  await canvas.focus();
+  await page.mouse.move(2, 2);
+  for (let press = 0; press < 80; press += 1) await page.keyboard.press('ArrowUp');
+  await until('a row at the cursor', async () => {
+    await page.keyboard.press('ArrowDown');
+    return /^CPU 1/.test(await readout.textContent());
+  });
+  await page.keyboard.press('Shift+F10');
+  await page.getByRole('menu', { name: /^CPU 1/ }).getByRole('menuitem', { name: 'Write a note on the track' }).press('Enter');
+  await field.fill(`${text} by keys`);
+  await field.press('Enter');
+  await list.getByText(`${text} by keys`).waitFor();
+  await list.getByRole('button', { name: 'Close' }).click();
 }

@@ -12,7 +12,7 @@ import {
 import {
   chooseByName, deleteOpen, foldTime, leaveOwnOut, legendOfWindow, openTool, rangeOfMaps, readTool, seeProgress, watchScript,
 } from './capture_flows.mjs';
-import { findInCapture, noteOnTimeline } from './notes_flows.mjs';
+import { findInCapture, noteOnTimeline, noteTrack } from './notes_flows.mjs';
 import { compareTwo, followSeries } from './compare_flows.mjs';
 import { tagAndFind } from './label_flows.mjs';
 import { findByNote } from './search_flows.mjs';
@@ -180,6 +180,7 @@ test('streams that are computed: states of threads, removed, computed again, and
   await findWhyLate(page, { ask: asker(page, server.origin, id) });
   await findInCapture(page, 'preempted');
   await noteOnTimeline(page, 'why <img src=x onerror="window.hacked=3"> was late');
+  await noteTrack(page, 'this CPU <img src=x onerror="window.hacked=4"> is the slow one');
   await page.goto(`${server.origin}/captures/${id}?v=3&tab=flame`);
   await page.getByText(/\d+ (ms|s|min)/).first().waitFor();
   await openTab(page, 'Info');

@@ -32,6 +32,17 @@ test("webhooks are named with commas, and come back as they were", () => {
   assert.deepEqual(flightOf(flightForm(asked), []), asked);
 });
 
+test("times and memory may have units", () => {
+  const problems = [];
+  const units = { flightBefore: "1.5min", flightAfter: " 20 s ", flightMemory: "0.5 GiB", flightPause: "2h" };
+  const asked = flightOf({ ...emptyFlight(), flight: true, ...units }, problems);
+  assert.deepEqual(problems, []);
+  assert.deepEqual([asked.before_s, asked.after_s, asked.memory_mib, asked.pause_s], [90, 20, 512, 7200]);
+  assert.match(flightWords({ ...emptyFlight(), flightMemory: "1GiB" }), /up to 1 GiB of the console/);
+  flightOf({ ...emptyFlight(), flight: true, flightPause: "5 parsecs" }, problems);
+  assert.match(problems[0], /The pause in seconds must be a whole number .* units ms, s, m, min, h/);
+});
+
 test("what is out of its range is told", () => {
   for (const wrong of [
     { flightBefore: "0" },
@@ -39,6 +50,10 @@ test("what is out of its range is told", () => {
     { flightAfter: "x" },
     { flightMemory: "1025" },
     { flightPause: "-1" },
+    { flightPause: "1500ms" },
+    { flightBefore: "2h" },
+    { flightMemory: "10s" },
+    { flightAfter: "5 constructor" },
     { flightDay: "0" },
     { flightTriggers: "exit a\n".repeat(17) },
     { flightAnnounce: "a,".repeat(9) },

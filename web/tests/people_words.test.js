@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { endsWords, rolesUpTo, stateWords, usedWords } from "../static/js/page/people_words.js";
+import { groupWords, endsWords, rolesUpTo, stateWords, usedWords } from "../static/js/page/people_words.js";
 
 const NOW = 1_800_000_000_000_000_000;
 const MINUTE = 60e9;
@@ -49,4 +49,14 @@ test("a token has at most the role of its owner", () => {
 test("a token says when it was last used", () => {
   assert.equal(usedWords({ last_used_unix_ns: null }, NOW), "never");
   assert.equal(usedWords({ last_used_unix_ns: NOW - 2 * MINUTE }, NOW), "2 min ago");
+});
+
+test("groups of a login are told", () => {
+  assert.equal(groupWords(null), "");
+  const groups = { origin: "oidc", names: ["ops", "sre"], left_out: 0 };
+  assert.equal(groupWords(groups), "Groups of the provider at this login: ops, sre.");
+  assert.equal(
+    groupWords({ origin: "proxy", names: [], left_out: 3 }),
+    "No group of the proxy. 3 more do not count: more than 256, or no names of groups.",
+  );
 });

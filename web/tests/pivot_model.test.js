@@ -21,6 +21,9 @@ const COLUMNS = [
   { name: "comm", type: "text", display: "text" },
   { name: "args.pid", type: "i64", display: "decimal" },
   { name: "stack", type: "stack", display: "text" },
+  { name: "duration_ns", type: "u64", display: "duration_ns" },
+  { name: "args.wait_us[0]", type: "u64", display: "decimal" },
+  { name: "bytes_req", type: "u64", display: "decimal" },
 ];
 
 test("filters are said in SQL, with what is missing as filters have it", () => {
@@ -39,10 +42,24 @@ test("filters are said in SQL, with what is missing as filters have it", () => {
     ["(pid & 0x10) != 0", `("pid" & 16) <> 0`],
     ["pid == 18446744073709551615", `"pid" = -1`],
     ["has stack frame 'tcp_*'", `coalesce(';' || stack("stack") || ';', '') glob '*;tcp_*'`],
+    ["duration_ns > 100ms && time < 1.5s", `("duration_ns" > 100000000) and ("time" < 1500000000)`],
+    [
+      "args.wait_us[0] in (1ms, 2 s) or bytes_req >= 4KiB",
+      `("args.wait_us[0]" in (1000, 2000000)) or ("bytes_req" >= 4096)`,
+    ],
+    ["duration_ns between -1us and 2 µs", `"duration_ns" between -1000 and 2000`],
     ["has stack frame 'read'", `coalesce(';' || stack("stack") || ';', '') glob '*;read;*'`],
   ];
   for (const [filter, sql] of cases) assert.equal(filterSql(filter, COLUMNS), sql, filter);
-  for (const filter of ["nginx", "comm matches 'x'", "nope == 1", "pid == ", "pid == 1 pid == 2"])
+  for (const filter of [
+    "nginx",
+    "comm matches 'x'",
+    "nope == 1",
+    "pid == ",
+    "pid == 1 pid == 2",
+    "pid > 1ms",
+    "bytes_req > 1s",
+  ])
     assert.throws(() => filterSql(filter, COLUMNS), NoSql, filter);
 });
 

@@ -8,6 +8,8 @@ test("rows and text say the same", () => {
   for (const [join, rows, text] of [
     ["all", [], ""],
     ["all", [{ field: "pid", op: "==", value: "0x1f" }], "pid == 0x1f"],
+    ["all", [{ field: "wait_ns", op: ">", value: "1.5ms" }], "wait_ns > 1.5ms"],
+    ["all", [{ field: "bytes", op: ">=", value: "4KiB" }], "bytes >= 4KiB"],
     [
       "all",
       [
@@ -53,6 +55,8 @@ test("what rows cannot say stays text", () => {
     'comm ~ "*"',
     "not pid == 1",
     "pid ~ 3",
+    "pid == 3k",
+    "pid == 1.5",
     'comm == "\\u{202e}"',
   ]) {
     assert.equal(rowsOf(text), null, text);

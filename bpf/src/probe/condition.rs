@@ -1,7 +1,7 @@
 //! A predicate as branches. Its meaning is that of [`Predicate::eval`] on the row that the record would become.
 
 use bathyscope_capture::{CompareOp, Literal, Predicate};
-use bathyscope_catalog::{ColumnSource, EventFormat, Operand as Named, check_predicate};
+use bathyscope_catalog::{ColumnSource, EventFormat, Operand as Named, check_predicate, in_units};
 
 use super::{
     COMM_BYTES, ProbeError,
@@ -46,6 +46,7 @@ impl<'a> Conditions<'a> {
     /// Goes on only where the predicate holds. Gives the CPU's number if it is known then.
     pub(super) fn require(mut self, predicate: &Predicate) -> Result<Option<Reg>, ProbeError> {
         check_predicate(self.format, predicate)?;
+        let predicate = &in_units(self.format, predicate)?;
         let holds = self.frame.builder.block();
         let filtered = self.frame.filtered;
         self.lower(predicate, holds, filtered)?;
@@ -74,6 +75,8 @@ impl<'a> Conditions<'a> {
                     }
                     Literal::Negative(constant) => self.compare(source, *op, i128::from(*constant), yes, no),
                     Literal::Number(constant) => self.compare(source, *op, i128::from(*constant), yes, no),
+                    // Plain numbers by now.
+                    Literal::Amount { .. } => self.frame.builder.jump(no),
                 }
                 Ok(())
             }

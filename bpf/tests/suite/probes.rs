@@ -395,6 +395,8 @@ fn what_does_not_fit_is_refused() {
     assert!(said.starts_with("`matches` cannot be asked where sys_enter_every is recorded"), "{said}");
     let said = refused(&[], Some("!has stack frame \"vfs_read\""));
     assert!(said.starts_with("`has stack frame` cannot be asked where sys_enter_every is recorded"), "{said}");
+    let said = refused(&[], Some("port > 100ms"));
+    assert!(said.ends_with("nothing says what `port` is in: write a number without a unit at character 7"), "{said}");
     let options = |name, ring_bytes| {
         let probe = TracepointProbe {
             name,
@@ -411,6 +413,20 @@ fn what_does_not_fit_is_refused() {
     assert!(options("", 4096).is_err() && options("nine_char", 4096).is_err() && options("a-b", 4096).is_err());
     assert!(fork_program("f", &format, Parents::Processes).is_err());
     assert!(free_program("f", &fixture!("sched.sched_process_free")).is_ok());
+}
+
+#[test]
+fn a_number_with_a_unit_is_the_number_that_the_field_has() {
+    let format = fixture!("kmem.kmalloc");
+    let code = |predicate: &str| {
+        let made = probe(&format, &["bytes_req"], Some(predicate), TargetFilter::System).unwrap();
+        disassemble(&compile(&made.program).unwrap())
+    };
+    assert_eq!(
+        code("bytes_req >= 4KiB && bytes_alloc in (1B, 1kB)"),
+        code("bytes_req >= 4096 && bytes_alloc in (1, 1000)")
+    );
+    assert_ne!(code("bytes_req >= 4KiB"), code("bytes_req >= 4"));
 }
 
 #[test]

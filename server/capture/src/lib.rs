@@ -9,6 +9,7 @@
 //! made (`agent`), kept (`store`) or shown (`views`, `web`).
 #![forbid(unsafe_code)]
 
+mod amount;
 mod append;
 mod calls;
 mod cell;
@@ -39,6 +40,7 @@ mod states;
 mod text;
 mod tracks;
 
+pub use amount::{Amount, AmountError, AmountKind, ColumnUnit, mebibytes, whole_seconds};
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
 pub use calls::{CALL_HEADER_BYTES, CallFlags, CallPlace};
 pub use cell::{Cell, MAX_EXACT_NUMBER, Row, ShownCell};
@@ -65,7 +67,7 @@ pub use note::{
 pub use packed::Packed;
 pub use predicate::text as predicate_text;
 pub use predicate::{
-    CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
+    CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Place, Predicate, PredicateError, TextPattern, Value,
 };
 pub use program_data::{
     DataMember, DataType, IntegerMeaning, MAX_DATA_TYPES, ProgramData, ProgramVariable, VariablePiece, VariablePlace,

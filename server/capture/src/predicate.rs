@@ -6,17 +6,20 @@
 //! predicate  := all ( ( "||" | "or" ) all )*
 //! all        := not ( ( "&&" | "and" ) not )*
 //! not        := ( "!" | "not" ) not | "(" predicate ")" | comparison
-//! comparison := field ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) number
+//! comparison := field ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) ( number | amount )
 //!             | field ( "==" | "!=" | "~" | "!~" ) text
 //!             | field "&" number
 //!             | field [ "not" ] "in" "(" value ( "," value )* ")"
-//!             | field [ "not" ] "between" number "and" number
+//!             | field [ "not" ] "between" ( number "and" number | amount "and" amount )
 //!             | field [ "not" ] ( "contains" | "matches" ) text
 //!             | "has" "stack" "frame" text
 //! field      := [ "args." ] name [ "[" index "]" ]
+//! amount     := [ "-" ] digits [ "." digits ] unit
 //! ```
 //!
-//! Numbers are decimal or hexadecimal (`0x1f`), and may be negative; text stands in double or single quotes. `matches` takes a
+//! Numbers are decimal or hexadecimal (`0x1f`), and may be negative; text stands in double or single quotes. A number with a unit,
+//! such as `100ms` or `4KiB` ([`Amount`]), is for fields whose unit is known: whoever knows the fields makes a plain number of it
+//! first, or refuses it ([`Predicate::in_units`]). `matches` takes a
 //! regular expression. It and `has stack frame` are for rows that are stored, no program in the kernel can do them
 //! ([`Predicate::rows_only`]).
 
@@ -25,10 +28,15 @@ mod show;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod units;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use units::Place;
+
+use crate::{Amount, AmountKind};
 
 /// The longest predicate text that is parsed, and the longest normal form of a valid tree.
 pub const MAX_PREDICATE_BYTES: usize = 1 << 10;
@@ -150,17 +158,34 @@ pub enum Literal {
     Negative(i64),
     /// A number from zero up.
     Number(u64),
+    /// A number with a unit.
+    Amount {
+        /// How much of what.
+        amount: Amount,
+        /// Where it stands.
+        #[serde(skip)]
+        at: Place,
+    },
     /// Text.
     Text(String),
 }
 
 impl Literal {
-    /// Its value, if it is a number.
+    /// Its value, if it is a number without a unit.
     pub fn number(&self) -> Option<i128> {
         match self {
             Self::Negative(number) => Some(i128::from(*number)),
             Self::Number(number) => Some(i128::from(*number)),
-            Self::Text(_) => None,
+            Self::Amount { .. } | Self::Text(_) => None,
+        }
+    }
+
+    /// What it can be compared with: numbers with numbers, amounts with amounts of the same, texts with texts.
+    const fn sort(&self) -> LiteralSort {
+        match self {
+            Self::Negative(_) | Self::Number(_) => LiteralSort::Number,
+            Self::Amount { amount, .. } => LiteralSort::Amount(amount.kind),
+            Self::Text(_) => LiteralSort::Text,
         }
     }
 
@@ -168,6 +193,14 @@ impl Literal {
     pub const fn is_text(&self) -> bool {
         matches!(self, Self::Text(_))
     }
+}
+
+/// Constants that belong together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LiteralSort {
+    Number,
+    Amount(AmountKind),
+    Text,
 }
 
 /// What a [`CompareOp::Matches`] asks of a text.
@@ -243,6 +276,14 @@ pub enum PredicateError {
         what: &'static str,
         /// The limit.
         limit: usize,
+    },
+    /// A number has a unit that does not fit what it is compared with.
+    #[error("{message}{}", units::place_words(.offset.as_ref()))]
+    Unit {
+        /// Where, in characters from 0; none if the condition was not read from text here.
+        offset: Option<u32>,
+        /// What does not fit, and what would.
+        message: String,
     },
     /// What rules and programs, which see each row once as it comes, cannot ask.
     #[error("`{what}` can be asked of stored rows alone; leave it out here, and filter the rows by it")]
@@ -366,7 +407,8 @@ impl Predicate {
     }
 
     /// Whether the condition holds for the row whose values `value_of` gives; `None` where a row has no such value. What
-    /// [`Predicate::rows_only`] names holds for none here: views judge it by what they know of texts and stacks.
+    /// [`Predicate::rows_only`] names holds for none here: views judge it by what they know of texts and stacks. Numbers with
+    /// units are equal to none either: [`Predicate::in_units`] comes before.
     pub fn eval<'v>(&self, value_of: &mut dyn FnMut(&str) -> Option<Value<'v>>) -> bool {
         match self {
             Self::Compare { field, op, value } => value_of(field).is_some_and(|found| compare(found, *op, value)),
@@ -386,6 +428,9 @@ impl Predicate {
 fn check_operand(op: CompareOp, value: &Literal) -> Result<(), &'static str> {
     match (op, value) {
         (_, Literal::Negative(0..)) => Err("a negative number is not below zero"),
+        (_, Literal::Amount { amount, .. }) if amount.base == i64::MIN => {
+            Err("an amount is below all that can be written")
+        }
         (CompareOp::AnyBit, Literal::Number(_)) => Ok(()),
         (CompareOp::AnyBit, _) => Err("& needs a number from zero up, such as 0x10"),
         (CompareOp::Matches, Literal::Text(text)) if TextPattern::new(text).text().contains('*') => {
@@ -401,7 +446,7 @@ fn check_operand(op: CompareOp, value: &Literal) -> Result<(), &'static str> {
         (CompareOp::Contains, _) => Err("contains needs text in quotes, such as \"ssh\""),
         (CompareOp::Regex, _) => Err("matches needs a regular expression in quotes, such as \"^ssh[0-9]\""),
         (_, Literal::Text(_)) => Err("text can be compared with ==, !=, ~, contains and matches only"),
-        (_, Literal::Negative(_) | Literal::Number(_)) => Ok(()),
+        (_, Literal::Negative(_) | Literal::Number(_) | Literal::Amount { .. }) => Ok(()),
     }
 }
 
@@ -410,7 +455,8 @@ fn check_list(values: &[Literal]) -> Result<(), &'static str> {
     let Some(first) = values.first() else { return Err("in needs at least one value") };
     values.iter().try_for_each(|value| check_operand(CompareOp::Eq, value))?;
     if values.iter().all(|value| value.is_text() == first.is_text()) {
-        Ok(())
+        let alike = values.iter().all(|value| value.sort() == first.sort());
+        if alike { Ok(()) } else { Err("the values of in (…) have all units of time, all units of size, or none") }
     } else {
         Err("the values of in (…) are all numbers or all texts")
     }
@@ -418,7 +464,14 @@ fn check_list(values: &[Literal]) -> Result<(), &'static str> {
 
 /// What is wrong with two bounds.
 fn check_bounds(low: &Literal, high: &Literal) -> Result<(), &'static str> {
-    match (low.number(), high.number()) {
+    let size = |bound: &Literal| match bound {
+        Literal::Amount { amount, .. } => Some(i128::from(amount.base)),
+        plain => plain.number(),
+    };
+    match (size(low), size(high)) {
+        (Some(_), Some(_)) if low.sort() != high.sort() => {
+            Err("the numbers of between have both units of time, both units of size, or none")
+        }
         (Some(least), Some(most)) if least > most => Err("the first number of between is the smaller one"),
         (Some(_), Some(_)) => {
             check_operand(CompareOp::Ge, low)?;
@@ -441,6 +494,7 @@ fn compare(found: Value<'_>, op: CompareOp, wanted: &Literal) -> bool {
     let constant = match wanted {
         Literal::Negative(number) => i128::from(*number),
         Literal::Number(number) => i128::from(*number),
+        Literal::Amount { .. } => return false,
         Literal::Text(wanted) => {
             let Value::Text(text) = found else { return false };
             return match op {

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 pub use meaning::{Derivation, RowKind, RowMeaning, SliceTime};
 
+use crate::ColumnUnit;
+
 /// What a row of a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -176,6 +178,20 @@ impl StreamSchema {
         let is_length =
             |it: &Column| it.ty == ColumnType::U64 && (it.display == Display::DurationNs || it.name == "duration_ns");
         self.columns.get(column).is_some_and(is_length) && is("call", ColumnType::Text) && is("result", ColumnType::I64)
+    }
+
+    /// What the numbers of a column are, as far as the stream or the column's name says it.
+    pub fn unit_of(&self, column: usize) -> Option<ColumnUnit> {
+        let found = self.columns.get(column).filter(|it| matches!(it.ty, ColumnType::U64 | ColumnType::I64))?;
+        if matches!(found.display, Display::DurationNs | Display::TimeNs) {
+            return Some(ColumnUnit::Nanoseconds);
+        }
+        let said = match self.meaning().kind {
+            RowKind::Counter { value, unit, .. } if value == found.name => unit,
+            RowKind::Sample { weight: Some(weight), unit, .. } if weight == found.name => Some(unit),
+            _ => None,
+        };
+        said.and_then(|unit| ColumnUnit::of_name(&unit)).or_else(|| ColumnUnit::of_name(&found.name))
     }
 
     /// The index of the column called `name`.

@@ -1,6 +1,8 @@
 //! Which columns the fields of an event become, and what the names in a predicate stand for.
 
-use bathyscope_capture::{Column, ColumnType, CompareOp, Display, Literal, Predicate, column_name_of_field};
+use bathyscope_capture::{
+    Column, ColumnType, ColumnUnit, CompareOp, Display, Literal, Predicate, PredicateError, column_name_of_field,
+};
 
 use crate::{
     format::{EventField, EventFormat, FieldKind},
@@ -112,6 +114,14 @@ pub enum FieldError {
         is: &'static str,
         /// How to compare it.
         remedy: &'static str,
+    },
+    /// A number has a unit that does not fit the field.
+    #[error("{tracepoint}: {error}")]
+    Unit {
+        /// The event.
+        tracepoint: String,
+        /// What does not fit, where, and what would.
+        error: PredicateError,
     },
     /// What no program in the kernel can ask.
     #[error("`{what}` cannot be asked where {tracepoint} is recorded: {why}")]
@@ -226,9 +236,20 @@ pub fn check_predicate(format: &EventFormat, predicate: &Predicate) -> Result<()
     let (is, remedy) = match (text, wants_text) {
         (true, false) => ("text", "compare it with text in quotes by ==, !=, ~, contains or in"),
         (false, true) => ("a number", "compare it with a number"),
-        _ => return Ok(()),
+        _ => return in_units(format, predicate).map(drop),
     };
     Err(FieldError::Mismatch { field: field.clone(), tracepoint: format.name.clone(), is, remedy })
+}
+
+/// A predicate with plain numbers in place of those with units, for an event's fields.
+///
+/// # Errors
+/// The first number with a unit that does not fit its field.
+pub fn in_units(format: &EventFormat, predicate: &Predicate) -> Result<Predicate, FieldError> {
+    // As the column of that name says it when the rows are read.
+    predicate
+        .in_units(&mut |field| ColumnUnit::of_name(field))
+        .map_err(|error| FieldError::Unit { tracepoint: format.name.clone(), error })
 }
 
 impl EventField {

@@ -37,7 +37,9 @@ pub mod types;
 mod wildcards;
 
 pub use attached::{DynamicEvent, bpf_link_kind, bpf_program_kind, bpf_typed_attach, parse_dynamic_events};
-pub use columns::{ColumnSource, FieldColumn, FieldError, MAX_ARRAY_COLUMNS, Operand, check_predicate, columns_of};
+pub use columns::{
+    ColumnSource, FieldColumn, FieldError, MAX_ARRAY_COLUMNS, Operand, check_predicate, columns_of, in_units,
+};
 pub use events::{MAX_AVAILABLE_EVENTS, TracepointMatches, parse_available_events, search_tracepoints};
 pub use format::{
     EventField, EventFormat, FieldKind, FormatError, FormatErrorKind, MAX_FORMAT_BYTES, parse_event_format,

@@ -143,6 +143,11 @@ impl FromStr for GroupRole {
 }
 
 impl GroupRole {
+    /// The group.
+    pub(crate) fn group(&self) -> &str {
+        &self.group
+    }
+
     /// What members of `group` may do, if it is this one.
     pub(crate) fn role_of(&self, group: &str) -> Option<Role> {
         (self.group == group).then_some(self.role)
@@ -206,7 +211,7 @@ impl ProxyUsers {
     /// A proxy that says in `user_header` who asks, in requests from these addresses, which have its secret if there is one.
     ///
     /// # Errors
-    /// If no address is named, or one of this host without a secret, or groups without a header.
+    /// If no address is named, or one of this host without a secret, or roles of groups without a header.
     pub fn new(
         user_header: ProxyHeader,
         (from, secret): (Vec<AddressRange>, Option<ProxySecret>),
@@ -224,9 +229,9 @@ impl ProxyUsers {
                 "Give --proxy-secret FILE, and have the proxy send what stands in it in the header {PROXY_SECRET_HEADER}."
             )));
         }
-        if group_header.is_some() == group_roles.is_empty() || group_header.as_ref() == Some(&user_header) {
-            return Err(Failure::new("groups of the proxy need a header of their own and roles")
-                .remedy("Give both --proxy-group-header NAME and --proxy-group-role GROUP=ROLE, or neither."));
+        if (group_header.is_none() && !group_roles.is_empty()) || group_header.as_ref() == Some(&user_header) {
+            return Err(Failure::new("groups of the proxy need a header of their own")
+                .remedy("Give --proxy-group-header NAME, another one than --proxy-user-header."));
         }
         Ok(Self { user_header, group_header, group_roles, from, secret })
     }
@@ -235,6 +240,11 @@ impl ProxyUsers {
     pub(crate) fn is_proxy(&self, address: IpAddr, secret: Option<&[u8]>) -> bool {
         let knows = self.secret.is_none_or(|own| secret.is_some_and(|secret| own.is(secret)));
         knows && self.from.iter().any(|range| range.has(address))
+    }
+
+    /// Whether it says groups, and those that have a role.
+    pub(crate) fn groups(&self) -> Option<impl Iterator<Item = &str>> {
+        self.group_header.is_some().then(|| self.group_roles.iter().map(GroupRole::group))
     }
 
     /// The highest role that the groups in a text have, which are between commas.
@@ -313,7 +323,8 @@ mod tests {
                 (header.map(|it| it.parse().unwrap()), roles),
             )
         };
-        assert!(with(Some("x-groups"), &[]).is_err() && with(None, &["a=viewer"]).is_err());
+        assert!(with(None, &["a=viewer"]).is_err());
+        assert!(with(Some("x-groups"), &[]).is_ok(), "rights can be given to groups without a role");
         assert!(with(Some("x-user"), &["a=viewer"]).is_err());
         let groups = with(Some("x-groups"), &["a=viewer", "b=admin", "c=operator"]).unwrap();
         for (text, role) in [

@@ -125,6 +125,7 @@ async fn start(
     let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(private_dir.clone()));
     let sessions = Sessions::open(store.clone(), SessionClock::Boot, &stop).await;
     let sessions = sessions.map_err(|error| Failure::because("opening the sessions", error))?;
+    let sessions = sessions.with_issuer(config.oidc.as_ref().map(|provider| provider.issuer.as_str()));
     let people = People::new(store.clone(), sessions.clone(), &stop);
     let shares = Shares::open(store.clone(), config.allow_shares, &stop).await;
     let shares = shares.map_err(|error| Failure::because("opening the shares", error))?;

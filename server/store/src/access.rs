@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::LoginGroups;
+
 /// What a person may do; each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -114,6 +116,9 @@ pub struct Session {
     pub expires_s: u64,
     /// After how many seconds without use it ends.
     pub idle_limit_s: u64,
+    /// The groups that a provider said of its owner at the login, with the provider's issuer; none if there are none, or where
+    /// sessions are listed.
+    pub groups: Option<(String, LoginGroups)>,
 }
 
 /// A token that lets somebody in once. Seconds are of the caller's session clock.

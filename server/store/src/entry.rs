@@ -6,6 +6,7 @@ use crate::{
     AuditEntry, AuditRecord, LoginToken, NewSession, Role, Session, StoreError, TokenHash,
     error::failed,
     limits::{at_most, cut, limit},
+    login_groups,
     rows::{row_struct, sql, unreadable, unsigned},
 };
 
@@ -148,10 +149,12 @@ pub(crate) async fn session(
     )
     .bind(hash.bytes().as_slice())
     .bind(sql(now_s))
-    .fetch_optional(conn)
+    .fetch_optional(&mut *conn)
     .await
     .map_err(failed("looking for a session"))?;
-    row.map(SessionRow::into_session).transpose()
+    let Some(row) = row else { return Ok(None) };
+    let groups = login_groups::of_session(conn, hash).await?;
+    Ok(Some(Session { groups, ..row.into_session()? }))
 }
 
 /// All that have not ended, the one that was used last first.
@@ -172,6 +175,7 @@ impl SessionRow {
             last_used_s: unsigned(self.last_used_s),
             expires_s: unsigned(self.expires_s),
             idle_limit_s: unsigned(self.idle_limit_s),
+            groups: None,
         })
     }
 }

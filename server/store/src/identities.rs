@@ -7,12 +7,12 @@
 use sqlx::SqliteConnection;
 
 use crate::{
-    AccountChanged, BegunSession, EndedSession, IdentityRecord, NewSession, Role, StoreError,
+    AccountChanged, BegunSession, EndedSession, IdentityRecord, LoginGroups, NewSession, Role, StoreError,
     entry::insert_session,
     error::failed,
     identity_rows,
     limits::{at_most, limit},
-    people,
+    login_groups, people,
 };
 
 const DOING: &str = "logging in by a provider";
@@ -28,6 +28,8 @@ pub struct IdentityLogin {
     pub name: String,
     /// What their groups may do; none if no group of theirs is listed.
     pub role: Option<Role>,
+    /// The groups that the provider says, which count for the session that begins.
+    pub groups: LoginGroups,
     /// The session that is to begin. Its user and role are those of the account, whatever it says.
     pub session: NewSession,
     /// Now, nanoseconds since 1970 by the wall clock.
@@ -60,6 +62,8 @@ pub enum IdentityOutcome {
         session: BegunSession,
         /// Sessions that ended, because the role is another one or an account was made of their name.
         ended: Vec<EndedSession>,
+        /// Sessions that ended, because they had a group that the person is not in any more.
+        left_groups: Vec<EndedSession>,
         /// Whether an account was made.
         made: bool,
         /// Whether an account of before was bound to this person.
@@ -127,8 +131,8 @@ pub(crate) async fn log_in(conn: &mut SqliteConnection, login: &IdentityLogin) -
     }
     let update = sqlx::query("UPDATE identities SET subject = ?2 WHERE account = ?1").bind(&account.name);
     update.bind(&login.subject).execute(&mut *conn).await.map_err(failed(DOING))?;
-    let session = begin(conn, login, (&account.name, account.role)).await?;
-    Ok(IdentityOutcome::Begun { session, ended: Vec::new(), made: false, linked: true })
+    let (session, left_groups) = begin(conn, login, (&account.name, account.role)).await?;
+    Ok(IdentityOutcome::Begun { session, ended: Vec::new(), left_groups, made: false, linked: true })
 }
 
 const fn refused(why: IdentityRefusal) -> IdentityOutcome {
@@ -155,8 +159,8 @@ async fn log_in_known(
         update.bind(role.as_str()).execute(&mut *conn).await.map_err(failed(DOING))?;
         people::end_sessions(conn, &account.name, None).await?
     };
-    let session = begin(conn, login, (&account.name, role)).await?;
-    Ok(IdentityOutcome::Begun { session, ended, made: false, linked: false })
+    let (session, left_groups) = begin(conn, login, (&account.name, role)).await?;
+    Ok(IdentityOutcome::Begun { session, ended, left_groups, made: false, linked: false })
 }
 
 /// Makes an account for somebody who has none.
@@ -175,17 +179,20 @@ async fn make(conn: &mut SqliteConnection, login: &IdentityLogin) -> Result<Iden
     };
     identity_rows::keep(conn, &new).await?;
     let ended = people::end_sessions(conn, &login.name, None).await?;
-    let session = begin(conn, login, (&login.name, role)).await?;
-    Ok(IdentityOutcome::Begun { session, ended, made: true, linked: false })
+    let (session, left_groups) = begin(conn, login, (&login.name, role)).await?;
+    Ok(IdentityOutcome::Begun { session, ended, left_groups, made: true, linked: false })
 }
 
 async fn begin(
     conn: &mut SqliteConnection,
     login: &IdentityLogin,
     (name, role): (&str, Role),
-) -> Result<BegunSession, StoreError> {
+) -> Result<(BegunSession, Vec<EndedSession>), StoreError> {
     let session = BegunSession { user: name.to_owned(), role };
+    let said = (login.issuer.as_str(), &login.groups);
+    let left_groups = login_groups::end_sessions_with_others(conn, name, said).await?;
     insert_session(conn, &NewSession { user: name.to_owned(), role, ..login.session.clone() }).await?;
+    login_groups::keep(conn, login.session.hash, said).await?;
     people::note_login(conn, name, login.now_unix_ns).await?;
-    Ok(session)
+    Ok((session, left_groups))
 }

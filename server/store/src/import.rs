@@ -253,6 +253,8 @@ const RUNS_SINCE: i64 = 21;
 const RIGHTS_SINCE: i64 = 22;
 /// From which on there are webhooks and identities.
 const OUTBOUND_SINCE: i64 = 24;
+/// The first version whose sessions have groups.
+const LOGIN_GROUPS_SINCE: i64 = 25;
 /// Rows of scripts that must not be there.
 const SCRIPT_LIMITS: [(&str, &str); 1] = [(
     "a script that is too long",
@@ -323,6 +325,9 @@ const OUTBOUND_LIMITS: [(&str, &str); 1] = [(
     "webhooks and identities",
     "SELECT (SELECT count(*) FROM webhooks) + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM identities)",
 )];
+
+/// Groups of logins, which are not either.
+const LOGIN_GROUP_LIMITS: [(&str, &str); 1] = [("groups of logins", "SELECT count(*) FROM session_groups")];
 
 /// Notes of before threads that must not be there.
 const PLAIN_NOTE_LIMITS: [(&str, &str); 1] = [(
@@ -407,7 +412,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let of_people = of_people.chain(of_shares).chain(of_deleted).chain(of_firings).chain(of_listed).chain(of_pages);
     let of_people = of_people.chain(of_accounts).chain(of_runs).chain(of_rights);
     let of_outbound = OUTBOUND_LIMITS.into_iter().filter(|_| version >= OUTBOUND_SINCE);
-    let of_people = of_people.chain(of_outbound);
+    let of_logins = LOGIN_GROUP_LIMITS.into_iter().filter(|_| version >= LOGIN_GROUPS_SINCE);
+    let of_people = of_people.chain(of_outbound).chain(of_logins);
     let all = LIMITS.into_iter().chain(of_scripts).chain(of_code).chain(of_tracks).chain(of_people);
     for (what, select) in all {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));

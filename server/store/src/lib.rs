@@ -36,6 +36,7 @@ mod library;
 mod limits;
 mod listed;
 mod listing;
+mod login_groups;
 mod marks;
 mod model;
 mod notes;
@@ -76,6 +77,7 @@ pub use investigations::{
 };
 pub use labels::{CaptureLabels, LabelChange};
 pub use library::{LibraryChange, LibraryEntry, LibraryItem, LibraryVersion, NewLibraryItem};
+pub use login_groups::{GroupOrigin, LoginGroups};
 pub use marks::{MarkRecord, NewMark};
 pub use model::{
     BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DerivationRecord, DerivationState,

@@ -63,6 +63,9 @@ pub(crate) mod limit {
     /// Tags with such a list: every statement about captures that somebody sees has those that they do not.
     pub(crate) const TAG_LISTS: i64 = 100;
     pub(crate) const GROUPS: usize = 200;
+    /// Groups elsewhere that count for one login, and the longest name of one.
+    pub(crate) const LOGIN_GROUPS: usize = 256;
+    pub(crate) const LOGIN_GROUP_BYTES: usize = 256;
     pub(crate) const GROUP_MEMBERS: usize = 500;
     /// Accounts: the list has all of them.
     pub(crate) const ACCOUNTS: i64 = 1000;

@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::{
-    StoreError,
+    GroupOrigin, LoginGroups, StoreError,
     error::failed,
-    limits::{at_most, limit},
+    limits::{at_most, cut, limit},
+    login_groups::is_group_name,
     read::state_of,
     rows::{sql, unreadable},
     select::{all, of},
@@ -64,6 +65,10 @@ pub enum RightHolder {
     Person(String),
     /// All people of this group.
     Group(String),
+    /// Whoever the proxy in front says is in this group of its own.
+    ProxyGroup(String),
+    /// Whoever the OpenID Connect provider says is in this group of its own.
+    OidcGroup(String),
 }
 
 impl RightHolder {
@@ -72,6 +77,8 @@ impl RightHolder {
             Self::Everybody => ("everybody", ""),
             Self::Person(name) => ("person", name),
             Self::Group(name) => ("group", name),
+            Self::ProxyGroup(name) => (GroupOrigin::Proxy.kind(), name),
+            Self::OidcGroup(name) => (GroupOrigin::Oidc.kind(), name),
         }
     }
 
@@ -80,7 +87,19 @@ impl RightHolder {
             "everybody" => Ok(Self::Everybody),
             "person" => Ok(Self::Person(name)),
             "group" => Ok(Self::Group(name)),
+            "proxy_group" => Ok(Self::ProxyGroup(name)),
+            "oidc_group" => Ok(Self::OidcGroup(name)),
             _ => Err(unreadable("to whom a right is given")),
+        }
+    }
+
+    /// Whether both are the same, however people and groups of this console are spelt.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Person(one), Self::Person(other)) | (Self::Group(one), Self::Group(other)) => {
+                one.eq_ignore_ascii_case(other)
+            }
+            _ => self == other,
         }
     }
 }
@@ -111,6 +130,8 @@ pub struct Sight(Option<Arc<Narrow>>);
 #[derive(Debug)]
 struct Narrow {
     user: String,
+    /// Groups elsewhere that they are in by their login.
+    groups: Option<LoginGroups>,
     /// Whether there is any list.
     has_lists: bool,
     /// Tags whose lists do not admit them.
@@ -120,10 +141,17 @@ struct Narrow {
 }
 
 /// That a line of `capture_rights` or `tag_rights` is for somebody, whose name is bound twice.
-fn push_admits(builder: &mut QueryBuilder<Sqlite>, user: &str) {
+fn push_admits(builder: &mut QueryBuilder<Sqlite>, user: &str, groups: Option<&LoginGroups>) {
     builder.push("(r.kind = 'everybody' OR (r.kind = 'person' AND r.name = ").push_bind(user.to_owned());
-    builder.push(") OR (r.kind = 'group' AND r.name IN (SELECT m.name FROM group_members m WHERE m.person = ");
-    builder.push_bind(user.to_owned()).push(")))");
+    builder.push(
+        " COLLATE NOCASE) OR (r.kind = 'group' AND r.name COLLATE NOCASE IN (SELECT m.name FROM group_members m ",
+    );
+    builder.push("WHERE m.person = ").push_bind(user.to_owned()).push("))");
+    if let Some(groups) = groups.filter(|groups| !groups.is_empty()) {
+        builder.push(" OR (r.kind = ").push_bind(groups.origin.kind());
+        builder.push(" AND r.name IN (SELECT value FROM json_each(").push_bind(groups.json()).push(")))");
+    }
+    builder.push(")");
 }
 
 fn push_tags(builder: &mut QueryBuilder<Sqlite>, tags: &[String]) {
@@ -138,7 +166,7 @@ impl Narrow {
     fn push_own(&self, builder: &mut QueryBuilder<Sqlite>, least: CaptureRight) {
         builder.push("(listed.owner = ").push_bind(self.user.clone()).push(" OR CASE WHEN listed.has_rights THEN ");
         builder.push("EXISTS (SELECT 1 FROM capture_rights r WHERE r.capture_id = listed.capture_id AND ");
-        push_admits(builder, &self.user);
+        push_admits(builder, &self.user, self.groups.as_ref());
         builder.push(if least == CaptureRight::Change { " AND r.may = 'change')" } else { ")" });
         builder.push(" ELSE NOT ");
         push_tags(builder, &self.closed_tags);
@@ -179,13 +207,18 @@ impl Sight {
 }
 
 /// What somebody sees who is no admin.
-pub(crate) async fn sight(conn: &mut SqliteConnection, user: &str) -> Result<Sight, StoreError> {
+pub(crate) async fn sight(
+    conn: &mut SqliteConnection,
+    user: &str,
+    groups: Option<&LoginGroups>,
+) -> Result<Sight, StoreError> {
     let exists = "SELECT EXISTS (SELECT 1 FROM capture_rights) OR EXISTS (SELECT 1 FROM tag_rights)";
     let (has_lists,): (bool,) = sqlx::query_as(exists).fetch_one(&mut *conn).await.map_err(failed(READING))?;
-    let mut narrow = Narrow { user: user.to_owned(), has_lists, closed_tags: Vec::new(), changed_tags: Vec::new() };
+    let (user, groups) = (user.to_owned(), groups.cloned());
+    let mut narrow = Narrow { user, groups, has_lists, closed_tags: Vec::new(), changed_tags: Vec::new() };
     if has_lists {
         let mut builder = QueryBuilder::new("SELECT r.tag, max(CASE WHEN ");
-        push_admits(&mut builder, user);
+        push_admits(&mut builder, &narrow.user, narrow.groups.as_ref());
         builder.push(" THEN CASE r.may WHEN 'change' THEN 2 ELSE 1 END ELSE 0 END) FROM tag_rights r GROUP BY r.tag");
         let rows: Vec<(String, i64)> = builder.build_query_as().fetch_all(conn).await.map_err(failed(READING))?;
         for (tag, most) in rows {
@@ -270,8 +303,10 @@ async fn check(conn: &mut SqliteConnection, given: &[GivenRight]) -> Result<(), 
     }
     for GivenRight { to, .. } in given {
         let (kind, name) = to.kept();
-        if *to != RightHolder::Everybody {
-            check_name(name)?;
+        match to {
+            RightHolder::Everybody => {}
+            RightHolder::Person(name) | RightHolder::Group(name) => check_name(name)?,
+            RightHolder::ProxyGroup(name) | RightHolder::OidcGroup(name) => check_elsewhere(name)?,
         }
         if kind == "group" && !is_group(conn, name).await? {
             return Err(StoreError::Refused { what: "a right", why: format!("there is no group `{name}`") });
@@ -288,6 +323,19 @@ fn check_name(name: &str) -> Result<(), StoreError> {
         return Err(StoreError::Refused { what: "a right", why });
     }
     Ok(())
+}
+
+/// Refuses what cannot be the name of a group elsewhere. Whether there is such a group is not known here.
+fn check_elsewhere(name: &str) -> Result<(), StoreError> {
+    if is_group_name(name) {
+        return Ok(());
+    }
+    let why = format!(
+        "`{}` is no name of a group: it has 1 to {} bytes, no control characters and no blanks around it",
+        cut(name, limit::LOGIN_GROUP_BYTES).escape_debug(),
+        limit::LOGIN_GROUP_BYTES
+    );
+    Err(StoreError::Refused { what: "a right", why })
 }
 
 /// Says who may read and change a capture or what has a tag; with none it is as before.
@@ -327,7 +375,10 @@ pub(crate) async fn set(
     bound(delete).execute(&mut *conn).await.map_err(failed(SAVING))?;
     let Some(given) = given else { return Ok(()) };
     let owner = ((OWNER, ""), CaptureRight::Change);
-    for ((kind, name), may) in given.iter().map(|one| (one.to.kept(), one.may)).chain([owner]) {
+    // Of several lines for one, the last counts.
+    let last = |(at, one): &(usize, &GivenRight)| !given.iter().skip(at + 1).any(|later| later.to.is_same(&one.to));
+    let lines = given.iter().enumerate().filter(last).map(|(_, one)| (one.to.kept(), one.may));
+    for ((kind, name), may) in lines.chain([owner]) {
         let insert = bound(insert).bind(kind).bind(name.to_owned()).bind(may.as_str());
         insert.execute(&mut *conn).await.map_err(failed(SAVING))?;
     }
@@ -377,8 +428,8 @@ pub(crate) async fn set_group(conn: &mut SqliteConnection, name: &str, people: &
 pub(crate) async fn remove_group(conn: &mut SqliteConnection, name: &str) -> Result<bool, StoreError> {
     for statement in [
         "DELETE FROM group_members WHERE name = ?",
-        "DELETE FROM capture_rights WHERE kind = 'group' AND name = ?",
-        "DELETE FROM tag_rights WHERE kind = 'group' AND name = ?",
+        "DELETE FROM capture_rights WHERE kind = 'group' AND name = ? COLLATE NOCASE",
+        "DELETE FROM tag_rights WHERE kind = 'group' AND name = ? COLLATE NOCASE",
     ] {
         sqlx::query(statement).bind(name).execute(&mut *conn).await.map_err(failed(SAVING))?;
     }
@@ -390,8 +441,8 @@ pub(crate) async fn remove_group(conn: &mut SqliteConnection, name: &str) -> Res
 pub(crate) async fn forget_person(conn: &mut SqliteConnection, name: &str) -> Result<(), StoreError> {
     for statement in [
         "DELETE FROM group_members WHERE person = ?",
-        "DELETE FROM capture_rights WHERE kind = 'person' AND name = ?",
-        "DELETE FROM tag_rights WHERE kind = 'person' AND name = ?",
+        "DELETE FROM capture_rights WHERE kind = 'person' AND name = ? COLLATE NOCASE",
+        "DELETE FROM tag_rights WHERE kind = 'person' AND name = ? COLLATE NOCASE",
     ] {
         sqlx::query(statement).bind(name).execute(&mut *conn).await.map_err(failed(SAVING))?;
     }

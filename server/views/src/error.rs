@@ -4,6 +4,13 @@ use bathyscope_capture::{ChunkError, PredicateError};
 
 use crate::answers::ParseTrackIdError;
 
+impl ViewError {
+    /// Whether a filter does not fit the columns of one stream: of several it may fit others.
+    pub fn is_misfit(&self) -> bool {
+        matches!(self, Self::NoSuchColumn { .. } | Self::Mismatch { .. } | Self::Filter(PredicateError::Unit { .. }))
+    }
+}
+
 /// Why a view could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -167,6 +167,11 @@ fn compile(schema: &StreamSchema, predicate: &Predicate, columns: &mut Vec<usize
     };
     let index = resolve(schema, field).ok_or_else(|| no_such_column(schema, field))?;
     columns.push(index);
+    let is_number = |column: &Column| matches!(column.ty, ColumnType::U64 | ColumnType::I64);
+    if !text && schema.columns.get(index).is_some_and(is_number) {
+        let plain = predicate.in_units(&mut |_field| schema.unit_of(index))?;
+        return leaf(schema, index, text, &plain);
+    }
     leaf(schema, index, text, predicate)
 }
 

@@ -115,7 +115,7 @@ impl Narrowed {
                     Narrowing::new(source, (stream, schema), *range, cancel)?.parts(filter)?
                 }
                 // Another stream may have the column.
-                Err(error @ (ViewError::NoSuchColumn { .. } | ViewError::Mismatch { .. })) => {
+                Err(error) if error.is_misfit() => {
                     refused = refused.or(Some(error));
                     Vec::new()
                 }

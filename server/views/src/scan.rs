@@ -140,7 +140,7 @@ impl<'a> Scan<'a> {
             match Self::new(source, stream, range, filter, &wanted(schema), cancel) {
                 Ok(scan) => scans.push(scan),
                 // Another stream may have the column.
-                Err(error @ (ViewError::NoSuchColumn { .. } | ViewError::Mismatch { .. })) => {
+                Err(error) if error.is_misfit() => {
                     refused = refused.or(Some(error));
                 }
                 Err(error) => return Err(error),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bathyscope_builder::{read as read_form, write as write_form};
-use bathyscope_capture::{Batch, ColumnData, Predicate, StreamKind, StreamSchema};
+use bathyscope_capture::{Batch, ColumnData, ColumnUnit, Predicate, StreamKind, StreamSchema};
 use bathyscope_catalog::{
     EventFormat,
     dynamic::{Dialect, argument_places, parse_dynamic, parse_perf_probe, read_typed},
@@ -40,6 +40,11 @@ pub(crate) fn filters(input: &[u8]) {
         let shown = predicate.to_string();
         assert_eq!(Predicate::parse(&shown).as_ref(), Ok(&predicate), "{shown:?} reads back as another condition");
         let _holds = predicate.eval(&mut |_name| None);
+        for unit in [ColumnUnit::Milliseconds, ColumnUnit::Bytes] {
+            if let Ok(plain) = predicate.in_units(&mut |_name| Some(unit)) {
+                assert_eq!(plain.in_units(&mut |_name| None), Ok(plain.clone()), "{plain} has no units any more");
+            }
+        }
     }
     let _filter = Filter::parse(&text);
     let _events = (parse_event(&text), parse_events(&text));

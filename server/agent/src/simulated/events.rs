@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use bathyscope_bpf::probe::{ColumnPlace, Encoding, TargetFilter, TracepointProbe, tracepoint_program};
 use bathyscope_capture::{ColumnEncoding, ColumnLayout, EventProbe, Predicate, Value};
-use bathyscope_catalog::parse_event_format;
+use bathyscope_catalog::{in_units, parse_event_format};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, rings::SimulatedBpfRing,
 };
@@ -78,12 +78,13 @@ fn make_stream(probe: &EventProbe, index: usize, ring_bytes: u32) -> Result<Made
         ring_bytes,
     });
     let program = program.map_err(|error| invalid(error.to_string()))?;
+    let predicate = probe.predicate.as_ref().map(|predicate| in_units(&format, predicate)).transpose();
     let ring = SimulatedBpfRing::create(ring_bytes).map_err(|error| refused(&doing, &error, ""))?;
     Ok(MadeStream {
         made,
         layout: program.layout,
         record_bytes: program.record_bytes,
-        predicate: probe.predicate.clone(),
+        predicate: predicate.map_err(|error| invalid(error.to_string()))?,
         ring,
         counts: ProbeReading::default(),
         wanted: 0,

@@ -1,9 +1,10 @@
 //! The reader of predicate text: recursive descent over characters, with a limit on recursion.
 
 use super::{
-    CompareOp, Literal, MAX_FIELD_BYTES, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError,
+    CompareOp, Literal, MAX_FIELD_BYTES, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Place, Predicate, PredicateError,
     check_bounds, check_frame, check_list, check_operand,
 };
+use crate::{Amount, AmountError, amount::is_unit};
 
 /// Parentheses and negations nest at most twice for each level of the tree; more are redundant.
 const MAX_RECURSION: usize = 2 * MAX_PREDICATE_DEPTH;
@@ -350,8 +351,12 @@ impl Parser {
         if digits == 0 {
             return Err(self.expected(if hex { "hexadecimal digits after 0x" } else { "a number" }));
         }
+        let whole = self.at;
+        if !hex && let Some(amount) = self.amount(negative, start, whole)? {
+            return Ok(amount);
+        }
         if self.peek().is_some_and(|c| continues_name(c) || c == '.') {
-            return Err(self.error("a number is decimal or hexadecimal, whole and without a unit"));
+            return Err(self.error("a number without a unit is whole, decimal or hexadecimal"));
         }
         let literal = number.and_then(|n| match (negative, n) {
             (false, n) | (true, n @ 0) => Some(Literal::Number(n)),
@@ -363,6 +368,37 @@ impl Parser {
         };
         self.skip_space();
         Ok(literal)
+    }
+
+    /// A number with a unit: what is from `start` on, with the digits before a point up to `whole`. None if there is no unit.
+    fn amount(&mut self, negative: bool, start: usize, whole: usize) -> Result<Option<Literal>, PredicateError> {
+        let digits: String = self.chars[start + usize::from(negative)..whole].iter().collect();
+        let after = |at: usize, fits: fn(char) -> bool| -> String {
+            self.chars.get(at..).into_iter().flatten().copied().take_while(|c| fits(*c)).collect()
+        };
+        let mut part = String::new();
+        let mut end = whole;
+        if self.peek() == Some('.') {
+            part = after(whole + 1, |c| c.is_ascii_digit());
+            end = whole + 1 + part.chars().count();
+        }
+        let blanks = after(end, char::is_whitespace).chars().count();
+        let unit = after(end + blanks, char::is_alphanumeric);
+        let is_other_word = blanks > 0 && !is_unit(&unit);
+        if unit.is_empty() || is_other_word || (part.is_empty() && end > whole) {
+            return Ok(None);
+        }
+        let amount = Amount::of_parts(negative, &digits, &part, &unit).map_err(|error| {
+            let is_of_unit = matches!(error, AmountError::Unit(_));
+            self.at = if is_of_unit { end + blanks } else { start };
+            self.error(error.to_string())
+        })?;
+        self.at = end + blanks + unit.chars().count();
+        if self.peek().is_some_and(|c| continues_name(c) || c == '.') {
+            return Err(self.expected("&&, || or the end after a condition"));
+        }
+        self.skip_space();
+        Ok(Some(Literal::Amount { amount, at: Place(u32::try_from(start).ok()) }))
     }
 
     fn text(&mut self, quote: char) -> Result<Literal, PredicateError> {

@@ -1,4 +1,5 @@
-//! The normal form of a predicate: `&&`, `||`, `!( … )`, decimal numbers (hexadecimal after `&`), double quotes.
+//! The normal form of a predicate: `&&`, `||`, `!( … )`, decimal numbers (hexadecimal after `&`), amounts in the
+//! largest unit in which they are whole, double quotes.
 
 use std::fmt;
 
@@ -67,6 +68,7 @@ impl fmt::Display for Literal {
         match self {
             Self::Number(number) => write!(f, "{number}"),
             Self::Negative(number) => write!(f, "{number}"),
+            Self::Amount { amount, .. } => write!(f, "{amount}"),
             Self::Text(text) => write_text(f, text),
         }
     }

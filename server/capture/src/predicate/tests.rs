@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ColumnUnit;
 
 fn normal(text: &str) -> String {
     Predicate::parse(text).map_or_else(|error| format!("error: {error}"), |predicate| predicate.to_string())
@@ -41,6 +42,11 @@ fn text_has_a_normal_form() {
         ),
         ("has stack frame 'tcp_*' && !has stack frame \"x\"", "has stack frame \"tcp_*\" && !(has stack frame \"x\")"),
         ("has == 1 && contains == 2 && matches in (1)", "has == 1 && contains == 2 && matches in (1)"),
+        ("a > 100ms && a<=1.5s", "a > 100ms && a <= 1500ms"),
+        ("a > 100 ms && b == 0 || c < -2min", "(a > 100ms && b == 0) || c < -120s"),
+        ("a >= 4KiB || a == 4 kB", "a >= 4KiB || a == 4000B"),
+        ("a in (1us, 2µs) && a between 1ms and 0.5 h", "a in (1us, 2us) && a between 1ms and 1800s"),
+        ("a == 0s && s == 1", "a == 0ns && s == 1"),
         (r#"f == "a\"b\\c\n\u{202e}""#, r#"f == "a\"b\\c\n\u{202e}""#),
     ];
     for (text, expected) in cases {
@@ -67,7 +73,27 @@ fn errors_say_where_and_what() {
         ("pid == 1 tid == 2", "expected &&, || or the end after a condition at character 9"),
         ("(pid == 1", "expected a ) for the ( at character 0 at character 9"),
         ("pid == 1)", "this ) closes nothing at character 8"),
-        ("pid == 1k", "a number is decimal or hexadecimal, whole and without a unit at character 8"),
+        (
+            "pid == 1k",
+            "`k` is no unit; there are ns, us, ms, s, min and h for times and B, KiB, MiB, GiB, TiB, kB, MB, GB and TB for sizes at \
+             character 8",
+        ),
+        ("pid == 1.5", "a number without a unit is whole, decimal or hexadecimal at character 8"),
+        ("pid == 1.s", "a number without a unit is whole, decimal or hexadecimal at character 8"),
+        ("pid == 0x1k", "a number without a unit is whole, decimal or hexadecimal at character 10"),
+        ("pid == 1 k", "expected &&, || or the end after a condition at character 9"),
+        ("pid == 1ms_x", "expected &&, || or the end after a condition at character 10"),
+        ("pid == 1.5ns", "this is no whole number of nanoseconds at character 7"),
+        ("pid == 99999999999999999999s", "this is more than 9223372036854775807 nanoseconds at character 7"),
+        ("pid & 1ms", "& needs a number from zero up, such as 0x10 at character 6"),
+        ("comm ~ 1ms", "~ needs text in quotes, such as \"ssh*\" at character 7"),
+        (
+            "x between 1 and 2ms",
+            "the numbers of between have both units of time, both units of size, or none at character 10",
+        ),
+        ("x between 2ms and 1ms", "the first number of between is the smaller one at character 10"),
+        ("x in (1ms, 1B)", "the values of in (…) have all units of time, all units of size, or none at character 2"),
+        ("x in (1ms, 'a')", "the values of in (…) are all numbers or all texts at character 2"),
         ("pid == 18446744073709551616", "this number does not fit into 64 bits at character 7"),
         ("pid == -9223372036854775809", "this number does not fit into 64 bits at character 7"),
         ("pid == 0x", "expected hexadecimal digits after 0x at character 9"),
@@ -132,6 +158,11 @@ fn trees_from_elsewhere_are_checked() {
         compare("a", CompareOp::Lt, Literal::Text("x".to_owned())),
         compare("a", CompareOp::Matches, Literal::Number(1)),
         compare("a", CompareOp::AnyBit, Literal::Negative(-1)),
+        compare("a", CompareOp::Eq, amount(AmountKind::Time, i64::MIN)),
+        compare("a", CompareOp::AnyBit, amount(AmountKind::Size, 1)),
+        compare("a", CompareOp::Regex, amount(AmountKind::Size, 1)),
+        Predicate::Between { field: "a".to_owned(), low: Literal::Number(1), high: amount(AmountKind::Time, 2) },
+        Predicate::In { field: "a".to_owned(), values: vec![amount(AmountKind::Size, 1), Literal::Number(1)] },
         compare("a", CompareOp::Eq, Literal::Text("a\0".to_owned())),
         compare("a", CompareOp::Contains, Literal::Number(1)),
         compare("a", CompareOp::Regex, Literal::Text(String::new())),
@@ -210,6 +241,55 @@ fn rows_are_judged_by_value() {
 }
 
 #[test]
+fn units_become_those_of_the_fields_or_are_refused_at_their_place() {
+    let unit_of = |field: &str| match field {
+        "bytes" => Some(ColumnUnit::Bytes),
+        "wait_ms" => Some(ColumnUnit::Milliseconds),
+        "duration_ns" => Some(ColumnUnit::Nanoseconds),
+        _ => None,
+    };
+    let plain = |text: &str| match Predicate::parse(text).unwrap().in_units(&mut { unit_of }) {
+        Ok(plain) => plain.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let cases = [
+        ("duration_ns > 1.5s && pid == 4", "duration_ns > 1500000000 && pid == 4"),
+        (
+            "!(wait_ms in (1s, -2ms)) || wait_ms between 1s and 1min",
+            "!(wait_ms in (1000, -2)) || wait_ms between 1000 and 60000",
+        ),
+        ("bytes >= 4KiB || bytes == 7", "bytes >= 4096 || bytes == 7"),
+        ("has stack frame \"x\" || bytes < 1kB", "has stack frame \"x\" || bytes < 1000"),
+        (
+            "pid == 1 && prio > 100ms",
+            "100ms is a time, but nothing says what `prio` is in: write a number without a unit at character 19",
+        ),
+        (
+            "bytes  >  0.1s",
+            "100ms is a time, but `bytes` is in bytes: write a size such as 4KiB, or a number without a unit at character 10",
+        ),
+        (
+            "duration_ns > 4KiB",
+            "4KiB is a size, but `duration_ns` is in nanoseconds: write a time such as 100ms, or a number without a unit at \
+             character 14",
+        ),
+        (
+            "wait_ms between 1ms and 1500us",
+            "1500us is no whole number of milliseconds, which `wait_ms` is in: write a whole number of milliseconds at character 24",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(plain(text), expected, "{text}");
+    }
+    // A tree that was not read from text here has no places.
+    let json = serde_json::to_string(&Predicate::parse("a > 1ms").unwrap()).unwrap();
+    let tree: Predicate = serde_json::from_str(&json).unwrap();
+    let error = tree.in_units(&mut |_| None).unwrap_err().to_string();
+    assert_eq!(error, "1ms is a time, but nothing says what `a` is in: write a number without a unit");
+    assert!(!tree.eval(&mut |_| Some(Value::Unsigned(u64::MAX))), "no number has a unit before");
+}
+
+#[test]
 fn fields_are_listed_once() {
     let predicate = Predicate::parse("b == 1 && (a == 2 || b == 3) && !(args.c == 1)").unwrap();
     assert_eq!(predicate.fields(), ["b", "a", "args.c"]);
@@ -238,6 +318,10 @@ fn lists_and_bounds_are_comparisons_too_and_rows_alone_have_patterns_and_frames(
     }
 }
 
+fn amount(kind: AmountKind, base: i64) -> Literal {
+    Literal::Amount { amount: Amount { kind, base }, at: Place::default() }
+}
+
 fn field_name() -> impl Strategy<Value = String> {
     prop_oneof![Just("pid"), Just("comm"), Just("args.pid"), Just("args[3]"), Just("args.or"), Just("_x9")]
         .prop_map(str::to_owned)
@@ -256,6 +340,12 @@ fn comparison() -> impl Strategy<Value = Predicate> {
         any::<u64>().prop_map(Literal::Number),
         (i64::MIN..0).prop_map(Literal::Negative),
         (0_u64..3).prop_map(Literal::Number),
+        (
+            prop_oneof![Just(AmountKind::Time), Just(AmountKind::Size)],
+            prop_oneof![any::<i64>(), -3_i64..3, Just(7 << 30)]
+        )
+            .prop_filter("an amount that can be written", |(_, base)| *base != i64::MIN)
+            .prop_map(|(kind, base)| amount(kind, base)),
     ];
     let texts = "[^\0*]{0,6}";
     let operand = prop_oneof![
@@ -299,7 +389,7 @@ proptest! {
     }
 
     #[test]
-    fn p16_no_text_panics(text in "\\PC{0,40}", grammar in "(([a-c0-9x&|!()~=<> \"'*\\\\\\[\\].,-]|in|not|and|between|contains|has stack frame) ?){0,30}") {
+    fn p16_no_text_panics(text in "\\PC{0,40}", grammar in "(([a-c0-9x&|!()~=<> \"'*\\\\\\[\\].,-]|in|not|and|between|contains|ms|µs|KiB|has stack frame) ?){0,30}") {
         for text in [text, grammar] {
             if let Ok(predicate) = Predicate::parse(&text) {
                 prop_assert_eq!(Predicate::parse(&predicate.to_string()), Ok(predicate));

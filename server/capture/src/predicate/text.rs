@@ -31,7 +31,10 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
         Some(PredicateForm::Text(text)) if text.trim().is_empty() => Ok(None),
         Some(PredicateForm::Text(text)) => {
             let told = |error| D::Error::custom(format_args!("the predicate cannot be read: {error}"));
-            Predicate::parse(text.trim()).map(Some).map_err(told)
+            let mut predicate = Predicate::parse(text.trim()).map_err(told)?;
+            // Specs are sent on in their normal form, in which a place is not what somebody has typed.
+            predicate.forget_places();
+            Ok(Some(predicate))
         }
     }
 }
@@ -51,6 +54,10 @@ mod tests {
         assert_eq!(serde_json::to_string(&of_tree).unwrap(), text);
         let empty: EventProbe = serde_json::from_str(r#"{"tracepoint":"a:b","predicate":" "}"#).unwrap();
         assert_eq!((empty.predicate, empty.fields.len()), (None, 0));
+        let unit: EventProbe = serde_json::from_str(r#"{"tracepoint":"a:b","predicate":"x>1 ms"}"#).unwrap();
+        let error = unit.predicate.as_ref().unwrap().in_units(&mut |_| None).unwrap_err().to_string();
+        assert!(error.starts_with("1ms is a time") && !error.contains("at character"), "{error}");
+        assert!(serde_json::to_string(&unit).unwrap().contains(r#""x > 1ms""#));
         let wrong = serde_json::from_str::<EventProbe>(r#"{"tracepoint":"a:b","predicate":"pid =="}"#).unwrap_err();
         assert!(wrong.to_string().contains("the predicate cannot be read"), "{wrong}");
     }

@@ -5,7 +5,11 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_NAME_BYTES, SpecError, in_range, one_line};
-use crate::{CronTime, MAX_PREDICATE_BYTES};
+use crate::{
+    CronTime, MAX_PREDICATE_BYTES,
+    amount::{json_mebibytes, json_seconds},
+    whole_seconds,
+};
 
 /// The longest time that is kept, before what happens and after it.
 pub const MAX_FLIGHT_S: u32 = 3600;
@@ -29,17 +33,21 @@ const MAX_COMM_BYTES: u64 = 15;
 /// What a flight recorder keeps, and when it stores it.
 ///
 /// Rows stay in memory of the console until something fires; then those of the last seconds, and those of the seconds after, become
-/// a capture of their own. The recorder goes on.
+/// a capture of their own. The recorder goes on. In JSON times may be text such as `"2min"` and the memory such as `"1GiB"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlightSpec {
     /// How many seconds before a firing are kept, at most [`MAX_FLIGHT_S`].
+    #[serde(deserialize_with = "json_seconds")]
     pub before_s: u32,
     /// How many seconds after it, at most [`MAX_FLIGHT_S`].
+    #[serde(deserialize_with = "json_seconds")]
     pub after_s: u32,
     /// The most memory for rows in MiB, packed as they would be stored: where they need more, fewer seconds are kept.
+    #[serde(deserialize_with = "json_mebibytes")]
     pub memory_mib: u32,
     /// The least seconds from one firing to the next.
+    #[serde(deserialize_with = "json_seconds")]
     pub pause_s: u32,
     /// The most firings in 24 hours.
     pub per_day: u32,
@@ -71,7 +79,7 @@ impl Default for FlightSpec {
 /// CONDITION                                    a row of any stream that has the columns
 /// on STREAM if CONDITION                       a row of this stream, recorded or computed
 /// exit NAME                                    a process of this name ends
-/// pressure cpu|memory|io [some|full] > N% for Ns
+/// pressure cpu|memory|io [some|full] > N% for TIME   seconds, or a time such as 2min
 /// at MINUTE HOUR DAY MONTH WEEKDAY [ZONE]      as cron has it; the zone by name or as +02:00, UTC if there is none
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,11 +250,11 @@ fn pressure(text: &str) -> Option<FlightTrigger> {
         _ => (false, rest),
     };
     let (share, lasts) = match rest {
-        [">", share, "for", lasts] => (share, lasts),
+        [">", share, "for", lasts @ ..] if lasts.len() <= 2 => (share, lasts.concat()),
         _ => return None,
     };
     let above_percent = share.strip_suffix('%').unwrap_or(share).parse().ok()?;
-    let for_s = lasts.strip_suffix('s').unwrap_or(lasts).parse().ok()?;
+    let for_s = whole_seconds(&lasts).ok()?;
     Some(FlightTrigger::Pressure { resource, full, above_percent, for_s })
 }
 
@@ -308,6 +316,8 @@ mod tests {
             ("at  */5 * * * *  Europe/Berlin", "at */5 * * * * Europe/Berlin"),
             ("pressure memory full > 20% for 10s", "pressure memory full > 20% for 10s"),
             ("pressure cpu > 80 for 5", "pressure cpu some > 80% for 5s"),
+            ("pressure cpu > 80% for 1.5min", "pressure cpu some > 80% for 90s"),
+            ("pressure cpu > 80% for 2 min", "pressure cpu some > 80% for 120s"),
             ("\"exit code\"", "\"exit code\""),
         ] {
             let trigger = read(text).unwrap();
@@ -315,7 +325,15 @@ mod tests {
             assert_eq!(read(again).unwrap(), trigger);
             with(trigger).validate().unwrap();
         }
-        for wrong in ["pressure", "pressure disk > 5% for 5s", "pressure cpu > x% for 5s", "on a", "on  if b == 1"] {
+        for wrong in [
+            "pressure",
+            "pressure disk > 5% for 5s",
+            "pressure cpu > x% for 5s",
+            "pressure cpu > 5% for 5KiB",
+            "pressure cpu > 5% for 1500ms",
+            "on a",
+            "on  if b == 1",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         for wrong in [
@@ -333,5 +351,22 @@ mod tests {
         assert!(json.contains(r#""triggers":["on a if b == 1"]"#), "{json}");
         assert_eq!(serde_json::from_str::<FlightSpec>(&json).unwrap(), with(read("on a if b == 1").unwrap()));
         assert!(serde_json::from_str::<FlightSpec>(r#"{"seconds":5}"#).is_err());
+    }
+
+    #[test]
+    fn times_and_memory_are_numbers_or_have_units() {
+        let of = |json: &str| serde_json::from_str::<FlightSpec>(json);
+        let units = r#"{"before_s":"2min","after_s":"15s","memory_mib":"1GiB","pause_s":"1h"}"#;
+        let plain = r#"{"before_s":120,"after_s":15,"memory_mib":1024,"pause_s":3600}"#;
+        assert_eq!(of(units).unwrap(), of(plain).unwrap());
+        for (json, part) in [
+            (r#"{"before_s":"1500ms"}"#, "`1500ms` cannot be read: write a whole number of seconds"),
+            (r#"{"pause_s":"4KiB"}"#, "a time of whole seconds such as 30s"),
+            (r#"{"memory_mib":"10s"}"#, "a size of whole MiB such as 64MiB"),
+            (r#"{"after_s":-5}"#, "a whole number, or text with a unit"),
+        ] {
+            let why = of(json).unwrap_err().to_string();
+            assert!(why.contains(part), "{json}: {why}");
+        }
     }
 }

@@ -122,6 +122,17 @@ fn predicates_are_checked_against_the_event() {
         (&wakeup, "prio == 'a'", "`prio` of sched_wakeup is a number: compare it with a number"),
         (&wakeup, "!(pri == 1)", "sched_wakeup has no field `pri`; did you mean `prio`?"),
         (&enter, "id == 1 || args[2] & 3", ""),
+        (&fixture!("kmem.kmalloc"), "bytes_req >= 4KiB", ""),
+        (
+            &wakeup,
+            "comm == \"a\" && prio > 100ms",
+            "sched_wakeup: 100ms is a time, but nothing says what `prio` is in: write a number without a unit at character 22",
+        ),
+        (
+            &wakeup,
+            "comm > 100ms",
+            "`comm` of sched_wakeup is text: compare it with text in quotes by ==, !=, ~, contains or in",
+        ),
         (&enter, "args == 1", "`args` of sys_enter is an array of 6; name one element, such as args[0]"),
     ];
     for (format, text, expected) in cases {

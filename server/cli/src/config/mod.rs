@@ -159,8 +159,8 @@ pub struct ProxyUserArgs {
     /// File with a secret that the proxy sends in the header Bathyscope-Proxy-Secret; needed where the proxy is on this host, as every user of the host can connect from its addresses
     #[arg(long, value_name = "FILE", env = "BATHYSCOPE_PROXY_SECRET", requires = "proxy_user_header")]
     pub proxy_secret: Option<PathBuf>,
-    /// Header in which the proxy says of which groups they are, separated by commas
-    #[arg(long, value_name = "NAME", env = "BATHYSCOPE_PROXY_GROUP_HEADER", requires = "proxy_group_role")]
+    /// Header in which the proxy says of which groups they are, separated by commas: groups can have a role, and be given rights
+    #[arg(long, value_name = "NAME", env = "BATHYSCOPE_PROXY_GROUP_HEADER", requires = "proxy_user_header")]
     pub proxy_group_header: Option<ProxyHeader>,
     /// What members of a group may do who have no account, such as ops=operator; repeatable
     #[arg(

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use bathyscope_capture::{CaptureId, FlightSpec, FlightTrigger, Limits, visible};
+use bathyscope_capture::{CaptureId, FlightSpec, FlightTrigger, Limits, mebibytes, visible};
 use bathyscope_console::control;
 use bathyscope_recorder::Recorder;
 use bathyscope_store::Store;
@@ -21,14 +21,14 @@ pub struct FlightArgs {
     /// Keep rows in memory, the last of this time, and store nothing until something fires; SIGUSR2 fires it too. Each firing makes a capture of its own
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["live", "output"])]
     pub flight: Option<Duration>,
-    /// Fire at this: a condition on rows, `on STREAM if CONDITION`, `exit NAME`, `pressure memory some > 20% for 10s`, `at 0 3 * * mon Europe/Berlin`; repeatable
+    /// Fire at this: a condition on rows such as `duration_ns > 100ms`, `on STREAM if CONDITION`, `exit NAME`, `pressure memory some > 20% for 10s`, `at 0 3 * * mon Europe/Berlin`; repeatable
     #[arg(long, value_name = "TRIGGER", requires = "flight")]
     pub when: Vec<FlightTrigger>,
     /// Store so much more after a firing [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "flight")]
     pub flight_after: Option<Duration>,
-    /// Memory for rows, MiB [default: 64]
-    #[arg(long, value_name = "MIB", requires = "flight")]
+    /// Memory for rows: MiB, or a size such as 1GiB [default: 64]
+    #[arg(long, value_name = "SIZE", value_parser = mebibytes, requires = "flight")]
     pub flight_memory: Option<u32>,
     /// The least time between two firings [default: 1m]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "flight")]

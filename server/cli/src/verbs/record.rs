@@ -71,8 +71,8 @@ Examples:
   bathyscope record --profile --states --optional states -P 4711 --duration 10s
   bathyscope record --recipe disk --optional requests --profile --duration 5s --save my-disk
   bathyscope record --recipe my-disk
-  bathyscope record --syscalls=%file --flight 30s --when 'duration_ns > 100000000'
-  bathyscope record --states --flight 1m --when 'on run-queue latency if duration_ns > 20000000' --per-day 5
+  bathyscope record --syscalls=%file --flight 30s --when 'duration_ns > 100ms'
+  bathyscope record --states --flight 1m --when 'on run-queue latency if duration_ns > 20ms' --per-day 5
   bathyscope report | less
 
 Everything is traced for as long as COMMAND runs; with -F only the command itself, with -F -c also what it starts, with -P \

@@ -27,6 +27,7 @@ Examples:
   bathyscope rights set newest --read everybody --change bob    all read it, and bob may do what its owner may
   bathyscope rights clear newest                                as roles say: everybody reads
   bathyscope rights set-tag payroll --read group:finance
+  bathyscope rights set newest --read oidc-group:finance        whoever the provider says is in its group `finance`
   bathyscope rights group finance --add ada --add bob
 
 A capture without a list, and without a tag that has one, is read by everybody who is logged in. Its own list counts in place of those \
@@ -41,7 +42,7 @@ pub struct RightsArgs {
 /// Who is in a list.
 #[derive(Clone, Debug, Args)]
 pub struct ReadersArgs {
-    /// May read: a name, `group:NAME` or `everybody`; can be given several times
+    /// May read: a name, `group:NAME`, `oidc-group:NAME` or `proxy-group:NAME` (groups that the provider or the proxy tells of), or `everybody`; can be given several times
     #[arg(long, value_name = "WHO")]
     pub read: Vec<String>,
     /// May also change what an operator changes of own captures; likewise

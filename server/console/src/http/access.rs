@@ -409,10 +409,13 @@ async fn unseen(state: &AppState, who: &Who, id: CaptureId) {
 /// # Errors
 /// The store's.
 pub(super) async fn sight_of(state: &AppState, session: &Session) -> Result<Sight, StoreError> {
-    if session.role() >= Role::Admin { Ok(Sight::ALL) } else { state.store().sight(session.user()).await }
+    if session.role() >= Role::Admin {
+        return Ok(Sight::ALL);
+    }
+    state.store().sight_in(session.user(), session.groups()).await
 }
 
-/// What whoever made a link sees now.
+/// What whoever made a link sees now. Groups elsewhere are of a login, and a link has none.
 pub(super) async fn sight_of_maker(state: &AppState, share: &Share) -> Result<Sight, ApiError> {
     let account = state.store().account(share.owner()).await?;
     let is_admin = account.is_some_and(|account| account.role >= Role::Admin && account.disabled_unix_ns.is_none());

@@ -1,7 +1,8 @@
 //! People whom a proxy in front has logged in, which says in a header of each request who asks.
 //!
 //! They have no session here: each request carries who asks, and what they may do is looked up each time. The account of the name
-//! decides; only where there is none do the proxy's groups. A request with the header that is not the proxy's is refused, whatever
+//! decides; only where there is none do the proxy's groups. Rights that are given to these groups are theirs as long as each request
+//! says so. A request with the header that is not the proxy's is refused, whatever
 //! it asks for.
 
 use std::{
@@ -10,7 +11,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use bathyscope_store::{Role, Store, TokenHash};
+use bathyscope_store::{GroupOrigin, LoginGroups, Role, Store, TokenHash};
 use http::{HeaderMap, HeaderName};
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +32,8 @@ pub(super) struct Proxied {
     user: String,
     /// What the proxy's groups may do.
     by_groups: Option<Role>,
+    /// Those groups; none if the proxy does not say them.
+    groups: Option<LoginGroups>,
 }
 
 impl ProxyUsers {
@@ -62,10 +65,17 @@ impl ProxyUsers {
         if let Some(why) = name_refusal(user) {
             return Err(invalid(format!("the header {user_header} names nobody: {why}")));
         }
-        let groups =
-            group_header.into_iter().flat_map(|header| headers.get_all(header)).filter_map(|it| it.to_str().ok());
-        let by_groups = groups.filter_map(|groups| self.role_of(groups)).max();
-        Ok(Some(Proxied { user: user.to_owned(), by_groups }))
+        let Some(group_header) = group_header else {
+            return Ok(Some(Proxied { user: user.to_owned(), by_groups: None, groups: None }));
+        };
+        let said = headers.get_all(group_header).iter().map(|value| std::str::from_utf8(value.as_bytes()));
+        let Ok(said) = said.collect::<Result<Vec<&str>, _>>() else {
+            return Err(invalid(format!("the header {group_header} is no text in UTF-8")));
+        };
+        let by_groups = said.iter().filter_map(|groups| self.role_of(groups)).max();
+        let names = said.iter().flat_map(|groups| groups.split(',')).map(str::trim).filter(|name| !name.is_empty());
+        let groups = Some(LoginGroups::said(GroupOrigin::Proxy, names));
+        Ok(Some(Proxied { user: user.to_owned(), by_groups, groups }))
     }
 }
 
@@ -74,9 +84,18 @@ impl ProxyUsers {
 pub(super) struct ProxiedPeople {
     store: Store,
     sessions: Sessions,
-    /// By name in lower case, cancelled when their account is changed.
-    open: Arc<Mutex<HashMap<String, CancellationToken>>>,
+    /// By name in lower case.
+    open: Arc<Mutex<HashMap<String, OpenPerson>>>,
     stop: CancellationToken,
+}
+
+/// What somebody has open.
+#[derive(Debug)]
+struct OpenPerson {
+    /// Cancelled when their account is changed, or their groups are.
+    ended: CancellationToken,
+    /// The groups that their last request said.
+    groups: Option<LoginGroups>,
 }
 
 impl ProxiedPeople {
@@ -84,13 +103,14 @@ impl ProxiedPeople {
         Self { store, sessions, open: Arc::default(), stop: stop.clone() }
     }
 
-    /// Who asks. What is open ends when the account of the name is changed, and comes again if it still may.
+    /// Who asks. What is open ends when the account of the name is changed, or the proxy says other groups of them, and comes again if
+    /// it still may.
     ///
     /// # Errors
     /// If the account is disabled, or there is none and no group has a role; or the store's.
     pub(super) async fn find(&self, named: &Proxied) -> Result<Session, ApiError> {
         // Before the account is looked at: whoever changes it meanwhile ends this.
-        let ended = self.opened(&named.user)?;
+        let ended = self.opened(named)?;
         let refused = |why: String, remedy: &str| Err(ApiError::new(ErrorKind::Proxy, DOING, why).remedy(remedy));
         let (user, role) = match (self.store.account(&named.user).await?, named.by_groups) {
             (Some(account), _) if !account.is_enabled() => {
@@ -104,24 +124,30 @@ impl ProxiedPeople {
             }
         };
         let hash = TokenHash::of(format!("proxy {user}").as_bytes());
-        Ok(self.sessions.without_cookie((hash, CameBy::Proxy), (user, role), (SESSION_S, &ended)))
+        let whose = (user, role, named.groups.clone());
+        Ok(self.sessions.without_cookie((hash, CameBy::Proxy), whose, (SESSION_S, &ended)))
     }
 
-    fn opened(&self, user: &str) -> Result<CancellationToken, ApiError> {
+    fn opened(&self, Proxied { user, groups, .. }: &Proxied) -> Result<CancellationToken, ApiError> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let name = user.to_ascii_lowercase();
         if open.len() >= MOST_PEOPLE && !open.contains_key(&name) {
             let why = format!("more than {MOST_PEOPLE} people have come by the proxy since the console was started");
             return Err(ApiError::new(ErrorKind::Busy, DOING, why));
         }
-        Ok(open.entry(name).or_insert_with(|| self.stop.child_token()).clone())
+        let new = || OpenPerson { ended: self.stop.child_token(), groups: groups.clone() };
+        let person = open.entry(name).or_insert_with(new);
+        if person.groups != *groups {
+            std::mem::replace(person, new()).ended.cancel();
+        }
+        Ok(person.ended.clone())
     }
 
     /// Ends what somebody has open.
     pub(super) fn end(&self, user: &str) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ended) = open.remove(&user.to_ascii_lowercase()) {
-            ended.cancel();
+        if let Some(person) = open.remove(&user.to_ascii_lowercase()) {
+            person.ended.cancel();
         }
     }
 }

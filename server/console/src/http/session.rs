@@ -18,12 +18,13 @@ use std::{
 
 use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{
-    BegunSession, EndedSession, IdentityLogin, IdentityOutcome, IdentityRefusal, KeptPassword, LoginToken, NewSession,
-    Role, Store, StoreError, TokenHash,
+    BegunSession, EndedSession, IdentityLogin, IdentityOutcome, IdentityRefusal, KeptPassword, LoginGroups, LoginToken,
+    NewSession, Role, Store, StoreError, TokenHash,
 };
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::sign_in::OidcPerson;
 use crate::hex::hex;
 
 /// How long a session lasts at most, however often it is used.
@@ -102,6 +103,8 @@ pub enum SessionEnd {
     ByHand,
     /// The proxy in front says that it is somebody else.
     OtherPerson,
+    /// A new login at the provider says that they are not in a group any more that the session had.
+    Groups,
 }
 
 impl SessionEnd {
@@ -114,6 +117,7 @@ impl SessionEnd {
             Self::Password => "The password of your account was changed. Log in with the new one.",
             Self::Account => "There is an account of your name now. Log in with its password.",
             Self::ByHand => "Your session was ended in the list of sessions. Log in again.",
+            Self::Groups => "Your groups at the provider are others now. Log in again.",
             Self::OtherPerson => "The proxy in front of this console has logged somebody else in.",
         }
     }
@@ -131,6 +135,7 @@ struct SharedSession {
     by: CameBy,
     user: String,
     role: Role,
+    groups: Option<LoginGroups>,
     expires_s: u64,
     idle_limit_s: u64,
     last_used_s: AtomicU64,
@@ -153,6 +158,11 @@ impl Session {
     /// What its owner may do.
     pub fn role(&self) -> Role {
         self.inner.role
+    }
+
+    /// Groups that its owner is in by whoever logged them in elsewhere; none if nobody says so, and by a token.
+    pub fn groups(&self) -> Option<&LoginGroups> {
+        self.inner.groups.as_ref()
     }
 
     /// By what its owner asks.
@@ -298,7 +308,12 @@ pub struct Sessions {
     clock: SessionClock,
     live: Arc<Mutex<Live>>,
     all_ended: CancellationToken,
+    /// The provider whose groups count; none if people do not log in by one.
+    issuer: Option<Arc<str>>,
 }
+
+/// Whose a session is: the name, what they may do, and groups that they are in elsewhere.
+type Whose = (String, Role, Option<LoginGroups>);
 
 #[derive(Debug, Default)]
 struct Live {
@@ -322,7 +337,13 @@ impl Sessions {
     pub async fn open(store: Store, clock: SessionClock, stop: &CancellationToken) -> Result<Self, SessionError> {
         store.begin_session_epoch(&clock.epoch()).await?;
         store.purge_sessions(clock.now_s()).await?;
-        Ok(Self { store, clock, live: Arc::default(), all_ended: stop.child_token() })
+        Ok(Self { store, clock, live: Arc::default(), all_ended: stop.child_token(), issuer: None })
+    }
+
+    /// The same where people log in by this provider: what another one said of groups counts no more.
+    #[must_use]
+    pub fn with_issuer(self, issuer: Option<&str>) -> Self {
+        Self { issuer: issuer.map(Arc::from), ..self }
     }
 
     /// Makes a token that logs in once, as `user` with `role`.
@@ -470,7 +491,7 @@ impl Sessions {
         let new = NewSession { hash, role, user, created_s: now_s, expires_s, idle_limit_s };
         let begun = self.store.begin_session(new, password, wall_unix_ns()).await?;
         let Some(begun) = begun else { return Ok(None) };
-        let opened = self.opened(hash, begun, (expires_s, now_s), replaces).await?;
+        let opened = self.opened(hash, (begun, None), (expires_s, now_s), replaces).await?;
         Ok(opened.map(|session| (secret, session)))
     }
 
@@ -481,7 +502,7 @@ impl Sessions {
     pub(super) async fn login_by_identity(
         &self,
         issuer: &str,
-        (subject, name, role): (String, String, Option<Role>),
+        OidcPerson { subject, name, role, groups }: OidcPerson,
         replaces: Option<&Session>,
     ) -> Result<IdentityEntry, SessionError> {
         let now_s = self.clock.now_s();
@@ -490,13 +511,15 @@ impl Sessions {
         let user = name.clone();
         let new = NewSession { hash, role: Role::Viewer, user, created_s: now_s, expires_s, idle_limit_s: IDLE_S };
         let (issuer, now_unix_ns) = (issuer.to_owned(), wall_unix_ns());
-        let login = IdentityLogin { issuer, subject, name, role, session: new, now_unix_ns };
+        let said = groups.clone();
+        let login = IdentityLogin { issuer, subject, name, role, groups: said, session: new, now_unix_ns };
         match self.store.log_in_by_identity(login).await? {
             IdentityOutcome::Refused(refusal) => Ok(IdentityEntry::Refused(refusal)),
-            IdentityOutcome::Begun { session, ended, made, linked } => {
+            IdentityOutcome::Begun { session, ended, left_groups, made, linked } => {
                 self.end_all(&ended, if made { SessionEnd::Account } else { SessionEnd::Role });
+                self.end_all(&left_groups, SessionEnd::Groups);
                 let (name, changed) = (session.user.clone(), !ended.is_empty());
-                let opened = self.opened(hash, session, (expires_s, now_s), replaces).await?;
+                let opened = self.opened(hash, (session, Some(groups)), (expires_s, now_s), replaces).await?;
                 Ok(opened.map_or(IdentityEntry::Refused(IdentityRefusal::Disabled { name }), |session| {
                     IdentityEntry::Begun { secret, session, made, linked, changed }
                 }))
@@ -508,12 +531,16 @@ impl Sessions {
     async fn opened(
         &self,
         hash: TokenHash,
-        BegunSession { user, role }: BegunSession,
+        (BegunSession { user, role }, groups): (BegunSession, Option<LoginGroups>),
         (expires_s, now_s): (u64, u64),
         replaces: Option<&Session>,
     ) -> Result<Option<Session>, SessionError> {
-        let session =
-            self.live_session((hash, CameBy::Cookie), (user, role), (expires_s, IDLE_S, now_s), &self.all_ended);
+        let session = self.live_session(
+            (hash, CameBy::Cookie),
+            (user, role, groups),
+            (expires_s, IDLE_S, now_s),
+            &self.all_ended,
+        );
         let ended = self.locked(|live| {
             // A change of the account may have been faster.
             let ended = live.ended.contains_key(&hash);
@@ -531,15 +558,15 @@ impl Sessions {
         Ok(Some(session))
     }
 
-    /// Somebody who asks without a session of this console, as `user` with `role` for `lasts_s` more seconds, until `ended`.
+    /// Somebody who asks without a session of this console, for `lasts_s` more seconds, until `ended`.
     pub(super) fn without_cookie(
         &self,
         (hash, by): (TokenHash, CameBy),
-        (user, role): (String, Role),
+        whose: Whose,
         (lasts_s, ended): (u64, &CancellationToken),
     ) -> Session {
         let now_s = self.clock.now_s();
-        self.live_session((hash, by), (user, role), (now_s.saturating_add(lasts_s), u64::MAX, now_s), ended)
+        self.live_session((hash, by), whose, (now_s.saturating_add(lasts_s), u64::MAX, now_s), ended)
     }
 
     /// Ends sessions that the store has forgotten: their cookies are worth nothing any more and their streams end.
@@ -658,8 +685,10 @@ impl Sessions {
     /// Puts a session from the store beside the live ones, unless it has ended or another request was faster.
     fn adopt(&self, stored: &bathyscope_store::Session) -> Session {
         let times = (stored.expires_s, stored.idle_limit_s, stored.last_used_s);
-        let who = (stored.user.clone(), stored.role);
-        let session = self.live_session((stored.hash, CameBy::Cookie), who, times, &self.all_ended);
+        let is_of_provider = |(issuer, _): &&(String, LoginGroups)| self.issuer.as_deref() == Some(issuer);
+        let groups = stored.groups.as_ref().filter(is_of_provider).map(|(_, groups)| groups.clone());
+        let whose = (stored.user.clone(), stored.role, groups);
+        let session = self.live_session((stored.hash, CameBy::Cookie), whose, times, &self.all_ended);
         self.locked(|live| {
             if live.ended.contains_key(&stored.hash) {
                 session.inner.ended.cancel();
@@ -672,14 +701,25 @@ impl Sessions {
     fn live_session(
         &self,
         (hash, by): (TokenHash, CameBy),
-        (user, role): (String, Role),
+        (user, role, groups): Whose,
         (expires_s, idle_limit_s, used_s): (u64, u64, u64),
         until: &CancellationToken,
     ) -> Session {
         let (last_used_s, written_s) = (AtomicU64::new(used_s), AtomicU64::new(used_s));
         let (ended, clock) = (until.child_token(), self.clock.clone());
-        let inner =
-            SharedSession { hash, by, user, role, expires_s, idle_limit_s, last_used_s, written_s, ended, clock };
+        let inner = SharedSession {
+            hash,
+            by,
+            user,
+            role,
+            groups,
+            expires_s,
+            idle_limit_s,
+            last_used_s,
+            written_s,
+            ended,
+            clock,
+        };
         Session { inner: Arc::new(inner) }
     }
 

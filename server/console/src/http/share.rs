@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::choices::KeptChoices;
 use super::session::{Secret, SessionError, TOKEN_BYTES, new_secret};
-use crate::{audit::audit, investigations::plain_view};
+use crate::{audit::audit, investigations::plain_view, library::TERMINAL};
 
 mod block;
 mod choices;
@@ -465,13 +465,15 @@ struct LiveShares {
 }
 
 impl Shares {
-    /// The links that `store` keeps. They all end when `stop` is cancelled. `allow` allows them from now on.
+    /// The links that `store` keeps. They all end when `stop` is cancelled. `allow` allows them from now on, as whoever starts the
+    /// console says; where they were not allowed before, the audit log tells it.
     ///
     /// # Errors
     /// The store's.
     pub async fn open(store: Store, allow: bool, stop: &CancellationToken) -> Result<Self, StoreError> {
-        if allow {
+        if allow && !store.shares_are_allowed().await? {
             store.allow_shares(true).await?;
+            audit(&store, (TERMINAL, Role::Admin), "share.allow", ("", "serve --allow-shares")).await;
         }
         store.purge_shares(wall_unix_ns()).await?;
         let allowed = store.shares_are_allowed().await?.then(|| stop.child_token());

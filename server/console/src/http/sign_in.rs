@@ -34,6 +34,7 @@ mod provider;
 use begun::{BegunLogin, MAX_NEXT_BYTES};
 pub use provider::Oidc;
 use provider::OidcError;
+pub(super) use provider::OidcPerson;
 
 const TOO_LONG: &str =
     "The address of the page that you wanted is too long to be kept over a login elsewhere. Log in, and open it again.";
@@ -132,10 +133,8 @@ pub(super) async fn finish(
     };
     let sessions = state.sessions().clone();
     let issuer = oidc.issuer().to_owned();
-    let name = person.name.clone();
-    let entering = async move {
-        sessions.login_by_identity(&issuer, (person.subject, person.name, person.role), replaces.as_ref()).await
-    };
+    let (name, left_out) = (person.name.clone(), person.groups.left_out());
+    let entering = async move { sessions.login_by_identity(&issuer, person, replaces.as_ref()).await };
     let entered = to_its_end(entering).await?.map_err(|error| ApiError::internal("logging in", error))?;
     match entered {
         IdentityEntry::Begun { secret, session, made, linked, changed } => {
@@ -148,7 +147,11 @@ pub(super) async fn finish(
                 (_, true) => "the account was bound",
                 _ => "",
             };
-            let detail = format!("by {}{}{how}", oidc.issuer(), if how.is_empty() { "" } else { "; " });
+            let mut detail = format!("by {}{}{how}", oidc.issuer(), if how.is_empty() { "" } else { "; " });
+            if left_out > 0 {
+                detail +=
+                    &format!("; {left_out} of the groups that it says do not count: they are too many, or no names");
+            }
             state.audit(&session, "login", "", &detail).await;
             let secure = state.hosts().is_secure();
             let next = if begun.next.is_empty() { "/" } else { &begun.next };

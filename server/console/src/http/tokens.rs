@@ -173,7 +173,8 @@ impl ApiTokens {
             }
         }
         let lasts_s = u64::try_from(record.expires_unix_ns.saturating_sub(now) / 1_000_000_000).unwrap_or(0);
-        let who = (record.owner, record.role);
+        // A token has no login, so no groups of one either.
+        let who = (record.owner, record.role, None);
         Ok(Some(self.sessions.without_cookie((hash, CameBy::Token), who, (lasts_s, &ended))))
     }
 

@@ -10,19 +10,32 @@ pub use terminal::{DoneRights, RightsError, TerminalRights, TerminalRightsAnswer
 
 /// What stands before the name of a group.
 const GROUP: &str = "group:";
+/// What stands before the name of a group of the proxy in front.
+const PROXY_GROUP: &str = "proxy-group:";
+/// What stands before the name of a group of the provider.
+const OIDC_GROUP: &str = "oidc-group:";
 /// What stands before the name of a person who is called as something else here.
 const PERSON: &str = "person:";
 const EVERYBODY: &str = "everybody";
 
-/// To whom a text gives something: `everybody`, `group:NAME`, `person:NAME` or `NAME`.
+/// What a name is.
+type Named = fn(String) -> RightHolder;
+/// Texts before names, with what such a name is.
+const PREFIXES: [(&str, Named); 4] = [
+    (GROUP, RightHolder::Group),
+    (PERSON, RightHolder::Person),
+    (PROXY_GROUP, RightHolder::ProxyGroup),
+    (OIDC_GROUP, RightHolder::OidcGroup),
+];
+
+/// To whom a text gives something: `everybody`, `group:NAME`, `proxy-group:NAME`, `oidc-group:NAME`, `person:NAME` or `NAME`.
 pub fn right_holder(text: &str) -> RightHolder {
     let text = text.trim();
-    match (text.strip_prefix(GROUP), text.strip_prefix(PERSON)) {
-        (Some(name), _) => RightHolder::Group(name.trim().to_owned()),
-        (_, Some(name)) => RightHolder::Person(name.trim().to_owned()),
-        _ if text == EVERYBODY => RightHolder::Everybody,
-        _ => RightHolder::Person(text.to_owned()),
-    }
+    let found = PREFIXES.iter().find_map(|(prefix, of)| Some(of(text.strip_prefix(prefix)?.trim().to_owned())));
+    found.unwrap_or_else(|| match text {
+        EVERYBODY => RightHolder::Everybody,
+        name => RightHolder::Person(name.to_owned()),
+    })
 }
 
 /// Somebody as [`right_holder`] reads them.
@@ -30,7 +43,11 @@ fn holder_text(holder: &RightHolder) -> String {
     match holder {
         RightHolder::Everybody => EVERYBODY.to_owned(),
         RightHolder::Group(name) => format!("{GROUP}{}", shown(name)),
-        RightHolder::Person(name) if name == EVERYBODY || name.starts_with(GROUP) || name.starts_with(PERSON) => {
+        RightHolder::ProxyGroup(name) => format!("{PROXY_GROUP}{}", shown(name)),
+        RightHolder::OidcGroup(name) => format!("{OIDC_GROUP}{}", shown(name)),
+        RightHolder::Person(name)
+            if name == EVERYBODY || PREFIXES.iter().any(|(prefix, _)| name.starts_with(prefix)) =>
+        {
             format!("{PERSON}{}", shown(name))
         }
         RightHolder::Person(name) => shown(name),
@@ -68,6 +85,11 @@ mod tests {
             ("person:everybody", RightHolder::Person("everybody".to_owned())),
             ("person:group:ops", RightHolder::Person("group:ops".to_owned())),
             ("person:person:x", RightHolder::Person("person:x".to_owned())),
+            ("proxy-group:ops", RightHolder::ProxyGroup("ops".to_owned())),
+            ("oidc-group:cn=ops,dc=x", RightHolder::OidcGroup("cn=ops,dc=x".to_owned())),
+            ("group:oidc-group:ops", RightHolder::Group("oidc-group:ops".to_owned())),
+            ("person:oidc-group:ops", RightHolder::Person("oidc-group:ops".to_owned())),
+            ("oidc-group:group:ops", RightHolder::OidcGroup("group:ops".to_owned())),
         ] {
             assert_eq!((right_holder(text), holder_text(&holder)), (holder, text.to_owned()));
         }

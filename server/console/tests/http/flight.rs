@@ -78,19 +78,21 @@ async fn a_condition_on_rows_fires_and_one_that_fits_nothing_is_refused() {
         (r#""no_such_column == 1""#, "no_such_column"),
         (r#""pressure disk > 5% for 1s""#, "pressure cpu, memory or io"),
         (r#""at 61 * * * *""#, "minute"),
+        (r#""duration_ns > 4KiB""#, "write a time such as 100ms, or a number without a unit at character 14"),
+        (r#""on no_such if duration_ns > 1ms""#, "there is no stream"),
     ] {
         let spec = FLIGHT.replace("TRIGGERS", triggers);
         let answer = console.ask("POST", "/api/captures", Some(&operator), Some(&spec)).await;
         assert_eq!(answer.status, 400, "{triggers}: {}", answer.text());
         assert!(answer.text().contains(expected), "{triggers}: {}", answer.text());
     }
-    let id = start(&console, &operator, &FLIGHT.replace("TRIGGERS", r#""duration_ns > 0""#)).await;
+    let id = start(&console, &operator, &FLIGHT.replace("TRIGGERS", r#""duration_ns >= 0.001us""#)).await;
     let own = page_when(&console, &operator, id, |page| !page["stored"].as_array().unwrap().is_empty()).await;
     let stored = own["stored"].as_array().unwrap().last().unwrap().as_str().unwrap().parse().unwrap();
     let told = page_when(&console, &operator, stored, |page| page["state"] == "finished").await;
     assert_eq!(
         (told["firing"]["kind"].as_str(), told["firing"]["trigger"].as_str()),
-        (Some("row"), Some("duration_ns > 0"))
+        (Some("row"), Some("duration_ns >= 0.001us"))
     );
     assert!(told["firing"]["value"].as_str().unwrap().contains("duration_ns "), "{told}");
     assert!(console.state.recorder().stop(id, "alice"));
@@ -101,8 +103,9 @@ async fn a_condition_on_rows_fires_and_one_that_fits_nothing_is_refused() {
 async fn a_monitoring_system_fires_it_with_a_token_that_is_kept_as_a_hash() {
     let console = console(simulated("rate=2000")).await;
     let operator = console.cookie("alice", Role::Operator).await;
-    let id =
-        start(&console, &operator, &FLIGHT.replace("TRIGGERS", "").replace("\"pause_s\":0", "\"pause_s\":3600")).await;
+    let id = start(&console, &operator, &FLIGHT.replace("TRIGGERS", "").replace("\"pause_s\":0", "\"pause_s\":\"1h\""))
+        .await;
+    assert_eq!(page(&console, &operator, id).await["spec"]["limits"]["flight"]["pause_s"], 3600);
     page_when(&console, &operator, id, |page| page["flight"]["held_rows"].as_u64() > Some(0)).await;
     let made = console.ask("POST", &format!("/api/captures/{id}/fire-token"), Some(&operator), None).await;
     assert_eq!(made.status, 200, "{}", made.text());

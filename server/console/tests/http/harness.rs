@@ -197,8 +197,10 @@ impl Console {
         let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(now_s)));
         let clock = SessionClock::Manual { seconds: Arc::clone(&seconds), epoch: boot.to_owned() };
         let sessions = Sessions::open(store.clone(), clock, &stop).await.unwrap();
+        let sessions = sessions.with_issuer(provider.as_ref().map(|provider| provider.issuer.as_str()));
         let people = People::new(store.clone(), sessions.clone(), &stop);
-        let shares = Shares::open(store.clone(), true, &stop).await.unwrap();
+        let shares = Shares::open(store.clone(), false, &stop).await.unwrap();
+        shares.allow(true).await.unwrap();
         let webhooks = Webhooks::new(store.clone(), outbound.clone(), public_url, &stop);
         let oidc = provider.zip(outbound).map(|(provider, outbound)| Oidc::new(provider, outbound));
         let people = people.with_provider(oidc.as_ref().map(Oidc::issuer));
@@ -287,8 +289,13 @@ impl Console {
     /// A stored capture of `rows` events at each of which a thread `comm` was switched to.
     pub async fn capture(&self, title: &str, owner: &str, rows: u64) -> CaptureId {
         let id = CaptureId::from_bits(0x00ff_0000 + rows);
-        store_capture(&self.store, id, title, owner, rows).await;
+        self.store_capture(id, title, owner, rows).await;
         id
+    }
+
+    /// The same by an id of the test's own.
+    pub async fn store_capture(&self, id: CaptureId, title: &str, owner: &str, rows: u64) {
+        store_capture(&self.store, id, title, owner, rows).await;
     }
 }
 

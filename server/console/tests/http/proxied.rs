@@ -3,6 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use axum::body::Body;
+use bathyscope_capture::CaptureId;
 use bathyscope_console::{
     config::{ProxySecret, ProxyUsers},
     http::{Doer, PersonChange},
@@ -10,6 +11,7 @@ use bathyscope_console::{
 use bathyscope_store::Role;
 use http::{Request, Response, header};
 use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
 
 use super::{
     harness::{Answer, Console, HOST},
@@ -153,4 +155,92 @@ async fn without_the_option_the_header_means_nothing() {
     let answer =
         send(&console, "127.0.0.1", ("GET", "/api/captures"), &[(USER, b"root"), (GROUPS, b"admin"), OWN]).await;
     assert_eq!(answer.status(), 401);
+}
+
+/// Who asks, the headers of groups, and what they see.
+type Case<'a> = (&'a str, &'a [&'a [u8]], (u16, &'a str));
+
+/// What somebody whom the proxy names sees of captures, with the groups that it says.
+async fn titles(console: &Console, user: &str, groups: &[&[u8]]) -> (u16, String) {
+    let mut headers = vec![(USER, user.as_bytes()), OWN];
+    headers.extend(groups.iter().map(|groups| (GROUPS, *groups)));
+    let answer = Answer::of(send(console, "10.0.0.2", ("GET", "/api/captures"), &headers).await).await;
+    let items = answer.json()["items"].as_array().cloned().unwrap_or_default();
+    let titles: Vec<&str> = items.iter().filter_map(|item| item["title"].as_str()).collect();
+    (answer.status.as_u16(), titles.join(" "))
+}
+
+async fn give(console: &Console, capture: CaptureId, to: Value) {
+    let admin = console.cookie("root", Role::Admin).await;
+    let body = json!({ "list": [{ "to": to, "may": "read" }] }).to_string();
+    let said = console.ask("PUT", &format!("/api/captures/{capture}/rights"), Some(&admin), Some(&body)).await;
+    assert_eq!(said.status, 200, "{}", said.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p08_rights_of_the_proxys_groups_are_of_each_request_and_of_nobody_else() {
+    let console = console().await;
+    let id = console.capture("payroll", "ada", 10).await;
+    let local = console.capture("local", "ada", 20).await;
+    let people = console.state.people();
+    people.add("alice", Role::Operator, Doer::TERMINAL).await.unwrap();
+    let admin = console.cookie("root", Role::Admin).await;
+    let group = json!({ "people": ["bob"] }).to_string();
+    assert_eq!(console.ask("PUT", "/api/rights/groups/finance", Some(&admin), Some(&group)).await.status, 200);
+    give(&console, id, json!({ "proxy_group": "finance" })).await;
+    give(&console, local, json!({ "group": "finance" })).await;
+    let long = [vec![b'x'; 4000], b",finance".to_vec()].concat();
+    let cases: &[Case<'_>] = &[
+        ("alice", &[], (200, "")),
+        ("alice", &[b"ops, finance"], (200, "payroll")),
+        ("alice", &[b"ops", b"finance"], (200, "payroll")),
+        ("alice", &[&long], (200, "payroll")),
+        // Nobody is let in by a name that is nearly the same, or by one of this console.
+        ("alice", &[b"Finance, finance2, financ\xc3\xa9, group:finance, proxy-group:finance, *, %"], (200, "")),
+        ("alice", &[b"finance') OR 1=1 --, [\"finance\"]"], (200, "")),
+        ("bob", &[b"all"], (200, "local")),
+        ("bob", &[b"all,finance"], (200, "local payroll")),
+        ("alice", &[b"finance\xff"], (400, "")),
+    ];
+    for (user, groups, expected) in cases {
+        let (status, titles) = titles(&console, user, groups).await;
+        let mut sorted: Vec<&str> = titles.split(' ').collect();
+        sorted.sort_unstable();
+        assert_eq!((status, sorted.join(" ").as_str()), *expected, "{user} {groups:?}");
+    }
+    // Not by a session, a token, or an address that is not the proxy's.
+    let (cookie, token) =
+        (console.cookie("alice", Role::Operator).await, token_of(&console, "alice", Role::Operator).await);
+    assert_eq!(console.get(&format!("/api/captures/{id}"), &cookie).await.status, 404);
+    let bearer = format!("Bearer {token}");
+    let path = format!("/api/captures/{id}");
+    let with_token = [("authorization", bearer.as_bytes())];
+    assert_eq!(send(&console, "10.0.0.2", ("GET", &path), &with_token).await.status(), 404);
+    let with_groups = [("authorization", bearer.as_bytes()), (GROUPS, b"finance".as_slice()), OWN];
+    assert_eq!(send(&console, "10.0.0.2", ("GET", &path), &with_groups).await.status(), 400, "groups of nobody");
+    let from_elsewhere = [(USER, b"alice".as_slice()), (GROUPS, b"finance".as_slice()), OWN];
+    assert_eq!(send(&console, "192.0.2.7", ("GET", &path), &from_elsewhere).await.status(), 403);
+    // What counts is told, and how much does not.
+    let many: Vec<String> = (0..300).map(|number| format!("g{number}")).collect();
+    let own = [(USER, b"alice".as_slice()), (GROUPS, many.join(",").leak().as_bytes()), OWN];
+    let own = Answer::of(send(&console, "10.0.0.2", ("GET", "/api/own"), &own).await).await.json();
+    assert_eq!(own["groups"]["names"].as_array().map(Vec::len), Some(256));
+    assert_eq!((&own["groups"]["origin"], &own["groups"]["left_out"]), (&json!("proxy"), &json!(44)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p08_what_is_open_ends_when_the_proxy_says_other_groups() {
+    let console = console().await;
+    let id = console.capture("payroll", "ada", 10).await;
+    console.state.people().add("alice", Role::Viewer, Doer::TERMINAL).await.unwrap();
+    give(&console, id, json!({ "proxy_group": "finance" })).await;
+    let headers = [(USER, b"alice".as_slice()), (GROUPS, b"finance".as_slice()), OWN];
+    let mut stream = send(&console, "10.0.0.2", ("GET", "/api/live"), &headers).await;
+    assert_eq!(stream.status(), 200);
+    let mut stream = std::mem::take(stream.body_mut());
+    assert!(stream.frame().await.is_some());
+    assert_eq!(titles(&console, "alice", &[b"finance"]).await, (200, "payroll".to_owned()));
+    assert_eq!(titles(&console, "alice", &[b"others"]).await, (200, String::new()));
+    let ended = tokio::time::timeout(Duration::from_secs(1), stream.collect()).await;
+    assert!(ended.is_ok(), "the stream goes on");
 }

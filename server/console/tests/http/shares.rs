@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bathyscope_capture::CaptureId;
-use bathyscope_console::http::{RouteKind, table};
+use bathyscope_console::http::{RouteKind, Shares, table};
 use bathyscope_store::{NewShare, Role, TokenHash};
 use futures_util::StreamExt as _;
 use http::header;
@@ -595,4 +595,33 @@ async fn shares_outlive_a_restart_and_tokens_are_stored_nowhere() {
         let bytes = if path.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
         assert!(!bytes.windows(64).any(|window| window == link.token.as_bytes()), "{}", path.display());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_tells_when_shares_are_allowed_and_forbidden_also_by_a_start() {
+    let console = Console::new().await;
+    let root = console.cookie("root", Role::Admin).await;
+    let allow = async |allowed: bool| {
+        let body = serde_json::json!({ "allowed": allowed }).to_string();
+        assert_eq!(console.ask("POST", "/api/shares/allowed", Some(&root), Some(&body)).await.status, 204);
+    };
+    // A start allows them again, and one after that has nothing to tell.
+    allow(false).await;
+    let stop = tokio_util::sync::CancellationToken::new();
+    for _start in 0..2 {
+        assert!(Shares::open(console.store.clone(), true, &stop).await.unwrap().are_allowed());
+    }
+    allow(true).await;
+    let told = console.get("/api/audit", &root).await.json();
+    let told: Vec<String> = told["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let text = |field: &str| one[field].as_str().unwrap().to_owned();
+            [text("user"), text("action"), text("detail")].join(" ")
+        })
+        .collect();
+    let of_shares: Vec<&str> = told.iter().map(|one| one.trim()).filter(|one| one.contains("share.")).collect();
+    assert_eq!(of_shares, ["root share.allow", "terminal share.allow serve --allow-shares", "root share.forbid"]);
 }

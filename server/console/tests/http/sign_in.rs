@@ -514,3 +514,68 @@ async fn without_a_provider_there_is_nothing_of_it() {
     let refused = console.ask("PATCH", "/api/people/ada", Some(&admin), Some(r#"{"provider_login":true}"#)).await;
     assert!(refused.status == 409 && refused.text().contains("--oidc-issuer"), "{}", refused.text());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p08_rights_of_the_providers_groups_are_of_one_login() {
+    let (provider, console) = Provider::with_console().await;
+    let ids = [console.capture("payroll", "root", 10).await, console.capture("local", "root", 20).await];
+    let admin = console.cookie("root", Role::Admin).await;
+    let put = async |path: String, body: Value| {
+        let said = console.ask("PUT", &path, Some(&admin), Some(&body.to_string())).await;
+        assert_eq!(said.status, 200, "{path}: {}", said.text());
+        said.json()
+    };
+    // A group of this console has the same name, and another right.
+    put("/api/rights/groups/finance".to_owned(), json!({ "people": [] })).await;
+    for (id, to) in ids.iter().zip([json!({ "oidc_group": "finance" }), json!({ "group": "finance" })]) {
+        let told = put(format!("/api/captures/{id}/rights"), json!({ "list": [{ "to": to, "may": "read" }] })).await;
+        assert_eq!(
+            told["elsewhere"],
+            json!({ "proxy": null, "oidc": ["ops", "root", "all"], "provider": "Example ID" })
+        );
+    }
+    let log_in = async |groups: &[&str]| {
+        let entered = provider.log_in(&console, "1", "eve", groups).await;
+        assert_eq!(entered.status, 303, "{}", entered.text());
+        entered.header("set-cookie").split(';').next().unwrap().to_owned()
+    };
+    let seen = async |cookie: &str| {
+        let mut statuses = Vec::new();
+        for id in ids {
+            statuses.push(console.get(&format!("/api/captures/{id}"), cookie).await.status.as_u16());
+        }
+        statuses
+    };
+    let inside = log_in(&["all", "finance"]).await;
+    assert_eq!(seen(&inside).await, [200, 404]);
+    let own = console.get("/api/own", &inside).await.json();
+    assert_eq!(own["groups"], json!({ "origin": "oidc", "names": ["all", "finance"], "left_out": 0 }));
+    // Her login by a link, and a token of hers, are in no group.
+    assert_eq!(seen(&console.cookie("eve", Role::Viewer).await).await, [404, 404]);
+    let token = format!("Bearer {}", super::tokens::token_of(&console, "eve", Role::Viewer).await);
+    let request = Request::get(format!("/api/captures/{}", ids[0])).header(header::HOST, HOST);
+    let request = request.header("authorization", token).body(axum::body::Body::empty()).unwrap();
+    assert_eq!(console.send(request).await.status(), 404);
+    // Another login of hers says as much: both go on. Names that are nearly the same, or hostile, give nothing.
+    let hostile = ["all", "Finance", " finance", "finance\u{0}", "finance\n", "group:finance", "finance' OR '1'='1"];
+    let other = provider.log_in(&console, "2", "mallory", &hostile).await;
+    assert_eq!(other.status, 303, "{}", other.text());
+    assert_eq!(seen(other.header("set-cookie").split(';').next().unwrap()).await, [404, 404]);
+    let again = log_in(&["all", "finance", "more"]).await;
+    assert_eq!((seen(&inside).await, seen(&again).await), (vec![200, 404], vec![200, 404]));
+    // She leaves the group: the next login says so, and ends what she had.
+    let left = log_in(&["all"]).await;
+    assert_eq!(seen(&left).await, [404, 404]);
+    assert_eq!((seen(&inside).await, seen(&again).await), (vec![401, 401], vec![401, 401]));
+    let ended = console.get(&format!("/api/captures/{}", ids[0]), &inside).await;
+    assert!(ended.text().contains("Your groups at the provider are others now"), "{}", ended.text());
+    // A list that is too long is no reason to keep her out; what does not count is in the audit log.
+    let many: Vec<String> = (0..300).map(|number| format!("g{number}")).collect();
+    let many: Vec<&str> = std::iter::once("all").chain(many.iter().map(String::as_str)).collect();
+    let many = log_in(&many).await;
+    assert_eq!(console.get("/api/own", &many).await.json()["groups"]["left_out"], 45);
+    let audit = console.get("/api/audit", &admin).await;
+    let audit = audit.text();
+    assert!(audit.contains("45 of the groups that it says do not count"), "{audit}");
+    assert!(audit.contains("read: oidc-group:finance"), "{audit}");
+}

@@ -1,6 +1,8 @@
 //! Which rows of a stream begin or end a span.
 
-use bathyscope_capture::{Batch, ColumnData, ColumnType, IdMap, Predicate, StreamSchema, StringId, Value};
+use bathyscope_capture::{
+    Batch, ColumnData, ColumnType, IdMap, Predicate, PredicateError, StreamSchema, StringId, Value,
+};
 
 use crate::DerivationHost;
 
@@ -16,13 +18,22 @@ pub(super) struct Condition {
     texts: IdMap<StringId, Vec<u8>>,
 }
 
+/// Why a condition does not fit a stream.
+#[derive(Debug)]
+pub(super) enum Misfit {
+    /// There is no such column of numbers or text.
+    NoColumn(String),
+    /// A number with a unit that does not fit.
+    Unit(PredicateError),
+}
+
 impl Condition {
     /// Names are resolved as in filters: a common column first, then the event's own field; `args.NAME` is always the event's
     /// own field.
     ///
     /// # Errors
-    /// The first name that no column of numbers or text has.
-    pub(super) fn new(predicate: &Predicate, schema: &StreamSchema) -> Result<Self, String> {
+    /// The first name that no column of numbers or text has, or the first number with a unit that does not fit its column.
+    pub(super) fn new(predicate: &Predicate, schema: &StreamSchema) -> Result<Self, Misfit> {
         let is_own = |at: &usize| *at >= StreamSchema::COMMON.len();
         let resolve = |name: &str| {
             let own = || name.strip_prefix("args.").and_then(|own| schema.column(own).filter(is_own));
@@ -30,8 +41,14 @@ impl Condition {
             schema.columns.get(column).filter(|column| column.ty != ColumnType::Stack).map(|_| column)
         };
         let column = |name: &str| Ok((name.to_owned(), resolve(name).ok_or_else(|| name.to_owned())?));
-        let columns = predicate.fields().into_iter().map(column).collect::<Result<_, String>>()?;
-        Ok(Self { predicate: Some(predicate.clone()), columns, texts: IdMap::default() })
+        let columns = predicate.fields().into_iter().map(column).collect::<Result<Vec<_>, String>>();
+        let columns = columns.map_err(Misfit::NoColumn)?;
+        let unit_of = |name: &str| {
+            let (_, column) = columns.iter().find(|(known, _)| known == name)?;
+            schema.unit_of(*column)
+        };
+        let predicate = predicate.in_units(&mut { unit_of }).map_err(Misfit::Unit)?;
+        Ok(Self { predicate: Some(predicate), columns, texts: IdMap::default() })
     }
 
     /// The columns that it reads.

@@ -3,7 +3,10 @@
 use bathyscope_capture::{Batch, ColumnData, ColumnType, Predicate, PredicateError, StreamSchema};
 use serde::{Deserialize, Serialize};
 
-use super::{condition::Condition, open::SpanKey};
+use super::{
+    condition::{Condition, Misfit},
+    open::SpanKey,
+};
 use crate::DerivationError;
 
 /// The most columns of a key, and the most that are carried along.
@@ -129,11 +132,14 @@ fn edge(span: &Span, edge: &SpanEdge, streams: &[StreamSchema]) -> Result<Edge, 
     let condition = match &edge.condition {
         None => Condition::default(),
         Some(predicate) => {
-            let stream = edge.stream.clone();
-            let unfit = |error| DerivationError::Condition { name: span.name.clone(), stream, error };
+            let unfit =
+                |error| DerivationError::Condition { name: span.name.clone(), stream: edge.stream.clone(), error };
             let rows_only = |what| Err(PredicateError::RowsOnly { what });
-            predicate.validate().and_then(|()| predicate.rows_only().map_or(Ok(()), rows_only)).map_err(unfit)?;
-            Condition::new(predicate, schema).map_err(|name| no_column(&name))?
+            predicate.validate().and_then(|()| predicate.rows_only().map_or(Ok(()), rows_only)).map_err(&unfit)?;
+            Condition::new(predicate, schema).map_err(|misfit| match misfit {
+                Misfit::NoColumn(name) => no_column(&name),
+                Misfit::Unit(error) => unfit(error),
+            })?
         }
     };
     Ok(Edge { stream, key, condition })

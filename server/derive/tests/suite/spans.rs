@@ -147,6 +147,21 @@ fn a_condition_chooses_rows_and_both_edges_may_be_of_one_stream() {
 }
 
 #[test]
+fn a_condition_of_a_column_with_a_unit_may_have_another() {
+    let mut host = Host::default();
+    let rows = batch(&[(1_000_000, 1, 0), (2_000_000, 1, 0), (3_000_000, 1, 0)], &mut host);
+    let mut made = span(&["tid"], SpanPairing::Exclusive);
+    made.begin.condition = Some(Predicate::parse("time <= 1ms").unwrap());
+    made.end = edge("a", &["tid"], Some("time between 3000us and 1s"));
+    let mut rule = Spans::new(&made, &streams(), &mut host).unwrap();
+    rule.push(0, Arc::new(rows), &mut host);
+    rule.finish(4_000_000, &mut host);
+    let table = host.table(&rule.streams()[0], 0);
+    let found: Vec<&str> = table.iter().map(|row| row["duration_ns"].as_str()).collect();
+    assert_eq!(found, ["2000000"]);
+}
+
+#[test]
 fn a_definition_that_cannot_be_is_refused_in_words() {
     let good = span(&["key"], SpanPairing::Nested);
     let with = |change: &dyn Fn(&mut Span)| {
@@ -157,7 +172,8 @@ fn a_definition_that_cannot_be_is_refused_in_words() {
     assert_eq!(with(&|_| {}), Ok(()));
     let columns = |count: usize| vec!["key".to_owned(); count];
     type Case<'a> = (&'a dyn Fn(&mut Span), &'a str);
-    let cases: [Case<'_>; 9] = [
+    let cases: [Case<'_>; 10] = [
+        (&|span| span.end.condition = Some(Predicate::parse("key > 1ms").unwrap()), "nothing says what `key` is in"),
         (&|span| span.name.clear(), "a name has 1 to 128 bytes"),
         (&|span| span.begin.key = columns(2), "as many columns at the begin as at the end"),
         (&|span| (span.begin.key, span.end.key) = (columns(0), columns(0)), "1 to 4 columns"),

@@ -1,7 +1,7 @@
 //! Probes that somebody else has made by a text (`perf probe`, `echo … >> kprobe_events`) are events among the kernel's, but
 //! programs cannot read their fields: a capture of rows that names one is recorded by ftrace.
 
-use bathyscope_capture::{CompareOp, EventProbe, Literal, Method, Predicate, TraceEvent, TraceSpec};
+use bathyscope_capture::{ColumnUnit, CompareOp, EventProbe, Literal, Method, Predicate, TraceEvent, TraceSpec};
 use bathyscope_plan::{Diagnostic, Span};
 
 use crate::ScriptAgent;
@@ -25,7 +25,7 @@ pub(super) fn by_ftrace(agent: &mut impl ScriptAgent, method: Method) -> Result<
         return Ok(method);
     }
     let event = |probe: &EventProbe| -> Result<TraceEvent, (String, Vec<Diagnostic>)> {
-        let filter = probe.predicate.as_ref().map(filter).transpose().map_err(|why| {
+        let filter = probe.predicate.as_ref().map(kernel_filter).transpose().map_err(|why| {
             let text = probe.predicate.as_ref().map(ToString::to_string).unwrap_or_default();
             let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
             let message = format!("a dynamic event is recorded by ftrace, and {why}");
@@ -37,7 +37,13 @@ pub(super) fn by_ftrace(agent: &mut impl ScriptAgent, method: Method) -> Result<
     Ok(Method::Trace(TraceSpec { events, ..TraceSpec::default() }))
 }
 
-/// A condition in the filter language of the kernel's events.
+/// A condition in the filter language of the kernel's events, which knows no units.
+fn kernel_filter(predicate: &Predicate) -> Result<String, String> {
+    let plain = predicate.in_units(&mut |field| ColumnUnit::of_name(field)).map_err(|error| error.to_string())?;
+    filter(&plain)
+}
+
+/// A condition without units in that language.
 fn filter(predicate: &Predicate) -> Result<String, String> {
     let joined = |all: &[Predicate], with: &str| {
         let parts: Vec<String> = all.iter().map(filter).collect::<Result<_, _>>()?;
@@ -79,6 +85,7 @@ fn compare(field: &str, op: CompareOp, value: &Literal) -> Result<String, String
     let value = match value {
         Literal::Negative(number) => number.to_string(),
         Literal::Number(number) => number.to_string(),
+        Literal::Amount { amount, .. } => return Err(format!("its filters know no units: {amount}")),
         Literal::Text(text) if !text.contains('"') => format!("\"{text}\""),
         Literal::Text(text) if !text.contains('\'') => format!("'{text}'"),
         Literal::Text(text) => return Err(format!("its filters cannot say a text with both quotes: {text}")),
@@ -99,6 +106,8 @@ mod tests {
             ("name ~ \"*.conf\" && name !~ '/etc*'", Ok("(name ~ \"*.conf\") && (!(name ~ \"/etc*\"))")),
             ("name == 'a\"b'", Ok("name == 'a\"b'")),
             ("x == -1", Ok("x == -1")),
+            ("wait_us > 1.5ms", Ok("wait_us > 1500")),
+            ("size > 4KiB", Err("write a number without a unit")),
             (
                 "size in (1, 2) && size between 3 and 4",
                 Ok("((size == 1) || (size == 2)) && ((size >= 3) && (size <= 4))"),
@@ -111,7 +120,7 @@ mod tests {
             ("args.args[0] == 1", Err("arrays")),
         ];
         for (text, expected) in cases {
-            let made = filter(&Predicate::parse(text).unwrap());
+            let made = kernel_filter(&Predicate::parse(text).unwrap());
             match (&made, expected) {
                 (Ok(made), Ok(expected)) => assert_eq!(made, expected, "{text}"),
                 (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),

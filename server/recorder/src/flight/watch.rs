@@ -85,7 +85,7 @@ impl RowWatch {
         let fits = |index: &u16| match self.first(*index, &filter, &[], &Dictionaries::default()) {
             Ok(_none) => true,
             Err(error) => {
-                why = error.to_string();
+                why = bathyscope_link::words(&error);
                 false
             }
         };
@@ -116,7 +116,8 @@ impl RowWatch {
         };
         let schemas = self.computed.get(rule).map_or(&[][..], |rule| rule.schemas.as_slice());
         let rows = ChunkRows::new(schemas, self.start_ns);
-        rows.first(u16::try_from(output).unwrap_or(u16::MAX), filter).map_err(|error| error.to_string())?;
+        rows.first(u16::try_from(output).unwrap_or(u16::MAX), filter)
+            .map_err(|error| bathyscope_link::words(&error))?;
         Ok((rule, output))
     }
 

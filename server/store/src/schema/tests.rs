@@ -89,18 +89,18 @@ async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
     whole(&store).await;
     assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v24.bak")).unwrap() == before, "the backup is the old file");
-    let expected = ["bathyscope.db", "bathyscope.db.v24.bak", "bathyscope.ends", "bathyscope.lock"];
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v25.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v25.bak", "bathyscope.ends", "bathyscope.lock"];
     assert_eq!(names(dir.path()), expected);
     let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
-    assert!(matches!(error, StoreError::Newer { found: 25, known: 24, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 26, known: 25, .. }), "{error:?}");
     // Put back, the backup works, and can be migrated again beside its own backup.
-    std::fs::copy(dir.path().join("bathyscope.db.v24.bak"), dir.path().join("bathyscope.db")).unwrap();
+    std::fs::copy(dir.path().join("bathyscope.db.v25.bak"), dir.path().join("bathyscope.db")).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     whole(&store).await;
     store.close().await;
     Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
-    assert!(dir.path().join("bathyscope.db.v24.2.bak").exists());
+    assert!(dir.path().join("bathyscope.db.v25.2.bak").exists());
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn p38_a_failed_migration_leaves_the_old_file_usable() {
         let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
             panic!("{failure}: it was opened")
         };
-        assert!(matches!(error, StoreError::Migration { from: 24, to: 25, .. }), "{failure}: {error:?}");
+        assert!(matches!(error, StoreError::Migration { from: 25, to: 26, .. }), "{failure}: {error:?}");
         assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
         assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.ends", "bathyscope.lock"]);
         whole(&Store::open(dir.path(), options()).await.unwrap()).await;
@@ -393,4 +393,34 @@ async fn p38_a_database_of_version_24_is_renewed() {
     let note = store.note(id, note.id).await.unwrap().unwrap();
     assert_eq!((note.content.text.as_str(), note.earlier[0].content.text.as_str()), ("seen again", "seen"));
     assert_eq!(note.earlier[0].saved.user, "ada");
+}
+
+#[tokio::test]
+async fn p38_lists_of_version_24_say_the_same_with_groups_of_logins_beside_them() {
+    use sqlx::Connection as _;
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bathyscope.db");
+    let options_of = writing(&path).create_if_missing(true);
+    let mut conn = SqliteConnection::connect_with(&options_of).await.unwrap();
+    up_to(&MIGRATIONS, 24).run(&mut conn).await.unwrap();
+    for insert in [
+        "INSERT INTO groups VALUES ('Ops')",
+        "INSERT INTO group_members VALUES ('ops', 'Eve')",
+        "INSERT INTO tag_rights VALUES ('slow', 'owner', '', 'change')",
+        "INSERT INTO tag_rights VALUES ('slow', 'group', 'OPS', 'change')",
+        "INSERT INTO tag_rights VALUES ('slow', 'person', 'Bob', 'read')",
+    ] {
+        sqlx::query(insert).execute(&mut conn).await.unwrap();
+    }
+    conn.close().await.unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    let given = |to, may| crate::GivenRight { to, may };
+    let expected = [
+        given(crate::RightHolder::Person("Bob".to_owned()), crate::CaptureRight::Read),
+        given(crate::RightHolder::Group("OPS".to_owned()), crate::CaptureRight::Change),
+    ];
+    assert_eq!(store.tag_rights().await.unwrap()["slow"], expected);
+    assert!(store.remove_group("ops".to_owned()).await.unwrap());
+    assert_eq!(store.tag_rights().await.unwrap()["slow"], expected[..1]);
 }

@@ -6,8 +6,8 @@ use bathyscope_capture::{CaptureId, SeriesId};
 
 use super::{Store, StoreChange, StoreFuture};
 use crate::{
-    CaptureRecord, CaptureRight, GivenRight, RightsObject, RunPlace, SeriesRun, SeriesSummary, Sight, SummaryPage,
-    SummaryQuery, labels, listing, rights, runs,
+    CaptureRecord, CaptureRight, GivenRight, LoginGroups, RightsObject, RunPlace, SeriesRun, SeriesSummary, Sight,
+    SummaryPage, SummaryQuery, labels, listing, rights, runs,
 };
 
 /// What somebody sees of a store. Captures that they do not see are not there: nothing here tells them from those that there are not.
@@ -118,7 +118,18 @@ impl Store {
     /// # Errors
     /// The database's.
     pub fn sight<'a>(&'a self, user: &'a str) -> StoreFuture<'a, Sight> {
-        Box::pin(async move { self.database.done(rights::sight(&mut *self.database.reader().await?, user).await) })
+        self.sight_in(user, None)
+    }
+
+    /// As [`Store::sight`], of somebody who is in these groups elsewhere.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn sight_in<'a>(&'a self, user: &'a str, groups: Option<&'a LoginGroups>) -> StoreFuture<'a, Sight> {
+        Box::pin(async move {
+            let found = rights::sight(&mut *self.database.reader().await?, user, groups).await;
+            self.database.done(found)
+        })
     }
 
     /// The captures as somebody sees them.

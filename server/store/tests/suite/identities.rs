@@ -1,8 +1,8 @@
 //! Logins by a provider: one person there is one account here, and a name alone opens none.
 
 use bathyscope_store::{
-    AccountChange, IdentityLogin, IdentityOutcome, IdentityRefusal, NewAccount, NewSession, PasswordLink, Role, Store,
-    StoreError, TokenHash,
+    AccountChange, GroupOrigin, IdentityLogin, IdentityOutcome, IdentityRefusal, LoginGroups, NewAccount, NewSession,
+    PasswordLink, Role, Store, StoreError, TokenHash,
 };
 
 use crate::common::*;
@@ -23,9 +23,18 @@ fn login(subject: &str, name: &str, role: Option<Role>) -> IdentityLogin {
         subject: subject.to_owned(),
         name: name.to_owned(),
         role,
+        groups: LoginGroups::said(GroupOrigin::Oidc, []),
         session,
         now_unix_ns: NOW,
     }
+}
+
+/// The same with groups, in a session of its own.
+fn login_in(session: &str, groups: &[&str]) -> IdentityLogin {
+    let mut login = login("1", "ada", Some(Role::Operator));
+    login.session.hash = TokenHash::of(session.as_bytes());
+    login.groups = LoginGroups::said(GroupOrigin::Oidc, groups.iter().copied());
+    login
 }
 
 async fn account(store: &Store, name: &str, role: Role) {
@@ -36,7 +45,8 @@ async fn account(store: &Store, name: &str, role: Role) {
 /// What came of it in short: name and role with whether the account was made or bound, or why not.
 async fn came(store: &Store, login: IdentityLogin) -> String {
     match store.log_in_by_identity(login).await.unwrap() {
-        IdentityOutcome::Begun { session, ended, made, linked } => {
+        IdentityOutcome::Begun { session, ended, left_groups, made, linked } => {
+            assert!(left_groups.is_empty());
             let user = session.user;
             format!("{user} {} made={made} linked={linked} ended={}", session.role.as_str(), ended.len())
         }
@@ -68,6 +78,43 @@ async fn who_has_no_account_gets_one_that_is_theirs() {
     assert_eq!((identity.subject.as_deref(), identity.made_at_login), (Some("1"), true));
     store.change_account("ada", AccountChange::Remove, false).await.unwrap();
     assert_eq!(came(&store, login("2", "ada", operator)).await, "ada operator made=true linked=false ended=0");
+}
+
+#[tokio::test]
+async fn groups_are_of_one_session_and_end_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    let left = async |login| match store.log_in_by_identity(login).await.unwrap() {
+        IdentityOutcome::Begun { ended, left_groups, .. } => (ended.len(), left_groups.len()),
+        refused @ IdentityOutcome::Refused(_) => panic!("{refused:?}"),
+    };
+    let groups = async |session: &str| {
+        let session = store.session(TokenHash::of(session.as_bytes()), 2).await.unwrap()?;
+        let Some((issuer, groups)) = session.groups else { return Some(String::new()) };
+        assert_eq!(issuer, ISSUER);
+        Some(groups.names().collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(left(login_in("a", &["ops", "Ops", "cn=x,dc=y"])).await, (0, 0));
+    assert_eq!(left(login_in("b", &["ops", "Ops", "cn=x,dc=y", "more"])).await, (0, 0), "who is in more groups stays");
+    assert_eq!(groups("a").await.as_deref(), Some("Ops cn=x,dc=y ops"));
+    assert_eq!(groups("b").await.as_deref(), Some("Ops cn=x,dc=y more ops"));
+    // A session of the same account by another way is in none.
+    let by_link = NewSession { user: "ada".to_owned(), hash: TokenHash::of(b"link"), ..login_in("", &[]).session };
+    store.begin_session(by_link, None, NOW).await.unwrap();
+    assert_eq!(groups("link").await.as_deref(), Some(""));
+    // Who has left a group is out of it in all sessions at the next login.
+    assert_eq!(left(login_in("c", &["ops", "more"])).await, (0, 2));
+    assert_eq!((groups("a").await, groups("b").await), (None, None));
+    assert_eq!(groups("c").await.as_deref(), Some("more ops"));
+    assert_eq!(groups("link").await.as_deref(), Some(""), "what had no group has none to leave");
+    assert_eq!(left(login_in("d", &["OPS", "more"])).await, (0, 1), "another group, with other capitals");
+    // Another provider's groups are others.
+    let elsewhere = IdentityLogin { issuer: "https://other.example".to_owned(), ..login_in("e", &["OPS"]) };
+    assert!(matches!(store.log_in_by_identity(elsewhere).await.unwrap(), IdentityOutcome::Refused(_)));
+    // They go with the session, whatever ends it.
+    assert!(store.delete_session(TokenHash::of(b"d")).await.unwrap());
+    assert_eq!(left(login_in("d", &[])).await, (0, 0));
+    assert_eq!(groups("d").await.as_deref(), Some(""));
 }
 
 #[tokio::test]

@@ -126,7 +126,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 102] = [
+const HOSTILE: [(&str, &str); 104] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -137,6 +137,7 @@ const HOSTILE: [(&str, &str); 102] = [
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
     ("PRAGMA user_version = 25", "schema version 25"),
+    ("PRAGMA user_version = 24", "its "),
     ("PRAGMA user_version = 23", "its "),
     ("PRAGMA user_version = 22", "its "),
     ("PRAGMA user_version = 21", "its "),
@@ -179,6 +180,10 @@ const HOSTILE: [(&str, &str); 102] = [
     ("INSERT INTO groups VALUES ('ops')", "rights and groups of people"),
     ("INSERT INTO capture_rights SELECT id, 'everybody', '', 'change' FROM captures", "rights and groups of people"),
     ("INSERT INTO tag_rights VALUES ('slow', 'person', 'eve', 'change')", "rights and groups of people"),
+    (
+        "PRAGMA foreign_keys = OFF; INSERT INTO session_groups VALUES (zeroblob(32), 'https://x', 'ops')",
+        "groups of logins",
+    ),
     ("INSERT INTO marks VALUES (1, 0, '', 'x', 'https://x', 'eve', 0)", "runs of series and marks"),
     ("INSERT INTO investigations VALUES (1, 'x', 'open', '', 'eve', 0, 0, 'eve', 1, NULL)", "investigations"),
     ("INSERT INTO webhooks VALUES ('x', 'https://x', zeroblob(32), 'eve', 0, 0, 0)", "webhooks and identities"),

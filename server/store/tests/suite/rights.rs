@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use bathyscope_capture::{Ledger, SeriesId};
 use bathyscope_store::{
-    CaptureRight, GivenRight, LabelChange, RightHolder, RightsObject, RunNumbers, Sight, Store, StoreError,
-    SummaryQuery,
+    CaptureRight, GivenRight, GroupOrigin, LabelChange, LoginGroups, RightHolder, RightsObject, RunNumbers, Sight,
+    Store, StoreError, SummaryQuery,
 };
 
 use crate::common::*;
@@ -29,10 +29,14 @@ fn list(lines: &[&str]) -> Option<Vec<GivenRight>> {
             Some(rest) => (CaptureRight::Change, rest),
             None => (CaptureRight::Read, *text),
         };
-        let to = match name.strip_prefix('@') {
-            Some(group) => RightHolder::Group(group.to_owned()),
-            None if name == "*" => RightHolder::Everybody,
-            None => RightHolder::Person(name.to_owned()),
+        let to = match name.split_once(':') {
+            Some(("proxy", group)) => RightHolder::ProxyGroup(group.to_owned()),
+            Some(("oidc", group)) => RightHolder::OidcGroup(group.to_owned()),
+            _ => match name.strip_prefix('@') {
+                Some(group) => RightHolder::Group(group.to_owned()),
+                None if name == "*" => RightHolder::Everybody,
+                None => RightHolder::Person(name.to_owned()),
+            },
         };
         GivenRight { to, may }
     };
@@ -49,7 +53,12 @@ async fn of_tag(store: &Store, tag: &str, lines: &[&str]) {
 
 /// What somebody sees of captures 1 to 9, one after the other: `-` nothing, `r` to read, `c` to change. All ways to ask say the same.
 async fn seen(store: &Store, user: &str, most: u64) -> String {
-    let sight = store.sight(user).await.unwrap();
+    seen_in(store, user, None, most).await
+}
+
+/// The same of somebody who is in groups elsewhere.
+async fn seen_in(store: &Store, user: &str, groups: Option<&LoginGroups>, most: u64) -> String {
+    let sight = store.sight_in(user, groups).await.unwrap();
     let captures = store.seen_by(&sight);
     let listed = captures.summaries(&SummaryQuery { limit: 50, ..SummaryQuery::default() }).await.unwrap();
     let found = SummaryQuery::parse("write", 0).unwrap();
@@ -127,6 +136,48 @@ async fn p08_lists_say_who_reads_and_changes_captures() {
         store.set_rights(RightsObject::Capture(id(number)), None).await.unwrap();
     }
     everybody(["ccrrr", "rrccr", "rrrrc"]).await;
+}
+
+#[tokio::test]
+async fn p08_groups_elsewhere_are_of_a_login_and_never_those_of_this_console() {
+    use GroupOrigin::{Oidc, Proxy};
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    for number in 1..=4 {
+        ended(&store, number, "ada", &["payroll"]).await;
+    }
+    store.set_group("ops".to_owned(), vec!["bob".to_owned()]).await.unwrap();
+    of_capture(&store, 1, &["@ops"]).await;
+    of_capture(&store, 2, &["proxy:ops"]).await;
+    of_capture(&store, 3, &["oidc:ops", "+oidc:Ops"]).await;
+    of_tag(&store, "payroll", &["+oidc:cn=pay, dc=\"x\""]).await;
+    let said = |origin, names: &[&str]| LoginGroups::said(origin, names.iter().copied());
+    let cases: [(&str, Option<LoginGroups>, &str); 9] = [
+        ("bob", None, "r---"),
+        ("eve", None, "----"),
+        ("eve", Some(said(Oidc, &[])), "----"),
+        ("eve", Some(said(Proxy, &["ops"])), "-r--"),
+        ("eve", Some(said(Oidc, &["ops"])), "--r-"),
+        ("eve", Some(said(Oidc, &["Ops"])), "--c-"),
+        ("eve", Some(said(Oidc, &["OPS", "ops ", "ops\0", "ops' OR '1'='1"])), "----"),
+        ("eve", Some(said(Oidc, &["cn=pay, dc=\"x\"", "ops"])), "--rc"),
+        ("bob", Some(said(Proxy, &["ops"])), "rr--"),
+    ];
+    for (user, groups, expected) in cases {
+        assert_eq!(seen_in(&store, user, groups.as_ref(), 4).await, expected, "{user} {groups:?}");
+    }
+    // Removing a group of this console takes nothing from one elsewhere.
+    assert!(store.remove_group("ops".to_owned()).await.unwrap());
+    assert_eq!(seen_in(&store, "eve", Some(&said(Proxy, &["ops"])), 4).await, "-r--");
+    // A group elsewhere need not be known here, but its name must be one.
+    for bad in ["oidc:", "oidc: x", "oidc:a\nb", &format!("proxy:{}", "x".repeat(257))] {
+        let refused = store.set_rights(RightsObject::Capture(id(1)), list(&[bad])).await;
+        assert!(matches!(refused, Err(StoreError::Refused { .. })), "{bad:?}: {refused:?}");
+    }
+    // Of two lines for one person or group of this console the last counts, however it is spelt.
+    of_capture(&store, 4, &["+Eve", "eve"]).await;
+    assert_eq!(seen(&store, "EVE", 4).await, "---r");
+    assert_eq!(store.capture_rights(id(4)).await.unwrap().unwrap().len(), 1);
 }
 
 #[tokio::test]

@@ -230,14 +230,12 @@ pub(crate) fn main_column(schema: &StreamSchema) -> usize {
 
 /// What the numbers of a column count, as far as the stream says it.
 fn unit_of(schema: &StreamSchema, at: usize) -> Unit {
-    let Some(column) = schema.columns.get(at) else { return Unit::Values };
-    if matches!(column.display, Display::DurationNs | Display::TimeNs) {
-        return Unit::Nanoseconds;
-    }
-    let said = match schema.meaning().kind {
-        RowKind::Counter { value, unit, .. } if value == column.name => unit,
-        RowKind::Sample { weight: Some(weight), unit, .. } if weight == column.name => Some(unit),
-        _ => None,
+    let is_samples = || match schema.meaning().kind {
+        RowKind::Counter { value, unit: Some(unit), .. } | RowKind::Sample { weight: Some(value), unit, .. } => {
+            unit == "samples" && schema.column(&value) == Some(at)
+        }
+        _ => false,
     };
-    said.and_then(|unit| Unit::of_word(&unit)).or_else(|| Unit::of_word(&column.name)).unwrap_or_default()
+    let known = schema.unit_of(at).map(Unit::from);
+    known.or_else(|| is_samples().then_some(Unit::Samples)).unwrap_or_default()
 }

@@ -100,7 +100,7 @@ fn scans<'a>(
         ) {
             Ok(scan) => scans.push(scan),
             // Another stream may have the column.
-            Err(error @ (ViewError::NoSuchColumn { .. } | ViewError::Mismatch { .. })) => {
+            Err(error) if error.is_misfit() => {
                 refused = refused.or(Some(error));
             }
             Err(error) => return Err(error),

@@ -1,15 +1,9 @@
 //! What the numbers of a map count, as far as its script tells.
 
+use bathyscope_capture::ColumnUnit;
+
 use crate::answers::{MapKind, Unit};
 
-/// Endings of names, with what such names hold.
-const ENDINGS: [(&[&str], Unit); 5] = [
-    (&["ns", "nsecs", "nanos", "nanoseconds"], Unit::Nanoseconds),
-    (&["us", "usecs", "micros", "microseconds"], Unit::Microseconds),
-    (&["ms", "msecs", "millis", "milliseconds"], Unit::Milliseconds),
-    (&["s", "sec", "secs", "seconds"], Unit::Seconds),
-    (&["bytes"], Unit::Bytes),
-];
 /// Calls that add up what is between their brackets.
 const VERBS: [&str; 8] = ["sum", "hist", "lhist", "stats", "avg", "max", "min", "tseries"];
 /// The most steps from a variable to what it was set to.
@@ -30,11 +24,6 @@ impl Unit {
         }
     }
 
-    /// What a word says: a unit as streams write it, or the end of a column's name.
-    pub(crate) fn of_word(word: &str) -> Option<Self> {
-        if word == "samples" { Some(Self::Samples) } else { of_name(word) }
-    }
-
     /// What the values of the map `name` count: what its name says, else what the script puts in.
     pub fn of_map(name: &str, kind: MapKind, script: &str) -> Self {
         if kind == MapKind::Count {
@@ -45,11 +34,20 @@ impl Unit {
     }
 }
 
-/// What a name ends in: `wait_us`, `us`; a single letter only after another word.
 fn of_name(name: &str) -> Option<Unit> {
-    let word = name.rsplit('_').next()?.to_ascii_lowercase();
-    let fits = |ends: &[&str]| ends.contains(&word.as_str()) && (word.len() > 1 || word.len() < name.len());
-    ENDINGS.iter().find(|(ends, _)| fits(ends)).map(|(_, unit)| *unit)
+    ColumnUnit::of_name(name).map(Unit::from)
+}
+
+impl From<ColumnUnit> for Unit {
+    fn from(unit: ColumnUnit) -> Self {
+        match unit {
+            ColumnUnit::Nanoseconds => Self::Nanoseconds,
+            ColumnUnit::Microseconds => Self::Microseconds,
+            ColumnUnit::Milliseconds => Self::Milliseconds,
+            ColumnUnit::Seconds => Self::Seconds,
+            ColumnUnit::Bytes => Self::Bytes,
+        }
+    }
 }
 
 /// What the script puts into a map: the first argument of `@name[…] = sum(…)`.

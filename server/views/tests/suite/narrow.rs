@@ -268,6 +268,11 @@ fn a_filter_that_no_stream_has_the_columns_of_is_refused() {
     };
     assert!(matches!(of("nothing == 1"), Err(ViewError::NoSuchColumn { .. })));
     assert!(matches!(of("number == \"a\""), Err(ViewError::Mismatch { .. } | ViewError::NoSuchColumn { .. })));
+    assert!(of("number > 4KiB").is_err_and(|error| error.is_misfit()), "nothing says what it is in");
+    let [plain, in_units] = ["duration_ns == 90", "duration_ns == 0.09us"].map(|text| of(text).unwrap());
+    let chunks = |part: &Narrowed| (0..4).map(|stream| part.chunks(stream).len()).collect::<Vec<_>>();
+    assert_eq!(chunks(&plain), chunks(&in_units));
+    assert!(chunks(&plain).contains(&1));
     let one = of("result == 1").unwrap();
     let left: Vec<usize> = (0..4).map(|stream| one.chunks(stream).len()).collect();
     assert_eq!(left, [0, 1, 0, 0]);

@@ -49,7 +49,7 @@ function literalOf(key) {
  * @param {string} text
  */
 export function pieces(text) {
-  const shape = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[\w.[\]]+|&&|\|\||==|!=|<=|>=|!~|\S/gs;
+  const shape = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[\wµμ.[\]]+|&&|\|\||==|!=|<=|>=|!~|\S/gs;
   return [...text.matchAll(shape)].map((match) => ({ text: match[0], at: match.index }));
 }
 

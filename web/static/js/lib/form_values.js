@@ -1,16 +1,34 @@
 // The text of fields of a form as values: numbers, words, groups of events. Pure.
 
-/** @typedef {{least?: number, most?: number, whole?: boolean}} Range what a number may be */
+/** @typedef {{least?: number, most?: number, whole?: boolean, units?: Record<string, number>}} Range what a number may be */
+
+/** Units of a field that is in seconds. */
+export const IN_SECONDS = { ms: 0.001, s: 1, m: 60, min: 60, h: 3600 };
+/** Units of a field that is in MiB. */
+export const IN_MEBIBYTES = { KiB: 1 / 1024, MiB: 1, GiB: 1024 };
 
 /**
- * Reads a number, or says what it must be.
+ * A number as it is, or with one of some units; NaN if it is neither.
+ * @param {string} text
+ * @param {Record<string, number>} [units]
+ */
+function sized(text, units = {}) {
+  const found = /^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*$/.exec(text);
+  if (!found) return Number(text);
+  // Parts such as 1.1 have no exact double: what is whole but for that is whole.
+  const value = Number(found[1]) * (Object.hasOwn(units, found[2]) ? units[found[2]] : NaN);
+  return Math.abs(value - Math.round(value)) < 1e-9 ? Math.round(value) : value;
+}
+
+/**
+ * Reads a number, perhaps with a unit, or says what it must be.
  * @param {string} text
  * @param {string} what
  * @param {string[]} problems
  * @param {Range} [range]
  */
-export function number(text, what, problems, { least = 0, most = Number.MAX_SAFE_INTEGER, whole = true } = {}) {
-  const value = Number(text);
+export function number(text, what, problems, { least = 0, most = Number.MAX_SAFE_INTEGER, whole = true, units } = {}) {
+  const value = sized(text, units);
   if (
     text.trim() === "" ||
     !Number.isFinite(value) ||
@@ -18,7 +36,8 @@ export function number(text, what, problems, { least = 0, most = Number.MAX_SAFE
     value > most ||
     (whole && !Number.isInteger(value))
   ) {
-    problems.push(`${what} must be ${whole ? "a whole number" : "a number"} from ${least} to ${most}.`);
+    const names = units ? `, or have one of the units ${Object.keys(units).join(", ")}` : "";
+    problems.push(`${what} must be ${whole ? "a whole number" : "a number"} from ${least} to ${most}${names}.`);
   }
   return value;
 }

@@ -1,7 +1,7 @@
 // What a flight recorder keeps and when it fires, as a part of the form for a new capture. Pure.
 
 import { bytes } from "../lib/format.js";
-import { number } from "../lib/form_values.js";
+import { IN_MEBIBYTES, IN_SECONDS, number } from "../lib/form_values.js";
 
 /** @import { FlightSpec } from "../../../api.js" */
 /** @typedef {ReturnType<typeof emptyFlight>} FlightForm */
@@ -35,8 +35,9 @@ export function flightOf(form, problems) {
    * @param {string} what
    * @param {number} least
    * @param {number} most
+   * @param {Record<string, number>} [units]
    */
-  const whole = (text, what, least, most) => number(text, what, problems, { least, most });
+  const whole = (text, what, least, most, units) => number(text, what, problems, { least, most, units });
   const triggers = form.flightTriggers
     .split("\n")
     .map((line) => line.trim())
@@ -48,10 +49,10 @@ export function flightOf(form, problems) {
     .filter(Boolean);
   if (announce.length > 8) problems.push("A flight recorder announces its captures to at most 8 webhooks.");
   return {
-    before_s: whole(form.flightBefore, "The seconds before what happens", 1, 3600),
-    after_s: whole(form.flightAfter, "The seconds after what happens", 0, 3600),
-    memory_mib: whole(form.flightMemory, "The memory", 1, 1024),
-    pause_s: whole(form.flightPause, "The pause", 0, 86400),
+    before_s: whole(form.flightBefore, "The seconds before what happens", 1, 3600, IN_SECONDS),
+    after_s: whole(form.flightAfter, "The seconds after what happens", 0, 3600, IN_SECONDS),
+    memory_mib: whole(form.flightMemory, "The memory in MiB", 1, 1024, IN_MEBIBYTES),
+    pause_s: whole(form.flightPause, "The pause in seconds", 0, 86400, IN_SECONDS),
     per_day: whole(form.flightDay, "The largest number a day", 1, 1000),
     ...(triggers.length > 0 ? { triggers } : {}),
     ...(announce.length > 0 ? { announce } : {}),
@@ -82,7 +83,7 @@ export function flightForm(flight) {
  * @param {FlightForm} form
  */
 export function flightWords(form) {
-  const memory = Number(form.flightMemory);
+  const memory = number(form.flightMemory, "", [], { units: IN_MEBIBYTES });
   const most =
     Number.isFinite(memory) && memory > 0
       ? `up to ${bytes(memory * 2 ** 20)} of the console's memory`

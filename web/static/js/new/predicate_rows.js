@@ -24,7 +24,7 @@ export const TEXT_OPERATORS = [
   ["ends", "ends with"],
 ];
 
-const NUMBER = /^-?(?:0[xX][0-9a-fA-F]+|\d+)$/;
+const NUMBER = /^-?(?:0[xX][0-9a-fA-F]+|\d+|\d+(?:\.\d+)?(?:ns|us|µs|μs|ms|s|min|m|h|B|[KMGT]iB|[kKMGT]B))$/;
 
 /**
  * A row as text; empty where it is not complete.
@@ -55,7 +55,7 @@ export function predicateText(rows, join, isText) {
 }
 
 const TOKEN =
-  /\s*(?:(&&|\|\||==|!=|<=|>=|!~|[<>&~])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(-?0[xX][0-9a-fA-F]+|-?\d+)|([A-Za-z_][\w.]*(?:\[\d+\])?)|(.))/gy;
+  /\s*(?:(&&|\|\||==|!=|<=|>=|!~|[<>&~])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(-?0[xX][0-9a-fA-F]+|-?\d+(?:\.\d+)?[A-Za-zµμ]*)|([A-Za-z_][\w.]*(?:\[\d+\])?)|(.))/gy;
 
 /**
  * @param {string} text

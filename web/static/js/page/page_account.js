@@ -7,14 +7,19 @@ import { duration } from "../lib/format.js";
 import { errorNotice, note, showError, waitFor } from "../lib/notice.js";
 import { listTable } from "./list_table.js";
 import { showOnce } from "./once_dialog.js";
-import { rolesUpTo } from "./people_words.js";
+import { groupWords, rolesUpTo } from "./people_words.js";
 import { startShell } from "./shell.js";
 import { tokenTable } from "./token_table.js";
 
 /** @import { OwnAccess, OwnSession } from "../../../api.js" */
 
 /** @param {OwnAccess} own */
-function about({ user, role, by, account }) {
+function about(own) {
+  return [who(own), groupWords(own.groups)].filter(Boolean).join(" ");
+}
+
+/** @param {OwnAccess} own */
+function who({ user, role, by, account }) {
   if (by === "proxy") return `${user}, ${role}. The proxy in front of this console says who you are.`;
   if (account) return `${user}, ${role}.`;
   return `${user}, ${role}. You have come by a login link, and there is no account of this name: an admin makes one on the page People, or bathyscope people add does.`;

@@ -11,7 +11,7 @@ import { listTable } from "./list_table.js";
 import { startShell } from "./shell.js";
 
 /** @typedef {import("../lib/api_shapes.js").Schema} Schema */
-/** @typedef {{content?: Record<string, {schema?: Schema}>, description?: string}} Content */
+/** @typedef {{content?: Record<string, {schema?: Schema, example?: unknown}>, description?: string}} Content */
 /** @typedef {{name: string, in: string, required?: boolean, description?: string, schema?: Schema}} Parameter */
 /**
  * @typedef {object} Operation
@@ -54,7 +54,7 @@ function parameterTable(parameters) {
  * @param {Content|undefined} one
  */
 function contentOf(title, one) {
-  const [[type, { schema }] = ["", {}]] = Object.entries(one?.content ?? {});
+  const [[type, { schema, example }] = ["", {}]] = Object.entries(one?.content ?? {});
   if (!one) return null;
   const line = h("h4", { text: [title, type].filter(Boolean).join(": ") });
   return h(
@@ -62,6 +62,8 @@ function contentOf(title, one) {
     {},
     line,
     schema ? shapeElement(schema) : h("p", { class: "quiet", text: one.description ?? "Bytes." }),
+    example !== undefined && h("h4", { text: "Example" }),
+    example !== undefined && h("pre", { class: "api-example mono", text: JSON.stringify(example, null, 2) }),
   );
 }
 

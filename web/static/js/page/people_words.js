@@ -2,7 +2,7 @@
 
 import { duration, plural } from "../lib/format.js";
 
-/** @import { ApiTokenItem, PersonItem, Role } from "../../../api.js" */
+/** @import { ApiTokenItem, OwnAccess, PersonItem, Role } from "../../../api.js" */
 
 /** @type {[Role, string][]} */
 export const ROLES = [
@@ -58,3 +58,15 @@ export function endsWords({ sessions, tokens }) {
  * @param {number} nowNs
  */
 export const usedWords = ({ last_used_unix_ns: used }, nowNs) => (used === null ? "never" : ago(used, nowNs));
+
+/**
+ * Groups that somebody is in by this login, in words; empty where nobody told of any.
+ * @param {OwnAccess["groups"]} groups
+ */
+export function groupWords(groups) {
+  if (!groups) return "";
+  const { origin, names, left_out: more } = groups;
+  const whose = origin === "proxy" ? "the proxy" : "the provider";
+  const said = names.length > 0 ? `Groups of ${whose} at this login: ${names.join(", ")}.` : `No group of ${whose}.`;
+  return more === 0 ? said : `${said} ${more} more do not count: more than 256, or no names of groups.`;
+}

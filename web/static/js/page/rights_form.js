@@ -2,9 +2,9 @@
 
 import { h } from "../lib/dom.js";
 
-/** @import { CaptureRight, GivenRight, RightHolder } from "../../../api.js" */
+/** @import { CaptureRight, GivenRight, GroupsElsewhere, RightHolder } from "../../../api.js" */
 
-/** @typedef {{people: string[], groups: string[]}} Known who can be named */
+/** @typedef {{people: string[], groups: string[], elsewhere: GroupsElsewhere}} Known who can be named */
 
 /** @type {[CaptureRight, string][]} */
 const RIGHTS = [
@@ -12,7 +12,14 @@ const RIGHTS = [
   ["change", "may read and change"],
 ];
 const EVERYBODY = "everybody";
-const GROUP = "group ";
+/** @type {[prefix: string, of: (name: string) => RightHolder][]} */
+const PREFIXES = [
+  ["group ", (group) => ({ group })],
+  // Groups elsewhere are none of this console's, whatever they are called.
+  ["proxy group ", (name) => ({ proxy_group: name })],
+  ["provider group ", (name) => ({ oidc_group: name })],
+];
+const [GROUP, PROXY_GROUP, OIDC_GROUP] = PREFIXES.map(([prefix]) => prefix);
 
 /**
  * Somebody as the field for who has it.
@@ -20,7 +27,9 @@ const GROUP = "group ";
  */
 export function holderText(holder) {
   if (typeof holder === "string") return EVERYBODY;
-  return "group" in holder ? GROUP + holder.group : holder.person;
+  if ("group" in holder) return GROUP + holder.group;
+  if ("proxy_group" in holder) return PROXY_GROUP + holder.proxy_group;
+  return "oidc_group" in holder ? OIDC_GROUP + holder.oidc_group : holder.person;
 }
 
 /**
@@ -31,7 +40,35 @@ export function holderText(holder) {
 export function holderOf(text) {
   const trimmed = text.trim();
   if (trimmed === EVERYBODY) return EVERYBODY;
-  return trimmed.startsWith(GROUP) ? { group: trimmed.slice(GROUP.length).trim() } : { person: trimmed };
+  const found = PREFIXES.find(([prefix]) => trimmed.startsWith(prefix));
+  return found ? found[1](trimmed.slice(found[0].length).trim()) : { person: trimmed };
+}
+
+/**
+ * Who can be named, as the field has it.
+ * @param {Known} known
+ */
+export function holderOptions({ people, groups, elsewhere: { proxy, oidc } }) {
+  return [
+    EVERYBODY,
+    ...groups.map((name) => GROUP + name),
+    ...(oidc ?? []).map((name) => OIDC_GROUP + name),
+    ...(proxy ?? []).map((name) => PROXY_GROUP + name),
+    ...people,
+  ];
+}
+
+/**
+ * What else can be written in the field than is offered, in words.
+ * @param {GroupsElsewhere} elsewhere
+ */
+export function elsewhereWords({ proxy, oidc, provider }) {
+  const of = [
+    oidc && `“provider group NAME” is a group of ${provider}`,
+    proxy && "“proxy group NAME” one of the proxy",
+  ];
+  const said = of.filter(Boolean).join(", ");
+  return said && `${said}, spelt as there: whoever is in it by their login, not by a token.`;
 }
 
 /**
@@ -58,7 +95,8 @@ export class RightsForm {
     this.all = choice("all", list === null);
     this.some = choice("some", list !== null);
     this.add = h("button", { type: "button", text: "Add somebody", on: { click: () => this.#addLine(null, true) } });
-    const options = [EVERYBODY, ...known.groups.map((name) => GROUP + name), ...known.people];
+    const options = holderOptions(known);
+    const more = elsewhereWords(known.elsewhere);
     this.element = h(
       "div",
       { class: "stack" },
@@ -67,6 +105,7 @@ export class RightsForm {
       h("datalist", { id: "rights-known" }, ...options.map((value) => h("option", { value }))),
       this.lines,
       this.add,
+      more && h("p", { class: "quiet small", text: more }),
     );
     (list ?? []).forEach((given) => this.#addLine(given, false));
     this.#draw();
@@ -86,7 +125,7 @@ export class RightsForm {
     const who = h("input", {
       type: "text",
       list: "rights-known",
-      maxlength: "70",
+      maxlength: "280",
       placeholder: "name, group NAME, or everybody",
       "aria-label": "Who",
       autocomplete: "off",

@@ -13,7 +13,7 @@ import { RightsForm, rightsWords } from "./rights_form.js";
 const doing = acting("rights-problem", () => showRights());
 
 /** @param {RightsPage} page */
-const known = ({ people, groups }) => ({ people, groups: groups.map((group) => group.name) });
+const known = ({ people, groups, elsewhere }) => ({ people, elsewhere, groups: groups.map((group) => group.name) });
 
 /**
  * @param {RightsPage} page

@@ -2,8 +2,9 @@
 //!
 //! A *token* is `{id, owner, name, role, enabled, created_unix_ns, expires_unix_ns, last_used_unix_ns}`. None of it is done by a token.
 //!
-//! * `GET /api/own` → `{user, role, by, account, password, sessions:[{…, current}], tokens:[token], least_chars, most_chars, days,
-//!   most_days}`; `by` is `cookie` or `proxy`, `account` null or the person, as `people` has it.
+//! * `GET /api/own` → `{user, role, by, groups, account, password, sessions:[{…, current}], tokens:[token], least_chars, most_chars, days,
+//!   most_days}`; `by` is `cookie` or `proxy`, `account` null or the person, as `people` has it; `groups` are those that the
+//!   proxy or the provider has told of them at this login, to which rights may be given: `{origin, names, left_out}`, or null.
 //! * `POST /api/own/password` `{old, new}` → 204; other sessions end. 400 if the old one is wrong, 429 after too many of those.
 //! * `DELETE /api/own/sessions/{id}` → 204, or 404.
 //! * `POST /api/own/tokens` `{name, role?, days?}` → 201 and `{token, item}`: its text, which nobody can be told again. 409 without an
@@ -18,7 +19,8 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_store::Role;
+use bathyscope_capture::shown;
+use bathyscope_store::{GroupOrigin, LoginGroups, Role};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +46,8 @@ pub(in crate::http) struct OwnAccess {
     role: Role,
     /// By what they ask: `cookie` or `proxy`.
     by: &'static str,
+    /// Groups that they are in by this login; none if nobody told of any.
+    groups: Option<OwnGroups>,
     /// The account of the name; none where somebody has come by a link, or the proxy alone knows them.
     account: Option<PersonItem>,
     /// Their sessions, the one that was used last first.
@@ -58,6 +62,27 @@ pub(in crate::http) struct OwnAccess {
     days: u32,
     /// The longest that one lives.
     most_days: u32,
+}
+
+/// Groups that somebody is in elsewhere.
+#[derive(Serialize)]
+struct OwnGroups {
+    /// Who says so: `proxy` or `oidc`.
+    origin: &'static str,
+    /// Their names, which count for rights.
+    names: Vec<String>,
+    /// How many do not count: more than 256, or no names of groups.
+    left_out: usize,
+}
+
+impl From<&LoginGroups> for OwnGroups {
+    fn from(groups: &LoginGroups) -> Self {
+        let origin = match groups.origin {
+            GroupOrigin::Proxy => "proxy",
+            GroupOrigin::Oidc => "oidc",
+        };
+        Self { origin, names: groups.names().map(shown).collect(), left_out: groups.left_out() }
+    }
 }
 
 #[derive(Serialize)]
@@ -87,6 +112,7 @@ pub(in crate::http) async fn show(
         user: who.user().to_owned(),
         role: who.role(),
         by: if who.session.by() == CameBy::Proxy { "proxy" } else { "cookie" },
+        groups: who.session.groups().map(OwnGroups::from),
         account,
         sessions: all.into_iter().filter(is_own).map(own).collect(),
         tokens,

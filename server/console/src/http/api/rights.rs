@@ -1,7 +1,8 @@
 //! Who may read and change captures, and groups of people.
 //!
-//! A *right* is `{to, may}`: `to` is `"everybody"`, `{"person": NAME}` or `{"group": NAME}`, `may` is `"read"` or `"change"`. A list of
-//! them names who may beside the owner and admins; `null` is no list, and everybody who is logged in reads.
+//! A *right* is `{to, may}`: `to` is `"everybody"`, `{"person": NAME}`, `{"group": NAME}` (a group of this console), `{"proxy_group": NAME}`
+//! or `{"oidc_group": NAME}` (one that the proxy in front or the provider tells of whoever logs in, spelt as there), `may` is `"read"` or
+//! `"change"`. A list of them names who may beside the owner and admins; `null` is no list, and everybody who is logged in reads.
 //!
 //! * `GET /api/captures/{id}/rights` (operator: the owner; admin) → the list of a capture, and those of its tags.
 //! * `PUT /api/captures/{id}/rights` (likewise) `{list}` → the same as it is now.
@@ -67,6 +68,27 @@ pub(in crate::http) struct CaptureRights {
     people: Vec<String>,
     /// Names of groups.
     groups: Vec<String>,
+    /// Groups elsewhere.
+    elsewhere: GroupsElsewhere,
+}
+
+/// Who tells of groups that people are in elsewhere, to which rights can be given.
+#[derive(Serialize)]
+pub(in crate::http) struct GroupsElsewhere {
+    /// Groups of the proxy in front that have a role; others can be named too. None if it tells of none.
+    proxy: Option<Vec<String>>,
+    /// The same of the provider; none if people do not log in by one.
+    oidc: Option<Vec<String>>,
+    /// What people call the provider; none likewise.
+    provider: Option<String>,
+}
+
+fn elsewhere(state: &AppState) -> GroupsElsewhere {
+    GroupsElsewhere {
+        proxy: state.proxy_users().and_then(|proxy| Some(proxy.groups()?.map(str::to_owned).collect())),
+        oidc: state.oidc().map(|oidc| oidc.groups().map(str::to_owned).collect()),
+        provider: state.oidc().map(|oidc| oidc.name().to_owned()),
+    }
 }
 
 /// Lists of tags, and groups.
@@ -78,6 +100,8 @@ pub(in crate::http) struct RightsPage {
     groups: Vec<GroupItem>,
     /// Names of accounts.
     people: Vec<String>,
+    /// Groups elsewhere.
+    elsewhere: GroupsElsewhere,
 }
 
 /// Goes on only for the owner and admins: who has been given a right gives none to others.
@@ -102,6 +126,7 @@ async fn of_capture(state: &AppState, id: CaptureId, owner: &str) -> Result<Capt
         links: links.iter().filter(|link| link.capture == Some(id)).count() as u64,
         people: people(state).await?,
         groups: store.groups().await?.into_keys().collect(),
+        elsewhere: elsewhere(state),
     })
 }
 
@@ -135,7 +160,7 @@ pub(in crate::http) async fn set_capture(
 async fn all(state: &AppState) -> Result<RightsPage, ApiError> {
     let tags = state.store().tag_rights().await?.into_iter().map(|(tag, list)| TagRights { tag, list }).collect();
     let groups = state.store().groups().await?.into_iter().map(|(name, people)| GroupItem { name, people }).collect();
-    Ok(RightsPage { tags, groups, people: people(state).await? })
+    Ok(RightsPage { tags, groups, people: people(state).await?, elsewhere: elsewhere(state) })
 }
 
 /// Lists of tags, and groups.

@@ -169,7 +169,10 @@ fn misfit(text: &str, error: &FieldError) -> CheckedPredicate {
         _ => "",
     };
     let at = text.find(field).filter(|_| !field.is_empty());
-    let offset = at.and_then(|at| text.get(..at)).map(|before| before.chars().count());
+    let offset = match error {
+        FieldError::Unit { error: PredicateError::Unit { offset, .. }, .. } => offset.map(|at| at as usize),
+        _ => at.and_then(|at| text.get(..at)).map(|before| before.chars().count()),
+    };
     CheckedPredicate { ok: false, normal: None, message: Some(error.to_string()), offset }
 }
 

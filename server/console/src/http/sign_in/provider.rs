@@ -7,7 +7,7 @@ use std::{
 };
 
 use bathyscope_link::words;
-use bathyscope_store::Role;
+use bathyscope_store::{GroupOrigin, LoginGroups, Role};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use openidconnect::{
     AdditionalClaims, AuthType, AuthenticationFlow, AuthorizationCode, ClaimsVerificationError, Client, ClientId,
@@ -147,13 +147,15 @@ pub(super) enum OidcError {
 
 /// Who has logged in at the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OidcPerson {
+pub(in crate::http) struct OidcPerson {
     /// Who it is there.
-    pub(super) subject: String,
+    pub(in crate::http) subject: String,
     /// What an account of theirs is called.
-    pub(super) name: String,
+    pub(in crate::http) name: String,
     /// What their groups may do.
-    pub(super) role: Option<Role>,
+    pub(in crate::http) role: Option<Role>,
+    /// Those groups.
+    pub(in crate::http) groups: LoginGroups,
 }
 
 /// The provider. Cheap to clone.
@@ -185,6 +187,11 @@ impl Oidc {
     /// What people call it.
     pub(in crate::http) fn name(&self) -> &str {
         &self.inner.config.name
+    }
+
+    /// The groups that have a role.
+    pub(in crate::http) fn groups(&self) -> impl Iterator<Item = &str> {
+        self.inner.config.group_roles.iter().map(crate::proxy_users::GroupRole::group)
     }
 
     /// The provider's issuer.
@@ -302,12 +309,14 @@ impl Oidc {
         if let Some(why) = name_refusal(&name) {
             return Err(OidcError::Name(format!("{}: {why}", bathyscope_capture::shown(&name))));
         }
-        let role = match said.more.get(&config.groups_claim) {
-            Some(serde_json::Value::String(group)) => config.role_of([group.as_str()].into_iter()),
-            Some(serde_json::Value::Array(groups)) => config.role_of(groups.iter().filter_map(|group| group.as_str())),
-            _ => None,
+        let groups: Vec<&str> = match said.more.get(&config.groups_claim) {
+            Some(serde_json::Value::String(group)) => vec![group],
+            Some(serde_json::Value::Array(groups)) => groups.iter().filter_map(|group| group.as_str()).collect(),
+            _ => Vec::new(),
         };
-        Ok(OidcPerson { subject: said.subject, name, role })
+        let role = config.role_of(groups.iter().copied());
+        let groups = LoginGroups::said(GroupOrigin::Oidc, groups);
+        Ok(OidcPerson { subject: said.subject, name, role, groups })
     }
 
     /// What asks the provider, with keys that are not older than `most`. One asks at a time.

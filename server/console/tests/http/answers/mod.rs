@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::harness::{Answer, Console, own_page};
 
 mod check;
+mod examples;
 mod openapi;
 mod routes;
 mod shape;

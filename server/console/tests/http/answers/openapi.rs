@@ -15,7 +15,7 @@ use utoipa::openapi::{
 };
 
 use super::{
-    Answers,
+    Answers, examples,
     routes::{Body, RouteAnswer},
     shape::{Field, Shape},
     source::{Side, Sources, TypeId},
@@ -157,7 +157,8 @@ fn operation(route: &RouteAnswer, line: &Route, names: &Names) -> Operation {
         operation = operation.parameter(parameter.build());
     }
     if let Some(shape) = &route.asked.json {
-        let content = ContentBuilder::new().schema(Some(schema(shape, (names, Side::Read), ""))).build();
+        let content = ContentBuilder::new().schema(Some(schema(shape, (names, Side::Read), "")));
+        let content = content.example(examples::of(&route.method, &route.path)).build();
         let body = RequestBodyBuilder::new().content("application/json", content).required(Some(Required::True));
         operation = operation.request_body(Some(body.build()));
     } else if route.asked.is_file {

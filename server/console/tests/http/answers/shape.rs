@@ -74,6 +74,7 @@ struct Attributes {
     has_default: bool,
     skip_read: bool,
     with: Option<String>,
+    read_with: Option<String>,
 }
 
 impl Shapes {
@@ -241,6 +242,12 @@ impl Shapes {
             }
             None => self.of_type(sources, file, &field.ty),
         };
+        let shape = match attributes.read_with.as_deref().filter(|_| self.side == Side::Read) {
+            // A number, or text with a unit.
+            Some("json_seconds" | "json_mebibytes") => Shape::Union(vec![shape, Shape::Text]),
+            Some(other) => panic!("{other} is not known here: say what it reads"),
+            None => shape,
+        };
         if attributes.flatten {
             let Shape::Named(id) = shape else { panic!("only named types are flattened here") };
             match self.of_item(sources, id) {
@@ -320,6 +327,7 @@ impl Attributes {
             ("tag", value) => self.tag = value,
             ("into", value) => self.into = value,
             ("with", value) => self.with = value,
+            ("deserialize_with", value) => self.read_with = value,
             ("from" | "try_from", value) => self.from = value,
             ("default", _) => self.has_default = true,
             ("deny_unknown_fields" | "alias", _) => {}

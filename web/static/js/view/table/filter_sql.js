@@ -1,5 +1,6 @@
 // A filter of rows as a condition in SQL, or why SQL cannot say it. Pure.
 
+import { inColumn } from "../../lib/filter_amount.js";
 import { isCondition } from "../../lib/filter_kind.js";
 import { pieces } from "../../lib/filter_text.js";
 import { unquoted } from "../../lib/quoted_text.js";
@@ -37,6 +38,9 @@ class Reader {
   constructor(filter, columns) {
     this.pieces = pieces(filter).map(({ text }) => text);
     this.names = new Set(columns.map(({ name }) => name));
+    this.columns = columns;
+    /** The column that values are compared with. */
+    this.column = columns[0];
     this.stacks = columns.filter(({ type }) => type === "stack").map(({ name }) => name);
     this.at = 0;
   }
@@ -97,8 +101,11 @@ class Reader {
     }
     const name = this.next ?? "";
     const own = name.replace(/^args\./, "");
-    const field = sqlName(this.names.has(name) ? name : own);
-    if (!this.names.has(name) && !this.names.has(own)) throw new NoSql(`there is no column ${name}`);
+    const known = this.names.has(name) ? name : own;
+    const field = sqlName(known);
+    const column = this.columns.find((one) => one.name === known);
+    if (!column) throw new NoSql(`there is no column ${name}`);
+    this.column = column;
     this.at += 1;
     const isNot = this.take("not");
     const said = this.compared(field);
@@ -189,6 +196,12 @@ class Reader {
     if (/^["']/.test(this.next ?? "")) return sqlText(this.text());
     const isNegative = this.take("-");
     const piece = this.next ?? "";
+    const amount = inColumn(piece, this.pieces[this.at + 1] ?? "", this.column);
+    if (amount) {
+      this.at += amount.pieces;
+      if (amount.number === null) throw new NoSql(`${piece} is no number of ${this.column.name}`);
+      return String(isNegative ? -amount.number : amount.number);
+    }
     if (!/^(0[xX][0-9a-fA-F]+|\d+)$/.test(piece)) throw new NoSql(`the filter cannot be read at ${piece || "its end"}`);
     this.at += 1;
     // Numbers from 2^63 on are those with the same bits.

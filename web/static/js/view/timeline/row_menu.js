@@ -6,8 +6,10 @@ import { bind } from "../../lib/keys.js";
 import { Menu } from "../../lib/menu.js";
 import { KINDS } from "../../lib/sql_track.js";
 import { AXIS, gutter } from "./timeline_axis.js";
-import { titleOf } from "./track_tree.js";
+import { HEAD_FLAG, nextNote } from "./notes/track_notes.js";
+import { NOTES_KEY, titleOf } from "./track_tree.js";
 
+/** @import { NoteItem } from "../../../../api.js" */
 /** @import { TrackLayer } from "./track_layer.js" */
 
 /** Pixels that a press moves before it is a drag. */
@@ -25,11 +27,14 @@ export class RowMenu {
 
   /**
    * @param {TrackLayer} layer
-   * @param {(key: string) => void} rename lets the person write another name of a query's track
+   * @param {object} actions
+   * @param {(key: string) => void} actions.rename lets the person write another name of a query's track
+   * @param {(key: string) => void} actions.write lets the person write a note on a track as a whole
+   * @param {(note: NoteItem) => void} actions.read shows a note in the list of notes
    */
-  constructor(layer, rename) {
+  constructor(layer, actions) {
     this.layer = layer;
-    this.rename = rename;
+    this.actions = actions;
     this.element = h("div", { class: "row-menu" }, this.#menu.element);
   }
 
@@ -53,6 +58,7 @@ export class RowMenu {
       { label: "Move down", key: keyOf("timeline.down"), run: () => layer.move(index, 1) },
       { label: "Higher", key: keyOf("timeline.higher"), run: () => layer.resize(index, 1), disabled: size === "high" },
       { label: "Lower", key: keyOf("timeline.lower"), run: () => layer.resize(index, -1), disabled: size === "low" },
+      ...this.#noteItems(row),
       ...this.#queryItems(row.key),
       ...(layer.hiddenTracks > 0
         ? [
@@ -65,6 +71,25 @@ export class RowMenu {
         : []),
     ];
     this.#menu.open(titleOf(row), items, at);
+  }
+
+  /**
+   * What can be done with notes on the track as a whole.
+   * @param {import("./track_tree.js").TreeRow} row
+   * @returns {import("../../lib/menu.js").MenuItem[]}
+   */
+  #noteItems({ key, kind }) {
+    const { context, notesOf } = this.layer;
+    if (kind === "path" || key === NOTES_KEY) return [];
+    const notes = notesOf.get(key) ?? [];
+    const read = {
+      label: notes.length === 1 ? "Show its note" : `Show its notes (${notes.length})`,
+      run: () => this.actions.read(nextNote(notes, context.view.note)),
+    };
+    return [
+      ...(context.notes.canWrite ? [{ label: "Write a note on the track", run: () => this.actions.write(key) }] : []),
+      ...(notes.length > 0 ? [read] : []),
+    ];
   }
 
   /**
@@ -82,7 +107,7 @@ export class RowMenu {
       ...kinds
         .filter((kind) => kind !== shape)
         .map((kind) => ({ label: `Show as ${KINDS[kind].toLowerCase()}`, run: () => own.change(key, { kind }) })),
-      { label: "Rename", run: () => this.rename(key) },
+      { label: "Rename", run: () => this.actions.rename(key) },
       ...(lane.data.failed === null ? [] : [{ label: "Ask again", run: () => lane.data.again() }]),
       { label: "Remove the track", run: () => own.change(key, null) },
     ];
@@ -117,7 +142,11 @@ export function startRows(element, rows) {
   });
   startRowDrag(element, {
     rowAt: labelAt,
-    click: (index) => layer.turn(index),
+    click: (index, x) => {
+      const notes = x >= gutter.width - HEAD_FLAG ? layer.notesOf.get(layer.rows[index].row.key) : undefined;
+      if (notes) menu.actions.read(nextNote(notes, layer.context.view.note));
+      else layer.turn(index);
+    },
     moved: (from, to) => layer.moveTo(layer.rows[from].row.key, layer.rows[to].row.key),
     preview: (from, to) => rows.preview(from === null || to === null ? null : { from, to }),
   });
@@ -182,7 +211,7 @@ function bindRowKeys(element, { layer, menu, when, scroll, row, moved }) {
  * @param {HTMLElement} element
  * @param {object} parts
  * @param {(x: number, y: number) => number|null} parts.rowAt the row whose label is at a place
- * @param {(index: number) => void} parts.click
+ * @param {(index: number, x: number) => void} parts.click
  * @param {(from: number, to: number) => void} parts.moved
  * @param {(from: number|null, to: number|null) => void} parts.preview while dragging; nulls when it ends
  */
@@ -206,7 +235,7 @@ function startRowDrag(element, { rowAt, click, moved, preview }) {
     preview(null, null);
     if (event.type !== "pointerup") return;
     const to = rowAt(0, event.offsetY);
-    if (!drags) click(from);
+    if (!drags) click(from, event.offsetX);
     else if (to !== null && to !== from) moved(from, to);
   };
   element.addEventListener("pointerup", end);

@@ -75,7 +75,11 @@ export class TimelineView extends PanelView {
       scroll: () => this.scroller.scrollTop,
       back: () => this.canvas.element.focus(),
     });
-    this.menu = new RowMenu(this.layer, (key) => this.naming.open(key));
+    this.menu = new RowMenu(this.layer, {
+      rename: (key) => this.naming.open(key),
+      write: (key) => this.notes.beginOn(key),
+      read: (note) => this.context.state.set({ note: note.id, notes: true }),
+    });
     this.division = new TimeDivision(context, {
       show: (start, end) => this.nav.view(start, end),
       changed: () => this.#divided(),
@@ -141,6 +145,7 @@ export class TimelineView extends PanelView {
       picked: () => this.picking.span,
       cursor: () => this.cursor.at?.time ?? null,
       scroll: () => this.scroller.scrollTop,
+      ...this.#headsForNotes(),
     });
     this.sticky.append(this.notes.field, this.naming.element);
     const tools = [this.finding.button, this.notes.button];
@@ -179,6 +184,25 @@ export class TimelineView extends PanelView {
       this.canvas.redraw();
     });
     this.#startKeys();
+  }
+
+  /** What notes on tracks as a whole need of the heads of tracks. */
+  #headsForNotes() {
+    return {
+      headAt: (/** @type {string} */ key) => {
+        const shown = this.showsStates ? this.layer.rows.find(({ row }) => row.key === key) : undefined;
+        return shown ? AXIS + shown.top - this.scroller.scrollTop : null;
+      },
+      headWords: (/** @type {number} */ y) => {
+        const index = this.showsStates ? this.layer.rowAt(y, this.scroller.scrollTop) : null;
+        return index === null ? "" : this.layer.noteWords(index);
+      },
+      showRow: (/** @type {string} */ key) => {
+        if (!this.showsStates || this.layer.list === null) return false;
+        if (this.layer.uncover(key)) this.cursor.point(key, this.cursor.at?.time ?? this.shown.start);
+        return true;
+      },
+    };
   }
 
   /**
@@ -276,6 +300,7 @@ export class TimelineView extends PanelView {
   show() {
     this.visible = true;
     this.queries.show(true);
+    this.notes.followRows();
     this.#want();
     this.canvas.redraw();
   }
@@ -326,6 +351,7 @@ export class TimelineView extends PanelView {
       this.#drawGroups();
       this.#arrived();
       this.#scrollAsAddressed();
+      this.notes.followRows();
       this.#want();
     });
     this.layer.on("data", () => this.#arrived());

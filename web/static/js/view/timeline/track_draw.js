@@ -9,6 +9,9 @@ import { rowsBetween } from "./row_search.js";
 import { firstPiece } from "./track_decode.js";
 import { drawCounterLane, mostWords } from "./binned_draw.js";
 import { drawOwnRows } from "./rows/own_draw.js";
+import { drawFlag, noteColor } from "./notes/notes_draw.js";
+import { FLAG } from "./notes/notes_place.js";
+import { HEAD_FLAG } from "./notes/track_notes.js";
 import { STATES } from "./track_paint.js";
 
 /** @import { Canvas } from "../../lib/canvas.js" */
@@ -72,7 +75,8 @@ export const TRACK_COLORS = [
  * @property {{from: number, to: number}|null} dragged the row that is dragged, and the one whose place it would take
  * @property {{lane: string, number: number, start: number, end: number}|null} picked `number`: which row of the lane
  * @property {import("./rows/rows_lanes.js").RowsLanes} own results of SQL and readings of maps
- * @property {{items: import("../notes/note_words.js").TimedNote[], selected: string}} notes
+ * @property {{items: import("../notes/note_words.js").TimedNote[], of: Map<string, import("../../../../api.js").NoteItem[]>,
+ *   selected: string}} notes `of`: those on tracks as a whole
  */
 /** @typedef {TracksModel & PaneData & {shown: Pane}} PaneModel what is drawn in a pane */
 
@@ -231,10 +235,13 @@ function drawRowLabels(canvas, model) {
         : counter && counter.most
           ? mostWords(counter)
           : ownAmount(model, row);
+    const flagged = model.notes.of.get(row.key);
+    const end = flagged ? gutter.width - HEAD_FLAG : gutter.width - 10;
     const wide = widthOf(share);
-    ctx.fillText(share, gutter.width - 10 - wide, middle);
+    ctx.fillText(share, end - wide, middle);
+    if (flagged) drawHeadFlag(ctx, colors, middle, flagged, model.notes.selected);
     ctx.fillStyle = colors["--text"];
-    const room = gutter.width - 20 - wide - left;
+    const room = end - 10 - wide - left;
     const notes = [isPinned ? "pinned" : "", shown.more > 0 ? `+${shown.more}` : ""].filter(Boolean).join(", ");
     const label = cutText(ctx, notes ? `${row.label} (${notes})` : row.label, room, widthOf);
     ctx.fillText(label, left, middle);
@@ -253,6 +260,26 @@ function drawRowLabels(canvas, model) {
     ctx.fillRect(0, AXIS + top + (to > from ? tall : 0) - model.scroll - 1, gutter.width, 2);
   }
   ctx.restore();
+}
+
+/**
+ * The flag of notes on a track as a whole, in the colour of the selected one, or the last.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {number} middle
+ * @param {import("../../../../api.js").NoteItem[]} notes
+ * @param {string} selected
+ */
+function drawHeadFlag(ctx, colors, middle, notes, selected) {
+  const chosen = notes.find(({ id }) => id === selected);
+  const left = gutter.width - HEAD_FLAG + 9;
+  ctx.fillStyle = colors[noteColor(chosen ?? notes[notes.length - 1])];
+  ctx.fillRect(left, middle - 6, 1, 12);
+  drawFlag(ctx, left, middle - 6);
+  if (!chosen) return;
+  ctx.strokeStyle = colors["--accent"];
+  ctx.lineWidth = 1;
+  ctx.strokeRect(left - 2.5, middle - 7.5, FLAG + 5, 15);
 }
 
 /**

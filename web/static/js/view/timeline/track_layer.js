@@ -13,6 +13,8 @@ import { ArrowsLayer } from "./path/arrows_layer.js";
 import { drawPath } from "./path/path_draw.js";
 import { PATH_HEIGHT, PathLayer } from "./path/path_layer.js";
 import { notesWords } from "./notes/notes_place.js";
+import { notesOfTracks } from "./notes/track_notes.js";
+import { firstLine } from "../notes/note_words.js";
 import { flowTime } from "./path/flow_panel.js";
 import { partWords } from "./path/path_parts.js";
 import { AXIS } from "./timeline_axis.js";
@@ -75,7 +77,12 @@ export class TrackLayer extends Emitter {
       this.emit("data", null);
       if (!this.picked) this.#pickAddressed();
     });
-    context.notes.on("change", () => this.#rebuild());
+    /** Notes on tracks as a whole. */
+    this.notesOf = notesOfTracks(context.notes.items);
+    context.notes.on("change", () => {
+      this.notesOf = notesOfTracks(context.notes.items);
+      this.#rebuild();
+    });
     /** @type {TrackList|null} */
     this.list = null;
     /** @type {TreeRow[]} */
@@ -250,7 +257,7 @@ export class TrackLayer extends Emitter {
       whole: this.context.duration,
       picked: this.picked && at ? { lane: this.picked.lane.id, number: at.number, start: at.start, end: at.end } : null,
       own: this.own,
-      notes: { items: this.context.notes.timed, selected: this.context.view.note },
+      notes: { items: this.context.notes.timed, of: this.notesOf, selected: this.context.view.note },
     });
     this.#drawPath(canvas, model);
     this.arrows.draw(canvas, model);
@@ -345,6 +352,35 @@ export class TrackLayer extends Emitter {
     const words = summaryWords(summary, 0, lanes[0]?.row === "state");
     const of = row.lanes.length > SUMMED_LANES ? ` of the ${SUMMED_LANES} busiest` : "";
     return `${title}, closed${words && `; ${words}${of}`}`;
+  }
+
+  /**
+   * The notes on a track as a whole, in words; empty where there are none.
+   * @param {number} index of its row
+   */
+  noteWords(index) {
+    const shown = this.rows[index];
+    const notes = (shown && this.notesOf.get(shown.row.key)) ?? [];
+    if (notes.length === 0) return "";
+    const said = notes.map((note) => `${note.author}: ${firstLine(note) || "a note without text"}`);
+    return `${titleOf(shown.row)}: ${said.join("; ")}`;
+  }
+
+  /**
+   * Lets a row be among those that are shown: opens its group, and hides neither any more.
+   * @param {string} key
+   * @returns {boolean} whether there is such a row
+   */
+  uncover(key) {
+    const row = this.tree.find((one) => one.key === key);
+    if (!row) return false;
+    if (this.rows.some((shown) => shown.row.key === key)) return true;
+    const { turned } = this;
+    const group = this.tree.find((one) => one.key === row.parent);
+    if (group && group.opens === turned.has(group.key) && !turned.delete(group.key)) turned.add(group.key);
+    const hidden = unpackKeys(this.context.view.hidden).filter((one) => one !== key && one !== row.parent);
+    this.context.state.set({ turned: packKeys(turned), hidden: packKeys(new Set(hidden)), name: "" });
+    return true;
   }
 
   /**

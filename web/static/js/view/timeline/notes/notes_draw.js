@@ -52,7 +52,7 @@ export function drawNotes(ctx, colors, placed, { top, bottom, low }, selected) {
     for (const x of right > left ? [left, right] : [left]) ctx.fillRect(Math.round(x), bottom, 1, low - bottom);
     ctx.globalAlpha = 1;
     ctx.fillRect(Math.round(left), top + 1, isSelected ? 2 : 1, bottom - top);
-    flag(ctx, Math.round(left), top + 1);
+    drawFlag(ctx, Math.round(left), top + 1);
     if (isSelected) {
       ctx.strokeStyle = colors["--accent"];
       ctx.lineWidth = 1;
@@ -65,11 +65,12 @@ export function drawNotes(ctx, colors, placed, { top, bottom, low }, selected) {
 }
 
 /**
+ * The flag of a note, without its pole.
  * @param {CanvasRenderingContext2D} ctx
  * @param {number} x
  * @param {number} y
  */
-function flag(ctx, x, y) {
+export function drawFlag(ctx, x, y) {
   ctx.beginPath();
   ctx.moveTo(x, y);
   ctx.lineTo(x + FLAG, y + 4);
@@ -119,7 +120,7 @@ export function drawSmallNotes(ctx, colors, notes, place, height, selected) {
     const left = Math.round(place(note.start));
     ctx.fillStyle = colors[noteColor(note)];
     ctx.fillRect(left, 0, note.id === selected ? 2 : 1, height);
-    flag(ctx, left, 0);
+    drawFlag(ctx, left, 0);
     if (note.end !== null) ctx.fillRect(left, height - 2, Math.max(2, place(note.end) - left), 2);
   }
 }

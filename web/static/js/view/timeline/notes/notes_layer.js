@@ -21,6 +21,7 @@ import { anchorOf, measured, noteAt, noteNear, placeNotes, spanOf, spanText, win
 /** @import { PlacedNote } from "./notes_place.js" */
 
 const FIELD_PIXELS = 280;
+const WRITE = "Note; Enter saves, Escape leaves";
 
 /**
  * @typedef {object} NotedTimeline what notes need of the timeline
@@ -30,6 +31,9 @@ const FIELD_PIXELS = 280;
  * @property {() => {start: number, end: number, track: string}|null} picked what is picked
  * @property {() => number|null} cursor the time of the cursor
  * @property {() => number} scroll pixels that the tree is scrolled
+ * @property {(key: string) => number|null} headAt the top of a track's row within the canvas; null where it is not shown
+ * @property {(y: number) => string} headWords the notes of the track whose head is at a height, in words
+ * @property {(key: string) => boolean} showRow brings a row of the tree into sight; false while it is not there
  */
 
 /** Notes on the timeline. */
@@ -37,10 +41,14 @@ export class NotesLayer {
   /** @type {PlacedNote[]} */
   #placed = [];
   /**
-   * What a note that is being written is tied to.
-   * @type {{start: number, end: number|null, track: string|null}|null}
+   * What a note that is being written is tied to; a track as a whole has no time.
+   * @type {{on?: {kind: "track"}, start?: number, end?: number|null, track: string|null}|null}
    */
   #writing = null;
+  /** Whether the notes are not known yet. */
+  #isFirst = true;
+  /** The key of the track that is to be shown once its row is there; empty for none. */
+  #awaited = "";
 
   /**
    * @param {import("../../../page/capture_context.js").CaptureContext} context
@@ -58,7 +66,7 @@ export class NotesLayer {
     this.input = h("input", {
       type: "text",
       maxlength: "2000",
-      placeholder: "Note; Enter saves, Escape leaves",
+      placeholder: WRITE,
       "aria-label": "Text of the new note",
       on: { keydown: (event) => this.#typed(event) },
     });
@@ -68,9 +76,17 @@ export class NotesLayer {
       class: "notes-button",
       on: { click: () => this.#turnPanel() },
     });
-    this.notes.on("change", () => this.#changed());
+    this.notes.on("change", () => {
+      // An address that says a note is read before the notes are.
+      if (this.#isFirst && this.notes.isKnown) {
+        this.#isFirst = false;
+        this.#reveal();
+      }
+      this.#changed();
+    });
     context.state.on("change", ({ parts }) => {
       if (["note", "notes", "span"].some((part) => parts.has(part))) this.#changed();
+      if (parts.has("note")) this.#reveal();
     });
     this.#startKeys();
     this.#changed();
@@ -114,7 +130,7 @@ export class NotesLayer {
       drawSpan(ctx, colors, span, at, { ...strip, from: gutter.width, until: width });
     }
     ctx.restore();
-    if (this.#writing) this.#putField(place(this.#writing.start), width);
+    if (this.#writing) this.#putField(width);
   }
 
   /**
@@ -123,6 +139,7 @@ export class NotesLayer {
    */
   words(pointer) {
     const note = pointer && this.#at(pointer.x, pointer.y);
+    if (pointer && !note && pointer.x < gutter.width) return this.timeline.headWords(pointer.y);
     return note ? `${note.author}: ${firstLine(note) || "a note without text"}` : "";
   }
 
@@ -134,6 +151,7 @@ export class NotesLayer {
     const { nav } = this.timeline;
     if (!isTimed(note) || note.on.kind === "row") {
       this.context.state.set(this.context.notedView(note));
+      this.#reveal();
       return;
     }
     const { start, end } = windowOf(note, nav.shown);
@@ -236,30 +254,62 @@ export class NotesLayer {
     this.timeline.canvas.redraw();
   }
 
+  /** Whether notes can be written; says why not. */
+  get #mayWrite() {
+    if (!this.notes.canWrite) say(this.notes.isKnown ? READ_ONLY : "The notes of this capture are not known yet.");
+    return this.notes.canWrite;
+  }
+
+  /**
+   * Shows the field of a new note on a track as a whole, at its head.
+   * @param {string} track
+   */
+  beginOn(track) {
+    if (!this.#mayWrite) return;
+    this.#writing = { on: { kind: "track" }, track };
+    this.#showField(`Note on ${track}; Enter saves, Escape leaves`);
+  }
+
+  /** @param {string} placeholder */
+  #showField(placeholder) {
+    this.input.value = "";
+    this.input.placeholder = placeholder;
+    this.field.hidden = false;
+    this.#putField(this.timeline.canvas.width);
+    this.input.focus();
+  }
+
   /** Shows the field of a new note at its flag. */
   #begin() {
-    if (!this.notes.canWrite) {
-      say(this.notes.isKnown ? READ_ONLY : "The notes of this capture are not known yet.");
-      return;
-    }
+    if (!this.#mayWrite) return;
     const around = this.#around;
     const anchor = anchorOf({ span: this.span, ...around }, this.timeline.nav.shown);
     const onTrack = this.span === null && around.picked !== null;
     this.#writing = { ...anchor, track: onTrack ? (around.picked?.track ?? null) : null };
-    this.input.value = "";
-    this.field.hidden = false;
     this.timeline.nav.reveal(anchor.start);
-    this.#putField(this.timeline.nav.place(anchor.start), this.timeline.canvas.width);
-    this.input.focus();
+    this.#showField(WRITE);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} width
-   */
-  #putField(x, width) {
+  /** @param {number} width */
+  #putField(width) {
+    const { start, track } = this.#writing ?? { track: null };
+    const x = start === undefined ? 0 : this.timeline.nav.place(start);
+    const y = start === undefined && track !== null ? this.timeline.headAt(track) : null;
     this.field.style.left = `${Math.max(gutter.width, Math.min(width - FIELD_PIXELS - 8, x))}px`;
-    this.field.style.top = `${RULER - 4}px`;
+    this.field.style.top = `${y ?? RULER - 4}px`;
+  }
+
+  /** Shows the track of the selected note, if that is on a track as a whole. */
+  #reveal() {
+    const note = this.notes.one(this.context.view.note);
+    this.#awaited = note?.on.kind === "track" ? (note.track ?? "") : "";
+    this.followRows();
+  }
+
+  /** The tree has other rows. */
+  followRows() {
+    if (this.#awaited === "" || !this.timeline.visible()) return;
+    if (this.timeline.showRow(this.#awaited)) this.#awaited = "";
   }
 
   #leave() {

@@ -302,8 +302,8 @@ pub(crate) async fn summaries(conn: &mut SqliteConnection, sight: &Sight) -> Res
     let mut builder = QueryBuilder::new(
         "SELECT g.*, listed.capture_id, listed.title, listed.host_name FROM (SELECT runs.series, count(*) AS runs, \
          min(started_unix_ns) AS first_unix_ns, max(started_unix_ns) AS last_unix_ns, \
-         max(CASE WHEN is_baseline THEN listed.capture_id END) AS baseline FROM runs INDEXED BY runs_by_series \
-         CROSS JOIN listed ON listed.capture_id = runs.capture_id WHERE listed.shown = 1",
+         max(CASE WHEN is_baseline THEN listed.capture_id END) AS baseline FROM listed NOT INDEXED \
+         CROSS JOIN runs ON runs.capture_id = listed.capture_id WHERE listed.shown = 1",
     );
     sight.push_condition(&mut builder);
     builder.push(" GROUP BY runs.series HAVING count(*) > 1 ORDER BY last_unix_ns DESC LIMIT ").push_bind(MAX_SERIES);

@@ -37,9 +37,6 @@ pub struct SavedParts<'a> {
 struct SavedPage<'a> {
     title: &'a str,
     nonce: &'a str,
-    styles: &'a str,
-    script: &'a str,
-    data: &'a str,
     has_investigation: bool,
     has_views: bool,
     /// Of the parts that pages have too: a file names what it shows in its data.
@@ -52,19 +49,25 @@ struct SavedPage<'a> {
 /// If it cannot be written.
 pub fn page(parts: SavedParts<'_>) -> Result<String, RenderError> {
     let SavedParts { title, nonce, data, has_investigation, has_views } = parts;
+    let page = SavedPage { title, nonce, has_investigation, has_views, id: "" };
     let styles: Vec<_> = STYLES.iter().map(|path| text_of(path)).collect();
-    let page = SavedPage {
-        title,
-        nonce,
-        styles: &styles.join("\n"),
-        script: &within_script(&text_of(SCRIPT)),
+    let parts = [
+        ("styles", styles.join("\n")),
         // No text of anybody ends the element.
-        data: &data.replace('<', "\\u003c"),
-        has_investigation,
-        has_views,
-        id: "",
-    };
-    page.render()
+        ("data", data.replace('<', "\\u003c")),
+        ("script", within_script(&text_of(SCRIPT))),
+    ];
+    // Templates put nothing into a page as it is. Where these go the nonce stands, which no text of anybody has.
+    let rendered = page.render()?;
+    let (mut out, mut rest) = (String::new(), rendered.as_str());
+    for (name, part) in &parts {
+        if let Some((before, after)) = rest.split_once(&format!("{nonce}:{name}")) {
+            out.push_str(before);
+            out.push_str(part);
+            rest = after;
+        }
+    }
+    Ok(out + rest)
 }
 
 /// The bytes of a file without what it holds of captures: script, styles and markup.

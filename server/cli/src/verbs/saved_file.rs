@@ -17,7 +17,10 @@ use super::{
     export::new_file,
     open,
 };
-use crate::{Failure, Outcome, config::DataArgs};
+use crate::{
+    Failure, Outcome,
+    config::{DataArgs, bytes},
+};
 
 /// What `captures file` takes.
 #[derive(Clone, Debug, Args)]
@@ -66,12 +69,21 @@ pub struct FileOutArgs {
     /// File to write, which must not exist; - is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// The most bytes of the file, such as 5M, at most 20 MB; of an investigation, views for which there is no room are pictures
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub most_bytes: Option<u64>,
     /// Tell as JSON, on standard output, which file was written, how large it is and what is not in it
     #[arg(long)]
     pub json: bool,
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
+}
+
+impl FileOutArgs {
+    fn most(&self) -> Option<usize> {
+        self.most_bytes.map(|most| usize::try_from(most).unwrap_or(usize::MAX))
+    }
 }
 
 /// What was written.
@@ -90,7 +102,7 @@ pub(super) fn capture(args: &CaptureFileArgs) -> Outcome {
     let asked = AskedFile { view: args.view.clone(), tabs: args.tab.clone() };
     written(&args.out, async |store| {
         let Some(id) = args.id.id(&store).await? else { return Ok(Err(no_captures())) };
-        Ok(capture_file_at_terminal(&store, id, &asked).await)
+        Ok(capture_file_at_terminal(&store, id, (&asked, args.out.most())).await)
     })
 }
 
@@ -99,7 +111,7 @@ pub(super) fn capture(args: &CaptureFileArgs) -> Outcome {
 /// # Errors
 /// If it is not there, or the file is too large or cannot be written.
 pub(super) fn investigation(args: &InvestigationFileArgs) -> Outcome {
-    written(&args.out, async |store| Ok(investigation_file_at_terminal(&store, args.id).await))
+    written(&args.out, async |store| Ok(investigation_file_at_terminal(&store, args.id, args.out.most()).await))
 }
 
 fn written(
@@ -138,13 +150,13 @@ fn written(
 
 /// Tells what was written.
 fn tell(json: bool, path: &Path, made: &MadeFile) -> Outcome {
-    let (bytes, left_out) = (made.html.len(), made.left_out.as_slice());
+    let (size, left_out) = (made.html.len(), made.left_out.as_slice());
     if json {
-        let told = WrittenFile { file: path.display().to_string(), bytes, left_out };
+        let told = WrittenFile { file: path.display().to_string(), bytes: size, left_out };
         let text = serde_json::to_string_pretty(&told).map_err(|error| Failure::because("writing JSON", error))?;
         return super::print_all(&(text + "\n"));
     }
-    let mut lines = format!("{}: {:.1} MB\n", path.display(), bytes as f64 / 1e6);
+    let mut lines = format!("{}: {:.1} MB\n", path.display(), size as f64 / 1e6);
     for words in left_out {
         lines.push_str(words);
         lines.push('\n');

@@ -55,6 +55,8 @@ async fn what_a_file_cannot_have_is_refused_or_told() {
         ("?tabs=events,calls", "this capture has no `calls`; it has: events, timeline"),
         ("?tabs=nothing", "there is no tab `nothing`"),
         ("?tab=events", "unknown field"),
+        ("?view=filter%3Dcpu%2B%253D%253D", "filter"),
+        ("?most_bytes=30000000", "a file has at most 20000000 bytes"),
     ] {
         let refused = console.get(&format!("{path}{query}"), &vera).await;
         assert_eq!(refused.status, 400, "{query}: {}", refused.text());
@@ -138,6 +140,31 @@ async fn an_investigation_has_its_page_its_pictures_and_its_views() {
         let address = format!("{blocks}/{block}/picture?v=1");
         assert_eq!(answers.contains_key(&address), has, "{address}");
     }
+    // With less room fewer open, the first ones of the page, and each other says why it is a picture.
+    let held: usize = data["answers"].as_array().unwrap().iter().map(|one| one["gzip"].as_str().unwrap().len()).sum();
+    let (mut seen, mut most) = (vec![], file.body.len() - held + 30_000);
+    while seen.last() != Some(&2) {
+        let small = console.get(&format!("{page}/file?most_bytes={most}"), &vera).await;
+        assert!(small.status == 200 && small.body.len() <= most, "{most}: {} {}", small.status, small.body.len());
+        let (data, _) = held_by(&small);
+        let opens: Vec<&Value> = data["views"].as_array().unwrap().iter().map(|view| &view["block"]).collect();
+        assert!(opens.iter().zip(&ids[1..]).all(|(block, id)| *block == id), "the first ones: {opens:?}");
+        let why = "is only a picture: with it the file would be larger than ";
+        let told = small.header("bathyscope-left-out").matches(why).count();
+        let pictures = data["investigation"]["pictures"].as_array().unwrap().len();
+        assert_eq!((told, pictures), (2 - opens.len(), 3 - opens.len()));
+        seen.push(opens.len());
+        most += 4000;
+    }
+    seen.dedup();
+    assert_eq!(seen, [0, 1, 2]);
+    let refused = console.get(&format!("{page}/file?most_bytes=20000001"), &vera).await;
+    assert!(
+        refused.status == 400 && refused.text().contains("a file has at most 20000000 bytes"),
+        "{}",
+        refused.text()
+    );
+    assert_eq!(console.get(&format!("{page}/file?most_bytes=1000"), &vera).await.status, 413);
     // Both views are of one capture, whose facts are there once.
     let facts: Vec<_> = answers.keys().filter(|address| address.ends_with(&format!("/captures/{id}"))).collect();
     assert_eq!(facts.len(), 1);

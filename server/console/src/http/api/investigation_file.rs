@@ -1,18 +1,19 @@
 //! An investigation and its views as one HTML file that opens without this console.
 //!
-//! * `GET /api/investigations/{id}/file` (viewer, or a share, whose file has pictures of views only): at most 20 MB. What is not in it is in
+//! * `GET /api/investigations/{id}/file?most_bytes=` (viewer, or a share, whose file has pictures of views only): at most 20 MB. What is not in it is in
 //!   the header `Bathyscope-Left-Out`, in sentences.
 
 use axum::{Json, extract::State, response::Response};
 use bathyscope_capture::CaptureId;
 use bathyscope_store::InvestigationId;
+use serde::Deserialize;
 
 use super::{
     super::{
         access::{InvestigationReader, Who},
         context::Context,
         error::ApiError,
-        extract::Path,
+        extract::{Path, Query},
         saved::{FileMaker, PATIENCE, investigation_file, origin},
         state::AppState,
     },
@@ -79,18 +80,27 @@ pub(in crate::http) async fn picture_for_file(
     svg.map(|svg| svg.to_vec()).map_err(|error| ApiError::internal("reading a picture", error))
 }
 
+/// How large the file may be.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct InvestigationFileQuery {
+    /// The most bytes of the file, at most 20,000,000: views for which there is no room are pictures.
+    most_bytes: Option<usize>,
+}
+
 /// The page with its views as one file.
 pub(in crate::http) async fn file(
     reader: InvestigationReader,
     State(state): State<AppState>,
     context: Context,
     Path(InvestigationPath { id }): Path<InvestigationPath>,
+    Query(InvestigationFileQuery { most_bytes }): Query<InvestigationFileQuery>,
 ) -> Result<Response, ApiError> {
     reader.admit(id)?;
     // A share's own address opens nothing elsewhere.
     let page = reader.who().map(|_| format!("{}/investigations/{id}", origin(&state, &context)));
     let _turn = state.workers().file().await?;
-    let maker = FileMaker::new(&state, PATIENCE);
+    let maker = FileMaker::new(&state, PATIENCE, most_bytes)?;
     let made = investigation_file((maker, &state), (&reader, id), page).await?;
     // A GET changes nothing (P04), so this goes to the log and not to the audit log.
     let user = reader.who().map_or("a share", Who::user);

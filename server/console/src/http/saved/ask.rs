@@ -12,8 +12,12 @@ use openidconnect::url::form_urlencoded;
 use serde::{Serialize, de::DeserializeOwned};
 use tower::ServiceExt as _;
 
-use super::{super::access::Inside, super::access::Reader, view::KeptView};
-use crate::http::error::{ApiError, ErrorKind};
+use super::{
+    super::access::{Inside, Reader},
+    MostBytes,
+    view::KeptView,
+};
+use crate::http::error::{ApiError, ErrorKind, refused};
 
 /// The most bytes of one answer.
 const MOST_ANSWER_BYTES: usize = 256 << 20;
@@ -150,7 +154,7 @@ pub(super) struct Asker<'a> {
     /// Where answers are kept.
     pub(super) answers: &'a mut Answers,
     /// The most bytes that they may have.
-    pub(super) most_bytes: usize,
+    pub(super) most: MostBytes,
     /// When whoever waits is answered with what there is by then.
     pub(super) until: Instant,
     /// The numbers of the answers to what was asked here.
@@ -158,18 +162,34 @@ pub(super) struct Asker<'a> {
 }
 
 impl Asker<'_> {
+    /// Asks what the whole view depends on.
+    ///
+    /// # Errors
+    /// As [`Asker::ask`], and if the question is refused: the view's filter cannot be read.
+    pub(super) async fn ask_first(&mut self, ask: &Ask) -> Result<(), ApiError> {
+        match self.answer(ask).await? {
+            Ok(_) => Ok(()),
+            Err(refused) => refused.map_or(Ok(()), Err),
+        }
+    }
+
     /// Asks; none where the console has no answer, which the view that needs it then says.
     ///
     /// # Errors
     /// If the answers become too large, or one cannot be packed.
     pub(super) async fn ask(&mut self, ask: &Ask) -> Result<Option<Bytes>, ApiError> {
+        Ok(self.answer(ask).await?.ok())
+    }
+
+    /// An answer, which is kept; else why the question was refused, if that is known.
+    async fn answer(&mut self, ask: &Ask) -> Result<Result<Bytes, Option<ApiError>>, ApiError> {
         let address = ask.address(self.id);
         let request = Request::get(&address).extension(Inside(self.reader.clone())).body(Body::empty());
         let request = request.map_err(|error| ApiError::internal("asking for a file", error))?;
         let Ok(response) = self.router.clone().oneshot(request).await;
         let (head, body) = response.into_parts();
         if head.status != StatusCode::OK {
-            return Ok(None);
+            return Ok(Err(refused(&head.extensions)));
         }
         let is_json =
             head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
@@ -179,10 +199,10 @@ impl Asker<'_> {
         if !self.used.contains(&number) {
             self.used.push(number);
         }
-        if self.answers.bytes() > self.most_bytes {
-            return Err(too_large());
+        if self.answers.bytes() > self.most.answers {
+            return Err(too_large(self.most.file));
         }
-        Ok(Some(body))
+        Ok(Ok(body))
     }
 
     /// Asks for JSON; none where the console has no answer, or another one than was thought.
@@ -211,11 +231,17 @@ impl Asker<'_> {
     }
 }
 
-/// A file would be larger than files are.
-pub(super) fn too_large() -> ApiError {
-    let why = format!("the file would be larger than {} MB", super::MOST_FILE_BYTES / 1_000_000);
+/// A file would be larger than it may be.
+pub(super) fn too_large(most_bytes: usize) -> ApiError {
+    let why = format!("the file would be larger than {}", megabytes(most_bytes));
     ApiError::new(ErrorKind::TooLarge, "making a file of the view", why)
         .remedy("Select a shorter range, choose fewer tabs, or take pictures off the page.")
+}
+
+/// How many bytes, for people.
+pub(super) fn megabytes(bytes: usize) -> String {
+    let (whole, tenths) = (bytes / 1_000_000, bytes % 1_000_000 / 100_000);
+    if tenths == 0 { format!("{whole} MB") } else { format!("{whole}.{tenths} MB") }
 }
 
 #[cfg(test)]

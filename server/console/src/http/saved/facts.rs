@@ -2,6 +2,7 @@
 //! (`web/static/js/page/views.js`, `capture_context.js`), and which of them a link without one shows (`view/first_view.js`).
 
 use bathyscope_capture::CaptureSpec;
+use bathyscope_store::CaptureState;
 use serde::Deserialize;
 
 /// The columns that every stream begins with; a map has the number of its snapshot after them.
@@ -27,7 +28,8 @@ pub(super) struct Facts {
     pub(super) title: String,
     start_ns: i64,
     end_ns: i64,
-    pub(super) running: bool,
+    running: bool,
+    state: CaptureState,
     pub(super) streams: Vec<StreamFacts>,
     spec: CaptureSpec,
 }
@@ -94,6 +96,11 @@ impl StreamFacts {
 }
 
 impl Facts {
+    /// Whether it still grows: here, or in another process, where a terminal reads beside a console.
+    pub(super) fn grows(&self) -> bool {
+        self.running || self.state == CaptureState::Recording
+    }
+
     /// Nanoseconds from its start to its end.
     pub(super) fn duration(&self) -> i64 {
         self.end_ns.saturating_sub(self.start_ns).max(1)
@@ -211,7 +218,7 @@ mod tests {
     fn facts(method: &Value, streams: &[Value]) -> Facts {
         let spec = json!({"sources": [{"id": "s", "method": method}], "target": "system"});
         serde_json::from_value(
-            json!({"title": "t", "start_ns": 5, "end_ns": 25, "running": false, "streams": streams, "spec": spec}),
+            json!({"title": "t", "start_ns": 5, "end_ns": 25, "running": false, "state": "finished", "streams": streams, "spec": spec}),
         )
         .unwrap()
     }

@@ -13,7 +13,9 @@ use super::{
         error::{ApiError, ErrorKind},
         state::AppState,
     },
-    AskedFile, FileMaker, MadeFile, MostBytes, SavedView,
+    AskedFile, FileMaker, MadeFile, MostBytes, SQL, SavedView,
+    ask::megabytes,
+    view::KeptView,
 };
 
 /// The least room that a further tab of a view is read for.
@@ -85,11 +87,14 @@ impl FileMaker {
         let Some(who) = reader.who() else {
             return Ok(Err("a link to an investigation shows its views so".to_owned()));
         };
+        if KeptView::read(&block.view).text("tab") == "sql" {
+            return Ok(Err(SQL.to_owned()));
+        }
         if Instant::now() >= self.until {
             return Ok(Err("there was no time left to read it".to_owned()));
         }
         let before = self.answers.all().len();
-        let most = MostBytes::of_answers();
+        let most = MostBytes::of(self.most_bytes);
         let count = all.iter().filter(|block| block.opens).count().max(1);
         let most = MostBytes { windows: most.windows / count, ..most };
         let asked = AskedFile { view: block.view.clone(), tabs: Vec::new() };
@@ -103,7 +108,9 @@ impl FileMaker {
                 self.answers.truncate(before);
                 let why = match error.kind {
                     ErrorKind::Internal => return Err(error),
-                    ErrorKind::TooLarge => "with it the file would be larger than 20 MB".to_owned(),
+                    ErrorKind::TooLarge => {
+                        format!("with it the file would be larger than {}", megabytes(self.most_bytes))
+                    }
                     ErrorKind::Conflict => "its capture is still recorded".to_owned(),
                     // Its words name the tab, in plain letters.
                     ErrorKind::Invalid if error.why.is_ascii() => error.why,
@@ -128,8 +135,8 @@ impl FileMaker {
     async fn add_tabs(&mut self, reader: &InvestigationReader, block: &FileBlock, view: &mut SavedView) {
         let Some(who) = reader.who() else { return };
         for tab in FURTHER_TABS {
-            let most = MostBytes::of_answers();
-            let room = most.all.saturating_sub(self.answers.bytes());
+            let most = MostBytes::of(self.most_bytes);
+            let room = most.answers.saturating_sub(self.answers.bytes());
             if view.tabs.iter().any(|one| one == tab) || room < LEAST_BYTES || Instant::now() >= self.until {
                 continue;
             }

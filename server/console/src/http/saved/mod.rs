@@ -46,8 +46,6 @@ pub use terminal::{capture_file_at_terminal, investigation_file_at_terminal};
 pub(super) const MOST_FILE_BYTES: usize = 20_000_000;
 /// Of these, what is written around the answers at most.
 const AROUND_BYTES: usize = 64 << 10;
-/// The most bytes of the windows of a timeline.
-const MOST_WINDOW_BYTES: usize = 8_000_000;
 /// How long a browser waits; a request is given up after 90 s.
 pub(super) const PATIENCE: Duration = Duration::from_secs(50);
 /// Why a file has no SQL.
@@ -128,19 +126,24 @@ pub(super) struct FileMaker {
     router: Router,
     answers: Answers,
     until: Instant,
+    most_bytes: usize,
     left_out: Vec<String>,
 }
 
 impl FileMaker {
-    /// One that reads for as long as `patience`.
-    pub(super) fn new(state: &AppState, patience: Duration) -> Self {
+    /// One that reads for as long as `patience`; its file has at most so many bytes.
+    ///
+    /// # Errors
+    /// If that is more than files may have.
+    pub(super) fn new(state: &AppState, patience: Duration, most_bytes: Option<usize>) -> Result<Self, ApiError> {
         let until = Instant::now() + patience;
-        Self {
-            router: routes::captures_inside(state.clone()),
-            answers: Answers::default(),
-            until,
-            left_out: Vec::new(),
+        let most_bytes = most_bytes.unwrap_or(MOST_FILE_BYTES);
+        if most_bytes > MOST_FILE_BYTES {
+            let why = format!("a file has at most {MOST_FILE_BYTES} bytes");
+            return Err(ApiError::invalid(format!("making a file of {most_bytes} bytes"), why));
         }
+        let (router, answers) = (routes::captures_inside(state.clone()), Answers::default());
+        Ok(Self { router, answers, until, most_bytes, left_out: Vec::new() })
     }
 
     /// Reads the view of a capture.
@@ -155,12 +158,12 @@ impl FileMaker {
             reader,
             id,
             answers: &mut self.answers,
-            most_bytes: most.all,
+            most,
             until: self.until,
             used: Vec::new(),
         };
         let facts: Facts = asker.ask_json(&Ask::of("")).await?.ok_or_else(ApiError::no_capture)?;
-        if facts.running {
+        if facts.grows() {
             let why = "it is still recorded, and a file does not grow";
             let refused = ApiError::new(ErrorKind::Conflict, "making a file of the view", why);
             return Err(refused.remedy("Stop it, or wait for its end."));
@@ -215,24 +218,27 @@ impl FileMaker {
         let (has_investigation, has_views) = (investigation.is_some(), !views.is_empty());
         let parts = SavedParts { title, nonce: &nonce, data: &data, has_investigation, has_views };
         let html = page(parts).map_err(|error| internal(error.into()))?;
-        if html.len() > MOST_FILE_BYTES {
-            return Err(too_large());
+        if html.len() > self.most_bytes {
+            return Err(too_large(self.most_bytes));
         }
         Ok(MadeFile { name: file_name(title, id), html, left_out: self.left_out })
     }
 }
 
-/// How many bytes the answers of a file may have.
+/// How many bytes there may be.
 #[derive(Clone, Copy, Debug)]
 struct MostBytes {
-    all: usize,
-    /// The windows of a timeline.
+    /// Of the file.
+    file: usize,
+    /// Of its answers.
+    answers: usize,
+    /// Of the windows of a timeline.
     windows: usize,
 }
 
 impl MostBytes {
-    fn of_answers() -> Self {
-        Self { all: MOST_FILE_BYTES.saturating_sub(page_bytes() + AROUND_BYTES), windows: MOST_WINDOW_BYTES }
+    fn of(file: usize) -> Self {
+        Self { file, answers: file.saturating_sub(page_bytes() + AROUND_BYTES), windows: file / 5 * 2 }
     }
 }
 
@@ -298,7 +304,7 @@ pub(super) async fn capture_file(
     page: Option<String>,
 ) -> Result<MadeFile, ApiError> {
     let id = of.1;
-    let view = maker.read(of, asked, MostBytes::of_answers()).await?;
+    let view = maker.read(of, asked, MostBytes::of(maker.most_bytes)).await?;
     maker.left_out.clone_from(&view.left_out);
     let from = page.map(|page| format!("{page}?{}", view.view));
     let title = view.title.clone();

@@ -33,27 +33,37 @@ use crate::{
 /// How long it is read: nobody's browser waits.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The file of a view of a capture that `store` has. It does not say where it was saved.
+/// The file of a view of a capture that `store` has, of at most so many bytes. It does not say where it was saved.
 ///
 /// # Errors
 /// As for a browser: the capture is not there or still recorded, it has no such tab, or the file would be too large.
-pub async fn capture_file_at_terminal(store: &Store, id: CaptureId, asked: &AskedFile) -> Result<MadeFile, Failure> {
+pub async fn capture_file_at_terminal(
+    store: &Store,
+    id: CaptureId,
+    (asked, most_bytes): (&AskedFile, Option<usize>),
+) -> Result<MadeFile, Failure> {
     let state = state(store)?;
-    let maker = FileMaker::new(&state, PATIENCE);
+    let of = ("capture", &*id.to_string(), "captures list");
+    let maker = FileMaker::new(&state, PATIENCE, most_bytes).map_err(|error| failure(error, of))?;
     let made = capture_file(maker, (Reader::of(who()), id), asked, None).await;
-    made.map_err(|error| failure(error, ("capture", &id.to_string(), "captures list")))
+    made.map_err(|error| failure(error, of))
 }
 
-/// The file of an investigation that `store` has.
+/// The file of an investigation that `store` has, of at most so many bytes.
 ///
 /// # Errors
 /// As for a browser.
-pub async fn investigation_file_at_terminal(store: &Store, id: InvestigationId) -> Result<MadeFile, Failure> {
+pub async fn investigation_file_at_terminal(
+    store: &Store,
+    id: InvestigationId,
+    most_bytes: Option<usize>,
+) -> Result<MadeFile, Failure> {
     let state = state(store)?;
-    let maker = FileMaker::new(&state, PATIENCE);
+    let of = ("investigation", &*id.to_string(), "investigations list");
+    let maker = FileMaker::new(&state, PATIENCE, most_bytes).map_err(|error| failure(error, of))?;
     let reader = InvestigationReader::of(who());
     let made = investigation_file((maker, &state), (&reader, id), None).await;
-    made.map_err(|error| failure(error, ("investigation", &id.to_string(), "investigations list")))
+    made.map_err(|error| failure(error, of))
 }
 
 /// Whoever can read the database sees all of it.

@@ -78,7 +78,7 @@ impl TabReader<'_, '_> {
         // As many bars as a page of usual width has (`page/minimap.js`).
         let bars = (rows.div_ceil(8)).clamp(60, 600);
         self.asker.ask(&Ask::of("/notes")).await?;
-        self.asker.ask(&Ask::of("/rate").with("bins", bars).with_parts(self.view, &["filter"])).await?;
+        self.asker.ask_first(&Ask::of("/rate").with("bins", bars).with_parts(self.view, &["filter"])).await?;
         if self.facts.is_counts() {
             return Ok(());
         }

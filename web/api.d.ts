@@ -3864,7 +3864,7 @@ export interface Answers {
 }
 
 /** Routes that answer bytes or text. */
-export type ByteRoute = "/api/openapi.json" | "/api/captures/{id}/timeline" | "/api/captures/{id}/export" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/tracks/window" | "/api/library/{id}/file" | "/api/investigations/{id}/blocks/{block}/picture";
+export type ByteRoute = "/api/openapi.json" | "/api/captures/{id}/timeline" | "/api/captures/{id}/export" | "/api/captures/{id}/file" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/tracks/window" | "/api/library/{id}/file" | "/api/investigations/{id}/blocks/{block}/picture" | "/api/investigations/{id}/file";
 
 /** Streams: what comes with each event. */
 export interface Streams {

@@ -15,6 +15,17 @@ mod bundle;
 #[path = "build/shrink.rs"]
 mod shrink;
 
+/// The module that files of pages begin with (`src/saved.rs`), and what is not in them, as it needs a server.
+const SAVED: &str = "saved_entry.js";
+const NOT_SAVED: [&str; 6] = [
+    "compare_dialog.js",
+    "investigate_dialog.js",
+    "rights_dialog.js",
+    "save_file.js",
+    "share_dialog.js",
+    "sql_view.js",
+];
+
 /// What is no module, but a script of its own.
 const SCRIPTS: [&str; 1] = ["theme_boot.js"];
 
@@ -59,8 +70,11 @@ fn is_module(path: &Path) -> bool {
 fn join_modules(from: &Path, to: &Path) -> io::Result<()> {
     let mut sources = BTreeMap::new();
     read_modules(from, from, &mut sources)?;
-    let files = bundle::flatten(&sources).and_then(|sources| bundle::bundle(&sources));
-    for (name, text) in files.map_err(io::Error::other)? {
+    let sources = bundle::flatten(&sources).map_err(io::Error::other)?;
+    let mut files = bundle::bundle(&sources).map_err(io::Error::other)?;
+    let saved = bundle::whole(&sources, SAVED, &NOT_SAVED).map_err(io::Error::other)?;
+    files.insert("saved.js".to_owned(), saved);
+    for (name, text) in files {
         write_compressed(&to.join(format!("{name}.gz")), text.as_bytes())?;
     }
     Ok(())

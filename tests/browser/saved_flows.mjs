@@ -1,7 +1,7 @@
-// A view is saved as one file, and read from the disk with the network off.
+// A view, and an investigation with its views, are saved as one file, and read from the disk with the network off.
 
 import { strict as assert } from 'node:assert';
-import { mkdtempSync, readFileSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -18,15 +18,29 @@ export async function saveView(page, folder, tabs) {
   const dialog = page.getByRole('dialog', { name: 'Save this view as a file' });
   for (const tab of tabs) await dialog.getByLabel(tab, { exact: true }).check();
   assert.equal(await dialog.getByLabel('SQL', { exact: true }).count(), 0, 'what needs the server is not offered');
+  return save(page, dialog, folder, /\.html$/);
+}
+
+/** Has the file of a dialog made, which tells how large it is, and saves it; gives its path. */
+async function save(page, dialog, folder, name) {
   await dialog.getByRole('button', { name: 'Prepare' }).click();
   await dialog.getByText(/^The file has [\d.]+ [kM]i?B\./).waitFor();
   const coming = page.waitForEvent('download');
   await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  const saved = await coming;
+  assert.match(saved.suggestedFilename(), name);
   const path = join(folder, 'view.html');
-  await (await coming).saveAs(path);
+  await saved.saveAs(path);
   assert.ok(statSync(path).size < MOST_BYTES);
   assert.equal(await page.locator('#save-page').count(), 0);
   return path;
+}
+
+/** Saves the investigation that a page shows. */
+export async function saveInvestigation(page, folder, name) {
+  await page.getByRole('button', { name: 'Save as file' }).focus();
+  await page.keyboard.press('Enter');
+  return save(page, page.getByRole('dialog', { name: 'Save this investigation as a file' }), folder, name);
 }
 
 /** Opens a file where there is no network. */
@@ -34,6 +48,10 @@ export async function openFile(browser, path) {
   const opened = await openPage(browser);
   const asked = [];
   opened.page.on('request', (request) => { if (!/^(file|data|blob):/.test(request.url())) asked.push(request.url()); });
+  await opened.context.addInitScript(() => {
+    window.unanswered = [];
+    document.addEventListener('unanswered', ({ detail }) => window.unanswered.push(detail));
+  });
   await opened.context.setOffline(true);
   await opened.page.goto(`file://${path}`);
   await opened.page.getByText(/^A file · saved /).waitFor();
@@ -150,6 +168,169 @@ export async function saveProfile(browser, page, server, id) {
     await one.getByRole('tab', { name: tab, exact: true }).click();
     await one.getByText('This tab was not saved in this file.').locator('visible=true').waitFor();
   }
+  await closeFile(file);
+  removeFolder(folder);
+}
+
+/** Captures of all kinds, each with the tabs that it has. */
+async function recordKinds(page, server) {
+  const headers = { origin: server.origin, 'sec-fetch-site': 'same-origin' };
+  const limits = { duration_ms: 500, budget_cpu_permille: 1000, over_budget: 'warn' };
+  const ids = [];
+  for (const sources of KINDS) {
+    const made = await page.request.post(`${server.origin}/api/captures`, { data: { sources, target: 'system', limits }, headers });
+    assert.equal(made.status(), 201, await made.text());
+    ids.push((await made.json()).id);
+  }
+  for (const id of ids)
+    await until('the capture', async () => {
+      const { running, computed } = await (await page.request.get(`${server.origin}/api/captures/${id}`)).json();
+      return !running && !computed.is_busy;
+    });
+  return ids;
+}
+
+const KINDS = [
+  [
+    { id: 'events', method: { events: { probes: [{ tracepoint: 'sched:sched_switch', fields: ['next_pid', 'next_comm'] }] } } },
+    { id: 'calls', method: { syscalls: {} } },
+    { id: 'states', method: { states: {} } },
+    { id: 'samples', method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: true } } },
+    { id: 'counts', method: { count: { groups: [['cs']], interval_ms: 100 } } },
+  ],
+  [{ id: 'counts', method: { count: { groups: [['cs']], interval_ms: 100 } } }],
+  [{ id: 'script', method: { script: { text: 'tracepoint:sched:sched_switch { printf("%s\\n", comm); @left[cpu] = count(); @from[kstack] = count(); @took = hist(cpu); } interval:ms:100 { print(@left); }' } } }],
+  [{ id: 'trace', method: { trace: { tracer: 'function_graph', functions: ['vfs_*'] } } }],
+];
+/** Views with more than their tab in them. */
+const VIEWS = ['', 'start=0&end=300000000', 'filter=cpu+%3E%3D+0', 'tab=flame&flame=functions&top=total', 'tab=flame&flame=between', 'tab=flame&flame=time&lanes=cpu', 'tab=flame&flame=tree&invert=1', 'tab=distribution&spread=heat', 'tab=distribution&spread=offsets', 'tab=distribution&spread=busy', 'tab=distribution&spread=single', 'tab=timeline&group=thread', 'tab=calls&calls=chart', 'tab=calls&calls=functions&rank=self', 'tab=events&groupby=comm'];
+
+/** Each tab of a file shows what it had shown at the console: nothing is asked for that the file does not have. */
+export async function saveEveryTab(browser, page, server, samples) {
+  const folder = mkdtempSync(join(tmpdir(), 'bathyscope-saved-'));
+  const path = join(folder, 'view.html');
+  const ids = [...await recordKinds(page, server), ...samples];
+  for (const id of ids) {
+    await page.goto(`${server.origin}/captures/${id}?v=3&tab=info`);
+    await page.locator('#panel-info').waitFor();
+    const tabs = (await page.locator('.cap-bar .tabs [role=tab]').evaluateAll((all) => all.map((one) => one.id.slice(4)))).filter((tab) => tab !== 'sql');
+    for (const view of id === ids[0] ? VIEWS : id === ids[3] ? ['', 'tab=calls&calls=chart', 'tab=calls&calls=functions&rank=self'] : ['']) {
+      const answer = await page.request.get(`${server.origin}/api/captures/${id}/file?view=${encodeURIComponent(view)}&tabs=${tabs}`);
+      assert.equal(answer.status(), 200, await answer.text().then((text) => text.slice(0, 400)));
+      writeFileSync(path, await answer.body());
+      const file = await openFile(browser, path);
+      const one = file.page;
+      // What the address names is open first.
+      await one.locator('[role=tabpanel]:visible').first().waitFor();
+      for (const tab of [...tabs, tabs[0]]) {
+        await one.locator(`#tab-${tab}`).click();
+        await one.locator(`#panel-${tab}`).waitFor();
+        await one.waitForFunction(() => document.querySelector('.is-waiting, .progress:not([hidden])') === null);
+      }
+      assert.deepEqual(await one.evaluate(() => window.unanswered), [], `${id} ${view}`);
+      await closeFile(file);
+    }
+  }
+  removeFolder(folder);
+}
+
+/** Adds blocks to a new investigation; gives its address. */
+async function investigate(page, server, blocks) {
+  const headers = { origin: server.origin, 'sec-fetch-site': 'same-origin' };
+  const post = async (path, data) => {
+    const made = await page.request.post(`${server.origin}${path}`, { data, headers });
+    assert.equal(made.status(), 201, await made.text());
+    return made.json();
+  };
+  const { id } = await post('/api/investigations', { title: 'Why <b>is</b> it slow?' });
+  for (const content of blocks) await post(`/api/investigations/${id}/blocks`, { content });
+  return `${server.origin}/investigations/${id}`;
+}
+
+/** Whether something is in sight. */
+const isInSight = (place) => place.evaluate((one) => {
+  const { top, bottom } = one.getBoundingClientRect();
+  return top < innerHeight && bottom > 0;
+});
+
+/** An investigation: its views open in their places, and lead back to where they were opened. */
+export async function saveWithViews(browser, page, server, samples) {
+  const folder = mkdtempSync(join(tmpdir(), 'bathyscope-saved-'));
+  const long = Array.from({ length: 60 }, (_one, i) => `Line ${i}.`).join('\n\n');
+  const states = await recordStates(page, server);
+  await page.goto(await investigate(page, server, [
+    { kind: 'text', text: long },
+    { kind: 'view', capture: samples.profile, view: 'v=3&tab=flame', caption: 'Where its time goes' },
+    { kind: 'view', capture: samples.files, view: 'v=3&tab=events&stream=0', caption: 'What it opens <img src=x onerror="window.hacked=1">' },
+    { kind: 'comparison', capture: samples.profile, view: 'v=3&tab=flame&against=self', caption: 'Before and after' },
+    { kind: 'view', capture: states, view: 'v=3&tab=timeline&start=100000000&end=200000000', caption: 'Who waits' },
+    { kind: 'view', capture: samples.profile, view: 'v=3&tab=sql', caption: 'What was asked' },
+    { kind: 'text', text: `${long}\n\n[elsewhere](/captures/${samples.profile})` },
+  ]));
+  const path = await saveInvestigation(page, folder, /^Why_b_is_b_it_slow_-[0-9a-f]{16}\.html$/);
+  const text = readFileSync(path, 'utf8');
+  assert.equal(text.match(/<script/g).length, 2, 'what it holds, and one classic script');
+  assert.ok(!/https?:\/\/(?!127\.0\.0\.1|www\.w3\.org)/.test(text.replace(/<script type="application\/json"[^]*?<\/script>/, '')), 'it names no other host');
+  const file = await openFile(browser, path);
+  const one = file.page;
+  const links = one.locator('a.block-view');
+  await until('the pictures', async () =>
+    (await one.locator('.block-view img').evaluateAll((all) => all.length === 5 && all.every((image) => image.naturalWidth > 100))));
+  assert.equal(await links.count(), 3, 'comparisons and SQL are pictures');
+  await one.getByText('Only a picture: SQL asks Bathyscope itself, which no file can.', { exact: true }).waitFor();
+  assert.equal(await one.getByRole('button', { name: /Add a|Rename|Edit|Delete|Copy link|Save as file/ }).count(), 0);
+  // By a key; zoomed, searched; back by Escape, where the zoom is reset first.
+  await links.nth(0).focus();
+  await one.keyboard.press('Enter');
+  const frames = one.locator('svg.flame g[data-i]');
+  await frames.first().waitFor();
+  assert.ok(!(await one.locator('#investigation').isVisible()));
+  await frames.nth(2).click();
+  await one.getByRole('button', { name: /^Reset zoom/ }).waitFor();
+  await one.getByLabel('Find in names').fill('a');
+  await one.getByText(/\d.* samples?, [\d.]+ ?%/).first().waitFor();
+  assert.match(one.url(), /#[0-9a-f]{16}\?v=3&tab=flame/);
+  await one.reload();
+  await one.getByRole('button', { name: /^Reset zoom/ }).waitFor();
+  await one.locator('svg.flame').first().focus();
+  await one.keyboard.press('Escape');
+  await one.getByRole('button', { name: /^Reset zoom/ }).waitFor({ state: 'hidden' });
+  await one.locator('#saved-back').focus();
+  await one.keyboard.press('Escape');
+  await links.nth(0).waitFor();
+  await until('its place', async () => await isInSight(links.nth(0)) && await links.nth(0).evaluate((link) => link === document.activeElement));
+  // By a click; rows sorted and searched; back by the browser.
+  await links.nth(1).click();
+  await one.locator('.vt-row').first().waitFor();
+  const rows = async () => one.locator('.vt-row').evaluateAll((all) => all.map((row) => row.children[4].textContent).filter((text) => text !== '–'));
+  await one.getByRole('grid', { name: 'Events' }).getByRole('button', { name: 'comm', exact: true }).click();
+  await until('sorted rows', async () => {
+    const found = await rows();
+    return found.length > 3 && found.every((text, i) => i === 0 || text >= found[i - 1]);
+  });
+  const [first] = await rows();
+  await one.getByLabel(/^Filter rows/).fill(first);
+  await until('found rows', async () => (await rows()).length > 0);
+  await one.goBack();
+  await links.nth(1).waitFor();
+  await until('its place', () => isInSight(links.nth(1)));
+  await one.goForward();
+  await one.locator('.vt-row').first().waitFor();
+  await one.getByRole('link', { name: 'Back to the investigation' }).click();
+  // A timeline, closer; its other tabs are there too.
+  await links.nth(2).click();
+  const canvas = one.locator('.timeline-canvas').first();
+  await canvas.focus();
+  await one.keyboard.press('w');
+  await until('a window', () => /[?&]from=\d+&to=\d+/.test(one.url()));
+  await one.getByRole('tab', { name: 'Events' }).click();
+  await one.locator('.vt-row').first().waitFor();
+  await one.getByRole('link', { name: 'Back to the investigation' }).click();
+  await links.nth(2).waitFor();
+  await one.getByRole('link', { name: 'elsewhere' }).click();
+  await one.getByText(`That is not in this file. It is at ${server.origin}/captures/`).first().waitFor();
+  assert.deepEqual(await one.evaluate(() => window.unanswered), []);
+  assert.equal(await one.evaluate(() => window.hacked), undefined);
   await closeFile(file);
   removeFolder(folder);
 }

@@ -145,6 +145,49 @@ pub(crate) fn bundle(sources: &BTreeMap<String, String>) -> Result<BTreeMap<Stri
     Ok(files)
 }
 
+/// All that `entry` needs and can load later, as one classic script for a page that no server stands behind. It is without the modules
+/// in `without`, and without those that need files that are not ours: where they are loaded later, they are not there.
+///
+/// # Errors
+/// As [`bundle`].
+pub(crate) fn whole(sources: &BTreeMap<String, String>, entry: &str, without: &[&str]) -> Result<String, String> {
+    let mut modules = BTreeMap::new();
+    for (name, text) in sources {
+        let module = read(text).map_err(|why| format!("{name}: {why}"))?;
+        modules.insert(name.as_str(), module);
+    }
+    let of_entry = order(&modules, entry)?;
+    let later: BTreeSet<&str> = modules.values().flat_map(|module| module.later.iter().copied()).collect();
+    let needs_others = |name: &&str| {
+        let all = |import: &Import<'_>| matches!(import.what, What::All(_));
+        modules.get(name).is_some_and(|module| module.imports.iter().any(all))
+    };
+    let mut of_later = orders(&modules, later)?;
+    of_later.retain(|name, order| !without.contains(name) && !order.iter().any(&needs_others));
+    let mut own: Vec<&str> = Vec::new();
+    // What is loaded later is there before the entry, which is last.
+    let files = reachable(&modules, &of_entry, &of_later);
+    for name in files.iter().skip(1).chain(files.first()).copied().flatten() {
+        if !own.contains(name) {
+            own.push(name);
+        }
+    }
+    let mut out = "\"use strict\";\n(() => {\n".to_owned();
+    for (name, module) in own.iter().filter_map(|name| Some((*name, modules.get(name)?))) {
+        let mut text = String::new();
+        scope(&mut text, name, module);
+        for later in &module.later {
+            let there = if own.contains(later) { variable(later) } else { NOT_THERE.to_owned() };
+            text = text.replace(&format!("import(\"./{later}\")"), &there);
+        }
+        out.push_str(&text);
+    }
+    Ok(out + "})();\n")
+}
+
+/// In the place of a module that a classic script does not have.
+const NOT_THERE: &str = "Promise.reject(new Error(\"A file does not have this part\"))";
+
 /// What a page can have: its own modules, and those of each entry that it, or what it loads, can load later.
 fn reachable<'a>(
     modules: &BTreeMap<&'a str, Module<'a>>,
@@ -432,6 +475,29 @@ mod tests {
         let files = bundle(&sources(&[line, more, ("page_y.js", &both)])).unwrap();
         assert_eq!(files["line.js"], "import { $line } from \"./core.js\";\nexport const { line } = $line;\n");
         assert!(files["page_y.js"].starts_with("import { $line } from \"./core.js\";\n"), "{}", files["page_y.js"]);
+    }
+
+    #[test]
+    fn a_classic_script_has_all_modules_but_some() {
+        let all = sources(&[
+            ("a.js", "export const a = 1;\n"),
+            ("late.js", "import { a } from \"./a.js\";\nexport const b = a;\n"),
+            ("editor.js", "import * as lib from \"./vendor/lib.js\";\nexport const c = lib;\n"),
+            ("share.js", "export const d = 1;\n"),
+            (
+                "entry.js",
+                "import { a } from \"./a.js\";\nasync function f() {\n  await import(\"./late.js\");\n  await import(\"./editor.js\");\n  await import(\"./share.js\");\n}\nf(a);\n",
+            ),
+        ]);
+        let script = whole(&all, "entry.js", &["share.js"]).unwrap();
+        assert_eq!(
+            script,
+            format!(
+                "\"use strict\";\n(() => {{\n// a.js\nconst $a = (() => {{\nconst a = 1;\nreturn {{ a }};\n}})();\n\
+                 // late.js\nconst $late = (() => {{\nconst {{ a }} = $a;\nconst b = a;\nreturn {{ b }};\n}})();\n\
+                 // entry.js\nconst $entry = (() => {{\nconst {{ a }} = $a;\nasync function f() {{\nawait $late;\nawait {NOT_THERE};\nawait {NOT_THERE};\n}}\nf(a);\nreturn {{  }};\n}})();\n}})();\n"
+            )
+        );
     }
 
     #[test]

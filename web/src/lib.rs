@@ -16,6 +16,7 @@ pub mod assets;
 mod bundle;
 pub mod pages;
 pub mod samples;
+pub mod saved;
 #[cfg(test)]
 #[path = "../build/shrink.rs"]
 mod shrink;

@@ -1,19 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { runInThisContext } from "node:vm";
 import { captionOf } from "../static/js/page/save_picture.js";
 import { SavedAnswers, keyOf, readAddress } from "../static/js/page/saved_answers.js";
 import { focused } from "../static/js/page/saved_flame.js";
-import { classicScript, filesOf, savedHtml } from "../static/js/page/saved_html.js";
 import { arranged } from "../static/js/page/saved_rows.js";
-import {
-  addressesOf,
-  newestWindow,
-  rowPagesOf,
-  trackZoomsOf,
-  wholeFlamesOf,
-  zoomsOf,
-} from "../static/js/page/save_plan.js";
+import { isElsewhere, placeAddress, readPlace } from "../static/js/page/saved_place.js";
 
 const PATH = "/api/captures/0123456789abcdef";
 
@@ -81,6 +72,7 @@ test("rows of a file are sorted, searched and cut here", async () => {
     assert.deepEqual(await times(query), wanted, query);
   const page = await found(file, `${PATH}/rows?stream=0&offset=1&limit=2&order=desc`);
   assert.deepEqual([page.offset, page.matched, page.texts], [1, 4, ["c", "b"]]);
+  assert.deepEqual(page.numbers, [2, 1], "a row keeps its number in the stream");
   assert.equal(await found(file, `${PATH}/rows?stream=1&offset=0&limit=2`), null);
 });
 
@@ -143,6 +135,10 @@ test("a flame graph of a file is zoomed and searched here", async () => {
   ]);
   assert.equal((await found(file, `${PATH}/flame?width=1200&by=process&focus=a`)).total, 10, "the finest one");
   assert.equal(await found(file, `${PATH}/flame?width=1200&by=cpu`), null);
+  // Stacks of a script's map are a graph too.
+  const map = answers([[`${PATH}/maps/2?view=flame&width=8192&by=process`, GRAPH]]);
+  assert.equal((await found(map, `${PATH}/maps/2?view=flame&width=900&by=process&focus=a`)).focus_total, 6);
+  assert.equal(await found(map, `${PATH}/maps/2?view=table&limit=200`), null);
 });
 
 test("the finest window that has all that is shown", () => {
@@ -166,110 +162,32 @@ test("the finest window that has all that is shown", () => {
   assert.equal(file.window(`${PATH}/timeline?start=0&end=9&width=9&group=tree`, { start: 0, end: 9, width: 9 }), null);
 });
 
-test("a file has what belongs to what is shown", () => {
-  const view = { start: 5, end: 9, filter: "pid == 1" };
-  const asked = [
-    PATH,
-    `${PATH}/notes`,
-    `${PATH}/rows?start=5&end=9&filter=pid+%3D%3D+1&offset=0&limit=200`,
-    `${PATH}/rows?start=5&end=9&filter=&offset=0&limit=200`,
-    `${PATH}/flame?start=1&end=2`,
-    `${PATH}/timeline?start=1&end=2&width=3`,
-    `${PATH}/live`,
-    `${PATH}0/notes`,
-    "/api/captures",
-    `${PATH}/notes`,
-  ];
-  assert.deepEqual(addressesOf(asked, PATH, view), [PATH, `${PATH}/notes`, asked[2]]);
-  assert.equal(newestWindow(asked, `${PATH}/timeline`), asked[5]);
-  assert.deepEqual(addressesOf([`${PATH}/rate?filter=`], PATH, { start: null, end: null, filter: "" }), [
-    `${PATH}/rate?filter=`,
-  ]);
-});
-
-test("more is read than what is shown: rows, the whole graph, zooms", () => {
-  const rows = `${PATH}/rows?stream=1&offset=400&limit=200`;
-  const { pages, left } = rowPagesOf(
-    [rows, `${PATH}/rows?stream=1&offset=0&limit=200`, `${PATH}/rate?x=1`],
-    () => 60_001,
-  );
-  assert.deepEqual(
-    [pages.length, pages.at(-1), left],
-    [10, `${PATH}/rows?stream=1&offset=45000&limit=5000`, [{ rows: 50_000, of: 60_001 }]],
-  );
-  assert.deepEqual(wholeFlamesOf([`${PATH}/flame?focus=a&search=b&width=7&by=cpu`]), [
-    `${PATH}/flame?width=8192&by=cpu`,
-  ]);
-  const zooms = zoomsOf(`${PATH}/timeline?start=0&end=1600&width=100&group=cpu`, 10_000);
-  assert.deepEqual(
-    [zooms.length, zooms[0], zooms[1], zooms.at(-1)],
-    [
-      1 + 1 + 4 + 16,
-      `${PATH}/timeline?start=0&end=10000&width=100&group=cpu`,
-      `${PATH}/timeline?start=0&end=1600&width=100&group=cpu`,
-      `${PATH}/timeline?start=1500&end=1600&width=100&group=cpu`,
-    ],
-  );
-  const tracks = trackZoomsOf(`${PATH}/tracks/window?start=0&end=1048576&width=1024&tracks=a`, 1e6, ["a", "b"]);
-  for (const address of tracks) {
-    const { params } = readAddress(address);
-    const [start, end, width] = ["start", "end", "width"].map((name) => Number(params.get(name)));
-    assert.ok(
-      Number.isInteger(Math.log2((end - start) / width)) &&
-        start % (256 * ((end - start) / width)) === 0 &&
-        width <= 8192,
-      address,
-    );
-    assert.equal(params.get("tracks"), "a,b");
-  }
-});
-
-test("joined modules become one classic script", () => {
-  const core = "const $a = (() => {\nconst a = 1;\nreturn { a };\n})();\nexport { $a };\n";
-  const late =
-    'import { $a } from "./core.js";\nconst $late = (() => {\nconst { a } = $a;\nreturn { twice: a * 2 };\n})();\nexport const { twice } = $late;\n';
-  const page =
-    'import { $a } from "./core.js";\nconst $page = (() => {\nasync function f() { globalThis.seen = [(await import("./late.js")).twice]; try { await import("./none.js"); } catch (error) { globalThis.seen.push(error.message); } globalThis.done(); }\nf();\nreturn {  };\n})();\n';
-  assert.deepEqual(filesOf(page), { now: ["core.js"], later: ["late.js", "none.js"] });
-  const script = classicScript([
-    { name: "core.js", text: core },
-    { name: "late.js", text: late },
-    { name: "page.js", text: page },
-  ]);
-  return new Promise((resolve) => {
-    globalThis.done = resolve;
-    runInThisContext(script);
-  }).then(() => assert.deepEqual(globalThis.seen, [2, "A file does not have this part"]));
-});
-
-test("text of events stays text in a file", () => {
-  const hostile = '</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>"\u2028';
-  const page = {
-    version: 1,
-    view: `?filter=${hostile}`,
-    from: "http://localhost/",
-    saved_unix_ms: 0,
-    tabs: [],
-    left_out: [hostile],
-    answers: [{ address: hostile, type: "json", gzip: "" }],
-  };
-  const html = savedHtml({
-    title: hostile,
-    nonce: "n",
-    styles: "a {}",
-    script: 'const x = "</script>";',
-    body: ["<p></p>"],
-    page,
-  });
-  assert.equal(html.match(/<script/g)?.length, 2, "the data and the script");
-  assert.equal(html.match(/<\/script/g)?.length, 2);
-  assert.ok(!html.includes("<img") && !html.includes("<!--"), html);
-  const data = html.slice(html.indexOf('id="saved-data">') + 16, html.indexOf("</script>"));
-  assert.deepEqual(JSON.parse(data), page);
-  assert.match(
-    html,
-    /content="default-src 'none'; script-src 'nonce-n'; style-src 'nonce-n'; img-src data: blob:; base-uri 'none'; form-action 'none'"/,
-  );
+test("the address of a file names a block, a view at a block, or the view of a file of one", () => {
+  const [one, two] = ["0123456789abcdef", "ffffffffffffffff"];
+  for (const [hash, place] of [
+    ["", { block: "", view: null }],
+    ["#", { block: "", view: null }],
+    [`#${one}`, { block: one, view: null }],
+    [`#${one}?v=3&tab=flame`, { block: one, view: "v=3&tab=flame" }],
+    ["#?v=3", { block: "", view: "v=3" }],
+    [`#${one}?`, { block: one, view: "" }],
+    ["#main", null],
+    ["#0123", null],
+  ])
+    assert.deepEqual(readPlace(hash), place, hash);
+  assert.equal(placeAddress(one, "?v=3&tab=flame"), `#${one}?v=3&tab=flame`);
+  assert.deepEqual(readPlace(placeAddress("", "v=3&filter=a%3Fb")), { block: "", view: "v=3&filter=a%3Fb" });
+  assert.equal(placeAddress(one), `#${one}`);
+  // Open, wanted, and whether the file has to be opened anew.
+  for (const [open, wanted, isOther] of [
+    [null, { block: one, view: null }, false],
+    [null, { block: one, view: "" }, true],
+    [{ block: one, view: "" }, { block: one, view: "" }, false],
+    [{ block: one, view: "" }, { block: two, view: "" }, true],
+    [{ block: one, view: "" }, { block: one, view: null }, true],
+    [{ block: one, view: "" }, null, false],
+  ])
+    assert.equal(isElsewhere(open, wanted), isOther, JSON.stringify([open, wanted]));
 });
 
 test("a picture says what it is of", () => {

@@ -22,7 +22,9 @@ use self::{
 use super::{
     chosen::{ChosenCapture, no_captures},
     explain::same_lines,
-    open, text,
+    open,
+    saved_file::{self, CaptureFileArgs},
+    text,
 };
 use crate::{
     Failure, Outcome,
@@ -32,7 +34,7 @@ use crate::{
 /// What `captures` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-While a console runs, `list`, `show` and `check` read its database beside it, and `import` gives it the file. `compute`, \
+While a console runs, `list`, `show`, `check` and `file` read its database beside it, and `import` gives it the file. `compute`, \
 `rename`, `tag`, `describe`, `pin`, `unpin`, `delete` and `restore` need the database for themselves: do them in the browser, or stop the console first.")]
 pub struct CapturesArgs {
     /// What to do.
@@ -101,6 +103,8 @@ rows:>=1M, size:<1G, duration:>10s. With - before it, a word or condition shall 
     },
     /// Compute streams from what one has recorded: states of threads, disk requests, interrupts, or a span of your own
     Compute(compute::ComputeArgs),
+    /// Write a view of one as an HTML file that opens without Bathyscope and without a network
+    File(CaptureFileArgs),
     /// Give one another title
     Rename {
         /// Which
@@ -225,6 +229,7 @@ pub fn run(args: CapturesArgs) -> Outcome {
             return Ok(if checked.damaged() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         CapturesVerb::Compute(args) => compute::run(&args)?,
+        CapturesVerb::File(args) => return saved_file::capture(&args),
         CapturesVerb::Rename { id, title, data } => {
             open::writing(&data, async |store| store.rename(id, &title).await.map(|()| String::new()))?
         }

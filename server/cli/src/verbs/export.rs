@@ -121,9 +121,16 @@ fn output(path: &Path) -> Result<Box<dyn Write + Send>, Failure> {
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(io::stdout())));
     }
+    Ok(Box::new(BufWriter::new(new_file(path)?)))
+}
+
+/// A file that is made, for whoever makes it alone.
+///
+/// # Errors
+/// If there is such a file already, or it cannot be made.
+pub(super) fn new_file(path: &Path) -> Result<File, Failure> {
     let made: io::Result<File> = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let file = made.map_err(|error| {
+    made.map_err(|error| {
         Failure::because(format!("making {}", path.display()), error).remedy("Give a file that does not exist, or -.")
-    })?;
-    Ok(Box::new(BufWriter::new(file)))
+    })
 }

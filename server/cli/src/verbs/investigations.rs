@@ -15,7 +15,10 @@ use bathyscope_store::{InvestigationId, InvestigationState, StoreError};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{open, print_all};
+use super::{
+    open, print_all,
+    saved_file::{self, InvestigationFileArgs},
+};
 use crate::{Failure, Outcome, config::DataArgs, launch::Workplace};
 
 const EXAMPLES: &str = "\
@@ -65,6 +68,8 @@ pub enum InvestigationsVerb {
         #[command(flatten)]
         data: DataArgs,
     },
+    /// Write one with its views as an HTML file that opens without Bathyscope and without a network
+    File(InvestigationFileArgs),
     /// List the templates that one can begin with
     Templates {
         /// Print JSON
@@ -226,6 +231,7 @@ pub fn run(args: InvestigationsArgs) -> Outcome {
     match args.verb {
         Verb::List { deleted, json, data } => list(deleted, json, &data),
         Verb::Show { id, json, data } => show(id, json, &data),
+        Verb::File(args) => saved_file::investigation(&args),
         Verb::Templates { json } => {
             let all = templates();
             let lines = || all.iter().map(|one| format!("{:16}  {}\n", one.name, one.title)).collect::<String>();

@@ -48,6 +48,7 @@ pub mod record;
 pub mod report;
 pub mod rights;
 pub mod run;
+mod saved_file;
 pub mod script;
 pub mod series;
 pub mod serve;

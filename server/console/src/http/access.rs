@@ -153,6 +153,11 @@ pub struct CaptureShareHolder(pub Share);
 pub struct InvestigationShareHolder(pub Share);
 
 impl InvestigationReader {
+    /// Somebody who is logged in.
+    pub(super) fn of(who: Who) -> Self {
+        Self { by: ReadBy::Login(who) }
+    }
+
     /// Who is logged in; none by a share.
     pub fn who(&self) -> Option<&Who> {
         self.by.who()
@@ -169,7 +174,17 @@ impl InvestigationReader {
     }
 }
 
+/// Goes with a question that the console asks itself, for a file: as whom. No request from outside has it, as it is no part of what is
+/// sent.
+#[derive(Clone, Debug)]
+pub(super) struct Inside(pub(super) Reader);
+
 impl Reader {
+    /// Somebody who is logged in.
+    pub(super) fn of(who: Who) -> Self {
+        Self { by: ReadBy::Login(who) }
+    }
+
     /// Who is logged in; none by a share.
     pub fn who(&self) -> Option<&Who> {
         self.by.who()
@@ -183,6 +198,13 @@ impl Reader {
     /// Goes on only for a capture that may be read.
     pub(super) fn admit(&self, id: CaptureId) -> Result<(), ApiError> {
         self.by.admit(SharedObject::Capture(id))
+    }
+
+    /// Goes on only if the capture that a question of the console's own names may be read: rights are looked up for each answer, as they
+    /// are for requests from outside (P08); of a share each handler checks what it shows.
+    async fn admit_inside(&self, parts: &mut Parts, state: &AppState) -> Result<(), ApiError> {
+        let Some(who) = self.who().filter(|who| who.sight.is_narrow()) else { return Ok(()) };
+        admit_named(parts, state, who).await
     }
 
     /// Goes on only if all of a capture may be read; `what` is told to be not in the share else.
@@ -360,6 +382,11 @@ impl FromRequestParts<AppState> for Reader {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
+        if let Some(Inside(reader)) = parts.extensions.get() {
+            let reader = reader.clone();
+            reader.admit_inside(parts, state).await?;
+            return Ok(reader);
+        }
         read_by(parts, state, capture_named).await.map(|by| Self { by })
     }
 }
@@ -432,6 +459,11 @@ async fn admit_capture(parts: &mut Parts, state: &AppState, (context, who): (&Co
     if !of_capture || !who.sight.is_narrow() {
         return Ok(());
     }
+    admit_named(parts, state, who).await
+}
+
+/// Goes on only if somebody sees the capture in the path.
+async fn admit_named(parts: &mut Parts, state: &AppState, who: &Who) -> Result<(), ApiError> {
     let Ok(path) = RawPathParams::from_request_parts(parts, state).await else { return Err(ApiError::not_found()) };
     let id = path.iter().find(|(key, _)| *key == "id").and_then(|(_, id)| id.parse().ok());
     state.seen(who).right(id.ok_or_else(ApiError::not_found)?).await?;

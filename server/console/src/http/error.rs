@@ -564,6 +564,13 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// Why a question of the console's own was refused, as the same words for whoever caused it; none for a failure inside.
+pub(super) fn refused(extensions: &http::Extensions) -> Option<ApiError> {
+    let Pending(error) = extensions.get::<Pending>()?;
+    let again = ApiError::new(error.kind, error.doing.clone(), error.why.clone()).remedy(error.remedy.clone());
+    (error.kind == ErrorKind::Invalid).then_some(again)
+}
+
 #[derive(Serialize)]
 struct Wire<'a> {
     error: WireError<'a>,

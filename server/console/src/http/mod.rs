@@ -30,6 +30,7 @@ mod people;
 mod proxied;
 mod rate;
 mod routes;
+mod saved;
 mod session;
 mod share;
 mod share_pages;
@@ -50,6 +51,7 @@ pub use people::{
     name_refusal,
 };
 pub use routes::{Route, table};
+pub use saved::{AskedFile, MadeFile, capture_file_at_terminal, investigation_file_at_terminal};
 pub(crate) use session::new_secret;
 pub use session::{
     AccessList, CameBy, LOGIN_LINK_S, LinkItem, SESSION_S, Secret, Session, SessionClock, SessionEnd, SessionError,

@@ -230,6 +230,7 @@ fn investigation_routes() -> Vec<Route> {
         route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/move", api::investigations::move_block),
         route::<Operator, _, _>(Api, POST, "/api/investigations/{id}/blocks/{block}/restore", api::investigations::restore_block),
         route::<InvestigationReader, _, _>(Download, GET, "/api/investigations/{id}/blocks/{block}/picture", api::investigations::block_picture),
+        route::<InvestigationReader, _, _>(Download, GET, "/api/investigations/{id}/file", api::investigation_file::file),
     ]
 }
 
@@ -435,6 +436,7 @@ fn console_routes() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/query", api::query::tables),
         route::<Viewer, _, _>(Api, POST, "/api/captures/{id}/query", api::query::query),
         route::<Reader, _, _>(Download, GET, "/api/captures/{id}/export", api::export::export),
+        route::<Reader, _, _>(Download, GET, "/api/captures/{id}/file", api::export::file),
         route::<Reader, _, _>(Stream, GET, "/api/captures/{id}/live", api::live::capture),
         route::<Viewer, _, _>(Stream, GET, "/api/live", api::live::running),
 
@@ -491,6 +493,18 @@ pub(super) fn router(state: AppState) -> Router {
         router = router.route(path, limited.layer(marked));
     }
     router.fallback(|| async { ApiError::not_found() }).with_state(state)
+}
+
+/// The routes that read captures, for questions that the console asks itself: no route of another kind, and none that changes anything.
+pub(super) fn captures_inside(state: AppState) -> Router {
+    let is_asked = |route: &Route| {
+        route.by_share
+            && route.kind == RouteKind::Api
+            && route.method == Method::GET
+            && route.path.starts_with("/api/captures/{id}")
+    };
+    let routes = table().into_iter().filter(is_asked);
+    routes.fold(Router::new(), |router, route| router.route(route.path, route.handler)).with_state(state)
 }
 
 async fn run(kind: RouteKind, path: &'static str, request: Request, next: Next) -> Response {

@@ -145,6 +145,23 @@ struct SharedSession {
 }
 
 impl Session {
+    /// Whoever can read the database at a terminal; no cookie and no token names it.
+    pub(super) fn of_terminal() -> Self {
+        let inner = SharedSession {
+            hash: TokenHash::of(&[]),
+            by: CameBy::Token,
+            user: crate::library::TERMINAL.to_owned(),
+            role: Role::Admin,
+            expires_s: u64::MAX,
+            idle_limit_s: u64::MAX,
+            last_used_s: AtomicU64::new(0),
+            written_s: AtomicU64::new(0),
+            ended: CancellationToken::new(),
+            clock: SessionClock::Boot,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
     /// The name that captures and the audit log carry.
     pub fn user(&self) -> &str {
         &self.inner.user
@@ -344,6 +361,11 @@ impl Sessions {
     #[must_use]
     pub fn with_issuer(self, issuer: Option<&str>) -> Self {
         Self { issuer: issuer.map(Arc::from), ..self }
+    }
+
+    /// No sessions, and none can be found: of a process at a terminal, which only reads.
+    pub(super) fn none(store: Store, stop: &CancellationToken) -> Self {
+        Self { store, clock: SessionClock::Boot, live: Arc::default(), all_ended: stop.child_token() }
     }
 
     /// Makes a token that logs in once, as `user` with `role`.

@@ -481,6 +481,13 @@ impl Shares {
         Ok(Self { store, live: Arc::new(Mutex::new(live)), stop: stop.clone() })
     }
 
+    /// None can be made or found: of a process at a terminal, which only reads.
+    pub(super) fn none(store: Store, stop: &CancellationToken) -> Self {
+        let (ended, revoked, uses) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let live = LiveShares { allowed: None, ended, revoked, uses };
+        Self { store, live: Arc::new(Mutex::new(live)), stop: stop.clone() }
+    }
+
     /// Whether they may be made and used here.
     pub fn are_allowed(&self) -> bool {
         self.locked(|live| live.allowed.is_some())

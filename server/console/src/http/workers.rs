@@ -23,6 +23,8 @@ use super::{
 const TURN_TIMEOUT: Duration = Duration::from_secs(20);
 /// Downloads at a time; they last as long as the client takes.
 const DOWNLOADS: usize = 8;
+/// Files of views that are made at a time; each asks for many views, and is held in memory.
+const FILES: usize = 2;
 /// Bytes of a piece of a download.
 const PIECE_BYTES: usize = 64 << 10;
 /// Pieces that wait for the client.
@@ -34,6 +36,7 @@ pub(super) struct Workers {
     views: Arc<Semaphore>,
     queries: QueryTurns,
     downloads: Arc<Semaphore>,
+    files: Arc<Semaphore>,
 }
 
 impl Default for Workers {
@@ -43,6 +46,7 @@ impl Default for Workers {
             views: Arc::new(Semaphore::new(cpus.max(2))),
             queries: QueryTurns::default(),
             downloads: Arc::new(Semaphore::new(DOWNLOADS)),
+            files: Arc::new(Semaphore::new(FILES)),
         }
     }
 }
@@ -81,6 +85,11 @@ impl Workers {
         tell: impl FnOnce(&Arc<Cancel>) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, ApiError> {
         Ok(Self::work(turn(&self.views).await?, tell).await??)
+    }
+
+    /// A turn to make a file of views, until it is dropped.
+    pub(super) async fn file(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        turn(&self.files).await
     }
 
     /// Works off the runtime; if the caller is dropped, the flag that `work` gets is set.

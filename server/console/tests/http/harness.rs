@@ -1,7 +1,9 @@
 //! A console for one test: its own database, a clock that the test sets, and no agent unless it brings one.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
+    io::Read as _,
     net::{IpAddr, Ipv4Addr},
     sync::{
         Arc, Mutex,
@@ -86,6 +88,39 @@ impl Answer {
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
+}
+
+/// What a file of a view holds: its data, and the answers in it by their addresses, unpacked.
+pub fn held_by(file: &Answer) -> (serde_json::Value, BTreeMap<String, Vec<u8>>) {
+    let (_, data) = file.text().split_once("id=\"saved-data\">").unwrap();
+    let data: serde_json::Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let answers = data["answers"].as_array().unwrap().iter().map(|answer| {
+        let mut bytes = Vec::new();
+        let packed = from_base64(answer["gzip"].as_str().unwrap());
+        flate2::read::GzDecoder::new(&*packed).read_to_end(&mut bytes).unwrap();
+        (answer["address"].as_str().unwrap().to_owned(), bytes)
+    });
+    let answers = answers.collect();
+    (data, answers)
+}
+
+fn from_base64(text: &str) -> Vec<u8> {
+    let digits = text.bytes().filter(|byte| *byte != b'=').map(|byte| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    });
+    let (mut out, mut bits, mut have) = (Vec::new(), 0_u32, 0);
+    for digit in digits {
+        (bits, have) = (bits << 6 | u32::from(digit), have + 6);
+        if have >= 8 {
+            have -= 8;
+            out.push((bits >> have & 0xff) as u8);
+        }
+    }
+    out
 }
 
 fn no_importer() -> Importer {

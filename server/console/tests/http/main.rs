@@ -22,6 +22,7 @@ mod compare;
 mod computed;
 mod dictionaries;
 mod dynamic;
+mod files;
 mod flight;
 mod harness;
 mod headers;

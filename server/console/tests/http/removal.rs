@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{
     computed::settled,
-    harness::{Answer, Console, simulated},
+    harness::{Answer, Console, held_by, simulated},
     recording::{console, start},
     roles::address,
     shares::{Link, share},
@@ -277,6 +277,16 @@ const QUERIES: &[(&str, &[&str])] = &[
             "?format=bathy",
         ],
     ),
+    (
+        "/file",
+        &[
+            "",
+            "?tabs=events,timeline,flame,distribution,info",
+            "?tabs=systemcalls",
+            "?view=stream%3D1&tabs=events",
+            "?view=stream%3D2%26spread%3Dheat%26column%3Dskaddr&tabs=events,distribution",
+        ],
+    ),
     ("/live", &[""]),
     ("/tracks", &[""]),
     ("/tracks/window", &["?tracks=0.0&width=400"]),
@@ -327,8 +337,15 @@ async fn all_answers(console: &Console, link: &Link, capture: CaptureId) -> BTre
     for (path, queries) in QUERIES {
         for query in *queries {
             let filled = address(&format!("/api/captures/{{id}}{path}"), capture);
-            let path = format!("{}{query}", filled.split('?').next().unwrap());
-            answers.insert(path.clone(), link.get(console, &path).await);
+            let asked = format!("{}{query}", filled.split('?').next().unwrap());
+            let mut answer = link.get(console, &asked).await;
+            if *path == "/file" && answer.status == 200 {
+                // What it holds is packed.
+                let held = held_by(&answer).1;
+                held.into_iter()
+                    .for_each(|(address, bytes)| answer.body.extend([address.into_bytes(), bytes].concat()));
+            }
+            answers.insert(asked, answer);
         }
     }
     let page = format!("/captures/{capture}");

@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use super::{
-    harness::{Answer, Console, own_page, simulated},
+    harness::{Answer, Console, held_by, own_page, simulated},
     roles::address,
     shares::share,
 };
@@ -113,6 +113,14 @@ async fn p08_lists_searches_and_comparisons_have_what_is_read() {
     assert_eq!(others.get(&console, &picture).await.status, 404);
     assert_eq!(link.get(&console, &picture).await.status, 200);
     assert_eq!(console.get(&picture, &vera).await.status, 404);
+    // Neither is it in a file of theirs, whatever asks for it; whoever reads it has it there.
+    for (cookie, views) in [(&vera, 0), (&alice, 1)] {
+        let (data, answers) = held_by(&console.get(&format!("{page}/file"), cookie).await);
+        assert_eq!(data["views"].as_array().unwrap().len(), views, "{data}");
+        let told = answers.values().any(|bytes| String::from_utf8_lossy(bytes).contains("payroll"));
+        assert_eq!(told, views == 1);
+    }
+    assert_eq!(console.get(&format!("/api/captures/{closed}/file"), &vera).await.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]

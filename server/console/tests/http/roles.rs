@@ -172,6 +172,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     // There is no query in an empty body.
     ("POST", "/api/captures/{id}/query", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/export", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/file", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/live", [401, 200, 200, 200]),
     ("GET", "/api/live", [401, 200, 200, 200]),
     ("GET", "/api/samples", [401, 200, 200, 200]),
@@ -206,6 +207,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("POST", "/api/investigations/{id}/blocks/{block}/move", [401, 404, 400, 400]),
     ("POST", "/api/investigations/{id}/blocks/{block}/restore", [401, 404, 404, 404]),
     ("GET", "/api/investigations/{id}/blocks/{block}/picture", [401, 404, 404, 404]),
+    ("GET", "/api/investigations/{id}/file", [401, 404, 404, 404]),
     ("GET", "/shares", [303, 403, 200, 200]),
     ("GET", "/api/shares", [401, 404, 200, 200]),
     // An empty body.

@@ -46,22 +46,12 @@ export const SHARE = IS_SAVED
       /^\/s\/[0-9a-f]{16}(\/blocks\/[0-9a-f]{16})?(?=\/(captures|investigations)\/)/,
     )?.[0] ?? "");
 
-/** So many addresses are remembered that were asked for. */
-const MOST_REMEMBERED = 2000;
 /**
- * What this page has asked for, so that it can be saved; and what answers in the place of a server once it was.
- * @type {{asked: Set<string>, open: number, answer: ((path: string) => Promise<Response>)|null,
+ * What answers in the place of a server on a page that was saved as a file.
+ * @type {{answer: ((path: string) => Promise<Response>)|null,
  *   window: (<W extends {start: number, end: number, width: number}>(path: string, window: W) => W|null)|null}}
  */
-export const traffic = { asked: new Set(), open: 0, answer: null, window: null };
-
-/** @param {string} path */
-function remember(path) {
-  traffic.asked.delete(path);
-  traffic.asked.add(path);
-  const [oldest] = traffic.asked;
-  if (traffic.asked.size > MOST_REMEMBERED) traffic.asked.delete(oldest);
-}
+export const traffic = { answer: null, window: null };
 
 /** Why something is not done on such a page. */
 export const NEEDS_LOGIN = IS_SAVED
@@ -94,9 +84,7 @@ export function withParams(path, params) {
 async function request(path, options) {
   const isRead = (options.method ?? "GET") === "GET" && path.startsWith(`${SHARE}/`);
   if (SHARE && !isRead) throw new ApiError({ kind: "share", doing: "Asking the server", why: NEEDS_LOGIN });
-  if ((options.method ?? "GET") === "GET") remember(path);
   let response;
-  traffic.open += 1;
   try {
     response = await (traffic.answer?.(path) ?? fetch(path, { credentials: "same-origin", ...options }));
   } catch (error) {
@@ -107,8 +95,6 @@ async function request(path, options) {
       why: "it does not answer",
       remedy: "Check that Bathyscope still runs and that this computer reaches it.",
     });
-  } finally {
-    traffic.open -= 1;
   }
   if (response.ok) return response;
   if (response.status === 401) {
@@ -162,6 +148,22 @@ export async function get(path, params = {}, signal = undefined) {
  */
 export async function getBytes(path, params = {}, signal = undefined) {
   return (await request(addressOf(path, params), { signal })).arrayBuffer();
+}
+
+/** What a file lacks, in sentences, as the console says it beside the file. */
+const LEFT_OUT = "bathyscope-left-out";
+
+/**
+ * GET, a file that the console makes.
+ * @param {string} path of the route
+ * @param {Record<string, unknown>} params as {@link addressOf} takes them
+ * @param {AbortSignal} signal
+ * @returns {Promise<{name: string, content: Blob, leftOut: string}>} `leftOut`: what is not in it, in sentences
+ */
+export async function getFile(path, params, signal) {
+  const response = await request(addressOf(path, params), { signal });
+  const [, name = "file"] = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "") ?? [];
+  return { name, content: await response.blob(), leftOut: response.headers.get(LEFT_OUT) ?? "" };
 }
 
 /**

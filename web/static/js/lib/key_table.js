@@ -21,6 +21,7 @@ export const CONTEXTS = {
   calls: { title: "Calls", within: "capture" },
   systemcalls: { title: "System calls", within: "capture" },
   processes: { title: "Processes", within: "capture" },
+  file: { title: "A view of a file", within: "everywhere" },
 };
 
 /**
@@ -95,6 +96,12 @@ export const KEYS = {
     what: "Select a range, fit all",
   },
   whole: { context: "capture", press: ["Escape"], what: "Clear the selected range" },
+  "file.back": {
+    context: "file",
+    press: ["Escape"],
+    own: true,
+    what: "Back to the investigation, where nothing else is open",
+  },
 
   "syscalls.walk": {
     context: "systemcalls",

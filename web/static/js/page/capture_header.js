@@ -417,7 +417,7 @@ export class CaptureHeader {
       return;
     }
     try {
-      const { saveFile } = await import("./saved_file.js");
+      const { saveFile } = await import("./save_file.js");
       const whole = {
         title: "",
         owner: "",
@@ -438,7 +438,7 @@ export class CaptureHeader {
 
   async #savePicture() {
     try {
-      const { saveDrawn } = await import("./saved_file.js");
+      const { saveDrawn } = await import("./save_file.js");
       await saveDrawn(this.context);
     } catch (error) {
       noteError(error);

@@ -21,7 +21,7 @@ const GONE = "The capture is gone: it was deleted, or retention removed it, or y
  * @property {boolean} shared whether somebody sees it without a login: nothing leads to captures
  * @property {boolean} [opens] whether views can be opened by whoever sees it without a login
  * @property {(done: boolean) => void} check turns its task
- * @property {Map<string, string>} [pictures] what marks the places of pictures that are put in later, by their addresses: none is asked for
+ * @property {import("./saved_page.js").SavedBlocks|null} [saved] what of it is in a file; null where there is a server
  */
 
 /**
@@ -73,6 +73,27 @@ export function pictureAddress(investigation, { id, version }) {
 }
 
 /**
+ * The picture of a view. What cannot be drawn is said by the view itself.
+ * @param {string} address
+ * @param {boolean} isFlame
+ * @param {BlockPlace["saved"]} saved
+ */
+function viewPicture(address, isFlame, saved) {
+  const words = "The picture of this view could not be made; the view itself says why.";
+  const picture = h("div", {});
+  const none = () => put(picture, h("p", { class: "quiet", text: words }));
+  const image = h("img", {
+    class: isFlame ? "" : "is-rate",
+    alt: isFlame ? "The flame graph of this view" : "Rows over time, with the range of this view",
+    ...(saved ? {} : { loading: "lazy", src: address }),
+  });
+  image.addEventListener("error", none);
+  put(picture, image);
+  saved?.picture(address).then((inFile) => (image.src = inFile), none);
+  return picture;
+}
+
+/**
  * @param {BlockItem} block
  * @param {{kind?: string, capture: string|null, title: string|null, view: string, caption: string}} content
  * @param {BlockPlace} place
@@ -80,32 +101,19 @@ export function pictureAddress(investigation, { id, version }) {
 function viewCard(
   { id, version },
   { kind, capture, title, view, caption },
-  { investigation, shared, opens, pictures },
+  { investigation, shared, opens, saved = null },
 ) {
   if (capture === null || title === null)
     return h("p", { class: "notice", text: `${caption ? `${caption}. ` : ""}${GONE}` });
   const isFlame = new URLSearchParams(view).get("tab") === "flame";
-  const address = pictureAddress(investigation, { id, version });
-  const none = h("p", {
-    class: "quiet",
-    text: "The picture of this view could not be made; the view itself says why.",
-  });
-  const picture = h("div", {}, none);
-  const mark = pictures?.get(address);
-  if (mark || !pictures) {
-    const image = h("img", {
-      class: isFlame ? "" : "is-rate",
-      alt: isFlame ? "The flame graph of this view" : "Rows over time, with the range of this view",
-      ...(mark ? { data: { picture: mark } } : { loading: "lazy", src: address }),
-    });
-    image.addEventListener("error", () => put(picture, none));
-    put(picture, image);
-  }
+  const { href, why } = saved?.view(id) ?? { href: null, why: "" };
   const words = [
     caption && h("p", { text: caption }),
-    picture,
+    viewPicture(pictureAddress(investigation, { id, version }), isFlame, saved),
     h("p", { class: "quiet", text: [title, viewWords(view)].filter(Boolean).join(" · ") }),
+    why && h("p", { class: "quiet small", text: why }),
   ];
+  if (href) return h("a", { class: "block-view", href }, ...words);
   if (opens && kind === "view")
     return h("a", { class: "block-view", href: `${SHARE}/blocks/${id}${captureAddress(capture, view)}` }, ...words);
   return shared

@@ -1,15 +1,16 @@
 // The page of an investigation. Each block has a version of its own: who saves second is shown both texts. What is being written stays
 // when others change the page.
 
-import { ApiError, SHARE, get, send } from "../lib/api.js";
+import { ApiError, IS_SAVED, SHARE, get, send } from "../lib/api.js";
 import { byId, copyText, h, put } from "../lib/dom.js";
 import { wall } from "../lib/format.js";
 import { drawMarkdown } from "../lib/markdown.js";
 import { note, noteError, sentence, showError } from "../lib/notice.js";
 import { TextForm } from "../lib/text_form.js";
-import { blockContent, pictureAddress } from "./investigation_block.js";
+import { blockContent } from "./investigation_block.js";
 import { INVESTIGATION_STATES, headWords, movedBefore, stateWords } from "./investigation_words.js";
 import { linkTo } from "./link_address.js";
+import { placeAddress } from "./saved_place.js";
 import { SHARE_OVER, shownWords } from "./share_words.js";
 
 /** @import { BlockItem, InvestigationAnswer, MarkdownNode } from "../../../api.js" */
@@ -62,9 +63,13 @@ class InvestigationPage {
   /** Says that the share shows nothing any more; none where somebody is logged in. @type {(() => void)|null} */
   #over = null;
 
-  /** @param {string} id */
-  constructor(id) {
+  /**
+   * @param {string} id
+   * @param {import("./saved_page.js").SavedBlocks|null} saved what of it is in a file; null where there is a server
+   */
+  constructor(id, saved) {
     this.id = id;
+    this.saved = saved;
     // What is dropped below all blocks goes to the end.
     const end = byId("investigation-add");
     end.addEventListener("dragover", (event) => this.#dragged && event.preventDefault());
@@ -80,6 +85,7 @@ class InvestigationPage {
       this.#page = await get("/api/investigations/{id}", { id: this.id });
       put(byId("investigation-problem"));
       this.#draw(this.#page);
+      this.#standAt();
       if (this.#page.share && !this.#over) {
         const { startShareLine } = await import("./share_line.js");
         this.#over = startShareLine(
@@ -149,7 +155,7 @@ class InvestigationPage {
             canWrite ? states : h("span", { class: "investigation-state", data: { state }, text: stateWords(state) }),
             h("span", { class: "grow" }),
             canWrite && this.#button("Rename", () => this.#writeHead("title", "Title", title, [])),
-            this.#button("Save as file", () => void this.#saveFile()),
+            !IS_SAVED && this.#button("Save as file", () => void this.#saveFile()),
             !SHARE &&
               h("button", {
                 type: "button",
@@ -194,14 +200,26 @@ class InvestigationPage {
   }
 
   async #saveFile() {
-    const page = this.#page;
-    if (!page) return;
     try {
-      const { saveWritten } = await import("./saved_file.js");
-      await saveWritten(page, { blockContent, headWords, pictureAddress, stateWords });
+      const { saveWritten } = await import("./save_file.js");
+      saveWritten(this.id);
     } catch (error) {
       noteError(error);
     }
+  }
+
+  /** Shows the block at which a file is opened: who comes back from a view stands where they left. */
+  #standAt() {
+    const at = this.saved?.at() ?? "";
+    const line = at && byId("investigation-blocks").querySelector(`[data-block="${at}"]`);
+    if (!line) return;
+    const show = () => line.scrollIntoView({ block: "center" });
+    show();
+    // Pictures above move it when they are there.
+    for (const image of byId("investigation-blocks").querySelectorAll("img"))
+      image.addEventListener("load", show, { once: true });
+    const link = line.querySelector("a.block-view");
+    if (link instanceof HTMLElement) link.focus({ preventScroll: true });
   }
 
   /**
@@ -215,6 +233,7 @@ class InvestigationPage {
       canWrite,
       shared: Boolean(SHARE),
       opens: Boolean(SHARE && this.#page?.share?.views),
+      saved: this.saved,
       check: (/** @type {boolean} */ done) => void this.#check(block, done),
     };
     const form = this.#forms.get(id);
@@ -510,14 +529,31 @@ class InvestigationPage {
   }
 }
 
-/** Shows the investigation that the page is about, and follows what others change. */
-export function startInvestigation() {
-  const { id = "" } = byId("investigation").dataset;
-  const page = new InvestigationPage(id);
+/**
+ * In a file, Back leads from a view to the block that it was opened at.
+ * @param {MouseEvent} event
+ */
+function rememberPlace({ target }) {
+  const link = target instanceof Element ? target.closest("a.block-view") : null;
+  const line = link?.closest("[data-block]");
+  if (line instanceof HTMLElement) history.replaceState(null, "", placeAddress(line.dataset.block ?? ""));
+}
+
+/**
+ * Shows the investigation that the page is about, and follows what others change.
+ * @param {import("./saved_page.js").SavedBlocks|null} [saved] what of it is in a file; null where there is a server
+ */
+export function startInvestigation(saved = null) {
+  const id = saved?.id ?? byId("investigation").dataset.id ?? "";
+  const page = new InvestigationPage(id, saved);
+  void page.load();
+  if (saved) {
+    byId("investigation-blocks").addEventListener("click", rememberPlace);
+    return;
+  }
   document.addEventListener("written", (event) => {
     const { investigations = [], notes = [], missed = false } = event instanceof CustomEvent ? event.detail : {};
     if (missed || investigations.includes(id) || notes.length > 0) void page.load();
   });
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && void page.load());
-  void page.load();
 }

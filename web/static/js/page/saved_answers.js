@@ -13,25 +13,32 @@ import { arranged } from "./saved_rows.js";
  * @property {string} gzip what was answered, compressed, in base64
  */
 /**
- * @typedef {object} SavedPage what a file holds
- * @property {number} version of this form
- * @property {string} view the query string of the view
- * @property {string} from the address of the page
- * @property {number} saved_unix_ms
+ * @typedef {object} SavedView a view of a capture in a file
+ * @property {string|null} block of the investigation that has it; null where the file is of this view
+ * @property {string} capture its id
+ * @property {string} title of the capture
+ * @property {string} view the query of its address
  * @property {string[]} tabs what was saved
- * @property {string[]} left_out what could not be, in sentences
- * @property {SavedAnswer[]} answers
+ * @property {string[]} left_out what is not in the file of it, in sentences
+ * @property {number[]} answers which of the file's
+ */
+/**
+ * @typedef {object} SavedFile what a file holds, as `http/saved` of the console writes it
+ * @property {number} version of this form
+ * @property {string|null} from the address of the page; null where it is not known
+ * @property {number} saved_unix_ms
+ * @property {string[]} left_out what is not in it, in sentences
+ * @property {{id: string, pictures: {block: string, why: string}[], answers: number[]}|null} investigation with the blocks whose view
+ *   is only a picture; null where the file is of a capture
+ * @property {SavedView[]} views
+ * @property {SavedAnswer[]} answers each once
  */
 /** @typedef {{path: string, params: Map<string, string>}} Asked */
 
-/** The version of {@link SavedPage} that is written. */
-export const SAVED_VERSION = 1;
-/** The most rows of a table that a file holds. */
-export const MOST_ROWS = 50_000;
-/** How many rows are asked for at once when a file is made. */
-export const ROWS_AT_ONCE = 5000;
+/** The version of {@link SavedFile} that this release reads. */
+export const SAVED_VERSION = 2;
 /** Parameters that only say how large the place on the screen is. */
-const LOOK = new Set(["width", "columns", "bins", "marks", "limit_tracks"]);
+const LOOK = new Set(["width", "columns", "bins", "marks", "limit_tracks", "limit_lanes"]);
 /** Of rows, what is done here. */
 const ARRANGE = new Set(["sort", "order", "then", "offset", "limit", "filter", "start", "end"]);
 /** Of a flame graph, what is done here. */
@@ -58,9 +65,14 @@ export function keyOf({ path, params }, without = new Set()) {
 }
 
 /** @param {Asked} asked @returns {boolean} */
-export const asksForRows = ({ path }) => path.endsWith("/rows");
-/** @param {Asked} asked @returns {boolean} */
-const asksForFlame = ({ path }) => path.endsWith("/flame");
+const asksForRows = ({ path }) => path.endsWith("/rows");
+/**
+ * Whether a graph of stacks is asked for: of rows, or of a map of a script.
+ * @param {Asked} asked
+ * @returns {boolean}
+ */
+const asksForFlame = ({ path, params }) =>
+  path.endsWith("/flame") || (/\/maps\/\d+$/.test(path) && params.get("view") === "flame");
 
 /** The answers of a file. */
 export class SavedAnswers {
@@ -185,12 +197,13 @@ export class SavedAnswers {
     const [{ columns, total }] = read;
     /** @type {RowsPage} */
     const table = { columns, rows: [], total, matched: 0, offset: 0 };
-    for (const { offset, rows, texts } of read) {
+    for (const { offset, rows, texts, numbers } of read) {
       // Pages of another length were asked for by the page itself.
       const known = table.rows.length - offset;
       if (known < 0 || known >= rows.length) continue;
       table.rows.push(...rows.slice(known));
       if (texts) table.texts = [...(table.texts ?? []), ...texts.slice(known)];
+      if (numbers) table.numbers = [...(table.numbers ?? []), ...numbers.slice(known)];
     }
     table.matched = table.rows.length;
     return table;

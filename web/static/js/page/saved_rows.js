@@ -26,11 +26,13 @@ export function arranged(table, saved, asked) {
   sort(found, table, asked);
   const offset = Number(asked.get("offset") ?? 0);
   const shown = found.slice(offset, offset + Number(asked.get("limit") ?? found.length));
-  const { texts } = table;
+  const { texts, numbers: ofStream } = table;
   return {
     columns: table.columns,
     rows: shown.map((i) => table.rows[i]),
     ...(texts ? { texts: shown.map((i) => texts[i] ?? null) } : {}),
+    // A row keeps its number in the stream wherever it stands now: notes are tied to it.
+    numbers: shown.map((i) => ofStream?.[i] ?? i),
     total: table.total,
     matched: found.length,
     offset,

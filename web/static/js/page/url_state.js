@@ -4,6 +4,7 @@
 import { IS_SAVED } from "../lib/api.js";
 import { Emitter } from "../lib/emitter.js";
 import { TRACKS_CHARS } from "../lib/sql_track.js";
+import { placeAddress } from "./saved_place.js";
 
 /** The version that is written. */
 export const VERSION = 3;
@@ -204,6 +205,17 @@ export function formatView(view) {
   return `?${params}`;
 }
 
+/** The block of a file's investigation whose view is shown; empty where there is none. */
+let fileBlock = "";
+
+/**
+ * Says at which block of a file's investigation the view is.
+ * @param {string} block
+ */
+export function standAt(block) {
+  fileBlock = block;
+}
+
 /**
  * A view that tells who listens which of its parts changed, and keeps the address up to date.
  * @extends {Emitter<{change: {parts: Set<string>}}>}
@@ -252,7 +264,7 @@ export class ViewState extends Emitter {
     const write = () => {
       this.#spent = Math.max(this.#spent, performance.now()) + MS_PER_WRITE;
       // The address of a file stays that of the file.
-      history.replaceState(null, "", IS_SAVED ? `#${formatView(this.view)}` : this.address());
+      history.replaceState(null, "", IS_SAVED ? placeAddress(fileBlock, formatView(this.view)) : this.address());
     };
     const wait = Math.max(0, this.#spent - (WRITES_AT_ONCE - 1) * MS_PER_WRITE - performance.now());
     if (wait === 0) write();

@@ -1,4 +1,9 @@
 //! Captures and views of them as files.
+//!
+//! * `GET /api/captures/{id}/export?format=…` (viewer, or a share): rows, stacks, calls or all of it in a format of other tools.
+//! * `GET /api/captures/{id}/file?view=&tabs=&most_bytes=` (viewer, or a share): a view as one HTML file that opens without this console. `view` is the
+//!   query of the page's address; `tabs` which of its tabs the file has, separated by commas: `events`, `timeline`, `flame` and so on, the
+//!   view's own if there are none. At most 20 MB: else 413. What is not in it is in the header `Bathyscope-Left-Out`, in sentences.
 
 use axum::{
     extract::State,
@@ -18,8 +23,10 @@ use serde::Deserialize;
 use super::{
     super::{
         access::{Reader, Who},
+        context::Context,
         error::ApiError,
         extract::{Path, Query},
+        saved::{AskedFile, FileMaker, PATIENCE, capture_file, origin},
         state::{AppState, to_its_end},
     },
     captures::CapturePath,
@@ -74,4 +81,39 @@ pub(in crate::http) async fn export(
         answer.headers_mut().insert(LOSSES, words);
     }
     Ok(answer)
+}
+
+/// Which view of a capture, and how much of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct FileQuery {
+    /// The query of the page's address.
+    #[serde(default)]
+    view: String,
+    /// The tabs of the file, separated by commas.
+    #[serde(default)]
+    tabs: String,
+    /// The most bytes of the file, at most 20,000,000.
+    most_bytes: Option<usize>,
+}
+
+/// A view as one HTML file.
+pub(in crate::http) async fn file(
+    reader: Reader,
+    State(state): State<AppState>,
+    context: Context,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(FileQuery { view, tabs, most_bytes }): Query<FileQuery>,
+) -> Result<Response, ApiError> {
+    reader.admit(id)?;
+    let tabs = tabs.split(',').filter(|tab| !tab.is_empty()).map(str::to_owned).collect();
+    // A share's own address opens nothing elsewhere.
+    let page = reader.who().map(|_| format!("{}/captures/{id}", origin(&state, &context)));
+    let user = reader.who().map_or_else(|| "a share".to_owned(), |who| who.user().to_owned());
+    let asked = AskedFile { view, tabs };
+    let _turn = state.workers().file().await?;
+    let maker = FileMaker::new(&state, PATIENCE, most_bytes)?;
+    let made = capture_file(maker, (reader, id), &asked, page).await?;
+    tracing::info!(capture = %id, user, bytes = made.html.len(), "a view is saved as a file");
+    Ok(made.response())
 }

@@ -62,8 +62,8 @@ pub(in crate::http) struct InvestigationPath {
 /// A block in a path.
 #[derive(Clone, Copy, Deserialize)]
 pub(in crate::http) struct BlockPath {
-    id: InvestigationId,
-    block: InvestigationId,
+    pub(super) id: InvestigationId,
+    pub(super) block: InvestigationId,
 }
 
 /// Which are listed.
@@ -152,13 +152,13 @@ async fn found(state: &AppState, id: InvestigationId) -> Result<(InvestigationRe
 #[derive(Serialize)]
 pub(in crate::http) struct InvestigationAnswer {
     #[serde(flatten)]
-    page: InvestigationItem,
+    pub(super) page: InvestigationItem,
     /// The address by which others reach the console; none if it was not said, or by a share.
     public_url: Option<String>,
     /// The link by which it is read; none if whoever asks is logged in.
-    share: Option<ReadShare>,
+    pub(super) share: Option<ReadShare>,
     /// Why whoever asks may not share it; none if they may.
-    no_shares: Option<&'static str>,
+    pub(super) no_shares: Option<&'static str>,
 }
 
 async fn told(state: &AppState, who: &Who, id: InvestigationId) -> Result<Json<InvestigationAnswer>, ApiError> {

@@ -22,6 +22,7 @@ mod found_site;
 pub(super) mod health;
 pub(super) mod host;
 pub(super) mod import;
+pub(super) mod investigation_file;
 pub(super) mod investigations;
 pub(super) mod language;
 pub(super) mod library;

@@ -89,14 +89,16 @@ const WRITTEN: [(&str, &str, &[&str]); 7] = [
     ),
 ];
 /// Handlers that write no JSON.
-const BYTES: [&str; 7] = [
+const BYTES: [&str; 9] = [
     "/api/openapi.json",
     "/api/captures/{id}/timeline",
     "/api/captures/{id}/tracks/window",
     "/api/captures/{id}/calls/text",
     "/api/captures/{id}/export",
+    "/api/captures/{id}/file",
     "/api/library/{id}/file",
     "/api/investigations/{id}/blocks/{block}/picture",
+    "/api/investigations/{id}/file",
 ];
 /// Streams of events: their one event, or none where each variant of the type is an event.
 const STREAMS: [(&str, &str, Option<&str>); 3] = [

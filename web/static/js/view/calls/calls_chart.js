@@ -1,6 +1,6 @@
 // The chart of calls: one lane for each thread or CPU.
 
-import { get } from "../../lib/api.js";
+import { addressOf, get } from "../../lib/api.js";
 import { MARKS, durationMark } from "../../lib/duration_marks.js";
 import { count, duration, exact, moment, plural } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
@@ -21,6 +21,7 @@ export class CallsChart extends LanesChart {
     super(context, {
       label: "Chart of calls. W and S zoom, A and D pan, arrow keys walk through the calls, Enter zooms to one.",
       waiting: "Drawing calls",
+      address: (query) => addressOf("/api/captures/{id}/calls/chart", { id: context.id, ...this.query, ...query }),
       ask: (query, signal) =>
         get("/api/captures/{id}/calls/chart", { id: context.id, ...this.query, ...query }, signal),
       words,

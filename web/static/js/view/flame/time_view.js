@@ -1,6 +1,6 @@
 // Stacks in the order of time: one lane for each thread or CPU, samples that follow each other merged where they agree.
 
-import { get } from "../../lib/api.js";
+import { addressOf, get } from "../../lib/api.js";
 import { amount } from "../../lib/amount.js";
 import { h, put } from "../../lib/dom.js";
 import { count, duration, exact, moment, plural } from "../../lib/format.js";
@@ -30,6 +30,7 @@ export class TimeView {
       label:
         "Stacks in the order of time. W and S zoom, A and D pan, arrow keys walk through the frames, Enter zooms to one.",
       waiting: "Drawing stacks",
+      address: (query) => addressOf("/api/captures/{id}/flame/chart", { ...this.#query, ...query }),
       ask: (query, signal) => get("/api/captures/{id}/flame/chart", { ...this.#query, ...query }, signal),
       words: (model, spot) => this.#words(model, spot),
       count: ({ lanes }, lane) => count(lanes[lane].samples),

@@ -1,6 +1,6 @@
 // A chart of lanes over time, zoomed and panned with keys, wheel and pointer: calls, or stacks in the order of time.
 
-import { Latest } from "../../lib/api.js";
+import { Latest, traffic } from "../../lib/api.js";
 import { Canvas } from "../../lib/canvas.js";
 import { h, settled } from "../../lib/dom.js";
 import { Emitter } from "../../lib/emitter.js";
@@ -23,6 +23,7 @@ const ARROWS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "out", ArrowDo
  * @typedef {object} LanesKind what a chart of lanes shows
  * @property {string} label of the canvas
  * @property {string} waiting what is done while the server is asked
+ * @property {(query: LanesQuery) => string} address of what is asked for
  * @property {(query: LanesQuery, signal: AbortSignal) => Promise<Answer>} ask
  * @property {(model: LanesModel<Answer>, spot: Spot) => string} words of a box
  * @property {(model: LanesModel<Answer>, lane: number) => string} count beside a lane's name
@@ -106,13 +107,15 @@ export class LanesChart extends Emitter {
   async #fetch() {
     if (!this.visible || this.canvas.width <= LABELS) return;
     const { start, end } = this.shown;
-    const query = {
+    const wanted = {
       start: Math.floor(start),
       end: Math.ceil(end),
       width: Math.min(8192, Math.round(this.nav.wide)),
       lanes: this.context.view.lanes,
       limit_lanes: MOST_LANES,
     };
+    // A file has some windows, and draws the best of them.
+    const query = traffic.window?.(this.kind.address(wanted), wanted) ?? wanted;
     try {
       const answer = await this.#latest.run((signal) =>
         waitFor(this.kind.waiting, this.kind.ask(query, signal), () => this.#latest.cancel()),

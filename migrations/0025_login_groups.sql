@@ -3,8 +3,8 @@ PRAGMA user_version = 25;
 -- Groups that the provider said of somebody at a login, each for the session that it began, and for nothing else. No file of a capture
 -- has any.
 CREATE TABLE session_groups (
-    -- The session; its end takes them with it.
-    session BLOB NOT NULL REFERENCES sessions (hash) ON DELETE CASCADE,
+    -- The session: its `hash` in `sessions`. They go with it.
+    session BLOB NOT NULL CHECK (length(session) = 32),
     -- The provider: its issuer. They count only as long as the console is set up with this one.
     issuer TEXT NOT NULL,
     -- The name of the group there, at most 256 bytes. With other capitals it is another one.

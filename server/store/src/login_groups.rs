@@ -97,6 +97,13 @@ pub(crate) async fn keep(
     Ok(())
 }
 
+/// Forgets those of sessions that there are no more: to be called after each change that ends some, in the same one.
+pub(crate) async fn forget_ended(conn: &mut SqliteConnection) -> Result<(), StoreError> {
+    let delete = sqlx::query("DELETE FROM session_groups WHERE session NOT IN (SELECT hash FROM sessions)");
+    delete.execute(conn).await.map_err(failed("forgetting the groups of a login"))?;
+    Ok(())
+}
+
 /// Those of a session, with the provider that said them; none if there are none.
 pub(crate) async fn of_session(
     conn: &mut SqliteConnection,
@@ -120,7 +127,8 @@ pub(crate) async fn end_sessions_with_others(
                   WHERE g.session = sessions.hash AND (g.issuer <> ?2 OR g.name NOT IN (SELECT value FROM json_each(?3)))) \
                   RETURNING hash, expires_s";
     let delete = sqlx::query_as(delete).bind(name.to_owned()).bind(issuer.to_owned()).bind(groups.json());
-    let rows: Vec<(Vec<u8>, i64)> = delete.fetch_all(conn).await.map_err(failed("ending sessions"))?;
+    let rows: Vec<(Vec<u8>, i64)> = delete.fetch_all(&mut *conn).await.map_err(failed("ending sessions"))?;
+    forget_ended(conn).await?;
     let ended = |(hash, expires_s): (Vec<u8>, i64)| {
         let hash = TokenHash::from_bytes(&hash).ok_or_else(|| unreadable("a session"))?;
         Ok(EndedSession { hash, expires_s: unsigned(expires_s) })

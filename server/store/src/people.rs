@@ -390,7 +390,8 @@ pub(crate) async fn end_sessions(
     let delete = "DELETE FROM sessions WHERE user = ?1 COLLATE NOCASE AND (?2 IS NULL OR hash <> ?2) \
                   RETURNING hash, expires_s";
     let keep = keep.map(|hash| hash.bytes().to_vec());
-    let rows: Result<Vec<(Vec<u8>, i64)>, _> = sqlx::query_as(delete).bind(name).bind(keep).fetch_all(conn).await;
+    let rows: Result<Vec<(Vec<u8>, i64)>, _> = sqlx::query_as(delete).bind(name).bind(keep).fetch_all(&mut *conn).await;
+    crate::login_groups::forget_ended(conn).await?;
     let ended = |(hash, expires_s): (Vec<u8>, i64)| {
         let hash = TokenHash::from_bytes(&hash).ok_or_else(|| unreadable("a session"))?;
         Ok(EndedSession { hash, expires_s: unsigned(expires_s) })

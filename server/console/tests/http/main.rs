@@ -12,6 +12,7 @@
 mod access;
 mod activity;
 mod anonymous;
+mod against;
 mod answers;
 mod bounds;
 mod builder;

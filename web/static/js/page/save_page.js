@@ -21,7 +21,7 @@ const MOST_WINDOW_BYTES = 10e6;
 const QUIET_MS = 400;
 const AT_ONCE = 4;
 /** What is not in files, as it needs a server. */
-const NOT_IN_FILES = new Set(["share_dialog.js", "rights_dialog.js", "sql_view.js", "compare_dialog.js"]);
+const NOT_IN_FILES = new Set(["share_dialog.js", "rights_dialog.js", "sql_view.js", "against_dialog.js"]);
 
 /**
  * What can be saved of a capture: its tabs by name and title, those that a share shows.

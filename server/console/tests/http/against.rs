@@ -54,7 +54,8 @@ async fn p08_a_capture_that_is_kept_from_somebody_is_compared_with_nothing_for_t
         // Nor among several.
         let both = console.get(&format!("/api/captures/{open}/{route}?with={open},{closed}"), &vera).await;
         assert_eq!(both.status, 404, "{route}");
-        for cookie in [&alice, &root] {
+        // Without a script there is no map, whatever it is compared with.
+        for cookie in [&alice, &root].into_iter().filter(|_| !route.starts_with("maps")) {
             assert_ne!(ask(cookie, closed).await, ask(cookie, nowhere).await, "{route}");
         }
     }
@@ -118,7 +119,7 @@ async fn recordings_of_the_simulated_agent_are_compared_by_call_function_and_key
     assert!(link.connected(Duration::from_secs(10)).await);
     let console = Console::with_link(link).await;
     let root = console.cookie("root", Role::Admin).await;
-    let text = "interval:ms:10 { } tracepoint:sched:sched_switch { @[comm] = count(); @size = hist(args.prev_prio); }";
+    let text = "tracepoint:sched:sched_switch { @[comm] = count(); @size = hist(args.prev_prio); }";
     let calls = json!([{"id": "calls", "method": {"syscalls": {}}}]);
     let script = json!([{"id": "script", "method": {"script": {"text": text}}}]);
     let mut ids = Vec::new();

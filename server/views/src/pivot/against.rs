@@ -73,8 +73,8 @@ pub fn groups_against(
     let named = of_here.values.iter().filter(|value| value.wants_numbers());
     let columns: Vec<String> =
         of_here.by.iter().cloned().chain(named.filter_map(|value| value.column().map(str::to_owned))).collect();
-    let (heads, side) = groups(here, of_here, cancel)?;
     same_columns((here, of_here.stream), (there, of_there.stream), &columns)?;
+    let (heads, side) = groups(here, of_here, cancel)?;
     let (_, other) = groups(there, of_there, cancel).map_err(ViewError::of_other)?;
     against(heads, (side, other), query)
 }

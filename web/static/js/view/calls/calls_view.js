@@ -9,7 +9,7 @@ import { parseDuration } from "../../lib/duration_marks.js";
 import { duration, exact, plural } from "../../lib/format.js";
 import { bind, isTyping } from "../../lib/keys.js";
 import { note, noteError, waitFor } from "../../lib/notice.js";
-import { AGAINST_PARTS, otherTable } from "../against/against_model.js";
+import { otherTable } from "../against/against_model.js";
 import { AgainstPanel } from "../against/against_panel.js";
 import { readNames, writeNames } from "../../lib/name_list.js";
 import { PanelView } from "../panel_view.js";

@@ -101,12 +101,22 @@ fn tables_of_two_captures_have_the_numbers_of_the_page() {
     }
     let told = text(&bathyscope(&["compare", "--in", "syscalls"], &data));
     assert!(told.contains("changed by more than chance") && told.contains("amounts a second"), "{told}");
-    let table = json(&text(&bathyscope(&["compare", "--in", "syscalls", "--per", "none", "--lines", "3", "--json"], &data)));
-    assert_eq!((&table["normalised"], table["lines"].as_array().unwrap().len().min(3)), (&Value::from("none"), table["lines"].as_array().unwrap().len()));
-    let groups = ["compare", "--in", "groups", "--stream", "syscalls", "--by", "call", "--values", "count,sum:duration_ns"];
+    let table =
+        json(&text(&bathyscope(&["compare", "--in", "syscalls", "--per", "none", "--lines", "3", "--json"], &data)));
+    assert_eq!(
+        (&table["normalised"], table["lines"].as_array().unwrap().len().min(3)),
+        (&Value::from("none"), table["lines"].as_array().unwrap().len())
+    );
+    let groups =
+        ["compare", "--in", "groups", "--stream", "syscalls", "--by", "call", "--values", "count,sum:duration_ns"];
     let groups = json(&text(&bathyscope(&[&groups[..], &["--per", "none", "--json"]].concat(), &data)));
     let of = |table: &Value, key: &str| {
-        table["lines"].as_array().unwrap().iter().find(|line| line["key"][0] == key).map(|line| line["values"][0].clone())
+        table["lines"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|line| line["key"][0] == key)
+            .map(|line| line["values"][0].clone())
     };
     let first = table["lines"][0]["key"][0].as_str().unwrap();
     assert_eq!(of(&table, first).unwrap()["there"], of(&groups, first).unwrap()["there"]);

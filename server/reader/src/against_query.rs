@@ -6,8 +6,7 @@
 
 use bathyscope_views::{
     AgainstQuery, AgainstTable, CallChoice, Cancel, HeatPair, MapShape, Normalised, PivotQuery, SideCalls, SideMap,
-    ViewError, calls_against, groups_against, heat_pair, map_against, matching_stream, same_columns,
-    syscalls_against,
+    ViewError, calls_against, groups_against, heat_pair, map_against, matching_stream, same_columns, syscalls_against,
 };
 use serde::Deserialize;
 

@@ -338,48 +338,48 @@ impl ViewError {
     pub fn is_bad_request(&self) -> bool {
         matches!(self, Self::OfOther(of) if of.is_bad_request())
             || matches!(
-            self,
-            Self::NoSuchStream { .. }
-                | Self::StreamNumber(_)
-                | Self::RowNumber(_)
-                | Self::NoSuchColumn { .. }
-                | Self::Mismatch { .. }
-                | Self::Filter(_)
-                | Self::NothingToFind
-                | Self::OutOfRange { .. }
-                | Self::TooFar { .. }
-                | Self::Aggregate(_)
-                | Self::TooManyPairs { .. }
-                | Self::TrackId(_)
-                | Self::NoTrack { .. }
-                | Self::NoThread { .. }
-                | Self::NotUtilised
-                | Self::NarrowedWhileRunning
-                | Self::ValueLimit(_)
-                | Self::NoSamples
-                | Self::NoReportKey { .. }
-                | Self::NoSystemCalls
-                | Self::SyscallGroup(_)
-                | Self::NoCalls
-                | Self::CallGroups
-                | Self::NoContainers
-                | Self::NoSuchWeight { .. }
-                | Self::ComparedWeight { .. }
-                | Self::WeightTooLarge(_)
-                | Self::ComparedUnits { .. }
-                | Self::ComparedCapture(_)
-                | Self::Normalised(_)
-                | Self::TurnedMedian
-                | Self::ComparedRates { .. }
-                | Self::AgainstStream(_)
-                | Self::AgainstColumn(_)
-                | Self::AgainstStack(_)
-                | Self::AgainstSeveral(_)
-                | Self::AgainstMap { .. }
-                | Self::AgainstOffsets
-                | Self::AgainstOrder(_)
-                | Self::Transform { .. }
-                | Self::Pattern { .. }
-        )
+                self,
+                Self::NoSuchStream { .. }
+                    | Self::StreamNumber(_)
+                    | Self::RowNumber(_)
+                    | Self::NoSuchColumn { .. }
+                    | Self::Mismatch { .. }
+                    | Self::Filter(_)
+                    | Self::NothingToFind
+                    | Self::OutOfRange { .. }
+                    | Self::TooFar { .. }
+                    | Self::Aggregate(_)
+                    | Self::TooManyPairs { .. }
+                    | Self::TrackId(_)
+                    | Self::NoTrack { .. }
+                    | Self::NoThread { .. }
+                    | Self::NotUtilised
+                    | Self::NarrowedWhileRunning
+                    | Self::ValueLimit(_)
+                    | Self::NoSamples
+                    | Self::NoReportKey { .. }
+                    | Self::NoSystemCalls
+                    | Self::SyscallGroup(_)
+                    | Self::NoCalls
+                    | Self::CallGroups
+                    | Self::NoContainers
+                    | Self::NoSuchWeight { .. }
+                    | Self::ComparedWeight { .. }
+                    | Self::WeightTooLarge(_)
+                    | Self::ComparedUnits { .. }
+                    | Self::ComparedCapture(_)
+                    | Self::Normalised(_)
+                    | Self::TurnedMedian
+                    | Self::ComparedRates { .. }
+                    | Self::AgainstStream(_)
+                    | Self::AgainstColumn(_)
+                    | Self::AgainstStack(_)
+                    | Self::AgainstSeveral(_)
+                    | Self::AgainstMap { .. }
+                    | Self::AgainstOffsets
+                    | Self::AgainstOrder(_)
+                    | Self::Transform { .. }
+                    | Self::Pattern { .. }
+            )
     }
 }

@@ -12,8 +12,14 @@ use super::{
 };
 
 /// All routes that compare, as they are asked for the capture of the harness.
-const ROUTES: [&str; 6] =
-    ["syscalls/compare", "pivot/compare", "calls/compare", "maps/0/compare", "distribution/heat/compare", "flame/compare"];
+const ROUTES: [&str; 6] = [
+    "syscalls/compare",
+    "pivot/compare",
+    "calls/compare",
+    "maps/0/compare",
+    "distribution/heat/compare",
+    "flame/compare",
+];
 
 async fn record(console: &Console, cookie: &str, sources: Value) -> String {
     let limits = json!({"duration_ms": 400, "budget_cpu_permille": 1000});
@@ -75,7 +81,10 @@ async fn groups_and_heat_maps_are_compared_with_another_capture_and_with_another
     let table = ask(&format!("pivot/compare?by=comm&values=count,sum:next_pid&with={two}&normalised=none")).await;
     let marker = line(&table, "marker-comm");
     assert_eq!((&marker["values"][0]["here"], &marker["values"][0]["there"]), (&json!(500.0), &json!(250.0)));
-    assert_eq!((&table["normalised"], &table["here"]["rows"], &table["there"]["rows"]), (&json!("none"), &json!(1000), &json!(500)));
+    assert_eq!(
+        (&table["normalised"], &table["here"]["rows"], &table["there"]["rows"]),
+        (&json!("none"), &json!(1000), &json!(500))
+    );
     // The same numbers as of one side alone.
     let alone = ask("pivot?by=comm&values=count,sum:next_pid").await;
     for of_one in alone["lines"].as_array().unwrap() {
@@ -84,7 +93,8 @@ async fn groups_and_heat_maps_are_compared_with_another_capture_and_with_another
         assert_eq!(both["filter"], of_one["condition"]);
     }
     // Another range, another filter, and the usual: for each second, and the same filter.
-    let ranges = ask("pivot/compare?by=comm&start=0&end=500000&with_start=500000&with_end=1000000&normalised=none").await;
+    let ranges =
+        ask("pivot/compare?by=comm&start=0&end=500000&with_start=500000&with_end=1000000&normalised=none").await;
     assert_eq!(line(&ranges, "marker-comm")["values"][0]["difference"], 0.0);
     let filtered = ask("pivot/compare?with_filter=pid%3D%3D101&normalised=none").await;
     assert_eq!((&filtered["here"]["rows"], &filtered["there"]["rows"]), (&json!(1000), &json!(333)));
@@ -92,7 +102,9 @@ async fn groups_and_heat_maps_are_compared_with_another_capture_and_with_another
     assert_eq!((&usual["normalised"], &usual["there"]["rows"]), (&json!("time"), &json!(333)));
     let heat = ask(&format!("distribution/heat/compare?stream=0&column=next_pid&columns=50&with={two}")).await;
     assert_eq!((&heat["here"]["step"], &heat["here"]["buckets"]), (&heat["there"]["step"], &heat["there"]["buckets"]));
-    let sum = |side: &str| heat[side]["cells"]["count"].as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).sum::<u64>();
+    let sum = |side: &str| {
+        heat[side]["cells"]["count"].as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).sum::<u64>()
+    };
     assert_eq!((sum("here"), sum("there")), (1000, 500));
     // What cannot be compared is refused in words.
     let several = format!("{two},{two}");
@@ -102,7 +114,10 @@ async fn groups_and_heat_maps_are_compared_with_another_capture_and_with_another
         ("pivot/compare?normalised=half".to_owned(), "nothing to compare by"),
         ("pivot/compare?lines_by=0.most".to_owned(), "is no order of lines"),
         ("pivot/compare?lines=0".to_owned(), "the number of lines"),
-        ("pivot/compare?with_filter=nope%3D%3D1".to_owned(), "the capture to compare with does not fit: there is no column `nope`"),
+        (
+            "pivot/compare?with_filter=nope%3D%3D1".to_owned(),
+            "the capture to compare with does not fit: there is no column `nope`",
+        ),
         ("syscalls/compare".to_owned(), "has no system calls"),
         ("calls/compare".to_owned(), "no calls of functions"),
         ("distribution/heat/compare?period=1000000".to_owned(), "offsets in a period are not compared"),

@@ -11,8 +11,8 @@
 
 mod access;
 mod activity;
-mod anonymous;
 mod against;
+mod anonymous;
 mod answers;
 mod bounds;
 mod builder;

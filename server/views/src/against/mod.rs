@@ -13,7 +13,10 @@ pub(crate) use number::{MatchedValue, parts};
 pub(crate) use streams::same_stream_of;
 pub use streams::{matching_stream, same_columns};
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, HashMap},
+};
 
 use crate::{
     ViewError,
@@ -112,13 +115,7 @@ pub(crate) fn against(
     let cautions = cautions(&here, &there);
     let (of_here, of_there) = (here.lines.take(), there.lines.take());
     let scales = (Scales::of(&here, &of_here, query.normalised), Scales::of(&there, &of_there, query.normalised));
-    let mut pairs: BTreeMap<String, (Option<MatchedLine>, Option<MatchedLine>)> = BTreeMap::new();
-    for (name, line) in of_here {
-        pairs.entry(name).or_default().0 = Some(line);
-    }
-    for (name, line) in of_there {
-        pairs.entry(name).or_default().1 = Some(line);
-    }
+    let pairs = paired(of_here, of_there);
     let draws = draws();
     let kinds: Vec<AgainstKind> = heads.measures.iter().map(|measure| measure.kind).collect();
     let tests = pairs.len() * kinds.iter().filter(|kind| **kind != AgainstKind::Level).count();
@@ -146,6 +143,21 @@ pub(crate) fn against(
     })
 }
 
+/// A line here and the same there.
+type MatchedPair = (Option<MatchedLine>, Option<MatchedLine>);
+
+/// Lines of either side with those of the other, by how they are written.
+fn paired(here: HashMap<String, MatchedLine>, there: HashMap<String, MatchedLine>) -> BTreeMap<String, MatchedPair> {
+    let mut pairs: BTreeMap<String, MatchedPair> = BTreeMap::new();
+    for (name, line) in here {
+        pairs.entry(name).or_default().0 = Some(line);
+    }
+    for (name, line) in there {
+        pairs.entry(name).or_default().1 = Some(line);
+    }
+    pairs
+}
+
 fn is_beyond(value: &AgainstValue) -> bool {
     value.verdict == DifferenceVerdict::BeyondChance
 }
@@ -154,7 +166,10 @@ fn cautions(here: &MatchedSide, there: &MatchedSide) -> Vec<String> {
     let mut all = Vec::new();
     for (which, side) in [("here", here), ("there", there)] {
         if side.lost > 0 {
-            all.push(format!("{} rows were lost {which}: a difference that they can explain is not called one.", side.lost));
+            all.push(format!(
+                "{} rows were lost {which}: a difference that they can explain is not called one.",
+                side.lost
+            ));
         }
         if side.left_out > 0 {
             all.push(format!(
@@ -179,7 +194,7 @@ struct Comparing<'a> {
 }
 
 impl Comparing<'_> {
-    fn line(&self, (here, there): (Option<MatchedLine>, Option<MatchedLine>)) -> AgainstLine {
+    fn line(&self, (here, there): MatchedPair) -> AgainstLine {
         let only = match (&here, &there) {
             (Some(_), None) => Some(OnlySide::Here),
             (None, Some(_)) => Some(OnlySide::There),
@@ -209,11 +224,12 @@ impl Comparing<'_> {
             (None, AgainstKind::Amount) => Some(0.0),
             (None, _) => None,
         };
-        let number = |value: &Option<MatchedValue>, other: &Option<MatchedValue>, side: &MatchedSide, scales: &Scales| {
-            let empty = other.as_ref().map(MatchedValue::empty);
-            let lost = side.lost.saturating_add(if value.is_none() { side.left_out } else { 0 });
-            value.as_ref().or(empty.as_ref()).and_then(|value| value.number(lost, (scales, at), self.draws))
-        };
+        let number =
+            |value: &Option<MatchedValue>, other: &Option<MatchedValue>, side: &MatchedSide, scales: &Scales| {
+                let empty = other.as_ref().map(MatchedValue::empty);
+                let lost = side.lost.saturating_add(if value.is_none() { side.left_out } else { 0 });
+                value.as_ref().or(empty.as_ref()).and_then(|value| value.number(lost, (scales, at), self.draws))
+            };
         let a = number(&there, &here, self.sides.1, &self.scales.1);
         let b = number(&here, &there, self.sides.0, &self.scales.0);
         let judged = a.as_ref().zip(b.as_ref()).map(|(a, b)| judge(a, b, self.tests));

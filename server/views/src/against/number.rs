@@ -56,9 +56,14 @@ impl Scales {
         };
         for line in lines.values() {
             let own = line.values.iter().enumerate();
-            own.filter(|(at, _)| side.wholes.get(*at).is_none_or(Option::is_none)).for_each(|(at, value)| add(at, value));
+            own.filter(|(at, _)| side.wholes.get(*at).is_none_or(Option::is_none))
+                .for_each(|(at, value)| add(at, value));
         }
-        side.wholes.iter().enumerate().filter_map(|(at, whole)| Some((at, whole.as_ref()?))).for_each(|(at, it)| add(at, it));
+        side.wholes
+            .iter()
+            .enumerate()
+            .filter_map(|(at, whole)| Some((at, whole.as_ref()?)))
+            .for_each(|(at, it)| add(at, it));
         Self { normalised, span_ns: (side.range.span_ns() as f64).max(1.0), wholes, sums }
     }
 
@@ -165,7 +170,12 @@ impl MatchedValue {
         let drawn = spread(&shares.collect::<Vec<f64>>());
         if !matches!(self, Self::Rows(_)) {
             let known = (lost == 0).then_some(value);
-            return MeasuredNumber { value, error: Some(drawn).filter(|error| *error > 0.0), least: known, most: known };
+            return MeasuredNumber {
+                value,
+                error: Some(drawn).filter(|error| *error > 0.0),
+                least: known,
+                most: known,
+            };
         }
         let alone = (value * (1.0 - value).max(0.0) / whole).sqrt().max(1.0 / whole);
         let with_lost = whole + lost as f64;
@@ -234,7 +244,10 @@ mod tests {
         let number = |value: &MatchedValue, lost| value.number(lost, (&plain, 0), &draws()).unwrap();
         assert_eq!(number(&MatchedValue::Rows(even(64.0)), 7).most, Some(71.0));
         let sum = MatchedValue::Sum(even(640.0), false);
-        assert_eq!((number(&sum, 0).most, number(&sum, 1).least, number(&sum, 1).most), (Some(640.0), Some(640.0), None));
+        assert_eq!(
+            (number(&sum, 0).most, number(&sum, 1).least, number(&sum, 1).most),
+            (Some(640.0), Some(640.0), None)
+        );
         assert_eq!(number(&MatchedValue::Sum(even(640.0), true), 1).least, None);
         let mean = MatchedValue::Mean(even(640.0), even(64.0), 64.0 * 101.0, false);
         assert_eq!((number(&mean, 0).value, number(&mean, 0).error), (10.0, Some(0.125)));

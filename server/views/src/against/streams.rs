@@ -32,8 +32,7 @@ pub fn matching_stream(here: &dyn Source, stream: u16, there: &dyn Source) -> Re
     let schema = schema_of(here, stream)?;
     let others = there.streams();
     let all = (0_u16..).zip(others).filter(|(_, other)| !other.is_absent()).map(|(other, _)| other);
-    same_stream_of(schema, others, all)
-        .ok_or_else(|| ViewError::AgainstStream(bathyscope_capture::shown(&schema.name)))
+    same_stream_of(schema, others, all).ok_or_else(|| ViewError::AgainstStream(bathyscope_capture::shown(&schema.name)))
 }
 
 /// Goes on only if columns are of the same type on both sides, as else one is not what the other is.

@@ -74,15 +74,20 @@ impl<'a> SideHeat<'a> {
         let column = &self.column;
         let told = limits.low.zip(limits.high).map(|(low, high)| (column.key(low), column.key(high.saturating_sub(1))));
         let buckets = Buckets::new(self.scale, column, told.unwrap_or((0, 0)));
-        let index = |cell: &ShownCell| if let ShownCell::Number(low) = cell { Some(buckets.index(column.key(*low))) } else { None };
+        let index = |cell: &ShownCell| {
+            if let ShownCell::Number(low) = cell { Some(buckets.index(column.key(*low))) } else { None }
+        };
         let ends = |map: &HeatMap| {
             let first = map.buckets.first().and_then(|(low, _)| index(low))?;
             Some((first, first + i32::try_from(map.buckets.len()).unwrap_or(i32::MAX) - 1))
         };
         let (of_a, of_b) = (ends(a), ends(b));
         let all = || of_a.iter().chain(&of_b);
-        let (Some(first), Some(last)) = (all().map(|ends| ends.0).min(), all().map(|ends| ends.1).max()) else { return };
-        let rows: Vec<_> = (first..=last).map(|row| buckets.limits(row)).map(|(low, high)| (shown(low), shown(high))).collect();
+        let (Some(first), Some(last)) = (all().map(|ends| ends.0).min(), all().map(|ends| ends.1).max()) else {
+            return;
+        };
+        let rows: Vec<_> =
+            (first..=last).map(|row| buckets.limits(row)).map(|(low, high)| (shown(low), shown(high))).collect();
         for (map, ends) in [(a, of_a), (b, of_b)] {
             let shift = ends.map_or(0, |(own, _)| usize::try_from(own - first).unwrap_or(0));
             map.cells.row.iter_mut().for_each(|row| *row += shift);

@@ -7,7 +7,9 @@ use bathyscope_capture::{ColumnType, Display, ShownCell};
 use super::{MapShape, Period, adds_up, period::Readings, snapshots};
 use crate::{
     Cancel, Source, TimeRange, ViewError,
-    against::{AgainstHeads, AgainstQuery, MatchedLine, MatchedLines, MatchedSide, MatchedValue, against, name_of, parts},
+    against::{
+        AgainstHeads, AgainstQuery, MatchedLine, MatchedLines, MatchedSide, MatchedValue, against, name_of, parts,
+    },
     answers::{AgainstKey, AgainstKind, AgainstMeasure, AgainstTable, MapKind, Unit},
     cell::cells,
     chance::{Draw, block_of},
@@ -204,7 +206,11 @@ fn values_of(shape: &MapShape, row: &[ShownCell], amounts: &[i128]) -> Vec<Match
 fn replace(shape: &MapShape, values: &mut [MatchedValue], parts: KeyParts) {
     for (at, (value, amount)) in values.iter_mut().zip(parts.amounts).enumerate() {
         let is_count = at == 0 && matches!(shape.kind, MapKind::Histogram | MapKind::Count | MapKind::Stats);
-        *value = if is_count { MatchedValue::Rows(Box::new(amount)) } else { MatchedValue::Sum(Box::new(amount), parts.is_signed) };
+        *value = if is_count {
+            MatchedValue::Rows(Box::new(amount))
+        } else {
+            MatchedValue::Sum(Box::new(amount), parts.is_signed)
+        };
     }
 }
 
@@ -219,39 +225,21 @@ fn by_parts(map: SideMap<'_>, cancel: &Cancel) -> Result<Option<HashMap<String, 
     // Before the range the last reading is what later ones are less.
     let before = all.iter().take_while(|info| info.time_ns <= range.start_ns).last();
     let from = before.map_or(range.start_ns, |info| info.time_ns);
-    let mut found: HashMap<String, KeyParts> = HashMap::new();
-    let mut now: HashMap<String, Vec<i128>> = HashMap::new();
-    let mut reading: Option<(u64, u64)> = None;
     let count = if shape.kind == MapKind::Stats { 2 } else { 1 };
     let schema = schema_of(source, shape.stream)?;
     let value = shape.value.first().and_then(|column| schema.columns.get(*column));
     let is_signed = shape.kind == MapKind::Sum && value.is_some_and(|column| column.ty == ColumnType::I64);
-    let mut close = |now: &mut HashMap<String, Vec<i128>>, time_ns: u64| {
-        let is_before = time_ns <= range.start_ns && !shape.resets;
-        let block = block_of(range, time_ns);
-        for (name, amounts) in now.drain() {
-            let none = || KeyParts { amounts: vec![*parts(); count], before: vec![0; count], is_signed };
-            let known = found.entry(name).or_insert_with(none);
-            // Less than before: the element was taken out in between.
-            let fell = shape.resets || (!is_signed && amounts.first() < known.before.first());
-            let sums = known.amounts.iter_mut().zip(&amounts).zip(&known.before);
-            for ((sum, amount), before) in sums.filter(|_| !is_before) {
-                let came = if fell { *amount } else { amount - before };
-                if let Some(sum) = sum.get_mut(block) {
-                    *sum += came as f64;
-                }
-            }
-            known.before = amounts;
-        }
-    };
-    let range = TimeRange { start_ns: from, end_ns: range.end_ns };
-    shape.each_in(source, range, cancel, &mut |number, schema, batch, row| {
+    let mut growth = KeyGrowth { range, resets: shape.resets, count, is_signed, found: HashMap::new() };
+    let mut now: HashMap<String, Vec<i128>> = HashMap::new();
+    let mut reading: Option<(u64, u64)> = None;
+    let readings = TimeRange { start_ns: from, end_ns: range.end_ns };
+    shape.each_in(source, readings, cancel, &mut |number, schema, batch, row| {
         // Readings come in their order; each has a time of its own.
         let time_ns = crate::scan::bits(batch.columns.first(), row);
         if let Some((last, last_ns)) = reading
             && last != number
         {
-            close(&mut now, last_ns);
+            growth.close(&mut now, last_ns);
         }
         reading = Some((number, time_ns));
         let row = cells(source.dictionaries(), schema, batch, row, source.origin_ns());
@@ -261,7 +249,41 @@ fn by_parts(map: SideMap<'_>, cancel: &Cancel) -> Result<Option<HashMap<String, 
         sums.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum = sum.saturating_add(amount));
     })?;
     if let Some((_, time_ns)) = reading {
-        close(&mut now, time_ns);
+        growth.close(&mut now, time_ns);
     }
-    Ok(Some(found))
+    Ok(Some(growth.found))
+}
+
+/// What came in so far, reading by reading.
+struct KeyGrowth {
+    range: TimeRange,
+    /// Whether the script empties the map, so that each reading begins anew.
+    resets: bool,
+    /// How many numbers of a key add up.
+    count: usize,
+    is_signed: bool,
+    found: HashMap<String, KeyParts>,
+}
+
+impl KeyGrowth {
+    /// Ends a reading: what it has more than the one before came in then.
+    fn close(&mut self, now: &mut HashMap<String, Vec<i128>>, time_ns: u64) {
+        let is_before = time_ns <= self.range.start_ns && !self.resets;
+        let block = block_of(self.range, time_ns);
+        let (count, is_signed) = (self.count, self.is_signed);
+        for (name, amounts) in now.drain() {
+            let none = || KeyParts { amounts: vec![*parts(); count], before: vec![0; count], is_signed };
+            let known = self.found.entry(name).or_insert_with(none);
+            // Less than before: the element was taken out in between.
+            let fell = self.resets || (!is_signed && amounts.first() < known.before.first());
+            let sums = known.amounts.iter_mut().zip(&amounts).zip(&known.before);
+            for ((sum, amount), before) in sums.filter(|_| !is_before) {
+                let came = if fell { *amount } else { amount - before };
+                if let Some(sum) = sum.get_mut(block) {
+                    *sum += came as f64;
+                }
+            }
+            known.before = amounts;
+        }
+    }
 }

@@ -95,7 +95,8 @@ const NO_GROUP: u32 = u32::MAX;
 fn groups(source: &dyn Source, query: &PivotQuery, cancel: &Cancel) -> Result<(AgainstHeads, MatchedSide), ViewError> {
     let schema = schema_of(source, query.stream)?;
     let found = Found::new(schema, query)?;
-    let measures = query.values.iter().map(|value| GroupMeasure::of(source, schema, value)).collect::<Result<_, _>>()?;
+    let measures =
+        query.values.iter().map(|value| GroupMeasure::of(source, schema, value)).collect::<Result<_, _>>()?;
     let mut gathered = GatheredGroups {
         query,
         measures,

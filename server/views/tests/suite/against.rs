@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use bathyscope_capture::{ColumnType, Display, Loss, LossStage, ShownCell, StreamKind};
 use bathyscope_views::{
-    AgainstBy, AgainstLine, AgainstQuery, AgainstTable, Aggregate, CallChoice, CallForest, CallQuery, DifferenceVerdict,
-    Filter, HeatAxis, HeatQuery, MapShape, MemorySource, Normalised, OnlySide, PivotQuery, SideCalls, SideMap, Source,
-    SyscallGroup, SyscallQuery, TimeRange, ValueLimits, ValueScale, ViewError, calls_against, groups_against, heat_map,
-    heat_pair, map_against, matching_stream, syscall_table, syscalls_against,
+    AgainstBy, AgainstLine, AgainstQuery, AgainstTable, Aggregate, CallChoice, CallForest, CallQuery,
+    DifferenceVerdict, Filter, HeatAxis, HeatQuery, MapShape, MemorySource, Normalised, OnlySide, PivotQuery,
+    SideCalls, SideMap, Source, SyscallGroup, SyscallQuery, TimeRange, ValueLimits, ValueScale, ViewError,
+    calls_against, groups_against, heat_map, heat_pair, map_against, matching_stream, syscall_table, syscalls_against,
 };
 
 use crate::fixture::{Build, GO, ORIGIN, Own};
@@ -104,7 +104,10 @@ fn system_calls_are_matched_by_name_and_compared_for_each_second() {
     assert_eq!(read.filter, "call == \"read\"");
     let futex = line(&table, "futex");
     assert_eq!((futex.values[0].verdict, futex.values[3].verdict), (WithinChance, BeyondChance));
-    assert_eq!((line(&table, "openat").only, line(&table, "epoll_wait").only), (Some(OnlySide::There), Some(OnlySide::Here)));
+    assert_eq!(
+        (line(&table, "openat").only, line(&table, "epoll_wait").only),
+        (Some(OnlySide::There), Some(OnlySide::Here))
+    );
     assert_eq!((table.compared, table.only_here, table.only_there, table.changed), (4, 1, 1, 4));
     let gone = &line(&table, "openat").values;
     assert_eq!((gone[0].here, gone[0].verdict, gone[3].here), (Some(0.0), BeyondChance, None));
@@ -113,7 +116,10 @@ fn system_calls_are_matched_by_name_and_compared_for_each_second() {
     let counted = line(&compared((&here, 8), (&there, 4), Normalised::None), "futex").values[0];
     assert_eq!((counted.by_here, counted.by_there, counted.verdict), (Some(2400.0), Some(1200.0), BeyondChance));
     let share = line(&compared((&here, 8), (&there, 4), Normalised::Total), "read").values[0];
-    assert!((share.by_here.unwrap() - 700.0 / 1050.0).abs() < 1e-9 && (share.by_there.unwrap() - 400.0 / 900.0).abs() < 1e-9);
+    assert!(
+        (share.by_here.unwrap() - 700.0 / 1050.0).abs() < 1e-9
+            && (share.by_there.unwrap() - 400.0 / 900.0).abs() < 1e-9
+    );
     // The same numbers as in the table of one side.
     let one = syscall_table(&here, &calls_query(8, SyscallGroup::Call), &GO).unwrap();
     for of_one in &one.lines {
@@ -128,7 +134,8 @@ fn system_calls_are_matched_by_name_and_compared_for_each_second() {
 
 #[test]
 fn what_is_recorded_again_changes_nothing() {
-    let usual = [("read", 400, 2000, "a"), ("write", 90, 700, "a"), ("futex", 300, 9000, "b"), ("openat", 20, 3000, "b")];
+    let usual =
+        [("read", 400, 2000, "a"), ("write", 90, 700, "a"), ("futex", 300, 9000, "b"), ("openat", 20, 3000, "b")];
     let marked: u64 = (0..12)
         .map(|seed| {
             let (there, here) = (calls(seed, 3, &usual), calls(seed + 100, 5, &usual));
@@ -160,11 +167,24 @@ fn processes_count_by_name_as_their_numbers_are_others() {
 fn lost_rows_explain_what_they_can_and_an_order_is_kept() {
     let there = calls(1, 4, &[("read", 100, 2000, "a"), ("write", 100, 2000, "a")]);
     let mut here = calls(2, 4, &[("read", 60, 2000, "a"), ("write", 300, 2000, "a")]);
-    here.losses.push(Loss { stage: LossStage::RingFull, stream: Some(0), count: 200, start_ns: ORIGIN, end_ns: ORIGIN + 9 });
+    here.losses.push(Loss {
+        stage: LossStage::RingFull,
+        stream: Some(0),
+        count: 200,
+        start_ns: ORIGIN,
+        end_ns: ORIGIN + 9,
+    });
     let table = compared((&here, 4), (&there, 4), Normalised::Time);
-    assert_eq!((line(&table, "read").values[0].verdict, line(&table, "write").values[0].verdict), (LostRows, BeyondChance));
+    assert_eq!(
+        (line(&table, "read").values[0].verdict, line(&table, "write").values[0].verdict),
+        (LostRows, BeyondChance)
+    );
     assert_eq!(table.here.lost, 200);
-    assert!(table.cautions.iter().any(|caution| caution.starts_with("200 rows were lost here")), "{:?}", table.cautions);
+    assert!(
+        table.cautions.iter().any(|caution| caution.starts_with("200 rows were lost here")),
+        "{:?}",
+        table.cautions
+    );
     let order = |text: &str| {
         let (measure, by) = AgainstQuery::order(text).unwrap();
         let of = calls_query(4, SyscallGroup::Call);
@@ -237,7 +257,10 @@ fn groups_of_rows_are_compared_by_their_key() {
     assert_eq!(verdicts("x"), [WithinChance, BeyondChance, BeyondChance, Untested, Untested]);
     assert_eq!(verdicts("y"), [WithinChance, WithinChance, WithinChance, Untested, Untested]);
     let x = &line(&table, "x").values;
-    assert_eq!((x[1].there, x[2].there, x[3].there, x[3].here), (Some(4399.0), Some(4399.0 / 400.0), Some(12.0), Some(52.0)));
+    assert_eq!(
+        (x[1].there, x[2].there, x[3].there, x[3].here),
+        (Some(4399.0), Some(4399.0 / 400.0), Some(12.0), Some(52.0))
+    );
     assert_eq!((line(&table, "z").only, line(&table, "z").filter.as_str()), (Some(OnlySide::Here), "name == \"z\""));
     assert_eq!((table.here.rows, table.there.rows), (1600, 700));
     // All rows are one group without any column, and a filter narrows one side.
@@ -249,7 +272,8 @@ fn groups_of_rows_are_compared_by_their_key() {
 
 #[test]
 fn streams_that_do_not_match_are_refused_in_words() {
-    let (one, other) = (rows("a:b", ColumnType::U64, &spread(9, "x", 1)), rows("a:c", ColumnType::U64, &spread(9, "x", 1)));
+    let (one, other) =
+        (rows("a:b", ColumnType::U64, &spread(9, "x", 1)), rows("a:c", ColumnType::U64, &spread(9, "x", 1)));
     let text = rows("a:b", ColumnType::Text, &spread(9, "x", 1));
     let told = |error: ViewError| {
         assert!(error.is_bad_request(), "{error}");
@@ -335,7 +359,9 @@ fn calls_are_compared_by_function_and_by_the_way_that_leads_to_them() {
     // All of the own time is what shares are of.
     let shares = calls_against(of_here, of_there, None, &query(Normalised::Total), &GO).unwrap();
     let own = |name: &str| line(&shares, name).values[2].by_here.unwrap();
-    assert!((own("inner") + own("outer") - 1.0).abs() < 1e-9 && line(&shares, "outer").values[1].by_here.unwrap() > 0.999);
+    assert!(
+        (own("inner") + own("outer") - 1.0).abs() < 1e-9 && line(&shares, "outer").values[1].by_here.unwrap() > 0.999
+    );
 }
 
 /// A map with a key of text: readings at each of these moments, with the count of each key.
@@ -420,7 +446,10 @@ fn histograms_of_maps_lie_in_the_same_buckets() {
     let here = made(&[("y", 0, 2, 3), ("x", 2, 4, 5), ("x", 8, 16, 1)]);
     let there = made(&[("x", 1, 2, 7), ("x", 2, 4, 2)]);
     let (one, two) = (shape(&here), shape(&there));
-    let (a, b) = (SideMap { source: &here, shape: &one, range: whole(4) }, SideMap { source: &there, shape: &two, range: whole(4) });
+    let (a, b) = (
+        SideMap { source: &here, shape: &one, range: whole(4) },
+        SideMap { source: &there, shape: &two, range: whole(4) },
+    );
     let table = map_against(a, b, &query(Normalised::None), &GO).unwrap();
     let x = line(&table, "x").histogram.as_ref().unwrap();
     let number = |low, high| (ShownCell::Number(low), ShownCell::Number(high));
@@ -451,7 +480,10 @@ fn heat_maps_have_the_same_rows_and_columns_of_one_length() {
         };
         let pair = heat_pair((&here, &of(8)), (&there, &of(3)), &GO).unwrap();
         assert_eq!((pair.here.step, pair.there.step), (SECOND / 10, SECOND / 10));
-        assert_eq!((pair.here.columns, pair.there.columns, pair.here_ns, pair.there_ns), (80, 30, 8 * SECOND, 3 * SECOND));
+        assert_eq!(
+            (pair.here.columns, pair.there.columns, pair.here_ns, pair.there_ns),
+            (80, 30, 8 * SECOND, 3 * SECOND)
+        );
         assert_eq!(pair.here.buckets, pair.there.buckets);
         let low = |at: usize| format!("{:?}", pair.here.buckets[at].0);
         assert!(pair.here.buckets.windows(2).all(|two| two[0].1 == two[1].0), "without a gap");

@@ -56,16 +56,16 @@ pub struct TableArgs {
     /// One table, line by line, in the place of all that changed
     #[arg(long = "in", value_name = "WHAT", value_enum)]
     pub table: Option<Compared>,
-    /// What lines are told apart by: of groups columns with commas between them, of system calls `call`, `process` or `process_call`
+    /// What lines are told apart by: of groups comma-separated columns, of system calls `call`, `process` or `process_call`
     #[arg(long, value_name = "NAMES", default_value = "", requires = "table")]
     pub by: String,
-    /// What is told of groups: count, sum:COLUMN, mean:COLUMN, p99:COLUMN …, with commas between them
+    /// What is told of groups: count, sum:COLUMN, mean:COLUMN, p99:COLUMN …, comma-separated
     #[arg(long, value_name = "VALUES", default_value = "", requires = "table")]
     pub values: String,
     /// The stream or map, by its name in B; the first if nothing is said
     #[arg(long, value_name = "NAME", requires = "table")]
     pub stream: Option<String>,
-    /// Of calls: the functions that lead to them from outermost calls on, with commas between them
+    /// Of calls: the functions that lead to them from outermost calls on, comma-separated
     #[arg(long, value_name = "FUNCTIONS", default_value = "", requires = "table")]
     pub way: String,
     /// By what amounts are compared

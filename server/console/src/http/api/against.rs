@@ -38,9 +38,8 @@ pub(in crate::http) async fn syscalls(
 ) -> Result<Json<AgainstTable>, ApiError> {
     let others = others(&reader, &state, &params).await?;
     let view = reader.view(&state, id).await?;
-    let make = move |view: &CaptureView, cancel: &_| {
-        against.syscalls((&params, &query, &calls), (view, &others), cancel)
-    };
+    let make =
+        move |view: &CaptureView, cancel: &_| against.syscalls((&params, &query, &calls), (view, &others), cancel);
     Ok(Json(state.workers().view(view, make).await?))
 }
 

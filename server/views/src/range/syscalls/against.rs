@@ -5,9 +5,7 @@ use std::collections::HashMap;
 
 use bathyscope_capture::{Display, ShownCell, StringId};
 
-use super::{
-    CallRow, GatheredCalls, SyscallColumns, SyscallGroup, SyscallQuery, filter_of_names, read_calls, text,
-};
+use super::{CallRow, GatheredCalls, SyscallColumns, SyscallGroup, SyscallQuery, filter_of_names, read_calls, text};
 use crate::{
     Cancel, Source, TimeRange, ViewError,
     against::{
@@ -89,7 +87,8 @@ impl LineParts {
         let level = |value: u64| MatchedValue::Level(is_known.then_some(value as f64));
         let p99 = level(self.buckets.permille(990).min(self.longest_ns));
         let longest = level(self.longest_ns);
-        let bucket = |(low, count): (u64, u64)| (i128::from(low), i128::from(if low == 0 { 1 } else { low }) * 2, count);
+        let bucket =
+            |(low, count): (u64, u64)| (i128::from(low), i128::from(if low == 0 { 1 } else { low }) * 2, count);
         let buckets = self.buckets.powers().into_iter().map(bucket).collect();
         let mean = MatchedValue::Mean(self.time.clone(), self.measured, self.squares, false);
         let values = vec![
@@ -158,7 +157,8 @@ fn side(source: &dyn Source, query: &SyscallQuery, cancel: &Cancel) -> Result<Ma
         let key = key.into_iter().flatten().collect();
         lines.add(MatchedLine { key, filter, values, buckets, has_inner: false });
     }
-    let streams = (0_u16..).zip(source.streams()).filter(|(stream, schema)| SyscallColumns::of(*stream, schema).is_some());
+    let streams =
+        (0_u16..).zip(source.streams()).filter(|(stream, schema)| SyscallColumns::of(*stream, schema).is_some());
     let lost = streams.map(|(stream, schema)| lost_of(source, stream, schema)).max().unwrap_or(0);
     Ok(MatchedSide {
         origin_ns: source.origin_ns(),

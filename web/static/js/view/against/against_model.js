@@ -124,7 +124,7 @@ export function ratioText({ by_here: here, by_there: there }) {
  */
 export function shortChange({ by_here: here, by_there: there }) {
   if (here === null || there === null || (here === 0 && there === 0)) return "";
-  return changeText(there, here);
+  return changeText(there, here).replace(/^[+−]0\.0 %$/, "0 %");
 }
 
 /**

@@ -276,6 +276,7 @@ export class CallsView extends PanelView {
     const kind = this.#kind;
     this.said.textContent = "";
     this.chart.visible = false;
+    void this.#threads();
     if (kind === "chart") {
       this.against.clear();
       this.stale = false;

@@ -18,6 +18,67 @@ export interface Activity {
   networks: NetworkActivity[];
 }
 
+export interface AgainstHistogram {
+  buckets: [ShownCell, ShownCell][];
+  here: number[];
+  there: number[];
+}
+
+export interface AgainstKey {
+  name: string;
+  display: Display;
+}
+
+export type AgainstKind = "amount" | "mean" | "level";
+
+export interface AgainstLine {
+  key: ShownCell[];
+  filter: string;
+  only: OnlySide | null;
+  has_inner: boolean;
+  values: AgainstValue[];
+  histogram?: AgainstHistogram;
+}
+
+export interface AgainstMeasure {
+  name: string;
+  display: Display;
+  unit: Unit;
+  kind: AgainstKind;
+}
+
+export interface AgainstSide {
+  start: number;
+  end: number;
+  rows: number;
+  lost: number;
+  left_out: number;
+}
+
+export interface AgainstTable {
+  normalised: Normalised;
+  here: AgainstSide;
+  there: AgainstSide;
+  keys: AgainstKey[];
+  measures: AgainstMeasure[];
+  lines: AgainstLine[];
+  compared: number;
+  changed: number;
+  only_here: number;
+  only_there: number;
+  cautions: string[];
+}
+
+export interface AgainstValue {
+  here: number | null;
+  there: number | null;
+  by_here: number | null;
+  by_there: number | null;
+  difference: number | null;
+  error: number | null;
+  verdict: DifferenceVerdict;
+}
+
 export type AgentState = "connected" | "restarting" | "absent";
 
 export interface AgentStatus {
@@ -1192,6 +1253,13 @@ export interface HeatMap {
   next: number | null;
 }
 
+export interface HeatPair {
+  here: HeatMap;
+  there: HeatMap;
+  here_ns: number;
+  there_ns: number;
+}
+
 export interface HeatView {
   buckets: [ShownCell, ShownCell][];
   columns: HeatColumn[];
@@ -1764,6 +1832,8 @@ export interface OfferedWeight {
   title: string;
   unit: string;
 }
+
+export type OnlySide = "here" | "there";
 
 export interface OpenDescriptor {
   fd: number;
@@ -3732,6 +3802,7 @@ export interface Answers {
     "/api/captures/{id}/rows/times": RowTimes;
     "/api/captures/{id}/facets": Facets;
     "/api/captures/{id}/pivot": Pivot;
+    "/api/captures/{id}/pivot/compare": AgainstTable;
     "/api/captures/{id}/rate": Rate;
     "/api/captures/{id}/find": FoundRows;
     "/api/captures/{id}/find/step": FoundStep;
@@ -3739,6 +3810,7 @@ export interface Answers {
     "/api/captures/{id}/script": Script;
     "/api/captures/{id}/maps": Maps;
     "/api/captures/{id}/maps/{n}": HistogramView | HeatView | SeriesView | MapTable | FlameGraph;
+    "/api/captures/{id}/maps/{n}/compare": AgainstTable;
     "/api/captures/{id}/text": PrintedText;
     "/api/captures/{id}/query": Tables;
     "/api/commands": Commands;
@@ -3759,6 +3831,8 @@ export interface Answers {
     "/api/captures/{id}/flame/chart": StackChart;
     "/api/captures/{id}/flame/compare": FlameDifference;
     "/api/captures/{id}/syscalls": SyscallTable;
+    "/api/captures/{id}/syscalls/compare": AgainstTable;
+    "/api/captures/{id}/calls/compare": AgainstTable;
     "/api/captures/{id}/processes": ProcessTree;
     "/api/captures/{id}/flame/annotate": Annotation;
     "/api/captures/{id}/stacks/{stack}": Stack;
@@ -3776,6 +3850,7 @@ export interface Answers {
     "/api/captures/{id}/distribution/heat": HeatMap;
     "/api/captures/{id}/distribution/utilisation": Utilisation;
     "/api/captures/{id}/distribution/scatter": Scatter;
+    "/api/captures/{id}/distribution/heat/compare": HeatPair;
     "/api/library": LibraryList;
     "/api/library/{id}": LibraryThing;
     "/api/builder/find": FoundSites;

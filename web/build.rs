@@ -18,7 +18,7 @@ mod shrink;
 /// The module that files of pages begin with (`src/saved.rs`), and what is not in them, as it needs a server.
 const SAVED: &str = "saved_entry.js";
 const NOT_SAVED: [&str; 6] = [
-    "compare_dialog.js",
+    "against_dialog.js",
     "investigate_dialog.js",
     "rights_dialog.js",
     "save_file.js",

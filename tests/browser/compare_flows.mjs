@@ -55,6 +55,77 @@ export async function compareTwo(page, server) {
   await page.keyboard.press('Escape');
 }
 
+/** Records all system calls by the API; gives the capture's id. */
+async function recordCalls(page, server, name) {
+  const spec = { name, sources: [{ id: 'calls', method: { syscalls: {} } }], target: 'system', limits: { duration_ms: 500 } };
+  const started = await page.request.post(`${server.origin}/api/captures`, { data: spec, headers: { origin: server.origin } });
+  const { id } = await started.json();
+  await until('the end of the capture', async () => !(await (await page.request.get(`${server.origin}/api/captures/${id}`)).json()).running);
+  return id;
+}
+
+/** One comparison for all tabs: chosen once, told by a chip, kept when the tab is changed and in the link, and ended. */
+export async function compareViews(page, server) {
+  const first = await recordCalls(page, server, HOSTILE);
+  const second = await recordCalls(page, server, 'the second');
+  await page.goto(`${server.origin}/captures/${second}?v=3&tab=systemcalls`);
+  const params = () => new URL(page.url()).searchParams;
+  await page.getByRole('button', { name: 'Against…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Compare this view with' });
+  await dialog.getByLabel('The other capture').selectOption(first);
+  await dialog.getByRole('radio', { name: 'another capture, all of it' }).check();
+  const answer = page.waitForResponse(/\/syscalls\/compare\?/);
+  await dialog.getByRole('button', { name: 'Compare' }).click();
+  const told = await (await answer).json();
+  await page.waitForURL((url) => url.searchParams.get('against') === first);
+  const table = page.getByRole('table', { name: 'System calls of both sides' });
+  const rows = table.locator('tbody tr');
+  await until('lines of both sides', async () => (await rows.count()) === told.lines.length);
+  assert.ok(told.lines.length > 1 && told.normalised === 'time');
+  const chip = page.locator('.against-chip');
+  await chip.getByRole('link', { name: HOSTILE }).waitFor();
+  assert.equal(await page.evaluate(() => window.compared), undefined);
+  // By keyboard: arrows walk the lines, Enter shows how long calls took on both sides.
+  await rows.first().getByRole('button').first().focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.locator('.against-histogram svg').waitFor();
+  // Sorted by the difference, the greatest first, in the address.
+  await table.getByRole('button', { name: 'Difference' }).click();
+  await page.waitForURL((url) => url.searchParams.get('versus') === '-0.difference');
+  const numbers = async () => (await table.locator('tbody tr td:nth-child(4)').allInnerTexts()).map((text) => text.replace(/^[▲▼?] /, ''));
+  await until('the order', async () => {
+    const signs = (await numbers()).map((text) => (text.startsWith('+') ? 1 : text.startsWith('−') ? -1 : 0));
+    return signs.length === told.lines.length && signs.every((sign, i) => i === 0 || sign <= signs[i - 1]);
+  });
+  await page.getByRole('combobox', { name: 'By what amounts are compared' }).selectOption('none');
+  await page.waitForURL((url) => url.searchParams.get('per') === 'none');
+  // The other tabs have the same comparison; those that compare nothing say so.
+  await page.getByRole('tab', { name: 'Events' }).click();
+  await chip.getByText('not in this tab').waitFor();
+  await page.getByRole('button', { name: 'Group', exact: true }).click();
+  const groups = page.getByRole('table', { name: 'Groups of both sides' });
+  await groups.locator('tbody tr').first().waitFor();
+  await page.getByRole('button', { name: 'Values', exact: true }).click();
+  await page.locator('.against-value').first().waitFor();
+  await page.getByRole('tab', { name: 'Distribution' }).click();
+  await page.getByRole('button', { name: 'Over time' }).click();
+  await page.getByRole('heading', { name: 'There', exact: true }).waitFor();
+  await page.getByText('one scale of shades').waitFor();
+  assert.equal(await page.locator('.spread-heat canvas:visible').count(), 2);
+  // A link has it all.
+  const link = page.url();
+  await page.goto('about:blank');
+  await page.goto(link);
+  await page.getByRole('heading', { name: 'There', exact: true }).waitFor();
+  await page.getByRole('tab', { name: 'System calls' }).click();
+  await until('lines as counted', async () => (await rows.count()) === told.lines.length);
+  await page.getByRole('button', { name: 'End the comparison' }).press('Enter');
+  await page.waitForURL((url) => url.searchParams.get('against') === null);
+  await page.getByRole('table', { name: 'System calls', exact: true }).waitFor();
+  assert.deepEqual([params().get('versus'), params().get('againstsame')], [null, null]);
+}
+
 /** Three runs as a series: a chart with a mark, numbers that are chosen, a baseline, the way there from history and capture. */
 export async function followSeries(page, server) {
   const first = await record(page, server);

@@ -13,7 +13,7 @@ import {
   chooseByName, deleteOpen, foldTime, leaveOwnOut, legendOfWindow, openTool, rangeOfMaps, readTool, seeProgress, watchScript,
 } from './capture_flows.mjs';
 import { findInCapture, noteOnTimeline, noteTrack } from './notes_flows.mjs';
-import { compareTwo, followSeries } from './compare_flows.mjs';
+import { compareTwo, compareViews, followSeries } from './compare_flows.mjs';
 import { tagAndFind } from './label_flows.mjs';
 import { findByNote } from './search_flows.mjs';
 import { fireAndRead } from './flight_flows.mjs';
@@ -333,6 +333,7 @@ test('stacks: transforms by keys, names by a pattern, colours, the tree, callers
 test('captures beside each other, and runs of the same as a series', async () => {
   const before = page.url();
   await compareTwo(page, server);
+  await compareViews(page, server);
   await followSeries(page, server);
   await page.goto(before);
 });

@@ -190,7 +190,7 @@ export async function readTimeOrder(page) {
 export async function compareStacks(page) {
   const plain = await openGraph(page);
   await page.getByRole('button', { name: 'Compare…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Compare stacks' });
+  const dialog = page.getByRole('dialog', { name: 'Compare this view with' });
   await dialog.getByLabel('Filter of the other').fill('cpu == 0');
   const compared = await nextJson(page, /\/flame\/compare\?/, () => dialog.getByRole('button', { name: 'Compare' }).click());
   assert.equal(compared.graph.total, plain.total);

@@ -92,3 +92,42 @@ fn a_baseline_is_named_by_the_console_that_runs() {
     let shown = json(&text(&bathyscope(&["series", "show", "newest", "--json"], &data)));
     assert_eq!(shown["baseline"], shown["runs"][1]["id"]);
 }
+
+#[test]
+fn tables_of_two_captures_have_the_numbers_of_the_page() {
+    let data = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        text(&bathyscope(&["strace", "--simulate=rate=3000", "--duration", "300ms", "--save", "calls"], &data));
+    }
+    let told = text(&bathyscope(&["compare", "--in", "syscalls"], &data));
+    assert!(told.contains("changed by more than chance") && told.contains("amounts a second"), "{told}");
+    let table =
+        json(&text(&bathyscope(&["compare", "--in", "syscalls", "--per", "none", "--lines", "3", "--json"], &data)));
+    assert_eq!(
+        (&table["normalised"], table["lines"].as_array().unwrap().len().min(3)),
+        (&Value::from("none"), table["lines"].as_array().unwrap().len())
+    );
+    let groups =
+        ["compare", "--in", "groups", "--stream", "syscalls", "--by", "call", "--values", "count,sum:duration_ns"];
+    let groups = json(&text(&bathyscope(&[&groups[..], &["--per", "none", "--json"]].concat(), &data)));
+    let of = |table: &Value, key: &str| {
+        table["lines"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|line| line["key"][0] == key)
+            .map(|line| line["values"][0].clone())
+    };
+    let first = table["lines"][0]["key"][0].as_str().unwrap();
+    assert_eq!(of(&table, first).unwrap()["there"], of(&groups, first).unwrap()["there"]);
+    for (words, why) in [
+        (&["compare", "--in", "map"][..], "has no stream `@`"),
+        (&["compare", "--in", "functions"], "no calls of functions"),
+        (&["compare", "--in", "groups", "--stream", "nope"], "has no stream `nope`"),
+        (&["compare", "--start", "1s"], "all of both captures is compared"),
+        (&["compare", "--by", "comm"], "--in"),
+    ] {
+        let said = refused(&bathyscope(words, &data));
+        assert!(said.contains(why), "{words:?}: {said}");
+    }
+}

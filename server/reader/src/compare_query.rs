@@ -1,4 +1,4 @@
-//! What a flame graph is compared with: the parameters of `compare`.
+//! What a view is compared with: the parameters of `compare`.
 
 use bathyscope_capture::{CaptureId, StreamKind};
 use bathyscope_views::{
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::{CaptureView, ViewQuery};
 
-/// The parameters beside those of the flame graph. Times are nanoseconds relative to the start of the other capture.
+/// The other side, beside the parameters of a view. Times are nanoseconds relative to the start of the other capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct CompareParams {
@@ -21,9 +21,9 @@ pub struct CompareParams {
     pub with_end: Option<i64>,
     /// Which samples of the other, if they are others than here: a predicate.
     pub with_filter: Option<String>,
-    /// `total`, `time` or `none`.
+    /// `total`, `time` or `none`; if it is empty flame graphs are compared by total, and tables by time.
     pub normalised: String,
-    /// 1 to draw the other and compare this one with it.
+    /// Of flame graphs: 1 to draw the other and compare this one with it. Tables have both sides.
     pub turned: Option<u8>,
 }
 
@@ -42,6 +42,14 @@ impl CompareParams {
         Ok(all)
     }
 
+    /// By what values are compared: shares if nothing is said.
+    pub(crate) fn normalisation(&self) -> Result<Normalised, ViewError> {
+        match self.normalised.as_str() {
+            "" => Ok(Normalised::Total),
+            word => Normalised::named(word).ok_or_else(|| ViewError::Normalised(word.chars().take(80).collect())),
+        }
+    }
+
     /// Compares a view with others: with itself in another range or with another filter if there are none.
     ///
     /// # Errors
@@ -53,17 +61,9 @@ impl CompareParams {
         others: &[CaptureView],
         cancel: &Cancel,
     ) -> Result<FlameDifference, ViewError> {
-        let normalised = match self.normalised.as_str() {
-            "" => Normalised::Total,
-            word => Normalised::named(word).ok_or_else(|| ViewError::Normalised(word.chars().take(80).collect()))?,
-        };
+        let normalised = self.normalisation()?;
         let flame = query.flame(here)?;
-        let of_others = ViewQuery {
-            start: self.with_start,
-            end: self.with_end,
-            filter: self.with_filter.clone().unwrap_or_else(|| query.filter.clone()),
-            ..query.clone()
-        };
+        let of_others = self.of_other(query);
         let others = if others.is_empty() { std::slice::from_ref(here) } else { others };
         if normalised != Normalised::Total {
             others.iter().try_for_each(|other| same_rate(here, other))?;

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod against_query;
 mod call_forests;
 mod calls_query;
 mod compare_query;
@@ -30,6 +31,7 @@ mod tracks_query;
 mod view_query;
 mod view_source;
 
+pub use against_query::AgainstParams;
 pub use calls_query::{CallsQuery, WirePart, WireRank};
 pub use compare_query::CompareParams;
 pub use comparison::{

@@ -109,6 +109,8 @@ pub struct CaptureView {
     removals: KeptParts,
     /// The part that it is narrowed to, if it is.
     narrowed: Option<Arc<Narrowed>>,
+    /// The time of that part.
+    narrowed_to: Option<TimeRange>,
     /// What is left of that, if something was removed.
     removed: Option<Arc<RemovedView>>,
     store: Store,
@@ -175,6 +177,7 @@ impl CaptureCache {
             parts: self.parts.clone(),
             removals: self.removals.clone(),
             narrowed: None,
+            narrowed_to: None,
             removed: None,
             store: self.store.clone(),
             reads: self.store.blocking(),
@@ -282,6 +285,19 @@ impl CaptureView {
         made
     }
 
+    /// A range relative to the capture's start, as far as it was recorded: what is told of a second needs the time in which nothing
+    /// happened too.
+    pub fn recorded(&self, (start, end): (Option<i64>, Option<i64>)) -> TimeRange {
+        let rows = TimeRange::of(self);
+        let absolute = |relative: i64| self.origin_ns().saturating_add_signed(relative);
+        let (mut first, mut last) = (rows.start_ns.min(self.record.start_ns), rows.end_ns.max(self.record.end_ns));
+        if let Some(part) = self.narrowed_to {
+            (first, last) = (first.max(part.start_ns), last.min(part.end_ns).max(first.max(part.start_ns)));
+        }
+        let start_ns = start.map_or(first, absolute).clamp(first, last);
+        TimeRange { start_ns, end_ns: end.map_or(last, absolute).clamp(start_ns, last) }
+    }
+
     /// The calls of functions, put together; of `range` at least.
     ///
     /// # Errors
@@ -308,7 +324,8 @@ impl CaptureView {
         // Calls that are put together of its rows are not those of the capture, and neither is what else is kept of it.
         let (index, tracks, forests) = (Arc::default(), Arc::default(), CallForests::default());
         let record = Arc::new(record_of(&self.record, &narrowed));
-        Ok(Self { record, index, tracks, forests, narrowed: Some(narrowed), ..self.clone() })
+        let narrowed_to = Some(scope.range);
+        Ok(Self { record, index, tracks, forests, narrowed: Some(narrowed), narrowed_to, ..self.clone() })
     }
 
     /// Whether it has rows with this stack; of a whole capture any.

@@ -5,6 +5,8 @@
 //! draws is its standard error. A difference counts as more than chance if it is so many standard errors that, over all
 //! differences of a table together, one false one is expected in a hundred tables (Bonferroni).
 
+use crate::TimeRange;
+
 /// Parts of the time of each side.
 pub(crate) const BLOCKS: u32 = 32;
 /// How often parts are drawn.
@@ -14,6 +16,13 @@ pub(crate) const TABLE_CHANCE: f64 = 0.01;
 
 /// How often each part of time is drawn.
 pub(crate) type Draw = [f64; BLOCKS as usize];
+
+/// In which part of a span a moment is; one outside of it is in the first or the last.
+pub(crate) fn block_of(span: TimeRange, time_ns: u64) -> usize {
+    let scale = f64::from(BLOCKS) / span.span_ns().max(1) as f64;
+    let at = time_ns.saturating_sub(span.start_ns) as f64 * scale;
+    at.min(f64::from(BLOCKS - 1)) as usize
+}
 
 /// Samples of parts of time as numbers to add up.
 pub(crate) fn parts_of(parts: &[u64]) -> Draw {

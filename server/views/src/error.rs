@@ -101,6 +101,44 @@ pub enum ViewError {
     /// The median of several captures has no widths of its own.
     #[error("the median of several captures cannot be drawn; compare with one of them to turn the comparison round")]
     TurnedMedian,
+    /// What is wrong is so of the other side of a comparison.
+    #[error("the capture to compare with does not fit")]
+    OfOther(#[source] Box<ViewError>),
+    /// The other capture has no such rows.
+    #[error(
+        "the capture to compare with has no stream `{0}`, so there is nothing to compare its rows with; choose a stream that both \
+         have, or another capture"
+    )]
+    AgainstStream(String),
+    /// A column is something else there.
+    #[error("`{0}` is of another type in the capture to compare with; choose a column that is the same in both")]
+    AgainstColumn(String),
+    /// Stacks of two captures as lines.
+    #[error("`{0}` has stacks, which are compared as flame graphs; choose a column of texts or numbers")]
+    AgainstStack(String),
+    /// More than one capture where one side is compared with one.
+    #[error(
+        "a table is compared with one capture, and {0} are given; choose one of them, or look at the flame graph, which takes the \
+         median of several"
+    )]
+    AgainstSeveral(usize),
+    /// A map that is something else there.
+    #[error("the map {name} cannot be compared: {why}")]
+    AgainstMap {
+        /// The map.
+        name: String,
+        /// Why, in words.
+        why: String,
+    },
+    /// Offsets of two captures.
+    #[error("offsets in a period are not compared: where a period begins is by chance; choose the heat map of values")]
+    AgainstOffsets,
+    /// In which order nothing is.
+    #[error(
+        "`{0}` is no order of lines; write the number of a measure, a full stop, and here, there, difference or ratio, with `-` before \
+         it for the greatest first: -0.difference"
+    )]
+    AgainstOrder(String),
     /// Samples were taken more often in one capture.
     #[error(
         "here samples are of {here}, there of {other}: their numbers cannot be compared. Compare shares of all samples \
@@ -289,44 +327,66 @@ impl ViewError {
         if (least..=most).contains(&value) { Ok(()) } else { Err(Self::OutOfRange { what, value, least, most }) }
     }
 
-    /// Whether another request would have worked: the parameters are wrong, not the capture or the host.
-    pub fn is_bad_request(&self) -> bool {
-        matches!(
+    /// The same, said of the other side of a comparison where it is about what that has.
+    pub fn of_other(self) -> Self {
+        let is_about_it = matches!(
             self,
             Self::NoSuchStream { .. }
-                | Self::StreamNumber(_)
-                | Self::RowNumber(_)
                 | Self::NoSuchColumn { .. }
                 | Self::Mismatch { .. }
                 | Self::Filter(_)
-                | Self::NothingToFind
-                | Self::OutOfRange { .. }
-                | Self::TooFar { .. }
-                | Self::Aggregate(_)
-                | Self::TooManyPairs { .. }
-                | Self::TrackId(_)
-                | Self::NoTrack { .. }
-                | Self::NoThread { .. }
-                | Self::NotUtilised
-                | Self::NarrowedWhileRunning
-                | Self::ValueLimit(_)
-                | Self::NoSamples
-                | Self::NoReportKey { .. }
                 | Self::NoSystemCalls
-                | Self::SyscallGroup(_)
                 | Self::NoCalls
-                | Self::CallGroups
-                | Self::NoContainers
-                | Self::NoSuchWeight { .. }
-                | Self::ComparedWeight { .. }
-                | Self::WeightTooLarge(_)
-                | Self::ComparedUnits { .. }
-                | Self::ComparedCapture(_)
-                | Self::Normalised(_)
-                | Self::TurnedMedian
-                | Self::ComparedRates { .. }
-                | Self::Transform { .. }
-                | Self::Pattern { .. }
-        )
+        );
+        if is_about_it { Self::OfOther(Box::new(self)) } else { self }
+    }
+
+    /// Whether another request would have worked: the parameters are wrong, not the capture or the host.
+    pub fn is_bad_request(&self) -> bool {
+        matches!(self, Self::OfOther(of) if of.is_bad_request())
+            || matches!(
+                self,
+                Self::NoSuchStream { .. }
+                    | Self::StreamNumber(_)
+                    | Self::RowNumber(_)
+                    | Self::NoSuchColumn { .. }
+                    | Self::Mismatch { .. }
+                    | Self::Filter(_)
+                    | Self::NothingToFind
+                    | Self::OutOfRange { .. }
+                    | Self::TooFar { .. }
+                    | Self::Aggregate(_)
+                    | Self::TooManyPairs { .. }
+                    | Self::TrackId(_)
+                    | Self::NoTrack { .. }
+                    | Self::NoThread { .. }
+                    | Self::NotUtilised
+                    | Self::NarrowedWhileRunning
+                    | Self::ValueLimit(_)
+                    | Self::NoSamples
+                    | Self::NoReportKey { .. }
+                    | Self::NoSystemCalls
+                    | Self::SyscallGroup(_)
+                    | Self::NoCalls
+                    | Self::CallGroups
+                    | Self::NoContainers
+                    | Self::NoSuchWeight { .. }
+                    | Self::ComparedWeight { .. }
+                    | Self::WeightTooLarge(_)
+                    | Self::ComparedUnits { .. }
+                    | Self::ComparedCapture(_)
+                    | Self::Normalised(_)
+                    | Self::TurnedMedian
+                    | Self::ComparedRates { .. }
+                    | Self::AgainstStream(_)
+                    | Self::AgainstColumn(_)
+                    | Self::AgainstStack(_)
+                    | Self::AgainstSeveral(_)
+                    | Self::AgainstMap { .. }
+                    | Self::AgainstOffsets
+                    | Self::AgainstOrder(_)
+                    | Self::Transform { .. }
+                    | Self::Pattern { .. }
+            )
     }
 }

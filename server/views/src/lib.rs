@@ -12,6 +12,7 @@
 //! [`bathyscope_capture::visible`], except where a type says that it holds bytes.
 #![forbid(unsafe_code)]
 
+mod against;
 mod answers;
 mod calls;
 mod cell;
@@ -47,30 +48,33 @@ mod timeline;
 mod tracks;
 mod window;
 
+pub use against::{AgainstBy, AgainstQuery, MAX_AGAINST_LINES, MAX_AGAINST_TOLD, matching_stream, same_columns};
 pub use answers::{
+    AgainstHistogram, AgainstKey, AgainstKind, AgainstLine, AgainstMeasure, AgainstSide, AgainstTable, AgainstValue,
     Annotation, AppliedTransform, At, BinnedList, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace,
     CallState, CallStep, CallThread, CaptureComparison, CodePlace, CodeRow, ColumnHead, ComparedColumn,
     ComparedFunction, ComparedName, ComparedNumber, ComparedStream, ComparedStreamSide, CountLine, CountView, Counted,
     CounterTrack, CounterValues, CriticalPath, Cut, Derived, DifferenceVerdict, Distribution, DistributionGroup, Facet,
     FacetBar, FacetValue, Facets, FlameDifference, FlameGraph, Flow, FlowKind, FlowWay, FoundCall, FoundHit,
     FoundInStream, FoundOnCpu, FoundOnTrack, FoundRows, FoundStep, FunctionRow, FunctionsPage, Group, GroupBy,
-    HeatCells, HeatColumn, HeatMap, HeatView, HistogramView, IrqShare, KeyId, KeyNumber, KeyTotal, KeyWhat, Lane,
-    Lanes, LeftOutRows, MapKind, MapTable, MeasuredNumber, NameTime, NodeId, NodeKind, Nodes, Normalised,
-    OfferedWeight, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap, PathKind, PathPart,
-    PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait, PathWaited, Pivot, PivotColumn, PivotLine,
-    PivotSeries, PlaceLine, ProcessLife, ProcessTree, RangeAmount, RangeAmounts, RangeCounter, RangeCounters,
-    RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads, RangeWait, RangeWaits,
-    RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowTimes, RowsPage, SampleUnit, SampledFunction,
-    SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView, ShownCode, ShownPiece, ShownTrack, ShownValues,
-    SlicedStream, SourceLine, StackBoxes, StackChart, StackLane, StreamRate, SyscallError, SyscallLine, SyscallObject,
-    SyscallTable, SyscallTimes, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline, Track, TrackBins, TrackFlow,
-    TrackFlows, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf, TrackRowLine, TrackStream,
-    TrackWindow, TrackedRow, Unit, Utilisation, UtilisedKey, ValueRange, WakeThread,
+    HeatCells, HeatColumn, HeatMap, HeatPair, HeatView, HistogramView, IrqShare, KeyId, KeyNumber, KeyTotal, KeyWhat,
+    Lane, Lanes, LeftOutRows, MapKind, MapTable, MeasuredNumber, NameTime, NodeId, NodeKind, Nodes, Normalised,
+    OfferedWeight, OnlySide, ParseKeyIdError, ParseNodeIdError, ParsePlaceError, ParseTrackIdError, PathGap, PathKind,
+    PathPart, PathRecorded, PathShare, PathStop, PathSum, PathThread, PathWait, PathWaited, Pivot, PivotColumn,
+    PivotLine, PivotSeries, PlaceLine, ProcessLife, ProcessTree, RangeAmount, RangeAmounts, RangeCounter,
+    RangeCounters, RangeDurations, RangeRest, RangeSlice, RangeSlices, RangeState, RangeThread, RangeThreads,
+    RangeWait, RangeWaits, RangeWaker, RangeWakeups, Rate, RateLoss, RowFields, RowStack, RowTimes, RowsPage,
+    SampleUnit, SampledFunction, SampledFunctions, Sandwich, Scatter, SeriesLine, SeriesView, ShownCode, ShownPiece,
+    ShownTrack, ShownValues, SlicedStream, SourceLine, StackBoxes, StackChart, StackLane, StreamRate, SyscallError,
+    SyscallLine, SyscallObject, SyscallTable, SyscallTimes, TIMELINE_MAGIC, TRACK_WINDOW_MAGIC, ThreadCall, Timeline,
+    Track, TrackBins, TrackFlow, TrackFlows, TrackId, TrackLabel, TrackLine, TrackList, TrackMoment, TrackOf,
+    TrackRowLine, TrackStream, TrackWindow, TrackedRow, Unit, Utilisation, UtilisedKey, ValueRange, WakeThread,
 };
 pub use calls::{
-    CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LINES, MAX_CALL_PAGE,
-    MAX_CALLS, MAX_CHART_BOXES, MAX_CHART_LANES, MAX_FUNCTION_PAGE, MAX_PLACES, Part, all_call_lines, call_chart,
-    call_lines, call_overview, call_page, calls_stream, find_call, needs_overview, places, rank_functions,
+    CallChoice, CallForest, CallQuery, ChartQuery, FunctionRank, FunctionsQuery, MAX_CALL_LEVELS, MAX_CALL_LINES,
+    MAX_CALL_PAGE, MAX_CALLS, MAX_CHART_BOXES, MAX_CHART_LANES, MAX_FUNCTION_PAGE, MAX_PLACES, Part, SideCalls,
+    all_call_lines, call_chart, call_lines, call_overview, call_page, calls_against, calls_stream, find_call,
+    needs_overview, places, rank_functions,
 };
 pub use cell::{RecordedCell, cells, heads, stack_cell};
 pub use colour::{
@@ -85,7 +89,7 @@ pub use dictionaries::{
 pub use distribution::{
     DistributionQuery, HEAT_ROWS, HeatAxis, HeatQuery, MAX_GROUPS, MAX_HEAT_COLUMNS, MAX_LINEAR_BUCKETS, MAX_LOG_BITS,
     MAX_SCATTERED, MAX_UTILISED, ScatterQuery, UtilisationQuery, ValueLimits, ValueScale, distribution, heat_map,
-    scatter, utilisation,
+    heat_pair, scatter, utilisation,
 };
 pub use error::ViewError;
 pub use event_text::EventText;
@@ -103,8 +107,8 @@ pub use flame::{
 pub use frame_names::frame_names;
 pub use kept::KeptViews;
 pub use maps::{
-    MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapShape, Period, SnapshotInfo, TableQuery, heat,
-    histogram, map_flame, map_table, series, snapshots,
+    MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapShape, Period, SideMap, SnapshotInfo, TableQuery,
+    heat, histogram, map_against, map_flame, map_table, series, snapshots,
 };
 pub use measured::{
     KeyWish, MAX_COMPARED_STREAMS, MAX_KEY_STREAMS, MeasuredSide, compare_captures, judge, key_numbers,
@@ -114,12 +118,12 @@ pub use narrow::{Narrowed, Scope};
 pub use needle::NameSearch;
 pub use pivot::{
     Aggregate, MAX_PIVOT_BINS, MAX_PIVOT_GROUPS, MAX_PIVOT_KEYS, MAX_PIVOT_LINES, MAX_PIVOT_VALUES, PIVOT_SERIES,
-    PivotQuery, pivot,
+    PivotQuery, groups_against, pivot,
 };
 pub use processes::{MAX_PROCESSES, process_tree};
 pub use range::{
     MAX_RANGE_LINES, MAX_WAKEUP_THREADS, RangeQuery, SyscallGroup, SyscallQuery, range_amounts, range_counters,
-    range_slices, range_threads, range_waits, range_wakeups, syscall_table,
+    range_slices, range_threads, range_waits, range_wakeups, syscall_table, syscalls_against,
 };
 pub use rate::{MAX_BINS, RateQuery, rate};
 pub use rows::{

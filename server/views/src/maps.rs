@@ -1,5 +1,6 @@
 //! A script's maps: histograms, heat maps, tables, flame graphs and lines over time, from the rows of their snapshots.
 
+mod against;
 mod heat;
 mod period;
 mod shape;
@@ -7,7 +8,7 @@ mod table;
 mod unit;
 
 use bathyscope_capture::{MappingKind, ShownCell, StackId};
-use period::Readings;
+use period::{Readings, adds_up};
 
 use crate::{
     Cancel, FlameQuery, MAX_FLAME_WIDTH, Source, ViewError,
@@ -15,6 +16,7 @@ use crate::{
     flame::{Weighted, fold_weighted},
 };
 
+pub use against::{SideMap, map_against};
 pub use heat::{heat, histogram};
 pub use period::Period;
 pub use shape::{MapShape, SnapshotInfo, snapshots};

@@ -1,5 +1,7 @@
 //! `compare`: two captures beside each other: what was asked for, hosts, losses, numbers of their rows, and what changed most. The
-//! functions of profiles alone, with all that `perf diff` tells, are what `diff` prints.
+//! functions of profiles alone, with all that `perf diff` tells, are what `diff` prints. With `--in` it is one table, line by line.
+
+mod table;
 
 use std::fmt::Write as _;
 
@@ -8,20 +10,27 @@ use bathyscope_reader::{CaptureCache, ComparedCapture, ComparedCaptures, compare
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{Cancel, ComparedColumn, ComparedNumber, ComparedStream, DifferenceVerdict, ViewError};
 use clap::Args;
+use serde::Serialize;
 
-use super::{chosen::ChosenCapture, open, print_all, text};
+use self::table::TableArgs;
+use super::{chosen::ChosenCapture, open, print_all, range::RangeArgs, text};
 use crate::{Failure, Outcome, config::DataArgs};
 
 /// What `compare` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 A difference is said to be more than chance by parts of time that are drawn again, as `bathyscope diff` does; rows that were lost can \
-explain one. `bathyscope diff` prints all functions of profiles.
+explain one. `bathyscope diff` prints all functions of profiles. Tables of `--in` are those that the page of B shows against A: processes \
+and threads count by their name, as their numbers are others in each recording.
 
 Examples:
   bathyscope compare                                    the newest with the one before
   bathyscope compare 00f1e2d3c4b5a697 newest
-  bathyscope compare 00f1e2d3c4b5a697 11f1e2d3c4b5a697 --json")]
+  bathyscope compare 00f1e2d3c4b5a697 11f1e2d3c4b5a697 --json
+  bathyscope compare --in syscalls --by process_call    calls, errors and times of each, a second
+  bathyscope compare --in groups --stream block:block_rq_issue --by comm --values count,sum:bytes
+  bathyscope compare --in calls --way vfs_read --per total
+  bathyscope compare --in map --stream @bytes --order -0.difference")]
 pub struct CompareArgs {
     /// The capture that it was before: an id, `newest` or `previous`
     #[arg(value_name = "A", default_value = "previous")]
@@ -29,6 +38,9 @@ pub struct CompareArgs {
     /// The one that it is now
     #[arg(value_name = "B", default_value = "newest")]
     pub b: ChosenCapture,
+    /// Which table, if it is one.
+    #[command(flatten)]
+    pub table: TableArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -42,7 +54,24 @@ pub struct CompareArgs {
 /// # Errors
 /// If a capture is not there, or cannot be read.
 pub fn run(args: &CompareArgs) -> Outcome {
-    let found = open::reading(&args.data, async |store| compared(store, args).await)?;
+    match args.table.table {
+        None if args.table.range != RangeArgs::default() => {
+            let failure = Failure::new("all of both captures is compared, and a part of one is given");
+            Err(failure.remedy("Choose a table with `--in`, such as `--in syscalls`, or leave out --start and --end."))
+        }
+        None => {
+            let found = open::reading(&args.data, async |store| compared(store, args).await)?;
+            print(args, found, told)
+        }
+        Some(what) => {
+            let found = open::reading(&args.data, async |store| table::table(store, args, what).await)?;
+            print(args, found, table::told)
+        }
+    }
+}
+
+/// Prints what was compared, in words or as JSON.
+fn print<T: Serialize>(args: &CompareArgs, found: Option<Result<T, ViewError>>, told: fn(&T) -> String) -> Outcome {
     let Some(found) = found else {
         let failure = Failure::new("there are no two captures to compare");
         return Err(failure.remedy("Record them, such as with `bathyscope record --recipe machine`."));

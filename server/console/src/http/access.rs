@@ -231,6 +231,16 @@ impl Reader {
         self.share().and_then(|share| share.choices().removal())
     }
 
+    /// Goes on only for a capture that is read beside the one that the route names, and that may be read too: routes look at the one
+    /// that they name alone. By a share no other one may.
+    pub(super) async fn admit_other(&self, state: &AppState, id: CaptureId) -> Result<(), ApiError> {
+        self.admit(id)?;
+        if let Some(who) = self.who() {
+            state.seen(who).right(id).await?;
+        }
+        Ok(())
+    }
+
     /// A snapshot of what may be read of a capture: all of it, or the only part that the share shows, without what it removes.
     pub(super) async fn view(&self, state: &AppState, id: CaptureId) -> Result<CaptureView, ApiError> {
         self.admit(id)?;

@@ -64,6 +64,8 @@ first_is!(B);
 first_is!(B, C);
 first_is!(B, C, D);
 first_is!(B, C, D, E);
+first_is!(B, C, D, E, F);
+first_is!(B, C, D, E, F, G);
 
 fn route<A, H, T>(kind: RouteKind, method: &Method, path: &'static str, handler: H) -> Route
 where
@@ -299,6 +301,7 @@ fn distribution_routes() -> Vec<Route> {
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/distribution/heat", api::distribution::heat),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/distribution/utilisation", api::distribution::busy),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/distribution/scatter", api::distribution::single),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/distribution/heat/compare", api::against::heat),
     ]
 }
 
@@ -337,6 +340,8 @@ fn stack_routes() -> Vec<Route> {
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/flame/chart", api::stacks::chart),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/flame/compare", api::stacks::difference),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/syscalls", api::syscall_table::table),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/syscalls/compare", api::against::syscalls),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/calls/compare", api::against::calls),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/processes", api::process_tree::tree),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/flame/annotate", api::annotate::instructions),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),
@@ -424,6 +429,7 @@ fn console_routes() -> Vec<Route> {
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/rows/times", api::views::row_times),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/facets", api::views::facets),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/pivot", api::views::pivot),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/pivot/compare", api::against::groups),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/rate", api::views::rate),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/timeline", api::views::timeline),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/find", api::find::search),
@@ -432,6 +438,7 @@ fn console_routes() -> Vec<Route> {
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/script", api::maps::script),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/maps", api::maps::list),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/maps/{n}", api::maps::one),
+        route::<Reader, _, _>(Api, GET, "/api/captures/{id}/maps/{n}/compare", api::against::map),
         route::<Reader, _, _>(Api, GET, "/api/captures/{id}/text", api::maps::text),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/query", api::query::tables),
         route::<Viewer, _, _>(Api, POST, "/api/captures/{id}/query", api::query::query),

@@ -152,6 +152,7 @@ impl Session {
             by: CameBy::Token,
             user: crate::library::TERMINAL.to_owned(),
             role: Role::Admin,
+            groups: None,
             expires_s: u64::MAX,
             idle_limit_s: u64::MAX,
             last_used_s: AtomicU64::new(0),
@@ -365,7 +366,7 @@ impl Sessions {
 
     /// No sessions, and none can be found: of a process at a terminal, which only reads.
     pub(super) fn none(store: Store, stop: &CancellationToken) -> Self {
-        Self { store, clock: SessionClock::Boot, live: Arc::default(), all_ended: stop.child_token() }
+        Self { store, clock: SessionClock::Boot, live: Arc::default(), all_ended: stop.child_token(), issuer: None }
     }
 
     /// Makes a token that logs in once, as `user` with `role`.

@@ -11,6 +11,7 @@
 
 mod access;
 mod activity;
+mod against;
 mod anonymous;
 mod answers;
 mod bounds;

@@ -91,6 +91,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/rows/times", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/facets", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/pivot", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/pivot/compare", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rate", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/timeline", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/tracks", [401, 200, 200, 200]),
@@ -110,6 +111,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/tracks/critical-path", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/distribution", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/distribution/heat", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/distribution/heat/compare", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/distribution/scatter", [401, 200, 200, 200]),
     // Its rows are not what CPUs or devices did.
     ("GET", "/api/captures/{id}/distribution/utilisation", [401, 400, 400, 400]),
@@ -127,6 +129,8 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/flame/sandwich", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/flame/chart", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/syscalls", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/syscalls/compare", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/calls/compare", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/processes", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/flame/compare", [401, 400, 400, 400]),
     // It has none.
@@ -135,6 +139,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/script", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/maps", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/maps/{n}", [401, 404, 404, 404]),
+    ("GET", "/api/captures/{id}/maps/{n}/compare", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/text", [401, 404, 404, 404]),
     // There is no text in an empty body.
     ("POST", "/api/commands/explain", [401, 400, 400, 400]),

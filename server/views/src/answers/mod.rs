@@ -4,6 +4,7 @@
 //! `type` is what the values of a column are, `total` how many there are where only some are sent, `left_out` how many a limit
 //! kept away. What is not known is `null` or left out.
 
+mod against;
 mod calls;
 mod comparison;
 mod counts;
@@ -24,6 +25,10 @@ mod syscalls;
 mod timeline;
 mod tracks;
 
+pub use against::{
+    AgainstHistogram, AgainstKey, AgainstKind, AgainstLine, AgainstMeasure, AgainstSide, AgainstTable, AgainstValue,
+    HeatPair, OnlySide,
+};
 pub use calls::{
     CallBoxes, CallChart, CallLine, CallPage, CallPlace, CallState, CallStep, CallThread, FoundCall, FunctionRow,
     FunctionsPage, IrqShare, Lane, Lanes,

@@ -148,7 +148,7 @@ impl GatheredDurations {
 }
 
 /// The value that `hundredths` of all do not exceed: the nearest rank.
-fn quantile(sorted: &[u64], hundredths: usize) -> u64 {
+pub(super) fn quantile(sorted: &[u64], hundredths: usize) -> u64 {
     let rank = (sorted.len() * hundredths).div_ceil(100).max(1);
     sorted.get(rank - 1).copied().unwrap_or(0)
 }

@@ -4,6 +4,7 @@
 //! A row is a call that ended, in the order of ends. [`CallForest::build`] nests rows by their depth, thread by thread; what
 //! was lost is not made up: a call whose caller was not recorded is a root, one that lacks an end says so.
 
+mod against;
 mod chart;
 mod choice;
 mod find;
@@ -13,6 +14,7 @@ mod irqs;
 mod overview;
 mod tree;
 
+pub use against::{MAX_CALL_LEVELS, SideCalls, calls_against};
 pub use chart::{ChartQuery, MAX_CHART_BOXES, MAX_CHART_LANES, call_chart};
 pub use choice::{CallChoice, CallQuery};
 pub use find::{MAX_PLACES, find_call, places};

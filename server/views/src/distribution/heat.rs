@@ -74,15 +74,17 @@ pub struct HeatQuery {
 pub fn heat_map(source: &dyn Source, query: &HeatQuery, cancel: &Cancel) -> Result<HeatMap, ViewError> {
     ViewError::within("the number of columns", query.columns.into(), 1, MAX_HEAT_COLUMNS.into())?;
     match &query.axis {
-        HeatAxis::Value { column, scale, limits } => by_value(source, query, (column, *scale, *limits), cancel),
+        HeatAxis::Value { column, scale, limits } => by_value(source, query, (column, *scale, *limits), None, cancel),
         HeatAxis::Offset { period_ns, rows } => by_offset(source, query, (*period_ns, *rows), cancel),
     }
 }
 
-fn by_value(
+/// By time and value, in columns of `step` nanoseconds, or as many as the query says.
+pub(super) fn by_value(
     source: &dyn Source,
     query: &HeatQuery,
     (name, scale, limits): (&str, ValueScale, ValueLimits),
+    step: Option<u64>,
     cancel: &Cancel,
 ) -> Result<HeatMap, ViewError> {
     match scale {
@@ -107,7 +109,7 @@ fn by_value(
     let (first, last) = found.map_or((0, -1), |(first, last)| (buckets.index(first), buckets.index(last)));
     let rows = usize::try_from(last - first + 1).unwrap_or(0);
     let begin = relative(source.origin_ns(), query.range.start_ns);
-    let step = query.range.span_ns().div_ceil(query.columns.into()).max(1);
+    let step = step.unwrap_or_else(|| query.range.span_ns().div_ceil(query.columns.into()).max(1));
     let count = usize::try_from(query.range.span_ns().div_ceil(step)).unwrap_or(0).max(1);
     let (mut grid, mut columns) = (Grid::new(count, rows.max(1)), TimeColumns::new(begin, step, count));
     let mut outside = Outside::default();

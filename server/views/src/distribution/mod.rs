@@ -9,6 +9,7 @@
 mod cells;
 mod groups;
 mod heat;
+mod heat_pair;
 mod histogram;
 mod scale;
 mod scatter;
@@ -17,6 +18,7 @@ mod values;
 
 pub(crate) use groups::group_value;
 pub use heat::{HEAT_ROWS, HeatAxis, HeatQuery, MAX_HEAT_COLUMNS, heat_map};
+pub use heat_pair::heat_pair;
 pub use histogram::{DistributionQuery, MAX_GROUPS, distribution};
 pub use scale::{MAX_LINEAR_BUCKETS, MAX_LOG_BITS, ValueScale};
 pub use scatter::{MAX_SCATTERED, ScatterQuery, scatter};

@@ -44,7 +44,7 @@ pub(super) struct Readings {
 }
 
 /// Whether values of two readings can be added and subtracted.
-fn adds_up(kind: MapKind) -> bool {
+pub(super) fn adds_up(kind: MapKind) -> bool {
     matches!(kind, MapKind::Histogram | MapKind::Count | MapKind::Sum | MapKind::Stats)
 }
 

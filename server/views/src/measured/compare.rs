@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     Cancel, Source, TimeRange, ViewError,
+    against::same_stream_of,
     answers::{
         CaptureComparison, ComparedColumn, ComparedName, ComparedNumber, ComparedStream, ComparedStreamSide,
         DifferenceVerdict, MeasuredNumber,
@@ -73,17 +74,8 @@ fn pairs(a: &[StreamSchema], b: &[StreamSchema]) -> Pairs {
     let of_b = all(b);
     for stream in all(a) {
         let Some(schema) = at(a, stream) else { continue };
-        let is_same = |other: &StreamSchema, by_source: bool| {
-            other.name == schema.name
-                && other.derived.is_some() == schema.derived.is_some()
-                && (!by_source || other.source == schema.source)
-        };
-        // A source may have another id there.
-        let find = |by_source| {
-            let free = of_b.iter().filter(|other| !taken.contains(*other));
-            free.copied().find(|other| b.get(usize::from(*other)).is_some_and(|other| is_same(other, by_source)))
-        };
-        match find(true).or_else(|| find(false)) {
+        let free = of_b.iter().filter(|other| !taken.contains(*other)).copied();
+        match same_stream_of(&schema, b, free) {
             Some(other) => {
                 taken.insert(other);
                 pairs.push((stream, other));

@@ -8,7 +8,7 @@ use super::spread::{ColumnSpread, Parts};
 use crate::{
     Cancel, Source, TimeRange, ViewError,
     answers::MeasuredNumber,
-    chance::{BLOCKS, Draw, parts_of, spread, sum_of},
+    chance::{self, BLOCKS, Draw, parts_of, spread, sum_of},
     distribution::{ValueColumn, group_value, main_column},
     hash::IdMap,
     scan::{Hit, Scan, schema_of},
@@ -88,7 +88,7 @@ pub(super) fn is_duration(schema: &StreamSchema, at: usize) -> bool {
 
 /// Rows that were lost of a stream: its own and those of which it is not known whose they were; of a computed one all, as any of them
 /// can be missing in it.
-fn lost_of(source: &dyn Source, stream: u16, schema: &StreamSchema) -> u64 {
+pub(crate) fn lost_of(source: &dyn Source, stream: u16, schema: &StreamSchema) -> u64 {
     let is_of = |of: Option<u16>| !schema.is_recorded() || of.is_none_or(|of| of == stream);
     let lost = source.losses().iter().filter(|loss| loss.stage.is_lost() && is_of(loss.stream));
     lost.map(|loss| loss.count).fold(0, u64::saturating_add)
@@ -201,12 +201,9 @@ fn block_of(blocks: &[u8], row: usize) -> usize {
 
 /// In which part of a span each moment is; those outside of it are in the first or the last.
 fn place_in_time(times: &[u64], span: TimeRange, blocks: &mut Vec<u8>) {
-    let scale = f64::from(BLOCKS) / span.span_ns().max(1) as f64;
     blocks.clear();
-    blocks.extend(times.iter().map(|time| {
-        let at = time.saturating_sub(span.start_ns) as f64 * scale;
-        at.min(f64::from(BLOCKS - 1)) as u8
-    }));
+    // There are fewer than 256.
+    blocks.extend(times.iter().map(|time| chance::block_of(span, *time) as u8));
 }
 
 fn name_columns(schema: &StreamSchema) -> Vec<NameColumn> {

@@ -4,10 +4,13 @@
 //! One pass over the chunks. There is room for [`MAX_PIVOT_GROUPS`] groups; rows of further ones are counted together and told.
 //! Percentiles and distinct values are exact as long as all of them together have room, and told as rough after that.
 
+mod against;
 mod held;
 mod tell;
 
 use bathyscope_capture::{Column, ColumnType, StreamSchema};
+
+pub use against::groups_against;
 
 use self::held::{Held, KeptCount};
 use crate::{

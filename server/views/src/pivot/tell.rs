@@ -32,7 +32,7 @@ impl Rank {
 }
 
 /// What is needed to tell a value.
-struct Teller<'a> {
+pub(super) struct Teller<'a> {
     source: &'a dyn Source,
     /// The columns of the key, and whether 0 is no value there.
     by: Vec<(&'a Column, bool)>,
@@ -49,11 +49,7 @@ pub(super) fn tell(
     answer: &mut Pivot,
 ) -> Vec<usize> {
     held.iter_mut().for_each(Held::close);
-    let column = |index: usize| found.schema.columns.get(index);
-    let key = |index: &usize| Some((column(*index)?, found.schema.zero_is_none(*index)));
-    let by = found.by.iter().filter_map(key).collect();
-    let values = found.values.iter().map(|(value, index)| (*value, index.and_then(column))).collect();
-    let teller = Teller { source, by, values, held };
+    let teller = Teller::new(source, found, held);
     answer.columns = teller.columns();
     let sort = query.sort.unwrap_or(teller.by.len());
     let mut ranked: Vec<(Rank, usize)> =
@@ -83,8 +79,16 @@ fn type_name(ty: ColumnType) -> &'static str {
     }
 }
 
-impl Teller<'_> {
-    fn columns(&self) -> Vec<PivotColumn> {
+impl<'a> Teller<'a> {
+    pub(super) fn new(source: &'a dyn Source, found: &Found<'a>, held: Vec<Held>) -> Self {
+        let column = |index: usize| found.schema.columns.get(index);
+        let key = |index: &usize| Some((column(*index)?, found.schema.zero_is_none(*index)));
+        let by = found.by.iter().filter_map(key).collect();
+        let values = found.values.iter().map(|(value, index)| (*value, index.and_then(column))).collect();
+        Self { source, by, values, held }
+    }
+
+    pub(super) fn columns(&self) -> Vec<PivotColumn> {
         let key = |(column, _): &(&Column, bool)| PivotColumn {
             name: column.name.clone(),
             ty: type_name(column.ty),
@@ -168,7 +172,7 @@ impl Teller<'_> {
         }
     }
 
-    fn line(&self, group: usize, key: Key) -> PivotLine {
+    pub(super) fn line(&self, group: usize, key: Key) -> PivotLine {
         let keys = self.by.iter().zip(parts(key)).map(|((column, zero_is_none), bits)| match bits {
             0 if *zero_is_none => ShownCell::Null,
             bits => self.cell(column, bits),

@@ -25,7 +25,7 @@ pub use amounts::range_amounts;
 pub use counters::range_counters;
 pub(crate) use overlap::{OverlapScan, word};
 pub use slices::range_slices;
-pub use syscalls::{SyscallGroup, SyscallQuery, syscall_table};
+pub use syscalls::{SyscallGroup, SyscallQuery, syscall_table, syscalls_against};
 pub use threads::range_threads;
 pub use waits::range_waits;
 pub use wakeups::{MAX_WAKEUP_THREADS, range_wakeups};

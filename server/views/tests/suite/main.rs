@@ -1,6 +1,7 @@
 //! Views of made captures: one program, because each links all that it tests, and its tests run side by side.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
+mod against;
 mod annotate;
 mod behaviour;
 mod calls;

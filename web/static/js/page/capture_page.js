@@ -4,6 +4,7 @@ import { IS_SAVED, get, problemOf } from "../lib/api.js";
 import { CaptureContext } from "./capture_context.js";
 import { CaptureHeader } from "./capture_header.js";
 import { addCommands } from "../lib/commands.js";
+import { startAgainst } from "./against_chip.js";
 import { byId, h, inputOf, put, settled, within } from "../lib/dom.js";
 import { firstTab } from "../view/first_view.js";
 import { duration, exact } from "../lib/format.js";
@@ -417,6 +418,7 @@ export async function startCapture(saved = null) {
   context.finder.search();
   state.on("change", ({ parts }) => parts.has("find") && context.finder.search());
   views = startViews(context, saved);
+  startAgainst(context, (tab) => VIEWS.find(({ name }) => name === tab)?.compares?.(context) ?? false);
   context.on("again", () => views.get(state.view.tab)?.grown());
   document.addEventListener("missing", (event) => {
     if (event instanceof CustomEvent && String(event.detail).startsWith(context.path)) context.check();

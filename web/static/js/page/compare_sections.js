@@ -316,7 +316,10 @@ export function namesSection({ rows }, ids) {
   const text = `${exact(changed)} of ${plural(compared, "number")} of processes and system calls changed by more than chance.${names.length < compared ? ` The first ${exact(names.length)} are shown.` : ""}`;
   /** @type {import("./list_table.js").Head[]} */
   const heads = [["Name"], ["Of"], ["Before", true], ["Now", true], ["Change", true], ["What it is worth"]];
-  return section("Processes and system calls", h("p", { text }), listTable(heads, names.map(row)));
+  const calls = linkOf(ids.b, { tab: "systemcalls", against: ids.a, againstsame: true });
+  const hasCalls = names.some(({ kind }) => kind !== "process");
+  const all = hasCalls && h("a", { href: calls, text: "All system calls of both" });
+  return section("Processes and system calls", h("p", {}, `${text} `, all), listTable(heads, names.map(row)));
 }
 
 /**
@@ -326,7 +329,7 @@ export function namesSection({ rows }, ids) {
 export function functionsSection({ functions }, ids) {
   const { why_not: whyNot, items, compared, changed, b_total: total } = functions;
   if (whyNot !== null) return section("Functions", h("p", { class: "quiet", text: `Not compared: ${whyNot}.` }));
-  const differential = linkOf(ids.b, { tab: "flame", against: ids.a });
+  const differential = linkOf(ids.b, { tab: "flame", against: ids.a, againstsame: true });
   const row = (/** @type {ComparedFunction} */ one) =>
     h(
       "tr",
@@ -334,7 +337,10 @@ export function functionsSection({ functions }, ids) {
       h(
         "th",
         { scope: "row", class: "compare-text mono" },
-        h("a", { href: linkOf(ids.b, { tab: "flame", against: ids.a, search: one.name }), text: one.name }),
+        h("a", {
+          href: linkOf(ids.b, { tab: "flame", against: ids.a, againstsame: true, search: one.name }),
+          text: one.name,
+        }),
       ),
       h("td", { class: "num", text: percent(one.other_own, total) }),
       h("td", { class: "num", text: percent(one.own, total) }),

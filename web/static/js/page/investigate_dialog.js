@@ -6,6 +6,7 @@ import { h } from "../lib/dom.js";
 import { note, noteError, waitFor } from "../lib/notice.js";
 import { firstLine } from "../view/notes/note_words.js";
 import { investigationAddress } from "./investigation_words.js";
+import { VIEWS } from "./views.js";
 
 /** @import { InvestigationHead } from "../../../api.js" */
 /** @typedef {{label: string, content: (caption: string) => Record<string, unknown>}} Addable */
@@ -16,10 +17,11 @@ import { investigationAddress } from "./investigation_words.js";
  * @param {string} tab that is shown
  * @returns {Addable[]}
  */
-function addables({ id, view, state, notes }, tab) {
+function addables(context, tab) {
+  const { id, view, state, notes } = context;
   const query = state.addressWith({ tab, note: "", notes: false }).split("?")[1] ?? "";
   const selected = notes.one(view.note);
-  const isCompared = tab === "flame" && view.against !== "";
+  const isCompared = view.against !== "" && (VIEWS.find(({ name }) => name === tab)?.compares?.(context) ?? false);
   const kind = isCompared ? "comparison" : "view";
   /** @type {Addable[]} */
   const all = [];

@@ -118,7 +118,12 @@ const PARTS = {
   againststart: whole(null),
   againstend: whole(null),
   againstfilter: text("", 1024),
-  per: oneOf("total", "time", "none"),
+  // Whether rows of the other side match the filter of this one, whatever that is.
+  againstsame: flag(),
+  // By what amounts are compared: flame graphs by shares and tables by time if nothing is said.
+  per: oneOf("", "total", "time", "none"),
+  versus: pattern(/^-?\d{1,2}(\.(there|here|difference|ratio))?$/),
+  inway: text("", 4096),
   swapped: flag(),
   unit: text("", 512),
   flame: oneOf("graph", "functions", "tree", "between", "time"),

@@ -20,6 +20,8 @@ const NOT_CLEANED = "cannot be shown without what this share removes.";
  * @property {(capture: import("./capture_context.js").CaptureContext, panel: HTMLElement) => import("../view/panel_view.js").PanelView} make
  * @property {(share: NonNullable<import("../../../api.js").CapturePage["share"]>) => string} [withheld] why a share does not show it;
  *   empty if it does
+ * @property {(capture: import("./capture_context.js").CaptureContext) => boolean} [compares] whether it shows two sides, as the address
+ *   says it now
  */
 
 /** @type {View[]} In the order of the tabs. */
@@ -28,6 +30,7 @@ export const VIEWS = [
     name: "calls",
     title: "Calls",
     shows: ({ hasCalls }) => hasCalls,
+    compares: () => true,
     make: (capture, panel) =>
       new LateView(capture, panel, async () => {
         const { CallsView } = await import("../view/calls/calls_view.js");
@@ -38,6 +41,7 @@ export const VIEWS = [
     name: "systemcalls",
     title: "System calls",
     shows: ({ hasSyscalls }) => hasSyscalls,
+    compares: () => true,
     make: (capture, panel) =>
       new LateView(capture, panel, async () => {
         const { SyscallsView } = await import("../view/syscalls/syscalls_view.js");
@@ -54,6 +58,7 @@ export const VIEWS = [
     name: "maps",
     title: "Maps",
     shows: ({ hasMaps }) => hasMaps,
+    compares: () => true,
     make: (capture, panel) =>
       new LateView(capture, panel, async () => {
         const { MapsView } = await import("../view/maps/maps_view.js");
@@ -67,7 +72,14 @@ export const VIEWS = [
     shows: ({ isScript }) => isScript,
     make: (capture, panel) => new OutputView(capture, panel),
   },
-  { name: "events", title: "Events", shows: () => true, make: (capture, panel) => new LateEvents(capture, panel) },
+  {
+    name: "events",
+    title: "Events",
+    shows: () => true,
+    // Rows of two recordings are not the same; groups and values of columns are.
+    compares: ({ view }) => view.groupby !== "" || view.facets !== "",
+    make: (capture, panel) => new LateEvents(capture, panel),
+  },
   {
     name: "timeline",
     title: "Timeline",
@@ -82,6 +94,7 @@ export const VIEWS = [
     name: "flame",
     title: "Flame graph",
     shows: ({ isCounts }) => !isCounts,
+    compares: ({ hasStacks, foldsMaps }) => hasStacks && !foldsMaps,
     make: (capture, panel) =>
       new LateView(capture, panel, async () => {
         const { FlameView } = await import("../view/flame/flame.js");
@@ -104,6 +117,7 @@ export const VIEWS = [
     name: "distribution",
     title: "Distribution",
     shows: ({ info }) => info.streams.some(({ columns }) => columns.length > 0),
+    compares: ({ view }) => view.spread === "heat",
     make: (capture, panel) =>
       new LateView(capture, panel, async () => {
         const { DistributionView } = await import("../view/distribution/distribution_view.js");

@@ -115,8 +115,8 @@ pub(in crate::http) async fn list(
 /// A map of a capture.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(in crate::http) struct MapPath {
-    id: CaptureId,
-    n: u16,
+    pub(super) id: CaptureId,
+    pub(super) n: u16,
 }
 
 /// Which view of it.

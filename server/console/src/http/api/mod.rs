@@ -1,6 +1,7 @@
 //! The JSON API. Handlers are thin: they read what was asked, let other rooms do it, and say it in wire types.
 
 pub(super) mod access;
+pub(super) mod against;
 pub(super) mod annotate;
 pub(super) mod audit;
 pub(super) mod builder;

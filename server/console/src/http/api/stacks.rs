@@ -58,13 +58,24 @@ pub(in crate::http) async fn difference(
     Query(query): Query<ViewQuery>,
     Query(params): Query<CompareParams>,
 ) -> Result<Json<FlameDifference>, ApiError> {
-    let mut others = Vec::new();
-    for other in params.captures()? {
-        others.push(named_view(&reader, &state, other).await?);
-    }
+    let others = others(&reader, &state, &params).await?;
     let view = named_view(&reader, &state, id).await?;
     let make = move |view: &CaptureView, cancel: &_| params.answer(&query, view, &others, cancel);
     Ok(Json(state.workers().view(view, make).await?))
+}
+
+/// The captures that a view is compared with, which whoever asks may read too.
+pub(super) async fn others(
+    reader: &Reader,
+    state: &AppState,
+    params: &CompareParams,
+) -> Result<Vec<CaptureView>, ApiError> {
+    let mut others = Vec::new();
+    for other in params.captures()? {
+        reader.admit_other(state, other).await?;
+        others.push(named_view(reader, state, other).await?);
+    }
+    Ok(others)
 }
 
 /// The view of a capture; while it records, its functions get their names first.

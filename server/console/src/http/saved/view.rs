@@ -16,6 +16,8 @@ const NEED_CONSOLE: [(&str, &str); 6] = [
     ("path", "a critical path"),
     ("over", "a range over some of the tracks"),
 ];
+/// The tab whose comparison a file has.
+const COMPARED_TAB: &str = "flame";
 
 /// A view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,9 +55,16 @@ impl KeptView {
 
     /// Takes out what a file cannot have; gives what that is, in words.
     pub(super) fn leave_out(&mut self) -> Vec<&'static str> {
-        let left =
-            NEED_CONSOLE.into_iter().filter(|(name, _)| self.parts.remove(*name).is_some_and(|it| !it.is_empty()));
-        left.map(|(_, words)| words).collect()
+        let mut left: Vec<&'static str> = NEED_CONSOLE
+            .into_iter()
+            .filter(|(name, _)| self.parts.remove(*name).is_some_and(|it| !it.is_empty()))
+            .map(|(_, words)| words)
+            .collect();
+        // Tables of two sides are sorted and unfolded by the console.
+        if self.text("tab") != COMPARED_TAB && self.parts.remove("against").is_some_and(|it| !it.is_empty()) {
+            left.push("a comparison with something else");
+        }
+        left
     }
 
     /// The query of its address.
@@ -137,5 +146,8 @@ mod tests {
         let mut view = KeptView::read("find=abc&tracks=&path=tid:4&tab=timeline");
         assert_eq!(view.leave_out(), ["rows found by a text in the timeline", "a critical path"]);
         assert_eq!(view.query(), "v=3&tab=timeline");
+        for (tab, left) in [("systemcalls", ["a comparison with something else"].as_slice()), ("flame", &[])] {
+            assert_eq!(KeptView::read(&format!("against=self&tab={tab}")).leave_out(), left, "{tab}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! System calls in a range of time: how often, how long, which failed, what they moved, and which files they were about; the
 //! tables of `strace -c` and `perf trace -s`.
 
+mod against;
 mod objects;
 mod running;
 
@@ -8,7 +9,9 @@ use std::collections::HashMap;
 
 use bathyscope_capture::{ColumnType, CompareOp, Literal, Predicate, StreamSchema, StringId};
 
+pub use self::against::syscalls_against;
 use self::{
+    against::CallParts,
     objects::{ObjectKind, Objects},
     running::RunningTimes,
 };
@@ -69,6 +72,10 @@ impl SyscallGroup {
 
     const fn has_thread(self) -> bool {
         matches!(self, Self::Thread | Self::ThreadCall)
+    }
+
+    const fn has_owner(self) -> bool {
+        self.has_process() || self.has_thread()
     }
 }
 
@@ -234,6 +241,16 @@ type LineKey = (StringId, u64, u64);
 /// # Errors
 /// If the query does not fit the capture, a chunk cannot be read, or `cancel` was set.
 pub fn syscall_table(source: &dyn Source, query: &SyscallQuery, cancel: &Cancel) -> Result<SyscallTable, ViewError> {
+    read_calls(source, query, None, cancel).map(GatheredCalls::answer)
+}
+
+/// Reads all calls of a query: into lines and objects, or if there are `parts` into these.
+fn read_calls<'a>(
+    source: &'a dyn Source,
+    query: &'a SyscallQuery,
+    parts: Option<CallParts>,
+    cancel: &Cancel,
+) -> Result<GatheredCalls<'a>, ViewError> {
     let streams = (0u16..).zip(source.streams());
     let columns: Vec<SyscallColumns> =
         streams.filter_map(|(stream, schema)| SyscallColumns::of(stream, schema)).collect();
@@ -250,8 +267,9 @@ pub fn syscall_table(source: &dyn Source, query: &SyscallQuery, cancel: &Cancel)
         kinds: HashMap::new(),
         moves: HashMap::new(),
         running: None,
+        parts,
     };
-    if columns.iter().any(|columns| columns.cpu.is_none()) {
+    if gathered.parts.is_none() && columns.iter().any(|columns| columns.cpu.is_none()) {
         gathered.running = RunningTimes::read(source, query.range, cancel)?;
     }
     // Where a filter has a column that only another stream of calls has, that one is not counted.
@@ -267,7 +285,7 @@ pub fn syscall_table(source: &dyn Source, query: &SyscallQuery, cancel: &Cancel)
     }
     match refused.filter(|_| !is_counted) {
         Some(error) => Err(error),
-        None => Ok(gathered.answer()),
+        None => Ok(gathered),
     }
 }
 
@@ -283,6 +301,8 @@ struct GatheredCalls<'a> {
     /// Whether results of a call are bytes.
     moves: HashMap<StringId, bool>,
     running: Option<RunningTimes>,
+    /// Where calls of two sides are compared, sums by part of time in the place of lines and objects.
+    parts: Option<CallParts>,
 }
 
 impl GatheredCalls<'_> {
@@ -327,6 +347,9 @@ impl GatheredCalls<'_> {
     fn add(&mut self, row: &CallRow) {
         self.all.add(row);
         let group = self.query.group;
+        if let Some(parts) = &mut self.parts {
+            return parts.add(row, group);
+        }
         let key = (
             if group.has_call() { row.call } else { 0 },
             if group.has_process() { row.pid } else { 0 },
@@ -394,7 +417,7 @@ fn line(source: &dyn Source, group: SyscallGroup, (call, _, tid): LineKey, sums:
     let mut errors: Vec<(StringId, u64)> = sums.errors.iter().map(|(error, count)| (*error, *count)).collect();
     errors.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let told = errors.iter().take(SHOWN_ERRORS);
-    let has_owner = group.has_process() || group.has_thread();
+    let has_owner = group.has_owner();
     SyscallLine {
         call: if group.has_call() { text(source, call) } else { String::new() },
         comm: if has_owner { text(source, sums.comm) } else { String::new() },
@@ -423,6 +446,19 @@ fn filter_of(source: &dyn Source, group: SyscallGroup, call: StringId, (pid, tid
         parts.push(compare("tid", Literal::Number(tid)).to_string());
     }
     parts.join(" && ")
+}
+
+/// The same of a line of calls of processes and threads of one name.
+fn filter_of_names(source: &dyn Source, group: SyscallGroup, (call, comm): (StringId, StringId)) -> String {
+    let part = |(field, id): (&str, StringId)| {
+        let name = std::str::from_utf8(source.dictionaries().text(id)?).ok()?;
+        let value = Literal::Text(name.to_owned());
+        let predicate = Predicate::Compare { field: field.to_owned(), op: CompareOp::Eq, value };
+        predicate.validate().ok().map(|()| predicate.to_string())
+    };
+    let parts = [group.has_call().then_some(("call", call)), group.has_owner().then_some(("comm", comm))];
+    let told: Option<Vec<String>> = parts.into_iter().flatten().map(part).collect();
+    told.map(|parts| parts.join(" && ")).unwrap_or_default()
 }
 
 impl ObjectKind {

@@ -9,6 +9,9 @@ import { parseDuration } from "../../lib/duration_marks.js";
 import { duration, exact, plural } from "../../lib/format.js";
 import { bind, isTyping } from "../../lib/keys.js";
 import { note, noteError, waitFor } from "../../lib/notice.js";
+import { otherTable } from "../against/against_model.js";
+import { AgainstPanel } from "../against/against_panel.js";
+import { readNames, writeNames } from "../../lib/name_list.js";
 import { PanelView } from "../panel_view.js";
 
 /** @import { CallPage, CallThread, FoundCall, FunctionsPage } from "../../../../api.js" */
@@ -96,6 +99,15 @@ export class CallsView extends PanelView {
     this.copy = h("button", { type: "button", on: { click: () => this.#copy() } });
     this.said = h("span", { class: "quiet", role: "status" });
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
+    this.against = new AgainstPanel(context, {
+      noun: "function",
+      label: "Functions of both sides",
+      inner: ({ key }) => ({ inway: writeNames([...this.#way, String(key[0])]) }),
+    });
+    /** What both sides were asked for last, if there was an answer. */
+    this.againstAsked = "";
+    /** @type {HTMLElement[]} What is of single calls alone. */
+    this.single = [];
     this.bodies = { tree: this.tree.element, functions: this.functions.element, chart: this.chart.element };
     put(
       this.panel,
@@ -116,7 +128,9 @@ export class CallsView extends PanelView {
       h("div", { class: "calls-lines small" }, this.said, this.readout),
       this.problem,
       ...Object.values(this.bodies),
+      this.against.element,
     );
+    this.single = [this.parts, this.lanes, this.copy, this.search, this.found];
     this.#drawControls();
     this.#listen();
     this.#startKeys();
@@ -220,6 +234,68 @@ export class CallsView extends PanelView {
         }),
     );
     if (view.calls !== "chart") this.readout.textContent = "";
+    const isCompared = view.against !== "";
+    this.against.element.hidden = !isCompared;
+    if (!isCompared) {
+      for (const part of [this.search, this.found]) part.hidden = false;
+      return;
+    }
+    for (const part of [...this.single, ...Object.values(this.bodies)]) part.hidden = true;
+    this.#drawWay();
+  }
+
+  /** The functions that lead to what is compared, from outermost calls on. */
+  get #way() {
+    return readNames(this.context.view.inway);
+  }
+
+  /** The way as steps back. */
+  #drawWay() {
+    const way = this.#way;
+    const step = (/** @type {string} */ text, /** @type {number} */ levels) =>
+      h(
+        "li",
+        {},
+        h("button", {
+          type: "button",
+          class: "plain",
+          text,
+          "aria-current": String(levels === way.length),
+          on: { click: () => this.context.state.set({ inway: writeNames(way.slice(0, levels)) }) },
+        }),
+      );
+    const steps = [step("Outermost calls", 0), ...way.map((name, at) => step(name, at + 1))];
+    put(
+      this.against.above,
+      this.#kind === "tree" && h("ol", { class: "against-way mono", "aria-label": "Called by" }, ...steps),
+    );
+  }
+
+  /** Asks for calls of both sides: by function, or by the way that leads to them. */
+  #loadAgainst() {
+    const kind = this.#kind;
+    this.said.textContent = "";
+    this.chart.visible = false;
+    void this.#threads();
+    if (kind === "chart") {
+      this.against.clear();
+      this.stale = false;
+      this.empty(
+        "Single calls over time are not compared: no call of one recording is the same as one of another. Functions and the tree are.",
+      );
+      return;
+    }
+    const own = kind === "tree" ? { way: this.context.view.inway || "," } : { function: null };
+    const asked = { id: this.context.id, ...this.#query, ...own, ...otherTable(this.context.view) };
+    const key = JSON.stringify(asked);
+    // The address changes by much that is not of it.
+    if (key === this.againstAsked) return;
+    this.againstAsked = "";
+    void this.against.load(this, "Comparing calls", async (signal) => {
+      const table = await get("/api/captures/{id}/calls/compare", asked, signal);
+      this.againstAsked = key;
+      return table;
+    });
   }
 
   /** @param {Set<string>} parts */
@@ -238,6 +314,7 @@ export class CallsView extends PanelView {
       this.found.textContent = "";
     }
     if (parts.has("lanes")) this.old.chart = true;
+    if (parts.has("against")) for (const [kind] of KINDS) this.old[kind] = true;
     if (parts.has("from") && this.context.view.from === null && this.#kind !== "chart") this.chart.restore();
     this.#drawControls();
     if (this.visible) this.load();
@@ -264,6 +341,7 @@ export class CallsView extends PanelView {
   /** There may be new calls. */
   grown() {
     for (const [kind] of KINDS) this.old[kind] = true;
+    this.againstAsked = "";
     // A tree that somebody walks through must not move.
     if (this.visible && (this.#kind !== "tree" || this.context.view.call === null)) this.load();
   }
@@ -271,6 +349,10 @@ export class CallsView extends PanelView {
   /** Shows the view of calls that the address names. */
   load() {
     const kind = this.#kind;
+    if (this.context.view.against !== "") {
+      this.#loadAgainst();
+      return;
+    }
     this.chart.visible = kind === "chart";
     if (!this.old[kind]) {
       if (kind === "chart") this.chart.changed();

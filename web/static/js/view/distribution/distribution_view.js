@@ -7,6 +7,7 @@ import { bind } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
 import { saveText } from "../../lib/save_text.js";
 import { isStack } from "../first_view.js";
+import { AGAINST_PARTS } from "../against/against_model.js";
 import { PanelView } from "../panel_view.js";
 import { BusyPanel, busyStreams } from "./busy_panel.js";
 import { HeatPanel } from "./heat_panel.js";
@@ -32,6 +33,7 @@ import { firstSpread, numbersOf, shownStreams, typedLimit } from "./spread_model
 const QUERY = [
   ...["stream", "filter", "start", "end", "spread", "column", "buckets", "steps", "low", "high"],
   ...["split", "parts", "laid", "curve", "shades", "period"],
+  ...AGAINST_PARTS,
 ];
 /** @type {Record<Form, string>} */
 const FORMS = {

@@ -6,10 +6,11 @@ import { duration, exact, percent, plural } from "../../lib/format.js";
 import { HeatChart } from "../../lib/heat_chart.js";
 import { SHADE_SCALES, shadeLimits } from "../../lib/heat_shades.js";
 import { csvText } from "../../lib/csv.js";
+import { otherSide } from "../against/against_model.js";
 import { svgOverTime } from "../../lib/svg_file.js";
 import { conditionOf, joinHeat, leftOut, limitsText, valueText } from "./spread_model.js";
 
-/** @import { HeatMap } from "../../../../api.js" */
+/** @import { HeatMap, HeatPair } from "../../../../api.js" */
 /** @import { HeatCell, HeatSelection } from "../../lib/heat_chart.js" */
 /** @import { ShadeScale } from "../../lib/heat_shades.js" */
 
@@ -60,8 +61,31 @@ export class HeatPanel {
     });
     /** @type {HeatCell|null} */
     this.picked = null;
+    /** @type {HeatPair|null} */
+    this.pair = null;
     this.legend = h("div");
-    this.element = h("div", { class: "spread-heat" }, this.chart.element, this.legend);
+    /** The other side, below this one. */
+    this.there = new HeatChart({
+      label: "Heat map of the other side, with the same rows, columns and shades. Arrow keys walk.",
+      drag: "box",
+      at: (cell) => owner.read(cell ? this.#thereWords(cell) : ""),
+      chosen: (cell) => owner.read(this.#thereWords(cell)),
+      preview: () => {},
+      select: () => {},
+    });
+    /** @type {import("./spread_model.js").HeatWhole|null} */
+    this.other = null;
+    const side = (/** @type {string} */ text) => h("h3", { class: "spread-side", hidden: true, text });
+    this.sides = { here: side("Here"), there: side("There") };
+    this.element = h(
+      "div",
+      { class: "spread-heat" },
+      this.sides.here,
+      this.chart.element,
+      this.sides.there,
+      this.there.element,
+      this.legend,
+    );
   }
 
   /** Writes what is chosen. */
@@ -89,6 +113,10 @@ export class HeatPanel {
     this.parts = [];
     this.picked = null;
     owner.actions(null);
+    const isCompared = owner.context.view.against !== "" && !this.offsets;
+    for (const part of [this.sides.here, this.sides.there, this.there.element]) part.hidden = !isCompared;
+    this.other = null;
+    if (isCompared) return this.#loadPair(query);
     /** @param {AbortSignal} signal */
     const all = async (signal) => {
       let first = await get("/api/captures/{id}/distribution/heat", query, signal);
@@ -106,9 +134,90 @@ export class HeatPanel {
     return owner.ask("Counting rows by time", all, () => this.#draw());
   }
 
+  /**
+   * Asks for both sides at once: one scale is for both, so neither is drawn before the other is there.
+   * @param {{id: string, columns: number}} query
+   */
+  #loadPair(query) {
+    const { context } = this.owner;
+    const asked = { ...query, ...otherSide(context.view, "time") };
+    // What was drawn before is no answer to this.
+    for (const part of [this.chart.element, this.there.element]) part.hidden = true;
+    put(this.legend);
+    return this.owner.ask(
+      "Counting rows of both sides by time",
+      (signal) => get("/api/captures/{id}/distribution/heat/compare", asked, signal),
+      (pair) => this.#drawPair(pair),
+    );
+  }
+
+  /** @param {HeatPair} pair */
+  #drawPair(pair) {
+    this.pair = pair;
+    this.parts = [pair.here];
+    this.other = joinHeat([pair.there]);
+    const { here_ns: here, there_ns: there } = pair;
+    const step = pair.here.step;
+    const isAsLong = Math.abs(here - there) <= step;
+    this.#draw();
+    const rows = `${plural(pair.here.rows, "row")} here, ${exact(pair.there.rows)} there; one scale of shades, columns of ${duration(step)}`;
+    const axes = isAsLong
+      ? "times are from the start of each range: what stands below each other did not happen together"
+      : `here ${duration(here)} and there ${duration(there)}: the shorter one ends earlier, and what is hatched is no time of it`;
+    this.owner.say([rows, axes].join(" · "));
+  }
+
+  /** @param {HeatCell} cell */
+  #thereWords({ column, row }) {
+    const { other } = this;
+    if (!other) return "";
+    const { head, buckets, values } = other;
+    const from = head.begin + column * head.step;
+    const limits = { low: buckets[row][0], high: buckets[row][1] };
+    const count = values[column * buckets.length + row] ?? 0;
+    const rows = column < head.columns ? plural(count, "row") : "no time of that range";
+    return `there, ${duration(from)} to ${duration(from + head.step)}, ${limitsText(limits, head)}: ${rows}`;
+  }
+
   /** Draws it as the address says now. */
   redraw() {
-    if (this.parts.length > 0) this.#draw();
+    if (this.parts.length === 0) return;
+    if (this.other && this.pair) this.#drawPair(this.pair);
+    else this.#draw();
+  }
+
+  /**
+   * A map as it is drawn beside another one: as many columns as the longer one has, of which those that are no time of its range
+   * are not known.
+   * @param {import("./spread_model.js").HeatWhole} whole
+   * @param {number} count
+   */
+  #padded({ head, buckets, values }, count) {
+    const columns = Array.from({ length: count }, (_one, i) => {
+      const from = head.begin + i * head.step;
+      return { from, to: from + head.step };
+    });
+    const all = new Float64Array(count * buckets.length).fill(NaN);
+    all.set(values);
+    return { columns, values: all, window: { start: columns[0].from, end: columns[count - 1].to } };
+  }
+
+  /**
+   * Draws both with one scale.
+   * @param {import("./spread_model.js").HeatWhole} whole
+   * @param {import("./spread_model.js").HeatWhole} other
+   */
+  #drawBoth(whole, other) {
+    const count = Math.max(whole.head.columns, other.head.columns);
+    const limits = shadeLimits([...whole.values, ...other.values], this.owner.context.view.shades);
+    for (const [chart, one] of /** @type {const} */ ([
+      [this.chart, whole],
+      [this.there, other],
+    ])) {
+      const rows = one.buckets.map(([low]) => ({ label: valueText(low, one.head) }));
+      chart.show({ ...this.#padded(one, count), rows, limits, text: exact });
+    }
+    put(this.legend, this.chart.legend);
   }
 
   /** @param {HeatMap} part */
@@ -125,6 +234,13 @@ export class HeatPanel {
     const whole = joinHeat(this.parts);
     this.whole = whole;
     const { head, buckets, values, sums } = whole;
+    if (this.other) {
+      const isEmpty = whole.buckets.length === 0;
+      for (const part of [this.chart.element, this.there.element]) part.hidden = isEmpty;
+      if (isEmpty) this.owner.empty("Neither side has a row with a value in its range and filter.");
+      else this.#drawBoth(whole, this.other);
+      return;
+    }
     this.owner.say(
       [
         `${plural(sums.rows, "row")} in the range${this.owner.context.view.filter ? " that match the filter" : ""}`,
@@ -198,7 +314,7 @@ export class HeatPanel {
       // From a cell on to another one all of what is in between counts.
       const low = this.offsets && column > from.column ? 0 : from.row;
       const high = this.offsets && column < to.column ? buckets.length - 1 : to.row;
-      for (let row = low; row <= high; row += 1) rows += values[column * buckets.length + row];
+      for (let row = low; row <= high; row += 1) rows += values[column * buckets.length + row] ?? 0;
     }
     const { start, end } = this.#range(selection);
     const time = `${duration(start)} to ${duration(end)}`;

@@ -4,7 +4,8 @@
 import { amount, shortAmount } from "../../lib/amount.js";
 import { get } from "../../lib/api.js";
 import { h, put } from "../../lib/dom.js";
-import { duration, percent, plural } from "../../lib/format.js";
+import { percent, plural } from "../../lib/format.js";
+import { NO_COMPARISON, otherSide, otherWords } from "../against/against_model.js";
 import { STEPS, differenceClass } from "./flame_colors.js";
 import { swatch } from "./flame_draw.js";
 import { FlameModel, leftOutWords } from "./flame_model.js";
@@ -73,15 +74,7 @@ export class CompareView {
           type: "button",
           text: "End comparison",
           on: {
-            click: () =>
-              state.set({
-                against: "",
-                againststart: null,
-                againstend: null,
-                againstfilter: "",
-                swapped: false,
-                focus: "",
-              }),
+            click: () => state.set({ ...NO_COMPARISON, focus: "" }),
           },
         }),
       ),
@@ -112,25 +105,21 @@ export class CompareView {
   /** Asks for the comparison. */
   load() {
     const { start, end, filter, focus, search, invert, by, unit, transforms, per, swapped } = this.context.view;
-    const { against, againststart, againstend, againstfilter } = this.context.view;
+    const { against } = this.context.view;
     const { id } = this.context;
-    this.per.value = per;
+    this.per.value = per || "total";
     this.swap.setAttribute("aria-pressed", String(swapped));
     this.swap.hidden = against.includes(",");
     const width = Math.min(8192, this.scroller.clientWidth);
     if (width === 0) return;
     const query = {
       ...{ start, end, filter, focus, search, width, invert: invert ? 1 : 0, by, unit, transforms },
-      with: against === "self" ? "" : against,
-      with_start: againststart,
-      with_end: againstend,
-      normalised: per,
+      ...otherSide(this.context.view, "total"),
       turned: swapped ? 1 : 0,
     };
     void this.owner.ask(
       "Comparing stacks",
-      // An empty filter is one too, so it is not left out.
-      (signal) => get("/api/captures/{id}/flame/compare", { id, ...query, with_filter: againstfilter || " " }, signal),
+      (signal) => get("/api/captures/{id}/flame/compare", { id, ...query }, signal),
       (answer) => this.#show(answer),
     );
   }
@@ -159,21 +148,13 @@ export class CompareView {
   }
 
   #against() {
-    const { against, againststart, againstend, againstfilter, start, end, filter } = this.context.view;
-    if (against !== "self") {
-      const count = against.split(",").length;
-      const link = h("a", { href: `/captures/${against.split(",")[0]}?tab=flame`, text: "another capture" });
-      return count > 1 ? `Beside the median of ${count} runs before` : h("span", {}, "Beside ", link);
-    }
-    const other =
-      againststart === null || againstend === null
-        ? "the whole capture"
-        : `${duration(againststart)} to ${duration(againstend)}`;
-    const parts = [
-      (againststart !== start || againstend !== end) && other,
-      againstfilter !== filter && (againstfilter ? `rows with ${againstfilter}` : "all rows"),
-    ].filter(Boolean);
-    return `Beside ${parts.join(", ") || "itself"}`;
+    const { against } = this.context.view;
+    const count = against.split(",").length;
+    if (count > 1) return `Beside the median of ${count} runs before`;
+    const words = otherWords(this.context.view);
+    if (against === "self") return `Beside ${words || "itself"}`;
+    const link = h("a", { href: `/captures/${against}?tab=flame`, text: "another capture" });
+    return h("span", {}, "Beside ", link, words && `, ${words}`);
   }
 
   /** @param {FlameDifference} answer */

@@ -37,6 +37,7 @@ const QUERY = [
   "againststart",
   "againstend",
   "againstfilter",
+  "againstsame",
   "per",
   "swapped",
   "unit",
@@ -404,7 +405,7 @@ export class FlameView extends PanelView {
   /** Asks what to compare with. */
   async #choose() {
     try {
-      const { chooseComparison } = await import("./compare_dialog.js");
+      const { chooseComparison } = await import("../against/against_dialog.js");
       await chooseComparison(this.context);
     } catch (error) {
       this.failed(error);

@@ -10,6 +10,8 @@ import { histogramChart } from "../../lib/histogram_chart.js";
 import { LinesChart } from "../../lib/lines_chart.js";
 import { KINDS, SHOWS, bucket, keyText, limit } from "../../lib/map_words.js";
 import { arrangeMaps, firstShow, isScratch } from "../first_view.js";
+import { AGAINST_PARTS, otherTable } from "../against/against_model.js";
+import { AgainstPanel } from "../against/against_panel.js";
 import { PanelView } from "../panel_view.js";
 
 /** @import { At, ShownCell, HeatView, HistogramView, MapInfo, MapTable, SeriesView } from "../../../../api.js" */
@@ -21,7 +23,7 @@ import { PanelView } from "../panel_view.js";
 
 /** Rows that a table shows at first, and more of them with each press. */
 const PAGE = 200;
-const QUERY = ["map", "show", "snapshot", "key", "start", "end"];
+const QUERY = ["map", "show", "snapshot", "key", "start", "end", ...AGAINST_PARTS];
 
 /** The tab. */
 export class MapsView extends PanelView {
@@ -57,6 +59,7 @@ export class MapsView extends PanelView {
     this.keys = h("div", { class: "row" });
     this.readout = h("p", { class: "readout mono grow", "aria-live": "polite" });
     this.body = h("div", { class: "maps-body" });
+    this.against = new AgainstPanel(context, { noun: "key", label: "The map of both sides" });
     put(
       panel,
       h(
@@ -69,6 +72,7 @@ export class MapsView extends PanelView {
           h("div", { class: "panel-bar" }, this.shows, this.moment, this.keys, this.readout),
           this.problem,
           this.body,
+          this.against.element,
         ),
       ),
     );
@@ -106,8 +110,17 @@ export class MapsView extends PanelView {
     return fits.includes(this.context.view.show) ? this.context.view.show : firstShow(fits, this.context.scriptText);
   }
 
-  /** Reads the list of maps, and the one that is shown. */
+  /** Reads the list of maps, and the one that is shown; of both sides if they are compared. */
   load() {
+    const isCompared = this.context.view.against !== "";
+    this.against.element.hidden = !isCompared;
+    this.body.hidden = isCompared;
+    if (isCompared)
+      return this.ask(
+        "Comparing the map",
+        (signal) => this.#readBoth(signal),
+        (table) => this.#drawBoth(table),
+      );
     return this.ask(
       "Reading the map",
       (signal) => this.#read(signal),
@@ -136,6 +149,34 @@ export class MapsView extends PanelView {
     const query = { id: this.context.id, n: map.n, view: show, ...queries[show] };
     const view = await get("/api/captures/{id}/maps/{n}", query, signal);
     return /** @type {Drawn} */ ({ show, view });
+  }
+
+  /** @param {AbortSignal} signal */
+  async #readBoth(signal) {
+    this.maps = (await get("/api/captures/{id}/maps", { id: this.context.id }, signal)).maps;
+    const map = this.#map;
+    // The list is there to choose another one, whatever becomes of this.
+    this.#drawList();
+    put(this.shows);
+    put(this.moment);
+    put(this.keys);
+    this.readout.textContent = "";
+    this.against.clear();
+    if (!map) return null;
+    const { start, end } = this.context.view;
+    const query = { id: this.context.id, n: map.n, start, end, ...otherTable(this.context.view) };
+    return get("/api/captures/{id}/maps/{n}/compare", query, signal);
+  }
+
+  /** @param {import("../../../../api.js").AgainstTable|null} table */
+  #drawBoth(table) {
+    if (!table) {
+      this.empty("This script keeps nothing in maps. A map is a name with @: @[comm] = count();");
+      return;
+    }
+    this.against.unit = this.#map?.unit ?? "values";
+    this.against.per.value = this.context.view.per || "time";
+    this.against.show(table);
   }
 
   /** @param {Drawn} drawn */

@@ -8,6 +8,8 @@ import { bytes, duration, exact, percent, plural } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
 import { histogramChart } from "../../lib/histogram_chart.js";
+import { AGAINST_PARTS, otherTable } from "../against/against_model.js";
+import { AgainstPanel } from "../against/against_panel.js";
 import { PanelView } from "../panel_view.js";
 import { columnsOf, errorWords, ownerWords, splitWords, withoutWords } from "./syscalls_words.js";
 
@@ -28,7 +30,7 @@ const ORDERS = [
   ["bytes", "Most bytes first"],
 ];
 /** What it depends on. */
-const PARTS = ["start", "end", "filter", "callsby", "callorder"];
+const PARTS = ["start", "end", "filter", "callsby", "callorder", ...AGAINST_PARTS];
 
 /** The tab. */
 export class SyscallsView extends PanelView {
@@ -48,13 +50,23 @@ export class SyscallsView extends PanelView {
     this.said = h("p", { class: "quiet small", role: "status" });
     this.lines = h("div", { class: "syscall-lines", tabindex: "-1" });
     this.beside = h("div", { class: "syscall-beside" });
+    this.against = new AgainstPanel(context, {
+      noun: "line",
+      label: "System calls of both sides",
+      filters: true,
+      stream: () => context.syscallStream?.index ?? null,
+    });
+    this.alone = h("div", { class: "syscall-view" }, this.lines, this.beside);
     put(
       panel,
       h("div", { class: "panel-bar" }, this.group, this.order, h("span", { class: "grow" }), this.said),
       this.problem,
-      h("div", { class: "syscall-view" }, this.lines, this.beside),
+      this.alone,
+      this.against.element,
     );
-    bind("syscalls.walk", ({ key }) => this.#walk(key === "ArrowDown" ? 1 : -1), { when: () => this.visible });
+    bind("syscalls.walk", ({ key }) => this.#walk(key === "ArrowDown" ? 1 : -1), {
+      when: () => this.visible && !this.alone.hidden,
+    });
   }
 
   get takesFilter() {
@@ -82,6 +94,18 @@ export class SyscallsView extends PanelView {
     const { start, end, filter, callsby, callorder } = this.context.view;
     [this.group.value, this.order.value] = [callsby, callorder];
     const { id } = this.context;
+    const isCompared = this.context.view.against !== "";
+    this.alone.hidden = isCompared;
+    this.order.hidden = isCompared;
+    this.against.element.hidden = !isCompared;
+    if (isCompared) {
+      put(this.said, this.#namesWords);
+      const query = { id, start, end, filter, calls_by: callsby, ...otherTable(this.context.view) };
+      void this.against.load(this, "Comparing system calls", (signal) =>
+        get("/api/captures/{id}/syscalls/compare", query, signal),
+      );
+      return;
+    }
     const order = callorder === "bytes" ? 1 : null;
     void this.ask(
       "Counting system calls",
@@ -89,6 +113,13 @@ export class SyscallsView extends PanelView {
         get("/api/captures/{id}/syscalls", { id, start, end, filter, calls_by: callsby, bytes: order }, signal),
       (table) => this.#show(table),
     );
+  }
+
+  /** How processes of two recordings are matched. */
+  get #namesWords() {
+    return this.context.view.callsby === "call"
+      ? ""
+      : "Processes and threads count by their name: their numbers are others in each recording.";
   }
 
   /** @param {SyscallTable} table */

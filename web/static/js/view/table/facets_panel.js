@@ -8,6 +8,8 @@ import { canName, literalKey, ranged, saidOf, toggled, without } from "../../lib
 import { cell as cellText, columnHeading, count, exact } from "../../lib/format.js";
 import { readNames, writeNames } from "../../lib/name_list.js";
 import { isFilterProblem, note, showError } from "../../lib/notice.js";
+import { AGAINST_PARTS, otherTable } from "../against/against_model.js";
+import { AgainstFacet } from "../against/against_facet.js";
 import {
   barsOf,
   countedText,
@@ -21,12 +23,12 @@ import {
   typedNumber,
 } from "./facets_model.js";
 
-/** @import { ColumnHead, Facet, FacetValue, Facets } from "../../../../api.js" */
+/** @import { AgainstTable, ColumnHead, Facet, FacetValue, Facets } from "../../../../api.js" */
 
 /** How many values are shown at first, and when more are wanted. */
 const FEW = 5;
 const MANY = 100;
-const PARTS = ["stream", "filter", "start", "end", "facets"];
+const PARTS = ["stream", "filter", "start", "end", "facets", ...AGAINST_PARTS];
 
 /** The panel. */
 export class FacetsPanel {
@@ -87,6 +89,10 @@ export class FacetsPanel {
       this.said.textContent = "Open a column to see its values.";
       return;
     }
+    if (this.context.view.against !== "") {
+      await this.#loadAgainst(opened);
+      return;
+    }
     // Counts of a column are not narrowed by what the filter says of that column: else nothing could be added.
     /** @type {Map<string, string[]>} */
     const byFilter = new Map();
@@ -122,6 +128,41 @@ export class FacetsPanel {
     } catch (error) {
       this.said.textContent = "";
       // What is wrong with the filter is told below it.
+      if (isFilterProblem(error, filter)) put(this.problem);
+      else showError(this.problem, error, () => void this.load());
+    }
+  }
+
+  /**
+   * Asks for the values of both sides, column by column. Columns of stacks are compared as flame graphs.
+   * @param {string[]} opened
+   */
+  async #loadAgainst(opened) {
+    const { id, view, info } = this.context;
+    const { start, end, filter } = view;
+    const stream = info.streams.indexOf(this.context.stream);
+    this.said.textContent = "Comparing values";
+    try {
+      await this.#latest.run(async (signal) => {
+        for (const name of opened) {
+          const section = this.#sections.get(name);
+          if (!section) continue;
+          if (section.column.type === "stack") {
+            section.sayAgainst("Stacks are compared as flame graphs.");
+            continue;
+          }
+          const query = { id, stream, start, end, by: writeNames([name]), values: "count" };
+          const own = { ...query, filter: without(filter, name), ...otherTable(view), lines_by: "", lines: MANY };
+          const table = await get("/api/captures/{id}/pivot/compare", own, signal);
+          if (signal.aborted) return;
+          section.showAgainst(table);
+        }
+        this.said.textContent = "Values of both sides: those that changed by more than chance first.";
+        put(this.problem);
+      });
+    } catch (error) {
+      this.said.textContent = "";
+      for (const name of opened) this.#sections.get(name)?.sayAgainst("Not compared.");
       if (isFilterProblem(error, filter)) put(this.problem);
       else showError(this.problem, error, () => void this.load());
     }
@@ -303,7 +344,9 @@ class FacetSection {
     this.values = h("ul", { class: "facet-values" });
     this.rest = h("p", { class: "facet-rest quiet small" });
     this.all = h("button", { type: "button", class: "plain small", on: { click: () => this.#turnMore() } });
-    this.body = h("div", { class: "facet-body" }, this.spread, this.find, this.values, this.rest, this.all);
+    this.against = new AgainstFacet(panel.context);
+    this.own = [this.spread, this.find, this.values, this.rest, this.all];
+    this.body = h("div", { class: "facet-body" }, ...this.own, this.against.element);
     this.element = h("section", { class: "facet", "aria-label": label }, this.head, this.body);
   }
 
@@ -316,7 +359,7 @@ class FacetSection {
     this.body.hidden = !open;
     const changed = filter !== this.filter;
     this.filter = filter;
-    if (open && changed && this.facet) this.#draw();
+    if (open && changed && this.facet && this.against.element.hidden) this.#draw();
   }
 
   #searched() {
@@ -337,7 +380,27 @@ class FacetSection {
   /** @param {Facet} facet */
   show(facet) {
     this.facet = facet;
+    this.against.element.hidden = true;
+    this.values.hidden = false;
     this.#draw();
+  }
+
+  /** @param {AgainstTable} table */
+  showAgainst(table) {
+    this.#hideOwn();
+    this.distinct.textContent = count(table.compared);
+    this.against.show(table);
+  }
+
+  /** @param {string} text */
+  sayAgainst(text) {
+    this.#hideOwn();
+    this.against.say(text);
+  }
+
+  #hideOwn() {
+    for (const part of this.own) part.hidden = true;
+    this.against.element.hidden = false;
   }
 
   get #said() {

@@ -8,6 +8,8 @@ import { TAKES_NO_CONDITION, withCondition } from "../../lib/filter_text.js";
 import { readNames, writeNames } from "../../lib/name_list.js";
 import { note } from "../../lib/notice.js";
 import { VirtualTable } from "../../lib/virtual_table.js";
+import { AGAINST_PARTS, otherTable } from "../against/against_model.js";
+import { AgainstPanel } from "../against/against_panel.js";
 import { PanelView } from "../panel_view.js";
 import { PivotHeat } from "./pivot_heat.js";
 import {
@@ -27,7 +29,7 @@ import {
 /** @import { Pivot } from "../../../../api.js" */
 /** @import { TableColumn } from "../../lib/virtual_table.js" */
 
-const PARTS = ["stream", "filter", "start", "end", "groupby", "measures", "grouporder", "groupshow"];
+const PARTS = ["stream", "filter", "start", "end", "groupby", "measures", "grouporder", "groupshow", ...AGAINST_PARTS];
 /** How many lines are asked for, and how many bins of time. */
 const LINES = 1000;
 const BINS = 200;
@@ -78,8 +80,8 @@ export class PivotPanel extends PanelView {
       open: (group, range) => this.#open(group, range),
       select: (range) => this.context.select(range),
     });
-    const forms = [this.table.element, this.bars, this.chart.element, this.heat.element];
-    put(element, this.keys, this.told, this.bar, this.problem, ...forms);
+    this.against = new AgainstPanel(context, { noun: "group", label: "Groups of both sides", filters: true });
+    put(element, this.keys, this.told, this.bar, this.problem, ...this.#forms, this.against.element);
   }
 
   /** Only rows that match the filter are counted. */
@@ -125,9 +127,21 @@ export class PivotPanel extends PanelView {
     const { filter, start, end } = this.context.view;
     const { sort, descending } = this.#order;
     const stream = this.context.info.streams.indexOf(this.context.stream);
+    const asked = { stream, filter, start, end, by: writeNames(this.#by), values: writeMeasures(this.#measures) };
+    const isCompared = this.context.view.against !== "";
+    this.against.element.hidden = !isCompared;
+    this.bar.hidden = isCompared;
+    if (isCompared) {
+      for (const form of this.#forms) form.hidden = true;
+      const query = { id: this.context.id, ...asked, ...otherTable(this.context.view) };
+      void this.against.load(this, "Comparing groups", (signal) =>
+        get("/api/captures/{id}/pivot/compare", query, signal),
+      );
+      return;
+    }
     const query = {
       id: this.context.id,
-      ...{ stream, filter, start, end, by: writeNames(this.#by), values: writeMeasures(this.#measures) },
+      ...asked,
       ...{
         sort,
         order: descending ? "desc" : "asc",
@@ -143,6 +157,10 @@ export class PivotPanel extends PanelView {
         this.#draw();
       },
     );
+  }
+
+  get #forms() {
+    return [this.table.element, this.bars, this.chart.element, this.heat.element];
   }
 
   #drawChoices() {

@@ -108,7 +108,9 @@ impl TabReader<'_, '_> {
     pub(super) fn compared(&self) -> Ask {
         let view = self.view;
         let against = Some(view.text("against")).filter(|against| *against != "self").unwrap_or_default();
+        // An empty filter is one too; none is that of this side.
         let filter = Some(view.text("againstfilter")).filter(|filter| !filter.is_empty()).unwrap_or(" ");
+        let filter = Some(filter).filter(|_| !view.is_on("againstsame"));
         self.of_rows("/flame/compare")
             .with_parts(view, &["focus", "search", "unit", "transforms"])
             .with("width", windows::WIDTH)
@@ -119,7 +121,7 @@ impl TabReader<'_, '_> {
             .with_some("with_end", view.number("againstend"))
             .with("normalised", view.one_of("per", &["total", "time", "none"]))
             .with("turned", u8::from(view.is_on("swapped")))
-            .with("with_filter", filter)
+            .with_some("with_filter", filter)
     }
 
     /// Windows of a chart of lanes (`view/lanes/lanes_chart.js`).

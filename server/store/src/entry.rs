@@ -6,8 +6,8 @@ use crate::{
     AuditEntry, AuditRecord, LoginToken, NewSession, Role, Session, StoreError, TokenHash,
     error::failed,
     limits::{at_most, cut, limit},
-    login_groups,
     rows::{row_struct, sql, unreadable, unsigned},
+    session_groups,
 };
 
 /// The most of the detail of an audit entry that is kept.
@@ -33,7 +33,7 @@ pub(crate) async fn begin_epoch(conn: &mut SqliteConnection, epoch: &str) -> Res
     for delete in ["DELETE FROM sessions", "DELETE FROM login_tokens"] {
         sqlx::query(delete).execute(&mut *conn).await.map_err(failed(DOING))?;
     }
-    login_groups::forget_ended(conn).await?;
+    session_groups::forget_ended(conn).await?;
     let put = sqlx::query("INSERT OR REPLACE INTO settings (name, value) VALUES ('session_epoch', ?)").bind(epoch);
     put.execute(conn).await.map_err(failed(DOING))?;
     Ok(())
@@ -154,7 +154,7 @@ pub(crate) async fn session(
     .await
     .map_err(failed("looking for a session"))?;
     let Some(row) = row else { return Ok(None) };
-    let groups = login_groups::of_session(conn, hash).await?;
+    let groups = session_groups::of_session(conn, hash).await?;
     Ok(Some(Session { groups, ..row.into_session()? }))
 }
 
@@ -194,7 +194,7 @@ pub(crate) async fn touch_session(conn: &mut SqliteConnection, hash: TokenHash, 
 pub(crate) async fn delete_session(conn: &mut SqliteConnection, hash: TokenHash) -> Result<bool, StoreError> {
     let delete = sqlx::query("DELETE FROM sessions WHERE hash = ?").bind(hash.bytes().as_slice());
     let deleted = delete.execute(&mut *conn).await.map_err(failed("forgetting a session"))?;
-    login_groups::forget_ended(conn).await?;
+    session_groups::forget_ended(conn).await?;
     Ok(deleted.rows_affected() > 0)
 }
 
@@ -208,7 +208,7 @@ pub(crate) async fn purge(conn: &mut SqliteConnection, now_s: u64) -> Result<u64
         let delete = sqlx::query(statement).bind(sql(now_s));
         gone += delete.execute(&mut *conn).await.map_err(failed("forgetting sessions"))?.rows_affected();
     }
-    login_groups::forget_ended(conn).await?;
+    session_groups::forget_ended(conn).await?;
     Ok(gone)
 }
 

@@ -7,12 +7,14 @@
 use sqlx::SqliteConnection;
 
 use crate::{
-    AccountChanged, BegunSession, EndedSession, IdentityRecord, LoginGroups, NewSession, Role, StoreError,
+    AccountChanged, BegunSession, EndedSession, IdentityRecord, LoginGroups, NewSession, Role, StoreError, TokenHash,
     entry::insert_session,
     error::failed,
     identity_rows,
     limits::{at_most, limit},
-    login_groups, people,
+    people,
+    rows::{unreadable, unsigned},
+    session_groups,
 };
 
 const DOING: &str = "logging in by a provider";
@@ -145,7 +147,7 @@ async fn log_in_known(
     known: &IdentityRecord,
 ) -> Result<IdentityOutcome, StoreError> {
     let Some(account) = people::find(conn, &known.account).await? else {
-        return Err(crate::rows::unreadable("the account of an identity"));
+        return Err(unreadable("the account of an identity"));
     };
     if !account.is_enabled() {
         return Ok(refused(IdentityRefusal::Disabled { name: account.name }));
@@ -190,9 +192,28 @@ async fn begin(
 ) -> Result<(BegunSession, Vec<EndedSession>), StoreError> {
     let session = BegunSession { user: name.to_owned(), role };
     let said = (login.issuer.as_str(), &login.groups);
-    let left_groups = login_groups::end_sessions_with_others(conn, name, said).await?;
+    let left_groups = end_sessions_with_others(conn, name, said).await?;
     insert_session(conn, &NewSession { user: name.to_owned(), role, ..login.session.clone() }).await?;
-    login_groups::keep(conn, login.session.hash, said).await?;
+    session_groups::keep(conn, login.session.hash, said).await?;
     people::note_login(conn, name, login.now_unix_ns).await?;
     Ok((session, left_groups))
+}
+
+/// Ends the sessions of somebody that have a group which they are not in any more, as a new login says; tells which they were.
+async fn end_sessions_with_others(
+    conn: &mut SqliteConnection,
+    name: &str,
+    (issuer, groups): (&str, &LoginGroups),
+) -> Result<Vec<EndedSession>, StoreError> {
+    let delete = "DELETE FROM sessions WHERE user = ?1 COLLATE NOCASE AND EXISTS (SELECT 1 FROM session_groups g \
+                  WHERE g.session = sessions.hash AND (g.issuer <> ?2 OR g.name NOT IN (SELECT value FROM json_each(?3)))) \
+                  RETURNING hash, expires_s";
+    let delete = sqlx::query_as(delete).bind(name.to_owned()).bind(issuer.to_owned()).bind(groups.json());
+    let rows: Vec<(Vec<u8>, i64)> = delete.fetch_all(&mut *conn).await.map_err(failed("ending sessions"))?;
+    session_groups::forget_ended(conn).await?;
+    let ended = |(hash, expires_s): (Vec<u8>, i64)| {
+        let hash = TokenHash::from_bytes(&hash).ok_or_else(|| unreadable("a session"))?;
+        Ok(EndedSession { hash, expires_s: unsigned(expires_s) })
+    };
+    rows.into_iter().map(ended).collect()
 }

@@ -53,6 +53,7 @@ mod runs;
 mod schema;
 mod search;
 mod select;
+mod session_groups;
 mod shares;
 mod sources;
 mod store;

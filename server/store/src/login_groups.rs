@@ -5,12 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::SqliteConnection;
-
-use crate::{EndedSession, StoreError, TokenHash, error::failed, limits::limit, rows::unreadable, rows::unsigned};
-
-const KEEPING: &str = "keeping the groups of a login";
-const READING: &str = "reading the groups of a login";
+use crate::limits::limit;
 
 /// Who says that somebody is in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,57 +78,6 @@ impl LoginGroups {
 /// Whether a text can name a group elsewhere: 1 to 256 bytes, without control characters, and without blanks around it.
 pub(crate) fn is_group_name(name: &str) -> bool {
     (1..=limit::LOGIN_GROUP_BYTES).contains(&name.len()) && name == name.trim() && !name.chars().any(char::is_control)
-}
-
-/// Keeps those of a session that has just begun.
-pub(crate) async fn keep(
-    conn: &mut SqliteConnection,
-    session: TokenHash,
-    (issuer, groups): (&str, &LoginGroups),
-) -> Result<(), StoreError> {
-    let insert = sqlx::query("INSERT INTO session_groups SELECT ?1, ?2, value FROM json_each(?3)");
-    let insert = insert.bind(session.bytes().to_vec()).bind(issuer.to_owned()).bind(groups.json());
-    insert.execute(conn).await.map_err(failed(KEEPING))?;
-    Ok(())
-}
-
-/// Forgets those of sessions that there are no more: to be called after each change that ends some, in the same one.
-pub(crate) async fn forget_ended(conn: &mut SqliteConnection) -> Result<(), StoreError> {
-    let delete = sqlx::query("DELETE FROM session_groups WHERE session NOT IN (SELECT hash FROM sessions)");
-    delete.execute(conn).await.map_err(failed("forgetting the groups of a login"))?;
-    Ok(())
-}
-
-/// Those of a session, with the provider that said them; none if there are none.
-pub(crate) async fn of_session(
-    conn: &mut SqliteConnection,
-    session: TokenHash,
-) -> Result<Option<(String, LoginGroups)>, StoreError> {
-    let select = sqlx::query_as("SELECT issuer, name FROM session_groups WHERE session = ?");
-    let rows: Vec<(String, String)> =
-        select.bind(session.bytes().to_vec()).fetch_all(conn).await.map_err(failed(READING))?;
-    let Some((issuer, _)) = rows.first().cloned() else { return Ok(None) };
-    let names = rows.iter().map(|(_, name)| name.as_str());
-    Ok(Some((issuer, LoginGroups::said(GroupOrigin::Oidc, names))))
-}
-
-/// Ends the sessions of somebody that have a group which they are not in any more, as a new login says; tells which they were.
-pub(crate) async fn end_sessions_with_others(
-    conn: &mut SqliteConnection,
-    name: &str,
-    (issuer, groups): (&str, &LoginGroups),
-) -> Result<Vec<EndedSession>, StoreError> {
-    let delete = "DELETE FROM sessions WHERE user = ?1 COLLATE NOCASE AND EXISTS (SELECT 1 FROM session_groups g \
-                  WHERE g.session = sessions.hash AND (g.issuer <> ?2 OR g.name NOT IN (SELECT value FROM json_each(?3)))) \
-                  RETURNING hash, expires_s";
-    let delete = sqlx::query_as(delete).bind(name.to_owned()).bind(issuer.to_owned()).bind(groups.json());
-    let rows: Vec<(Vec<u8>, i64)> = delete.fetch_all(&mut *conn).await.map_err(failed("ending sessions"))?;
-    forget_ended(conn).await?;
-    let ended = |(hash, expires_s): (Vec<u8>, i64)| {
-        let hash = TokenHash::from_bytes(&hash).ok_or_else(|| unreadable("a session"))?;
-        Ok(EndedSession { hash, expires_s: unsigned(expires_s) })
-    };
-    rows.into_iter().map(ended).collect()
 }
 
 #[cfg(test)]

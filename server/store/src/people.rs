@@ -391,7 +391,7 @@ pub(crate) async fn end_sessions(
                   RETURNING hash, expires_s";
     let keep = keep.map(|hash| hash.bytes().to_vec());
     let rows: Result<Vec<(Vec<u8>, i64)>, _> = sqlx::query_as(delete).bind(name).bind(keep).fetch_all(&mut *conn).await;
-    crate::login_groups::forget_ended(conn).await?;
+    crate::session_groups::forget_ended(conn).await?;
     let ended = |(hash, expires_s): (Vec<u8>, i64)| {
         let hash = TokenHash::from_bytes(&hash).ok_or_else(|| unreadable("a session"))?;
         Ok(EndedSession { hash, expires_s: unsigned(expires_s) })

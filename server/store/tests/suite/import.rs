@@ -136,7 +136,7 @@ const HOSTILE: [(&str, &str); 104] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 25", "schema version 25"),
+    ("PRAGMA user_version = 26", "schema version 26"),
     ("PRAGMA user_version = 24", "its "),
     ("PRAGMA user_version = 23", "its "),
     ("PRAGMA user_version = 22", "its "),

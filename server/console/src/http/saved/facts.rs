@@ -90,7 +90,8 @@ impl StreamFacts {
         self.columns.iter().any(|column| column.name == name)
     }
 
-    fn has_stack(&self) -> bool {
+    /// Whether its rows have stacks.
+    pub(super) fn has_stack(&self) -> bool {
         self.columns.iter().any(|column| column.kind == "stack")
     }
 }

@@ -125,6 +125,9 @@ impl TabReader<'_, '_> {
         if matched > most {
             self.left_out.push(format!("Of {} rows it has the first {}.", grouped(matched), grouped(most)));
         }
+        if stream.has_stack() && matched > 0 {
+            self.left_out.push("Stacks of single rows are not in it.".to_owned());
+        }
         if !self.view.text("groupby").is_empty() {
             self.asker.ask(&self.groups(stream)).await?;
         }

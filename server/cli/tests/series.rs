@@ -97,7 +97,10 @@ fn a_baseline_is_named_by_the_console_that_runs() {
 fn tables_of_two_captures_have_the_numbers_of_the_page() {
     let data = tempfile::tempdir().unwrap();
     for _ in 0..2 {
-        text(&bathyscope(&["strace", "--simulate=rate=3000", "--duration", "300ms", "--save", "calls"], &data));
+        text(&bathyscope(
+            &["strace", "--simulate=rate=3000", "--all", "--duration", "300ms", "--save", "calls"],
+            &data,
+        ));
     }
     let told = text(&bathyscope(&["compare", "--in", "syscalls"], &data));
     assert!(told.contains("changed by more than chance") && told.contains("amounts a second"), "{told}");

@@ -5,6 +5,10 @@
 //! draws is its standard error. A difference counts as more than chance if it is so many standard errors that, over all
 //! differences of a table together, one false one is expected in a hundred tables (Bonferroni).
 
+mod number;
+
+pub use number::judge;
+
 use crate::TimeRange;
 
 /// Parts of the time of each side.

@@ -77,6 +77,7 @@ pub use calls::{
     needs_overview, places, rank_functions,
 };
 pub use cell::{RecordedCell, cells, heads, stack_cell};
+pub use chance::judge;
 pub use colour::{
     CATEGORIES, CATEGORY_SHADES, FRAME_SHADES, NameColours, ON_CATEGORY, ON_FRAME, ROOT_SHADE, SHADES, Shade,
 };
@@ -110,9 +111,7 @@ pub use maps::{
     MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapShape, Period, SideMap, SnapshotInfo, TableQuery,
     heat, histogram, map_against, map_flame, map_table, series, snapshots,
 };
-pub use measured::{
-    KeyWish, MAX_COMPARED_STREAMS, MAX_KEY_STREAMS, MeasuredSide, compare_captures, judge, key_numbers,
-};
+pub use measured::{KeyWish, MAX_COMPARED_STREAMS, MAX_KEY_STREAMS, MeasuredSide, compare_captures, key_numbers};
 pub use memory::MemorySource;
 pub use narrow::{Narrowed, Scope};
 pub use needle::NameSearch;

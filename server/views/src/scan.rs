@@ -104,6 +104,14 @@ pub(crate) fn schema_of(source: &dyn Source, stream: u16) -> Result<&StreamSchem
     streams.get(usize::from(stream)).ok_or(ViewError::NoSuchStream { stream, count: streams.len() })
 }
 
+/// Rows that were lost of a stream: its own and those of which it is not known whose they were; of a computed one all, as any of them
+/// can be missing in it.
+pub(crate) fn lost_of(source: &dyn Source, stream: u16, schema: &StreamSchema) -> u64 {
+    let is_of = |of: Option<u16>| !schema.is_recorded() || of.is_none_or(|of| of == stream);
+    let lost = source.losses().iter().filter(|loss| loss.stage.is_lost() && is_of(loss.stream));
+    lost.map(|loss| loss.count).fold(0, u64::saturating_add)
+}
+
 impl<'a> Scan<'a> {
     /// Rows of `stream`; [`Scan::hit`] gives the columns `wanted` of them.
     pub(crate) fn new(

@@ -2,7 +2,7 @@
 //! processes and stacks are others in each capture.
 //!
 //! Views give each side as [`MatchedSide`]: numbers of each line by part of time. What a difference is worth follows from these as it
-//! does for whole captures (see [`crate::chance`] and [`judge`]).
+//! does for whole captures (see [`crate::chance`] and [`judge()`]).
 
 mod lines;
 mod number;
@@ -22,10 +22,9 @@ use crate::{
     ViewError,
     answers::{
         AgainstHistogram, AgainstKey, AgainstKind, AgainstLine, AgainstMeasure, AgainstTable, AgainstValue,
-        DifferenceVerdict, Normalised, OnlySide, Unit,
+        DifferenceVerdict, MeasuredNumber, Normalised, OnlySide, Unit,
     },
-    chance::{Draw, draws},
-    judge,
+    chance::{Draw, draws, judge},
 };
 use bathyscope_capture::{Display, ShownCell};
 use number::Scales;
@@ -240,7 +239,7 @@ impl Comparing<'_> {
             Some((difference, error, verdict)) => (Some(difference), error, verdict),
             None => (None, None, DifferenceVerdict::Untested),
         };
-        let by = |number: Option<crate::MeasuredNumber>| number.map(|number| number.value);
+        let by = |number: Option<MeasuredNumber>| number.map(|number| number.value);
         let (by_here, by_there) = (by(b), by(a));
         AgainstValue { here: raw(&here), there: raw(&there), by_here, by_there, difference, error, verdict }
     }

@@ -14,8 +14,7 @@ use crate::{
     answers::{AgainstKey, AgainstKind, AgainstMeasure, AgainstTable, Unit},
     chance::{Draw, block_of},
     hash::IdMap,
-    measured::lost_of,
-    scan::schema_of,
+    scan::{lost_of, schema_of},
 };
 
 /// The most levels of a way.

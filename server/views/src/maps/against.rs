@@ -13,8 +13,7 @@ use crate::{
     answers::{AgainstKey, AgainstKind, AgainstMeasure, AgainstTable, MapKind, Unit},
     cell::cells,
     chance::{Draw, block_of},
-    measured::lost_of,
-    scan::schema_of,
+    scan::{lost_of, schema_of},
 };
 
 /// So many readings tell how a value varies over time, at least.

@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use bathyscope_capture::{StreamSchema, shown};
 
 use super::{
-    number::judge,
     spread::{ColumnSpread, common_buckets},
     stream::{NameKind, NameMeasures, StreamMeasures, columns_of},
 };
@@ -17,7 +16,7 @@ use crate::{
         CaptureComparison, ComparedColumn, ComparedName, ComparedNumber, ComparedStream, ComparedStreamSide,
         DifferenceVerdict, MeasuredNumber,
     },
-    chance::{Draw, draws},
+    chance::{Draw, draws, judge},
     distribution::ValueColumn,
 };
 

@@ -6,11 +6,8 @@
 
 mod compare;
 mod keys;
-mod number;
 mod spread;
 mod stream;
 
 pub use compare::{MAX_COMPARED_STREAMS, MeasuredSide, compare_captures};
 pub use keys::{KeyWish, MAX_KEY_STREAMS, key_numbers};
-pub use number::judge;
-pub(crate) use stream::lost_of;

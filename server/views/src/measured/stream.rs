@@ -11,7 +11,7 @@ use crate::{
     chance::{self, BLOCKS, Draw, parts_of, spread, sum_of},
     distribution::{ValueColumn, group_value, main_column},
     hash::IdMap,
-    scan::{Hit, Scan, schema_of},
+    scan::{Hit, Scan, lost_of, schema_of},
 };
 
 /// The most names of a column that are told apart.
@@ -84,14 +84,6 @@ pub(super) fn columns_of(schema: &StreamSchema) -> Vec<usize> {
 /// Whether the column says how long something took.
 pub(super) fn is_duration(schema: &StreamSchema, at: usize) -> bool {
     schema.columns.get(at).is_some_and(|column| column.display == Display::DurationNs)
-}
-
-/// Rows that were lost of a stream: its own and those of which it is not known whose they were; of a computed one all, as any of them
-/// can be missing in it.
-pub(crate) fn lost_of(source: &dyn Source, stream: u16, schema: &StreamSchema) -> u64 {
-    let is_of = |of: Option<u16>| !schema.is_recorded() || of.is_none_or(|of| of == stream);
-    let lost = source.losses().iter().filter(|loss| loss.stage.is_lost() && is_of(loss.stream));
-    lost.map(|loss| loss.count).fold(0, u64::saturating_add)
 }
 
 impl StreamMeasures {

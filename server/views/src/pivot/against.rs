@@ -16,8 +16,7 @@ use crate::{
     answers::{AgainstKey, AgainstKind, AgainstMeasure, AgainstTable, PivotColumn, Unit},
     chance::block_of,
     distribution::ValueColumn,
-    measured::lost_of,
-    scan::{Hit, Scan, schema_of},
+    scan::{Hit, Scan, lost_of, schema_of},
 };
 
 /// How a value of a group is measured by part of time.

@@ -15,7 +15,7 @@ use crate::{
     answers::{AgainstKey, AgainstKind, AgainstMeasure, AgainstTable, Unit},
     chance::{Draw, block_of},
     log_buckets::LogBuckets,
-    measured::lost_of,
+    scan::lost_of,
 };
 
 /// Numbers of a line, by name: how they are written, and what they are.

@@ -1,9 +1,7 @@
 //! A number, and whether two of them differ by more than chance.
 
-use crate::{
-    answers::{DifferenceVerdict, MeasuredNumber},
-    chance::{TABLE_CHANCE, deviations},
-};
+use super::{TABLE_CHANCE, deviations};
+use crate::answers::{DifferenceVerdict, MeasuredNumber};
 
 impl MeasuredNumber {
     /// Of which nothing was lost.

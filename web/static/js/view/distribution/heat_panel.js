@@ -75,17 +75,11 @@ export class HeatPanel {
     });
     /** @type {import("./spread_model.js").HeatWhole|null} */
     this.other = null;
-    const side = (/** @type {string} */ text) => h("h3", { class: "spread-side", hidden: true, text });
+    const side = (/** @type {string} */ text) => h("h3", { class: "spread-side", text });
     this.sides = { here: side("Here"), there: side("There") };
-    this.element = h(
-      "div",
-      { class: "spread-heat" },
-      this.sides.here,
-      this.chart.element,
-      this.sides.there,
-      this.there.element,
-      this.legend,
-    );
+    this.sides.here.hidden = true;
+    this.beside = h("div");
+    this.element = h("div", { class: "spread-heat" }, this.sides.here, this.chart.element, this.beside, this.legend);
   }
 
   /** Writes what is chosen. */
@@ -114,7 +108,8 @@ export class HeatPanel {
     this.picked = null;
     owner.actions(null);
     const isCompared = owner.context.view.against !== "" && !this.offsets;
-    for (const part of [this.sides.here, this.sides.there, this.there.element]) part.hidden = !isCompared;
+    this.sides.here.hidden = !isCompared;
+    put(this.beside, ...(isCompared ? [this.sides.there, this.there.element] : []));
     this.other = null;
     if (isCompared) return this.#loadPair(query);
     /** @param {AbortSignal} signal */

@@ -121,6 +121,7 @@ export function startAgainst(context, compares) {
     link.title = title;
   };
   state.on("change", ({ parts }) => WATCHED.some((part) => parts.has(part)) && void write());
-  if (!IS_SAVED) addCommands({ name: "Compare this view with another capture, range or filter", run: () => void choose() });
+  if (!IS_SAVED)
+    addCommands({ name: "Compare this view with another capture, range or filter", run: () => void choose() });
   void write();
 }

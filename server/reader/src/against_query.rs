@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::{
     CallsQuery, CaptureView, CompareParams, DistributionParams, PivotParams, SyscallParams, ViewQuery,
-    names::split_names,
+    comparison::cautions_of_sides, names::split_names,
 };
 
 const DEFAULT_LINES: u32 = 200;
@@ -150,9 +150,11 @@ impl AgainstParams {
 }
 
 impl Sides<'_> {
-    /// What either side could not load makes the numbers wrong.
-    fn checked<T>(&self, made: Result<T, ViewError>) -> Result<T, ViewError> {
-        self.there.checked(self.here.checked(made))
+    /// What either side could not load makes the numbers wrong; how it was recorded may make them less than they seem.
+    fn checked(&self, made: Result<AgainstTable, ViewError>) -> Result<AgainstTable, ViewError> {
+        let mut table = self.there.checked(self.here.checked(made))?;
+        table.cautions.extend(cautions_of_sides(self.here.record(), self.there.record()));
+        Ok(table)
     }
 }
 

@@ -217,41 +217,59 @@ fn facts(a: &HostFacts, b: &HostFacts) -> Vec<ComparedFact> {
 fn cautions(a: &CaptureRecord, b: &CaptureRecord) -> Vec<String> {
     let mut all = Vec::new();
     for (which, record) in [("first", a), ("second", b)] {
+        cautions_of(which, record, &mut all);
         let lost = record.ledger.lost_total();
-        match (record.state, record.ledger.is_lower_bound()) {
-            (CaptureState::Recording, _) => {
-                all.push(format!("The {which} is being recorded: its numbers still change."))
-            }
-            (CaptureState::Interrupted | CaptureState::AgentLost, _) | (_, true) => {
-                all.push(format!("The {which} broke off: what came after is not in it."));
-            }
-            (CaptureState::Failed, _) => all.push(format!("The {which} failed: {}", shown(&record.reason))),
-            (CaptureState::Finished, _) => {}
-        }
         if lost > 0 {
             all.push(format!("The {which} lost {lost} events: a difference that they can explain is not called one."));
         }
-        let limited = record.ledger.losses.iter().any(|loss| loss.stage.as_str() == "limited" && loss.count > 0);
-        if limited {
-            all.push(format!(
-                "The {which} was thinned, as it cost too much: what is missing is not missing by chance."
-            ));
-        }
-        if record.simulated {
-            all.push(format!("The events of the {which} were made up."));
-        }
     }
-    if a.host.hostname != b.host.hostname {
-        all.push("They were recorded on two hosts, whose speed and load may differ by themselves.".to_owned());
-    } else if a.host.boot_id != b.host.boot_id {
-        all.push("The host was started again between them: their clocks do not go on from each other.".to_owned());
-    }
+    all.extend(other_host(a, b));
     let length = |record: &CaptureRecord| record.end_ns.saturating_sub(record.start_ns) as f64;
     let (shorter, longer) = (length(a).min(length(b)), length(a).max(length(b)));
     if longer > shorter * LENGTH_RATIO {
         all.push("One lasted longer than the other: compare rates, and not counts.".to_owned());
     }
     all
+}
+
+/// What makes a comparison of views less than it seems, beside losses, which each view tells of its range.
+pub(crate) fn cautions_of_sides(here: &CaptureRecord, there: &CaptureRecord) -> Vec<String> {
+    let mut all = Vec::new();
+    cautions_of("capture here", here, &mut all);
+    if here.id != there.id {
+        cautions_of("capture there", there, &mut all);
+        all.extend(other_host(here, there));
+    }
+    all
+}
+
+/// What makes the numbers of one capture less than they seem.
+fn cautions_of(which: &str, record: &CaptureRecord, all: &mut Vec<String>) {
+    match (record.state, record.ledger.is_lower_bound()) {
+        (CaptureState::Recording, _) => all.push(format!("The {which} is being recorded: its numbers still change.")),
+        (CaptureState::Interrupted | CaptureState::AgentLost, _) | (_, true) => {
+            all.push(format!("The {which} broke off: what came after is not in it."));
+        }
+        (CaptureState::Failed, _) => all.push(format!("The {which} failed: {}", shown(&record.reason))),
+        (CaptureState::Finished, _) => {}
+    }
+    if record.ledger.losses.iter().any(|loss| loss.stage.as_str() == "limited" && loss.count > 0) {
+        all.push(format!("The {which} was thinned, as it cost too much: what is missing is not missing by chance."));
+    }
+    if record.simulated {
+        all.push(format!("The events of the {which} were made up."));
+    }
+}
+
+/// How far the hosts differ.
+fn other_host(a: &CaptureRecord, b: &CaptureRecord) -> Option<String> {
+    if a.host.hostname != b.host.hostname {
+        Some("They were recorded on two hosts, whose speed and load may differ by themselves.".to_owned())
+    } else if a.host.boot_id != b.host.boot_id {
+        Some("The host was started again between them: their clocks do not go on from each other.".to_owned())
+    } else {
+        None
+    }
 }
 
 /// Functions by their shares of samples, if both have sampled stacks.

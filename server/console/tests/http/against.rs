@@ -85,6 +85,8 @@ async fn groups_and_heat_maps_are_compared_with_another_capture_and_with_another
         (&table["normalised"], &table["here"]["rows"], &table["there"]["rows"]),
         (&json!("none"), &json!(1000), &json!(500))
     );
+    let made_up = |which: &str| json!(format!("The events of the capture {which} were made up."));
+    assert_eq!(table["cautions"], json!([made_up("here"), made_up("there")]));
     // The same numbers as of one side alone.
     let alone = ask("pivot?by=comm&values=count,sum:next_pid").await;
     for of_one in alone["lines"].as_array().unwrap() {
@@ -96,6 +98,7 @@ async fn groups_and_heat_maps_are_compared_with_another_capture_and_with_another
     let ranges =
         ask("pivot/compare?by=comm&start=0&end=500000&with_start=500000&with_end=1000000&normalised=none").await;
     assert_eq!(line(&ranges, "marker-comm")["values"][0]["difference"], 0.0);
+    assert_eq!(ranges["cautions"], json!([made_up("here")]), "of one capture it is said once");
     let filtered = ask("pivot/compare?with_filter=pid%3D%3D101&normalised=none").await;
     assert_eq!((&filtered["here"]["rows"], &filtered["there"]["rows"]), (&json!(1000), &json!(333)));
     let usual = ask("pivot/compare?filter=pid%3D%3D101&by=comm").await;

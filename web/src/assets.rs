@@ -192,7 +192,12 @@ mod tests {
             for word in
                 ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "://"]
             {
-                let allowed = word == "://" && text.matches(word).count() == text.matches("http://www.w3.org/").count();
+                // Names of XML, and examples of addresses for other programs, at hosts that can be nobody's (RFC 2606).
+                let is_name = |(at, _): (usize, &str)| {
+                    let host = text[at + word.len()..].split('/').next().unwrap_or_default();
+                    host == "www.w3.org" || (path == "openapi.json" && host.ends_with(".example"))
+                };
+                let allowed = word == "://" && text.match_indices(word).all(is_name);
                 assert!(allowed || !text.contains(word), "{path} contains {word}");
             }
         }

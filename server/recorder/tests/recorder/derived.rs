@@ -330,7 +330,6 @@ async fn lag_ns(bench: &Bench, id: CaptureId, stream: u16, viewer: &mut bathysco
 async fn states_follow_a_capture_that_somebody_looks_at() {
     let states = || SourceSpec::of(Method::States(StatesSpec::default()));
     let target = |text: &str| -> Target { serde_json::from_str(text).unwrap() };
-    let mut following = Vec::from([follows(sched_events(), Target::System)]);
     for of in [
         r#""system""#,
         r#"{"process":{"pid":1201,"children":false}}"#,
@@ -340,10 +339,9 @@ async fn states_follow_a_capture_that_somebody_looks_at() {
         r#"{"threads":{"tids":[1201],"children":false}}"#,
         r#"{"comm":{"pattern":"web*"}}"#,
     ] {
-        following.push(follows(states(), target(of)));
+        follows(states(), target(of)).await;
     }
-    // Each waits more than it works.
-    futures_util::future::join_all(following).await;
+    follows(sched_events(), Target::System).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,8 +22,8 @@ const RANKED_TRACKS = 256;
 /**
  * Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `filter`
  * when it is known whether the filter is right, with what is wrong, `again` when the view in sight is to ask for all it shows,
- * `flight` when it is known what a flight recorder holds now.
- * @extends {Emitter<{info: null, gone: null, colors: null, filter: unknown, again: null, flight: null}>}
+ * `flight` when it is known what a flight recorder holds now, `noted` when somebody goes to a note, also to the one that is selected.
+ * @extends {Emitter<{info: null, gone: null, colors: null, filter: unknown, again: null, flight: null, noted: null}>}
  */
 export class CaptureContext extends Emitter {
   /**
@@ -200,6 +200,15 @@ export class CaptureContext extends Emitter {
   notedView(note) {
     const parts = viewOf(note, (query) => parseView(query).view);
     return /** @type {Partial<import("./url_state.js").ViewParts>} */ (parts);
+  }
+
+  /**
+   * Shows what a note is tied to.
+   * @param {import("../../../api.js").NoteItem} note
+   */
+  goToNote(note) {
+    this.state.set(this.notedView(note));
+    this.emit("noted", null);
   }
 
   /** Asks the server for the capture's facts again. */

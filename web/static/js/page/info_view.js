@@ -179,7 +179,7 @@ export class InfoView extends PanelView {
       fresh: () => ({ on: { kind: "capture" } }),
       empty: "No note on the capture as a whole.",
       address: (note) => context.state.addressWith(context.notedView(note)),
-      go: (note) => context.state.set(context.notedView(note)),
+      go: (note) => context.goToNote(note),
     });
     this.noted.draw();
     this.same = new SameCommands(() => ({ spec: context.info.spec }));

@@ -27,7 +27,7 @@ export class FlameNotes {
       fresh: () => this.#fresh && { on: this.#fresh, view: this.#view },
       named: true,
       address: (note) => context.state.addressWith(context.notedView(note)),
-      go: (note) => context.state.set(context.notedView(note)),
+      go: (note) => context.goToNote(note),
     });
     this.element = h(
       "section",

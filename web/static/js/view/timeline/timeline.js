@@ -106,7 +106,7 @@ export class TimelineView extends PanelView {
       showsStates: () => this.showsStates,
       plain: () => ({ tracks: this.data.current?.tracks.length ?? 0, height: this.#track }),
       moved: () => {
-        this.details.range.showChoice();
+        this.details.range?.showChoice();
         this.#tell();
         this.canvas.redraw();
       },

@@ -374,11 +374,13 @@ export class TrackLayer extends Emitter {
   uncover(key) {
     const row = this.tree.find((one) => one.key === key);
     if (!row) return false;
-    if (this.rows.some((shown) => shown.row.key === key)) return true;
+    // What was hidden just now may still be among the rows, which are laid out when they are drawn.
+    const before = unpackKeys(this.context.view.hidden);
+    const hidden = before.filter((one) => one !== key && one !== row.parent);
+    if (hidden.length === before.length && this.rows.some((shown) => shown.row.key === key)) return true;
     const { turned } = this;
     const group = this.tree.find((one) => one.key === row.parent);
     if (group && group.opens === turned.has(group.key) && !turned.delete(group.key)) turned.add(group.key);
-    const hidden = unpackKeys(this.context.view.hidden).filter((one) => one !== key && one !== row.parent);
     this.context.state.set({ turned: packKeys(turned), hidden: packKeys(new Set(hidden)), name: "" });
     return true;
   }

@@ -3,8 +3,8 @@
 import { h, put } from "../../lib/dom.js";
 import { isCondition } from "../../lib/filter_kind.js";
 import { cell, duration, moment } from "../../lib/format.js";
+import { noteError } from "../../lib/notice.js";
 import { flowFacts } from "./path/flow_panel.js";
-import { RangePanel } from "./range/range_panel.js";
 import { nameOf } from "./track_draw.js";
 import { titleOf } from "./track_tree.js";
 
@@ -24,7 +24,9 @@ export class TrackPanel {
     this.context = context;
     this.layer = layer;
     this.actions = actions;
-    this.range = new RangePanel(context, layer, actions);
+    /** Comes with the first range that is selected. @type {import("./range/range_panel.js").RangePanel|null} */
+    this.range = null;
+    this.isAsked = false;
     this.body = h("div", { class: "track-panel-body" });
     this.element = h(
       "section",
@@ -39,12 +41,28 @@ export class TrackPanel {
     const { start } = this.context.range;
     this.element.hidden = !picked && start === null;
     if (picked) {
-      this.range.hide();
+      this.range?.hide();
       this.#showPicked();
-    } else if (start !== null) {
+    } else if (start === null) this.range?.hide();
+    else if (this.range) {
       if (!this.range.element.isConnected) put(this.body, this.range.element);
       this.range.show();
-    } else this.range.hide();
+    } else void this.#load();
+  }
+
+  /** Loads the panel of ranges, and shows it. */
+  async #load() {
+    if (this.isAsked) return;
+    this.isAsked = true;
+    try {
+      const { RangePanel } = await import("./range/range_panel.js");
+      this.range = new RangePanel(this.context, this.layer, this.actions);
+      this.show();
+    } catch (error) {
+      noteError(error);
+    } finally {
+      this.isAsked = false;
+    }
   }
 
   #showPicked() {

@@ -88,6 +88,7 @@ export class NotesLayer {
       if (["note", "notes", "span"].some((part) => parts.has(part))) this.#changed();
       if (parts.has("note")) this.#reveal();
     });
+    context.on("noted", () => this.#reveal());
     this.#startKeys();
     this.#changed();
     timeline.canvas.element.addEventListener("click", (event) => this.#click(event));
@@ -150,8 +151,7 @@ export class NotesLayer {
   go(note) {
     const { nav } = this.timeline;
     if (!isTimed(note) || note.on.kind === "row") {
-      this.context.state.set(this.context.notedView(note));
-      this.#reveal();
+      this.context.goToNote(note);
       return;
     }
     const { start, end } = windowOf(note, nav.shown);

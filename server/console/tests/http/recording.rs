@@ -341,9 +341,9 @@ async fn p44_a_client_that_goes_away_leaves_no_half_deletion() {
     tokio::time::timeout(Duration::from_secs(30), settled).await.expect("a deletion is not noted");
     for capture in console.store.summaries(&SummaryQuery::default()).await.unwrap().items {
         let status = console.get(&format!("/api/captures/{}/rows", capture.id), &admin).await.status;
-        // A deletion that had not begun when it was looked is whole, too.
+        // A deletion that had not begun when it was looked is whole, too; it may begin behind the answer.
         let is_gone = console.store.capture(capture.id).await.is_err();
-        assert_eq!(status, if is_gone { 404 } else { 200 });
+        assert!(status == 200 || (status == 404 && is_gone), "{status}, {is_gone}");
     }
 }
 

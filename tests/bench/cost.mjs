@@ -122,6 +122,15 @@ function spinner() {
   });
 }
 
+/** Stops a capture; gives what it is when it has ended. */
+async function stopped(server, id) {
+  await server.api('POST', `/api/captures/${id}/stop`);
+  return until('the end', async () => {
+    const now = await server.api('GET', `/api/captures/${id}`);
+    return now.running ? null : now;
+  });
+}
+
 async function sampledByUs(server, hertz) {
   const { id } = await server.api('POST', '/api/captures', { method: { profile: { frequency_hz: hertz, kernel_stacks: true, user_stacks: true } }, target: 'system', limits: { budget_cpu_permille: 1000, duration_ms: 60_000 } });
   const pids = [server.childPid('console'), server.childPid('agent')];
@@ -130,11 +139,7 @@ async function sampledByUs(server, hertz) {
   const turns = await spinner();
   const seconds = (performance.now() - begin) / 1000;
   const used = pids.map(threadsNs).reduce((sum, now, i) => sum + now - before[i], 0) / 1e9 / seconds;
-  await server.api('POST', `/api/captures/${id}/stop`);
-  const capture = await until('the end', async () => {
-    const now = await server.api('GET', `/api/captures/${id}`);
-    return now.running ? null : now;
-  });
+  const capture = await stopped(server, id);
   const lost = capture.ledger.losses.reduce((sum, loss) => sum + loss.count, 0);
   return { turns, used, stored: capture.ledger.streams[0].stored, lost };
 }
@@ -272,11 +277,7 @@ async function flown(server, { flight, fires }) {
   const before = pids.map(threadsNs);
   const time = seconds(run(FLOOD).said);
   const stored = fires && (await server.api('POST', `/api/captures/${id}/fire`)).id;
-  await server.api('POST', `/api/captures/${id}/stop`);
-  const capture = await until('the end', async () => {
-    const now = await server.api('GET', `/api/captures/${id}`);
-    return now.running ? null : now;
-  });
+  const capture = await stopped(server, id);
   const used = pids.map(threadsNs).reduce((sum, now, i) => sum + now - before[i], 0) / 1e9;
   const kept = stored ? await server.api('GET', `/api/captures/${stored}`) : capture;
   const { hits } = capture.ledger.streams[0];

@@ -48,7 +48,9 @@ mod timeline;
 mod tracks;
 mod window;
 
-pub use against::{AgainstBy, AgainstQuery, MAX_AGAINST_LINES, MAX_AGAINST_TOLD, matching_stream, same_columns};
+pub use against::{
+    AgainstBy, AgainstQuery, MAX_AGAINST_LINES, MAX_AGAINST_TOLD, matching_stream, no_matching_stream, same_columns,
+};
 pub use answers::{
     AgainstHistogram, AgainstKey, AgainstKind, AgainstLine, AgainstMeasure, AgainstSide, AgainstTable, AgainstValue,
     Annotation, AppliedTransform, At, BinnedList, Bucket, CallBoxes, CallChart, CallLine, CallPage, CallPlace,

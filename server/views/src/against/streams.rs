@@ -32,7 +32,13 @@ pub fn matching_stream(here: &dyn Source, stream: u16, there: &dyn Source) -> Re
     let schema = schema_of(here, stream)?;
     let others = there.streams();
     let all = (0_u16..).zip(others).filter(|(_, other)| !other.is_absent()).map(|(other, _)| other);
-    same_stream_of(schema, others, all).ok_or_else(|| ViewError::AgainstStream(bathyscope_capture::shown(&schema.name)))
+    same_stream_of(schema, others, all).ok_or_else(|| no_matching_stream(here, stream))
+}
+
+/// That the other capture has nothing that is the same as `stream` here.
+pub fn no_matching_stream(here: &dyn Source, stream: u16) -> ViewError {
+    schema_of(here, stream)
+        .map_or_else(|error| error, |schema| ViewError::AgainstStream(bathyscope_capture::shown(&schema.name)))
 }
 
 /// Goes on only if columns are of the same type on both sides, as else one is not what the other is.

@@ -8,7 +8,7 @@ use bathyscope_reader::{
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{
     AgainstKind, AgainstLine, AgainstMeasure, AgainstTable, AgainstValue, Cancel, Normalised, OnlySide, Source as _,
-    Unit, ViewError, matching_stream,
+    Unit, ViewError, matching_stream, no_matching_stream,
 };
 use clap::{Args, ValueEnum};
 
@@ -159,14 +159,10 @@ fn made(
                 script.as_ref().and_then(|script| script.shape(view, stream))
             };
             let shapes = shape(here, scripts.1, stream).zip(shape(there, scripts.0, other));
-            let (one, two) = shapes.ok_or_else(|| ViewError::AgainstStream(name_of(here, stream)))?;
+            let (one, two) = shapes.ok_or_else(|| no_matching_stream(here, stream))?;
             against.map((&params, start, end), (here, &one), (others, &two), &cancel)
         }
     }
-}
-
-fn name_of(view: &CaptureView, stream: u16) -> String {
-    view.streams().get(usize::from(stream)).map(|schema| bathyscope_capture::shown(&schema.name)).unwrap_or_default()
 }
 
 /// The stream of a name, or the first that has rows of its own.

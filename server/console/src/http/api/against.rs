@@ -8,10 +8,11 @@
 //! Who asks must be able to read both captures; below a share a capture is compared with itself alone.
 
 use axum::{Json, extract::State};
+use bathyscope_capture::CaptureId;
 use bathyscope_reader::{
     AgainstParams, CallsQuery, CaptureView, CompareParams, DistributionParams, PivotParams, SyscallParams, ViewQuery,
 };
-use bathyscope_views::{AgainstTable, HeatPair, Source as _, ViewError, matching_stream};
+use bathyscope_views::{AgainstTable, HeatPair, matching_stream, no_matching_stream};
 use serde::Deserialize;
 
 use super::{
@@ -26,6 +27,16 @@ use super::{
     stacks::others,
 };
 
+/// The capture that a route names, and the others.
+async fn sides(
+    reader: &Reader,
+    state: &AppState,
+    (id, params): (CaptureId, &CompareParams),
+) -> Result<(CaptureView, Vec<CaptureView>), ApiError> {
+    let others = others(reader, state, params).await?;
+    Ok((reader.view(state, id).await?, others))
+}
+
 /// System calls of two sides.
 pub(in crate::http) async fn syscalls(
     reader: Reader,
@@ -36,8 +47,7 @@ pub(in crate::http) async fn syscalls(
     Query(params): Query<CompareParams>,
     Query(against): Query<AgainstParams>,
 ) -> Result<Json<AgainstTable>, ApiError> {
-    let others = others(&reader, &state, &params).await?;
-    let view = reader.view(&state, id).await?;
+    let (view, others) = sides(&reader, &state, (id, &params)).await?;
     let make =
         move |view: &CaptureView, cancel: &_| against.syscalls((&params, &query, &calls), (view, &others), cancel);
     Ok(Json(state.workers().view(view, make).await?))
@@ -52,8 +62,7 @@ pub(in crate::http) async fn groups(
     Query(params): Query<CompareParams>,
     Query(against): Query<AgainstParams>,
 ) -> Result<Json<AgainstTable>, ApiError> {
-    let others = others(&reader, &state, &params).await?;
-    let view = reader.view(&state, id).await?;
+    let (view, others) = sides(&reader, &state, (id, &params)).await?;
     let make = move |view: &CaptureView, cancel: &_| against.groups((&params, &query), (view, &others), cancel);
     Ok(Json(state.workers().view(view, make).await?))
 }
@@ -67,8 +76,7 @@ pub(in crate::http) async fn calls(
     Query(params): Query<CompareParams>,
     Query(against): Query<AgainstParams>,
 ) -> Result<Json<AgainstTable>, ApiError> {
-    let others = others(&reader, &state, &params).await?;
-    let view = reader.view(&state, id).await?;
+    let (view, others) = sides(&reader, &state, (id, &params)).await?;
     let make = move |view: &CaptureView, cancel: &_| against.calls((&params, &query), (view, &others), cancel);
     Ok(Json(state.workers().view(view, make).await?))
 }
@@ -90,19 +98,17 @@ pub(in crate::http) async fn map(
     Query(params): Query<CompareParams>,
     Query(against): Query<AgainstParams>,
 ) -> Result<Json<AgainstTable>, ApiError> {
-    let others = others(&reader, &state, &params).await?;
-    let view = reader.view(&state, id).await?;
+    let (view, others) = sides(&reader, &state, (id, &params)).await?;
     let script = script_of(&state, &view).await?;
     let shape = script.shape(&view, n).ok_or_else(ApiError::not_found)?;
     let there = params.other(&view, &others)?;
     let stream = matching_stream(&view, n, there)?;
-    let name = view.streams().get(usize::from(n)).map(|schema| bathyscope_capture::shown(&schema.name));
     let of_there = match script_of(&state, there).await {
         Ok(script) => script.shape(there, stream),
         Err(_no_script) => None,
     };
     // A stream of this name that is no map of a script.
-    let of_there = of_there.ok_or_else(|| ViewError::AgainstStream(name.unwrap_or_default()))?;
+    let of_there = of_there.ok_or_else(|| no_matching_stream(&view, n))?;
     let make = move |view: &CaptureView, cancel: &_| {
         against.map((&params, start, end), (view, &shape), (&others, &of_there), cancel)
     };
@@ -117,8 +123,7 @@ pub(in crate::http) async fn heat(
     Query(query): Query<DistributionParams>,
     Query(params): Query<CompareParams>,
 ) -> Result<Json<HeatPair>, ApiError> {
-    let others = others(&reader, &state, &params).await?;
-    let view = reader.view(&state, id).await?;
+    let (view, others) = sides(&reader, &state, (id, &params)).await?;
     let make = move |view: &CaptureView, cancel: &_| params.heat(&query, (view, &others), cancel);
     Ok(Json(state.workers().view(view, make).await?))
 }

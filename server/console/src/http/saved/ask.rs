@@ -118,13 +118,18 @@ impl Answers {
         self.bytes
     }
 
+    /// The number of the answer from an address, if it is there.
+    fn number(&self, address: &str) -> Option<usize> {
+        self.known.get(address).copied()
+    }
+
     /// Keeps an answer; gives its number.
     ///
     /// # Errors
     /// If it cannot be compressed.
     pub(super) fn keep(&mut self, address: &str, kind: &'static str, body: &[u8]) -> Result<usize, ApiError> {
-        if let Some(known) = self.known.get(address) {
-            return Ok(*known);
+        if let Some(known) = self.number(address) {
+            return Ok(known);
         }
         let gzip = packed(body).map_err(|error| ApiError::internal("packing an answer", error))?;
         // With the quotes, names and commas around it.
@@ -167,23 +172,38 @@ impl Asker<'_> {
     /// # Errors
     /// As [`Asker::ask`], and if the question is refused: the view's filter cannot be read.
     pub(super) async fn ask_first(&mut self, ask: &Ask) -> Result<(), ApiError> {
-        match self.answer(ask).await? {
-            Ok(_) => Ok(()),
+        match self.has(ask).await? {
+            Ok(()) => Ok(()),
             Err(refused) => refused.map_or(Ok(()), Err),
         }
     }
 
-    /// Asks; none where the console has no answer, which the view that needs it then says.
+    /// Asks. Where the console has no answer, the view that needs it says so.
     ///
     /// # Errors
     /// If the answers become too large, or one cannot be packed.
-    pub(super) async fn ask(&mut self, ask: &Ask) -> Result<Option<Bytes>, ApiError> {
-        Ok(self.answer(ask).await?.ok())
+    pub(super) async fn ask(&mut self, ask: &Ask) -> Result<(), ApiError> {
+        self.has(ask).await.map(drop)
+    }
+
+    /// Has an answer in the file, which another view or tab may have asked for; else why the question was refused, if that is known.
+    async fn has(&mut self, ask: &Ask) -> Result<Result<(), Option<ApiError>>, ApiError> {
+        let address = ask.address(self.id);
+        if let Some(number) = self.answers.number(&address) {
+            self.uses(number);
+            return Ok(Ok(()));
+        }
+        Ok(self.answer(address).await?.map(drop))
+    }
+
+    fn uses(&mut self, number: usize) {
+        if !self.used.contains(&number) {
+            self.used.push(number);
+        }
     }
 
     /// An answer, which is kept; else why the question was refused, if that is known.
-    async fn answer(&mut self, ask: &Ask) -> Result<Result<Bytes, Option<ApiError>>, ApiError> {
-        let address = ask.address(self.id);
+    async fn answer(&mut self, address: String) -> Result<Result<Bytes, Option<ApiError>>, ApiError> {
         let request = Request::get(&address).extension(Inside(self.reader.clone())).body(Body::empty());
         let request = request.map_err(|error| ApiError::internal("asking for a file", error))?;
         let Ok(response) = self.router.clone().oneshot(request).await;
@@ -196,9 +216,7 @@ impl Asker<'_> {
         let body = axum::body::to_bytes(body, MOST_ANSWER_BYTES).await;
         let body = body.map_err(|error| ApiError::internal("reading an answer for a file", error))?;
         let number = self.answers.keep(&address, if is_json { "json" } else { "bytes" }, &body)?;
-        if !self.used.contains(&number) {
-            self.used.push(number);
-        }
+        self.uses(number);
         if self.answers.bytes() > self.most.answers {
             return Err(too_large(self.most.file));
         }
@@ -210,8 +228,8 @@ impl Asker<'_> {
     /// # Errors
     /// As [`Asker::ask`].
     pub(super) async fn ask_json<T: DeserializeOwned>(&mut self, ask: &Ask) -> Result<Option<T>, ApiError> {
-        let body = self.ask(ask).await?;
-        Ok(body.and_then(|body| serde_json::from_slice(&body).ok()))
+        let body = self.answer(ask.address(self.id)).await?;
+        Ok(body.ok().and_then(|body| serde_json::from_slice(&body).ok()))
     }
 
     /// Asks all of these.

@@ -10,7 +10,7 @@ use axum::{
 };
 use bathyscope_capture::CaptureId;
 use bathyscope_link::clock::wall_unix_ns;
-use bathyscope_web::saved::{SavedParts, nonce_of, page, page_bytes};
+use bathyscope_web::saved::{SavedParts, page, page_bytes};
 use http::{
     HeaderName, HeaderValue,
     header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE},
@@ -30,6 +30,7 @@ use super::{
     routes,
     state::AppState,
 };
+use crate::hex::hex;
 
 mod ask;
 mod facts;
@@ -214,7 +215,7 @@ impl FileMaker {
         let data = serde_json::to_string(&data).map_err(|error| internal(error.into()))?;
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random).map_err(|error| internal(error.to_string().into()))?;
-        let nonce = nonce_of(random);
+        let nonce = hex(&random);
         let (has_investigation, has_views) = (investigation.is_some(), !views.is_empty());
         let parts = SavedParts { title, nonce: &nonce, data: &data, has_investigation, has_views };
         let html = page(parts).map_err(|error| internal(error.into()))?;

@@ -57,7 +57,8 @@ export class TrackPanel {
     try {
       const { RangePanel } = await import("./range/range_panel.js");
       this.range = new RangePanel(this.context, this.layer, this.actions);
-      this.show();
+      // Meanwhile the timeline may show something that has no panel.
+      if (!this.element.hidden) this.show();
     } catch (error) {
       noteError(error);
     } finally {

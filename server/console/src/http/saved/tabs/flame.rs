@@ -23,12 +23,12 @@ impl TabReader<'_, '_> {
     pub(super) async fn flame(&mut self) -> Result<(), ApiError> {
         let view = self.view;
         if !view.text("against").is_empty() {
-            return self.asker.ask(&self.compared()).await.map(drop);
+            return self.asker.ask(&self.compared()).await;
         }
         if !view.text("code").is_empty() {
             let ask =
                 self.of_rows("/flame/annotate").with("function", view.text("code")).with("place", view.text("at"));
-            return self.asker.ask(&ask).await.map(drop);
+            return self.asker.ask(&ask).await;
         }
         match view.text("flame") {
             "between" => self.between().await?,
@@ -101,7 +101,7 @@ impl TabReader<'_, '_> {
         let named = Some(view.text("between").to_owned()).filter(|name| !name.is_empty()).or(first);
         let Some(name) = named else { return Ok(()) };
         let ask = self.of_rows("/flame/sandwich").with_parts(view, &["unit", "transforms", "search"]);
-        self.asker.ask(&ask.with("function", name).with("width", windows::MOST_WIDTH)).await.map(drop)
+        self.asker.ask(&ask.with("function", name).with("width", windows::MOST_WIDTH)).await
     }
 
     /// `compare_view.js`.

@@ -94,15 +94,15 @@ impl TabReader<'_, '_> {
         match tab {
             "calls" => self.calls().await,
             "systemcalls" => self.system_calls().await,
-            "counts" => self.asker.ask(&in_view("/counts").with("bins", 800)).await.map(drop),
+            "counts" => self.asker.ask(&in_view("/counts").with("bins", 800)).await,
             "maps" => self.maps().await,
             "output" => self.output().await,
             "events" => self.events().await,
             "timeline" => self.timeline().await,
             "flame" => self.flame().await,
-            "processes" => self.asker.ask(&in_view("/processes")).await.map(drop),
+            "processes" => self.asker.ask(&in_view("/processes")).await,
             "distribution" => self.distribution().await,
-            "info" => self.asker.ask(&Ask::of("/output")).await.map(drop),
+            "info" => self.asker.ask(&Ask::of("/output")).await,
             _ => Ok(()),
         }
     }

@@ -36,7 +36,7 @@ impl TabReader<'_, '_> {
         let Some(column) = shown_number(&numbers, view.text("column")) else { return Ok(()) };
         let below = |below: &str| of_column(view, stream.index, &column).below(below);
         match form {
-            "single" => self.asker.ask(&below("/scatter")).await.map(drop),
+            "single" => self.asker.ask(&below("/scatter")).await,
             "offsets" => {
                 let period = view.number("period").unwrap_or(1_000_000_000);
                 let ask = below("/heat").with("period", period).with("rows", 50).with("columns", 1024);

@@ -245,7 +245,7 @@ fn p25_what_a_hanging_console_has_made_or_stopped_is_let_go() {
             break;
         }
         assert!(begin.elapsed() < Duration::from_secs(45), "they stay: {left:?} of {made:?}, {}", is_there(pid));
-        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(50));
     }
     assert!(begin.elapsed() > Duration::from_secs(25), "a console may take its time: {:?}", begin.elapsed());
     for capture in 1..=3 {

@@ -156,7 +156,7 @@ async fn every(calls: Calls, fault: Fault, for_ever: bool, step: usize) -> (u64,
 
 /// Each `step`th call fails in turn in the long run; of the many writes, an ordinary run takes fewer.
 async fn every_kind(calls: Calls, faults: &[(Fault, usize)]) {
-    let fewer = if is_long() || calls == Calls::Flushes { 1 } else { 11 };
+    let fewer = if is_long() || calls == Calls::Flushes { 1 } else { 23 };
     for (fault, step) in faults {
         for for_ever in [false, true] {
             let (runs, refused) = every(calls, *fault, for_ever, *step * fewer).await;
@@ -185,7 +185,7 @@ async fn p36_any_flush_may_fail() {
 #[tokio::test(flavor = "multi_thread")]
 async fn p36_p38_any_write_of_a_migration_may_fail() {
     let old = include_bytes!("fixtures/v5.db");
-    for (calls, step) in [(Calls::Writes, if is_long() { 3 } else { 31 }), (Calls::Flushes, 1)] {
+    for (calls, step) in [(Calls::Writes, if is_long() { 3 } else { 61 }), (Calls::Flushes, 1)] {
         let (mut runs, mut refused) = (0, 0);
         for first in (0..).step_by(step) {
             let dir = tempfile::tempdir().unwrap();
@@ -219,7 +219,7 @@ async fn p36_p38_any_write_of_a_migration_may_fail() {
 /// A database that could not be made is made at the next start.
 #[tokio::test(flavor = "multi_thread")]
 async fn p36_p37_any_write_of_a_new_database_may_fail() {
-    for first in (0..).step_by(if is_long() { 5 } else { 17 }) {
+    for first in (0..).step_by(if is_long() { 5 } else { 37 }) {
         let dir = tempfile::tempdir().unwrap();
         let plan = Plan { calls: Calls::Writes, fault: Fault::Error(libc::ENOSPC), first, for_ever: true };
         let disk = Disk::fails(dir.path(), plan);

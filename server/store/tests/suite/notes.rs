@@ -54,7 +54,12 @@ async fn notes_are_limited_in_number_and_size_and_go_with_their_capture() {
         let refused = store.add_note(ID, bad).await;
         assert!(matches!(refused, Err(StoreError::Refused { .. })), "{refused:?}");
     }
-    for number in 0..1000 {
+    for number in [2000, 2001] {
+        store.add_note(ID, note(number)).await.unwrap();
+    }
+    let file = dir.path().join("noted.bathy");
+    store.export_file(ID, &file).await.unwrap();
+    for number in 0..998 {
         store.add_note(ID, note(number)).await.unwrap();
     }
     let more = store.add_note(ID, note(1000)).await.unwrap_err();
@@ -62,6 +67,15 @@ async fn notes_are_limited_in_number_and_size_and_go_with_their_capture() {
     assert_eq!(ids(&store).await.len(), 1000);
     store.remove_note(ID, NoteId::from_bits(0)).await.unwrap();
     store.add_note(ID, note(1000)).await.unwrap();
+    // A file whose notes are there already adds none; where they do not fit, that is said and none is taken.
+    store.import_file(&file, "ada", NOW).await.unwrap();
+    for (gone, new) in [(2000, 1001), (2001, 1002)] {
+        store.remove_note(ID, NoteId::from_bits(gone)).await.unwrap();
+        store.add_note(ID, note(new)).await.unwrap();
+    }
+    let full = store.import_file(&file, "ada", NOW).await.unwrap_err();
+    assert!(matches!(&full, StoreError::Import { why } if why.contains("at most 1000 notes")), "{full:?}");
+    assert_eq!(ids(&store).await.len(), 1000);
     store.delete(ID).await.unwrap();
     assert!(matches!(store.notes(ID).await, Err(StoreError::NoCapture { .. })));
     store.close().await;
@@ -103,18 +117,6 @@ async fn files_carry_notes_and_give_them_to_who_imports() {
     let now = there.notes(ID).await.unwrap();
     assert_eq!(now.iter().map(|note| note.id.bits()).collect::<Vec<_>>(), [2, 1, 3]);
     assert_eq!((now[0].owner.as_str(), &now[1].content, now[2].imported), ("ada", &kept, false));
-    // A whole list and one more does not fit, and is said.
-    for number in 10..1007 {
-        there.add_note(ID, note(number)).await.unwrap();
-    }
-    there.remove_note(ID, NoteId::from_bits(1)).await.unwrap();
-    there.remove_note(ID, NoteId::from_bits(2)).await.unwrap();
-    for number in [2000, 2001] {
-        there.add_note(ID, note(number)).await.unwrap();
-    }
-    let full = there.import_file(&file, "ada", NOW).await.unwrap_err();
-    assert!(matches!(&full, StoreError::Import { why } if why.contains("at most 1000 notes")), "{full:?}");
-    assert_eq!(ids(&there).await.len(), 1000);
 }
 
 fn answer(number: u64, to: u64) -> NoteRecord {

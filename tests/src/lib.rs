@@ -40,6 +40,12 @@ pub fn in_lab() -> bool {
     std::env::var_os("BATHYSCOPE_LAB").is_some()
 }
 
+/// Whether of many cases only those shall run that tell something new, as each takes seconds in the lab: it was started without
+/// asking for everything (`tests/lab/run`).
+pub fn lab_takes_few() -> bool {
+    in_lab() && std::env::var_os("BATHYSCOPE_LAB_ALL").is_none_or(|all| all != "1")
+}
+
 /// How often a test repeats a fault: `full` times in an ordinary run, enough to notice a mistake, and `long` times under
 /// `tests/run long`, which looks for what happens rarely.
 pub fn rounds<T>(full: T, long: T) -> T {

@@ -24,7 +24,7 @@ use std::{
 };
 
 use bathyscope_tests::{
-    in_lab, is_root,
+    is_root, lab_takes_few,
     programs::program,
     skip,
     tracing::{Traced, Tracer, shows},
@@ -156,7 +156,7 @@ fn all(folder: &str, cases: &[Case]) {
     }
     let wanted = std::env::var("BATHYSCOPE_CASES").unwrap_or_default();
     let wanted: Vec<&str> = wanted.split_whitespace().collect();
-    let few = in_lab() && std::env::var_os("BATHYSCOPE_LAB_ALL").is_none_or(|all| all != "1");
+    let few = lab_takes_few();
     let chosen = |case: &&Case| match wanted.is_empty() {
         true => !few || differs_in_lab(folder, case),
         false => wanted.contains(&case.name),

@@ -82,12 +82,17 @@ fn from(select: &str, (query, sight): Asked<'_>, words: Option<&str>) -> QueryBu
 }
 
 async fn count(conn: &mut SqliteConnection, asked: Asked<'_>, words: Option<&str>) -> Result<Found, StoreError> {
-    if asked.0.has_others() || asked.1.is_narrow() {
-        // The numbers come at once: reading all rows again would take as long again.
-        let mut told = from("SELECT count(*), group_concat(number)", asked, words);
-        let (total, numbers): (i64, Option<String>) =
-            told.build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
-        return Ok(Found { total, few: numbers.filter(|_| total <= FEW) });
+    let (query, sight) = asked;
+    match words {
+        Some(_) if query.has_others() || sight.is_narrow() => return count_found(conn, asked, words).await,
+        None if query.has_others() => {
+            // The numbers come at once: reading all rows again would take as long again.
+            let mut told = from("SELECT count(*), group_concat(number)", asked, words);
+            let (total, numbers): (i64, Option<String>) =
+                told.build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
+            return Ok(Found { total, few: numbers.filter(|_| total <= FEW) });
+        }
+        _ => {}
     }
     let mut all = match words {
         // Every row of it is of a capture that is shown.
@@ -96,9 +101,31 @@ async fn count(conn: &mut SqliteConnection, asked: Asked<'_>, words: Option<&str
             builder.push_bind(words.to_owned());
             builder
         }
+        // All that a sight looks at stands in this index.
+        None if sight.is_narrow() => {
+            let mut builder =
+                QueryBuilder::new("SELECT count(*) FROM listed INDEXED BY listed_by_start WHERE shown = 1");
+            sight.push_condition(&mut builder);
+            builder
+        }
         None => QueryBuilder::new("SELECT count(*) FROM listed INDEXED BY listed_by_indexed WHERE shown = 1"),
     };
     let (total,): (i64,) = all.build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
+    Ok(Found { total, few: None })
+}
+
+/// Counts what has words and more. Of few, the numbers come at once; of many, to tell them would take longer than to look again.
+async fn count_found(conn: &mut SqliteConnection, asked: Asked<'_>, words: Option<&str>) -> Result<Found, StoreError> {
+    let mut some = from("SELECT number", asked, words);
+    some.push(" LIMIT ").push_bind(FEW + 1);
+    let numbers: Vec<(i64,)> = some.build_query_as().fetch_all(&mut *conn).await.map_err(failed(DOING))?;
+    let numbers: Vec<i64> = numbers.into_iter().map(|(number,)| number).collect();
+    let total = sql(numbers.len() as u64);
+    if total <= FEW {
+        return Ok(Found { total, few: Some(list_of(&numbers)) });
+    }
+    let (total,): (i64,) =
+        from("SELECT count(*)", asked, words).build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
     Ok(Found { total, few: None })
 }
 

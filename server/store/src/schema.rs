@@ -34,7 +34,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// The files of `migrations/`, built in: version, description, text. Written out because the macro of sqlx that would read
 /// the folder builds sqlx and SQLite a second time, for the compiler. A test compares the list with the folder.
-const FILES: [(i64, &str, &str); 25] = [
+const FILES: [(i64, &str, &str); 26] = [
     (1, "first", include_str!("../../../migrations/0001_first.sql")),
     (2, "scripts", include_str!("../../../migrations/0002_scripts.sql")),
     (3, "limited", include_str!("../../../migrations/0003_limited.sql")),
@@ -60,6 +60,7 @@ const FILES: [(i64, &str, &str); 25] = [
     (23, "share choices", include_str!("../../../migrations/0023_share_choices.sql")),
     (24, "outbound", include_str!("../../../migrations/0024_outbound.sql")),
     (25, "login groups", include_str!("../../../migrations/0025_login_groups.sql")),
+    (26, "listed by start", include_str!("../../../migrations/0026_listed_by_start.sql")),
 ];
 
 /// All migrations.

@@ -126,7 +126,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 104] = [
+const HOSTILE: [(&str, &str); 105] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -136,7 +136,8 @@ const HOSTILE: [(&str, &str); 104] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 26", "schema version 26"),
+    ("PRAGMA user_version = 27", "schema version 27"),
+    ("PRAGMA user_version = 25", "its "),
     ("PRAGMA user_version = 24", "its "),
     ("PRAGMA user_version = 23", "its "),
     ("PRAGMA user_version = 22", "its "),

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_capture::{CaptureId, visible};
+use bathyscope_capture::{CaptureId, CaptureSpec, visible};
 use bathyscope_catalog::recipes::{MAX_RECIPE_BYTES, Recipe};
 use bathyscope_link::{AgentLink, words};
 use bathyscope_store::{Role, Store};
@@ -32,29 +32,35 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Failure,
     audit::audit,
+    capture_changes::TerminalCapture,
     http::{AccessList, AskedShare, People, Sessions, ShareId, ShareItem},
     import::{self, Imported, Importer},
     investigations::{InvestigationError, TerminalPage, page_at_terminal},
     library::{LibraryError, LibraryUser, TERMINAL, TerminalChange, change_at_terminal},
     notes::{NoteError, TerminalNote, note_at_terminal},
     recipes::{self, RecipeError},
+    retention::RetentionRule,
     rights::{RightsError, TerminalRights, TerminalRightsAnswer, rights_at_terminal},
     series::{SeriesError, TerminalSeries, series_at_terminal},
     webhooks::Webhooks,
 };
 use bathyscope_recorder::{CaptureProbe, Recorder};
 
+mod captures;
 mod connection;
 mod flight;
 mod people;
+mod retention;
 mod shares;
 mod webhooks;
 
+pub use captures::{start_capture, stop_capture};
 pub use connection::ControlConnection;
 pub use flight::{KnownFlight, fire, fire_token, flights};
 pub use people::{
     KnownLink, TerminalPeople, TerminalPeopleAnswer, change_people, people_at_terminal, people_without_console,
 };
+pub use retention::retention;
 pub use shares::{KnownShares, Sharing, allow_shares, make_share, revoke_share, shares};
 pub use webhooks::{TerminalWebhooks, TerminalWebhooksAnswer, change_webhooks};
 
@@ -115,6 +121,18 @@ enum Request {
     Rights {
         change: Box<TerminalRights>,
     },
+    ChangeCapture {
+        id: CaptureId,
+        change: Box<TerminalCapture>,
+    },
+    StartCapture {
+        spec: Box<CaptureSpec>,
+        again: Option<CaptureId>,
+    },
+    StopCapture {
+        id: CaptureId,
+    },
+    Retention,
     Shares,
     MakeShare {
         asked: Box<AskedShare>,
@@ -158,6 +176,8 @@ pub struct Tracing {
     pub people: People,
     /// Addresses that are told of captures of flight recorders.
     pub webhooks: Webhooks,
+    /// How long captures are kept.
+    pub retention: RetentionRule,
 }
 
 /// What is answered.
@@ -178,6 +198,8 @@ enum ControlAnswer {
     Share { share: Box<ShareItem>, url: String },
     Flights { flights: Vec<KnownFlight> },
     Fired { stored: CaptureId },
+    Started { id: CaptureId },
+    Retention { max_days: Option<u32>, max_bytes: Option<u64>, labels: Vec<String> },
     FireToken { token: String },
     Failed { why: String },
 }
@@ -273,6 +295,14 @@ impl Control {
                 }
                 None => ControlAnswer::Failed { why: "it makes no captures".to_owned() },
             },
+            Ok(Request::StartCapture { spec, again }) => match &self.tracing {
+                Some(tracing) => {
+                    // Compiling a script may take long, likewise.
+                    tokio::spawn(tracing.clone().start_capture(*spec, again, writing));
+                    return Ok(());
+                }
+                None => ControlAnswer::Failed { why: "it makes no captures".to_owned() },
+            },
             Ok(request) => match &self.tracing {
                 Some(tracing) => tracing.answer(request).await,
                 None => ControlAnswer::Failed { why: "it makes no captures".to_owned() },
@@ -314,9 +344,11 @@ impl Control {
 impl Tracing {
     async fn answer(&self, request: Request) -> ControlAnswer {
         match request {
-            Request::LoginLink { .. } | Request::Access | Request::EndAccess { .. } | Request::Import { .. } => {
-                ControlAnswer::Failed { why: "that is answered elsewhere".to_owned() }
-            }
+            Request::LoginLink { .. }
+            | Request::Access
+            | Request::EndAccess { .. }
+            | Request::Import { .. }
+            | Request::StartCapture { .. } => ControlAnswer::Failed { why: "that is answered elsewhere".to_owned() },
             Request::Probes => ControlAnswer::Probes { probes: self.recorder.probes("*") },
             Request::DetachProbes { pattern } => self.detach(&pattern).await,
             Request::SaveRecipe { recipe, replace } => done(self.save_recipe(*recipe, replace).await),
@@ -341,6 +373,9 @@ impl Tracing {
                 Ok(answer) => ControlAnswer::Rights { answer },
                 Err(error) => ControlAnswer::Failed { why: words(&error) },
             },
+            Request::ChangeCapture { id, change } => self.change_capture(id, *change).await,
+            Request::StopCapture { id } => self.stop_capture(id).await,
+            Request::Retention => self.retention(),
             Request::Shares => self.shares().await,
             Request::MakeShare { asked } => self.make_share(*asked).await,
             Request::RevokeShare { id } => self.revoke_share(id).await,
@@ -512,8 +547,17 @@ fn other_answer(dir: &Path) -> Failure {
 
 /// What the console answers, which must run.
 fn answered(dir: &Path, request: &Request) -> Result<ControlAnswer, Failure> {
-    let line = ask(dir, request).map_err(|error| {
-        Failure::because(asking(dir), error).remedy(
+    answered_within(dir, request, TIMEOUT)
+}
+
+/// The same, of what may take so long.
+fn answered_within(dir: &Path, request: &Request, wait: Duration) -> Result<ControlAnswer, Failure> {
+    let line = asking_for(dir, request).and_then(|stream| answer_of(stream, wait)).map_err(|error| {
+        let failure = match is_absent(&error) {
+            true => Failure::new(format!("no console runs on {}", dir.display())),
+            false => Failure::because(asking(dir), error),
+        };
+        failure.remedy(
             "Start one with `bathyscope serve`, or name its directory with --data. Only its user and root may ask.",
         )
     })?;
@@ -571,6 +615,8 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
             | ControlAnswer::Share { .. }
             | ControlAnswer::Flights { .. }
             | ControlAnswer::Fired { .. }
+            | ControlAnswer::Started { .. }
+            | ControlAnswer::Retention { .. }
             | ControlAnswer::FireToken { .. }
             | ControlAnswer::Imported { .. },
         ) => Err(Failure::new(format!("{doing}: it answered something else"))),
@@ -627,11 +673,11 @@ fn asking_for(dir: &Path, request: &Request) -> io::Result<std::os::unix::net::U
 }
 
 fn ask(dir: &Path, request: &Request) -> io::Result<String> {
-    answer_of(asking_for(dir, request)?)
+    answer_of(asking_for(dir, request)?, TIMEOUT)
 }
 
-fn answer_of(stream: std::os::unix::net::UnixStream) -> io::Result<String> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
+fn answer_of(stream: std::os::unix::net::UnixStream, wait: Duration) -> io::Result<String> {
+    stream.set_read_timeout(Some(wait))?;
     let mut line = String::new();
     BufReader::new(stream.take(ANSWER_BYTES)).read_line(&mut line)?;
     Ok(line)
@@ -674,7 +720,16 @@ mod tests {
         let importer = Importer::none("no files here");
         let people = People::new(store.clone(), sessions.clone(), &stop);
         let webhooks = Webhooks::new(store.clone(), None, None, &stop);
-        let tracing = Tracing { recorder, link, store: store.clone(), importer, sharing, people, webhooks };
+        let tracing = Tracing {
+            recorder,
+            link,
+            store: store.clone(),
+            importer,
+            sharing,
+            people,
+            webhooks,
+            retention: RetentionRule::default(),
+        };
         let starter = Some(rustix::process::geteuid().as_raw());
         let control = Control::bind(dir.path(), sessions, "http://127.0.0.1:1".to_owned(), starter).unwrap();
         let serving = tokio::spawn(control.with_tracing(tracing).serve(stop.clone()));

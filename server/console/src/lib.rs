@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+pub mod capture_changes;
 pub mod config;
 pub mod control;
 pub mod failure;

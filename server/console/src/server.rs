@@ -144,6 +144,7 @@ async fn start(
         importer: importing,
         people: people.clone(),
         webhooks: webhooks.clone(),
+        retention: config.retention.clone(),
         sharing: Sharing { shares: shares.clone(), captures: CaptureCache::new(store.clone()), origin: origin.clone() },
     };
     let control = Control::bind(&config.data, sessions.clone(), origin.clone(), config.starter_uid)

@@ -1,5 +1,6 @@
 //! `captures`: stored captures, from the terminal.
 
+mod changes;
 mod compute;
 mod deleted;
 mod expiring;
@@ -10,13 +11,13 @@ mod list;
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
 
 use bathyscope_capture::{CaptureId, LossStage, Severity, visible};
-use bathyscope_console::wire;
+use bathyscope_console::{capture_changes::TerminalCapture, wire};
 use bathyscope_link::words;
 use bathyscope_store::{CaptureRecord, Store, StoreError, SummarySort};
 use clap::{Args, Subcommand};
 
 use self::{
-    labels::{describe, labelled, tag, tags},
+    labels::{labelled, tags},
     list::{ListRequest, sort_of},
 };
 use super::{
@@ -34,8 +35,9 @@ use crate::{
 /// What `captures` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-While a console runs, `list`, `show`, `check` and `file` read its database beside it, and `import` gives it the file. `compute`, \
-`rename`, `tag`, `describe`, `pin`, `unpin`, `delete` and `restore` need the database for themselves: do them in the browser, or stop the console first.")]
+While a console runs, `list`, `show`, `check`, `file` and `expiring` read its database beside it, and it does what the others ask: only \
+its user and root may ask. `compute` needs the database for itself: do it in the browser, or stop the console first. `start` and `stop` \
+need a console.")]
 pub struct CapturesArgs {
     /// What to do.
     #[command(subcommand)]
@@ -105,6 +107,31 @@ rows:>=1M, size:<1G, duration:>10s. With - before it, a word or condition shall 
     Compute(compute::ComputeArgs),
     /// Write a view of one as an HTML file that opens without Bathyscope and without a network
     File(CaptureFileArgs),
+    /// Start one in the console that runs, and print its id
+    #[command(after_help = "\
+The file has what POST /api/captures takes, which `bathyscope explain --json COMMAND` prints too:
+  bathyscope explain --json 'strace -f -e openat -p 4711' | bathyscope captures start -
+Without a console, record by `bathyscope run`, `record`, `trace`, `strace` or `profile`.")]
+    Start {
+        /// A file with the capture's spec as JSON; - for standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The capture that is run again: the new one is a run of its series
+        #[arg(long, value_name = "ID")]
+        again: Option<CaptureId>,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Stop captures that the console records
+    Stop {
+        /// Which
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<CaptureId>,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
     /// Give one another title
     Rename {
         /// Which
@@ -185,7 +212,7 @@ rows:>=1M, size:<1G, duration:>10s. With - before it, a word or condition shall 
         #[command(flatten)]
         data: DataArgs,
     },
-    /// List those that go by rules of retention, the next first, with when: give the rules that `serve` has, or others to try them
+    /// List those that go by rules of retention, the next first, with when: by the rules of the console that runs, or by others to try them
     Expiring {
         /// The rules.
         #[command(flatten)]
@@ -230,36 +257,41 @@ pub fn run(args: CapturesArgs) -> Outcome {
         }
         CapturesVerb::Compute(args) => compute::run(&args)?,
         CapturesVerb::File(args) => return saved_file::capture(&args),
+        CapturesVerb::Start { file, again, data } => done(changes::start(&file, again, &data))?,
+        CapturesVerb::Stop { ids, data } => done(changes::stop(&ids, &data))?,
         CapturesVerb::Rename { id, title, data } => {
-            open::writing(&data, async |store| store.rename(id, &title).await.map(|()| String::new()))?
+            done(changes::change(&[id], &TerminalCapture::Rename { title }, &data))?
         }
         CapturesVerb::Tag { ids, json, data, .. } if ids.is_empty() => {
             open::reading(&data, async |store| tags(&store, json).await)?
         }
         CapturesVerb::Tag { ids, add, remove, data, .. } => {
-            open::writing(&data, async |store| tag(&store, &ids, add, remove).await)?
+            done(changes::change(&ids, &TerminalCapture::Tag { add, remove }, &data))?
         }
         CapturesVerb::Describe { id, text, data } => {
-            open::writing(&data, async |store| describe(&store, id, &text).await)?
+            done(changes::change(&[id], &TerminalCapture::Describe { text }, &data))?
         }
-        CapturesVerb::Pin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, true).await)?,
-        CapturesVerb::Unpin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, false).await)?,
+        CapturesVerb::Pin { ids, data } => done(changes::change(&ids, &TerminalCapture::Pin { pinned: true }, &data))?,
+        CapturesVerb::Unpin { ids, data } => {
+            done(changes::change(&ids, &TerminalCapture::Pin { pinned: false }, &data))?
+        }
         CapturesVerb::Delete { ids, for_good, data } => {
-            open::writing(&data, async |store| deleted::delete(&store, &ids, for_good).await)?
+            done(changes::change(&ids, &TerminalCapture::Delete { for_good }, &data))?
         }
         CapturesVerb::Restore { ids, json, data } if ids.is_empty() => {
             open::reading(&data, async |store| deleted::list(&store, json).await)?
         }
-        CapturesVerb::Restore { ids, data, .. } => {
-            open::writing(&data, async |store| deleted::restore(&store, &ids).await)?
-        }
-        CapturesVerb::Expiring { keep, json, data } => {
-            open::reading(&data, async |store| expiring::expiring(&store, &keep, json).await)?
-        }
+        CapturesVerb::Restore { ids, data, .. } => done(changes::change(&ids, &TerminalCapture::Restore, &data))?,
+        CapturesVerb::Expiring { keep, json, data } => expiring::run(&keep, json, &data)?,
         CapturesVerb::Import { file, json, data } => import::run(&file, json, &data)?,
     };
     print(&printed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Nothing is left to print of what has printed as it went.
+fn done(result: Result<(), Failure>) -> Result<String, Failure> {
+    result.map(|()| String::new())
 }
 
 fn print(text: &str) -> Result<(), Failure> {
@@ -379,13 +411,6 @@ fn described(record: &CaptureRecord) -> String {
         line(&mut out, format_args!("lost     {}", record.ledger.lost_words()));
     }
     out
-}
-
-async fn pin(store: &Store, ids: &[CaptureId], pinned: bool) -> Result<String, StoreError> {
-    for id in ids {
-        store.set_pinned(*id, pinned).await?;
-    }
-    Ok(String::new())
 }
 
 fn json_line(value: &impl serde::Serialize) -> String {

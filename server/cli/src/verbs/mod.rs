@@ -9,6 +9,7 @@ use tokio::runtime::Runtime;
 use crate::{Outcome, launch::OwnAgent};
 
 pub mod agent;
+pub mod audit;
 pub mod budgets;
 mod capture_file;
 pub mod captures;
@@ -141,6 +142,8 @@ pub enum Verb {
     Mark(series::MarkArgs),
     /// Compare the functions of profiles, and say which differences are more than chance
     Diff(Box<diff::DiffArgs>),
+    /// Who did what: the audit log, the newest entries first
+    Audit(audit::AuditArgs),
     /// Ask a stored capture by SQL
     Query(query::QueryArgs),
     /// Print system calls with their arguments and results, in the look of strace
@@ -275,6 +278,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Library(args) => library::run(args),
         Verb::Report(args) => report::run(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Audit(args) => audit::run(&args),
         Verb::Series(args) => series::run(args),
         Verb::Mark(args) => series::mark(args),
         Verb::Diff(args) => diff::run(*args),

@@ -34,9 +34,9 @@ pub(super) fn moment(text: &str) -> Result<i64, String> {
 
 /// How long something lasts: `500ms`, `5s`, `1.5s`, `2m`, `1h`, or seconds without a unit; a whole number of milliseconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let units = [("", 1000), ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+    let units = [("", 1000), ("ms", 1), ("s", 1000), ("m", 60_000), ("min", 60_000), ("h", 3_600_000)];
     let ms = scaled(text, &units).filter(|ms| *ms > 0);
-    ms.map(Duration::from_millis).ok_or_else(|| "write a number and ms, s, m or h, such as 500ms or 5s".to_owned())
+    ms.map(Duration::from_millis).ok_or_else(|| "write a number and ms, s, min or h, such as 500ms or 5s".to_owned())
 }
 
 /// A number with or without a point in a unit, of which it gives how large each is; none if it is no whole number then.

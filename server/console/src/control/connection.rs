@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use bathyscope_capture::CaptureId;
 use bathyscope_catalog::recipes::Recipe;
 
-use super::{ControlAnswer, Request, answer_of, asking, connect, is_absent, send};
+use super::{ControlAnswer, Request, TIMEOUT, answer_of, asking, connect, is_absent, send};
 use crate::{
     Failure,
+    capture_changes::TerminalCapture,
     investigations::TerminalPage,
     library::TerminalChange,
     notes::TerminalNote,
@@ -94,6 +96,15 @@ impl ControlConnection {
         }
     }
 
+    /// Has it change a stored capture; gives what is to be told, without the capture.
+    ///
+    /// # Errors
+    /// Why it was not done.
+    pub fn change_capture(self, id: CaptureId, change: TerminalCapture) -> Result<String, Failure> {
+        let lines = self.told("changing a capture", &Request::ChangeCapture { id, change: Box::new(change) })?;
+        Ok(lines.concat())
+    }
+
     /// Has it do something of which it tells in lines.
     fn told(self, doing: &str, request: &Request) -> Result<Vec<String>, Failure> {
         match self.answered(doing, request)? {
@@ -114,7 +125,7 @@ impl ControlConnection {
     /// # Errors
     /// Why it was not done.
     pub(super) fn answered(mut self, doing: &str, request: &Request) -> Result<ControlAnswer, Failure> {
-        let answered = send(&mut self.stream, request).and_then(|()| answer_of(self.stream));
+        let answered = send(&mut self.stream, request).and_then(|()| answer_of(self.stream, TIMEOUT));
         let line = answered.map_err(|error| Failure::because(doing, error))?;
         match serde_json::from_str(&line) {
             Ok(ControlAnswer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),

@@ -42,6 +42,7 @@ mod tokens;
 mod turns;
 mod workers;
 
+pub(crate) use api::captures::{audit_words, begin_run};
 pub use context::{Peer, RouteKind};
 pub use error::{ApiError, ErrorKind};
 pub use hosts::HostPolicy;

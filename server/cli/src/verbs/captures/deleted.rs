@@ -1,45 +1,14 @@
-//! Captures that are deleted at the terminal, and restored.
+//! Captures that were deleted and can be restored.
 
 use std::fmt::Write as _;
 
 use bathyscope_capture::{CaptureId, visible};
-use bathyscope_console::{library::TERMINAL, retention::restorable_until};
+use bathyscope_console::retention::restorable_until;
 use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{DeletedCapture, Store, StoreError};
 use serde::Serialize;
 
 use super::{super::text, json_line};
-
-/// Deletes captures, so that they can be restored if there is room; says of each what became of it.
-pub(super) async fn delete(store: &Store, ids: &[CaptureId], for_good: bool) -> Result<String, StoreError> {
-    let mut out = String::new();
-    for id in ids {
-        let is_kept = if !for_good {
-            store.delete_restorably(*id, (wall_unix_ns(), TERMINAL.to_owned())).await?
-        } else {
-            if !store.discard(*id).await? {
-                store.delete(*id).await?;
-            }
-            false
-        };
-        let what = if is_kept { "deleted; `captures restore` restores it for a day" } else { "deleted for good" };
-        // Writing to a String cannot fail.
-        let _infallible = writeln!(out, "{id}  {what}");
-    }
-    Ok(out)
-}
-
-/// Shows deleted captures again.
-pub(super) async fn restore(store: &Store, ids: &[CaptureId]) -> Result<String, StoreError> {
-    let mut out = String::new();
-    for id in ids {
-        if !store.restore(*id).await? {
-            return Err(StoreError::NoCapture { id: *id });
-        }
-        let _infallible = writeln!(out, "{id}  restored");
-    }
-    Ok(out)
-}
 
 /// A deleted capture as JSON has it.
 #[derive(Serialize)]

@@ -1,9 +1,10 @@
 //! What people say of captures to find them by: tags and descriptions.
 
-use bathyscope_capture::{CaptureId, visible};
-use bathyscope_store::{CaptureLabels, LabelChange, Store, StoreError};
+use bathyscope_capture::visible;
+use bathyscope_store::{CaptureLabels, Store, StoreError};
 
 use super::{json_line, line};
+
 /// All tags, each with how many captures have it.
 pub(super) async fn tags(store: &Store, json: bool) -> Result<String, StoreError> {
     let tags = store.tags().await?;
@@ -19,29 +20,6 @@ pub(super) async fn tags(store: &Store, json: bool) -> Result<String, StoreError
         line(&mut out, format_args!("No tags. `bathyscope captures tag ID --add TAG` gives one."));
     }
     Ok(out)
-}
-
-/// Changes the tags of captures; a line for each with those that it has now.
-pub(super) async fn tag(
-    store: &Store,
-    ids: &[CaptureId],
-    add: Vec<String>,
-    remove: Vec<String>,
-) -> Result<String, StoreError> {
-    let change = LabelChange { add, remove, description: None };
-    let mut out = String::new();
-    for id in ids {
-        let labels = store.change_labels(*id, change.clone()).await?;
-        line(&mut out, format_args!("{id}  {}", Vec::from_iter(labels.tags).join(" ")));
-    }
-    Ok(out)
-}
-
-/// Says what a capture is about.
-pub(super) async fn describe(store: &Store, id: CaptureId, text: &str) -> Result<String, StoreError> {
-    let seen = store.labels(id).await?.description;
-    let change = LabelChange { description: Some((seen, text.trim().to_owned())), ..LabelChange::default() };
-    store.change_labels(id, change).await.map(|_labels| String::new())
 }
 
 /// Lines for what people say of a capture.

@@ -12,7 +12,7 @@ use bathyscope_link::{clock::wall_unix_ns, script::ScriptFailure};
 use bathyscope_reader::RemovedKind;
 use bathyscope_store::{
     CaptureLabels, CaptureRecord, CaptureRight, CaptureSummary, FireToken, LabelChange, MarkRecord, Role, RunPlace,
-    SummaryQuery, SummarySort,
+    Store, SummaryQuery, SummarySort,
 };
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ pub(in crate::http) async fn start(
     let starting = async move {
         let started = state.recorder().start(spec.clone(), who.user()).await;
         let id = started.map_err(|error| refused(error, script.as_deref()))?;
-        begin_run(&state, id, again).await;
+        begin_run(state.store(), id, again).await;
         let detail = audit_words(&spec, script.as_deref(), state.recorder().command_user(id).as_deref());
         state.audit(&who.session, "capture.start", &id.to_string(), &detail).await;
         Ok::<_, ApiError>(id)
@@ -155,11 +155,11 @@ pub(in crate::http) async fn start(
 }
 
 /// Keeps of which series a capture is that has just begun. It is recorded all the same where that fails: it is kept later.
-pub(super) async fn begin_run(state: &AppState, id: CaptureId, again: Option<CaptureId>) {
+pub(crate) async fn begin_run(store: &Store, id: CaptureId, again: Option<CaptureId>) {
     let begun = async {
-        let record = state.store().capture(id).await?;
+        let record = store.capture(id).await?;
         let series = SeriesId::of(&record.spec, &record.host, record.simulated);
-        state.store().begin_run(id, series, again).await
+        store.begin_run(id, series, again).await
     };
     if let Err(error) = begun.await {
         tracing::warn!(capture = %id, %error, "of which series it is was not kept");
@@ -191,7 +191,7 @@ pub(super) fn refused(error: StartError, script: Option<&str>) -> ApiError {
 
 /// A capture in the audit log: what tells it from others, and whose events it records. The long comes last, as
 /// the log cuts it: the digests tell it all the same. `command_user` is as whom the agent runs the command, if there is one.
-pub(super) fn audit_words(spec: &CaptureSpec, script: Option<&str>, command_user: Option<&str>) -> String {
+pub(crate) fn audit_words(spec: &CaptureSpec, script: Option<&str>, command_user: Option<&str>) -> String {
     let digest = |bytes: &[u8]| hex(&Sha256::digest(bytes));
     let script = script.map_or_else(String::new, |text| format!(" script {}", digest(text.as_bytes())));
     let json = serde_json::to_vec(spec).unwrap_or_default();

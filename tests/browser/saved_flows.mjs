@@ -302,6 +302,16 @@ export async function saveCompared(browser, page, server) {
         await one.getByLabel('What is compared').selectOption(per);
         await one.getByRole('button', { name: 'Draw the other' }).click();
       }
+    if (tab === 'flame') {
+      // Zoomed, searched, the other way up; another comparison is not offered.
+      await one.locator('svg.flame.is-difference g[data-i]').nth(2).click();
+      await until('the zoom', async () => /[?&]focus=[^&]/.test(one.url()));
+      await one.getByLabel('Find in names').fill('a');
+      await until('the search', async () => /[?&]search=a/.test(one.url()));
+      await one.getByRole('button', { name: 'Invert' }).click();
+      await until('the other way up', async () => /[?&]invert=1/.test(one.url()));
+      assert.equal(await one.getByRole('button', { name: 'Compare…' }).getAttribute('aria-disabled'), 'true');
+    }
     // The chip names the other side. What asks the server is grey, and ending the comparison leads to the view alone.
     const chip = one.locator('.against-chip');
     const title = (await (await page.request.get(`${server.origin}/api/captures/${other}`)).json()).title;

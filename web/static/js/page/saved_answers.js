@@ -2,10 +2,10 @@
 // and searched here, tables of two sides sorted here, and flame graphs zoomed here. Pure.
 
 import { LINES, resorted } from "./saved_against.js";
-import { focused } from "./saved_flame.js";
+import { focused, focusedDifference } from "./saved_flame.js";
 import { arranged } from "./saved_rows.js";
 
-/** @import { AgainstTable, FlameGraph, RowsPage } from "../../../api.js" */
+/** @import { AgainstTable, RowsPage } from "../../../api.js" */
 
 /**
  * @typedef {object} SavedAnswer
@@ -74,12 +74,20 @@ const asksForRows = ({ path }) => path.endsWith("/rows");
  */
 const asksForSides = ({ path, params }) => path.endsWith("/compare") && params.has("lines");
 /**
- * Whether a graph of stacks is asked for: of rows, or of a map of a script.
+ * Whether stacks beside others are asked for.
+ * @param {Asked} asked
+ * @returns {boolean}
+ */
+const asksForDifference = ({ path }) => path.endsWith("/flame/compare");
+/**
+ * Whether a graph of stacks is asked for: of rows, of a map of a script, or beside others.
  * @param {Asked} asked
  * @returns {boolean}
  */
 const asksForFlame = ({ path, params }) =>
-  path.endsWith("/flame") || (/\/maps\/\d+$/.test(path) && params.get("view") === "flame");
+  path.endsWith("/flame") ||
+  path.endsWith("/flame/compare") ||
+  (/\/maps\/\d+$/.test(path) && params.get("view") === "flame");
 
 /** The answers of a file. */
 export class SavedAnswers {
@@ -177,10 +185,10 @@ export class SavedAnswers {
   async #focus(asked) {
     const whole = this.#flames.get(keyOf(asked, FOCUS));
     if (!whole) return null;
-    /** @type {FlameGraph} */
+    if (whole.type === "refused") return this.#whole(whole);
     const answer = await this.#json(whole);
-    const { params } = asked;
-    const graph = focused(answer, params.get("focus") ?? "", params.get("search") ?? "");
+    const [focus, search] = ["focus", "search"].map((name) => asked.params.get(name) ?? "");
+    const graph = (asksForDifference(asked) ? focusedDifference : focused)(answer, focus, search);
     return { type: /** @type {const} */ ("json"), body: JSON.stringify(graph) };
   }
 

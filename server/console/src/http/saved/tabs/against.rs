@@ -14,6 +14,8 @@ use crate::http::{
 
 /// In which ways amounts are compared.
 const PER: [&str; 3] = ["time", "total", "none"];
+/// What is said where there was no time or room for all.
+const NOT_ALL: &str = "Not all of its comparisons are in it.";
 /// The most ways of functions whose calls unfold in the tree.
 const WAYS: usize = 100;
 
@@ -120,31 +122,14 @@ impl TabReader<'_, '_> {
         Ok(())
     }
 
-    /// `compare_view.js`: drawn by either side.
+    /// `compare_view.js`: whole, drawn by either side, either way up. The page zooms and searches them.
     pub(super) async fn compared_stacks(&mut self) -> Result<(), ApiError> {
         if !self.view.is_compared() || !self.facts.compares_stacks() {
             return Ok(());
         }
-        let view = self.view;
-        let shown = self
-            .of_rows("/flame/compare")
-            .with_parts(view, &["focus", "search", "unit", "transforms"])
-            .with("width", windows::WIDTH)
-            .with("invert", u8::from(view.is_on("invert")))
-            .with("by", self.by())
-            .with_other_side(view);
-        let is_median = view.compared_with().is_some_and(|others| others.len() > 1);
-        let turns =
-            if is_median { vec![0] } else { vec![u8::from(view.is_on("swapped")), u8::from(!view.is_on("swapped"))] };
-        // What is shown comes first.
-        let mut asks = Vec::new();
-        for turned in turns {
-            let turned = shown.clone().with("turned", turned);
-            let ways = chosen_first(&["total", "time", "none"], view.text("per"));
-            asks.extend(ways.into_iter().map(|per| turned.clone().with("normalised", per)));
-        }
-        for (number, ask) in asks.into_iter().enumerate() {
-            if number > 0 && self.is_late_to_compare() {
+        let before = self.asker.answers.bytes();
+        for (number, ask) in self.both_stacks().into_iter().enumerate() {
+            if number > 0 && self.has_no_room_to_compare(before) {
                 break;
             }
             if let Err(why) = self.asker.ask_sides::<IgnoredAny>(&ask).await? {
@@ -152,6 +137,24 @@ impl TabReader<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Questions about stacks of both sides, what is shown first.
+    fn both_stacks(&self) -> Vec<Ask> {
+        let view = self.view;
+        let ask = self.of_rows("/flame/compare").with_parts(view, &["unit", "transforms"]);
+        let ask = ask.with("width", windows::MOST_WIDTH).with("by", self.by()).with_other_side(view);
+        let is_median = view.compared_with().is_some_and(|others| others.len() > 1);
+        let (turned, inverted) = (view.is_on("swapped"), view.is_on("invert"));
+        let turns = if is_median { vec![turned] } else { vec![turned, !turned] };
+        let mut asks = Vec::new();
+        for invert in [inverted, !inverted] {
+            for per in chosen_first(&["total", "time", "none"], view.text("per")) {
+                let ask = ask.clone().with("invert", u8::from(invert)).with("normalised", per);
+                asks.extend(turns.iter().map(|turned| ask.clone().with("turned", u8::from(*turned))));
+            }
+        }
+        asks
     }
 
     /// Tables, each compared in all ways. What is shown comes first, and is read even if it is late.
@@ -192,9 +195,18 @@ impl TabReader<'_, '_> {
     fn is_late_to_compare(&mut self) -> bool {
         let is_late = self.asker.is_late();
         if is_late {
-            self.leaves_out("Not all of its comparisons are in it.".to_owned());
+            self.leaves_out(NOT_ALL.to_owned());
         }
         is_late
+    }
+
+    /// Whether there is no time, or pictures have grown by as much as those of a timeline may.
+    fn has_no_room_to_compare(&mut self, before: usize) -> bool {
+        let is_full = self.asker.answers.bytes() - before > self.most_window_bytes;
+        if is_full {
+            self.leaves_out(NOT_ALL.to_owned());
+        }
+        is_full || self.is_late_to_compare()
     }
 
     /// Says why something is not compared; at its place the page says the same.

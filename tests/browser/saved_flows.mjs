@@ -172,12 +172,12 @@ export async function saveProfile(browser, page, server, id) {
   removeFolder(folder);
 }
 
-/** Captures of all kinds, each with the tabs that it has. */
-async function recordKinds(page, server) {
+/** Captures of kinds, each with the tabs that it has. */
+async function recordKinds(page, server, kinds = KINDS) {
   const headers = { origin: server.origin, 'sec-fetch-site': 'same-origin' };
   const limits = { duration_ms: 500, budget_cpu_permille: 1000, over_budget: 'warn' };
   const ids = [];
-  for (const sources of KINDS) {
+  for (const sources of kinds) {
     const made = await page.request.post(`${server.origin}/api/captures`, { data: { sources, target: 'system', limits }, headers });
     assert.equal(made.status(), 201, await made.text());
     ids.push((await made.json()).id);
@@ -234,6 +234,101 @@ export async function saveEveryTab(browser, page, server, samples) {
   removeFolder(folder);
 }
 
+/** What is pressed in tables of two sides: a head, or a choice; and what the first rows of heads say then. */
+const PRESSED = [
+  { head: 'There', sorted: 'There ↓' },
+  { head: 'There', sorted: 'There ↑' },
+  { head: 'Ratio', sorted: 'Ratio ↓' },
+  { per: 'As shares of all', sorted: 'Ratio ↓' },
+  { measure: true, sorted: '' },
+  { head: 'Difference', sorted: 'Difference ↓' },
+  { per: 'As counted', sorted: 'Difference ↓' },
+];
+
+/** Presses it where a table of two sides is; gives the lines in their order once they are as it says. */
+async function pressed(where, { head, per, measure, inner, sorted }) {
+  const table = where.locator('.against:visible .against-table');
+  await table.waitFor();
+  const heads = () => table.locator('thead tr').first().allTextContents();
+  const before = (await heads()).join();
+  if (head) await table.locator('thead').getByRole('button', { name: head }).click();
+  if (per) await where.locator('.against:visible').getByLabel('By what amounts are compared').selectOption({ label: per });
+  if (measure) await table.locator('thead tr').first().getByRole('button').first().click();
+  if (inner !== undefined) await table.locator('tbody tr').nth(inner).getByRole('button').first().click();
+  return until(`lines after ${JSON.stringify({ head, per, measure, inner })}`, async () => {
+    if (await where.locator('.is-waiting, .progress:not([hidden])').count() > 0) return false;
+    const shown = (await table.locator('thead th[aria-sort]:not([aria-sort=none])').allTextContents()).join();
+    const isOther = (per || measure) ? (await heads()).join() !== before : true;
+    return shown === sorted && isOther && (await table.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.textContent)));
+  });
+}
+
+/** Views against another capture: their lines are sorted with the network off, and stand as they do at the console. */
+export async function saveCompared(browser, page, server) {
+  const folder = mkdtempSync(join(tmpdir(), 'bathyscope-saved-'));
+  const path = join(folder, 'view.html');
+  const [before, after, script, later, trace, again] = await recordKinds(page, server, [KINDS[0], KINDS[0], KINDS[2], KINDS[2], KINDS[3], KINDS[3]]);
+  for (const [id, other, view, unfolds] of [
+    [after, before, 'tab=systemcalls&callsby=process_call', false],
+    [after, before, 'tab=events&groupby=comm&measures=count,sum:pid', false],
+    [again, trace, 'tab=calls&calls=functions', false],
+    [again, trace, 'tab=calls&calls=tree', true],
+    [later, script, 'tab=maps', false],
+    [after, before, 'tab=distribution&spread=heat', null],
+    [after, before, 'tab=flame', null],
+  ]) {
+    const whole = `v=3&${view}&against=${other}&againstsame=1`;
+    const [, tab] = /tab=(\w+)/.exec(view);
+    const answer = await page.request.get(`${server.origin}/api/captures/${id}/file?view=${encodeURIComponent(whole)}`);
+    assert.equal(answer.status(), 200, await answer.text().then((text) => text.slice(0, 400)));
+    writeFileSync(path, await answer.body());
+    const file = await openFile(browser, path);
+    const one = file.page;
+    await page.goto(`${server.origin}/captures/${id}?${whole}`);
+    if (unfolds !== null) {
+      // The map has one number.
+      const pressable = PRESSED.filter(({ measure }) => !measure || tab !== 'maps');
+      const presses = unfolds ? [...pressable, { inner: 0, sorted: 'Difference ↓' }] : pressable;
+      for (const press of presses) {
+        const [there, here] = [await pressed(page, press), await pressed(one, press)];
+        assert.ok(here.length > 0);
+        assert.deepEqual(here, there, `${view} ${JSON.stringify(press)}`);
+      }
+    } else {
+      await one.locator(tab === 'flame' ? 'svg.flame.is-difference g[data-i]' : '.spread-side').first().waitFor();
+    }
+    if (tab === 'flame')
+      for (const per of ['time', 'none', 'total']) {
+        await one.getByLabel('What is compared').selectOption(per);
+        await one.getByRole('button', { name: 'Draw the other' }).click();
+      }
+    if (tab === 'flame') {
+      // Zoomed, searched, the other way up; another comparison is not offered.
+      await one.locator('svg.flame.is-difference g[data-i]').nth(2).click();
+      await until('the zoom', async () => /[?&]focus=[^&]/.test(one.url()));
+      await one.getByLabel('Find in names').fill('a');
+      await until('the search', async () => /[?&]search=a/.test(one.url()));
+      await one.getByRole('button', { name: 'Invert' }).click();
+      await until('the other way up', async () => /[?&]invert=1/.test(one.url()));
+      assert.equal(await one.getByRole('button', { name: 'Compare…' }).getAttribute('aria-disabled'), 'true');
+    }
+    // The chip names the other side. What asks the server is grey, and ending the comparison leads to the view alone.
+    const chip = one.locator('.against-chip');
+    const title = (await (await page.request.get(`${server.origin}/api/captures/${other}`)).json()).title;
+    await chip.getByRole('link', { name: title }).waitFor();
+    await chip.getByRole('button', { name: 'Change' }).click({ force: true });
+    await one.getByText('This needs Bathyscope: it is not in this file.').first().waitFor();
+    for (const only of await one.locator('.against-lines button[aria-label^="Only "]').all())
+      assert.equal(await only.getAttribute('aria-disabled'), 'true');
+    await chip.getByRole('button', { name: 'End the comparison' }).click();
+    await until('the view alone', async () => (await one.locator('.against-table:visible, svg.is-difference:visible, .spread-side:visible').count()) === 0);
+    await one.waitForFunction(() => document.querySelector('.is-waiting, .progress:not([hidden])') === null);
+    assert.deepEqual(await one.evaluate(() => window.unanswered), [], view);
+    await closeFile(file);
+  }
+  removeFolder(folder);
+}
+
 /** Adds blocks to a new investigation; gives its address. */
 async function investigate(page, server, blocks) {
   const headers = { origin: server.origin, 'sec-fetch-site': 'same-origin' };
@@ -262,7 +357,7 @@ export async function saveWithViews(browser, page, server, samples) {
     { kind: 'text', text: long },
     { kind: 'view', capture: samples.profile, view: 'v=3&tab=flame', caption: 'Where its time goes' },
     { kind: 'view', capture: samples.files, view: 'v=3&tab=events&stream=0', caption: 'What it opens <img src=x onerror="window.hacked=1">' },
-    { kind: 'comparison', capture: samples.profile, view: 'v=3&tab=flame&against=self', caption: 'Before and after' },
+    { kind: 'comparison', capture: samples.profile, view: 'v=3&tab=flame&against=self&againstend=100000000&againststart=0', caption: 'Before and after' },
     { kind: 'view', capture: states, view: 'v=3&tab=timeline&start=100000000&end=200000000', caption: 'Who waits' },
     { kind: 'view', capture: samples.profile, view: 'v=3&tab=sql', caption: 'What was asked' },
     { kind: 'text', text: `${long}\n\n[elsewhere](/captures/${samples.profile})` },
@@ -276,7 +371,7 @@ export async function saveWithViews(browser, page, server, samples) {
   const links = one.locator('a.block-view');
   await until('the pictures', async () =>
     (await one.locator('.block-view img').evaluateAll((all) => all.length === 5 && all.every((image) => image.naturalWidth > 100))));
-  assert.equal(await links.count(), 3, 'comparisons and SQL are pictures');
+  assert.equal(await links.count(), 4, 'SQL is a picture');
   await one.getByText('Only a picture: SQL asks Bathyscope itself, which no file can.', { exact: true }).waitFor();
   assert.equal(await one.getByRole('button', { name: /Add a|Rename|Edit|Delete|Copy link|Save as file/ }).count(), 0);
   // By a key; zoomed, searched; back by Escape, where the zoom is reset first.
@@ -317,8 +412,14 @@ export async function saveWithViews(browser, page, server, samples) {
   await one.goForward();
   await one.locator('.vt-row').first().waitFor();
   await one.getByRole('link', { name: 'Back to the investigation' }).click();
-  // A timeline, closer; its other tabs are there too.
+  // A comparison, drawn by either side.
   await links.nth(2).click();
+  await one.locator('svg.flame.is-difference g[data-i]').first().waitFor();
+  await one.getByRole('button', { name: 'Draw the other' }).click();
+  await one.locator('svg.flame.is-difference g[data-i]').first().waitFor();
+  await one.getByRole('link', { name: 'Back to the investigation' }).click();
+  // A timeline, closer; its other tabs are there too.
+  await links.nth(3).click();
   const canvas = one.locator('.timeline-canvas').first();
   await canvas.focus();
   await one.keyboard.press('w');
@@ -326,7 +427,7 @@ export async function saveWithViews(browser, page, server, samples) {
   await one.getByRole('tab', { name: 'Events' }).click();
   await one.locator('.vt-row').first().waitFor();
   await one.getByRole('link', { name: 'Back to the investigation' }).click();
-  await links.nth(2).waitFor();
+  await links.nth(3).waitFor();
   await one.getByRole('link', { name: 'elsewhere' }).click();
   await one.getByText(`That is not in this file. It is at ${server.origin}/captures/`).first().waitFor();
   assert.deepEqual(await one.evaluate(() => window.unanswered), []);

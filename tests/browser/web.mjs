@@ -11,7 +11,7 @@ import { Server, binary, dataFolder, removeFolder, until } from '../lib/server.m
 import { findSeriousAnywhere, findSeriousInCaptures } from './access_flows.mjs';
 import { linkBehindProxy, linkByOwnTls, linkFromElsewhere, linkOnLoopback, linkWithPublicUrl } from './link_flows.mjs';
 import { openBrowser, openPage, logIn } from './lib.mjs';
-import { saveEveryTab, saveProfile, saveStates, saveWithViews } from './saved_flows.mjs';
+import { saveCompared, saveEveryTab, saveProfile, saveStates, saveWithViews } from './saved_flows.mjs';
 import { openHostileFiles, walkWideGraph, withMade } from './made_flows.mjs';
 
 /** What a capture's page may take, cold. */
@@ -222,6 +222,7 @@ test('an exported flame graph has the colours of the page', async () => {
 test('a view is saved as a file, which is read with the network off', () => saveProfile(browser, page, server, samples.profile));
 test('states of threads are saved as a file and as a picture', () => saveStates(browser, page, server));
 test('each tab of a file has what it asks for', () => saveEveryTab(browser, page, server, Object.values(samples)));
+test('a view against another capture is sorted in its file as at the console', () => saveCompared(browser, page, server));
 test('an investigation is saved as a file whose views open in their places', () => saveWithViews(browser, page, server, samples));
 
 test('files of hostile names run nothing from the disk; as many frames as there can be are walked on a canvas', async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { captionOf } from "../static/js/page/save_picture.js";
 import { SavedAnswers, keyOf, readAddress } from "../static/js/page/saved_answers.js";
-import { focused } from "../static/js/page/saved_flame.js";
+import { focused, focusedDifference } from "../static/js/page/saved_flame.js";
 import { arranged } from "../static/js/page/saved_rows.js";
 import { isElsewhere, placeAddress, readPlace } from "../static/js/page/saved_place.js";
 
@@ -135,6 +135,13 @@ test("a flame graph of a file is zoomed and searched here", async () => {
   ]);
   assert.equal((await found(file, `${PATH}/flame?width=1200&by=process&focus=a`)).total, 10, "the finest one");
   assert.equal(await found(file, `${PATH}/flame?width=1200&by=cpu`), null);
+  // Beside others each node keeps what is there of it.
+  const both = { graph: GRAPH, other: [20, 12, 8, 4, 9], functions: ["all"] };
+  assert.deepEqual(focusedDifference(both, "b", "").other, [20, 12, 8]);
+  const compared = answers([[`${PATH}/flame/compare?with=f&width=8192&invert=0`, both]]);
+  const beside = await found(compared, `${PATH}/flame/compare?with=f&width=900&invert=0&focus=d&search=read`);
+  assert.deepEqual([beside.graph.focus, beside.other, beside.functions], ["d", [20, 9], ["all"]]);
+  assert.equal(await found(compared, `${PATH}/flame/compare?with=e&width=900&invert=0`), null);
   // Stacks of a script's map are a graph too.
   const map = answers([[`${PATH}/maps/2?view=flame&width=8192&by=process`, GRAPH]]);
   assert.equal((await found(map, `${PATH}/maps/2?view=flame&width=900&by=process&focus=a`)).focus_total, 6);

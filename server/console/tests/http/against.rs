@@ -21,7 +21,8 @@ const ROUTES: [&str; 6] = [
     "flame/compare",
 ];
 
-async fn record(console: &Console, cookie: &str, sources: Value) -> String {
+/// Records what sources bring; gives the capture.
+pub async fn record(console: &Console, cookie: &str, sources: Value) -> String {
     let limits = json!({"duration_ms": 400, "budget_cpu_permille": 1000});
     let spec = json!({"sources": sources, "target": "system", "limits": limits}).to_string();
     let started = console.ask("POST", "/api/captures", Some(cookie), Some(&spec)).await;

@@ -24,6 +24,7 @@ mod computed;
 mod dictionaries;
 mod dynamic;
 mod files;
+mod files_against;
 mod flight;
 mod harness;
 mod headers;

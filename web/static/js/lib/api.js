@@ -53,6 +53,8 @@ export const SHARE = IS_SAVED
  */
 export const traffic = { answer: null, window: null };
 
+/** Why something that asks the server is grey on such a page. */
+export const NOT_IN_FILE = "This needs Bathyscope: it is not in this file.";
 /** Why something is not done on such a page. */
 export const NEEDS_LOGIN = IS_SAVED
   ? "A file is read only: this needs Bathyscope."

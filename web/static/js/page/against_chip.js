@@ -1,10 +1,10 @@
 // What a capture is compared with: one chip for all of its tabs, which says with what and ends it, and the button that asks.
 
-import { IS_SAVED, get } from "../lib/api.js";
+import { IS_SAVED, NOT_IN_FILE, get } from "../lib/api.js";
 import { addCommands } from "../lib/commands.js";
 import { byId, h, put } from "../lib/dom.js";
 import { wall } from "../lib/format.js";
-import { noteError } from "../lib/notice.js";
+import { note, noteError } from "../lib/notice.js";
 import { NO_COMPARISON, otherWords } from "../view/against/against_model.js";
 
 /** @typedef {import("./capture_context.js").CaptureContext} CaptureContext */
@@ -66,8 +66,16 @@ export function startAgainst(context, compares) {
     }
   };
   const end = () => state.set(NO_COMPARISON);
-  const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ run) =>
-    h("button", { type: "button", class: "plain", text, title, disabled: IS_SAVED, on: { click: run } });
+  // Of what else it could be compared with a file has nothing; the view alone is in it.
+  const change = () =>
+    h("button", {
+      type: "button",
+      class: "plain",
+      text: "Change",
+      title: IS_SAVED ? NOT_IN_FILE : "Compare with something else",
+      "aria-disabled": IS_SAVED ? "true" : null,
+      on: { click: () => (IS_SAVED ? note(NOT_IN_FILE) : void choose()) },
+    });
   const chip = (/** @type {import("../lib/dom.js").Child} */ what) => {
     const isShown = compares(state.view.tab);
     const words = otherWords(state.view);
@@ -80,7 +88,7 @@ export function startAgainst(context, compares) {
         "against ",
         what,
         more && h("span", { class: "quiet", text: ` (${more})` }),
-        button("Change", "Compare with something else", () => void choose()),
+        change(),
         h("button", {
           type: "button",
           class: "plain",

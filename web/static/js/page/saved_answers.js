@@ -1,15 +1,16 @@
 // What a page that was saved as a file answers in the place of the server: what the server had answered when it was saved, rows sorted
-// and searched here, and flame graphs zoomed here. Pure.
+// and searched here, tables of two sides sorted here, and flame graphs zoomed here. Pure.
 
-import { focused } from "./saved_flame.js";
+import { LINES, resorted } from "./saved_against.js";
+import { focused, focusedDifference } from "./saved_flame.js";
 import { arranged } from "./saved_rows.js";
 
-/** @import { FlameGraph, RowsPage } from "../../../api.js" */
+/** @import { AgainstTable, RowsPage } from "../../../api.js" */
 
 /**
  * @typedef {object} SavedAnswer
  * @property {string} address path and query that was asked for
- * @property {"json"|"bytes"} type
+ * @property {"json"|"bytes"|"refused"} type what it is; `refused` are the words in which the server refused
  * @property {string} gzip what was answered, compressed, in base64
  */
 /**
@@ -67,12 +68,26 @@ export function keyOf({ path, params }, without = new Set()) {
 /** @param {Asked} asked @returns {boolean} */
 const asksForRows = ({ path }) => path.endsWith("/rows");
 /**
- * Whether a graph of stacks is asked for: of rows, or of a map of a script.
+ * Whether a table of two sides is asked for.
+ * @param {Asked} asked
+ * @returns {boolean}
+ */
+const asksForSides = ({ path, params }) => path.endsWith("/compare") && params.has("lines");
+/**
+ * Whether stacks beside others are asked for.
+ * @param {Asked} asked
+ * @returns {boolean}
+ */
+const asksForDifference = ({ path }) => path.endsWith("/flame/compare");
+/**
+ * Whether a graph of stacks is asked for: of rows, of a map of a script, or beside others.
  * @param {Asked} asked
  * @returns {boolean}
  */
 const asksForFlame = ({ path, params }) =>
-  path.endsWith("/flame") || (/\/maps\/\d+$/.test(path) && params.get("view") === "flame");
+  path.endsWith("/flame") ||
+  path.endsWith("/flame/compare") ||
+  (/\/maps\/\d+$/.test(path) && params.get("view") === "flame");
 
 /** The answers of a file. */
 export class SavedAnswers {
@@ -84,6 +99,8 @@ export class SavedAnswers {
   #rows = new Map();
   /** @type {Map<string, SavedAnswer>} */
   #flames = new Map();
+  /** Tables of two sides, in whatever order. @type {Map<string, SavedAnswer>} */
+  #sides = new Map();
   /** Windows of a timeline by what is shown in them. @type {Map<string, {start: number, end: number, width: number, key: string, tracks?: string[]}[]>} */
   #windows = new Map();
   /** @type {Map<string, Promise<RowsPage>>} */
@@ -104,6 +121,7 @@ export class SavedAnswers {
     this.#exact.set(keyOf(asked), answer);
     if (!this.#similar.has(keyOf(asked, LOOK))) this.#similar.set(keyOf(asked, LOOK), answer);
     if (asksForRows(asked)) grouped(this.#rows, keyOf(asked, ARRANGE), { asked, answer });
+    if (asksForSides(asked)) this.#sides.set(keyOf(asked, LINES), answer);
     if (asksForFlame(asked) && !asked.params.get("focus")) {
       const key = keyOf(asked, FOCUS);
       const before = this.#flames.get(key);
@@ -140,11 +158,12 @@ export class SavedAnswers {
   /**
    * The answer to a request; null where the file has none.
    * @param {string} address
-   * @returns {Promise<{type: "json"|"bytes", body: ArrayBuffer|string}|null>}
+   * @returns {Promise<{type: SavedAnswer["type"], body: ArrayBuffer|string}|null>}
    */
   async find(address) {
     const asked = readAddress(address);
     if (asksForRows(asked)) return this.#arrange(asked);
+    if (asksForSides(asked)) return this.#sort(asked);
     const exact = this.#exact.get(keyOf(asked));
     if (exact) return this.#whole(exact);
     if (asksForFlame(asked)) return this.#focus(asked);
@@ -166,11 +185,22 @@ export class SavedAnswers {
   async #focus(asked) {
     const whole = this.#flames.get(keyOf(asked, FOCUS));
     if (!whole) return null;
-    /** @type {FlameGraph} */
+    if (whole.type === "refused") return this.#whole(whole);
     const answer = await this.#json(whole);
-    const { params } = asked;
-    const graph = focused(answer, params.get("focus") ?? "", params.get("search") ?? "");
+    const [focus, search] = ["focus", "search"].map((name) => asked.params.get(name) ?? "");
+    const graph = (asksForDifference(asked) ? focusedDifference : focused)(answer, focus, search);
     return { type: /** @type {const} */ ("json"), body: JSON.stringify(graph) };
+  }
+
+  /** @param {Asked} asked */
+  async #sort(asked) {
+    const saved = this.#sides.get(keyOf(asked, LINES));
+    if (!saved) return null;
+    if (saved.type === "refused") return this.#whole(saved);
+    /** @type {AgainstTable} */
+    const table = await this.#json(saved);
+    const sorted = resorted(table, asked.params);
+    return sorted && { type: saved.type, body: JSON.stringify(sorted) };
   }
 
   /** @param {Asked} asked */

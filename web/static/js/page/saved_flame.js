@@ -2,7 +2,7 @@
 
 import { MATCH_BELOW, MATCH_SELF, parentsOf } from "../view/flame/flame_nodes.js";
 
-/** @import { FlameGraph } from "../../../api.js" */
+/** @import { FlameDifference, FlameGraph } from "../../../api.js" */
 
 /**
  * The graph as the server would answer it for another focus and another search, as far as it was saved.
@@ -38,6 +38,19 @@ export function focused(whole, focus, search) {
   };
   const matched = matchedIn({ ...marked, nodes: picked }, kept.indexOf(at));
   return { ...marked, nodes: picked, focus, focus_total: nodes.value[at], matched_samples: matched };
+}
+
+/**
+ * The same of a graph beside another one. Functions are those of all samples whatever is in sight.
+ * @param {FlameDifference} whole
+ * @param {string} focus
+ * @param {string} search
+ * @returns {FlameDifference}
+ */
+export function focusedDifference(whole, focus, search) {
+  const graph = focused(whole.graph, focus, search);
+  const at = new Map(whole.graph.nodes.id.map((id, i) => [id, i]));
+  return { ...whole, graph, other: graph.nodes.id.map((id) => whole.other[at.get(id) ?? 0]) };
 }
 
 /**

@@ -1,7 +1,7 @@
 // A page that was saved as a file: reads what is in it, answers with it, says what it is, and leads from an investigation to its views
 // and back.
 
-import { SAVED_DATA, traffic } from "../lib/api.js";
+import { NOT_IN_FILE, SAVED_DATA, traffic } from "../lib/api.js";
 import { byId, h, put } from "../lib/dom.js";
 import { wall } from "../lib/format.js";
 import { hasKeys, isTyping } from "../lib/keys.js";
@@ -37,8 +37,14 @@ const CHOICES = [
   '#panel-distribution select[aria-label="Buckets"]',
   "#panel-distribution input.spread-limit",
   '#panel-maps select[aria-label="Key"]',
+  "#panel-events .pivot-row select",
 ].join();
-const GREY = "This needs Bathyscope: it is not in this file.";
+/** Buttons of lines and groups that do, wherever they are in a view. */
+const OF_LINES = [
+  '.against-lines button[aria-label^="Only "]',
+  '.syscall-view button[aria-label^="Only "]',
+  ".pivot-chip button",
+].join();
 
 /**
  * What of an investigation's blocks is in a file.
@@ -76,7 +82,8 @@ function answerFrom(file, which) {
     }
     if (found)
       return new Response(found.body, {
-        headers: { "content-type": found.type === "json" ? "application/json" : "application/octet-stream" },
+        status: found.type === "refused" ? 400 : 200,
+        headers: { "content-type": found.type === "bytes" ? "application/octet-stream" : "application/json" },
       });
     document.dispatchEvent(new CustomEvent("unanswered", { detail: path }));
     const where = file.from ? ` The rest is at ${file.from}` : "";
@@ -128,7 +135,10 @@ function askingButtons(place) {
       names.includes(textContent ?? ""),
     ),
   );
-  return [...streams, ...named].filter((button) => button.getAttribute("aria-pressed") !== "true");
+  return [...streams, ...named, ...place.querySelectorAll(OF_LINES)].filter(
+    // One that leads to a dialog asks when it is pressed, too.
+    (button) => button.getAttribute("aria-pressed") !== "true" || button.textContent?.endsWith("…"),
+  );
 }
 
 /** Greys what asks the server for something else, as often as views are drawn anew; a click tells why. */
@@ -139,11 +149,11 @@ function greyOut() {
     waits = false;
     for (const button of askingButtons(place)) {
       button.setAttribute("aria-disabled", "true");
-      button.setAttribute("title", GREY);
+      button.setAttribute("title", NOT_IN_FILE);
     }
     for (const choice of place.querySelectorAll(CHOICES)) {
       choice.setAttribute("disabled", "");
-      choice.setAttribute("title", GREY);
+      choice.setAttribute("title", NOT_IN_FILE);
     }
   };
   new MutationObserver(() => {
@@ -153,11 +163,10 @@ function greyOut() {
   place.addEventListener(
     "click",
     (event) => {
-      const button =
-        event.target instanceof Element ? event.target.closest(".panel-bar button[aria-disabled=true]") : null;
-      if (!button) return;
+      const button = event.target instanceof Element ? event.target.closest("button[aria-disabled=true]") : null;
+      if (button?.getAttribute("title") !== NOT_IN_FILE) return;
       event.stopPropagation();
-      note(GREY);
+      note(NOT_IN_FILE);
     },
     { capture: true },
   );

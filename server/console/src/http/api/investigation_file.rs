@@ -30,7 +30,7 @@ pub(in crate::http) struct FileBlock {
     /// Which of all blocks, from 1 on.
     pub(in crate::http) number: usize,
     pub(in crate::http) version: u32,
-    /// Whether its view can open: comparisons, and captures that are gone, are shown as they are.
+    /// Whether its view can open: that of a capture that is gone is shown as it is.
     pub(in crate::http) opens: bool,
     pub(in crate::http) capture: CaptureId,
     /// The query of the page's address.
@@ -57,8 +57,9 @@ pub(in crate::http) async fn page_for_file(
     (answer.share, answer.no_shares) = (None, None);
     let block = |(at, block): (usize, &BlockItem)| {
         let (capture, view, opens) = match &block.content {
-            ToldBlock::View { capture, title, view, .. } => (*capture, view, title.is_some()),
-            ToldBlock::Comparison { capture, view, .. } => (*capture, view, false),
+            ToldBlock::View { capture, title, view, .. } | ToldBlock::Comparison { capture, title, view, .. } => {
+                (*capture, view, title.is_some())
+            }
             ToldBlock::Step { capture: Some(capture), title, view, .. } => (*capture, view, title.is_some()),
             _ => return None,
         };

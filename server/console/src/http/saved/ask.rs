@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{Request, StatusCode, header::CONTENT_TYPE};
 use openidconnect::url::form_urlencoded;
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
 use tower::ServiceExt as _;
 
 use super::{
@@ -65,6 +66,19 @@ impl Ask {
     #[must_use]
     pub(super) fn with_parts(self, view: &KeptView, names: &[&'static str]) -> Self {
         names.iter().fold(self, |ask, name| ask.with(name, view.text(name)))
+    }
+
+    /// With the other side of a view that compares, as `otherSide` of `view/against/against_model.js` has it, but for the way in which
+    /// amounts are compared.
+    #[must_use]
+    pub(super) fn with_other_side(self, view: &KeptView) -> Self {
+        let against = Some(view.text("against")).filter(|against| *against != "self").unwrap_or_default();
+        // An empty filter is one too; none is that of this side.
+        let filter = Some(view.text("againstfilter")).filter(|filter| !filter.is_empty()).unwrap_or(" ");
+        self.with("with", against)
+            .with_some("with_start", view.number("againststart"))
+            .with_some("with_end", view.number("againstend"))
+            .with_some("with_filter", Some(filter).filter(|_| !view.is_on("againstsame")))
     }
 
     /// The same of what is below it.
@@ -139,6 +153,16 @@ impl Answers {
         Ok(self.all.len() - 1)
     }
 
+    /// Keeps the words in which a question was refused, which its place in the file says as a page does.
+    ///
+    /// # Errors
+    /// If they cannot be compressed.
+    fn keep_refusal(&mut self, address: &str, refusal: &ApiError) -> Result<usize, ApiError> {
+        let ApiError { kind, doing, why, remedy, .. } = refusal;
+        let words = json!({ "error": { "kind": kind.as_str(), "doing": doing, "why": why, "remedy": remedy } });
+        self.keep(address, "refused", words.to_string().as_bytes())
+    }
+
     /// Forgets all but the first of them: a view that came too late or is too large has none.
     pub(super) fn truncate(&mut self, count: usize) {
         for left in self.all.drain(count..) {
@@ -188,12 +212,24 @@ impl Asker<'_> {
 
     /// Has an answer in the file, which another view or tab may have asked for; else why the question was refused, if that is known.
     async fn has(&mut self, ask: &Ask) -> Result<Result<(), Option<ApiError>>, ApiError> {
-        let address = ask.address(self.id);
+        self.has_at(ask.address(self.id)).await
+    }
+
+    async fn has_at(&mut self, address: String) -> Result<Result<(), Option<ApiError>>, ApiError> {
         if let Some(number) = self.answers.number(&address) {
             self.uses(number);
             return Ok(Ok(()));
         }
         Ok(self.answer(address).await?.map(drop))
+    }
+
+    /// Whether whoever asks may read another capture. Its facts are kept if the page names it.
+    ///
+    /// # Errors
+    /// As [`Asker::ask`].
+    pub(super) async fn reads(&mut self, other: CaptureId, is_named: bool) -> Result<bool, ApiError> {
+        let address = Ask::of("").address(other);
+        Ok(if is_named { self.has_at(address).await?.is_ok() } else { self.read(&address).await?.is_ok() })
     }
 
     fn uses(&mut self, number: usize) {
@@ -202,9 +238,9 @@ impl Asker<'_> {
         }
     }
 
-    /// An answer, which is kept; else why the question was refused, if that is known.
-    async fn answer(&mut self, address: String) -> Result<Result<Bytes, Option<ApiError>>, ApiError> {
-        let request = Request::get(&address).extension(Inside(self.reader.clone())).body(Body::empty());
+    /// What the console answers, and of what kind it is; else why the question was refused, if that is known.
+    async fn read(&self, address: &str) -> Result<Result<(&'static str, Bytes), Option<ApiError>>, ApiError> {
+        let request = Request::get(address).extension(Inside(self.reader.clone())).body(Body::empty());
         let request = request.map_err(|error| ApiError::internal("asking for a file", error))?;
         let Ok(response) = self.router.clone().oneshot(request).await;
         let (head, body) = response.into_parts();
@@ -215,12 +251,44 @@ impl Asker<'_> {
             head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
         let body = axum::body::to_bytes(body, MOST_ANSWER_BYTES).await;
         let body = body.map_err(|error| ApiError::internal("reading an answer for a file", error))?;
-        let number = self.answers.keep(&address, if is_json { "json" } else { "bytes" }, &body)?;
-        self.uses(number);
-        if self.answers.bytes() > self.most.answers {
-            return Err(too_large(self.most.file));
-        }
+        Ok(Ok((if is_json { "json" } else { "bytes" }, body)))
+    }
+
+    /// An answer, which is kept; else why the question was refused, if that is known.
+    async fn answer(&mut self, address: String) -> Result<Result<Bytes, Option<ApiError>>, ApiError> {
+        let (kind, body) = match self.read(&address).await? {
+            Ok(answer) => answer,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let number = self.answers.keep(&address, kind, &body)?;
+        self.takes(number)?;
         Ok(Ok(body))
+    }
+
+    /// Uses an answer that was kept, if there is room for it.
+    fn takes(&mut self, number: usize) -> Result<(), ApiError> {
+        self.uses(number);
+        if self.answers.bytes() > self.most.answers { Err(too_large(self.most.file)) } else { Ok(()) }
+    }
+
+    /// Asks for two sides. Why they are not compared is kept like an answer, and given if it is known.
+    ///
+    /// # Errors
+    /// As [`Asker::ask`].
+    pub(super) async fn ask_sides<T: DeserializeOwned>(
+        &mut self,
+        ask: &Ask,
+    ) -> Result<Result<Option<T>, Option<ApiError>>, ApiError> {
+        let address = ask.address(self.id);
+        match self.answer(address.clone()).await? {
+            Ok(body) => Ok(Ok(serde_json::from_slice(&body).ok())),
+            Err(Some(refusal)) => {
+                let number = self.answers.keep_refusal(&address, &refusal)?;
+                self.takes(number)?;
+                Ok(Err(Some(refusal)))
+            }
+            Err(None) => Ok(Err(None)),
+        }
     }
 
     /// Asks for JSON; none where the console has no answer, or another one than was thought.

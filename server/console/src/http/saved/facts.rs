@@ -90,6 +90,12 @@ impl StreamFacts {
         self.columns.iter().any(|column| column.name == name)
     }
 
+    /// The column that rows are grouped by first: who (`firstKeys` of `view/table/pivot_model.js`).
+    pub(super) fn first_key(&self) -> Option<&str> {
+        let named = self.columns.iter().find(|column| column.name == "comm");
+        named.or_else(|| self.columns.get(1)).or_else(|| self.columns.first()).map(|column| column.name.as_str())
+    }
+
     /// Whether its rows have stacks.
     pub(super) fn has_stack(&self) -> bool {
         self.columns.iter().any(|column| column.kind == "stack")
@@ -139,6 +145,11 @@ impl Facts {
     /// Whether stacks are those of a script's maps: nothing else has any.
     pub(super) fn folds_maps(&self) -> bool {
         self.is_script() && !self.streams.iter().any(|stream| !stream.is_map() && stream.has_stack())
+    }
+
+    /// Whether it has stacks that are compared: those of maps are not.
+    pub(super) fn compares_stacks(&self) -> bool {
+        !self.folds_maps() && self.streams.iter().any(|stream| stream.kind == "samples" || stream.has_stack())
     }
 
     /// Whether it can have tracks of states or slices.

@@ -51,6 +51,9 @@ const AROUND_BYTES: usize = 64 << 10;
 pub(super) const PATIENCE: Duration = Duration::from_secs(50);
 /// Why a file has no SQL.
 const SQL: &str = "SQL asks Bathyscope itself, which no file can";
+/// Why a file has no comparison. A capture that is kept from somebody is as if it were not there.
+const NO_OTHER: &str =
+    "It is compared with nothing: what it was compared with is not there, or is kept from whoever saved it.";
 /// The version of what a file holds (`SAVED_VERSION` in `saved_answers.js`).
 const VERSION: u32 = 2;
 /// The longest name of a file.
@@ -171,6 +174,10 @@ impl FileMaker {
         }
         let mut view = KeptView::read(&asked.view);
         let lost = view.leave_out();
+        let is_alone = !reads_others(&mut asker, &view).await?;
+        if is_alone {
+            view.end_comparison();
+        }
         let (first, tabs) = tabs_of(&facts, &view, &asked.tabs)?;
         if view.text("tab") != first {
             view.set("tab", first);
@@ -187,6 +194,9 @@ impl FileMaker {
             read.tab(tab).await?;
         }
         let mut left_out = read.left_out;
+        if is_alone {
+            left_out.push(NO_OTHER.to_owned());
+        }
         if !lost.is_empty() {
             left_out.push(format!("It opens without what asks Bathyscope again: {}.", lost.join(", ")));
         }
@@ -224,6 +234,17 @@ impl FileMaker {
         }
         Ok(MadeFile { name: file_name(title, id), html, left_out: self.left_out })
     }
+}
+
+/// Whether whoever wants the file may read all that a view is compared with. One other capture is named by the page.
+async fn reads_others(asker: &mut Asker<'_>, view: &KeptView) -> Result<bool, ApiError> {
+    let Some(others) = view.compared_with() else { return Ok(false) };
+    for other in &others {
+        if !asker.reads(*other, others.len() == 1).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// How many bytes there may be.

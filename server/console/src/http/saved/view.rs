@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use bathyscope_capture::CaptureId;
 use openidconnect::url::form_urlencoded;
 
 /// The version of views that pages write.
@@ -16,8 +17,9 @@ const NEED_CONSOLE: [(&str, &str); 6] = [
     ("path", "a critical path"),
     ("over", "a range over some of the tracks"),
 ];
-/// The tab whose comparison a file has.
-const COMPARED_TAB: &str = "flame";
+/// Parts that are of a comparison (`NO_COMPARISON` of `against_model.js`).
+const OF_COMPARISON: [&str; 8] =
+    ["against", "againststart", "againstend", "againstfilter", "againstsame", "swapped", "versus", "inway"];
 
 /// A view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,16 +57,29 @@ impl KeptView {
 
     /// Takes out what a file cannot have; gives what that is, in words.
     pub(super) fn leave_out(&mut self) -> Vec<&'static str> {
-        let mut left: Vec<&'static str> = NEED_CONSOLE
+        NEED_CONSOLE
             .into_iter()
             .filter(|(name, _)| self.parts.remove(*name).is_some_and(|it| !it.is_empty()))
             .map(|(_, words)| words)
-            .collect();
-        // Tables of two sides are sorted and unfolded by the console.
-        if self.text("tab") != COMPARED_TAB && self.parts.remove("against").is_some_and(|it| !it.is_empty()) {
-            left.push("a comparison with something else");
+            .collect()
+    }
+
+    /// Whether it is compared with something else.
+    pub(super) fn is_compared(&self) -> bool {
+        !self.text("against").is_empty()
+    }
+
+    /// The captures that it is compared with: none where it is itself; nothing where the address says what is no capture.
+    pub(super) fn compared_with(&self) -> Option<Vec<CaptureId>> {
+        match self.text("against") {
+            "" | "self" => Some(Vec::new()),
+            ids => ids.split(',').map(|id| id.parse().ok()).collect(),
         }
-        left
+    }
+
+    /// Takes the comparison out.
+    pub(super) fn end_comparison(&mut self) {
+        self.parts.retain(|name, _| !OF_COMPARISON.contains(&name.as_str()));
     }
 
     /// The query of its address.
@@ -146,8 +161,17 @@ mod tests {
         let mut view = KeptView::read("find=abc&tracks=&path=tid:4&tab=timeline");
         assert_eq!(view.leave_out(), ["rows found by a text in the timeline", "a critical path"]);
         assert_eq!(view.query(), "v=3&tab=timeline");
-        for (tab, left) in [("systemcalls", ["a comparison with something else"].as_slice()), ("flame", &[])] {
-            assert_eq!(KeptView::read(&format!("against=self&tab={tab}")).leave_out(), left, "{tab}");
-        }
+    }
+
+    #[test]
+    fn a_comparison_stays_until_it_is_taken_out() {
+        let mut view =
+            KeptView::read("against=0123456789abcdef&againstfilter=x&versus=-1.ratio&per=total&tab=systemcalls");
+        assert!(view.leave_out().is_empty() && view.is_compared());
+        assert_eq!(view.compared_with().map(|ids| ids.len()), Some(1));
+        view.end_comparison();
+        assert_eq!((view.query().as_str(), view.is_compared()), ("v=3&per=total&tab=systemcalls", false));
+        assert_eq!(KeptView::read("against=self").compared_with(), Some(vec![]));
+        assert_eq!(KeptView::read("against=0123456789abcdef,me").compared_with(), None);
     }
 }

@@ -29,7 +29,7 @@ export const NO_COMPARISON = {
 /**
  * The other side in a request.
  * @param {Pick<Parts, "against"|"againststart"|"againstend"|"againstfilter"|"againstsame"|"per">} view
- * @param {"time"|"total"} usual by what it is compared if the address does not say it
+ * @param {"time"|"total"|null} usual by what it is compared if the address does not say it; null for what is compared as it is
  */
 export function otherSide({ against, againststart, againstend, againstfilter, againstsame, per }, usual) {
   return {
@@ -38,7 +38,7 @@ export function otherSide({ against, againststart, againstend, againstfilter, ag
     with_end: againstend,
     // An empty filter is one too, so it is not left out.
     ...(againstsame ? {} : { with_filter: againstfilter || " " }),
-    normalised: per || usual,
+    ...(usual === null ? {} : { normalised: per || usual }),
   };
 }
 

@@ -135,7 +135,7 @@ export class HeatPanel {
    */
   #loadPair(query) {
     const { context } = this.owner;
-    const asked = { ...query, ...otherSide(context.view, "time") };
+    const asked = { ...query, ...otherSide(context.view, null) };
     // What was drawn before is no answer to this.
     for (const part of [this.chart.element, this.there.element]) part.hidden = true;
     put(this.legend);

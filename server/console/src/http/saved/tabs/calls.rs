@@ -32,6 +32,7 @@ impl TabReader<'_, '_> {
             let ask = ask.with_parts(view, &["filter"]).with_some("longer", longer);
             ask.with_some("tid", view.number("thread"))
         };
+        self.compared_calls(&of(Ask::of("/calls/compare").in_range(view))).await?;
         let tree = of(Ask::of("/calls").in_range(view)).with("function", view.text("func"));
         self.call_tree(&tree).await?;
         self.asker.ask(&Ask::of("/calls").with("limit", 1)).await?;

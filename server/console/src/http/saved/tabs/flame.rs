@@ -22,9 +22,7 @@ impl TabReader<'_, '_> {
     /// `view/flame`.
     pub(super) async fn flame(&mut self) -> Result<(), ApiError> {
         let view = self.view;
-        if !view.text("against").is_empty() {
-            return self.asker.ask(&self.compared()).await;
-        }
+        self.compared_stacks().await?;
         if !view.text("code").is_empty() {
             let ask =
                 self.of_rows("/flame/annotate").with("function", view.text("code")).with("place", view.text("at"));
@@ -102,26 +100,6 @@ impl TabReader<'_, '_> {
         let Some(name) = named else { return Ok(()) };
         let ask = self.of_rows("/flame/sandwich").with_parts(view, &["unit", "transforms", "search"]);
         self.asker.ask(&ask.with("function", name).with("width", windows::MOST_WIDTH)).await
-    }
-
-    /// `compare_view.js`.
-    pub(super) fn compared(&self) -> Ask {
-        let view = self.view;
-        let against = Some(view.text("against")).filter(|against| *against != "self").unwrap_or_default();
-        // An empty filter is one too; none is that of this side.
-        let filter = Some(view.text("againstfilter")).filter(|filter| !filter.is_empty()).unwrap_or(" ");
-        let filter = Some(filter).filter(|_| !view.is_on("againstsame"));
-        self.of_rows("/flame/compare")
-            .with_parts(view, &["focus", "search", "unit", "transforms"])
-            .with("width", windows::WIDTH)
-            .with("invert", u8::from(view.is_on("invert")))
-            .with("by", self.by())
-            .with("with", against)
-            .with_some("with_start", view.number("againststart"))
-            .with_some("with_end", view.number("againstend"))
-            .with("normalised", view.one_of("per", &["total", "time", "none"]))
-            .with("turned", u8::from(view.is_on("swapped")))
-            .with_some("with_filter", filter)
     }
 
     /// Windows of a chart of lanes (`view/lanes/lanes_chart.js`).

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::http::error::ApiError;
 
+mod against;
 mod calls;
 mod flame;
 mod spread;
@@ -23,6 +24,8 @@ const ROWS_AT_ONCE: u64 = 5000;
 const TIMELINE_TRACKS: u32 = 256;
 /// The most pages of what a script printed.
 const TEXT_PAGES: usize = 20;
+/// By what system calls are counted.
+const CALL_GROUPS: [&str; 5] = ["call", "process", "thread", "process_call", "thread_call"];
 /// The most requests for maps of a script.
 const MAP_REQUESTS: usize = 80;
 
@@ -107,6 +110,13 @@ impl TabReader<'_, '_> {
         }
     }
 
+    /// Says once what is not in the file.
+    fn leaves_out(&mut self, words: String) {
+        if !self.left_out.contains(&words) {
+            self.left_out.push(words);
+        }
+    }
+
     /// A question about the rows of the view.
     fn of_rows(&self, below: &str) -> Ask {
         Ask::of(below).in_range(self.view).with_parts(self.view, &["filter"])
@@ -129,25 +139,38 @@ impl TabReader<'_, '_> {
             self.left_out.push("Stacks of single rows are not in it.".to_owned());
         }
         if !self.view.text("groupby").is_empty() {
+            self.compared_groups(&self.grouped(stream, "/pivot/compare")).await?;
             self.asker.ask(&self.groups(stream)).await?;
         }
         Ok(())
     }
 
+    /// The columns that rows are grouped by: those that the stream has, or the first ones.
+    fn group_columns<'s>(&'s self, stream: &'s StreamFacts) -> Vec<&'s str> {
+        match self.view.text("groupby") {
+            "*" => stream.first_key().into_iter().collect(),
+            names => names.split(',').filter(|name| stream.has(name)).collect(),
+        }
+    }
+
+    /// A question about groups of rows.
+    fn grouped(&self, stream: &StreamFacts, below: &str) -> Ask {
+        self.of_rows(below)
+            .with("stream", stream.index)
+            .with("by", self.group_columns(stream).join(","))
+            .with("values", self.view.text("measures"))
+    }
+
     /// The groups of rows that the view shows.
     fn groups(&self, stream: &StreamFacts) -> Ask {
-        let by: Vec<&str> = self.view.text("groupby").split(',').filter(|name| stream.has(name)).collect();
-        let measures = self.view.text("measures");
-        let columns = by.len() + measures.split(',').count();
+        let by = self.group_columns(stream).len();
+        let columns = by + self.view.text("measures").split(',').count();
         let order = self.view.text("grouporder");
         let (is_down, at) = order.strip_prefix('-').map_or((false, order), |at| (true, at));
         let at: Option<usize> = at.parse().ok().filter(|at| *at < columns);
-        let (sort, is_down) = at.map_or((by.len(), true), |at| (at, is_down));
+        let (sort, is_down) = at.map_or((by, true), |at| (at, is_down));
         let bins = if matches!(self.view.text("groupshow"), "lines" | "heat") { 200 } else { 0 };
-        self.of_rows("/pivot")
-            .with("stream", stream.index)
-            .with("by", by.join(","))
-            .with("values", measures)
+        self.grouped(stream, "/pivot")
             .with("sort", sort)
             .with("order", if is_down { "desc" } else { "asc" })
             .with("limit", 1000)
@@ -156,7 +179,8 @@ impl TabReader<'_, '_> {
 
     /// `view/syscalls/syscalls_view.js`: in all its groups and orders.
     async fn system_calls(&mut self) -> Result<(), ApiError> {
-        for by in ["call", "process", "thread", "process_call", "thread_call"] {
+        self.compared_system_calls().await?;
+        for by in CALL_GROUPS {
             let ask = self.of_rows("/syscalls").with("calls_by", by);
             self.asker.ask_all([ask.clone(), ask.with("bytes", 1)]).await?;
         }
@@ -166,6 +190,7 @@ impl TabReader<'_, '_> {
     /// `view/maps/maps_view.js`: each map in each of its views.
     async fn maps(&mut self) -> Result<(), ApiError> {
         let Some(MapList { maps }) = self.asker.ask_json(&Ask::of("/maps")).await? else { return Ok(()) };
+        self.compared_maps(maps.iter().map(|map| map.n).collect()).await?;
         let shown = |map: &MapHead| -> Vec<(u32, String)> {
             let views = map.views.iter().filter(|view| *view != "flame");
             views.map(|view| (map.n, view.clone())).collect()

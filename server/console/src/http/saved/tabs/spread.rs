@@ -45,6 +45,7 @@ impl TabReader<'_, '_> {
             "heat" => {
                 let (scale, steps) = self.scale(4, 200);
                 let ask = below("/heat").with("scale", scale).with("steps", steps).with("columns", 256);
+                self.compared_heat(&ask).await?;
                 self.heat(&ask, scale == "linear").await
             }
             _ => Ok(()),

@@ -97,10 +97,7 @@ impl TabReader<'_, '_> {
         for (number, window) in wanted.into_iter().enumerate() {
             // What is widest comes first, and without it there is no timeline.
             if number > 0 && (self.asker.is_late() || self.asker.answers.bytes() - before > self.most_window_bytes) {
-                let coarse = "Its timeline is not as fine everywhere as that of Bathyscope.".to_owned();
-                if !self.left_out.contains(&coarse) {
-                    self.left_out.push(coarse);
-                }
+                self.leaves_out("Its timeline is not as fine everywhere as that of Bathyscope.".to_owned());
                 break;
             }
             let ask = of.clone().with("start", window.start).with("end", window.end).with("width", window.width);

@@ -53,6 +53,7 @@ pub enum PasswordError {
 pub fn refusal(password: &str, name: &str) -> Option<String> {
     match password.chars().count() {
         0..LEAST_CHARS => Some(format!("it has fewer than {LEAST_CHARS} characters")),
+        _ if password.trim().is_empty() => Some("it has nothing but blanks".to_owned()),
         LEAST_CHARS..=MOST_CHARS if password.trim().eq_ignore_ascii_case(name) => Some("it is the name".to_owned()),
         LEAST_CHARS..=MOST_CHARS => None,
         _ => Some(format!("it has more than {MOST_CHARS} characters")),
@@ -148,6 +149,7 @@ mod tests {
             ("alice@example.org", "alice@example.org", false),
             (" Alice@Example.org ", "alice@example.org", false),
             ("aaaaaaaaaaaa", "alice", true),
+            ("            ", "alice", false),
             (&"ü".repeat(256), "alice", true),
             (&"x".repeat(257), "alice", false),
         ] {

@@ -11,7 +11,7 @@ use crate::{
     error::failed,
     firings,
     insert::{insert_all, insert_append, insert_code, insert_symbols},
-    limits::{at_most, cut, limit},
+    limits::{at_most, cut, few_enough, limit},
     read::state_of,
     retention::{self, AddedBytes},
     rows::{sql, to_json},
@@ -95,7 +95,7 @@ pub(crate) async fn insert_capture(
 ) -> Result<(), StoreError> {
     at_most("the capture's name", new.title.len(), limit::TITLE_BYTES)?;
     at_most("the owner's name", new.owner.len(), limit::USER_BYTES)?;
-    at_most("the list of streams", new.streams.len(), limit::STREAMS)?;
+    few_enough("the list of streams", new.streams.len(), limit::STREAMS)?;
     let (spec, host) = (to_json(&new.spec, "the spec")?, to_json(&new.host, "the facts of the host")?);
     let (method, target, host_name) =
         (new.spec.kind_names(), target_of(&new.spec, &new.host), cut(&new.host.hostname, 256));
@@ -239,7 +239,7 @@ pub(crate) async fn put_ledger(
     known: &[Loss],
 ) -> Result<(), StoreError> {
     const DOING: &str = "storing the ledger";
-    at_most("the list of losses", ledger.losses.len(), limit::LOSSES)?;
+    few_enough("the list of losses", ledger.losses.len(), limit::LOSSES)?;
     let capture = sql(id.bits());
     for (stream, totals) in (0_i64..).zip(&ledger.streams) {
         sqlx::query(

@@ -17,7 +17,7 @@ use crate::{
     error::failed,
     finish::close_index,
     insert::{insert_chunk, insert_new_strings},
-    limits::{at_most, cut, limit},
+    limits::{at_most, cut, few_enough, limit},
     read::state_of,
     remove::Progress,
     retention::{self, AddedBytes},
@@ -174,7 +174,7 @@ async fn begin_in(
         Some(same) if usize::from(same.stream_count) == schemas.len() => same.clone(),
         Some(same) => placed(conn, id, (same.number, rule), schemas).await?,
         None => {
-            at_most("the rules of a capture", known.len() + 1, MAX_DERIVATIONS)?;
+            few_enough("the rules of a capture", known.len() + 1, MAX_DERIVATIONS)?;
             let number = known.last().map_or(0, |last| last.number + 1);
             placed(conn, id, (number, rule), schemas).await?
         }
@@ -198,7 +198,7 @@ async fn placed(
     let select = of("SELECT count(*) FROM streams WHERE capture_id = ?", id);
     let rows: Vec<(i64,)> = all(conn, select, "counting streams").await?;
     let first: u16 = narrow(rows.first().map_or(0, |row| row.0), "a number of streams")?;
-    at_most("the list of streams", usize::from(first) + schemas.len(), limit::STREAMS)?;
+    few_enough("the list of streams", usize::from(first) + schemas.len(), limit::STREAMS)?;
     Ok(DerivationRecord {
         number,
         rule: rule.to_owned(),

@@ -11,7 +11,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use crate::{
     StoreError,
     error::failed,
-    limits::{at_most, limit},
+    limits::{at_most, few_enough, limit},
     retention::{self, AddedBytes},
     rows::{
         code_missing, descriptor, machine, mapping_kind, narrow, process_change, sql, stack_to_bytes, stats_to_bytes,
@@ -220,7 +220,7 @@ async fn insert_stacks(
     stacks: &[(StackId, Stack)],
 ) -> Result<(), StoreError> {
     for (_, stack) in stacks {
-        at_most("a stack", stack.len(), limit::STACK_FRAMES)?;
+        few_enough("a stack", stack.len(), limit::STACK_FRAMES)?;
     }
     insert_all(conn, "INSERT INTO stacks ", stacks, "storing stacks", |row, (stack, frames)| {
         row.push_bind(sql(id.bits())).push_bind(*stack).push_bind(stack_to_bytes(frames));

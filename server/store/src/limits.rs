@@ -86,12 +86,20 @@ pub(crate) mod limit {
     pub(crate) const LIBRARY_VERSIONS: i64 = 100;
 }
 
-/// Fails for a value that has more than `most` bytes or entries.
+/// Fails for a value that has more than `most` bytes.
 pub(crate) fn at_most(what: &'static str, bytes: usize, most: usize) -> Result<(), StoreError> {
     if bytes <= most {
         return Ok(());
     }
-    Err(StoreError::Refused { what, why: format!("it has {bytes} bytes or entries; at most {most} are stored") })
+    Err(StoreError::Refused { what, why: format!("it has {bytes} bytes; at most {most} are stored") })
+}
+
+/// Fails for a list that has more than `most` entries.
+pub(crate) fn few_enough(what: &'static str, entries: usize, most: usize) -> Result<(), StoreError> {
+    if entries <= most {
+        return Ok(());
+    }
+    Err(StoreError::Refused { what, why: format!("it has {entries} entries; at most {most} are stored") })
 }
 
 /// The longest beginning of `text` of at most `most` bytes.

@@ -15,7 +15,7 @@ use sqlx::SqliteConnection;
 use crate::{
     StoreError,
     error::failed,
-    limits::{at_most, limit},
+    limits::{at_most, few_enough, limit},
     read::state_of,
     rows::sql,
     select::{all, of},
@@ -100,7 +100,7 @@ impl NoteRecord {
         let changes = changes.chain(self.earlier.iter().map(|earlier| &earlier.saved));
         let changer = changes.map(|change| change.user.len()).max().unwrap_or(0);
         at_most("the user's name", self.author.len().max(self.owner.len()).max(changer), limit::USER_BYTES)?;
-        at_most("the versions of a note", self.earlier.len() + 1, limit::NOTE_VERSIONS)?;
+        few_enough("the versions of a note", self.earlier.len() + 1, limit::NOTE_VERSIONS)?;
         let contents = self.earlier.iter().map(|earlier| &earlier.content).chain([&self.content]);
         for content in contents {
             content.check().map_err(|error| StoreError::Refused { what: WHAT, why: error.to_string() })?;
@@ -121,7 +121,7 @@ pub(crate) fn size_of(content: &NoteContent) -> i64 {
 
 /// Whether notes of a file can be taken.
 pub(crate) fn check(notes: &[NoteRecord]) -> Result<(), StoreError> {
-    at_most("the notes of a capture", notes.len(), limit::NOTES)?;
+    few_enough("the notes of a capture", notes.len(), limit::NOTES)?;
     let answers: HashMap<NoteId, bool> = notes.iter().map(|note| (note.id, is_answer(&note.content))).collect();
     for note in notes {
         note.check()?;

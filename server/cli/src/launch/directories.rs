@@ -16,7 +16,7 @@ use super::{Account, account::may_give_away};
 use crate::Failure;
 
 /// The database's file, by which a directory of captures is known.
-const DATABASE: &str = "bathyscope.db";
+pub(crate) const DATABASE: &str = "bathyscope.db";
 /// The file whose lock a process holds that works on a directory of captures.
 pub(super) const LOCK: &str = "bathyscope.lock";
 

@@ -21,7 +21,7 @@ mod supervisor;
 
 pub use account::{Account, console_account, starter_uid};
 pub use confine::{confine, confine_helper, confine_to_folder, give_up_rights};
-pub(crate) use directories::prepare_data;
+pub(crate) use directories::{DATABASE, prepare_data};
 pub use files::{restrict_files, restrict_files_of_reader, restrict_outbound};
 pub use filter::{filter_system_calls, filter_system_calls_of_outbound, filter_system_calls_of_reader};
 pub use own_agent::OwnAgent;

@@ -5,7 +5,7 @@ mod table;
 
 use std::fmt::Write as _;
 
-use bathyscope_capture::{Display, SpecLine};
+use bathyscope_capture::{CaptureId, Display, SpecLine};
 use bathyscope_reader::{CaptureCache, ComparedCapture, ComparedCaptures, compared_captures};
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{Cancel, ComparedColumn, ComparedNumber, ComparedStream, DifferenceVerdict, ViewError};
@@ -59,10 +59,7 @@ pub fn run(args: &CompareArgs) -> Outcome {
             let failure = Failure::new("all of both captures is compared, and a part of one is given");
             Err(failure.remedy("Choose a table with `--in`, such as `--in syscalls`, or leave out --start and --end."))
         }
-        None => {
-            let found = open::reading(&args.data, async |store| compared(store, args).await)?;
-            print(args, found, told)
-        }
+        None => beside(args),
         Some(what) => {
             let found = open::reading(&args.data, async |store| table::table(store, args, what).await)?;
             print(args, found, table::told)
@@ -85,12 +82,26 @@ fn print<T: Serialize>(args: &CompareArgs, found: Option<Result<T, ViewError>>, 
     print_all(&told)
 }
 
-async fn compared(store: Store, args: &CompareArgs) -> Result<Option<Result<ComparedCaptures, ViewError>>, StoreError> {
-    let (Some(a), Some(b)) = (args.a.id(&store).await?, args.b.id(&store).await?) else { return Ok(None) };
+/// Two captures beside each other.
+fn beside(args: &CompareArgs) -> Outcome {
+    let found = open::reading(&args.data, async |store| {
+        let (Some(a), Some(b)) = (args.a.id(&store).await?, args.b.id(&store).await?) else { return Ok(None) };
+        Ok(Some(if a == b { Err(a) } else { Ok(compared(store, a, b).await?) }))
+    })?;
+    match found {
+        Some(Err(id)) => {
+            let failure = Failure::new(format!("comparing the captures: both are {id}"));
+            Err(failure.remedy("Choose another one to compare it with; `compare --in WHAT` compares parts of one."))
+        }
+        found => print(args, found.and_then(Result::ok), told),
+    }
+}
+
+async fn compared(store: Store, a: CaptureId, b: CaptureId) -> Result<Result<ComparedCaptures, ViewError>, StoreError> {
     let cache = CaptureCache::new(store.clone());
     let (a, b) = (cache.view(a, false).await?, cache.view(b, false).await?);
     // Nothing else runs here that the work could hold up.
-    Ok(Some(tokio::task::block_in_place(|| compared_captures(&a, &b, &Cancel::new(false)))))
+    Ok(tokio::task::block_in_place(|| compared_captures(&a, &b, &Cancel::new(false))))
 }
 
 /// All of it as text.

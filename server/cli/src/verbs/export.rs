@@ -3,7 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -124,12 +124,25 @@ fn output(path: &Path) -> Result<Box<dyn Write + Send>, Failure> {
     Ok(Box::new(BufWriter::new(new_file(path)?)))
 }
 
+/// The file of an earlier try that failed, which is empty, and of whoever tries again, alone.
+fn left_empty(path: &Path) -> Option<File> {
+    let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
+    let known = file.metadata().ok()?;
+    let is_own = known.uid() == rustix::process::geteuid().as_raw() && known.nlink() == 1 && known.mode() & 0o077 == 0;
+    (known.is_file() && known.len() == 0 && is_own).then_some(file)
+}
+
 /// A file that is made, for whoever makes it alone.
 ///
 /// # Errors
 /// If there is such a file already, or it cannot be made.
 pub(super) fn new_file(path: &Path) -> Result<File, Failure> {
-    let made: io::Result<File> = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let made = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => left_empty(path).ok_or(error),
+        made => made,
+    };
     made.map_err(|error| {
         Failure::because(format!("making {}", path.display()), error).remedy("Give a file that does not exist, or -.")
     })

@@ -350,6 +350,7 @@ fn done(change: TerminalPage, dir: &Path) -> Result<String, Failure> {
     if let Some(console) = ControlConnection::open(dir)? {
         return Ok(console.change_investigations(change)?.join("\n"));
     }
+    open::has_database(dir)?;
     open::changing(&Workplace::make(Some(dir))?, async |store| {
         let done = page_at_terminal(store, &CaptureCache::new(store.clone()), change).await;
         Ok(done.map_err(|error| Failure::because("changing investigations", error))?.told)

@@ -294,6 +294,7 @@ fn done(change: TerminalNote, dir: &Path) -> Result<String, Failure> {
     if let Some(console) = ControlConnection::open(dir)? {
         return Ok(console.change_notes(change)?.join("\n"));
     }
+    open::has_database(dir)?;
     open::changing(&Workplace::make(Some(dir))?, async |store| {
         let done = note_at_terminal(store, change).await;
         Ok(done.map_err(|error| Failure::because("changing notes", error))?.told)

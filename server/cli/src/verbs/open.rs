@@ -1,11 +1,15 @@
 //! Opening the database at a terminal, beside a running console or instead of it.
 
-use std::path::Path;
+use std::{io::ErrorKind, path::Path};
 
 use bathyscope_store::{Options, Store, StoreError};
 use rustix::process::{Gid, Uid};
 
-use crate::{Failure, config::DataArgs, launch::Workplace};
+use crate::{
+    Failure,
+    config::DataArgs,
+    launch::{DATABASE, Workplace},
+};
 
 /// Runs `work` with the database, for reading. A console may run on it meanwhile.
 ///
@@ -16,8 +20,26 @@ pub(crate) fn reading<T>(
     work: impl AsyncFnOnce(Store) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
     let dir = data.directory()?;
+    has_database(&dir)?;
     Owner::of(&dir).become_it(&dir)?;
     super::runtime()?.block_on(async { finish(for_reading(&dir).await, work).await })
+}
+
+/// Goes on only where there is a database: what is read or changed is in none that would be made for it. Whoever may not look is told
+/// so when it is opened.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn has_database(dir: &Path) -> Result<(), Failure> {
+    match dir.join(DATABASE).symlink_metadata() {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            let failure = Failure::new(format!("there is no database in {}", dir.display()));
+            Err(failure.remedy(
+                "Name the directory with --data. `bathyscope serve` makes one, and so does `bathyscope record`.",
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Opens the database in `dir`, for reading only where another process has it open.
@@ -40,6 +62,7 @@ pub(crate) fn writing<T>(
     work: impl AsyncFnOnce(Store) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
     let dir = data.directory()?;
+    has_database(&dir)?;
     writing_as(Owner::of(&dir), &dir, work)
 }
 

@@ -184,6 +184,10 @@ pub(super) fn done(change: TerminalPeople, common: &PeopleCommon) -> Result<Term
     if let Some(answer) = change_people(&dir, change.clone())? {
         return Ok(answer);
     }
+    // An account may be made before the first start.
+    if !matches!(change, TerminalPeople::Add { .. }) {
+        open::has_database(&dir)?;
+    }
     open::changing(&Workplace::make(Some(&dir))?, async |store| {
         let done = people_without_console(store, change).await;
         done.map_err(|error| Failure::because("managing accounts", error))

@@ -237,6 +237,7 @@ fn done(
     if let Some(console) = console {
         return console.change_rights(change);
     }
+    open::has_database(dir)?;
     open::changing(&Workplace::make(Some(dir))?, async |store| {
         let done = rights_at_terminal(store, change).await;
         Ok(done.map_err(|error| Failure::because("changing rights", error))?.answer)

@@ -329,6 +329,7 @@ fn done(change: TerminalSeries, console: Option<ControlConnection>, dir: &Path) 
     if let Some(console) = console {
         return Ok(console.change_series(change)?.join("\n"));
     }
+    open::has_database(dir)?;
     open::changing(&Workplace::make(Some(dir))?, async |store| {
         let done = series_at_terminal(store, change).await;
         Ok(done.map_err(|error| Failure::because("changing series", error))?.told)

@@ -188,7 +188,10 @@ fn line(share: &ShareItem, now_unix_ns: i64) -> String {
     let seconds = |ns: i64| text::span(u64::try_from(ns / 1_000_000_000).unwrap_or(0));
     let used = share.last_used_unix_ns.map_or_else(
         || "never used".to_owned(),
-        |used| format!("opened {} times, last used {} ago", share.opened, seconds(now_unix_ns.saturating_sub(used))),
+        |used| {
+            let opened = text::counted(share.opened, "time");
+            format!("opened {opened}, last used {} ago", seconds(now_unix_ns.saturating_sub(used)))
+        },
     );
     let shows = match (share.capture, share.investigation) {
         (Some(capture), _) if share.part.is_some() => format!("a part of {capture}"),

@@ -1,5 +1,10 @@
 //! Numbers and times for people at a terminal.
 
+/// A number of things by their name: `1 attempt`, `2 attempts`.
+pub(crate) fn counted(number: u64, name: &str) -> String {
+    format!("{} {name}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// A count with at most four digits and a prefix: `999`, `12.3k`.
 pub(crate) fn count(number: u64) -> String {
     let mut scaled = number as f64;

@@ -139,9 +139,10 @@ fn line(webhook: &WebhookItem) -> String {
 
 fn message(sent: &DeliveryItem) -> String {
     let DeliveryItem { capture, state, attempts, status, error, changed_unix_ns, .. } = sent;
+    let attempts = text::counted(u64::from(*attempts), "attempt");
     let about = capture.as_deref().unwrap_or("test");
     let status = status.map_or_else(String::new, |status| format!("  status {status}"));
     let error = if error.is_empty() { String::new() } else { format!("  {}", visible(error.as_bytes())) };
     let state = state.replace('_', " ");
-    format!("{}  {about}  {state}  {attempts} attempts{status}{error}\n", text::wall_time(*changed_unix_ns))
+    format!("{}  {about}  {state}  {attempts}{status}{error}\n", text::wall_time(*changed_unix_ns))
 }

@@ -26,9 +26,14 @@ pub(crate) struct Serving(Child);
 impl Serving {
     /// Starts it, and waits until it is ready.
     pub(crate) fn start(data: &Path) -> Self {
+        Self::start_with(data, &[])
+    }
+
+    /// The same, with more options.
+    pub(crate) fn start_with(data: &Path, options: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
         command.args(["serve", "--simulate=rate=100", "--listen", "127.0.0.1:0", "--log", "error", "--data"]);
-        let mut child = command.arg(data).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.arg(data).args(options).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.starts_with("Bathyscope is ready"), "{line}");

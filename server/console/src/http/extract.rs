@@ -58,7 +58,7 @@ where
         let found = axum::extract::Query::<T>::from_request_parts(parts, state).await;
         found
             .map(|axum::extract::Query(value)| Self(value))
-            .map_err(|error| ApiError::invalid("reading the query", error.body_text()))
+            .map_err(|error| not_taken("reading the query", &error.body_text()))
     }
 }
 
@@ -91,9 +91,24 @@ where
         let most = most_bytes(&request);
         let found = in_time(axum::Json::<T>::from_request(request, state), BODY_TIMEOUT).await?;
         found.map(|axum::Json(value)| Self(value)).map_err(|error: JsonRejection| {
-            of_body(error.status(), most).unwrap_or_else(|| ApiError::invalid("reading the request", error.body_text()))
+            of_body(error.status(), most).unwrap_or_else(|| not_taken("reading the request", &error.body_text()))
         })
     }
+}
+
+/// What the libraries say before the place and what is wrong there, and what is said instead.
+const PREFIXES: [(&str, &str); 3] = [
+    ("Failed to deserialize the JSON body into the target type: ", ""),
+    ("Failed to parse the request body as JSON: ", "it is no JSON: "),
+    ("Failed to deserialize query string: ", ""),
+];
+
+/// A refusal of what does not have the form that a route takes.
+fn not_taken(doing: &'static str, said: &str) -> ApiError {
+    let stripped = PREFIXES.iter().find_map(|(prefix, instead)| Some((*instead, said.strip_prefix(prefix)?)));
+    let (instead, why) = stripped.unwrap_or(("", said));
+    let refused = ApiError::invalid(doing, format!("{instead}{why}"));
+    refused.remedy("The API reference (/api-reference) says what each route takes.")
 }
 
 /// What reading a body gives, if it comes within `limit`.

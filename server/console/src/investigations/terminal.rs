@@ -146,7 +146,11 @@ pub async fn page_at_terminal(
                 Some((capture, sql)) => Some(asked_now(captures, capture, sql).await?),
                 None => None,
             };
-            let block = new_block(&block.content(result)?, TERMINAL)?;
+            let content = block.content(result)?;
+            if let Some(capture) = content.capture() {
+                store.capture(capture).await?;
+            }
+            let block = new_block(&content, TERMINAL)?;
             let number = block.id;
             store.add_block(id, block, before).await?;
             done("investigation.write", id, format!("block {number}"), number.to_string())

@@ -63,7 +63,8 @@ async fn a_file_has_both_sides_in_every_way_of_comparing() {
     assert_eq!((groups.len(), having(&answers, "/heat/compare?").len()), (3, 1));
     // The view alone is there too, and the capture by which the page names the other side.
     let alone = format!("/api/captures/{id}/pivot?");
-    assert_eq!((having(&answers, &alone).len(), answers.contains_key(&format!("/api/captures/{other}"))), (1, true));
+    // By each of three columns up and down, and once with what is drawn over time.
+    assert_eq!((having(&answers, &alone).len(), answers.contains_key(&format!("/api/captures/{other}"))), (7, true));
     for (address, bytes) in &answers {
         let now = console.get(address, &vera).await;
         assert_eq!((now.status.as_u16(), &now.body == bytes), (200, true), "{address}");

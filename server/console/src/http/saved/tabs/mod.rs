@@ -24,6 +24,8 @@ const ROWS_AT_ONCE: u64 = 5000;
 const TIMELINE_TRACKS: u32 = 256;
 /// The most pages of what a script printed.
 const TEXT_PAGES: usize = 20;
+/// Bins of time of groups that are drawn over it (`view/table/pivot_panel.js`).
+const GROUP_BINS: u32 = 200;
 /// By what system calls are counted.
 const CALL_GROUPS: [&str; 5] = ["call", "process", "thread", "process_call", "thread_call"];
 /// The most requests for maps of a script.
@@ -140,7 +142,7 @@ impl TabReader<'_, '_> {
         }
         if !self.view.text("groupby").is_empty() {
             self.compared_groups(&self.grouped(stream, "/pivot/compare")).await?;
-            self.asker.ask(&self.groups(stream)).await?;
+            self.groups(stream).await?;
         }
         Ok(())
     }
@@ -161,20 +163,32 @@ impl TabReader<'_, '_> {
             .with("values", self.view.text("measures"))
     }
 
-    /// The groups of rows that the view shows.
-    fn groups(&self, stream: &StreamFacts) -> Ask {
+    /// The groups of rows that the view shows: first as it shows them, then in its other form and by each other column.
+    async fn groups(&mut self, stream: &StreamFacts) -> Result<(), ApiError> {
         let by = self.group_columns(stream).len();
         let columns = by + self.view.text("measures").split(',').count();
         let order = self.view.text("grouporder");
         let (is_down, at) = order.strip_prefix('-').map_or((false, order), |at| (true, at));
         let at: Option<usize> = at.parse().ok().filter(|at| *at < columns);
-        let (sort, is_down) = at.map_or((by, true), |at| (at, is_down));
-        let bins = if matches!(self.view.text("groupshow"), "lines" | "heat") { 200 } else { 0 };
-        self.grouped(stream, "/pivot")
-            .with("sort", sort)
-            .with("order", if is_down { "desc" } else { "asc" })
-            .with("limit", 1000)
-            .with("bins", bins)
+        let shown = at.map_or((by, true), |at| (at, is_down));
+        let has_bins = matches!(self.view.text("groupshow"), "lines" | "heat");
+        let of = self.grouped(stream, "/pivot").with("limit", 1000);
+        let ask = |(sort, is_down): (usize, bool), bins: u32| {
+            let ask = of.clone().with("sort", sort).with("order", if is_down { "desc" } else { "asc" });
+            ask.with("bins", bins)
+        };
+        let bins = if has_bins { [GROUP_BINS, 0] } else { [0, GROUP_BINS] };
+        let others = (0..columns).flat_map(|sort| [(sort, true), (sort, false)]).filter(|order| *order != shown);
+        let mut asks = bins.map(|bins| ask(shown, bins)).to_vec();
+        asks.extend(others.map(|order| ask(order, 0)));
+        for (number, ask) in asks.iter().enumerate() {
+            if number > 0 && self.asker.is_late() {
+                self.leaves_out("Its groups are in it as they are sorted, and not in each other order.".to_owned());
+                break;
+            }
+            self.asker.ask(ask).await?;
+        }
+        Ok(())
     }
 
     /// `view/syscalls/syscalls_view.js`: in all its groups and orders.

@@ -164,6 +164,38 @@ async fn memory_is_bounded_and_what_leaves_it_is_not_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_trigger_is_refused_with_what_was_meant() {
+    let bench = bench(lasting()).await;
+    let compared = "nothing in it is compared, so that it would never fire";
+    for (trigger, expected) in [
+        ("exits nginx", "did you mean `exit nginx`?"),
+        ("Exit nginx", "did you mean `exit nginx`?"),
+        ("ends nginx", "did you mean `exit nginx`?"),
+        ("AT 0 3 * * *", "did you mean `at 0 3 * * *`?"),
+        ("cron 0 3 * * *", "did you mean `at 0 3 * * *`?"),
+        ("Pressure cpu > 80% for 5s", "did you mean `pressure cpu > 80% for 5s`?"),
+        ("every 5 minutes", compared),
+        ("signal 11", compared),
+        ("cron 0 3", compared),
+        ("slow", compared),
+        ("on made:one if slow", compared),
+        ("on made:one if number 5", "did you mean `on made:one if number > 5`?"),
+        ("number 100", "did you mean `number > 100`?"),
+        ("comm nginx", "did you mean `comm == \"nginx\"`?"),
+        ("slow", "at MINUTE HOUR DAY MONTH WEEKDAY [ZONE]"),
+        ("has stack frame do_syscall_64", "have no names yet"),
+        ("\"\"", "it is empty"),
+    ] {
+        let error = bench.recorder.start(spec(1, limits(flight(&[trigger]))), "ada").await.unwrap_err();
+        assert!(matches!(&error, StartError::Flight { why } if why.contains(expected)), "{trigger}: {error}");
+    }
+    // A text in double quotes is looked for on purpose.
+    let id = bench.start(spec(1, limits(flight(&["\"exits nginx\""])))).await;
+    assert!(bench.recorder.stop(id, "ada"));
+    bench.ended(id).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_fire_is_refused_before_anything_is_attached() {
     let bench = bench(lasting()).await;
     for (trigger, expected) in [

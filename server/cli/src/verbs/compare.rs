@@ -86,7 +86,9 @@ fn print<T: Serialize>(args: &CompareArgs, found: Option<Result<T, ViewError>>, 
 }
 
 async fn compared(store: Store, args: &CompareArgs) -> Result<Option<Result<ComparedCaptures, ViewError>>, StoreError> {
-    let (Some(a), Some(b)) = (args.a.id(&store).await?, args.b.id(&store).await?) else { return Ok(None) };
+    let (Some(a), Some(b)) = (args.a.compared_id(&store).await?, args.b.compared_id(&store).await?) else {
+        return Ok(None);
+    };
     let cache = CaptureCache::new(store.clone());
     let (a, b) = (cache.view(a, false).await?, cache.view(b, false).await?);
     // Nothing else runs here that the work could hold up.

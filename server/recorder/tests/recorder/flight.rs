@@ -89,6 +89,13 @@ async fn nothing_is_stored_until_a_row_fires_and_then_that_row_is_there() {
     assert!(firing.value.contains("number 1000"), "{}", firing.value);
     assert!(record.title.contains("number == 1000"), "{}", record.title);
     bench.assert_is_whole(&record).await;
+    let noted = bench.store.audit(0, 9).await.unwrap();
+    let noted: Vec<_> = noted.iter().map(|it| &it.entry).filter(|entry| entry.action == "capture.fire").collect();
+    assert_eq!(noted.len(), 1);
+    assert_eq!((noted[0].user.as_str(), noted[0].object.as_str()), ("flight recorder of ada", id.to_string().as_str()));
+    assert_eq!(noted[0].detail, format!("stored as {}, by on made:one if number == 1000", record.id));
+    // It was younger than the minute that was asked for.
+    assert!(record.reason.contains("as the recorder was no older (60 s were asked for)"), "{}", record.reason);
     let numbers = bench.numbers(record.id, 0).await;
     assert!(numbers.contains(&1000), "{numbers:?}");
     assert!(record.streams.iter().all(|stream| stream.rows > 0), "rows of all streams are there");
@@ -121,6 +128,7 @@ async fn a_person_fires_it_and_functions_have_names() {
     let running = bench.recorder.running();
     assert!(running[0].flight.as_ref().is_some_and(|flight| flight.held_bytes > 0), "{running:?}");
     let stored = bench.recorder.fire(id, FireCause::now(FiringKind::Hand, "by hand of ada", "")).await.unwrap();
+    assert!(bench.store.audit(0, 9).await.unwrap().is_empty(), "whoever asks notes it");
     assert!(bench.recorder.stop(id, "ada"));
     let own = bench.named(id).await;
     assert!(own.reason.contains("fired once"), "{}", own.reason);

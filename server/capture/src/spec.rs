@@ -153,10 +153,11 @@ impl TryFrom<String> for TracepointName {
 }
 
 /// When the capture ends by itself, whichever comes first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Milliseconds from the moment that all probes are attached.
+    /// Milliseconds from the moment that all probes are attached; none for no limit. Where it is left out these are 10 s, and none for a
+    /// flight recorder, which runs until it is stopped.
     pub duration_ms: Option<u64>,
     /// Rows over all streams.
     pub max_events: Option<u64>,
@@ -177,6 +178,60 @@ pub struct Limits {
     /// those of each capture that is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flight: Option<Box<FlightSpec>>,
+}
+
+/// Limits as they are given: what is left out is as usual, and how long it lasts depends on the rest.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct GivenLimits {
+    #[serde(deserialize_with = "given")]
+    duration_ms: Option<Option<u64>>,
+    max_events: Option<u64>,
+    max_bytes: Option<u64>,
+    budget_cpu_permille: u32,
+    budgets: Budgets,
+    over_budget: Option<OverBudget>,
+    reading: ReadingPriority,
+    flight: Option<Box<FlightSpec>>,
+}
+
+/// Tells `null` from what is left out.
+fn given<'de, D: serde::Deserializer<'de>>(of: D) -> Result<Option<Option<u64>>, D::Error> {
+    Option::deserialize(of).map(Some)
+}
+
+impl Default for GivenLimits {
+    fn default() -> Self {
+        let Limits {
+            max_events,
+            max_bytes,
+            budget_cpu_permille,
+            budgets,
+            over_budget,
+            reading,
+            flight,
+            duration_ms: _,
+        } = Limits::default();
+        Self { duration_ms: None, max_events, max_bytes, budget_cpu_permille, budgets, over_budget, reading, flight }
+    }
+}
+
+impl<'de> Deserialize<'de> for Limits {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let GivenLimits {
+            duration_ms,
+            max_events,
+            max_bytes,
+            budget_cpu_permille,
+            budgets,
+            over_budget,
+            reading,
+            flight,
+        } = GivenLimits::deserialize(from)?;
+        let usual = Self::default().duration_ms.filter(|_| flight.is_none());
+        let duration_ms = duration_ms.unwrap_or(usual);
+        Ok(Self { duration_ms, max_events, max_bytes, budget_cpu_permille, budgets, over_budget, reading, flight })
+    }
 }
 
 /// How urgently the threads of the console run that read, decode and gather the records of a capture. On a machine that is busy
@@ -458,6 +513,26 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+
+    #[test]
+    fn a_flight_recorder_without_a_duration_has_no_limit_of_time() {
+        for (json, duration_ms) in [
+            ("{}", Some(10_000)),
+            (r#"{"duration_ms":null}"#, None),
+            (r#"{"duration_ms":5}"#, Some(5)),
+            (r#"{"flight":{}}"#, None),
+            (r#"{"flight":null}"#, Some(10_000)),
+            (r#"{"flight":{},"duration_ms":null}"#, None),
+            (r#"{"flight":{},"duration_ms":60000}"#, Some(60_000)),
+        ] {
+            let limits: Limits = serde_json::from_str(json).unwrap();
+            assert_eq!(limits.duration_ms, duration_ms, "{json}");
+            let again = serde_json::to_string(&limits).unwrap();
+            assert_eq!(serde_json::from_str::<Limits>(&again).unwrap(), limits, "{again}");
+        }
+        let why = serde_json::from_str::<Limits>(r#"{"duration":5}"#).unwrap_err().to_string();
+        assert!(why.contains("unknown field `duration`"), "{why}");
+    }
 
     fn script(text: &str) -> ScriptSpec {
         ScriptSpec { text: text.to_owned(), ..ScriptSpec::default() }

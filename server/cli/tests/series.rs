@@ -5,6 +5,8 @@ mod serving;
 
 use std::process::{Command, Output, Stdio};
 
+use bathyscope_capture::{CaptureId, Ledger};
+use bathyscope_store::{CaptureState, End, NewCapture, Options, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -46,6 +48,56 @@ fn two_captures_are_compared_in_words_and_as_json() {
     assert!(missing.contains("00000000000000ee"), "{missing}");
     let one = profiles(&["200ms"]);
     assert!(refused(&bathyscope(&["compare"], &one)).contains("no two captures"));
+}
+
+/// Adds a flight recorder of the same, in which nothing has fired: it has no rows.
+fn add_recorder(data: &TempDir, like: &str) {
+    let id = CaptureId::from_bits(0xf1);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Store::open(data.path(), Options::default()).await.unwrap();
+        let like = store.capture(like.parse().unwrap()).await.unwrap();
+        let mut spec = like.spec;
+        spec.limits.flight = Some(Box::default());
+        let new = NewCapture {
+            id,
+            title: "recorder".to_owned(),
+            owner: like.owner,
+            spec,
+            host: like.host,
+            streams: like.streams.into_iter().map(|stream| stream.schema).collect(),
+            started_unix_ns: like.started_unix_ns + 1,
+            start_ns: like.start_ns,
+            simulated: true,
+            firing: None,
+        };
+        store.create(new).await.unwrap();
+        let end = End {
+            state: CaptureState::Finished,
+            reason: "nothing fired".to_owned(),
+            end_ns: like.start_ns + 1,
+            ledger: Ledger::default(),
+            readings: Vec::new(),
+            script: None,
+            sources: Vec::new(),
+        };
+        store.finish(id, end).await.unwrap();
+        store.close().await;
+    });
+}
+
+#[test]
+fn a_flight_recorder_is_neither_compared_nor_a_run() {
+    let data = profiles(&["300ms"]);
+    let first = json(&text(&bathyscope(&["captures", "show", "newest", "--json"], &data)));
+    add_recorder(&data, first["id"].as_str().unwrap());
+    let last = ["profile", "--simulate=rate=3000", "--duration", "200ms", "--save", "last"];
+    text(&bathyscope(&last, &data));
+    let found = json(&text(&bathyscope(&["compare", "--json"], &data)));
+    assert_eq!((&found["a"]["id"], &found["b"]["title"]), (&first["id"], &"last".into()), "{found}");
+    let recorder = json(&text(&bathyscope(&["captures", "show", "previous", "--json"], &data)));
+    assert!(recorder["spec"]["limits"]["flight"].is_object(), "other verbs do see it: {recorder}");
+    assert!(refused(&bathyscope(&["series", "show", "previous"], &data)).contains("of no series"));
 }
 
 #[test]

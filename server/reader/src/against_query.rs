@@ -5,14 +5,17 @@
 //! by their names, as their numbers are others there.
 
 use bathyscope_views::{
-    AgainstQuery, AgainstTable, CallChoice, Cancel, HeatPair, MapShape, Normalised, PivotQuery, SideCalls, SideMap,
-    ViewError, calls_against, groups_against, heat_pair, map_against, matching_stream, same_columns, syscalls_against,
+    AgainstQuery, AgainstTable, AskedOfBoth, CallChoice, Cancel, Filter, HeatPair, MapShape, Normalised, PivotQuery,
+    SideCalls, SideMap, TimeRange, UnaskedRows, ViewError, calls_against, groups_against, heat_pair, map_against,
+    matching_stream, same_columns, syscalls_against,
 };
 use serde::Deserialize;
 
 use crate::{
     CallsQuery, CaptureView, CompareParams, DistributionParams, PivotParams, SyscallParams, ViewQuery,
-    comparison::cautions_of_sides, names::split_names,
+    asked::{as_source, asked_of_both, unasked},
+    comparison::cautions_of_sides,
+    names::split_names,
 };
 
 const DEFAULT_LINES: u32 = 200;
@@ -73,7 +76,12 @@ impl AgainstParams {
         let other = params.of_other(query);
         let mut of_there = calls.query(&other, sides.there).map_err(ViewError::of_other)?;
         of_there.range = sides.there.recorded((other.start, other.end));
-        sides.checked(syscalls_against((here, &of_here), (sides.there, &of_there), &sides.query, cancel))
+        let both = sides.asked_of_both();
+        let (one, two) = both.wrapped();
+        let (one, two) = (as_source(here, one.as_ref()), as_source(sides.there, two.as_ref()));
+        let table = syscalls_against((one, &of_here), (two, &of_there), &sides.query, cancel);
+        let read = [(None, of_here.range, of_here.filter.as_ref()), (None, of_there.range, of_there.filter.as_ref())];
+        both.told(sides.checked(table), read, cancel)
     }
 
     /// Groups of rows of two sides.
@@ -97,7 +105,15 @@ impl AgainstParams {
         };
         let range = sides.there.recorded((other.start, other.end));
         let of_there = PivotQuery { range, ..other.query(sides.there).map_err(ViewError::of_other)? };
-        sides.checked(groups_against((here, &of_here), (sides.there, &of_there), &sides.query, cancel))
+        let both = sides.asked_of_both();
+        let (one, two) = both.wrapped();
+        let (one, two) = (as_source(here, one.as_ref()), as_source(sides.there, two.as_ref()));
+        let table = groups_against((one, &of_here), (two, &of_there), &sides.query, cancel);
+        let read = [
+            (Some(of_here.stream), of_here.range, of_here.filter.as_ref()),
+            (Some(of_there.stream), of_there.range, of_there.filter.as_ref()),
+        ];
+        both.told(sides.checked(table), read, cancel)
     }
 
     /// Functions that were called on two sides, or those directly within the way.
@@ -146,6 +162,49 @@ impl AgainstParams {
         let range = sides.there.recorded((params.with_start, params.with_end));
         let two = SideMap { source: sides.there, shape: of_there, range };
         sides.checked(map_against(one, two, &sides.query, cancel))
+    }
+}
+
+/// Two sides without what only one of them asked for.
+struct SidesOfBoth<'a> {
+    here: &'a CaptureView,
+    there: &'a CaptureView,
+    unasked: Option<UnaskedRows>,
+}
+
+/// What was read of a side: a stream or all, from when to when, and which rows.
+type ReadPart<'a> = (Option<u16>, TimeRange, Option<&'a Filter>);
+
+impl SidesOfBoth<'_> {
+    fn wrapped(&self) -> (Option<AskedOfBoth<'_>>, Option<AskedOfBoth<'_>>) {
+        let of = |view| asked_of_both(view, self.unasked.as_ref());
+        (of(self.here), of(self.there))
+    }
+
+    /// How many rows of either side were left out.
+    fn told(
+        &self,
+        made: Result<AgainstTable, ViewError>,
+        read: [ReadPart<'_>; 2],
+        cancel: &Cancel,
+    ) -> Result<AgainstTable, ViewError> {
+        let mut table = made?;
+        let Some(unasked) = &self.unasked else { return Ok(table) };
+        let words = [("here", "was not asked for there"), ("there", "was not asked for here")];
+        for ((view, (stream, range, filter)), (whose, other)) in
+            [self.here, self.there].into_iter().zip(read).zip(words)
+        {
+            let count = unasked.count(view, stream, (range, filter), cancel)?;
+            table.cautions.extend(count.sentence(whose, other));
+        }
+        Ok(table)
+    }
+}
+
+impl<'a> Sides<'a> {
+    fn asked_of_both(&self) -> SidesOfBoth<'a> {
+        let unasked = unasked(self.here.record(), self.there.record());
+        SidesOfBoth { here: self.here, there: self.there, unasked }
     }
 }
 

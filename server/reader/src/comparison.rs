@@ -3,12 +3,15 @@
 use bathyscope_capture::{CaptureId, HostFacts, SpecLine, StreamKind, shown, spec_lines};
 use bathyscope_store::{CaptureRecord, CaptureState};
 use bathyscope_views::{
-    Cancel, CaptureComparison, ComparedFunction, FlameDifference, KeyNumber, KeyWish, MeasuredSide, Normalised, Source,
-    TimeRange, ViewError, compare_captures, key_numbers,
+    AskedOfBoth, Cancel, CaptureComparison, ComparedFunction, FlameDifference, KeyNumber, KeyWish, MeasuredSide,
+    Normalised, Source, TimeRange, ViewError, compare_captures, key_numbers,
 };
 use serde::Serialize;
 
-use crate::{CaptureView, CompareParams, ViewQuery};
+use crate::{
+    CaptureView, CompareParams, ViewQuery,
+    asked::{as_source, asked_differently, asked_of_both, unasked},
+};
 
 /// The most functions in an answer.
 const MAX_FUNCTIONS: usize = 20;
@@ -116,7 +119,19 @@ pub struct ComparedFunctions {
 /// If rows cannot be read, or `cancel` was set.
 pub fn compared_captures(a: &CaptureView, b: &CaptureView, cancel: &Cancel) -> Result<ComparedCaptures, ViewError> {
     let (of_a, of_b) = (a.record(), b.record());
-    let rows = compare_captures(a.measured(), b.measured(), cancel).and_then(|rows| {
+    let unasked = unasked(of_a, of_b);
+    let both = (asked_of_both(a, unasked.as_ref()), asked_of_both(b, unasked.as_ref()));
+    let rows = compare_captures(a.measured(both.0.as_ref()), b.measured(both.1.as_ref()), cancel);
+    let mut cautions = cautions(of_a, of_b);
+    if let Some(unasked) = &unasked {
+        for (view, whose, other) in
+            [(a, "of the first", "the second did not ask for"), (b, "of the second", "the first did not ask for")]
+        {
+            let count = unasked.count(view, None, (TimeRange::ALL, None), cancel)?;
+            cautions.extend(count.sentence(whose, other));
+        }
+    }
+    let rows = rows.and_then(|rows| {
         // What either could not load makes the numbers wrong.
         a.checked(Ok(()))?;
         b.checked(Ok(rows))
@@ -125,7 +140,7 @@ pub fn compared_captures(a: &CaptureView, b: &CaptureView, cancel: &Cancel) -> R
     Ok(ComparedCaptures {
         a: ComparedCapture::of(of_a),
         b: ComparedCapture::of(of_b),
-        cautions: cautions(of_a, of_b),
+        cautions,
         spec,
         host: facts(&of_a.host, &of_b.host),
         rows,
@@ -142,14 +157,14 @@ pub fn capture_key_numbers(
     wishes: &[KeyWish],
     cancel: &Cancel,
 ) -> Result<Vec<KeyNumber>, ViewError> {
-    view.checked(key_numbers(view.measured(), wishes, cancel))
+    view.checked(key_numbers(view.measured(None), wishes, cancel))
 }
 
 impl CaptureView {
-    /// As one of two, or as a run: from its start to its end.
-    fn measured(&self) -> MeasuredSide<'_> {
+    /// As one of two, or as a run: from its start to its end, without what only one asked for if there are `both`.
+    fn measured<'a>(&'a self, both: Option<&'a AskedOfBoth<'a>>) -> MeasuredSide<'a> {
         let (start_ns, end_ns) = (self.record().start_ns, self.record().end_ns);
-        MeasuredSide { source: self, span: TimeRange { start_ns, end_ns: end_ns.max(start_ns) } }
+        MeasuredSide { source: as_source(self, both), span: TimeRange { start_ns, end_ns: end_ns.max(start_ns) } }
     }
 }
 
@@ -224,6 +239,7 @@ fn cautions(a: &CaptureRecord, b: &CaptureRecord) -> Vec<String> {
         }
     }
     all.extend(other_host(a, b));
+    all.extend(asked_differently(a, b));
     let length = |record: &CaptureRecord| record.end_ns.saturating_sub(record.start_ns) as f64;
     let (shorter, longer) = (length(a).min(length(b)), length(a).max(length(b)));
     if longer > shorter * LENGTH_RATIO {
@@ -239,6 +255,7 @@ pub(crate) fn cautions_of_sides(here: &CaptureRecord, there: &CaptureRecord) -> 
     if here.id != there.id {
         cautions_of("capture there", there, &mut all);
         all.extend(other_host(here, there));
+        all.extend(asked_differently(here, there));
     }
     all
 }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod against_query;
+mod asked;
 mod call_forests;
 mod calls_query;
 mod compare_query;

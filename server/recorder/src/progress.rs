@@ -82,7 +82,8 @@ impl Progress {
         if let Some(counter) = self.rows.get(usize::from(stream)).filter(|_| rows > 0) {
             counter.fetch_add(rows, Ordering::Relaxed);
             if self.all_rows.fetch_add(rows, Ordering::Relaxed) + rows >= self.max_rows {
-                self.stop(format!("{} events were recorded", self.max_rows));
+                // Those that are in the rings already are recorded too.
+                self.stop(format!("at least {} events were recorded, the most that were asked for", self.max_rows));
             }
         }
     }
@@ -95,7 +96,7 @@ impl Progress {
     /// Bytes were stored.
     pub(crate) fn stored(&self, bytes: u64) {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= self.max_bytes {
-            self.stop(format!("{} were stored", size(self.max_bytes)));
+            self.stop(format!("at least {} were stored, the most that were asked for", size(self.max_bytes)));
         }
     }
 
@@ -254,9 +255,15 @@ mod tests {
         progress.rows(1, 5);
         assert_eq!(progress.cause(), None);
         progress.rows(1, 5);
-        assert_eq!(progress.cause(), Some(Cause::Done("10 events were recorded".to_owned())));
+        assert_eq!(
+            progress.cause(),
+            Some(Cause::Done("at least 10 events were recorded, the most that were asked for".to_owned()))
+        );
         progress.stored(2 << 20);
-        assert_eq!(progress.cause(), Some(Cause::Done("10 events were recorded".to_owned())));
+        assert_eq!(
+            progress.cause(),
+            Some(Cause::Done("at least 10 events were recorded, the most that were asked for".to_owned()))
+        );
         progress.fail("the disk is full".to_owned());
         progress.fail("later".to_owned());
         assert_eq!(progress.cause(), Some(Cause::Failed("the disk is full".to_owned())));

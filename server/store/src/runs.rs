@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use bathyscope_capture::{CaptureId, SeriesId};
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
+use sqlx::{AssertSqlSafe, QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::{
     CaptureState, Sight, StoreError,
@@ -128,6 +128,13 @@ row_struct! {
     }
 }
 
+/// Whether a capture of `listed` is a run. A flight recorder, which has no rows, is none: the captures that it has stored are. Its spec
+/// is looked at only where there are no rows, which is rare.
+const IS_RUN: &str = "(listed.row_count > 0 \
+     OR EXISTS (SELECT 1 FROM firings WHERE firings.capture_id = listed.capture_id) \
+     OR NOT EXISTS (SELECT 1 FROM captures WHERE captures.id = listed.capture_id \
+     AND CASE WHEN json_valid(captures.spec) THEN json_type(captures.spec, '$.limits.flight') = 'object' ELSE 0 END))";
+
 fn id_of(bits: i64) -> CaptureId {
     CaptureId::from_bits(unsigned(bits))
 }
@@ -157,11 +164,14 @@ impl RunRow {
 /// Captures that are shown and of which it is not kept of which series they are, or that have ended and whose numbers are not by this
 /// version of the rule: the newest first.
 pub(crate) async fn pending(conn: &mut SqliteConnection, rule: u32) -> Result<Vec<PendingRun>, StoreError> {
-    let select = "SELECT l.capture_id, l.state <> 'recording' FROM listed l LEFT JOIN runs r ON r.capture_id = l.capture_id \
-                  WHERE l.shown = 1 AND (r.capture_id IS NULL OR (r.rule < ?1 AND l.state <> 'recording')) \
-                  ORDER BY l.number DESC LIMIT ?2";
+    let select = format!(
+        "SELECT listed.capture_id, state <> 'recording' FROM listed \
+         LEFT JOIN runs r ON r.capture_id = listed.capture_id \
+         WHERE shown = 1 AND (r.capture_id IS NULL OR (r.rule < ?1 AND state <> 'recording')) AND {IS_RUN} \
+         ORDER BY number DESC LIMIT ?2"
+    );
     let rows: Vec<(i64, bool)> =
-        sqlx::query_as(select).bind(rule).bind(BATCH).fetch_all(conn).await.map_err(failed(READING))?;
+        sqlx::query_as(AssertSqlSafe(select)).bind(rule).bind(BATCH).fetch_all(conn).await.map_err(failed(READING))?;
     Ok(rows.into_iter().map(|(id, has_ended)| PendingRun { id: id_of(id), has_ended }).collect())
 }
 
@@ -202,11 +212,11 @@ pub(crate) async fn set_baseline(
     baseline: Option<CaptureId>,
 ) -> Result<(), StoreError> {
     if let Some(id) = baseline {
-        let select = of(
-            "SELECT 1 FROM runs r JOIN listed l USING (capture_id) WHERE capture_id = ?1 AND series = ?2 \
-                         AND l.shown = 1",
-            id,
+        let select = format!(
+            "SELECT 1 FROM runs JOIN listed ON listed.capture_id = runs.capture_id \
+             WHERE runs.capture_id = ?1 AND series = ?2 AND shown = 1 AND {IS_RUN}"
         );
+        let select = sqlx::query(AssertSqlSafe(select)).bind(sql(id.bits()));
         let found: Vec<(i64,)> = all(conn, select.bind(sql(series.bits())), READING).await?;
         if found.is_empty() {
             let why = format!("capture {id} is no run of this series");
@@ -238,11 +248,11 @@ fn push_runs_of(builder: &mut QueryBuilder<Sqlite>, series: i64, sight: &Sight) 
         " FROM runs INDEXED BY runs_by_series CROSS JOIN listed ON listed.capture_id = runs.capture_id \
          WHERE listed.shown = 1 AND runs.series = ",
     );
-    builder.push_bind(series);
+    builder.push_bind(series).push(" AND ").push(IS_RUN);
     sight.push_condition(builder);
 }
 
-/// Of which series captures are; those of which it is not known are left out.
+/// Of which series captures are; those of which it is not known, and flight recorders, are left out.
 pub(crate) async fn places(
     conn: &mut SqliteConnection,
     ids: &[CaptureId],
@@ -251,8 +261,12 @@ pub(crate) async fn places(
     let mut counts: HashMap<i64, (i64, Option<i64>)> = HashMap::new();
     let mut found = HashMap::new();
     for id in ids {
-        let rows: Vec<(i64, Option<i64>)> =
-            all(conn, of("SELECT series, again_of FROM runs WHERE capture_id = ?", *id), READING).await?;
+        let select = format!(
+            "SELECT series, again_of FROM runs JOIN listed ON listed.capture_id = runs.capture_id \
+             WHERE runs.capture_id = ? AND {IS_RUN}"
+        );
+        let select = sqlx::query(AssertSqlSafe(select)).bind(sql(id.bits()));
+        let rows: Vec<(i64, Option<i64>)> = all(conn, select, READING).await?;
         let Some((series, again_of)) = rows.into_iter().next() else { continue };
         let (runs, baseline) = match counts.get(&series) {
             Some(known) => *known,
@@ -303,14 +317,16 @@ pub(crate) async fn summaries(conn: &mut SqliteConnection, sight: &Sight) -> Res
         "SELECT g.*, listed.capture_id, listed.title, listed.host_name FROM (SELECT runs.series, count(*) AS runs, \
          min(started_unix_ns) AS first_unix_ns, max(started_unix_ns) AS last_unix_ns, \
          max(CASE WHEN is_baseline THEN listed.capture_id END) AS baseline FROM listed NOT INDEXED \
-         CROSS JOIN runs ON runs.capture_id = listed.capture_id WHERE listed.shown = 1",
+         CROSS JOIN runs ON runs.capture_id = listed.capture_id WHERE listed.shown = 1 AND ",
     );
+    builder.push(IS_RUN);
     sight.push_condition(&mut builder);
     builder.push(" GROUP BY runs.series HAVING count(*) > 1 ORDER BY last_unix_ns DESC LIMIT ").push_bind(MAX_SERIES);
     builder.push(
         ") g CROSS JOIN listed INDEXED BY listed_by_start ON listed.shown = 1 AND listed.started_unix_ns = g.last_unix_ns \
-         CROSS JOIN runs ON runs.capture_id = listed.capture_id AND runs.series = g.series WHERE 1",
+         CROSS JOIN runs ON runs.capture_id = listed.capture_id AND runs.series = g.series WHERE ",
     );
+    builder.push(IS_RUN);
     sight.push_condition(&mut builder);
     builder.push(" ORDER BY g.last_unix_ns DESC, g.series, listed.number DESC");
     let mut rows: Vec<SummaryRow> = builder.build_query_as().fetch_all(conn).await.map_err(failed(READING))?;

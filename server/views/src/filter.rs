@@ -101,14 +101,30 @@ impl<'a> Prepared<'a> {
         filter: &Filter,
         cancel: &'a Cancel,
     ) -> Result<Self, ViewError> {
+        Self::without(source, schema, (Some(filter), Vec::new()), cancel)
+    }
+
+    /// The same, without rows whose text in a column is one of these.
+    pub(crate) fn without(
+        source: &'a dyn Source,
+        schema: &StreamSchema,
+        (filter, texts): (Option<&Filter>, Vec<(usize, Predicate)>),
+        cancel: &'a Cancel,
+    ) -> Result<Self, ViewError> {
         let mut columns = Vec::new();
-        let root = match filter {
-            Filter::Predicate(predicate) => {
+        let mut root = match filter {
+            None => FilterNode::Everything,
+            Some(Filter::Predicate(predicate)) => {
                 predicate.validate()?;
                 compile(schema, predicate, &mut columns)?
             }
-            Filter::Substring(text) => substring(schema, text, &mut columns),
+            Some(Filter::Substring(text)) => substring(schema, text, &mut columns),
         };
+        for (column, compare) in texts {
+            columns.push(column);
+            let text = FilterNode::Text { column, compare, memo: Memo::default() };
+            root = FilterNode::All(vec![root, FilterNode::Not(Box::new(text))]);
+        }
         columns.sort_unstable();
         columns.dedup();
         let known = Known { dictionaries: source.dictionaries(), origin_ns: source.origin_ns(), cancel };

@@ -49,7 +49,8 @@ mod tracks;
 mod window;
 
 pub use against::{
-    AgainstBy, AgainstQuery, MAX_AGAINST_LINES, MAX_AGAINST_TOLD, matching_stream, no_matching_stream, same_columns,
+    AgainstBy, AgainstQuery, AskedOfBoth, MAX_AGAINST_LINES, MAX_AGAINST_TOLD, UnaskedCount, UnaskedRows,
+    matching_stream, no_matching_stream, same_columns,
 };
 pub use answers::{
     AgainstHistogram, AgainstKey, AgainstKind, AgainstLine, AgainstMeasure, AgainstSide, AgainstTable, AgainstValue,

@@ -123,7 +123,11 @@ impl<'a> Scan<'a> {
         cancel: &'a Cancel,
     ) -> Result<Self, ViewError> {
         let schema = schema_of(source, stream)?;
-        let filter = filter.map(|filter| Prepared::new(source, schema, filter, cancel)).transpose()?;
+        let unasked = source.unasked().map(|unasked| unasked.of(schema)).unwrap_or_default();
+        let filter = match filter {
+            None if unasked.is_empty() => None,
+            filter => Some(Prepared::without(source, schema, (filter, unasked), cancel)?),
+        };
         let mut wanted = wanted.to_vec();
         wanted.sort_unstable();
         wanted.dedup();

@@ -10,7 +10,7 @@ use bathyscope_capture::{
     StreamSchema, TrackDirectory, TrackPage,
 };
 
-use crate::{Dictionaries, KeptViews, ViewError};
+use crate::{Dictionaries, KeptViews, UnaskedRows, ViewError};
 
 /// Set to true by whoever asked for a view and no longer wants it.
 pub type Cancel = AtomicBool;
@@ -110,6 +110,11 @@ pub trait Source {
     /// [`ViewError::Load`] or [`ViewError::Chunk`].
     fn drawn_pages(&self, _stream: u16, _grid: ColumnGrid, _places: &[(u32, u64)]) -> Result<DrawnPageMap, ViewError> {
         Ok(DrawnPageMap::new())
+    }
+
+    /// Rows that scans leave out, as the capture that this one is compared with did not ask for such.
+    fn unasked(&self) -> Option<&UnaskedRows> {
+        None
     }
 
     /// Strings, stacks, frames, mappings, symbols and process names.

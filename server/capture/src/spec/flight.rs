@@ -161,7 +161,11 @@ impl FlightSpec {
 }
 
 impl FlightTrigger {
-    fn validate(&self) -> Result<(), SpecError> {
+    /// Checks what can be known without a host and without streams.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), SpecError> {
         match self {
             Self::Rows { condition, stream } => {
                 let most = MAX_PREDICATE_BYTES as u64;

@@ -85,7 +85,9 @@ fn print<T: Serialize>(args: &CompareArgs, found: Option<Result<T, ViewError>>, 
 /// Two captures beside each other.
 fn beside(args: &CompareArgs) -> Outcome {
     let found = open::reading(&args.data, async |store| {
-        let (Some(a), Some(b)) = (args.a.id(&store).await?, args.b.id(&store).await?) else { return Ok(None) };
+        let (Some(a), Some(b)) = (args.a.compared_id(&store).await?, args.b.compared_id(&store).await?) else {
+            return Ok(None);
+        };
         Ok(Some(if a == b { Err(a) } else { Ok(compared(store, a, b).await?) }))
     })?;
     match found {

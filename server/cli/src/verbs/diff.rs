@@ -139,7 +139,7 @@ async fn compared(store: Store, args: &DiffArgs) -> Result<Option<Compared>, Sto
     let usual = [ChosenCapture::Previous, ChosenCapture::Newest];
     let chosen = if args.captures.is_empty() { &usual[..] } else { &args.captures };
     for chosen in chosen {
-        let Some(id) = chosen.id(&store).await? else { return Ok(None) };
+        let Some(id) = chosen.compared_id(&store).await? else { return Ok(None) };
         ids.push(id);
     }
     let Some((last, baselines)) = ids.split_last() else { return Ok(None) };

@@ -34,9 +34,17 @@ pub(super) fn moment(text: &str) -> Result<i64, String> {
 
 /// How long something lasts: `500ms`, `5s`, `1.5s`, `2m`, `1h`, or seconds without a unit; a whole number of milliseconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    elapsed(text).ok().filter(|long| !long.is_zero()).ok_or_else(no_time)
+}
+
+/// The same, or none: how long after something it is.
+pub(super) fn elapsed(text: &str) -> Result<Duration, String> {
     let units = [("", 1000), ("ms", 1), ("s", 1000), ("m", 60_000), ("min", 60_000), ("h", 3_600_000)];
-    let ms = scaled(text, &units).filter(|ms| *ms > 0);
-    ms.map(Duration::from_millis).ok_or_else(|| "write a number and ms, s, min or h, such as 500ms or 5s".to_owned())
+    scaled(text, &units).map(Duration::from_millis).ok_or_else(no_time)
+}
+
+fn no_time() -> String {
+    "write a number and ms, s, min or h, such as 500ms or 5s".to_owned()
 }
 
 /// A number with or without a point in a unit, of which it gives how large each is; none if it is no whole number then.
@@ -104,5 +112,9 @@ mod tests {
         for bad in ["", "s", "-1s", "0s", "1d", "0.5ms", "1e3", "99999999999999999999s", "9999999999999999h"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
+        for none in ["0", "0s", "0ms", "0.0s", "0h"] {
+            assert!(duration(none).is_err() && elapsed(none) == Ok(Duration::ZERO), "{none}");
+        }
+        assert!(elapsed("-1s").is_err() && elapsed("").is_err());
     }
 }

@@ -12,7 +12,7 @@ use bathyscope_reader::RemovedKind;
 use bathyscope_store::InvestigationId;
 use clap::{Args, Subcommand};
 
-use super::{print_all, range::duration, text};
+use super::{print_all, range::elapsed, text};
 use crate::{Failure, Outcome, config::DataArgs};
 
 /// What `shares` takes.
@@ -111,7 +111,7 @@ pub struct CreateArgs {
 }
 
 fn nanoseconds(text: &str) -> Result<i64, String> {
-    let long = duration(text)?;
+    let long = elapsed(text)?;
     i64::try_from(long.as_nanos()).map_err(|_too_long| format!("`{text}` is longer than any capture"))
 }
 

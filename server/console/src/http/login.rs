@@ -6,6 +6,7 @@ use axum::{
     extract::{FromRequest as _, Request, State},
     response::{IntoResponse as _, Response},
 };
+use bathyscope_store::Role;
 use bathyscope_web::{Template as _, pages};
 use http::{
     HeaderMap, HeaderValue, StatusCode,
@@ -24,6 +25,7 @@ use super::{
     site,
     state::{AppState, to_its_end},
 };
+use crate::audit::audit;
 
 /// One answer for a token that is wrong, used or too old, so that nobody learns which.
 const WRONG: &str = "This token is not valid: it was used, has expired, or was mistyped. Print another with \
@@ -31,6 +33,8 @@ const WRONG: &str = "This token is not valid: it was used, has expired, or was m
 const TOO_MANY: &str = "This token is not valid, and too many attempts have failed. A valid one, printed by \
                         `bathyscope login-link`, logs in all the same.";
 
+/// Who stands in the audit log where nobody has logged in; a name of an account has no blanks.
+const NOBODY: &str = "not logged in";
 /// One answer for a name that nobody has, a wrong password, and an account that is disabled or has no password yet.
 const WRONG_PASSWORD: &str = "The name or the password is wrong, or nobody may log in by this account now.";
 const TOO_MANY_PASSWORDS: &str = "Too many attempts to log in have failed, from your address, for this name, or in all. Try \
@@ -182,18 +186,34 @@ async fn by_password(
     if !state.attempt_password(source, name) {
         return Ok(Err(Refused { status: StatusCode::TOO_MANY_REQUESTS, problem: TOO_MANY_PASSWORDS }));
     }
-    let refused = || {
+    let refused = async || {
         tracing::warn!("a login by password was refused");
-        Err(Refused { status: StatusCode::UNAUTHORIZED, problem: WRONG_PASSWORD })
+        note_refused(state, source, name).await?;
+        Ok::<_, ApiError>(Err(Refused { status: StatusCode::UNAUTHORIZED, problem: WRONG_PASSWORD }))
     };
-    let Some((account, kept)) = state.people().verified(name, password).await? else { return Ok(refused()) };
+    let Some((account, kept)) = state.people().verified(name, password).await? else { return refused().await };
     let sessions = state.sessions().clone();
     let begun = to_its_end(async move { sessions.login_by_password(&account, kept, replaces.as_ref()).await }).await?;
     let begun = begun.map_err(failed)?;
     if begun.is_some() {
         state.password_was_right(source, name);
     }
-    Ok(begun.map_or_else(refused, Ok))
+    match begun {
+        Some(begun) => Ok(Ok(begun)),
+        None => refused().await,
+    }
+}
+
+/// Notes for ever that a login by password failed: of how many, the limits of attempts decide. The name is told if an account has it;
+/// else it may be anything, such as a password that was typed in the wrong field.
+async fn note_refused(state: &AppState, source: IpAddr, name: &str) -> Result<(), ApiError> {
+    let account = state.store().account(name).await?;
+    let (object, detail) = match &account {
+        Some(account) => (account.name.as_str(), format!("by password, from {source}")),
+        None => ("", format!("by password, with a name that no account has, from {source}")),
+    };
+    audit(state.store(), (NOBODY, Role::Viewer), "login.refused", (object, &detail)).await;
+    Ok(())
 }
 
 /// Ends the session.

@@ -26,7 +26,7 @@ use bathyscope_views::{Scope, Source, ViewError};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use self::choices::KeptChoices;
+use self::choices::{KeptChoices, seconds};
 use super::session::{Secret, SessionError, TOKEN_BYTES, new_secret};
 use crate::{audit::audit, investigations::plain_view, library::TERMINAL};
 
@@ -320,8 +320,8 @@ impl ShareItem {
 
     /// What of its object it shows, for the audit log.
     fn words(&self) -> String {
-        let part = self.part.as_ref().and_then(|part| serde_json::to_string(part).ok());
-        let mut words = format!("share {}: {}", self.id, part.as_deref().unwrap_or("all of it"));
+        let part = self.part.as_ref().map_or_else(|| "all of it".to_owned(), SharedPart::words);
+        let mut words = format!("share {}: {part}", self.id);
         if !self.removes.is_empty() {
             let kinds: Vec<&str> = self.removes.iter().map(|kind| kind.word()).collect();
             words += &format!(", without {}", kinds.join(", "));
@@ -530,6 +530,13 @@ impl Shares {
         let days = asked.days.unwrap_or(SHARE_DAYS);
         check(&asked, days)?;
         let object = asked.object()?;
+        if let (Some(capture), Some(part)) = (object.capture(), &asked.part) {
+            let record = self.store.capture(capture).await.map_err(|error| match error {
+                StoreError::NoCapture { .. } => ShareError::NoObject,
+                error => error.into(),
+            })?;
+            part.check_within(record.end_ns.saturating_sub(record.start_ns))?;
+        }
         let usual_title = object.title(&self.store).await?.ok_or(ShareError::NoObject)?;
         let (id, title, removes) = (drawn.id, asked.title_or(usual_title), asked.removed_words());
         let choices = asked.kept_choices(&drawn);
@@ -702,6 +709,11 @@ fn check(asked: &AskedShare, days: u32) -> Result<(), ShareError> {
     }
     if asked.part.as_ref().is_some_and(|part| part.filter.len() > FILTER_BYTES) {
         return refused(format!("the filter of the part is longer than {FILTER_BYTES} bytes"));
+    }
+    if let Some(SharedPart { start: Some(start), end: Some(end), .. }) = asked.part
+        && start >= end
+    {
+        return refused(format!("the part is empty: it begins at {} and ends at {}", seconds(start), seconds(end)));
     }
     if asked.object()?.investigation().is_some() && (asked.part.is_some() || !asked.view.is_empty()) {
         return refused("an investigation is shared as a whole: it has no `view` and no `part`".to_owned());

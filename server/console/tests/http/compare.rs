@@ -69,6 +69,39 @@ async fn what_cannot_be_compared_is_refused_and_no_share_reaches_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_not_asked_for_has_not_gone() {
+    let console = Console::with_link(simulated("rate=4000")).await;
+    let alice = console.cookie("alice", Role::Operator).await;
+    let spec = |calls: &[&str]| {
+        json!({ "name": "", "sources": [{ "id": "calls", "method": { "syscalls": { "calls": calls } } }],
+                "target": "system", "limits": { "duration_ms": 400 } })
+        .to_string()
+    };
+    let mut ids = Vec::new();
+    for calls in [&[][..], &["openat", "clock_nanosleep"]] {
+        let id = start(&console, &alice, &spec(calls)).await;
+        console.state.recorder().wait(id).await;
+        ids.push(id);
+    }
+    let found = console.get(&format!("/api/compare?a={}&b={}", ids[0], ids[1]), &alice).await.json();
+    let calls = found["rows"]["names"].as_array().unwrap().iter().filter(|name| name["kind"] != "process");
+    let calls: Vec<&str> = calls.map(|name| name["name"].as_str().unwrap()).collect();
+    assert!(!calls.is_empty() && calls.iter().all(|call| ["openat", "clock_nanosleep"].contains(call)), "{calls:?}");
+    let said = |cautions: &Value, words: &str| texts(cautions).iter().any(|text| text.contains(words));
+    assert!(said(&found["cautions"], "of the first of what the second did not ask for"), "{}", found["cautions"]);
+    assert!(said(&found["cautions"], "They were not asked for the same (calls: "), "{}", found["cautions"]);
+    let path = format!("/api/captures/{}", ids[1]);
+    for view in ["syscalls/compare?calls_by=call", "pivot/compare?by=call"] {
+        let table = console.get(&format!("{path}/{view}&with={}", ids[0]), &alice).await.json();
+        assert_eq!(table["only_there"], 0, "{table}");
+        assert!(said(&table["cautions"], "rows there of what was not asked for here"), "{}", table["cautions"]);
+    }
+    // A range of itself was asked for the same.
+    let own = console.get(&format!("{path}/pivot/compare?by=call&with_end=200000000"), &alice).await.json();
+    assert!(!said(&own["cautions"], "asked for"), "{}", own["cautions"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn recorded_profiles_have_their_functions_beside_each_other() {
     let console = Console::with_link(simulated("rate=2000")).await;
     let alice = console.cookie("alice", Role::Operator).await;

@@ -159,6 +159,30 @@ async fn p06_one_answer_for_a_name_that_is_wrong_and_for_a_password() {
         attempt(&console, source(100 + u32::try_from(number).unwrap()), name, "wrong horse battery").await;
         assert_eq!(console.state.people().hashes_computed() - before, 1, "{name}");
     }
+    // Each is in the audit log, by its name if an account has it: what nobody is called may be a password in the wrong field.
+    let root = console.cookie("root", Role::Admin).await;
+    let refused = async || {
+        let audit = console.get("/api/audit?limit=1000", &root).await;
+        let items = audit.json()["items"].as_array().unwrap().clone();
+        items.into_iter().filter(|entry| entry["action"] == "login.refused").collect::<Vec<_>>()
+    };
+    let noted = refused().await;
+    assert_eq!(noted.len(), 14 + 4);
+    let mut names: Vec<&str> = noted.iter().map(|entry| entry["object"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names, ["", "alice", "new", "off"]);
+    assert!(noted.iter().all(|entry| entry["user"] == "not logged in" && entry["role"] == "viewer"), "{noted:?}");
+    let last = noted.first().unwrap();
+    assert_eq!(
+        (&last["object"], &last["detail"]),
+        (&json!("new"), &json!(format!("by password, from {}", source(103))))
+    );
+    // No more than the limit of attempts lets through.
+    for _ in 0..15 {
+        attempt(&console, source(200), "alice' OR", "wrong horse battery").await;
+    }
+    assert_eq!(refused().await.len(), 14 + 4 + 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,13 +9,13 @@ use bathyscope_capture::{
     Append, CaptureId, Firing, FiringKind, Ledger, MAX_FIRING_TEXT_BYTES, ProcessChange, ProcessChangeKind,
     ScriptRecord, cut_text,
 };
-use bathyscope_store::{BlockingStore, CaptureState, End, NewCapture, StoreError};
+use bathyscope_store::{AuditEntry, BlockingStore, CaptureState, End, NewCapture, Role, StoreError};
 use bathyscope_views::Dictionaries;
 use tokio::{runtime::Handle, sync::mpsc};
 
 use super::{
     RowWatch,
-    stored::StoredFlight,
+    stored::{ShortWindow, StoredBefore, StoredFlight, stored_words},
     watch::Found,
     window::{FlightItem, KnownProcesses, Window},
 };
@@ -188,9 +188,11 @@ impl Keeper {
         if let Some(held_back) = held_back.filter(|_| cause.kind != FiringKind::Hand) {
             return Err(held_back);
         }
+        let (kind, trigger) = (cause.kind, cause.trigger.clone());
         let begun = self.begin(cause).map_err(|error| FireError::Store { why: words(&error) });
         match &begun {
             Ok(id) => {
+                self.note_fired(*id, kind, &trigger);
                 self.pace.fired(now_ns);
                 self.setup.flight.set_storing(Some(*id));
                 self.setup.flight.update(|status| {
@@ -204,6 +206,25 @@ impl Keeper {
         begun
     }
 
+    /// Notes for ever what fired by itself. Who fires by hand or with a token is noted where they ask.
+    fn note_fired(&self, stored: CaptureId, kind: FiringKind, trigger: &str) {
+        if matches!(kind, FiringKind::Hand | FiringKind::Token) {
+            return;
+        }
+        let own = &self.setup.own;
+        let entry = AuditEntry {
+            time_unix_ns: wall_unix_ns(),
+            user: format!("flight recorder of {}", own.owner),
+            role: Role::Operator,
+            action: "capture.fire".to_owned(),
+            object: own.id.to_string(),
+            detail: format!("stored as {stored}, by {trigger}"),
+        };
+        if let Err(error) = self.store.read(|store| store.add_audit(entry)) {
+            tracing::error!(capture = %own.id, error = words(&error), "a firing could not be written into the audit log");
+        }
+    }
+
     fn begin(&mut self, cause: FireCause) -> Result<CaptureId, StoreError> {
         let id = CaptureId::from_bits(getrandom::u64().map_err(|_none| StoreError::Closed)?);
         self.store.read(|store| store.has_room())?;
@@ -214,6 +235,7 @@ impl Keeper {
         let complete_from_ns = self.window.complete_from_ns().max(fired_ns.saturating_sub(before_ns)).min(now_ns);
         let start_ns = cause.since_ns.map_or(complete_from_ns, |since_ns| since_ns.min(complete_from_ns));
         let until_ns = fired_ns.max(start_ns).saturating_add(u64::from(spec.after_s) * SECOND_NS);
+        let before = self.before(fired_ns.saturating_sub(complete_from_ns));
         let wall = |at_ns: u64| {
             let ago_ns = i64::try_from(i128::from(monotonic_ns()) - i128::from(at_ns)).unwrap_or(0);
             wall_unix_ns().saturating_sub(ago_ns)
@@ -237,16 +259,23 @@ impl Keeper {
             ..own.clone()
         };
         self.store.read(|store| store.create(new))?;
-        self.fill(id, start_ns, until_ns).inspect_err(|error| self.fail(id, words(error)))
+        self.fill(id, ([start_ns, until_ns], before)).inspect_err(|error| self.fail(id, words(error)))
+    }
+
+    /// What there is before a firing.
+    fn before(&self, complete_ns: u64) -> StoredBefore {
+        let is_young = self.window.complete_from_ns() <= self.setup.own.start_ns;
+        let memory = self.window.is_short().then_some(ShortWindow::Memory);
+        StoredBefore { complete_ns, short: if is_young { Some(ShortWindow::Young) } else { memory } }
     }
 
     /// Stores what is in memory.
-    fn fill(&mut self, id: CaptureId, start_ns: u64, until_ns: u64) -> Result<CaptureId, StoreError> {
+    fn fill(&mut self, id: CaptureId, range: ([u64; 2], StoredBefore)) -> Result<CaptureId, StoreError> {
         if let Some(script) = self.setup.script.clone() {
             self.store.read(|store| store.put_script(id, script))?;
         }
         let filtered = self.window.gone_filtered().to_vec();
-        let mut stored = StoredFlight::new(id, [start_ns, until_ns], filtered, self.setup.own.streams.len());
+        let mut stored = StoredFlight::new(id, range, filtered, self.setup.own.streams.len());
         let before = stored.append_before(self.window.known().changes(), &self.dictionaries);
         self.append(id, before)?;
         for item in self.window.items() {
@@ -313,7 +342,8 @@ impl Keeper {
             self.close_stored(&format!("a limit of the flight recorder's captures was reached: {rows} rows, {bytes}"));
         } else if stored.end_ns >= stored.until_ns && is_read {
             let (before_s, after_s) = (self.setup.flight.spec.before_s, self.setup.flight.spec.after_s);
-            self.close_stored(&format!("{before_s} s before the firing and {after_s} s after it are stored"));
+            let reason = stored_words(stored.before, before_s, after_s);
+            self.close_stored(&reason);
         }
     }
 

@@ -5,6 +5,7 @@
 //! refer to, looks at their rows for conditions ([`watch`]), and when something fires writes a capture ([`stored`]): what was before,
 //! then what comes. What leaves its memory is counted in the recorder's ledger as *not kept*.
 
+mod condition;
 mod keeper;
 mod stored;
 pub(crate) mod timer;

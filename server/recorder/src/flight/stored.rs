@@ -17,6 +17,7 @@ pub(super) struct StoredFlight {
     pub(super) start_ns: u64,
     /// When it ends, unless the recorder does before.
     pub(super) until_ns: u64,
+    pub(super) before: StoredBefore,
     /// Rows by stream.
     pub(super) rows: Vec<u64>,
     /// Bytes of its chunks and texts.
@@ -32,11 +33,17 @@ pub(super) struct StoredFlight {
 }
 
 impl StoredFlight {
-    pub(super) fn new(id: CaptureId, [start_ns, until_ns]: [u64; 2], filtered: Vec<u64>, streams: usize) -> Self {
+    pub(super) fn new(
+        id: CaptureId,
+        ([start_ns, until_ns], before): ([u64; 2], StoredBefore),
+        filtered: Vec<u64>,
+        streams: usize,
+    ) -> Self {
         Self {
             id,
             start_ns,
             until_ns,
+            before,
             rows: vec![0; streams],
             bytes: 0,
             filtered,
@@ -155,6 +162,40 @@ impl StoredFlight {
     }
 }
 
+/// What there is before a firing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StoredBefore {
+    /// For so long everything is there, nanoseconds.
+    pub(super) complete_ns: u64,
+    /// Why that is less than was asked for, where it is more than a moment: the recorder was not older, or its memory is too small.
+    pub(super) short: Option<ShortWindow>,
+}
+
+/// Why a flight recorder has fewer seconds than were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShortWindow {
+    /// It had begun only then.
+    Young,
+    /// More did not fit its memory.
+    Memory,
+}
+
+/// How much was stored around a firing, in words.
+pub(super) fn stored_words(before: StoredBefore, before_s: u32, after_s: u32) -> String {
+    let after = format!("{after_s} s after it are stored");
+    if before.complete_ns >= u64::from(before_s) * 1_000_000_000 {
+        return format!("{before_s} s before the firing and {after}");
+    }
+    let why = match before.short {
+        Some(ShortWindow::Young) => ", as the recorder was no older",
+        Some(ShortWindow::Memory) => ", as its memory held no more",
+        None => "",
+    };
+    // Cut and not rounded, so that no more is said than there is.
+    let tenths = before.complete_ns / 100_000_000;
+    format!("{}.{} s before the firing{why} ({before_s} s were asked for), and {after}", tenths / 10, tenths % 10)
+}
+
 /// The rows of a chunk that are not from before a moment; none if there are none.
 fn after(schema: &StreamSchema, chunk: &EncodedChunk, start_ns: u64) -> Result<Option<EncodedChunk>, ChunkError> {
     if chunk.last_ns < start_ns {
@@ -179,6 +220,33 @@ mod tests {
     use bathyscope_capture::{Batch, Frame, Mapping, MappingKind, StreamKind};
 
     use super::*;
+
+    const NONE: StoredBefore = StoredBefore { complete_ns: 0, short: Some(ShortWindow::Young) };
+
+    #[test]
+    fn no_more_is_said_to_be_there_than_there_is() {
+        let (young, memory) = (Some(ShortWindow::Young), Some(ShortWindow::Memory));
+        let before = |complete_ns, short| StoredBefore { complete_ns, short };
+        for (before, expected) in [
+            (before(10_000_000_000, young), "10 s before the firing and 3 s after it are stored"),
+            (before(12_000_000_000, None), "10 s before the firing and 3 s after it are stored"),
+            (
+                before(1_290_000_000, young),
+                "1.2 s before the firing, as the recorder was no older (10 s were asked for), and 3 s after it are stored",
+            ),
+            (
+                before(9_999_999_999, memory),
+                "9.9 s before the firing, as its memory held no more (10 s were asked for), and 3 s after it are stored",
+            ),
+            (before(9_400_000_000, None), "9.4 s before the firing (10 s were asked for), and 3 s after it are stored"),
+            (
+                NONE,
+                "0.0 s before the firing, as the recorder was no older (10 s were asked for), and 3 s after it are stored",
+            ),
+        ] {
+            assert_eq!(stored_words(before, 10, 3), expected);
+        }
+    }
 
     fn chunk(schema: &StreamSchema, rows: &[(u64, u32, u32)]) -> EncodedChunk {
         let mut batch = Batch::empty(schema);
@@ -229,7 +297,7 @@ mod tests {
     #[test]
     fn what_rows_refer_to_goes_with_them_once() {
         let (schemas, all) = ([schema()], dictionaries());
-        let mut stored = StoredFlight::new(CaptureId::from_bits(1), [100, 2000], Vec::new(), 1);
+        let mut stored = StoredFlight::new(CaptureId::from_bits(1), ([100, 2000], NONE), Vec::new(), 1);
         let first =
             stored.append_of(&item(&schemas[0], &[(50, 4, 4), (150, 1, 2), (160, 1, 2)]), &schemas, &all).unwrap();
         let ids = |append: &Append| -> [Vec<u32>; 4] {
@@ -252,7 +320,7 @@ mod tests {
 
     #[test]
     fn names_of_processes_from_before_go_with_it() {
-        let mut stored = StoredFlight::new(CaptureId::from_bits(1), [100, 2000], Vec::new(), 1);
+        let mut stored = StoredFlight::new(CaptureId::from_bits(1), ([100, 2000], NONE), Vec::new(), 1);
         let change = ProcessChange { time_ns: 0, pid: 7, tid: 7, kind: ProcessChangeKind::Existing { comm: 2 } };
         let append = stored.append_before(vec![change.clone()], &dictionaries());
         assert_eq!(append.strings, [(2, b"name 2".to_vec())]);

@@ -12,7 +12,7 @@ use bathyscope_capture::{
 use bathyscope_derive::{DerivationHost, RecordedThreads, Rule, RuleInput, RuleOptions, RuleSpec};
 use bathyscope_views::{ChunkMeta, Dictionaries, Filter, RowsQuery, Source, ViewError, page};
 
-use super::window::FlightItem;
+use super::{condition::row_filter, window::FlightItem};
 use crate::flight_state::FireCause;
 
 /// For so long a stream without rows may still get one of then: rows wait for about as long before they come here.
@@ -68,7 +68,7 @@ impl RowWatch {
     }
 
     fn condition(&mut self, words: String, condition: &str, stream: &str) -> Result<RowCondition, String> {
-        let filter = Filter::parse(condition).map_err(|error| error.to_string())?.ok_or("it is empty")?;
+        let filter = row_filter((condition, stream), &self.schemas)?;
         if let Filter::Predicate(predicate) = &filter
             && has_frame(predicate)
         {

@@ -89,6 +89,13 @@ async fn nothing_is_stored_until_a_row_fires_and_then_that_row_is_there() {
     assert!(firing.value.contains("number 1000"), "{}", firing.value);
     assert!(record.title.contains("number == 1000"), "{}", record.title);
     bench.assert_is_whole(&record).await;
+    let noted = bench.store.audit(0, 9).await.unwrap();
+    let noted: Vec<_> = noted.iter().map(|it| &it.entry).filter(|entry| entry.action == "capture.fire").collect();
+    assert_eq!(noted.len(), 1);
+    assert_eq!((noted[0].user.as_str(), noted[0].object.as_str()), ("flight recorder of ada", id.to_string().as_str()));
+    assert_eq!(noted[0].detail, format!("stored as {}, by on made:one if number == 1000", record.id));
+    // It was younger than the minute that was asked for.
+    assert!(record.reason.contains("as the recorder was no older (60 s were asked for)"), "{}", record.reason);
     let numbers = bench.numbers(record.id, 0).await;
     assert!(numbers.contains(&1000), "{numbers:?}");
     assert!(record.streams.iter().all(|stream| stream.rows > 0), "rows of all streams are there");
@@ -121,6 +128,7 @@ async fn a_person_fires_it_and_functions_have_names() {
     let running = bench.recorder.running();
     assert!(running[0].flight.as_ref().is_some_and(|flight| flight.held_bytes > 0), "{running:?}");
     let stored = bench.recorder.fire(id, FireCause::now(FiringKind::Hand, "by hand of ada", "")).await.unwrap();
+    assert!(bench.store.audit(0, 9).await.unwrap().is_empty(), "whoever asks notes it");
     assert!(bench.recorder.stop(id, "ada"));
     let own = bench.named(id).await;
     assert!(own.reason.contains("fired once"), "{}", own.reason);
@@ -161,6 +169,38 @@ async fn memory_is_bounded_and_what_leaves_it_is_not_kept() {
         own.ledger.lost_total(),
         own.ledger.losses.iter().filter(|it| it.stage.is_lost()).map(|it| it.count).sum::<u64>()
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_trigger_is_refused_with_what_was_meant() {
+    let bench = bench(lasting()).await;
+    let compared = "nothing in it is compared, so that it would never fire";
+    for (trigger, expected) in [
+        ("exits nginx", "did you mean `exit nginx`?"),
+        ("Exit nginx", "did you mean `exit nginx`?"),
+        ("ends nginx", "did you mean `exit nginx`?"),
+        ("AT 0 3 * * *", "did you mean `at 0 3 * * *`?"),
+        ("cron 0 3 * * *", "did you mean `at 0 3 * * *`?"),
+        ("Pressure cpu > 80% for 5s", "did you mean `pressure cpu > 80% for 5s`?"),
+        ("every 5 minutes", compared),
+        ("signal 11", compared),
+        ("cron 0 3", compared),
+        ("slow", compared),
+        ("on made:one if slow", compared),
+        ("on made:one if number 5", "did you mean `on made:one if number > 5`?"),
+        ("number 100", "did you mean `number > 100`?"),
+        ("comm nginx", "did you mean `comm == \"nginx\"`?"),
+        ("slow", "at MINUTE HOUR DAY MONTH WEEKDAY [ZONE]"),
+        ("has stack frame do_syscall_64", "have no names yet"),
+        ("\"\"", "it is empty"),
+    ] {
+        let error = bench.recorder.start(spec(1, limits(flight(&[trigger]))), "ada").await.unwrap_err();
+        assert!(matches!(&error, StartError::Flight { why } if why.contains(expected)), "{trigger}: {error}");
+    }
+    // A text in double quotes is looked for on purpose.
+    let id = bench.start(spec(1, limits(flight(&["\"exits nginx\""])))).await;
+    assert!(bench.recorder.stop(id, "ada"));
+    bench.ended(id).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! Captures as runs of series, and marked moments.
 
-use bathyscope_capture::{CaptureId, Ledger, SeriesId};
-use bathyscope_store::{NewMark, RunNumbers, Store, StoreError};
+use bathyscope_capture::{CaptureId, Firing, FiringKind, Ledger, SeriesId};
+use bathyscope_store::{NewCapture, NewMark, RunNumbers, Store, StoreError};
 
 use crate::common::*;
 
@@ -80,6 +80,52 @@ async fn one_run_is_the_baseline_and_goes_with_its_capture() {
     store.delete(id(2)).await.unwrap();
     assert!(!store.run_places(vec![id(2), id(99)]).await.unwrap().contains_key(&id(99)));
     assert_eq!(store.series_runs(SERIES).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_flight_recorder_is_no_run_of_the_captures_that_it_stores() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    let recorder = |number: u64, title: &str| {
+        let mut new = new_capture(id(number), title);
+        new.spec.limits.flight = Some(Box::default());
+        new
+    };
+    let firing = Firing {
+        recorder: id(1),
+        kind: FiringKind::Hand,
+        trigger: "by hand".to_owned(),
+        value: String::new(),
+        fired_ns: START_NS,
+        fired_unix_ns: NOW,
+        complete_from_ns: START_NS,
+    };
+    store.create(recorder(1, "recorder")).await.unwrap();
+    // A run without rows that is none says so in its text only.
+    let mut plain = new_capture(id(3), "\"flight\":{}");
+    plain.spec.name = "{\"limits\":{\"flight\":{}}}".to_owned();
+    store.create(plain).await.unwrap();
+    store.create(NewCapture { firing: Some(firing), ..recorder(2, "stored") }).await.unwrap();
+    for number in 1..=3 {
+        store.finish(id(number), end(Ledger::default())).await.unwrap();
+    }
+    let pending: Vec<u64> = store.pending_runs(1).await.unwrap().into_iter().map(|run| run.id.bits()).collect();
+    assert_eq!(pending, [2, 3]);
+    // A database of before has all as runs, and the recorder may even be the baseline.
+    for number in 1..=2 {
+        store.put_run(id(number), SERIES, numbers(1, "[]")).await.unwrap();
+    }
+    let refused = store.set_baseline(SERIES, Some(id(1))).await;
+    assert!(matches!(refused, Err(StoreError::Refused { .. })), "{refused:?}");
+    let runs: Vec<u64> = store.series_runs(SERIES).await.unwrap().into_iter().map(|run| run.id.bits()).collect();
+    assert_eq!(runs, [2]);
+    let places = store.run_places(vec![id(1), id(2)]).await.unwrap();
+    assert_eq!((places.get(&id(1)), places[&id(2)].runs), (None, 1));
+    assert!(store.series().await.unwrap().is_empty(), "one run is no series");
+    store.put_run(id(3), SERIES, numbers(1, "[]")).await.unwrap();
+    let series = store.series().await.unwrap();
+    assert_eq!((series.len(), series[0].runs), (1, 2));
+    assert_ne!(series[0].last, id(1));
 }
 
 #[tokio::test]

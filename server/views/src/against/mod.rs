@@ -7,11 +7,13 @@
 mod lines;
 mod number;
 mod streams;
+mod unasked;
 
 pub(crate) use lines::{MatchedLine, MatchedLines, MatchedSide, name_of};
 pub(crate) use number::{MatchedValue, parts};
 pub(crate) use streams::same_stream_of;
 pub use streams::{matching_stream, no_matching_stream, same_columns};
+pub use unasked::{AskedOfBoth, UnaskedCount, UnaskedRows};
 
 use std::{
     cmp::Ordering,

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use bathyscope_capture::{ColumnType, Display, Loss, LossStage, ShownCell, StreamKind};
+use bathyscope_capture::{
+    CaptureSpec, ColumnType, Display, Loss, LossStage, Method, ShownCell, StreamKind, SyscallSpec, Target,
+};
 use bathyscope_views::{
-    AgainstBy, AgainstLine, AgainstQuery, AgainstTable, Aggregate, CallChoice, CallForest, CallQuery,
-    DifferenceVerdict, Filter, HeatAxis, HeatQuery, MapShape, MemorySource, Normalised, OnlySide, PivotQuery,
-    SideCalls, SideMap, Source, SyscallGroup, SyscallQuery, TimeRange, ValueLimits, ValueScale, ViewError,
-    calls_against, groups_against, heat_map, heat_pair, map_against, matching_stream, syscall_table, syscalls_against,
+    AgainstBy, AgainstLine, AgainstQuery, AgainstTable, Aggregate, AskedOfBoth, CallChoice, CallForest, CallQuery,
+    DifferenceVerdict, Filter, HeatAxis, HeatQuery, MapShape, MeasuredSide, MemorySource, Normalised, OnlySide,
+    PivotQuery, SideCalls, SideMap, Source, SyscallGroup, SyscallQuery, TimeRange, UnaskedRows, ValueLimits,
+    ValueScale, ViewError, calls_against, compare_captures, groups_against, heat_map, heat_pair, map_against,
+    matching_stream, syscall_table, syscalls_against,
 };
 
 use crate::fixture::{Build, GO, ORIGIN, Own};
@@ -85,6 +88,55 @@ fn compared(here: (&MemorySource, u64), there: (&MemorySource, u64), normalised:
 fn line<'a>(table: &'a AgainstTable, key: &str) -> &'a AgainstLine {
     let is_it = |line: &&AgainstLine| line.key.first() == Some(&ShownCell::Text(key.to_owned()));
     table.lines.iter().find(is_it).unwrap_or_else(|| panic!("there is no line {key}"))
+}
+
+#[test]
+fn what_only_one_side_asked_for_is_left_out_and_counted() {
+    let spec = |calls: &[&str], signals| {
+        let calls = calls.iter().map(|call| (*call).to_owned()).collect();
+        let syscalls = SyscallSpec { calls, signals, ..SyscallSpec::default() };
+        CaptureSpec::of(Method::Syscalls(syscalls), Target::System)
+    };
+    let (all, few) = (spec(&[], true), spec(&["clock_nanosleep", "nanosleep"], true));
+    let unasked = |a: &CaptureSpec, b: &CaptureSpec| UnaskedRows::between((a, "x86_64"), (b, "x86_64"));
+    assert_eq!(unasked(&all, &all), None);
+    assert_eq!(unasked(&few, &spec(&["nanosleep", "clock_nanosleep"], true)), None, "their order says nothing");
+    assert_eq!(unasked(&all, &CaptureSpec::of(Method::Profile(Default::default()), Target::System)), None);
+    assert!(unasked(&all, &spec(&[], false)).is_some());
+    let of_both = unasked(&all, &few).unwrap();
+    assert_eq!(unasked(&few, &all), Some(of_both.clone()));
+    // Sleeping is as it was; all the rest is only in the one that asked for it.
+    let sleeps = ("clock_nanosleep", 100, 2000, "sh");
+    let there = calls(1, 4, &[("write", 160, 2000, "sh"), ("read", 7, 2000, "cat"), sleeps]);
+    let here = calls(2, 4, &[sleeps]);
+    let judged = compared((&here, 4), (&there, 4), Normalised::Time);
+    assert_eq!(line(&judged, "write").only, Some(OnlySide::There), "nothing but the specs can tell");
+    let (one, two) = (AskedOfBoth::new(&here, &of_both), AskedOfBoth::new(&there, &of_both));
+    let of = |group| calls_query(4, group);
+    for (group, lines) in [(SyscallGroup::Call, 1), (SyscallGroup::Process, 1)] {
+        let query_of = of(group);
+        let table = syscalls_against((&one, &query_of), (&two, &query_of), &query(Normalised::Time), &GO).unwrap();
+        assert_eq!((table.compared, table.changed, table.only_there), (lines, 0, 0), "{table:?}");
+        assert_eq!((table.here.rows, table.there.rows), (400, 400));
+    }
+    let filter = Filter::parse("duration_ns > 0").unwrap();
+    let groups = PivotQuery { filter, ..pivot_query(&["comm"], &["count"]) };
+    let table = groups_against((&one, &groups), (&two, &groups), &query(Normalised::Time), &GO).unwrap();
+    assert_eq!((table.compared, table.there.rows), (1, 400), "{table:?}");
+    let side = |source| MeasuredSide { source, span: whole(4) };
+    let found = compare_captures(side(&two), side(&one), &GO).unwrap();
+    assert!(found.names.iter().all(|name| name.name != "write" && name.name != "cat"), "{:?}", found.names);
+    assert_eq!((found.names_changed, found.streams[0].a.rows), (0, 400));
+    // What was left out is counted.
+    let count = of_both.count(&there, None, (whole(4), None), &GO).unwrap();
+    assert_eq!(count.rows, 668);
+    let told = count.sentence("there", "was not asked for here").unwrap();
+    assert_eq!(
+        told,
+        "Not recorded on both sides: 668 rows there of what was not asked for here (write 640, read 28). They are left out."
+    );
+    let none = of_both.count(&here, Some(0), (whole(4), None), &GO).unwrap();
+    assert_eq!((none.rows, none.sentence("here", "was not asked for there")), (0, None));
 }
 
 #[test]

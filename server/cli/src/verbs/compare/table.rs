@@ -101,7 +101,9 @@ pub(super) async fn table(
     args: &CompareArgs,
     what: Compared,
 ) -> Result<Option<Result<AgainstTable, ViewError>>, StoreError> {
-    let (Some(a), Some(b)) = (args.a.id(&store).await?, args.b.id(&store).await?) else { return Ok(None) };
+    let (Some(a), Some(b)) = (args.a.compared_id(&store).await?, args.b.compared_id(&store).await?) else {
+        return Ok(None);
+    };
     let cache = CaptureCache::new(store.clone());
     let (there, here) = (cache.view(a, false).await?, cache.view(b, false).await?);
     let scripts = (store.script(a).await?, store.script(b).await?);

@@ -130,6 +130,41 @@ fn key_of(text: &str) -> Option<[u8; REMOVAL_KEY_BYTES]> {
     bytes.try_into().ok()
 }
 
+/// A moment of a capture, exactly: `1.5 s`.
+pub(super) fn seconds(ns: i64) -> String {
+    let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
+    let (whole, part) = (ns / 1_000_000_000, ns % 1_000_000_000);
+    if part == 0 {
+        return format!("{sign}{whole} s");
+    }
+    let part = format!("{part:09}");
+    format!("{sign}{whole}.{} s", part.trim_end_matches('0'))
+}
+
+impl SharedPart {
+    /// For the audit log.
+    pub(super) fn words(&self) -> String {
+        let range = match (self.start, self.end) {
+            (None, None) => "all of its time".to_owned(),
+            (Some(start), None) => format!("from {} on", seconds(start)),
+            (None, Some(end)) => format!("until {}", seconds(end)),
+            (Some(start), Some(end)) => format!("from {} to {}", seconds(start), seconds(end)),
+        };
+        if self.filter.is_empty() { range } else { format!("{range}, rows with `{}`", self.filter) }
+    }
+
+    /// Fails if nothing of a capture that lasted so long is in its range.
+    pub(super) fn check_within(&self, lasted_ns: u64) -> Result<(), ShareError> {
+        let last = i64::try_from(lasted_ns).unwrap_or(i64::MAX);
+        // What happened at its very end is in it.
+        if self.start.is_some_and(|start| start > last) || self.end.is_some_and(|end| end <= 0) {
+            let why = format!("the part, {}, is outside of the capture, which lasted {}", self.words(), seconds(last));
+            return Err(ShareError::Refused(why));
+        }
+        Ok(())
+    }
+}
+
 impl AskedShare {
     /// Whether something is removed.
     pub(super) fn removes_something(&self) -> bool {
@@ -236,6 +271,23 @@ mod tests {
             uses: 0,
             removes: removes.to_owned(),
             has_preview: false,
+        }
+    }
+
+    #[test]
+    fn a_part_is_told_in_words_and_is_within_its_capture() {
+        let part = |start, end, filter: &str| SharedPart { start, end, filter: filter.to_owned() };
+        for (part, words, is_within) in [
+            (part(None, None, "pid == 4"), "all of its time, rows with `pid == 4`", true),
+            (part(Some(0), None, ""), "from 0 s on", true),
+            (part(Some(2_000_000_000), None, ""), "from 2 s on", true),
+            (part(Some(2_000_000_001), None, ""), "from 2.000000001 s on", false),
+            (part(None, Some(0), ""), "until 0 s", false),
+            (part(None, Some(-250_000_000), ""), "until -0.25 s", false),
+            (part(Some(-5), Some(1), ""), "from -0.000000005 s to 0.000000001 s", true),
+            (part(Some(500_000_000), Some(9_000_000_000), "x"), "from 0.5 s to 9 s, rows with `x`", true),
+        ] {
+            assert_eq!((part.words().as_str(), part.check_within(2_000_000_000).is_ok()), (words, is_within));
         }
     }
 

@@ -8,6 +8,9 @@ use std::{
 
 use syn::{Item, ItemFn, UseTree};
 
+/// Structures of which `Deserialize` is written by hand, and that look as their fields do.
+const READ_FIELDS: [&str; 1] = ["Limits"];
+
 /// What serde does with a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -264,15 +267,18 @@ fn serde_name(item: &Item, side: Side) -> Option<String> {
         };
         attributes.iter().any(has)
     };
+    // Fields that are read by hand, as what is missing depends on the others, say what it looks like.
+    let by_fields = |name: &syn::Ident| side == Side::Read && READ_FIELDS.contains(&name.to_string().as_str());
     match item {
-        Item::Struct(found) if derives(&found.attrs) => Some(found.ident.to_string()),
+        Item::Struct(found) if derives(&found.attrs) || by_fields(&found.ident) => Some(found.ident.to_string()),
         Item::Enum(found) if derives(&found.attrs) => Some(found.ident.to_string()),
         Item::Type(found) => Some(found.ident.to_string()),
         Item::Impl(found) => {
             let (_, path, _) = found.trait_.as_ref()?;
             let syn::Type::Path(of) = &*found.self_ty else { return None };
             let is_serde = path.segments.last()?.ident == side.serde_trait();
-            is_serde.then(|| of.path.segments.last().unwrap().ident.to_string())
+            let name = &of.path.segments.last().unwrap().ident;
+            (is_serde && !by_fields(name)).then(|| name.to_string())
         }
         _ => None,
     }

@@ -17,6 +17,7 @@ import { LiveHeader } from "./live_header.js";
 import { Minimap } from "./minimap.js";
 import { isWithoutOwn, takesCondition, toggleOwn } from "./own_work.js";
 import { note, noteError, sentence, showError, waitFor } from "../lib/notice.js";
+import { reach } from "../lib/reach.js";
 import { costIsEstimated } from "../kind/table.js";
 import { startTabs } from "../lib/tabs.js";
 import { partWords } from "./share_words.js";
@@ -279,6 +280,9 @@ function startLive(context, views, minimap, readout) {
     ending = true;
     stop();
     header.ended();
+    await settle();
+  };
+  const settle = async () => {
     try {
       await context.refresh();
       context.rankColors().catch(() => {});
@@ -288,6 +292,15 @@ function startLive(context, views, minimap, readout) {
       noteError(error);
     }
   };
+  reach.on("change", async (there) => {
+    header.away(!there);
+    if (!there || context.gone) return;
+    // Whatever happened meanwhile: the capture may have ended, or the console that recorded it.
+    const before = context.info.running;
+    if (ending) return settle();
+    await context.refresh().catch(noteError);
+    if (before && !context.info.running) await ended();
+  });
   const stop = listen(
     "/api/captures/{id}/live",
     { id: context.id },

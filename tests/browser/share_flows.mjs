@@ -46,7 +46,7 @@ async function makeLink(page, { only, choose = [] }) {
 /** Revokes the only link of this title. */
 async function revoke(page, server) {
   await page.goto(`${server.origin}/shares`);
-  await page.getByText(/ago, opened 1 time/).first().waitFor();
+  await page.getByText(/(ago|just now), opened 1 time/).first().waitFor();
   await page.getByRole('button', { name: 'Revoke Look at this <b>' }).click();
   await page.getByText('There is no share.').waitFor();
 }

@@ -35,6 +35,8 @@ test("what was typed is offered again at its place, until it is saved or discard
   assert.deepEqual([again.value, second.isOffered, second.isOlder, second.isChanged], ["as typed", true, false, true]);
   second.close(true);
   assert.equal(keptDraft("note 1"), null, "it is saved");
+  second.reopen();
+  assert.equal(keptDraft("note 1")?.text, "as typed", "it could not be saved after all");
   again.type("more");
   second.discard();
   assert.deepEqual([again.value, keptDraft("note 1")], ["as saved", null]);

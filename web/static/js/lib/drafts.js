@@ -76,6 +76,12 @@ export class Draft {
     write(this.place, null);
   }
 
+  /** The field stays open: its text was not saved. */
+  reopen() {
+    open.add(this);
+    this.keep();
+  }
+
   /** The field is closed; `isSaved` where its text needs not be kept. */
   close(isSaved = false) {
     open.delete(this);

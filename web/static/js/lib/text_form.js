@@ -97,10 +97,12 @@ export class TextForm {
 
   async #save() {
     const colour = this.colour.value === "" ? null : Number(this.colour.value);
+    // What is drawn when it is saved offers nothing that is saved.
+    this.draft.close(true);
     try {
       await this.does.save({ text: this.field.value, colour });
-      this.draft.close(true);
     } catch (error) {
+      this.draft.reopen();
       const now = error instanceof ApiError && error.status === 409 ? (this.does.now?.() ?? null) : null;
       put(this.problem, now ? this.#both(now) : errorNotice(error));
     }

@@ -50,7 +50,7 @@ const entry = (name, ...value) => [h("dt", { text: name }), h("dd", {}, ...value
 function triggerLine(text, runs) {
   const words = nextWords(text, Date.now(), wall);
   const said = runs ? words : words.split(";")[0];
-  return h("li", {}, h("span", { class: "mono", text }), said && h("span", { class: "quiet", text: ` (${said})` }));
+  return h("li", {}, h("span", { class: "mono", text }), said && h("span", { class: "quiet", text: `: ${said}` }));
 }
 
 /** @param {string} id */

@@ -85,7 +85,7 @@ function startRail() {
     put(list, ...runs.map((item) => runningItem(item, awayWords())));
   };
   const silent = settled(SILENT_MS, () => {
-    if (runs.length > 0 && document.visibilityState === "visible") void reach.ask();
+    if (runs.length > 0 && document.visibilityState === "visible") void reach.ask().then(silent);
   });
   reach.on("change", draw);
   // Whoever logs out leaves the page, which ends its stream.

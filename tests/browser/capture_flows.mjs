@@ -190,10 +190,10 @@ export async function seeProgress(page) {
 export async function deleteOpen(page, id) {
   await page.getByRole('link', { name: /^Run again/ }).waitFor();
   await ask(page, 'DELETE', `/api/captures/${id}`);
+  // Without anything being done on the page.
+  await page.getByRole('alert').getByText('This capture was deleted').waitFor();
   await openTab(page, 'SQL');
   await openTab(page, 'Events');
-  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
-  await page.getByRole('alert').getByText('This capture was deleted').waitFor();
   for (const name of [/^Run again/, 'Rename', 'Pin', 'Copy link', 'Export']) assert.equal(await page.locator('#cap-actions').getByText(name).count(), 0, String(name));
   const address = page.url();
   await page.locator('#cap-title').click();

@@ -80,7 +80,7 @@ export async function tagAndFind(page, server, id) {
   await search.fill('queues -tag:slow');
   await page.getByText('No match in').waitFor();
   await search.fill('is:late');
-  await page.getByText('`is:` is one of pinned').waitFor();
+  await page.getByText('is: is one of pinned').waitFor();
   await search.fill('queues');
   await page.getByText('1 capture found').waitFor();
   await search.fill('');

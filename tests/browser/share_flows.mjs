@@ -46,7 +46,7 @@ async function makeLink(page, { only, choose = [] }) {
 /** Revokes the only link of this title. */
 async function revoke(page, server) {
   await page.goto(`${server.origin}/shares`);
-  await page.getByText(/ago, opened 1 time/).first().waitFor();
+  await page.getByText(/(ago|just now), opened 1 time/).first().waitFor();
   await page.getByRole('button', { name: 'Revoke Look at this <b>' }).click();
   await page.getByText('There is no share.').waitFor();
 }
@@ -134,6 +134,12 @@ async function shareWithoutNames(browser, page, server, id) {
   await visitor.locator('#panel-timeline canvas').first().waitFor();
   await visitor.getByRole('tab', { name: 'Info' }).click();
   await visitor.locator('#panel-info dl').first().waitFor();
+  await visitor.locator('#panel-info').getByText('Notes are left out.').waitFor();
+  await visitor.keyboard.press('?');
+  const keys = await visitor.locator('#help-keys').textContent();
+  for (const none of ['Run again', 'Pin the capture', 'investigation', 'Commands']) assert.ok(!keys.includes(none), none);
+  assert.ok(keys.includes('Filter rows'), keys);
+  await visitor.keyboard.press('Escape');
   assert.deepEqual(complaints, []);
   await context.close();
   await page.goto(`${server.origin}/shares`);

@@ -10,6 +10,8 @@ import { promisify } from 'node:util';
 import { Server, binary, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import { findSeriousAnywhere, findSeriousInCaptures } from './access_flows.mjs';
 import { linkBehindProxy, linkByOwnTls, linkFromElsewhere, linkOnLoopback, linkWithPublicUrl } from './link_flows.mjs';
+import { loseConsole } from './reach_flows.mjs';
+import { keepTyped } from './typed_flows.mjs';
 import { openBrowser, openPage, logIn } from './lib.mjs';
 import { saveCompared, saveEveryTab, saveProfile, saveStates, saveWithViews } from './saved_flows.mjs';
 import { openHostileFiles, walkWideGraph, withMade } from './made_flows.mjs';
@@ -96,6 +98,11 @@ test('links begin with the public address', () => linkWithPublicUrl(browser));
 
 test('with TLS of its own people log in, follow streams and copy links', () => linkByOwnTls(browser));
 test('behind a proxy that speaks TLS people log in, follow streams and copy links', () => linkBehindProxy(browser));
+
+for (const signal of ['SIGTERM', 'SIGKILL'])
+  test(`pages say that a console does not answer which ended by ${signal}, and go on when it is back`, () => loseConsole(browser, signal));
+
+test('long titles leave actions in sight; what was typed stays after a key, a reload, and a refusal', () => keepTyped(browser));
 
 test('a viewer is told that they may read only', async () => {
   const guest = await openPage(browser);

@@ -4,6 +4,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emptyFlight, flightForm, flightOf, flightWords } from "../static/js/new/flight_form.js";
 
+test("a time without a zone is asked for in the viewer's, and one that was kept so was in UTC", () => {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  const form = { ...emptyFlight(), flight: true, flightTriggers: "at 0 3 * * *\nat 0 4 * * * +02:00\nexit nginx" };
+  const { triggers } = flightOf(form, []);
+  assert.deepEqual(triggers, [`at 0 3 * * * ${timeZone}`, "at 0 4 * * * +02:00", "exit nginx"]);
+  const kept = { before_s: 1, after_s: 1, memory_mib: 1, pause_s: 1, per_day: 1, triggers: ["at 0 3 * * *"] };
+  assert.equal(flightForm(kept).flightTriggers, "at 0 3 * * * UTC");
+});
+
 test("a flight recorder is asked for only where it is switched on", () => {
   const problems = [];
   assert.equal(flightOf(emptyFlight(), problems), null);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  isConditionsOnly,
   WORD_FIELDS,
   foundIn,
   markedParts,
@@ -76,4 +77,16 @@ test("what was not searched is told", () => {
     unsearchedText({ captures: 3, texts: 2, cut: 0 }, plural),
     "3 captures not indexed yet and not searched. Texts of events of 2 captures not indexed yet.",
   );
+});
+
+test("a search of conditions only is told from one of words", () => {
+  for (const [text, expected] of [
+    ["is:lossy", true],
+    ['-is:pinned tag:"a b"', true],
+    ["is:lossy nginx", false],
+    ['"is:lossy"', false],
+    ["http://shop", false],
+    ["", false],
+  ])
+    assert.equal(isConditionsOnly(text), expected, text);
 });

@@ -27,7 +27,7 @@ test("an account says whether somebody can log in by it", () => {
     [{ identity: { issuer: "https://id", is_bound: false } }, "waits for a login at https://id"],
     [{ identity: { issuer: "https://id", is_bound: true } }, "enabled"],
     // A clock that was turned back.
-    [{ disabled_unix_ns: NOW + MINUTE }, "disabled 0 ns ago"],
+    [{ disabled_unix_ns: NOW + MINUTE }, "disabled just now"],
   ])
     assert.equal(stateWords({ ...person, ...change }, NOW), words);
 });

@@ -35,7 +35,7 @@ pub(super) async fn asset(
     file(&path, &headers)
 }
 
-/// What the API is, for other programs.
+/// Describes the API, for other programs.
 pub(super) async fn openapi(_: Viewer, headers: HeaderMap) -> Result<Response, ApiError> {
     file("openapi.json", &headers)
 }

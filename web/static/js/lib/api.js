@@ -1,5 +1,7 @@
 // Requests to the server, with its errors as values that can be shown. What each route answers is in web/api.d.ts.
 
+import { reach } from "./reach.js";
+
 /** @import { Answers, ByteRoute, Failure } from "../../../api.js" */
 
 /** What the server, or the way to it, answered instead of a result. */
@@ -78,6 +80,30 @@ export function withParams(path, params) {
   return kept.length ? `${path}?${new URLSearchParams(kept.map(([name, value]) => [name, String(value)]))}` : path;
 }
 
+function notAnswered() {
+  return new ApiError({
+    kind: "network",
+    doing: "Asking the server",
+    why: "it does not answer",
+    remedy: "Check that Bathyscope still runs and that this computer reaches it.",
+  });
+}
+
+/**
+ * Leaves the page for another one without anybody having asked for it, if the console still answers: else a browser would show a
+ * page of its own in the place of all that is in sight.
+ * @param {string} path
+ */
+export async function goTo(path) {
+  try {
+    await fetch("/healthz", { cache: "no-store" });
+  } catch {
+    reach.failed();
+    throw notAnswered();
+  }
+  location.assign(path);
+}
+
 /**
  * @param {string} path
  * @param {RequestInit} options
@@ -91,17 +117,16 @@ async function request(path, options) {
     response = await (traffic.answer?.(path) ?? fetch(path, { credentials: "same-origin", ...options }));
   } catch (error) {
     if (isAborted(error)) throw error;
-    throw new ApiError({
-      kind: "network",
-      doing: "Asking the server",
-      why: "it does not answer",
-      remedy: "Check that Bathyscope still runs and that this computer reaches it.",
-    });
+    reach.failed();
+    throw notAnswered();
   }
+  // A proxy answers in the place of a console that does not.
+  if (response.status === 502 || response.status === 504) reach.failed();
+  else reach.answered();
   if (response.ok) return response;
   if (response.status === 401) {
     const asked = `${location.pathname}${location.search}${location.hash}`;
-    location.assign(asked === "/" ? "/login" : withParams("/login", { next: asked }));
+    await goTo(asked === "/" ? "/login" : withParams("/login", { next: asked }));
     // The page is about to go; nobody waits for this.
     return new Promise(() => {});
   }

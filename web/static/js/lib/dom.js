@@ -63,6 +63,16 @@ function fill(element, props, children) {
 const isNode = (child) => child !== null && child !== undefined && child !== false;
 
 /**
+ * Prose in which backquotes mark what is code. What has only one stays as it is.
+ * @param {string} text
+ * @returns {(Node|string)[]}
+ */
+export function prose(text) {
+  const parts = text.split("`");
+  return parts.length % 2 ? parts.map((part, i) => (i % 2 ? h("code", { text: part }) : part)) : [text];
+}
+
+/**
  * The element with this id; it must exist, and be of this kind.
  * @template {HTMLElement} [T=HTMLElement]
  * @param {string} id

@@ -32,6 +32,7 @@ export const CONTEXTS = {
  * @property {string} what it does
  * @property {string} [shown] how the help writes it, where that is not `press`
  * @property {boolean} [own] an element handles it by itself while it has the focus: nothing is bound
+ * @property {string} [beside] the key beside which it is there, where it is `own`
  * @property {boolean} [typing] it counts in text fields too
  * @property {boolean} [hidden] the help does not list it
  * @property {string} [instead] the key of an outer context whose place it takes
@@ -54,6 +55,7 @@ export const KEYS = {
     context: "everywhere",
     press: ["Ctrl+Enter"],
     own: true,
+    beside: "search",
     what: "In the box on top: start what the command asks for",
   },
   start: { context: "new", press: ["Ctrl+Enter"], typing: true, instead: "startCommand", what: "Start the capture" },

@@ -15,6 +15,8 @@ const bindings = [];
 /** The contexts that the page has, and what it calls keys that it names itself. */
 const contexts = new Set(["everywhere"]);
 const named = new Map();
+/** The names of what is bound. */
+const bound = new Set();
 let listening = false;
 
 /**
@@ -56,6 +58,7 @@ function matcher(spec) {
 export function bind(name, run, { when = () => true, what } = {}) {
   const { context, press, typing = false, instead } = KEYS[name];
   contexts.add(context);
+  bound.add(name);
   if (what) named.set(name, what);
   const matchers = press.map(matcher);
   const binding = {
@@ -91,11 +94,21 @@ function dispatch(event) {
 }
 
 /**
+ * Whether the page has what a key is for: all that a page binds at its start is bound, and what it leaves out is not there.
+ * @param {string} name
+ * @param {import("./key_table.js").Key} key
+ */
+function isThere(name, { context, own, beside }) {
+  if (context !== "everywhere" && context !== "capture") return true;
+  return own ? !beside || bound.has(beside) : bound.has(name);
+}
+
+/**
  * The keys of this page by context, as the help shows them.
  * @returns {{title: string, keys: {keys: string[], what: string}[]}[]}
  */
 export function listed() {
-  const keys = Object.entries(KEYS).filter(([, { hidden }]) => !hidden);
+  const keys = Object.entries(KEYS).filter(([name, key]) => !key.hidden && isThere(name, key));
   return Object.entries(CONTEXTS)
     .filter(([name]) => contexts.has(name))
     .map(([name, { title }]) => ({

@@ -2,6 +2,7 @@
 // to one server, over all tabs), and a reconnect that waits longer each time.
 
 import { addressOf } from "./api.js";
+import { reach } from "./reach.js";
 
 /** @import { Streams } from "../../../api.js" */
 
@@ -37,11 +38,14 @@ export function listen(path, params, handlers, connected = () => {}) {
     source = opened;
     opened.addEventListener("open", () => {
       wait = FIRST_WAIT_MS;
+      reach.answered();
       connected(true);
     });
     opened.addEventListener("error", () => {
       connected(false);
       close();
+      // Why it ended is not told: also where the session is over, or too many streams are open.
+      if (reach.awaySince === null) void reach.ask();
       timer = setTimeout(open, wait);
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
     });
@@ -51,6 +55,14 @@ export function listen(path, params, handlers, connected = () => {}) {
   };
   const visibility = () => (document.hidden ? close() : open());
 
+  // Not only when the next try would have been.
+  const back = (/** @type {boolean} */ there) => {
+    if (!there || ended || source) return;
+    wait = FIRST_WAIT_MS;
+    open();
+  };
+
+  reach.on("change", back);
   document.addEventListener("visibilitychange", visibility);
   window.addEventListener("pagehide", close);
   window.addEventListener("pageshow", visibility);

@@ -1,6 +1,6 @@
 // What the page says by itself: errors at their place, short notes at the bottom, and what is being waited for.
 
-import { h, put } from "./dom.js";
+import { h, prose, put } from "./dom.js";
 import { ApiError, isAborted, problemOf } from "./api.js";
 
 /**
@@ -14,7 +14,13 @@ export function errorNotice(thrown, retry = undefined) {
   return h(
     "div",
     { class: "notice notice-stop", role: "alert" },
-    h("p", {}, h("strong", { text: "Failed. " }), sentence(head), error.remedy ? ` ${error.remedy}` : ""),
+    h(
+      "p",
+      {},
+      h("strong", { text: "Failed. " }),
+      ...prose(sentence(head)),
+      ...prose(error.remedy ? ` ${error.remedy}` : ""),
+    ),
     error.requestId && h("p", { class: "quiet" }, "Request ", h("code", { text: error.requestId }), " in the log."),
     retry && h("p", {}, h("button", { type: "button", on: { click: retry }, text: "Try again" })),
   );
@@ -44,7 +50,8 @@ export function showError(place, error, retry = undefined) {
 /**
  * A note at the bottom of the page, read out too, for six seconds or as long as its button is needed.
  * @param {string} text
- * @param {{label?: string, run?: () => void, ms?: number, stop?: boolean}} [action] a button on it; `stop` for failures
+ * @param {{label?: string, run?: () => void, ms?: number, stop?: boolean, isProse?: boolean}} [action] a button on it; `stop` for
+ *   failures, `isProse` where backquotes mark what is code
  * @returns {() => void} takes it away
  */
 export function note(text, action = {}) {
@@ -57,7 +64,7 @@ export function note(text, action = {}) {
   const item = h(
     "p",
     { class: action.stop ? "note note-stop" : "note" },
-    h("span", { text }),
+    h("span", {}, ...(action.isProse ? prose(text) : [text])),
     action.label &&
       h("button", {
         type: "button",
@@ -82,7 +89,7 @@ export function note(text, action = {}) {
 export function noteError(error) {
   if (isAborted(error)) return;
   const { message, remedy } = problemOf(error);
-  note([message, remedy].filter(Boolean).join(". "), { stop: true, ms: 12000 });
+  note([message, remedy].filter(Boolean).join(". "), { stop: true, ms: 12000, isProse: true });
 }
 
 /**

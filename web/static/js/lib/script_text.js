@@ -75,12 +75,3 @@ export function scriptText(text) {
     ),
   );
 }
-
-/**
- * Prose in which backquotes mark words of the language.
- * @param {string} text
- * @returns {(Node|string)[]}
- */
-export function prose(text) {
-  return text.split("`").map((part, i) => (i % 2 ? h("code", { text: part }) : part));
-}

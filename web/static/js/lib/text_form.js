@@ -3,8 +3,9 @@
 
 import { ApiError } from "./api.js";
 import { h, put } from "./dom.js";
+import { Draft } from "./drafts.js";
 import { drawMarkdown } from "./markdown.js";
-import { errorNotice } from "./notice.js";
+import { errorNotice, note } from "./notice.js";
 
 /** @import { MarkdownNode } from "../../../api.js" */
 
@@ -15,14 +16,18 @@ const MOST = 8000;
 /** A form. */
 export class TextForm {
   /**
-   * @param {{label: string, text: string, colour?: number|null, hasColour?: boolean}} about
+   * @param {{label: string, text: string, place: string, colour?: number|null, hasColour?: boolean}} about `place`: by which what
+   *   is typed is kept
    * @param {{save: (written: {text: string, colour: number|null}) => Promise<void>, leave: () => void,
    *   now?: () => {by: string, body: MarkdownNode[]}|null}} does `now`: what it says now and who wrote that, where a text is changed
    */
-  constructor({ label, text, colour = null, hasColour = false }, does) {
+  constructor({ label, text, place, colour = null, hasColour = false }, does) {
     this.does = does;
     this.field = h("textarea", { rows: "3", maxlength: String(MOST), "aria-label": label });
     this.field.value = text;
+    this.draft = new Draft(this.field, place);
+    this.offered = h("div");
+    if (this.draft.isOffered) put(this.offered, this.#offer());
     const none = h("option", { value: "", text: "No colour", selected: colour === null });
     const colours = Array.from({ length: COLOURS }, (_one, i) =>
       h("option", { value: String(i), text: `Colour ${i + 1}`, selected: colour === i }),
@@ -41,6 +46,7 @@ export class TextForm {
           keydown: (event) => this.#key(event),
         },
       },
+      this.offered,
       this.field,
       this.problem,
       h(
@@ -48,7 +54,7 @@ export class TextForm {
         { class: "row" },
         this.colour,
         h("button", { class: "primary", text: "Save" }),
-        h("button", { type: "button", text: "Cancel", on: { click: () => does.leave() } }),
+        h("button", { type: "button", text: "Cancel", on: { click: () => this.#leave() } }),
         h("span", { class: "quiet small", text: "Markdown. Ctrl+Enter saves" }),
       ),
     );
@@ -56,7 +62,7 @@ export class TextForm {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    if (event.key === "Escape") this.does.leave();
+    if (event.key === "Escape") this.#leave();
     else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void this.#save();
     else {
       // Keys of lists and views around it are text here.
@@ -67,11 +73,36 @@ export class TextForm {
     event.stopPropagation();
   }
 
+  /** What was typed before is in the field: it can be given up. */
+  #offer() {
+    const discard = () => {
+      this.draft.discard();
+      put(this.offered);
+      this.field.focus();
+    };
+    const older = this.draft.isOlder ? " Somebody has changed it since then, which saving would undo." : "";
+    return h(
+      "p",
+      { class: "quiet row" },
+      `This was typed before and not saved.${older}`,
+      h("button", { type: "button", class: "plain", text: "Discard it", on: { click: discard } }),
+    );
+  }
+
+  #leave() {
+    if (this.draft.isChanged) note("Your text is not saved. This tab keeps it, and offers it where it was written.");
+    this.draft.close();
+    this.does.leave();
+  }
+
   async #save() {
     const colour = this.colour.value === "" ? null : Number(this.colour.value);
+    // What is drawn when it is saved offers nothing that is saved.
+    this.draft.close(true);
     try {
       await this.does.save({ text: this.field.value, colour });
     } catch (error) {
+      this.draft.reopen();
       const now = error instanceof ApiError && error.status === 409 ? (this.does.now?.() ?? null) : null;
       put(this.problem, now ? this.#both(now) : errorNotice(error));
     }

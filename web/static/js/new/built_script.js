@@ -2,10 +2,9 @@
 // other.
 
 import { get, send } from "../lib/api.js";
-import { byId, h, put } from "../lib/dom.js";
+import { byId, h, prose, put } from "../lib/dom.js";
 import { plural } from "../lib/format.js";
 import { errorNotice, noteError } from "../lib/notice.js";
-import { prose } from "../lib/script_text.js";
 
 /** @import { Target } from "../../../api.js" */
 /** @typedef {import("./script_editor.js").ScriptEditor} Editor */

@@ -1,5 +1,6 @@
 // What a flight recorder keeps and when it fires, as a part of the form for a new capture. Pure.
 
+import { scheduleOf, viewerZone, withZone } from "../lib/cron_time.js";
 import { bytes } from "../lib/format.js";
 import { IN_MEBIBYTES, IN_SECONDS, number } from "../lib/form_values.js";
 
@@ -22,6 +23,29 @@ export function emptyFlight() {
   };
 }
 
+/** @param {string} text */
+const linesOf = (text) =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+/**
+ * The triggers that fire at set times.
+ * @param {string} text
+ */
+export const schedulesIn = (text) => linesOf(text).filter((line) => scheduleOf(line) !== null);
+
+/**
+ * Triggers as they are asked for: times without a zone are in the viewer's.
+ * @param {string} text
+ */
+export const zonedTriggers = (text) =>
+  text
+    .split("\n")
+    .map((line) => withZone(line, viewerZone()))
+    .join("\n");
+
 /**
  * What is asked for; null where all rows are to be stored.
  * @param {FlightForm} form
@@ -38,10 +62,7 @@ export function flightOf(form, problems) {
    * @param {Record<string, number>} [units]
    */
   const whole = (text, what, least, most, units) => number(text, what, problems, { least, most, units });
-  const triggers = form.flightTriggers
-    .split("\n")
-    .map((line) => line.trim())
-    .filter(Boolean);
+  const triggers = linesOf(form.flightTriggers).map((line) => withZone(line, viewerZone()));
   if (triggers.length > 16) problems.push("A flight recorder has at most 16 triggers.");
   const announce = form.flightAnnounce
     .split(",")
@@ -73,7 +94,8 @@ export function flightForm(flight) {
     flightMemory: String(flight.memory_mib),
     flightPause: String(flight.pause_s),
     flightDay: String(flight.per_day),
-    flightTriggers: (flight.triggers ?? []).join("\n"),
+    // What is kept without a zone was in UTC.
+    flightTriggers: (flight.triggers ?? []).map((line) => withZone(line, "UTC")).join("\n"),
     flightAnnounce: (flight.announce ?? []).join(", "),
   };
 }

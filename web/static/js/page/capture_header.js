@@ -13,6 +13,8 @@ import { keptViews } from "./kept_views.js";
 import { linkTo } from "./link_address.js";
 import { Menu } from "../lib/menu.js";
 import { note, noteError, sentence } from "../lib/notice.js";
+import { reach } from "../lib/reach.js";
+import { awayWords } from "./reach_line.js";
 import { PINS } from "./retention.js";
 import { askReaders } from "./rights_line.js";
 import { NO_LINK, SHARE_OVER } from "./share_words.js";
@@ -60,6 +62,7 @@ export class CaptureHeader {
     context.on("info", () => this.draw());
     context.on("gone", () => this.draw());
     context.on("flight", () => this.#drawFlight(this.context.info));
+    reach.on("change", () => this.draw());
     this.#startKeys();
     this.draw();
   }
@@ -121,7 +124,7 @@ export class CaptureHeader {
     const started = wall(info.started_unix_ns);
     put(
       byId("cap-meta"),
-      captureState(info.state),
+      captureState(info.state, awayWords()),
       info.state === "finished" ? "" : " · ",
       [
         info.simulated ? "simulated" : info.host.hostname,
@@ -226,6 +229,7 @@ export class CaptureHeader {
     }
     /** @type {HTMLElement[]} */
     const actions = [];
+    const away = sentence(awayWords());
     if (info.flight && info.can_change) {
       actions.push(
         h(
@@ -235,6 +239,8 @@ export class CaptureHeader {
             class: "primary",
             id: "fire",
             disabled: this.firing || info.flight.is_storing,
+            title: away || null,
+            "aria-disabled": away ? "true" : null,
             on: { click: () => this.#fire() },
           },
           info.flight.is_storing ? "Storing" : "Keep what just happened ",
@@ -251,6 +257,8 @@ export class CaptureHeader {
             class: info.flight ? "" : "primary",
             id: "stop",
             disabled: this.stopping,
+            title: away || null,
+            "aria-disabled": away ? "true" : null,
             on: { click: () => this.#stop() },
           },
           this.stopping ? "Stopping" : "Stop ",
@@ -310,7 +318,7 @@ export class CaptureHeader {
   /** Stores what a flight recorder has in memory. */
   async #fire() {
     const { info, id } = this.context;
-    if (this.firing || !info.flight || info.flight.is_storing) return;
+    if (this.firing || !info.flight || info.flight.is_storing || this.#isAway()) return;
     this.firing = true;
     this.draw();
     try {
@@ -468,6 +476,13 @@ export class CaptureHeader {
     return this.context.gone;
   }
 
+  /** Whether the console does not answer; says so, as keys and commands can still be pressed. */
+  #isAway() {
+    const away = awayWords();
+    if (away) note(sentence(away));
+    return away !== "";
+  }
+
   /**
    * What makes a link for people without a login; grey with the reason where none can be made.
    * @param {CapturePage} info
@@ -547,7 +562,7 @@ export class CaptureHeader {
   }
 
   async #stop() {
-    if (this.stopping || !this.context.info.running) return;
+    if (this.stopping || !this.context.info.running || this.#isAway()) return;
     this.stopping = true;
     this.draw();
     try {

@@ -2,8 +2,9 @@
 
 import { get, send } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
+import { Draft } from "../lib/drafts.js";
 import { wordsOf } from "../lib/form_values.js";
-import { noteError } from "../lib/notice.js";
+import { note, noteError } from "../lib/notice.js";
 import { tagChip } from "./tag_chip.js";
 
 /** The section of the Info tab. It is of one piece: facts that are drawn again do not take away what is being written. */
@@ -111,14 +112,18 @@ export class CaptureLabels {
       h("textarea", { rows: "4", maxlength: "4096", "aria-label": "Description" })
     );
     text.value = this.context.info.description;
-    const done = () => {
+    const draft = new Draft(text, `description ${this.context.id}`);
+    const done = (isSaved = false) => {
+      if (!isSaved && draft.isChanged)
+        note("Your text is not saved. This tab keeps it, and offers it when you edit it.");
+      draft.close(isSaved);
       this.editing = false;
       this.#drawDescription();
       this.about.querySelector("button")?.focus();
     };
     const save = async () => {
       const seen = this.context.info.description;
-      if (await this.#change({ description: { seen, text: text.value } })) done();
+      if (await this.#change({ description: { seen, text: text.value } })) done(true);
     };
     text.addEventListener("keydown", (event) => {
       if (event.key === "Escape") done();
@@ -127,14 +132,22 @@ export class CaptureLabels {
       event.preventDefault();
       event.stopPropagation();
     });
+    const offered = h("p", { class: "quiet row", hidden: !draft.isOffered }, "This was typed before and not saved.");
+    const discard = () => {
+      draft.discard();
+      offered.hidden = true;
+      text.focus();
+    };
+    offered.append(h("button", { type: "button", class: "plain", text: "Discard it", on: { click: discard } }));
     put(
       this.about,
+      offered,
       text,
       h(
         "p",
         { class: "row" },
         h("button", { type: "button", class: "primary", text: "Save", title: "Ctrl+Enter", on: { click: save } }),
-        h("button", { type: "button", text: "Cancel", title: "Escape", on: { click: done } }),
+        h("button", { type: "button", text: "Cancel", title: "Escape", on: { click: () => done() } }),
       ),
     );
     text.focus();

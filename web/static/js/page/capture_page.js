@@ -5,7 +5,7 @@ import { CaptureContext } from "./capture_context.js";
 import { CaptureHeader } from "./capture_header.js";
 import { addCommands } from "../lib/commands.js";
 import { startAgainst } from "./against_chip.js";
-import { byId, h, inputOf, put, settled, within } from "../lib/dom.js";
+import { byId, h, inputOf, prose, put, settled, within } from "../lib/dom.js";
 import { firstTab } from "../view/first_view.js";
 import { duration, exact } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
@@ -17,6 +17,7 @@ import { LiveHeader } from "./live_header.js";
 import { Minimap } from "./minimap.js";
 import { isWithoutOwn, takesCondition, toggleOwn } from "./own_work.js";
 import { note, noteError, sentence, showError, waitFor } from "../lib/notice.js";
+import { reach } from "../lib/reach.js";
 import { costIsEstimated } from "../kind/table.js";
 import { startTabs } from "../lib/tabs.js";
 import { partWords } from "./share_words.js";
@@ -34,6 +35,8 @@ const NOT_SAVED = "This tab was not saved in this file.";
 const COMPUTED_MS = 1000;
 /** How often it is asked for a capture that a flight recorder is storing. */
 const STORED_MS = 1000;
+/** How often it is asked whether the capture is still there, while the page is in sight. */
+const CHECK_MS = 10_000;
 /** How often stored views of a running capture are asked for again. */
 const GROW_MS = 2000;
 
@@ -45,7 +48,7 @@ function filterProblem(error) {
   const { why, remedy } = problemOf(error);
   const place = byId("filter-problem");
   place.hidden = !error;
-  place.textContent = error ? [why, remedy].map(sentence).filter(Boolean).join(" ") : "";
+  put(place, ...prose(error ? [why, remedy].map(sentence).filter(Boolean).join(" ") : ""));
   byId("filter").setAttribute("aria-invalid", String(Boolean(error)));
 }
 
@@ -279,6 +282,9 @@ function startLive(context, views, minimap, readout) {
     ending = true;
     stop();
     header.ended();
+    await settle();
+  };
+  const settle = async () => {
     try {
       await context.refresh();
       context.rankColors().catch(() => {});
@@ -288,6 +294,15 @@ function startLive(context, views, minimap, readout) {
       noteError(error);
     }
   };
+  reach.on("change", async (there) => {
+    header.away(!there);
+    if (!there || context.gone) return;
+    // Whatever happened meanwhile: the capture may have ended, or the console that recorded it.
+    const before = context.info.running;
+    if (ending) return settle();
+    await context.refresh().catch(noteError);
+    if (before && !context.info.running) await ended();
+  });
   const stop = listen(
     "/api/captures/{id}/live",
     { id: context.id },
@@ -433,6 +448,9 @@ export async function startCapture(saved = null) {
     context.check();
     void context.notes.load();
   });
+  // Nothing tells of a deletion elsewhere; a share's page asks by itself, more often.
+  if (!info.share && !IS_SAVED)
+    setInterval(() => document.visibilityState === "visible" && void context.check(), CHECK_MS);
   // Names keep the usual colours where this cannot be told.
   context.rankColors().catch(() => {});
   followComputed(context, views);

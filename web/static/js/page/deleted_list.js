@@ -3,11 +3,11 @@
 import { get, send } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { bytes, wall } from "../lib/format.js";
-import { listTable } from "./list_table.js";
+import { listTable, titleCell } from "./list_table.js";
 import { note, showError, waitFor } from "../lib/notice.js";
 
 /** @type {import("./list_table.js").Head[]} */
-const HEADS = [["Capture"], ["Size"], ["Deleted"], ["Restorable until"], ["Actions"]];
+const HEADS = [["Capture"], ["Size", true], ["Deleted"], ["Restorable until"], ["Actions"]];
 
 /** @import { DeletedItem } from "../../../api.js" */
 
@@ -58,8 +58,8 @@ export class DeletedList {
     return h(
       "tr",
       {},
-      h("td", { class: "name" }, one.title, h("div", { class: "quiet", text: `by ${one.owner}` })),
-      h("td", { class: "number", text: bytes(one.bytes) }),
+      titleCell(one.title, null, h("div", { class: "quiet", text: `by ${one.owner}` })),
+      h("td", { class: "num", text: bytes(one.bytes) }),
       h("td", {}, wall(one.deleted_unix_ns), h("div", { class: "quiet", text: `by ${one.deleted_by}` })),
       h("td", { text: wall(one.restorable_until_unix_ns) }),
       h(

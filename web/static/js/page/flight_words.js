@@ -1,6 +1,7 @@
 // Flight recorders in words: what one holds, what fired for a capture that came of one.
 
 import { h } from "../lib/dom.js";
+import { nextWords } from "../lib/cron_time.js";
 import { bytes, count, duration, exact, plural, wall } from "../lib/format.js";
 
 /** @import { CapturePage, FlightSpec, FlightStatus } from "../../../api.js" */
@@ -41,6 +42,17 @@ export function holdsShort(status) {
  */
 const entry = (name, ...value) => [h("dt", { text: name }), h("dd", {}, ...value)];
 
+/**
+ * A trigger; one that fires at set times says in which zone, and while it runs when it fires next.
+ * @param {string} text
+ * @param {boolean} runs
+ */
+function triggerLine(text, runs) {
+  const words = nextWords(text, Date.now(), wall);
+  const said = runs ? words : words.split(";")[0];
+  return h("li", {}, h("span", { class: "mono", text }), said && h("span", { class: "quiet", text: `: ${said}` }));
+}
+
 /** @param {string} id */
 const captureLink = (id) => h("a", { class: "mono", href: `/captures/${encodeURIComponent(id)}`, text: id });
 
@@ -64,7 +76,7 @@ export function flightEntries(info) {
       "Fires when",
       triggers.length === 0
         ? "somebody presses Keep what just happened, or a request with its token comes"
-        : h("ul", {}, ...triggers.map((text) => h("li", { class: "mono", text }))),
+        : h("ul", {}, ...triggers.map((text) => triggerLine(text, status !== null))),
     ),
     ...entry("How often", often),
     ...(flight.announce ? entry("Announces to", flight.announce.join(", ")) : []),

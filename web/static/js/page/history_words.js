@@ -137,6 +137,18 @@ export function withValue(text, field, value) {
   return [...others, ...(value.trim() ? [field.write(value)] : [])].join(" ");
 }
 
+/** A condition of a search, as `tag:slow` or `-is:pinned`; what is in quotes is searched for. */
+const CONDITION = /^-?[a-z]+:[^/]/iu;
+
+/**
+ * Whether a search looks for no words, but only for captures of which something is so.
+ * @param {string} text
+ */
+export function isConditionsOnly(text) {
+  const words = writtenWords(text);
+  return words.length > 0 && words.every((word) => CONDITION.test(word));
+}
+
 /** Names of what words were found in, as the page says them. */
 const FOUND_IN = new Map(
   Object.entries({

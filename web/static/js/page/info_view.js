@@ -177,7 +177,7 @@ export class InfoView extends PanelView {
       shows: ({ on }) => on.kind === "capture" || on.kind === "track",
       named: true,
       fresh: () => ({ on: { kind: "capture" } }),
-      empty: "No note on the capture as a whole.",
+      empty: context.info.share?.notes === false ? "Notes are left out." : "No note on the capture as a whole.",
       address: (note) => context.state.addressWith(context.notedView(note)),
       go: (note) => context.goToNote(note),
     });

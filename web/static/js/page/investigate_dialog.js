@@ -1,7 +1,7 @@
 // Adds what a capture's page shows to an investigation: the view, the comparison, the query with its result, or the selected note.
 
 import { get, send } from "../lib/api.js";
-import { askInDialog } from "../lib/ask_dialog.js";
+import { actInDialog } from "../lib/ask_dialog.js";
 import { h } from "../lib/dom.js";
 import { note, noteError, waitFor } from "../lib/notice.js";
 import { firstLine } from "../view/notes/note_words.js";
@@ -56,10 +56,17 @@ export async function addToInvestigation(context, tab) {
     const items = list.items.filter(({ state }) => state !== "closed");
     const all = addables(context, tab);
     const asked = question(items, all);
-    if (!(await askInDialog("Add to an investigation", "Add", ...asked.fields))) return;
-    const id = asked.where.value || (await send("POST", "/api/investigations", {}, { title: asked.title.value })).id;
-    const content = all[asked.chosen()].content(asked.caption.value);
-    await waitFor("Adding to the investigation", send("POST", "/api/investigations/{id}/blocks", { id }, { content }));
+    let id = "";
+    const done = await actInDialog("Add to an investigation", "Add", asked.fields, async () => {
+      // One that was made is not made twice where adding to it is refused.
+      id = asked.where.value || id || (await send("POST", "/api/investigations", {}, { title: asked.title.value })).id;
+      const content = all[asked.chosen()].content(asked.caption.value);
+      await waitFor(
+        "Adding to the investigation",
+        send("POST", "/api/investigations/{id}/blocks", { id }, { content }),
+      );
+    });
+    if (!done) return;
     sessionStorage.setItem(LAST, id);
     const title = items.find((one) => one.id === id)?.title ?? asked.title.value;
     note(`Added to “${title}”.`, { label: "Open", run: () => location.assign(investigationAddress(id)), ms: 10_000 });
@@ -78,7 +85,7 @@ function question(items, all) {
   const where = h(
     "select",
     { on: { change: () => show() } },
-    ...items.map((one) => h("option", { value: one.id, selected: one.id === last, text: one.title })),
+    ...items.map((one) => h("option", { value: one.id, selected: one.id === last, title: one.title, text: one.title })),
     h("option", { value: "", text: "A new investigation" }),
   );
   const title = h("input", { type: "text", maxlength: "200", placeholder: "What is looked for" });

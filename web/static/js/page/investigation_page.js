@@ -378,7 +378,7 @@ class InvestigationPage {
   /** @param {"text"|"task"} kind */
   #write(kind) {
     const form = new TextForm(
-      { label: TEXTS[kind], text: "" },
+      { label: TEXTS[kind], text: "", place: `investigation ${this.id} new ${kind}` },
       {
         save: async ({ text }) => {
           await send("POST", "/api/investigations/{id}/blocks", { id: this.id }, { content: { kind, text } });
@@ -398,7 +398,7 @@ class InvestigationPage {
     const { id } = block;
     let seen = block;
     const form = new TextForm(
-      { label: TEXTS[block.content.kind] ?? "Text", text: own.text },
+      { label: TEXTS[block.content.kind] ?? "Text", text: own.text, place: `investigation ${this.id} ${id}` },
       {
         save: async ({ text }) => {
           const body = { version: seen.version, content: withText(seen.content, text) };
@@ -429,7 +429,7 @@ class InvestigationPage {
   #writeHead(key, label, text, body) {
     let version = this.#page?.head.version ?? 1;
     const form = new TextForm(
-      { label, text },
+      { label, text, place: `investigation ${this.id} ${key}` },
       {
         save: async (written) => {
           const asked = key === "title" ? { title: written.text } : { conclusion: written.text };

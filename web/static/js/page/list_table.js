@@ -2,6 +2,16 @@
 
 import { h } from "../lib/dom.js";
 
+/**
+ * A cell for a title that people wrote, which is cut where it is longer than the table is wide: what can be done stays in sight.
+ * @param {string} title
+ * @param {string|null} href
+ * @param {...import("../lib/dom.js").Child} below
+ */
+export function titleCell(title, href, ...below) {
+  return h("td", { class: "wide", title }, href === null ? title : h("a", { href, text: title }), ...below);
+}
+
 /** @typedef {[text: string, isNumber?: boolean]} Head of a column */
 
 /**

@@ -185,6 +185,14 @@ export class LiveHeader {
     this.#before = tick;
   }
 
+  /**
+   * Whether the console does not answer: then these are readings of before.
+   * @param {boolean} isAway
+   */
+  away(isAway) {
+    this.strip.classList.toggle("is-away", isAway);
+  }
+
   /** The capture has ended: the line keeps its place, so that nothing below it jumps. */
   ended() {
     this.more.remove();

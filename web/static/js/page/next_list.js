@@ -3,13 +3,13 @@
 import { get } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { bytes, plural, wall } from "../lib/format.js";
-import { listTable } from "./list_table.js";
+import { listTable, titleCell } from "./list_table.js";
 import { showError, waitFor } from "../lib/notice.js";
 import { goesText } from "./retention.js";
 import { tagChip } from "./tag_chip.js";
 
 /** @type {import("./list_table.js").Head[]} */
-const HEADS = [["Capture"], ["Size"], ["Goes"], ["Rule"]];
+const HEADS = [["Capture"], ["Size", true], ["Goes"], ["Rule"]];
 /** How many are shown. */
 const MOST = 50;
 
@@ -46,7 +46,7 @@ export class NextList {
    */
   #table(items, total) {
     const about =
-      "Pinned captures stay, and so do those that are recorded. To keep one, pin it or give it a tag that is kept longer.";
+      "Pinned captures stay, and so do those that are being recorded. To keep one, pin it or give it a tag that is kept longer.";
     if (items.length === 0) return [h("p", { class: "quiet", text: "No capture goes by the rules as they are." })];
     return [
       h("p", { class: "quiet", text: about }),
@@ -66,10 +66,9 @@ function row(one) {
   return h(
     "tr",
     {},
-    h(
-      "td",
-      { class: "name" },
-      h("a", { href: `/captures/${encodeURIComponent(one.id)}`, text: one.title }),
+    titleCell(
+      one.title,
+      `/captures/${encodeURIComponent(one.id)}`,
       h(
         "div",
         { class: "tags-line" },
@@ -77,7 +76,7 @@ function row(one) {
         ...one.tags.map(tagChip),
       ),
     ),
-    h("td", { class: "number", text: bytes(one.bytes) }),
+    h("td", { class: "num", text: bytes(one.bytes) }),
     h("td", { title: one.goes_unix_ns === null ? "" : wall(one.goes_unix_ns), text: goesText(one, Date.now()) }),
     h("td", { text: one.goes_unix_ns === null ? "size" : (one.rule ?? "age") }),
   );

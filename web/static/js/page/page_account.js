@@ -1,7 +1,7 @@
 // What somebody has of their own: password, sessions, tokens for programs.
 
 import { get, send } from "../lib/api.js";
-import { askInDialog } from "../lib/ask_dialog.js";
+import { actInDialog } from "../lib/ask_dialog.js";
 import { byId, h, put } from "../lib/dom.js";
 import { duration } from "../lib/format.js";
 import { errorNotice, note, showError, waitFor } from "../lib/notice.js";
@@ -136,21 +136,22 @@ async function makeToken({ role: most, days: usual, most_days: mostDays }) {
     h("div", { class: "field" }, h("label", { for: "token-role", text: "What it may do" }), role),
     h("div", { class: "field" }, h("label", { for: "token-days", text: "Days until it expires" }), days),
   ];
-  if (!(await askInDialog("New token", "Make token", ...fields))) return;
-  const asked = { name: name.value.trim(), role: role.value, days: Number(days.value) };
-  try {
-    const { token, item } = await waitFor("Making a token", send("POST", "/api/own/tokens", {}, asked));
-    put(byId("account-problem"));
-    void load();
-    await showOnce({
-      title: `The token “${item.name}”`,
-      label: "Token",
-      text: token,
-      words: `Send it as the header Authorization: Bearer ${token.slice(0, 14)}… It cannot be shown again. Whoever has it may do what ${item.role} allows.`,
-    });
-  } catch (error) {
-    showError(byId("account-problem"), error);
-  }
+  /** @type {import("../../../api.js").Answers["POST"]["/api/own/tokens"][]} */
+  const made = [];
+  const done = await actInDialog("New token", "Make token", fields, async () => {
+    const asked = { name: name.value.trim(), role: role.value, days: Number(days.value) };
+    made.push(await waitFor("Making a token", send("POST", "/api/own/tokens", {}, asked)));
+  });
+  if (!done) return;
+  const [{ token, item }] = made;
+  put(byId("account-problem"));
+  void load();
+  await showOnce({
+    title: `The token “${item.name}”`,
+    label: "Token",
+    text: token,
+    words: `Send it as the header Authorization: Bearer ${token.slice(0, 14)}… It cannot be shown again. Whoever has it may do what ${item.role} allows.`,
+  });
 }
 
 /** @param {OwnAccess} own */

@@ -4,7 +4,7 @@ import { get } from "../lib/api.js";
 import { byId, h, put } from "../lib/dom.js";
 import { plural, wall } from "../lib/format.js";
 import { showError } from "../lib/notice.js";
-import { listTable } from "./list_table.js";
+import { listTable, titleCell } from "./list_table.js";
 import { seriesAddress } from "./series_address.js";
 import { startShell } from "./shell.js";
 
@@ -24,8 +24,8 @@ function row({ id, title, host, runs, first_unix_ns: first, last_unix_ns: last, 
   return h(
     "tr",
     {},
-    h("td", { class: "name" }, h("a", { href: seriesAddress(id), text: title || "without a title" })),
-    h("td", { text: host }),
+    titleCell(title || "without a title", seriesAddress(id)),
+    h("td", { class: "cut", title: host, text: host }),
     h("td", { class: "num", text: runs >= MOST ? "1,000 or more" : String(runs) }),
     h("td", { text: wall(first) }),
     h("td", {}, h("a", { href: `/captures/${newest}`, text: wall(last) })),

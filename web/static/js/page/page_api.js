@@ -2,10 +2,9 @@
 
 import { getBytes } from "../lib/api.js";
 import { shapeElement, typeAnchor } from "../lib/api_shapes.js";
-import { byId, h, inputOf, put } from "../lib/dom.js";
+import { byId, h, inputOf, prose, put } from "../lib/dom.js";
 import { plural } from "../lib/format.js";
 import { showError, waitFor } from "../lib/notice.js";
-import { prose } from "../lib/script_text.js";
 import { keepInAddress } from "../lib/search_address.js";
 import { listTable } from "./list_table.js";
 import { startShell } from "./shell.js";

@@ -8,7 +8,7 @@ import { byId, h, inputOf, put, settled } from "../lib/dom.js";
 import { exact, plural } from "../lib/format.js";
 import { HistoryFilters } from "./history_filters.js";
 import { HistorySelection } from "./history_selection.js";
-import { unsearchedText } from "./history_words.js";
+import { isConditionsOnly, unsearchedText } from "./history_words.js";
 import { importButton } from "./import_files.js";
 import { bind } from "../lib/keys.js";
 import { note, noteError, showError, waitFor } from "../lib/notice.js";
@@ -22,6 +22,8 @@ import { startShell } from "./shell.js";
 /** @import { CaptureItem } from "../../../api.js" */
 
 const PAGE = 100;
+/** How often the list is read again. */
+const RENEW_MS = 15_000;
 const UNDO_MS = 10_000;
 /** How captures are sorted if nobody says otherwise. */
 const NEWEST = "started";
@@ -109,7 +111,9 @@ function nothingFound() {
       "div",
       { class: "empty" },
       h("p", {
-        text: "No match in titles, tags, descriptions, notes, owners, hosts, targets, specs, scripts, names of processes, texts of events and output.",
+        text: isConditionsOnly(search.value)
+          ? "No capture fulfils these conditions."
+          : "No match in titles, tags, descriptions, notes, owners, hosts, targets, specs, scripts, names of processes, texts of events and output.",
       }),
     ),
   );
@@ -227,7 +231,11 @@ async function restoreAll(ids) {
   load();
 }
 
-async function load(offset = 0) {
+/**
+ * @param {number} offset of the first that is read
+ * @param {boolean} isByItself whether nobody has asked for it: what is shown stays then, if it fails
+ */
+async function load(offset = 0, isByItself = false) {
   try {
     const page = await latest.run((signal) =>
       waitFor(
@@ -253,6 +261,7 @@ async function load(offset = 0) {
     }
     draw();
   } catch (error) {
+    if (isByItself) return;
     table = null;
     showError(place, error, () => load());
   }
@@ -291,7 +300,18 @@ function shownSearch() {
   return [...others, `sort:${chosenSort}`].join(" ").trim();
 }
 
+/**
+ * Reads the list again, as others record and delete: not while somebody is about to do something with it, or has turned pages, and
+ * not where it cannot be seen.
+ */
+function renew() {
+  const isUsed = place.contains(document.activeElement) || selection.chosen.length > 0 || leaving.size > 0;
+  if (document.visibilityState === "visible" && !isUsed && table && items.length <= PAGE) void load(0, true);
+}
+
 startShell();
+setInterval(renew, RENEW_MS);
+document.addEventListener("visibilitychange", renew);
 if (mayRecord()) counted.after(importButton());
 counted.after(savedSearches(shownSearch, use));
 rule.before(unsearched);

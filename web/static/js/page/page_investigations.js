@@ -5,7 +5,7 @@ import { byId, h, inputOf, put, settled } from "../lib/dom.js";
 import { plural, wall } from "../lib/format.js";
 import { note, noteError, showError, waitFor } from "../lib/notice.js";
 import { investigationAddress, stateWords } from "./investigation_words.js";
-import { listTable } from "./list_table.js";
+import { listTable, titleCell } from "./list_table.js";
 import { startShell } from "./shell.js";
 
 /** @import { InvestigationHead, InvestigationList } from "../../../api.js" */
@@ -35,11 +35,10 @@ function row(one) {
       showError(byId("investigations-problem"), error);
     }
   };
-  const name = isDeleted ? one.title : h("a", { href: investigationAddress(one.id), text: one.title });
   return h(
     "tr",
     {},
-    h("td", { class: "name" }, name),
+    titleCell(one.title, isDeleted ? null : investigationAddress(one.id)),
     h("td", {}, h("span", { class: "investigation-state", data: { state: one.state }, text: stateWords(one.state) })),
     h("td", {}, one.owner, h("div", { class: "quiet", text: wall(one.created_unix_ns) })),
     h("td", {}, one.changed_by, h("div", { class: "quiet", text: wall(one.changed_unix_ns) })),

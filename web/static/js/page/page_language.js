@@ -2,10 +2,10 @@
 
 import { get } from "../lib/api.js";
 import { mayRecord } from "../lib/commands.js";
-import { byId, h, inputOf, put } from "../lib/dom.js";
+import { byId, h, inputOf, prose, put } from "../lib/dom.js";
 import { showError, waitFor } from "../lib/notice.js";
 import { editorLink } from "../kind/script.js";
-import { prose, scriptText } from "../lib/script_text.js";
+import { scriptText } from "../lib/script_text.js";
 import { keepInAddress } from "../lib/search_address.js";
 import { startShell } from "./shell.js";
 

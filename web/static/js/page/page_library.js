@@ -45,6 +45,7 @@ function readState() {
 
 /** @param {LibraryEntryItem} item */
 function row(item) {
+  const about = [item.description, ...item.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" ");
   return h(
     "tr",
     { "aria-current": String(String(item.id) === open) },
@@ -54,7 +55,7 @@ function row(item) {
       h("button", { type: "button", class: "plain", text: item.name, on: { click: () => show(String(item.id)) } }),
     ),
     h("td", { text: kindAbout(item.kind).one }),
-    h("td", { text: [item.description, ...item.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" ") }),
+    h("td", { class: "wide", title: about, text: about }),
     h("td", { text: item.owner }),
     h("td", { text: item.shared ? "yes" : "" }),
     h("td", {

@@ -18,7 +18,9 @@ import { SameCommands, recipeCommand } from "./same_commands.js";
 import { leaveView } from "./investigation_step.js";
 import { startShell } from "./shell.js";
 import { sourcesOf } from "../lib/spec.js";
-import { flightWords } from "../new/flight_form.js";
+import { nextWords } from "../lib/cron_time.js";
+import { wall } from "../lib/format.js";
+import { flightWords, schedulesIn, zonedTriggers } from "../new/flight_form.js";
 import { emptyForm, formOf, specOf, startsCommand } from "../new/spec_form.js";
 import { startTabs } from "../lib/tabs.js";
 import { joinWords, splitWords } from "../lib/words.js";
@@ -180,6 +182,12 @@ function showFlight() {
   const form = formNow();
   byId("flight-fields").hidden = !form.flight;
   byId("flight-help").textContent = form.flight ? flightWords(form) : "";
+  put(
+    byId("flight-next"),
+    ...schedulesIn(zonedTriggers(form.flightTriggers)).map((text) =>
+      h("p", {}, h("code", { text }), `: ${nextWords(text, Date.now(), wall)}`),
+    ),
+  );
   byId("duration-help").hidden = form.flight;
   // Its own time limit would end it before anything happens.
   if (form.flight !== wasFlight) {
@@ -197,8 +205,9 @@ function showFlight() {
  */
 function addTrigger(text) {
   const field = fieldOf("flight-triggers");
-  field.value = [field.value.trimEnd(), text].filter(Boolean).join("\n");
+  field.value = zonedTriggers([field.value.trimEnd(), text].filter(Boolean).join("\n"));
   field.focus();
+  showFlight();
   same.changed();
 }
 
@@ -486,6 +495,12 @@ function startFields() {
   for (const radio of document.querySelectorAll("input[name=target]")) radio.addEventListener("change", showTarget);
   byId("during").addEventListener("change", showTarget);
   byId("flight-part").addEventListener("input", showFlight);
+  // Nobody reads a time without a zone as one of UTC.
+  byId("flight-triggers").addEventListener("change", () => {
+    const field = fieldOf("flight-triggers");
+    field.value = zonedTriggers(field.value);
+    showFlight();
+  });
   for (const example of document.querySelectorAll("[data-trigger]"))
     if (example instanceof HTMLElement)
       example.addEventListener("click", () => addTrigger(example.dataset.trigger ?? ""));

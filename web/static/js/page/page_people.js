@@ -1,18 +1,18 @@
 // People: accounts with what they may do, everybody's tokens, and who is logged in. For admins.
 
 import { get, send } from "../lib/api.js";
-import { askInDialog } from "../lib/ask_dialog.js";
+import { actInDialog, askInDialog } from "../lib/ask_dialog.js";
 import { addCommands } from "../lib/commands.js";
 import { byId, h, put } from "../lib/dom.js";
-import { duration } from "../lib/format.js";
-import { showError } from "../lib/notice.js";
+import { ago, duration } from "../lib/format.js";
+import { showError, waitFor } from "../lib/notice.js";
 import { showAccess } from "./access_view.js";
 import { isLoopback } from "./link_address.js";
 import { acting } from "./list_act.js";
 import { listTable } from "./list_table.js";
 import { showOnce } from "./once_dialog.js";
 import { showRights } from "./rights_section.js";
-import { ROLES, ago, endsWords, stateWords } from "./people_words.js";
+import { ROLES, endsWords, stateWords } from "./people_words.js";
 import { startShell } from "./shell.js";
 import { tokenTable } from "./token_table.js";
 
@@ -75,17 +75,16 @@ async function add() {
     h("div", { class: "field" }, h("label", { for: "person-role", text: "What they may do" }), role),
     h("p", { class: "quiet small", text: ROLES.map(([one, means]) => `${one}: ${means}`).join("; ") + "." }),
   ];
-  if (!(await askInDialog("Add a person", "Add", ...fields))) return;
-  const asked = { name: name.value.trim(), role: role.value };
-  await doing(
-    "Adding a person",
-    async () => {
-      const made = await send("POST", "/api/people", {}, asked);
-      void load();
-      await showLink(asked.name, made);
-    },
-    "",
-  );
+  /** @type {MadeInvitation[]} */
+  const made = [];
+  const done = await actInDialog("Add a person", "Add", fields, async () => {
+    const asked = { name: name.value.trim(), role: role.value };
+    made.push(await waitFor("Adding a person", send("POST", "/api/people", {}, asked)));
+  });
+  if (!done) return;
+  put(byId("people-problem"));
+  void load();
+  await showLink(name.value.trim(), made[0]);
 }
 
 /**
@@ -185,7 +184,7 @@ function row(person) {
     {},
     h("td", { class: "name" }, person.name, h("div", { class: "quiet", text: stateWords(person, now) })),
     h("td", {}, role),
-    h("td", { text: login === null ? "never" : ago(login, now) }),
+    h("td", { text: login === null ? "never" : ago(login, Date.now()) }),
     h("td", { class: "num", text: String(person.sessions) }),
     h("td", { class: "num", text: String(person.tokens) }),
     h(

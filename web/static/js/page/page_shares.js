@@ -2,8 +2,8 @@
 
 import { get, send } from "../lib/api.js";
 import { byId, h, put } from "../lib/dom.js";
-import { duration, plural, wall } from "../lib/format.js";
-import { listTable } from "./list_table.js";
+import { ago, plural, wall } from "../lib/format.js";
+import { listTable, titleCell } from "./list_table.js";
 import { note, showError, waitFor } from "../lib/notice.js";
 import { removedWords, shownWords } from "./share_words.js";
 import { startShell } from "./shell.js";
@@ -57,11 +57,11 @@ function row(one) {
   const used =
     one.last_used_unix_ns === null
       ? "never"
-      : `${duration(Math.max(0, Date.now() * 1e6 - one.last_used_unix_ns))} ago, opened ${plural(one.opened, "time")}`;
+      : `${ago(one.last_used_unix_ns, Date.now())}, opened ${plural(one.opened, "time")}`;
   return h(
     "tr",
     {},
-    h("td", { class: "name" }, h("a", { href, text: one.title })),
+    titleCell(one.title, href),
     h(
       "td",
       {},

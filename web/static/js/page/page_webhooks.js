@@ -1,13 +1,13 @@
 // Webhooks: addresses that are told of captures of flight recorders, and what became of the last messages. For admins.
 
 import { get, send } from "../lib/api.js";
-import { askInDialog } from "../lib/ask_dialog.js";
+import { actInDialog, askInDialog } from "../lib/ask_dialog.js";
 import { addCommands } from "../lib/commands.js";
 import { byId, h, put } from "../lib/dom.js";
 import { wall } from "../lib/format.js";
-import { note, showError } from "../lib/notice.js";
+import { note, showError, waitFor } from "../lib/notice.js";
 import { acting } from "./list_act.js";
-import { listTable } from "./list_table.js";
+import { listTable, titleCell } from "./list_table.js";
 import { showOnce } from "./once_dialog.js";
 import { startShell } from "./shell.js";
 import { countsText, stateText } from "./webhook_words.js";
@@ -36,18 +36,22 @@ async function add() {
     h("div", { class: "field" }, h("label", { for: "webhook-name", text: "Name" }), name),
     h("div", { class: "field" }, h("label", { for: "webhook-url", text: "Address" }), url),
   ];
-  if (!(await askInDialog("Add a webhook", "Add", ...fields))) return;
-  const asked = { name: name.value.trim(), url: url.value.trim() };
-  await doing("Adding a webhook", async () => {
-    const made = await send("POST", "/api/webhooks", {}, asked);
-    void load();
-    await showOnce({
-      title: `The secret of ${made.name}`,
-      label: "Secret",
-      text: made.secret,
-      words:
-        "Whoever takes the messages checks with it that they come from this console: the header Bathyscope-Signature is v1= and the HMAC-SHA256 of the header Bathyscope-Timestamp, a dot and the body. It cannot be shown again.",
-    });
+  /** @type {import("../../../api.js").Answers["POST"]["/api/webhooks"][]} */
+  const made = [];
+  const done = await actInDialog("Add a webhook", "Add", fields, async () => {
+    const asked = { name: name.value.trim(), url: url.value.trim() };
+    made.push(await waitFor("Adding a webhook", send("POST", "/api/webhooks", {}, asked)));
+  });
+  if (!done) return;
+  const [{ name: called, secret }] = made;
+  put(byId("webhooks-problem"));
+  void load();
+  await showOnce({
+    title: `The secret of ${called}`,
+    label: "Secret",
+    text: secret,
+    words:
+      "Whoever takes the messages checks with it that they come from this console: the header Bathyscope-Signature is v1= and the HMAC-SHA256 of the header Bathyscope-Timestamp, a dot and the body. It cannot be shown again.",
   });
 }
 
@@ -88,7 +92,12 @@ function row(webhook) {
       webhook.name,
       h("div", { class: "quiet", text: `by ${webhook.made_by}, ${wall(webhook.created_unix_ns)}` }),
     ),
-    h("td", { class: "mono" }, webhook.url, webhook.problem && h("div", { class: "notice", text: webhook.problem })),
+    h(
+      "td",
+      { class: "mono name" },
+      webhook.url,
+      webhook.problem && h("div", { class: "notice", text: webhook.problem }),
+    ),
     h("td", { text: countsText(webhook) }),
     h(
       "td",
@@ -105,14 +114,17 @@ function row(webhook) {
 
 /** @param {DeliveryItem} message */
 function messageRow(message) {
-  const about = message.capture
-    ? h("a", { href: `/captures/${encodeURIComponent(message.capture)}`, text: message.title })
-    : "a test";
   return h(
     "tr",
     {},
     h("td", { class: "name", text: message.webhook }),
-    h("td", {}, about, message.capture && h("div", { class: "quiet mono", text: message.trigger })),
+    message.capture
+      ? titleCell(
+          message.title ?? "",
+          `/captures/${encodeURIComponent(message.capture)}`,
+          h("div", { class: "quiet mono cut", title: message.trigger, text: message.trigger }),
+        )
+      : h("td", { text: "a test" }),
     h("td", {}, stateText(message), message.error && h("div", { class: "quiet", text: message.error })),
     h("td", { text: wall(message.changed_unix_ns) }),
   );

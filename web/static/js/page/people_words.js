@@ -1,6 +1,6 @@
 // What is said of accounts and tokens. Pure.
 
-import { duration, plural } from "../lib/format.js";
+import { ago, duration, plural } from "../lib/format.js";
 
 /** @import { ApiTokenItem, OwnAccess, PersonItem, Role } from "../../../api.js" */
 
@@ -20,19 +20,12 @@ export function rolesUpTo(most) {
 }
 
 /**
- * How long something is ago.
- * @param {number} unixNs
- * @param {number} nowNs
- */
-export const ago = (unixNs, nowNs) => `${duration(Math.max(0, nowNs - unixNs))} ago`;
-
-/**
  * Whether somebody can log in by an account, and since when not.
  * @param {PersonItem} person
  * @param {number} nowNs
  */
 export function stateWords(person, nowNs) {
-  if (person.disabled_unix_ns !== null) return `disabled ${ago(person.disabled_unix_ns, nowNs)}`;
+  if (person.disabled_unix_ns !== null) return `disabled ${ago(person.disabled_unix_ns, nowNs / 1e6)}`;
   const { identity } = person;
   if (identity && !identity.is_bound) return `waits for a login at ${identity.issuer}`;
   if (identity && !person.has_password) return `logs in at ${identity.issuer}`;
@@ -57,7 +50,7 @@ export function endsWords({ sessions, tokens }) {
  * @param {ApiTokenItem} token
  * @param {number} nowNs
  */
-export const usedWords = ({ last_used_unix_ns: used }, nowNs) => (used === null ? "never" : ago(used, nowNs));
+export const usedWords = ({ last_used_unix_ns: used }, nowNs) => (used === null ? "never" : ago(used, nowNs / 1e6));
 
 /**
  * Groups that somebody is in by this login, in words; empty where nobody told of any.

@@ -1,9 +1,9 @@
 // Tags that say who may read what has them, and groups of people: sections of the page of people.
 
 import { get, send } from "../lib/api.js";
-import { askInDialog } from "../lib/ask_dialog.js";
+import { actInDialog, askInDialog } from "../lib/ask_dialog.js";
 import { byId, h, put } from "../lib/dom.js";
-import { showError } from "../lib/notice.js";
+import { showError, waitFor } from "../lib/notice.js";
 import { acting } from "./list_act.js";
 import { listTable } from "./list_table.js";
 import { RightsForm, rightsWords } from "./rights_form.js";
@@ -24,21 +24,20 @@ async function editTag(page, changed) {
   tag.value = changed?.tag ?? "";
   tag.readOnly = changed !== null;
   const form = new RightsForm(changed?.list ?? [], known(page), "Everybody who is logged in may read what has it");
-  const asked = await askInDialog(
-    changed ? `Captures with the tag ${changed.tag}` : "Limit captures of a tag",
-    "Save",
+  const fields = [
     h("div", { class: "field" }, h("label", { for: "rights-tag", text: "Tag" }), tag),
     form.element,
     h("p", {
       class: "quiet small",
       text: "It counts for captures without a list of their own. Of several tags, each list must let somebody read.",
     }),
-  );
-  if (!asked) return;
-  const list = form.read();
-  const name = tag.value.trim();
-  const said = () => send("PUT", "/api/rights/tags/{tag}", { tag: name }, { list });
-  await doing("Saying who may read", said, `${name}: ${rightsWords(list)}.`);
+  ];
+  const title = changed ? `Captures with the tag ${changed.tag}` : "Limit captures of a tag";
+  const done = await actInDialog(title, "Save", fields, () => {
+    const said = send("PUT", "/api/rights/tags/{tag}", { tag: tag.value.trim() }, { list: form.read() });
+    return waitFor("Saying who may read", said);
+  });
+  if (done) await doing("", async () => {}, `${tag.value.trim()}: ${rightsWords(form.read())}.`);
 }
 
 /** @param {GroupItem|null} changed */
@@ -48,20 +47,20 @@ async function editGroup(changed) {
   name.readOnly = changed !== null;
   const people = h("textarea", { id: "group-people", rows: "6", spellcheck: "false", autocapitalize: "none" });
   people.value = (changed?.people ?? []).join("\n");
-  const asked = await askInDialog(
-    changed ? `Group ${changed.name}` : "Make a group",
-    "Save",
+  const fields = [
     h("div", { class: "field" }, h("label", { for: "group-name", text: "Name" }), name),
     h("div", { class: "field" }, h("label", { for: "group-people", text: "People, one in a line" }), people),
     h("p", { class: "quiet small", text: "Names as people are logged in by, with an account or without." }),
-  );
-  if (!asked) return;
-  const list = people.value
-    .split(/[\n,]/)
-    .map((one) => one.trim())
-    .filter(Boolean);
-  const said = () => send("PUT", "/api/rights/groups/{name}", { name: name.value.trim() }, { people: list });
-  await doing("Saving the group", said, `Group ${name.value.trim()} is saved.`);
+  ];
+  const done = await actInDialog(changed ? `Group ${changed.name}` : "Make a group", "Save", fields, () => {
+    const list = people.value
+      .split(/[\n,]/)
+      .map((one) => one.trim())
+      .filter(Boolean);
+    const said = send("PUT", "/api/rights/groups/{name}", { name: name.value.trim() }, { people: list });
+    return waitFor("Saving the group", said);
+  });
+  if (done) await doing("", async () => {}, `Group ${name.value.trim()} is saved.`);
 }
 
 /** @param {GroupItem} group */

@@ -4,13 +4,15 @@ import { get } from "../lib/api.js";
 import { build } from "../kind/build.js";
 import { newAddress } from "../kind/table.js";
 import { commonCommands } from "./common_commands.js";
-import { byId, h, put, within } from "../lib/dom.js";
+import { byId, h, put, settled, within } from "../lib/dom.js";
 import { holdsShort, holdsText } from "./flight_words.js";
 import { count, permille, rate } from "../lib/format.js";
 import { startDrop } from "./import_files.js";
 import { bind, listed } from "../lib/keys.js";
 import { listen } from "../lib/live.js";
 import { startOmnibox } from "./omnibox.js";
+import { reach } from "../lib/reach.js";
+import { awayWords, startReach } from "./reach_line.js";
 import { nextTheme, theme, themeEvents } from "../lib/theme.js";
 
 /** @import { RunningCapture } from "../../../api.js" */
@@ -30,41 +32,62 @@ const GO = {
   KeyP: newAddress(build),
 };
 
-/** @param {RunningCapture} item */
-function runningItem(item) {
+/** How long nothing may be heard of what runs, which tells something every second, until it is asked whether there is a console. */
+const SILENT_MS = 6000;
+
+/**
+ * @param {RunningCapture} item
+ * @param {string} away why it is not known what it does
+ */
+function runningItem(item, away) {
   return h(
     "li",
     {},
     h(
       "a",
-      { href: `/captures/${encodeURIComponent(item.id)}`, title: item.title },
+      {
+        href: `/captures/${encodeURIComponent(item.id)}`,
+        class: away && "is-unknown",
+        title: away ? `${item.title}: ${away}` : item.title,
+      },
       h(
         "span",
         { class: "rail-title" },
         h("i", { class: "pulse", "aria-hidden": "true" }),
         h("span", { class: "cut", text: item.title }),
       ),
-      h(
-        "span",
-        { class: "rail-facts" },
-        item.flight &&
-          h("span", { title: "Flight recorder: " + holdsText(item.flight), text: holdsShort(item.flight) }),
-        h("span", { text: rate(item.rows_per_s) }),
-        h("span", {
-          title: "Share of one CPU that the probes use",
-          text:
-            item.cpu_permille === null || item.cpu_permille === undefined ? "" : `${permille(item.cpu_permille)} CPU`,
-        }),
-        item.lost > 0 && h("span", { class: "loss", text: `${count(item.lost)} lost` }),
-      ),
+      h("span", { class: "rail-facts" }, ...(away ? [h("span", { text: "not known" })] : factsOf(item))),
     ),
   );
+}
+
+/** @param {RunningCapture} item */
+function factsOf(item) {
+  return [
+    item.flight && h("span", { title: "Flight recorder: " + holdsText(item.flight), text: holdsShort(item.flight) }),
+    h("span", { text: rate(item.rows_per_s) }),
+    h("span", {
+      title: "Share of one CPU that the probes use",
+      text: item.cpu_permille === null || item.cpu_permille === undefined ? "" : `${permille(item.cpu_permille)} CPU`,
+    }),
+    item.lost > 0 && h("span", { class: "loss", text: `${count(item.lost)} lost` }),
+  ];
 }
 
 function startRail() {
   const place = byId("running");
   const list = within(place, "ul");
   let leaves = false;
+  /** @type {RunningCapture[]} */
+  let runs = [];
+  const draw = () => {
+    place.hidden = runs.length === 0;
+    put(list, ...runs.map((item) => runningItem(item, awayWords())));
+  };
+  const silent = settled(SILENT_MS, () => {
+    if (runs.length > 0 && document.visibilityState === "visible") void reach.ask().then(silent);
+  });
+  reach.on("change", draw);
   // Whoever logs out leaves the page, which ends its stream.
   addEventListener("beforeunload", () => (leaves = true));
   addEventListener("pageshow", () => (leaves = false));
@@ -73,8 +96,9 @@ function startRail() {
     {},
     {
       running: ({ items }) => {
-        place.hidden = items.length === 0;
-        put(list, ...items.map(runningItem));
+        runs = items;
+        draw();
+        silent();
       },
       // Whoever shows what others write hears of it on the page: one connection serves all.
       written: (detail) => document.dispatchEvent(new CustomEvent("written", { detail })),
@@ -146,6 +170,7 @@ function startGoTo() {
 
 /** To be called once by every page. */
 export function startShell() {
+  startReach();
   commonCommands();
   startOmnibox();
   startRail();
@@ -156,5 +181,6 @@ export function startShell() {
 
 /** To be called by pages that people without a login see: nothing leads to other pages. */
 export function startSharedShell() {
+  startReach();
   startHelp();
 }

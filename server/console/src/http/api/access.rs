@@ -40,7 +40,7 @@ fn failed(error: SessionError) -> ApiError {
     ApiError::internal("looking at sessions", error)
 }
 
-/// All of them.
+/// Lists all sessions and unused login links.
 pub(in crate::http) async fn list(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,
@@ -51,7 +51,7 @@ pub(in crate::http) async fn list(
     Ok(Json(Listed { sessions: sessions.into_iter().map(shown).collect(), links }))
 }
 
-/// Ends a session, with its streams.
+/// Ends a session of anybody, with its streams.
 pub(in crate::http) async fn end_session(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,
@@ -66,7 +66,7 @@ pub(in crate::http) async fn end_session(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Makes an unused link worthless.
+/// Makes an unused login link worthless.
 pub(in crate::http) async fn end_link(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,

@@ -115,7 +115,7 @@ pub(in crate::http) async fn map(
     Ok(Json(state.workers().view(view, make).await?))
 }
 
-/// Heat maps of two sides.
+/// Compares heat maps of two sides.
 pub(in crate::http) async fn heat(
     reader: Reader,
     State(state): State<AppState>,

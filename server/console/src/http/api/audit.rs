@@ -33,7 +33,7 @@ struct AuditLine {
     detail: String,
 }
 
-/// The newest entries, or those before a number.
+/// Lists the newest entries of the audit log, or those before a number.
 pub(in crate::http) async fn list(
     _: Admin,
     State(state): State<AppState>,

@@ -66,7 +66,7 @@ pub(in crate::http) struct WrittenScript {
     form: Option<usize>,
 }
 
-/// The script of forms.
+/// Writes the script of forms of the probe builder.
 pub(in crate::http) async fn written(
     _: Operator,
     extract::Json(FormBody { forms }): extract::Json<FormBody>,
@@ -93,7 +93,7 @@ pub(in crate::http) struct ReadForms {
     messages: Vec<ScriptMessage>,
 }
 
-/// The forms of a script.
+/// Reads a script into the forms of the probe builder.
 pub(in crate::http) async fn read_forms(
     _: Operator,
     extract::Json(ReadBody { text }): extract::Json<ReadBody>,
@@ -139,7 +139,7 @@ pub(in crate::http) struct FoundSites {
 const KINDS: [EntryKind; 6] =
     [EntryKind::Tracepoint, EntryKind::Function, EntryKind::Perf, EntryKind::File, EntryKind::User, EntryKind::Marker];
 
-/// Places by words of their names, best first.
+/// Finds places for probes by words of their names, best first.
 pub(in crate::http) async fn find(
     _: Operator,
     State(state): State<AppState>,
@@ -278,7 +278,7 @@ struct LeftOutSite {
     why: String,
 }
 
-/// What is to be known of a place.
+/// Describes a place of the probe builder.
 pub(in crate::http) async fn site(
     _: Operator,
     State(state): State<AppState>,
@@ -425,7 +425,7 @@ async fn user_place(state: &AppState, site: &str, types: &KernelTypes) -> UserPl
     UserPlace { passes, go: symbols.go, function, data, data_missing }
 }
 
-/// What can be recorded at a place.
+/// Lists what can be recorded at a place of the probe builder.
 pub(in crate::http) async fn argument_list(
     _: Operator,
     State(state): State<AppState>,

@@ -49,7 +49,7 @@ async fn with_calls<T: Send + 'static>(
     state.workers().view(view, work).await
 }
 
-/// The tree.
+/// Reads the tree of calls of a capture.
 pub(in crate::http) async fn tree(
     reader: Reader,
     State(state): State<AppState>,
@@ -82,7 +82,7 @@ pub(in crate::http) async fn functions(
     Ok(Json(made.await?))
 }
 
-/// Calls over time.
+/// Reads calls of a capture over time.
 pub(in crate::http) async fn chart(
     reader: Reader,
     State(state): State<AppState>,

@@ -80,7 +80,7 @@ pub(in crate::http) struct CaptureList {
     sort: String,
 }
 
-/// A page of the list.
+/// Lists captures, a page at a time.
 pub(in crate::http) async fn list(
     Viewer(who): Viewer,
     State(state): State<AppState>,
@@ -331,7 +331,7 @@ pub(super) fn no_shares(state: &AppState, who: Option<&Who>) -> Option<&'static 
     }
 }
 
-/// One capture, without its rows.
+/// Describes one capture, without its rows.
 pub(in crate::http) async fn one(
     reader: Reader,
     State(state): State<AppState>,

@@ -129,7 +129,7 @@ fn check_length(text: &str) -> Result<(), ApiError> {
     if text.len() <= MOST_BYTES { Ok(()) } else { Err(too_long()) }
 }
 
-/// The entries that match, best first.
+/// Lists the entries of the catalogue that match, best first.
 pub(in crate::http) async fn search(
     _: Operator,
     State(state): State<AppState>,
@@ -162,7 +162,7 @@ struct WireKind {
     hidden: Vec<Hidden>,
 }
 
-/// How it stands with each kind.
+/// Tells how it stands with each kind of the catalogue.
 pub(in crate::http) async fn kinds(_: Operator, State(state): State<AppState>) -> Json<Kinds> {
     Json(standing(&state))
 }
@@ -185,7 +185,7 @@ fn standing(state: &AppState) -> Kinds {
     Kinds { kinds: state.inventory().standing().into_iter().map(kind).collect() }
 }
 
-/// Forgets everything.
+/// Forgets what was read of the catalogue, so that it is read again.
 pub(in crate::http) async fn refresh(_: Operator, State(state): State<AppState>) -> Json<Kinds> {
     state.inventory().forget();
     Json(standing(&state))
@@ -262,7 +262,7 @@ impl From<Entry> for WireEntry {
     }
 }
 
-/// One entry in full; a tracepoint with its fields.
+/// Describes one entry of the catalogue in full; a tracepoint with its fields.
 pub(in crate::http) async fn entry(
     _: Operator,
     State(state): State<AppState>,
@@ -301,7 +301,7 @@ pub(in crate::http) struct WireCount {
     usable: usize,
 }
 
-/// How many names a pattern stands for.
+/// Counts the names that a pattern stands for.
 pub(in crate::http) async fn count(
     _: Operator,
     State(state): State<AppState>,

@@ -20,7 +20,7 @@ pub(in crate::http) struct CompareQuery {
     b: CaptureId,
 }
 
-/// Compares them.
+/// Compares two captures.
 pub(in crate::http) async fn captures(
     Viewer(who): Viewer,
     State(state): State<AppState>,

@@ -77,7 +77,7 @@ async fn admit(state: &AppState, who: &Who, id: CaptureId) -> Result<(), ApiErro
     if is_there { Ok(()) } else { Err(ApiError::not_found()) }
 }
 
-/// Lists them.
+/// Lists deleted captures that can be restored.
 pub(in crate::http) async fn list(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -86,7 +86,7 @@ pub(in crate::http) async fn list(
     Ok(Json(DeletedList { items }))
 }
 
-/// Shows one again.
+/// Restores a deleted capture.
 pub(in crate::http) async fn restore(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -104,7 +104,7 @@ pub(in crate::http) async fn restore(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Removes one for good.
+/// Removes a deleted capture for good.
 pub(in crate::http) async fn discard(
     Operator(who): Operator,
     State(state): State<AppState>,

@@ -22,7 +22,7 @@ use super::{
     read_view,
 };
 
-/// A histogram.
+/// Reads a histogram of a column.
 pub(in crate::http) async fn histogram(
     reader: Reader,
     State(state): State<AppState>,
@@ -32,7 +32,7 @@ pub(in crate::http) async fn histogram(
     read_view(&reader, &state, path, move |view, cancel| distribution(view, &query.histogram(view)?, cancel)).await
 }
 
-/// A part of a heat map.
+/// Reads a part of a heat map of a column over time.
 pub(in crate::http) async fn heat(
     reader: Reader,
     State(state): State<AppState>,
@@ -42,7 +42,7 @@ pub(in crate::http) async fn heat(
     read_view(&reader, &state, path, move |view, cancel| heat_map(view, &query.heat(view)?, cancel)).await
 }
 
-/// How busy CPUs or devices were.
+/// Reads how busy CPUs or devices were.
 pub(in crate::http) async fn busy(
     reader: Reader,
     State(state): State<AppState>,
@@ -52,7 +52,7 @@ pub(in crate::http) async fn busy(
     read_view(&reader, &state, path, move |view, cancel| utilisation(view, &query.utilisation(view)?, cancel)).await
 }
 
-/// Single rows.
+/// Reads single rows as points by time and value.
 pub(in crate::http) async fn single(
     reader: Reader,
     State(state): State<AppState>,

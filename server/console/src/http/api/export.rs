@@ -97,7 +97,7 @@ pub(in crate::http) struct FileQuery {
     most_bytes: Option<usize>,
 }
 
-/// A view as one HTML file.
+/// Saves a view of a capture as one HTML file.
 pub(in crate::http) async fn file(
     reader: Reader,
     State(state): State<AppState>,

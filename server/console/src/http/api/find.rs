@@ -22,7 +22,7 @@ use super::{
     read_view,
 };
 
-/// Counts and marks what is looked for.
+/// Counts and marks the rows of a capture that have what is looked for.
 pub(in crate::http) async fn search(
     reader: Reader,
     State(state): State<AppState>,
@@ -32,7 +32,7 @@ pub(in crate::http) async fn search(
     read_view(&reader, &state, path, move |view, cancel| find(view, &query.search(view)?, cancel)).await
 }
 
-/// Goes to the next row, or the one before.
+/// Finds the next row of a capture that has what is looked for, or the one before.
 pub(in crate::http) async fn step(
     reader: Reader,
     State(state): State<AppState>,

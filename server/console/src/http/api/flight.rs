@@ -80,7 +80,7 @@ pub(in crate::http) async fn make_token(
     Ok(Json(to_its_end(making).await??))
 }
 
-/// Revokes the token.
+/// Revokes the token with which others fire the flight recorder.
 pub(in crate::http) async fn revoke_token(
     InPerson(Operator(who)): InPerson<Operator>,
     State(state): State<AppState>,

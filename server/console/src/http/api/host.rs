@@ -33,7 +33,7 @@ pub(in crate::http) async fn host(_: Viewer, State(state): State<AppState>) -> R
     describe(&state, false).await
 }
 
-/// Tries again.
+/// Tries again what can be observed on this host.
 pub(in crate::http) async fn check(
     _: Operator,
     State(state): State<AppState>,

@@ -89,7 +89,7 @@ pub(in crate::http) struct InvestigationFileQuery {
     most_bytes: Option<usize>,
 }
 
-/// The page with its views as one file.
+/// Saves an investigation with its views as one file.
 pub(in crate::http) async fn file(
     reader: InvestigationReader,
     State(state): State<AppState>,

@@ -85,7 +85,7 @@ pub(in crate::http) struct InvestigationList {
     can_write: bool,
 }
 
-/// Lists them.
+/// Lists all investigations.
 pub(in crate::http) async fn list(
     Viewer(who): Viewer,
     State(state): State<AppState>,
@@ -121,7 +121,7 @@ pub(in crate::http) struct MadeId {
     id: InvestigationId,
 }
 
-/// Begins one.
+/// Begins an investigation.
 pub(in crate::http) async fn begin(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -169,7 +169,7 @@ async fn told(state: &AppState, who: &Who, id: InvestigationId) -> Result<Json<I
     Ok(Json(InvestigationAnswer { page, public_url, share: None, no_shares: no_shares(state, Some(who)) }))
 }
 
-/// One with its blocks.
+/// Reads an investigation with its blocks.
 pub(in crate::http) async fn one(
     reader: InvestigationReader,
     State(state): State<AppState>,
@@ -206,7 +206,7 @@ pub(in crate::http) struct ChangedHead {
     conclusion: Option<String>,
 }
 
-/// Changes title, state or conclusion.
+/// Changes the title, state or conclusion of an investigation.
 pub(in crate::http) async fn change(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -247,7 +247,7 @@ async fn set_deleted(state: AppState, who: Who, id: InvestigationId, deleted: bo
     to_its_end(deleting).await?
 }
 
-/// Deletes one, so that it can be restored.
+/// Deletes an investigation, so that it can be restored.
 pub(in crate::http) async fn delete(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -256,7 +256,7 @@ pub(in crate::http) async fn delete(
     set_deleted(state, who, id, true).await
 }
 
-/// Restores one.
+/// Restores a deleted investigation.
 pub(in crate::http) async fn restore(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -294,7 +294,7 @@ async fn asked_now(state: &AppState, who: &Who, block: &WrittenBlock) -> Result<
     Ok(Some(state.workers().query(who.user(), run).await?))
 }
 
-/// Adds a block.
+/// Adds a block to an investigation.
 pub(in crate::http) async fn add(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -322,7 +322,7 @@ pub(in crate::http) struct ChangedBlock {
     content: WrittenBlock,
 }
 
-/// Changes a block.
+/// Changes a block of an investigation.
 pub(in crate::http) async fn change_block(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -348,7 +348,7 @@ pub(in crate::http) struct MovedBlock {
     before: Option<InvestigationId>,
 }
 
-/// Moves a block.
+/// Moves a block of an investigation.
 pub(in crate::http) async fn move_block(
     Operator(who): Operator,
     State(state): State<AppState>,

@@ -82,7 +82,7 @@ impl Tool {
     }
 }
 
-/// All tools, by name.
+/// Lists all tools, by name.
 pub(in crate::http) async fn list(_: Viewer) -> Json<Tools> {
     Json(Tools { items: tools::all().iter().map(|tool| Tool::of(tool, false)).collect() })
 }
@@ -93,7 +93,7 @@ pub(in crate::http) struct ToolPath {
     name: String,
 }
 
-/// One tool, with its script.
+/// Reads one tool, with its script.
 pub(in crate::http) async fn tool(
     _: Viewer,
     extract::Path(ToolPath { name }): extract::Path<ToolPath>,
@@ -126,7 +126,7 @@ struct LanguageEntry {
     about: &'static str,
 }
 
-/// Examples, and what a script can use.
+/// Lists examples of the probe language, and what a script can use.
 pub(in crate::http) async fn language(_: Viewer) -> Json<Language> {
     let example = |it: examples::Example| Example {
         name: it.name,
@@ -170,7 +170,7 @@ struct Completion {
     detail: String,
 }
 
-/// What fits at a place.
+/// Lists what fits at a place of a script.
 pub(in crate::http) async fn complete(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -199,7 +199,7 @@ struct Hover {
     end: u32,
 }
 
-/// What stands at a place.
+/// Explains what stands at a place of a script.
 pub(in crate::http) async fn hover(
     Operator(who): Operator,
     State(state): State<AppState>,

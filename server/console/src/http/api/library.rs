@@ -124,7 +124,7 @@ fn has_words(entry: &LibraryEntry, words: &[String]) -> bool {
     words.iter().all(|word| text.contains(word.as_str()))
 }
 
-/// What whoever asks may read.
+/// Lists what whoever asks may read of the library.
 pub(in crate::http) async fn list(
     Viewer(who): Viewer,
     State(state): State<AppState>,
@@ -161,7 +161,7 @@ fn admit_text(state: &AppState, who: &Who, kind: LibraryKind, text: &str) -> Res
     }
 }
 
-/// Keeps something.
+/// Keeps a probe, script, query or search in the library.
 pub(in crate::http) async fn keep(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -192,7 +192,7 @@ pub(in crate::http) struct LibraryPath {
     id: u32,
 }
 
-/// One thing.
+/// Reads one entry of the library.
 pub(in crate::http) async fn one(
     Viewer(who): Viewer,
     State(state): State<AppState>,
@@ -222,7 +222,7 @@ pub(in crate::http) struct LibraryEdit {
     restore: Option<u32>,
 }
 
-/// Changes a thing.
+/// Changes an entry of the library.
 pub(in crate::http) async fn change(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -241,7 +241,7 @@ pub(in crate::http) async fn change(
     Ok(Json(to_its_end(changing).await??))
 }
 
-/// Deletes a thing; it can be brought back.
+/// Deletes an entry of the library; it can be brought back.
 pub(in crate::http) async fn delete(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -256,7 +256,7 @@ pub(in crate::http) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Brings a deleted thing back.
+/// Brings a deleted entry of the library back.
 pub(in crate::http) async fn undelete(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -270,7 +270,7 @@ pub(in crate::http) async fn undelete(
     Ok(Json(to_its_end(undeleting).await??))
 }
 
-/// A thing as a text file.
+/// Reads an entry of the library as a text file.
 pub(in crate::http) async fn file(
     Viewer(who): Viewer,
     State(state): State<AppState>,
@@ -292,7 +292,7 @@ pub(in crate::http) struct ImportedText {
     text: String,
 }
 
-/// Keeps what a file has.
+/// Keeps what a file has in the library.
 pub(in crate::http) async fn import(
     Operator(who): Operator,
     State(state): State<AppState>,

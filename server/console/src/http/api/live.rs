@@ -43,7 +43,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How often the running captures are told.
 const RUNNING_EVERY: Duration = Duration::from_secs(1);
 
-/// What one capture does.
+/// Streams what one running capture does.
 pub(in crate::http) async fn capture(
     reader: Reader,
     State(state): State<AppState>,

@@ -101,7 +101,7 @@ pub(in crate::http) struct Maps {
     maps: Vec<MapInfo>,
 }
 
-/// The maps of a capture.
+/// Lists the maps that a script filled in a capture.
 pub(in crate::http) async fn list(
     reader: Reader,
     State(state): State<AppState>,
@@ -149,7 +149,7 @@ enum MapView {
     Flame,
 }
 
-/// A view of a map.
+/// Reads a view of a map of a script.
 pub(in crate::http) async fn one(
     reader: Reader,
     State(state): State<AppState>,
@@ -223,7 +223,7 @@ pub(in crate::http) struct TextQuery {
     limit: Option<usize>,
 }
 
-/// The output of a script.
+/// Reads what a script printed in a capture.
 pub(in crate::http) async fn text(
     reader: Reader,
     State(state): State<AppState>,

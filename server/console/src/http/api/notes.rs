@@ -73,7 +73,7 @@ fn in_part(part: &SharedPart, items: Vec<NoteItem>) -> Vec<NoteItem> {
     items.into_iter().filter(is_shown).map(|note| NoteItem { view: String::new(), ..note }).collect()
 }
 
-/// All notes of a capture.
+/// Lists all notes of a capture.
 pub(in crate::http) async fn list(
     reader: Reader,
     State(state): State<AppState>,
@@ -102,7 +102,7 @@ fn content(written: WrittenNote, capture: &CaptureRecord) -> Result<bathyscope_c
     written.content(capture).map_err(|why| ApiError::invalid(WRITING, why))
 }
 
-/// Writes a note.
+/// Writes a note on a capture.
 pub(in crate::http) async fn write(
     Operator(who): Operator,
     State(state): State<AppState>,

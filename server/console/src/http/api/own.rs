@@ -97,7 +97,7 @@ fn failed(error: super::super::session::SessionError) -> ApiError {
     ApiError::internal("looking at sessions", error)
 }
 
-/// Tells it.
+/// Tells who asks: account, sessions and tokens.
 pub(in crate::http) async fn show(
     InPerson(Viewer(who)): InPerson<Viewer>,
     State(state): State<AppState>,
@@ -191,7 +191,7 @@ pub(in crate::http) struct MadeApiToken {
     item: ApiTokenItem,
 }
 
-/// Makes a token.
+/// Makes a token for a program.
 pub(in crate::http) async fn make_token(
     InPerson(Viewer(who)): InPerson<Viewer>,
     State(state): State<AppState>,

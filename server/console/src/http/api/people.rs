@@ -78,7 +78,7 @@ pub(in crate::http) struct TokenList {
     items: Vec<ApiTokenItem>,
 }
 
-/// Lists accounts.
+/// Lists accounts of people.
 pub(in crate::http) async fn list(
     _: InPerson<Admin>,
     State(state): State<AppState>,
@@ -87,7 +87,7 @@ pub(in crate::http) async fn list(
     Ok(Json(PersonList { items: state.people().list().await?, provider }))
 }
 
-/// Makes an account.
+/// Makes an account for somebody.
 pub(in crate::http) async fn add(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,
@@ -119,7 +119,7 @@ pub(in crate::http) async fn reset(
     Ok(Json(to_its_end(resetting).await??.into()))
 }
 
-/// Removes an account.
+/// Removes an account of somebody.
 pub(in crate::http) async fn remove(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,

@@ -15,7 +15,7 @@ use super::{
     read_view,
 };
 
-/// The tree.
+/// Reads the tree of processes of a capture.
 pub(in crate::http) async fn tree(
     reader: Reader,
     State(state): State<AppState>,

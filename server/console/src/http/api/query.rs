@@ -76,7 +76,7 @@ impl AskedLimits {
     }
 }
 
-/// Answers a query.
+/// Answers a query in SQL about a capture.
 pub(in crate::http) async fn query(
     Viewer(who): Viewer,
     State(state): State<AppState>,

@@ -29,7 +29,7 @@ async fn answer<T: Send + 'static>(
     read_view(&reader, &state, path, move |view, cancel| read(view, &query.range(view)?, cancel)).await
 }
 
-/// How long threads were in which state.
+/// Sums how long threads were in which state in a range.
 pub(in crate::http) async fn threads(
     reader: Reader,
     State(state): State<AppState>,
@@ -39,7 +39,7 @@ pub(in crate::http) async fn threads(
     answer((reader, state), path, query, range_threads).await
 }
 
-/// How long slices by name took.
+/// Sums how long slices of a range took, by name.
 pub(in crate::http) async fn slices(
     reader: Reader,
     State(state): State<AppState>,
@@ -49,7 +49,7 @@ pub(in crate::http) async fn slices(
     answer((reader, state), path, query, range_slices).await
 }
 
-/// How long threads waited for a CPU.
+/// Sums how long threads waited for a CPU in a range.
 pub(in crate::http) async fn waits(
     reader: Reader,
     State(state): State<AppState>,
@@ -59,7 +59,7 @@ pub(in crate::http) async fn waits(
     answer((reader, state), path, query, range_waits).await
 }
 
-/// What counters were.
+/// Reads what counters were in a range.
 pub(in crate::http) async fn counters(
     reader: Reader,
     State(state): State<AppState>,
@@ -69,7 +69,7 @@ pub(in crate::http) async fn counters(
     answer((reader, state), path, query, range_counters).await
 }
 
-/// Who woke whom.
+/// Counts which thread woke which in a range.
 pub(in crate::http) async fn wakeups(
     reader: Reader,
     State(state): State<AppState>,
@@ -79,7 +79,7 @@ pub(in crate::http) async fn wakeups(
     answer((reader, state), path, query, range_wakeups).await
 }
 
-/// How many bytes rows moved.
+/// Sums how many bytes rows of a range moved.
 pub(in crate::http) async fn amounts(
     reader: Reader,
     State(state): State<AppState>,

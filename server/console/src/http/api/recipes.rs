@@ -61,7 +61,7 @@ impl RecipeItem {
     }
 }
 
-/// All recipes, in the order of lists.
+/// Lists all recipes, in the order of lists.
 pub(in crate::http) async fn list(
     Viewer(who): Viewer,
     State(state): State<AppState>,

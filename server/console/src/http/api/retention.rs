@@ -68,7 +68,7 @@ impl From<Forecast> for ForecastItem {
     }
 }
 
-/// Which captures go next.
+/// Lists which captures the rules of retention delete next.
 pub(in crate::http) async fn forecast(
     Viewer(who): Viewer,
     State(state): State<AppState>,

@@ -130,7 +130,7 @@ async fn of_capture(state: &AppState, id: CaptureId, owner: &str) -> Result<Capt
     })
 }
 
-/// Who may read and change a capture.
+/// Tells who may read and change a capture.
 pub(in crate::http) async fn capture(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -140,7 +140,7 @@ pub(in crate::http) async fn capture(
     Ok(Json(of_capture(&state, id, &owner).await?))
 }
 
-/// Says who may.
+/// Says who may read and change a capture.
 pub(in crate::http) async fn set_capture(
     InPerson(Operator(who)): InPerson<Operator>,
     State(state): State<AppState>,
@@ -163,7 +163,7 @@ async fn all(state: &AppState) -> Result<RightsPage, ApiError> {
     Ok(RightsPage { tags, groups, people: people(state).await?, elsewhere: elsewhere(state) })
 }
 
-/// Lists of tags, and groups.
+/// Lists rights by tag, and groups of people.
 pub(in crate::http) async fn page(
     _: InPerson<Admin>,
     State(state): State<AppState>,
@@ -206,7 +206,7 @@ pub(in crate::http) struct AskedGroup {
     people: Vec<String>,
 }
 
-/// Makes a group, or says who is in it.
+/// Makes a group of people, or says who is in it.
 pub(in crate::http) async fn set_group(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,
@@ -222,7 +222,7 @@ pub(in crate::http) async fn set_group(
     Ok(Json(to_its_end(setting).await??))
 }
 
-/// Removes a group.
+/// Removes a group of people.
 pub(in crate::http) async fn remove_group(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,

@@ -32,7 +32,7 @@ struct Item {
     id: Option<CaptureId>,
 }
 
-/// All samples.
+/// Lists all samples.
 pub(in crate::http) async fn list(_: Viewer, State(state): State<AppState>) -> Result<Json<SampleList>, ApiError> {
     let mut items = Vec::new();
     for sample in samples::all() {

@@ -48,7 +48,7 @@ pub(in crate::http) struct Scripts {
     why: String,
 }
 
-/// Whether whoever asks may run scripts.
+/// Tells whether whoever asks may run scripts.
 pub(in crate::http) async fn about(Viewer(who): Viewer, State(state): State<AppState>) -> Json<Scripts> {
     let refused = state.scripts().refuses(who.role());
     let allow_unsafe = refused.is_none() && state.scripts().allow_unsafe;
@@ -294,7 +294,7 @@ pub(in crate::http) struct Listing {
     messages: Vec<ScriptMessage>,
 }
 
-/// Shows a pass of the compiler.
+/// Shows what a pass of the compiler makes of a script.
 pub(in crate::http) async fn compile(
     Operator(who): Operator,
     State(state): State<AppState>,

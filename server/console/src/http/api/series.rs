@@ -48,7 +48,7 @@ pub(in crate::http) struct BaselineChange {
     baseline: Option<CaptureId>,
 }
 
-/// Series with more than one run.
+/// Lists series with more than one run.
 pub(in crate::http) async fn list(
     Viewer(who): Viewer,
     State(state): State<AppState>,
@@ -57,7 +57,7 @@ pub(in crate::http) async fn list(
     Ok(Json(SeriesList { items }))
 }
 
-/// One, with its runs.
+/// Reads a series with its runs and their key numbers.
 pub(in crate::http) async fn one(
     Viewer(who): Viewer,
     State(state): State<AppState>,
@@ -83,7 +83,7 @@ async fn page(state: &AppState, series: SeriesId, who: &Who) -> Result<SeriesPag
     Ok(series_page(series, runs, (wished, marks, who.role() >= Role::Operator)))
 }
 
-/// Names the baseline, or takes it back.
+/// Names the baseline of a series, or takes it back.
 pub(in crate::http) async fn set_baseline(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -104,13 +104,13 @@ pub(in crate::http) async fn set_baseline(
     Ok(Json(to_its_end(changing).await??))
 }
 
-/// All marks, in order of time.
+/// Lists all marks, in order of time.
 pub(in crate::http) async fn marks(_: Viewer, State(state): State<AppState>) -> Result<Json<MarkList>, ApiError> {
     let items = state.store().marks(0, i64::MAX).await?.into_iter().map(MarkItem::from).collect();
     Ok(Json(MarkList { items }))
 }
 
-/// Marks a moment.
+/// Marks a moment, such as a deployment.
 pub(in crate::http) async fn mark(
     Operator(who): Operator,
     State(state): State<AppState>,

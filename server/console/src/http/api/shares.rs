@@ -50,7 +50,7 @@ fn owner(who: &Who) -> Option<&str> {
     (who.role() < Role::Admin).then(|| who.user())
 }
 
-/// Lists them.
+/// Lists shares: all for an admin, else those of whoever asks.
 pub(in crate::http) async fn list(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -69,7 +69,7 @@ pub(in crate::http) struct MadeShare {
     left_out: Vec<String>,
 }
 
-/// Makes one.
+/// Makes a share of a capture or an investigation.
 pub(in crate::http) async fn make(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -107,7 +107,7 @@ pub(in crate::http) struct SharePath {
     share: ShareId,
 }
 
-/// Revokes one.
+/// Revokes a share.
 pub(in crate::http) async fn revoke(
     Operator(who): Operator,
     State(state): State<AppState>,

@@ -15,7 +15,7 @@ use super::{
     read_view,
 };
 
-/// The table.
+/// Reads the table of system calls of a capture.
 pub(in crate::http) async fn table(
     reader: Reader,
     State(state): State<AppState>,

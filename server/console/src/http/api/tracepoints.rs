@@ -29,7 +29,7 @@ pub(in crate::http) struct FoundTracepoint {
     items: Vec<TracepointName>,
 }
 
-/// The tracepoints that match, best first.
+/// Lists the tracepoints that match, best first.
 pub(in crate::http) async fn search(
     _: Operator,
     State(state): State<AppState>,

@@ -15,7 +15,7 @@ use super::{
     read_binary_view, read_view,
 };
 
-/// All tracks.
+/// Lists all tracks of the timeline of a capture.
 pub(in crate::http) async fn list(
     reader: Reader,
     State(state): State<AppState>,
@@ -24,7 +24,7 @@ pub(in crate::http) async fn list(
     read_view(&reader, &state, path, |view, cancel| track_list(view, cancel)).await
 }
 
-/// What is on some tracks, in its binary form.
+/// Reads what is on some tracks of the timeline, in its binary form.
 pub(in crate::http) async fn window(
     reader: Reader,
     State(state): State<AppState>,

@@ -103,7 +103,7 @@ impl From<PrintedBytes> for TrialBytes {
     }
 }
 
-/// Runs a script for a moment.
+/// Runs a script of the probe builder for a moment.
 pub(in crate::http) async fn run(
     Operator(who): Operator,
     State(state): State<AppState>,

@@ -26,7 +26,7 @@ use super::{
 /// At how many places of a table its times are told if nothing is said.
 const DEFAULT_MARKS: u32 = 200;
 
-/// A page of rows.
+/// Reads a page of rows of a capture.
 pub(in crate::http) async fn rows(
     reader: Reader,
     State(state): State<AppState>,
@@ -109,7 +109,7 @@ pub(in crate::http) async fn timeline(
     read_binary_view(&reader, &state, path, make, Timeline::encode, "writing the timeline").await
 }
 
-/// A flame graph.
+/// Reads a flame graph of a capture.
 pub(in crate::http) async fn flame(
     reader: Reader,
     State(state): State<AppState>,

@@ -41,12 +41,12 @@ pub(in crate::http) async fn list(
     Ok(Json(state.webhooks().list().await?))
 }
 
-/// Lists their names.
+/// Lists the names of webhooks.
 pub(in crate::http) async fn names(_: Operator, State(state): State<AppState>) -> Result<Json<WebhookNames>, ApiError> {
     Ok(Json(WebhookNames { names: state.webhooks().names().await? }))
 }
 
-/// Makes one.
+/// Makes a webhook.
 pub(in crate::http) async fn add(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,
@@ -56,7 +56,7 @@ pub(in crate::http) async fn add(
     Ok((StatusCode::CREATED, Json(to_its_end(adding).await??)))
 }
 
-/// Sends a message to one.
+/// Sends a test message to a webhook.
 pub(in crate::http) async fn test(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,
@@ -66,7 +66,7 @@ pub(in crate::http) async fn test(
     Ok(Json(to_its_end(testing).await??))
 }
 
-/// Removes one.
+/// Removes a webhook.
 pub(in crate::http) async fn remove(
     InPerson(Admin(who)): InPerson<Admin>,
     State(state): State<AppState>,

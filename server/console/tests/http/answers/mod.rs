@@ -17,6 +17,7 @@ use super::harness::{Answer, Console, own_page};
 
 mod check;
 mod examples;
+mod links;
 mod openapi;
 mod routes;
 mod shape;
@@ -107,6 +108,29 @@ fn is_golden(path: &str, made: &str) {
         "what the server is asked or answers has changed, first at {differs:?}: run again with BLESS=1, then mend the pages \
          until `tests/run --only web` passes"
     );
+}
+
+/// Whoever reads the document has no code: nothing in it leads there, and each route says what it does with which object.
+#[test]
+fn the_document_of_the_api_is_for_people_without_the_code() {
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(DOCUMENT).unwrap()).unwrap();
+    let text = document.to_string();
+    let link = text.find("[`").map(|at| text[at..].chars().take(60).collect::<String>());
+    assert_eq!(link, None, "a link into the code");
+    let stands_for_another = ["it", "them", "one", "everything", "something", "again"];
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let summary = operation["summary"].as_str().unwrap_or_default();
+            let words: Vec<String> =
+                summary.split_whitespace().map(|word| word.trim_matches(['.', ',', ':', ';']).to_lowercase()).collect();
+            let says_nothing = words.len() < 3
+                || (words.len() < 5 && words.iter().any(|word| stands_for_another.contains(&word.as_str())));
+            assert!(
+                !says_nothing && summary.len() >= 12,
+                "{method} {path}: {summary:?} does not say what is done with what"
+            );
+        }
+    }
 }
 
 /// What is served is the document, to everybody who is logged in, and has every route of the table.

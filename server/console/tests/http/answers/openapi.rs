@@ -16,6 +16,7 @@ use utoipa::openapi::{
 
 use super::{
     Answers, examples,
+    links::Constants,
     routes::{Body, RouteAnswer},
     shape::{Field, Shape},
     source::{Side, Sources, TypeId},
@@ -108,7 +109,7 @@ pub fn written(answers: &Answers, table: &[Route]) -> String {
         .build();
     let document =
         OpenApiBuilder::new().info(info).paths(paths.build()).components(Some(components(answers, &names))).build();
-    document.to_pretty_json().unwrap() + "\n"
+    Constants::read().without_links(&document.to_pretty_json().unwrap()) + "\n"
 }
 
 fn components(answers: &Answers, names: &Names) -> Components {

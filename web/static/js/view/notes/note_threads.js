@@ -6,6 +6,7 @@ import { h, put } from "../../lib/dom.js";
 import { wall } from "../../lib/format.js";
 import { drawMarkdown } from "../../lib/markdown.js";
 import { note as say, noteError } from "../../lib/notice.js";
+import { keptDraft } from "../../lib/drafts.js";
 import { TextForm } from "../../lib/text_form.js";
 import { UNDO_MS } from "./notes_model.js";
 import { authorWords, firstLine, placeWords } from "./note_words.js";
@@ -87,7 +88,7 @@ export class NoteThreads {
     const fresh = this.place.fresh?.();
     if (!fresh) return;
     const form = new TextForm(
-      { label: "Text of the new note", text: "", hasColour: true },
+      { label: "Text of the new note", text: "", place: this.#draftOf(fresh), hasColour: true },
       {
         save: async (written) => {
           const { id } = await this.notes.write({ ...fresh, ...written });
@@ -117,12 +118,22 @@ export class NoteThreads {
     this.focus(id);
   }
 
+  /**
+   * Where what is typed of a new note is kept.
+   * @param {Omit<Written, "text">} fresh
+   */
+  #draftOf({ on, start, end, track }) {
+    return `note ${this.context.id} new ${JSON.stringify([on, start, end, track])}`;
+  }
+
   #begin() {
-    if (!this.notes.canWrite || !this.place.fresh?.()) return null;
+    const fresh = this.notes.canWrite && this.place.fresh?.();
+    if (!fresh) return null;
+    const isKept = keptDraft(this.#draftOf(fresh)) !== null;
     return h(
       "p",
       {},
-      this.#button("Write a note", () => this.write()),
+      this.#button(isKept ? "Go on with the note" : "Write a note", () => this.write()),
     );
   }
 
@@ -220,7 +231,7 @@ export class NoteThreads {
   /** @param {NoteItem} note */
   #answer({ id }) {
     const form = new TextForm(
-      { label: "Text of the answer", text: "" },
+      { label: "Text of the answer", text: "", place: `note ${this.context.id} answer ${id}` },
       {
         save: async ({ text }) => {
           await this.notes.write({ on: { kind: "answer", to: id }, text });
@@ -238,7 +249,13 @@ export class NoteThreads {
     // What is changed is the note as it was when the form was opened, or when its other text was shown.
     let seen = note;
     const form = new TextForm(
-      { label: "Text of the note", text, colour, hasColour: note.on.kind !== "answer" },
+      {
+        label: "Text of the note",
+        text,
+        place: `note ${this.context.id} ${id}`,
+        colour,
+        hasColour: note.on.kind !== "answer",
+      },
       {
         save: async (written) => {
           try {

@@ -12,6 +12,7 @@ import { RowDetails } from "./row_details.js";
 import { readThen } from "./row_orders.js";
 import { timeAt } from "./row_place.js";
 import { RowSource } from "./row_source.js";
+import { missingWords, noRowsWords } from "./unshown_words.js";
 import { VirtualTable } from "../../lib/virtual_table.js";
 
 /** @import { TableCell, TableColumn, TableRow } from "../../lib/virtual_table.js" */
@@ -265,7 +266,7 @@ export class EventsView extends PanelView {
     const buffer = this.#buffer;
     if (!buffer) return;
     this.counted.textContent = buffer.missing
-      ? `${plural(buffer.count, "newest row")}; ${plural(buffer.missing, "row")} kept in the capture and not shown here`
+      ? `${plural(buffer.count, "newest row")}; ${missingWords(buffer.missing, this.context.info.flight !== null)}`
       : plural(buffer.count, "row");
     this.resume.hidden = this.follow;
     this.resume.textContent = `Follow (${plural(buffer.waiting, "new row")})`;
@@ -490,9 +491,7 @@ export class EventsView extends PanelView {
   #emptyText() {
     const { filter, start } = this.context.view;
     if (filter) return "No rows match the filter in this range.";
-    return start === null
-      ? "This stream has no rows: the probe was not hit, or every hit was filtered. The Info tab has the counts."
-      : "No rows in the selected range.";
+    return start === null ? noRowsWords(this.context) : "No rows in the selected range.";
   }
 
   /** All columns of what the table shows. */

@@ -46,11 +46,12 @@ mod source;
 mod svg;
 mod timeline;
 mod tracks;
+mod unasked;
 mod window;
 
 pub use against::{
-    AgainstBy, AgainstQuery, AskedOfBoth, MAX_AGAINST_LINES, MAX_AGAINST_TOLD, UnaskedCount, UnaskedRows,
-    matching_stream, no_matching_stream, same_columns,
+    AgainstBy, AgainstQuery, AskedOfBoth, MAX_AGAINST_LINES, MAX_AGAINST_TOLD, UnaskedCount, matching_stream,
+    no_matching_stream, same_columns,
 };
 pub use answers::{
     AgainstHistogram, AgainstKey, AgainstKind, AgainstLine, AgainstMeasure, AgainstSide, AgainstTable, AgainstValue,
@@ -139,3 +140,4 @@ pub use tracks::{
     CriticalPathQuery, MAX_PATH_PARTS, MAX_TICK_CHUNKS, MAX_WINDOW_TRACKS, PathOf, TickQuery, TrackMomentQuery,
     TrackWindowQuery, critical_path, tick_moment, track_list, track_moment, track_window,
 };
+pub use unasked::UnaskedRows;

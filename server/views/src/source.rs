@@ -10,7 +10,7 @@ use bathyscope_capture::{
     StreamSchema, TrackDirectory, TrackPage,
 };
 
-use crate::{Dictionaries, KeptViews, UnaskedRows, ViewError};
+use crate::{Dictionaries, KeptViews, ViewError, unasked::UnaskedRows};
 
 /// Set to true by whoever asked for a view and no longer wants it.
 pub type Cancel = AtomicBool;

@@ -110,7 +110,13 @@ async fn p05_an_admin_adds_a_person_who_chooses_a_password_and_logs_in() {
     let audit = console.get("/api/audit", &console.cookie("root", Role::Admin).await).await.json();
     let act = |line: &serde_json::Value| (line["user"].clone(), line["action"].clone());
     let acts: Vec<_> = audit["items"].as_array().unwrap().iter().map(act).collect();
-    let expected = [("Alice", "login"), ("Alice", "login"), ("Alice", "person.password"), ("root", "person.add")];
+    let expected = [
+        ("Alice", "login"),
+        ("Alice", "login"),
+        ("Alice", "person.password"),
+        ("not logged in", "login.refused"),
+        ("root", "person.add"),
+    ];
     assert_eq!(acts, expected.map(|(user, action)| (json!(user), json!(action))));
 }
 

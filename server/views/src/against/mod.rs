@@ -13,7 +13,7 @@ pub(crate) use lines::{MatchedLine, MatchedLines, MatchedSide, name_of};
 pub(crate) use number::{MatchedValue, parts};
 pub(crate) use streams::same_stream_of;
 pub use streams::{matching_stream, no_matching_stream, same_columns};
-pub use unasked::{AskedOfBoth, UnaskedCount, UnaskedRows};
+pub use unasked::{AskedOfBoth, UnaskedCount};
 
 use std::{
     cmp::Ordering,

@@ -517,7 +517,7 @@ fn h26_one_process_connects_to_listed_hosts_and_without_any_there_is_none() {
     let listed = json_of(["webhooks", "list", "--json", "--data", path(&folder)]);
     assert_eq!((&listed["items"][0]["name"], &listed["items"][0]["delivered"]), (&json!("chat"), &json!(1)));
     let text = stdout_of(["webhooks", "test", "chat", "--data", path(&folder)]);
-    assert!(text.contains("test  delivered  1 attempts  status 204"), "{text}");
+    assert!(text.contains("test  delivered  1 attempt  status 204"), "{text}");
     // One that dies is started again, and the console goes on with it.
     signal(outbound, Signal::KILL);
     let next = until("another process that connects", || outbound_of(&server).filter(|pid| *pid != outbound));

@@ -121,8 +121,6 @@ impl Plan<'_> {
                     }
                 }
             }
-            agent.look();
-            outbound.iter_mut().for_each(Kept::look);
             match console.try_wait() {
                 Ok(None) => {}
                 Ok(Some(status)) => {
@@ -130,6 +128,11 @@ impl Plan<'_> {
                     return Ok(status);
                 }
                 Err(error) => return Err(Failure::because("waiting for the console", error)),
+            }
+            // Where the console stops, nobody needs what it has needed, and that ends too.
+            if kill_at.is_none() {
+                agent.look();
+                outbound.iter_mut().for_each(Kept::look);
             }
         }
     }

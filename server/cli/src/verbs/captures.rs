@@ -403,9 +403,13 @@ fn described(record: &CaptureRecord) -> String {
         let until = loss.end_ns.saturating_sub(record.start_ns);
         let (from, until) = (text::duration(from), text::duration(until));
         let at_least = if loss.severity() == Severity::Error { "at least " } else { "" };
-        let (count, stage) = (loss.count, loss.stage.as_str());
-        let word = if loss.stage == LossStage::NotKept { "not kept" } else { "lost" };
-        line(&mut out, format_args!("{word:8} {at_least}{count} ({stage}) from {from} to {until}"));
+        let (word, stage) = match loss.stage {
+            LossStage::NotKept => ("not kept", String::new()),
+            stage => ("lost", format!(" ({})", stage.as_str())),
+        };
+        // Of nothing that was counted, how many there were is not known.
+        let count = if loss.count == 0 { "unknown".to_owned() } else { format!("{at_least}{}", loss.count) };
+        line(&mut out, format_args!("{word:8} {count}{stage} from {from} to {until}"));
     }
     if record.ledger.is_lower_bound() {
         line(&mut out, format_args!("lost     {}", record.ledger.lost_words()));

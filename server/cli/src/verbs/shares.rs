@@ -105,6 +105,9 @@ pub struct CreateArgs {
     /// Let views on the investigation be opened, each at its range and filter
     #[arg(long, requires = "investigation")]
     pub open_views: bool,
+    /// Print JSON: the link, and what it shows
+    #[arg(long)]
+    pub json: bool,
     /// Where the running console keeps its captures.
     #[command(flatten)]
     pub data: DataArgs,
@@ -137,9 +140,9 @@ pub fn run(args: SharesArgs) -> Outcome {
             print_all(&if json { json_line(&list)? } else { listed(&list) })
         }
         SharesVerb::Create(args) => {
-            let dir = args.data.directory()?;
-            let (_share, url) = control::make_share(&dir, args.asked())?;
-            print_all(&format!("{url}\n"))
+            let (dir, json) = (args.data.directory()?, args.json);
+            let (share, url) = control::make_share(&dir, args.asked())?;
+            print_all(&if json { json_line(&serde_json::json!({ "url": url, "share": share }))? } else { url + "\n" })
         }
         SharesVerb::Revoke { ids, data } => {
             let dir = data.directory()?;
@@ -162,8 +165,8 @@ pub fn run(args: SharesArgs) -> Outcome {
     }
 }
 
-fn json_line(list: &KnownShares) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(list).map_err(|error| Failure::because("printing shares", error))?;
+fn json_line(told: &impl serde::Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(told).map_err(|error| Failure::because("printing shares", error))?;
     Ok(text + "\n")
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ControlAnswer, Request, Tracing, ask, asking, is_absent, other_answer};
+use super::{ControlAnswer, ControlConnection, Request, Tracing, asking, other_answer};
 use crate::{Failure, retention::RetentionRule};
 
 impl Tracing {
@@ -18,14 +18,9 @@ impl Tracing {
 /// # Errors
 /// If it does not answer as agreed.
 pub fn retention(dir: &Path) -> Result<Option<RetentionRule>, Failure> {
-    let line = match ask(dir, &Request::Retention) {
-        Ok(line) => line,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(Failure::because(asking(dir), error)),
-    };
-    let Ok(ControlAnswer::Retention { max_days, max_bytes, labels }) = serde_json::from_slice(line.as_bytes()) else {
-        return Err(other_answer(dir));
-    };
+    let Some(console) = ControlConnection::open(dir)? else { return Ok(None) };
+    let answer = console.answered(&asking(dir), &Request::Retention)?;
+    let ControlAnswer::Retention { max_days, max_bytes, labels } = answer else { return Err(other_answer(dir)) };
     let labels = labels.iter().map(|rule| rule.parse()).collect::<Result<_, _>>();
     let labels = labels.map_err(|error| Failure::because(asking(dir), error))?;
     Ok(Some(RetentionRule { max_days, max_bytes, labels }))

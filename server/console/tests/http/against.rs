@@ -22,7 +22,7 @@ const ROUTES: [&str; 6] = [
 ];
 
 /// Records what sources bring; gives the capture.
-pub async fn record(console: &Console, cookie: &str, sources: Value) -> String {
+async fn record(console: &Console, cookie: &str, sources: Value) -> String {
     let limits = json!({"duration_ms": 400, "budget_cpu_permille": 1000});
     let spec = json!({"sources": sources, "target": "system", "limits": limits}).to_string();
     let started = console.ask("POST", "/api/captures", Some(cookie), Some(&spec)).await;
@@ -30,6 +30,30 @@ pub async fn record(console: &Console, cookie: &str, sources: Value) -> String {
     let id: CaptureId = started.json()["id"].as_str().unwrap().parse().unwrap();
     console.state.recorder().wait(id).await;
     id.to_string()
+}
+
+/// What records system calls.
+pub fn calls() -> Value {
+    json!([{"id": "calls", "method": {"syscalls": {}}}])
+}
+
+/// What fills a map by names and one of histograms.
+pub fn script() -> Value {
+    let text = "tracepoint:sched:sched_switch { @[comm] = count(); @size = hist(args.prev_prio); }";
+    json!([{"id": "script", "method": {"script": {"text": text}}}])
+}
+
+/// A console with the simulated agent, its admin's cookie, and a capture by each of these sources.
+pub async fn recorded(all: &[Value]) -> (Console, String, Vec<String>) {
+    let link = simulated("rate=3000");
+    assert!(link.connected(Duration::from_secs(10)).await);
+    let console = Console::with_link(link).await;
+    let root = console.cookie("root", Role::Admin).await;
+    let mut ids = Vec::new();
+    for sources in all {
+        ids.push(record(&console, &root, sources.clone()).await);
+    }
+    (console, root, ids)
 }
 
 fn line<'a>(table: &'a Value, key: &str) -> &'a Value {
@@ -134,17 +158,7 @@ async fn groups_and_heat_maps_are_compared_with_another_capture_and_with_another
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recordings_of_the_simulated_agent_are_compared_by_call_function_and_key() {
-    let link = simulated("rate=3000");
-    assert!(link.connected(Duration::from_secs(10)).await);
-    let console = Console::with_link(link).await;
-    let root = console.cookie("root", Role::Admin).await;
-    let text = "tracepoint:sched:sched_switch { @[comm] = count(); @size = hist(args.prev_prio); }";
-    let calls = json!([{"id": "calls", "method": {"syscalls": {}}}]);
-    let script = json!([{"id": "script", "method": {"script": {"text": text}}}]);
-    let mut ids = Vec::new();
-    for sources in [&calls, &calls, &script, &script] {
-        ids.push(record(&console, &root, sources.clone()).await);
-    }
+    let (console, root, ids) = recorded(&[calls(), calls(), script(), script()]).await;
     let [first, second, map, other] = &ids[..] else { panic!("four") };
     let ask = async |path: &str| {
         let answer = console.get(path, &root).await;

@@ -1,6 +1,6 @@
 //! Files of views that are compared: with both sides in all ways, and nothing of what whoever makes them may not read.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use bathyscope_capture::CaptureId;
 use bathyscope_store::Role;
@@ -9,8 +9,8 @@ use openidconnect::url::form_urlencoded;
 use serde_json::{Value, json};
 
 use super::{
-    against::record,
-    harness::{Answer, Console, held_by, simulated},
+    against::{calls, recorded, script},
+    harness::{Answer, Console, held_by},
     shares::share,
 };
 
@@ -77,18 +77,9 @@ async fn a_file_has_both_sides_in_every_way_of_comparing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_unfolds_and_says_at_its_place_what_has_no_other_side() {
-    let link = simulated("rate=3000");
-    assert!(link.connected(Duration::from_secs(10)).await);
-    let console = Console::with_link(link).await;
-    let root = console.cookie("root", Role::Admin).await;
-    let text = "tracepoint:sched:sched_switch { @[comm] = count(); @size = hist(args.prev_prio); }";
-    let calls = json!([{"id": "calls", "method": {"syscalls": {}}}]);
-    let script = json!([{"id": "script", "method": {"script": {"text": text}}}]);
     let trace = json!([{"id": "trace", "method": {"trace": {"tracer": "function_graph", "functions": ["vfs_*"]}}}]);
-    let mut ids = Vec::new();
-    for sources in [&calls, &calls, &script, &script, &trace, &trace] {
-        ids.push(record(&console, &root, sources.clone()).await);
-    }
+    let all = [calls(), calls(), script(), script(), trace.clone(), trace];
+    let (console, root, ids) = recorded(&all).await;
     let [one, two, map, other_map, trace, other_trace] = &ids[..] else { panic!("six") };
     let file = async |id: &str, view: &str, tab: &str| {
         let file = console.get(&file_of(id, view, tab), &root).await;

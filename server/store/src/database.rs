@@ -25,7 +25,7 @@ use crate::{
     disk::{DirectoryLock, Place, touch_database},
     ends::Ends,
     error::failed,
-    finish, firings, listed, read, remove, retention, schema, sources, sums, task, texts,
+    finish, firings, listed, read, remove, retention, schema, sources, sums, task, terms, texts,
     writer::{Durability, Job, Writer},
 };
 
@@ -210,7 +210,7 @@ impl Database {
         self.inner.to_index.notify_one();
     }
 
-    /// Puts what events brought into the words of all captures that lack it, one after the other.
+    /// Puts what events brought into the words of all captures that lack it, one after the other, and keeps the index of words in few parts.
     pub(crate) async fn index_texts(&self) -> Result<(), StoreError> {
         let _one_at_a_time = self.inner.indexing.lock().await;
         loop {
@@ -230,9 +230,25 @@ impl Database {
             }
             drop(reader);
             if batch.is_empty() {
-                return Ok(());
+                break;
             }
             self.write(move |writer| Box::pin(async move { texts::put_brought(writer, &batch).await })).await?;
+        }
+        self.merge_texts().await
+    }
+
+    /// Merges parts of the index of words until they are few. That it fails costs time only.
+    async fn merge_texts(&self) -> Result<(), StoreError> {
+        loop {
+            match self.write(|writer| Box::pin(texts::merge(writer))).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(StoreError::Closed) => return Err(StoreError::Closed),
+                Err(error) => {
+                    tracing::warn!(%error, "the index of words is not merged: searches take longer");
+                    return Ok(());
+                }
+            }
         }
     }
 
@@ -354,6 +370,7 @@ async fn connect_readers(place: &Place, options: &Options) -> Result<SqlitePool,
     let pool = SqlitePoolOptions::new().min_connections(readers).max_connections(readers);
     // A connection to a file does not break while it is idle, and asking it costs as much as a short read.
     let pool = pool.idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    let pool = pool.after_connect(|conn, _meta| Box::pin(terms::attach(conn)));
     let pool = pool.connect_with(schema::reading(&place.database)).await.map_err(failed(DOING))?;
     let mut all = Vec::new();
     for _ in 0..readers {

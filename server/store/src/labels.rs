@@ -11,7 +11,7 @@ use crate::{
     error::failed,
     limits::{at_most, limit},
     read::state_of,
-    rows::tags_from,
+    rows::{tags_from, unsigned},
     select::{all, of},
     tags::tag_of,
     texts,
@@ -117,12 +117,16 @@ pub(crate) async fn of_shown(conn: &mut SqliteConnection, id: CaptureId) -> Resu
 /// How many captures that are shown and seen have each tag.
 pub(crate) async fn tags(conn: &mut SqliteConnection, sight: &Sight) -> Result<BTreeMap<String, u64>, StoreError> {
     const DOING: &str = "reading tags";
-    let mut select = QueryBuilder::new("SELECT tags FROM listed WHERE shown = 1 AND tags <> ''");
+    let select = "SELECT tags, count(*) FROM listed INDEXED BY listed_by_start WHERE shown = 1 AND tags <> ''";
+    let mut select = QueryBuilder::new(select);
     sight.push_condition(&mut select);
-    let rows: Vec<(String,)> = all(conn, select.build(), DOING).await?;
+    select.push(" GROUP BY tags");
+    let rows: Vec<(String, i64)> = all(conn, select.build(), DOING).await?;
     let mut counts = BTreeMap::new();
-    for tag in rows.iter().flat_map(|(tags,)| tags.split_whitespace()) {
-        *counts.entry(tag.to_owned()).or_default() += 1;
+    for (tags, captures) in rows {
+        for tag in tags.split_whitespace() {
+            *counts.entry(tag.to_owned()).or_default() += unsigned(captures);
+        }
     }
     Ok(counts)
 }

@@ -60,6 +60,7 @@ mod store;
 mod sums;
 mod tags;
 mod task;
+mod terms;
 mod texts;
 mod tracks;
 mod webhooks;

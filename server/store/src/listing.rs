@@ -17,6 +17,7 @@ use crate::{
     places,
     read::origin_from,
     rows::{row_struct, sql, tags_from, unreadable, unsigned},
+    terms,
 };
 
 const DOING: &str = "listing captures";
@@ -26,6 +27,11 @@ const MAX_PAGE: u32 = 10_000;
 const MAX_FOUND: u32 = 500;
 /// So many are sorted; of more, the index of the order is followed.
 const FEW: i64 = 500;
+/// So many are counted of those that have words or that somebody sees who does not see all: to count on takes long, and of that many
+/// nobody reads the number.
+const MOST_COUNTED: i64 = 5_000;
+/// For at most so many captures the index of words is asked one by one, each some 0.1 ms; else all that have the words are found first.
+const MOST_ASKED: i64 = 200;
 
 pub(crate) async fn summaries(
     conn: &mut SqliteConnection,
@@ -34,14 +40,14 @@ pub(crate) async fn summaries(
 ) -> Result<SummaryPage, StoreError> {
     // All of one moment: a number may be that of another capture afterwards.
     let mut view = conn.begin().await.map_err(failed(DOING))?;
-    let words = query.words();
+    let words = words(&mut view, query).await?;
     let asked = (query, sight);
-    let found = count(&mut view, asked, words.as_deref()).await?;
+    let found = count(&mut view, asked, words.as_ref()).await?;
     let most = query.limit.min(if words.is_some() { MAX_FOUND } else { MAX_PAGE });
-    let numbers = if i64::from(query.offset) >= found.total || most == 0 {
+    let numbers = if (i64::from(query.offset) >= found.total && !found.is_exceeded) || most == 0 {
         Vec::new()
     } else {
-        page(&mut view, (asked, most), words.as_deref(), &found).await?
+        page(&mut view, (asked, most), words.as_ref(), &found).await?
     };
     let mut places = found_places(&mut view, query, &numbers).await?;
     let mut lines = lines(&mut view, &numbers, sight).await?;
@@ -51,26 +57,52 @@ pub(crate) async fn summaries(
     };
     let items = numbers.iter().filter_map(summary).collect::<Result<_, _>>()?;
     let unsearched = if words.is_some() { Some(unsearched(&mut view).await?) } else { None };
-    Ok(SummaryPage { total: unsigned(found.total), items, unsearched })
+    Ok(SummaryPage { total: unsigned(found.total), total_exceeded: found.is_exceeded, items, unsearched })
 }
 
 /// What is looked for, and who looks.
 type Asked<'a> = (&'a SummaryQuery, &'a Sight);
 
+/// What the index of words is asked.
+struct WordQuery {
+    /// In its own language.
+    text: String,
+    /// Whether it is asked for words as they stand: it tells in 0.1 ms whether one capture has them.
+    are_whole: bool,
+}
+
+async fn words(conn: &mut SqliteConnection, query: &SummaryQuery) -> Result<Option<WordQuery>, StoreError> {
+    let wanted = query.open_ends();
+    let endings = terms::endings(conn, &wanted).await?;
+    let are_whole = wanted.iter().all(|end| endings.contains_key(*end));
+    Ok(query.words(&endings).map(|text| WordQuery { text, are_whole }))
+}
+
 /// What a count found.
 struct Found {
     total: i64,
-    /// The numbers of all, where they were told and are few.
-    few: Option<String>,
+    /// Whether there are more than `total`: they were not counted.
+    is_exceeded: bool,
+    /// The numbers of all, with commas between them, where they are known.
+    numbers: Option<String>,
+    /// The largest number that was looked at, if not all were.
+    looked_at: i64,
+}
+
+impl Found {
+    /// Of a count of all.
+    const fn of(total: i64, numbers: Option<String>) -> Self {
+        Self { total, is_exceeded: false, numbers, looked_at: i64::MAX }
+    }
 }
 
 /// The rest of a statement that begins with what it selects: where it looks, and for what.
-fn from(select: &str, (query, sight): Asked<'_>, words: Option<&str>) -> QueryBuilder<sqlx::Sqlite> {
+fn from(select: &str, (query, sight): Asked<'_>, words: Option<&WordQuery>) -> QueryBuilder<sqlx::Sqlite> {
     let mut builder = QueryBuilder::new(select);
     match words {
         Some(words) => {
             builder.push(" FROM search CROSS JOIN listed ON listed.number = search.rowid WHERE search MATCH ");
-            builder.push_bind(words.to_owned()).push(" AND listed.shown = 1");
+            builder.push_bind(words.text.clone()).push(" AND listed.shown = 1");
         }
         None => {
             builder.push(" FROM listed NOT INDEXED WHERE shown = 1");
@@ -81,75 +113,83 @@ fn from(select: &str, (query, sight): Asked<'_>, words: Option<&str>) -> QueryBu
     builder
 }
 
-async fn count(conn: &mut SqliteConnection, asked: Asked<'_>, words: Option<&str>) -> Result<Found, StoreError> {
+async fn count(conn: &mut SqliteConnection, asked: Asked<'_>, words: Option<&WordQuery>) -> Result<Found, StoreError> {
     let (query, sight) = asked;
-    match words {
-        Some(_) if query.has_others() || sight.is_narrow() => return count_found(conn, asked, words).await,
-        None if query.has_others() => {
-            // The numbers come at once: reading all rows again would take as long again.
-            let mut told = from("SELECT count(*), group_concat(number)", asked, words);
-            let (total, numbers): (i64, Option<String>) =
-                told.build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
-            return Ok(Found { total, few: numbers.filter(|_| total <= FEW) });
-        }
-        _ => {}
+    if let Some(words) = words {
+        return count_words(conn, asked, words).await;
     }
-    let mut all = match words {
-        // Every row of it is of a capture that is shown.
-        Some(words) => {
-            let mut builder = QueryBuilder::new("SELECT count(*) FROM search WHERE search MATCH ");
-            builder.push_bind(words.to_owned());
-            builder
-        }
-        // All that a sight looks at stands in this index.
-        None if sight.is_narrow() => {
-            let mut builder =
-                QueryBuilder::new("SELECT count(*) FROM listed INDEXED BY listed_by_start WHERE shown = 1");
-            sight.push_condition(&mut builder);
-            builder
-        }
-        None => QueryBuilder::new("SELECT count(*) FROM listed INDEXED BY listed_by_indexed WHERE shown = 1"),
-    };
-    let (total,): (i64,) = all.build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
-    Ok(Found { total, few: None })
+    if query.has_others() {
+        // The numbers come at once: reading all rows again would take as long again.
+        let mut told = from("SELECT count(*), group_concat(number)", asked, None);
+        let (total, numbers): (i64, Option<String>) =
+            told.build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
+        return Ok(Found::of(total, numbers.filter(|_| total <= FEW)));
+    }
+    if !sight.is_narrow() {
+        let all = "SELECT count(*) FROM listed INDEXED BY listed_by_indexed WHERE shown = 1";
+        let (total,) = sqlx::query_as(all).fetch_one(conn).await.map_err(failed(DOING))?;
+        return Ok(Found::of(total, None));
+    }
+    // All that a sight looks at stands in this index.
+    let some = "SELECT count(*) FROM (SELECT 1 FROM listed INDEXED BY listed_by_start WHERE shown = 1";
+    let mut some = QueryBuilder::new(some);
+    sight.push_condition(&mut some);
+    some.push(" LIMIT ").push_bind(MOST_COUNTED + 1).push(")");
+    let (total,): (i64,) = some.build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
+    Ok(Found { is_exceeded: total > MOST_COUNTED, ..Found::of(total.min(MOST_COUNTED), None) })
 }
 
-/// Counts what has words and more. Of few, the numbers come at once; of many, to tell them would take longer than to look again.
-async fn count_found(conn: &mut SqliteConnection, asked: Asked<'_>, words: Option<&str>) -> Result<Found, StoreError> {
-    let mut some = from("SELECT number", asked, words);
-    some.push(" LIMIT ").push_bind(FEW + 1);
-    let numbers: Vec<(i64,)> = some.build_query_as().fetch_all(&mut *conn).await.map_err(failed(DOING))?;
-    let numbers: Vec<i64> = numbers.into_iter().map(|(number,)| number).collect();
-    let total = sql(numbers.len() as u64);
-    if total <= FEW {
-        return Ok(Found { total, few: Some(list_of(&numbers)) });
+/// Counts what has words, and more if more is asked for, up to a bound.
+async fn count_words(conn: &mut SqliteConnection, asked: Asked<'_>, words: &WordQuery) -> Result<Found, StoreError> {
+    let (query, sight) = asked;
+    let mut some = if query.has_others() || sight.is_narrow() {
+        from("SELECT count(*), max(number), group_concat(number) FROM (SELECT listed.number", asked, Some(words))
+    } else {
+        // Every row of it is of a capture that is shown.
+        let mut builder = QueryBuilder::new(
+            "SELECT count(*), max(number), group_concat(number) FROM (SELECT rowid AS number FROM search WHERE search MATCH ",
+        );
+        builder.push_bind(words.text.clone());
+        builder
+    };
+    some.push(" LIMIT ").push_bind(MOST_COUNTED + 1).push(")");
+    let row = some.build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
+    let (total, looked_at, numbers): (i64, Option<i64>, Option<String>) = row;
+    if total <= MOST_COUNTED {
+        return Ok(Found::of(total, Some(numbers.unwrap_or_default())));
     }
-    let (total,): (i64,) =
-        from("SELECT count(*)", asked, words).build_query_as().fetch_one(conn).await.map_err(failed(DOING))?;
-    Ok(Found { total, few: None })
+    Ok(Found { total: MOST_COUNTED, is_exceeded: true, numbers: None, looked_at: looked_at.unwrap_or(i64::MAX) })
 }
 
 /// The numbers of the captures of a page, in order.
 async fn page(
     conn: &mut SqliteConnection,
-    ((query, sight), most): (Asked<'_>, u32),
-    words: Option<&str>,
+    (asked, most): (Asked<'_>, u32),
+    words: Option<&WordQuery>,
     found: &Found,
 ) -> Result<Vec<i64>, StoreError> {
-    let mut builder = match (&found.few, words) {
+    let (query, sight) = asked;
+    let mut builder = match &found.numbers {
         // Digits and commas.
-        (Some(numbers), _) => QueryBuilder::new(format!("SELECT number FROM listed WHERE number IN ({numbers})")),
-        (None, Some(words)) if found.total <= FEW => from("SELECT number", (query, sight), Some(words)),
-        (None, words) => {
+        Some(numbers) if found.total <= FEW => {
+            QueryBuilder::new(format!("SELECT number FROM listed WHERE number IN ({numbers})"))
+        }
+        numbers => {
             let mut builder = QueryBuilder::new("SELECT number FROM listed INDEXED BY ");
             builder.push(query.sort.index()).push(" WHERE shown = 1");
-            if let Some(words) = words {
-                // With `+` it is looked up for each, not what is gone by.
-                builder.push(" AND +number IN (SELECT rowid FROM search WHERE search MATCH ");
-                builder.push_bind(words.to_owned()).push(")");
+            if let Some(numbers) = numbers {
+                // With `+` they are looked up for each, not what is gone by.
+                builder.push(" AND +number IN (SELECT value FROM json_each(");
+                builder.push_bind(format!("[{numbers}]")).push("))");
+            } else {
+                query.push_conditions(&mut builder);
+                sight.push_condition(&mut builder);
+                push_words(
+                    &mut builder,
+                    words,
+                    found.looked_at.saturating_mul(i64::from(query.offset) + i64::from(most)),
+                );
             }
-            query.push_conditions(&mut builder);
-            sight.push_condition(&mut builder);
             builder
         }
     };
@@ -157,6 +197,19 @@ async fn page(
     builder.push(" LIMIT ").push_bind(most).push(" OFFSET ").push_bind(query.offset);
     let rows: Vec<(i64,)> = builder.build_query_as().fetch_all(conn).await.map_err(failed(DOING))?;
     Ok(rows.into_iter().map(|(number,)| number).collect())
+}
+
+/// Adds that captures have words of which more than are counted have them.
+fn push_words(builder: &mut QueryBuilder<sqlx::Sqlite>, words: Option<&WordQuery>, wanted_by_looked_at: i64) {
+    let Some(words) = words else { return };
+    // Before as many are found as are wanted, some come that have not the words: as many in proportion as the count met.
+    builder.push(if words.are_whole && wanted_by_looked_at <= MOST_ASKED * MOST_COUNTED {
+        // `EXISTS` may be made a join that begins with the words.
+        " AND 1 = (SELECT 1 FROM search WHERE search.rowid = listed.number AND search MATCH "
+    } else {
+        " AND +number IN (SELECT rowid FROM search WHERE search MATCH "
+    });
+    builder.push_bind(words.text.clone()).push(")");
 }
 
 /// Numbers as a list of SQL.

@@ -428,6 +428,9 @@ impl StreamRecord {
 pub struct SummaryPage {
     /// Captures that match, on all pages together.
     pub total: u64,
+    /// Whether there are more than `total`: of what has words, and of what somebody sees from whom some are kept, at most 5,000 are
+    /// counted.
+    pub total_exceeded: bool,
     /// Those of this page.
     pub items: Vec<CaptureSummary>,
     /// What was not looked into, of all captures that are shown; none if no words were asked for.

@@ -9,6 +9,8 @@ use crate::{FoundText, SummaryQuery, SummaryTest, model::SearchField, texts::EVE
 /// Bytes of a text that are shown before the first word that was found, and from there on.
 const BEFORE_BYTES: usize = 60;
 const FROM_BYTES: usize = 140;
+/// What stands for the end of a line.
+const BETWEEN_LINES: &str = " · ";
 
 /// Words one after the other, as they are looked for.
 #[derive(Debug)]
@@ -35,9 +37,12 @@ pub(crate) fn wanted(query: &SummaryQuery) -> Vec<Wanted> {
 /// Where a text has what is wanted, with what is around it; none if it has nothing of it.
 pub(crate) fn found_text(field: SearchField, text: &str, wanted: &[Wanted]) -> Option<FoundText> {
     let wanted: Vec<&Wanted> = wanted.iter().filter(|one| one.field.is_none_or(|only| only == field)).collect();
+    if wanted.is_empty() {
+        return None;
+    }
     let mut marks: Vec<(usize, usize)> = Vec::new();
     let mut last = usize::MAX;
-    for (begin, _, _) in Words::of(text) {
+    for begin in Beginnings::of(text, &wanted) {
         if begin > last {
             break;
         }
@@ -66,14 +71,19 @@ fn around(field: SearchField, text: &str, first: usize, marks: &[(usize, usize)]
         shown.push('…');
     }
     let moved = shown.len();
-    // Line breaks are blanks here: as long as they were.
     let part = text.get(begin..end).unwrap_or_default();
-    shown.extend(part.chars().filter(|c| *c != EVERY).map(|c| if c == '\n' { ' ' } else { c }));
+    // One note, path or line ends where the next begins.
+    shown.extend(part.split_inclusive('\n').flat_map(|line| match line.strip_suffix('\n') {
+        Some(line) => [line, BETWEEN_LINES],
+        None => [line, ""],
+    }));
+    shown = shown.replace(EVERY, "");
     let length = shown.len();
     if end < text.len() {
         shown.push('…');
     }
-    let shift = |at: usize| at - begin + moved;
+    let lines_before = |at: usize| part.get(..at - begin).map_or(0, |before| before.matches('\n').count());
+    let shift = |at: usize| at - begin + moved + lines_before(at) * (BETWEEN_LINES.len() - 1);
     let within = marks.iter().filter(|(from, _)| *from >= begin && *from < end);
     let marks = within.map(|(from, to)| (shift(*from), shift((*to).min(end)).min(length))).collect();
     FoundText { field, text: shown, marks }
@@ -97,6 +107,54 @@ impl Wanted {
             length = end;
         }
         (count > 0).then_some(length)
+    }
+}
+
+/// Where words begin that may be the first of what is wanted, by their first byte: a capture has up to 100 KB of texts, and a page of
+/// the list a hundred captures.
+struct Beginnings<'t> {
+    text: &'t str,
+    at: usize,
+    /// Which bytes begin such a word; those of letters that are not ASCII may.
+    firsts: [bool; 256],
+    /// Whether what is before `at` is part of a word.
+    is_in_word: bool,
+}
+
+impl<'t> Beginnings<'t> {
+    fn of(text: &'t str, wanted: &[&Wanted]) -> Self {
+        let mut firsts = [false; 256];
+        firsts[0x80..].fill(true);
+        for first in wanted.iter().filter_map(|one| one.words.first()?.first()) {
+            // A letter that becomes more than one in lower case is none of ASCII.
+            if let Ok(byte) = u8::try_from(*first) {
+                firsts[usize::from(byte.to_ascii_lowercase())] = true;
+                firsts[usize::from(byte.to_ascii_uppercase())] = true;
+            }
+        }
+        Self { text, at: 0, firsts, is_in_word: false }
+    }
+}
+
+impl Iterator for Beginnings<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        while let Some(&byte) = self.text.as_bytes().get(self.at) {
+            let (begin, was_in_word) = (self.at, self.is_in_word);
+            if byte.is_ascii() {
+                self.is_in_word = byte.is_ascii_alphanumeric();
+                self.at += 1;
+            } else {
+                let c = self.text.get(begin..)?.chars().next()?;
+                self.is_in_word = is_of_word(c);
+                self.at += c.len_utf8();
+            }
+            if self.is_in_word && !was_in_word && self.firsts[usize::from(byte)] {
+                return Some(begin);
+            }
+        }
+        None
     }
 }
 
@@ -207,9 +265,11 @@ mod tests {
         assert!(shown.starts_with('…') && shown.ends_with('…') && shown.len() < 300, "{shown}");
         let long = "x".repeat(100_000);
         let (shown, marked) = found("xx", &format!("a\n{long}")).unwrap();
-        assert!(shown.starts_with("a x") && shown.len() < 300 && marked.len() == 1, "{shown}");
+        assert!(shown.starts_with("a · x") && shown.len() < 300 && marked.len() == 1, "{shown}");
         let (shown, marked) = found("dd", &"ä dd ".repeat(100)).unwrap();
         assert!(marked.iter().all(|word| word == "dd") && marked.len() > 5, "{shown}");
         assert_eq!(found("ada", "ada \u{e000}").unwrap().0, "ada ");
+        let (shown, marked) = found("two four", "one two\nthree\nfour").unwrap();
+        assert_eq!((shown.as_str(), marked), ("one two · three · four", vec!["two".to_owned(), "four".to_owned()]));
     }
 }

@@ -3,13 +3,15 @@
 mod parse;
 mod sort;
 
+use std::collections::BTreeSet;
+
 use sqlx::{QueryBuilder, Sqlite};
 
 pub use self::{
     parse::ParseSearchError,
     sort::{SummarySort, UnknownSortError},
 };
-use crate::{model::SearchField, rows::sql, texts::EVERY};
+use crate::{model::SearchField, rows::sql, terms::Endings, texts::EVERY};
 
 /// Which captures are listed, and in which order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,11 +145,22 @@ impl SummaryQuery {
         parse::query(text, now_unix_ns)
     }
 
-    /// What the index of words is asked, in its own language; none if no words are asked for.
-    pub(crate) fn words(&self) -> Option<String> {
+    /// All that may stand before a colon in a search: names of conditions and of what is looked into.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        parse::names()
+    }
+
+    /// What is before and behind the colon of the first word that has one and is no condition: it is looked for as a word.
+    pub fn unknown_name(text: &str) -> Option<(String, String)> {
+        parse::unknown(text)
+    }
+
+    /// What the index of words is asked, in its own language, with whole words in the place of open ends where they are known; none
+    /// if no words are asked for.
+    pub(crate) fn words(&self, endings: &Endings) -> Option<String> {
         let words = |wanted: bool| {
             let chosen = self.conditions.iter().filter(move |condition| condition.negated != wanted);
-            chosen.filter_map(|condition| condition.test.words()).collect::<Vec<_>>()
+            chosen.filter_map(|condition| condition.test.words(endings)).collect::<Vec<_>>()
         };
         let (all, none) = (words(true), words(false));
         let all = if all.is_empty() { format!("owner : \"{EVERY}\"") } else { all.join(" AND ") };
@@ -156,6 +169,11 @@ impl SummaryQuery {
             (true, true) => Some(all),
             (true, false) => Some(format!("({all}) NOT ({})", none.join(" OR "))),
         }
+    }
+
+    /// The open ends that the index of words has to gather each time.
+    pub(crate) fn open_ends(&self) -> BTreeSet<&str> {
+        self.conditions.iter().filter_map(|condition| condition.test.open_end()).collect()
     }
 
     fn has_words(&self) -> bool {
@@ -185,12 +203,29 @@ impl SummaryTest {
         matches!(self, Self::Words { .. })
     }
 
+    /// Its last word, if that may go on and no index is of beginnings of so many letters. What is not ASCII is left to the index of
+    /// words, which knows how it is parted and folded.
+    fn open_end(&self) -> Option<&str> {
+        let Self::Words { text, begins: true, .. } = self else { return None };
+        let last = text.rsplit(|c: char| !c.is_ascii_alphanumeric()).find(|part| !part.is_empty())?;
+        (text.is_ascii() && !(2..=3).contains(&last.len())).then_some(last)
+    }
+
     /// In the language of the index of words, if that is what it asks for.
-    fn words(&self) -> Option<String> {
+    fn words(&self, endings: &Endings) -> Option<String> {
         let Self::Words { field, text, begins } = self else { return None };
         let column = field.map_or_else(String::new, |field| format!("{} : ", field.name()));
-        let star = if *begins { " *" } else { "" };
-        Some(format!("{column}\"{}\"{star}", text.replace('"', "\"\"").replace('\0', " ")))
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\"").replace('\0', " "));
+        let known = self.open_end().and_then(|end| Some((text.rfind(end)?, endings.get(end)?)));
+        let any = match known {
+            Some((at, words)) if !words.is_empty() => {
+                let whole = words.iter().map(|word| quoted(&format!("{}{word}", &text[..at])));
+                format!("({})", whole.collect::<Vec<_>>().join(" OR "))
+            }
+            _ if *begins => format!("{} *", quoted(text)),
+            _ => quoted(text),
+        };
+        Some(format!("{column}{any}"))
     }
 
     fn push(&self, builder: &mut QueryBuilder<Sqlite>) {

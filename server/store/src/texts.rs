@@ -24,6 +24,10 @@ const PAGE: i64 = 1024;
 /// How many captures are indexed in one change at most, and from how many bytes on it has enough: others wait behind it.
 const BATCH: i64 = 32;
 pub(crate) const ENOUGH_BYTES: usize = 128 << 10;
+/// How many pages of the index of words are merged in one change, each of 4 KiB.
+const MERGED_PAGES: i64 = 64;
+/// What free room a merge needs beyond these pages: what it merges is removed only afterwards.
+const ROOM_TO_MERGE_BYTES: u64 = 16 << 20;
 
 /// What is put into the row at once.
 struct Said {
@@ -232,6 +236,34 @@ pub(crate) async fn put_brought(writer: &mut Writer, all: &[(CaptureId, Brought)
     };
     let done = done.await;
     writer.end(done).await
+}
+
+/// Merges some of the parts that the index of words consists of: each change adds one, and all are looked into for each word of each
+/// capture. Gives whether there is more to merge. Without room it is left to another time.
+pub(crate) async fn merge(writer: &mut Writer) -> Result<bool, StoreError> {
+    if !writer.has_free(ROOM_TO_MERGE_BYTES) {
+        return Ok(false);
+    }
+    writer.begin(Durability::Normal).await?;
+    let merged = merge_pages(&mut writer.conn).await;
+    writer.end(merged).await
+}
+
+async fn merge_pages(conn: &mut SqliteConnection) -> Result<bool, StoreError> {
+    // Two of like size become one, so that there are few. It is kept in the database, as it is told once.
+    let pairs = "INSERT INTO search (search, rank) SELECT 'usermerge', 2 \
+                 WHERE NOT EXISTS (SELECT 1 FROM search_config WHERE k = 'usermerge' AND v = 2)";
+    sqlx::query(pairs).execute(&mut *conn).await.map_err(failed(DOING))?;
+    let before = total_changes(conn).await?;
+    let merge = sqlx::query("INSERT INTO search (search, rank) VALUES ('merge', ?)").bind(MERGED_PAGES);
+    merge.execute(&mut *conn).await.map_err(failed(DOING))?;
+    // The statement itself is one change.
+    Ok(total_changes(conn).await? - before >= 2)
+}
+
+async fn total_changes(conn: &mut SqliteConnection) -> Result<i64, StoreError> {
+    let (changes,) = sqlx::query_as("SELECT total_changes()").fetch_one(conn).await.map_err(failed(DOING))?;
+    Ok(changes)
 }
 
 async fn put_brought_in(conn: &mut SqliteConnection, id: CaptureId, brought: &Brought) -> Result<(), StoreError> {

@@ -192,6 +192,11 @@ impl Writer {
         room
     }
 
+    /// Whether there is room for so many bytes as it is: nothing gives way for them.
+    pub(crate) fn has_free(&self, bytes: u64) -> bool {
+        self.place.has_room_for(bytes.saturating_add(self.log_bytes)).is_ok()
+    }
+
     /// What waits in the log will take its place in the database too.
     async fn find_room(&mut self, bytes: u64) -> Result<(), StoreError> {
         if self.place.has_room_for(bytes.saturating_add(self.log_bytes)).is_ok() {

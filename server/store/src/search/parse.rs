@@ -12,6 +12,12 @@ const CONDITIONS: usize = 32;
 /// Words of so few letters are whole ones: so many begin with one letter that it says nothing.
 const SHORTEST_BEGINNING: usize = 2;
 
+/// What stands before the colon of a condition, but for the names of fields.
+const NAMES: [&str; 20] = [
+    "tag", "host", "by", "owner", "method", "source", "state", "is", "older", "newer", "before", "after", "longer",
+    "shorter", "larger", "smaller", "duration", "size", "rows", "lost",
+];
+
 /// A condition that says nothing which can be asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{condition}` asks for nothing: {remedy}")]
@@ -57,6 +63,24 @@ pub(super) fn query(text: &str, now_unix_ns: i64) -> Result<SummaryQuery, ParseS
         }
     }
     Ok(query)
+}
+
+/// All that may stand before a colon.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().chain(SearchField::ALL.into_iter().map(|(.., word)| word)).chain(["sort"])
+}
+
+/// The first word with a colon whose beginning is no condition, as what is before the colon and what is behind it.
+pub(super) fn unknown(text: &str) -> Option<(String, String)> {
+    let written = split(text).into_iter().filter(|word| word.quoted_at.is_none());
+    let mut parts = written.filter_map(|word| {
+        let (name, value) = word.text.strip_prefix('-').unwrap_or(&word.text).split_once(':')?;
+        Some((name.to_owned(), value.to_owned()))
+    });
+    parts.find(|(name, value)| {
+        let known = names().any(|known| known == name.to_lowercase());
+        !known && !name.is_empty() && !value.is_empty()
+    })
 }
 
 fn sort_of(text: &str) -> Result<(SummarySort, bool), String> {
@@ -232,6 +256,7 @@ mod tests {
         super::{SummaryNumber::*, SummaryQuery},
         *,
     };
+    use crate::terms::Endings;
 
     const DAY_NS: i64 = 86_400_000_000_000;
 
@@ -289,10 +314,27 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_no_condition_is_told() {
+        for name in NAMES {
+            assert!(!matches!(of_name(name, "x", 0), Ok(None)), "{name}");
+        }
+        for (text, name) in [
+            ("slow titel:calls -x:y", Some(("titel", "calls"))),
+            ("-Titel:Calls", Some(("Titel", "Calls"))),
+            ("TAG:x title:y sort:rows is:pinned", None),
+            ("\"titel:calls\" a: :b -", None),
+        ] {
+            let found = unknown(text);
+            assert_eq!(found.as_ref().map(|(name, value)| (name.as_str(), value.as_str())), name, "{text}");
+        }
+    }
+
+    #[test]
     fn a_search_says_how_it_is_sorted() {
         for (text, sort, reversed) in [
             ("slow", SummarySort::Started, false),
             ("sort:bytes slow", SummarySort::Bytes, false),
+            ("sort:-size slow", SummarySort::Bytes, true),
             ("slow sort:-title", SummarySort::Title, true),
         ] {
             let query = SummaryQuery::parse(text, 0).unwrap();
@@ -309,7 +351,30 @@ mod tests {
             ("-idle -\"a b\"", Some("(owner : \"\u{e000}\") NOT (\"idle\" * OR \"a b\")")),
             ("NEAR(a) OR title:x)", Some("\"near(a)\" AND \"or\" * AND title : \"x)\"")),
         ] {
-            assert_eq!(SummaryQuery::parse(text, 0).unwrap().words().as_deref(), asked, "{text}");
+            assert_eq!(SummaryQuery::parse(text, 0).unwrap().words(&Endings::new()).as_deref(), asked, "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_words_are_asked_for_where_those_that_begin_so_are_known() {
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let known = [("slow", words(&["slow", "slower"])), ("disk", words(&["disks"])), ("idle", Vec::new())];
+        let known: Endings = known.map(|(beginning, words)| (beginning.to_owned(), words)).into();
+        for (text, asked) in [
+            ("slow", "(\"slow\" OR \"slower\")"),
+            ("\"slow\"", "\"slow\""),
+            ("Note:slow/DISK -slow", "(notes : (\"slow/disks\")) NOT ((\"slow\" OR \"slower\"))"),
+            ("idle other", "\"idle\" * AND \"other\" *"),
+        ] {
+            assert_eq!(SummaryQuery::parse(text, 0).unwrap().words(&known).as_deref(), Some(asked), "{text}");
+        }
+        for (text, ends) in [
+            ("slow DISK \"idle\" tag:x a/b", vec!["disk", "slow"]),
+            ("ab abc title:a/abcd", vec!["abcd"]),
+            ("z\u{fc}rich x\u{301}abc", vec![]),
+        ] {
+            let query = SummaryQuery::parse(text, 0).unwrap();
+            assert_eq!(query.open_ends().into_iter().collect::<Vec<_>>(), ends, "{text}");
         }
     }
 

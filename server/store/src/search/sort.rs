@@ -55,6 +55,8 @@ impl SummarySort {
     /// If there is none of this name.
     pub fn parse(text: &str) -> Result<(Self, bool), UnknownSortError> {
         let (reversed, name) = text.strip_prefix('-').map_or((false, text), |name| (true, name));
+        // What is larger than something is found by its size.
+        let name = if name == "size" { "bytes" } else { name };
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         found.map(|(_, sort)| (*sort, reversed)).ok_or(UnknownSortError)
     }

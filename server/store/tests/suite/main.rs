@@ -14,6 +14,7 @@ mod index;
 mod investigations;
 mod labels;
 mod library;
+mod many;
 mod notes;
 mod p36_disk_full;
 mod p37_open;

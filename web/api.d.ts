@@ -345,10 +345,12 @@ export interface CaptureItem {
 
 export interface CaptureList {
   total: number;
+  total_exceeded: boolean;
   items: CaptureItem[];
   retention: Retention;
   unsearched: Unsearched | null;
   sort: string;
+  hint: string | null;
 }
 
 export interface CaptureMark {

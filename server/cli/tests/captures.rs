@@ -62,6 +62,9 @@ fn label(data: &TempDir, ids: &[String]) {
     let shown = said(data, &["show", &ids[1]]);
     assert!(shown.contains("\ntags     disk team-a\nabout    queues were full\n         from two on\n"), "{shown}");
     assert!(said(data, &["list"]).contains("  #disk  #team-a\n"));
+    assert!(
+        said(data, &["list", "tagg:disk"]).contains("No match.\n`tagg:` is no condition, so `tagg:disk` is looked for")
+    );
     for (words, expected) in [
         (&["tag:disk"][..], vec![&ids[1]]),
         (&["--", "-tag:disk"], vec![&ids[0]]),

@@ -2,10 +2,12 @@
 
 use bathyscope_capture::{
     CaptureId, CaptureSpec, Firing, FiringKind, HostFacts, Ledger, Reading, RowKind, SeriesId, StreamKind,
-    StreamSchema, shown,
+    StreamSchema, shown, visible,
 };
 use bathyscope_recorder::DerivationProgress;
-use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, FoundText, Origin, Room, RunPlace, SourceEnd};
+use bathyscope_store::{
+    CaptureRecord, CaptureState, CaptureSummary, FoundText, Origin, Room, RunPlace, SourceEnd, SummaryQuery,
+};
 use bathyscope_views::{ColumnHead, OfferedWeight, heads, offered_weights};
 use serde::Serialize;
 
@@ -95,6 +97,16 @@ impl From<bathyscope_store::Unsearched> for Unsearched {
     fn from(bathyscope_store::Unsearched { captures, texts, cut }: bathyscope_store::Unsearched) -> Self {
         Self { captures, texts, cut }
     }
+}
+
+/// What was probably meant by a search that found nothing: a name before a colon that is no condition, and one that is.
+pub fn search_hint(text: &str) -> Option<String> {
+    let (name, value) = SummaryQuery::unknown_name(text)?;
+    let meant = bathyscope_catalog::closest(&name, SummaryQuery::names())?;
+    let (name, value) = (visible(name.as_bytes()), visible(value.as_bytes()));
+    Some(format!(
+        "`{name}:` is no condition, so `{name}:{value}` is looked for as words; did you mean `{meant}:{value}`?"
+    ))
 }
 
 impl CaptureItem {

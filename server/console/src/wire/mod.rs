@@ -9,7 +9,9 @@ mod every_spec;
 mod script;
 mod spec;
 
-pub use capture::{Capture, CaptureItem, FiringItem, FoundPlace, ItemSeries, Retention, Stream, Unsearched};
+pub use capture::{
+    Capture, CaptureItem, FiringItem, FoundPlace, ItemSeries, Retention, Stream, Unsearched, search_hint,
+};
 pub(crate) use derivation::work_on;
 pub use derivation::{ComputedProgress, ComputedRule, ComputedStreams, Untold};
 pub use script::{Probe, ScriptMessage};

@@ -98,7 +98,9 @@ async fn words_are_found_with_their_places_as_scripts_count_them() {
     assert_eq!((&list["unsearched"], &list["sort"], &list["total"]), (&json!(null), &json!("-title"), &json!(2)));
     assert_eq!(list["items"][0].get("found"), None);
     let list = console.get("/api/captures?q=sort:-title&sort=rows", &viewer).await.json();
-    assert_eq!(list["sort"], "rows");
+    assert_eq!((&list["sort"], &list["hint"], &list["total_exceeded"]), (&json!("rows"), &json!(null), &json!(false)));
+    let list = console.get("/api/captures?q=titel:gr%C3%B6%C3%9Fe", &viewer).await.json();
+    assert!(list["hint"].as_str().unwrap().ends_with("did you mean `title:größe`?"), "{list}");
     for (query, words) in
         [("q=%22", ""), ("q=lost:few", "such as 0, 500"), ("q=--", "a letter or digit"), ("q=sort:x", "one of started")]
     {

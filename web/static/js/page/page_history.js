@@ -48,6 +48,10 @@ next.details.hidden = true;
 /** @type {CaptureItem[]} */
 let items = [];
 let total = 0;
+/** Whether there are more than `total`. */
+let isExceeded = false;
+/** @type {string|null} */
+let hint = null;
 /** @type {CaptureTable|null} */
 let table = null;
 let columns = COLUMNS;
@@ -73,7 +77,8 @@ function setSort(wanted) {
 
 function draw() {
   const shown = items.filter((one) => !leaving.has(one.id));
-  counted.textContent = search.value.trim() ? `${plural(total, "capture")} found` : plural(total, "capture");
+  const many = `${isExceeded ? "more than " : ""}${plural(total, "capture")}`;
+  counted.textContent = search.value.trim() ? `${many} found` : many;
   if (items.length === 0) {
     if (search.value.trim()) nothingFound();
     else nothingYet();
@@ -90,13 +95,13 @@ function draw() {
   selection.draw();
   put(
     byId("more"),
-    items.length < total &&
+    (items.length < total || isExceeded) &&
       h(
         "p",
         { class: "row" },
         h("button", {
           type: "button",
-          text: `Show ${exact(Math.min(PAGE, total - items.length))} more`,
+          text: `Show ${exact(isExceeded ? PAGE : Math.min(PAGE, total - items.length))} more`,
           on: { click: () => load(items.length) },
         }),
       ),
@@ -115,6 +120,7 @@ function nothingFound() {
           ? "No capture fulfils these conditions."
           : "No match in titles, tags, descriptions, notes, owners, hosts, targets, specs, scripts, names of processes, texts of events and output.",
       }),
+      hint && h("p", { text: hint }),
     ),
   );
 }
@@ -245,7 +251,10 @@ async function load(offset = 0, isByItself = false) {
     );
     if (page === undefined) return;
     items = offset ? [...items, ...page.items] : page.items;
-    total = page.total;
+    // Behind a page that is not full is nothing, however many were counted.
+    isExceeded = page.total_exceeded && page.items.length === PAGE;
+    total = page.total_exceeded && !isExceeded ? items.length : page.total;
+    hint = page.hint;
     rule.textContent = ruleText(page.retention);
     unsearched.textContent = unsearchedText(page.unsearched, plural);
     unsearched.hidden = unsearched.textContent === "";

@@ -4,7 +4,8 @@ use bathyscope_capture::visible;
 use bathyscope_console::{library::LibraryUser, wire};
 use bathyscope_link::clock::wall_unix_ns;
 use bathyscope_store::{
-    CaptureSummary, FoundText, LibraryKind, SearchField, Store, StoreError, SummaryQuery, SummarySort, Unsearched,
+    CaptureSummary, FoundText, LibraryKind, SearchField, Store, StoreError, SummaryPage, SummaryQuery, SummarySort,
+    Unsearched,
 };
 
 use super::{json_line, line};
@@ -104,21 +105,22 @@ pub(super) async fn list(
     listed: ListRequest,
     json: bool,
 ) -> Result<Result<String, Failure>, StoreError> {
+    let text = listed.words.join(" ");
     let query = match listed.query(store).await? {
         Ok(query) => query,
         Err(failure) => return Ok(Err(failure)),
     };
-    Ok(Ok(list_page(store, &query, json).await?))
+    Ok(Ok(list_page(store, (&query, &text), json).await?))
 }
 
-async fn list_page(store: &Store, query: &SummaryQuery, json: bool) -> Result<String, StoreError> {
+async fn list_page(store: &Store, (query, asked): (&SummaryQuery, &str), json: bool) -> Result<String, StoreError> {
     let page = store.summaries(query).await?;
     let (captures_bytes, _pinned) = store.sizes().await?;
     let database_bytes = store.room().database_bytes;
     if json {
         let items: Vec<_> = page.items.into_iter().map(wire::CaptureItem::from).collect();
         return Ok(json_line(&serde_json::json!({
-            "total": page.total, "items": items, "captures_bytes": captures_bytes, "database_bytes": database_bytes,
+            "total": page.total, "total_exceeded": page.total_exceeded, "items": items, "captures_bytes": captures_bytes, "database_bytes": database_bytes,
             "unsearched": page.unsearched.map(wire::Unsearched::from),
         })));
     }
@@ -133,12 +135,14 @@ async fn list_page(store: &Store, query: &SummaryQuery, json: bool) -> Result<St
     if let Some(told) = page.unsearched.and_then(unsearched) {
         line(&mut out, format_args!("{told}"));
     }
-    let left_out = page.total.saturating_sub(page.items.len() as u64 + u64::from(query.offset));
-    if left_out > 0 {
-        line(&mut out, format_args!("and {left_out} more; -n COUNT lists them"));
+    if let Some(told) = behind(&page, query) {
+        line(&mut out, format_args!("{told}"));
     }
     if page.total == 0 && !query.conditions.is_empty() {
         line(&mut out, format_args!("No match."));
+        if let Some(hint) = wire::search_hint(asked) {
+            line(&mut out, format_args!("{hint}"));
+        }
     } else if page.total == 0 {
         line(&mut out, format_args!("No captures. Make one with `bathyscope trace`, or in the browser."));
     } else {
@@ -146,6 +150,18 @@ async fn list_page(store: &Store, query: &SummaryQuery, json: bool) -> Result<St
         line(&mut out, format_args!("all captures together have {captures}, the database {database}"));
     }
     Ok(out)
+}
+
+/// What is said of captures that are behind this page; nothing if there are none.
+fn behind(page: &SummaryPage, query: &SummaryQuery) -> Option<String> {
+    let next = u64::from(query.offset) + page.items.len() as u64;
+    let more = match page.total.saturating_sub(next) {
+        0 if !page.total_exceeded || page.items.is_empty() => return None,
+        0 => "more".to_owned(),
+        more if page.total_exceeded => format!("more than {more} more"),
+        more => format!("{more} more"),
+    };
+    Some(format!("and {more}; --offset {next} lists the next"))
 }
 
 fn summary(capture: &CaptureSummary) -> String {

@@ -71,13 +71,18 @@ impl ListQuery {
 
 #[derive(Serialize)]
 pub(in crate::http) struct CaptureList {
+    /// How many there are on all pages together.
     total: u64,
+    /// Whether there are more than that: of what has words, and of what somebody sees from whom some are kept, at most 5,000 are counted.
+    total_exceeded: bool,
     items: Vec<wire::CaptureItem>,
     retention: wire::Retention,
     /// What a search for words did not look into; none if no words were searched for.
     unsearched: Option<wire::Unsearched>,
     /// How they are sorted, with `-` before it for the other way round.
     sort: String,
+    /// What was probably meant, if nothing was found and a name before a colon is no condition.
+    hint: Option<String>,
 }
 
 /// Lists captures, a page at a time.
@@ -86,8 +91,10 @@ pub(in crate::http) async fn list(
     State(state): State<AppState>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<CaptureList>, ApiError> {
+    let text = query.q.clone();
     let query = query.summaries()?;
     let page = state.seen(&who).summaries(&query).await?;
+    let hint = if page.total == 0 { wire::search_hint(&text) } else { None };
     let rule = state.retention();
     let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
     let runs = state.seen(&who).run_places(page.items.iter().map(|item| item.id).collect()).await?;
@@ -95,10 +102,11 @@ pub(in crate::http) async fn list(
         let (can_pin, run) = (who.role() >= Role::Operator && item.can_change, runs.get(&item.id).copied());
         wire::CaptureItem::kept_by(item, rule, can_pin).of_series(run)
     };
+    let (total, total_exceeded) = (page.total, page.total_exceeded);
     let items = page.items.into_iter().map(item).collect();
     let unsearched = page.unsearched.map(wire::Unsearched::from);
     let sort = format!("{}{}", if query.reversed { "-" } else { "" }, query.sort.name());
-    Ok(Json(CaptureList { total: page.total, items, retention, unsearched, sort }))
+    Ok(Json(CaptureList { total, total_exceeded, items, retention, unsearched, sort, hint }))
 }
 
 /// How many captures have each tag, in order of the tags.
